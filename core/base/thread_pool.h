@@ -1,0 +1,50 @@
+// ThreadPool: runs the numbered blocks of one operation on a fixed set of threads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace cafetiere {
+
+/// A pool of `threads` workers, the calling thread being one of them. The blocks of an operation
+/// are fixed by its shapes; the pool only decides who runs a block, so that results never depend
+/// on the number of threads.
+class ThreadPool {
+ public:
+  /// `threads` >= 1 counts the caller.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  /// Calls fn(block) once for each block in [0, blocks); returns when all are done. `fn` must not
+  /// throw. One caller at a time.
+  template <class F>
+  void run(int blocks, const F& fn) {
+    run_blocks(blocks, [](const void* f, int block) { (*static_cast<const F*>(f))(block); }, &fn);
+  }
+
+ private:
+  using BlockFn = void (*)(const void*, int);
+  void run_blocks(int blocks, BlockFn fn, const void* arg);
+  bool take_block();
+  void worker();
+
+  // The current job. Written only while next_ is closed, read before a block is claimed; a claim
+  // that succeeds proves that what was read belongs to the same job.
+  std::atomic<BlockFn> fn_{nullptr};
+  std::atomic<const void*> arg_{nullptr};
+  std::atomic<uint32_t> blocks_{0};
+
+  alignas(64) std::atomic<uint64_t> next_;          // generation << 32 | next block
+  alignas(64) std::atomic<uint32_t> done_{0};       // blocks finished in this generation
+  alignas(64) std::atomic<uint32_t> generation_{0};  // what sleeping workers wait on
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace cafetiere

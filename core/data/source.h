@@ -1,0 +1,31 @@
+// Source: where the batches of a net's data layer come from.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/tensor/shape.h"
+
+namespace cafetiere {
+
+/// Fills the tops of one data layer. A sub-step is one forward/backward pass: step * iter_size + i.
+/// What (shard, sub_step) yields is a pure function of the source's rows and seed, whoever asks and
+/// however often, so that ranks, retries and resumed runs see the same batches.
+class Source {
+ public:
+  virtual ~Source() = default;
+
+  /// Shapes of the tops for a full batch; axis 0 is the batch.
+  virtual std::vector<Shape> top_shapes() const = 0;
+
+  /// Rows of this shard's batch at this sub-step: the batch size, or less at the tail of an epoch.
+  virtual int64_t rows(int shard, int64_t sub_step) const = 0;
+
+  /// Writes rows(shard, sub_step) rows to each top, row-major float32, transforms applied.
+  /// Called by one thread at a time for a given shard.
+  virtual Status fill(int shard, int64_t sub_step, std::span<float* const> tops) = 0;
+};
+
+}  // namespace cafetiere
