@@ -109,6 +109,10 @@ CFT_API int cft_trainer_create(const char* options, const cft_callbacks* callbac
  * bytes. Before the run, on every rank alike. */
 CFT_API int cft_trainer_restore(cft_trainer* trainer, const void* model, uint64_t model_bytes,
                                 const void* state, uint64_t state_bytes);
+/* Rows held out for the solver's test net, this rank's part of them; `rows` is emptied. Tested every
+ * test_interval steps and at the end, over all rows (test_iter is ignored). Optional; before the
+ * run, on every rank or on none. */
+CFT_API int cft_trainer_validation(cft_trainer* trainer, cft_rows* rows);
 /* Deals the rows of all ranks to the shards, then trains to max_iter. `group` is NULL when size is
  * 1; `rows` is emptied. Blocks; every rank must call it. */
 CFT_API int cft_trainer_run(cft_trainer* trainer, cft_group* group, cft_rows* rows);
