@@ -1,0 +1,173 @@
+package cafetiere.spark;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.io.Serializable;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.api.plugin.PluginContext;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Rank 0's way to the driver. Events are numbered; the last of them also travel with the task's
+ * result, so that what a route loses at the end still arrives. Nothing here can stop or slow the
+ * training: a route that does not work is left for the next one, and a full queue drops events.
+ */
+final class MetricsRoute implements AutoCloseable {
+  /** Where the driver listens; port 0: it does not. */
+  record Address(String run, String secret, String host, int port, EventAccumulator accumulator)
+      implements Serializable {}
+
+  private interface Sender extends AutoCloseable {
+    void send(RunEvent event) throws IOException;
+
+    @Override
+    default void close() {}
+  }
+
+  private static final Logger LOG = LoggerFactory.getLogger(MetricsRoute.class);
+  private static final int CONNECT_MILLIS = 2_000;
+
+  private final Address address;
+  private final int attempt;
+  private final ArrayDeque<RunEvent> last = new ArrayDeque<>();
+  private Sender sender;
+  private String name;
+  private long sequence;
+
+  /** Opens the best route there is: Spark's plugin, the driver's socket, accumulators. */
+  MetricsRoute(Address address, int attempt) {
+    this.address = address;
+    this.attempt = attempt;
+    PluginContext plugin = CafetierePlugin.executorContext();
+    if (plugin != null) {
+      use("Spark's plugin connection", plugin::send);
+    } else {
+      try {
+        use("a socket to the driver", new SocketSender(address));
+      } catch (IOException e) {
+        useAccumulator(e);
+      }
+    }
+    LOG.info("Events travel to the driver by {}", name);
+  }
+
+  /** "Spark's plugin connection", "a socket to the driver" or "accumulators". */
+  String name() {
+    return name;
+  }
+
+  /** Sends one event of the engine. */
+  synchronized void send(String json) {
+    RunEvent event = new RunEvent(address.run(), attempt, ++sequence, json);
+    if (last.size() == EventAccumulator.KEPT) last.removeFirst();
+    last.addLast(event);
+    try {
+      sender.send(event);
+    } catch (IOException e) {
+      sender.close();
+      useAccumulator(e);
+      for (RunEvent known : last) address.accumulator().add(known);
+    }
+  }
+
+  /** The newest events, for the task's result. */
+  synchronized ArrayList<RunEvent> last() {
+    return new ArrayList<>(last);
+  }
+
+  @Override
+  public synchronized void close() {
+    sender.close();
+  }
+
+  private void use(String way, Sender by) {
+    name = way;
+    sender = by;
+  }
+
+  private void useAccumulator(IOException why) {
+    LOG.warn("The driver's event socket is not usable ({}); events travel by accumulators",
+        why.getMessage());
+    use("accumulators", address.accumulator()::add);
+  }
+
+  /** Writes from its own thread, so that a slow driver does not hold up the training. */
+  private static final class SocketSender implements Sender {
+    private static final int QUEUED = 1_024;
+    private static final int FLUSH_MILLIS = 2_000;
+
+    private final Socket socket = new Socket();
+    private final BlockingQueue<String> queue = new ArrayBlockingQueue<>(QUEUED);
+    private final Thread writer;
+    private volatile boolean closing;
+    private volatile IOException failure;
+
+    SocketSender(Address address) throws IOException {
+      if (address.port() == 0) throw new IOException("the driver does not listen");
+      try {
+        socket.connect(new InetSocketAddress(address.host(), address.port()), CONNECT_MILLIS);
+        socket.setSoTimeout(CONNECT_MILLIS);
+        BufferedReader in = new BufferedReader(
+            new InputStreamReader(socket.getInputStream(), StandardCharsets.US_ASCII));
+        String challenge = in.readLine();
+        if (challenge == null) throw new IOException("the driver closed the connection");
+        write(MetricsHandshake.answer(address.secret(), challenge));
+      } catch (IOException e) {
+        socket.close();
+        throw e;
+      }
+      writer = new Thread(this::drain, "cafetiere-metrics");
+      writer.setDaemon(true);
+      writer.start();
+    }
+
+    @Override
+    public void send(RunEvent event) throws IOException {
+      if (failure != null) throw failure;
+      String line = event.attempt() + " " + event.sequence() + " " + event.json();
+      if (line.length() < MetricsServer.MAX_LINE) queue.offer(line);
+    }
+
+    @Override
+    public void close() {
+      closing = true;
+      try {
+        writer.join(FLUSH_MILLIS);
+        socket.close();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      } catch (IOException e) {
+        LOG.debug("closing the event socket", e);
+      }
+    }
+
+    private void drain() {
+      try {
+        while (!closing || !queue.isEmpty()) {
+          String line = queue.poll(50, TimeUnit.MILLISECONDS);
+          if (line != null) write(line);
+        }
+      } catch (IOException e) {
+        failure = e;
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+
+    private void write(String line) throws IOException {
+      OutputStream out = socket.getOutputStream();
+      out.write((line + "\n").getBytes(StandardCharsets.UTF_8));
+      out.flush();
+    }
+  }
+}
