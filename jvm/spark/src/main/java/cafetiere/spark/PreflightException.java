@@ -1,0 +1,23 @@
+package cafetiere.spark;
+
+import java.util.List;
+
+/** A training that cannot work as it is set up: every reason found, and what to change for each. */
+public final class PreflightException extends IllegalArgumentException {
+  private static final long serialVersionUID = 1L;
+
+  private final List<String> findings;
+
+  PreflightException(List<String> findings) {
+    super(findings.size() == 1
+        ? findings.get(0)
+        : findings.size() + " things to change before the training can start:\n  - "
+            + String.join("\n  - ", findings));
+    this.findings = List.copyOf(findings);
+  }
+
+  /** One sentence or two for each fault, each with what to change. */
+  public List<String> findings() {
+    return findings;
+  }
+}
