@@ -1,0 +1,48 @@
+// RowTable: rows as they came, in native memory, before they are dealt to the shards.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/data/byte_store.h"
+#include "core/data/hash.h"
+#include "core/data/row_schema.h"
+
+namespace cafetiere {
+
+/// Encoded rows (row_schema.h) with an index. A row costs its bytes and 32 more, and no allocation.
+class RowTable {
+ public:
+  explicit RowTable(RowSchema schema) : schema_(std::move(schema)) {}
+
+  /// Appends `count` rows that fill `chunk` exactly. All sizes are checked; the error names row and
+  /// column, and leaves the rows that were there.
+  Status append(int64_t count, std::span<const std::byte> chunk);
+
+  const RowSchema& schema() const { return schema_; }
+  int64_t rows() const { return static_cast<int64_t>(rows_.size()); }
+  uint64_t bytes() const { return store_.bytes(); }
+
+  /// The encoded bytes of row i; valid as long as the table, or the store it is moved to, lives.
+  std::span<const std::byte> row(int64_t i) const { return rows_[static_cast<size_t>(i)]; }
+  Cell cell(int64_t i, int column) const { return schema_.cell(row(i), column); }
+
+  /// What makes row i itself wherever it comes from: the id column, or all its bytes.
+  const Hash128& identity(int64_t i) const { return identities_[static_cast<size_t>(i)]; }
+
+  /// Gives the rows' memory away; the table is empty afterwards, row() spans stay valid.
+  ByteStore take_store();
+
+ private:
+  Status parse_rows(int64_t count, std::span<const std::byte> chunk);
+
+  RowSchema schema_;
+  ByteStore store_;
+  std::vector<std::span<const std::byte>> rows_;
+  std::vector<Hash128> identities_;
+};
+
+}  // namespace cafetiere

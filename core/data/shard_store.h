@@ -1,0 +1,66 @@
+// ShardStore: the rows of the shards that one rank owns, in their canonical order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/data/byte_store.h"
+#include "core/data/row_schema.h"
+
+namespace cafetiere {
+
+/// A contiguous range of shards [first, end).
+struct ShardRange {
+  int first = 0;
+  int end = 0;
+  int count() const { return end - first; }
+};
+
+/// The shards of rank `rank` of `ranks`; ranks may own none when there are fewer shards.
+inline ShardRange owned_shards(int rank, int ranks, int shards) {
+  const auto bound = [&](int r) { return static_cast<int>(int64_t{r} * shards / ranks); };
+  return {bound(rank), bound(rank + 1)};
+}
+
+/// The rows that all ranks were given, in the order of hash(seed, identity), have positions 0, 1,
+/// 2, ...; shard s of V holds those whose position is s modulo V, in that order. So the content of
+/// a shard depends on the rows and the seed alone. sync/deal.h fills it.
+class ShardStore {
+ public:
+  /// Room for the rows of `owned` out of `shards` shards that share `total_rows` rows.
+  ShardStore(RowSchema schema, int shards, ShardRange owned, int64_t total_rows);
+
+  const RowSchema& schema() const { return schema_; }
+  int shards() const { return static_cast<int>(counts_.size()); }
+  ShardRange owned() const { return owned_; }
+  bool owns(int shard) const { return shard >= owned_.first && shard < owned_.end; }
+
+  /// Rows that all ranks were given together.
+  int64_t total_rows() const { return total_rows_; }
+  /// Rows of every shard, also of those that other ranks own; they differ by one at most.
+  const std::vector<int64_t>& counts() const { return counts_; }
+
+  /// Row i of an owned shard: its encoded bytes.
+  std::span<const std::byte> row(int shard, int64_t i) const {
+    return rows_[static_cast<size_t>(shard - owned_.first)][static_cast<size_t>(i)];
+  }
+
+  /// Sets the row at a global position, whose shard must be owned. `bytes` must lie in memory that
+  /// was adopted.
+  void place(int64_t position, std::span<const std::byte> bytes);
+  /// Keeps the memory that placed rows lie in.
+  void adopt(ByteStore bytes) { stores_.push_back(std::move(bytes)); }
+
+ private:
+  RowSchema schema_;
+  ShardRange owned_;
+  int64_t total_rows_;
+  std::vector<int64_t> counts_;
+  std::vector<std::vector<std::span<const std::byte>>> rows_;  // by owned shard
+  std::vector<ByteStore> stores_;
+};
+
+}  // namespace cafetiere

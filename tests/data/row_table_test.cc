@@ -1,0 +1,132 @@
+#include "core/data/row_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/data/rows.h"
+
+namespace cafetiere {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+RowSchema schema_of(std::string_view json) {
+  auto schema = RowSchema::parse(json);
+  EXPECT_TRUE(schema.ok()) << schema.status().message();
+  return *schema;
+}
+
+constexpr std::string_view kWithId =
+    R"({"columns": [{"name": "key", "type": "i64"}, {"name": "image", "type": "u8"},
+                    {"name": "x", "type": "f32"}], "id": "key"})";
+constexpr std::string_view kWithoutId =
+    R"({"columns": [{"name": "image", "type": "u8"}, {"name": "x", "type": "f32"}], "id": ""})";
+
+TEST(RowSchema, ReadsColumnsAndId) {
+  const RowSchema schema = schema_of(kWithId);
+  ASSERT_EQ(schema.columns.size(), 3u);
+  EXPECT_EQ(schema.columns[2].name, "x");
+  EXPECT_EQ(schema.columns[2].type, ColumnType::kF32);
+  EXPECT_EQ(schema.id, 0);
+  EXPECT_EQ(schema_of(kWithoutId).id, -1);
+}
+
+TEST(RowSchema, RefusesBadText) {
+  const auto error = [](std::string_view text) {
+    return RowSchema::parse(text).status().message();
+  };
+  EXPECT_THAT(error("{"), HasSubstr("not a JSON object"));
+  EXPECT_THAT(error("[]"), HasSubstr("not a JSON object"));
+  EXPECT_THAT(error(R"({"columns": []})"), HasSubstr("at least one column"));
+  EXPECT_THAT(error(R"({"columns": [{"name": "a", "type": "u8"}], "ids": "a"})"),
+              AllOf(HasSubstr("\"ids\""), HasSubstr("columns, id")));
+  EXPECT_THAT(error(R"({"columns": [{"name": "a", "type": "float"}]})"),
+              AllOf(HasSubstr("\"float\""), HasSubstr("f32")));
+  EXPECT_THAT(error(R"({"columns": [{"name": "a", "type": "u8"}, {"name": "a", "type": "u8"}]})"),
+              HasSubstr("two columns"));
+  EXPECT_THAT(error(R"({"columns": [{"name": "a", "type": "u8"}], "id": "b"})"),
+              AllOf(HasSubstr("\"b\""), HasSubstr("columns: a")));
+  EXPECT_THAT(error(R"({"columns": [3]})"), HasSubstr("column 0"));
+}
+
+TEST(RowTable, KeepsRowsAndViewsOfColumns) {
+  RowTable table(schema_of(kWithId));
+  RowBytes chunk;
+  chunk.add(int64_t{7}).add_all<uint8_t>({1, 2, 3}).add(1.5f);
+  chunk.add(int64_t{8}).add_all<uint8_t>({}).add_all<float>({2.f, 3.f});
+  ASSERT_TRUE(table.append(2, chunk.span()).ok());
+  ASSERT_TRUE(table.append(0, {}).ok());
+  ASSERT_EQ(table.rows(), 2);
+  EXPECT_EQ(table.cell(0, 0).describe(), "7");
+  EXPECT_EQ(table.cell(0, 1).values(), 3);
+  EXPECT_EQ(table.cell(1, 1).values(), 0);
+  EXPECT_EQ(table.cell(1, 2).describe(), "[2, 3]");
+  EXPECT_EQ(table.schema().describe_row(table.row(1)), "id 8");
+  EXPECT_EQ(table.row(0).size() + table.row(1).size(), chunk.span().size());
+}
+
+TEST(RowTable, IdentityIsTheIdOrTheWholeRow) {
+  RowTable with(schema_of(kWithId)), without(schema_of(kWithoutId));
+  RowBytes a, b;
+  a.add(int64_t{7}).add_all<uint8_t>({1}).add(1.f);
+  a.add(int64_t{7}).add_all<uint8_t>({2}).add(1.f);
+  a.add(int64_t{8}).add_all<uint8_t>({1}).add(1.f);
+  ASSERT_TRUE(with.append(3, a.span()).ok());
+  EXPECT_EQ(with.identity(0), with.identity(1));
+  EXPECT_NE(with.identity(0), with.identity(2));
+  b.add_all<uint8_t>({1}).add(1.f);
+  b.add_all<uint8_t>({1}).add(1.f);
+  b.add_all<uint8_t>({2}).add(1.f);
+  ASSERT_TRUE(without.append(3, b.span()).ok());
+  EXPECT_EQ(without.identity(0), without.identity(1));
+  EXPECT_NE(without.identity(0), without.identity(2));
+}
+
+TEST(RowTable, RefusesBadChunksAndKeepsWhatItHad) {
+  RowTable table(schema_of(kWithoutId));
+  RowBytes good;
+  good.add_all<uint8_t>({1, 2}).add(1.f);
+  ASSERT_TRUE(table.append(1, good.span()).ok());
+  const auto error = [&](int64_t count, std::span<const std::byte> chunk) {
+    const Status status = table.append(count, chunk);
+    EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
+    EXPECT_EQ(table.rows(), 1);
+    return status.message();
+  };
+  // Every truncation of one row, wherever it falls.
+  for (size_t n = 0; n < good.span().size(); ++n) error(1, good.span().first(n));
+  EXPECT_THAT(error(1, good.span().first(9)), HasSubstr("row 0 of the chunk, column \"x\""));
+  EXPECT_THAT(error(-1, good.span()), HasSubstr("-1 rows"));
+  EXPECT_THAT(error(std::numeric_limits<int64_t>::max(), good.span()), HasSubstr("cannot hold"));
+  EXPECT_THAT(error(0, good.span()), HasSubstr("14 bytes follow"));
+
+  RowBytes huge;
+  huge.add_all<uint8_t>({1, 2}).add(1.f);
+  huge.add_size(0xFFFFFFFF).add(1.f);
+  EXPECT_THAT(error(2, huge.span()),
+              AllOf(HasSubstr("row 1 of the chunk, column \"image\""), HasSubstr("4294967295")));
+
+  RowBytes odd;
+  odd.add_all<uint8_t>({1, 2}).add_all<uint8_t>({1, 2, 3});
+  EXPECT_THAT(error(1, odd.span()),
+              AllOf(HasSubstr("\"x\""), HasSubstr("3 bytes"), HasSubstr("f32 values")));
+}
+
+TEST(RowTable, RowsStayWhereTheyAreWhenTheTableMovesAndGrows) {
+  RowTable table(schema_of(kWithoutId));
+  RowBytes chunk;
+  chunk.add_all<uint8_t>(std::vector<uint8_t>(1 << 20, 9)).add(4.f);
+  ASSERT_TRUE(table.append(1, chunk.span()).ok());
+  const std::byte* first = table.row(0).data();
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(table.append(1, chunk.span()).ok());
+  RowTable moved = std::move(table);
+  EXPECT_EQ(moved.row(0).data(), first);
+  EXPECT_EQ(moved.identity(0), moved.identity(100));
+  EXPECT_GT(moved.bytes(), 100u << 20);
+}
+
+}  // namespace
+}  // namespace cafetiere
