@@ -18,6 +18,8 @@ final class ProgressLine {
   private long lastPrint = Long.MIN_VALUE;
   private int width;
   private String scores = "";
+  private long firstStep;
+  private double firstSeconds = Double.MAX_VALUE;
 
   /** {@code epochs} is the run's length in epochs, 0 where only its steps are known. */
   ProgressLine(PrintStream out, boolean terminal, long epochs) {
@@ -43,23 +45,30 @@ final class ProgressLine {
     width = 0;
   }
 
-  String render(JsonNode event) {
+  private String render(JsonNode event) {
     long step = event.path("step").asLong();
     long maxIter = event.path("max_iter").asLong();
-    double seconds = event.path("seconds").asDouble();
-    StringBuilder line = new StringBuilder("cafetiere  epoch ").append(event.path("epoch").asLong());
+    StringBuilder line = new StringBuilder("cafetiere  ");
+    line.append(text("epoch %.1f", event.path("epoch").asDouble()));
     if (epochs > 0) line.append('/').append(epochs);
-    line.append(String.format(Locale.ROOT, "  step %d/%d  loss %.4f", step, maxIter,
-        event.path("loss").asDouble()));
+    line.append(text("  step %d/%d", step, maxIter));
+    line.append(text("  loss %.4f", event.path("loss").asDouble(Double.NaN)));
     line.append(scores);
-    line.append(String.format(Locale.ROOT, "  %,.0f rows/s", event.path("rows_per_s").asDouble()));
-    line.append(String.format(Locale.ROOT, "  waits: data %.0f %%, network %.0f %%",
-        100 * event.path("wait_data").asDouble(), 100 * event.path("wait_comm").asDouble()));
-    long done = step - event.path("first_step").asLong(0);
-    if (done > 0 && seconds > 0) {
-      line.append("  ETA ").append(clock(seconds / done * (maxIter - step)));
+    line.append(text("  %,.0f rows/s", event.path("rows_per_s").asDouble()));
+    line.append(text("  waits: data %.0f %%", 100 * event.path("wait_data").asDouble()));
+    line.append(text(", network %.0f %%", 100 * event.path("wait_comm").asDouble()));
+    return line.append(eta(step, maxIter, event.path("seconds").asDouble())).toString();
+  }
+
+  /** From the pace since the first event of this attempt: a resumed run does not begin at 0. */
+  private String eta(long step, long maxIter, double seconds) {
+    if (seconds < firstSeconds) {
+      firstSeconds = seconds;
+      firstStep = step;
     }
-    return line.toString();
+    if (step <= firstStep || maxIter < step) return "";
+    double pace = (seconds - firstSeconds) / (step - firstStep);
+    return "  ETA " + clock(pace * (maxIter - step));
   }
 
   private void print(String line, boolean last) {
@@ -78,14 +87,20 @@ final class ProgressLine {
   }
 
   private static String scores(JsonNode outputs) {
-    StringBuilder text = new StringBuilder();
+    StringBuilder scores = new StringBuilder();
     for (Iterator<String> names = outputs.fieldNames(); names.hasNext(); ) {
       String name = names.next();
-      JsonNode value = outputs.get(name);
-      if (!value.isNumber()) continue;
-      text.append(String.format(Locale.ROOT, "  test %s %.4f", name, value.asDouble()));
+      scores.append(text("  test %s ", name)).append(text("%.4f", outputs.get(name).asDouble()));
     }
-    return text.toString();
+    return scores.toString();
+  }
+
+  private static String text(String format, Object value) {
+    return String.format(Locale.ROOT, format, value);
+  }
+
+  private static String text(String format, long first, long second) {
+    return String.format(Locale.ROOT, format, first, second);
   }
 
   private static String clock(double seconds) {

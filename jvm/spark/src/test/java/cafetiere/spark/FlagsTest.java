@@ -1,0 +1,79 @@
+package cafetiere.spark;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import cafetiere.spark.Flags.UsageException;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class FlagsTest {
+  @Test
+  void readsAnOldCommandLine() {
+    Flags flags = Flags.parse("-train", "-features", "accuracy,ip1", "-label", "label", "-conf",
+        "lenet_solver.prototxt", "-clusterSize", "2", "-devices", "1", "-connection", "ethernet",
+        "-model", "hdfs:///mnist.model", "-output", "hdfs:///features", "-persistent");
+    assertTrue(flags.has("train") && flags.has("persistent"));
+    assertFalse(flags.has("test"));
+    assertEquals(List.of("accuracy", "ip1", "label"), flags.featureBlobs());
+    assertEquals(2, flags.getInt("clusterSize", 1, 1));
+    assertEquals("json", flags.get("outputFormat", "json"));
+  }
+
+  @Test
+  void aSwitchMayBeSpeltOut() {
+    Flags flags = parse("-train", "True", "-test", "false", "-model", "m");
+    assertTrue(flags.has("train"));
+    assertFalse(flags.has("test"));
+  }
+
+  @Test
+  void anUnknownFlagNamesTheNearest() {
+    assertMessage("-clusterSise is not a flag; did you mean -clusterSize?", "-clusterSise", "2");
+    assertMessage("-modle is not a flag; did you mean -model?", "-modle", "x");
+  }
+
+  @Test
+  void whatIsOutOfScopeSaysSo() {
+    assertMessage("-resize is refused: images are not resized here: store them in the size that the"
+        + " net declares", "-resize");
+    assertTrue(message("-imageRoot", "x").contains("write the table as parquet"));
+  }
+
+  @Test
+  void saysWhatIsMissing() {
+    assertMessage("nothing to do: give -train, -test or -features BLOB,...", "-model", "m");
+    assertTrue(message("-train").startsWith("-model PATH is missing"));
+    assertTrue(message("-train", "-model", "m", "-snapshot", "s").contains("add -weights PATH"));
+    assertMessage("-model needs a value after it", "-train", "-model");
+    assertTrue(message("-train", "-model", "m", "stray").startsWith("'stray' belongs to no flag"));
+  }
+
+  @Test
+  void numbersAreChecked() {
+    assertMessage("-clusterSize 0: a whole number of at least 1 is needed", "-train", "-model", "m",
+        "-clusterSize", "0");
+    assertMessage("-epochs many: a whole number of at least 1 is needed", "-train", "-model", "m",
+        "-epochs", "many");
+    assertMessage("-connection wifi: write ethernet or infiniband", "-train", "-model", "m",
+        "-connection", "wifi");
+  }
+
+  private static Flags parse(String... args) {
+    String[] all = new String[args.length + 2];
+    all[0] = "-conf";
+    all[1] = "solver.prototxt";
+    System.arraycopy(args, 0, all, 2, args.length);
+    return Flags.parse(all);
+  }
+
+  private static String message(String... args) {
+    return assertThrows(UsageException.class, () -> parse(args)).getMessage();
+  }
+
+  private static void assertMessage(String expected, String... args) {
+    assertEquals(expected, message(args));
+  }
+}
