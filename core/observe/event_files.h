@@ -1,0 +1,15 @@
+// The files that a run leaves about itself.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/observe/events.h"
+
+namespace cafetiere {
+
+/// A sink that writes PREFIX.jsonl and a TensorBoard file in the same folder; the folder is made
+/// when it is missing.
+Result<std::unique_ptr<EventSink>> open_event_files(const std::string& prefix);
+
+}  // namespace cafetiere

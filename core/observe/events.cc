@@ -1,0 +1,121 @@
+#include "core/observe/events.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace cafetiere {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kLevels[] = {"info", "warning", "error"};
+
+Json to_object(const NamedValues& values) {
+  Json object = Json::object();
+  for (const auto& [name, value] : values) object[name] = value;
+  return object;
+}
+
+Json encode(const Progress& e) {
+  Json json = {{"event", "progress"},        {"step", e.step},           {"max_iter", e.max_iter},
+               {"epoch", e.epoch},           {"loss", e.loss},           {"lr", e.lr},
+               {"rows_per_s", e.rows_per_s}, {"wait_data", e.wait_data}, {"wait_comm", e.wait_comm},
+               {"seconds", e.seconds}};
+  if (!e.outputs.empty()) json["outputs"] = to_object(e.outputs);
+  return json;
+}
+
+Json encode(const TestResult& e) {
+  return {{"event", "test"}, {"step", e.step}, {"net", e.net}, {"outputs", to_object(e.outputs)}};
+}
+
+Json encode(const LogMessage& e) {
+  return {{"event", "log"}, {"level", kLevels[static_cast<int>(e.level)]}, {"text", e.text}};
+}
+
+double as_number(const Json& value) {
+  return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+double number(const Json& json, const char* key) {
+  const auto it = json.find(key);
+  return it == json.end() ? 0 : as_number(*it);
+}
+
+int64_t integer(const Json& json, const char* key) {
+  const double value = number(json, key);
+  return std::isfinite(value) ? std::llround(value) : 0;
+}
+
+std::string text(const Json& json, const char* key) {
+  const auto it = json.find(key);
+  return it != json.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+NamedValues outputs(const Json& json) {
+  NamedValues values;
+  const auto it = json.find("outputs");
+  if (it == json.end() || !it->is_object()) return values;
+  for (const auto& [name, value] : it->items()) values.emplace_back(name, as_number(value));
+  return values;
+}
+
+Progress decode_progress(const Json& json) {
+  return {integer(json, "step"),     integer(json, "max_iter"),
+          number(json, "epoch"),     number(json, "loss"),
+          number(json, "lr"),        number(json, "rows_per_s"),
+          number(json, "wait_data"), number(json, "wait_comm"),
+          number(json, "seconds"),   outputs(json)};
+}
+
+LogMessage decode_log(const Json& json) {
+  const std::string level = text(json, "level");
+  int index = 2;
+  while (index > 0 && level != kLevels[index]) --index;
+  return {static_cast<LogLevel>(index), text(json, "text")};
+}
+
+}  // namespace
+
+std::string to_json(const Event& event) {
+  // Names and texts may come from files in any encoding: replace rather than fail.
+  return std::visit([](const auto& e) { return encode(e); }, event)
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<Event> parse_event(std::string_view json_text) {
+  const Json json = Json::parse(json_text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    return invalid_argument(
+        fmt::format("not an event: expected a JSON object, found '{}'", json_text.substr(0, 80)));
+  }
+  const std::string kind = text(json, "event");
+  if (kind == "progress") return Event(decode_progress(json));
+  if (kind == "test")
+    return Event(TestResult{integer(json, "step"), text(json, "net"), outputs(json)});
+  if (kind == "log") return Event(decode_log(json));
+  return invalid_argument(fmt::format("unknown event '{}': expected progress, test or log", kind));
+}
+
+void EventSink::send(const Event& event) {
+  if (const auto* p = std::get_if<Progress>(&event)) return progress(*p);
+  if (const auto* t = std::get_if<TestResult>(&event)) return test(*t);
+  log(std::get<LogMessage>(event));
+}
+
+void Broadcast::progress(const Progress& event) {
+  for (const auto& sink : sinks_) sink->progress(event);
+}
+
+void Broadcast::test(const TestResult& event) {
+  for (const auto& sink : sinks_) sink->test(event);
+}
+
+void Broadcast::log(const LogMessage& event) {
+  for (const auto& sink : sinks_) sink->log(event);
+}
+
+}  // namespace cafetiere

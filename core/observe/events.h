@@ -1,0 +1,81 @@
+// Events: what a run tells while it goes on, and who may listen.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/base/log.h"
+#include "core/base/status.h"
+
+namespace cafetiere {
+
+/// Named scalars in the order the net gives them.
+using NamedValues = std::vector<std::pair<std::string, double>>;
+
+/// Where a run stands.
+struct Progress {
+  int64_t step = 0;
+  int64_t max_iter = 0;
+  double epoch = 0;  ///< epochs finished, with the share of the current one
+  double loss = 0;   ///< global training loss, averaged as the solver's average_loss says
+  double lr = 0;
+  double rows_per_s = 0;  ///< over all ranks, since the last event
+  double wait_data = 0;   ///< share of the time since the last event spent waiting for rows, 0..1
+  double wait_comm = 0;   ///< the same for other ranks
+  double seconds = 0;     ///< since the run began
+  NamedValues outputs;    ///< further training outputs, such as accuracy; may be empty
+};
+
+/// What a pass over a test net gave.
+struct TestResult {
+  int64_t step = 0;
+  std::string net;
+  NamedValues outputs;
+};
+
+/// A message for the reader.
+struct LogMessage {
+  LogLevel level = LogLevel::kInfo;
+  std::string text;
+};
+
+using Event = std::variant<Progress, TestResult, LogMessage>;
+
+/// One JSON object without a line end, as include/cafetiere/c_api.h documents it. Numbers that JSON
+/// cannot hold (NaN, infinity) become null.
+std::string to_json(const Event& event);
+
+/// The reverse of to_json; null reads as NaN, an absent number as zero.
+Result<Event> parse_event(std::string_view json);
+
+/// Receives the events of one run, in order, on one thread.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual void progress(const Progress&) {}
+  virtual void test(const TestResult&) {}
+  virtual void log(const LogMessage&) {}
+
+  /// Calls the function for this kind of event.
+  void send(const Event& event);
+};
+
+/// Hands every event to several sinks.
+class Broadcast : public EventSink {
+ public:
+  void add(std::unique_ptr<EventSink> sink) { sinks_.push_back(std::move(sink)); }
+
+  void progress(const Progress& event) override;
+  void test(const TestResult& event) override;
+  void log(const LogMessage& event) override;
+
+ private:
+  std::vector<std::unique_ptr<EventSink>> sinks_;
+};
+
+}  // namespace cafetiere

@@ -1,0 +1,32 @@
+// JsonlSink: the events of a run as a file of JSON lines.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "core/observe/events.h"
+
+namespace cafetiere {
+
+/// Appends one JSON object a line and flushes it, so that a reader can follow and a killed run
+/// leaves whole lines. A resumed run goes on in the same file.
+class JsonlSink : public EventSink {
+ public:
+  static Result<std::unique_ptr<JsonlSink>> open(const std::string& path);
+  ~JsonlSink() override;
+  JsonlSink(const JsonlSink&) = delete;
+  JsonlSink& operator=(const JsonlSink&) = delete;
+
+  void progress(const Progress& event) override { write(event); }
+  void test(const TestResult& event) override { write(event); }
+  void log(const LogMessage& event) override { write(event); }
+
+ private:
+  explicit JsonlSink(std::FILE* file) : file_(file) {}
+  void write(const Event& event);
+
+  std::FILE* file_;
+};
+
+}  // namespace cafetiere

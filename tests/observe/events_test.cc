@@ -1,0 +1,98 @@
+#include "core/observe/events.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/observe/event_files.h"
+#include "core/observe/jsonl.h"
+#include "tests/observe/temp_folder.h"
+
+namespace cafetiere {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Events, ProgressHasTheDocumentedForm) {
+  Progress p;
+  p.step = 3;
+  p.max_iter = 10;
+  p.epoch = 0.5;
+  p.loss = 2.25;
+  p.lr = 0.5;
+  p.rows_per_s = 100;
+  p.wait_data = 0.25;
+  p.seconds = 1.5;
+  EXPECT_EQ(to_json(p),
+            R"({"event":"progress","step":3,"max_iter":10,"epoch":0.5,"loss":2.25,"lr":0.5,)"
+            R"("rows_per_s":100.0,"wait_data":0.25,"wait_comm":0.0,"seconds":1.5})");
+}
+
+TEST(Events, RoundTripKeepsOrderOfOutputs) {
+  const TestResult test{7, "test", {{"loss", 0.5}, {"accuracy", 0.75}}};
+  const Event back = parse_event(to_json(test)).value();
+  EXPECT_EQ(std::get<TestResult>(back).outputs, test.outputs);
+  EXPECT_EQ(to_json(back), R"({"event":"test","step":7,"net":"test",)"
+                           R"("outputs":{"loss":0.5,"accuracy":0.75}})");
+}
+
+TEST(Events, LevelsSurvive) {
+  for (const LogLevel level : {LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError}) {
+    const Event back = parse_event(to_json(LogMessage{level, "x"})).value();
+    EXPECT_EQ(std::get<LogMessage>(back).level, level);
+  }
+}
+
+TEST(Events, NotANumberBecomesNullAndBack) {
+  Progress p;
+  p.loss = std::numeric_limits<double>::infinity();
+  const std::string json = to_json(p);
+  EXPECT_THAT(json, HasSubstr(R"("loss":null)"));
+  EXPECT_TRUE(std::isnan(std::get<Progress>(parse_event(json).value()).loss));
+}
+
+TEST(Events, BrokenTextBytesAreReplaced) {
+  EXPECT_THAT(to_json(LogMessage{LogLevel::kInfo, "\xff!"}), HasSubstr("\xEF\xBF\xBD!"));
+}
+
+TEST(Events, WhatIsNotAnEventIsRefusedByName) {
+  EXPECT_THAT(parse_event("nonsense").status().message(), HasSubstr("nonsense"));
+  EXPECT_THAT(parse_event("[1]").status().message(), HasSubstr("JSON object"));
+  EXPECT_THAT(parse_event(R"({"event": "tset"})").status().message(), HasSubstr("'tset'"));
+}
+
+TEST(Jsonl, AppendsOneLineAnEvent) {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/run.jsonl";
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    auto sink = JsonlSink::open(path);
+    ASSERT_TRUE(sink.ok()) << sink.status().message();
+    (*sink)->send(LogMessage{LogLevel::kInfo, "two\nlines"});
+  }
+  const std::string line = R"({"event":"log","level":"info","text":"two\nlines"})"
+                           "\n";
+  EXPECT_EQ(read_file(path), line + line);
+}
+
+TEST(Jsonl, NamesTheFileItCannotOpen) {
+  const auto sink = JsonlSink::open("/nonexistent/run.jsonl");
+  EXPECT_EQ(sink.status().code(), ErrorCode::kIo);
+  EXPECT_THAT(sink.status().message(), HasSubstr("/nonexistent/run.jsonl"));
+}
+
+TEST(EventFiles, MakesTheFolderAndBothFiles) {
+  const TempFolder folder;
+  auto sink = open_event_files(folder.path() + "/new/run");
+  ASSERT_TRUE(sink.ok()) << sink.status().message();
+  (*sink)->send(Progress{});
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path() + "/new")) {
+    files += entry.file_size() > 0;
+  }
+  EXPECT_EQ(files, 2);
+}
+
+}  // namespace
+}  // namespace cafetiere

@@ -1,0 +1,102 @@
+#include "core/observe/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/observe/events.h"
+#include "core/observe/svg_chart.h"
+
+namespace cafetiere {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string progress(int64_t step, double loss) {
+  Progress p;
+  p.step = step;
+  p.max_iter = 100;
+  p.loss = loss;
+  p.rows_per_s = 5000;
+  return to_json(p) + "\n";
+}
+
+std::string test(int64_t step, double accuracy) {
+  return to_json(TestResult{step, "test", {{"accuracy", accuracy}, {"loss", 0.3}}}) + "\n";
+}
+
+TEST(Report, ShowsCurvesAndFigures) {
+  std::string events;
+  for (int step = 0; step <= 100; step += 10) events += progress(step, 2.3 * std::exp(-step / 20.));
+  events += test(50, 0.91) + test(100, 0.969);
+  const auto html =
+      render_report(events, R"({"title": "LeNet", "accuracy": 0.969, "rows_given": 4000,
+                  "rows_per_epoch": [4000, 4000], "sha256": "ab12", "classes": {"0": 5, "1": 6}})");
+  ASSERT_TRUE(html.ok()) << html.status().message();
+  EXPECT_THAT(*html, HasSubstr("<h1>LeNet</h1>"));
+  EXPECT_THAT(*html, HasSubstr("<b>96.90 %</b><span>accuracy</span>"));
+  EXPECT_THAT(*html, HasSubstr("<b>4,000</b><span>rows used per epoch</span>"));
+  EXPECT_THAT(*html, HasSubstr("<th>sha256</th><td>ab12</td>"));
+  EXPECT_THAT(*html, HasSubstr("<td>0: 5 · 1: 6</td>"));
+  EXPECT_THAT(*html, HasSubstr("training loss <b>"));
+  EXPECT_THAT(*html, HasSubstr("test accuracy <b>0.969</b>"));
+  EXPECT_THAT(*html, HasSubstr("test accuracy 0.91 at 50"));
+  EXPECT_THAT(*html, HasSubstr("(log scale)"));
+}
+
+TEST(Report, NeedsNoScriptAndNoNetwork) {
+  const auto html = render_report(progress(1, 2), "{}");
+  EXPECT_THAT(*html, Not(HasSubstr("<script")));
+  EXPECT_THAT(*html, Not(HasSubstr("http")));
+}
+
+TEST(Report, EscapesEveryText) {
+  const std::string bad = "<b>&\"'";
+  const std::string events =
+      to_json(TestResult{1, bad, {{bad, 1}}}) + "\n" + to_json(LogMessage{LogLevel::kError, bad});
+  const auto html =
+      render_report(events, R"({"title": "<b>&\"'", "<b>&\"'": "<b>&\"'", "o": {"<b>": 1}})");
+  ASSERT_TRUE(html.ok()) << html.status().message();
+  EXPECT_THAT(*html, HasSubstr("<h1>&lt;b&gt;&amp;&quot;&#39;</h1>"));
+  EXPECT_THAT(*html, Not(HasSubstr("<b>&\"")));
+  EXPECT_THAT(*html, Not(HasSubstr("<b>: 1")));
+}
+
+TEST(Report, LaterAttemptReplacesARepeatedStep) {
+  const auto html = render_report(test(10, 0.1) + test(10, 0.7), "{}");
+  EXPECT_THAT(*html, HasSubstr("test accuracy <b>0.7</b>"));
+  EXPECT_THAT(*html, Not(HasSubstr("test accuracy 0.1 at 10")));
+}
+
+TEST(Report, ForgivesATornLastLineOnly) {
+  EXPECT_TRUE(render_report(progress(1, 2) + R"({"event": "prog)", "{}").ok());
+  const auto torn = render_report("{\"event\n" + progress(1, 2), "{}");
+  EXPECT_THAT(torn.status().message(), HasSubstr("line 1"));
+  EXPECT_FALSE(render_report("", "[]").ok());
+}
+
+TEST(Report, StandsEmptyAndNotFiniteValues) {
+  EXPECT_TRUE(render_report("", "{}").ok());
+  const auto html = render_report(progress(1, NAN) + progress(2, INFINITY), "{}");
+  ASSERT_TRUE(html.ok());
+  EXPECT_THAT(*html, HasSubstr("No values to draw"));
+  EXPECT_THAT(*html, Not(HasSubstr("inf,")));
+}
+
+TEST(Chart, OneValueGetsAnAxisWithTicks) {
+  const std::string svg = render_chart({"t", "x", "y", {{"s", {{5, 2}}, false}}});
+  EXPECT_THAT(svg, HasSubstr("class=\"tick\""));
+  EXPECT_THAT(svg, HasSubstr("<circle"));
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+}
+
+TEST(Chart, ManyPointsStaySmall) {
+  ChartSeries series{"s", {}, false};
+  for (int i = 0; i < 1000000; ++i) series.points.push_back({double(i), std::sin(i * 1e-4)});
+  EXPECT_LT(render_chart({"t", "x", "y", {series}}).size(), 60000u);
+}
+
+}  // namespace
+}  // namespace cafetiere
