@@ -1,0 +1,24 @@
+package cafetiere.core;
+
+/** What the engine does without an object: tell its version, look at nets, render reports. */
+public final class Engine {
+  private Engine() {}
+
+  /** The engine's version, such as "0.1.0". */
+  public static String version() {
+    NativeLibrary.load();
+    return Native.text(Native.version());
+  }
+
+  /** Checks a solver and net without running them; options and answer as in cft_describe. */
+  public static String describe(String options) {
+    NativeLibrary.load();
+    return Native.text(Native.describe(Native.utf8(options)));
+  }
+
+  /** Renders a run's events (one JSON object a line) and its result as an HTML page. */
+  public static String report(String events, String result) {
+    NativeLibrary.load();
+    return Native.text(Native.report(Native.utf8(events), Native.utf8(result)));
+  }
+}

@@ -1,0 +1,99 @@
+package cafetiere.core;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+/**
+ * The functions of libcafetiere_jni, one for one those of the C interface. Text crosses as UTF-8
+ * bytes, because JNI's own strings are a modified UTF-8; handles cross as addresses.
+ */
+final class Native {
+  private Native() {}
+
+  static native byte[] version();
+
+  static native byte[] describe(byte[] options);
+
+  static native byte[] report(byte[] events, byte[] result);
+
+  static native long rowsCreate(byte[] schema);
+
+  static native void rowsAppend(long rows, long count, long address, long bytes);
+
+  static native long rowsCount(long rows);
+
+  static native void rowsDestroy(long rows);
+
+  static native long groupCreate(byte[] options);
+
+  static native byte[] groupAddress(long group);
+
+  static native void groupConnect(long group, byte[] addresses);
+
+  static native void groupCancel(long group);
+
+  static native void groupDestroy(long group);
+
+  static native long trainerCreate(byte[] options, Trainer.Listener listener);
+
+  static native void trainerRestore(long trainer, byte[] model, byte[] state);
+
+  static native void trainerValidation(long trainer, long rows);
+
+  static native void trainerRun(long trainer, long group, long rows);
+
+  static native void trainerCancel(long trainer);
+
+  static native byte[] trainerResult(long trainer);
+
+  static native byte[] trainerModel(long trainer);
+
+  static native byte[] trainerState(long trainer);
+
+  static native void trainerDestroy(long trainer);
+
+  static native long predictorCreate(byte[] options, byte[] model);
+
+  static native byte[] predictorDescribe(long predictor);
+
+  static native void predictorRun(
+      long predictor, long count, long address, long bytes, ByteBuffer[] outputs);
+
+  static native void predictorDestroy(long predictor);
+
+  /** The address of a direct buffer's memory. */
+  static native long address(ByteBuffer buffer);
+
+  static byte[] utf8(String text) {
+    return text.getBytes(UTF_8);
+  }
+
+  static String text(byte[] utf8) {
+    return new String(utf8, UTF_8);
+  }
+
+  /** Called by the library to make the exception that it throws. */
+  static CafetiereException error(int code, byte[] message) {
+    CafetiereException.Code[] codes = CafetiereException.Code.values();
+    boolean known = code > 0 && code < codes.length;
+    return new CafetiereException(
+        known ? codes[code] : CafetiereException.Code.INTERNAL, text(message));
+  }
+
+  /** Called by the library when a trainer has something to tell. */
+  static void event(Trainer.Listener listener, byte[] json) {
+    listener.event(text(json));
+  }
+
+  /** Called by the library with a checkpoint; the buffers live only during the call. */
+  static void checkpoint(
+      Trainer.Listener listener, byte[] json, ByteBuffer model, ByteBuffer state) {
+    listener.checkpoint(text(json), view(model), view(state));
+  }
+
+  private static ByteBuffer view(ByteBuffer memory) {
+    return memory.asReadOnlyBuffer().order(ByteOrder.LITTLE_ENDIAN);
+  }
+}

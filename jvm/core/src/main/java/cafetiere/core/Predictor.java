@@ -1,0 +1,34 @@
+package cafetiere.core;
+
+import java.nio.ByteBuffer;
+
+/** A net with its weights, ready to compute blobs for rows. */
+public final class Predictor extends Handle {
+  /** Makes a predictor; `options` is the JSON that cft_predictor_create describes. */
+  public Predictor(String options, byte[] model) {
+    super(create(options, model), Native::predictorDestroy);
+  }
+
+  /** The outputs, as JSON: names, shapes without the batch axis, floats a row. */
+  public String describe() {
+    return call(predictor -> Native.text(Native.predictorDescribe(predictor)));
+  }
+
+  /**
+   * Computes the outputs of `count` rows that lie encoded in native memory, as for Rows.append.
+   * outputs[i] is a direct buffer from allocate(); it receives count times its size in floats.
+   */
+  public void run(long count, long address, long bytes, ByteBuffer[] outputs) {
+    run(predictor -> Native.predictorRun(predictor, count, address, bytes, outputs));
+  }
+
+  /** A buffer that run() can fill with `floats` values. */
+  public static ByteBuffer allocate(long floats) {
+    return Memory.allocate(floats * Float.BYTES);
+  }
+
+  private static long create(String options, byte[] model) {
+    NativeLibrary.load();
+    return Native.predictorCreate(Native.utf8(options), model);
+  }
+}

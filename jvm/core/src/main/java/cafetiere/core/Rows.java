@@ -1,0 +1,34 @@
+package cafetiere.core;
+
+import java.nio.ByteBuffer;
+
+/** A table of rows in native memory, filled from chunks of encoded rows. */
+public final class Rows extends Handle {
+  /** Makes an empty table; `schema` is the JSON that cft_rows_create describes. */
+  public Rows(String schema) {
+    super(create(schema), Native::rowsDestroy);
+  }
+
+  /**
+   * Appends `count` rows from native memory: each row is its columns in schema order, each column a
+   * little-endian uint32 number of bytes and then the bytes.
+   */
+  public void append(long count, long address, long bytes) {
+    run(rows -> Native.rowsAppend(rows, count, address, bytes));
+  }
+
+  /** Appends `count` rows, encoded as above, from the remaining bytes of a direct buffer. */
+  public void append(long count, ByteBuffer chunk) {
+    append(count, Memory.address(chunk), chunk.remaining());
+  }
+
+  /** The number of rows in the table. */
+  public long count() {
+    return call(Native::rowsCount);
+  }
+
+  private static long create(String schema) {
+    NativeLibrary.load();
+    return Native.rowsCreate(Native.utf8(schema));
+  }
+}

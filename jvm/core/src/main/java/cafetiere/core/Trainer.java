@@ -1,0 +1,70 @@
+package cafetiere.core;
+
+import java.nio.ByteBuffer;
+
+/** One rank of a training. */
+public final class Trainer extends Handle {
+  /** Hears of a run, on the thread that runs it and on rank 0 only. What it throws ends the run. */
+  public interface Listener {
+    /** A JSON object about progress, a test or a message; cft_callbacks lists them. */
+    void event(String json);
+
+    /**
+     * A complete checkpoint. The buffers are read-only and valid only during the call; `json` tells
+     * step and sha256 of the model.
+     */
+    void checkpoint(String json, ByteBuffer model, ByteBuffer state);
+  }
+
+  /** Makes a trainer; `options` is the JSON that cft_trainer_create describes. */
+  public Trainer(String options, Listener listener) {
+    super(create(options, listener), Native::trainerDestroy);
+  }
+
+  /** Starts from these weights and, unless `state` is null, goes on from this solver state. */
+  public void restore(byte[] model, byte[] state) {
+    run(trainer -> Native.trainerRestore(trainer, model, state));
+  }
+
+  /** Hands over the rows to test on, this rank's part of them; `rows` is empty afterwards. */
+  public void validation(Rows rows) {
+    run(trainer -> rows.run(table -> Native.trainerValidation(trainer, table)));
+  }
+
+  /** Trains alone to the end; `rows` is empty afterwards. */
+  public void run(Rows rows) {
+    run(trainer -> rows.run(table -> Native.trainerRun(trainer, 0, table)));
+  }
+
+  /** Trains to the end together with the other ranks of `group`; `rows` is empty afterwards. */
+  public void run(Group group, Rows rows) {
+    run(
+        trainer ->
+            group.run(ranks -> rows.run(table -> Native.trainerRun(trainer, ranks, table))));
+  }
+
+  /** Stops the run at its next step. Any thread; safe after close. */
+  public void cancel() {
+    runUnlessClosed(Native::trainerCancel);
+  }
+
+  /** The summary of a finished run, as JSON. */
+  public String result() {
+    return call(trainer -> Native.text(Native.trainerResult(trainer)));
+  }
+
+  /** The weights after a run, as a caffemodel. */
+  public byte[] model() {
+    return call(Native::trainerModel);
+  }
+
+  /** Iteration and history after a run, as a solverstate. */
+  public byte[] state() {
+    return call(Native::trainerState);
+  }
+
+  private static long create(String options, Listener listener) {
+    NativeLibrary.load();
+    return Native.trainerCreate(Native.utf8(options), listener);
+  }
+}

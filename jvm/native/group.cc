@@ -1,0 +1,27 @@
+// JNI glue for cafetiere.core.Group.
+#include "jvm/native/jni_support.h"
+
+using namespace cafetiere::jni;
+
+CFT_JNI(jlong, groupCreate)(JNIEnv* env, jclass, jbyteArray options) {
+  cft_group* group = nullptr;
+  check(env, cft_group_create(to_text(env, options).c_str(), &group));
+  return address_of(group);
+}
+
+CFT_JNI(jbyteArray, groupAddress)(JNIEnv* env, jclass, jlong group) {
+  return text_from(env,
+                   [&](char** out) { return cft_group_address(object<cft_group>(group), out); });
+}
+
+CFT_JNI(void, groupConnect)(JNIEnv* env, jclass, jlong group, jbyteArray addresses) {
+  check(env, cft_group_connect(object<cft_group>(group), to_text(env, addresses).c_str()));
+}
+
+CFT_JNI(void, groupCancel)(JNIEnv*, jclass, jlong group) {
+  cft_group_cancel(object<cft_group>(group));
+}
+
+CFT_JNI(void, groupDestroy)(JNIEnv*, jclass, jlong group) {
+  cft_group_destroy(object<cft_group>(group));
+}

@@ -1,0 +1,111 @@
+// What every function of the JNI glue needs: bytes in and out, and errors as Java exceptions.
+#pragma once
+
+#include <jni.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "cafetiere/c_api.h"
+
+#define CFT_JNI(type, name) extern "C" JNIEXPORT type JNICALL Java_cafetiere_core_Native_##name
+
+namespace cafetiere::jni {
+
+/// A handle as Java holds it: the object's address.
+template <typename T>
+T* object(jlong address) {
+  return reinterpret_cast<T*>(address);
+}
+
+/// The address of an object, for Java to hold.
+inline jlong address_of(const void* object) { return reinterpret_cast<jlong>(object); }
+
+/// A new byte[] with a copy of the bytes, or null with a Java exception pending.
+inline jbyteArray to_java(JNIEnv* env, const void* bytes, uint64_t size) {
+  if (size > static_cast<uint64_t>(std::numeric_limits<jsize>::max())) {
+    env->ThrowNew(env->FindClass("java/lang/OutOfMemoryError"),
+                  "the bytes do not fit a Java array, which holds 2 GiB at most");
+    return nullptr;
+  }
+  jbyteArray array = env->NewByteArray(static_cast<jsize>(size));
+  if (array) {
+    env->SetByteArrayRegion(array, 0, static_cast<jsize>(size), static_cast<const jbyte*>(bytes));
+  }
+  return array;
+}
+
+/// The same for text.
+inline jbyteArray to_java(JNIEnv* env, const std::string& text) {
+  return to_java(env, text.data(), text.size());
+}
+
+/// A copy of a byte[] as text; null gives "".
+inline std::string to_text(JNIEnv* env, jbyteArray array) {
+  std::string text(array ? env->GetArrayLength(array) : 0, '\0');
+  if (!text.empty()) {
+    env->GetByteArrayRegion(array, 0, static_cast<jsize>(text.size()),
+                            reinterpret_cast<jbyte*>(text.data()));
+  }
+  return text;
+}
+
+/// The elements of a byte[] while the object lives; a null array has no data.
+class Bytes {
+ public:
+  Bytes(JNIEnv* env, jbyteArray array)
+      : env_(env),
+        array_(array),
+        data_(array ? env->GetByteArrayElements(array, nullptr) : nullptr) {}
+  ~Bytes() {
+    if (data_) env_->ReleaseByteArrayElements(array_, data_, JNI_ABORT);
+  }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+
+  const void* data() const { return data_; }
+  uint64_t size() const { return data_ ? env_->GetArrayLength(array_) : 0; }
+
+ private:
+  JNIEnv* env_;
+  jbyteArray array_;
+  jbyte* data_;
+};
+
+/// Throws the engine's last error unless the code is CFT_OK; tells whether all is well.
+inline bool check(JNIEnv* env, int code) {
+  if (code == CFT_OK) return true;
+  const std::string message = cft_last_error();
+  jclass native = env->FindClass("cafetiere/core/Native");
+  jmethodID make =
+      native ? env->GetStaticMethodID(native, "error", "(I[B)Lcafetiere/core/CafetiereException;")
+             : nullptr;
+  jbyteArray text = make ? to_java(env, message) : nullptr;
+  jobject error = text ? env->CallStaticObjectMethod(native, make, jint{code}, text) : nullptr;
+  if (error) env->Throw(static_cast<jthrowable>(error));
+  return false;
+}
+
+/// Bytes that a call hands out, as a byte[]: `call` fills a pointer and a size and returns a code.
+template <typename Call>
+jbyteArray bytes_from(JNIEnv* env, Call call) {
+  void* bytes = nullptr;
+  uint64_t size = 0;
+  if (!check(env, call(&bytes, &size))) return nullptr;
+  jbyteArray array = to_java(env, bytes, size);
+  cft_free(bytes);
+  return array;
+}
+
+/// Text that a call hands out, as a byte[]: `call` fills a pointer and returns a code.
+template <typename Call>
+jbyteArray text_from(JNIEnv* env, Call call) {
+  char* text = nullptr;
+  if (!check(env, call(&text))) return nullptr;
+  jbyteArray array = to_java(env, text);
+  cft_free(text);
+  return array;
+}
+
+}  // namespace cafetiere::jni
