@@ -1,0 +1,99 @@
+#include "core/model/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+
+namespace cafetiere {
+namespace {
+
+/// An open file descriptor that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  /// Closes now, so that a late write error is seen.
+  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+Status os_error(const std::string& path, std::string_view what) {
+  return io_error(
+      fmt::format("{}: cannot {}: {}", path, what, std::generic_category().message(errno)));
+}
+
+Status write_all(int fd, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return os_error(path, "write");
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return {};
+}
+
+Status write_aside(const std::string& aside, const std::string& path, std::string_view bytes) {
+  Descriptor file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (file.get() < 0) {
+    const Status status = os_error(path, "create");
+    return Status(status.code(),
+                  status.message() + "; make sure that the directory exists and is writable");
+  }
+  CFT_TRY(write_all(file.get(), bytes, aside));
+  if (::fsync(file.get()) != 0 || !file.close()) return os_error(aside, "write");
+  if (::rename(aside.c_str(), path.c_str()) != 0) return os_error(path, "rename to");
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, int64_t limit) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return not_found("File not found: " + path);
+    return os_error(path, "open");
+  }
+  struct stat info;
+  if (::fstat(file.get(), &info) != 0) return os_error(path, "read");
+  if (S_ISDIR(info.st_mode)) return invalid_argument(path + ": is a directory; name a file in it");
+
+  // The size is only a first guess: pipes have none, and a file may still grow.
+  std::string bytes(static_cast<size_t>(std::min<int64_t>(info.st_size, limit)) + 1, '\0');
+  size_t used = 0;
+  while (true) {
+    if (used == bytes.size()) bytes.resize(bytes.size() * 2);
+    const ssize_t n = ::read(file.get(), bytes.data() + used, bytes.size() - used);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return os_error(path, "read");
+    if (n == 0) break;
+    used += static_cast<size_t>(n);
+    if (static_cast<int64_t>(used) > limit) {
+      return invalid_argument(fmt::format("{}: is larger than the limit of {} bytes", path, limit));
+    }
+  }
+  bytes.resize(used);
+  return bytes;
+}
+
+Status write_file(const std::string& path, std::string_view bytes) {
+  const std::string aside = fmt::format("{}.{}.tmp", path, ::getpid());
+  Status status = write_aside(aside, path, bytes);
+  if (!status.ok()) ::unlink(aside.c_str());
+  return status;
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,23 @@
+// Whole files: read with a limit, written aside and renamed so that no reader sees half of one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/status.h"
+
+namespace cafetiere {
+
+/// What protobuf can hold in one message, and so the largest model file.
+inline constexpr int64_t kMaxFileBytes = (int64_t{1} << 31) - 1;
+
+/// The bytes of a file. "File not found: F" when there is none; larger than `limit` is an error.
+Result<std::string> read_file(const std::string& path, int64_t limit = kMaxFileBytes);
+
+/// Writes `path` by way of a neighbouring temporary file that is synced and renamed: after a crash
+/// the old file or the new one is there, whole.
+Status write_file(const std::string& path, std::string_view bytes);
+
+}  // namespace cafetiere

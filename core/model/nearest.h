@@ -1,0 +1,19 @@
+// The nearest right name for a wrong one, for errors that say what to change.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cafetiere {
+
+/// Fewest single-character insertions, deletions and replacements that turn a into b.
+int edit_distance(std::string_view a, std::string_view b);
+
+/// The candidate closest to `name`, or "" when none is close enough to be what was meant.
+std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
+
+/// `; did you mean "x"?` for the nearest candidate, or "".
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
+
+}  // namespace cafetiere

@@ -1,0 +1,224 @@
+#include "core/model/prototxt.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+
+#include "core/model/file.h"
+#include "core/model/nearest.h"
+#include "core/model/upgrade.h"
+
+namespace cafetiere {
+namespace {
+
+namespace pb = google::protobuf;
+
+constexpr size_t kMaxTextBytes = size_t{64} << 20;  // the largest published net text has 0.5 MB
+constexpr int kMaxDepth = 32;                       // the schema itself nests 6 deep
+constexpr size_t kMaxShownErrors = 5;
+
+struct Position {
+  int line = 0;  // both 0-based, as protobuf counts
+  int column = 0;
+};
+
+/// What stands between double quotes in a message of the parser, in order.
+std::vector<std::string> quoted_parts(std::string_view message) {
+  std::vector<std::string> parts;
+  size_t open = message.find('"');
+  while (open != std::string_view::npos) {
+    const size_t close = message.find('"', open + 1);
+    if (close == std::string_view::npos) break;
+    parts.emplace_back(message.substr(open + 1, close - open - 1));
+    open = message.find('"', close + 1);
+  }
+  return parts;
+}
+
+/// The parser reports the token after a wrong name; this steps back to the name itself.
+Position step_back_to(std::string_view text, Position at, std::string_view name) {
+  size_t offset = 0;
+  for (int line = 0; line < at.line; ++line) offset = text.find('\n', offset) + 1;
+  offset = std::min(offset + static_cast<size_t>(at.column), text.size());
+  const size_t found = text.rfind(name, offset);
+  if (found == std::string_view::npos) return at;
+  const std::string_view before = text.substr(0, found);
+  const size_t newline = before.rfind('\n');
+  const size_t line_start = newline == std::string_view::npos ? 0 : newline + 1;
+  return {static_cast<int>(std::count(before.begin(), before.end(), '\n')),
+          static_cast<int>(found - line_start)};
+}
+
+/// What was meant by a field that `type` does not have: a near name, or its place in a sub-message.
+std::string suggest_field(const pb::Descriptor& type, const std::string& field) {
+  std::vector<std::string> names;
+  for (int i = 0; i < type.field_count(); ++i) names.push_back(type.field(i)->name());
+  for (int i = 0; i < type.field_count(); ++i) {
+    const pb::Descriptor* inner = type.field(i)->message_type();
+    if (inner != nullptr && inner->FindFieldByName(field) != nullptr &&
+        nearest_name(field, names).empty()) {
+      return fmt::format("; {} has one: write {} {{ {}: ... }}", inner->name(),
+                         type.field(i)->name(), field);
+    }
+  }
+  return did_you_mean(field, names);
+}
+
+std::vector<std::string> enum_values(const std::string& field) {
+  std::vector<std::string> names;
+  const pb::FileDescriptor* file = caffe::NetParameter::descriptor()->file();
+  for (int i = 0; i < file->message_type_count(); ++i) {
+    const pb::FieldDescriptor* f = file->message_type(i)->FindFieldByName(field);
+    if (f == nullptr || f->enum_type() == nullptr) continue;
+    for (int v = 0; v < f->enum_type()->value_count(); ++v) {
+      names.push_back(f->enum_type()->value(v)->name());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+/// Collects what the parser finds instead of letting it print, in our own words.
+class Errors : public pb::io::ErrorCollector {
+ public:
+  Errors(std::string_view text, const std::string& source) : text_(text), source_(source) {}
+
+  void AddError(int line, int column, const std::string& message) override {
+    Position at{std::max(line, 0), std::max(column, 0)};
+    const std::string what = explain(message, &at);
+    if (lines_.size() < kMaxShownErrors) {
+      lines_.push_back(fmt::format("{}:{}:{}: {}", source_, at.line + 1, at.column + 1, what));
+    }
+  }
+  void AddWarning(int, int, const std::string&) override {}
+
+  Status status() const {
+    return invalid_argument(lines_.empty() ? source_ + ": cannot be parsed"
+                                           : fmt::format("{}", fmt::join(lines_, "\n")));
+  }
+
+ private:
+  std::string explain(const std::string& message, Position* at) const {
+    const std::vector<std::string> parts = quoted_parts(message);
+    if (message.starts_with("Message type ") && parts.size() >= 2) {
+      const pb::Descriptor* type =
+          pb::DescriptorPool::generated_pool()->FindMessageTypeByName(parts[0]);
+      if (type != nullptr) {
+        *at = step_back_to(text_, *at, parts[1]);
+        return fmt::format("{} has no field \"{}\"{}", type->name(), parts[1],
+                           suggest_field(*type, parts[1]));
+      }
+    }
+    if (message.starts_with("Unknown enumeration value") && parts.size() >= 2) {
+      *at = step_back_to(text_, *at, parts[0]);
+      return fmt::format("{} cannot be \"{}\"; it is one of {}", parts[1], parts[0],
+                         fmt::join(enum_values(parts[1]), ", "));
+    }
+    if (message.ends_with("got: ")) {
+      return "the text ends too early: a value or a closing brace is missing";
+    }
+    return message;
+  }
+
+  std::string_view text_;
+  const std::string& source_;
+  std::vector<std::string> lines_;
+};
+
+/// 1-based line where entry `index` of a repeated field of the outermost message begins.
+int line_of(const pb::TextFormat::ParseInfoTree& tree, const pb::FieldDescriptor* field,
+            int index) {
+  return tree.GetLocation(field, index).line + 1;
+}
+
+Status parse_text(std::string_view text, const std::string& source, pb::Message* message,
+                  pb::TextFormat::ParseInfoTree* tree) {
+  if (text.size() > kMaxTextBytes) {
+    return invalid_argument(fmt::format("{}: has {} bytes of text; the limit is {}", source,
+                                        text.size(), kMaxTextBytes));
+  }
+  if (text.find('\0') != std::string_view::npos) {
+    return invalid_argument(
+        source + ": is not text; weights (.caffemodel) are given separately from the net");
+  }
+  Errors errors(text, source);
+  pb::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&errors);
+  parser.WriteLocationsTo(tree);
+  parser.SetRecursionLimit(kMaxDepth);
+  parser.AllowPartialMessage(true);  // missing fields are reported below, without aborting
+  if (!parser.ParseFromString(std::string(text), message)) return errors.status();
+  if (!message->IsInitialized()) {
+    return invalid_argument(fmt::format("{}: required fields are missing: {}", source,
+                                        message->InitializationErrorString()));
+  }
+  return {};
+}
+
+/// Upgrades the nets that a solver holds in place.
+Status upgrade_inline_nets(SolverText* solver) {
+  std::vector<caffe::NetParameter*> nets;
+  if (solver->param.has_net_param()) nets.push_back(solver->param.mutable_net_param());
+  if (solver->param.has_train_net_param()) nets.push_back(solver->param.mutable_train_net_param());
+  for (auto& net : *solver->param.mutable_test_net_param()) nets.push_back(&net);
+  for (caffe::NetParameter* net : nets) {
+    auto upgrade = upgrade_net(net);
+    if (!upgrade.ok()) return upgrade.status().with_context(solver->source);
+    std::move(upgrade->notes.begin(), upgrade->notes.end(), std::back_inserter(solver->notes));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<NetText> parse_net(std::string_view text, std::string source) {
+  NetText net;
+  net.source = std::move(source);
+  pb::TextFormat::ParseInfoTree tree;
+  CFT_TRY(parse_text(text, net.source, &net.param, &tree));
+
+  const pb::Descriptor* type = caffe::NetParameter::descriptor();
+  const bool old_form = net.param.layers_size() > 0;
+  const pb::FieldDescriptor* list = type->FindFieldByName(old_form ? "layers" : "layer");
+  const int input_line =
+      net.param.input_size() > 0 ? line_of(tree, type->FindFieldByName("input"), 0) : 1;
+  auto upgrade = upgrade_net(&net.param);
+  if (!upgrade.ok()) return upgrade.status().with_context(net.source);
+  for (int index : upgrade->origin) {
+    net.layer_lines.push_back(index < 0 ? input_line : line_of(tree, list, index));
+  }
+  net.notes = std::move(upgrade->notes);
+  return net;
+}
+
+Result<NetText> read_net(const std::string& path) {
+  CFT_ASSIGN(const std::string text, read_file(path));
+  return parse_net(text, path);
+}
+
+Result<SolverText> parse_solver(std::string_view text, std::string source) {
+  SolverText solver;
+  solver.source = std::move(source);
+  pb::TextFormat::ParseInfoTree tree;
+  CFT_TRY(parse_text(text, solver.source, &solver.param, &tree));
+  CFT_TRY(upgrade_solver(&solver.param).with_context(solver.source));
+  CFT_TRY(upgrade_inline_nets(&solver));
+  return solver;
+}
+
+Result<SolverText> read_solver(const std::string& path) {
+  CFT_ASSIGN(const std::string text, read_file(path));
+  return parse_solver(text, path);
+}
+
+std::string to_text(const pb::Message& message) {
+  std::string text;
+  pb::TextFormat::PrintToString(message, &text);
+  return text;
+}
+
+}  // namespace cafetiere

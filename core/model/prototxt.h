@@ -1,0 +1,41 @@
+// Nets and solvers as text: parsing with errors that point at the spot, and printing.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/model/proto/caffe.pb.h"
+
+namespace cafetiere {
+
+/// A net read from text, in today's `layer` form whatever form it was written in.
+struct NetText {
+  caffe::NetParameter param;
+  std::string source;              ///< the file, or whatever name the caller gave the text
+  std::vector<int> layer_lines;    ///< 1-based line where param.layer(i) begins
+  std::vector<std::string> notes;  ///< what was upgraded from an older form, for the log
+};
+
+/// A solver read from text; its nets given in place are upgraded too.
+struct SolverText {
+  caffe::SolverParameter param;
+  std::string source;
+  std::vector<std::string> notes;
+};
+
+/// Parses a net. Errors read `source:line:column: what is wrong; what may be meant`.
+Result<NetText> parse_net(std::string_view text, std::string source);
+/// Reads and parses a net's file; "File not found: F" when there is none.
+Result<NetText> read_net(const std::string& path);
+
+/// Parses a solver; errors as in parse_net.
+Result<SolverText> parse_solver(std::string_view text, std::string source);
+/// Reads and parses a solver's file.
+Result<SolverText> read_solver(const std::string& path);
+
+/// The text form of a net, a solver or any part of them.
+std::string to_text(const google::protobuf::Message& message);
+
+}  // namespace cafetiere
