@@ -26,9 +26,9 @@ constexpr std::pair<const char*, const char*> kCards[] = {{"accuracy", "accuracy
                                                           {"steps", "steps"},
                                                           {"epochs", "epochs"},
                                                           {"rows_given", "rows given"},
-                                                          {"rows_per_epoch", "rows used per epoch"},
+                                                          {"rows_per_epoch", "rows used an epoch"},
                                                           {"executors", "executors"},
-                                                          {"seconds", "seconds of training"},
+                                                          {"seconds", "seconds"},
                                                           {"rows_per_s", "rows per second"}};
 
 /// Values by step, so that a repeated step keeps its last value.
@@ -137,11 +137,17 @@ std::string format_value(std::string_view key, const Json& value) {
                            return v == value.front();
                          });
   if (all_equal) return format_value(key, value.front());
+  const bool object = value.is_object();
   std::string text;
   for (const auto& [name, item] : value.items()) {
-    if (!text.empty()) text += value.is_array() ? ", " : " · ";
-    if (value.is_object()) text += name + ": ";
-    text += format_value(value.is_object() ? std::string_view(name) : key, item);
+    if (!text.empty()) text += object ? " · " : ", ";
+    const std::string inner = format_value(object ? std::string_view(name) : key, item);
+    if (!object) {
+      text += inner;
+    } else {
+      text += item.is_object() ? fmt::format("{} ({})", name, inner)
+                               : fmt::format("{}: {}", name, inner);
+    }
   }
   return text;
 }

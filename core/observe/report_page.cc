@@ -21,12 +21,12 @@ body { margin: 0; background: var(--page); color: var(--text);
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
 main { max-width: 1180px; margin: 0 auto; padding: 32px 20px 56px; }
 h1 { font-size: 26px; font-weight: 650; margin: 0 0 20px; }
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 12px; }
+.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(112px, 1fr)); gap: 12px; }
 .card, figure, table, .messages { background: var(--card); border: 1px solid var(--border);
   border-radius: 10px; }
-.card { padding: 12px 16px; }
-.card b { display: block; font-size: 21px; font-weight: 650; font-variant-numeric: tabular-nums;
-  overflow-wrap: anywhere; }
+.card { padding: 12px 14px; line-height: 1.3; }
+.card b { display: block; font-size: 20px; font-weight: 650; font-variant-numeric: tabular-nums;
+  white-space: nowrap; }
 .card:first-child b { color: var(--accent); }
 .card span, .muted { color: var(--muted); font-size: 13px; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(480px, 100%), 1fr));
@@ -39,7 +39,7 @@ figcaption { font-weight: 650; }
 .legend b { color: var(--text); font-variant-numeric: tabular-nums; font-weight: 600; }
 svg { display: block; width: 100%; height: auto; margin-top: 6px; }
 .grid { stroke: var(--grid); } .axis { stroke: var(--muted); }
-.tick, .label { fill: var(--muted); font-size: 13px; font-variant-numeric: tabular-nums; }
+.tick, .label { fill: var(--muted); font-size: 15px; font-variant-numeric: tabular-nums; }
 .line { fill: none; stroke: var(--c); stroke-width: 2; stroke-linejoin: round; }
 .faint { stroke-width: 1; opacity: .3; }
 .dot { fill: var(--c); stroke: var(--card); stroke-width: 1; }

@@ -10,7 +10,7 @@ namespace cafetiere {
 namespace {
 
 constexpr double kWidth = 720, kHeight = 320;
-constexpr double kLeft = 68, kRight = 16, kTop = 14, kBottom = 48;
+constexpr double kLeft = 84, kRight = 16, kTop = 14, kBottom = 54;
 constexpr size_t kMaxPoints = 800;  // more than the chart has pixels
 constexpr size_t kSmoothFrom = 80;  // fewer points are drawn as they are
 constexpr double kLogRatio = 30;
@@ -42,7 +42,9 @@ struct Extent {
 
 bool drawable(const ChartPoint& p) { return std::isfinite(p.x) && std::isfinite(p.y); }
 
-std::string tick_text(double value) { return fmt::format("{:.6g}", value); }
+std::string tick_text(double value) {
+  return fmt::format("{:.6g}", value == 0 ? 0.0 : value);  // no "-0"
+}
 
 /// 1, 2 or 5 times a power of ten, about a `parts`-th of the range.
 double nice_step(double range, int parts) {
@@ -74,7 +76,7 @@ Axis log_axis(const Extent& extent) {
   axis.logarithmic = true;
   axis.low = extent.low / 1.15;
   axis.high = extent.high * 1.15;
-  const bool powers_only = std::log10(axis.high / axis.low) > 2.5;
+  const bool powers_only = std::log10(axis.high / axis.low) > 3;
   for (double power = std::floor(std::log10(axis.low)); power <= std::log10(axis.high); ++power) {
     for (const double factor : {1.0, 2.0, 5.0}) {
       const double tick = factor * std::pow(10, power);
@@ -132,14 +134,14 @@ std::string render_axes(const Chart& chart, const Axis& x, const Axis& y) {
     svg += fmt::format(
         "<line class=\"grid\" x1=\"{:.0f}\" x2=\"{:.0f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
         "<text class=\"tick\" x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n",
-        x.from, x.to, at, at, x.from - 8, at + 4, tick_text(tick));
+        x.from, x.to, at, at, x.from - 8, at + 5, tick_text(tick));
   }
   for (const double tick : x.ticks) {
     const double at = x.position(tick);
     svg += fmt::format(
         "<line class=\"axis\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.0f}\" y2=\"{:.0f}\"/>"
         "<text class=\"tick\" x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{}</text>\n",
-        at, at, y.from, y.from + 5, at, y.from + 19, tick_text(tick));
+        at, at, y.from, y.from + 5, at, y.from + 22, tick_text(tick));
   }
   svg += fmt::format(
       "<line class=\"axis\" x1=\"{:.0f}\" x2=\"{:.0f}\" y1=\"{:.0f}\" y2=\"{:.0f}\"/>\n", x.from,

@@ -37,7 +37,7 @@ TEST(Report, ShowsCurvesAndFigures) {
   ASSERT_TRUE(html.ok()) << html.status().message();
   EXPECT_THAT(*html, HasSubstr("<h1>LeNet</h1>"));
   EXPECT_THAT(*html, HasSubstr("<b>96.90 %</b><span>accuracy</span>"));
-  EXPECT_THAT(*html, HasSubstr("<b>4,000</b><span>rows used per epoch</span>"));
+  EXPECT_THAT(*html, HasSubstr("<b>4,000</b><span>rows used an epoch</span>"));
   EXPECT_THAT(*html, HasSubstr("<th>sha256</th><td>ab12</td>"));
   EXPECT_THAT(*html, HasSubstr("<td>0: 5 · 1: 6</td>"));
   EXPECT_THAT(*html, HasSubstr("training loss <b>"));
