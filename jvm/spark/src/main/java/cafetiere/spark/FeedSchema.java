@@ -1,0 +1,110 @@
+package cafetiere.spark;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * The columns of a table that a net reads, and which of its tops each one feeds.
+ *
+ * @param table the columns, in the order in which they are encoded
+ * @param types how each of them is encoded
+ * @param idColumn the column that identifies a row, "" to identify it by its bytes
+ * @param inputs which column feeds which top of the data layer
+ */
+public record FeedSchema(
+    StructType table, List<ColumnType> types, String idColumn, List<Input> inputs)
+    implements Serializable {
+
+  /** A top of the data layer and the column that feeds it. */
+  public record Input(String top, String column) implements Serializable {}
+
+  /**
+   * Finds the columns in a table's schema. What is missing or cannot be fed is an
+   * IllegalArgumentException that says what to change.
+   */
+  public static FeedSchema of(StructType schema, List<Input> inputs, String idColumn) {
+    Set<String> names = new LinkedHashSet<>();
+    inputs.forEach(input -> names.add(input.column()));
+    if (!idColumn.isEmpty()) names.add(idColumn);
+    StructType table = new StructType();
+    List<ColumnType> types = new ArrayList<>();
+    for (String name : names) {
+      StructField field = field(schema, name);
+      table = table.add(field);
+      types.add(type(field));
+    }
+    return new FeedSchema(table, List.copyOf(types), idColumn, List.copyOf(inputs));
+  }
+
+  /** The table's columns alone, in the order in which they are encoded. */
+  public Dataset<Row> select(Dataset<?> data) {
+    Column[] columns = new Column[table.size()];
+    for (int i = 0; i < columns.length; i++) {
+      columns[i] = functions.col("`" + table.fieldNames()[i].replace("`", "``") + "`");
+    }
+    return data.toDF().select(columns);
+  }
+
+  /** Where the columns are in rows of another schema that contains them. */
+  public int[] ordinals(StructType schema) {
+    int[] ordinals = new int[table.size()];
+    for (int i = 0; i < ordinals.length; i++) {
+      ordinals[i] = schema.fieldIndex(table.fieldNames()[i]);
+    }
+    return ordinals;
+  }
+
+  /** Position of the id among the columns, -1 if there is none. */
+  public int idOrdinal() {
+    return idColumn.isEmpty() ? -1 : table.fieldIndex(idColumn);
+  }
+
+  /** The schema as the engine's rows want it. */
+  public ObjectNode toJson() {
+    ObjectNode schema = new ObjectMapper().createObjectNode();
+    ArrayNode columns = schema.putArray("columns");
+    for (int i = 0; i < types.size(); i++) {
+      columns.addObject().put("name", table.fieldNames()[i]).put("type", types.get(i).engineName());
+    }
+    return schema.put("id", idColumn);
+  }
+
+  /** The inputs as the engine's trainer and predictor want them. */
+  public ArrayNode inputsJson() {
+    ArrayNode array = new ObjectMapper().createArrayNode();
+    inputs.forEach(i -> array.addObject().put("top", i.top()).put("column", i.column()));
+    return array;
+  }
+
+  private static StructField field(StructType schema, String name) {
+    for (StructField field : schema.fields()) {
+      if (field.name().equals(name)) return field;
+    }
+    String hint = Names.nearest(name, List.of(schema.fieldNames()))
+        .map(nearest -> ": did you mean '" + nearest + "'?").orElse("");
+    throw new IllegalArgumentException("the table has no column '" + name + "'" + hint
+        + " It has: " + String.join(", ", schema.fieldNames()));
+  }
+
+  private static ColumnType type(StructField field) {
+    ColumnType type = ColumnType.of(field.dataType());
+    if (type == null) {
+      throw new IllegalArgumentException("column '" + field.name() + "' is of type "
+          + field.dataType().catalogString() + ", which cannot be fed to a net: cast it to a number,"
+          + " an array of int, bigint, float or double, a vector, binary, string or Spark's image");
+    }
+    return type;
+  }
+}

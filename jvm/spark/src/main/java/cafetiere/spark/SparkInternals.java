@@ -1,0 +1,59 @@
+package cafetiere.spark;
+
+import java.lang.reflect.InvocationTargetException;
+import org.apache.spark.SparkContext;
+import org.apache.spark.ml.param.Params;
+import org.apache.spark.ml.util.DefaultParamsReader$;
+import org.apache.spark.ml.util.DefaultParamsWriter$;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+
+/**
+ * The one place that calls what Spark does not promise to keep. Everything here has the same form in
+ * Spark 3.5 and 4.1 (there some of it is deprecated in favour of what 3.5 lacks), except for what is
+ * looked up by name.
+ */
+@SuppressWarnings("deprecation")
+final class SparkInternals {
+  private SparkInternals() {}
+
+  /** A table's rows in Spark's binary format. Spark 4 moved the method into a subclass. */
+  static RDD<InternalRow> rows(Dataset<?> data) {
+    try {
+      Object execution = data.getClass().getMethod("queryExecution").invoke(data);
+      return ((QueryExecution) execution).toRdd();
+    } catch (InvocationTargetException e) {
+      throw new IllegalStateException("cannot plan the table: " + e.getCause(), e.getCause());
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException(
+          "this DataFrame gives no access to its rows (" + data.getClass().getName()
+              + "): use Spark 3.5 or 4 without Spark Connect", e);
+    }
+  }
+
+  /** Turns any internal row into a binary one. */
+  static UnsafeProjection unsafeProjection(StructType schema) {
+    return UnsafeProjection.create(schema);
+  }
+
+  /** Writes uid, class and params as Spark ML's own stages do. */
+  static void saveMetadata(Params stage, String path, SparkContext sc) {
+    DefaultParamsWriter$.MODULE$.saveMetadata(stage, path, sc, Option.empty(), Option.empty());
+  }
+
+  /** The uid of a saved stage. */
+  static String savedUid(String path, SparkContext sc, Class<?> type) {
+    return DefaultParamsReader$.MODULE$.loadMetadata(path, sc, type.getName()).uid();
+  }
+
+  /** Sets the params of a saved stage. */
+  static void loadParams(Params stage, String path, SparkContext sc) {
+    DefaultParamsReader$.MODULE$.loadMetadata(path, sc, stage.getClass().getName())
+        .getAndSetParams(stage, Option.empty());
+  }
+}

@@ -1,0 +1,67 @@
+package cafetiere.spark;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.Serializable;
+
+/**
+ * Everything that the ranks of a training must know, fixed before it starts.
+ *
+ * @param solver text of the solver's prototxt
+ * @param net text of the net's prototxt, "" if the solver carries it
+ * @param schema the columns that are fed
+ * @param workers ranks, each of them one task of the barrier stage
+ * @param shards shards of the data; the weights depend on them and not on the ranks
+ * @param threads threads of each rank
+ * @param maxIter steps to train to, 0 for the solver's max_iter
+ * @param seed used where the solver has no random_seed
+ * @param checkpointDir where checkpoints go, a Hadoop path; "" to choose one
+ * @param checkpointInterval steps from one checkpoint to the next, 0 for the solver's snapshot
+ * @param model weights to start from, null for those of the net's fillers
+ * @param state solver state to go on from, null to start at step 0
+ * @param events path prefix for JSONL and TensorBoard files on rank 0's machine, "" for none
+ * @param timeoutMillis silence of a peer that counts as its loss
+ */
+public record TrainingPlan(
+    String solver,
+    String net,
+    FeedSchema schema,
+    int workers,
+    int shards,
+    int threads,
+    long maxIter,
+    long seed,
+    String checkpointDir,
+    long checkpointInterval,
+    byte[] model,
+    byte[] state,
+    String events,
+    int timeoutMillis)
+    implements Serializable {
+
+  /** The options of one rank's cafetiere.core.Trainer. */
+  public String trainerOptions(int rank) {
+    ObjectNode options = new ObjectMapper().createObjectNode();
+    options.put("solver", solver).put("net", net).put("rank", rank).put("size", workers);
+    options.put("shards", shards).put("threads", threads).put("seed", seed);
+    options.put("max_iter", maxIter).put("checkpoint_every", checkpointInterval);
+    options.put("events", rank == 0 ? events : "");
+    options.set("inputs", schema.inputsJson());
+    return options.toString();
+  }
+
+  /** The options of one rank's cafetiere.core.Group. */
+  public String groupOptions(int rank, String bind, String secret, String generation) {
+    ObjectNode options = new ObjectMapper().createObjectNode();
+    options.put("rank", rank).put("size", workers).put("bind", bind).put("secret", secret);
+    options.put("generation", generation).put("timeout_ms", timeoutMillis);
+    return options.toString();
+  }
+
+  /** The options of cafetiere.core.Engine.describe for this net. */
+  public String describeOptions(String phase) {
+    ObjectNode options = new ObjectMapper().createObjectNode();
+    options.put("solver", solver).put("net", net).put("phase", phase).put("threads", threads);
+    return options.toString();
+  }
+}
