@@ -1,0 +1,62 @@
+// Databases of records in key order: LMDB and LevelDB behind one small interface.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/status.h"
+
+namespace cafetiere {
+
+enum class DbBackend { kLevelDb, kLmdb };
+
+/// "leveldb" or "lmdb".
+std::string_view db_backend_name(DbBackend backend);
+/// The backend of that name; the error lists both.
+Result<DbBackend> parse_db_backend(std::string_view name);
+
+/// A place in a database. Used by one thread at a time.
+class DbCursor {
+ public:
+  virtual ~DbCursor() = default;
+  /// Goes to the first record; valid() is false when there is none.
+  virtual Status first() = 0;
+  /// Goes to the next record; valid() is false behind the last one.
+  virtual Status next() = 0;
+  virtual bool valid() const = 0;
+  /// Of the current record; the bytes live until the cursor moves.
+  virtual std::string_view key() const = 0;
+  virtual std::string_view value() const = 0;
+};
+
+/// A database open for reading. Must outlive its cursors. Threads may use different cursors.
+class DbReader {
+ public:
+  virtual ~DbReader() = default;
+  virtual int64_t records() const = 0;
+  virtual Result<std::unique_ptr<DbCursor>> cursor() = 0;
+};
+
+/// A new database. What was put since the last commit() is lost with the writer.
+class DbWriter {
+ public:
+  virtual ~DbWriter() = default;
+  virtual void put(std::string_view key, std::string_view value) = 0;
+  virtual Status commit() = 0;
+};
+
+/// Opens what exists. LevelDB counts its records here, which reads all of it, and lets only one
+/// reader into a database at a time; LMDB has neither weakness.
+Result<std::unique_ptr<DbReader>> open_db(const std::string& path, DbBackend backend);
+
+/// Creates the folder `path`, which must not exist, as Caffe's tools do.
+Result<std::unique_ptr<DbWriter>> create_db(const std::string& path, DbBackend backend);
+
+Result<std::unique_ptr<DbReader>> open_lmdb(const std::string& path);
+Result<std::unique_ptr<DbWriter>> create_lmdb(const std::string& path);
+Result<std::unique_ptr<DbReader>> open_leveldb(const std::string& path);
+Result<std::unique_ptr<DbWriter>> create_leveldb(const std::string& path);
+
+}  // namespace cafetiere

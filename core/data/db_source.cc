@@ -1,0 +1,136 @@
+#include "core/data/db_source.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace cafetiere {
+
+Result<std::unique_ptr<DbSource>> DbSource::make(const caffe::LayerParameter& layer, bool train,
+                                                 int shards, uint64_t seed, const Logger& log) {
+  std::unique_ptr<DbSource> source(new DbSource());
+  const Status status = source->open(layer, train, shards, seed, log);
+  if (!status.ok()) return status.with_context(fmt::format("layer \"{}\" (Data)", layer.name()));
+  return source;
+}
+
+Status DbSource::open(const caffe::LayerParameter& layer, bool train, int shards, uint64_t seed,
+                      const Logger& log) {
+  const caffe::DataParameter& param = layer.data_param();
+  layer_ = layer.name(), path_ = param.source(), batch_ = param.batch_size();
+  labels_ = layer.top_size() > 1;
+  if (layer.top_size() < 1 || layer.top_size() > 2) {
+    return invalid_argument(
+        fmt::format("it has {} tops, but takes 1 (data) or 2 (data, label)", layer.top_size()));
+  }
+  if (path_.empty()) return invalid_argument("data_param has no source; set it to the database");
+  if (batch_ < 1) return invalid_argument("data_param has no batch_size; set it to 1 or more");
+  const bool lmdb = param.backend() == caffe::DataParameter::LMDB;
+  CFT_ASSIGN(db_, open_db(path_, lmdb ? DbBackend::kLmdb : DbBackend::kLevelDb));
+  log.info("Opened {} {}", db_backend_name(lmdb ? DbBackend::kLmdb : DbBackend::kLevelDb), path_);
+  records_ = db_->records();
+  if (records_ == 0) {
+    return invalid_argument(fmt::format("the database \"{}\" has no records", path_));
+  }
+  readers_.resize(static_cast<size_t>(shards));
+  Reader& first = readers_[0];
+  CFT_TRY(seek(first, 0));
+  CFT_TRY(parse(first));
+  image_ = Shape{first.datum.channels(), first.datum.height(), first.datum.width()};
+  CFT_TRY(check(first.datum, first.cursor->key()));
+  CFT_ASSIGN(Transformer transformer,
+             Transformer::make(layer.transform_param(), train, image_, seed));
+  transformer_ = std::make_unique<Transformer>(std::move(transformer));
+  const Shape& out = transformer_->out_shape();
+  log.info("output data size: {},{},{},{}", batch_, out[0], out[1], out[2]);
+  return {};
+}
+
+std::vector<Shape> DbSource::top_shapes() const {
+  const Shape& out = transformer_->out_shape();
+  std::vector<Shape> shapes = {Shape{batch_, out[0], out[1], out[2]}};
+  if (labels_) shapes.push_back(Shape{batch_});
+  return shapes;
+}
+
+Status DbSource::fill(int shard, int64_t sub_step, std::span<float* const> tops) {
+  Reader& reader = readers_[static_cast<size_t>(shard)];
+  const auto shards = static_cast<int64_t>(readers_.size());
+  const int64_t size = transformer_->out_shape().count();
+  for (int64_t j = 0; j < batch_; ++j) {
+    const int64_t record = ((sub_step * batch_ + j) * shards + shard) % records_;
+    Status status = seek(reader, record);
+    if (status.ok()) status = parse(reader);
+    if (status.ok()) status = check(reader.datum, reader.cursor->key());
+    if (!status.ok()) return status.with_context(fmt::format("layer \"{}\" (Data)", layer_));
+    const caffe::Datum& datum = reader.datum;
+    const RowPosition position{sub_step, shard, j};
+    if (datum.has_data()) {
+      const auto* pixels = reinterpret_cast<const uint8_t*>(datum.data().data());
+      transformer_->apply({pixels, datum.data().size()}, position, tops[0] + j * size);
+    } else {
+      const std::span<const float> pixels(datum.float_data().data(),
+                                          static_cast<size_t>(datum.float_data_size()));
+      transformer_->apply_floats(std::as_bytes(pixels), position, tops[0] + j * size);
+    }
+    if (labels_) tops[1][j] = static_cast<float>(datum.label());
+  }
+  return {};
+}
+
+Status DbSource::seek(Reader& reader, int64_t record) {
+  if (!reader.cursor) {
+    CFT_ASSIGN(reader.cursor, db_->cursor());
+    CFT_TRY(reader.cursor->first());
+  }
+  if (record < reader.position) {
+    CFT_TRY(reader.cursor->first());
+    reader.position = 0;
+  }
+  for (; reader.position < record && reader.cursor->valid(); ++reader.position) {
+    CFT_TRY(reader.cursor->next());
+  }
+  if (reader.cursor->valid()) return {};
+  return io_error(fmt::format(
+      "the database \"{}\" ended after {} records, but had {} when it was opened; do not write to "
+      "it while it is read",
+      path_, reader.position, records_));
+}
+
+Status DbSource::parse(Reader& reader) const {
+  const std::string_view value = reader.cursor->value();
+  if (reader.datum.ParseFromArray(value.data(), static_cast<int>(value.size()))) return {};
+  return invalid_argument(where(reader.cursor->key()) +
+                          ": its value is not a Datum; rebuild the database");
+}
+
+Status DbSource::check(const caffe::Datum& datum, std::string_view key) const {
+  if (datum.encoded()) {
+    return invalid_argument(where(key) +
+                            ": its image is encoded (JPEG or PNG), which cannot be read yet; "
+                            "convert the images to raw pixels (convert_imageset without -encoded)");
+  }
+  if (Shape{datum.channels(), datum.height(), datum.width()} != image_) {
+    return invalid_argument(fmt::format(
+        "{}: its image is {} x {} x {}, but the first record's is {} x {} x {}; resize all images "
+        "alike",
+        where(key), datum.channels(), datum.height(), datum.width(), image_[0], image_[1],
+        image_[2]));
+  }
+  const int64_t values = datum.has_data() ? static_cast<int64_t>(datum.data().size())
+                                          : int64_t{datum.float_data_size()};
+  const int64_t plane_rows = image_[0] * image_[1];  // of 31 bits each: no overflow
+  if (image_[0] > 0 && image_[1] > 0 && values > 0 && values % plane_rows == 0 &&
+      values / plane_rows == image_[2]) {
+    return {};
+  }
+  return invalid_argument(
+      fmt::format("{}: it holds {} values for an image of {} x {} x {}; rebuild the database",
+                  where(key), values, image_[0], image_[1], image_[2]));
+}
+
+std::string DbSource::where(std::string_view key) const {
+  return fmt::format("record \"{}\" of \"{}\"", key, path_);
+}
+
+}  // namespace cafetiere

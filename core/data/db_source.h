@@ -1,0 +1,59 @@
+// DbSource: the batches of Caffe's Data layer, from an LMDB or LevelDB of Datum records.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/log.h"
+#include "core/data/db.h"
+#include "core/data/source.h"
+#include "core/data/transformer.h"
+#include "core/model/proto/caffe.pb.h"
+
+namespace cafetiere {
+
+/// Reads records in key order and wraps at the end; no record is dropped at a tail, so rows() is
+/// always the batch size. Row j of shard s at sub-step q is record ((q * batch + j) * shards + s)
+/// modulo the number of records: with one shard plain sequential reading, with more the rule of
+/// Caffe's multi-GPU solver. All images must have the shape of the first record's.
+class DbSource : public Source {
+ public:
+  /// `layer`: a Data layer with one top (images) or two (images, labels). `train` decides where
+  /// transforms crop.
+  static Result<std::unique_ptr<DbSource>> make(const caffe::LayerParameter& layer, bool train,
+                                                int shards, uint64_t seed, const Logger& log = {});
+
+  std::vector<Shape> top_shapes() const override;
+  int64_t rows(int, int64_t) const override { return batch_; }
+  Status fill(int shard, int64_t sub_step, std::span<float* const> tops) override;
+
+  int64_t records() const { return records_; }
+
+ private:
+  /// Where a shard reads; its Datum is reused, so that its bytes are not allocated for each record.
+  struct Reader {
+    std::unique_ptr<DbCursor> cursor;
+    int64_t position = 0;
+    caffe::Datum datum;
+  };
+  DbSource() = default;
+  Status open(const caffe::LayerParameter& layer, bool train, int shards, uint64_t seed,
+              const Logger& log);
+  Status seek(Reader& reader, int64_t record);
+  Status parse(Reader& reader) const;
+  Status check(const caffe::Datum& datum, std::string_view key) const;
+  std::string where(std::string_view key) const;
+
+  std::string layer_, path_;
+  int64_t batch_ = 0;
+  int64_t records_ = 0;
+  bool labels_ = false;
+  Shape image_;  // of a record
+  std::unique_ptr<Transformer> transformer_;
+  std::unique_ptr<DbReader> db_;
+  std::vector<Reader> readers_;  // by shard, after db_: cursors go first
+};
+
+}  // namespace cafetiere

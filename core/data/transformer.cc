@@ -1,0 +1,176 @@
+#include "core/data/transformer.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "core/base/philox.h"
+#include "core/model/file.h"
+
+namespace cafetiere {
+namespace {
+
+/// out[i] = (pixels[i] - mean(i)) * scale for a run of pixels, backwards when mirrored.
+template <class T, bool kMirrored, class Mean>
+void copy_run(const std::byte* pixels, int64_t count, Mean mean, float scale, float* out) {
+  for (int64_t i = 0; i < count; ++i) {
+    T pixel;
+    std::memcpy(&pixel, pixels + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+    out[kMirrored ? count - 1 - i : i] = (static_cast<float>(pixel) - mean(i)) * scale;
+  }
+}
+
+std::string dims_of(const caffe::BlobProto& blob) {
+  if (!blob.has_shape()) {
+    return fmt::format("{} x {} x {} x {}", blob.num(), blob.channels(), blob.height(),
+                       blob.width());
+  }
+  std::string text;
+  for (const int64_t d : blob.shape().dim())
+    text += (text.empty() ? "" : " x ") + std::to_string(d);
+  return text;
+}
+
+/// Whether a blob is one image of these sizes, in the old or the new way to give its shape.
+bool is_image(const caffe::BlobProto& blob, int64_t channels, int64_t height, int64_t width) {
+  if (!blob.has_shape()) {
+    return blob.num() == 1 && blob.channels() == channels && blob.height() == height &&
+           blob.width() == width;
+  }
+  const auto& dim = blob.shape().dim();
+  const int skip = dim.size() - 3;
+  if (skip < 0 || skip > 1 || (skip == 1 && dim[0] != 1)) return false;
+  return dim[skip] == channels && dim[skip + 1] == height && dim[skip + 2] == width;
+}
+
+}  // namespace
+
+Result<Transformer> Transformer::make(const caffe::TransformationParameter& param, bool train,
+                                      const Shape& image, uint64_t seed) {
+  Transformer t;
+  if (param.force_color() && param.force_gray()) {
+    return invalid_argument("transform_param: force_color and force_gray are both set; keep one");
+  }
+  t.mirror_ = param.mirror();
+  t.random_crop_ = train && param.crop_size() > 0;
+  t.scale_ = param.scale();
+  t.key_ = Philox::key(seed, "transformer");
+  CFT_TRY(t.set_image(param, image));
+  CFT_TRY(t.set_mean(param));
+  return t;
+}
+
+Status Transformer::set_image(const caffe::TransformationParameter& param, const Shape& image) {
+  out_shape_ = image;
+  if (image.axes() != 3) {
+    if (param.crop_size() > 0 || param.mirror() || param.has_mean_file()) {
+      return invalid_argument(fmt::format(
+          "transform_param: crop_size, mirror and mean_file need images (channels, height, width), "
+          "but the shape of a row is {}",
+          image.str()));
+    }
+    width_ = out_width_ = image.count();
+    return {};
+  }
+  channels_ = image[0], height_ = out_height_ = image[1], width_ = out_width_ = image[2];
+  const int64_t crop = param.crop_size();
+  if (crop == 0) return {};
+  if (crop > height_ || crop > width_) {
+    return invalid_argument(fmt::format(
+        "transform_param: crop_size {} does not fit into images of {} x {} pixels; make it smaller",
+        crop, height_, width_));
+  }
+  out_height_ = out_width_ = crop;
+  out_shape_ = Shape{channels_, crop, crop};
+  return {};
+}
+
+Status Transformer::set_mean(const caffe::TransformationParameter& param) {
+  const int values = param.mean_value_size();
+  if (param.has_mean_file() && values > 0) {
+    return invalid_argument(
+        "transform_param: mean_file and mean_value are both given; keep one of them");
+  }
+  if (values > 1 && values != channels_) {
+    return invalid_argument(
+        fmt::format("transform_param: {} mean_values for {} channels; give one, or one a channel",
+                    values, channels_));
+  }
+  channel_means_.assign(static_cast<size_t>(channels_), values > 0 ? param.mean_value(0) : 0.0f);
+  if (values > 1) channel_means_.assign(param.mean_value().begin(), param.mean_value().end());
+  return param.has_mean_file() ? load_mean(param.mean_file()) : Status();
+}
+
+Status Transformer::load_mean(const std::string& path) {
+  auto bytes = read_file(path);
+  if (!bytes.ok()) return bytes.status().with_context("transform_param: mean_file");
+  caffe::BlobProto blob;
+  if (!blob.ParseFromString(*bytes)) {
+    return invalid_argument(fmt::format(
+        "transform_param: mean_file {} is not a binary BlobProto; make it with compute_image_mean",
+        path));
+  }
+  const int64_t count = channels_ * height_ * width_;
+  if (!is_image(blob, channels_, height_, width_) || blob.data_size() != count) {
+    return invalid_argument(fmt::format(
+        "transform_param: mean_file {} holds {} ({} values), but the images before cropping are "
+        "{} x {} x {}; compute the mean from the same data",
+        path, dims_of(blob), blob.data_size(), channels_, height_, width_));
+  }
+  mean_image_.assign(blob.data().begin(), blob.data().end());
+  return {};
+}
+
+Transformer::Window Transformer::choose_window(const RowPosition& position) const {
+  Window window{(height_ - out_height_) / 2, (width_ - out_width_) / 2, false};
+  if (!random_crop_ && !mirror_) return window;
+  const auto words = Philox::block(
+      key_,
+      {static_cast<uint32_t>(position.sub_step), static_cast<uint32_t>(position.sub_step >> 32),
+       static_cast<uint32_t>(position.shard), static_cast<uint32_t>(position.row)});
+  window.mirrored = mirror_ && words[0] >> 31 == 1;
+  if (random_crop_) {
+    window.top = Philox::below(words[1], static_cast<uint32_t>(height_ - out_height_ + 1));
+    window.left = Philox::below(words[2], static_cast<uint32_t>(width_ - out_width_ + 1));
+  }
+  return window;
+}
+
+template <class T>
+void Transformer::transform(const std::byte* pixels, const RowPosition& position,
+                            float* out) const {
+  const Window window = choose_window(position);
+  // Rows that follow each other in memory are one run.
+  const bool whole_rows = out_width_ == width_ && !window.mirrored;
+  const int64_t runs = whole_rows ? 1 : out_height_;
+  const int64_t length = whole_rows ? out_height_ * out_width_ : out_width_;
+  for (int64_t c = 0; c < channels_; ++c) {
+    const float value = channel_means_[static_cast<size_t>(c)];
+    for (int64_t run = 0; run < runs; ++run, out += length) {
+      const int64_t at = (c * height_ + window.top + run) * width_ + window.left;
+      const std::byte* from = pixels + at * static_cast<int64_t>(sizeof(T));
+      const float* image = mean_image_.empty() ? nullptr : mean_image_.data() + at;
+      const auto flat = [value](int64_t) { return value; };
+      const auto planar = [image](int64_t i) { return image[i]; };
+      if (window.mirrored) {
+        image ? copy_run<T, true>(from, length, planar, scale_, out)
+              : copy_run<T, true>(from, length, flat, scale_, out);
+      } else {
+        image ? copy_run<T, false>(from, length, planar, scale_, out)
+              : copy_run<T, false>(from, length, flat, scale_, out);
+      }
+    }
+  }
+}
+
+void Transformer::apply(std::span<const uint8_t> pixels, const RowPosition& position,
+                        float* out) const {
+  transform<uint8_t>(std::as_bytes(pixels).data(), position, out);
+}
+
+void Transformer::apply_floats(std::span<const std::byte> pixels, const RowPosition& position,
+                               float* out) const {
+  transform<float>(pixels.data(), position, out);
+}
+
+}  // namespace cafetiere
