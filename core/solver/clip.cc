@@ -1,0 +1,51 @@
+#include "core/solver/clip.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+namespace cafetiere {
+namespace {
+
+constexpr size_t kLanes = 8;  // partial sums side by side, so that the loop is a vector loop
+
+double square_sum(std::span<const float> block) {
+  std::array<double, kLanes> lanes{};
+  const size_t whole = block.size() - block.size() % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const double x = block[i + lane];
+      lanes[lane] += x * x;
+    }
+  }
+  for (size_t i = whole; i < block.size(); ++i) {
+    const double x = block[i];
+    lanes[i - whole] += x * x;
+  }
+  return tree_sum(lanes);
+}
+
+}  // namespace
+
+void block_square_sums(std::span<const float> values, std::span<double> sums) {
+  for (size_t b = 0; b < sums.size(); ++b) {
+    const size_t begin = b * kNormBlock;
+    sums[b] = square_sum(values.subspan(begin, std::min(kNormBlock, values.size() - begin)));
+  }
+}
+
+double tree_sum(std::span<const double> terms) {
+  if (terms.empty()) return 0;
+  if (terms.size() == 1) return terms[0];
+  const size_t left = std::bit_floor(terms.size() - 1);
+  return tree_sum(terms.first(left)) + tree_sum(terms.subspan(left));
+}
+
+float clip_factor(double norm_sq, float clip) {
+  if (clip < 0) return 1;
+  const auto norm = static_cast<float>(std::sqrt(norm_sq));
+  return norm > clip ? clip / norm : 1;
+}
+
+}  // namespace cafetiere

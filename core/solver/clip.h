@@ -1,0 +1,25 @@
+// The norm that gradients are clipped by, summed in an order that depends only on their number.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace cafetiere {
+
+/// Values in a block of a norm. Slices that ranks own start at multiples of it.
+inline constexpr size_t kNormBlock = 4096;
+
+/// Blocks that `count` values fall into.
+constexpr size_t norm_blocks(size_t count) { return (count + kNormBlock - 1) / kNormBlock; }
+
+/// sums[b] = the sum of squares of block b of `values`; sums.size() == norm_blocks(values.size()).
+void block_square_sums(std::span<const float> values, std::span<double> sums);
+
+/// The sum of `terms` as a fixed tree: n terms are split at the largest power of two below n.
+double tree_sum(std::span<const double> terms);
+
+/// What gradients of squared norm `norm_sq` are multiplied by so that their norm is at most `clip`;
+/// 1 when it is already, or when `clip` is negative, which means no clipping.
+float clip_factor(double norm_sq, float clip);
+
+}  // namespace cafetiere

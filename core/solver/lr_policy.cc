@@ -1,0 +1,103 @@
+#include "core/solver/lr_policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "core/model/nearest.h"
+
+namespace cafetiere {
+
+// Where float and double arithmetic mix below, they mix as in the reference, whose bits count.
+
+float LrPolicy::fixed(const LrPolicy& p, int, int*) { return p.base_; }
+
+float LrPolicy::step(const LrPolicy& p, int iter, int* current_step) {
+  *current_step = iter / p.step_size_;
+  return static_cast<float>(p.base_ * std::pow(static_cast<double>(p.gamma_), *current_step));
+}
+
+float LrPolicy::exponential(const LrPolicy& p, int iter, int*) {
+  return static_cast<float>(p.base_ * std::pow(static_cast<double>(p.gamma_), iter));
+}
+
+float LrPolicy::inverse(const LrPolicy& p, int iter, int*) {
+  return p.base_ * std::pow(1.0F + p.gamma_ * static_cast<float>(iter), -p.power_);
+}
+
+float LrPolicy::multistep(const LrPolicy& p, int iter, int* current_step) {
+  const auto next = static_cast<size_t>(*current_step);
+  if (next < p.step_values_.size() && iter >= p.step_values_[next]) ++*current_step;
+  return static_cast<float>(p.base_ * std::pow(static_cast<double>(p.gamma_), *current_step));
+}
+
+float LrPolicy::polynomial(const LrPolicy& p, int iter, int*) {
+  const float left = 1.0F - static_cast<float>(iter) / static_cast<float>(p.max_iter_);
+  return p.base_ * std::pow(std::max(left, 0.0F), p.power_);
+}
+
+float LrPolicy::sigmoid(const LrPolicy& p, int iter, int*) {
+  const float distance = static_cast<float>(iter) - static_cast<float>(p.step_size_);
+  return p.base_ * (1.0F / (1.0F + std::exp(-p.gamma_ * distance)));
+}
+
+/// A policy's name in the prototxt, its function, and which fields must make sense for it.
+struct LrPolicy::Policy {
+  std::string_view name;
+  RateFn rate;
+  bool needs_gamma;
+  bool needs_step_size;
+  bool needs_max_iter;
+};
+
+const LrPolicy::Policy* LrPolicy::find(const std::string& name) {
+  static constexpr Policy kPolicies[] = {
+      {"fixed", fixed, false, false, false},        {"step", step, true, true, false},
+      {"exp", exponential, true, false, false},     {"inv", inverse, true, false, false},
+      {"multistep", multistep, true, false, false}, {"poly", polynomial, false, false, true},
+      {"sigmoid", sigmoid, true, true, false},
+  };
+  const auto* policy = std::find_if(std::begin(kPolicies), std::end(kPolicies),
+                                    [&](const Policy& p) { return p.name == name; });
+  return policy == std::end(kPolicies) ? nullptr : policy;
+}
+
+LrPolicy::LrPolicy(const caffe::SolverParameter& solver, RateFn rate)
+    : rate_(rate),
+      base_(solver.base_lr()),
+      gamma_(solver.gamma()),
+      power_(solver.power()),
+      step_size_(solver.stepsize()),
+      max_iter_(solver.max_iter()),
+      step_values_(solver.stepvalue().begin(), solver.stepvalue().end()) {}
+
+Result<LrPolicy> LrPolicy::create(const caffe::SolverParameter& solver) {
+  const std::string& name = solver.lr_policy();
+  const Policy* policy = find(name);
+  if (policy == nullptr) {
+    const std::vector<std::string> names = {"fixed",     "step", "exp",    "inv",
+                                            "multistep", "poly", "sigmoid"};
+    return invalid_argument(fmt::format("Unknown learning rate policy: {} (known: {}){}",
+                                        name.empty() ? "none is given" : name,
+                                        fmt::join(names, ", "), did_you_mean(name, names)));
+  }
+  if (policy->needs_gamma && !(solver.gamma() >= 0)) {
+    return invalid_argument(
+        fmt::format("lr_policy {} needs gamma >= 0; it is {}", name, solver.gamma()));
+  }
+  if (policy->needs_step_size && solver.stepsize() <= 0) {
+    return invalid_argument(
+        fmt::format("lr_policy {} needs stepsize > 0; it is {}", name, solver.stepsize()));
+  }
+  if (policy->needs_max_iter && solver.max_iter() <= 0) {
+    return invalid_argument(
+        fmt::format("lr_policy {} needs max_iter > 0; it is {}", name, solver.max_iter()));
+  }
+  return LrPolicy(solver, policy->rate);
+}
+
+float LrPolicy::rate(int iter, int* current_step) const { return rate_(*this, iter, current_step); }
+
+}  // namespace cafetiere

@@ -1,0 +1,24 @@
+// The update rules that there are. A new one is a file with its class and create function, a
+// declaration here and a line in the table of update_rule.cc.
+#pragma once
+
+#include <memory>
+
+#include "core/base/status.h"
+#include "core/solver/update_rule.h"
+
+namespace cafetiere {
+
+using RuleResult = Result<std::unique_ptr<UpdateRule>>;
+
+RuleResult create_sgd(const caffe::SolverParameter& solver);
+RuleResult create_nesterov(const caffe::SolverParameter& solver);
+RuleResult create_adagrad(const caffe::SolverParameter& solver);
+RuleResult create_rmsprop(const caffe::SolverParameter& solver);
+RuleResult create_adadelta(const caffe::SolverParameter& solver);
+RuleResult create_adam(const caffe::SolverParameter& solver);
+
+/// The error of a rule whose formula has no momentum, when one is given.
+Status refuse_momentum(const caffe::SolverParameter& solver);
+
+}  // namespace cafetiere
