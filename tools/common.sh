@@ -1,0 +1,48 @@
+# Sourced by the scripts: the project's root, where the tools are, and how to speak.
+# shellcheck shell=bash
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
+  bold=$'\e[1m' red=$'\e[31m' green=$'\e[32m' plain=$'\e[0m'
+else
+  bold='' red='' green='' plain=''
+fi
+
+# say TEXT: one line about what happens now.
+say() { printf '%s==>%s %s\n' "$bold" "$plain" "$*"; }
+
+# fail TEXT: says what to change and stops.
+fail() {
+  printf '%serror:%s %s\n' "$red" "$plain" "$*" >&2
+  exit 1
+}
+
+# up_to_date STAMP FILE...: whether STAMP holds the hash of the files' contents.
+up_to_date() { [[ -f $1 && $(<"$1") == "$(contents_hash "${@:2}")" ]]; }
+
+# contents_hash FILE...: one hash of the files' contents.
+contents_hash() { cat "$@" | sha256sum | cut -d ' ' -f 1; }
+
+# spark_home VENV: where pip put Spark.
+spark_home() { echo "$root/$1"/lib/python3*/site-packages/pyspark; }
+
+# use_spark VENV: environment for Spark's own scripts and for tests, on this machine alone.
+use_spark() {
+  SPARK_HOME=$(spark_home "$1")
+  [[ -d $SPARK_HOME/jars ]] || fail "no Spark in $root/$1; run tools/setup first"
+  export SPARK_HOME SPARK_LOCAL_IP=127.0.0.1
+  export PYSPARK_PYTHON="$root/$1/bin/python" PYSPARK_DRIVER_PYTHON="$root/$1/bin/python"
+}
+
+# A JDK 17 wherever the distribution puts it: other JDKs may come first in PATH.
+use_java() {
+  local home
+  for home in "${JAVA_HOME:-}" /usr/lib/jvm/java-17-openjdk-*; do
+    if [[ -x $home/bin/javac && $("$home/bin/javac" -version 2>&1) == "javac 17."* ]]; then
+      export JAVA_HOME=$home PATH="$home/bin:$PATH"
+      return
+    fi
+  done
+  fail "no JDK 17 found; install openjdk-17-jdk-headless or set JAVA_HOME to one"
+}
