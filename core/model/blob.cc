@@ -1,0 +1,75 @@
+#include "core/model/blob.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cafetiere {
+namespace {
+
+bool has_legacy_shape(const caffe::BlobProto& blob) {
+  return blob.has_num() || blob.has_channels() || blob.has_height() || blob.has_width();
+}
+
+std::vector<int64_t> stored_dims(const caffe::BlobProto& blob) {
+  if (has_legacy_shape(blob)) return {blob.num(), blob.channels(), blob.height(), blob.width()};
+  return {blob.shape().dim().begin(), blob.shape().dim().end()};
+}
+
+}  // namespace
+
+Result<Shape> blob_shape(const caffe::BlobProto& blob) {
+  const std::vector<int64_t> dims = stored_dims(blob);
+  int64_t count = 1;
+  for (int64_t dim : dims) {
+    if (dim < 0 || (dim > 0 && count > kMaxBlobCount / dim)) {
+      return invalid_argument(
+          fmt::format("a stored blob has the impossible shape {}", fmt::join(dims, " ")));
+    }
+    count *= dim;
+  }
+  return Shape(dims);
+}
+
+size_t value_count(const caffe::BlobProto& blob) {
+  return static_cast<size_t>(blob.double_data_size() > 0 ? blob.double_data_size()
+                                                         : blob.data_size());
+}
+
+bool shape_equals(const caffe::BlobProto& blob, const Shape& expected) {
+  const std::vector<int64_t> stored = stored_dims(blob);
+  std::vector<int64_t> wanted = expected.dims();
+  if (has_legacy_shape(blob) && wanted.size() < stored.size()) {
+    wanted.insert(wanted.begin(), stored.size() - wanted.size(), 1);
+  }
+  return stored == wanted;
+}
+
+Status blob_to_floats(const caffe::BlobProto& blob, const Shape& expected, std::span<float> out) {
+  if (!shape_equals(blob, expected)) {
+    CFT_ASSIGN(const Shape stored, blob_shape(blob));
+    return invalid_argument(fmt::format("shape mismatch: the file has {}, the net needs {}",
+                                        stored.str(), expected.str()));
+  }
+  const size_t values = value_count(blob);
+  if (values != out.size() || static_cast<int64_t>(values) != expected.count()) {
+    return invalid_argument(
+        fmt::format("the file has {} values for shape {}; it is damaged", values, expected.str()));
+  }
+  if (blob.double_data_size() > 0) {
+    std::transform(blob.double_data().begin(), blob.double_data().end(), out.begin(),
+                   [](double x) { return static_cast<float>(x); });
+  } else {
+    std::copy(blob.data().begin(), blob.data().end(), out.begin());
+  }
+  return {};
+}
+
+void floats_to_blob(std::span<const float> values, const Shape& shape, caffe::BlobProto* blob) {
+  blob->Clear();
+  for (int64_t dim : shape.dims()) blob->mutable_shape()->add_dim(dim);
+  blob->mutable_shape();  // a scalar has a shape too, of no axes
+  blob->mutable_data()->Add(values.begin(), values.end());
+}
+
+}  // namespace cafetiere

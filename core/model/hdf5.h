@@ -1,0 +1,70 @@
+// HDF5 files in memory: reading and writing groups of float and integer datasets.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/tensor/shape.h"
+
+namespace cafetiere {
+
+/// Whether `bytes` begin like an HDF5 file.
+bool is_hdf5(std::string_view bytes);
+
+/// A dataset read as floats, whatever kind of number it holds.
+struct Hdf5Floats {
+  Shape shape;
+  std::vector<float> values;
+};
+
+/// An HDF5 file, held in memory, that is read. Paths are separated by '/'.
+class Hdf5Reader {
+ public:
+  /// `source` names the file in errors.
+  static Result<Hdf5Reader> open(std::string_view bytes, std::string source);
+  ~Hdf5Reader();
+  Hdf5Reader(Hdf5Reader&&) noexcept;
+  Hdf5Reader& operator=(Hdf5Reader&&) noexcept;
+
+  /// Names of the groups and of the datasets in a group, in the order of the file's index; a group
+  /// that does not exist has none.
+  std::vector<std::string> groups(const std::string& path) const;
+  std::vector<std::string> datasets(const std::string& path) const;
+
+  Result<Hdf5Floats> floats(const std::string& path) const;
+  Result<int> integer(const std::string& path) const;
+  Result<std::string> string(const std::string& path) const;
+
+ private:
+  struct File;
+  explicit Hdf5Reader(std::unique_ptr<File> file);
+  std::unique_ptr<File> file_;
+};
+
+/// An HDF5 file that is written in memory. Groups on the way to a path are created.
+class Hdf5Writer {
+ public:
+  Hdf5Writer();
+  ~Hdf5Writer();
+  Hdf5Writer(const Hdf5Writer&) = delete;
+  Hdf5Writer& operator=(const Hdf5Writer&) = delete;
+
+  Status group(const std::string& path);
+  Status floats(const std::string& path, const Shape& shape, std::span<const float> values);
+  Status integer(const std::string& path, int value);
+  Status string(const std::string& path, const std::string& value);
+
+  /// The file's bytes. Call once, last.
+  Result<std::string> finish();
+
+ private:
+  struct File;
+  std::unique_ptr<File> file_;
+};
+
+}  // namespace cafetiere

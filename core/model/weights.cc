@@ -1,0 +1,128 @@
+#include "core/model/weights.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <string_view>
+
+#include "core/model/file.h"
+#include "core/model/hdf5.h"
+#include "core/model/upgrade.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr int kMaxGroupDepth = 64;  // '/' in a layer's name; also stops cycles of links
+
+Result<caffe::NetParameter> parse_binary(std::string_view bytes, const std::string& source) {
+  if (bytes.size() > static_cast<size_t>(kMaxFileBytes)) {
+    return invalid_argument(fmt::format("{}: has {} bytes; a caffemodel has at most {}", source,
+                                        bytes.size(), kMaxFileBytes));
+  }
+  if (bytes.empty()) return invalid_argument(source + ": is empty");
+  caffe::NetParameter net;
+  if (!net.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return invalid_argument(source + ": is not a caffemodel, or is cut off");
+  }
+  auto upgrade = upgrade_net(&net);
+  if (!upgrade.ok()) return upgrade.status().with_context(source);
+  return net;
+}
+
+Status read_layer(const Hdf5Reader& file, const std::string& group, size_t blobs,
+                  caffe::LayerParameter* layer) {
+  for (size_t i = 0; i < blobs; ++i) {
+    CFT_ASSIGN(const Hdf5Floats blob, file.floats(fmt::format("{}/{}", group, i)));
+    floats_to_blob(blob.values, blob.shape, layer->add_blobs());
+  }
+  return {};
+}
+
+/// A group is a layer when it holds datasets, or nothing; other groups are parts of a name.
+Status read_group(const Hdf5Reader& file, const std::string& group, const std::string& name,
+                  int depth, caffe::NetParameter* net) {
+  const size_t blobs = file.datasets(group).size();
+  const std::vector<std::string> inner = file.groups(group);
+  if (!name.empty() && (blobs > 0 || inner.empty())) {
+    caffe::LayerParameter* layer = net->add_layer();
+    layer->set_name(name);
+    CFT_TRY(read_layer(file, group, blobs, layer));
+  }
+  if (depth == kMaxGroupDepth) return invalid_argument(group + ": groups are nested too deep");
+  for (const std::string& part : inner) {
+    CFT_TRY(read_group(file, group + "/" + part, name.empty() ? part : name + "/" + part, depth + 1,
+                       net));
+  }
+  return {};
+}
+
+Result<caffe::NetParameter> parse_any(std::string_view bytes, const std::string& source) {
+  if (!is_hdf5(bytes)) return parse_binary(bytes, source);
+  CFT_ASSIGN(const Hdf5Reader file, Hdf5Reader::open(bytes, source));
+  caffe::NetParameter net;
+  CFT_TRY(read_group(file, "/data", "", 0, &net).with_context(source));
+  return net;
+}
+
+Status write_layer(const caffe::LayerParameter& layer, std::set<std::string>* written,
+                   Hdf5Writer* file) {
+  CFT_TRY(file->group("/data/" + layer.name()));
+  for (int i = 0; i < layer.blobs_size(); ++i) {
+    const caffe::BlobProto& blob = layer.blobs(i);
+    const std::string& shared = i < layer.param_size() ? layer.param(i).name() : "";
+    const std::string path = fmt::format("{}/{}", layer.name(), i);
+    CFT_ASSIGN(const Shape shape, blob_shape(blob));
+    if (shared.empty() || written->insert(shared).second) {
+      std::vector<float> values(value_count(blob));
+      CFT_TRY(blob_to_floats(blob, shape, values).with_context(path));
+      CFT_TRY(file->floats("/data/" + path, shape, values));
+    }
+    if (blob.diff_size() > 0 && blob.diff_size() == shape.count()) {
+      CFT_TRY(file->floats("/diff/" + path, shape,
+                           {blob.diff().data(), static_cast<size_t>(blob.diff_size())}));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+ModelFormat format_of_path(const std::string& path) {
+  return path.ends_with(".h5") ? ModelFormat::kHdf5 : ModelFormat::kBinary;
+}
+
+Result<caffe::NetParameter> parse_weights(std::span<const std::byte> bytes) {
+  return parse_any({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "weights");
+}
+
+Result<caffe::NetParameter> read_weights(const std::string& path) {
+  CFT_ASSIGN(const std::string bytes, read_file(path));
+  return parse_any(bytes, path);
+}
+
+Result<std::string> serialize_weights(const caffe::NetParameter& net, ModelFormat format) {
+  if (format == ModelFormat::kHdf5) {
+    Hdf5Writer file;
+    CFT_TRY(file.group("/data"));
+    std::set<std::string> written;
+    for (const caffe::LayerParameter& layer : net.layer()) {
+      CFT_TRY(write_layer(layer, &written, &file));
+    }
+    return file.finish();
+  }
+  const size_t size = net.ByteSizeLong();
+  std::string bytes;
+  if (size > static_cast<size_t>(kMaxFileBytes) || !net.SerializePartialToString(&bytes)) {
+    return invalid_argument(fmt::format(
+        "the weights take {} bytes; a caffemodel has at most {}: set snapshot_format to HDF5", size,
+        kMaxFileBytes));
+  }
+  return bytes;
+}
+
+Status write_weights(const caffe::NetParameter& net, const std::string& path, ModelFormat format) {
+  CFT_ASSIGN(const std::string bytes, serialize_weights(net, format));
+  return write_file(path, bytes);
+}
+
+}  // namespace cafetiere

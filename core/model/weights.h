@@ -1,0 +1,32 @@
+// Weights: .caffemodel files and their HDF5 form, both ways.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "core/base/status.h"
+#include "core/model/blob.h"
+#include "core/model/proto/caffe.pb.h"
+
+namespace cafetiere {
+
+/// The two forms of weights and solver states.
+enum class ModelFormat { kBinary, kHdf5 };
+
+/// kHdf5 for a path that ends in ".h5", else kBinary.
+ModelFormat format_of_path(const std::string& path);
+
+/// Weights from bytes of either form, told apart by content; layers in today's form, matched by
+/// name by whoever loads them. Names in an HDF5 file come in the order of its index.
+Result<caffe::NetParameter> parse_weights(std::span<const std::byte> bytes);
+/// Weights from a file; errors name it, "File not found: F" when there is none.
+Result<caffe::NetParameter> read_weights(const std::string& path);
+
+/// The bytes of `net` (structure and weights, or in HDF5 the weights only). Where layers share a
+/// parameter by name, HDF5 holds it once, with the first of them.
+Result<std::string> serialize_weights(const caffe::NetParameter& net, ModelFormat format);
+/// Writes `net` to a file, aside and renamed.
+Status write_weights(const caffe::NetParameter& net, const std::string& path, ModelFormat format);
+
+}  // namespace cafetiere
