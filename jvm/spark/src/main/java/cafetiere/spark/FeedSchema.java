@@ -1,6 +1,5 @@
 package cafetiere.spark;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
@@ -73,7 +72,7 @@ public record FeedSchema(
 
   /** The schema as the engine's rows want it. */
   public ObjectNode toJson() {
-    ObjectNode schema = new ObjectMapper().createObjectNode();
+    ObjectNode schema = Json.object();
     ArrayNode columns = schema.putArray("columns");
     for (int i = 0; i < types.size(); i++) {
       columns.addObject().put("name", table.fieldNames()[i]).put("type", types.get(i).engineName());
@@ -83,7 +82,7 @@ public record FeedSchema(
 
   /** The inputs as the engine's trainer and predictor want them. */
   public ArrayNode inputsJson() {
-    ArrayNode array = new ObjectMapper().createArrayNode();
+    ArrayNode array = Json.array();
     inputs.forEach(i -> array.addObject().put("top", i.top()).put("column", i.column()));
     return array;
   }

@@ -5,12 +5,12 @@ import cafetiere.core.Rows;
 import java.util.Iterator;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * Encodes rows into native memory and hands them on in chunks of about 1 MiB. The memory is reused,
- * and nothing is allocated for a row.
+ * Encodes rows into native memory and hands them on in chunks. The memory is reused, and nothing is
+ * allocated for a row.
  */
 public final class RowEncoder implements AutoCloseable {
   /** Takes `rows` encoded rows that lie at `address`; the memory is reused afterwards. */
@@ -20,20 +20,28 @@ public final class RowEncoder implements AutoCloseable {
   }
 
   private static final long CHUNK_BYTES = 1 << 20;
+  private static final long HEADROOM_BYTES = 1 << 16;
 
   private final FeedSchema schema;
   private final ColumnType[] types;
   private final Sink sink;
-  private final Chunk chunk = new Chunk(2 * CHUNK_BYTES);
+  private final long chunkBytes;
+  private final Chunk chunk = new Chunk(CHUNK_BYTES + HEADROOM_BYTES);
   private UnsafeProjection projection;
   private long rowsInChunk;
   private long rows;
 
-  /** An encoder for the columns of `schema`. */
+  /** An encoder that hands on about a MiB at a time. */
   public RowEncoder(FeedSchema schema, Sink sink) {
+    this(schema, sink, CHUNK_BYTES);
+  }
+
+  /** An encoder that hands on chunks of `chunkBytes` or a row more. */
+  public RowEncoder(FeedSchema schema, Sink sink, long chunkBytes) {
     this.schema = schema;
     this.types = schema.types().toArray(new ColumnType[0]);
     this.sink = sink;
+    this.chunkBytes = chunkBytes;
   }
 
   /** Encodes all rows of a partition of `schema.select(table)` into a native table. */
@@ -98,7 +106,7 @@ public final class RowEncoder implements AutoCloseable {
   private void finishRow() {
     rows++;
     rowsInChunk++;
-    if (chunk.size() >= CHUNK_BYTES) flush();
+    if (chunk.size() >= chunkBytes) flush();
   }
 
   private UnsafeRow project(InternalRow row) {

@@ -1,6 +1,5 @@
 package cafetiere.spark;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
 
@@ -41,7 +40,7 @@ public record TrainingPlan(
 
   /** The options of one rank's cafetiere.core.Trainer. */
   public String trainerOptions(int rank) {
-    ObjectNode options = new ObjectMapper().createObjectNode();
+    ObjectNode options = Json.object();
     options.put("solver", solver).put("net", net).put("rank", rank).put("size", workers);
     options.put("shards", shards).put("threads", threads).put("seed", seed);
     options.put("max_iter", maxIter).put("checkpoint_every", checkpointInterval);
@@ -52,7 +51,7 @@ public record TrainingPlan(
 
   /** The options of one rank's cafetiere.core.Group. */
   public String groupOptions(int rank, String bind, String secret, String generation) {
-    ObjectNode options = new ObjectMapper().createObjectNode();
+    ObjectNode options = Json.object();
     options.put("rank", rank).put("size", workers).put("bind", bind).put("secret", secret);
     options.put("generation", generation).put("timeout_ms", timeoutMillis);
     return options.toString();
@@ -60,7 +59,7 @@ public record TrainingPlan(
 
   /** The options of cafetiere.core.Engine.describe for this net. */
   public String describeOptions(String phase) {
-    ObjectNode options = new ObjectMapper().createObjectNode();
+    ObjectNode options = Json.object();
     options.put("solver", solver).put("net", net).put("phase", phase).put("threads", threads);
     return options.toString();
   }

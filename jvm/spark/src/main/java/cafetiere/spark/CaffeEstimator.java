@@ -1,0 +1,252 @@
+package cafetiere.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.ml.Estimator;
+import org.apache.spark.ml.param.Param;
+import org.apache.spark.ml.param.ParamMap;
+import org.apache.spark.ml.util.DefaultParamsReader;
+import org.apache.spark.ml.util.DefaultParamsWritable;
+import org.apache.spark.ml.util.Identifiable$;
+import org.apache.spark.ml.util.MLReader;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.StructType;
+
+/** Trains a Caffe net on a DataFrame, inside the executors that hold it. */
+public final class CaffeEstimator extends Estimator<CaffeModel>
+    implements CaffeParams, DefaultParamsWritable {
+  private static final Set<String> SYNC_MODES = Set.of("allreduce");
+
+  private final String uid;
+  private transient Dataset<Row> validation;
+
+  /** An estimator with a uid of its own. */
+  public CaffeEstimator() {
+    this(Identifiable$.MODULE$.randomUID("CaffeEstimator"));
+  }
+
+  /** An estimator with the given uid. */
+  public CaffeEstimator(String uid) {
+    this.uid = uid;
+    setTrainingDefaults();
+  }
+
+  @Override
+  public String uid() {
+    return uid;
+  }
+
+  @Override
+  public CaffeModel fit(Dataset<?> data) {
+    transformSchema(data.schema());
+    Dataset<Row> train = data.toDF();
+    Dataset<Row> test = validation;
+    if (!getValidationIndicatorCol().isEmpty()) {
+      test = train.filter(functions.col(getValidationIndicatorCol()));
+      train = train.filter(functions.not(functions.col(getValidationIndicatorCol())));
+    }
+    TrainingPlan plan = plan(train);
+    TrainingResult result = TrainingJob.run(plan, train, test);
+    return copyValues(new CaffeModel(uid, result), ParamMap.empty())
+        .setNet(plan.net())
+        .setParent(this);
+  }
+
+  /** Tests on these rows in the intervals of the solver's test net; null for none. */
+  public CaffeEstimator setValidationData(Dataset<?> data) {
+    validation = data == null ? null : data.toDF();
+    return this;
+  }
+
+  @Override
+  public StructType transformSchema(StructType schema) {
+    requireKnownSyncMode();
+    feed(schema, List.of(getFeaturesCol(), getLabelCol()));
+    return Outputs.append(schema, List.of(getOutputCols()), getPredictionCol());
+  }
+
+  @Override
+  public CaffeEstimator copy(ParamMap extra) {
+    return copyValues(new CaffeEstimator(uid).setValidationData(validation), extra);
+  }
+
+  /** Reads an estimator that was saved. */
+  public static MLReader<CaffeEstimator> read() {
+    return new DefaultParamsReader<>();
+  }
+
+  /** Loads an estimator that was saved. */
+  public static CaffeEstimator load(String path) {
+    return read().load(path);
+  }
+
+  /** Sets the param solver. */
+  public CaffeEstimator setSolver(String value) {
+    return with(solver(), value);
+  }
+
+  /** Sets the param net. */
+  public CaffeEstimator setNet(String value) {
+    return with(net(), value);
+  }
+
+  /** Sets the param weights. */
+  public CaffeEstimator setWeights(String value) {
+    return with(weights(), value);
+  }
+
+  /** Sets the param snapshot. */
+  public CaffeEstimator setSnapshot(String value) {
+    return with(snapshot(), value);
+  }
+
+  /** Sets the param featuresCol. */
+  public CaffeEstimator setFeaturesCol(String value) {
+    return with(featuresCol(), value);
+  }
+
+  /** Sets the param labelCol. */
+  public CaffeEstimator setLabelCol(String value) {
+    return with(labelCol(), value);
+  }
+
+  /** Sets the param idCol. */
+  public CaffeEstimator setIdCol(String value) {
+    return with(idCol(), value);
+  }
+
+  /** Sets the param outputCols. */
+  public CaffeEstimator setOutputCols(String... value) {
+    return with(outputCols(), value);
+  }
+
+  /** Sets the param predictionCol. */
+  public CaffeEstimator setPredictionCol(String value) {
+    return with(predictionCol(), value);
+  }
+
+  /** Sets the param batchSize. */
+  public CaffeEstimator setBatchSize(int value) {
+    return with(batchSize(), value);
+  }
+
+  /** Sets the param threadsPerWorker. */
+  public CaffeEstimator setThreadsPerWorker(int value) {
+    return with(threadsPerWorker(), value);
+  }
+
+  /** Sets the param numWorkers. */
+  public CaffeEstimator setNumWorkers(int value) {
+    return with(numWorkers(), value);
+  }
+
+  /** Sets the param shards. */
+  public CaffeEstimator setShards(int value) {
+    return with(shards(), value);
+  }
+
+  /** Sets the param syncMode. */
+  public CaffeEstimator setSyncMode(String value) {
+    return with(syncMode(), value);
+  }
+
+  /** Sets the param maxIter. */
+  public CaffeEstimator setMaxIter(long value) {
+    return with(maxIter(), value);
+  }
+
+  /** Sets the param epochs. */
+  public CaffeEstimator setEpochs(int value) {
+    return with(epochs(), value);
+  }
+
+  /** Sets the param seed. */
+  public CaffeEstimator setSeed(long value) {
+    return with(seed(), value);
+  }
+
+  /** Sets the param checkpointDir. */
+  public CaffeEstimator setCheckpointDir(String value) {
+    return with(checkpointDir(), value);
+  }
+
+  /** Sets the param checkpointInterval. */
+  public CaffeEstimator setCheckpointInterval(long value) {
+    return with(checkpointInterval(), value);
+  }
+
+  /** Sets the param validationIndicatorCol. */
+  public CaffeEstimator setValidationIndicatorCol(String value) {
+    return with(validationIndicatorCol(), value);
+  }
+
+  /** Sets the param events. */
+  public CaffeEstimator setEvents(String value) {
+    return with(events(), value);
+  }
+
+  /** Sets the param peerTimeout. */
+  public CaffeEstimator setPeerTimeout(int value) {
+    return with(peerTimeout(), value);
+  }
+
+  /** What the ranks will be told; checks solver, net and columns. */
+  TrainingPlan plan(Dataset<Row> train) {
+    SparkSession spark = train.sparkSession();
+    Configuration conf = spark.sparkContext().hadoopConfiguration();
+    int threads = threads(spark);
+    int workers = getNumWorkers() > 0
+        ? getNumWorkers() : Math.max(1, ClusterSlots.available(spark.sparkContext()));
+    int shards = getShards() > 0 ? getShards() : workers;
+    String net = netText(conf);
+    NetDescription description = NetDescription.of(getSolver(), net, "TRAIN", threads);
+    long maxIter = getEpochs() > 0
+        ? description.steps(getEpochs(), train.count(), shards) : getMaxIter();
+    return new TrainingPlan(getSolver(), net, feed(train.schema(), description.tops()), workers,
+        shards, threads, maxIter, getSeed(), getCheckpointDir(), getCheckpointInterval(),
+        bytesAt(getWeights(), conf), bytesAt(getSnapshot(), conf), getEvents(), getPeerTimeout());
+  }
+
+  private <T> CaffeEstimator with(Param<T> param, T value) {
+    set(param, value);
+    return this;
+  }
+
+  private int threads(SparkSession spark) {
+    return getThreadsPerWorker() > 0 ? getThreadsPerWorker()
+        : spark.sparkContext().getConf().getInt("spark.task.cpus", 1);
+  }
+
+  /** The net's text: given, or in the file that the solver names, or "" if it is in the solver. */
+  private String netText(Configuration conf) {
+    if (!getNet().isEmpty()) return getNet();
+    String path = NetDescription.of(getSolver(), "", "TRAIN", 1).netPath();
+    return path.isEmpty() ? "" : HadoopFiles.readText(path, conf);
+  }
+
+  /** The first top is fed by featuresCol, the second by labelCol, others by their own names. */
+  private FeedSchema feed(StructType schema, List<String> tops) {
+    List<FeedSchema.Input> inputs = new ArrayList<>();
+    for (int i = 0; i < tops.size(); i++) {
+      String column = i == 0 ? getFeaturesCol() : i == 1 ? getLabelCol() : tops.get(i);
+      inputs.add(new FeedSchema.Input(tops.get(i), column));
+    }
+    return FeedSchema.of(schema, inputs, getIdCol());
+  }
+
+  private void requireKnownSyncMode() {
+    if (!SYNC_MODES.contains(getSyncMode())) {
+      throw new IllegalArgumentException("syncMode is '" + getSyncMode() + "', and this version knows "
+          + String.join(", ", SYNC_MODES) + " only: set it to one of these");
+    }
+  }
+
+  private static byte[] bytesAt(String path, Configuration conf) {
+    return path.isEmpty() ? null : HadoopFiles.read(path, conf);
+  }
+}

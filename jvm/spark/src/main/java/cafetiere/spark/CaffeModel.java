@@ -1,0 +1,192 @@
+package cafetiere.spark;
+
+import cafetiere.core.Predictor;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.SparkContext;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.ml.Model;
+import org.apache.spark.ml.param.Param;
+import org.apache.spark.ml.param.ParamMap;
+import org.apache.spark.ml.util.MLReader;
+import org.apache.spark.ml.util.MLWritable;
+import org.apache.spark.ml.util.MLWriter;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.types.StructType;
+
+/** A trained net, which adds its outputs to a table. */
+public final class CaffeModel extends Model<CaffeModel> implements PredictionParams, MLWritable {
+  private final String uid;
+  private final TrainingResult training;
+  private transient Broadcast<byte[]> broadcast;
+
+  /** A model of what a training left behind; the param `net` must be set. */
+  public CaffeModel(String uid, TrainingResult training) {
+    this.uid = uid;
+    this.training = training;
+    setPredictionDefaults();
+  }
+
+  @Override
+  public String uid() {
+    return uid;
+  }
+
+  /** The weights, a caffemodel. */
+  public byte[] weights() {
+    return training.model();
+  }
+
+  /** Iteration and history of the solver, a solverstate. */
+  public byte[] solverState() {
+    return training.state();
+  }
+
+  /** The summary of the training, a JSON object. */
+  public String result() {
+    return training.result();
+  }
+
+  /** The events of the training, one JSON object a line. */
+  public String events() {
+    return training.events();
+  }
+
+  @Override
+  public Dataset<Row> transform(Dataset<?> data) {
+    StructType schema = data.schema();
+    PredictionPlan plan = plan(schema);
+    StructType result = Outputs.append(schema, plan.outputs(), getPredictionCol());
+    Broadcast<byte[]> model = broadcast(data.sparkSession().sparkContext());
+    MapPartitionsFunction<Row, Row> predict =
+        rows -> new PredictionIterator(plan, model.value(), rows);
+    return data.toDF().mapPartitions(predict, Encoders.row(result));
+  }
+
+  @Override
+  public StructType transformSchema(StructType schema) {
+    return Outputs.append(schema, plan(schema).outputs(), getPredictionCol());
+  }
+
+  @Override
+  public CaffeModel copy(ParamMap extra) {
+    return copyValues(new CaffeModel(uid, training), extra).setParent(parent());
+  }
+
+  @Override
+  public MLWriter write() {
+    return new CaffeModelWriter(this);
+  }
+
+  /** Reads a model that was saved. */
+  public static MLReader<CaffeModel> read() {
+    return new CaffeModelReader();
+  }
+
+  /** Loads a model that was saved. */
+  public static CaffeModel load(String path) {
+    return read().load(path);
+  }
+
+  /** Sets the param net. */
+  public CaffeModel setNet(String value) {
+    return with(net(), value);
+  }
+
+  /** Sets the param featuresCol. */
+  public CaffeModel setFeaturesCol(String value) {
+    return with(featuresCol(), value);
+  }
+
+  /** Sets the param labelCol. */
+  public CaffeModel setLabelCol(String value) {
+    return with(labelCol(), value);
+  }
+
+  /** Sets the param idCol. */
+  public CaffeModel setIdCol(String value) {
+    return with(idCol(), value);
+  }
+
+  /** Sets the param outputCols. */
+  public CaffeModel setOutputCols(String... value) {
+    return with(outputCols(), value);
+  }
+
+  /** Sets the param predictionCol. */
+  public CaffeModel setPredictionCol(String value) {
+    return with(predictionCol(), value);
+  }
+
+  /** Sets the param batchSize. */
+  public CaffeModel setBatchSize(int value) {
+    return with(batchSize(), value);
+  }
+
+  /** Sets the param threadsPerWorker. */
+  public CaffeModel setThreadsPerWorker(int value) {
+    return with(threadsPerWorker(), value);
+  }
+
+  /** What was left behind by the training. */
+  TrainingResult training() {
+    return training;
+  }
+
+  /** What the tasks will be told; checks net and columns. */
+  private PredictionPlan plan(StructType schema) {
+    NetDescription description = NetDescription.of("", getNet(), "TEST", 1);
+    int batch = getBatchSize() > 0 ? getBatchSize() : (int) description.batchSize();
+    List<String> outputs = List.of(getOutputCols());
+    FeedSchema feed = feed(schema, description.tops(), outputs);
+    int threads = getThreadsPerWorker() > 0 ? getThreadsPerWorker() : 1;
+    boolean predict = !getPredictionCol().isEmpty();
+    PredictionPlan plan = new PredictionPlan(getNet(), feed, outputs, batch, threads, predict);
+    return outputs.isEmpty() ? plan.withOutputs(defaultOutputs(plan)) : plan;
+  }
+
+  /** What the net computes at its end, which the engine knows once the weights are in. */
+  private List<String> defaultOutputs(PredictionPlan plan) {
+    try (Predictor predictor = plan.open(weights())) {
+      return PredictionPlan.outputs(predictor).stream().map(PredictionPlan.Output::name).toList();
+    }
+  }
+
+  /**
+   * The first top is fed by featuresCol and others by their own names where the table has them. The
+   * label is left alone unless it is asked for: a table to predict need not have good ones.
+   */
+  private FeedSchema feed(StructType schema, List<String> tops, List<String> outputs) {
+    List<String> columns = Arrays.asList(schema.fieldNames());
+    List<FeedSchema.Input> inputs = new ArrayList<>();
+    for (int i = 0; i < tops.size(); i++) {
+      String top = tops.get(i);
+      if (i == 0) {
+        inputs.add(new FeedSchema.Input(top, getFeaturesCol()));
+      } else if (i == 1 && outputs.contains(top)) {
+        inputs.add(new FeedSchema.Input(top, getLabelCol()));
+      } else if (i > 1 && columns.contains(top)) {
+        inputs.add(new FeedSchema.Input(top, top));
+      }
+    }
+    String id = columns.contains(getIdCol()) ? getIdCol() : "";
+    return FeedSchema.of(schema, inputs, id);
+  }
+
+  private synchronized Broadcast<byte[]> broadcast(SparkContext sc) {
+    if (broadcast == null) {
+      broadcast = JavaSparkContext.fromSparkContext(sc).broadcast(weights());
+    }
+    return broadcast;
+  }
+
+  private <T> CaffeModel with(Param<T> param, T value) {
+    set(param, value);
+    return this;
+  }
+}

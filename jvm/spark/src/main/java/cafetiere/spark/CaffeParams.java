@@ -1,0 +1,172 @@
+package cafetiere.spark;
+
+import org.apache.spark.ml.param.IntParam;
+import org.apache.spark.ml.param.LongParam;
+import org.apache.spark.ml.param.Param;
+
+/** The params of a CaffeEstimator. */
+public interface CaffeParams extends PredictionParams {
+  /** The solver's prototxt. */
+  default Param<String> solver() {
+    return new Param<>(this, "solver", "text of the solver's prototxt");
+  }
+
+  /** Weights to start from. */
+  default Param<String> weights() {
+    return new Param<>(this, "weights", "path of a caffemodel to start from; \"\": the net's fillers");
+  }
+
+  /** Solver state to go on from. */
+  default Param<String> snapshot() {
+    return new Param<>(this, "snapshot", "path of a solverstate to go on from, with weights; \"\": step 0");
+  }
+
+  /** Ranks. */
+  default IntParam numWorkers() {
+    return new IntParam(this, "numWorkers", "tasks that train together; 0: as many as can run at once");
+  }
+
+  /** Shards. */
+  default IntParam shards() {
+    return new IntParam(this, "shards", "shards of the data, each with the net's batch; the weights"
+        + " depend on them and not on numWorkers; 0: numWorkers");
+  }
+
+  /** How the ranks keep in step. */
+  default Param<String> syncMode() {
+    return new Param<>(this, "syncMode", "how the ranks keep in step: allreduce");
+  }
+
+  /** Steps. */
+  default LongParam maxIter() {
+    return new LongParam(this, "maxIter", "steps to train to; 0: the solver's max_iter, or epochs");
+  }
+
+  /** Passes over the table. */
+  default IntParam epochs() {
+    return new IntParam(this, "epochs", "passes over the table, instead of maxIter; 0: not used");
+  }
+
+  /** The seed. */
+  default LongParam seed() {
+    return new LongParam(this, "seed", "seed of everything random, unless the solver has random_seed");
+  }
+
+  /** Where checkpoints go. */
+  default Param<String> checkpointDir() {
+    return new Param<>(this, "checkpointDir", "Hadoop path for checkpoints, reachable by driver and"
+        + " executors; \"\": Spark's checkpoint folder");
+  }
+
+  /** Steps between checkpoints. */
+  default LongParam checkpointInterval() {
+    return new LongParam(this, "checkpointInterval", "steps from one checkpoint to the next; 0: the"
+        + " solver's snapshot");
+  }
+
+  /** The column that picks the validation rows. */
+  default Param<String> validationIndicatorCol() {
+    return new Param<>(this, "validationIndicatorCol", "boolean column, true for rows that are tested"
+        + " on and not trained on; \"\": none");
+  }
+
+  /** Where rank 0 writes its events. */
+  default Param<String> events() {
+    return new Param<>(this, "events", "path prefix for JSONL and TensorBoard files on the machine of"
+        + " rank 0; \"\": none");
+  }
+
+  /** Silence that counts as a loss. */
+  default IntParam peerTimeout() {
+    return new IntParam(this, "peerTimeout", "milliseconds of silence of a peer that count as its loss");
+  }
+
+  /** The solver's prototxt. */
+  default String getSolver() {
+    return getOrDefault(solver());
+  }
+
+  /** Weights to start from. */
+  default String getWeights() {
+    return getOrDefault(weights());
+  }
+
+  /** Solver state to go on from. */
+  default String getSnapshot() {
+    return getOrDefault(snapshot());
+  }
+
+  /** Ranks. */
+  default int getNumWorkers() {
+    return (int) getOrDefault(numWorkers());
+  }
+
+  /** Shards. */
+  default int getShards() {
+    return (int) getOrDefault(shards());
+  }
+
+  /** How the ranks keep in step. */
+  default String getSyncMode() {
+    return getOrDefault(syncMode());
+  }
+
+  /** Steps. */
+  default long getMaxIter() {
+    return (long) getOrDefault(maxIter());
+  }
+
+  /** Passes over the table. */
+  default int getEpochs() {
+    return (int) getOrDefault(epochs());
+  }
+
+  /** The seed. */
+  default long getSeed() {
+    return (long) getOrDefault(seed());
+  }
+
+  /** Where checkpoints go. */
+  default String getCheckpointDir() {
+    return getOrDefault(checkpointDir());
+  }
+
+  /** Steps between checkpoints. */
+  default long getCheckpointInterval() {
+    return (long) getOrDefault(checkpointInterval());
+  }
+
+  /** The column that picks the validation rows. */
+  default String getValidationIndicatorCol() {
+    return getOrDefault(validationIndicatorCol());
+  }
+
+  /** Where rank 0 writes its events. */
+  default String getEvents() {
+    return getOrDefault(events());
+  }
+
+  /** Silence that counts as a loss. */
+  default int getPeerTimeout() {
+    return (int) getOrDefault(peerTimeout());
+  }
+
+  /** Sets the defaults of these params; for constructors. */
+  default void setTrainingDefaults() {
+    setPredictionDefaults();
+    setDefault(solver(), "");
+    setDefault(weights(), "");
+    setDefault(snapshot(), "");
+    setDefault(numWorkers(), 0);
+    setDefault(shards(), 0);
+    setDefault(syncMode(), "allreduce");
+    setDefault(maxIter(), 0L);
+    setDefault(epochs(), 0);
+    setDefault(seed(), 1L);
+    setDefault(checkpointDir(), "");
+    setDefault(checkpointInterval(), 0L);
+    setDefault(validationIndicatorCol(), "");
+    setDefault(events(), "");
+    setDefault(peerTimeout(), 6000);
+  }
+}

@@ -1,0 +1,54 @@
+package cafetiere.spark;
+
+import cafetiere.core.Engine;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * What the engine says of a solver and net, without running them.
+ *
+ * @param json the whole answer, as cft_describe gives it
+ */
+record NetDescription(JsonNode json) {
+  /** Asks the engine. A text that is "" is not given. */
+  static NetDescription of(String solver, String net, String phase, int threads) {
+    ObjectNode options = Json.object().put("phase", phase).put("threads", threads);
+    if (!solver.isEmpty()) options.put("solver", solver);
+    if (!net.isEmpty()) options.put("net", net);
+    return new NetDescription(Json.parse(Engine.describe(options.toString())));
+  }
+
+  /** The tops of the net's data layer, in order. */
+  List<String> tops() {
+    List<String> names = new ArrayList<>();
+    json.path("data_layer").path("tops").forEach(top -> names.add(top.path("name").asText()));
+    return names;
+  }
+
+  /** Path of the net that the solver names, "" if it names none. */
+  String netPath() {
+    return json.path("net_path").asText("");
+  }
+
+  /** Rows of one shard's batch. */
+  long batchSize() {
+    return json.path("batch_size").asLong(1);
+  }
+
+  /** Passes whose gradients are added up for a step. */
+  long iterSize() {
+    return Math.max(1, json.path("solver").path("iter_size").asLong(1));
+  }
+
+  /** Steps that make `epochs` passes over `rows` rows when they are dealt to `shards` shards. */
+  long steps(int epochs, long rows, int shards) {
+    long rowsOfShard = ceilDiv(rows, shards);
+    return ceilDiv(epochs * ceilDiv(rowsOfShard, batchSize()), iterSize());
+  }
+
+  private static long ceilDiv(long a, long b) {
+    return (a + b - 1) / b;
+  }
+}

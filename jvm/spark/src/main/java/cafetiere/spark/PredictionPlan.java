@@ -1,0 +1,47 @@
+package cafetiere.spark;
+
+import cafetiere.core.Predictor;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.Serializable;
+import java.util.List;
+
+/**
+ * What the tasks of a transform must know besides the weights.
+ *
+ * @param net text of the net's prototxt
+ * @param schema the columns that are fed
+ * @param outputs the blobs to compute; none: what the net computes at its end
+ * @param batch rows computed together
+ * @param threads threads of each task
+ * @param predict whether a prediction comes after the outputs
+ */
+record PredictionPlan(
+    String net, FeedSchema schema, List<String> outputs, int batch, int threads, boolean predict)
+    implements Serializable {
+
+  /** One blob that is computed and its floats a row. */
+  record Output(String name, int size) {}
+
+  /** The same with other outputs. */
+  PredictionPlan withOutputs(List<String> names) {
+    return new PredictionPlan(net, schema, names, batch, threads, predict);
+  }
+
+  /** A predictor for one task; the caller closes it. */
+  Predictor open(byte[] model) {
+    ObjectNode options = Json.object().put("net", net).put("batch", batch).put("threads", threads);
+    options.set("schema", schema.toJson());
+    options.set("inputs", schema.inputsJson());
+    outputs.forEach(options.putArray("outputs")::add);
+    return new Predictor(options.toString(), model);
+  }
+
+  /** The outputs of a predictor. */
+  static List<Output> outputs(Predictor predictor) {
+    JsonNode outputs = Json.parse(predictor.describe()).path("outputs");
+    return outputs.findParents("name").stream()
+        .map(output -> new Output(output.get("name").asText(), output.get("size").asInt()))
+        .toList();
+  }
+}
