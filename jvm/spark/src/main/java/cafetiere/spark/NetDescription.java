@@ -17,7 +17,12 @@ record NetDescription(JsonNode json) {
     ObjectNode options = Json.object().put("phase", phase).put("threads", threads);
     if (!solver.isEmpty()) options.put("solver", solver);
     if (!net.isEmpty()) options.put("net", net);
-    return new NetDescription(Json.parse(Engine.describe(options.toString())));
+    return of(options.toString());
+  }
+
+  /** Asks the engine; `options` as in cft_describe. */
+  static NetDescription of(String options) {
+    return new NetDescription(Json.parse(Engine.describe(options)));
   }
 
   /** The tops of the net's data layer, in order. */
