@@ -1,0 +1,73 @@
+package cafetiere.spark;
+
+import cafetiere.core.Trainer;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+
+/** What rank 0 does besides training: it sends events to the driver and writes checkpoints. */
+final class Rank0 implements Trainer.Listener, AutoCloseable {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final TrainingTask.Setup setup;
+  private final MetricsRoute route;
+  private final CheckpointStore checkpoints;
+
+  Rank0(TrainingTask.Setup setup) throws IOException {
+    this.setup = setup;
+    this.checkpoints = new CheckpointStore(setup.checkpoints(), setup.hadoop().value());
+    this.route = new MetricsRoute(setup.metrics(), setup.attempt());
+  }
+
+  @Override
+  public void event(String json) {
+    route.send(json);
+  }
+
+  @Override
+  public void checkpoint(String json, ByteBuffer model, ByteBuffer state) {
+    try {
+      write(checkpoints, JSON.readTree(json).path("step").asLong(), model, state);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("the engine describes a checkpoint by " + json, e);
+    } catch (IOException e) {
+      throw new UncheckedIOException("could not write a checkpoint to " + checkpoints.location()
+          + ": " + e.getMessage(), e);
+    }
+  }
+
+  /** Puts the trained model where the driver takes it from: it may be too large for a result. */
+  void finish(Trainer trainer) throws IOException {
+    CheckpointStore results = results(setup.checkpoints(), setup.hadoop().value());
+    write(results, 0, ByteBuffer.wrap(trainer.model()), ByteBuffer.wrap(trainer.state()));
+  }
+
+  /** The folder of {@link #finish}, inside the run's. */
+  static CheckpointStore results(String checkpoints, Configuration hadoop) throws IOException {
+    return new CheckpointStore(checkpoints + "/result", hadoop);
+  }
+
+  /** How events travel. */
+  String route() {
+    return route.name();
+  }
+
+  /** The newest events. */
+  List<RunEvent> lastEvents() {
+    return route.last();
+  }
+
+  @Override
+  public void close() {
+    route.close();
+  }
+
+  private void write(CheckpointStore store, long step, ByteBuffer model, ByteBuffer state)
+      throws IOException {
+    store.write(step, model, state, setup.plan().shards(), Integer.toString(setup.attempt()));
+  }
+}

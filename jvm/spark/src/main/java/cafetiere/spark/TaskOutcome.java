@@ -1,0 +1,56 @@
+package cafetiere.spark;
+
+import cafetiere.core.CafetiereException.Code;
+import com.fasterxml.jackson.annotation.JsonIgnore;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What a task of the barrier stage hands back. Errors of the engine come back in this way and are
+ * not thrown: Spark would repeat what cannot succeed, and would keep the words of one rank only. It
+ * travels as text, since a user may have chosen any serializer for results.
+ *
+ * @param rank the task's rank
+ * @param executor Spark's id of its executor
+ * @param code OK, or the kind of error
+ * @param message what went wrong, "" for OK
+ * @param result the engine's summary of the run, "" where there is none
+ * @param route how rank 0's events travelled; "" on other ranks
+ * @param events the newest events of rank 0
+ */
+record TaskOutcome(int rank, String executor, Code code, String message, String result,
+    String route, List<RunEvent> events) {
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final Set<Code> TRANSIENT =
+      Set.of(Code.UNAVAILABLE, Code.TIMEOUT, Code.CANCELLED, Code.IO);
+
+  /** Whether the rank did its part to the end. */
+  @JsonIgnore
+  boolean isGood() {
+    return code == Code.OK;
+  }
+
+  /** Whether the user has to change something: another attempt would fail in the same way. */
+  @JsonIgnore
+  boolean isPermanent() {
+    return !isGood() && !TRANSIENT.contains(code);
+  }
+
+  String toJson() {
+    try {
+      return JSON.writeValueAsString(this);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("an outcome is plain data", e);
+    }
+  }
+
+  static TaskOutcome fromJson(String json) {
+    try {
+      return JSON.readValue(json, TaskOutcome.class);
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException("not an outcome of a training task: " + json, e);
+    }
+  }
+}

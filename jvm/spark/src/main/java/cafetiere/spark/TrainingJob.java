@@ -1,0 +1,239 @@
+package cafetiere.spark;
+
+import cafetiere.core.CafetiereException;
+import cafetiere.spark.CheckpointStore.Checkpoint;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.security.SecureRandom;
+import java.util.HexFormat;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.SparkContext;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.util.SerializableConfiguration;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A training on a Spark cluster: one barrier stage from the first step to the last, submitted again
+ * from the newest good checkpoint when an executor or a peer is lost. The weights depend on the
+ * shards, not on the ranks, so a run that was interrupted ends with the same bits as one that was
+ * not, even if it goes on with fewer executors than it began with.
+ */
+public final class TrainingJob {
+  private static final Logger LOG = LoggerFactory.getLogger(TrainingJob.class);
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final int MAX_EVENTS = 20_000;
+  private static final int SECRET_BYTES = 32;
+  private static final long SLOT_WAIT_SECONDS = 120;
+
+  private final SparkContext sc;
+  private final TrainingPlan plan;
+  private final Dataset<Row> train;
+  private final Dataset<Row> validation;
+  private final String run = UUID.randomUUID().toString().substring(0, 8);
+  private final String secret = randomSecret();
+  private final SerializableConfiguration hadoop;
+  private final String folder;
+  private final CheckpointStore checkpoints;
+  private final ProgressLine progress;
+  private final RunEvents events;
+  private final RetryPolicy policy = new RetryPolicy();
+  private JavaRDD<Iterator<InternalRow>> input;
+  private int inputRanks;
+
+  private TrainingJob(SparkContext sc, TrainingPlan plan, Dataset<Row> train,
+      Dataset<Row> validation) throws IOException {
+    this.sc = sc;
+    this.plan = plan;
+    this.train = train;
+    this.validation = validation;
+    this.hadoop = new SerializableConfiguration(sc.hadoopConfiguration());
+    this.folder = CheckpointFolder.of(sc, plan.checkpointDir(), run);
+    this.checkpoints = new CheckpointStore(folder, hadoop.value());
+    this.progress = new ProgressLine(System.err, System.console() != null, 0);
+    this.events = new RunEvents(MAX_EVENTS, progress);
+  }
+
+  /**
+   * Trains as {@code plan} says on the rows of {@code train}; {@code validation} is tested on as the
+   * solver's test_interval says, or null. Blocks until the training has ended. What the user has to
+   * change is told by a {@link PreflightException} before anything starts, or by a
+   * {@link CafetiereException} where only the ranks could find out.
+   */
+  public static TrainingResult run(TrainingPlan plan, Dataset<Row> train, Dataset<Row> validation) {
+    long start = System.nanoTime();
+    Preflight.check(train.sparkSession(), plan, train);
+    try {
+      SparkContext sc = train.sparkSession().sparkContext();
+      return new TrainingJob(sc, plan, train, validation).train(start);
+    } catch (IOException e) {
+      throw new UncheckedIOException("checkpoints or results could not be read: "
+          + e.getMessage(), e);
+    }
+  }
+
+  private TrainingResult train(long start) throws IOException {
+    try (MetricsReceiver receiver = new MetricsReceiver(sc, run, secret, events)) {
+      for (int attempt = 0;; attempt++) {
+        int ranks = ranks(attempt);
+        Optional<Checkpoint> from = checkpoints.newest();
+        long step = from.map(Checkpoint::step).orElse(0L);
+        events.startAttempt(attempt, step);
+        LOG.info("Run {}, attempt {}: {} ranks from step {}", run, attempt, ranks, step);
+        BarrierStage stage = new BarrierStage(sc, "cafetiere-" + run + "-" + attempt);
+        Exception failure = null;
+        try {
+          String resume = from.map(Checkpoint::name).orElse("");
+          TrainingTask.Setup setup = setup(attempt, ranks, resume, receiver.address());
+          stage.run(input(ranks).rdd(), new Ranks(new TrainingTask(setup)));
+        } catch (Exception e) {
+          failure = e;
+        }
+        if (failure == null && stage.outcomes().stream().allMatch(TaskOutcome::isGood)) {
+          return finish(stage.outcomes(), attempt, start);
+        }
+        decide(stage, failure);
+      }
+    } finally {
+      progress.finish();
+    }
+  }
+
+  /** Returns if another attempt is to be made, throws if not. */
+  private void decide(BarrierStage stage, Exception failure) throws IOException {
+    for (TaskOutcome outcome : stage.outcomes()) {
+      if (outcome.isPermanent()) {
+        throw new CafetiereException(outcome.code(), outcome.message(), failure);
+      }
+    }
+    if (sc.isStopped() || isInterrupted(failure) || isCancelledByUser(stage, failure)) {
+      throw Unchecked.rethrow(failure);
+    }
+    String message = message(stage, failure);
+    long step = checkpoints.newest().map(Checkpoint::step).orElse(0L);
+    if (!policy.retryAfter(step, message)) {
+      throw new IllegalStateException("the training fails again and again after step " + step
+          + ", and what it had is kept in " + checkpoints.location() + ": " + message, failure);
+    }
+    LOG.warn("The training was interrupted and goes on from step {}: {}", step, message);
+  }
+
+  /** The ranks of the next attempt: those planned, or fewer if executors do not come back. */
+  private int ranks(int attempt) {
+    int slots;
+    try {
+      slots = ClusterSlots.await(sc, plan.workers(), SLOT_WAIT_SECONDS, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      throw Unchecked.rethrow(e);
+    }
+    if (slots == 0) {
+      throw new IllegalStateException("no executor came back within " + SLOT_WAIT_SECONDS
+          + " s; the newest checkpoint is kept in " + checkpoints.location());
+    }
+    if (slots < plan.workers()) {
+      LOG.warn("Attempt {} goes on with {} of {} ranks, as the cluster has no more slots; the weights"
+          + " will be the same", attempt, slots, plan.workers());
+    }
+    return Math.min(slots, plan.workers());
+  }
+
+  private TrainingTask.Setup setup(int attempt, int ranks, String resume,
+      MetricsRoute.Address metrics) {
+    int shards = plan.shards() > 0 ? plan.shards() : plan.workers();
+    TrainingPlan now = new TrainingPlan(plan.solver(), plan.net(), plan.schema(), ranks, shards,
+        plan.threads(), plan.maxIter(), plan.seed(), plan.checkpointDir(),
+        plan.checkpointInterval(), plan.model(), plan.state(), plan.events(),
+        plan.timeoutMillis());
+    String generation = sc.applicationId() + "/" + run + "/" + attempt;
+    return new TrainingTask.Setup(now, attempt, generation, secret, folder, resume, hadoop,
+        metrics);
+  }
+
+  /**
+   * The rows, one partition a rank; made once for all attempts, so that a retry reads the shuffle
+   * that is there. It is always a shuffle: a barrier stage must not change the number of partitions.
+   */
+  private JavaRDD<Iterator<InternalRow>> input(int ranks) {
+    if (input == null || inputRanks != ranks) {
+      JavaRDD<InternalRow> rows = partitions(train, ranks);
+      input = validation == null
+          ? rows.mapPartitions(part -> List.of(part).iterator())
+          : rows.zipPartitions(partitions(validation, ranks), (a, b) -> List.of(a, b).iterator());
+      inputRanks = ranks;
+    }
+    return input;
+  }
+
+  private JavaRDD<InternalRow> partitions(Dataset<Row> table, int ranks) {
+    return SparkInternals.rows(plan.schema().select(table).repartition(ranks)).toJavaRDD();
+  }
+
+  private TrainingResult finish(List<TaskOutcome> outcomes, int attempt, long start)
+      throws IOException {
+    TaskOutcome first = outcomes.stream().filter(o -> o.rank() == 0).findFirst().orElseThrow();
+    first.events().forEach(events::accept);
+    CheckpointStore results = Rank0.results(folder, hadoop.value());
+    Checkpoint trained = results.newest().orElseThrow(
+        () -> new IOException("rank 0 left no model in " + results.location()));
+    results.delete();
+    if (plan.checkpointDir().isEmpty()) checkpoints.delete();
+
+    ObjectNode result = (ObjectNode) JSON.readTree(first.result());
+    result.put("executors", outcomes.stream().map(TaskOutcome::executor).distinct().count());
+    result.put("attempts", attempt + 1).put("events_by", first.route());
+    result.put("fit_seconds", seconds(System.nanoTime() - start));
+    events.firstStepNanos()
+        .ifPresent(at -> result.put("seconds_to_first_step", seconds(at - start)));
+    return new TrainingResult(trained.model(), trained.state(), result.toString(),
+        events.jsonLines());
+  }
+
+  private static String message(BarrierStage stage, Exception failure) {
+    return stage.outcomes().stream().filter(o -> !o.isGood()).map(TaskOutcome::message).findFirst()
+        .orElseGet(() -> String.valueOf(failure.getMessage()).lines().findFirst().orElse(""));
+  }
+
+  private static boolean isCancelledByUser(BarrierStage stage, Exception failure) {
+    return failure != null && !stage.wasCancelled()
+        && String.valueOf(failure.getMessage()).matches("(?s).*Job \\d+ cancelled.*");
+  }
+
+  private static boolean isInterrupted(Exception failure) {
+    return failure instanceof InterruptedException;
+  }
+
+  private static double seconds(long nanos) {
+    return Math.round(nanos / 1e6) / 1e3;
+  }
+
+  private static String randomSecret() {
+    byte[] bytes = new byte[SECRET_BYTES];
+    new SecureRandom().nextBytes(bytes);
+    return HexFormat.of().formatHex(bytes);
+  }
+
+  /** A partition's one or two lists of rows in, the rank's outcome out. */
+  private static final class Ranks extends BarrierStage.Work<Iterator<InternalRow>> {
+    private static final long serialVersionUID = 1L;
+    private final TrainingTask task;
+
+    Ranks(TrainingTask task) {
+      this.task = task;
+    }
+
+    @Override
+    String run(scala.collection.Iterator<Iterator<InternalRow>> parts) {
+      Iterator<InternalRow> rows = parts.next();
+      return task.run(rows, parts.hasNext() ? parts.next() : null).toJson();
+    }
+  }
+}

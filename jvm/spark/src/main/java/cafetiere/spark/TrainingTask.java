@@ -1,0 +1,156 @@
+package cafetiere.spark;
+
+import cafetiere.core.CafetiereException;
+import cafetiere.core.CafetiereException.Code;
+import cafetiere.core.Group;
+import cafetiere.core.Rows;
+import cafetiere.core.Trainer;
+import cafetiere.spark.CheckpointStore.Checkpoint;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.io.Serializable;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.BarrierTaskContext;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.util.SerializableConfiguration;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One rank: reads its rows, meets the other ranks, trains. Nothing of it outlives the task or is
+ * shared with another one: several ranks may live in one JVM, and a JVM comes back as another rank.
+ */
+final class TrainingTask implements Serializable {
+  private static final long serialVersionUID = 1L;
+  private static final Logger LOG = LoggerFactory.getLogger(TrainingTask.class);
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  /**
+   * What all tasks of one attempt share.
+   *
+   * @param plan the training, with this attempt's number of ranks and the run's shards
+   * @param attempt number of the barrier stage within the run, from 0
+   * @param generation text that no other attempt of any run has
+   * @param secret known to the ranks and the driver only
+   * @param checkpoints the run's folder for checkpoints
+   * @param resume name of the checkpoint to go on from, "" to begin
+   * @param hadoop how Hadoop's file systems are reached
+   * @param metrics how the driver is reached
+   */
+  record Setup(TrainingPlan plan, int attempt, String generation, String secret,
+      String checkpoints, String resume, SerializableConfiguration hadoop,
+      MetricsRoute.Address metrics) implements Serializable {}
+
+  private final Setup setup;
+
+  TrainingTask(Setup setup) {
+    this.setup = setup;
+  }
+
+  /** Trains on {@code train}; {@code validation} is null where there is nothing to test on. */
+  TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation) {
+    BarrierTaskContext context = BarrierTaskContext.get();
+    int rank = context.partitionId();
+    String executor = SparkEnv.get().executorId();
+    String route = "";
+    List<RunEvent> events = List.of();
+    String result = "";
+    Code code = Code.OK;
+    String message = "";
+    try (Rank0 first = rank == 0 ? new Rank0(setup) : null) {
+      try {
+        result = train(context, first, train, validation);
+      } catch (CafetiereException e) {
+        code = e.code();
+        message = e.getMessage();
+      }
+      if (first != null) {
+        route = first.route();
+        events = first.lastEvents();
+      }
+    } catch (IOException | UncheckedIOException e) {
+      code = Code.IO;
+      message = e.getMessage();
+    }
+    return new TaskOutcome(rank, executor, code, message, result, route, events);
+  }
+
+  private String train(BarrierTaskContext context, Rank0 first, Iterator<InternalRow> train,
+      Iterator<InternalRow> validation) throws IOException {
+    int rank = context.partitionId();
+    TrainingPlan plan = setup.plan();
+    try (Rows rows = read(train);
+        Rows testRows = validation == null ? null : read(validation);
+        Group group = plan.workers() == 1 ? null : new Group(groupOptions(context));
+        Trainer trainer = new Trainer(plan.trainerOptions(rank), first);
+        TaskWatch watch = new TaskWatch(context, () -> cancel(trainer, group))) {
+      restore(trainer);
+      if (testRows != null) trainer.validation(testRows);
+      if (group == null) {
+        trainer.run(rows);
+      } else {
+        meet(context, group);
+        trainer.run(group, rows);
+      }
+      if (first != null) first.finish(trainer);
+      return trainer.result();
+    }
+  }
+
+  private Rows read(Iterator<InternalRow> from) {
+    Rows rows = new Rows(setup.plan().schema().toJson().toString());
+    try {
+      RowEncoder.feed(setup.plan().schema(), from, rows);
+      return rows;
+    } catch (Throwable e) {
+      rows.close();
+      throw e;
+    }
+  }
+
+  /** The one rendezvous of an attempt; Spark takes a second for it. */
+  private static void meet(BarrierTaskContext context, Group group) throws IOException {
+    ObjectNode note = JSON.createObjectNode();
+    note.put("address", group.address()).put("isa", InstructionSet.here());
+    ArrayNode addresses = JSON.createArrayNode();
+    for (String text : context.allGather(note.toString())) {
+      JsonNode peer = JSON.readTree(text);
+      addresses.add(peer.path("address").asText());
+      if (!peer.path("isa").equals(note.path("isa"))) {
+        LOG.warn("{} has {} and this executor {}: the weights may differ in their last bits from"
+            + " those of a run on equal machines", peer.path("address").asText(),
+            peer.path("isa").asText(), note.path("isa").asText());
+      }
+    }
+    group.connect(addresses.toString());
+  }
+
+  private void restore(Trainer trainer) throws IOException {
+    if (!setup.resume().isEmpty()) {
+      CheckpointStore store = new CheckpointStore(setup.checkpoints(), setup.hadoop().value());
+      Checkpoint checkpoint = store.read(setup.resume());
+      trainer.restore(checkpoint.model(), checkpoint.state());
+    } else if (setup.plan().model() != null) {
+      trainer.restore(setup.plan().model(), setup.plan().state());
+    }
+  }
+
+  private String groupOptions(BarrierTaskContext context) throws IOException {
+    int rank = context.partitionId();
+    String host = context.getTaskInfos()[rank].address().replaceFirst(":\\d+$", "");
+    String bind = InetAddress.getByName(host).getHostAddress();
+    return setup.plan().groupOptions(rank, bind, setup.secret(), setup.generation());
+  }
+
+  private static void cancel(Trainer trainer, Group group) {
+    trainer.cancel();
+    if (group != null) group.cancel();
+  }
+}
