@@ -1,0 +1,1 @@
+"""Holds cafetiere-spark.jar in an installed package; python/build_wheel puts it here."""

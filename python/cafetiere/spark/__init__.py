@@ -1,0 +1,128 @@
+"""Cafetiere as a stage of a Spark ML pipeline.
+
+    from cafetiere.spark import CaffeEstimator, session_builder
+
+    spark = session_builder().master("local-cluster[2,1,2048]").getOrCreate()
+    estimator = CaffeEstimator(solver=open("lenet_solver.prototxt").read(), featuresCol="image")
+    model = estimator.fit(spark.read.parquet("train.parquet"))
+    model.transform(spark.read.parquet("test.parquet")).select("prediction", "label").show()
+
+The classes are defined here, and not in modules of their own, because Spark finds the Python class
+of a saved stage by the name of its Java class.
+"""
+
+import json
+
+from pyspark import keyword_only
+from pyspark.ml.util import JavaMLReadable, JavaMLReader, JavaMLWritable
+from pyspark.ml.wrapper import JavaEstimator, JavaModel
+
+from cafetiere.spark.params import PREDICTION, TRAINING, defaults, with_params
+from cafetiere.spark.session import jar_path, require_jar, session_builder
+
+__all__ = ["CaffeEstimator", "CaffeModel", "jar_path", "session_builder"]
+
+
+class _Reader(JavaMLReader):
+    """Loads one of our classes; Spark's own reader looks below org.apache.spark."""
+
+    @classmethod
+    def _java_loader_class(cls, clazz):
+        require_jar(f"cafetiere.spark.{clazz.__name__}")
+        return f"cafetiere.spark.{clazz.__name__}"
+
+
+class _Readable(JavaMLReadable):
+    """Gives a class its read() and load()."""
+
+    @classmethod
+    def read(cls):
+        """A reader of saved stages of this class."""
+        return _Reader(cls)
+
+
+@with_params(TRAINING, setters=True)
+@with_params(PREDICTION, setters=True)
+class CaffeEstimator(JavaEstimator, _Readable, JavaMLWritable):
+    """Trains a Caffe net on a DataFrame, inside the executors that hold it.
+
+    The params may be given by name, by setters, or to fit() for one fit.
+    """
+
+    @keyword_only
+    def __init__(
+        self,
+        *,
+        solver="",
+        net="",
+        featuresCol="features",
+        labelCol="label",
+        idCol="",
+        outputCols=(),
+        predictionCol="prediction",
+        batchSize=0,
+        threadsPerWorker=0,
+        weights="",
+        snapshot="",
+        numWorkers=0,
+        shards=0,
+        syncMode="allreduce",
+        maxIter=0,
+        epochs=0,
+        seed=1,
+        checkpointDir="",
+        checkpointInterval=0,
+        validationIndicatorCol="",
+        events="",
+        peerTimeout=6000,
+    ):
+        super().__init__()
+        require_jar("cafetiere.spark.CaffeEstimator")
+        self._java_obj = self._new_java_obj("cafetiere.spark.CaffeEstimator", self.uid)
+        self._setDefault(**defaults(PREDICTION), **defaults(TRAINING))
+        self.setParams(**self._input_kwargs)
+
+    @keyword_only
+    def setParams(self, **_):
+        """Sets params by name; returns the estimator."""
+        return self._set(**self._input_kwargs)
+
+    def setValidationData(self, data):
+        """Rows to test on, every test_interval steps of the solver; returns the estimator."""
+        self._java_obj.setValidationData(data._jdf if data is not None else None)
+        return self
+
+    def _create_model(self, java_model):
+        return CaffeModel(java_model)
+
+
+@with_params(PREDICTION, setters=True)
+class CaffeModel(JavaModel, _Readable, JavaMLWritable):
+    """A trained net: transform() adds predictions and blobs as columns to every row, in order."""
+
+    def __init__(self, java_model=None):
+        super().__init__(java_model)
+        self._setDefault(**defaults(PREDICTION))
+        if java_model is not None:
+            self._resetUid(java_model.uid())
+            self._transfer_params_from_java()
+
+    @property
+    def weights(self) -> bytes:
+        """The weights, a caffemodel."""
+        return bytes(self._call_java("weights"))
+
+    @property
+    def solverState(self) -> bytes:
+        """Iteration and history of the solver, a solverstate."""
+        return bytes(self._call_java("solverState"))
+
+    @property
+    def result(self) -> dict:
+        """The summary of the training: steps, rows given and used, seconds, sha256 and more."""
+        return json.loads(self._call_java("result"))
+
+    @property
+    def events(self) -> list:
+        """The events of the training, in order."""
+        return [json.loads(line) for line in self._call_java("events").splitlines()]

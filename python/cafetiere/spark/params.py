@@ -1,0 +1,144 @@
+"""The params of CaffeEstimator and CaffeModel: names, meanings and defaults as on the JVM."""
+
+from pyspark.ml.param import Param, Params, TypeConverters
+
+# name: (what it says, converter, default); the defaults must equal the JVM's.
+PREDICTION = {
+    "net": (
+        'text of the net\'s prototxt; "": the net that the solver names',
+        TypeConverters.toString,
+        "",
+    ),
+    "featuresCol": (
+        "column that feeds the data layer's first top; other tops are fed by columns of their names",
+        TypeConverters.toString,
+        "features",
+    ),
+    "labelCol": (
+        "column that feeds the data layer's second top in training",
+        TypeConverters.toString,
+        "label",
+    ),
+    "idCol": (
+        'column that identifies a row; "": rows are known by their bytes',
+        TypeConverters.toString,
+        "",
+    ),
+    "outputCols": (
+        "blobs that transform adds as columns of their names (array<float>); none: what the net "
+        "computes at its end",
+        TypeConverters.toListString,
+        [],
+    ),
+    "predictionCol": (
+        "column for the index of the first output's largest value, or for the value itself if "
+        'there is only one; "": none',
+        TypeConverters.toString,
+        "prediction",
+    ),
+    "batchSize": (
+        "rows that transform computes at a time; 0: the net's batch",
+        TypeConverters.toInt,
+        0,
+    ),
+    "threadsPerWorker": ("threads of each task; 0: spark.task.cpus", TypeConverters.toInt, 0),
+}
+
+TRAINING = {
+    "solver": ("text of the solver's prototxt", TypeConverters.toString, ""),
+    "weights": (
+        'path of a caffemodel to start from; "": the net\'s fillers',
+        TypeConverters.toString,
+        "",
+    ),
+    "snapshot": (
+        'path of a solverstate to go on from, with weights; "": step 0',
+        TypeConverters.toString,
+        "",
+    ),
+    "numWorkers": (
+        "tasks that train together; 0: as many as can run at once",
+        TypeConverters.toInt,
+        0,
+    ),
+    "shards": (
+        "shards of the data, each with the net's batch; the weights depend on them and not on "
+        "numWorkers; 0: numWorkers",
+        TypeConverters.toInt,
+        0,
+    ),
+    "syncMode": ("how the ranks keep in step: allreduce", TypeConverters.toString, "allreduce"),
+    "maxIter": (
+        "steps to train to; 0: the solver's max_iter, or epochs",
+        TypeConverters.toInt,
+        0,
+    ),
+    "epochs": ("passes over the table, instead of maxIter; 0: not used", TypeConverters.toInt, 0),
+    "seed": (
+        "seed of everything random, unless the solver has random_seed",
+        TypeConverters.toInt,
+        1,
+    ),
+    "checkpointDir": (
+        'Hadoop path for checkpoints, reachable by driver and executors; "": Spark\'s checkpoint '
+        "folder",
+        TypeConverters.toString,
+        "",
+    ),
+    "checkpointInterval": (
+        "steps from one checkpoint to the next; 0: the solver's snapshot",
+        TypeConverters.toInt,
+        0,
+    ),
+    "validationIndicatorCol": (
+        'boolean column, true for rows that are tested on and not trained on; "": none',
+        TypeConverters.toString,
+        "",
+    ),
+    "events": (
+        'path prefix for JSONL and TensorBoard files on the machine of rank 0; "": none',
+        TypeConverters.toString,
+        "",
+    ),
+    "peerTimeout": (
+        "milliseconds of silence of a peer that count as its loss",
+        TypeConverters.toInt,
+        6000,
+    ),
+}
+
+
+def _getter(name: str):
+    def get(self):
+        return self.getOrDefault(name)
+
+    get.__doc__ = f"The value of {name}."
+    return get
+
+
+def _setter(name: str):
+    def set_(self, value):
+        return self._set(**{name: value})
+
+    set_.__doc__ = f"Sets {name}; returns the object."
+    return set_
+
+
+def with_params(table: dict, setters: bool):
+    """A class decorator: adds the params of a table with their getters and, if wanted, setters."""
+
+    def decorate(cls):
+        for name, (doc, converter, _) in table.items():
+            capital = name[0].upper() + name[1:]
+            setattr(cls, name, Param(Params._dummy(), name, doc, converter))
+            setattr(cls, f"get{capital}", _getter(name))
+            if setters:
+                setattr(cls, f"set{capital}", _setter(name))
+        return cls
+
+    return decorate
+
+
+def defaults(table: dict) -> dict:
+    """The default values of a table, by name."""
+    return {name: default for name, (_, _, default) in table.items()}

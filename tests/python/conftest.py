@@ -1,0 +1,20 @@
+"""One session on real executors for all tests that need one."""
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def spark():
+    from cafetiere.spark import session_builder
+
+    session = (
+        session_builder()
+        .master("local-cluster[2,1,1024]")
+        .config("spark.executor.memory", "1g")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()

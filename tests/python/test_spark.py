@@ -1,0 +1,121 @@
+"""CaffeEstimator and CaffeModel from Python, on real executors."""
+
+import hashlib
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyspark.ml import Pipeline, PipelineModel
+from pyspark.ml.param import Params
+
+from cafetiere.spark import CaffeEstimator, CaffeModel
+from cafetiere.spark.params import PREDICTION, TRAINING
+
+NET = """
+name: "blobs"
+layer { name: "data" type: "MemoryData" top: "data" top: "label"
+  memory_data_param { batch_size: 8 channels: 4 height: 1 width: 1 } }
+layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+  inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
+"""
+SOLVER = 'base_lr: 0.1 momentum: 0.9 lr_policy: "fixed" max_iter: 60 random_seed: 1'
+ROWS = 203
+
+
+@pytest.fixture(scope="module")
+def table(spark):
+    """Three well separated classes; a number of rows that no batch divides."""
+    rng = np.random.default_rng(1)
+    label = np.arange(ROWS) % 3
+    features = rng.normal(0, 0.3, (ROWS, 4)) + 2 * np.eye(4)[label]
+    rows = pd.DataFrame({"id": np.arange(ROWS), "features": features.tolist(), "label": label})
+    return spark.createDataFrame(rows).repartition(3).cache()
+
+
+def make_estimator(**params):
+    return CaffeEstimator(solver=SOLVER, net=NET, numWorkers=2, outputCols=["ip"], **params)
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return make_estimator().fit(table)
+
+
+def test_learns_and_tells(model):
+    result = model.result
+    assert result["steps"] == 60
+    assert result["rows_given"] == ROWS
+    assert all(rows == ROWS for rows in result["rows_per_epoch"][:-1])
+    assert result["sha256"] == hashlib.sha256(model.weights).hexdigest()
+    assert any(event["event"] == "progress" for event in model.events)
+    assert len(model.solverState) > 0
+
+
+def test_every_row_comes_out_in_order(model, table):
+    before = [row.id for row in table.collect()]
+    after = model.transform(table).collect()
+    assert [row.id for row in after] == before
+    assert all(len(row.ip) == 3 for row in after)
+    assert sum(row.prediction == row.label for row in after) > 0.95 * ROWS
+
+
+def test_shards_fix_the_weights_for_any_number_of_workers(model, table):
+    alone = make_estimator(shards=2).setNumWorkers(1).fit(table)
+    assert alone.result["sha256"] == model.result["sha256"]
+
+
+def test_a_model_survives_the_disk_and_a_pipeline(model, table, tmp_path):
+    expected = [row.prediction for row in model.transform(table).collect()]
+
+    model.write().overwrite().save(str(tmp_path / "model"))
+    loaded = CaffeModel.load(str(tmp_path / "model"))
+    assert loaded.uid == model.uid
+    assert loaded.getOutputCols() == ["ip"]
+    assert [row.prediction for row in loaded.transform(table).collect()] == expected
+
+    fitted = Pipeline(stages=[make_estimator()]).fit(table)
+    fitted.save(str(tmp_path / "pipeline"))
+    stages = PipelineModel.load(str(tmp_path / "pipeline")).stages
+    assert isinstance(stages[0], CaffeModel)
+    assert stages[0].weights == model.weights
+
+
+def test_an_estimator_survives_the_disk(spark, tmp_path):
+    make_estimator(shards=4).save(str(tmp_path / "estimator"))
+    loaded = CaffeEstimator.load(str(tmp_path / "estimator"))
+    assert loaded.getShards() == 4
+    assert loaded.getSolver() == SOLVER
+
+
+def test_a_wrong_column_is_refused_with_the_nearest_name(table):
+    with pytest.raises(Exception, match="feature.*features"):
+        make_estimator(featuresCol="feature").fit(table)
+
+
+def test_params_are_those_of_the_jvm(spark):
+    estimator = CaffeEstimator()
+    java = estimator._java_obj
+    names = {param.name() for param in java.params()}
+    assert names == set(PREDICTION) | set(TRAINING)
+    assert names == {param.name for param in Params.params.fget(estimator)}
+    for name, (doc, _, default) in {**PREDICTION, **TRAINING}.items():
+        value = java.getDefault(java.getParam(name)).get()
+        assert (list(value) if isinstance(default, list) else value) == default, name
+        assert doc
+
+
+def test_a_session_without_the_jar_is_told_what_to_set():
+    script = """
+from pyspark.sql import SparkSession
+SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+from cafetiere.spark import CaffeEstimator
+CaffeEstimator()
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 1
+    assert "spark.jars=" in run.stderr.splitlines()[-1]
