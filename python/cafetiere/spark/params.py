@@ -10,7 +10,7 @@ PREDICTION = {
         "",
     ),
     "featuresCol": (
-        "column that feeds the data layer's first top; other tops are fed by columns of their names",
+        "column that feeds the data layer's first top; others are fed by columns of their names",
         TypeConverters.toString,
         "features",
     ),
