@@ -1,0 +1,17 @@
+// What every transport refuses before it moves a byte.
+#pragma once
+
+#include <span>
+
+#include "core/comm/group.h"
+
+namespace cafetiere {
+
+/// More than any arena or block of rows; a larger size is a bug of the caller.
+inline constexpr size_t kMaxMessageBytes = size_t{1} << 40;
+
+/// An error unless every message goes between `rank` and another rank below `size`.
+Status check_exchange(int rank, int size, std::span<const Send> sends,
+                      std::span<const Receive> receives);
+
+}  // namespace cafetiere

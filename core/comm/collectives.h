@@ -1,0 +1,35 @@
+// Collectives: what many ranks do together, built on Group::exchange alone. A null group is one
+// rank. Every rank calls the same functions in the same order.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/comm/group.h"
+
+namespace cafetiere {
+
+/// Rank and size of a group that may be null.
+inline int rank_of(const Group* group) { return group ? group->rank() : 0; }
+inline int size_of(const Group* group) { return group ? group->size() : 1; }
+
+/// Returns when every rank has called it.
+Status barrier(Group* group);
+
+/// Copies `bytes` of rank `root` to all ranks.
+Status broadcast(Group* group, int root, std::span<std::byte> bytes);
+
+/// Concatenates what the ranks give, in their order; all give the same number of bytes.
+Status all_gather(Group* group, std::span<const std::byte> mine, std::span<std::byte> all);
+
+/// What each rank gave; the sizes may differ.
+Result<std::vector<std::vector<std::byte>>> all_gather_v(Group* group,
+                                                         std::span<const std::byte> mine);
+
+/// Gives to[r] to rank r; returns what each rank gave to this one.
+Result<std::vector<std::vector<std::byte>>> all_to_all_v(Group* group,
+                                                         std::vector<std::vector<std::byte>> to);
+
+}  // namespace cafetiere

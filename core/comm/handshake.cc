@@ -1,0 +1,238 @@
+#include "core/comm/handshake.h"
+
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/comm/socket.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr uint64_t kMagic = 0x50524754464143ull;  // "CAFTGRP", as bytes of a little-endian machine
+constexpr uint32_t kVersion = 1;
+
+enum Refusal : uint32_t {
+  kNone = 0,
+  kWrongVersion = 1,
+  kWrongGeneration = 2,
+  kWrongSize = 3,
+  kWrongRank = 4,
+  kWrongSecret = 5,
+};
+
+/// Text from the wire, made fit for a log line.
+std::string printable(const std::array<char, kMaxGeneration>& text, uint32_t bytes) {
+  std::string s(text.data(), std::min<size_t>(bytes, text.size()));
+  for (char& c : s) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return s;
+}
+
+template <class Message>
+void put_generation(const std::string& generation, Message* message) {
+  message->generation_bytes = static_cast<uint32_t>(generation.size());
+  std::copy(generation.begin(), generation.end(), message->generation.begin());
+}
+
+}  // namespace
+
+Handshake Handshake::initiate(const Identity& self, int peer, Channel channel) {
+  Handshake h(self);
+  h.initiator_ = true;
+  h.peer_ = peer;
+  h.channel_ = channel;
+  h.hello_ = {.magic = kMagic,
+              .version = kVersion,
+              .rank = static_cast<uint32_t>(self.rank),
+              .target = static_cast<uint32_t>(peer),
+              .size = static_cast<uint32_t>(self.size),
+              .channel = static_cast<uint32_t>(channel),
+              .generation_bytes = 0,
+              .generation = {},
+              .nonce = {}};
+  put_generation(self.generation, &h.hello_);
+  if (RAND_bytes(h.hello_.nonce.data(), h.hello_.nonce.size()) != 1) {
+    h.fail(internal_error("handshake: the system gave no random bytes"));
+  }
+  return h;
+}
+
+Handshake Handshake::accept(const Identity& self) { return Handshake(self); }
+
+bool Handshake::writes() const {
+  return initiator_ == (stage_ == Stage::kHello || stage_ == Stage::kProof);
+}
+
+short Handshake::events() const { return writes() ? POLLOUT : POLLIN; }
+
+std::span<std::byte> Handshake::message() {
+  switch (stage_) {
+    case Stage::kHello:
+      return std::as_writable_bytes(std::span(&hello_, 1));
+    case Stage::kReply:
+      return std::as_writable_bytes(std::span(&reply_, 1));
+    case Stage::kProof:
+      return std::as_writable_bytes(std::span(proof_));
+    case Stage::kVerdict:
+      return std::as_writable_bytes(std::span(&verdict_, 1));
+    case Stage::kEnd:
+      break;
+  }
+  return {};
+}
+
+Handshake::State Handshake::step(int fd) {
+  while (status_.ok() && stage_ != Stage::kEnd) {
+    const auto rest = message().subspan(done_);
+    const ssize_t n = writes() ? send(fd, rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT)
+                               : recv(fd, rest.data(), rest.size(), MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return State::kRunning;
+    if (n <= 0) {
+      fail(unavailable("closed the connection during the handshake: " +
+                       (n < 0 ? errno_text(errno) : std::string("end of stream"))));
+      break;
+    }
+    done_ += static_cast<size_t>(n);
+    // A stranger's first bytes give it away; do not wait for a whole Hello from a port scanner.
+    if (stage_ == Stage::kHello && !initiator_ && done_ >= sizeof kMagic &&
+        hello_.magic != kMagic) {
+      fail(invalid_argument("does not speak this protocol"));
+    } else if (done_ == message().size()) {
+      finish_stage();
+    }
+  }
+  return status_.ok() ? State::kDone : State::kFailed;
+}
+
+void Handshake::finish_stage() {
+  done_ = 0;
+  switch (stage_) {
+    case Stage::kHello:
+      stage_ = Stage::kReply;
+      if (!initiator_) take_hello();
+      break;
+    case Stage::kReply:
+      stage_ = Stage::kProof;
+      if (initiator_) take_reply();
+      if (!initiator_ && reply_.refusal != kNone) fail(refusal_error(reply_.refusal));
+      break;
+    case Stage::kProof:
+      stage_ = Stage::kVerdict;
+      if (!initiator_) take_proof();
+      if (initiator_ && !doubt_.ok()) fail(doubt_);
+      break;
+    case Stage::kVerdict:
+      stage_ = Stage::kEnd;
+      if (verdict_.refusal != kNone) fail(refusal_error(verdict_.refusal));
+      break;
+    case Stage::kEnd:
+      break;
+  }
+}
+
+uint32_t Handshake::judge_hello() const {
+  const std::string& generation = self_->generation;
+  if (hello_.version != kVersion) return kWrongVersion;
+  if (hello_.generation_bytes != generation.size() ||
+      !std::equal(generation.begin(), generation.end(), hello_.generation.begin())) {
+    return kWrongGeneration;
+  }
+  if (hello_.size != static_cast<uint32_t>(self_->size)) return kWrongSize;
+  const bool ranks_fit = hello_.target == static_cast<uint32_t>(self_->rank) &&
+                         hello_.rank > hello_.target && hello_.rank < hello_.size;
+  if (!ranks_fit || hello_.channel > static_cast<uint32_t>(Channel::kControl)) return kWrongRank;
+  return kNone;
+}
+
+void Handshake::take_hello() {
+  reply_ = {.magic = kMagic,
+            .version = kVersion,
+            .refusal = judge_hello(),
+            .rank = static_cast<uint32_t>(self_->rank),
+            .size = static_cast<uint32_t>(self_->size),
+            .generation_bytes = 0,
+            .reserved = 0,
+            .generation = {},
+            .nonce = {},
+            .proof = {}};
+  put_generation(self_->generation, &reply_);
+  if (reply_.refusal != kNone) return;
+  peer_ = static_cast<int>(hello_.rank);
+  channel_ = static_cast<Channel>(hello_.channel);
+  if (RAND_bytes(reply_.nonce.data(), reply_.nonce.size()) != 1) {
+    return fail(internal_error("handshake: the system gave no random bytes"));
+  }
+  reply_.proof = proof_of('A');
+}
+
+void Handshake::take_reply() {
+  if (reply_.magic != kMagic) return fail(invalid_argument("does not speak this protocol"));
+  if (reply_.refusal != kNone) return fail(refusal_error(reply_.refusal));
+  const auto expected = proof_of('A');
+  if (CRYPTO_memcmp(expected.data(), reply_.proof.data(), expected.size()) != 0) {
+    doubt_ = refusal_error(kWrongSecret);
+  }
+  proof_ = proof_of('I');
+}
+
+void Handshake::take_proof() {
+  const auto expected = proof_of('I');
+  const bool same = CRYPTO_memcmp(expected.data(), proof_.data(), expected.size()) == 0;
+  verdict_ = {.refusal = same ? kNone : kWrongSecret, .reserved = 0};
+}
+
+std::array<uint8_t, 32> Handshake::proof_of(char role) const {
+  std::array<uint8_t, 1 + sizeof hello_ + offsetof(wire::Reply, proof)> text;
+  text[0] = static_cast<uint8_t>(role);
+  std::memcpy(&text[1], &hello_, sizeof hello_);
+  std::memcpy(&text[1 + sizeof hello_], &reply_, offsetof(wire::Reply, proof));
+  std::array<uint8_t, 32> mac{};
+  unsigned bytes = 0;
+  HMAC(EVP_sha256(), self_->secret.data(), static_cast<int>(self_->secret.size()), text.data(),
+       text.size(), mac.data(), &bytes);
+  return mac;
+}
+
+Status Handshake::refusal_error(uint32_t refusal) const {
+  const std::string theirs = initiator_ ? printable(reply_.generation, reply_.generation_bytes)
+                                        : printable(hello_.generation, hello_.generation_bytes);
+  switch (refusal) {
+    case kWrongVersion:
+      return invalid_argument(
+          fmt::format("speaks protocol version {}, this rank speaks {}: use the same release on "
+                      "all executors",
+                      initiator_ ? reply_.version : hello_.version, kVersion));
+    case kWrongGeneration:
+      return invalid_argument(
+          fmt::format("belongs to generation '{}', this rank to '{}': one of the two is left over "
+                      "from another attempt of the job",
+                      theirs, self_->generation));
+    case kWrongSize:
+      return invalid_argument(fmt::format("counts {} ranks, this rank counts {}",
+                                          initiator_ ? reply_.size : hello_.size, self_->size));
+    case kWrongRank:
+      return invalid_argument(
+          "holds another rank than the list of addresses says: give every rank the same list, in "
+          "the order of the ranks");
+    case kWrongSecret:
+      return invalid_argument(
+          "has another secret: give all ranks of a run the same secret (refused before any data)");
+    default:
+      return invalid_argument(fmt::format("refused the connection with code {}", refusal));
+  }
+}
+
+void Handshake::fail(Status status) { status_ = std::move(status); }
+
+}  // namespace cafetiere

@@ -1,0 +1,115 @@
+// Handshake: both ends of a new connection prove that they know the run's secret and agree on
+// generation, size and ranks, before anything else is read.
+//
+//   initiator                     acceptor
+//   Hello (who, nonce)      ->
+//                           <-    Reply (refusal?, nonce, proof)
+//   Proof                   ->
+//                           <-    Verdict
+//
+// A proof is HMAC-SHA256 with the secret over the role, the Hello and the Reply, so it serves for
+// this connection, this direction and these claims only. Every message has a fixed size: a
+// stranger can make us hold a few hundred bytes until the deadline, nothing more.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/base/status.h"
+
+namespace cafetiere {
+
+inline constexpr size_t kMaxGeneration = 96;
+
+/// What a rank says of itself. All ranks of a group share everything but `rank`.
+struct Identity {
+  int rank = 0;
+  int size = 1;
+  std::string generation;  ///< at most kMaxGeneration bytes
+  std::string secret;
+};
+
+/// Two connections join a pair of ranks: heartbeats and farewells must not queue behind data.
+enum class Channel : uint8_t { kData = 0, kControl = 1 };
+
+namespace wire {
+
+struct Hello {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t rank, target, size;
+  uint32_t channel;
+  uint32_t generation_bytes;
+  std::array<char, kMaxGeneration> generation;
+  std::array<uint8_t, 32> nonce;
+};
+
+struct Reply {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t refusal;
+  uint32_t rank, size;
+  uint32_t generation_bytes, reserved;
+  std::array<char, kMaxGeneration> generation;
+  std::array<uint8_t, 32> nonce;
+  std::array<uint8_t, 32> proof;
+};
+
+struct Verdict {
+  uint32_t refusal, reserved;
+};
+
+}  // namespace wire
+
+/// One side of the handshake, driven by whoever polls the non-blocking socket.
+class Handshake {
+ public:
+  enum class State { kRunning, kDone, kFailed };
+
+  static Handshake initiate(const Identity& self, int peer, Channel channel);
+  static Handshake accept(const Identity& self);
+
+  /// Reads and writes what the socket allows now.
+  State step(int fd);
+  /// What to poll for while kRunning: POLLIN or POLLOUT.
+  short events() const;
+  /// Why it failed.
+  const Status& status() const { return status_; }
+
+  int peer() const { return peer_; }
+  Channel channel() const { return channel_; }
+
+ private:
+  enum class Stage { kHello, kReply, kProof, kVerdict, kEnd };
+
+  explicit Handshake(const Identity& self) : self_(&self) {}
+  bool writes() const;
+  std::span<std::byte> message();
+  void finish_stage();
+  void take_hello();
+  void take_reply();
+  void take_proof();
+  void take_verdict();
+  uint32_t judge_hello() const;
+  Status refusal_error(uint32_t refusal) const;
+  std::array<uint8_t, 32> proof_of(char role) const;
+  void fail(Status status);
+
+  const Identity* self_;
+  bool initiator_ = false;
+  int peer_ = -1;
+  Channel channel_ = Channel::kData;
+  Stage stage_ = Stage::kHello;
+  wire::Hello hello_{};
+  wire::Reply reply_{};
+  std::array<uint8_t, 32> proof_{};
+  wire::Verdict verdict_{};
+  size_t done_ = 0;  // bytes of this stage's message that are read or written
+  Status doubt_;     // the peer's proof is wrong; told after ours is sent, so that it can tell too
+  Status status_;
+};
+
+}  // namespace cafetiere

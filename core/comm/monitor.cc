@@ -1,0 +1,162 @@
+#include "core/comm/monitor.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace cafetiere {
+namespace {
+
+constexpr size_t kMaxText = 1024;
+constexpr auto kMaxInterval = std::chrono::nanoseconds(std::chrono::seconds(1));
+
+enum Kind : uint32_t { kBeat = 1, kBye = 2, kAbort = 3 };
+
+struct FrameHeader {
+  uint32_t kind;
+  uint32_t bytes;  // of text that follows
+};
+
+/// A thread that takes none of the process's signals: the host, a JVM perhaps, has its own ideas
+/// about which thread handles them.
+template <class F>
+std::thread quiet_thread(F body) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::move(body));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace
+
+Monitor::Monitor(int rank, const std::vector<Link>& links, int timeout_ms, OnFailure on_failure)
+    : rank_(rank),
+      links_(links),
+      timeout_(std::chrono::milliseconds(timeout_ms)),
+      interval_(std::min(timeout_ / 6, kMaxInterval)),
+      on_failure_(std::move(on_failure)),
+      heard_(std::make_unique<std::atomic<Ticks>[]>(links.size())),
+      ears_(links.size()),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  for (size_t peer = 0; peer < links.size(); ++peer) heard_[peer] = now();
+  thread_ = quiet_thread([this] { loop(); });
+}
+
+Monitor::~Monitor() {
+  stop_.store(true);
+  eventfd_write(wake_.get(), 1);
+  thread_.join();
+}
+
+Monitor::Ticks Monitor::now() {
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+void Monitor::loop() {
+  std::vector<pollfd> polls;
+  for (const Link& link : links_) polls.push_back({link.control.get(), POLLIN, 0});
+  polls.push_back({wake_.get(), POLLIN, 0});
+  const int wait_ms = static_cast<int>(interval_ / std::chrono::milliseconds(1)) + 1;
+  Ticks next_beat = 0;
+  while (!stop_.load()) {
+    Status status;
+    // Listen before judging: after this process itself was stopped for a while, the peers' beats
+    // wait in the socket.
+    for (size_t peer = 0; peer < links_.size() && status.ok(); ++peer) {
+      if (polls[peer].fd >= 0) status = listen_to(static_cast<int>(peer));
+      if (ears_[peer].closed) polls[peer].fd = -1;
+    }
+    if (status.ok()) status = judge_silence();
+    if (!status.ok()) return on_failure_(status);
+    if (now() >= next_beat) {
+      beat();
+      next_beat = now() + interval_.count();
+    }
+    poll(polls.data(), polls.size(), wait_ms);
+  }
+}
+
+Status Monitor::listen_to(int peer) {
+  while (!ears_[peer].closed) {
+    char chunk[512];
+    const ssize_t n = recv(links_[peer].control.get(), chunk, sizeof chunk, MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return {};
+    if (n < 0 && errno == ETIMEDOUT) return timeout_error(name(peer) + " cannot be reached");
+    if (n <= 0) return unavailable(name(peer) + " is gone: its process ended without a farewell");
+    heard(peer);
+    ears_[peer].bytes.insert(ears_[peer].bytes.end(), chunk, chunk + n);
+    CFT_TRY(take_frames(peer));
+  }
+  return {};
+}
+
+Status Monitor::take_frames(int peer) {
+  std::vector<char>& bytes = ears_[peer].bytes;
+  size_t at = 0;
+  FrameHeader header{};
+  while (bytes.size() - at >= sizeof header) {
+    std::memcpy(&header, &bytes[at], sizeof header);
+    if (header.bytes > kMaxText || header.kind < kBeat || header.kind > kAbort) {
+      return internal_error(name(peer) + " sent a control message that makes no sense");
+    }
+    if (bytes.size() - at < sizeof header + header.bytes) break;
+    const std::string text(&bytes[at] + sizeof header, header.bytes);
+    at += sizeof header + header.bytes;
+    if (header.kind == kAbort) return unavailable(fmt::format("{} gave up: {}", name(peer), text));
+    if (header.kind == kBye) ears_[peer].closed = true;
+  }
+  bytes.erase(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(at));
+  return {};
+}
+
+void Monitor::beat() {
+  for (size_t peer = 0; peer < links_.size(); ++peer) {
+    if (!ears_[peer].closed) send_frame(static_cast<int>(peer), kBeat, "");
+  }
+}
+
+Status Monitor::judge_silence() const {
+  for (size_t peer = 0; peer < links_.size(); ++peer) {
+    if (!links_[peer].control.valid() || ears_[peer].closed) continue;
+    const std::chrono::nanoseconds silence(now() - heard_[peer].load(std::memory_order_relaxed));
+    if (silence < timeout_) continue;
+    return timeout_error(
+        fmt::format("{} has been silent for {:.1f} s: it is stopped, swapped out or cut off",
+                    name(static_cast<int>(peer)), std::chrono::duration<double>(silence).count()));
+  }
+  return {};
+}
+
+void Monitor::farewell(const std::string& reason) {
+  for (size_t peer = 0; peer < links_.size(); ++peer) {
+    send_frame(static_cast<int>(peer), reason.empty() ? kBye : kAbort, reason);
+  }
+}
+
+/// Frames are small and rare: one that does not fit at once finds a peer that has read nothing
+/// for minutes, and is dropped with it.
+void Monitor::send_frame(int peer, uint32_t kind, const std::string& text) {
+  const int fd = links_[peer].control.get();
+  if (fd < 0) return;
+  const std::string cut = text.substr(0, kMaxText);
+  const FrameHeader header{kind, static_cast<uint32_t>(cut.size())};
+  std::string frame(reinterpret_cast<const char*>(&header), sizeof header);
+  frame += cut;
+  std::lock_guard lock(send_mutex_);
+  (void)!send(fd, frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+std::string Monitor::name(int peer) const {
+  return fmt::format("rank {} at {}", peer, links_[peer].address);
+}
+
+}  // namespace cafetiere

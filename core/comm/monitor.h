@@ -1,0 +1,66 @@
+// Monitor: one thread a group that tells a slow peer from a dead one.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/comm/mesh.h"
+
+namespace cafetiere {
+
+/// Sends heartbeats to every peer and expects theirs, on the control connections, so that a peer
+/// that computes for minutes counts as alive while a stopped or unreachable one does not.
+class Monitor {
+ public:
+  using OnFailure = std::function<void(Status)>;
+
+  /// `links` outlives the monitor. `on_failure` is called once, from the monitor's thread.
+  Monitor(int rank, const std::vector<Link>& links, int timeout_ms, OnFailure on_failure);
+  /// Stops the thread; say farewell() before.
+  ~Monitor();
+
+  /// Any byte from `peer` proves that it lives.
+  void heard(int peer) { heard_[peer].store(now(), std::memory_order_relaxed); }
+
+  /// Tells the peers that this rank goes: in peace, or, with a reason, because the group broke.
+  /// From any thread.
+  void farewell(const std::string& reason);
+
+ private:
+  using Ticks = int64_t;  // nanoseconds of the steady clock
+  static Ticks now();
+
+  void loop();
+  Status listen_to(int peer);
+  Status take_frames(int peer);
+  void beat();
+  Status judge_silence() const;
+  void send_frame(int peer, uint32_t kind, const std::string& text);
+  std::string name(int peer) const;
+
+  struct Ear {
+    std::vector<char> bytes;  // a frame that is not complete yet
+    bool closed = false;      // the peer left in peace
+  };
+
+  const int rank_;
+  const std::vector<Link>& links_;
+  const std::chrono::nanoseconds timeout_;
+  const std::chrono::nanoseconds interval_;
+  const OnFailure on_failure_;
+  std::unique_ptr<std::atomic<Ticks>[]> heard_;
+  std::vector<Ear> ears_;
+  std::mutex send_mutex_;
+  Fd wake_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace cafetiere

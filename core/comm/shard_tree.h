@@ -1,0 +1,106 @@
+// The shard tree: V gradients summed in one fixed order, whichever ranks hold which shards, so that
+// the sum has the same bits on any number of ranks.
+//
+// The tree over n shards splits at the largest power of two below n; a leaf is one shard. A rank
+// adds its shards in order and is left with the few largest nodes that lie inside its range. In
+// reduce_scatter the owner of a slice receives these nodes from all ranks and finishes the tree.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/base/thread_pool.h"
+#include "core/comm/group.h"
+
+namespace cafetiere {
+
+/// The shards [begin, end): what a rank holds, or a node of the tree.
+struct NodeRange {
+  int begin = 0;
+  int end = 0;
+
+  int size() const { return end - begin; }
+  bool operator==(const NodeRange&) const = default;
+};
+
+/// The shards of one rank: [r*V/N, (r+1)*V/N).
+NodeRange shards_of_rank(int rank, int ranks, int shards);
+
+/// True when both are nodes and the two children of one node.
+bool are_siblings(NodeRange left, NodeRange right, int shards);
+
+/// The largest nodes that together make up `range`, in order.
+std::vector<NodeRange> nodes_of(NodeRange range, int shards);
+
+/// A slice starts at a multiple of this many floats.
+inline constexpr size_t kSliceBlock = 4096;
+
+/// Offsets of `ranks` slices of about equal size: ranks + 1 values, the first 0, the last `floats`.
+std::vector<size_t> even_slices(size_t floats, int ranks);
+
+/// Adds up the shards of one rank, keeping at most ceil(log2 V) + 1 arrays. The arrays are
+/// allocated in the first round and kept.
+class TreeSum {
+ public:
+  /// A node that is complete; its sum.
+  struct Partial {
+    NodeRange node;
+    const float* data;
+  };
+
+  /// For arrays of `floats` values. `pool` may be null and must outlive this object.
+  TreeSum(NodeRange range, int shards, size_t floats, ThreadPool* pool);
+
+  /// Adds the next shard's array. Only the array of the last shard must stay as it is until
+  /// reset(): it may be used in place.
+  Status add(std::span<const float> leaf);
+
+  /// Forgets the sums, for the next round.
+  void reset();
+
+  NodeRange range() const { return range_; }
+  int shards() const { return shards_; }
+  size_t floats() const { return floats_; }
+  ThreadPool* pool() const { return pool_; }
+  bool complete() const { return next_ == range_.end; }
+
+  /// The finished nodes in order; nodes_of(range()) once complete.
+  std::span<const Partial> partials() const { return partials_; }
+
+  /// Room for `floats` values that lives as long as this object, for what peers send.
+  float* scratch(size_t floats);
+
+ private:
+  float* take_buffer();
+  void give_back(const float* buffer);
+
+  const NodeRange range_;
+  const int shards_;
+  const size_t floats_;
+  ThreadPool* const pool_;
+  int next_;
+  std::vector<Partial> partials_;
+  std::vector<std::unique_ptr<float[]>> buffers_;
+  std::vector<float*> free_;
+  std::unique_ptr<float[]> scratch_;
+  size_t scratch_floats_ = 0;
+};
+
+/// Finishes the tree: `out` becomes slice `rank` of the sum over all shards. `slices` holds the
+/// offsets of one slice a rank (even_slices). `out` may lie in the array last given to add(), at
+/// this slice's own offset. A null group is one rank.
+Status reduce_scatter(Group* group, TreeSum& sum, std::span<const size_t> slices,
+                      std::span<float> out);
+
+/// Every rank gives its own slice of `arena` and receives the others'.
+Status all_gather_slices(Group* group, std::span<float> arena, std::span<const size_t> slices);
+
+/// Gathers `k` doubles of each shard in the order of the shards: `mine` holds those of the rank's
+/// own shards, `all` gets shards * k values.
+Status gather_shard_values(Group* group, int shards, std::span<const double> mine, int k,
+                           std::span<double> all);
+
+}  // namespace cafetiere

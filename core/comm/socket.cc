@@ -1,0 +1,169 @@
+#include "core/comm/socket.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <system_error>
+
+namespace cafetiere {
+namespace {
+
+constexpr int kBacklog = 256;
+constexpr int kSocketBuffer = 4 << 20;
+
+Result<Endpoint> resolve(const std::string& host, const std::string& port) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
+  if (error != 0) {
+    return invalid_argument(
+        fmt::format("cannot resolve '{}' port '{}': {}; give an IP address "
+                    "or a host name that this machine knows",
+                    host, port, gai_strerror(error)));
+  }
+  std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> guard(found, freeaddrinfo);
+  Endpoint e;
+  std::memcpy(&e.storage, found->ai_addr, found->ai_addrlen);
+  e.length = found->ai_addrlen;
+  return e;
+}
+
+bool is_private_v4(uint32_t a) {
+  return (a >> 24) == 127 || (a >> 24) == 10 || (a >> 20) == 0xac1 || (a >> 16) == 0xc0a8 ||
+         (a >> 16) == 0xa9fe;
+}
+
+const in6_addr& v6_address(const Endpoint& e) {
+  return reinterpret_cast<const sockaddr_in6&>(e.storage).sin6_addr;
+}
+
+uint32_t v4_address(const Endpoint& e) {
+  return ntohl(reinterpret_cast<const sockaddr_in&>(e.storage).sin_addr.s_addr);
+}
+
+void set_option(int fd, int level, int name, int value) {
+  setsockopt(fd, level, name, &value, sizeof value);  // a refusal costs speed, never correctness
+}
+
+void tune_common(int fd) {
+  set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+}  // namespace
+
+Fd& Fd::operator=(Fd&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+Fd::~Fd() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+std::string Endpoint::text() const {
+  char host[INET6_ADDRSTRLEN] = "?";
+  if (storage.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(storage);
+    inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof host);
+    return fmt::format("[{}]:{}", host, ntohs(v6.sin6_port));
+  }
+  const auto& v4 = reinterpret_cast<const sockaddr_in&>(storage);
+  inet_ntop(AF_INET, &v4.sin_addr, host, sizeof host);
+  return fmt::format("{}:{}", host, ntohs(v4.sin_port));
+}
+
+bool Endpoint::is_private() const {
+  if (storage.ss_family == AF_INET) return is_private_v4(v4_address(*this));
+  const in6_addr& a = v6_address(*this);
+  return IN6_IS_ADDR_LOOPBACK(&a) || IN6_IS_ADDR_LINKLOCAL(&a) || (a.s6_addr[0] & 0xfe) == 0xfc;
+}
+
+bool Endpoint::is_wildcard() const {
+  if (storage.ss_family == AF_INET) return v4_address(*this) == INADDR_ANY;
+  return IN6_IS_ADDR_UNSPECIFIED(&v6_address(*this));
+}
+
+Result<Endpoint> parse_endpoint(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  std::string host = colon == std::string::npos ? "" : text.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  if (host.empty()) {
+    return invalid_argument(fmt::format("'{}' is not an address: expected host:port", text));
+  }
+  return resolve(host, text.substr(colon + 1));
+}
+
+Result<Fd> listen_on(const std::string& host) {
+  CFT_ASSIGN(Endpoint at, resolve(host, "0"));
+  if (at.is_wildcard()) {
+    return invalid_argument(fmt::format(
+        "cannot listen on '{}': it names every interface; give the one address that the other "
+        "ranks reach this machine by",
+        host));
+  }
+  Fd fd(socket(at.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd.valid() || bind(fd.get(), at.get(), at.length) != 0 || listen(fd.get(), kBacklog) != 0) {
+    return io_error(fmt::format("cannot listen on '{}': {}; is it an address of this machine?",
+                                host, errno_text(errno)));
+  }
+  return fd;
+}
+
+Endpoint local_endpoint(int fd) {
+  Endpoint e;
+  e.length = sizeof e.storage;
+  getsockname(fd, e.get(), &e.length);
+  return e;
+}
+
+Endpoint remote_endpoint(int fd) {
+  Endpoint e;
+  e.length = sizeof e.storage;
+  getpeername(fd, e.get(), &e.length);
+  return e;
+}
+
+Result<Fd> start_connect(const Endpoint& to) {
+  Fd fd(socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd.valid()) return io_error("cannot make a socket: " + errno_text(errno));
+  if (connect(fd.get(), to.get(), to.length) != 0 && errno != EINPROGRESS) {
+    return unavailable(fmt::format("cannot connect to {}: {}", to.text(), errno_text(errno)));
+  }
+  return fd;
+}
+
+void tune_data(int fd) {
+  tune_common(fd);
+  // The plain options are cut to the system's limit and end the kernel's own growing of the
+  // buffers, which is then the better choice: so force, or leave them alone.
+  set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, kSocketBuffer);
+  set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, kSocketBuffer);
+  if (remote_endpoint(fd).is_private()) {
+    setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5);
+  }
+}
+
+void tune_control(int fd, int timeout_ms) {
+  tune_common(fd);
+  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, timeout_ms);
+}
+
+std::string errno_text(int error) { return std::generic_category().message(error); }
+
+}  // namespace cafetiere

@@ -1,0 +1,64 @@
+// Sockets: ownership, addresses and the options every connection of a group gets.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <string>
+#include <utility>
+
+#include "core/base/status.h"
+
+namespace cafetiere {
+
+/// Owns a file descriptor.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept;
+  ~Fd();
+
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+/// An IP address with a port.
+struct Endpoint {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+  std::string text() const;  ///< "10.0.0.7:41000" or "[fd00::7]:41000"
+  bool is_private() const;   ///< loopback, or of a network that is not routed in public
+  bool is_wildcard() const;  ///< 0.0.0.0 or ::
+};
+
+/// "host:port" or "[ipv6]:port".
+Result<Endpoint> parse_endpoint(const std::string& text);
+
+/// Listens, non-blocking, on a free port of this one address.
+Result<Fd> listen_on(const std::string& host);
+
+Endpoint local_endpoint(int fd);
+Endpoint remote_endpoint(int fd);
+
+/// Starts a non-blocking connection; it is open when the socket becomes writable.
+Result<Fd> start_connect(const Endpoint& to);
+
+/// For bulk: no delay, deep buffers, and cubic on near links, where a paced congestion control
+/// would hold the sender back. No TCP_USER_TIMEOUT: it would also end a connection whose receiver
+/// merely computes for longer than that before it reads on.
+void tune_data(int fd);
+
+/// For heartbeats: no delay, and a dead link is noticed within `timeout_ms`.
+void tune_control(int fd, int timeout_ms);
+
+/// The system's words for an errno value.
+std::string errno_text(int error);
+
+}  // namespace cafetiere

@@ -1,0 +1,139 @@
+#include "core/comm/tcp_group.h"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+
+#include <chrono>
+
+#include "core/comm/check_exchange.h"
+#include "core/comm/collectives.h"
+
+namespace cafetiere {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How long a broken data connection waits for the monitor, which may know the deeper reason.
+constexpr auto kReasonPatience = std::chrono::milliseconds(100);
+
+Status check(const GroupOptions& o) {
+  if (o.size < 1 || o.rank < 0 || o.rank >= o.size) {
+    return invalid_argument(fmt::format("group: rank {} of {} does not exist", o.rank, o.size));
+  }
+  if (o.secret.empty()) {
+    return invalid_argument(
+        "group: the secret is empty: give all ranks the same random bytes, fresh for each run");
+  }
+  if (o.generation.size() > kMaxGeneration) {
+    return invalid_argument(fmt::format("group: the generation has {} bytes, at most {} fit",
+                                        o.generation.size(), kMaxGeneration));
+  }
+  if (o.timeout_ms < 100 || o.connect_timeout_ms < 1) {
+    return invalid_argument(
+        "group: timeout_ms must be at least 100, connect_timeout_ms at least 1");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TcpGroup>> TcpGroup::listen(GroupOptions options) {
+  CFT_TRY(check(options));
+  CFT_ASSIGN(Fd listener, listen_on(options.bind));
+  Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.valid()) return io_error("group: cannot make an eventfd: " + errno_text(errno));
+  return std::unique_ptr<TcpGroup>(
+      new TcpGroup(std::move(options), std::move(listener), std::move(wake)));
+}
+
+TcpGroup::TcpGroup(GroupOptions options, Fd listener, Fd wake)
+    : options_(std::move(options)), listener_(std::move(listener)), wake_(std::move(wake)) {
+  address_ = local_endpoint(listener_.get()).text();
+}
+
+TcpGroup::~TcpGroup() {
+  if (monitor_ && !closed_.load()) monitor_->farewell("");
+}
+
+Status TcpGroup::connect(const std::vector<std::string>& addresses) {
+  if (addresses.size() != static_cast<size_t>(size())) {
+    return invalid_argument(
+        fmt::format("group: {} addresses for {} ranks", addresses.size(), size()));
+  }
+  auto links = form_mesh({.self = {rank(), size(), options_.generation, options_.secret},
+                          .listener = listener_.get(),
+                          .wake = wake_.get(),
+                          .addresses = addresses,
+                          .connect_timeout_ms = options_.connect_timeout_ms,
+                          .silence_timeout_ms = options_.timeout_ms,
+                          .log = options_.log});
+  listener_ = Fd();
+  if (!links.ok()) {
+    return close(links.status().with_context(fmt::format("rank {} cannot join the group", rank())));
+  }
+  CFT_TRY(install(std::move(*links)));
+  return barrier(this);
+}
+
+Status TcpGroup::install(std::vector<Link> links) {
+  std::lock_guard lock(mutex_);
+  if (!verdict_.ok()) return verdict_;
+  links_ = std::move(links);
+  monitor_ = std::make_unique<Monitor>(rank(), links_, options_.timeout_ms,
+                                       [this](Status why) { (void)close(std::move(why)); });
+  engine_ = std::make_unique<TcpEngine>(rank(), links_, wake_.get(), closed_,
+                                        [this](int peer) { monitor_->heard(peer); });
+  return {};
+}
+
+Status TcpGroup::exchange(std::span<const Send> sends, std::span<const Receive> receives) {
+  if (closed_.load()) return verdict();
+  if (!engine_) return internal_error("group: exchange() before connect()");
+  if (Status bad = check_exchange(rank(), size(), sends, receives); !bad.ok()) return close(bad);
+  const auto start = Clock::now();
+  Status status = engine_->run(sends, receives);
+  seconds_.store(seconds_.load() + std::chrono::duration<double>(Clock::now() - start).count());
+  return status.ok() ? status : give_up(std::move(status));
+}
+
+Status TcpGroup::verdict() const {
+  std::lock_guard lock(mutex_);
+  return verdict_;
+}
+
+Status TcpGroup::give_up(Status why) {
+  if (why.code() == ErrorCode::kUnavailable) {
+    std::unique_lock lock(mutex_);
+    closed_signal_.wait_for(lock, kReasonPatience, [&] { return closed_.load(); });
+  }
+  return close(std::move(why));
+}
+
+/// Closes the group for `why` unless it is closed already; the reason that came first. The sockets
+/// stay allocated until the destructor, as other threads may be using them.
+Status TcpGroup::close(Status why) {
+  std::lock_guard lock(mutex_);
+  if (closed_.load()) return verdict_;
+  verdict_ = std::move(why);
+  closed_.store(true);
+  if (monitor_) monitor_->farewell(verdict_.message());
+  for (const Link& link : links_) {
+    for (const Fd* fd : {&link.data, &link.control}) {
+      if (fd->valid()) shutdown(fd->get(), SHUT_RDWR);
+    }
+  }
+  eventfd_write(wake_.get(), 1);
+  closed_signal_.notify_all();
+  return verdict_;
+}
+
+void TcpGroup::cancel() {
+  (void)close({ErrorCode::kCancelled, fmt::format("rank {} was cancelled", rank())});
+}
+
+Group::Counters TcpGroup::counters() const {
+  std::lock_guard lock(mutex_);
+  return {.bytes_sent = engine_ ? engine_->bytes_sent() : 0, .seconds = seconds_.load()};
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,73 @@
+// TcpGroup: ranks in different processes or machines, joined by TCP.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/base/log.h"
+#include "core/comm/group.h"
+#include "core/comm/mesh.h"
+#include "core/comm/monitor.h"
+#include "core/comm/tcp_engine.h"
+
+namespace cafetiere {
+
+/// How one rank joins a group. Everything but `rank`, `bind` and `log` is the same on all ranks.
+struct GroupOptions {
+  int rank = 0;
+  int size = 1;
+  std::string bind = "127.0.0.1";  ///< the one address to listen on; the other ranks reach us by it
+  std::string secret;              ///< random bytes, fresh for each run; never empty
+  std::string generation;          ///< names the attempt, so that left-overs of another stay out
+  int timeout_ms = 6000;           ///< silence after which a peer counts as lost
+  int connect_timeout_ms = 10000;  ///< until all ranks must have met
+  Logger log;
+};
+
+/// Usage: listen(), carry address() to all ranks by whatever means, connect() with all addresses
+/// in the order of the ranks, exchange().
+class TcpGroup : public Group {
+ public:
+  /// Opens a free port of the bind address.
+  static Result<std::unique_ptr<TcpGroup>> listen(GroupOptions options);
+  ~TcpGroup() override;
+
+  /// "host:port", to be told to the other ranks.
+  std::string address() const { return address_; }
+
+  /// Meets all ranks; returns on each rank when all have met. Once.
+  Status connect(const std::vector<std::string>& addresses);
+
+  int rank() const override { return options_.rank; }
+  int size() const override { return options_.size; }
+  Status exchange(std::span<const Send> sends, std::span<const Receive> receives) override;
+  void cancel() override;
+  Counters counters() const override;
+
+ private:
+  TcpGroup(GroupOptions options, Fd listener, Fd wake);
+  Status install(std::vector<Link> links);
+  Status verdict() const;
+  Status close(Status why);
+  Status give_up(Status why);
+
+  GroupOptions options_;
+  Fd listener_;
+  Fd wake_;  // readable from close() on
+  std::string address_;
+  std::vector<Link> links_;
+  std::unique_ptr<TcpEngine> engine_;
+  std::atomic<double> seconds_{0};
+
+  mutable std::mutex mutex_;  // guards verdict_ and the birth of engine_ and monitor_
+  std::condition_variable closed_signal_;
+  Status verdict_;  // why the group is closed: the first reason wins
+  std::atomic<bool> closed_{false};
+  std::unique_ptr<Monitor> monitor_;  // last: its thread uses all of the above
+};
+
+}  // namespace cafetiere
