@@ -1,0 +1,111 @@
+#include "cli/convert_mnist.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "core/model/proto/caffe.pb.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr uint32_t kImages = 0x803, kLabels = 0x801;  // an IDX file of bytes with 3 axes and with 1
+constexpr int64_t kCommitEvery = 1000;
+constexpr uint32_t kLargestSide = 4096;
+
+/// An IDX file: a magic number, the sizes of its axes, then bytes. zlib reads plain files as well.
+class IdxFile {
+ public:
+  static Result<IdxFile> open(const std::string& path, uint32_t magic) {
+    IdxFile idx(path, gzopen(path.c_str(), "rb"));
+    if (!idx.file_) {
+      return not_found(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+    }
+    CFT_ASSIGN(const uint32_t found, idx.number());
+    if (found != magic) {
+      return invalid_argument(
+          fmt::format("{} starts with {:#x}, but an IDX file of {} starts with {:#x}; were images "
+                      "and labels exchanged?",
+                      path, found, magic == kImages ? "images" : "labels", magic));
+    }
+    for (uint32_t axis = 0; axis < (magic & 0xff); ++axis) {
+      CFT_ASSIGN(const uint32_t size, idx.number());
+      idx.sizes_.push_back(size);
+    }
+    return idx;
+  }
+
+  const std::vector<uint32_t>& sizes() const { return sizes_; }
+
+  Status read(void* to, unsigned bytes) {
+    if (gzread(file_.get(), to, bytes) == static_cast<int>(bytes)) return {};
+    return io_error(fmt::format("{} is damaged or ends too early; fetch it again", path_));
+  }
+
+ private:
+  struct Closer {
+    void operator()(gzFile_s* file) const { gzclose(file); }
+  };
+  IdxFile(std::string path, gzFile file) : path_(std::move(path)), file_(file) {}
+
+  /// Numbers are big-endian.
+  Result<uint32_t> number() {
+    unsigned char b[4];
+    CFT_TRY(read(b, sizeof b));
+    return uint32_t{b[0]} << 24 | uint32_t{b[1]} << 16 | uint32_t{b[2]} << 8 | b[3];
+  }
+
+  std::string path_;
+  std::unique_ptr<gzFile_s, Closer> file_;
+  std::vector<uint32_t> sizes_;
+};
+
+Status check_sizes(const IdxFile& images, const IdxFile& labels) {
+  const uint32_t count = images.sizes()[0], height = images.sizes()[1], width = images.sizes()[2];
+  if (count != labels.sizes()[0]) {
+    return invalid_argument(
+        fmt::format("there are {} images but {} labels; use files that belong "
+                    "together",
+                    count, labels.sizes()[0]));
+  }
+  if (height < 1 || width < 1 || height > kLargestSide || width > kLargestSide) {
+    return invalid_argument(fmt::format("images of {} x {} pixels are not from 1 to {} a side",
+                                        height, width, kLargestSide));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status convert_mnist(const std::string& images, const std::string& labels, const std::string& db,
+                     DbBackend backend, const Logger& log) {
+  CFT_ASSIGN(IdxFile pixels, IdxFile::open(images, kImages));
+  CFT_ASSIGN(IdxFile classes, IdxFile::open(labels, kLabels));
+  CFT_TRY(check_sizes(pixels, classes));
+  CFT_ASSIGN(const std::unique_ptr<DbWriter> writer, create_db(db, backend));
+
+  const int64_t count = pixels.sizes()[0];
+  const unsigned bytes = pixels.sizes()[1] * pixels.sizes()[2];
+  caffe::Datum datum;
+  datum.set_channels(1);
+  datum.set_height(static_cast<int32_t>(pixels.sizes()[1]));
+  datum.set_width(static_cast<int32_t>(pixels.sizes()[2]));
+  datum.mutable_data()->resize(bytes);
+  for (int64_t i = 0; i < count; ++i) {
+    unsigned char label = 0;
+    CFT_TRY(pixels.read(datum.mutable_data()->data(), bytes));
+    CFT_TRY(classes.read(&label, 1));
+    datum.set_label(label);
+    writer->put(fmt::format("{:08}", i), datum.SerializeAsString());
+    if ((i + 1) % kCommitEvery == 0) CFT_TRY(writer->commit());
+  }
+  CFT_TRY(writer->commit());
+  log.info("Processed {} files.", count);
+  return {};
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,81 @@
+// Prefetch: makes the next batches while the net works on this one.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/data/shard_store.h"
+#include "core/data/source.h"
+
+namespace cafetiere {
+
+/// The batches that a trainer is going to ask for: for each sub-step in [first, end), ascending,
+/// each shard of the range, ascending.
+struct BatchSequence {
+  ShardRange shards;
+  int64_t first = 0;
+  int64_t end = 0;
+};
+
+/// A thread that fills up to `depth` batches of a source ahead, in the order of a sequence. One
+/// consumer at a time. The source is used by that thread alone until this object is destroyed; it
+/// must outlive it.
+class Prefetch {
+ public:
+  /// A filled batch; valid until the next call of next().
+  struct Batch {
+    int shard = 0;
+    int64_t sub_step = 0;
+    int64_t rows = 0;
+    std::span<float* const> tops;  ///< row-major, as Source::fill() writes them
+  };
+
+  Prefetch(Source* source, const BatchSequence& sequence, int depth = 2);
+  /// Waits for the batch that is being filled; does not fill another.
+  ~Prefetch();
+  Prefetch(const Prefetch&) = delete;
+  Prefetch& operator=(const Prefetch&) = delete;
+
+  /// The next batch of the sequence. An error of the source comes at its batch, and again at every
+  /// later call. Behind the end of the sequence it is kInternal.
+  Result<Batch> next();
+
+  /// Seconds that next() has waited so far: the share of a step that data cost.
+  double wait_seconds() const { return wait_seconds_; }
+
+ private:
+  struct Slot {
+    std::vector<std::vector<float>> memory;
+    std::vector<float*> tops;
+    Batch batch;
+    Status status;
+  };
+  void allocate(int depth);
+  void produce();
+  void fill(Slot& slot, int shard, int64_t sub_step);
+  Slot* wait_for_free_slot();
+
+  Source* source_;
+  BatchSequence sequence_;
+  std::vector<Slot> slots_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Slot*> free_;    // guarded by mutex_
+  std::deque<Slot*> filled_;  // guarded by mutex_
+  bool stop_ = false;         // guarded by mutex_
+  bool finished_ = false;     // guarded by mutex_: nothing will be added to filled_
+
+  Slot* in_use_ = nullptr;  // the consumer's
+  Status failed_;
+  double wait_seconds_ = 0;
+  std::thread thread_;  // last: it uses everything above
+};
+
+}  // namespace cafetiere

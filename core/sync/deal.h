@@ -1,0 +1,20 @@
+// deal: rows from wherever they are to the shards they belong to.
+#pragma once
+
+#include <cstdint>
+
+#include "core/comm/group.h"
+#include "core/data/row_table.h"
+#include "core/data/shard_store.h"
+
+namespace cafetiere {
+
+/// Orders the rows of all ranks by hash(seed, identity), deals them to `shards` shards in turn and
+/// moves each once, to the rank that owns its shard (owned_shards()). The same rows give the same
+/// shards for any number of ranks and however the rows were spread over them; rows of one identity
+/// are ordered by their bytes. Every rank calls it, also one without rows; `mine` is emptied. A
+/// null group is one rank, whose rows stay where they are. When one rank fails, it cancels the
+/// group.
+Result<ShardStore> deal(Group* group, RowTable&& mine, int shards, uint64_t seed);
+
+}  // namespace cafetiere
