@@ -83,7 +83,7 @@ inline bool check(JNIEnv* env, int code) {
              : nullptr;
   jbyteArray text = make ? to_java(env, message) : nullptr;
   jobject error = text ? env->CallStaticObjectMethod(native, make, jint{code}, text) : nullptr;
-  if (error) env->Throw(static_cast<jthrowable>(error));
+  if (!env->ExceptionCheck()) env->Throw(static_cast<jthrowable>(error));
   return false;
 }
 
