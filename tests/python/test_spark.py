@@ -1,6 +1,8 @@
 """CaffeEstimator and CaffeModel from Python, on real executors."""
 
 import hashlib
+import os
+import pathlib
 import subprocess
 import sys
 
@@ -10,6 +12,7 @@ import pytest
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.param import Params
 
+import cafetiere
 from cafetiere.spark import CaffeEstimator, CaffeModel
 from cafetiere.spark.params import PREDICTION, TRAINING
 
@@ -114,8 +117,13 @@ SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getO
 from cafetiere.spark import CaffeEstimator
 CaffeEstimator()
 """
+    package = pathlib.Path(cafetiere.__file__).parents[1]
     run = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert run.returncode == 1
     assert "spark.jars=" in run.stderr.splitlines()[-1]
