@@ -96,7 +96,7 @@ def main() -> None:
             str(c): int(n) for c, n in zip(*np.unique(labels, return_counts=True), strict=True)
         }
         print(f"{part}: {len(labels):,} rows, by class {' '.join(map(str, counts[part].values()))}")
-    (args.out / "counts.json").write_text(json.dumps({"class_counts": counts}) + "\n")
+    (args.out / "counts.json").write_text(json.dumps(counts) + "\n")
 
 
 if __name__ == "__main__":
