@@ -119,7 +119,8 @@ std::string charts(const RunHistory& history) {
 }
 
 std::string format_number(std::string_view key, double value) {
-  if (key.ends_with("accuracy") && value >= 0 && value <= 1) return fmt::format("{:.2f} %", value * 100);
+  if (key.ends_with("accuracy") && value >= 0 && value <= 1)
+    return fmt::format("{:.2f} %", value * 100);
   if (key.ends_with("bytes")) return fmt::format("{:.1f} MiB", value / (1 << 20));
   if (std::abs(value) >= 1000 || value == std::floor(value)) {
     return std::abs(value) < 1e15 ? grouped(value) : fmt::format("{:.4g}", value);
