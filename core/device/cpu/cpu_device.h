@@ -1,0 +1,42 @@
+// CpuDevice: contractions as libxsmm products over batch-innermost tensors, the rest as vector loops.
+#pragma once
+
+#include "core/device/ref/ref_device.h"
+
+namespace cafetiere {
+
+/// What it does not override runs as on the reference device.
+class CpuDevice : public RefDevice {
+ public:
+  const char* name() const override { return "cpu"; }
+
+  void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
+                   TensorId weights, TensorId bias, TensorId dst, bool relu) override;
+  void convolution_backward_data(Program&, const std::string& name, const ConvGeometry&,
+                                 TensorId diff_dst, TensorId weights, TensorId diff_src) override;
+  void convolution_backward_weights(Program&, const std::string& name, const ConvGeometry&,
+                                    TensorId src, TensorId diff_dst,
+                                    Gradient diff_weights) override;
+  void inner_product(Program&, const std::string& name, const InnerProductGeometry&, TensorId src,
+                     TensorId weights, TensorId bias, TensorId dst, bool relu) override;
+  void inner_product_backward_data(Program&, const std::string& name, const InnerProductGeometry&,
+                                   TensorId diff_dst, TensorId weights,
+                                   TensorId diff_src) override;
+  void inner_product_backward_weights(Program&, const std::string& name,
+                                      const InnerProductGeometry&, TensorId src, TensorId diff_dst,
+                                      Gradient diff_weights) override;
+  void pooling(Program&, const std::string& name, const PoolGeometry&, TensorId src, TensorId dst,
+               TensorId index) override;
+  void pooling_backward(Program&, const std::string& name, const PoolGeometry&, TensorId diff_dst,
+                        TensorId index, TensorId diff_src) override;
+  void lrn(Program&, const std::string& name, const LrnGeometry&, TensorId src, TensorId scale,
+           TensorId dst) override;
+  void lrn_backward(Program&, const std::string& name, const LrnGeometry&, TensorId src,
+                    TensorId scale, TensorId dst, TensorId diff_dst, TensorId diff_src) override;
+  void channel_moments(Program&, const std::string& name, TensorId src, TensorId mean,
+                       TensorId variance) override;
+  void channel_sums(Program&, const std::string& name, TensorId a, TensorId b, Gradient sum_a,
+                    Gradient sum_ab) override;
+};
+
+}  // namespace cafetiere

@@ -1,0 +1,125 @@
+// Inner products: forward with images in lanes, backward with inputs in lanes, so that the weights
+// are read as they lie in memory by all three passes.
+#include <algorithm>
+
+#include "core/device/cpu/brgemm.h"
+#include "core/device/cpu/cpu_device.h"
+#include "core/device/map.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr int64_t kLanes = 32;
+constexpr int64_t kOutputs = 64;  // outputs a block
+
+int64_t chunks(int64_t size, int64_t chunk) { return (size + chunk - 1) / chunk; }
+
+/// A product whose last chunk along m or n is smaller: one generated kernel a shape.
+struct ChunkedProduct {
+  int64_t m, n, m_chunk, n_chunk;
+  Brgemm whole, short_m, short_n, short_both;
+
+  ChunkedProduct(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
+                 int64_t m_chunk, int64_t n_chunk, bool add)
+      : m(m), n(n), m_chunk(std::min(m, m_chunk)), n_chunk(std::min(n, n_chunk)) {
+    const int64_t last_m = m - (chunks(m, this->m_chunk) - 1) * this->m_chunk;
+    const int64_t last_n = n - (chunks(n, this->n_chunk) - 1) * this->n_chunk;
+    whole = Brgemm(this->m_chunk, this->n_chunk, k, lda, ldb, ldc, add);
+    short_m = Brgemm(last_m, this->n_chunk, k, lda, ldb, ldc, add);
+    short_n = Brgemm(this->m_chunk, last_n, k, lda, ldb, ldc, add);
+    short_both = Brgemm(last_m, last_n, k, lda, ldb, ldc, add);
+  }
+  const Brgemm& at(int64_t m0, int64_t n0) const {
+    const bool end_m = m0 + m_chunk > m, end_n = n0 + n_chunk > n;
+    return end_m ? (end_n ? short_both : short_m) : (end_n ? short_n : whole);
+  }
+};
+
+}  // namespace
+
+void CpuDevice::inner_product(Program& p, const std::string& name, const InnerProductGeometry& g,
+                              TensorId src, TensorId weights, TensorId bias, TensorId dst,
+                              bool relu) {
+  if (g.transposed) return RefDevice::inner_product(p, name, g, src, weights, bias, dst, relu);
+  Step step;
+  step.name = name;
+  step.kernel = "brgemm CSN, lanes are images";
+  step.flops = g.flops();
+  step.reads = {p.read(src, Layout::kFeatures), p.read(weights, Layout::kRowMajor)};
+  if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
+  step.writes = {p.write(dst, Layout::kFeatures)};
+  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+    const ChunkedProduct product(g.n, g.outputs, g.k, g.n, g.k, g.n, kLanes, kOutputs, true);
+    const float *x = at(reads[0]), *w = at(reads[1]);
+    const float* b = bias == kNoTensor ? nullptr : at(reads[2]);
+    float* y = at(write);
+    return Kernel{int(chunks(g.outputs, kOutputs)), [=](int block) {
+                    const int64_t o0 = block * kOutputs;
+                    const int64_t o1 = std::min(g.outputs, o0 + kOutputs);
+                    for (int64_t o = o0; o < o1; ++o) {
+                      std::fill_n(y + o * g.n, g.n, b ? b[o] : 0.f);
+                    }
+                    for (int64_t n = 0; n < g.n; n += kLanes) {
+                      product.at(n, o0)(x + n, w + o0 * g.k, y + o0 * g.n + n);
+                    }
+                    if (!relu) return;
+                    for (int64_t i = o0 * g.n; i < o1 * g.n; ++i) y[i] = std::max(y[i], 0.f);
+                  }};
+  };
+  p.step(std::move(step));
+}
+
+void CpuDevice::inner_product_backward_data(Program& p, const std::string& name,
+                                            const InnerProductGeometry& g, TensorId diff_dst,
+                                            TensorId weights, TensorId diff_src) {
+  if (g.transposed) {
+    return RefDevice::inner_product_backward_data(p, name, g, diff_dst, weights, diff_src);
+  }
+  Step step;
+  step.name = name;
+  step.kernel = "brgemm NCS, lanes are inputs";
+  step.flops = g.flops();
+  step.reads = {p.read(diff_dst, Layout::kRowMajor), p.read(weights, Layout::kRowMajor)};
+  step.writes = {p.write(diff_src, Layout::kRowMajor)};
+  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+    const ChunkedProduct product(g.k, g.n, g.outputs, g.k, g.outputs, g.k, kLanes, g.n, false);
+    const float *dy = at(reads[0]), *w = at(reads[1]);
+    float* dx = at(write);
+    return Kernel{int(chunks(g.k, kLanes)), [=](int block) {
+                    const int64_t k = block * kLanes;
+                    product.at(k, 0)(w + k, dy, dx + k);
+                  }};
+  };
+  p.step(std::move(step));
+}
+
+void CpuDevice::inner_product_backward_weights(Program& p, const std::string& name,
+                                               const InnerProductGeometry& g, TensorId src,
+                                               TensorId diff_dst, Gradient diff_weights) {
+  if (g.transposed) {
+    return RefDevice::inner_product_backward_weights(p, name, g, src, diff_dst, diff_weights);
+  }
+  Step step;
+  step.name = name;
+  step.kernel = "brgemm, lanes are inputs";
+  step.flops = g.flops();
+  step.reads = {p.read(src, Layout::kRowMajor), p.read(diff_dst, Layout::kFeatures)};
+  step.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
+  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+    const ChunkedProduct replace(g.k, g.outputs, g.n, g.k, g.n, g.k, kLanes, kOutputs, false);
+    const ChunkedProduct add(g.k, g.outputs, g.n, g.k, g.n, g.k, kLanes, kOutputs, true);
+    const float *x = at(reads[0]), *dy = at(reads[1]);
+    float* dw = at(write);
+    const RunContext* run = at.run();
+    return Kernel{int(chunks(g.outputs, kOutputs)), [=](int block) {
+                    const ChunkedProduct& product = diff_weights.adds(*run) ? add : replace;
+                    const int64_t o = block * kOutputs;
+                    for (int64_t k = 0; k < g.k; k += kLanes) {
+                      product.at(k, o)(x + k, dy + o * g.n, dw + o * g.k + k);
+                    }
+                  }};
+  };
+  p.step(std::move(step));
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,86 @@
+// Device: turns the operations that layers need into steps of a Program.
+//
+// Element-wise operations are not here: core/device/map.h writes them once for every layout.
+// All tensors are named by id; a device picks the layouts and Program reorders at the edges.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/device/geometry.h"
+#include "core/device/program.h"
+
+namespace cafetiere {
+
+/// Where a gradient goes. That of a parameter is replaced by the first writer of a pass and added to
+/// by later ones and by later passes (RunContext::accumulate), as Caffe's diffs are.
+struct Gradient {
+  TensorId tensor = kNoTensor;
+  bool parameter = true;
+  bool add = false;  ///< an earlier step of this program wrote it already (a shared parameter)
+
+  /// A sum that is nobody's parameter gradient: always replaced.
+  static Gradient plain(TensorId id) { return {id, false, false}; }
+  bool adds(const RunContext& run) const { return add || (parameter && run.accumulate); }
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const char* name() const = 0;
+
+  /// dst = conv(src, weights) + bias, then max(., 0) if `relu`. bias may be kNoTensor.
+  virtual void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
+                           TensorId weights, TensorId bias, TensorId dst, bool relu) = 0;
+  /// diff_src = the gradient with respect to src.
+  virtual void convolution_backward_data(Program&, const std::string& name, const ConvGeometry&,
+                                         TensorId diff_dst, TensorId weights,
+                                         TensorId diff_src) = 0;
+  virtual void convolution_backward_weights(Program&, const std::string& name, const ConvGeometry&,
+                                            TensorId src, TensorId diff_dst,
+                                            Gradient diff_weights) = 0;
+
+  /// The same three for inner products; src and diff_src have shape (n, k), dst (n, outputs).
+  virtual void inner_product(Program&, const std::string& name, const InnerProductGeometry&,
+                             TensorId src, TensorId weights, TensorId bias, TensorId dst,
+                             bool relu) = 0;
+  virtual void inner_product_backward_data(Program&, const std::string& name,
+                                           const InnerProductGeometry&, TensorId diff_dst,
+                                           TensorId weights, TensorId diff_src) = 0;
+  virtual void inner_product_backward_weights(Program&, const std::string& name,
+                                              const InnerProductGeometry&, TensorId src,
+                                              TensorId diff_dst, Gradient diff_weights) = 0;
+
+  /// Max pooling also writes `index` (h * in_w + w of the chosen element; -1 for an empty window).
+  virtual void pooling(Program&, const std::string& name, const PoolGeometry&, TensorId src,
+                       TensorId dst, TensorId index) = 0;
+  virtual void pooling_backward(Program&, const std::string& name, const PoolGeometry&,
+                                TensorId diff_dst, TensorId index, TensorId diff_src) = 0;
+
+  /// `scale` keeps k + alpha / size * sum for the backward pass.
+  virtual void lrn(Program&, const std::string& name, const LrnGeometry&, TensorId src,
+                   TensorId scale, TensorId dst) = 0;
+  virtual void lrn_backward(Program&, const std::string& name, const LrnGeometry&, TensorId src,
+                            TensorId scale, TensorId dst, TensorId diff_dst,
+                            TensorId diff_src) = 0;
+
+  /// Per channel (axis 1) over batch and pixels: mean and biased variance of src.
+  virtual void channel_moments(Program&, const std::string& name, TensorId src, TensorId mean,
+                               TensorId variance) = 0;
+  /// Per channel: sums of a and, when b is given, of a * b.
+  virtual void channel_sums(Program&, const std::string& name, TensorId a, TensorId b,
+                            Gradient sum_a, Gradient sum_ab) = 0;
+
+  /// Softmax over axis 1 and its gradient.
+  virtual void softmax(Program&, const std::string& name, TensorId src, TensorId dst) = 0;
+  virtual void softmax_backward(Program&, const std::string& name, TensorId dst, TensorId diff_dst,
+                                TensorId diff_src) = 0;
+};
+
+/// Plain loops over row-major tensors: slow, always there, and the truth that the others must meet.
+std::unique_ptr<Device> make_ref_device();
+
+/// Batched small matrix products (libxsmm) and vector loops over batch-innermost tensors.
+std::unique_ptr<Device> make_cpu_device();
+
+}  // namespace cafetiere

@@ -1,0 +1,72 @@
+// The geometry of windowed operations: convolution and pooling.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/tensor/shape.h"
+
+namespace cafetiere {
+
+/// A (possibly grouped, dilated) convolution over any number of spatial axes.
+/// src is (n, channels, in...), weights (outputs, channels / group, kernel...), dst (n, outputs,
+/// out...).
+struct ConvGeometry {
+  int64_t n = 0, channels = 0, outputs = 0, group = 1;
+  std::vector<int64_t> in, out, kernel, stride, pad, dilation;
+
+  int spatial() const { return static_cast<int>(in.size()); }
+  static int64_t product(const std::vector<int64_t>& v) {
+    int64_t p = 1;
+    for (int64_t x : v) p *= x;
+    return p;
+  }
+  int64_t in_pixels() const { return product(in); }
+  int64_t out_pixels() const { return product(out); }
+  int64_t kernel_size() const { return product(kernel); }
+  /// Multiply-adds counted as two, padding ignored.
+  double flops() const {
+    return 2.0 * double(n) * double(outputs) * double(out_pixels()) * double(channels / group) *
+           double(kernel_size());
+  }
+};
+
+/// y[n][o] = sum_k x[n][k] w[o][k]; `transposed` weights are stored (k, o).
+struct InnerProductGeometry {
+  int64_t n = 0, k = 0, outputs = 0;
+  bool transposed = false;
+  double flops() const { return 2.0 * double(n) * double(k) * double(outputs); }
+};
+
+/// Max or average pooling over two spatial axes, (n, channels, in_h, in_w) to (.., out_h, out_w).
+struct PoolGeometry {
+  bool max = true;
+  int64_t n = 0, channels = 0;
+  int64_t in_h = 0, in_w = 0, out_h = 0, out_w = 0;
+  int64_t kernel_h = 0, kernel_w = 0, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
+
+  /// The window of one output along one axis, cut to the image, and its size before cutting at the
+  /// image (the average's divisor counts the padding, not what lies beyond it).
+  struct Window {
+    int64_t begin, end, padded;
+  };
+  static Window window(int64_t o, int64_t in, int64_t kernel, int64_t stride, int64_t pad) {
+    int64_t begin = o * stride - pad;
+    int64_t end = begin + kernel < in + pad ? begin + kernel : in + pad;
+    const int64_t padded = end - begin;
+    if (begin < 0) begin = 0;
+    if (end > in) end = in;
+    return {begin, end > begin ? end : begin, padded};
+  }
+  Window rows(int64_t oh) const { return window(oh, in_h, kernel_h, stride_h, pad_h); }
+  Window cols(int64_t ow) const { return window(ow, in_w, kernel_w, stride_w, pad_w); }
+};
+
+/// Local response normalisation across channels:
+/// y = x (k + alpha / size * sum over `size` neighbouring channels of x^2)^-beta.
+struct LrnGeometry {
+  int64_t size = 5;
+  float alpha = 1, beta = 0.75f, k = 1;
+};
+
+}  // namespace cafetiere

@@ -1,0 +1,111 @@
+// Program: the ordered steps of a net on a device, before memory is assigned.
+//
+// Layers emit operations; a device turns each into steps over tensors; Program remembers in which
+// layouts a tensor exists and inserts a reorder where a step wants another one. Every tensor is
+// written once, so the first write and the last read of each buffer are known, and plan/ can place
+// all of them in one arena.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/tensor/layout.h"
+#include "core/tensor/shape.h"
+
+namespace cafetiere {
+
+/// What changes from run to run of the same plan.
+struct RunContext {
+  uint64_t seed = 0;
+  int64_t sub_step = 0;      ///< step * iter_size + pass
+  int64_t first_sample = 0;  ///< index of the batch's first row among all shards' rows
+  float loss_scale = 1;      ///< this batch's share of the rows of the pass
+  bool accumulate = false;   ///< add to the parameter gradients instead of replacing them
+};
+
+using TensorId = int;
+using BufferId = int;
+inline constexpr TensorId kNoTensor = -1;
+
+/// A bound operation. Its blocks are independent and fixed by shape, never by the thread count.
+struct Kernel {
+  int blocks = 1;
+  std::function<void(int block)> run;
+};
+
+/// Gives a step's buffers their addresses.
+class Binder {
+ public:
+  Binder(const std::vector<float*>& addresses, const RunContext* run)
+      : addresses_(addresses), run_(run) {}
+  float* operator()(BufferId id) const { return addresses_[static_cast<size_t>(id)]; }
+  const RunContext* run() const { return run_; }
+
+ private:
+  const std::vector<float*>& addresses_;
+  const RunContext* run_;
+};
+
+/// One operation on buffers.
+struct Step {
+  std::string name;    ///< "conv1 forward"
+  std::string kernel;  ///< which implementation and why: "brgemm SCN (64 lanes)"
+  std::vector<BufferId> reads;
+  std::vector<BufferId> writes;
+  std::function<Kernel(const Binder&)> make;
+  double flops = 0;
+  /// writes[0] may take the place of reads[in_place] when nobody reads that one later.
+  int in_place = -1;
+};
+
+/// A region of memory. `external` ones belong to somebody else (parameters, gradients, inputs).
+struct Buffer {
+  int64_t floats = 0;
+  float* external = nullptr;
+  bool keep = false;  ///< still readable after the run
+};
+
+class Program {
+ public:
+  /// A tensor that a step will write.
+  TensorId tensor(std::string name, Shape shape);
+  /// A row-major tensor in memory that outlives the program.
+  TensorId external(std::string name, Shape shape, float* data);
+  /// The same elements under another shape with the same batch axis; no bytes move unless the
+  /// tensor exists only in pixel order.
+  TensorId reshaped(TensorId id, Shape shape);
+
+  const Shape& shape(TensorId id) const { return tensors_[size_t(id)].shape; }
+  const std::string& name(TensorId id) const { return tensors_[size_t(id)].name; }
+  /// The layout in which the tensor was written first.
+  Layout layout(TensorId id) const { return tensors_[size_t(id)].versions.front().first; }
+
+  /// The buffer that holds the tensor in this layout; emits a reorder when there is none yet.
+  BufferId read(TensorId id, Layout layout);
+  /// The buffer into which the coming step writes the tensor.
+  BufferId write(TensorId id, Layout layout);
+  /// Memory that lives from the step that writes it to the last one that reads it.
+  BufferId scratch(int64_t floats);
+  /// Makes the tensor readable, row-major, after the run.
+  BufferId keep(TensorId id);
+
+  void step(Step step) { steps_.push_back(std::move(step)); }
+
+  const std::vector<Step>& steps() const { return steps_; }
+  const std::vector<Buffer>& buffers() const { return buffers_; }
+
+ private:
+  struct Tensor {
+    std::string name;
+    Shape shape;
+    std::vector<std::pair<Layout, BufferId>> versions;
+  };
+  std::vector<Tensor> tensors_;
+  std::vector<Buffer> buffers_;
+  std::vector<Step> steps_;
+};
+
+}  // namespace cafetiere

@@ -1,0 +1,74 @@
+// RefDevice: every operation as plain loops over row-major tensors.
+#pragma once
+
+#include "core/device/device.h"
+
+namespace cafetiere {
+
+/// The oracle. Other devices inherit it and override what they do faster, so that an operation
+/// without a faster form still runs.
+class RefDevice : public Device {
+ public:
+  const char* name() const override { return "ref"; }
+
+  void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
+                   TensorId weights, TensorId bias, TensorId dst, bool relu) override;
+  void convolution_backward_data(Program&, const std::string& name, const ConvGeometry&,
+                                 TensorId diff_dst, TensorId weights, TensorId diff_src) override;
+  void convolution_backward_weights(Program&, const std::string& name, const ConvGeometry&,
+                                    TensorId src, TensorId diff_dst,
+                                    Gradient diff_weights) override;
+  void inner_product(Program&, const std::string& name, const InnerProductGeometry&, TensorId src,
+                     TensorId weights, TensorId bias, TensorId dst, bool relu) override;
+  void inner_product_backward_data(Program&, const std::string& name, const InnerProductGeometry&,
+                                   TensorId diff_dst, TensorId weights,
+                                   TensorId diff_src) override;
+  void inner_product_backward_weights(Program&, const std::string& name,
+                                      const InnerProductGeometry&, TensorId src, TensorId diff_dst,
+                                      Gradient diff_weights) override;
+  void pooling(Program&, const std::string& name, const PoolGeometry&, TensorId src, TensorId dst,
+               TensorId index) override;
+  void pooling_backward(Program&, const std::string& name, const PoolGeometry&, TensorId diff_dst,
+                        TensorId index, TensorId diff_src) override;
+  void lrn(Program&, const std::string& name, const LrnGeometry&, TensorId src, TensorId scale,
+           TensorId dst) override;
+  void lrn_backward(Program&, const std::string& name, const LrnGeometry&, TensorId src,
+                    TensorId scale, TensorId dst, TensorId diff_dst, TensorId diff_src) override;
+  void channel_moments(Program&, const std::string& name, TensorId src, TensorId mean,
+                       TensorId variance) override;
+  void channel_sums(Program&, const std::string& name, TensorId a, TensorId b, Gradient sum_a,
+                    Gradient sum_ab) override;
+  void softmax(Program&, const std::string& name, TensorId src, TensorId dst) override;
+  void softmax_backward(Program&, const std::string& name, TensorId dst, TensorId diff_dst,
+                        TensorId diff_src) override;
+};
+
+/// A step whose reads and writes are row-major tensors and whose body is one plain function of
+/// their addresses: body(in, out, run).
+template <class Body>
+void ref_step(Program& p, std::string name, std::vector<TensorId> in, std::vector<TensorId> out,
+              Body body, double flops = 0) {
+  Step step;
+  step.name = std::move(name);
+  step.kernel = "ref";
+  step.flops = flops;
+  for (TensorId id : in) {
+    step.reads.push_back(id == kNoTensor ? -1 : p.read(id, Layout::kRowMajor));
+  }
+  for (TensorId id : out) {
+    step.writes.push_back(id == kNoTensor ? -1 : p.write(id, Layout::kRowMajor));
+  }
+  step.make = [=, reads = step.reads, writes = step.writes](const Binder& at) {
+    std::vector<const float*> src;
+    std::vector<float*> dst;
+    for (BufferId id : reads) src.push_back(id < 0 ? nullptr : at(id));
+    for (BufferId id : writes) dst.push_back(id < 0 ? nullptr : at(id));
+    const RunContext* run = at.run();
+    return Kernel{1, [=](int) { body(src, dst, *run); }};
+  };
+  std::erase(step.reads, -1);
+  std::erase(step.writes, -1);
+  p.step(std::move(step));
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,239 @@
+#include "core/graph/graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/graph/phase_rules.h"
+#include "core/graph/splits.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr int64_t kAlign = 16;  // floats
+
+Status check_count(const char* what, int have, int min, int max) {
+  if (have >= min && (max < 0 || have <= max)) return {};
+  const std::string wanted = min == max  ? fmt::format("exactly {}", min)
+                             : max < 0   ? fmt::format("at least {}", min)
+                                         : fmt::format("{} to {}", min, max);
+  return invalid_argument(fmt::format("has {} {}(s) but takes {}", have, what, wanted));
+}
+
+}  // namespace
+
+Result<Graph> Graph::build(const NetText& net, const caffe::NetState& state,
+                           const GraphOptions& options) {
+  std::vector<int> kept, origin;
+  CFT_ASSIGN(const caffe::NetParameter filtered, filter_net(net.param, state, &kept));
+  CFT_ASSIGN(caffe::NetParameter split, insert_splits(filtered, &origin));
+  Graph graph;
+  graph.name_ = net.param.name();
+  graph.phase_ = state.phase();
+  graph.fed_ = options.fed;
+  std::map<std::string, int> available;
+  std::vector<Shape> shapes;
+  for (int i = 0; i < split.layer_size(); ++i) {
+    caffe::LayerParameter& param = *split.mutable_layer(i);
+    if (!param.has_phase()) param.set_phase(state.phase());
+    const size_t source = size_t(kept[size_t(origin[size_t(i)])]);
+    const int line = source < net.layer_lines.size() ? net.layer_lines[source] : 0;
+    std::string where = fmt::format("{}:{}: layer '{}'", net.source, line, param.name());
+    CFT_TRY(graph.add_node(options.types, std::move(param), where, available).with_context(where));
+    Node& node = graph.nodes_.back();
+    std::vector<ParamRequest> requests;
+    CFT_TRY(graph.shape_node(node, 0, shapes, &requests));
+    CFT_TRY(graph.place_params(node, requests).with_context(where));
+  }
+  for (const auto& [name, blob] : available) graph.outputs_.push_back(blob);
+  CFT_TRY(graph.mark_backward(net.param.force_backward()));
+  return graph;
+}
+
+int Graph::find_blob(const std::string& name) const {
+  for (size_t i = blob_names_.size(); i-- > 0;) {
+    if (blob_names_[i] == name) return int(i);
+  }
+  return -1;
+}
+
+Status Graph::add_node(LayerTypes types, caffe::LayerParameter param, std::string where,
+                       std::map<std::string, int>& available) {
+  Node node;
+  CFT_ASSIGN(node.type, find_layer_type(types, param.type()));
+  CFT_TRY(check_count("bottom", param.bottom_size(), node.type->min_bottoms,
+                      node.type->max_bottoms));
+  // Caffe gives a loss layer without a top an anonymous one.
+  if (node.type->loss && param.top_size() == 0) param.add_top("(automatic)");
+  CFT_TRY(check_count("top", param.top_size(), node.type->min_tops, node.type->max_tops));
+  if (param.propagate_down_size() != 0 && param.propagate_down_size() != param.bottom_size()) {
+    return invalid_argument(fmt::format(
+        "propagate_down is given {} time(s) for {} bottom(s); give one for each or none",
+        param.propagate_down_size(), param.bottom_size()));
+  }
+  node.layer = node.type->create(param);
+  node.param = std::move(param);
+  node.where = std::move(where);
+  CFT_TRY(wire(node, available));
+  CFT_TRY(set_loss_weights(node));
+  nodes_.push_back(std::move(node));
+  return {};
+}
+
+Status Graph::wire(Node& node, std::map<std::string, int>& available) {
+  const caffe::LayerParameter& param = node.param;
+  for (int i = 0; i < param.bottom_size(); ++i) {
+    const auto found = available.find(param.bottom(i));
+    if (found == available.end()) {
+      return invalid_argument(
+          fmt::format("Unknown bottom blob '{}' (bottom index {})", param.bottom(i), i));
+    }
+    node.bottoms.push_back(found->second);
+    available.erase(found);
+  }
+  for (int i = 0; i < param.top_size(); ++i) {
+    const bool in_place = i < param.bottom_size() && param.bottom(i) == param.top(i);
+    if (!in_place && param.top(i) != "(automatic)" && find_blob(param.top(i)) >= 0) {
+      return invalid_argument(
+          fmt::format("Top blob '{}' produced by multiple sources.", param.top(i)));
+    }
+    node.tops.push_back(int(blob_names_.size()));
+    blob_names_.push_back(param.top(i));
+    available[param.top(i)] = node.tops.back();
+  }
+  return {};
+}
+
+Status Graph::set_loss_weights(Node& node) {
+  const int given = node.param.loss_weight_size();
+  if (given != 0 && given != node.param.top_size()) {
+    return invalid_argument(fmt::format(
+        "loss_weight is given {} time(s) for {} top(s); give one for each top or none", given,
+        node.param.top_size()));
+  }
+  if (given == 0 && node.type->loss) {
+    node.param.add_loss_weight(1);
+    for (int i = 1; i < node.param.top_size(); ++i) node.param.add_loss_weight(0);
+  }
+  for (int i = 0; i < node.param.top_size(); ++i) {
+    node.loss_weights.push_back(node.param.loss_weight_size() ? node.param.loss_weight(i) : 0.f);
+  }
+  return {};
+}
+
+Status Graph::shape_node(const Node& node, int64_t batch, std::vector<Shape>& shapes,
+                         std::vector<ParamRequest>* requests) const {
+  LayerShapes s;
+  for (int blob : node.bottoms) s.bottoms.push_back(shapes[size_t(blob)]);
+  s.tops.resize(node.tops.size());
+  s.batch = batch;
+  if (const auto fed = fed_.find(node.param.name()); fed != fed_.end()) s.fed = fed->second;
+  CFT_TRY(node.layer->shape(s).with_context(node.where));
+  for (size_t i = 0; i < s.tops.size(); ++i) {
+    if (s.tops[i].count() > INT32_MAX) {
+      return invalid_argument(fmt::format("{}: top '{}' would have shape {}, more than 2^31 - 1 "
+                                          "elements", node.where, node.param.top(int(i)),
+                                          s.tops[i].str()));
+    }
+    shapes.resize(std::max(shapes.size(), size_t(node.tops[i]) + 1));
+    shapes[size_t(node.tops[i])] = std::move(s.tops[i]);
+  }
+  if (requests) *requests = std::move(s.params);
+  return {};
+}
+
+Status Graph::place_params(Node& node, const std::vector<ParamRequest>& requests) {
+  const int specs = node.param.param_size();
+  if (specs > int(requests.size())) {
+    return invalid_argument(fmt::format("Too many params specified: {} param entries for {} blobs",
+                                        specs, requests.size()));
+  }
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const ParamRequest& r = requests[i];
+    const caffe::ParamSpec& spec =
+        int(i) < specs ? node.param.param(int(i)) : caffe::ParamSpec::default_instance();
+    Param p{node.param.name(), int(i), spec.name(), r.shape, r.filler, r.kind, r.fraction,
+            spec.lr_mult(), spec.decay_mult(), arena_size_};
+    if (r.kind == ParamKind::kStatistic) {
+      if (int(i) < specs && spec.has_lr_mult() && spec.lr_mult() != 0) {
+        return invalid_argument(
+            "Cannot configure batch normalization statistics as layer parameters: set lr_mult: 0");
+      }
+      p.lr_mult = p.decay_mult = 0;
+    }
+    CFT_TRY(share_param(node, p, spec));
+  }
+  return {};
+}
+
+Status Graph::share_param(Node& node, Param& candidate, const caffe::ParamSpec& spec) {
+  const auto owner = std::find_if(params_.begin(), params_.end(), [&](const Param& p) {
+    return !spec.name().empty() && p.shared_name == spec.name();
+  });
+  if (owner == params_.end()) {
+    arena_size_ += (candidate.shape.count() + kAlign - 1) / kAlign * kAlign;
+    node.params.push_back(int(params_.size()));
+    params_.push_back(std::move(candidate));
+    return {};
+  }
+  const bool fits = spec.share_mode() == caffe::ParamSpec::PERMISSIVE
+                        ? owner->shape.count() == candidate.shape.count()
+                        : owner->shape == candidate.shape;
+  if (!fits) {
+    return invalid_argument(fmt::format(
+        "cannot share param '{}' owned by layer '{}': its shape is {}, this layer wants {}",
+        spec.name(), owner->layer, owner->shape.str(), candidate.shape.str()));
+  }
+  const auto merge = [&](bool has, float value, float& owned, const char* what) -> Status {
+    if (!has) return {};
+    if (owned != 1 && owned != value) {
+      return invalid_argument(fmt::format("Shared param '{}' has mismatched {}.", spec.name(), what));
+    }
+    owned = value;
+    return {};
+  };
+  CFT_TRY(merge(spec.has_lr_mult(), spec.lr_mult(), owner->lr_mult, "lr_mult"));
+  CFT_TRY(merge(spec.has_decay_mult(), spec.decay_mult(), owner->decay_mult, "decay_mult"));
+  node.params.push_back(int(owner - params_.begin()));
+  return {};
+}
+
+Result<std::vector<Shape>> Graph::infer(int64_t batch) const {
+  std::vector<Shape> shapes;
+  for (const Node& node : nodes_) CFT_TRY(shape_node(node, batch, shapes, nullptr));
+  return shapes;
+}
+
+Status Graph::mark_backward(bool force) {
+  std::vector<bool> blob_needs(blob_names_.size(), false);
+  for (Node& node : nodes_) {
+    bool needs = force && !node.type->source;
+    for (int p : node.params) needs = needs || params_[size_t(p)].lr_mult != 0;
+    for (size_t i = 0; i < node.bottoms.size(); ++i) {
+      bool down = blob_needs[size_t(node.bottoms[i])] || force;
+      if (node.type->no_label && i > 0) down = false;
+      if (node.param.propagate_down_size()) down = node.param.propagate_down(int(i));
+      node.propagate_down.push_back(down);
+      needs = needs || down;
+    }
+    node.needs_backward = needs;
+    for (int top : node.tops) blob_needs[size_t(top)] = needs;
+  }
+  // Nothing that leads to no loss needs a gradient.
+  std::vector<bool> reaches_loss(blob_names_.size(), false);
+  for (size_t n = nodes_.size(); n-- > 0;) {
+    Node& node = nodes_[n];
+    bool reaches = false;
+    for (size_t i = 0; i < node.tops.size(); ++i) {
+      reaches = reaches || node.loss_weights[i] != 0 || reaches_loss[size_t(node.tops[i])];
+    }
+    if (!reaches && !force) node.needs_backward = false;
+    for (size_t i = 0; i < node.bottoms.size(); ++i) {
+      node.propagate_down[i] = node.propagate_down[i] && node.needs_backward;
+      reaches_loss[size_t(node.bottoms[i])] = reaches;
+    }
+  }
+  return {};
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,115 @@
+// Layer: what a layer type must say of itself. One file in core/layers/ per type.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/device/device.h"
+#include "core/model/proto/caffe.pb.h"
+#include "core/tensor/shape.h"
+
+namespace cafetiere {
+
+/// How the solver treats a parameter blob.
+enum class ParamKind {
+  kLearned,    ///< has a gradient; updated by the solver's rule
+  kStatistic,  ///< its "gradient" is a new observation: blob = fraction * blob + observation
+};
+
+/// A parameter blob that a layer asks for.
+struct ParamRequest {
+  Shape shape;
+  caffe::FillerParameter filler;
+  ParamKind kind = ParamKind::kLearned;
+  float fraction = 1;
+};
+
+/// Shapes in, shapes out. Filled by the graph, completed by Layer::shape().
+struct LayerShapes {
+  std::vector<Shape> bottoms;
+  std::vector<Shape> tops;  ///< as many as the layer has; to be set
+  std::vector<ParamRequest> params;
+  std::vector<Shape> fed;  ///< for sources: the shapes of what will be fed, empty if not known
+  int64_t batch = 0;       ///< for sources: rows of the batch, 0 = as the net says
+};
+
+/// What a layer sees while the steps of a plan are laid out. Tensors are SSA: a layer in place
+/// reads one tensor and makes another; whether they share memory is the plan's business.
+struct LayerPlan {
+  Program& program;
+  Device& device;
+  std::string name;
+  bool train = false;
+  bool fuse_relu = false;             ///< the next layer is a ReLU that this one should apply
+  std::vector<TensorId> bottoms;
+  std::vector<TensorId> tops;         ///< to be set by forward()
+  std::vector<Shape> top_shapes;
+  std::vector<TensorId> params;
+  std::vector<Gradient> param_diffs;  ///< kNoTensor where no gradient is wanted
+  std::vector<TensorId> top_diffs;    ///< kNoTensor where no gradient arrives
+  std::vector<TensorId> bottom_diffs; ///< to be set by backward() where propagate_down says so
+  std::vector<bool> propagate_down;
+  std::vector<TensorId> saved;        ///< what forward() keeps for backward()
+
+  const Shape& bottom_shape(size_t i) const { return program.shape(bottoms[i]); }
+  /// Creates top i, or the gradient of bottom i, as a new tensor.
+  TensorId new_top(size_t i) { return tops[i] = program.tensor(name, top_shapes[i]); }
+  TensorId new_bottom_diff(size_t i) {
+    return bottom_diffs[i] = program.tensor(name + " diff", bottom_shape(i));
+  }
+  /// A tensor for forward() and backward() alone.
+  TensorId new_tensor(const std::string& what, Shape shape) {
+    return program.tensor(name + " " + what, std::move(shape));
+  }
+  std::string step(const char* what) const { return name + " " + what; }
+};
+
+/// A layer of a net. Objects are immutable after creation and shared by all plans of the net.
+class Layer {
+ public:
+  explicit Layer(const caffe::LayerParameter& param) : param_(param) {}
+  virtual ~Layer() = default;
+
+  /// Checks the bottoms, sets the tops' shapes, asks for parameters.
+  virtual Status shape(LayerShapes& shapes) const = 0;
+  /// Lays out the forward steps and sets plan.tops.
+  virtual Status forward(LayerPlan& plan) const = 0;
+  /// Lays out the backward steps for the gradients asked for.
+  virtual Status backward(LayerPlan&) const {
+    return invalid_argument("a " + param_.type() + " layer has no gradient; keep it off the path "
+                            "from a loss to a parameter, or set propagate_down: false");
+  }
+
+ protected:
+  const caffe::LayerParameter& param() const { return param_; }
+
+ private:
+  caffe::LayerParameter param_;
+};
+
+/// A layer type's entry in the generated table (see core/layers/CMakeLists.txt). -1 = any number.
+struct LayerType {
+  const char* name;
+  int min_bottoms, max_bottoms;
+  int min_tops, max_tops;
+  std::unique_ptr<Layer> (*create)(const caffe::LayerParameter&);
+  bool loss = false;      ///< its first top counts towards the objective with weight 1
+  bool source = false;    ///< its tops are fed from outside
+  bool no_label = false;  ///< the gradient stops at bottoms other than the first
+};
+
+template <class L>
+std::unique_ptr<Layer> create_layer(const caffe::LayerParameter& param) {
+  return std::make_unique<L>(param);
+}
+
+/// All layer types, in alphabetical order of their files.
+using LayerTypes = std::span<const LayerType* const>;
+
+/// The entry of a type name; the error lists all names and the nearest one.
+Result<const LayerType*> find_layer_type(LayerTypes types, const std::string& name);
+
+}  // namespace cafetiere

@@ -1,0 +1,147 @@
+// BatchNorm: normalises each channel by batch or by running statistics (Ioffe & Szegedy 2015),
+// without scale and shift. Blobs: running mean (C), running variance (C), their weight (1).
+#include <cmath>
+
+#include "core/device/map.h"
+#include "core/graph/layer.h"
+
+namespace cafetiere {
+namespace {
+
+class BatchNorm : public Layer {
+ public:
+  using Layer::Layer;
+
+  Status shape(LayerShapes& s) const override {
+    if (s.bottoms[0].axes() < 2) {
+      return invalid_argument("needs a bottom of at least 2 axes, not " + s.bottoms[0].str());
+    }
+    s.tops[0] = s.bottoms[0];
+    const float fraction = param().batch_norm_param().moving_average_fraction();
+    const caffe::FillerParameter zero;
+    const int64_t channels = s.bottoms[0][1];
+    for (const Shape& shape : {Shape{channels}, Shape{channels}, Shape{1}}) {
+      s.params.push_back({shape, zero, ParamKind::kStatistic, fraction});
+    }
+    return {};
+  }
+
+  Status forward(LayerPlan& plan) const override {
+    const Shape channels{plan.bottom_shape(0)[1]};
+    const TensorId mean = plan.new_tensor("mean", channels);
+    const TensorId inverse = plan.new_tensor("inverse deviation", channels);
+    if (global(plan)) running_statistics(plan, mean, inverse);
+    else batch_statistics(plan, mean, inverse);
+    map_channels<1, 2>(
+        plan.program, plan.step("forward"),
+        [](const auto& x, const auto& c) { return (x[0] - c[0]) * c[1]; }, plan.new_top(0),
+        {plan.bottoms[0]}, {mean, inverse});
+    plan.saved = {inverse};
+    return {};
+  }
+
+  /// dx = (dy - mean(dy) - y mean(dy y)) / deviation; with running statistics dx = dy / deviation.
+  Status backward(LayerPlan& plan) const override {
+    if (!plan.propagate_down[0]) return {};
+    const TensorId inverse = plan.saved[0];
+    const TensorId down = plan.new_bottom_diff(0);
+    if (global(plan)) {
+      map_channels<1, 1>(
+          plan.program, plan.step("backward"),
+          [](const auto& d, const auto& c) { return d[0] * c[0]; }, down, {plan.top_diffs[0]},
+          {inverse});
+      return {};
+    }
+    const Shape& shape = plan.bottom_shape(0);
+    const TensorId sum = plan.new_tensor("sum", {shape[1]}), dot = plan.new_tensor("dot", {shape[1]});
+    plan.device.channel_sums(plan.program, plan.step("gradient sums"), plan.top_diffs[0],
+                             plan.tops[0], Gradient::plain(sum), Gradient::plain(dot));
+    const float count = float(shape.count() / shape[1]);
+    map_channels<2, 3>(
+        plan.program, plan.step("backward"),
+        [=](const auto& d, const auto& c) {
+          return (d[0] - c[1] / count - d[1] * (c[2] / count)) * c[0];
+        },
+        down, {plan.top_diffs[0], plan.tops[0]}, {inverse, sum, dot});
+    return {};
+  }
+
+ private:
+  bool global(const LayerPlan& plan) const {
+    const caffe::BatchNormParameter& p = param().batch_norm_param();
+    return p.has_use_global_stats() ? p.use_global_stats() : !plan.train;
+  }
+
+  void batch_statistics(LayerPlan& plan, TensorId mean, TensorId inverse) const {
+    const Shape& shape = plan.bottom_shape(0);
+    const float eps = param().batch_norm_param().eps();
+    const float fraction = param().batch_norm_param().moving_average_fraction();
+    const TensorId variance = plan.new_tensor("variance", {shape[1]});
+    plan.device.channel_moments(plan.program, plan.step("moments"), plan.bottoms[0], mean,
+                                variance);
+    map(plan.program, plan.step("deviation"),
+        [=](float v) { return 1 / std::sqrt(v + eps); }, inverse, variance);
+    const float count = float(shape.count() / shape[1]);
+    const float unbiased = count > 1 ? count / (count - 1) : 1;
+    observe(plan, 0, mean, 1, fraction);
+    observe(plan, 1, variance, unbiased, fraction);
+    observe(plan, 2, kNoTensor, 1, fraction);
+  }
+
+  /// Hands this shard's statistic to the solver: weighted by its rows, and folded into that of the
+  /// passes before it as Caffe does within a step.
+  static void observe(LayerPlan& plan, size_t blob, TensorId value, float factor, float fraction) {
+    if (plan.param_diffs[blob].tensor == kNoTensor) return;
+    Program& p = plan.program;
+    const int64_t count = p.shape(plan.params[blob]).count();
+    Step step;
+    step.name = plan.step("observe");
+    step.kernel = "scalar";
+    if (value != kNoTensor) step.reads = {p.read(value, Layout::kRowMajor)};
+    step.writes = {p.write(plan.param_diffs[blob].tensor, Layout::kRowMajor)};
+    step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+      const float* x = reads.empty() ? nullptr : at(reads[0]);
+      float* to = at(write);
+      const RunContext* run = at.run();
+      return Kernel{1, [=](int) {
+                      const float weight = factor * run->loss_scale;
+                      for (int64_t i = 0; i < count; ++i) {
+                        const float seen = (x ? x[i] : 1.f) * weight;
+                        to[i] = run->accumulate ? fraction * to[i] + seen : seen;
+                      }
+                    }};
+    };
+    p.step(std::move(step));
+  }
+
+  void running_statistics(LayerPlan& plan, TensorId mean, TensorId inverse) const {
+    const float eps = param().batch_norm_param().eps();
+    const int64_t channels = plan.bottom_shape(0)[1];
+    Program& p = plan.program;
+    Step step;
+    step.name = plan.step("statistics");
+    step.kernel = "scalar";
+    for (size_t i = 0; i < 3; ++i) step.reads.push_back(p.read(plan.params[i], Layout::kRowMajor));
+    step.writes = {p.write(mean, Layout::kRowMajor), p.write(inverse, Layout::kRowMajor)};
+    step.make = [=, reads = step.reads, writes = step.writes](const Binder& at) {
+      const float *m = at(reads[0]), *v = at(reads[1]), *weight = at(reads[2]);
+      float *to_mean = at(writes[0]), *to_inverse = at(writes[1]);
+      return Kernel{1, [=](int) {
+                      const float factor = *weight == 0 ? 0 : 1 / *weight;
+                      for (int64_t c = 0; c < channels; ++c) {
+                        to_mean[c] = m[c] * factor;
+                        to_inverse[c] = 1 / std::sqrt(v[c] * factor + eps);
+                      }
+                    }};
+    };
+    p.step(std::move(step));
+  }
+};
+
+}  // namespace
+
+extern const LayerType layer_batch_norm{
+    .name = "BatchNorm", .min_bottoms = 1, .max_bottoms = 1, .min_tops = 1, .max_tops = 1,
+    .create = create_layer<BatchNorm>};
+
+}  // namespace cafetiere

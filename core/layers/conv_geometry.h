@@ -1,0 +1,66 @@
+// Reads a ConvolutionParameter against the shape of its bottom.
+#pragma once
+
+#include <fmt/format.h>
+
+#include "core/device/geometry.h"
+#include "core/graph/layer.h"
+
+namespace cafetiere {
+
+/// pad, kernel_size, stride and dilation: one value for all axes, one an axis, or the _h/_w forms.
+inline Status spatial_values(const google::protobuf::RepeatedField<uint32_t>& values, bool has_hw,
+                             uint32_t h, uint32_t w, int axes, int64_t absent, const char* what,
+                             std::vector<int64_t>& out) {
+  if (has_hw) {
+    if (axes != 2 || values.size() > 0) {
+      return invalid_argument(fmt::format(
+          "{0}_h and {0}_w need exactly 2 spatial axes and no {0}", what));
+    }
+    out = {h, w};
+    return {};
+  }
+  if (values.size() != 0 && values.size() != 1 && values.size() != axes) {
+    return invalid_argument(fmt::format("{} is given {} times for {} spatial axes; give it once or "
+                                        "once for each", what, values.size(), axes));
+  }
+  out.assign(size_t(axes), absent);
+  for (int i = 0; i < axes && values.size() > 0; ++i) {
+    out[size_t(i)] = values.Get(values.size() == 1 ? 0 : i);
+  }
+  return {};
+}
+
+/// The geometry of a convolution whose batch is everything before `axis`. `out` is left empty.
+inline Result<ConvGeometry> conv_geometry(const caffe::ConvolutionParameter& p,
+                                          const Shape& bottom) {
+  CFT_ASSIGN(const int axis, bottom.axis(p.axis()));
+  ConvGeometry g;
+  const int axes = bottom.axes() - axis - 1;
+  g.n = bottom.count(0, axis);
+  g.channels = bottom[axis];
+  g.outputs = p.num_output();
+  g.group = p.group();
+  for (int i = 0; i < axes; ++i) g.in.push_back(bottom[axis + 1 + i]);
+  CFT_TRY(spatial_values(p.kernel_size(), p.has_kernel_h() || p.has_kernel_w(), p.kernel_h(),
+                         p.kernel_w(), axes, 0, "kernel", g.kernel));
+  CFT_TRY(spatial_values(p.stride(), p.has_stride_h() || p.has_stride_w(),
+                         p.has_stride_h() ? p.stride_h() : 1, p.has_stride_w() ? p.stride_w() : 1,
+                         axes, 1, "stride", g.stride));
+  CFT_TRY(spatial_values(p.pad(), p.has_pad_h() || p.has_pad_w(), p.pad_h(), p.pad_w(), axes, 0,
+                         "pad", g.pad));
+  CFT_TRY(spatial_values(p.dilation(), false, 1, 1, axes, 1, "dilation", g.dilation));
+  if (g.outputs == 0) return invalid_argument("num_output must be above 0");
+  if (g.group == 0 || g.channels % g.group || g.outputs % g.group) {
+    return invalid_argument(fmt::format("group {} must divide both the {} input channels and the "
+                                        "{} outputs", g.group, g.channels, g.outputs));
+  }
+  for (int i = 0; i < axes; ++i) {
+    if (g.kernel[size_t(i)] <= 0 || g.stride[size_t(i)] <= 0 || g.dilation[size_t(i)] <= 0) {
+      return invalid_argument("kernel_size, stride and dilation must be above 0");
+    }
+  }
+  return g;
+}
+
+}  // namespace cafetiere

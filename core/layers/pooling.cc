@@ -1,0 +1,112 @@
+// Pooling: the maximum or average over windows. Bottom (N, C, H, W) to top (N, C, H', W'); a second
+// top of MAX holds the chosen index within the channel.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/graph/layer.h"
+
+namespace cafetiere {
+namespace {
+
+using Param = caffe::PoolingParameter;
+
+class Pooling : public Layer {
+ public:
+  using Layer::Layer;
+
+  Status shape(LayerShapes& s) const override {
+    CFT_ASSIGN(const PoolGeometry g, geometry(s.bottoms[0]));
+    if (s.tops.size() > 1 && !g.max) {
+      return invalid_argument("only MAX pooling has a second top (the chosen indices)");
+    }
+    for (Shape& top : s.tops) top = {g.n, g.channels, g.out_h, g.out_w};
+    return {};
+  }
+
+  Status forward(LayerPlan& plan) const override {
+    CFT_ASSIGN(const PoolGeometry g, geometry(plan.bottom_shape(0)));
+    const TensorId top = plan.new_top(0);
+    const TensorId index = g.max ? plan.new_tensor("index", plan.top_shapes[0]) : kNoTensor;
+    plan.device.pooling(plan.program, plan.step("forward"), g, plan.bottoms[0], top, index);
+    if (plan.tops.size() > 1) plan.tops[1] = index;
+    plan.saved = {index};
+    return {};
+  }
+
+  Status backward(LayerPlan& plan) const override {
+    if (!plan.propagate_down[0]) return {};
+    CFT_ASSIGN(const PoolGeometry g, geometry(plan.bottom_shape(0)));
+    const TensorId down = plan.new_bottom_diff(0);
+    plan.device.pooling_backward(plan.program, plan.step("backward"), g, plan.top_diffs[0],
+                                 plan.saved[0], down);
+    return {};
+  }
+
+ private:
+  Result<PoolGeometry> geometry(const Shape& bottom) const {
+    const Param& p = param().pooling_param();
+    if (bottom.axes() != 4) {
+      return invalid_argument("needs a bottom of 4 axes (N, C, H, W), not " + bottom.str());
+    }
+    if (p.pool() == Param::STOCHASTIC) {
+      return invalid_argument("pool: STOCHASTIC has no CPU form; use MAX or AVE");
+    }
+    PoolGeometry g;
+    g.max = p.pool() == Param::MAX;
+    g.n = bottom[0], g.channels = bottom[1], g.in_h = bottom[2], g.in_w = bottom[3];
+    CFT_TRY(window(p, g));
+    g.out_h = outputs(p, g.in_h, g.kernel_h, g.stride_h, g.pad_h);
+    g.out_w = outputs(p, g.in_w, g.kernel_w, g.stride_w, g.pad_w);
+    if (g.pad_h || g.pad_w) {
+      if ((g.out_h - 1) * g.stride_h >= g.in_h + g.pad_h) --g.out_h;
+      if ((g.out_w - 1) * g.stride_w >= g.in_w + g.pad_w) --g.out_w;
+    }
+    if (g.out_h <= 0 || g.out_w <= 0) {
+      return invalid_argument("the window is larger than the padded input " + bottom.str());
+    }
+    return g;
+  }
+
+  static Status window(const Param& p, PoolGeometry& g) {
+    const bool hw = p.has_kernel_h() || p.has_kernel_w();
+    if (p.global_pooling()) {
+      if (hw || p.has_kernel_size() || p.pad() || p.pad_h() || p.pad_w() || p.stride() != 1) {
+        return invalid_argument("global_pooling takes no kernel, no pad and stride 1");
+      }
+      g.kernel_h = g.in_h, g.kernel_w = g.in_w;
+      return {};
+    }
+    if (p.has_kernel_size() == hw || p.has_kernel_h() != p.has_kernel_w()) {
+      return invalid_argument("give kernel_size, or both kernel_h and kernel_w");
+    }
+    g.kernel_h = hw ? p.kernel_h() : p.kernel_size();
+    g.kernel_w = hw ? p.kernel_w() : p.kernel_size();
+    const bool pads = p.has_pad_h() || p.has_pad_w();
+    g.pad_h = pads ? p.pad_h() : p.pad();
+    g.pad_w = pads ? p.pad_w() : p.pad();
+    const bool strides = p.has_stride_h() || p.has_stride_w();
+    g.stride_h = strides ? p.stride_h() : p.stride();
+    g.stride_w = strides ? p.stride_w() : p.stride();
+    if (g.kernel_h <= 0 || g.kernel_w <= 0 || g.stride_h <= 0 || g.stride_w <= 0) {
+      return invalid_argument("kernel and stride must be above 0");
+    }
+    if (g.pad_h >= g.kernel_h || g.pad_w >= g.kernel_w) {
+      return invalid_argument("pad must be smaller than the kernel");
+    }
+    return {};
+  }
+
+  static int64_t outputs(const Param& p, int64_t in, int64_t kernel, int64_t stride, int64_t pad) {
+    const double steps = double(in + 2 * pad - kernel) / double(stride);
+    return int64_t(p.round_mode() == Param::FLOOR ? std::floor(steps) : std::ceil(steps)) + 1;
+  }
+};
+
+}  // namespace
+
+extern const LayerType layer_pooling{
+    .name = "Pooling", .min_bottoms = 1, .max_bottoms = 1, .min_tops = 1, .max_tops = 2,
+    .create = create_layer<Pooling>};
+
+}  // namespace cafetiere

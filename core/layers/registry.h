@@ -1,0 +1,11 @@
+// The table of layer types, generated from the list of files in this folder.
+#pragma once
+
+#include "core/graph/layer.h"
+
+namespace cafetiere {
+
+/// Every layer type of this library.
+LayerTypes layer_types();
+
+}  // namespace cafetiere

@@ -1,0 +1,31 @@
+// SourceLayer: the common part of layers whose tops are fed from outside (Input, Data, MemoryData).
+#pragma once
+
+#include "core/graph/layer.h"
+
+namespace cafetiere {
+
+class SourceLayer : public Layer {
+ public:
+  using Layer::Layer;
+
+  /// The shape that the net itself states for a top, batch axis included.
+  virtual Status declared(size_t top, size_t tops, Shape& shape) const = 0;
+
+  Status shape(LayerShapes& s) const override {
+    for (size_t i = 0; i < s.tops.size(); ++i) {
+      if (i < s.fed.size()) s.tops[i] = s.fed[i];
+      else CFT_TRY(declared(i, s.tops.size(), s.tops[i]));
+      for (int64_t dim : s.tops[i].dims()) {
+        if (dim < 0) return invalid_argument("a dimension is negative: " + s.tops[i].str());
+      }
+      if (s.batch > 0 && s.tops[i].axes() > 0) s.tops[i][0] = s.batch;
+    }
+    return {};
+  }
+  /// The plan makes the tops of a source: they are its inputs.
+  Status forward(LayerPlan&) const override { return {}; }
+  Status backward(LayerPlan&) const override { return {}; }
+};
+
+}  // namespace cafetiere

@@ -1,0 +1,44 @@
+// Split: gives its bottom to several consumers; the gradient is the sum of theirs.
+#include "core/device/map.h"
+#include "core/graph/layer.h"
+
+namespace cafetiere {
+namespace {
+
+class Split : public Layer {
+ public:
+  using Layer::Layer;
+
+  Status shape(LayerShapes& s) const override {
+    for (Shape& top : s.tops) top = s.bottoms[0];
+    return {};
+  }
+  Status forward(LayerPlan& plan) const override {
+    for (TensorId& top : plan.tops) top = plan.bottoms[0];
+    return {};
+  }
+  Status backward(LayerPlan& plan) const override {
+    if (!plan.propagate_down[0]) return {};
+    TensorId sum = kNoTensor;
+    for (TensorId diff : plan.top_diffs) {
+      if (diff == kNoTensor) continue;
+      if (sum == kNoTensor) {
+        sum = diff;
+        continue;
+      }
+      const TensorId next = plan.new_tensor("diff", plan.bottom_shape(0));
+      add(plan.program, plan.step("backward"), next, sum, diff);
+      sum = next;
+    }
+    plan.bottom_diffs[0] = sum;
+    return {};
+  }
+};
+
+}  // namespace
+
+extern const LayerType layer_split{
+    .name = "Split", .min_bottoms = 1, .max_bottoms = 1, .min_tops = 1, .max_tops = -1,
+    .create = create_layer<Split>};
+
+}  // namespace cafetiere

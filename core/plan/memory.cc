@@ -1,0 +1,134 @@
+#include "core/plan/memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace cafetiere {
+namespace {
+
+constexpr int64_t kAlign = 64;  // floats: four cache lines, so that neighbours never share one
+
+struct Life {
+  int first = -1, last = -1;
+};
+
+std::vector<Life> lives_of(const Program& program) {
+  std::vector<Life> lives(program.buffers().size());
+  const int end = int(program.steps().size());
+  for (int i = 0; i < end; ++i) {
+    const Step& step = program.steps()[size_t(i)];
+    for (const auto& ids : {step.reads, step.writes}) {
+      for (BufferId id : ids) {
+        Life& life = lives[size_t(id)];
+        if (life.first < 0) life.first = i;
+        life.last = i;
+      }
+    }
+  }
+  for (size_t i = 0; i < lives.size(); ++i) {
+    if (program.buffers()[i].keep) lives[i].last = end;
+  }
+  return lives;
+}
+
+/// Free regions of the arena, first fit; grows at the end.
+class FreeList {
+ public:
+  int64_t take(int64_t size) {
+    for (auto& region : regions_) {
+      if (region.size < size) continue;
+      const int64_t at = region.begin;
+      region.begin += size;
+      region.size -= size;
+      return at;
+    }
+    int64_t at = end_;
+    if (!regions_.empty() && regions_.back().begin + regions_.back().size == end_) {
+      at = regions_.back().begin;
+      regions_.pop_back();
+    }
+    end_ = at + size;
+    return at;
+  }
+  void give(int64_t begin, int64_t size) {
+    const auto next = std::lower_bound(regions_.begin(), regions_.end(), begin,
+                                       [](const Region& r, int64_t b) { return r.begin < b; });
+    const auto it = regions_.insert(next, {begin, size});
+    merge(it - regions_.begin());
+    if (it != regions_.begin()) merge(it - regions_.begin() - 1);
+  }
+  int64_t end() const { return end_; }
+
+ private:
+  struct Region {
+    int64_t begin, size;
+  };
+  void merge(ptrdiff_t i) {
+    if (size_t(i) + 1 >= regions_.size()) return;
+    Region &a = regions_[size_t(i)], &b = regions_[size_t(i) + 1];
+    if (a.begin + a.size != b.begin) return;
+    a.size += b.size;
+    regions_.erase(regions_.begin() + i + 1);
+  }
+  std::vector<Region> regions_;
+  int64_t end_ = 0;
+};
+
+int64_t rounded(int64_t floats) { return std::max<int64_t>(1, (floats + kAlign - 1) / kAlign) * kAlign; }
+
+}  // namespace
+
+MemoryPlan plan_memory(const Program& program) {
+  const auto& buffers = program.buffers();
+  const auto& steps = program.steps();
+  std::vector<Life> lives = lives_of(program);
+  MemoryPlan plan;
+  plan.offsets.assign(buffers.size(), -1);
+  FreeList free_list;
+  std::vector<std::vector<BufferId>> ends(steps.size() + 1);
+  for (size_t i = 0; i < lives.size(); ++i) {
+    if (!buffers[i].external && lives[i].last >= 0) ends[size_t(lives[i].last)].push_back(int(i));
+  }
+  std::vector<bool> handed_over(buffers.size(), false);
+  for (int s = 0; s < int(steps.size()); ++s) {
+    const Step& step = steps[size_t(s)];
+    for (BufferId id : step.writes) {
+      const Buffer& buffer = buffers[size_t(id)];
+      if (buffer.external || plan.offsets[size_t(id)] >= 0) continue;
+      if (step.in_place >= 0 && id == step.writes[0]) {
+        const BufferId from = step.reads[size_t(step.in_place)];
+        const bool dies = lives[size_t(from)].last == s && !handed_over[size_t(from)];
+        if (dies && !buffers[size_t(from)].external &&
+            rounded(buffers[size_t(from)].floats) == rounded(buffer.floats)) {
+          plan.offsets[size_t(id)] = plan.offsets[size_t(from)];
+          handed_over[size_t(from)] = true;
+          continue;
+        }
+      }
+      plan.offsets[size_t(id)] = free_list.take(rounded(buffer.floats));
+    }
+    for (BufferId id : ends[size_t(s)]) {
+      if (handed_over[size_t(id)] || plan.offsets[size_t(id)] < 0) continue;
+      free_list.give(plan.offsets[size_t(id)], rounded(buffers[size_t(id)].floats));
+    }
+  }
+  plan.floats = free_list.end();
+  return plan;
+}
+
+float* allocate_arena(int64_t floats) {
+  const size_t bytes = size_t(std::max<int64_t>(floats, 1)) * sizeof(float);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  madvise(memory, bytes, MADV_HUGEPAGE);
+  std::memset(memory, 0, bytes);  // touched once, here, not in the first step
+  return static_cast<float*>(memory);
+}
+
+void free_arena(float* arena, int64_t floats) {
+  if (arena) munmap(arena, size_t(std::max<int64_t>(floats, 1)) * sizeof(float));
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,96 @@
+// Plan: a net compiled for one phase, one batch size and one device. Running it is a walk over a
+// flat list of bound kernels: nothing is allocated or looked up.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/thread_pool.h"
+#include "core/device/device.h"
+#include "core/graph/graph.h"
+
+namespace cafetiere {
+
+struct PlanOptions {
+  int64_t batch = 0;           ///< rows the sources give; 0 = what the net says
+  bool backward = false;       ///< lay out the gradients too
+  bool feed_gradients = false; ///< the caller gives the outputs' gradients (no loss needed)
+  /// Blobs to keep readable; empty = the net's outputs. With a list, layers that none of them needs
+  /// are left out.
+  std::vector<std::string> outputs;
+};
+
+/// Where a net's parameters and their gradients are: one pointer each for every Graph::params().
+struct ParamPointers {
+  std::vector<float*> data, diff;
+};
+
+/// Pointers into one arena for the data and one (or none) for the gradients.
+ParamPointers param_pointers(const Graph& graph, float* data, float* diff);
+
+class Plan {
+ public:
+  static Result<std::unique_ptr<Plan>> compile(const Graph& graph, Device& device,
+                                               const ParamPointers& params,
+                                               const PlanOptions& options);
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+  ~Plan();
+
+  /// A blob that the caller fills or reads, row-major.
+  struct Blob {
+    std::string name;
+    std::string layer;  ///< of an input: the source layer
+    Shape shape;
+    float* data = nullptr;
+    float* diff = nullptr;   ///< with feed_gradients: where an output's gradient is to be put
+    float loss_weight = 0;   ///< of an output
+  };
+  const std::vector<Blob>& inputs() const { return inputs_; }
+  const std::vector<Blob>& outputs() const { return outputs_; }
+  /// The gradients that reached the inputs (only where a layer was forced to propagate them).
+  const std::vector<Blob>& input_diffs() const { return input_diffs_; }
+
+  /// Runs all steps: forward, then backward if it was laid out.
+  void run(ThreadPool& pool, const RunContext& context);
+  void run_forward(ThreadPool& pool, const RunContext& context);
+
+  /// The sum of all weighted tops after a forward pass.
+  float loss() const;
+
+  /// What a step is, for `explain` and `time`.
+  struct StepInfo {
+    std::string name, kernel;
+    double flops;
+    bool backward;
+  };
+  std::vector<StepInfo> describe() const;
+  /// Runs all steps once and adds each one's seconds to `seconds` (one entry a step).
+  void time(ThreadPool& pool, const RunContext& context, std::vector<double>& seconds);
+  /// Bytes of activations, gradients of activations and scratch memory.
+  int64_t arena_bytes() const { return arena_floats_ * int64_t(sizeof(float)); }
+
+ private:
+  Plan() = default;
+  struct Builder;
+  struct Bound {
+    Kernel kernel;
+    StepInfo info;
+  };
+  std::vector<Bound> steps_;
+  size_t first_backward_ = 0;
+  std::vector<Blob> inputs_, outputs_, input_diffs_;
+  struct Loss {
+    const float* data;
+    int64_t count;
+    float weight;
+  };
+  std::vector<Loss> losses_;
+  RunContext context_;
+  float* arena_ = nullptr;
+  int64_t arena_floats_ = 0;
+  std::vector<std::vector<float>> held_;  // inputs and fed gradients
+};
+
+}  // namespace cafetiere
