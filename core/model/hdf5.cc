@@ -53,10 +53,15 @@ class Quiet {
   void* data_ = nullptr;
 };
 
+/// A name for the file in memory that `owner` holds. The library takes two open files of one name
+/// for the same one, and a file on disk of that name would be in the way.
+std::string memory_name(const void* owner) { return fmt::format("/dev/null/{}", owner); }
+
 /// Access properties of a file that lives in memory only.
 Handle memory_access() {
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_fapl_core(access.get(), kGrowBytes, 0);
+  H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);  // even when a damaged object stays open
   return access;
 }
 
@@ -127,7 +132,8 @@ Result<Hdf5Reader> Hdf5Reader::open(std::string_view bytes, std::string source) 
   const Handle access = memory_access();
   // The library copies the image; it only declares the pointer as writable.
   H5Pset_file_image(access.get(), const_cast<char*>(bytes.data()), bytes.size());
-  file->handle = Handle(H5Fopen(file->source.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
+  file->handle =
+      Handle(H5Fopen(memory_name(file.get()).c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
   if (!file->handle.ok()) {
     return invalid_argument(file->source + ": is not an HDF5 file, or is damaged");
   }
@@ -193,7 +199,8 @@ struct Hdf5Writer::File {
   File() : make_groups(H5Pcreate(H5P_LINK_CREATE), H5Pclose) {
     const Quiet quiet;
     const Handle access = memory_access();
-    handle = Handle(H5Fcreate("memory", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
+    handle = Handle(H5Fcreate(memory_name(this).c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()),
+                    H5Fclose);
     H5Pset_create_intermediate_group(make_groups.get(), 1);
   }
 
