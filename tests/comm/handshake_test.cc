@@ -1,0 +1,209 @@
+// Who may join a group, and what everybody else is told.
+#include "core/comm/handshake.h"
+
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+
+#include <mutex>
+
+#include "core/comm/collectives.h"
+#include "core/comm/socket.h"
+#include "ranks.h"
+
+namespace cafetiere::test {
+namespace {
+
+using testing::HasSubstr;
+
+/// Moves what `from` has sent on to `to`, with byte `flip` of the stream changed.
+void relay(int from, int to, size_t flip, size_t* position) {
+  uint8_t bytes[4096];
+  const ssize_t n = recv(from, bytes, sizeof bytes, MSG_DONTWAIT);
+  if (n <= 0) return;
+  if (flip >= *position && flip < *position + n) bytes[flip - *position] ^= 0x40;
+  *position += n;
+  ASSERT_EQ(send(to, bytes, n, MSG_NOSIGNAL), n);
+}
+
+struct Outcome {
+  Handshake::State initiator, acceptor;
+};
+
+/// A handshake through a wire that changes one byte of one direction; npos changes none.
+Outcome shake(const Identity& caller, const Identity& called, size_t flip_there, size_t flip_back) {
+  int a[2], b[2];
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, a), 0);
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, b), 0);
+  const Fd initiator_end(a[0]), wire_a(a[1]), wire_b(b[0]), acceptor_end(b[1]);
+  Handshake initiator = Handshake::initiate(caller, 0, Channel::kData);
+  Handshake acceptor = Handshake::accept(called);
+  size_t there = 0, back = 0;
+  Outcome outcome{};
+  for (int round = 0; round < 6; ++round) {
+    outcome.initiator = initiator.step(a[0]);
+    relay(a[1], b[0], flip_there, &there);
+    outcome.acceptor = acceptor.step(b[1]);
+    relay(b[0], a[1], flip_back, &back);
+  }
+  return outcome;
+}
+
+Identity identity(int rank) { return {rank, 2, "run/1", "secret"}; }
+
+TEST(Handshake, AcceptsItsOwnAndNothingWithOneBitChanged) {
+  const size_t none = std::string::npos;
+  const Outcome good = shake(identity(1), identity(0), none, none);
+  EXPECT_EQ(good.initiator, Handshake::State::kDone);
+  EXPECT_EQ(good.acceptor, Handshake::State::kDone);
+  for (size_t at = 0; at < sizeof(wire::Hello) + 32; ++at) {
+    const Outcome bad = shake(identity(1), identity(0), at, none);
+    EXPECT_NE(bad.acceptor, Handshake::State::kDone) << "byte " << at << " to the acceptor";
+    EXPECT_NE(bad.initiator, Handshake::State::kDone);
+  }
+  for (size_t at = 0; at < sizeof(wire::Reply); ++at) {
+    const Outcome bad = shake(identity(1), identity(0), none, at);
+    EXPECT_NE(bad.initiator, Handshake::State::kDone) << "byte " << at << " to the initiator";
+  }
+}
+
+TEST(Handshake, NeedsTheSameSecretOnBothSides) {
+  Identity other = identity(1);
+  other.secret = "guess";
+  const Outcome outcome = shake(other, identity(0), std::string::npos, std::string::npos);
+  EXPECT_EQ(outcome.initiator, Handshake::State::kFailed);
+  EXPECT_EQ(outcome.acceptor, Handshake::State::kFailed);
+}
+
+/// Rank 0 and a rank 1 that `adapt` has changed try to meet; returns what rank 1 is told and, in
+/// `log`, what rank 0 wrote meanwhile.
+Status meet_changed(const std::function<void(GroupOptions*)>& adapt, std::string* log) {
+  std::mutex mutex;
+  GroupOptions options = tcp_options(0, 2);
+  options.log = Logger([&](LogLevel, std::string_view text) {
+    std::lock_guard lock(mutex);
+    log->append(text).append("\n");
+  });
+  auto first = TcpGroup::listen(options);
+  options = tcp_options(1, 2);
+  adapt(&options);
+  auto second = TcpGroup::listen(options);
+  const std::vector<std::string> addresses = {(*first)->address(), (*second)->address()};
+  std::thread waiting([&] { EXPECT_FALSE((*first)->connect(addresses).ok()); });
+  const auto start = std::chrono::steady_clock::now();
+  const Status told = (*second)->connect(addresses);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  while (true) {  // rank 0 goes on waiting; it has to learn of the refusal, then it is stopped
+    std::this_thread::yield();
+    std::lock_guard lock(mutex);
+    if (!log->empty()) break;
+  }
+  (*first)->cancel();
+  waiting.join();
+  return told;
+}
+
+TEST(TcpGroup, RefusesAnotherSecret) {
+  std::string log;
+  const Status told = meet_changed([](GroupOptions* o) { o->secret = "guess"; }, &log);
+  EXPECT_EQ(told.code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(told.message(), HasSubstr("another secret"));
+  EXPECT_THAT(told.message(), HasSubstr("rank 0"));
+  EXPECT_THAT(log, HasSubstr("another secret"));
+}
+
+TEST(TcpGroup, RefusesAnotherGeneration) {
+  std::string log;
+  const Status told = meet_changed([](GroupOptions* o) { o->generation = "test/0"; }, &log);
+  EXPECT_EQ(told.code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(told.message(), HasSubstr("'test/1', this rank to 'test/0'"));
+  EXPECT_THAT(log, HasSubstr("'test/0', this rank to 'test/1'"));
+}
+
+/// A client that is no rank: sends `bytes` and keeps the connection open.
+Fd stranger(const std::string& address, std::string_view bytes) {
+  Fd fd = std::move(*start_connect(*parse_endpoint(address)));
+  const int flags = MSG_NOSIGNAL;
+  while (send(fd.get(), bytes.data(), bytes.size(), flags) < 0 && errno != EPIPE) {
+  }
+  return fd;
+}
+
+TEST(TcpGroup, StrangersNeitherStopNorStallIt) {
+  const int size = 3;
+  std::vector<std::unique_ptr<TcpGroup>> groups;
+  std::vector<std::string> addresses;
+  for (int r = 0; r < size; ++r) {
+    groups.push_back(std::move(*TcpGroup::listen(tcp_options(r, size))));
+    addresses.push_back(groups.back()->address());
+  }
+  std::vector<Fd> strangers;
+  for (const std::string& address : addresses) {
+    for (int i = 0; i < 20; ++i) stranger(address, "x");  // a port scan
+    strangers.push_back(stranger(address, ""));           // half open
+    strangers.push_back(stranger(address, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+    strangers.push_back(stranger(address, std::string_view("CAFTGRP\0\1\0\0\0", 12)));
+    strangers.push_back(stranger(address, std::string(100'000, '\xff')));
+  }
+  expect_ok(on_ranks(size, [&](int r) -> Status {
+    CFT_TRY(groups[r]->connect(addresses));
+    return barrier(groups[r].get());
+  }));
+}
+
+TEST(TcpGroup, NamesTheRankThatDoesNotCome) {
+  GroupOptions options = tcp_options(0, 2);
+  options.connect_timeout_ms = 200;
+  auto group = TcpGroup::listen(options);
+  const Status status = (*group)->connect({(*group)->address(), "127.0.0.1:1"});
+  EXPECT_EQ(status.code(), ErrorCode::kTimeout);
+  EXPECT_THAT(status.message(), HasSubstr("rank 1 at 127.0.0.1:1"));
+}
+
+TEST(TcpGroup, NamesTheRankWhosePortIsClosed) {
+  auto group = TcpGroup::listen(tcp_options(1, 2));
+  std::string gone;
+  {
+    auto other = TcpGroup::listen(tcp_options(0, 2));
+    gone = (*other)->address();
+  }
+  const Status status = (*group)->connect({gone, (*group)->address()});
+  EXPECT_EQ(status.code(), ErrorCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr("rank 0 at " + gone));
+  EXPECT_THAT(status.message(), HasSubstr("refused"));
+}
+
+TEST(TcpGroup, CancelEndsConnect) {
+  auto group = TcpGroup::listen(tcp_options(0, 2));
+  std::thread canceller([&] { (*group)->cancel(); });
+  const Status status = (*group)->connect({(*group)->address(), "127.0.0.1:1"});
+  canceller.join();
+  EXPECT_EQ(status.code(), ErrorCode::kCancelled);
+}
+
+TEST(TcpGroup, RefusesBadOptionsWithAdvice) {
+  const auto refusal = [](const std::function<void(GroupOptions*)>& adapt) {
+    GroupOptions options = tcp_options(0, 2);
+    adapt(&options);
+    return TcpGroup::listen(options).status();
+  };
+  EXPECT_THAT(refusal([](auto* o) { o->secret = ""; }).message(), HasSubstr("secret is empty"));
+  EXPECT_THAT(refusal([](auto* o) { o->bind = "0.0.0.0"; }).message(),
+              HasSubstr("names every interface"));
+  EXPECT_THAT(refusal([](auto* o) { o->bind = "192.0.2.1"; }).message(),
+              HasSubstr("address of this machine"));
+  EXPECT_THAT(refusal([](auto* o) { o->rank = 2; }).message(), HasSubstr("rank 2 of 2"));
+  EXPECT_FALSE(refusal([](auto* o) { o->generation.assign(200, 'g'); }).ok());
+  auto group = TcpGroup::listen(tcp_options(0, 2));
+  EXPECT_EQ((*group)->connect({"127.0.0.1:1"}).code(), ErrorCode::kInvalidArgument);
+  auto second = TcpGroup::listen(tcp_options(1, 2));
+  EXPECT_THAT((*second)->connect({"nonsense", "127.0.0.1:1"}).message(), HasSubstr("host:port"));
+}
+
+TEST(TcpGroup, OneRankNeedsNobody) {
+  auto group = TcpGroup::listen(tcp_options(0, 1));
+  ASSERT_TRUE((*group)->connect({(*group)->address()}).ok());
+  EXPECT_TRUE((*group)->exchange({}, {}).ok());
+}
+
+}  // namespace
+}  // namespace cafetiere::test
