@@ -1,0 +1,135 @@
+package cafetiere.spark;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import org.apache.spark.ml.Pipeline;
+import org.apache.spark.ml.PipelineModel;
+import org.apache.spark.ml.PipelineStage;
+import org.apache.spark.ml.evaluation.MulticlassClassificationEvaluator;
+import org.apache.spark.ml.param.ParamMap;
+import org.apache.spark.ml.tuning.CrossValidator;
+import org.apache.spark.ml.tuning.CrossValidatorModel;
+import org.apache.spark.ml.tuning.ParamGridBuilder;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.functions;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** An estimator trains over the executors and behaves as Spark ML's own do. */
+class EstimatorTest {
+  private static final int ROWS = 203;
+
+  private static Dataset<Row> points;
+
+  @TempDir Path folder;
+
+  @BeforeAll
+  static void table() {
+    points = TestNets.points(TestCluster.session(), ROWS).repartition(3).cache();
+  }
+
+  @Test
+  void aFittedNetTellsTheClassesApart() {
+    CaffeModel model = estimator().fit(points);
+    assertTrue(accuracy(model.transform(points)) > 0.9);
+    assertEquals(ROWS, Json.parse(model.result()).get("rows_given").asLong());
+    assertEquals(60, Json.parse(model.result()).get("steps").asLong());
+  }
+
+  @Test
+  void theWeightsDoNotDependOnTheWorkers() {
+    byte[] two = estimator().setShards(2).setNumWorkers(2).fit(points).weights();
+    byte[] one = estimator().setShards(2).setNumWorkers(1).fit(points.repartition(7)).weights();
+    assertArrayEquals(two, one);
+  }
+
+  @Test
+  void epochsAreTurnedIntoSteps() {
+    // Two shards of 102 and 101 rows make 13 batches of 8 each.
+    CaffeModel model = estimator().setShards(2).setEpochs(3).fit(points);
+    assertEquals(39, Json.parse(model.result()).get("steps").asLong());
+  }
+
+  @Test
+  void heldOutRowsAreNotTrainedOn() {
+    Dataset<Row> marked = points.withColumn("held", functions.expr("id % 5 = 4"));
+    long held = marked.filter("held").count();
+    String solver = TestNets.SOLVER + "test_interval: 20 test_iter: 1\n";
+    CaffeModel model = estimator().setSolver(solver).setValidationIndicatorCol("held").fit(marked);
+    assertEquals(ROWS - held, Json.parse(model.result()).get("rows_given").asLong());
+    assertTrue(model.events().contains("\"test\""), model.events());
+  }
+
+  @Test
+  void trainingGoesOnFromSavedWeightsAndState() {
+    CaffeModel whole = estimator().setMaxIter(40).fit(points);
+    CaffeModel half = estimator().setMaxIter(20).fit(points);
+    String weights = folder.resolve("half.caffemodel").toString();
+    String state = folder.resolve("half.solverstate").toString();
+    HadoopFiles.write(weights, half.weights(), new org.apache.hadoop.conf.Configuration());
+    HadoopFiles.write(state, half.solverState(), new org.apache.hadoop.conf.Configuration());
+    CaffeModel resumed =
+        estimator().setMaxIter(40).setWeights(weights).setSnapshot(state).fit(points);
+    assertArrayEquals(whole.weights(), resumed.weights());
+  }
+
+  @Test
+  void aPipelineTrainsAndSurvivesSaving() throws Exception {
+    Pipeline pipeline = new Pipeline().setStages(new PipelineStage[] {estimator()});
+    String path = folder.resolve("pipeline").toString();
+    pipeline.write().save(path);
+    PipelineModel model = Pipeline.load(path).fit(points);
+    assertTrue(accuracy(model.transform(points)) > 0.9);
+  }
+
+  @Test
+  void aCrossValidatorPicksTheBetterSetting() {
+    CaffeEstimator estimator = estimator();
+    ParamMap[] grid = new ParamGridBuilder()
+        .addGrid(estimator.maxIter(), new long[] {1, 60}).build();
+    CrossValidatorModel best = new CrossValidator().setEstimator(estimator).setNumFolds(2).setSeed(3)
+        .setEstimatorParamMaps(grid).setEvaluator(new MulticlassClassificationEvaluator()
+            .setMetricName("accuracy")).fit(points);
+    assertTrue(best.avgMetrics()[1] > best.avgMetrics()[0]);
+    CaffeModel model = (CaffeModel) best.bestModel();
+    assertEquals(60, Json.parse(model.result()).get("steps").asLong());
+  }
+
+  @Test
+  void anUnknownSyncModeIsRefused() {
+    String message = assertThrows(IllegalArgumentException.class,
+        () -> estimator().setSyncMode("easgd").fit(points)).getMessage();
+    assertTrue(message.contains("easgd") && message.contains("allreduce"), message);
+  }
+
+  @Test
+  void aMissingColumnIsRefusedByName() {
+    String message = assertThrows(IllegalArgumentException.class,
+        () -> estimator().setFeaturesCol("feature").fit(points)).getMessage();
+    assertTrue(message.contains("'feature'") && message.contains("'features'"), message);
+  }
+
+  @Test
+  void aBrokenNetIsRefusedBeforeTheJob() {
+    String net = TestNets.CLASSIFIER.replace("bottom: \"hidden\" top: \"score\"",
+        "bottom: \"hiden\" top: \"score\"");
+    String message = assertThrows(RuntimeException.class,
+        () -> estimator().setNet(net).fit(points)).getMessage();
+    assertTrue(message.contains("hiden"), message);
+  }
+
+  private static CaffeEstimator estimator() {
+    return new CaffeEstimator().setSolver(TestNets.SOLVER).setNet(TestNets.CLASSIFIER)
+        .setIdCol("id").setNumWorkers(2);
+  }
+
+  private static double accuracy(Dataset<Row> predictions) {
+    return predictions.filter("prediction = label").count() / (double) predictions.count();
+  }
+}

@@ -1,0 +1,107 @@
+package cafetiere.spark;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.util.List;
+import org.apache.spark.ml.Pipeline;
+import org.apache.spark.ml.PipelineModel;
+import org.apache.spark.ml.PipelineStage;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.functions;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A model adds its outputs to every row, in order, and survives saving. */
+class ModelTest {
+  private static final int ROWS = 203;
+
+  private static Dataset<Row> points;
+  private static CaffeModel model;
+
+  @TempDir Path folder;
+
+  @BeforeAll
+  static void train() {
+    points = TestNets.points(TestCluster.session(), ROWS).repartition(3).sort("id").cache();
+    model = TestNets.model(points);
+  }
+
+  @Test
+  void everyRowComesOutInOrder() {
+    List<Row> rows = model.transform(points).collectAsList();
+    assertEquals(ROWS, rows.size());
+    for (int i = 0; i < ROWS; i++) assertEquals(i, rows.get(i).getLong(0));
+    assertEquals(List.of("id", "features", "label", "score", "prediction"),
+        List.of(rows.get(0).schema().fieldNames()));
+    long right = rows.stream().filter(row -> row.getInt(2) == row.getDouble(4)).count();
+    assertTrue(right > 0.9 * ROWS, right + " of " + ROWS + " are right");
+  }
+
+  @Test
+  void theBatchDoesNotShowInTheOutputs() {
+    List<Row> expected = scores(model);
+    for (int batch : new int[] {1, 7, 64}) {
+      assertEquals(expected, scores(model.copy(model.extractParamMap()).setBatchSize(batch)));
+    }
+  }
+
+  @Test
+  void innerBlobsComeOutAsColumns() {
+    CaffeModel inner = model.copy(model.extractParamMap())
+        .setOutputCols("hidden", "score").setPredictionCol("");
+    Dataset<Row> rows = inner.transform(points);
+    assertEquals(List.of("id", "features", "label", "hidden", "score"), List.of(rows.columns()));
+    assertEquals(ROWS, rows.filter(functions.size(functions.col("hidden")).equalTo(5)).count());
+    assertEquals(inner.transformSchema(points.schema()), rows.schema());
+  }
+
+  @Test
+  void aTableWithoutLabelsIsPredicted() {
+    assertEquals(scores(model),
+        model.transform(points.drop("label")).select("id", "score").collectAsList());
+  }
+
+  @Test
+  void anEmptyTableGivesAnEmptyTable() {
+    assertEquals(0, model.transform(points.filter("id < 0")).count());
+  }
+
+  @Test
+  void aSavedModelIsTheSame() throws Exception {
+    String path = folder.resolve("model").toString();
+    model.write().save(path);
+    CaffeModel loaded = CaffeModel.load(path);
+    assertEquals(model.uid(), loaded.uid());
+    assertArrayEquals(model.weights(), loaded.weights());
+    assertArrayEquals(model.solverState(), loaded.solverState());
+    assertEquals(model.result(), loaded.result());
+    assertEquals(scores(model), scores(loaded));
+  }
+
+  @Test
+  void aPipelineCarriesAModel() throws Exception {
+    String path = folder.resolve("pipeline").toString();
+    PipelineModel pipeline = new Pipeline().setStages(new PipelineStage[] {model}).fit(points);
+    pipeline.write().save(path);
+    assertEquals(scores(model),
+        PipelineModel.load(path).transform(points).select("id", "score").collectAsList());
+  }
+
+  @Test
+  void aColumnThatIsThereAlreadyIsNotReplaced() {
+    Dataset<Row> table = points.withColumn("prediction", functions.lit(0));
+    String message = assertThrows(
+        IllegalArgumentException.class, () -> model.transform(table)).getMessage();
+    assertTrue(message.contains("'prediction'") && message.contains("predictionCol"), message);
+  }
+
+  private static List<Row> scores(CaffeModel model) {
+    return model.transform(points).select("id", "score").collectAsList();
+  }
+}
