@@ -58,7 +58,7 @@ final class MetricsRoute implements AutoCloseable {
         useAccumulator(e);
       }
     }
-    LOG.info("Events travel to the driver by {}", name);
+    LOG.info("Events travel by {}", name);
   }
 
   /** "Spark's plugin connection", "a socket to the driver" or "accumulators". */

@@ -31,16 +31,22 @@ public final class Preflight {
   private final Dataset<Row> train;
   private final List<String> findings = new ArrayList<>();
 
-  private Preflight(SparkContext sc, TrainingPlan plan, Dataset<Row> train) {
+  private Preflight(SparkContext sc, SparkConf conf, TrainingPlan plan, Dataset<Row> train) {
     this.sc = sc;
-    this.conf = sc.getConf();
+    this.conf = conf;
     this.plan = plan;
     this.train = train;
   }
 
   /** Throws a {@link PreflightException} with all reasons why the training could not work. */
   public static void check(SparkSession spark, TrainingPlan plan, Dataset<Row> train) {
-    Preflight preflight = new Preflight(spark.sparkContext(), plan, train);
+    SparkContext sc = spark.sparkContext();
+    check(sc, sc.getConf(), plan, train);
+  }
+
+  /** The same under settings that are not the session's own. */
+  static void check(SparkContext sc, SparkConf conf, TrainingPlan plan, Dataset<Row> train) {
+    Preflight preflight = new Preflight(sc, conf, plan, train);
     preflight.checkNet();
     if (preflight.checkSlots()) {
       preflight.checkCheckpoints();
@@ -61,7 +67,7 @@ public final class Preflight {
 
   /** Whether all ranks can run at once; nothing that needs executors is tried otherwise. */
   private boolean checkSlots() {
-    if (conf.getBoolean("spark.dynamicAllocation.enabled", false)) {
+    if (!sc.isLocal() && conf.getBoolean("spark.dynamicAllocation.enabled", false)) {
       findings.add("dynamic allocation is on, and Spark runs no barrier stage under it: add"
           + " --conf spark.dynamicAllocation.enabled=false --conf spark.executor.instances="
           + plan.workers());

@@ -33,7 +33,7 @@ public final class TrainingJob {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final int MAX_EVENTS = 20_000;
   private static final int SECRET_BYTES = 32;
-  private static final long SLOT_WAIT_SECONDS = 120;
+  private static final String SLOT_WAIT = "spark.cafetiere.slotWait";
 
   private final SparkContext sc;
   private final TrainingPlan plan;
@@ -127,17 +127,21 @@ public final class TrainingJob {
     LOG.warn("The training was interrupted and goes on from step {}: {}", step, message);
   }
 
-  /** The ranks of the next attempt: those planned, or fewer if executors do not come back. */
+  /**
+   * The ranks of the next attempt: those planned, or fewer if executors do not come back within
+   * spark.cafetiere.slotWait.
+   */
   private int ranks(int attempt) {
+    long wait = sc.getConf().getTimeAsSeconds(SLOT_WAIT, "120s");
     int slots;
     try {
-      slots = ClusterSlots.await(sc, plan.workers(), SLOT_WAIT_SECONDS, TimeUnit.SECONDS);
+      slots = ClusterSlots.await(sc, plan.workers(), wait, TimeUnit.SECONDS);
     } catch (InterruptedException e) {
       throw Unchecked.rethrow(e);
     }
     if (slots == 0) {
-      throw new IllegalStateException("no executor came back within " + SLOT_WAIT_SECONDS
-          + " s; the newest checkpoint is kept in " + checkpoints.location());
+      throw new IllegalStateException("no executor came back within " + wait + " s (" + SLOT_WAIT
+          + "); the newest checkpoint is kept in " + checkpoints.location());
     }
     if (slots < plan.workers()) {
       LOG.warn("Attempt {} goes on with {} of {} ranks, as the cluster has no more slots; the weights"
@@ -197,9 +201,17 @@ public final class TrainingJob {
         events.jsonLines());
   }
 
+  /** What a rank said of the failure; else the telling line of what Spark says. */
   private static String message(BarrierStage stage, Exception failure) {
     return stage.outcomes().stream().filter(o -> !o.isGood()).map(TaskOutcome::message).findFirst()
-        .orElseGet(() -> String.valueOf(failure.getMessage()).lines().findFirst().orElse(""));
+        .orElseGet(() -> tellingLine(String.valueOf(failure.getMessage())));
+  }
+
+  /** Spark names the stage and task first, and in a second line what became of the task. */
+  private static String tellingLine(String message) {
+    List<String> lines = message.lines().limit(2).toList();
+    boolean second = lines.size() > 1 && !lines.get(1).isBlank() && !lines.get(1).startsWith("\t");
+    return lines.isEmpty() ? message : lines.get(second ? 1 : 0);
   }
 
   private static boolean isCancelledByUser(BarrierStage stage, Exception failure) {

@@ -1,0 +1,169 @@
+package cafetiere.spark;
+
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.SparkConf;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.functions;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Each refusal comes within seconds and says what to change. */
+@Timeout(value = 120, unit = TimeUnit.SECONDS)
+class PreflightTest {
+  private static final long BOUND_SECONDS = 6;
+
+  private static SparkSession spark;
+  private static Dataset<Row> table;
+
+  @TempDir Path dir;
+
+  @BeforeAll
+  static void start() {
+    spark = TestImages.session();
+    table = TestImages.images(spark, 200);
+  }
+
+  @Test
+  void aGoodPlanPasses() {
+    assertDoesNotThrow(() -> Preflight.check(spark, plan(estimator(), table), table));
+  }
+
+  @Test
+  void tooFewSlots() {
+    assertFinding("the training needs 5 tasks at once (numWorkers) and the cluster can run 2"
+        + " (spark.task.cpus=1): add --master 'local-cluster[5,1,2048]' or set numWorkers to 2",
+        refusal(estimator().setNumWorkers(5), table));
+  }
+
+  @Test
+  void dynamicAllocation() {
+    SparkConf conf = conf().set("spark.dynamicAllocation.enabled", "true");
+    assertFinding("dynamic allocation is on, and Spark runs no barrier stage under it: add --conf"
+        + " spark.dynamicAllocation.enabled=false --conf spark.executor.instances=2",
+        refusal(conf, estimator(), table));
+  }
+
+  @Test
+  void tooLittleMemoryOverhead() {
+    SparkConf conf = conf().set("spark.executor.memoryOverhead", "1m");
+    String finding = refusal(conf, estimator(), table).get(0);
+    assertTrue(finding.startsWith("the training needs about "), finding);
+    assertTrue(finding.matches(".*add --conf spark.executor.memoryOverhead=\\d+m"), finding);
+  }
+
+  @Test
+  void aColumnThatIsNotThere() {
+    String message = assertThrows(IllegalArgumentException.class,
+        () -> estimator().setFeaturesCol("imgae").fit(table)).getMessage();
+    assertTrue(message.contains("did you mean 'image'?"), message);
+  }
+
+  @Test
+  void aColumnOfATypeThatCannotBeFed() {
+    Dataset<Row> dated = table.withColumn("image", functions.current_date());
+    String message = assertThrows(IllegalArgumentException.class, () -> estimator().fit(dated))
+        .getMessage();
+    assertTrue(message.contains("column 'image' is of type date"), message);
+  }
+
+  @Test
+  void aLabelOutOfRange() {
+    assertFinding("column 'label' of the row with id 207 holds 10, and the net's labels are the whole"
+        + " numbers from 0 to 9: correct the label, or the num_output of the last layer",
+        refusal(estimator(), with(207L, 10)));
+  }
+
+  @Test
+  void aMissingLabel() {
+    String finding = refusal(estimator(), with(207L, null)).get(0);
+    assertTrue(finding.startsWith("column 'label' of the row with id 207 holds null"), finding);
+  }
+
+  @Test
+  void aLabelBetweenTwoNumbers() {
+    Dataset<Row> halves = table.withColumn("label", functions.expr("label / 2.0"));
+    String finding = refusal(estimator(), halves).get(0);
+    assertTrue(finding.contains("holds 0.5"), finding);
+  }
+
+  @Test
+  void aTableWithoutRows() {
+    Dataset<Row> empty = table.filter("id < 0");
+    assertTrue(refusal(estimator(), empty).get(0).startsWith("the table has no rows"));
+  }
+
+  @Test
+  void aCheckpointFolderThatCannotBeWritten() {
+    String finding = refusal(estimator().setCheckpointDir("file:/proc/nowhere"), table).get(0);
+    assertTrue(finding.startsWith("checkpoints cannot be written to file:/proc/nowhere"), finding);
+    assertTrue(finding.contains("set checkpointDir to a folder that"), finding);
+  }
+
+  @Test
+  void aFolderThatExecutorsDoNotSee() {
+    var file = new org.apache.hadoop.fs.Path(dir.resolve("nowhere").toUri());
+    List<String> blind = CheckpointFolder.executorsWithout(spark.sparkContext(), file, 2);
+    assertEquals(1, blind.size(), "the one host of both executors");
+  }
+
+  @Test
+  void severalFaultsAreToldAtOnce() {
+    PreflightException e = assertThrows(PreflightException.class, () -> check(conf(),
+        estimator().setCheckpointDir("file:/proc/nowhere"), with(207L, -3)));
+    assertEquals(2, e.findings().size());
+    assertTrue(e.getMessage().startsWith("2 things to change"), e.getMessage());
+  }
+
+  private static CaffeEstimator estimator() {
+    return new CaffeEstimator().setSolver(TestImages.solver(10)).setNet(TestImages.lenet())
+        .setFeaturesCol("image").setLabelCol("label").setIdCol("id").setNumWorkers(2);
+  }
+
+  private static TrainingPlan plan(CaffeEstimator estimator, Dataset<Row> rows) {
+    return estimator.plan(rows);
+  }
+
+  private static Dataset<Row> with(long id, Integer label) {
+    Row row = RowFactory.create(id, new byte[TestImages.SIDE * TestImages.SIDE], label);
+    return table.union(spark.createDataFrame(List.of(row), TestImages.SCHEMA));
+  }
+
+  private static SparkConf conf() {
+    return spark.sparkContext().getConf().clone();
+  }
+
+  private static List<String> refusal(CaffeEstimator estimator, Dataset<Row> rows) {
+    return refusal(conf(), estimator, rows);
+  }
+
+  private static List<String> refusal(SparkConf conf, CaffeEstimator estimator, Dataset<Row> rows) {
+    return assertThrows(PreflightException.class, () -> check(conf, estimator, rows)).findings();
+  }
+
+  private static void check(SparkConf conf, CaffeEstimator estimator, Dataset<Row> rows) {
+    TrainingPlan plan = plan(estimator, rows);
+    long start = System.nanoTime();
+    try {
+      Preflight.check(spark.sparkContext(), conf, plan, rows);
+    } finally {
+      long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start);
+      assertTrue(seconds < BOUND_SECONDS, "took " + seconds + " s");
+    }
+  }
+
+  private static void assertFinding(String expected, List<String> findings) {
+    assertEquals(List.of(expected), findings);
+  }
+}
