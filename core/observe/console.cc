@@ -56,11 +56,11 @@ std::vector<std::string> line_parts(const Progress& p, bool with_bar) {
   for (const auto& [name, value] : p.outputs)
     parts.push_back(fmt::format("{} {:.4g}", name, value));
   parts.push_back(grouped(p.rows_per_s) + " rows/s");
-  if (p.step > 0 && p.step < p.max_iter) {
+  if (p.step >= p.max_iter) {
+    parts.push_back("took " + clock_text(p.seconds));
+  } else if (p.step > 0) {
     const double left = static_cast<double>(p.max_iter - p.step);
     parts.push_back("ETA " + clock_text(p.seconds * left / static_cast<double>(p.step)));
-  } else {
-    parts.push_back("took " + clock_text(p.seconds));
   }
   parts.push_back(fmt::format("epoch {:.1f}", p.epoch));
   parts.push_back(

@@ -168,8 +168,9 @@ std::string cards(const Json& result) {
 std::string table(const Json& result) {
   std::string rows;
   for (const auto& [key, value] : result.items()) {
-    const bool on_card = std::any_of(std::begin(kCards), std::end(kCards),
-                                     [&](const auto& card) { return key == card.first; });
+    const bool on_card =
+        std::any_of(std::begin(kCards), std::end(kCards),
+                    [&, &name = key](const auto& card) { return name == card.first; });
     if (on_card || key == "title") continue;
     std::string caption = key;
     std::replace(caption.begin(), caption.end(), '_', ' ');
