@@ -52,21 +52,28 @@ Result<Prefetch::Batch> Prefetch::next() {
 }
 
 void Prefetch::produce() {
-  for (int64_t q = sequence_.first; q < sequence_.end; ++q) {
+  for (int64_t step = sequence_.first; step < sequence_.end; step += sequence_.passes) {
     for (int shard = sequence_.shards.first; shard < sequence_.shards.end; ++shard) {
-      Slot* slot = wait_for_free_slot();
-      if (!slot) return;
-      fill(*slot, shard, q);
-      const bool failed = !slot->status.ok();
-      std::lock_guard lock(mutex_);
-      filled_.push_back(slot);
-      changed_.notify_all();
-      if (failed) return;
+      const int64_t end = std::min(sequence_.end, step + sequence_.passes);
+      for (int64_t q = step; q < end; ++q) {
+        if (!produce_one(shard, q)) return;
+      }
     }
   }
   std::lock_guard lock(mutex_);
   finished_ = true;
   changed_.notify_all();
+}
+
+bool Prefetch::produce_one(int shard, int64_t sub_step) {
+  Slot* slot = wait_for_free_slot();
+  if (!slot) return false;
+  fill(*slot, shard, sub_step);
+  const bool good = slot->status.ok();
+  std::lock_guard lock(mutex_);
+  filled_.push_back(slot);
+  changed_.notify_all();
+  return good;
 }
 
 void Prefetch::fill(Slot& slot, int shard, int64_t sub_step) {

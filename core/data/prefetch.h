@@ -15,12 +15,13 @@
 
 namespace cafetiere {
 
-/// The batches that a trainer is going to ask for: for each sub-step in [first, end), ascending,
-/// each shard of the range, ascending.
+/// The batches that a trainer is going to ask for: the sub-steps [first, end) in steps of `passes`;
+/// in each step the passes of the first shard of the range, then those of the next.
 struct BatchSequence {
   ShardRange shards;
   int64_t first = 0;
   int64_t end = 0;
+  int64_t passes = 1;
 };
 
 /// A thread that fills up to `depth` batches of a source ahead, in the order of a sequence. One
@@ -58,6 +59,8 @@ class Prefetch {
   };
   void allocate(int depth);
   void produce();
+  /// Fills and hands over one batch; false when there is nothing more to do.
+  bool produce_one(int shard, int64_t sub_step);
   void fill(Slot& slot, int shard, int64_t sub_step);
   Slot* wait_for_free_slot();
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -55,6 +56,15 @@ bool convert(const Cell& cell, float* out) {
   return false;
 }
 
+/// Rows of a batch lie anywhere in memory: their first lines are asked for some rows before.
+constexpr size_t kAhead = 4;
+void touch_ahead(std::span<const std::byte> row) {
+  constexpr size_t kLine = 64, kLines = 6;
+  for (size_t at = 0; at < std::min(row.size(), kLines * kLine); at += kLine) {
+    __builtin_prefetch(row.data() + at);
+  }
+}
+
 bool is_class(float value, int64_t classes) {
   return value >= 0 && value < static_cast<float>(classes) && value == std::floor(value);
 }
@@ -101,6 +111,7 @@ Status RowsSource::fill(int shard, int64_t sub_step, std::span<float* const> top
   std::vector<float> scratch;
   for (size_t i = 0; i < batch.size(); ++i) {
     const Row row = store_->row(shard, batch[i]);
+    if (i + kAhead < batch.size()) touch_ahead(store_->row(shard, batch[i + kAhead]));
     for (size_t top = 0; top < bindings_.size(); ++top) {
       const Binding& binding = bindings_[top];
       float* out = tops[top] + static_cast<int64_t>(i) * binding.out_shape.count();

@@ -10,7 +10,8 @@
 namespace cafetiere {
 namespace {
 
-constexpr int64_t kAlign = 16;  // floats
+constexpr int64_t kAlign = 16;    // floats
+constexpr int64_t kBlock = 4096;  // floats: what norms and slices are made of
 
 Status check_count(const char* what, int have, int min, int max) {
   if (have >= min && (max < 0 || have <= max)) return {};
@@ -46,6 +47,7 @@ Result<Graph> Graph::build(const NetText& net, const caffe::NetState& state,
     CFT_TRY(graph.place_params(node, requests).with_context(where));
   }
   for (const auto& [name, blob] : available) graph.outputs_.push_back(blob);
+  graph.lay_out_arena();
   CFT_TRY(graph.mark_backward(net.param.force_backward()));
   return graph;
 }
@@ -153,7 +155,7 @@ Status Graph::place_params(Node& node, const std::vector<ParamRequest>& requests
     const caffe::ParamSpec& spec =
         int(i) < specs ? node.param.param(int(i)) : caffe::ParamSpec::default_instance();
     Param p{node.param.name(), int(i), spec.name(), r.shape, r.filler, r.kind, r.fraction,
-            spec.lr_mult(), spec.decay_mult(), arena_size_};
+            spec.lr_mult(), spec.decay_mult(), 0};
     if (r.kind == ParamKind::kStatistic) {
       if (int(i) < specs && spec.has_lr_mult() && spec.lr_mult() != 0) {
         return invalid_argument(
@@ -171,7 +173,6 @@ Status Graph::share_param(Node& node, Param& candidate, const caffe::ParamSpec& 
     return !spec.name().empty() && p.shared_name == spec.name();
   });
   if (owner == params_.end()) {
-    arena_size_ += (candidate.shape.count() + kAlign - 1) / kAlign * kAlign;
     node.params.push_back(int(params_.size()));
     params_.push_back(std::move(candidate));
     return {};
@@ -196,6 +197,23 @@ Status Graph::share_param(Node& node, Param& candidate, const caffe::ParamSpec& 
   CFT_TRY(merge(spec.has_decay_mult(), spec.decay_mult(), owner->decay_mult, "decay_mult"));
   node.params.push_back(int(owner - params_.begin()));
   return {};
+}
+
+void Graph::lay_out_arena() {
+  const auto place = [&](ParamKind kind) {
+    for (Param& p : params_) {
+      if (p.kind != kind) continue;
+      p.offset = arena_size_;
+      arena_size_ += (p.shape.count() + kAlign - 1) / kAlign * kAlign;
+    }
+  };
+  place(ParamKind::kLearned);
+  learned_size_ = arena_size_;
+  const bool statistics = std::any_of(params_.begin(), params_.end(), [](const Param& p) {
+    return p.kind == ParamKind::kStatistic;
+  });
+  if (statistics) arena_size_ = (arena_size_ + kBlock - 1) / kBlock * kBlock;
+  place(ParamKind::kStatistic);
 }
 
 Result<std::vector<Shape>> Graph::infer(int64_t batch) const {

@@ -54,8 +54,10 @@ class Graph {
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Param>& params() const { return params_; }
   const std::vector<std::string>& blob_names() const { return blob_names_; }
-  /// Floats of the parameter arena; each parameter begins on a 64-byte boundary.
+  /// Floats of the parameter arena; each parameter begins on a 64-byte boundary. Learned ones come
+  /// first, in net order; statistics follow in blocks of their own, so that they enter no norm.
   int64_t arena_size() const { return arena_size_; }
+  int64_t learned_size() const { return learned_size_; }
   /// The index of the newest blob of that name; -1 when there is none.
   int find_blob(const std::string& name) const;
   /// Blobs that nobody consumes, in alphabetical order as Caffe numbers them.
@@ -72,6 +74,7 @@ class Graph {
   Status share_param(Node& node, Param& candidate, const caffe::ParamSpec& spec);
   Status shape_node(const Node& node, int64_t batch, std::vector<Shape>& shapes,
                     std::vector<ParamRequest>* requests) const;
+  void lay_out_arena();
   Status mark_backward(bool force);
 
   std::string name_;
@@ -81,7 +84,7 @@ class Graph {
   std::vector<Param> params_;
   std::vector<std::string> blob_names_;
   std::vector<int> outputs_;
-  int64_t arena_size_ = 0;
+  int64_t arena_size_ = 0, learned_size_ = 0;
 };
 
 }  // namespace cafetiere

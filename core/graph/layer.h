@@ -44,15 +44,15 @@ struct LayerPlan {
   std::string name;
   bool train = false;
   bool fuse_relu = false;             ///< the next layer is a ReLU that this one should apply
-  std::vector<TensorId> bottoms;
-  std::vector<TensorId> tops;         ///< to be set by forward()
-  std::vector<Shape> top_shapes;
-  std::vector<TensorId> params;
-  std::vector<Gradient> param_diffs;  ///< kNoTensor where no gradient is wanted
-  std::vector<TensorId> top_diffs;    ///< kNoTensor where no gradient arrives
-  std::vector<TensorId> bottom_diffs; ///< to be set by backward() where propagate_down says so
-  std::vector<bool> propagate_down;
-  std::vector<TensorId> saved;        ///< what forward() keeps for backward()
+  std::vector<TensorId> bottoms = {};
+  std::vector<TensorId> tops = {};         ///< to be set by forward()
+  std::vector<Shape> top_shapes = {};
+  std::vector<TensorId> params = {};
+  std::vector<Gradient> param_diffs = {};  ///< kNoTensor where no gradient is wanted
+  std::vector<TensorId> top_diffs = {};    ///< kNoTensor where no gradient arrives
+  std::vector<TensorId> bottom_diffs = {}; ///< to be set by backward() where propagate_down says so
+  std::vector<bool> propagate_down = {};
+  std::vector<TensorId> saved = {};        ///< what forward() keeps for backward()
 
   const Shape& bottom_shape(size_t i) const { return program.shape(bottoms[i]); }
   /// Creates top i, or the gradient of bottom i, as a new tensor.

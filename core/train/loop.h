@@ -1,0 +1,64 @@
+// Trainer::Loop: what one run of the training loop keeps between steps.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <optional>
+
+#include "core/comm/collectives.h"
+#include "core/data/prefetch.h"
+#include "core/train/trainer.h"
+
+namespace cafetiere {
+
+/// " (* 0.3 = 0.12 loss)" for an output that counts towards the objective, as Caffe's logs say it.
+std::string loss_note(float weight, double value);
+
+struct Trainer::Loop {
+  using Clock = std::chrono::steady_clock;
+  static double seconds(Clock::time_point since) {
+    return std::chrono::duration<double>(Clock::now() - since).count();
+  }
+
+  Group* group = nullptr;
+  const std::vector<Feed>* train = nullptr;
+  const std::vector<TestFeed>* tests = nullptr;
+  std::optional<LrPolicy> policy;
+  std::unique_ptr<AllReduce> sync;
+  std::vector<std::unique_ptr<Prefetch>> prefetch;
+  int passes = 1;
+  int first_iter = 0;
+  int checkpoint_iter = -1;
+  int64_t tests_done = 0;
+
+  /// For each owned shard: loss and outputs of every step since the last report.
+  std::vector<std::vector<double>> pending;
+  size_t values_begin = 0;
+  int steps_pending = 0;
+  int report_every = 1;  ///< without `display`: about once a second, as rank 0 measures
+  std::deque<double> recent_losses;
+  double last_loss = 0;
+
+  Clock::time_point start, last_report;
+  double compute_seconds = 0, sync_seconds = 0, last_wait = 0, last_sync = 0;
+  std::vector<int64_t> rows_by_epoch;  ///< of this rank
+  int64_t rows_since_report = 0;
+
+  bool report_now(int iter, const caffe::SolverParameter& p) const {
+    if (p.display() > 0) return iter % p.display() == 0;
+    return steps_pending >= report_every;
+  }
+
+  /// A shard's rows at a sub-step, the index of the first among all shards', and the rows of all.
+  struct Rows {
+    int64_t rows, first, total;
+  };
+  Rows rows_of(int shard, int64_t sub_step, int shards) const;
+  void count_rows(int64_t sub_step, int64_t rows);
+  Result<std::vector<int64_t>> all_rows() const;
+  double wait_seconds() const;
+  double epoch(int64_t sub_steps) const;
+  int64_t batches_per_epoch() const;
+};
+
+}  // namespace cafetiere

@@ -1,0 +1,30 @@
+#include "core/train/plan_set.h"
+
+#include <cstring>
+
+namespace cafetiere {
+
+Result<Plan*> PlanSet::at(int64_t rows) {
+  std::unique_ptr<Plan>& plan = plans_[rows];
+  if (!plan) {
+    CFT_ASSIGN(plan, Plan::compile(*graph_, *device_, params_,
+                                   {.batch = rows, .backward = backward_, .outputs = {}}));
+  }
+  return plan.get();
+}
+
+int64_t PlanSet::bytes() const {
+  int64_t sum = 0;
+  for (const auto& [rows, plan] : plans_) sum += plan->arena_bytes();
+  return sum;
+}
+
+void feed_plan(Plan& plan, const std::string& layer, std::span<float* const> tops) {
+  size_t top = 0;
+  for (const Plan::Blob& input : plan.inputs()) {
+    if (input.layer != layer) continue;
+    std::memcpy(input.data, tops[top++], size_t(input.shape.count()) * sizeof(float));
+  }
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,44 @@
+// PlanSet: the plans of one net, one for each number of rows that a batch has had.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/plan/plan.h"
+
+namespace cafetiere {
+
+/// A source and the layer that it feeds.
+struct Feed {
+  std::string layer;
+  class Source* source = nullptr;
+};
+
+/// The tail of an epoch has fewer rows; it runs through a plan of its true size, made when it first
+/// comes.
+class PlanSet {
+ public:
+  /// All must outlive this object.
+  PlanSet(const Graph* graph, Device* device, ParamPointers params, bool backward)
+      : graph_(graph), device_(device), params_(std::move(params)), backward_(backward) {}
+
+  /// The plan for a batch of `rows`; 0 = the net's own batch size.
+  Result<Plan*> at(int64_t rows);
+  const Graph& graph() const { return *graph_; }
+  /// Bytes of all plans' arenas.
+  int64_t bytes() const;
+
+ private:
+  const Graph* graph_;
+  Device* device_;
+  ParamPointers params_;
+  bool backward_;
+  std::map<int64_t, std::unique_ptr<Plan>> plans_;
+};
+
+/// Copies what a source filled in to the tops of its layer.
+void feed_plan(Plan& plan, const std::string& layer, std::span<float* const> tops);
+
+}  // namespace cafetiere

@@ -1,0 +1,48 @@
+// Tester: the mean outputs of a test net over rows or batches.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/base/thread_pool.h"
+#include "core/comm/group.h"
+#include "core/data/source.h"
+#include "core/observe/events.h"
+#include "core/train/plan_set.h"
+
+namespace cafetiere {
+
+/// What a test net is fed with. `batches` sub-steps make one test; consecutive tests go on where
+/// the last one stopped, as Caffe's do, unless `whole` says that every test sees the same ones.
+struct TestFeed {
+  std::vector<Feed> feeds;
+  int64_t batches = 0;
+  bool whole = false;
+};
+
+/// One element of an output blob: its name, its mean and what it adds to the objective.
+struct TestOutput {
+  std::string blob;
+  double mean = 0;
+  float loss_weight = 0;
+};
+
+class Tester {
+ public:
+  Tester(const Graph* graph, Device* device, ParamPointers params)
+      : plans_(graph, device, std::move(params), false) {}
+
+  /// Test number `index`. Every rank runs its own shards; the means are over the rows of all and
+  /// the same on every rank.
+  Result<std::vector<TestOutput>> run(Group* group, int shards, const TestFeed& feed, int64_t index,
+                                      ThreadPool& pool, uint64_t seed);
+  const Graph& graph() const { return plans_.graph(); }
+
+ private:
+  Status add_batch(const TestFeed& feed, int shard, int64_t sub_step, ThreadPool& pool,
+                   uint64_t seed, std::vector<double>& sums);
+  PlanSet plans_;
+  std::vector<TestOutput> outputs_;
+};
+
+}  // namespace cafetiere

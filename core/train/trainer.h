@@ -1,0 +1,119 @@
+// Trainer: the loop of a training, on one rank of any number.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/log.h"
+#include "core/base/thread_pool.h"
+#include "core/comm/group.h"
+#include "core/data/source.h"
+#include "core/graph/graph.h"
+#include "core/model/prototxt.h"
+#include "core/model/solver_state.h"
+#include "core/observe/events.h"
+#include "core/solver/lr_policy.h"
+#include "core/sync/allreduce.h"
+#include "core/train/plan_set.h"
+#include "core/train/tester.h"
+
+namespace cafetiere {
+
+/// Weights and state after a step, as files hold them.
+struct Checkpoint {
+  int64_t step = 0;
+  std::string model;  ///< caffemodel bytes
+  std::string state;  ///< solverstate bytes
+};
+
+struct TrainerOptions {
+  SolverText solver;
+  NetText net;  ///< used when `has_net`; otherwise what the solver names
+  bool has_net = false;
+  int shards = 1;
+  int threads = 1;
+  uint64_t seed = 1;           ///< for what the solver's random_seed does not set
+  int64_t max_iter = 0;        ///< 0 = the solver's
+  int64_t checkpoint_every = 0;  ///< steps; 0 = the solver's `snapshot`
+  std::string device = "cpu";  ///< or "ref"
+  std::map<std::string, std::vector<Shape>> train_shapes, test_shapes;  ///< of fed layers
+  std::vector<std::string> weights;  ///< caffemodel bytes to start from, in order
+  Logger log;
+  EventSink* events = nullptr;  ///< rank 0's; may be null
+  /// Called on rank 0 with each checkpoint.
+  std::function<Status(const Checkpoint&)> on_checkpoint;
+};
+
+/// What a run did.
+struct TrainingSummary {
+  int64_t steps = 0;                    ///< the iteration reached
+  std::vector<int64_t> rows_per_epoch;  ///< rows of all ranks, for each epoch begun in this run
+  double loss = 0, seconds = 0, rows_per_s = 0;
+  int64_t peak_bytes = 0;               ///< parameters, gradients, history and blobs of this rank
+};
+
+class Trainer {
+ public:
+  static Result<std::unique_ptr<Trainer>> create(TrainerOptions options);
+
+  const Graph& graph() const { return graph_; }
+  const std::vector<Graph>& test_graphs() const { return test_graphs_; }
+  const caffe::SolverParameter& solver() const { return options_.solver.param; }
+  uint64_t seed() const { return seed_; }
+
+  /// Copies weights by layer name; then, given a state, goes on from its iteration.
+  Status restore(const caffe::NetParameter* weights, const SolverState* state);
+
+  /// Trains to max_iter. `group` may be null. `train` feeds the training net's sources, `tests[i]`
+  /// those of test net i. Every rank calls it.
+  Status run(Group* group, const std::vector<Feed>& train, const std::vector<TestFeed>& tests);
+
+  /// From any thread: run() returns at its next step; with `snapshot` it takes one first.
+  void request_stop() { stop_ = true; }
+  void request_snapshot() { snapshot_now_ = true; }
+  /// From any thread: run() fails with kCancelled at its next step.
+  void cancel() { cancelled_ = true; }
+
+  const TrainingSummary& summary() const { return summary_; }
+  /// The weights of the last complete step.
+  std::string model_bytes() const;
+  const Checkpoint& last_checkpoint() const { return checkpoint_; }
+  std::span<const float> weights() const { return {weights_.get(), size_t(graph_.arena_size())}; }
+  /// Every rank's history in one arena a kind, as gathered at the last checkpoint.
+  const std::vector<std::vector<float>>& history() const { return full_history_; }
+
+ private:
+  struct Loop;  // one run: its feeds, counters and report
+  explicit Trainer(TrainerOptions options);
+  Status build();
+  Status begin(Loop& loop);
+  Status one_step(Loop& loop);
+  Status shard_gradient(Loop& loop, int shard);
+  Status pass(Loop& loop, int shard, int64_t sub_step, int index);
+  Status report(Loop& loop, float rate);
+  Status test_all(Loop& loop);
+  Status take_checkpoint(Loop& loop);
+  Status finish(Loop& loop);
+  std::vector<ParamSpan> param_spans() const;
+
+  using Arena = std::unique_ptr<float, std::function<void(float*)>>;
+  TrainerOptions options_;
+  uint64_t seed_ = 1;
+  Graph graph_;
+  std::vector<Graph> test_graphs_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<ThreadPool> pool_;
+  Arena weights_, gradients_;
+  std::unique_ptr<PlanSet> plans_;
+  std::vector<std::unique_ptr<Tester>> testers_;
+  int iter_ = 0, current_step_ = 0;
+  std::vector<std::vector<float>> full_history_;
+  TrainingSummary summary_;
+  Checkpoint checkpoint_;
+  std::atomic<bool> stop_{false}, snapshot_now_{false}, cancelled_{false};
+};
+
+}  // namespace cafetiere
