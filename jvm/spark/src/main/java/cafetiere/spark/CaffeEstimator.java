@@ -3,7 +3,9 @@ package cafetiere.spark;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.SparkContext;
 import org.apache.spark.ml.Estimator;
 import org.apache.spark.ml.param.Param;
 import org.apache.spark.ml.param.ParamMap;
@@ -21,6 +23,7 @@ import org.apache.spark.sql.types.StructType;
 public final class CaffeEstimator extends Estimator<CaffeModel>
     implements CaffeParams, DefaultParamsWritable {
   private static final Set<String> SYNC_MODES = Set.of("allreduce");
+  private static final long EXECUTOR_WAIT_SECONDS = 30;
 
   private final String uid;
   private transient Dataset<Row> validation;
@@ -200,8 +203,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     SparkSession spark = train.sparkSession();
     Configuration conf = spark.sparkContext().hadoopConfiguration();
     int threads = threads(spark);
-    int workers = getNumWorkers() > 0
-        ? getNumWorkers() : Math.max(1, ClusterSlots.available(spark.sparkContext()));
+    int workers = getNumWorkers() > 0 ? getNumWorkers() : slots(spark.sparkContext());
     int shards = getShards() > 0 ? getShards() : workers;
     String net = netText(conf);
     NetDescription description = NetDescription.of(getSolver(), net, "TRAIN", threads);
@@ -215,6 +217,17 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   private <T> CaffeEstimator with(Param<T> param, T value) {
     set(param, value);
     return this;
+  }
+
+  /** The tasks that can run at once, when the executors that were asked for are there. */
+  private static int slots(SparkContext sc) {
+    try {
+      int executors = sc.getConf().getInt("spark.executor.instances", 1);
+      return Math.max(
+          1, ClusterSlots.await(sc, executors, EXECUTOR_WAIT_SECONDS, TimeUnit.SECONDS));
+    } catch (InterruptedException e) {
+      throw Unchecked.rethrow(e);
+    }
   }
 
   private int threads(SparkSession spark) {

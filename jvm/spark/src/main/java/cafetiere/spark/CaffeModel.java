@@ -144,9 +144,8 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
     int batch = getBatchSize() > 0 ? getBatchSize() : (int) description.batchSize();
     List<String> outputs = List.of(getOutputCols());
     FeedSchema feed = feed(schema, description.tops(), outputs);
-    int threads = getThreadsPerWorker() > 0 ? getThreadsPerWorker() : 1;
-    boolean predict = !getPredictionCol().isEmpty();
-    PredictionPlan plan = new PredictionPlan(getNet(), feed, outputs, batch, threads, predict);
+    PredictionPlan plan = new PredictionPlan(getNet(), feed, outputs, batch, getThreadsPerWorker(),
+        !getPredictionCol().isEmpty());
     return outputs.isEmpty() ? plan.withOutputs(defaultOutputs(plan)) : plan;
   }
 

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
 import java.util.List;
+import org.apache.spark.TaskContext;
 
 /**
  * What the tasks of a transform must know besides the weights.
@@ -13,7 +14,7 @@ import java.util.List;
  * @param schema the columns that are fed
  * @param outputs the blobs to compute; none: what the net computes at its end
  * @param batch rows computed together
- * @param threads threads of each task
+ * @param threads threads of each task, 0 for the task's cpus
  * @param predict whether a prediction comes after the outputs
  */
 record PredictionPlan(
@@ -28,9 +29,11 @@ record PredictionPlan(
     return new PredictionPlan(net, schema, names, batch, threads, predict);
   }
 
-  /** A predictor for one task; the caller closes it. */
+  /** A predictor, in a task or on the driver; the caller closes it. */
   Predictor open(byte[] model) {
-    ObjectNode options = Json.object().put("net", net).put("batch", batch).put("threads", threads);
+    TaskContext task = TaskContext.get();
+    int used = threads > 0 ? threads : task == null ? 1 : task.cpus();
+    ObjectNode options = Json.object().put("net", net).put("batch", batch).put("threads", used);
     options.set("schema", schema.toJson());
     options.set("inputs", schema.inputsJson());
     outputs.forEach(options.putArray("outputs")::add);
