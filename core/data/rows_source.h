@@ -9,21 +9,13 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/data/row_reader.h"
 #include "core/data/sampler.h"
 #include "core/data/shard_store.h"
 #include "core/data/source.h"
 #include "core/data/transformer.h"
 
 namespace cafetiere {
-
-/// One top of the data layer and the column that feeds it.
-struct RowsInput {
-  std::string top;
-  std::string column;
-  Shape row_shape;  ///< of one row as the column holds it, before cropping; {} = one value
-  int64_t label_classes = 0;  ///< K > 0: values must be whole numbers in [0, K)
-  std::optional<caffe::TransformationParameter> transform;
-};
 
 /// Turns rows of a ShardStore into batches: the sampler's rows, columns as floats, transformed.
 /// Numbers of any type are converted; a string column is read as a number.
@@ -48,28 +40,12 @@ class RowsSource : public Source {
   Status validate() const;
 
  private:
-  struct Binding {
-    RowsInput input;
-    int column;
-    int64_t values;  // a row
-    std::optional<Transformer> transform;
-    Shape out_shape;
-  };
-  using Row = std::span<const std::byte>;
-
-  RowsSource(std::shared_ptr<const ShardStore> store, Sampler sampler)
-      : store_(std::move(store)), sampler_(std::move(sampler)) {}
-  Status bind(const RowsInput& input, bool train, uint64_t seed);
-  Result<Cell> checked_cell(const Binding& binding, Row row) const;
-  Status read(const Binding& binding, Row row, float* out) const;
-  Status read_transformed(const Binding& binding, Row row, const RowPosition& position,
-                          std::vector<float>& scratch, float* out) const;
-  Status check_finite(const Binding& binding, Row row, const std::vector<float>& values) const;
-  std::string where(const Binding& binding, Row row) const;
+  RowsSource(std::shared_ptr<const ShardStore> store, Sampler sampler, RowReader reader)
+      : store_(std::move(store)), sampler_(std::move(sampler)), reader_(std::move(reader)) {}
 
   std::shared_ptr<const ShardStore> store_;
   Sampler sampler_;
-  std::vector<Binding> bindings_;
+  RowReader reader_;
 };
 
 }  // namespace cafetiere

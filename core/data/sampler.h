@@ -19,6 +19,8 @@ class Sampler {
   static Result<Sampler> make(std::vector<int64_t> counts, int64_t batch, uint64_t seed);
 
   int shards() const { return static_cast<int>(counts_.size()); }
+  /// Rows of a whole shard.
+  int64_t total_rows_of(int shard) const { return counts_[static_cast<size_t>(shard)]; }
   int64_t batch_size() const { return batch_; }
   int64_t batches_per_epoch() const { return batches_per_epoch_; }
   int64_t epoch(int64_t sub_step) const { return sub_step / batches_per_epoch_; }

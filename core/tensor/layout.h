@@ -47,7 +47,7 @@ inline bool same_order(const Shape& shape, Layout a, Layout b) {
 /// A tensor of any layout as [outer][channels][inner], inner being contiguous: the form in which
 /// everything that works a channel at a time is written once for all layouts.
 struct ChannelView {
-  int64_t outer, channels, inner;
+  int64_t outer = 0, channels = 0, inner = 0;
   ChannelView(const Shape& shape, Layout layout) {
     const Extents e(shape);
     channels = e.c;

@@ -294,7 +294,7 @@ Status Trainer::finish(Loop& loop) {
   if (loop.steps_pending > 0) CFT_TRY(report(loop, loop.policy->rate(iter_, &current_step_)));
   if (p.snapshot_after_train() && loop.checkpoint_iter != iter_) CFT_TRY(take_checkpoint(loop));
   if (!stop_ && p.test_interval() > 0 && iter_ % p.test_interval() == 0) CFT_TRY(test_all(loop));
-  options_.log.info(stop_ ? "Optimization stopped early." : "Optimization Done.");
+  options_.log.info("{}", stop_ ? "Optimization stopped early." : "Optimization Done.");
   summary_.steps = iter_;
   summary_.seconds = Loop::seconds(loop.start);
   CFT_ASSIGN(summary_.rows_per_epoch, loop.all_rows());

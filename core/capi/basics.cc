@@ -1,0 +1,93 @@
+// Errors, memory, version, rows, groups and reports.
+#include <nlohmann/json.hpp>
+
+#include "core/capi/boundary.h"
+#include "core/capi/handles.h"
+#include "core/capi/options.h"
+#include "core/observe/report.h"
+
+namespace cafetiere::capi {
+namespace {
+thread_local std::string last_error;  // the calling thread's, as the interface promises
+}  // namespace
+
+int finish(const Status& status) {
+  last_error = status.message();
+  return int(status.code());
+}
+
+}  // namespace cafetiere::capi
+
+using cafetiere::Status;
+namespace capi = cafetiere::capi;
+
+const char* cft_last_error(void) { return capi::last_error.c_str(); }
+const char* cft_version(void) { return CFT_VERSION; }
+void cft_free(void* memory) { std::free(memory); }
+
+int cft_rows_create(const char* schema, cft_rows** out) {
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(cafetiere::RowSchema parsed, cafetiere::RowSchema::parse(schema ? schema : ""));
+    *out = new cft_rows{cafetiere::RowTable(std::move(parsed))};
+    return {};
+  });
+}
+
+int cft_rows_append(cft_rows* rows, int64_t count, const void* chunk, uint64_t bytes) {
+  return capi::guarded([&] {
+    return rows->table.append(count, {static_cast<const std::byte*>(chunk), size_t(bytes)});
+  });
+}
+
+int cft_rows_count(const cft_rows* rows, int64_t* out) {
+  *out = rows->table.rows();
+  return capi::finish({});
+}
+
+void cft_rows_destroy(cft_rows* rows) { delete rows; }
+
+int cft_group_create(const char* options, cft_group** out) {
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(capi::Options o, capi::Options::parse(options));
+    cafetiere::GroupOptions group;
+    group.size = int(o.number("size", 1, 1, 1 << 20));
+    group.rank = int(o.number("rank", 0, 0, group.size - 1));
+    group.bind = o.text("bind", "127.0.0.1");
+    group.secret = o.text("secret");
+    group.generation = o.text("generation");
+    group.timeout_ms = int(o.number("timeout_ms", 6000, 100, 3600000));
+    CFT_TRY(o.done());
+    CFT_ASSIGN(auto made, cafetiere::TcpGroup::listen(std::move(group)));
+    *out = new cft_group{std::move(made)};
+    return {};
+  });
+}
+
+int cft_group_address(const cft_group* group, char** out) {
+  return capi::guarded([&] { return capi::give_text(group->group->address(), out); });
+}
+
+int cft_group_connect(cft_group* group, const char* addresses) {
+  return capi::guarded([&]() -> Status {
+    const auto json = nlohmann::json::parse(addresses ? addresses : "", nullptr, false);
+    std::vector<std::string> list;
+    for (const auto& item : json.is_array() ? json : nlohmann::json::array()) {
+      if (item.is_string()) list.push_back(item.get<std::string>());
+    }
+    if (int(list.size()) != group->group->size()) {
+      return cafetiere::invalid_argument("addresses must be a JSON array of one text a rank");
+    }
+    return group->group->connect(list);
+  });
+}
+
+void cft_group_cancel(cft_group* group) { group->group->cancel(); }
+void cft_group_destroy(cft_group* group) { delete group; }
+
+int cft_report(const char* events, const char* result, char** html) {
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const std::string page,
+               cafetiere::render_report(events ? events : "", result ? result : "{}"));
+    return capi::give_text(page, html);
+  });
+}

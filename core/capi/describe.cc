@@ -1,0 +1,122 @@
+// Checking a solver and net without running them.
+#include <nlohmann/json.hpp>
+
+#include "core/capi/boundary.h"
+#include "core/capi/options.h"
+#include "core/graph/graph.h"
+#include "core/layers/registry.h"
+#include "core/plan/plan.h"
+#include "core/solver/lr_policy.h"
+#include "core/solver/update_rule.h"
+#include "core/train/nets.h"
+
+namespace cafetiere::capi {
+namespace {
+
+using nlohmann::json;
+
+/// Weights, gradients, history and one partial sum, plus what the plan's blobs take.
+Result<int64_t> predicted_memory(const Graph& graph, int history) {
+  const int64_t floats = graph.arena_size();
+  std::vector<float> arena(size_t(floats) * 2);
+  const auto device = make_cpu_device();
+  CFT_ASSIGN(const auto plan,
+             Plan::compile(graph, *device,
+                           param_pointers(graph, arena.data(), arena.data() + floats),
+                           {.backward = graph.phase() == caffe::TRAIN, .outputs = {}}));
+  return plan->arena_bytes() + floats * int64_t(sizeof(float)) * (3 + history);
+}
+
+json solver_json(const caffe::SolverParameter& p) {
+  return {{"type", p.type()},           {"base_lr", p.base_lr()},
+          {"lr_policy", p.lr_policy()}, {"max_iter", p.max_iter()},
+          {"test_interval", p.test_interval()},
+          {"test_iter", std::vector<int>(p.test_iter().begin(), p.test_iter().end())},
+          {"snapshot", p.snapshot()},   {"snapshot_prefix", p.snapshot_prefix()},
+          {"iter_size", p.iter_size()}, {"random_seed", p.random_seed()},
+          {"display", p.display()}};
+}
+
+json data_layer_json(const Graph& graph, const std::vector<Shape>& shapes) {
+  for (const Node& node : graph.nodes()) {
+    if (!node.type->source) continue;
+    json tops = json::array();
+    for (size_t i = 0; i < node.tops.size(); ++i) {
+      tops.push_back({{"name", node.param.top(int(i))},
+                      {"shape", shapes[size_t(node.tops[i])].dims()}});
+    }
+    return {{"name", node.param.name()},
+            {"type", node.param.type()},
+            {"tops", tops},
+            {"source", node.param.memory_data_param().source()},
+            {"dataframe_format", node.param.memory_data_param().dataframe_format()},
+            {"dataframe_column_select",
+             std::vector<std::string>(
+                 node.param.memory_data_param().dataframe_column_select().begin(),
+                 node.param.memory_data_param().dataframe_column_select().end())},
+            {"source_class", node.param.source_class()}};
+  }
+  return json::object();
+}
+
+Result<json> describe(const Graph& graph, int history) {
+  CFT_ASSIGN(const std::vector<Shape> shapes, graph.infer(0));
+  CFT_ASSIGN(const int64_t memory, predicted_memory(graph, history));
+  int64_t parameters = 0;
+  for (const Param& p : graph.params()) parameters += p.shape.count();
+  json blobs = json::array(), outputs = json::array();
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    blobs.push_back({{"name", graph.blob_names()[i]}, {"shape", shapes[i].dims()}});
+  }
+  for (int blob : graph.outputs()) outputs.push_back(graph.blob_names()[size_t(blob)]);
+  const json data = data_layer_json(graph, shapes);
+  int64_t batch = 0;
+  if (!data.empty() && !data["tops"].empty() && !data["tops"][0]["shape"].empty()) {
+    batch = data["tops"][0]["shape"][0].get<int64_t>();
+  }
+  return json{{"name", graph.name()}, {"batch_size", batch}, {"parameters", parameters},
+              {"memory_bytes", memory}, {"data_layer", data}, {"outputs", outputs},
+              {"blobs", blobs}};
+}
+
+}  // namespace
+}  // namespace cafetiere::capi
+
+int cft_describe(const char* options, char** out) {
+  using namespace cafetiere;  // NOLINT: the whole body is the library's
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(capi::Options o, capi::Options::parse(options));
+    const std::string solver_text = o.text("solver"), net_text = o.text("net");
+    const std::string phase = o.text("phase", solver_text.empty() ? "TEST" : "TRAIN");
+    o.number("threads", 1, 1, 1024);
+    CFT_TRY(o.done());
+    if (phase != "TRAIN" && phase != "TEST") {
+      return invalid_argument("option \"phase\" must be TRAIN or TEST");
+    }
+    SolverText solver;
+    NetText net;
+    nlohmann::json extra;
+    int history = 0;
+    if (!solver_text.empty()) {
+      CFT_ASSIGN(solver, parse_solver(solver_text, "solver"));
+      CFT_TRY(LrPolicy::create(solver.param).status());
+      CFT_ASSIGN(const auto rule, make_update_rule(solver.param));
+      history = rule->history_per_param();
+      extra = capi::solver_json(solver.param);
+    }
+    if (!net_text.empty()) {
+      CFT_ASSIGN(net, parse_net(net_text, "net"));
+    } else {
+      CFT_ASSIGN(NetChoice choice, training_net(solver, nullptr));
+      net = std::move(choice.net);
+    }
+    caffe::NetState state;
+    state.set_phase(phase == "TRAIN" ? caffe::TRAIN : caffe::TEST);
+    state.MergeFrom(net.param.state());
+    CFT_ASSIGN(const Graph graph, Graph::build(net, state, {.types = layer_types(), .fed = {}}));
+    CFT_ASSIGN(nlohmann::json json, capi::describe(graph, history));
+    json["net_path"] = solver.param.net();
+    if (!extra.is_null()) json["solver"] = extra;
+    return capi::give_text(json.dump(), out);
+  });
+}

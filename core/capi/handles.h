@@ -1,0 +1,32 @@
+// What the opaque handles of the C interface hold.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "cafetiere/c_api.h"
+#include "core/comm/tcp_group.h"
+#include "core/data/row_table.h"
+#include "core/observe/events.h"
+#include "core/train/rows_feed.h"
+#include "core/train/trainer.h"
+
+struct cft_rows {
+  cafetiere::RowTable table;
+};
+
+struct cft_group {
+  std::unique_ptr<cafetiere::TcpGroup> group;
+};
+
+struct cft_trainer {
+  cafetiere::Broadcast events;
+  std::unique_ptr<cafetiere::Trainer> trainer;
+  cft_callbacks callbacks{};
+  cafetiere::InputBindings inputs;
+  int rank = 0, size = 1, shards = 1;
+  std::optional<cafetiere::RowTable> validation;
+  int64_t rows_given = 0;
+};

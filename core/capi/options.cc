@@ -1,0 +1,91 @@
+#include "core/capi/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/model/nearest.h"
+
+namespace cafetiere::capi {
+
+Result<Options> Options::parse(const char* text) {
+  Options options;
+  options.json_ = nlohmann::json::parse(text ? text : "", nullptr, false);
+  if (!options.json_.is_object()) return invalid_argument("options are not a JSON object");
+  return options;
+}
+
+const nlohmann::json* Options::take(const char* key) {
+  known_.emplace_back(key);
+  const auto it = json_.find(key);
+  return it == json_.end() || it->is_null() ? nullptr : &*it;
+}
+
+void Options::fail(const char* key, const char* wanted) {
+  if (status_.ok()) status_ = invalid_argument(fmt::format("option \"{}\" must be {}", key, wanted));
+}
+
+std::string Options::text(const char* key, const std::string& fallback) {
+  const nlohmann::json* value = take(key);
+  if (!value) return fallback;
+  if (value->is_string()) return value->get<std::string>();
+  fail(key, "a text");
+  return fallback;
+}
+
+int64_t Options::number(const char* key, int64_t fallback, int64_t min, int64_t max) {
+  const nlohmann::json* value = take(key);
+  if (!value) return fallback;
+  if (value->is_number_integer()) {
+    const int64_t n = value->get<int64_t>();
+    if (n >= min && n <= max) return n;
+  }
+  fail(key, fmt::format("a whole number from {} to {}", min, max).c_str());
+  return fallback;
+}
+
+std::vector<std::string> Options::texts(const char* key) {
+  std::vector<std::string> list;
+  const nlohmann::json* value = take(key);
+  if (!value) return list;
+  if (!value->is_array()) fail(key, "an array of texts");
+  for (const auto& item : *value) {
+    if (item.is_string()) list.push_back(item.get<std::string>());
+    else fail(key, "an array of texts");
+  }
+  return list;
+}
+
+std::vector<std::pair<std::string, std::string>> Options::pairs(const char* key, const char* first,
+                                                                const char* second) {
+  std::vector<std::pair<std::string, std::string>> list;
+  const nlohmann::json* value = take(key);
+  if (!value) return list;
+  for (const auto& item : *value) {
+    const bool good = item.is_object() && item.contains(first) && item.contains(second) &&
+                      item[first].is_string() && item[second].is_string();
+    if (good) list.emplace_back(item[first].get<std::string>(), item[second].get<std::string>());
+    else fail(key, fmt::format("an array of objects with \"{}\" and \"{}\"", first, second).c_str());
+  }
+  return list;
+}
+
+std::string Options::object(const char* key) {
+  const nlohmann::json* value = take(key);
+  if (!value) return "{}";
+  if (!value->is_object()) fail(key, "an object");
+  return value->dump();
+}
+
+Status Options::done() const {
+  if (!status_.ok()) return status_;
+  for (const auto& item : json_.items()) {
+    if (std::find(known_.begin(), known_.end(), item.key()) == known_.end()) {
+      return invalid_argument(fmt::format("unknown option \"{}\"{}", item.key(),
+                                          did_you_mean(item.key(), known_)));
+    }
+  }
+  return {};
+}
+
+}  // namespace cafetiere::capi

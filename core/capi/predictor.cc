@@ -1,0 +1,137 @@
+// The predictor's part of the C interface.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/capi/boundary.h"
+#include "core/capi/handles.h"
+#include "core/capi/options.h"
+#include "core/graph/arena.h"
+#include "core/layers/registry.h"
+#include "core/model/weights.h"
+#include "core/train/plan_set.h"
+
+struct cft_predictor {
+  cafetiere::Graph graph;
+  cafetiere::RowSchema schema;
+  std::optional<cafetiere::RowReader> reader;
+  std::vector<std::string> outputs;
+  std::vector<float> arena;
+  std::unique_ptr<cafetiere::Device> device = cafetiere::make_cpu_device();
+  std::unique_ptr<cafetiere::ThreadPool> pool;
+  std::map<int64_t, std::unique_ptr<cafetiere::Plan>> plans;  // by rows
+  int64_t batch = 0;
+
+  cafetiere::Result<cafetiere::Plan*> plan_for(int64_t rows) {
+    auto& plan = plans[rows];
+    if (!plan) {
+      CFT_ASSIGN(plan, cafetiere::Plan::compile(
+                           graph, *device,
+                           cafetiere::param_pointers(graph, arena.data(), nullptr),
+                           {.batch = rows, .outputs = outputs}));
+    }
+    return plan.get();
+  }
+};
+
+namespace cafetiere::capi {
+namespace {
+
+/// Floats a row of an output: those of one item, or all of a blob without a batch axis (a loss).
+int64_t row_size(const Plan::Blob& blob, int64_t rows) {
+  const bool batched = blob.shape.axes() > 0 && blob.shape[0] == rows;
+  return batched ? blob.shape.count(1) : blob.shape.count();
+}
+
+Status run_batch(cft_predictor* p, const RowTable& table, int64_t first, int64_t rows,
+                 float* const* outputs) {
+  CFT_ASSIGN(Plan * plan, p->plan_for(rows));
+  std::vector<float*> tops;
+  for (const Plan::Blob& input : plan->inputs()) tops.push_back(input.data);
+  std::vector<float> scratch;
+  for (int64_t i = 0; i < rows; ++i) {
+    CFT_TRY(p->reader->read(table.row(first + i), {0, 0, first + i}, tops, i, scratch));
+  }
+  plan->run(*p->pool, {});
+  for (size_t o = 0; o < plan->outputs().size(); ++o) {
+    const Plan::Blob& blob = plan->outputs()[o];
+    const int64_t size = row_size(blob, rows);
+    const bool batched = size * rows == blob.shape.count();
+    for (int64_t i = 0; i < rows; ++i) {
+      std::copy_n(blob.data + (batched ? i * size : 0), size, outputs[o] + (first + i) * size);
+    }
+  }
+  return {};
+}
+
+Status create(const char* options, const void* model, uint64_t bytes, cft_predictor** out) {
+  CFT_ASSIGN(Options o, Options::parse(options));
+  auto p = std::make_unique<cft_predictor>();
+  const std::string net_text = o.text("net"), schema = o.object("schema");
+  const InputBindings inputs = o.pairs("inputs", "top", "column");
+  p->outputs = o.texts("outputs");
+  p->batch = o.number("batch", 0, 0, 1 << 20);
+  p->pool = std::make_unique<ThreadPool>(int(o.number("threads", 1, 1, 1024)));
+  CFT_TRY(o.done());
+  CFT_ASSIGN(const NetText net, parse_net(net_text, "net"));
+  caffe::NetState state;
+  state.set_phase(caffe::TEST);
+  state.MergeFrom(net.param.state());
+  CFT_ASSIGN(p->graph, Graph::build(net, state, {.types = layer_types(), .fed = {}}));
+  CFT_ASSIGN(p->schema, RowSchema::parse(schema));
+  CFT_ASSIGN(FedLayer fed, bind_rows(p->graph, p->schema, inputs, true));
+  for (RowsInput& input : fed.inputs) input.label_classes = 0;  // labels are not judged here
+  CFT_ASSIGN(RowReader reader, RowReader::make(p->schema, fed.inputs, false, 0));
+  p->reader = std::move(reader);
+  if (p->batch == 0) p->batch = fed.batch;
+  if (p->outputs.empty()) {
+    for (int blob : p->graph.outputs()) p->outputs.push_back(p->graph.blob_names()[size_t(blob)]);
+  }
+  p->arena.assign(size_t(p->graph.arena_size()), 0.f);
+  CFT_ASSIGN(const caffe::NetParameter weights,
+             parse_weights({static_cast<const std::byte*>(model), size_t(bytes)}));
+  CFT_TRY(load_weights(p->graph, weights, p->arena, nullptr));
+  CFT_TRY(p->plan_for(p->batch).status());
+  *out = p.release();
+  return {};
+}
+
+}  // namespace
+}  // namespace cafetiere::capi
+
+using cafetiere::Status;
+namespace capi = cafetiere::capi;
+
+int cft_predictor_create(const char* options, const void* model, uint64_t model_bytes,
+                         cft_predictor** out) {
+  return capi::guarded([&] { return capi::create(options, model, model_bytes, out); });
+}
+
+int cft_predictor_describe(const cft_predictor* p, char** out) {
+  return capi::guarded([&] {
+    const cafetiere::Plan& plan = *p->plans.at(p->batch);
+    nlohmann::json list = nlohmann::json::array();
+    for (const cafetiere::Plan::Blob& blob : plan.outputs()) {
+      std::vector<int64_t> dims = blob.shape.dims();
+      if (!dims.empty() && dims[0] == p->batch) dims.erase(dims.begin());
+      list.push_back(
+          {{"name", blob.name}, {"shape", dims}, {"size", capi::row_size(blob, p->batch)}});
+    }
+    return capi::give_text(nlohmann::json{{"outputs", list}}.dump(), out);
+  });
+}
+
+int cft_predictor_run(cft_predictor* p, int64_t count, const void* chunk, uint64_t bytes,
+                      float* const* outputs) {
+  return capi::guarded([&]() -> Status {
+    cafetiere::RowTable table(p->schema);
+    CFT_TRY(table.append(count, {static_cast<const std::byte*>(chunk), size_t(bytes)}));
+    for (int64_t first = 0; first < count; first += p->batch) {
+      CFT_TRY(capi::run_batch(p, table, first, std::min(p->batch, count - first), outputs));
+    }
+    return {};
+  });
+}
+
+void cft_predictor_destroy(cft_predictor* p) { delete p; }

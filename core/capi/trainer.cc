@@ -1,0 +1,186 @@
+// The trainer's part of the C interface.
+#include <chrono>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/sha256.h"
+#include "core/capi/boundary.h"
+#include "core/capi/handles.h"
+#include "core/capi/options.h"
+#include "core/model/weights.h"
+#include "core/observe/event_files.h"
+
+namespace cafetiere::capi {
+namespace {
+
+std::string sha256_of(const std::string& bytes) {
+  return sha256_hex(std::as_bytes(std::span(bytes)));
+}
+
+/// Forwards events to the caller; progress at most five times a second, tests and messages always.
+class CallbackSink : public EventSink {
+ public:
+  explicit CallbackSink(cft_trainer* owner) : owner_(owner) {}
+
+  void progress(const Progress& event) override {
+    const auto now = std::chrono::steady_clock::now();
+    const bool last = event.step >= event.max_iter;
+    if (!last && now - sent_ < std::chrono::milliseconds(200)) return;
+    sent_ = now;
+    call(event);
+  }
+  void test(const TestResult& event) override { call(event); }
+  void log(const LogMessage& event) override { call(event); }
+
+ private:
+  void call(const Event& event) {
+    const cft_callbacks& c = owner_->callbacks;
+    if (c.event && c.event(c.context, to_json(event).c_str()) != 0) owner_->trainer->cancel();
+  }
+  cft_trainer* owner_;
+  std::chrono::steady_clock::time_point sent_{};
+};
+
+Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
+  CFT_ASSIGN(Options o, Options::parse(text));
+  TrainerOptions options;
+  const std::string solver = o.text("solver"), net = o.text("net");
+  t->size = int(o.number("size", 1, 1, 1 << 20));
+  t->rank = int(o.number("rank", 0, 0, t->size - 1));
+  const int shards = int(o.number("shards", 0, 0, 1 << 20));
+  t->shards = options.shards = shards > 0 ? shards : t->size;
+  options.threads = int(o.number("threads", 1, 1, 1024));
+  options.seed = uint64_t(o.number("seed", 1, 0, INT64_MAX));
+  options.max_iter = o.number("max_iter", 0, 0, INT32_MAX);
+  options.checkpoint_every = o.number("checkpoint_every", 0, 0, INT32_MAX);
+  t->inputs = o.pairs("inputs", "top", "column");
+  const std::string events = o.text("events");
+  CFT_TRY(o.done());
+  CFT_ASSIGN(options.solver, parse_solver(solver, "solver"));
+  if (!net.empty()) {
+    CFT_ASSIGN(options.net, parse_net(net, "net"));
+    options.has_net = true;
+  }
+  if (t->rank != 0) return options;
+  if (!events.empty()) {
+    CFT_ASSIGN(auto files, open_event_files(events));
+    t->events.add(std::move(files));
+  }
+  t->events.add(std::make_unique<CallbackSink>(t));
+  options.events = &t->events;
+  options.on_checkpoint = [t](const Checkpoint& c) -> Status {
+    const cft_callbacks& cb = t->callbacks;
+    if (!cb.checkpoint) return {};
+    const std::string json =
+        nlohmann::json{{"step", c.step}, {"sha256", sha256_of(c.model)}}.dump();
+    const int stop = cb.checkpoint(cb.context, json.c_str(), c.model.data(), c.model.size(),
+                                   c.state.data(), c.state.size());
+    return stop ? Status(ErrorCode::kCancelled, "the checkpoint could not be stored") : Status();
+  };
+  return options;
+}
+
+Status run(cft_trainer* t, Group* group, RowTable&& rows) {
+  Trainer& trainer = *t->trainer;
+  CFT_ASSIGN(const FedLayer fed, bind_rows(trainer.graph(), rows.schema(), t->inputs, false));
+  CFT_ASSIGN(const auto source, make_rows_source(group, std::move(rows), t->shards, fed, true,
+                                                 trainer.seed()));
+  t->rows_given = 0;
+  for (int s = 0; s < t->shards; ++s) t->rows_given += source->sampler().total_rows_of(s);
+  std::vector<TestFeed> tests;
+  std::unique_ptr<RowsSource> held_out;
+  if (t->validation && !trainer.test_graphs().empty()) {
+    const Graph& net = trainer.test_graphs().front();
+    CFT_ASSIGN(const FedLayer layer, bind_rows(net, t->validation->schema(), t->inputs, false));
+    CFT_ASSIGN(held_out, make_rows_source(group, std::move(*t->validation), t->shards, layer, false,
+                                          trainer.seed()));
+    tests.push_back({{{layer.node->param.name(), held_out.get()}},
+                     held_out->sampler().batches_per_epoch(), true});
+  }
+  return trainer.run(group, {{fed.node->param.name(), source.get()}}, tests);
+}
+
+}  // namespace
+}  // namespace cafetiere::capi
+
+using cafetiere::Status;
+namespace capi = cafetiere::capi;
+
+int cft_trainer_create(const char* options, const cft_callbacks* callbacks, cft_trainer** out) {
+  return capi::guarded([&]() -> Status {
+    auto t = std::make_unique<cft_trainer>();
+    if (callbacks) t->callbacks = *callbacks;
+    CFT_ASSIGN(cafetiere::TrainerOptions read, capi::read_options(options, t.get()));
+    CFT_ASSIGN(t->trainer, cafetiere::Trainer::create(std::move(read)));
+    *out = t.release();
+    return {};
+  });
+}
+
+int cft_trainer_restore(cft_trainer* t, const void* model, uint64_t model_bytes, const void* state,
+                        uint64_t state_bytes) {
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const caffe::NetParameter weights,
+               cafetiere::parse_weights({static_cast<const std::byte*>(model),
+                                         size_t(model_bytes)}));
+    if (!state) return t->trainer->restore(&weights, nullptr);
+    CFT_ASSIGN(const cafetiere::SolverState parsed,
+               cafetiere::parse_solver_state({static_cast<const std::byte*>(state),
+                                              size_t(state_bytes)}));
+    return t->trainer->restore(&weights, &parsed);
+  });
+}
+
+int cft_trainer_validation(cft_trainer* t, cft_rows* rows) {
+  return capi::guarded([&]() -> Status {
+    t->validation = std::move(rows->table);
+    return {};
+  });
+}
+
+int cft_trainer_run(cft_trainer* t, cft_group* group, cft_rows* rows) {
+  return capi::guarded([&] {
+    cafetiere::Group* g = group ? group->group.get() : nullptr;
+    const Status status = capi::run(t, g, std::move(rows->table));
+    if (!status.ok() && g) g->cancel();
+    return status;
+  });
+}
+
+void cft_trainer_cancel(cft_trainer* t) { t->trainer->cancel(); }
+
+int cft_trainer_result(cft_trainer* t, char** out) {
+  return capi::guarded([&] {
+    const cafetiere::TrainingSummary& s = t->trainer->summary();
+    const nlohmann::json json{
+        {"steps", s.steps},
+        {"epochs", s.rows_per_epoch.size()},
+        {"rows_given", t->rows_given},
+        {"rows_per_epoch", s.rows_per_epoch},
+        {"loss", s.loss},
+        {"seconds", s.seconds},
+        {"rows_per_s", s.rows_per_s},
+        {"sha256", capi::sha256_of(t->trainer->model_bytes())},
+        {"shards", t->shards},
+        {"ranks", t->size},
+        {"peak_bytes", s.peak_bytes}};
+    return capi::give_text(json.dump(), out);
+  });
+}
+
+int cft_trainer_model(cft_trainer* t, void** out, uint64_t* bytes) {
+  return capi::guarded([&] { return capi::give_bytes(t->trainer->model_bytes(), out, bytes); });
+}
+
+int cft_trainer_state(cft_trainer* t, void** out, uint64_t* bytes) {
+  return capi::guarded([&]() -> Status {
+    const std::string& state = t->trainer->last_checkpoint().state;
+    if (state.empty()) {
+      return cafetiere::not_found("no state was kept: rank 0 keeps it when snapshot_after_train is "
+                                  "set and the run has ended");
+    }
+    return capi::give_bytes(state, out, bytes);
+  });
+}
+
+void cft_trainer_destroy(cft_trainer* t) { delete t; }

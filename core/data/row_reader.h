@@ -1,0 +1,67 @@
+// RowReader: one encoded row as the floats that a net's tops take.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/data/row_schema.h"
+#include "core/data/transformer.h"
+#include "core/model/proto/caffe.pb.h"
+#include "core/tensor/shape.h"
+
+namespace cafetiere {
+
+/// One top of the data layer and the column that feeds it.
+struct RowsInput {
+  std::string top;
+  std::string column;  ///< "" = none: the top reads as zeros
+  Shape row_shape;  ///< of one row as the column holds it, before cropping; {} = one value
+  int64_t label_classes = 0;  ///< K > 0: values must be whole numbers in [0, K)
+  std::optional<caffe::TransformationParameter> transform;
+};
+
+/// Converts numbers of any type to float (a string column is read as a number), checks their count
+/// and labels, applies transforms. Immutable: any thread may use it.
+class RowReader {
+ public:
+  using Row = std::span<const std::byte>;
+
+  static Result<RowReader> make(const RowSchema& schema, const std::vector<RowsInput>& inputs,
+                                bool train, uint64_t seed);
+
+  /// Shapes of one row's tops, after cropping.
+  std::vector<Shape> top_shapes() const;
+
+  /// Writes one row as row `index` of each top's batch. `scratch` is reused from call to call.
+  Status read(Row row, const RowPosition& position, std::span<float* const> tops, int64_t index,
+              std::vector<float>& scratch) const;
+
+  /// Checks a row: number of values, labels, text that is no number, NaN and infinity. The error
+  /// names column, row and value.
+  Status validate(Row row, std::vector<float>& scratch) const;
+
+ private:
+  struct Binding {
+    RowsInput input;
+    int column;
+    int64_t values;  // a row
+    std::optional<Transformer> transform;
+    Shape out_shape;
+  };
+  RowReader() = default;
+  Status bind(const RowsInput& input, bool train, uint64_t seed);
+  Result<Cell> checked_cell(const Binding& binding, Row row) const;
+  Status read_plain(const Binding& binding, Row row, float* out) const;
+  Status read_transformed(const Binding& binding, Row row, const RowPosition& position,
+                          std::vector<float>& scratch, float* out) const;
+  Status check_finite(const Binding& binding, Row row, const std::vector<float>& values) const;
+  std::string where(const Binding& binding, Row row) const;
+
+  RowSchema schema_;
+  std::vector<Binding> bindings_;
+};
+
+}  // namespace cafetiere

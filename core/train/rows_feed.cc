@@ -1,0 +1,126 @@
+#include "core/train/rows_feed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "core/comm/collectives.h"
+#include "core/sync/deal.h"
+
+namespace cafetiere {
+namespace {
+
+/// The classes of a label blob: the channels of the scores that a loss or accuracy compares it with.
+int64_t classes_of(const Graph& graph, const std::vector<Shape>& shapes, int blob) {
+  std::set<int> aliases{blob};
+  for (const Node& node : graph.nodes()) {
+    const std::string_view type = node.type->name;
+    if (type == "Split" && aliases.count(node.bottoms[0])) {
+      aliases.insert(node.tops.begin(), node.tops.end());
+    }
+    const bool classifies = type == "SoftmaxWithLoss" || type == "Accuracy";
+    if (!classifies || !aliases.count(node.bottoms[1])) continue;
+    const bool softmax = type == "SoftmaxWithLoss";
+    const bool ignores = softmax ? node.param.loss_param().has_ignore_label()
+                                 : node.param.accuracy_param().has_ignore_label();
+    const Result<int> axis = shapes[size_t(node.bottoms[0])].axis(
+        softmax ? node.param.softmax_param().axis() : node.param.accuracy_param().axis());
+    if (!ignores && axis.ok()) return shapes[size_t(node.bottoms[0])][*axis];
+  }
+  return 0;
+}
+
+/// The shape of one row as its column holds it: before cropping.
+Shape row_shape(const Node& node, const Shape& top, size_t index) {
+  const caffe::MemoryDataParameter& p = node.param.memory_data_param();
+  if (index == 0 && node.param.transform_param().crop_size() > 0 && p.channels() > 0) {
+    return {p.channels(), p.height(), p.width()};
+  }
+  return Shape(std::vector<int64_t>(top.dims().begin() + 1, top.dims().end()));
+}
+
+/// The column of a top: as bound, else of the same name, else "" where it may be missing.
+Result<std::string> column_of(const std::string& top, const RowSchema& schema,
+                              const InputBindings& bindings, bool optional) {
+  std::string wanted = top;
+  for (const auto& [name, column] : bindings) {
+    if (name == top) wanted = column;
+  }
+  const Result<int> found = schema.find(wanted);
+  if (found.ok()) return wanted;
+  if (optional) return std::string();
+  return found.status().with_context(fmt::format("top '{}' of the data layer", top));
+}
+
+}  // namespace
+
+Result<FedLayer> bind_rows(const Graph& graph, const RowSchema& schema,
+                           const InputBindings& bindings, bool optional_labels) {
+  FedLayer fed;
+  for (const Node& node : graph.nodes()) {
+    if (!node.type->source) continue;
+    if (fed.node) {
+      return invalid_argument(fmt::format("{}: a table of rows feeds one data layer, but '{}' is one "
+                                          "too; give its tops to the first", node.where,
+                                          node.param.name()));
+    }
+    fed.node = &node;
+  }
+  if (!fed.node) {
+    return invalid_argument(fmt::format("net '{}' has no data layer that rows could feed; add a "
+                                        "MemoryData or Input layer", graph.name()));
+  }
+  CFT_ASSIGN(const std::vector<Shape> shapes, graph.infer(0));
+  for (size_t i = 0; i < fed.node->tops.size(); ++i) {
+    const Shape& top = shapes[size_t(fed.node->tops[i])];
+    if (top.axes() == 0) return invalid_argument(fed.node->where + ": a top has no batch axis");
+    if (i == 0) fed.batch = top[0];
+    RowsInput input;
+    input.top = fed.node->param.top(int(i));
+    CFT_ASSIGN(input.column, column_of(input.top, schema, bindings, optional_labels && i > 0));
+    input.row_shape = row_shape(*fed.node, top, i);
+    input.label_classes = classes_of(graph, shapes, fed.node->tops[i]);
+    if (i == 0 && fed.node->param.has_transform_param()) {
+      input.transform = fed.node->param.transform_param();
+    }
+    fed.inputs.push_back(std::move(input));
+  }
+  for (const auto& [top, column] : bindings) {
+    const bool known = std::any_of(fed.inputs.begin(), fed.inputs.end(),
+                                   [&](const RowsInput& input) { return input.top == top; });
+    if (!known && !optional_labels) {
+      return invalid_argument(fmt::format("column '{}' is bound to '{}', which is no top of data "
+                                          "layer '{}'", column, top, fed.node->param.name()));
+    }
+  }
+  return fed;
+}
+
+Result<std::unique_ptr<RowsSource>> make_rows_source(Group* group, RowTable&& rows, int shards,
+                                                     const FedLayer& layer, bool train,
+                                                     uint64_t seed) {
+  CFT_ASSIGN(ShardStore dealt, deal(group, std::move(rows), shards, seed));
+  if (dealt.total_rows() == 0) {
+    return invalid_argument("the table has no rows; there is nothing to train on");
+  }
+  auto store = std::make_shared<const ShardStore>(std::move(dealt));
+  Result<std::unique_ptr<RowsSource>> source =
+      RowsSource::make(store, layer.inputs, layer.batch, train, seed);
+  CFT_TRY(agree(group, source.ok() ? (*source)->validate() : source.status()));
+  return source;
+}
+
+Status agree(Group* group, const Status& mine) {
+  std::string text(1, char(mine.code()));
+  text += mine.message();
+  CFT_ASSIGN(const auto all, all_gather_v(group, std::as_bytes(std::span(text))));
+  for (const auto& bytes : all) {
+    const std::string theirs(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (theirs[0] != char(ErrorCode::kOk)) return {ErrorCode(theirs[0]), theirs.substr(1)};
+  }
+  return {};
+}
+
+}  // namespace cafetiere
