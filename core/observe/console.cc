@@ -120,8 +120,8 @@ void ConsoleSink::progress(const Progress& event) {
 }
 
 void ConsoleSink::test(const TestResult& event) {
-  const std::string net = event.net.empty() ? "test" : event.net;
-  print_line(fmt::format("step {}  {}{}", event.step, painted("1", net, style_.colour),
+  print_line(fmt::format("step {}  {}{}", event.step,
+                         painted("1", names_.of(event.net), style_.colour),
                          outputs_text(event.outputs)));
 }
 

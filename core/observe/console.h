@@ -40,7 +40,8 @@ class ConsoleSink : public EventSink {
 
   std::FILE* stream_;
   ConsoleStyle style_;
-  double last_ = -1;     // Progress::seconds of the last line written; < 0: none yet
+  double last_ = -1;  // Progress::seconds of the last line written; < 0: none yet
+  TestNames names_;
   std::string current_;  // the progress line that stands on the terminal, "" if none
 };
 

@@ -100,6 +100,11 @@ Result<Event> parse_event(std::string_view json_text) {
   return invalid_argument(fmt::format("unknown event '{}': expected progress, test or log", kind));
 }
 
+std::string TestNames::of(const std::string& net) {
+  if (!first_) first_ = net;
+  return net == *first_ ? "test" : "test " + net;
+}
+
 void EventSink::send(const Event& event) {
   if (const auto* p = std::get_if<Progress>(&event)) return progress(*p);
   if (const auto* t = std::get_if<TestResult>(&event)) return test(*t);

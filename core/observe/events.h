@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,6 +53,16 @@ std::string to_json(const Event& event);
 
 /// The reverse of to_json; null reads as NaN, an absent number as zero.
 Result<Event> parse_event(std::string_view json);
+
+/// Short names for the test nets of a run: "test" for the first one met, which most often is the
+/// only one, "test <net>" for others.
+class TestNames {
+ public:
+  std::string of(const std::string& net);
+
+ private:
+  std::optional<std::string> first_;
+};
 
 /// Receives the events of one run, in order, on one thread.
 class EventSink {

@@ -41,6 +41,7 @@ struct RunHistory {
   Curve rate;
   Curve lr;
   std::vector<LogMessage> messages;
+  TestNames names;
 
   void add(const Progress& p) {
     losses["training loss"][p.step] = p.loss;
@@ -48,9 +49,7 @@ struct RunHistory {
     lr[p.step] = p.lr;
     add_outputs("training ", p.step, p.outputs);
   }
-  void add(const TestResult& t) {
-    add_outputs((t.net.empty() ? "test" : t.net) + " ", t.step, t.outputs);
-  }
+  void add(const TestResult& t) { add_outputs(names.of(t.net) + " ", t.step, t.outputs); }
   void add(const LogMessage& m) { messages.push_back(m); }
 
  private:

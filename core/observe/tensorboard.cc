@@ -138,7 +138,7 @@ void TensorBoardSink::progress(const Progress& p) {
 }
 
 void TensorBoardSink::test(const TestResult& t) {
-  write_scalars(t.step, t.net.empty() ? "test" : t.net, t.outputs);
+  write_scalars(t.step, names_.of(t.net), t.outputs);
 }
 
 }  // namespace cafetiere

@@ -18,7 +18,7 @@ uint32_t crc32c(std::string_view bytes);
 std::string tfrecord(std::string_view payload);
 
 /// Writes `events.out.tfevents.<time>.<pid>` in a folder. Tags are `train/<name>` and
-/// `<net>/<name>`; each event is flushed, so that a running TensorBoard follows.
+/// `test/<name>`; each event is flushed, so that a running TensorBoard follows.
 class TensorBoardSink : public EventSink {
  public:
   static Result<std::unique_ptr<TensorBoardSink>> open(const std::string& folder);
@@ -37,6 +37,7 @@ class TensorBoardSink : public EventSink {
 
   std::FILE* file_;
   std::string path_;
+  TestNames names_;
 };
 
 }  // namespace cafetiere

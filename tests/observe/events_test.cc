@@ -45,6 +45,13 @@ TEST(Events, LevelsSurvive) {
   }
 }
 
+TEST(Events, OnlyFurtherTestNetsAreToldByName) {
+  TestNames names;
+  EXPECT_EQ(names.of("LeNet"), "test");
+  EXPECT_EQ(names.of("other"), "test other");
+  EXPECT_EQ(names.of("LeNet"), "test");
+}
+
 TEST(Events, NotANumberBecomesNullAndBack) {
   Progress p;
   p.loss = std::numeric_limits<double>::infinity();
