@@ -12,7 +12,7 @@ namespace cafetiere {
 namespace {
 
 constexpr uint32_t kFrameMagic = 0x46544643;  // "CFTF"
-constexpr size_t kQuantum = 512 << 10;        // bytes moved before the other direction has a turn
+constexpr size_t kQuantum = 1 << 20;          // bytes moved before the other direction has a turn
 constexpr auto kSpin = std::chrono::microseconds(20);
 
 /// Fills `parts` with what is left of a header and its payload, at most a quantum of payload;
