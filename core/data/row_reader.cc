@@ -150,7 +150,7 @@ Status RowReader::read_plain(const Binding& binding, Row row, float* out) const 
 }
 
 Status RowReader::read_transformed(const Binding& binding, Row row, const RowPosition& position,
-                                    std::vector<float>& scratch, float* out) const {
+                                   std::vector<float>& scratch, float* out) const {
   CFT_ASSIGN(const Cell cell, checked_cell(binding, row));
   if (cell.type == ColumnType::kU8) {
     const auto* pixels = reinterpret_cast<const uint8_t*>(cell.bytes.data());
@@ -166,7 +166,7 @@ Status RowReader::read_transformed(const Binding& binding, Row row, const RowPos
 }
 
 Status RowReader::check_finite(const Binding& binding, Row row,
-                                const std::vector<float>& values) const {
+                               const std::vector<float>& values) const {
   // The sum of zeros is a zero, unless a NaN or an infinity is among the factors.
   float sum = 0;
   for (const float value : values) sum += value * 0.0f;

@@ -18,7 +18,7 @@ namespace cafetiere {
 struct RowsInput {
   std::string top;
   std::string column;  ///< "" = none: the top reads as zeros
-  Shape row_shape;  ///< of one row as the column holds it, before cropping; {} = one value
+  Shape row_shape;     ///< of one row as the column holds it, before cropping; {} = one value
   int64_t label_classes = 0;  ///< K > 0: values must be whole numbers in [0, K)
   std::optional<caffe::TransformationParameter> transform;
 };
