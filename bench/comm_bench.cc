@@ -112,6 +112,7 @@ Result<nlohmann::json> time_raw(int streams) {
   for (int i = 0; i < streams; ++i) {
     if (child == 0) {
       CFT_ASSIGN(Fd fd, start_connect(at));
+      wait_for(fd.get(), POLLOUT);
       fds.push_back(std::move(fd));
     } else {
       wait_for(listener.get(), POLLIN);
@@ -142,6 +143,7 @@ Result<nlohmann::json> time_raw_round_trip() {
   Fd fd;
   if (child == 0) {
     CFT_ASSIGN(fd, start_connect(at));
+    wait_for(fd.get(), POLLOUT);
   } else {
     wait_for(listener.get(), POLLIN);
     fd = Fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK));

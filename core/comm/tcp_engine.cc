@@ -13,7 +13,6 @@ namespace {
 
 constexpr uint32_t kFrameMagic = 0x46544643;  // "CFTF"
 constexpr size_t kQuantum = 1 << 20;          // bytes moved before the other direction has a turn
-constexpr auto kSpin = std::chrono::microseconds(20);
 
 /// Fills `parts` with what is left of a header and its payload, at most a quantum of payload;
 /// returns how many parts that makes.
@@ -42,7 +41,6 @@ TcpEngine::TcpEngine(int rank, const std::vector<Link>& links, int wake,
 
 Status TcpEngine::run(std::span<const Send> sends, std::span<const Receive> receives) {
   load(sends, receives);
-  auto last_move = Clock::now();
   while (true) {
     if (closed_.load(std::memory_order_acquire)) return {ErrorCode::kCancelled, "group closed"};
     bool moved = false;
@@ -53,13 +51,8 @@ Status TcpEngine::run(std::span<const Send> sends, std::span<const Receive> rece
     std::erase_if(active_,
                   [&](int peer) { return !wires_[peer].out.busy() && !wires_[peer].in.busy(); });
     if (active_.empty()) return {};
-    const auto now = Clock::now();
-    if (moved) {
-      last_move = now;
-    } else if (now - last_move > kSpin) {
-      wait();
-      last_move = Clock::now();
-    }
+    // No spinning: on cores that are busy computing it makes every size slower.
+    if (!moved) wait();
   }
 }
 

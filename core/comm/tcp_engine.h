@@ -4,7 +4,6 @@
 #include <poll.h>
 
 #include <atomic>
-#include <chrono>
 #include <functional>
 #include <vector>
 
@@ -28,8 +27,6 @@ class TcpEngine {
   uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   struct FrameHeader {
     uint32_t magic;
     uint32_t sequence;  // of this direction of this connection
