@@ -24,8 +24,8 @@ import org.slf4j.LoggerFactory;
 /**
  * The checkpoints of one run, in a folder that the driver and every executor reach through Hadoop's
  * file systems. A checkpoint is a folder {@code step-N} with the model, the solver state and a
- * manifest that holds the hashes of both; it is written aside and renamed, so that a reader sees all
- * of it or nothing.
+ * manifest that holds the hashes of both; it is written aside and renamed, so that a reader sees
+ * all of it or nothing.
  */
 public final class CheckpointStore {
   /** How many checkpoints stay: the newest and one to fall back on. */
@@ -96,7 +96,7 @@ public final class CheckpointStore {
       try {
         return Optional.of(read(name));
       } catch (IOException e) {
-        LOG.warn("Checkpoint {} is not usable ({}); trying the one before it", name, e.getMessage());
+        LOG.warn("Checkpoint {} is not usable ({}); trying the one before", name, e.getMessage());
       }
     }
     return Optional.empty();

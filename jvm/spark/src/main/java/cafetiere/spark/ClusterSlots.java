@@ -12,8 +12,8 @@ final class ClusterSlots {
   private ClusterSlots() {}
 
   /**
-   * The number that Spark itself compares a barrier stage with. Spark keeps the method to itself, so
-   * it is called by name; the status tracker's figures stand in where a version lacks it.
+   * The number that Spark itself compares a barrier stage with. Spark keeps the method to itself,
+   * so it is called by name; the default parallelism stands in where a version lacks it.
    */
   static int available(SparkContext sc) {
     try {

@@ -13,7 +13,7 @@ final class InstructionSet {
 
   private InstructionSet() {}
 
-  /** The best set of this machine; its architecture where the processor's flags are not to be had. */
+  /** The best set of this machine; its architecture where the processor's flags are unknown. */
   static String here() {
     try {
       for (String line : Files.readAllLines(Path.of("/proc/cpuinfo"))) {

@@ -59,8 +59,8 @@ record LabelCheck(String column, String idColumn, long classes, Long ignored) {
     List<Row> rows =
         table.select(columns.toArray(new Column[0])).limit(SAMPLE).collectAsList();
     if (rows.isEmpty()) {
-      return List.of("the table has no rows: nothing can be learned from it; check the filter or the"
-          + " path it comes from");
+      return List.of("the table has no rows: nothing can be learned from it; check the filter or"
+          + " the path it comes from");
     }
     for (int i = 0; i < rows.size(); i++) {
       if (!isGood(rows.get(i).get(0))) return List.of(sentence(rows.get(i), i));
@@ -85,8 +85,8 @@ record LabelCheck(String column, String idColumn, long classes, Long ignored) {
 
   private String sentence(Row row, int position) {
     String name = idColumn.isEmpty() ? "row " + position : "the row with id " + row.get(1);
-    return "column '" + column + "' of " + name + " holds " + row.get(0) + ", and the net's labels are"
-        + " the whole numbers from 0 to " + (classes - 1)
+    return "column '" + column + "' of " + name + " holds " + row.get(0) + ", and the net's labels"
+        + " are the whole numbers from 0 to " + (classes - 1)
         + ": correct the label, or the num_output of the last layer";
   }
 

@@ -78,8 +78,8 @@ public final class Preflight {
     int wait = configured >= plan.workers() ? START_SECONDS : SLOT_SECONDS;
     int slots = waitForSlots(wait);
     if (slots >= plan.workers()) return true;
-    findings.add("the training needs " + plan.workers() + " tasks at once (numWorkers) and the cluster"
-        + " can run " + slots + " (spark.task.cpus=" + taskCpus + "): add "
+    findings.add("the training needs " + plan.workers() + " tasks at once (numWorkers) and the"
+        + " cluster can run " + slots + " (spark.task.cpus=" + taskCpus + "): add "
         + settingForMoreSlots(taskCpus) + " or set numWorkers to " + Math.max(1, slots));
     return false;
   }
@@ -130,8 +130,8 @@ public final class Preflight {
     long net = mib(netBytes * ranks);
     long rows = mib(table.orElse(0) * ranks / plan.workers());
     if (net + rows <= overhead) return;
-    findings.add("the training needs about " + (net + rows) + " MiB of native memory in an executor ("
-        + net + " for the net, " + rows + " for the rows) and spark.executor.memoryOverhead leaves "
+    findings.add("the training needs about " + (net + rows) + " MiB of native memory in an executor"
+        + " (" + net + " for the net, " + rows + " for the rows) and spark.executor.memoryOverhead leaves "
         + overhead + ": add --conf spark.executor.memoryOverhead=" + (net + rows) * 5 / 4 + "m");
   }
 
@@ -164,8 +164,8 @@ public final class Preflight {
     List<String> blind = BoundedJob.run(sc, "cafetiere-preflight-checkpoints",
         () -> CheckpointFolder.executorsWithout(sc, probe, plan.workers())).orElse(List.of());
     if (!blind.isEmpty()) {
-      findings.add("checkpoints would go to " + probe.getParent().getParent() + ", which is a folder of"
-          + " one machine and not seen on " + String.join(", ", blind) + ": set checkpointDir to a"
+      findings.add("checkpoints would go to " + probe.getParent().getParent() + ", which is a folder"
+          + " of one machine and not seen on " + String.join(", ", blind) + ": set checkpointDir to a"
           + " folder of a shared file system, such as hdfs:///user/" + sc.sparkUser()
           + "/checkpoints");
     }

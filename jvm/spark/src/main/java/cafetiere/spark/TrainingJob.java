@@ -64,8 +64,8 @@ public final class TrainingJob {
   }
 
   /**
-   * Trains as {@code plan} says on the rows of {@code train}; {@code validation} is tested on as the
-   * solver's test_interval says, or null. Blocks until the training has ended. What the user has to
+   * Trains as {@code plan} says on the rows of {@code train}; {@code validation} is tested on as
+   * the solver's test_interval says, or null. Blocks until the training has ended. What the user has to
    * change is told by a {@link PreflightException} before anything starts, or by a
    * {@link CafetiereException} where only the ranks could find out.
    */
@@ -144,8 +144,8 @@ public final class TrainingJob {
           + "); the newest checkpoint is kept in " + checkpoints.location());
     }
     if (slots < plan.workers()) {
-      LOG.warn("Attempt {} goes on with {} of {} ranks, as the cluster has no more slots; the weights"
-          + " will be the same", attempt, slots, plan.workers());
+      LOG.warn("Attempt {} goes on with {} of {} ranks, as the cluster has no more slots; the"
+          + " weights will be the same", attempt, slots, plan.workers());
     }
     return Math.min(slots, plan.workers());
   }
@@ -164,7 +164,8 @@ public final class TrainingJob {
 
   /**
    * The rows, one partition a rank; made once for all attempts, so that a retry reads the shuffle
-   * that is there. It is always a shuffle: a barrier stage must not change the number of partitions.
+   * that is there. It is always a shuffle: a barrier stage must not change the number of
+   * partitions.
    */
   private JavaRDD<Iterator<InternalRow>> input(int ranks) {
     if (input == null || inputRanks != ranks) {
@@ -190,6 +191,7 @@ public final class TrainingJob {
         () -> new IOException("rank 0 left no model in " + results.location()));
     results.delete();
     if (plan.checkpointDir().isEmpty()) checkpoints.delete();
+    LOG.info("Run {} has ended; its events came by {}", run, first.route());
 
     ObjectNode result = (ObjectNode) JSON.readTree(first.result());
     result.put("executors", outcomes.stream().map(TaskOutcome::executor).distinct().count());

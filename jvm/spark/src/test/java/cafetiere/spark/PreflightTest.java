@@ -93,7 +93,7 @@ class PreflightTest {
 
   @Test
   void aLabelBetweenTwoNumbers() {
-    Dataset<Row> halves = table.withColumn("label", functions.expr("label / 2.0"));
+    Dataset<Row> halves = table.withColumn("label", functions.expr("double(label) / 2"));
     String finding = refusal(estimator(), halves).get(0);
     assertTrue(finding.contains("holds 0.5"), finding);
   }

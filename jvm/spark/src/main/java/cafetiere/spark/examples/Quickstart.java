@@ -24,8 +24,9 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Trains a net on a table of images, predicts the held-out rows, fits Spark ML's logistic regression
- * on the features of an inner blob, and leaves model, predictions, figures and a report in a folder.
+ * Trains a net on a table of images, predicts the held-out rows, fits Spark ML's logistic
+ * regression on the features of an inner blob, and leaves model, predictions, figures and a report
+ * in a folder.
  */
 public final class Quickstart {
   private static final String FEATURES = "ip1";
