@@ -8,6 +8,10 @@
 
 #include "core/device/device.h"
 
+/// Says of the next loop that its iterations do not depend on each other: input and output may be
+/// the same memory, but only at the same index.
+#define CFT_INDEPENDENT _Pragma("GCC ivdep")
+
 namespace cafetiere {
 
 inline constexpr int64_t kMapBlock = 1 << 14;  ///< floats a block; fixed, so blocks follow shape
@@ -38,8 +42,14 @@ void map(Program& p, std::string name, F f, TensorId out, In... in) {
     return Kernel{map_blocks(count), [=](int block) {
                     const int64_t begin = block * kMapBlock;
                     const int64_t end = std::min(count, begin + kMapBlock);
+                    // Locals: what is captured might be what dst points to, for all the compiler
+                    // knows.
+                    const F local = f;
+                    float* const out_at = dst;
+                    const auto in_at = src;
                     [&]<size_t... I>(std::index_sequence<I...>) {
-                      for (int64_t i = begin; i < end; ++i) dst[i] = f(src[I][i]...);
+                      CFT_INDEPENDENT
+                      for (int64_t i = begin; i < end; ++i) out_at[i] = local(in_at[I][i]...);
                     }(std::index_sequence_for<In...>{});
                   }};
   };
@@ -72,15 +82,19 @@ void map_channels(Program& p, std::string name, F f, TensorId out,
                     const int64_t o1 = split_outer ? block + 1 : view.outer;
                     const int64_t c0 = split_outer ? 0 : block;
                     const int64_t c1 = split_outer ? view.channels : block + 1;
+                    const F local = f;
+                    float* const out_at = dst;
+                    const auto in_at = src;
                     for (int64_t o = o0; o < o1; ++o) {
                       for (int64_t c = c0; c < c1; ++c) {
                         std::array<float, K> k;
                         for (size_t i = 0; i < K; ++i) k[i] = per_channel[i][c];
                         const int64_t base = (o * view.channels + c) * view.inner;
+                        CFT_INDEPENDENT
                         for (int64_t i = base; i < base + view.inner; ++i) {
                           std::array<float, D> d;
-                          for (size_t j = 0; j < D; ++j) d[j] = src[j][i];
-                          dst[i] = f(d, k);
+                          for (size_t j = 0; j < D; ++j) d[j] = in_at[j][i];
+                          out_at[i] = local(d, k);
                         }
                       }
                     }

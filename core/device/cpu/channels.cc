@@ -64,7 +64,8 @@ void CpuDevice::channel_moments(Program& p, const std::string& name, TensorId sr
 
 void CpuDevice::channel_sums(Program& p, const std::string& name, TensorId a, TensorId b,
                              Gradient sum_a, Gradient sum_ab) {
-  const Layout layout = p.layout(a);
+  // Without pixels the row-major form has its channels scattered; the other one exists or will.
+  const Layout layout = Extents(p.shape(a)).s == 1 ? Layout::kFeatures : p.layout(a);
   const ChannelView v(p.shape(a), layout);
   const bool dot = b != kNoTensor, plain = sum_a.tensor != kNoTensor;
   Step step;

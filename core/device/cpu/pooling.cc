@@ -3,6 +3,7 @@
 #include <cfloat>
 
 #include "core/device/cpu/cpu_device.h"
+#include "core/device/map.h"
 
 namespace cafetiere {
 namespace {
@@ -14,18 +15,20 @@ struct Pool {
 };
 
 void max_row(const Pool& p, int64_t oh, const float* x, float* y, float* index) {
+  const int64_t pixel = p.pixel();
   const auto rows = p.g.rows(oh);
   for (int64_t ow = 0; ow < p.g.out_w; ++ow) {
     const auto cols = p.g.cols(ow);
-    float* best = y + (oh * p.g.out_w + ow) * p.pixel();
-    float* chosen = index + (oh * p.g.out_w + ow) * p.pixel();
-    std::fill_n(best, p.pixel(), -FLT_MAX);
-    std::fill_n(chosen, p.pixel(), -1.f);
+    float* best = y + (oh * p.g.out_w + ow) * pixel;
+    float* chosen = index + (oh * p.g.out_w + ow) * pixel;
+    std::fill_n(best, pixel, -FLT_MAX);
+    std::fill_n(chosen, pixel, -1.f);
     for (int64_t h = rows.begin; h < rows.end; ++h) {
       for (int64_t w = cols.begin; w < cols.end; ++w) {
-        const float* in = x + (h * p.g.in_w + w) * p.pixel();
+        const float* in = x + (h * p.g.in_w + w) * pixel;
         const float at = float(h * p.g.in_w + w);
-        for (int64_t i = 0; i < p.pixel(); ++i) {
+        CFT_INDEPENDENT
+        for (int64_t i = 0; i < pixel; ++i) {
           const bool larger = in[i] > best[i];
           best[i] = larger ? in[i] : best[i];
           chosen[i] = larger ? at : chosen[i];
@@ -36,26 +39,29 @@ void max_row(const Pool& p, int64_t oh, const float* x, float* y, float* index) 
 }
 
 void average_row(const Pool& p, int64_t oh, const float* x, float* y) {
+  const int64_t pixel = p.pixel();
   const auto rows = p.g.rows(oh);
   for (int64_t ow = 0; ow < p.g.out_w; ++ow) {
     const auto cols = p.g.cols(ow);
-    float* sum = y + (oh * p.g.out_w + ow) * p.pixel();
-    std::fill_n(sum, p.pixel(), 0.f);
+    float* sum = y + (oh * p.g.out_w + ow) * pixel;
+    std::fill_n(sum, pixel, 0.f);
     for (int64_t h = rows.begin; h < rows.end; ++h) {
       for (int64_t w = cols.begin; w < cols.end; ++w) {
-        const float* in = x + (h * p.g.in_w + w) * p.pixel();
-        for (int64_t i = 0; i < p.pixel(); ++i) sum[i] += in[i];
+        const float* in = x + (h * p.g.in_w + w) * pixel;
+        CFT_INDEPENDENT
+        for (int64_t i = 0; i < pixel; ++i) sum[i] += in[i];
       }
     }
     const float divisor = float(rows.padded * cols.padded);
-    for (int64_t i = 0; i < p.pixel(); ++i) sum[i] /= divisor;
+    for (int64_t i = 0; i < pixel; ++i) sum[i] /= divisor;
   }
 }
 
 /// Gathers the gradient of one input row from the outputs whose windows cover it, so that rows are
 /// independent of each other.
 void backward_row(const Pool& p, int64_t h, const float* dy, const float* index, float* dx) {
-  std::fill_n(dx + h * p.g.in_w * p.pixel(), p.g.in_w * p.pixel(), 0.f);
+  const int64_t pixel = p.pixel();
+  std::fill_n(dx + h * p.g.in_w * pixel, p.g.in_w * pixel, 0.f);
   const int64_t first = std::max<int64_t>(0, (h + p.g.pad_h - p.g.kernel_h) / p.g.stride_h);
   const int64_t last = std::min(p.g.out_h - 1, (h + p.g.pad_h) / p.g.stride_h);
   for (int64_t oh = first; oh <= last; ++oh) {
@@ -63,15 +69,18 @@ void backward_row(const Pool& p, int64_t h, const float* dy, const float* index,
     if (h < rows.begin || h >= rows.end) continue;
     for (int64_t ow = 0; ow < p.g.out_w; ++ow) {
       const auto cols = p.g.cols(ow);
-      const int64_t out = (oh * p.g.out_w + ow) * p.pixel();
+      const float* diff = dy + (oh * p.g.out_w + ow) * pixel;
+      const float* from = p.g.max ? index + (oh * p.g.out_w + ow) * pixel : nullptr;
       const float scale = p.g.max ? 1.f : 1.f / float(rows.padded * cols.padded);
       for (int64_t w = cols.begin; w < cols.end; ++w) {
-        float* to = dx + (h * p.g.in_w + w) * p.pixel();
+        float* to = dx + (h * p.g.in_w + w) * pixel;
         const float at = float(h * p.g.in_w + w);
-        for (int64_t i = 0; i < p.pixel(); ++i) {
-          const float share = p.g.max ? (index[out + i] == at ? dy[out + i] : 0.f)
-                                      : dy[out + i] * scale;
-          to[i] += share;
+        if (p.g.max) {
+          CFT_INDEPENDENT
+          for (int64_t i = 0; i < pixel; ++i) to[i] += from[i] == at ? diff[i] : 0.f;
+        } else {
+          CFT_INDEPENDENT
+          for (int64_t i = 0; i < pixel; ++i) to[i] += diff[i] * scale;
         }
       }
     }
