@@ -38,7 +38,7 @@ use_spark() {
 # A JDK 17 wherever the distribution puts it: other JDKs may come first in PATH.
 use_java() {
   local home
-  for home in "${JAVA_HOME:-}" /usr/lib/jvm/java-17-openjdk-*; do
+  for home in ${JAVA_HOME:+"$JAVA_HOME"} /usr/lib/jvm/java-17-openjdk-*; do
     if [[ -x $home/bin/javac && $("$home/bin/javac" -version 2>&1) == "javac 17."* ]]; then
       export JAVA_HOME=$home PATH="$home/bin:$PATH"
       return
