@@ -87,7 +87,7 @@ ChartSeries series_of(const std::string& name, const Curve& curve, bool markers)
 }
 
 Chart chart_of(std::string title, std::string y_label, const std::map<std::string, Curve>& curves) {
-  Chart chart{std::move(title), "step", std::move(y_label), {}};
+  Chart chart{std::move(title), "step", std::move(y_label)};
   for (const auto& [name, curve] : curves) {
     chart.series.push_back(series_of(name, curve, name.rfind("training", 0) != 0));
   }
@@ -105,8 +105,10 @@ std::string charts(const RunHistory& history) {
     const bool one_kind = std::all_of(history.scores.begin(), history.scores.end(), [](auto& s) {
       return s.first.find("accuracy") != std::string::npos;
     });
-    html += render_chart(chart_of(one_kind ? "Accuracy" : "Scores", one_kind ? "accuracy" : "value",
-                                  history.scores));
+    Chart scores = chart_of(one_kind ? "Accuracy" : "Scores", one_kind ? "accuracy" : "value",
+                            history.scores);
+    scores.log_y = !one_kind;
+    html += render_chart(scores);
   }
   if (!history.rate.empty()) {
     html += render_chart(

@@ -21,7 +21,7 @@ body { margin: 0; background: var(--page); color: var(--text);
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
 main { max-width: 1180px; margin: 0 auto; padding: 32px 20px 56px; }
 h1 { font-size: 26px; font-weight: 650; margin: 0 0 20px; }
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(112px, 1fr)); gap: 12px; }
+.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(124px, 1fr)); gap: 12px; }
 .card, figure, table, .messages { background: var(--card); border: 1px solid var(--border);
   border-radius: 10px; }
 .card { padding: 12px 14px; line-height: 1.3; }

@@ -236,7 +236,7 @@ std::string render_chart(const Chart& chart) {
   Axis x = linear_axis(xs, 8, /*snap=*/false);
   x.from = kLeft, x.to = kWidth - kRight;
   Axis y =
-      ys.low > 0 && ys.high > kLogRatio * ys.low ? log_axis(ys) : linear_axis(ys, 5, /*snap=*/true);
+      chart.log_y && ys.low > 0 && ys.high > kLogRatio * ys.low ? log_axis(ys) : linear_axis(ys, 5, /*snap=*/true);
   y.from = kHeight - kBottom, y.to = kTop;
 
   html += render_legend(chart);

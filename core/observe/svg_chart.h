@@ -24,7 +24,8 @@ struct Chart {
   std::string title;
   std::string x_label;
   std::string y_label;
-  std::vector<ChartSeries> series;
+  std::vector<ChartSeries> series = {};
+  bool log_y = true;  ///< a logarithmic y axis where the values call for one
 };
 
 /// Text made safe for HTML content and attribute values.
