@@ -1,12 +1,12 @@
 // Logger: where the library's messages go. Passed down by the caller; there is no global logger.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace cafetiere {
 

@@ -54,8 +54,8 @@ inline Status internal_error(std::string m) { return {ErrorCode::kInternal, std:
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}            // NOLINT: implicit by design
-  Result(Status status) : status_(std::move(status)) {}    // NOLINT: implicit by design
+  Result(T value) : value_(std::move(value)) {}          // NOLINT: implicit by design
+  Result(Status status) : status_(std::move(status)) {}  // NOLINT: implicit by design
 
   bool ok() const { return status_.ok(); }
   const Status& status() const { return status_; }
@@ -79,11 +79,11 @@ class [[nodiscard]] Result {
 #define CFT_CONCAT(a, b) CFT_CONCAT_INNER(a, b)
 
 /// Returns from the enclosing function when `expr` (a Status) is an error.
-#define CFT_TRY(expr)                                                   \
-  do {                                                                  \
-    if (::cafetiere::Status cft_status = (expr); !cft_status.ok()) {    \
-      return cft_status;                                                \
-    }                                                                   \
+#define CFT_TRY(expr)                                                \
+  do {                                                               \
+    if (::cafetiere::Status cft_status = (expr); !cft_status.ok()) { \
+      return cft_status;                                             \
+    }                                                                \
   } while (0)
 
 /// Declares `lhs` from a Result, or returns its error: CFT_ASSIGN(auto net, load(path));

@@ -25,7 +25,8 @@ class ThreadPool {
   /// throw. One caller at a time.
   template <class F>
   void run(int blocks, const F& fn) {
-    run_blocks(blocks, [](const void* f, int block) { (*static_cast<const F*>(f))(block); }, &fn);
+    run_blocks(
+        blocks, [](const void* f, int block) { (*static_cast<const F*>(f))(block); }, &fn);
   }
 
  private:
@@ -40,8 +41,8 @@ class ThreadPool {
   std::atomic<const void*> arg_{nullptr};
   std::atomic<uint32_t> blocks_{0};
 
-  alignas(64) std::atomic<uint64_t> next_;          // generation << 32 | next block
-  alignas(64) std::atomic<uint32_t> done_{0};       // blocks finished in this generation
+  alignas(64) std::atomic<uint64_t> next_;           // generation << 32 | next block
+  alignas(64) std::atomic<uint32_t> done_{0};        // blocks finished in this generation
   alignas(64) std::atomic<uint32_t> generation_{0};  // what sleeping workers wait on
   std::atomic<bool> stop_{false};
   std::vector<std::thread> workers_;

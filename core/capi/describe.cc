@@ -20,20 +20,24 @@ Result<int64_t> predicted_memory(const Graph& graph, int history) {
   const int64_t floats = graph.arena_size();
   std::vector<float> arena(size_t(floats) * 2);
   const auto device = make_cpu_device();
-  CFT_ASSIGN(const auto plan,
-             Plan::compile(graph, *device,
-                           param_pointers(graph, arena.data(), arena.data() + floats),
-                           {.backward = graph.phase() == caffe::TRAIN, .outputs = {}}));
+  CFT_ASSIGN(
+      const auto plan,
+      Plan::compile(graph, *device, param_pointers(graph, arena.data(), arena.data() + floats),
+                    {.backward = graph.phase() == caffe::TRAIN, .outputs = {}}));
   return plan->arena_bytes() + floats * int64_t(sizeof(float)) * (3 + history);
 }
 
 json solver_json(const caffe::SolverParameter& p) {
-  return {{"type", p.type()},           {"base_lr", p.base_lr()},
-          {"lr_policy", p.lr_policy()}, {"max_iter", p.max_iter()},
+  return {{"type", p.type()},
+          {"base_lr", p.base_lr()},
+          {"lr_policy", p.lr_policy()},
+          {"max_iter", p.max_iter()},
           {"test_interval", p.test_interval()},
           {"test_iter", std::vector<int>(p.test_iter().begin(), p.test_iter().end())},
-          {"snapshot", p.snapshot()},   {"snapshot_prefix", p.snapshot_prefix()},
-          {"iter_size", p.iter_size()}, {"random_seed", p.random_seed()},
+          {"snapshot", p.snapshot()},
+          {"snapshot_prefix", p.snapshot_prefix()},
+          {"iter_size", p.iter_size()},
+          {"random_seed", p.random_seed()},
           {"display", p.display()}};
 }
 
@@ -42,19 +46,19 @@ json data_layer_json(const Graph& graph, const std::vector<Shape>& shapes) {
     if (!node.type->source) continue;
     json tops = json::array();
     for (size_t i = 0; i < node.tops.size(); ++i) {
-      tops.push_back({{"name", node.param.top(int(i))},
-                      {"shape", shapes[size_t(node.tops[i])].dims()}});
+      tops.push_back(
+          {{"name", node.param.top(int(i))}, {"shape", shapes[size_t(node.tops[i])].dims()}});
     }
-    return {{"name", node.param.name()},
-            {"type", node.param.type()},
-            {"tops", tops},
-            {"source", node.param.memory_data_param().source()},
-            {"dataframe_format", node.param.memory_data_param().dataframe_format()},
-            {"dataframe_column_select",
-             std::vector<std::string>(
-                 node.param.memory_data_param().dataframe_column_select().begin(),
-                 node.param.memory_data_param().dataframe_column_select().end())},
-            {"source_class", node.param.source_class()}};
+    return {
+        {"name", node.param.name()},
+        {"type", node.param.type()},
+        {"tops", tops},
+        {"source", node.param.memory_data_param().source()},
+        {"dataframe_format", node.param.memory_data_param().dataframe_format()},
+        {"dataframe_column_select",
+         std::vector<std::string>(node.param.memory_data_param().dataframe_column_select().begin(),
+                                  node.param.memory_data_param().dataframe_column_select().end())},
+        {"source_class", node.param.source_class()}};
   }
   return json::object();
 }
@@ -74,8 +78,8 @@ Result<json> describe(const Graph& graph, int history) {
   if (!data.empty() && !data["tops"].empty() && !data["tops"][0]["shape"].empty()) {
     batch = data["tops"][0]["shape"][0].get<int64_t>();
   }
-  return json{{"name", graph.name()}, {"batch_size", batch}, {"parameters", parameters},
-              {"memory_bytes", memory}, {"data_layer", data}, {"outputs", outputs},
+  return json{{"name", graph.name()},   {"batch_size", batch}, {"parameters", parameters},
+              {"memory_bytes", memory}, {"data_layer", data},  {"outputs", outputs},
               {"blobs", blobs}};
 }
 

@@ -22,7 +22,8 @@ const nlohmann::json* Options::take(const char* key) {
 }
 
 void Options::fail(const char* key, const char* wanted) {
-  if (status_.ok()) status_ = invalid_argument(fmt::format("option \"{}\" must be {}", key, wanted));
+  if (status_.ok())
+    status_ = invalid_argument(fmt::format("option \"{}\" must be {}", key, wanted));
 }
 
 std::string Options::text(const char* key, const std::string& fallback) {
@@ -50,8 +51,10 @@ std::vector<std::string> Options::texts(const char* key) {
   if (!value) return list;
   if (!value->is_array()) fail(key, "an array of texts");
   for (const auto& item : *value) {
-    if (item.is_string()) list.push_back(item.get<std::string>());
-    else fail(key, "an array of texts");
+    if (item.is_string())
+      list.push_back(item.get<std::string>());
+    else
+      fail(key, "an array of texts");
   }
   return list;
 }
@@ -64,8 +67,10 @@ std::vector<std::pair<std::string, std::string>> Options::pairs(const char* key,
   for (const auto& item : *value) {
     const bool good = item.is_object() && item.contains(first) && item.contains(second) &&
                       item[first].is_string() && item[second].is_string();
-    if (good) list.emplace_back(item[first].get<std::string>(), item[second].get<std::string>());
-    else fail(key, fmt::format("an array of objects with \"{}\" and \"{}\"", first, second).c_str());
+    if (good)
+      list.emplace_back(item[first].get<std::string>(), item[second].get<std::string>());
+    else
+      fail(key, fmt::format("an array of objects with \"{}\" and \"{}\"", first, second).c_str());
   }
   return list;
 }
@@ -81,8 +86,8 @@ Status Options::done() const {
   if (!status_.ok()) return status_;
   for (const auto& item : json_.items()) {
     if (std::find(known_.begin(), known_.end(), item.key()) == known_.end()) {
-      return invalid_argument(fmt::format("unknown option \"{}\"{}", item.key(),
-                                          did_you_mean(item.key(), known_)));
+      return invalid_argument(
+          fmt::format("unknown option \"{}\"{}", item.key(), did_you_mean(item.key(), known_)));
     }
   }
   return {};

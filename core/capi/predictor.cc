@@ -27,8 +27,7 @@ struct cft_predictor {
     auto& plan = plans[rows];
     if (!plan) {
       CFT_ASSIGN(plan, cafetiere::Plan::compile(
-                           graph, *device,
-                           cafetiere::param_pointers(graph, arena.data(), nullptr),
+                           graph, *device, cafetiere::param_pointers(graph, arena.data(), nullptr),
                            {.batch = rows, .outputs = outputs}));
     }
     return plan.get();

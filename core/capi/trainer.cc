@@ -1,6 +1,5 @@
 // The trainer's part of the C interface.
 #include <chrono>
-
 #include <nlohmann/json.hpp>
 
 #include "core/base/sha256.h"
@@ -83,8 +82,8 @@ Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
 Status run(cft_trainer* t, Group* group, RowTable&& rows) {
   Trainer& trainer = *t->trainer;
   CFT_ASSIGN(const FedLayer fed, bind_rows(trainer.graph(), rows.schema(), t->inputs, false));
-  CFT_ASSIGN(const auto source, make_rows_source(group, std::move(rows), t->shards, fed, true,
-                                                 trainer.seed()));
+  CFT_ASSIGN(const auto source,
+             make_rows_source(group, std::move(rows), t->shards, fed, true, trainer.seed()));
   t->rows_given = 0;
   for (int s = 0; s < t->shards; ++s) t->rows_given += source->sampler().total_rows_of(s);
   std::vector<TestFeed> tests;
@@ -95,7 +94,8 @@ Status run(cft_trainer* t, Group* group, RowTable&& rows) {
     CFT_ASSIGN(held_out, make_rows_source(group, std::move(*t->validation), t->shards, layer, false,
                                           trainer.seed()));
     tests.push_back({{{layer.node->param.name(), held_out.get()}},
-                     held_out->sampler().batches_per_epoch(), true});
+                     held_out->sampler().batches_per_epoch(),
+                     true});
   }
   return trainer.run(group, {{fed.node->param.name(), source.get()}}, tests);
 }
@@ -120,13 +120,13 @@ int cft_trainer_create(const char* options, const cft_callbacks* callbacks, cft_
 int cft_trainer_restore(cft_trainer* t, const void* model, uint64_t model_bytes, const void* state,
                         uint64_t state_bytes) {
   return capi::guarded([&]() -> Status {
-    CFT_ASSIGN(const caffe::NetParameter weights,
-               cafetiere::parse_weights({static_cast<const std::byte*>(model),
-                                         size_t(model_bytes)}));
+    CFT_ASSIGN(
+        const caffe::NetParameter weights,
+        cafetiere::parse_weights({static_cast<const std::byte*>(model), size_t(model_bytes)}));
     if (!state) return t->trainer->restore(&weights, nullptr);
-    CFT_ASSIGN(const cafetiere::SolverState parsed,
-               cafetiere::parse_solver_state({static_cast<const std::byte*>(state),
-                                              size_t(state_bytes)}));
+    CFT_ASSIGN(
+        const cafetiere::SolverState parsed,
+        cafetiere::parse_solver_state({static_cast<const std::byte*>(state), size_t(state_bytes)}));
     return t->trainer->restore(&weights, &parsed);
   });
 }
@@ -152,18 +152,17 @@ void cft_trainer_cancel(cft_trainer* t) { t->trainer->cancel(); }
 int cft_trainer_result(cft_trainer* t, char** out) {
   return capi::guarded([&] {
     const cafetiere::TrainingSummary& s = t->trainer->summary();
-    const nlohmann::json json{
-        {"steps", s.steps},
-        {"epochs", s.rows_per_epoch.size()},
-        {"rows_given", t->rows_given},
-        {"rows_per_epoch", s.rows_per_epoch},
-        {"loss", s.loss},
-        {"seconds", s.seconds},
-        {"rows_per_s", s.rows_per_s},
-        {"sha256", capi::sha256_of(t->trainer->model_bytes())},
-        {"shards", t->shards},
-        {"ranks", t->size},
-        {"peak_bytes", s.peak_bytes}};
+    const nlohmann::json json{{"steps", s.steps},
+                              {"epochs", s.rows_per_epoch.size()},
+                              {"rows_given", t->rows_given},
+                              {"rows_per_epoch", s.rows_per_epoch},
+                              {"loss", s.loss},
+                              {"seconds", s.seconds},
+                              {"rows_per_s", s.rows_per_s},
+                              {"sha256", capi::sha256_of(t->trainer->model_bytes())},
+                              {"shards", t->shards},
+                              {"ranks", t->size},
+                              {"peak_bytes", s.peak_bytes}};
     return capi::give_text(json.dump(), out);
   });
 }
@@ -176,8 +175,9 @@ int cft_trainer_state(cft_trainer* t, void** out, uint64_t* bytes) {
   return capi::guarded([&]() -> Status {
     const std::string& state = t->trainer->last_checkpoint().state;
     if (state.empty()) {
-      return cafetiere::not_found("no state was kept: rank 0 keeps it when snapshot_after_train is "
-                                  "set and the run has ended");
+      return cafetiere::not_found(
+          "no state was kept: rank 0 keeps it when snapshot_after_train is "
+          "set and the run has ended");
     }
     return capi::give_bytes(state, out, bytes);
   });

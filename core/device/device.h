@@ -61,8 +61,7 @@ class Device {
   virtual void lrn(Program&, const std::string& name, const LrnGeometry&, TensorId src,
                    TensorId scale, TensorId dst) = 0;
   virtual void lrn_backward(Program&, const std::string& name, const LrnGeometry&, TensorId src,
-                            TensorId scale, TensorId dst, TensorId diff_dst,
-                            TensorId diff_src) = 0;
+                            TensorId scale, TensorId dst, TensorId diff_dst, TensorId diff_src) = 0;
 
   /// Per channel (axis 1) over batch and pixels: mean and biased variance of src.
   virtual void channel_moments(Program&, const std::string& name, TensorId src, TensorId mean,

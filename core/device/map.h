@@ -50,7 +50,8 @@ void map(Program& p, std::string name, F f, TensorId out, In... in) {
                     [&]<size_t... I>(std::index_sequence<I...>) {
                       CFT_INDEPENDENT
                       for (int64_t i = begin; i < end; ++i) out_at[i] = local(in_at[I][i]...);
-                    }(std::index_sequence_for<In...>{});
+                    }
+                    (std::index_sequence_for<In...>{});
                   }};
   };
   p.step(std::move(step));
@@ -139,7 +140,8 @@ void map_indexed(Program& p, std::string name, F make_f, TensorId out, TensorId 
 
 /// Adds tensors of one shape: out = a + b, in that order.
 inline void add(Program& p, std::string name, TensorId out, TensorId a, TensorId b) {
-  map(p, std::move(name), [](float x, float y) { return x + y; }, out, a, b);
+  map(
+      p, std::move(name), [](float x, float y) { return x + y; }, out, a, b);
 }
 
 }  // namespace cafetiere

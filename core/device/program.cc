@@ -17,8 +17,8 @@ TensorId Program::external(std::string name, Shape shape, float* data) {
 }
 
 TensorId Program::reshaped(TensorId id, Shape shape) {
-  const bool same_batch = shape.axes() > 0 && this->shape(id).axes() > 0 &&
-                          shape[0] == this->shape(id)[0];
+  const bool same_batch =
+      shape.axes() > 0 && this->shape(id).axes() > 0 && shape[0] == this->shape(id)[0];
   Layout layout = this->layout(id);
   if (!same_batch) layout = Layout::kRowMajor;
   if (layout == Layout::kPixels) layout = Layout::kFeatures;

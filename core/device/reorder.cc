@@ -33,16 +33,20 @@ Kernel transpose_batch(const Extents& e, Layout from, const float* in, Layout to
   const int64_t blocks = e.s == 1 ? 1 : e.c;
   return {int(blocks), [=](int block) {
             if (e.s == 1) {
-              if (to_lanes) transpose_tiles(in, e.n, e.c, e.c, out, e.n);
-              else transpose_tiles(in, e.c, e.n, e.n, out, e.c);
+              if (to_lanes)
+                transpose_tiles(in, e.n, e.c, e.c, out, e.n);
+              else
+                transpose_tiles(in, e.c, e.n, e.n, out, e.c);
               return;
             }
             const int64_t c = block;
             const int64_t image = e.c * e.s;
             if (to_lanes) {
-              transpose_tiles(in + c * e.s, e.n, e.s, image, out + lane_row(lanes, e, c, 0) * e.n, step);
+              transpose_tiles(in + c * e.s, e.n, e.s, image, out + lane_row(lanes, e, c, 0) * e.n,
+                              step);
             } else {
-              transpose_tiles(in + lane_row(lanes, e, c, 0) * e.n, e.s, e.n, step, out + c * e.s, image);
+              transpose_tiles(in + lane_row(lanes, e, c, 0) * e.n, e.s, e.n, step, out + c * e.s,
+                              image);
             }
           }};
 }

@@ -15,9 +15,9 @@ constexpr int64_t kBlock = 4096;  // floats: what norms and slices are made of
 
 Status check_count(const char* what, int have, int min, int max) {
   if (have >= min && (max < 0 || have <= max)) return {};
-  const std::string wanted = min == max  ? fmt::format("exactly {}", min)
-                             : max < 0   ? fmt::format("at least {}", min)
-                                         : fmt::format("{} to {}", min, max);
+  const std::string wanted = min == max ? fmt::format("exactly {}", min)
+                             : max < 0  ? fmt::format("at least {}", min)
+                                        : fmt::format("{} to {}", min, max);
   return invalid_argument(fmt::format("has {} {}(s) but takes {}", have, what, wanted));
 }
 
@@ -63,8 +63,8 @@ Status Graph::add_node(LayerTypes types, caffe::LayerParameter param, std::strin
                        std::map<std::string, int>& available) {
   Node node;
   CFT_ASSIGN(node.type, find_layer_type(types, param.type()));
-  CFT_TRY(check_count("bottom", param.bottom_size(), node.type->min_bottoms,
-                      node.type->max_bottoms));
+  CFT_TRY(
+      check_count("bottom", param.bottom_size(), node.type->min_bottoms, node.type->max_bottoms));
   // Caffe gives a loss layer without a top an anonymous one.
   if (node.type->loss && param.top_size() == 0) param.add_top("(automatic)");
   CFT_TRY(check_count("top", param.top_size(), node.type->min_tops, node.type->max_tops));
@@ -109,9 +109,9 @@ Status Graph::wire(Node& node, std::map<std::string, int>& available) {
 Status Graph::set_loss_weights(Node& node) {
   const int given = node.param.loss_weight_size();
   if (given != 0 && given != node.param.top_size()) {
-    return invalid_argument(fmt::format(
-        "loss_weight is given {} time(s) for {} top(s); give one for each top or none", given,
-        node.param.top_size()));
+    return invalid_argument(
+        fmt::format("loss_weight is given {} time(s) for {} top(s); give one for each top or none",
+                    given, node.param.top_size()));
   }
   if (given == 0 && node.type->loss) {
     node.param.add_loss_weight(1);
@@ -133,9 +133,10 @@ Status Graph::shape_node(const Node& node, int64_t batch, std::vector<Shape>& sh
   CFT_TRY(node.layer->shape(s).with_context(node.where));
   for (size_t i = 0; i < s.tops.size(); ++i) {
     if (s.tops[i].count() > INT32_MAX) {
-      return invalid_argument(fmt::format("{}: top '{}' would have shape {}, more than 2^31 - 1 "
-                                          "elements", node.where, node.param.top(int(i)),
-                                          s.tops[i].str()));
+      return invalid_argument(
+          fmt::format("{}: top '{}' would have shape {}, more than 2^31 - 1 "
+                      "elements",
+                      node.where, node.param.top(int(i)), s.tops[i].str()));
     }
     shapes.resize(std::max(shapes.size(), size_t(node.tops[i]) + 1));
     shapes[size_t(node.tops[i])] = std::move(s.tops[i]);
@@ -154,8 +155,8 @@ Status Graph::place_params(Node& node, const std::vector<ParamRequest>& requests
     const ParamRequest& r = requests[i];
     const caffe::ParamSpec& spec =
         int(i) < specs ? node.param.param(int(i)) : caffe::ParamSpec::default_instance();
-    Param p{node.param.name(), int(i), spec.name(), r.shape, r.filler, r.kind, r.fraction,
-            spec.lr_mult(), spec.decay_mult(), 0};
+    Param p{node.param.name(), int(i),         spec.name(),       r.shape, r.filler, r.kind,
+            r.fraction,        spec.lr_mult(), spec.decay_mult(), 0};
     if (r.kind == ParamKind::kStatistic) {
       if (int(i) < specs && spec.has_lr_mult() && spec.lr_mult() != 0) {
         return invalid_argument(
@@ -188,7 +189,8 @@ Status Graph::share_param(Node& node, Param& candidate, const caffe::ParamSpec& 
   const auto merge = [&](bool has, float value, float& owned, const char* what) -> Status {
     if (!has) return {};
     if (owned != 1 && owned != value) {
-      return invalid_argument(fmt::format("Shared param '{}' has mismatched {}.", spec.name(), what));
+      return invalid_argument(
+          fmt::format("Shared param '{}' has mismatched {}.", spec.name(), what));
     }
     owned = value;
     return {};

@@ -43,16 +43,17 @@ struct LayerPlan {
   Device& device;
   std::string name;
   bool train = false;
-  bool fuse_relu = false;             ///< the next layer is a ReLU that this one should apply
+  bool fuse_relu = false;  ///< the next layer is a ReLU that this one should apply
   std::vector<TensorId> bottoms = {};
-  std::vector<TensorId> tops = {};         ///< to be set by forward()
+  std::vector<TensorId> tops = {};  ///< to be set by forward()
   std::vector<Shape> top_shapes = {};
   std::vector<TensorId> params = {};
   std::vector<Gradient> param_diffs = {};  ///< kNoTensor where no gradient is wanted
   std::vector<TensorId> top_diffs = {};    ///< kNoTensor where no gradient arrives
-  std::vector<TensorId> bottom_diffs = {}; ///< to be set by backward() where propagate_down says so
+  std::vector<TensorId> bottom_diffs =
+      {};  ///< to be set by backward() where propagate_down says so
   std::vector<bool> propagate_down = {};
-  std::vector<TensorId> saved = {};        ///< what forward() keeps for backward()
+  std::vector<TensorId> saved = {};  ///< what forward() keeps for backward()
 
   const Shape& bottom_shape(size_t i) const { return program.shape(bottoms[i]); }
   /// Creates top i, or the gradient of bottom i, as a new tensor.
@@ -79,7 +80,8 @@ class Layer {
   virtual Status forward(LayerPlan& plan) const = 0;
   /// Lays out the backward steps for the gradients asked for.
   virtual Status backward(LayerPlan&) const {
-    return invalid_argument("a " + param_.type() + " layer has no gradient; keep it off the path "
+    return invalid_argument("a " + param_.type() +
+                            " layer has no gradient; keep it off the path "
                             "from a loss to a parameter, or set propagate_down: false");
   }
 

@@ -76,8 +76,12 @@ class Accuracy : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_accuracy{
-    .name = "Accuracy", .min_bottoms = 2, .max_bottoms = 2, .min_tops = 1, .max_tops = 2,
-    .create = create_layer<Accuracy>, .no_label = true};
+extern const LayerType layer_accuracy{.name = "Accuracy",
+                                      .min_bottoms = 2,
+                                      .max_bottoms = 2,
+                                      .min_tops = 1,
+                                      .max_tops = 2,
+                                      .create = create_layer<Accuracy>,
+                                      .no_label = true};
 
 }  // namespace cafetiere

@@ -30,12 +30,13 @@ class BatchNorm : public Layer {
     const Shape channels{plan.bottom_shape(0)[1]};
     const TensorId mean = plan.new_tensor("mean", channels);
     const TensorId inverse = plan.new_tensor("inverse deviation", channels);
-    if (global(plan)) running_statistics(plan, mean, inverse);
-    else batch_statistics(plan, mean, inverse);
-    map_channels<1, 2>(
-        plan.program, plan.step("forward"),
-        [](const auto& x, const auto& c) { return (x[0] - c[0]) * c[1]; }, plan.new_top(0),
-        {plan.bottoms[0]}, {mean, inverse});
+    if (global(plan))
+      running_statistics(plan, mean, inverse);
+    else
+      batch_statistics(plan, mean, inverse);
+    map_channels<1, 2>(plan.program, plan.step("forward"),
+                       [](const auto& x, const auto& c) { return (x[0] - c[0]) * c[1]; },
+                       plan.new_top(0), {plan.bottoms[0]}, {mean, inverse});
     plan.saved = {inverse};
     return {};
   }
@@ -46,23 +47,22 @@ class BatchNorm : public Layer {
     const TensorId inverse = plan.saved[0];
     const TensorId down = plan.new_bottom_diff(0);
     if (global(plan)) {
-      map_channels<1, 1>(
-          plan.program, plan.step("backward"),
-          [](const auto& d, const auto& c) { return d[0] * c[0]; }, down, {plan.top_diffs[0]},
-          {inverse});
+      map_channels<1, 1>(plan.program, plan.step("backward"),
+                         [](const auto& d, const auto& c) { return d[0] * c[0]; }, down,
+                         {plan.top_diffs[0]}, {inverse});
       return {};
     }
     const Shape& shape = plan.bottom_shape(0);
-    const TensorId sum = plan.new_tensor("sum", {shape[1]}), dot = plan.new_tensor("dot", {shape[1]});
+    const TensorId sum = plan.new_tensor("sum", {shape[1]}),
+                   dot = plan.new_tensor("dot", {shape[1]});
     plan.device.channel_sums(plan.program, plan.step("gradient sums"), plan.top_diffs[0],
                              plan.tops[0], Gradient::plain(sum), Gradient::plain(dot));
     const float count = float(shape.count() / shape[1]);
-    map_channels<2, 3>(
-        plan.program, plan.step("backward"),
-        [=](const auto& d, const auto& c) {
-          return (d[0] - c[1] / count - d[1] * (c[2] / count)) * c[0];
-        },
-        down, {plan.top_diffs[0], plan.tops[0]}, {inverse, sum, dot});
+    map_channels<2, 3>(plan.program, plan.step("backward"),
+                       [=](const auto& d, const auto& c) {
+                         return (d[0] - c[1] / count - d[1] * (c[2] / count)) * c[0];
+                       },
+                       down, {plan.top_diffs[0], plan.tops[0]}, {inverse, sum, dot});
     return {};
   }
 
@@ -79,8 +79,9 @@ class BatchNorm : public Layer {
     const TensorId variance = plan.new_tensor("variance", {shape[1]});
     plan.device.channel_moments(plan.program, plan.step("moments"), plan.bottoms[0], mean,
                                 variance);
-    map(plan.program, plan.step("deviation"),
-        [=](float v) { return 1 / std::sqrt(v + eps); }, inverse, variance);
+    map(
+        plan.program, plan.step("deviation"), [=](float v) { return 1 / std::sqrt(v + eps); },
+        inverse, variance);
     const float count = float(shape.count() / shape[1]);
     const float unbiased = count > 1 ? count / (count - 1) : 1;
     observe(plan, 0, mean, 1, fraction);
@@ -140,8 +141,11 @@ class BatchNorm : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_batch_norm{
-    .name = "BatchNorm", .min_bottoms = 1, .max_bottoms = 1, .min_tops = 1, .max_tops = 1,
-    .create = create_layer<BatchNorm>};
+extern const LayerType layer_batch_norm{.name = "BatchNorm",
+                                        .min_bottoms = 1,
+                                        .max_bottoms = 1,
+                                        .min_tops = 1,
+                                        .max_tops = 1,
+                                        .create = create_layer<BatchNorm>};
 
 }  // namespace cafetiere

@@ -122,8 +122,11 @@ class Concat : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_concat{
-    .name = "Concat", .min_bottoms = 1, .max_bottoms = -1, .min_tops = 1, .max_tops = 1,
-    .create = create_layer<Concat>};
+extern const LayerType layer_concat{.name = "Concat",
+                                    .min_bottoms = 1,
+                                    .max_bottoms = -1,
+                                    .min_tops = 1,
+                                    .max_tops = 1,
+                                    .create = create_layer<Concat>};
 
 }  // namespace cafetiere

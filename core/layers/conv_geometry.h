@@ -14,15 +14,17 @@ inline Status spatial_values(const google::protobuf::RepeatedField<uint32_t>& va
                              std::vector<int64_t>& out) {
   if (has_hw) {
     if (axes != 2 || values.size() > 0) {
-      return invalid_argument(fmt::format(
-          "{0}_h and {0}_w need exactly 2 spatial axes and no {0}", what));
+      return invalid_argument(
+          fmt::format("{0}_h and {0}_w need exactly 2 spatial axes and no {0}", what));
     }
     out = {h, w};
     return {};
   }
   if (values.size() != 0 && values.size() != 1 && values.size() != axes) {
-    return invalid_argument(fmt::format("{} is given {} times for {} spatial axes; give it once or "
-                                        "once for each", what, values.size(), axes));
+    return invalid_argument(
+        fmt::format("{} is given {} times for {} spatial axes; give it once or "
+                    "once for each",
+                    what, values.size(), axes));
   }
   out.assign(size_t(axes), absent);
   for (int i = 0; i < axes && values.size() > 0; ++i) {
@@ -52,8 +54,10 @@ inline Result<ConvGeometry> conv_geometry(const caffe::ConvolutionParameter& p,
   CFT_TRY(spatial_values(p.dilation(), false, 1, 1, axes, 1, "dilation", g.dilation));
   if (g.outputs == 0) return invalid_argument("num_output must be above 0");
   if (g.group == 0 || g.channels % g.group || g.outputs % g.group) {
-    return invalid_argument(fmt::format("group {} must divide both the {} input channels and the "
-                                        "{} outputs", g.group, g.channels, g.outputs));
+    return invalid_argument(
+        fmt::format("group {} must divide both the {} input channels and the "
+                    "{} outputs",
+                    g.group, g.channels, g.outputs));
   }
   for (int i = 0; i < axes; ++i) {
     if (g.kernel[size_t(i)] <= 0 || g.stride[size_t(i)] <= 0 || g.dilation[size_t(i)] <= 0) {

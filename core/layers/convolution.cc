@@ -63,8 +63,8 @@ class Convolution : public Layer {
       }
       if (weights.tensor != kNoTensor) {
         const TensorId src = as_batch(plan, plan.bottoms[i], g.n, g.channels, g.in);
-        plan.device.convolution_backward_weights(plan.program, plan.step("weight gradient"), g,
-                                                 src, diff, weights);
+        plan.device.convolution_backward_weights(plan.program, plan.step("weight gradient"), g, src,
+                                                 diff, weights);
         weights.add = true;
       }
       if (!plan.propagate_down[i]) continue;
@@ -85,9 +85,10 @@ class Convolution : public Layer {
       const int64_t extent = g.dilation[i] * (g.kernel[i] - 1) + 1;
       const int64_t room = g.in[i] + 2 * g.pad[i] - extent;
       if (room < 0) {
-        return invalid_argument(fmt::format("the kernel ({} with dilation) is larger than the "
-                                            "padded input ({}) of shape {}", extent,
-                                            g.in[i] + 2 * g.pad[i], bottom.str()));
+        return invalid_argument(
+            fmt::format("the kernel ({} with dilation) is larger than the "
+                        "padded input ({}) of shape {}",
+                        extent, g.in[i] + 2 * g.pad[i], bottom.str()));
       }
       g.out.push_back(room / g.stride[i] + 1);
     }
@@ -108,8 +109,11 @@ class Convolution : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_convolution{
-    .name = "Convolution", .min_bottoms = 1, .max_bottoms = -1, .min_tops = 1, .max_tops = -1,
-    .create = create_layer<Convolution>};
+extern const LayerType layer_convolution{.name = "Convolution",
+                                         .min_bottoms = 1,
+                                         .max_bottoms = -1,
+                                         .min_tops = 1,
+                                         .max_tops = -1,
+                                         .create = create_layer<Convolution>};
 
 }  // namespace cafetiere

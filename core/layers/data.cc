@@ -16,8 +16,12 @@ class Data : public SourceLayer {
 
 }  // namespace
 
-extern const LayerType layer_data{
-    .name = "Data", .min_bottoms = 0, .max_bottoms = 0, .min_tops = 1, .max_tops = 2,
-    .create = create_layer<Data>, .source = true};
+extern const LayerType layer_data{.name = "Data",
+                                  .min_bottoms = 0,
+                                  .max_bottoms = 0,
+                                  .min_tops = 1,
+                                  .max_tops = 2,
+                                  .create = create_layer<Data>,
+                                  .source = true};
 
 }  // namespace cafetiere

@@ -15,7 +15,8 @@ class DummyData : public Layer {
     const caffe::DummyDataParameter& p = param().dummy_data_param();
     const int tops = int(s.tops.size());
     if (p.shape_size() > 0 && p.num_size() > 0) {
-      return invalid_argument("dummy_data_param takes shape or num/channels/height/width, not both");
+      return invalid_argument(
+          "dummy_data_param takes shape or num/channels/height/width, not both");
     }
     const auto fits = [&](int n) { return n == 1 || n == tops; };
     if (p.data_filler_size() > 0 && !fits(p.data_filler_size())) {
@@ -72,8 +73,11 @@ class DummyData : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_dummy_data{
-    .name = "DummyData", .min_bottoms = 0, .max_bottoms = 0, .min_tops = 1, .max_tops = -1,
-    .create = create_layer<DummyData>};
+extern const LayerType layer_dummy_data{.name = "DummyData",
+                                        .min_bottoms = 0,
+                                        .max_bottoms = 0,
+                                        .min_tops = 1,
+                                        .max_tops = -1,
+                                        .create = create_layer<DummyData>};
 
 }  // namespace cafetiere

@@ -52,8 +52,12 @@ class EuclideanLoss : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_euclidean_loss{
-    .name = "EuclideanLoss", .min_bottoms = 2, .max_bottoms = 2, .min_tops = 1, .max_tops = 1,
-    .create = create_layer<EuclideanLoss>, .loss = true};
+extern const LayerType layer_euclidean_loss{.name = "EuclideanLoss",
+                                            .min_bottoms = 2,
+                                            .max_bottoms = 2,
+                                            .min_tops = 1,
+                                            .max_tops = 1,
+                                            .create = create_layer<EuclideanLoss>,
+                                            .loss = true};
 
 }  // namespace cafetiere

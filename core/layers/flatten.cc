@@ -32,8 +32,11 @@ class Flatten : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_flatten{
-    .name = "Flatten", .min_bottoms = 1, .max_bottoms = 1, .min_tops = 1, .max_tops = 1,
-    .create = create_layer<Flatten>};
+extern const LayerType layer_flatten{.name = "Flatten",
+                                     .min_bottoms = 1,
+                                     .max_bottoms = 1,
+                                     .min_tops = 1,
+                                     .max_tops = 1,
+                                     .create = create_layer<Flatten>};
 
 }  // namespace cafetiere

@@ -44,8 +44,8 @@ class InnerProduct : public Layer {
     }
     if (plan.param_diffs[0].tensor != kNoTensor) {
       const TensorId src = plan.program.reshaped(plan.bottoms[0], {g.n, g.k});
-      plan.device.inner_product_backward_weights(plan.program, plan.step("weight gradient"), g,
-                                                 src, diff, plan.param_diffs[0]);
+      plan.device.inner_product_backward_weights(plan.program, plan.step("weight gradient"), g, src,
+                                                 diff, plan.param_diffs[0]);
     }
     if (!plan.propagate_down[0]) return {};
     const TensorId down = plan.new_tensor("diff", {g.n, g.k});
@@ -72,8 +72,11 @@ class InnerProduct : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_inner_product{
-    .name = "InnerProduct", .min_bottoms = 1, .max_bottoms = 1, .min_tops = 1, .max_tops = 1,
-    .create = create_layer<InnerProduct>};
+extern const LayerType layer_inner_product{.name = "InnerProduct",
+                                           .min_bottoms = 1,
+                                           .max_bottoms = 1,
+                                           .min_tops = 1,
+                                           .max_tops = 1,
+                                           .create = create_layer<InnerProduct>};
 
 }  // namespace cafetiere

@@ -24,8 +24,12 @@ class Input : public SourceLayer {
 
 }  // namespace
 
-extern const LayerType layer_input{
-    .name = "Input", .min_bottoms = 0, .max_bottoms = 0, .min_tops = 1, .max_tops = -1,
-    .create = create_layer<Input>, .source = true};
+extern const LayerType layer_input{.name = "Input",
+                                   .min_bottoms = 0,
+                                   .max_bottoms = 0,
+                                   .min_tops = 1,
+                                   .max_tops = -1,
+                                   .create = create_layer<Input>,
+                                   .source = true};
 
 }  // namespace cafetiere

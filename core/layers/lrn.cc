@@ -58,10 +58,12 @@ class Lrn : public Layer {
     const float alpha = param().lrn_param().alpha(), beta = param().lrn_param().beta();
     const Shape& shape = plan.bottom_shape(0);
     const TensorId square = plan.new_tensor("square", shape), mean = plan.new_tensor("mean", shape);
-    map(plan.program, plan.step("square"), [](float x) { return x * x; }, square, plan.bottoms[0]);
+    map(
+        plan.program, plan.step("square"), [](float x) { return x * x; }, square, plan.bottoms[0]);
     plan.device.pooling(plan.program, plan.step("mean"), pool(shape), square, mean, kNoTensor);
     const TensorId x = plan.bottoms[0];
-    map(plan.program, plan.step("forward"),
+    map(
+        plan.program, plan.step("forward"),
         [=](float v, float m) { return v * std::pow(1 + alpha * m, -beta); }, plan.new_top(0), x,
         mean);
     plan.saved = {mean};
@@ -72,14 +74,17 @@ class Lrn : public Layer {
   Status backward_within(LayerPlan& plan) const {
     const float alpha = param().lrn_param().alpha(), beta = param().lrn_param().beta();
     const Shape& shape = plan.bottom_shape(0);
-    const TensorId inner = plan.new_tensor("inner", shape), spread = plan.new_tensor("spread", shape);
+    const TensorId inner = plan.new_tensor("inner", shape),
+                   spread = plan.new_tensor("spread", shape);
     const TensorId x = plan.bottoms[0], dy = plan.top_diffs[0], mean = plan.saved[0];
-    map(plan.program, plan.step("inner gradient"),
+    map(
+        plan.program, plan.step("inner gradient"),
         [=](float d, float v, float m) { return d * v * std::pow(1 + alpha * m, -beta - 1); },
         inner, dy, x, mean);
     plan.device.pooling_backward(plan.program, plan.step("spread"), pool(shape), inner, kNoTensor,
                                  spread);
-    map(plan.program, plan.step("backward"),
+    map(
+        plan.program, plan.step("backward"),
         [=](float d, float v, float m, float p) {
           return d * std::pow(1 + alpha * m, -beta) - 2 * alpha * beta * v * p;
         },
@@ -90,8 +95,11 @@ class Lrn : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_lrn{
-    .name = "LRN", .min_bottoms = 1, .max_bottoms = 1, .min_tops = 1, .max_tops = 1,
-    .create = create_layer<Lrn>};
+extern const LayerType layer_lrn{.name = "LRN",
+                                 .min_bottoms = 1,
+                                 .max_bottoms = 1,
+                                 .min_tops = 1,
+                                 .max_tops = 1,
+                                 .create = create_layer<Lrn>};
 
 }  // namespace cafetiere

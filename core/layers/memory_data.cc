@@ -25,8 +25,12 @@ class MemoryData : public SourceLayer {
 
 }  // namespace
 
-extern const LayerType layer_memory_data{
-    .name = "MemoryData", .min_bottoms = 0, .max_bottoms = 0, .min_tops = 2, .max_tops = 2,
-    .create = create_layer<MemoryData>, .source = true};
+extern const LayerType layer_memory_data{.name = "MemoryData",
+                                         .min_bottoms = 0,
+                                         .max_bottoms = 0,
+                                         .min_tops = 2,
+                                         .max_tops = 2,
+                                         .create = create_layer<MemoryData>,
+                                         .source = true};
 
 }  // namespace cafetiere

@@ -105,8 +105,11 @@ class Pooling : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_pooling{
-    .name = "Pooling", .min_bottoms = 1, .max_bottoms = 1, .min_tops = 1, .max_tops = 2,
-    .create = create_layer<Pooling>};
+extern const LayerType layer_pooling{.name = "Pooling",
+                                     .min_bottoms = 1,
+                                     .max_bottoms = 1,
+                                     .min_tops = 1,
+                                     .max_tops = 2,
+                                     .create = create_layer<Pooling>};
 
 }  // namespace cafetiere

@@ -17,8 +17,9 @@ class ReLU : public Layer {
   Status forward(LayerPlan& plan) const override {
     const float slope = param().relu_param().negative_slope();
     const TensorId x = plan.bottoms[0];
-    map(plan.program, plan.step("forward"),
-        [=](float v) { return v > 0 ? v : slope * v; }, plan.new_top(0), x);
+    map(
+        plan.program, plan.step("forward"), [=](float v) { return v > 0 ? v : slope * v; },
+        plan.new_top(0), x);
     return {};
   }
 
@@ -29,7 +30,8 @@ class ReLU : public Layer {
     // memory go.
     const TensorId sign = slope >= 0 ? plan.tops[0] : plan.bottoms[0];
     const TensorId diff = plan.top_diffs[0];
-    map(plan.program, plan.step("backward"),
+    map(
+        plan.program, plan.step("backward"),
         [=](float d, float v) { return v > 0 ? d : slope * d; }, plan.new_bottom_diff(0), diff,
         sign);
     return {};
@@ -38,8 +40,11 @@ class ReLU : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_relu{
-    .name = "ReLU", .min_bottoms = 1, .max_bottoms = 1, .min_tops = 1, .max_tops = 1,
-    .create = create_layer<ReLU>};
+extern const LayerType layer_relu{.name = "ReLU",
+                                  .min_bottoms = 1,
+                                  .max_bottoms = 1,
+                                  .min_tops = 1,
+                                  .max_tops = 1,
+                                  .create = create_layer<ReLU>};
 
 }  // namespace cafetiere

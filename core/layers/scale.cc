@@ -14,7 +14,8 @@ class Scale : public Layer {
 
   Status shape(LayerShapes& s) const override {
     const caffe::ScaleParameter& p = param().scale_param();
-    CFT_ASSIGN(const Span span, geometry(s.bottoms[0], s.bottoms.size() > 1 ? &s.bottoms[1] : nullptr));
+    CFT_ASSIGN(const Span span,
+               geometry(s.bottoms[0], s.bottoms.size() > 1 ? &s.bottoms[1] : nullptr));
     s.tops[0] = s.bottoms[0];
     if (s.bottoms.size() == 1) {
       caffe::FillerParameter one;
@@ -29,14 +30,13 @@ class Scale : public Layer {
     CFT_ASSIGN(const Operands o, operands(plan));
     const TensorId top = plan.new_tensor("top", plan.program.shape(o.x));
     if (o.bias == kNoTensor) {
-      map_channels<1, 1>(
-          plan.program, plan.step("forward"),
-          [](const auto& x, const auto& c) { return x[0] * c[0]; }, top, {o.x}, {o.scale});
+      map_channels<1, 1>(plan.program, plan.step("forward"),
+                         [](const auto& x, const auto& c) { return x[0] * c[0]; }, top, {o.x},
+                         {o.scale});
     } else {
-      map_channels<1, 2>(
-          plan.program, plan.step("forward"),
-          [](const auto& x, const auto& c) { return x[0] * c[0] + c[1]; }, top, {o.x},
-          {o.scale, o.bias});
+      map_channels<1, 2>(plan.program, plan.step("forward"),
+                         [](const auto& x, const auto& c) { return x[0] * c[0] + c[1]; }, top,
+                         {o.x}, {o.scale, o.bias});
     }
     plan.tops[0] = o.direct ? top : plan.program.reshaped(top, plan.top_shapes[0]);
     return {};
@@ -65,9 +65,9 @@ class Scale : public Layer {
     }
     if (!plan.propagate_down[0]) return {};
     const TensorId down = plan.new_tensor("diff", plan.program.shape(o.x));
-    map_channels<1, 1>(
-        plan.program, plan.step("backward"),
-        [](const auto& d, const auto& c) { return d[0] * c[0]; }, down, {dy}, {o.scale});
+    map_channels<1, 1>(plan.program, plan.step("backward"),
+                       [](const auto& d, const auto& c) { return d[0] * c[0]; }, down, {dy},
+                       {o.scale});
     plan.bottom_diffs[0] = o.direct ? down : plan.program.reshaped(down, plan.bottom_shape(0));
     return {};
   }
@@ -118,8 +118,11 @@ class Scale : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_scale{
-    .name = "Scale", .min_bottoms = 1, .max_bottoms = 2, .min_tops = 1, .max_tops = 1,
-    .create = create_layer<Scale>};
+extern const LayerType layer_scale{.name = "Scale",
+                                   .min_bottoms = 1,
+                                   .max_bottoms = 2,
+                                   .min_tops = 1,
+                                   .max_tops = 1,
+                                   .create = create_layer<Scale>};
 
 }  // namespace cafetiere

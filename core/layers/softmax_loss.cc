@@ -21,9 +21,9 @@ class SoftmaxWithLoss : public Layer {
   Status shape(LayerShapes& s) const override {
     CFT_ASSIGN(const Shape v, view(s.bottoms[0]));
     if (s.bottoms[1].count() != v[0] * v[2]) {
-      return invalid_argument(fmt::format(
-          "needs one label for each of the {} positions of scores {}but labels are {}", v[0] * v[2],
-          s.bottoms[0].str(), s.bottoms[1].str()));
+      return invalid_argument(
+          fmt::format("needs one label for each of the {} positions of scores {}but labels are {}",
+                      v[0] * v[2], s.bottoms[0].str(), s.bottoms[1].str()));
     }
     s.tops[0] = {};
     if (s.tops.size() > 1) s.tops[1] = s.bottoms[0];
@@ -117,8 +117,13 @@ class SoftmaxWithLoss : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_softmax_loss{
-    .name = "SoftmaxWithLoss", .min_bottoms = 2, .max_bottoms = 2, .min_tops = 1, .max_tops = 2,
-    .create = create_layer<SoftmaxWithLoss>, .loss = true, .no_label = true};
+extern const LayerType layer_softmax_loss{.name = "SoftmaxWithLoss",
+                                          .min_bottoms = 2,
+                                          .max_bottoms = 2,
+                                          .min_tops = 1,
+                                          .max_tops = 2,
+                                          .create = create_layer<SoftmaxWithLoss>,
+                                          .loss = true,
+                                          .no_label = true};
 
 }  // namespace cafetiere

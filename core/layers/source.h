@@ -14,8 +14,10 @@ class SourceLayer : public Layer {
 
   Status shape(LayerShapes& s) const override {
     for (size_t i = 0; i < s.tops.size(); ++i) {
-      if (i < s.fed.size()) s.tops[i] = s.fed[i];
-      else CFT_TRY(declared(i, s.tops.size(), s.tops[i]));
+      if (i < s.fed.size())
+        s.tops[i] = s.fed[i];
+      else
+        CFT_TRY(declared(i, s.tops.size(), s.tops[i]));
       for (int64_t dim : s.tops[i].dims()) {
         if (dim < 0) return invalid_argument("a dimension is negative: " + s.tops[i].str());
       }

@@ -105,8 +105,8 @@ std::string charts(const RunHistory& history) {
     const bool one_kind = std::all_of(history.scores.begin(), history.scores.end(), [](auto& s) {
       return s.first.find("accuracy") != std::string::npos;
     });
-    Chart scores = chart_of(one_kind ? "Accuracy" : "Scores", one_kind ? "accuracy" : "value",
-                            history.scores);
+    Chart scores =
+        chart_of(one_kind ? "Accuracy" : "Scores", one_kind ? "accuracy" : "value", history.scores);
     scores.log_y = !one_kind;
     html += render_chart(scores);
   }

@@ -235,8 +235,9 @@ std::string render_chart(const Chart& chart) {
   xs.include(0);
   Axis x = linear_axis(xs, 8, /*snap=*/false);
   x.from = kLeft, x.to = kWidth - kRight;
-  Axis y =
-      chart.log_y && ys.low > 0 && ys.high > kLogRatio * ys.low ? log_axis(ys) : linear_axis(ys, 5, /*snap=*/true);
+  Axis y = chart.log_y && ys.low > 0 && ys.high > kLogRatio * ys.low
+               ? log_axis(ys)
+               : linear_axis(ys, 5, /*snap=*/true);
   y.from = kHeight - kBottom, y.to = kTop;
 
   html += render_legend(chart);

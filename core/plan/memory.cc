@@ -76,7 +76,9 @@ class FreeList {
   int64_t end_ = 0;
 };
 
-int64_t rounded(int64_t floats) { return std::max<int64_t>(1, (floats + kAlign - 1) / kAlign) * kAlign; }
+int64_t rounded(int64_t floats) {
+  return std::max<int64_t>(1, (floats + kAlign - 1) / kAlign) * kAlign;
+}
 
 }  // namespace
 

@@ -36,8 +36,8 @@ struct Plan::Builder {
   std::vector<int> kept;               // blobs
   std::vector<TensorId> blobs, diffs;  // by blob
   std::vector<TensorId> params;
-  std::vector<Gradient> gradients;     // by parameter
-  std::vector<LayerPlan> layers;       // by node
+  std::vector<Gradient> gradients;  // by parameter
+  std::vector<LayerPlan> layers;    // by node
 
   Status build() {
     CFT_ASSIGN(shapes, graph.infer(options.batch));
@@ -77,8 +77,8 @@ struct Plan::Builder {
       const Param& p = graph.params()[i];
       const std::string name = fmt::format("{}[{}]", p.layer, p.index);
       params.push_back(program.external(name, p.shape, pointers.data[i]));
-      const bool wants = p.kind == ParamKind::kStatistic ||
-                         p.lr_mult != 0 || options.feed_gradients;
+      const bool wants =
+          p.kind == ParamKind::kStatistic || p.lr_mult != 0 || options.feed_gradients;
       Gradient g;
       if (options.backward && wants && pointers.diff[i]) {
         g.tensor = program.external(name + " diff", p.shape, pointers.diff[i]);
@@ -108,7 +108,9 @@ struct Plan::Builder {
   }
 
   LayerPlan layer_plan(const Node& node) {
-    LayerPlan layer{.program = program, .device = device, .name = node.param.name(),
+    LayerPlan layer{.program = program,
+                    .device = device,
+                    .name = node.param.name(),
                     .train = node.param.phase() == caffe::TRAIN};
     for (int blob : node.bottoms) layer.bottoms.push_back(blobs[size_t(blob)]);
     layer.tops.assign(node.tops.size(), kNoTensor);
@@ -250,6 +252,13 @@ struct Plan::Builder {
     }
   }
 
+  int64_t bytes_of(const Step& step) const {
+    int64_t floats = 0;
+    for (BufferId id : step.reads) floats += program.buffers()[size_t(id)].floats;
+    for (BufferId id : step.writes) floats += program.buffers()[size_t(id)].floats;
+    return floats * int64_t(sizeof(float));
+  }
+
   Status bind() {
     const MemoryPlan memory = plan_memory(program);
     plan.arena_floats_ = memory.floats;
@@ -257,7 +266,8 @@ struct Plan::Builder {
     if (!plan.arena_) {
       return {ErrorCode::kOutOfMemory,
               fmt::format("cannot allocate {} bytes for the blobs of net '{}'; use a smaller "
-                          "batch_size", plan.arena_bytes(), graph.name())};
+                          "batch_size",
+                          plan.arena_bytes(), graph.name())};
     }
     std::vector<float*> addresses;
     for (size_t i = 0; i < program.buffers().size(); ++i) {
@@ -270,7 +280,8 @@ struct Plan::Builder {
     for (size_t i = 0; i < program.steps().size(); ++i) {
       const Step& step = program.steps()[i];
       plan.steps_.push_back(
-          {step.make(binder), {step.name, step.kernel, step.flops, i >= plan.first_backward_}});
+          {step.make(binder),
+           {step.name, step.kernel, step.flops, i >= plan.first_backward_, bytes_of(step)}});
     }
     const auto set = [&](std::vector<Blob>& list, const std::vector<BufferId>& ids) {
       for (size_t i = 0; i < ids.size(); ++i) list[i].data = addresses[size_t(ids[i])];

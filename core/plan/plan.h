@@ -13,9 +13,9 @@
 namespace cafetiere {
 
 struct PlanOptions {
-  int64_t batch = 0;           ///< rows the sources give; 0 = what the net says
-  bool backward = false;       ///< lay out the gradients too
-  bool feed_gradients = false; ///< the caller gives the outputs' gradients (no loss needed)
+  int64_t batch = 0;            ///< rows the sources give; 0 = what the net says
+  bool backward = false;        ///< lay out the gradients too
+  bool feed_gradients = false;  ///< the caller gives the outputs' gradients (no loss needed)
   /// Blobs to keep readable; empty = the net's outputs. With a list, layers that none of them needs
   /// are left out.
   std::vector<std::string> outputs;
@@ -44,8 +44,8 @@ class Plan {
     std::string layer;  ///< of an input: the source layer
     Shape shape;
     float* data = nullptr;
-    float* diff = nullptr;   ///< with feed_gradients: where an output's gradient is to be put
-    float loss_weight = 0;   ///< of an output
+    float* diff = nullptr;  ///< with feed_gradients: where an output's gradient is to be put
+    float loss_weight = 0;  ///< of an output
   };
   const std::vector<Blob>& inputs() const { return inputs_; }
   const std::vector<Blob>& outputs() const { return outputs_; }
@@ -64,6 +64,7 @@ class Plan {
     std::string name, kernel;
     double flops;
     bool backward;
+    int64_t bytes;  ///< of the buffers it reads and writes
   };
   std::vector<StepInfo> describe() const;
   /// Runs all steps once and adds each one's seconds to `seconds` (one entry a step).

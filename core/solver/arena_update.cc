@@ -47,9 +47,14 @@ void ArenaUpdate::apply_piece(const UpdateStep& step, const ParamSpan& p, int64_
     return;
   }
   if (p.lr_mult == 0) return;
-  UpdateArgs args{.weights = w, .gradient = g, .history = {}, .rate = step.rate * p.lr_mult,
-                  .decay = weight_decay_ * p.decay_mult, .l1 = l1_,
-                  .gradient_scale = step.gradient_scale, .iter = step.iter};
+  UpdateArgs args{.weights = w,
+                  .gradient = g,
+                  .history = {},
+                  .rate = step.rate * p.lr_mult,
+                  .decay = weight_decay_ * p.decay_mult,
+                  .l1 = l1_,
+                  .gradient_scale = step.gradient_scale,
+                  .iter = step.iter};
   for (size_t h = 0; h < history.size(); ++h) args.history[h] = history[h].subspan(at, count);
   rule_->apply(args);
 }

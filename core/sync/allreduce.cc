@@ -8,8 +8,7 @@
 
 namespace cafetiere {
 
-AllReduce::AllReduce(Group* group, int shards, int64_t floats, ArenaUpdate update,
-                     ThreadPool* pool)
+AllReduce::AllReduce(Group* group, int shards, int64_t floats, ArenaUpdate update, ThreadPool* pool)
     : group_(group),
       pool_(pool),
       update_(std::move(update)),

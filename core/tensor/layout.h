@@ -18,9 +18,12 @@ enum class Layout {
 
 inline const char* layout_name(Layout layout) {
   switch (layout) {
-    case Layout::kRowMajor: return "NCS";
-    case Layout::kFeatures: return "CSN";
-    case Layout::kPixels: return "SCN";
+    case Layout::kRowMajor:
+      return "NCS";
+    case Layout::kFeatures:
+      return "CSN";
+    case Layout::kPixels:
+      return "SCN";
   }
   return "?";
 }
@@ -52,9 +55,15 @@ struct ChannelView {
     const Extents e(shape);
     channels = e.c;
     switch (layout) {
-      case Layout::kRowMajor: outer = e.n, inner = e.s; break;
-      case Layout::kFeatures: outer = 1, inner = e.s * e.n; break;
-      case Layout::kPixels: outer = e.s, inner = e.n; break;
+      case Layout::kRowMajor:
+        outer = e.n, inner = e.s;
+        break;
+      case Layout::kFeatures:
+        outer = 1, inner = e.s * e.n;
+        break;
+      case Layout::kPixels:
+        outer = e.s, inner = e.n;
+        break;
     }
   }
 };

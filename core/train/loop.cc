@@ -11,11 +11,6 @@
 
 namespace cafetiere {
 
-std::string loss_note(float weight, double value) {
-  if (weight == 0) return "";
-  return fmt::format(" (* {:g} = {:g} loss)", weight, weight * value);
-}
-
 Trainer::Loop::Rows Trainer::Loop::rows_of(int shard, int64_t sub_step, int shards) const {
   if (train->empty()) return {0, 0, 0};
   const Source& source = *train->front().source;
@@ -66,8 +61,9 @@ double Trainer::Loop::wait_seconds() const {
   return sum;
 }
 
-/// Every rank: gathers the losses of all shards since the last report; rank 0 tells them.
-Status Trainer::report(Loop& loop, float rate) {
+/// Every rank: gathers the losses of all shards since the last report; rank 0 tells them. `iter` is
+/// the iteration that was computed last.
+Status Trainer::report(Loop& loop, int iter) {
   const caffe::SolverParameter& p = options_.solver.param;
   CFT_ASSIGN(Plan * plan, plans_->at(0));
   const int k = int(1 + plan->outputs().size()), steps = loop.steps_pending;
@@ -91,7 +87,7 @@ Status Trainer::report(Loop& loop, float rate) {
     if (!std::isfinite(loop.recent_losses.back())) {
       return invalid_argument(fmt::format(
           "the loss became {} at iteration {}; lower base_lr, or set clip_gradients in the solver",
-          loop.recent_losses.back(), iter_ - steps + 1 + step));
+          loop.recent_losses.back(), iter - steps + 1 + step));
     }
   }
   double sum = 0;
@@ -100,18 +96,22 @@ Status Trainer::report(Loop& loop, float rate) {
 
   const double elapsed = std::max(1e-9, Loop::seconds(loop.last_report));
   const double waited = loop.wait_seconds();
-  Progress event{.step = iter_ + 1, .max_iter = p.max_iter(),
-                 .epoch = loop.epoch(int64_t(iter_ + 1) * loop.passes), .loss = loop.last_loss,
-                 .lr = double(rate),
-                 .rows_per_s = double(loop.rows_since_report) * size_of(loop.group) / elapsed,
-                 .wait_data = (waited - loop.last_wait) / elapsed,
-                 .wait_comm = size_of(loop.group) > 1 ? (loop.sync_seconds - loop.last_sync) / elapsed : 0,
-                 .seconds = Loop::seconds(loop.start), .outputs = {}};
+  Progress event{
+      .step = iter + 1,
+      .max_iter = p.max_iter(),
+      .epoch = loop.epoch(int64_t(iter + 1) * loop.passes),
+      .loss = loop.last_loss,
+      .lr = double(loop.last_rate),
+      .rows_per_s = double(loop.rows_since_report) * size_of(loop.group) / elapsed,
+      .wait_data = (waited - loop.last_wait) / elapsed,
+      .wait_comm = size_of(loop.group) > 1 ? (loop.sync_seconds - loop.last_sync) / elapsed : 0,
+      .seconds = Loop::seconds(loop.start),
+      .outputs = {}};
   for (int i = 1; i < k; ++i) {
     event.outputs.emplace_back(plan->outputs()[size_t(i - 1)].name, total(steps - 1, i));
   }
   if (p.display() > 0) {
-    options_.log.info("Iteration {} ({:g} iter/s, {:g}s/{} iters), loss = {:g}", iter_,
+    options_.log.info("Iteration {} ({:g} iter/s, {:g}s/{} iters), loss = {:g}", iter,
                       steps / elapsed, elapsed, steps, loop.last_loss);
     for (int i = 1; i < k; ++i) {
       const Plan::Blob& out = plan->outputs()[size_t(i - 1)];
@@ -119,7 +119,7 @@ Status Trainer::report(Loop& loop, float rate) {
                         event.outputs[size_t(i - 1)].second,
                         loss_note(out.loss_weight, event.outputs[size_t(i - 1)].second));
     }
-    options_.log.info("Iteration {}, lr = {:g}", iter_, rate);
+    options_.log.info("Iteration {}, lr = {:g}", iter, loop.last_rate);
   }
   if (options_.events && rank_of(loop.group) == 0) options_.events->progress(event);
   int64_t next = std::clamp<int64_t>(int64_t(steps / elapsed), 1, 1000);

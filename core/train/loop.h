@@ -11,9 +11,6 @@
 
 namespace cafetiere {
 
-/// " (* 0.3 = 0.12 loss)" for an output that counts towards the objective, as Caffe's logs say it.
-std::string loss_note(float weight, double value);
-
 struct Trainer::Loop {
   using Clock = std::chrono::steady_clock;
   static double seconds(Clock::time_point since) {
@@ -29,7 +26,6 @@ struct Trainer::Loop {
   int passes = 1;
   int first_iter = 0;
   int checkpoint_iter = -1;
-  int64_t tests_done = 0;
 
   /// For each owned shard: loss and outputs of every step since the last report.
   std::vector<std::vector<double>> pending;
@@ -38,6 +34,7 @@ struct Trainer::Loop {
   int report_every = 1;  ///< without `display`: about once a second, as rank 0 measures
   std::deque<double> recent_losses;
   double last_loss = 0;
+  float last_rate = 0;
 
   Clock::time_point start, last_report;
   double compute_seconds = 0, sync_seconds = 0, last_wait = 0, last_sync = 0;

@@ -62,10 +62,12 @@ Result<std::vector<NetChoice>> test_nets(const SolverText& solver, const NetText
       nets.push_back(std::move(net));
     }
     const bool shared = p.has_net() || p.has_net_param();
-    if (int(nets.size()) > p.test_iter_size() || (!shared && int(nets.size()) < p.test_iter_size())) {
-      return invalid_argument(fmt::format("{}: test_iter is given {} time(s) for {} test net(s); "
-                                          "give one for each", solver.source, p.test_iter_size(),
-                                          nets.size()));
+    if (int(nets.size()) > p.test_iter_size() ||
+        (!shared && int(nets.size()) < p.test_iter_size())) {
+      return invalid_argument(
+          fmt::format("{}: test_iter is given {} time(s) for {} test net(s); "
+                      "give one for each",
+                      solver.source, p.test_iter_size(), nets.size()));
     }
     while (int(nets.size()) < p.test_iter_size()) {
       CFT_ASSIGN(NetText net, shared_net(solver));

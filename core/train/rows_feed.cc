@@ -62,15 +62,18 @@ Result<FedLayer> bind_rows(const Graph& graph, const RowSchema& schema,
   for (const Node& node : graph.nodes()) {
     if (!node.type->source) continue;
     if (fed.node) {
-      return invalid_argument(fmt::format("{}: a table of rows feeds one data layer, but '{}' is one "
-                                          "too; give its tops to the first", node.where,
-                                          node.param.name()));
+      return invalid_argument(
+          fmt::format("{}: a table of rows feeds one data layer, but '{}' is one "
+                      "too; give its tops to the first",
+                      node.where, node.param.name()));
     }
     fed.node = &node;
   }
   if (!fed.node) {
-    return invalid_argument(fmt::format("net '{}' has no data layer that rows could feed; add a "
-                                        "MemoryData or Input layer", graph.name()));
+    return invalid_argument(
+        fmt::format("net '{}' has no data layer that rows could feed; add a "
+                    "MemoryData or Input layer",
+                    graph.name()));
   }
   CFT_ASSIGN(const std::vector<Shape> shapes, graph.infer(0));
   for (size_t i = 0; i < fed.node->tops.size(); ++i) {
@@ -91,8 +94,10 @@ Result<FedLayer> bind_rows(const Graph& graph, const RowSchema& schema,
     const bool known = std::any_of(fed.inputs.begin(), fed.inputs.end(),
                                    [&](const RowsInput& input) { return input.top == top; });
     if (!known && !optional_labels) {
-      return invalid_argument(fmt::format("column '{}' is bound to '{}', which is no top of data "
-                                          "layer '{}'", column, top, fed.node->param.name()));
+      return invalid_argument(
+          fmt::format("column '{}' is bound to '{}', which is no top of data "
+                      "layer '{}'",
+                      column, top, fed.node->param.name()));
     }
   }
   return fed;

@@ -1,10 +1,17 @@
 #include "core/train/tester.h"
 
+#include <fmt/format.h>
+
 #include "core/comm/collectives.h"
 #include "core/comm/shard_tree.h"
 #include "core/solver/clip.h"
 
 namespace cafetiere {
+
+std::string loss_note(float weight, double value) {
+  if (weight == 0) return "";
+  return fmt::format(" (* {:g} = {:g} loss)", weight, weight * value);
+}
 
 Result<std::vector<TestOutput>> Tester::run(Group* group, int shards, const TestFeed& feed,
                                             int64_t index, ThreadPool& pool, uint64_t seed) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/base/thread_pool.h"
@@ -26,6 +27,9 @@ struct TestOutput {
   double mean = 0;
   float loss_weight = 0;
 };
+
+/// " (* 0.3 = 0.12 loss)" for an output that counts towards the objective, as Caffe's logs say it.
+std::string loss_note(float weight, double value);
 
 class Tester {
  public:

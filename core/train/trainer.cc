@@ -66,8 +66,12 @@ Status Trainer::build() {
   if (p.test_interval() == 0) return {};
   CFT_ASSIGN(const std::vector<NetChoice> tests, test_nets(options_.solver, given));
   for (const NetChoice& test : tests) {
-    CFT_ASSIGN(Graph graph, Graph::build(test.net, test.state, {.types = layer_types(),
-                                                                .fed = options_.test_shapes}));
+    const size_t i = test_graphs_.size();
+    const auto& shapes = options_.test_shapes;
+    CFT_ASSIGN(Graph graph,
+               Graph::build(test.net, test.state,
+                            {.types = layer_types(),
+                             .fed = i < shapes.size() ? shapes[i] : TrainerOptions::FedShapes()}));
     test_graphs_.push_back(std::move(graph));
   }
   for (const Graph& graph : test_graphs_) {
@@ -109,9 +113,10 @@ Status Trainer::restore(const caffe::NetParameter* weights, const SolverState* s
       if (p.kind != ParamKind::kLearned && !all) continue;
       const HistoryBlob& h = state->history[blob++];
       if (int64_t(h.values.size()) != p.shape.count()) {
-        return invalid_argument(fmt::format("the state's history for layer '{}', blob {} has {} "
-                                            "values, not {}", p.layer, p.index, h.values.size(),
-                                            p.shape.count()));
+        return invalid_argument(
+            fmt::format("the state's history for layer '{}', blob {} has {} "
+                        "values, not {}",
+                        p.layer, p.index, h.values.size(), p.shape.count()));
       }
       if (p.kind != ParamKind::kLearned) continue;
       std::copy(h.values.begin(), h.values.end(), full_history_[kind].begin() + p.offset);
@@ -140,9 +145,10 @@ std::string Trainer::model_bytes() const {
 Status Trainer::begin(Loop& loop) {
   const int ranks = size_of(loop.group);
   if (ranks > options_.shards) {
-    return invalid_argument(fmt::format("{} ranks for {} shards: a rank would have nothing to do; "
-                                        "use at most {} ranks or more shards", ranks,
-                                        options_.shards, options_.shards));
+    return invalid_argument(
+        fmt::format("{} ranks for {} shards: a rank would have nothing to do; "
+                    "use at most {} ranks or more shards",
+                    ranks, options_.shards, options_.shards));
   }
   const caffe::SolverParameter& p = options_.solver.param;
   CFT_ASSIGN(ArenaUpdate update, ArenaUpdate::make(p, param_spans(), graph_.learned_size()));
@@ -154,8 +160,10 @@ Status Trainer::begin(Loop& loop) {
   loop.first_iter = iter_;
   const NodeRange mine = loop.sync->shards();
   for (const Feed& feed : *loop.train) {
-    const BatchSequence sequence{{mine.begin, mine.end}, int64_t(iter_) * loop.passes,
-                                 int64_t(p.max_iter()) * loop.passes, loop.passes};
+    const BatchSequence sequence{{mine.begin, mine.end},
+                                 int64_t(iter_) * loop.passes,
+                                 int64_t(p.max_iter()) * loop.passes,
+                                 loop.passes};
     loop.prefetch.push_back(std::make_unique<Prefetch>(feed.source, sequence));
   }
   loop.pending.resize(size_t(mine.size()));
@@ -171,8 +179,10 @@ Status Trainer::run(Group* group, const std::vector<Feed>& train,
   loop.tests = &tests;
   Status status = begin(loop);
   while (status.ok() && iter_ < options_.solver.param.max_iter()) {
-    if (cancelled_) status = {ErrorCode::kCancelled, "the run was cancelled"};
-    else status = one_step(loop);
+    if (cancelled_)
+      status = {ErrorCode::kCancelled, "the run was cancelled"};
+    else
+      status = one_step(loop);
     if (stop_) break;
   }
   if (status.ok()) status = finish(loop);
@@ -195,12 +205,12 @@ Status Trainer::one_step(Loop& loop) {
   const float rate = loop.policy->rate(iter_, &current_step_);
   const UpdateStep step{iter_, rate, 1.f / float(loop.passes), loop.passes};
   const auto before = Loop::Clock::now();
-  CFT_TRY(loop.sync->step(step, p.clip_gradients(),
-                          {gradients_.get(), size_t(graph_.arena_size())},
+  CFT_TRY(loop.sync->step(step, p.clip_gradients(), {gradients_.get(), size_t(graph_.arena_size())},
                           {weights_.get(), size_t(graph_.arena_size())}));
   loop.sync_seconds += Loop::seconds(before);
   ++loop.steps_pending;
-  if (loop.report_now(iter_, p)) CFT_TRY(report(loop, rate));
+  loop.last_rate = rate;
+  if (loop.report_now(iter_, p)) CFT_TRY(report(loop, iter_));
   ++iter_;
   const int64_t every = options_.checkpoint_every > 0 ? options_.checkpoint_every : p.snapshot();
   if ((every > 0 && iter_ % every == 0) || snapshot_now_.exchange(false)) {
@@ -240,8 +250,11 @@ Status Trainer::pass(Loop& loop, int shard, int64_t sub_step, int index) {
   }
   const float share = batches.empty() ? 1.f / float(options_.shards) : float(rows) / float(total);
   const auto before = Loop::Clock::now();
-  plan->run(*pool_, {.seed = seed_, .sub_step = sub_step, .first_sample = first,
-                     .loss_scale = share, .accumulate = index > 0});
+  plan->run(*pool_, {.seed = seed_,
+                     .sub_step = sub_step,
+                     .first_sample = first,
+                     .loss_scale = share,
+                     .accumulate = index > 0});
   loop.compute_seconds += Loop::seconds(before);
   const double weight = double(share) / loop.passes;
   values[loop.values_begin] += weight * double(plan->loss());
@@ -253,11 +266,14 @@ Status Trainer::pass(Loop& loop, int shard, int64_t sub_step, int index) {
 }
 
 Status Trainer::test_all(Loop& loop) {
+  // Counted from the iteration, so that a resumed run tests on the same batches.
+  const caffe::SolverParameter& p = options_.solver.param;
+  const int64_t index = iter_ / p.test_interval() - (p.test_initialization() ? 0 : 1);
   for (size_t i = 0; i < testers_.size() && i < loop.tests->size(); ++i) {
     options_.log.info("Iteration {}, Testing net (#{})", iter_, i);
-    CFT_ASSIGN(const std::vector<TestOutput> outputs,
-               testers_[i]->run(loop.group, options_.shards, (*loop.tests)[i], loop.tests_done,
-                                *pool_, seed_));
+    CFT_ASSIGN(
+        const std::vector<TestOutput> outputs,
+        testers_[i]->run(loop.group, options_.shards, (*loop.tests)[i], index, *pool_, seed_));
     TestResult event{iter_, testers_[i]->graph().name(), {}};
     for (size_t o = 0; o < outputs.size(); ++o) {
       const TestOutput& out = outputs[o];
@@ -267,7 +283,6 @@ Status Trainer::test_all(Loop& loop) {
     }
     if (options_.events) options_.events->test(event);
   }
-  ++loop.tests_done;
   return {};
 }
 
@@ -291,7 +306,7 @@ Status Trainer::take_checkpoint(Loop& loop) {
 
 Status Trainer::finish(Loop& loop) {
   const caffe::SolverParameter& p = options_.solver.param;
-  if (loop.steps_pending > 0) CFT_TRY(report(loop, loop.policy->rate(iter_, &current_step_)));
+  if (loop.steps_pending > 0) CFT_TRY(report(loop, iter_ - 1));
   if (p.snapshot_after_train() && loop.checkpoint_iter != iter_) CFT_TRY(take_checkpoint(loop));
   if (!stop_ && p.test_interval() > 0 && iter_ % p.test_interval() == 0) CFT_TRY(test_all(loop));
   options_.log.info("{}", stop_ ? "Optimization stopped early." : "Optimization Done.");

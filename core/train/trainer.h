@@ -35,12 +35,13 @@ struct TrainerOptions {
   bool has_net = false;
   int shards = 1;
   int threads = 1;
-  uint64_t seed = 1;           ///< for what the solver's random_seed does not set
-  int64_t max_iter = 0;        ///< 0 = the solver's
+  uint64_t seed = 1;             ///< for what the solver's random_seed does not set
+  int64_t max_iter = 0;          ///< 0 = the solver's
   int64_t checkpoint_every = 0;  ///< steps; 0 = the solver's `snapshot`
-  std::string device = "cpu";  ///< or "ref"
-  std::map<std::string, std::vector<Shape>> train_shapes, test_shapes;  ///< of fed layers
-  std::vector<std::string> weights;  ///< caffemodel bytes to start from, in order
+  std::string device = "cpu";    ///< or "ref"
+  using FedShapes = std::map<std::string, std::vector<Shape>>;  ///< by fed layer
+  FedShapes train_shapes;
+  std::vector<FedShapes> test_shapes;  ///< one a test net; none where the nets say all
   Logger log;
   EventSink* events = nullptr;  ///< rank 0's; may be null
   /// Called on rank 0 with each checkpoint.
@@ -52,7 +53,7 @@ struct TrainingSummary {
   int64_t steps = 0;                    ///< the iteration reached
   std::vector<int64_t> rows_per_epoch;  ///< rows of all ranks, for each epoch begun in this run
   double loss = 0, seconds = 0, rows_per_s = 0;
-  int64_t peak_bytes = 0;               ///< parameters, gradients, history and blobs of this rank
+  int64_t peak_bytes = 0;  ///< parameters, gradients, history and blobs of this rank
 };
 
 class Trainer {
@@ -93,7 +94,7 @@ class Trainer {
   Status one_step(Loop& loop);
   Status shard_gradient(Loop& loop, int shard);
   Status pass(Loop& loop, int shard, int64_t sub_step, int index);
-  Status report(Loop& loop, float rate);
+  Status report(Loop& loop, int iter);
   Status test_all(Loop& loop);
   Status take_checkpoint(Loop& loop);
   Status finish(Loop& loop);

@@ -152,4 +152,4 @@ CFT_API int cft_report(const char* events, const char* result, char** html);
 }
 #endif
 
-#endif  /* CAFETIERE_C_API_H_ */
+#endif /* CAFETIERE_C_API_H_ */

@@ -130,8 +130,8 @@ Status run_rank(const Job& s, int rank, Group* group, Outcome* out) {
   }
   RowTable rows = part_of_rows(s, rank);
   CFT_ASSIGN(const FedLayer fed, bind_rows(trainer->graph(), rows.schema(), {}, false));
-  CFT_ASSIGN(const auto source, make_rows_source(group, std::move(rows), kShards, fed, true,
-                                                 trainer->seed()));
+  CFT_ASSIGN(const auto source,
+             make_rows_source(group, std::move(rows), kShards, fed, true, trainer->seed()));
   CFT_TRY(trainer->run(group, {{fed.node->param.name(), source.get()}}, {}));
   if (rank == 0) {
     *out = {trainer->model_bytes(), trainer->last_checkpoint().state, losses.values,
@@ -192,12 +192,13 @@ TEST_P(Equality, AnyRanksThreadsAndTransport) {
   const Outcome one = train({.net = net, .pixels = pixels});
   ASSERT_EQ(one.losses.size(), 50u);
   ASSERT_FALSE(one.model.empty());
-  for (const Job& s : {Job{net, pixels, 1, 2, false}, Job{net, pixels, 2, 1, false},
-                         Job{net, pixels, 2, 2, true}, Job{net, pixels, 3, 1, true},
-                         Job{net, pixels, 3, 2, false}, Job{net, pixels, 4, 1, true},
-                         Job{net, pixels, 4, 1, false}}) {
-    expect_same(one, train(s), std::to_string(s.ranks) + " ranks, " + std::to_string(s.threads) +
-                                   " threads, " + (s.tcp ? "TCP" : "in process"));
+  for (const Job& s :
+       {Job{net, pixels, 1, 2, false}, Job{net, pixels, 2, 1, false}, Job{net, pixels, 2, 2, true},
+        Job{net, pixels, 3, 1, true}, Job{net, pixels, 3, 2, false}, Job{net, pixels, 4, 1, true},
+        Job{net, pixels, 4, 1, false}}) {
+    expect_same(one, train(s),
+                std::to_string(s.ranks) + " ranks, " + std::to_string(s.threads) + " threads, " +
+                    (s.tcp ? "TCP" : "in process"));
   }
 }
 

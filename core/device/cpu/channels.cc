@@ -81,18 +81,17 @@ void CpuDevice::channel_sums(Program& p, const std::string& name, TensorId a, Te
     float* to_a = plain ? at(writes[0]) : nullptr;
     float* to_ab = dot ? at(writes.back()) : nullptr;
     const RunContext* run = at.run();
-    return Kernel{int(v.channels), [=](int c) {
-                    if (to_a) {
-                      put(to_a + c,
-                          float(channel_sum(v, c, [=](int64_t i) { return double(x[i]); })),
-                          sum_a.adds(*run));
-                    }
-                    if (to_ab) {
-                      put(to_ab + c,
-                          float(channel_sum(v, c, [=](int64_t i) { return double(x[i]) * y[i]; })),
-                          sum_ab.adds(*run));
-                    }
-                  }};
+    return Kernel{
+        int(v.channels), [=](int c) {
+          if (to_a) {
+            put(to_a + c, float(channel_sum(v, c, [=](int64_t i) { return double(x[i]); })),
+                sum_a.adds(*run));
+          }
+          if (to_ab) {
+            put(to_ab + c, float(channel_sum(v, c, [=](int64_t i) { return double(x[i]) * y[i]; })),
+                sum_ab.adds(*run));
+          }
+        }};
   };
   p.step(std::move(step));
 }

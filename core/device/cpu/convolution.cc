@@ -14,8 +14,8 @@ namespace cafetiere {
 namespace {
 
 constexpr int64_t kMaxTaps = 256;
-constexpr int64_t kLanes = 64;                 // images a product; more would spill the accumulators
-constexpr int64_t kWeightBlock = 48 * 1024;    // floats of weights that stay in the second cache
+constexpr int64_t kLanes = 64;               // images a product; more would spill the accumulators
+constexpr int64_t kWeightBlock = 48 * 1024;  // floats of weights that stay in the second cache
 
 /// dst(pixel) = sum over taps of W(tap) src(tap's pixel), for forward and for the data gradient.
 struct Correlation {
@@ -40,17 +40,19 @@ bool two_dimensional(const ConvGeometry& g) {
 }
 
 Correlation forward_correlation(const ConvGeometry& g) {
-  Correlation c{g.n, g.channels, g.outputs, g.group, g.in[1], g.out[0], g.out[1],
-                g.kernel[0], g.kernel[1], {}, {}, g.group == 1 && g.dilation[1] == 1};
+  Correlation c{g.n,         g.channels, g.outputs, g.group,
+                g.in[1],     g.out[0],   g.out[1],  g.kernel[0],
+                g.kernel[1], {},         {},        g.group == 1 && g.dilation[1] == 1};
   c.rows = forward_taps(g.out[0], g.in[0], g.kernel[0], g.stride[0], g.pad[0], g.dilation[0]);
   c.cols = forward_taps(g.out[1], g.in[1], g.kernel[1], g.stride[1], g.pad[1], g.dilation[1]);
   return c;
 }
 
 Correlation backward_correlation(const ConvGeometry& g) {
-  Correlation c{g.n, g.outputs, g.channels, g.group, g.out[1], g.in[0], g.in[1],
-                g.kernel[0], g.kernel[1], {}, {},
-                g.group == 1 && g.dilation[1] == 1 && g.stride[1] == 1};
+  Correlation c{g.n,     g.outputs,   g.channels,
+                g.group, g.out[1],    g.in[0],
+                g.in[1], g.kernel[0], g.kernel[1],
+                {},      {},          g.group == 1 && g.dilation[1] == 1 && g.stride[1] == 1};
   c.rows = backward_taps(g.in[0], g.out[0], g.kernel[0], g.stride[0], g.pad[0], g.dilation[0]);
   c.cols = backward_taps(g.in[1], g.out[1], g.kernel[1], g.stride[1], g.pad[1], g.dilation[1]);
   return c;
@@ -172,9 +174,10 @@ void emit_correlation(Program& p, const std::string& name, const Correlation& c,
         }
       }
     }
-    CorrelationKernel kernel{c, at(reads[0]), at(reads[1]),
-                             bias == kNoTensor ? nullptr : at(reads[2]), at(write), relu,
-                             lane_chunks, chunk, chunks, products};
+    CorrelationKernel kernel{
+        c,         at(reads[0]), at(reads[1]), bias == kNoTensor ? nullptr : at(reads[2]),
+        at(write), relu,         lane_chunks,  chunk,
+        chunks,    products};
     return Kernel{int(c.out_h * lane_chunks * chunks), std::move(kernel)};
   };
   p.step(std::move(step));

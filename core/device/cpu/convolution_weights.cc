@@ -7,8 +7,8 @@
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/taps.h"
-#include "core/device/transpose.h"
 #include "core/device/map.h"
+#include "core/device/transpose.h"
 
 namespace cafetiere {
 namespace {
@@ -180,8 +180,8 @@ void emit_unpack(Program& p, const std::string& name, std::shared_ptr<const Weig
 }  // namespace
 
 void CpuDevice::convolution_backward_weights(Program& p, const std::string& name,
-                                             const ConvGeometry& g, TensorId src,
-                                             TensorId diff_dst, Gradient diff_weights) {
+                                             const ConvGeometry& g, TensorId src, TensorId diff_dst,
+                                             Gradient diff_weights) {
   if (g.spatial() != 2) {
     return RefDevice::convolution_backward_weights(p, name, g, src, diff_dst, diff_weights);
   }
@@ -198,8 +198,8 @@ void CpuDevice::convolution_backward_weights(Program& p, const std::string& name
   step.make = [=, read = step.reads[0]](const Binder& at) {
     auto products = std::make_shared<Products>();
     const auto add_shape = [&](int64_t columns) {
-      products->try_emplace(columns, w->lanes(), columns, g.n, g.group * w->lanes(), g.n, w->lanes(),
-                            true);
+      products->try_emplace(columns, w->lanes(), columns, g.n, g.group * w->lanes(), g.n,
+                            w->lanes(), true);
     };
     if (!w->merged) add_shape(w->group_in());
     for (const auto& col : w->cols) {

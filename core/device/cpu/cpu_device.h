@@ -20,8 +20,7 @@ class CpuDevice : public RefDevice {
   void inner_product(Program&, const std::string& name, const InnerProductGeometry&, TensorId src,
                      TensorId weights, TensorId bias, TensorId dst, bool relu) override;
   void inner_product_backward_data(Program&, const std::string& name, const InnerProductGeometry&,
-                                   TensorId diff_dst, TensorId weights,
-                                   TensorId diff_src) override;
+                                   TensorId diff_dst, TensorId weights, TensorId diff_src) override;
   void inner_product_backward_weights(Program&, const std::string& name,
                                       const InnerProductGeometry&, TensorId src, TensorId diff_dst,
                                       Gradient diff_weights) override;

@@ -103,8 +103,10 @@ void CpuDevice::pooling(Program& p, const std::string& name, const PoolGeometry&
     float* y = at(writes[0]);
     float* chosen = g.max ? at(writes[1]) : nullptr;
     return Kernel{int(g.out_h), [=](int block) {
-                    if (g.max) max_row(pool, block, x, y, chosen);
-                    else average_row(pool, block, x, y);
+                    if (g.max)
+                      max_row(pool, block, x, y, chosen);
+                    else
+                      average_row(pool, block, x, y);
                   }};
   };
   p.step(std::move(step));
@@ -123,8 +125,7 @@ void CpuDevice::pooling_backward(Program& p, const std::string& name, const Pool
     const float* dy = at(reads[0]);
     const float* chosen = g.max ? at(reads[1]) : nullptr;
     float* dx = at(write);
-    return Kernel{int(g.in_h),
-                  [=](int block) { backward_row(pool, block, dy, chosen, dx); }};
+    return Kernel{int(g.in_h), [=](int block) { backward_row(pool, block, dy, chosen, dx); }};
   };
   p.step(std::move(step));
 }

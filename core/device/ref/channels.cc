@@ -21,20 +21,18 @@ void for_each_in_channel(const Extents& e, int64_t c, const F& f) {
 void RefDevice::channel_moments(Program& p, const std::string& name, TensorId src, TensorId mean,
                                 TensorId variance) {
   const Extents e(p.shape(src));
-  ref_step(p, name, {src}, {mean, variance},
-           [=](const auto& in, const auto& out, const RunContext&) {
-             const double count = double(e.n * e.s);
-             for (int64_t c = 0; c < e.c; ++c) {
-               double sum = 0, squares = 0;
-               for_each_in_channel(e, c, [&](int64_t i) { sum += in[0][i]; });
-               const double m = sum / count;
-               for_each_in_channel(e, c, [&](int64_t i) {
-                 squares += (in[0][i] - m) * (in[0][i] - m);
-               });
-               out[0][c] = float(m);
-               out[1][c] = float(squares / count);
-             }
-           });
+  ref_step(
+      p, name, {src}, {mean, variance}, [=](const auto& in, const auto& out, const RunContext&) {
+        const double count = double(e.n * e.s);
+        for (int64_t c = 0; c < e.c; ++c) {
+          double sum = 0, squares = 0;
+          for_each_in_channel(e, c, [&](int64_t i) { sum += in[0][i]; });
+          const double m = sum / count;
+          for_each_in_channel(e, c, [&](int64_t i) { squares += (in[0][i] - m) * (in[0][i] - m); });
+          out[0][c] = float(m);
+          out[1][c] = float(squares / count);
+        }
+      });
 }
 
 void RefDevice::channel_sums(Program& p, const std::string& name, TensorId a, TensorId b,

@@ -38,7 +38,8 @@ void for_each_product(const ConvGeometry& g, const F& f) {
           if (inside) {
             for (int64_t c = 0; c < group_in; ++c) {
               f((n * g.channels + first + c) * in_pixels + in_pixel,
-                (o * group_in + c) * taps + tap_index, (n * g.outputs + o) * out_pixels + out_pixel);
+                (o * group_in + c) * taps + tap_index,
+                (n * g.outputs + o) * out_pixels + out_pixel);
             }
           }
           ++tap_index;
@@ -86,8 +87,8 @@ void RefDevice::convolution_backward_data(Program& p, const std::string& name,
 }
 
 void RefDevice::convolution_backward_weights(Program& p, const std::string& name,
-                                             const ConvGeometry& g, TensorId src,
-                                             TensorId diff_dst, Gradient diff_weights) {
+                                             const ConvGeometry& g, TensorId src, TensorId diff_dst,
+                                             Gradient diff_weights) {
   ref_step(
       p, name, {src, diff_dst}, {diff_weights.tensor},
       [=](const auto& in, const auto& out, const RunContext& run) {
