@@ -16,7 +16,8 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-constexpr size_t kRoundBytes = size_t{32} << 20;  // sent by a rank before it receives as much
+constexpr size_t kRoundBytes = size_t{4}
+                               << 20;  // sent by a rank before it receives; fits the caches
 constexpr uint64_t kContentSeed = 0x636f6e74656e74;
 
 /// What rows are ordered by. The content only matters where ids are equal and rows are not.
