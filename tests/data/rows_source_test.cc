@@ -89,6 +89,15 @@ TEST(RowsSource, FillsEveryTopFromItsColumn) {
   for (const auto& [row, times] : seen) EXPECT_EQ(times, 1) << row;
 }
 
+TEST(RowsSource, ATopWithoutAColumnReadsAsZeros) {
+  const auto source = source_of(good_store(3), {{"label", "", Shape{}, 3, std::nullopt}});
+  EXPECT_TRUE(source->validate().ok());
+  std::vector<float> label(4, 7.f);
+  float* const tops[] = {label.data()};
+  ASSERT_TRUE(source->fill(0, 0, tops).ok());
+  EXPECT_EQ(label, (std::vector<float>{0, 0, 7, 7}));
+}
+
 TEST(RowsSource, TheSameBatchWhoeverAsks) {
   const auto a = source_of(good_store(30), {kText}), b = source_of(good_store(30), {kText});
   std::vector<float> first(4), second(4);
