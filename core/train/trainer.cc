@@ -316,6 +316,7 @@ Status Trainer::finish(Loop& loop) {
   int64_t rows = 0;
   for (int64_t r : summary_.rows_per_epoch) rows += r;
   summary_.rows_per_s = summary_.seconds > 0 ? double(rows) / summary_.seconds : 0;
+  summary_.not_compute = 1 - (loop.compute_seconds + loop.sync_seconds) / summary_.seconds;
   summary_.loss = loop.last_loss;
   const int64_t floats = graph_.arena_size() * int64_t(2 + full_history_.size());
   summary_.peak_bytes = plans_->bytes() + floats * int64_t(sizeof(float));

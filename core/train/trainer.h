@@ -53,6 +53,7 @@ struct TrainingSummary {
   int64_t steps = 0;                    ///< the iteration reached
   std::vector<int64_t> rows_per_epoch;  ///< rows of all ranks, for each epoch begun in this run
   double loss = 0, seconds = 0, rows_per_s = 0;
+  double not_compute = 0;  ///< share of the time outside forward, backward, exchange and update
   int64_t peak_bytes = 0;  ///< parameters, gradients, history and blobs of this rank
 };
 

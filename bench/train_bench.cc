@@ -1,0 +1,108 @@
+// Training speed: images/s of full steps (forward, loss, backward, update) on one resident batch.
+//
+//   train_bench SOLVER NET [THREADS [SECONDS]]
+//
+// Prints JSON: the median over blocks of steps, the fastest tenth, and the shares of the step.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <random>
+
+#include <nlohmann/json.hpp>
+
+#include "core/train/trainer.h"
+
+namespace {
+
+using namespace cafetiere;  // NOLINT: a program of this library
+using Clock = std::chrono::steady_clock;
+
+/// The same random batch again and again; the trainer copies it as it would copy a real one.
+class ResidentBatch : public Source {
+ public:
+  ResidentBatch(std::vector<Shape> shapes, int64_t classes) : shapes_(std::move(shapes)) {
+    std::mt19937 random(1);
+    for (const Shape& shape : shapes_) {
+      std::vector<float>& top = tops_.emplace_back(size_t(shape.count()));
+      for (float& value : top) {
+        value = shape.axes() > 1 ? float(random() >> 8) / float(1 << 24)
+                                 : float(random() % uint32_t(classes));
+      }
+    }
+  }
+  std::vector<Shape> top_shapes() const override { return shapes_; }
+  int64_t rows(int, int64_t) const override { return shapes_[0][0]; }
+  Status fill(int, int64_t, std::span<float* const> tops) override {
+    for (size_t i = 0; i < tops_.size(); ++i) std::copy(tops_[i].begin(), tops_[i].end(), tops[i]);
+    return {};
+  }
+
+ private:
+  std::vector<Shape> shapes_;
+  std::vector<std::vector<float>> tops_;
+};
+
+/// Notes the time of each report; with `display: N` that is every N steps.
+struct Stopwatch : EventSink {
+  std::vector<double> seconds;
+  void progress(const Progress& event) override { seconds.push_back(event.seconds); }
+};
+
+Status run(int argc, char** argv) {
+  constexpr int kBlock = 10;  // steps between two looks at the clock
+  TrainerOptions options;
+  CFT_ASSIGN(options.solver, read_solver(argv[1]));
+  CFT_ASSIGN(options.net, read_net(argv[2]));
+  options.has_net = true;
+  options.threads = argc > 3 ? std::atoi(argv[3]) : 2;
+  const double wanted = argc > 4 ? std::atof(argv[4]) : 5;
+  Stopwatch watch;
+  options.events = &watch;
+  caffe::SolverParameter& solver = options.solver.param;
+  solver.set_display(kBlock);
+  solver.set_test_interval(0);
+  solver.set_snapshot(0);
+  solver.set_snapshot_after_train(false);
+  solver.set_max_iter(INT32_MAX);
+  CFT_ASSIGN(const auto trainer, Trainer::create(std::move(options)));
+  const Node& source = trainer->graph().nodes().front();
+  CFT_ASSIGN(const std::vector<Shape> shapes, trainer->graph().infer(0));
+  std::vector<Shape> tops;
+  for (int blob : source.tops) tops.push_back(shapes[size_t(blob)]);
+  ResidentBatch batch(tops, 10);
+  std::thread timer([&] {
+    std::this_thread::sleep_for(std::chrono::duration<double>(wanted));
+    trainer->request_stop();
+  });
+  const Status status = trainer->run(nullptr, {{source.param.name(), &batch}}, {});
+  timer.join();
+  CFT_TRY(status);
+
+  std::vector<double> steps;
+  for (size_t i = 3; i < watch.seconds.size(); ++i) {  // the first blocks warm up
+    steps.push_back((watch.seconds[i] - watch.seconds[i - 1]) / kBlock);
+  }
+  if (steps.empty()) return invalid_argument("no block of steps was finished; give more seconds");
+  std::sort(steps.begin(), steps.end());
+  const double images = double(tops[0][0]);
+  const nlohmann::json json{{"net", trainer->graph().name()},
+                            {"batch", tops[0][0]},
+                            {"images_per_s", images / steps[steps.size() / 2]},
+                            {"images_per_s_p10", images / steps[steps.size() / 10]},
+                            {"steps", steps.size() * kBlock},
+                            {"not_compute", trainer->summary().not_compute}};
+  std::printf("%s\n", json.dump().c_str());
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: train_bench SOLVER NET [THREADS [SECONDS]]\n");
+    return 2;
+  }
+  const Status status = run(argc, argv);
+  if (!status.ok()) std::fprintf(stderr, "train_bench: %s\n", status.message().c_str());
+  return status.ok() ? 0 : 1;
+}
