@@ -16,8 +16,8 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-constexpr size_t kRoundBytes = size_t{4}
-                               << 20;  // sent by a rank before it receives; fits the caches
+// Sent by a rank before it receives: buffers of this size are reused and stay in the caches.
+constexpr size_t kRoundBytes = size_t{4} << 20;
 constexpr uint64_t kContentSeed = 0x636f6e74656e74;
 
 /// What rows are ordered by. The content only matters where ids are equal and rows are not.
