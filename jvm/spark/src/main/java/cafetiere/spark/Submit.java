@@ -6,8 +6,13 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
@@ -23,6 +28,10 @@ import org.slf4j.LoggerFactory;
  */
 public final class Submit {
   private static final Logger LOG = LoggerFactory.getLogger(Submit.class);
+  private static final Pattern NET = Pattern.compile("(?:^|\\s)net\\s*:\\s*['\"]([^'\"]+)['\"]");
+  private static final String ID = "SampleID";
+  private static final String DATA = "cafetiere data";
+  private static final String LABEL = "cafetiere label";
   private static final int EXIT_FAILED = 1;
   private static final int EXIT_USAGE = 2;
 
@@ -133,7 +142,7 @@ public final class Submit {
   }
 
   private static String means(Dataset<Row> rows, String blob) {
-    Column column = functions.col("`" + blob + "`");
+    Column column = quoted(blob);
     int size = rows.select(functions.size(column)).first().getInt(0);
     List<String> values = new ArrayList<>();
     for (int i = 0; i < size; i++) {
@@ -142,21 +151,36 @@ public final class Submit {
     return String.join(",", values);
   }
 
-  /** SampleID and the blobs for each row of the test table. */
+  /**
+   * SampleID and the blobs for each row of the test table. The table's own columns get other names,
+   * since blobs may have theirs; where there are labels they are fed, for accuracy and loss.
+   */
   private Dataset<Row> outputs(List<String> blobs) {
-    NetTable table = NetTable.open(spark, flags, describe("TEST"), "testData");
+    NetDescription description = describe("TEST");
+    NetTable table = NetTable.open(spark, flags, description, "testData");
+    List<Column> inputs = new ArrayList<>();
+    inputs.add(quoted(table.dataColumn()).as(DATA));
+    Column id = table.idColumn().isEmpty()
+        ? functions.monotonically_increasing_id() : quoted(table.idColumn());
+    inputs.add(id.cast("string").as(ID));
+    Set<String> computed = new LinkedHashSet<>(blobs);
+    if (Arrays.asList(table.rows().columns()).contains(table.labelColumn())) {
+      inputs.add(quoted(table.labelColumn()).as(LABEL));
+      description.tops().stream().skip(1).limit(1).forEach(computed::add);
+    }
     TrainingResult weights = new TrainingResult(
         HadoopFiles.read(flags.get("model", ""), conf), new byte[0], "{}", "");
     Dataset<Row> rows = new CaffeModel("cafetiere", weights)
-        .setNet(net).setFeaturesCol(table.dataColumn()).setLabelCol(table.labelColumn())
-        .setIdCol(table.idColumn()).setPredictionCol("").setOutputCols(blobs.toArray(new String[0]))
-        .transform(table.rows());
-    List<Column> columns = new ArrayList<>();
-    Column id = table.idColumn().isEmpty()
-        ? functions.monotonically_increasing_id() : functions.col("`" + table.idColumn() + "`");
-    columns.add(id.cast("string").as("SampleID"));
-    blobs.forEach(blob -> columns.add(functions.col("`" + blob + "`")));
+        .setNet(net).setFeaturesCol(DATA).setLabelCol(LABEL).setPredictionCol("")
+        .setOutputCols(computed.toArray(new String[0]))
+        .transform(table.rows().select(inputs.toArray(new Column[0])));
+    List<Column> columns = new ArrayList<>(List.of(functions.col(ID)));
+    blobs.forEach(blob -> columns.add(quoted(blob)));
     return rows.select(columns.toArray(new Column[0]));
+  }
+
+  private static Column quoted(String name) {
+    return functions.col("`" + name.replace("`", "``") + "`");
   }
 
   private NetDescription describe(String phase) {
@@ -182,11 +206,13 @@ public final class Submit {
     return Files.exists(Path.of(path)) ? Path.of(path).toUri().toString() : path;
   }
 
+  /** The net that the solver names: where it says, or beside the solver; "" if it names none. */
   private String netBeside(String solverPath) {
-    String path = NetDescription.of(solver, "", "TRAIN", 1).netPath();
-    if (path.isEmpty()) return "";
-    Path beside = Path.of(solverPath).resolveSibling(Path.of(path).getFileName());
-    return !Files.exists(Path.of(path)) && Files.exists(beside) ? beside.toString() : path;
+    Matcher net = NET.matcher(solver.replaceAll("#[^\n]*", ""));
+    if (!net.find()) return "";
+    Path path = Path.of(net.group(1));
+    Path beside = Path.of(solverPath).resolveSibling(path.getFileName());
+    return !Files.exists(path) && Files.exists(beside) ? beside.toString() : net.group(1);
   }
 
   private String text(String path) {
