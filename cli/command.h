@@ -1,0 +1,22 @@
+// The commands of the program: each adds its flags to the parser and gives back what to run.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "core/base/status.h"
+
+namespace cafetiere {
+
+/// Runs a command whose flags have been parsed.
+using Action = std::function<Status()>;
+
+Action add_train(CLI::App& app);
+Action add_test(CLI::App& app);
+Action add_time(CLI::App& app);
+Action add_explain(CLI::App& app);
+Action add_convert_mnist(CLI::App& app);
+Action add_device_query(CLI::App& app);
+Action add_version(CLI::App& app);
+
+}  // namespace cafetiere

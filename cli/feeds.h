@@ -1,0 +1,30 @@
+// What feeds the data layers of a net: the databases that it names.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/log.h"
+#include "core/data/source.h"
+#include "core/train/nets.h"
+#include "core/train/plan_set.h"
+
+namespace cafetiere {
+
+/// The open databases of one net.
+struct NetFeeds {
+  std::vector<std::unique_ptr<Source>> sources;
+  std::vector<Feed> feeds;
+  std::map<std::string, std::vector<Shape>> shapes;  ///< by layer, for building the graph
+  std::vector<std::string> unfed;  ///< layers that a caller would feed: Input, MemoryData
+};
+
+/// Opens the databases of the Data layers that `net` has in its state, for one shard.
+Result<NetFeeds> open_feeds(const NetChoice& net, uint64_t seed, const Logger& log);
+
+/// The error for a net that needs a caller to feed it; success when there is no such layer.
+Status refuse_unfed(const NetFeeds& feeds, const std::string& net);
+
+}  // namespace cafetiere

@@ -1,0 +1,47 @@
+#include "cli/flags.h"
+
+#include "cli/machine.h"
+
+namespace cafetiere {
+
+std::vector<std::string> split_list(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const size_t comma = text.find(',');
+    std::string_view part = text.substr(0, comma);
+    text = comma == text.npos ? "" : text.substr(comma + 1);
+    const size_t begin = part.find_first_not_of(" \t");
+    if (begin == part.npos) continue;
+    part = part.substr(begin, part.find_last_not_of(" \t") + 1 - begin);
+    parts.emplace_back(part);
+  }
+  return parts;
+}
+
+void StateFlags::add(CLI::App& app) {
+  app.add_option("--level", level, "level of the net, compared with min_level and max_level");
+  app.add_option("--stage", stages, "stages of the net, separated by commas");
+}
+
+void StateFlags::apply(caffe::NetState* state) const {
+  state->set_level(level);
+  for (const std::string& stage : split_list(stages)) state->add_stage(stage);
+}
+
+void DeviceFlags::add(CLI::App& app) {
+  app.add_option("--gpu", gpu, "GPU ids or 'all'; there is no GPU support yet, the CPU is used");
+  app.add_option("--threads", threads, "threads to compute with (default: all cores)")
+      ->check(CLI::Range(1, 1024));
+}
+
+int DeviceFlags::thread_count() const { return threads > 0 ? threads : usable_cores(); }
+
+void DeviceFlags::report(const Logger& log, bool solver_wants_gpu) const {
+  if (!gpu.empty() || solver_wants_gpu) {
+    log.warning("GPUs are not supported yet; the CPU is used instead of what {} asks for",
+                gpu.empty() ? "solver_mode" : "-gpu");
+  }
+  log.info("Use CPU.");
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,69 @@
+#include "cli/glog.h"
+
+#include <fmt/format.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <ctime>
+
+namespace cafetiere {
+namespace {
+
+LogLevel least_level() {
+  const char* least = std::getenv("GLOG_minloglevel");
+  const int level = least ? std::atoi(least) : 0;
+  return level <= 0 ? LogLevel::kInfo : level == 1 ? LogLevel::kWarning : LogLevel::kError;
+}
+
+}  // namespace
+
+std::string glog_line(LogLevel level, std::string_view message) {
+  timeval now{};
+  ::gettimeofday(&now, nullptr);
+  tm local{};
+  ::localtime_r(&now.tv_sec, &local);
+  return fmt::format("{}{:02}{:02} {:02}:{:02}:{:02}.{:06} {:5} cafetiere:0] {}",
+                     "IWE"[static_cast<int>(level)], local.tm_mon + 1, local.tm_mday, local.tm_hour,
+                     local.tm_min, local.tm_sec, now.tv_usec, ::gettid(), message);
+}
+
+/// Shows progress only: test results are told by log lines already.
+class Glog::ProgressSink : public EventSink {
+ public:
+  explicit ProgressSink(Glog* log) : log_(log) {}
+  void progress(const Progress& event) override {
+    const std::lock_guard lock(log_->mutex_);
+    log_->console_->progress(event);
+  }
+
+ private:
+  Glog* log_;
+};
+
+Glog::Glog(std::FILE* stream) : stream_(stream), least_(least_level()) {
+  const ConsoleStyle style = console_style(stream);
+  if (style.rewrite) console_ = std::make_unique<ConsoleSink>(stream, style);
+}
+
+Logger Glog::logger() {
+  return Logger([this](LogLevel level, std::string_view message) { write(level, message); });
+}
+
+std::unique_ptr<EventSink> Glog::progress_sink() {
+  return console_ ? std::make_unique<ProgressSink>(this) : nullptr;
+}
+
+void Glog::write(LogLevel level, std::string_view message) {
+  if (level < least_) return;
+  const std::string line = glog_line(level, message);
+  const std::lock_guard lock(mutex_);
+  if (console_) {
+    console_->log({LogLevel::kInfo, line});
+  } else {
+    fmt::print(stream_, "{}\n", line);
+    std::fflush(stream_);
+  }
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,58 @@
+#include "cli/loaded_net.h"
+
+#include <algorithm>
+
+#include "core/graph/arena.h"
+#include "core/layers/registry.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr uint64_t kSeed = 1;
+
+}  // namespace
+
+Result<std::unique_ptr<LoadedNet>> LoadedNet::load(const std::string& path,
+                                                   const caffe::NetState& state, const Logger& log,
+                                                   bool force_backward) {
+  auto net = std::make_unique<LoadedNet>();
+  net->path = path;
+  NetChoice choice;
+  CFT_ASSIGN(choice.net, read_net(path));
+  for (const std::string& note : choice.net.notes) log.info("{}", note);
+  if (force_backward) choice.net.param.set_force_backward(true);
+  choice.state = choice.net.param.state();
+  choice.state.MergeFrom(state);
+  CFT_ASSIGN(net->feeds, open_feeds(choice, kSeed, log));
+  CFT_ASSIGN(net->graph, Graph::build(choice.net, choice.state,
+                                      {.types = layer_types(), .fed = net->feeds.shapes}));
+  net->weights.resize(size_t(net->graph.arena_size()));
+  net->gradients.resize(net->weights.size());
+  Random random{uint32_t(kSeed)};
+  CFT_TRY(init_params(net->graph, random, net->weights));
+  net->device = make_cpu_device();
+  return net;
+}
+
+Result<std::unique_ptr<Plan>> LoadedNet::compile(const PlanOptions& options) {
+  return Plan::compile(graph, *device, param_pointers(graph, weights.data(), gradients.data()),
+                       options);
+}
+
+bool LoadedNet::has_loss() const {
+  for (const Node& node : graph.nodes()) {
+    const auto counts = [](float weight) { return weight != 0; };
+    if (std::any_of(node.loss_weights.begin(), node.loss_weights.end(), counts)) return true;
+  }
+  return false;
+}
+
+Status LoadedNet::fill(const Feed& feed, int64_t sub_step, Plan& plan) const {
+  std::vector<float*> tops;
+  for (const Plan::Blob& input : plan.inputs()) {
+    if (input.layer == feed.layer) tops.push_back(input.data);
+  }
+  return feed.source->fill(0, sub_step, tops);
+}
+
+}  // namespace cafetiere

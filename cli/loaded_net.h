@@ -1,0 +1,36 @@
+// A net read from a file, with its databases open and its parameters in memory.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/feeds.h"
+#include "core/device/device.h"
+#include "core/graph/graph.h"
+#include "core/plan/plan.h"
+
+namespace cafetiere {
+
+/// For the commands that run a net without a solver. Parameters have their fillers' values.
+struct LoadedNet {
+  std::string path;
+  NetFeeds feeds;
+  Graph graph;
+  std::vector<float> weights, gradients;  ///< one arena each
+  std::unique_ptr<Device> device;
+
+  /// Reads `path`; phase, level and stages are in `state`. With `force_backward` every layer gets a
+  /// gradient, whether or not a loss needs it.
+  static Result<std::unique_ptr<LoadedNet>> load(const std::string& path,
+                                                 const caffe::NetState& state, const Logger& log,
+                                                 bool force_backward = false);
+
+  Result<std::unique_ptr<Plan>> compile(const PlanOptions& options);
+  /// Whether any top counts towards a loss.
+  bool has_loss() const;
+  /// Puts the batch of a sub-step into the plan's inputs.
+  Status fill(const Feed& feed, int64_t sub_step, Plan& plan) const;
+};
+
+}  // namespace cafetiere

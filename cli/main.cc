@@ -1,0 +1,112 @@
+// cafetiere: trains, tests, times and explains nets from the command line, as Caffe's tool does.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "core/model/nearest.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr int kFailed = 1, kWrongUsage = 2;
+
+struct Command {
+  const char* name;
+  const char* purpose;
+  Action (*add)(CLI::App&);
+};
+
+constexpr Command kCommands[] = {
+    {"train", "train a net, or go on training it", add_train},
+    {"test", "score a trained net", add_test},
+    {"time", "time each layer of a net, forward and backward", add_time},
+    {"explain", "show the steps a net is compiled to, and its memory", add_explain},
+    {"convert_mnist", "make a database from MNIST's IDX files", add_convert_mnist},
+    {"device_query", "show what this machine can compute with", add_device_query},
+    {"version", "show the version", add_version},
+};
+
+/// A command whose flags the parser knows.
+struct Registered {
+  CLI::App* app;
+  Action run;
+};
+
+int wrong_usage(const std::string& message, const std::string& help) {
+  fmt::print(stderr, "cafetiere: {} (see cafetiere {}--help)\n", message, help);
+  return kWrongUsage;
+}
+
+/// What did not fit: an unknown command or flag, else what the parser says.
+int explain_error(const CLI::App& app, const std::vector<Registered>& commands,
+                  const CLI::ParseError& error) {
+  for (const Registered& command : commands) {
+    if (!command.app->parsed()) continue;
+    const std::string& name = command.app->get_name();
+    for (const std::string& extra : command.app->remaining()) {
+      if (!extra.starts_with("-")) continue;
+      std::vector<std::string> flags;
+      for (const CLI::Option* option : command.app->get_options()) {
+        for (const std::string& flag : option->get_lnames()) flags.push_back("--" + flag);
+      }
+      const std::string flag = extra.substr(0, extra.find('='));
+      return wrong_usage(fmt::format("{} has no flag {}{}", name, flag, did_you_mean(flag, flags)),
+                         name + " ");
+    }
+    return wrong_usage(fmt::format("{}: {}", name, error.what()), name + " ");
+  }
+  std::vector<std::string> names;
+  for (const Registered& command : commands) names.push_back(command.app->get_name());
+  const std::vector<std::string> extras = app.remaining();
+  if (extras.empty()) return wrong_usage(error.what(), "");
+  return wrong_usage(fmt::format("Unknown action: {}; the actions are {}{}", extras.front(),
+                                 fmt::join(names, ", "), did_you_mean(extras.front(), names)),
+                     "");
+}
+
+int run_program(const std::vector<std::string>& given) {
+  CLI::App app("Trains and runs deep networks described by Caffe's files.", "cafetiere");
+  app.set_version_flag("--version", std::string("cafetiere version ") + CFT_VERSION);
+  std::vector<Registered> commands;
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) {
+    CLI::App* sub = app.add_subcommand(command.name, command.purpose);
+    commands.push_back({sub, command.add(*sub)});
+    names.emplace_back(command.name);
+  }
+  std::vector<std::string> arguments = normalise_arguments(given, names);
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::Success& success) {  // help and version
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    return explain_error(app, commands, error);
+  }
+  for (const Registered& command : commands) {
+    if (!command.app->parsed()) continue;
+    const Status status = command.run();
+    if (status.ok()) return 0;
+    fmt::print(stderr, "cafetiere: {}\n", status.message());
+    return kFailed;
+  }
+  fmt::print("{}", app.help());
+  return 0;
+}
+
+}  // namespace
+}  // namespace cafetiere
+
+int main(int count, char** arguments) {
+  try {
+    return cafetiere::run_program({arguments + 1, arguments + count});
+  } catch (const std::exception& error) {  // such as memory that ran out in a library
+    std::fprintf(stderr, "cafetiere: %s\n", error.what());
+    return 1;
+  }
+}

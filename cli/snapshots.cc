@@ -1,0 +1,105 @@
+#include "cli/snapshots.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "core/model/file.h"
+
+namespace cafetiere {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+/// The weights of a state: the file it names, else one of that name beside the state, else the one
+/// named like the state.
+std::string weights_of(const SolverState& state, const std::string& state_path) {
+  const fs::path path(state_path);
+  if (state.learned_net.empty()) {
+    const bool hdf5 = path.extension() == ".h5";
+    const fs::path stem = hdf5 ? path.stem().stem() : path.stem();
+    return (path.parent_path() / stem).string() + (hdf5 ? ".caffemodel.h5" : ".caffemodel");
+  }
+  std::error_code ignored;
+  const fs::path beside = path.parent_path() / fs::path(state.learned_net).filename();
+  if (!fs::exists(state.learned_net, ignored) && fs::exists(beside, ignored)) return beside;
+  return state.learned_net;
+}
+
+}  // namespace
+
+Result<Snapshots> Snapshots::make(const SolverText& solver, Logger log) {
+  const caffe::SolverParameter& p = solver.param;
+  Snapshots snapshots;
+  snapshots.log_ = std::move(log);
+  const bool hdf5 = p.snapshot_format() == caffe::SolverParameter::HDF5;
+  snapshots.format_ = hdf5 ? ModelFormat::kHdf5 : ModelFormat::kBinary;
+  const fs::path source(solver.source);
+  snapshots.prefix_ = p.snapshot_prefix();
+  std::error_code ignored;
+  if (p.snapshot_prefix().empty()) {
+    snapshots.prefix_ = fs::path(source).replace_extension();
+  } else if (fs::is_directory(p.snapshot_prefix(), ignored)) {
+    snapshots.prefix_ = fs::path(p.snapshot_prefix()) / source.stem();
+  }
+  if (p.snapshot() > 0 || p.snapshot_after_train()) CFT_TRY(snapshots.check_writable());
+  return snapshots;
+}
+
+Status Snapshots::check_writable() const {
+  const std::string probe = prefix_ + "_iter_0.tempfile";
+  if (!std::ofstream(probe).is_open()) {
+    return io_error(
+        fmt::format("Cannot write to snapshot prefix '{}'. Make sure that the "
+                    "directory exists and is writable.",
+                    prefix_));
+  }
+  std::error_code ignored;
+  fs::remove(probe, ignored);
+  return {};
+}
+
+Status Snapshots::write(const Checkpoint& checkpoint) const {
+  const bool hdf5 = format_ == ModelFormat::kHdf5;
+  const std::string form = hdf5 ? "HDF5 file" : "binary proto file", end = hdf5 ? ".h5" : "";
+  const std::string stem = fmt::format("{}_iter_{}", prefix_, checkpoint.step);
+  const std::string model = stem + ".caffemodel" + end, state_path = stem + ".solverstate" + end;
+
+  log_.info("Snapshotting to {} {}", form, model);
+  if (hdf5) {
+    CFT_ASSIGN(const caffe::NetParameter net, parse_weights(bytes_of(checkpoint.model)));
+    CFT_TRY(write_weights(net, model, format_));
+  } else {
+    CFT_TRY(write_file(model, checkpoint.model));
+  }
+  log_.info("Snapshotting solver state to {} {}", form, state_path);
+  CFT_ASSIGN(SolverState state, parse_solver_state(bytes_of(checkpoint.state)));
+  state.learned_net = model;
+  return write_solver_state(state, state_path, format_);
+}
+
+Status resume(Trainer& trainer, const std::string& state_path, const Logger& log) {
+  log.info("Resuming from {}", state_path);
+  CFT_ASSIGN(const SolverState state, read_solver_state(state_path));
+  const std::string path = weights_of(state, state_path);
+  Result<caffe::NetParameter> weights = read_weights(path);
+  if (!weights.ok()) {
+    return weights.status().with_context(
+        fmt::format("{} needs its weights, which must lie where it says or beside it", state_path));
+  }
+  log.info("Restoring previous solver status from {}", state_path);
+  const Status status = trainer.restore(&*weights, &state);
+  if (!status.ok()) return status.with_context(state_path);
+  log.info("{}Solver: restoring history", trainer.solver().type());
+  return {};
+}
+
+}  // namespace cafetiere

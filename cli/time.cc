@@ -1,0 +1,159 @@
+// time: how long each layer of a net takes, forward and backward.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <random>
+
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/glog.h"
+#include "cli/loaded_net.h"
+
+namespace cafetiere {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct TimeFlags {
+  std::string model, phase = "TRAIN";
+  int iterations = 50;
+  StateFlags state;
+  DeviceFlags device;
+};
+
+/// Milliseconds of one layer, summed over the iterations.
+struct LayerTime {
+  double forward = 0, backward = 0;
+  int steps = 0;
+};
+
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+/// Numbers in [0, 1): as a label, any of them is class 0.
+void fill_randomly(float* data, int64_t count) {
+  std::minstd_rand random(1);
+  std::generate_n(data, count, [&] { return float(random() % 1024) / 1024; });
+}
+
+/// Loads and compiles with gradients. A net without a loss, such as one to deploy, gets random ones
+/// at its outputs, so that its backward pass can be timed too.
+Status load_and_compile(const TimeFlags& flags, const Logger& log, std::unique_ptr<LoadedNet>* net,
+                        std::unique_ptr<Plan>* plan) {
+  caffe::NetState state;
+  state.set_phase(flags.phase == "TRAIN" ? caffe::TRAIN : caffe::TEST);
+  flags.state.apply(&state);
+  CFT_ASSIGN(*net, LoadedNet::load(flags.model, state, log));
+  const bool has_loss = (*net)->has_loss();
+  if (!has_loss) {
+    CFT_ASSIGN(*net, LoadedNet::load(flags.model, state, log, true));
+  }
+  CFT_ASSIGN(*plan,
+             (*net)->compile({.backward = true, .feed_gradients = !has_loss, .outputs = {}}));
+  for (const Plan::Blob& input : (*plan)->inputs()) fill_randomly(input.data, input.shape.count());
+  for (const Plan::Blob& output : (*plan)->outputs()) {
+    if (output.diff) fill_randomly(output.diff, output.shape.count());
+  }
+  return {};
+}
+
+/// The layer of a step: steps are called by their layer's name, a space and what they do.
+std::string layer_of(const std::string& step, const Graph& graph) {
+  std::string longest;
+  for (const Node& node : graph.nodes()) {
+    const std::string& name = node.param.name();
+    if (step.starts_with(name + " ") && name.size() > longest.size()) longest = name;
+  }
+  return longest;
+}
+
+/// Times one layer after another over all iterations.
+Status time_layers(const LoadedNet& net, Plan& plan, const TimeFlags& flags, const Logger& log,
+                   std::map<std::string, LayerTime>* layers) {
+  ThreadPool pool(flags.device.thread_count());
+  for (const Feed& feed : net.feeds.feeds) CFT_TRY(net.fill(feed, 0, plan));
+  log.info("Performing Forward");
+  plan.run_forward(pool, {.seed = 1});
+  log.info("Initial loss: {:g}", plan.loss());
+  log.info("Performing Backward");
+  plan.run(pool, {.seed = 1});
+  log.info("*** Benchmark begins ***");
+  log.info("Testing for {} iterations.", flags.iterations);
+  std::vector<double> seconds;
+  for (int i = 1; i <= flags.iterations; ++i) {
+    const auto start = Clock::now();
+    for (const Feed& feed : net.feeds.feeds) {
+      const auto begin = Clock::now();
+      CFT_TRY(net.fill(feed, i, plan));
+      (*layers)[feed.layer].forward += ms_since(begin);
+      (*layers)[feed.layer].steps = 1;
+    }
+    plan.time(pool, {.seed = 1, .sub_step = i}, seconds);
+    log.info("Iteration: {} forward-backward time: {:g} ms.", i, ms_since(start));
+  }
+  const std::vector<Plan::StepInfo> steps = plan.describe();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    LayerTime& layer = (*layers)[layer_of(steps[i].name, net.graph)];
+    (steps[i].backward ? layer.backward : layer.forward) += seconds[i] * 1e3;
+    ++layer.steps;
+  }
+  return {};
+}
+
+void report(const Graph& graph, std::map<std::string, LayerTime>& layers, int iterations,
+            double total, const Logger& log) {
+  log.info("Average time per layer: ");
+  LayerTime sum;
+  for (const auto& [name, layer] : layers) {
+    sum.forward += layer.forward;
+    sum.backward += layer.backward;
+  }
+  for (const Node& node : graph.nodes()) {
+    const std::string& name = node.param.name();
+    const LayerTime& layer = layers[name];
+    const char* note = layer.steps || node.type->source ? "" : " (part of another layer's step)";
+    log.info("{:>10}\tforward: {:g} ms.{}", name, layer.forward / iterations, note);
+    log.info("{:>10}\tbackward: {:g} ms.{}", name, layer.backward / iterations, note);
+  }
+  log.info("Average Forward pass: {:g} ms.", sum.forward / iterations);
+  log.info("Average Backward pass: {:g} ms.", sum.backward / iterations);
+  log.info("Average Forward-Backward: {:g} ms.", total / iterations);
+  log.info("Total Time: {:g} ms.", total);
+  log.info("*** Benchmark ends ***");
+}
+
+Status time_net(const TimeFlags& flags) {
+  Glog glog(stderr);
+  const Logger log = glog.logger();
+  flags.device.report(log);
+  std::unique_ptr<LoadedNet> net;
+  std::unique_ptr<Plan> plan;
+  CFT_TRY(load_and_compile(flags, log, &net, &plan));
+  std::map<std::string, LayerTime> layers;
+  CFT_TRY(time_layers(*net, *plan, flags, log, &layers));
+  double total = 0;
+  for (const auto& [name, layer] : layers) total += layer.forward + layer.backward;
+  report(net->graph, layers, flags.iterations, total, log);
+  return {};
+}
+
+}  // namespace
+
+Action add_time(CLI::App& app) {
+  const auto flags = std::make_shared<TimeFlags>();
+  app.add_option("--model", flags->model, "the net's prototxt")->required();
+  app.add_option("--iterations", flags->iterations, "passes to average over (default: 50)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--phase", flags->phase, "TRAIN (default) or TEST")
+      ->check(CLI::IsMember({"TRAIN", "TEST"}));
+  flags->state.add(app);
+  flags->device.add(app);
+  return [flags] { return time_net(*flags); };
+}
+
+}  // namespace cafetiere

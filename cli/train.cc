@@ -1,0 +1,160 @@
+// train: trains a net from the databases that it names, as a solver says.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/feeds.h"
+#include "cli/flags.h"
+#include "cli/glog.h"
+#include "cli/signals.h"
+#include "cli/snapshots.h"
+#include "core/model/weights.h"
+#include "core/observe/event_files.h"
+
+namespace cafetiere {
+namespace {
+
+struct TrainFlags {
+  std::string solver, snapshot, weights, events;
+  std::string sigint_effect = "stop", sighup_effect = "snapshot";
+  int max_iter = 0;
+  StateFlags state;
+  DeviceFlags device;
+};
+
+/// The databases of the training net and of each test net.
+struct Feeds {
+  NetFeeds train;
+  std::vector<NetFeeds> tests;
+};
+
+Result<SolverText> read_solver_for(const TrainFlags& flags) {
+  if (!flags.snapshot.empty() && !flags.weights.empty()) {
+    return invalid_argument(
+        "Give a snapshot to resume training or weights to finetune but not both.");
+  }
+  CFT_ASSIGN(SolverText solver, read_solver(flags.solver));
+  caffe::SolverParameter& p = solver.param;
+  // As in Caffe, level and stages reach the training net only: test nets have test_state.
+  flags.state.apply(p.mutable_train_state());
+  if (flags.max_iter > 0) p.set_max_iter(flags.max_iter);
+  if (!flags.snapshot.empty() || !flags.weights.empty()) p.clear_weights();
+  if (!flags.weights.empty()) p.add_weights(flags.weights);
+  return solver;
+}
+
+std::string named(const std::string& file, bool in_place, const SolverText& solver) {
+  return in_place || file.empty() ? "given in " + solver.source : "file: " + file;
+}
+
+Result<Feeds> open_all_feeds(const SolverText& solver, uint64_t seed, const Logger& log) {
+  const caffe::SolverParameter& p = solver.param;
+  Feeds feeds;
+  CFT_ASSIGN(const NetChoice net, training_net(solver, nullptr));
+  for (const std::string& note : net.net.notes) log.info("{}", note);
+  log.info("Creating training net from net {}",
+           named(net.net.source, p.has_net_param() || p.has_train_net_param(), solver));
+  CFT_ASSIGN(feeds.train, open_feeds(net, seed, log));
+  CFT_TRY(refuse_unfed(feeds.train, net.net.source));
+  if (p.test_interval() == 0) return feeds;
+  CFT_ASSIGN(const std::vector<NetChoice> tests, test_nets(solver, nullptr));
+  for (const NetChoice& test : tests) {
+    log.info("Creating test net (#{}) specified by net {}", feeds.tests.size(),
+             named(test.net.source, test.net.source == solver.source, solver));
+    CFT_ASSIGN(NetFeeds opened, open_feeds(test, seed, log));
+    CFT_TRY(refuse_unfed(opened, test.net.source));
+    feeds.tests.push_back(std::move(opened));
+  }
+  return feeds;
+}
+
+/// Weights from the files of a solver's `weights` entries, each a comma separated list.
+Status finetune(Trainer& trainer, const Logger& log) {
+  for (const std::string& entry : trainer.solver().weights()) {
+    for (const std::string& path : split_list(entry)) {
+      log.info("Finetuning from {}", path);
+      CFT_ASSIGN(const caffe::NetParameter weights, read_weights(path));
+      CFT_TRY(trainer.restore(&weights, nullptr).with_context(path));
+    }
+  }
+  return {};
+}
+
+Status run_trainer(Trainer& trainer, const Feeds& feeds, const Logger& log) {
+  std::vector<TestFeed> tests;
+  for (size_t i = 0; i < feeds.tests.size(); ++i) {
+    const int batches =
+        int(i) < trainer.solver().test_iter_size() ? trainer.solver().test_iter(int(i)) : 0;
+    tests.push_back({.feeds = feeds.tests[i].feeds, .batches = batches});
+  }
+  log.info("Starting Optimization");
+  log.info("Solving {}", trainer.graph().name());
+  log.info("Learning Rate Policy: {}", trainer.solver().lr_policy());
+  CFT_TRY(trainer.run(nullptr, feeds.train.feeds, tests));
+  log.info("Optimization Done.");
+  return {};
+}
+
+Status train(const TrainFlags& flags) {
+  CFT_ASSIGN(const SignalEffect on_int, parse_signal_effect(flags.sigint_effect));
+  CFT_ASSIGN(const SignalEffect on_hup, parse_signal_effect(flags.sighup_effect));
+  SignalWatcher signals(on_int, on_hup);
+  Glog glog(stderr);
+  const Logger log = glog.logger();
+
+  CFT_ASSIGN(SolverText solver, read_solver_for(flags));
+  const caffe::SolverParameter& p = solver.param;
+  flags.device.report(log, p.has_solver_mode() && p.solver_mode() == caffe::SolverParameter::GPU);
+  log.info("Initializing solver from parameters: \n{}", to_text(p));
+  CFT_ASSIGN(const Snapshots snapshots, Snapshots::make(solver, log));
+  const uint64_t seed = p.random_seed() >= 0 ? uint64_t(p.random_seed()) : 1;
+  CFT_ASSIGN(const Feeds feeds, open_all_feeds(solver, seed, log));
+
+  Broadcast events;
+  if (auto sink = glog.progress_sink()) events.add(std::move(sink));
+  if (!flags.events.empty()) {
+    CFT_ASSIGN(auto files, open_event_files(flags.events));
+    events.add(std::move(files));
+  }
+  TrainerOptions options;
+  options.threads = flags.device.thread_count();
+  options.seed = seed;
+  options.train_shapes = feeds.train.shapes;
+  for (const NetFeeds& test : feeds.tests) options.test_shapes.push_back(test.shapes);
+  options.log = log;
+  options.events = &events;
+  options.on_checkpoint = [&](const Checkpoint& c) { return snapshots.write(c); };
+  options.solver = std::move(solver);
+  CFT_ASSIGN(const std::unique_ptr<Trainer> trainer, Trainer::create(std::move(options)));
+  log.info("Solver scaffolding done.");
+  CFT_TRY(flags.snapshot.empty() ? finetune(*trainer, log) : resume(*trainer, flags.snapshot, log));
+  signals.start([&trainer](SignalEffect effect) {
+    if (effect == SignalEffect::kStop) trainer->request_stop();
+    if (effect == SignalEffect::kSnapshot) trainer->request_snapshot();
+  });
+  return run_trainer(*trainer, feeds, log);
+}
+
+}  // namespace
+
+Action add_train(CLI::App& app) {
+  const auto flags = std::make_shared<TrainFlags>();
+  app.add_option("--solver", flags->solver, "the solver's prototxt")->required();
+  app.add_option("--snapshot", flags->snapshot, "a .solverstate file to go on from");
+  app.add_option("--weights", flags->weights,
+                 ".caffemodel files to start from, separated by commas");
+  app.add_option("--max_iter,--iterations", flags->max_iter,
+                 "train to this iteration instead of the solver's max_iter")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--events", flags->events,
+                 "also write PREFIX.jsonl and a TensorBoard file beside it");
+  app.add_option("--sigint_effect", flags->sigint_effect, "on Ctrl-C: stop, snapshot or none");
+  app.add_option("--sighup_effect", flags->sighup_effect, "on SIGHUP: stop, snapshot or none");
+  flags->state.add(app);
+  flags->device.add(app);
+  return [flags] { return train(*flags); };
+}
+
+}  // namespace cafetiere

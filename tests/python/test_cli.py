@@ -1,0 +1,325 @@
+"""The command line program, run as users run it, on databases made from generated digits."""
+
+import gzip
+import os
+import pathlib
+import random
+import re
+import signal
+import struct
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+BUILDS = ["build/release/cli/cafetiere", "build/engine/cli/cafetiere"]
+PROGRAM = next((ROOT / path for path in BUILDS if (ROOT / path).exists()), None)
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
+
+GLOG = re.compile(r"^[IWE]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [^\]:]+:\d+\] ")
+SIDE, CLASSES = 8, 4
+
+NET = """
+name: "Bars"
+layer {{
+  name: "images" type: "Data" top: "data" top: "label"
+  include {{ phase: TRAIN }}
+  transform_param {{ scale: 0.00390625 mirror: true }}
+  data_param {{ source: "train_db" batch_size: 16 backend: {backend} }}
+}}
+layer {{
+  name: "images" type: "Data" top: "data" top: "label"
+  include {{ phase: TEST }}
+  transform_param {{ scale: 0.00390625 }}
+  data_param {{ source: "test_db" batch_size: 10 backend: {backend} }}
+}}
+layer {{
+  name: "conv" type: "Convolution" bottom: "data" top: "conv"
+  convolution_param {{ num_output: 6 kernel_size: 3 weight_filler {{ type: "xavier" }} }}
+}}
+layer {{ name: "relu" type: "ReLU" bottom: "conv" top: "conv" }}
+layer {{ name: "drop" type: "Dropout" bottom: "conv" top: "conv" }}
+layer {{
+  name: "ip" type: "InnerProduct" bottom: "conv" top: "ip"
+  inner_product_param {{ num_output: 4 weight_filler {{ type: "xavier" }} }}
+}}
+layer {{
+  name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "label" top: "accuracy"
+  include {{ phase: TEST }}
+}}
+layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }}
+"""
+
+SOLVER = """
+net: "net.prototxt"
+test_iter: 3 test_interval: 10
+base_lr: 0.05 momentum: 0.9 weight_decay: 0.001
+lr_policy: "multistep" gamma: 0.5 stepvalue: 8 stepvalue: 14
+display: 5 max_iter: 20
+snapshot: 10 snapshot_prefix: "bars"
+random_seed: 3
+"""
+
+
+def run(*arguments, cwd, code=0, **options):
+    """Runs the program; returns what it wrote to both streams."""
+    done = subprocess.run(
+        [PROGRAM, *map(str, arguments)],
+        cwd=cwd,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=120,
+        check=False,
+        **options,
+    )
+    assert done.returncode == code, done.stdout
+    return done.stdout
+
+
+def write_idx(folder, name, count, seed, opened=open):
+    """Images with a bright bar whose row tells the class, and their labels."""
+    rng = random.Random(seed)
+    labels = bytes(rng.randrange(CLASSES) for _ in range(count))
+    pixels = bytearray()
+    for label in labels:
+        image = [[rng.randrange(60) for _ in range(SIDE)] for _ in range(SIDE)]
+        image[2 * label] = [200 + rng.randrange(56) for _ in range(SIDE)]
+        pixels += bytes(value for row in image for value in row)
+    with opened(folder / f"{name}-images", "wb") as file:
+        file.write(struct.pack(">4i", 0x803, count, SIDE, SIDE) + bytes(pixels))
+    with opened(folder / f"{name}-labels", "wb") as file:
+        file.write(struct.pack(">2i", 0x801, count) + labels)
+
+
+def make_work(folder, backend):
+    write_idx(folder, "train", 50, 1)
+    write_idx(folder, "test", 30, 2, gzip.open)
+    for part in ("train", "test"):
+        flag = f"-backend={backend}"
+        run("convert_mnist", flag, f"{part}-images", f"{part}-labels", f"{part}_db", cwd=folder)
+    (folder / "net.prototxt").write_text(NET.format(backend=backend.upper()))
+    (folder / "solver.prototxt").write_text(SOLVER)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with databases, a net, a solver and the snapshots of a whole run; and its log."""
+    folder = make_work(tmp_path_factory.mktemp("cli"), "lmdb")
+    return folder, run("train", "-solver", "solver.prototxt", cwd=folder)
+
+
+def test_log_lines_are_those_that_scripts_parse(trained):
+    _, log = trained
+    for line in ("Solving Bars", "Learning Rate Policy: multistep", "Optimization Done."):
+        assert re.search(rf"^I\d{{4}} .*\] {re.escape(line)}$", log, re.M), line
+    losses = re.findall(r"\] Iteration (\d+) \(.* iter/s, .*s/\d+ iters\), loss = ([\d.e+-]+)", log)
+    assert [int(step) for step, _ in losses] == [0, 5, 10, 15, 19]
+    rates = re.findall(r"\] Iteration (\d+), lr = ([\d.e+-]+)", log)
+    assert rates == [("0", "0.05"), ("5", "0.05"), ("10", "0.025"), ("15", "0.0125"),
+                     ("19", "0.0125")]  # fmt: skip
+    assert re.findall(r"\] Iteration (\d+), Testing net \(#0\)", log) == ["0", "10", "20"]
+    assert re.search(r"\]     Test net output #0: accuracy = [\d.]+$", log, re.M)
+    note = r"\]     Test net output #1: loss = ([\d.e-]+) \(\* 1 = \1 loss\)$"
+    assert len(re.findall(note, log, re.M)) == 3
+    assert "] Snapshotting to binary proto file bars_iter_10.caffemodel" in log
+    assert "] Snapshotting solver state to binary proto file bars_iter_20.solverstate" in log
+    assert GLOG.match(log)
+
+
+def test_resumed_run_ends_with_the_same_bytes(trained, tmp_path):
+    folder, whole_log = trained
+    make_work(tmp_path, "lmdb")
+    run("train", "-solver", "solver.prototxt", "-max_iter", 10, "-threads", 1, cwd=tmp_path)
+    state = "--snapshot=bars_iter_10.solverstate"
+    log = run("train", "--solver=solver.prototxt", state, cwd=tmp_path)
+    assert "] Resuming from bars_iter_10.solverstate" in log
+    for kind in ("caffemodel", "solverstate"):
+        name = f"bars_iter_20.{kind}"
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+    last = "Iteration 20, Testing net (#0)"
+    results = [re.findall(r"Test net output.*", text.split(last)[1]) for text in (log, whole_log)]
+    assert results[0] == results[1] and len(results[0]) == 2
+
+
+def test_hdf5_snapshots_and_leveldb_resume_to_the_same_bytes(trained, tmp_path):
+    folder, _ = trained
+    make_work(tmp_path, "leveldb")
+    hdf5 = SOLVER + "snapshot_format: HDF5\n"
+    (tmp_path / "hdf5.prototxt").write_text(hdf5)
+    log = run("train", "-solver", "hdf5.prototxt", "-iterations", 10, cwd=tmp_path)
+    assert "] Snapshotting to HDF5 file bars_iter_10.caffemodel.h5" in log
+    state = "bars_iter_10.solverstate.h5"
+    run("train", "-solver", "solver.prototxt", "-snapshot", state, cwd=tmp_path)
+    # Weights and history; a caffemodel holds the net as well, which names the backend.
+    name = "bars_iter_20.solverstate"
+    assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_training_learns_and_test_agrees_with_it(trained):
+    folder, log = trained
+    accuracy, loss = re.findall(r"Test net output #\d: \w+ = (\S+)", log)[-2:]
+    assert float(accuracy) > 0.9
+    scored = run("test", "-model", "net.prototxt", "-weights", "bars_iter_20.caffemodel",
+                 "-iterations", 3, cwd=folder)  # fmt: skip
+    assert "] Running for 3 iterations." in scored
+    assert len(re.findall(r"\] Batch \d, (?:accuracy|loss) = ", scored)) == 6
+    assert f"] Loss: {loss}\n" in scored
+    assert f"] accuracy = {accuracy}\n" in scored
+    assert f"] loss = {loss} (* 1 = {loss} loss)\n" in scored
+
+
+def test_weights_start_a_new_run(trained, tmp_path):
+    folder, _ = trained
+    prefix = tmp_path / "tuned"
+    (folder / "tune.prototxt").write_text(SOLVER.replace('"bars"', f'"{prefix}"'))
+    weights = "bars_iter_10.caffemodel, bars_iter_20.caffemodel"
+    log = run("train", "-solver", "tune.prototxt", "-weights", weights, "-max_iter", 1, cwd=folder)
+    assert "] Finetuning from bars_iter_10.caffemodel" in log
+    assert "] Finetuning from bars_iter_20.caffemodel" in log
+    assert (tmp_path / "tuned_iter_1.caffemodel").exists()
+
+
+def test_two_test_nets_have_their_own_databases(trained, tmp_path):
+    folder, _ = trained
+    net = folder / "second.prototxt"
+    net.write_text(NET.format(backend="LMDB").replace("batch_size: 10", "batch_size: 15"))
+    solver = SOLVER.replace("test_iter: 3", 'test_iter: 2 test_iter: 3 test_net: "second.prototxt"')
+    (folder / "two.prototxt").write_text(solver.replace('"bars"', f'"{tmp_path / "two"}"'))
+    log = run("train", "-solver", "two.prototxt", "-max_iter", 10, cwd=folder)
+    outputs = log.split("Iteration 10, Testing net (#0)")[1]
+    first, second = outputs.split("Iteration 10, Testing net (#1)")
+    assert "Test net output #1: loss" in first and "Test net output #1: loss" in second
+
+
+def test_gpu_wishes_are_answered_once_and_events_are_written(trained, tmp_path):
+    folder, _ = trained
+    (folder / "gpu.prototxt").write_text(
+        SOLVER.replace('"bars"', f'"{tmp_path}"') + "solver_mode: GPU\n"
+    )
+    events = tmp_path / "events" / "run"
+    log = run("-solver", "gpu.prototxt", "-gpu", "all", "-logtostderr=1", "train", "-max_iter", 5,
+              "-events", events, cwd=folder)  # fmt: skip
+    assert len(re.findall(r"^W.*GPUs are not supported yet", log, re.M)) == 1
+    assert events.with_suffix(".jsonl").read_text().count("\n") >= 2
+    assert (tmp_path / "gpu_iter_5.caffemodel").exists()  # a prefix that is a folder
+
+
+@pytest.mark.parametrize("effect", ["stop", "snapshot"])
+def test_signals_stop_or_snapshot(trained, tmp_path, effect):
+    folder, _ = trained
+    solver = SOLVER.replace('"bars"', f'"{tmp_path / "s"}"').replace("snapshot: 10", "snapshot: 0")
+    path, log = tmp_path / "solver.prototxt", tmp_path / "log"
+    path.write_text(solver.replace("max_iter: 20", "max_iter: 100000000"))
+    flags = ["-solver", path, "-sigint_effect", effect, "-sighup_effect", "stop"]
+    with log.open("wb") as file:
+        process = subprocess.Popen([PROGRAM, "train", *flags], cwd=folder, stderr=file)
+    wait_for(lambda: b"lr =" in log.read_bytes())
+    process.send_signal(signal.SIGINT)
+    if effect == "snapshot":
+        wait_for(lambda: list(tmp_path.glob("s_iter_*.solverstate")))
+        assert process.poll() is None
+        process.send_signal(signal.SIGHUP)
+    assert process.wait(timeout=60) == 0
+    assert b"Optimization stopped early." in log.read_bytes()
+    states = list(tmp_path.glob("s_iter_*.solverstate"))
+    assert len(states) == (2 if effect == "snapshot" else 1)
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.05)
+
+
+def test_time_tells_each_layer(trained):
+    folder, _ = trained
+    log = run("time", "-model", "net.prototxt", "-iterations", 3, cwd=folder)
+    for layer in ("images", "conv", "relu", "drop", "ip", "loss"):
+        assert re.search(rf"\] +{layer}\tforward: [\d.e-]+ ms\.", log), layer
+        assert re.search(rf"\] +{layer}\tbackward: [\d.e-]+ ms\.", log), layer
+    for line in ("Average Forward pass", "Average Backward pass", "Average Forward-Backward"):
+        assert re.search(rf"\] {line}: [\d.e-]+ ms\.$", log, re.M)
+    assert len(re.findall(r"\] Iteration: \d forward-backward time: ", log)) == 3
+
+
+@pytest.mark.parametrize("source", [
+    'layer { name: "in" type: "Input" top: "data" input_param { shape { dim: 2 dim: 3 dim: 6 '
+    "dim: 6 } } }",
+    'layer { name: "in" type: "DummyData" top: "data" dummy_data_param { shape { dim: 2 dim: 3 '
+    "dim: 6 dim: 6 } } }",
+    'layer { name: "in" type: "MemoryData" top: "data" top: "label" memory_data_param { '
+    "batch_size: 2 channels: 3 height: 6 width: 6 } }",
+])  # fmt: skip
+def test_time_feeds_nets_without_a_database(tmp_path, source):
+    (tmp_path / "deploy.prototxt").write_text(
+        source + 'layer { name: "c" type: "Convolution" bottom: "data" top: "c" '
+        "convolution_param { num_output: 4 kernel_size: 3 } }"
+        'layer { name: "p" type: "Softmax" bottom: "c" top: "p" }'
+    )
+    for phase in ("TRAIN", "TEST"):
+        log = run("time", "-model", "deploy.prototxt", "-phase", phase, "-iterations", 2,
+                  cwd=tmp_path)  # fmt: skip
+        assert float(re.search(r"\] +c\tbackward: (\S+) ms", log)[1]) > 0
+
+
+def test_explain_shows_kernels_and_memory(trained):
+    folder, _ = trained
+    small = run("explain", "net.prototxt", cwd=folder)
+    assert re.search(r"^conv forward +\S.* \d+\.\d +\d+\.\d\d$", small, re.M)
+    assert "conv weight gradient" in small and "history" in small
+    large = run("explain", "net.prototxt", "-batch", 64, cwd=folder)
+
+    def total(text):
+        return float(re.search(r"^total +([\d.]+)$", text.split("memory predicted")[1], re.M)[1])
+
+    assert total(large) > total(small)
+    scored = run("explain", "net.prototxt", "-phase", "TEST", cwd=folder)
+    assert "accuracy forward" in scored and "weight gradient" not in scored
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["tran"], 'did you mean "train"?'),
+    (["tr", "-solver", "x"], "Unknown action: tr; the actions are train, test, time, "),
+    (["train", "-sovler", "x"], 'train has no flag --sovler; did you mean "--solver"?'),
+    (["train"], "train: --solver is required"),
+    (["time", "-model", "x", "-phase", "DEPLOY"], "DEPLOY"),
+    (["explain", "a", "b"], "explain: "),
+])  # fmt: skip
+def test_wrong_usage_is_one_line_that_says_what_is_right(tmp_path, arguments, message):
+    text = run(*arguments, cwd=tmp_path, code=2)
+    assert message in text and text.count("\n") == 1
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["-solver", "nowhere.prototxt"], "File not found: nowhere.prototxt"),
+    (["-solver", "solver.prototxt", "-snapshot", "a", "-weights", "b"], "but not both"),
+    (["-solver", "solver.prototxt", "-weights", "no.caffemodel"], "File not found: no.caffemodel"),
+    (["-solver", "solver.prototxt", "-sigint_effect", "die"], 'signal effect "die"'),
+    (["-solver", "no_folder.prototxt"], "Cannot write to snapshot prefix 'no/where'"),
+    (["-solver", "no_db.prototxt"], "missing_db"),
+    (["-solver", "input.prototxt"], "layer 'in' is fed by a caller"),
+])  # fmt: skip
+def test_failed_training_says_why_and_exits_with_1(trained, arguments, message):
+    folder, _ = trained
+    (folder / "no_folder.prototxt").write_text(SOLVER.replace('"bars"', '"no/where"'))
+    net = NET.format(backend="LMDB").replace("train_db", "missing_db")
+    (folder / "no_db_net.prototxt").write_text(net)
+    (folder / "no_db.prototxt").write_text(SOLVER.replace("net.proto", "no_db_net.proto"))
+    (folder / "input_net.prototxt").write_text('layer { name: "in" type: "Input" top: "x" }')
+    (folder / "input.prototxt").write_text(SOLVER.replace("net.proto", "input_net.proto"))
+    last = run("train", *arguments, cwd=folder, code=1).splitlines()[-1]
+    assert last.startswith("cafetiere: ") and message in last
+
+
+def test_help_version_and_device_query(tmp_path):
+    assert "convert_mnist" in run(cwd=tmp_path)
+    assert "--sigint_effect" in run("train", "--help", cwd=tmp_path)
+    assert run("--version", cwd=tmp_path).startswith("cafetiere version ")
+    assert run("version", cwd=tmp_path) == run("--version", cwd=tmp_path)
+    query = run("device_query", cwd=tmp_path)
+    assert f"Cores:            {len(os.sched_getaffinity(0))}\n" in query
+    assert "GPUs:             not supported yet" in query
