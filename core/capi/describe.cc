@@ -120,6 +120,7 @@ int cft_describe(const char* options, char** out) {
     CFT_ASSIGN(const Graph graph, Graph::build(net, state, {.types = layer_types(), .fed = {}}));
     CFT_ASSIGN(nlohmann::json json, capi::describe(graph, history));
     json["net_path"] = solver.param.net();
+    if (net_text.empty()) json["net_text"] = to_text(net.param);
     if (!extra.is_null()) json["solver"] = extra;
     return capi::give_text(json.dump(), out);
   });

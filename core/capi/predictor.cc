@@ -43,6 +43,27 @@ int64_t row_size(const Plan::Blob& blob, int64_t rows) {
   return batched ? blob.shape.count(1) : blob.shape.count();
 }
 
+/// What a net gives when nobody says what to compute: the blobs that only losses and scores read.
+std::vector<std::string> predictions(const Graph& graph) {
+  std::vector<bool> used(graph.blob_names().size(), false);  // by more than losses and scores
+  std::vector<std::string> names;
+  for (size_t n = graph.nodes().size(); n-- > 0;) {
+    const Node& node = graph.nodes()[n];
+    const std::string_view type = node.type->name;
+    const auto is_used = [&](int top) { return used[size_t(top)]; };
+    const bool end = std::none_of(node.tops.begin(), node.tops.end(), is_used);
+    if (node.type->loss || type == "Accuracy" || type == "Silence" || (type == "Split" && end)) {
+      continue;
+    }
+    for (int bottom : node.bottoms) used[size_t(bottom)] = true;
+    for (size_t i = 0; i < node.tops.size() && !node.type->source; ++i) {
+      if (!is_used(node.tops[i])) names.push_back(graph.blob_names()[size_t(node.tops[i])]);
+    }
+  }
+  std::reverse(names.begin(), names.end());
+  return names;
+}
+
 Status run_batch(cft_predictor* p, const RowTable& table, int64_t first, int64_t rows,
                  float* const* outputs) {
   CFT_ASSIGN(Plan * plan, p->plan_for(rows));
@@ -84,9 +105,7 @@ Status create(const char* options, const void* model, uint64_t bytes, cft_predic
   CFT_ASSIGN(RowReader reader, RowReader::make(p->schema, fed.inputs, false, 0));
   p->reader = std::move(reader);
   if (p->batch == 0) p->batch = fed.batch;
-  if (p->outputs.empty()) {
-    for (int blob : p->graph.outputs()) p->outputs.push_back(p->graph.blob_names()[size_t(blob)]);
-  }
+  if (p->outputs.empty()) p->outputs = predictions(p->graph);
   p->arena.assign(size_t(p->graph.arena_size()), 0.f);
   CFT_ASSIGN(const caffe::NetParameter weights,
              parse_weights({static_cast<const std::byte*>(model), size_t(bytes)}));

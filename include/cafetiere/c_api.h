@@ -47,7 +47,8 @@ CFT_API void cft_free(void* memory);
 /* Parses and checks a solver and net without running them, for preflight and tools.
  * options: {"solver": TEXT, "net": TEXT, "phase": "TRAIN"|"TEST", "threads": N}; "solver" may be
  * absent when "net" is given; a solver's own net_param counts as the net.
- * out: {"name", "net_path": what the solver's "net:" says or "", "batch_size", "parameters": floats,
+ * out: {"name", "net_path": what the solver's "net:" says or "", "net_text": the net's text if none was
+ *   given, "batch_size", "parameters": floats,
  *   "memory_bytes": predicted for one rank, "data_layer": {"name", "type", "tops": [{"name","shape"}],
  *   "source", "source_class"}, "outputs": [NAMES], "blobs": [{"name","shape"}],
  *   "solver": {"max_iter", "test_interval", "snapshot", "snapshot_prefix", "iter_size", ...}}. */
@@ -130,7 +131,8 @@ CFT_API void cft_trainer_destroy(cft_trainer* trainer);
 /* ---- prediction ---------------------------------------------------------------------------- */
 
 /* options: {"net": TEXT, "schema": as for rows, "inputs": as for the trainer,
- *   "outputs": [blob names], "batch": rows a pass (0 = the net's), "threads"}
+ *   "outputs": [blob names] (empty = the blobs that only losses and scores read),
+ *   "batch": rows a pass (0 = the net's), "threads"}
  * Inputs that have no column (a label on a table without one) read as zero; layers that only serve
  * losses and scores are left out unless an output needs them. */
 CFT_API int cft_predictor_create(const char* options, const void* model, uint64_t model_bytes,

@@ -205,8 +205,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     int threads = threads(spark);
     int workers = getNumWorkers() > 0 ? getNumWorkers() : slots(spark.sparkContext());
     int shards = getShards() > 0 ? getShards() : workers;
-    String net = netText(conf);
-    NetDescription description = NetDescription.of(getSolver(), net, "TRAIN", threads);
+    NetDescription description = NetDescription.of(getSolver(), getNet(), "TRAIN", threads);
+    String net = getNet().isEmpty() ? description.netText() : getNet();
     long maxIter = getEpochs() > 0
         ? description.steps(getEpochs(), train.count(), shards) : getMaxIter();
     return new TrainingPlan(getSolver(), net, feed(train.schema(), description.tops()), workers,
@@ -233,13 +233,6 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   private int threads(SparkSession spark) {
     return getThreadsPerWorker() > 0 ? getThreadsPerWorker()
         : spark.sparkContext().getConf().getInt("spark.task.cpus", 1);
-  }
-
-  /** The net's text: given, or in the file that the solver names, or "" if it is in the solver. */
-  private String netText(Configuration conf) {
-    if (!getNet().isEmpty()) return getNet();
-    String path = NetDescription.of(getSolver(), "", "TRAIN", 1).netPath();
-    return path.isEmpty() ? "" : HadoopFiles.readText(path, conf);
   }
 
   /** The first top is fed by featuresCol, the second by labelCol, others by their own names. */

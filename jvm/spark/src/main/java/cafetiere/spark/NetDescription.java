@@ -32,9 +32,9 @@ record NetDescription(JsonNode json) {
     return names;
   }
 
-  /** Path of the net that the solver names, "" if it names none. */
-  String netPath() {
-    return json.path("net_path").asText("");
+  /** Text of the net that the solver names or carries, "" if another was given. */
+  String netText() {
+    return json.path("net_text").asText("");
   }
 
   /** Rows of one shard's batch. */
