@@ -18,6 +18,7 @@ final class ProgressLine {
   private long lastPrint = Long.MIN_VALUE;
   private int width;
   private String scores = "";
+  private JsonNode latest;
   private long firstStep;
   private double firstSeconds = Double.MAX_VALUE;
 
@@ -31,12 +32,19 @@ final class ProgressLine {
   /** Shows an event, if it is one to be shown and its time has come. */
   synchronized void show(JsonNode event) {
     String kind = event.path("event").asText();
-    if (kind.equals("test")) {
+    if (kind.equals("progress")) {
+      latest = event;
+      print(render(event), isLast());
+    } else if (kind.equals("test")) {
       scores = scores(event.path("outputs"));
-    } else if (kind.equals("progress")) {
-      boolean last = event.path("step").asLong() >= event.path("max_iter").asLong(Long.MAX_VALUE);
-      print(render(event), last);
+      // The scores of the trained net come behind the last progress.
+      if (isLast()) print(render(latest), true);
     }
+  }
+
+  private boolean isLast() {
+    return latest != null
+        && latest.path("step").asLong() >= latest.path("max_iter").asLong(Long.MAX_VALUE);
   }
 
   /** Ends the line that is rewritten in place, so that other output starts on its own. */

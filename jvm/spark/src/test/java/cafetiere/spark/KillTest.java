@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** An executor that is killed in mid-run costs some seconds, and not one bit of the weights. */
-@Timeout(value = 240, unit = TimeUnit.SECONDS)
+@Timeout(value = 480, unit = TimeUnit.SECONDS)
 class KillTest {
   private static final int ROWS = 1_007;
   private static final int STEPS = 400;
