@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <random>
-
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "core/train/trainer.h"
 

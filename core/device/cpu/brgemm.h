@@ -13,17 +13,26 @@ class Brgemm {
   Brgemm() = default;
   Brgemm(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc, bool add);
 
-  /// The arrays of addresses are used up: the generated code advances them.
-  void operator()(const float** a, const float** b, float* c, int64_t count) const;
+  void operator()(const float* const* a, const float* const* b, float* c, int64_t count) const;
   void operator()(const float* a, const float* b, float* c) const { (*this)(&a, &b, c, 1); }
 
  private:
-  void plain(const float** a, const float** b, float* c, int64_t count) const;
-
   using Jit = void (*)(const float** a, const float** b, float* c, const unsigned long long* count);
-  Jit jit_ = nullptr;
+  /// Products of one depth, adding to C or replacing it.
+  struct Kernel {
+    Jit jit = nullptr;
+    int64_t depth = 0;
+    bool add = false;
+  };
+  Kernel generate(int64_t depth, bool add) const;
+  void call(const Kernel& kernel, const float** a, const float** b, float* c, int64_t count) const;
+  void plain(const Kernel& kernel, const float* a, const float* b, float* c) const;
+  void deep(const float* const* a, const float* const* b, float* c, int64_t count) const;
+  void shallow(const float* const* a, const float* const* b, float* c, int64_t count) const;
+
   int64_t m_ = 0, n_ = 0, k_ = 0, lda_ = 0, ldb_ = 0, ldc_ = 0;
-  bool add_ = false;
+  int64_t batch_ = 1;           ///< products a call
+  Kernel first_, next_, last_;  ///< of a sum: its first piece, the following, the short last one
 };
 
 }  // namespace cafetiere

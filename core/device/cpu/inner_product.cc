@@ -9,7 +9,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr int64_t kLanes = 32;
+constexpr int64_t kLanes = 64;
 constexpr int64_t kOutputs = 64;  // outputs a block
 
 int64_t chunks(int64_t size, int64_t chunk) { return (size + chunk - 1) / chunk; }
