@@ -53,7 +53,7 @@ struct PoolGeometry {
   static Window window(int64_t o, int64_t in, int64_t kernel, int64_t stride, int64_t pad) {
     int64_t begin = o * stride - pad;
     int64_t end = begin + kernel < in + pad ? begin + kernel : in + pad;
-    const int64_t padded = end - begin;
+    const int64_t padded = end > begin ? end - begin : 1;  // an empty window averages to 0
     if (begin < 0) begin = 0;
     if (end > in) end = in;
     return {begin, end > begin ? end : begin, padded};

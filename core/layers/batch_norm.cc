@@ -17,7 +17,9 @@ class BatchNorm : public Layer {
       return invalid_argument("needs a bottom of at least 2 axes, not " + s.bottoms[0].str());
     }
     s.tops[0] = s.bottoms[0];
-    const float fraction = param().batch_norm_param().moving_average_fraction();
+    // Fixed statistics are not observed, so nothing of them may fade.
+    const caffe::BatchNormParameter& p = param().batch_norm_param();
+    const float fraction = p.use_global_stats() ? 1 : p.moving_average_fraction();
     const caffe::FillerParameter zero;
     const int64_t channels = s.bottoms[0][1];
     for (const Shape& shape : {Shape{channels}, Shape{channels}, Shape{1}}) {

@@ -35,7 +35,7 @@ class Pooling : public Layer {
   }
 
   Status backward(LayerPlan& plan) const override {
-    if (!plan.propagate_down[0]) return {};
+    if (!plan.propagate_down[0] || plan.top_diffs[0] == kNoTensor) return {};
     CFT_ASSIGN(const PoolGeometry g, geometry(plan.bottom_shape(0)));
     const TensorId down = plan.new_bottom_diff(0);
     plan.device.pooling_backward(plan.program, plan.step("backward"), g, plan.top_diffs[0],
@@ -83,9 +83,15 @@ class Pooling : public Layer {
     g.kernel_h = hw ? p.kernel_h() : p.kernel_size();
     g.kernel_w = hw ? p.kernel_w() : p.kernel_size();
     const bool pads = p.has_pad_h() || p.has_pad_w();
+    if (pads && (p.has_pad() || p.has_pad_h() != p.has_pad_w())) {
+      return invalid_argument("give pad, or both pad_h and pad_w");
+    }
     g.pad_h = pads ? p.pad_h() : p.pad();
     g.pad_w = pads ? p.pad_w() : p.pad();
     const bool strides = p.has_stride_h() || p.has_stride_w();
+    if (strides && (p.has_stride() || p.has_stride_h() != p.has_stride_w())) {
+      return invalid_argument("give stride, or both stride_h and stride_w");
+    }
     g.stride_h = strides ? p.stride_h() : p.stride();
     g.stride_w = strides ? p.stride_w() : p.stride();
     if (g.kernel_h <= 0 || g.kernel_w <= 0 || g.stride_h <= 0 || g.stride_w <= 0) {

@@ -22,7 +22,7 @@ class SoftmaxWithLoss : public Layer {
     CFT_ASSIGN(const Shape v, view(s.bottoms[0]));
     if (s.bottoms[1].count() != v[0] * v[2]) {
       return invalid_argument(
-          fmt::format("needs one label for each of the {} positions of scores {}but labels are {}",
+          fmt::format("needs one label for each of the {} positions of scores {} but labels are {}",
                       v[0] * v[2], s.bottoms[0].str(), s.bottoms[1].str()));
     }
     s.tops[0] = {};
@@ -51,7 +51,7 @@ class SoftmaxWithLoss : public Layer {
 
   /// (softmax(x) - onehot(label)) * weight / divisor; zero where the label is ignored.
   Status backward(LayerPlan& plan) const override {
-    if (!plan.propagate_down[0]) return {};
+    if (!plan.propagate_down[0] || plan.top_diffs[0] == kNoTensor) return {};
     CFT_ASSIGN(const Shape v, view(plan.bottom_shape(0)));
     const Rule rule = this->rule(v);
     const TensorId down = plan.new_tensor("diff", v);
