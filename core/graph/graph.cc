@@ -27,7 +27,14 @@ Result<Graph> Graph::build(const NetText& net, const caffe::NetState& state,
                            const GraphOptions& options) {
   std::vector<int> kept, origin;
   CFT_ASSIGN(const caffe::NetParameter filtered, filter_net(net.param, state, &kept));
-  CFT_ASSIGN(caffe::NetParameter split, insert_splits(filtered, &origin));
+  Result<caffe::NetParameter> with_splits = insert_splits(filtered, &origin);
+  const auto place = [&](int i) {
+    const size_t source = size_t(kept[size_t(origin[size_t(i)])]);
+    return fmt::format("{}:{}", net.source,
+                       source < net.layer_lines.size() ? net.layer_lines[source] : 0);
+  };
+  if (!with_splits.ok()) return with_splits.status().with_context(place(0));
+  caffe::NetParameter split = std::move(with_splits).value();
   Graph graph;
   graph.name_ = net.param.name();
   graph.phase_ = state.phase();
@@ -37,9 +44,7 @@ Result<Graph> Graph::build(const NetText& net, const caffe::NetState& state,
   for (int i = 0; i < split.layer_size(); ++i) {
     caffe::LayerParameter& param = *split.mutable_layer(i);
     if (!param.has_phase()) param.set_phase(state.phase());
-    const size_t source = size_t(kept[size_t(origin[size_t(i)])]);
-    const int line = source < net.layer_lines.size() ? net.layer_lines[source] : 0;
-    std::string where = fmt::format("{}:{}: layer '{}'", net.source, line, param.name());
+    std::string where = fmt::format("{}: layer '{}'", place(i), param.name());
     CFT_TRY(graph.add_node(options.types, std::move(param), where, available).with_context(where));
     Node& node = graph.nodes_.back();
     std::vector<ParamRequest> requests;

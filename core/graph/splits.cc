@@ -39,10 +39,12 @@ Status unknown_bottom(const caffe::LayerParameter& layer, int index, const Produ
                                       did_you_mean(layer.bottom(index), names)));
 }
 
-Result<Uses> find_uses(const caffe::NetParameter& net) {
+/// `faulty` is the layer that was looked at last.
+Result<Uses> find_uses(const caffe::NetParameter& net, int* faulty) {
   Uses uses;
   Producers producers;
   for (int i = 0; i < net.layer_size(); ++i) {
+    *faulty = i;
     const caffe::LayerParameter& layer = net.layer(i);
     auto& bottoms = uses.bottoms.emplace_back();
     for (int b = 0; b < layer.bottom_size(); ++b) {
@@ -93,7 +95,13 @@ std::string split_blob_name(const std::string& layer, const std::string& blob, i
 
 Result<caffe::NetParameter> insert_splits(const caffe::NetParameter& net,
                                           std::vector<int>* origin) {
-  CFT_ASSIGN(Uses uses, find_uses(net));
+  int faulty = 0;
+  Result<Uses> found = find_uses(net, &faulty);
+  if (!found.ok()) {
+    if (origin != nullptr) *origin = {faulty};
+    return found.status();
+  }
+  Uses uses = std::move(found).value();
   caffe::NetParameter out = net;
   google::protobuf::RepeatedPtrField<caffe::LayerParameter> layers;
   std::vector<int> from;

@@ -19,7 +19,7 @@ class Concat : public Layer {
       Shape same = s.bottoms[i];
       if (same.axes() == s.tops[0].axes()) same[axis] = s.tops[0][axis];
       if (!(same == s.tops[0])) {
-        return invalid_argument(fmt::format("bottoms may differ in axis {} alone: {}and {}", axis,
+        return invalid_argument(fmt::format("bottoms may differ in axis {} alone: {} and {}", axis,
                                             s.bottoms[0].str(), s.bottoms[i].str()));
       }
       s.tops[0][axis] += s.bottoms[i][axis];

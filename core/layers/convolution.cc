@@ -16,7 +16,7 @@ class Convolution : public Layer {
     }
     for (size_t i = 0; i < s.bottoms.size(); ++i) {
       if (!(s.bottoms[i] == s.bottoms[0])) {
-        return invalid_argument("all bottoms must have one shape: " + s.bottoms[i].str() + "and " +
+        return invalid_argument("all bottoms must have one shape: " + s.bottoms[i].str() + " and " +
                                 s.bottoms[0].str());
       }
       CFT_ASSIGN(const ConvGeometry g, geometry(s.bottoms[i]));

@@ -14,7 +14,7 @@ class EuclideanLoss : public Layer {
     const Shape &a = s.bottoms[0], &b = s.bottoms[1];
     if (a.axes() == 0 || b.axes() == 0 || a[0] != b[0] || a.count() != b.count()) {
       return invalid_argument("the bottoms must have one batch size and element count: " + a.str() +
-                              "and " + b.str());
+                              " and " + b.str());
     }
     s.tops[0] = {};
     return {};

@@ -94,7 +94,7 @@ class Scale : public Layer {
     const auto first = bottom.dims().begin() + axis;
     Shape scale(std::vector<int64_t>(first, first + axes));
     if (given && !(*given == scale)) {
-      return invalid_argument(fmt::format("the second bottom has shape {}but must match {}",
+      return invalid_argument(fmt::format("the second bottom has shape {} but must match {}",
                                           given->str(), scale.str()));
     }
     return Span{scale, bottom.count(0, axis), bottom.count(axis, axis + axes),
