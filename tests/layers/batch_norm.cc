@@ -1,0 +1,72 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/layers/harness.h"
+
+namespace cafetiere {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string batch_norm(const std::vector<int64_t>& dims, const std::string& fields) {
+  return input("x", dims) +
+         layer("BatchNorm", "bottom: 'x' top: 'y'", "batch_norm_param { " + fields + " }");
+}
+
+TEST(BatchNorm, BatchStatistics) {
+  check_layer({batch_norm({3, 4, 3, 2}, "")});
+  check_layer({batch_norm({4, 5}, "eps: 0.1")});
+  check_layer({batch_norm({3, 2, 4}, "moving_average_fraction: 0.9")});
+}
+
+TEST(BatchNorm, RunningStatistics) {
+  check_layer({batch_norm({3, 4, 3, 2}, "use_global_stats: true")});
+  check_layer({.layers = batch_norm({3, 4, 3, 2}, ""), .phase = caffe::TEST});
+  check_layer(
+      {.layers = batch_norm({3, 4, 3, 2}, "use_global_stats: false"), .phase = caffe::TEST});
+}
+
+TEST(BatchNorm, BetweenConvolutionScaleAndReLU) {
+  check_layer(
+      {.layers =
+           input("x", {4, 2, 5, 5}) +
+           layer("Convolution", "name: 'conv' bottom: 'x' top: 'y'",
+                 "convolution_param { num_output: 6 kernel_size: 3 bias_term: false }") +
+           layer("BatchNorm", "name: 'bn' bottom: 'y' top: 'y'") +
+           layer("Scale", "name: 'scale' bottom: 'y' top: 'y'", "scale_param { bias_term: true }") +
+           layer("ReLU", "name: 'relu' bottom: 'y' top: 'y'"),
+       .numeric = false});
+}
+
+// What the solver gets: mean, unbiased variance and 1; a second pass folds them as Caffe's own
+// running average does.
+TEST(BatchNorm, HandsItsStatisticsToTheSolver) {
+  const LayerCase c{batch_norm({4, 1}, "moving_average_fraction: 0.5")};
+  for (const auto& device : {make_ref_device(), make_cpu_device()}) {
+    Figures once = evaluate(c.layers, {{"x", {1, 2, 3, 6}}}, caffe::TRAIN, *device);
+    EXPECT_FLOAT_EQ(once["L[0] diff"][0], 3);
+    EXPECT_FLOAT_EQ(once["L[1] diff"][0], 14.F / 3);
+    EXPECT_FLOAT_EQ(once["L[2] diff"][0], 1);
+    Figures twice = random_figures(c, *device, 0, 1, 2);
+    EXPECT_FLOAT_EQ(twice["L[2] diff"][0], 1.5F);
+  }
+}
+
+// With use_global_stats nothing is observed, so nothing may fade either.
+TEST(BatchNorm, FixedStatisticsKeepTheirValue) {
+  auto net = TestNet::build(batch_norm({4, 2}, "use_global_stats: true"), caffe::TRAIN);
+  ASSERT_TRUE(net.ok());
+  for (const Param& p : (*net)->graph().params()) EXPECT_EQ(p.fraction, 1);
+}
+
+TEST(BatchNorm, Refusals) {
+  EXPECT_THAT(refusal(batch_norm({5}, "")),
+              AllOf(HasSubstr("net:2: layer 'L'"), HasSubstr("at least 2 axes")));
+  EXPECT_THAT(
+      refusal(input("x", {2, 3}) + layer("BatchNorm", "bottom: 'x' top: 'y' param { lr_mult: 1 }")),
+      HasSubstr("set lr_mult: 0"));
+}
+
+}  // namespace
+}  // namespace cafetiere

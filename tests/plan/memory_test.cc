@@ -1,0 +1,107 @@
+// The memory planner: buffers that are alive at the same time never overlap.
+#include "core/plan/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace cafetiere {
+namespace {
+
+Step step_of(std::vector<BufferId> reads, std::vector<BufferId> writes, int in_place = -1) {
+  Step step;
+  step.reads = std::move(reads);
+  step.writes = std::move(writes);
+  step.in_place = in_place;
+  return step;
+}
+
+/// Runs the program on buffers of stamps: a step fails if what it reads is not what was written.
+void expect_values_survive(const Program& program, const MemoryPlan& plan) {
+  std::vector<int> arena(size_t(plan.floats), -1);
+  const auto extent = [&](BufferId id) {
+    const int64_t at = plan.offsets[size_t(id)];
+    EXPECT_GE(at, 0);
+    EXPECT_LE(at + program.buffers()[size_t(id)].floats, plan.floats);
+    return std::pair(arena.begin() + at, arena.begin() + at + program.buffers()[size_t(id)].floats);
+  };
+  const auto expect_intact = [&](BufferId id, size_t when) {
+    const auto [begin, end] = extent(id);
+    EXPECT_TRUE(std::all_of(begin, end, [id](int stamp) { return stamp == id; }))
+        << "buffer " << id << " is damaged at step " << when;
+  };
+  for (size_t s = 0; s < program.steps().size(); ++s) {
+    for (BufferId id : program.steps()[s].reads) expect_intact(id, s);
+    for (BufferId id : program.steps()[s].writes) {
+      const auto [begin, end] = extent(id);
+      std::fill(begin, end, id);
+    }
+    for (BufferId id : program.steps()[s].writes) expect_intact(id, s);
+  }
+  for (size_t id = 0; id < program.buffers().size(); ++id) {
+    if (program.buffers()[id].keep) expect_intact(BufferId(id), program.steps().size());
+  }
+}
+
+TEST(Memory, RandomProgramsKeepTheirValues) {
+  std::mt19937 random(1);
+  const auto below = [&](size_t n) { return random() % n; };
+  for (int round = 0; round < 200; ++round) {
+    Program program;
+    std::vector<BufferId> written;
+    for (size_t s = 0; s < 2 + below(30); ++s) {
+      std::vector<BufferId> reads, writes;
+      for (size_t i = 0; i < below(4) && !written.empty(); ++i) {
+        reads.push_back(written[written.size() - 1 - below(std::min<size_t>(5, written.size()))]);
+      }
+      for (size_t i = 0; i < 1 + below(2); ++i) {
+        writes.push_back(program.scratch(int64_t(1 + below(3) * 64)));
+      }
+      program.step(step_of(reads, writes, reads.empty() ? -1 : 0));
+      written.insert(written.end(), writes.begin(), writes.end());
+    }
+    expect_values_survive(program, plan_memory(program));
+  }
+}
+
+TEST(Memory, AChainNeedsTwoBuffersAndInPlaceOne) {
+  for (const bool in_place : {false, true}) {
+    Program program;
+    BufferId last = program.scratch(640);
+    program.step(step_of({}, {last}));
+    for (int i = 0; i < 10; ++i) {
+      const BufferId next = program.scratch(640);
+      program.step(step_of({last}, {next}, in_place ? 0 : -1));
+      last = next;
+    }
+    EXPECT_EQ(plan_memory(program).floats, in_place ? 640 : 1280);
+  }
+}
+
+TEST(Memory, KeptBuffersAreNeverReused) {
+  Program program;
+  const TensorId first = program.tensor("first", {64});
+  const BufferId a = program.write(first, Layout::kRowMajor);
+  program.step(step_of({}, {a}));
+  program.keep(first);
+  for (int i = 0; i < 3; ++i) {
+    const BufferId b = program.scratch(64);
+    program.step(step_of({a}, {b}, 0));
+  }
+  const MemoryPlan plan = plan_memory(program);
+  expect_values_survive(program, plan);
+  EXPECT_EQ(plan.floats, 128);
+}
+
+TEST(Memory, UnusedAndExternalBuffersTakeNone) {
+  Program program;
+  float memory[4];
+  program.external("x", {4}, memory);
+  program.scratch(1000);
+  const MemoryPlan plan = plan_memory(program);
+  EXPECT_EQ(plan.floats, 0);
+  EXPECT_EQ(plan.offsets, (std::vector<int64_t>{-1, -1}));
+}
+
+}  // namespace
+}  // namespace cafetiere
