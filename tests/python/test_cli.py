@@ -13,8 +13,9 @@ import time
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-BUILDS = ["build/release/cli/cafetiere", "build/engine/cli/cafetiere"]
-PROGRAM = next((ROOT / path for path in BUILDS if (ROOT / path).exists()), None)
+# The newest build, whatever its preset.
+PROGRAMS = sorted(ROOT.glob("build/*/cli/cafetiere"), key=lambda path: path.stat().st_mtime)
+PROGRAM = PROGRAMS[-1] if PROGRAMS else None
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
 
 GLOG = re.compile(r"^[IWE]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [^\]:]+:\d+\] ")
