@@ -58,16 +58,15 @@ TEST(Convolution, OtherNumbersOfAxes) {
       {.layers = conv({2, 3, 4, 5}, "num_output: 2 kernel_size: 3 axis: 2"), .batches = {5}});
 }
 
+// Several chunks of images and of output channels, the last ones short.
 TEST(Convolution, ManyChannelsAndImages) {
-  check_layer({.layers = conv({3, 50, 6, 5}, "num_output: 70 kernel_size: 3 pad: 1"),
-               .batches = {64, 67},
-               .numeric = false});
-  check_layer({.layers = conv({3, 150, 4, 4}, "num_output: 130 kernel_size: 1"),
-               .batches = {130},
-               .numeric = false});
-  check_layer({.layers = conv({3, 20, 14, 14}, "num_output: 50 kernel_size: 5"),
-               .batches = {65},
-               .numeric = false});
+  const auto check = [](const std::string& layers, int64_t batch) {
+    check_layer({.layers = layers, .batches = {batch}, .numeric = false});
+  };
+  check(conv({3, 50, 4, 3}, "num_output: 70 kernel_size: 3 pad: 1"), 64);
+  check(conv({3, 150, 3, 2}, "num_output: 50 kernel_size: 3 pad: 1"), 66);
+  check(conv({3, 150, 2, 2}, "num_output: 130 kernel_size: 1"), 130);
+  check(conv({3, 20, 8, 8}, "num_output: 50 kernel_size: 5"), 65);
 }
 
 TEST(Convolution, SeveralBottomsShareTheWeights) {
