@@ -81,8 +81,8 @@ Result<std::vector<float*>> shared_params(const Graph& graph, const Graph& owner
     const Param& from = owner.params()[size_t(node->params[size_t(p.index)])];
     if (!(from.shape == p.shape)) {
       return invalid_argument(
-          fmt::format("layer '{}', blob {}: shape {} here, {} in the training net", p.layer, p.index,
-                      p.shape.str(), from.shape.str()));
+          fmt::format("layer '{}', blob {}: shape {} here, {} in the training net", p.layer,
+                      p.index, p.shape.str(), from.shape.str()));
     }
     pointers.push_back(arena + from.offset);
   }
