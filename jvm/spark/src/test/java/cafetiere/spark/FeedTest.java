@@ -37,6 +37,9 @@ class FeedTest {
       .add("width", DataTypes.IntegerType).add("nChannels", DataTypes.IntegerType)
       .add("mode", DataTypes.IntegerType).add("data", DataTypes.BinaryType);
 
+  /** A caffemodel with a name ("x") and no layers. */
+  private static final byte[] NO_WEIGHTS = {0x0a, 1, 'x'};
+
   private static SparkSession spark;
 
   @BeforeAll
@@ -160,7 +163,7 @@ class FeedTest {
         + "layer { name: \"echo\" type: \"Flatten\" bottom: \"data\" top: \"echo\" }";
     PredictionPlan plan = new PredictionPlan(net, schema, List.of("echo"), 1, 1, false);
     ByteBuffer[] values = {Predictor.allocate(size)};
-    try (Predictor predictor = plan.open(new byte[0]);
+    try (Predictor predictor = plan.open(NO_WEIGHTS);
         RowEncoder encoder = new RowEncoder(schema,
             (rows, address, bytes) -> predictor.run(rows, address, bytes, values))) {
       add.accept(encoder);
