@@ -11,14 +11,17 @@ import org.apache.spark.SparkContext;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A Spark job that is given up when it takes too long. */
+/**
+ * A Spark job that nobody waits for when it takes too long. It is left to end by itself: cancelling
+ * would fail what it shares with later jobs, such as the shuffle below a cached DataFrame.
+ */
 final class BoundedJob {
   private static final Logger LOG = LoggerFactory.getLogger(BoundedJob.class);
   private static final long SECONDS = 3;
 
   private BoundedJob() {}
 
-  /** The job's value; empty if it failed or did not end in time, in which case it is cancelled. */
+  /** The job's value; empty if it failed or did not end in time. */
   static <T> Optional<T> run(SparkContext sc, String tag, Supplier<T> job) {
     FutureTask<T> task = new FutureTask<>(() -> {
       sc.addJobTag(tag);
@@ -35,8 +38,6 @@ final class BoundedJob {
       LOG.warn("{} failed and is left out: {}", tag, e.getCause().getMessage());
     } catch (InterruptedException e) {
       throw Unchecked.rethrow(e);
-    } finally {
-      sc.cancelJobsWithTag(tag);
     }
     return Optional.empty();
   }
