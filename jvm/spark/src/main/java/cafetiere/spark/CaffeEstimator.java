@@ -13,6 +13,7 @@ import org.apache.spark.ml.util.DefaultParamsReader;
 import org.apache.spark.ml.util.DefaultParamsWritable;
 import org.apache.spark.ml.util.Identifiable$;
 import org.apache.spark.ml.util.MLReader;
+import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -50,8 +51,10 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     Dataset<Row> train = data.toDF();
     Dataset<Row> test = validation;
     if (!getValidationIndicatorCol().isEmpty()) {
-      test = train.filter(functions.col(getValidationIndicatorCol()));
-      train = train.filter(functions.not(functions.col(getValidationIndicatorCol())));
+      Column held =
+          functions.coalesce(functions.col(getValidationIndicatorCol()), functions.lit(false));
+      test = train.filter(held);
+      train = train.filter(functions.not(held));
     }
     TrainingPlan plan = plan(train);
     TrainingResult result = TrainingJob.run(plan, train, test);
@@ -68,8 +71,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
 
   @Override
   public StructType transformSchema(StructType schema) {
-    requireKnownSyncMode();
-    feed(schema, List.of(getFeaturesCol(), getLabelCol()));
+    requireConsistentParams();
+    feed(schema, List.of(getFeaturesCol()));
     return Outputs.append(schema, List.of(getOutputCols()), getPredictionCol());
   }
 
@@ -245,11 +248,19 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     return FeedSchema.of(schema, inputs, getIdCol());
   }
 
-  private void requireKnownSyncMode() {
-    if (!SYNC_MODES.contains(getSyncMode())) {
-      throw new IllegalArgumentException("syncMode is '" + getSyncMode() + "', and this version knows "
-          + String.join(", ", SYNC_MODES) + " only: set it to one of these");
-    }
+  private void requireConsistentParams() {
+    require(SYNC_MODES.contains(getSyncMode()), "syncMode is '" + getSyncMode() + "', and this version"
+        + " knows " + String.join(", ", SYNC_MODES) + " only: set it to one of these");
+    require(getEpochs() == 0 || getMaxIter() == 0,
+        "both epochs and maxIter are set: set the one that tells when to stop");
+    require(getSnapshot().isEmpty() || !getWeights().isEmpty(),
+        "snapshot is set and weights is not: a solverstate goes with its caffemodel, set both");
+    require(validation == null || getValidationIndicatorCol().isEmpty(),
+        "both setValidationData and validationIndicatorCol are used: use one of them");
+  }
+
+  private static void require(boolean condition, String message) {
+    if (!condition) throw new IllegalArgumentException(message);
   }
 
   private static byte[] bytesAt(String path, Configuration conf) {

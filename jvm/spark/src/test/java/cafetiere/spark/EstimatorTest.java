@@ -58,7 +58,8 @@ class EstimatorTest {
 
   @Test
   void heldOutRowsAreNotTrainedOn() {
-    Dataset<Row> marked = points.withColumn("held", functions.expr("id % 5 = 4"));
+    // Where the mark is missing, the row is trained on.
+    Dataset<Row> marked = points.withColumn("held", functions.expr("if(id = 0, null, id % 5 = 4)"));
     long held = marked.filter("held").count();
     String solver = TestNets.SOLVER + "test_interval: 20 test_iter: 1\n";
     CaffeModel model = estimator().setSolver(solver).setValidationIndicatorCol("held").fit(marked);
@@ -99,6 +100,22 @@ class EstimatorTest {
     assertTrue(best.avgMetrics()[1] > best.avgMetrics()[0]);
     CaffeModel model = (CaffeModel) best.bestModel();
     assertEquals(60, Json.parse(model.result()).get("steps").asLong());
+  }
+
+  @Test
+  void aNetWithinTheSolverIsUsed() {
+    String solver = TestNets.SOLVER + "net_param { " + TestNets.CLASSIFIER + " }";
+    CaffeModel model = estimator().setSolver(solver).setNet("").fit(points);
+    assertTrue(accuracy(model.transform(points)) > 0.9);
+  }
+
+  @Test
+  void paramsThatContradictEachOtherAreRefused() {
+    for (CaffeEstimator estimator : new CaffeEstimator[] {
+        estimator().setEpochs(1).setMaxIter(1), estimator().setSnapshot("x.solverstate"),
+        estimator().setValidationData(points).setValidationIndicatorCol("held")}) {
+      assertThrows(IllegalArgumentException.class, () -> estimator.fit(points));
+    }
   }
 
   @Test
