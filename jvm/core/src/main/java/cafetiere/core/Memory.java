@@ -20,7 +20,8 @@ final class Memory {
   static ByteBuffer allocate(long bytes) {
     if (bytes > Integer.MAX_VALUE) {
       throw new IllegalArgumentException(
-          "a batch needs " + bytes + " bytes, more than a buffer holds: predict fewer rows at a time");
+          "a batch needs " + bytes + " bytes, more than a buffer holds: predict fewer rows"
+              + " at a time");
     }
     return ByteBuffer.allocateDirect((int) bytes).order(ByteOrder.nativeOrder());
   }

@@ -249,8 +249,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   }
 
   private void requireConsistentParams() {
-    require(SYNC_MODES.contains(getSyncMode()), "syncMode is '" + getSyncMode() + "', and this version"
-        + " knows " + String.join(", ", SYNC_MODES) + " only: set it to one of these");
+    require(SYNC_MODES.contains(getSyncMode()), "syncMode is '" + getSyncMode() + "', and this"
+        + " version knows " + String.join(", ", SYNC_MODES) + " only: set it to one of these");
     require(getEpochs() == 0 || getMaxIter() == 0,
         "both epochs and maxIter are set: set the one that tells when to stop");
     require(getSnapshot().isEmpty() || !getWeights().isEmpty(),

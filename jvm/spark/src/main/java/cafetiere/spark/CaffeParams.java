@@ -13,17 +13,20 @@ public interface CaffeParams extends PredictionParams {
 
   /** Weights to start from. */
   default Param<String> weights() {
-    return new Param<>(this, "weights", "path of a caffemodel to start from; \"\": the net's fillers");
+    return new Param<>(this, "weights",
+        "path of a caffemodel to start from; \"\": the net's fillers");
   }
 
   /** Solver state to go on from. */
   default Param<String> snapshot() {
-    return new Param<>(this, "snapshot", "path of a solverstate to go on from, with weights; \"\": step 0");
+    return new Param<>(this, "snapshot",
+        "path of a solverstate to go on from, with weights; \"\": step 0");
   }
 
   /** Ranks. */
   default IntParam numWorkers() {
-    return new IntParam(this, "numWorkers", "tasks that train together; 0: as many as can run at once");
+    return new IntParam(this, "numWorkers",
+        "tasks that train together; 0: as many as can run at once");
   }
 
   /** Shards. */
@@ -49,7 +52,8 @@ public interface CaffeParams extends PredictionParams {
 
   /** The seed. */
   default LongParam seed() {
-    return new LongParam(this, "seed", "seed of everything random, unless the solver has random_seed");
+    return new LongParam(this, "seed",
+        "seed of everything random, unless the solver has random_seed");
   }
 
   /** Where checkpoints go. */
@@ -66,19 +70,22 @@ public interface CaffeParams extends PredictionParams {
 
   /** The column that picks the validation rows. */
   default Param<String> validationIndicatorCol() {
-    return new Param<>(this, "validationIndicatorCol", "boolean column, true for rows that are tested"
+    return new Param<>(this, "validationIndicatorCol",
+        "boolean column, true for rows that are tested"
         + " on and not trained on; \"\": none");
   }
 
   /** Where rank 0 writes its events. */
   default Param<String> events() {
-    return new Param<>(this, "events", "path prefix for JSONL and TensorBoard files on the machine of"
+    return new Param<>(this, "events",
+        "path prefix for JSONL and TensorBoard files on the machine of"
         + " rank 0; \"\": none");
   }
 
   /** Silence that counts as a loss. */
   default IntParam peerTimeout() {
-    return new IntParam(this, "peerTimeout", "milliseconds of silence of a peer that count as its loss");
+    return new IntParam(this, "peerTimeout",
+        "milliseconds of silence of a peer that count as its loss");
   }
 
   /** The solver's prototxt. */

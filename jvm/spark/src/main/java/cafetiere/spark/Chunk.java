@@ -2,7 +2,7 @@ package cafetiere.spark;
 
 import org.apache.spark.unsafe.Platform;
 
-/** A growing piece of native memory that holds encoded rows: for each column a length, then bytes. */
+/** Growing native memory that holds encoded rows: for each column a length, then the bytes. */
 final class Chunk implements AutoCloseable {
   private static final int LENGTH_BYTES = 4;
 

@@ -12,8 +12,8 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The column types that can be fed to a net. Each knows its name in the engine and how to encode its
- * value from Spark's binary rows, where bulk memory is copied, and from external rows.
+ * The column types that can be fed to a net. Each knows its name in the engine and how to encode
+ * its value from Spark's binary rows, where bulk memory is copied, and from external rows.
  */
 enum ColumnType {
   BOOLEAN("u8", (row, i, out) -> out.uint8(row.getBoolean(i) ? 1 : 0),

@@ -101,8 +101,8 @@ public record FeedSchema(
     ColumnType type = ColumnType.of(field.dataType());
     if (type == null) {
       throw new IllegalArgumentException("column '" + field.name() + "' is of type "
-          + field.dataType().catalogString() + ", which cannot be fed to a net: cast it to a number,"
-          + " an array of int, bigint, float or double, a vector, binary, string or Spark's image");
+          + field.dataType().catalogString() + ", which cannot be fed to a net: cast it to a"
+          + " number, an array of int, bigint, float or double, a vector, binary, string or Spark's image");
     }
     return type;
   }

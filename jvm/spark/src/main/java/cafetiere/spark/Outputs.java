@@ -23,7 +23,7 @@ final class Outputs {
     return appended;
   }
 
-  /** The index of the largest value (the first of equal ones), or the value if it is the only one. */
+  /** The index of the largest value (the first of equal ones); a single value itself. */
   static double prediction(float[] values) {
     if (values.length == 1) return values[0];
     int best = 0;

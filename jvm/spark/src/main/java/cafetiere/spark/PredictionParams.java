@@ -12,7 +12,8 @@ import org.apache.spark.ml.param.StringArrayParam;
 public interface PredictionParams extends Params {
   /** The net's prototxt. */
   default Param<String> net() {
-    return new Param<>(this, "net", "text of the net's prototxt; \"\" for the net that the solver names");
+    return new Param<>(this, "net",
+        "text of the net's prototxt; \"\" for the net that the solver names");
   }
 
   /** The column for the data layer's first top. */
@@ -23,12 +24,14 @@ public interface PredictionParams extends Params {
 
   /** The column for the data layer's second top. */
   default Param<String> labelCol() {
-    return new Param<>(this, "labelCol", "column that feeds the data layer's second top in training");
+    return new Param<>(this, "labelCol",
+        "column that feeds the data layer's second top in training");
   }
 
   /** The column that identifies a row. */
   default Param<String> idCol() {
-    return new Param<>(this, "idCol", "column that identifies a row; \"\": rows are known by their bytes");
+    return new Param<>(this, "idCol",
+        "column that identifies a row; \"\": rows are known by their bytes");
   }
 
   /** The blobs that become columns. */
@@ -45,7 +48,8 @@ public interface PredictionParams extends Params {
 
   /** Rows computed together. */
   default IntParam batchSize() {
-    return new IntParam(this, "batchSize", "rows that transform computes at a time; 0: the net's batch");
+    return new IntParam(this, "batchSize",
+        "rows that transform computes at a time; 0: the net's batch");
   }
 
   /** Threads of each task. */

@@ -14,9 +14,9 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * The one place that calls what Spark does not promise to keep. Everything here has the same form in
- * Spark 3.5 and 4.1 (there some of it is deprecated in favour of what 3.5 lacks), except for what is
- * looked up by name.
+ * The one place that calls what Spark does not promise to keep. Everything here has the same form
+ * in Spark 3.5 and 4.1 (there some of it is deprecated in favour of what 3.5 lacks), except for what
+ * is looked up by name.
  */
 @SuppressWarnings("deprecation")
 final class SparkInternals {

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.unsafe.Platform;
 
-/** Encodes the values of Spark's binary rows that are more than a number, by copying their memory. */
+/** Encodes what is more than a number in Spark's binary rows, by copying its memory. */
 final class UnsafeValues {
   private static final int DENSE_VECTOR = 1;
   private static final int VECTOR_FIELDS = 4;

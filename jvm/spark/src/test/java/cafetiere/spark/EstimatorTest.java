@@ -94,9 +94,10 @@ class EstimatorTest {
     CaffeEstimator estimator = estimator();
     ParamMap[] grid = new ParamGridBuilder()
         .addGrid(estimator.maxIter(), new long[] {1, 60}).build();
-    CrossValidatorModel best = new CrossValidator().setEstimator(estimator).setNumFolds(2).setSeed(3)
-        .setEstimatorParamMaps(grid).setEvaluator(new MulticlassClassificationEvaluator()
-            .setMetricName("accuracy")).fit(points);
+    CrossValidatorModel best = new CrossValidator()
+        .setEstimator(estimator).setEstimatorParamMaps(grid).setNumFolds(2).setSeed(3)
+        .setEvaluator(new MulticlassClassificationEvaluator().setMetricName("accuracy"))
+        .fit(points);
     assertTrue(best.avgMetrics()[1] > best.avgMetrics()[0]);
     CaffeModel model = (CaffeModel) best.bestModel();
     assertEquals(60, Json.parse(model.result()).get("steps").asLong());
