@@ -110,12 +110,13 @@ class CaffeModel(JavaModel, _Readable, JavaMLWritable):
     @property
     def weights(self) -> bytes:
         """The weights, a caffemodel."""
-        return bytes(self._call_java("weights"))
+        # Not _call_java: that takes any byte array for a pickle.
+        return bytes(self._java_obj.weights())
 
     @property
     def solverState(self) -> bytes:
         """Iteration and history of the solver, a solverstate."""
-        return bytes(self._call_java("solverState"))
+        return bytes(self._java_obj.solverState())
 
     @property
     def result(self) -> dict:
