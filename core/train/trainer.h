@@ -84,8 +84,6 @@ class Trainer {
   std::string model_bytes() const;
   const Checkpoint& last_checkpoint() const { return checkpoint_; }
   std::span<const float> weights() const { return {weights_.get(), size_t(graph_.arena_size())}; }
-  /// Every rank's history in one arena a kind, as gathered at the last checkpoint.
-  const std::vector<std::vector<float>>& history() const { return full_history_; }
 
  private:
   struct Loop;  // one run: its feeds, counters and report

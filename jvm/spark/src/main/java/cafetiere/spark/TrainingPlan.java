@@ -56,11 +56,4 @@ public record TrainingPlan(
     options.put("generation", generation).put("timeout_ms", timeoutMillis);
     return options.toString();
   }
-
-  /** The options of cafetiere.core.Engine.describe for this net. */
-  public String describeOptions(String phase) {
-    ObjectNode options = Json.object();
-    options.put("solver", solver).put("net", net).put("phase", phase).put("threads", threads);
-    return options.toString();
-  }
 }
