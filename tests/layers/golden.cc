@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <regex>
 
 #include "core/layers/registry.h"
 #include "tests/layers/harness.h"
@@ -27,9 +28,11 @@ std::vector<std::string> golden_names() {
   return names;
 }
 
+/// The text of a net. Files that it names lie beside it.
 std::string read_text(const std::string& path) {
   std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  return std::regex_replace(text, std::regex("source: \""), std::string("$&") + kFolder);
 }
 
 /// Types of the net that this library does not have.
@@ -42,6 +45,11 @@ std::string missing_types(const NetText& net) {
 }
 
 using Arrays = std::map<std::string, NpyArray>;
+
+/// Whether the reference gives the layer a gradient.
+bool has_gradient(const Arrays& arrays) {
+  return std::ranges::any_of(arrays, [](const auto& a) { return a.first.starts_with("topdiff_"); });
+}
 
 /// Figures that are not met on purpose: in this one Caffe writes the gradients of windows that lie
 /// beyond the image over those of other channels.
@@ -86,14 +94,17 @@ void run_on(Device& device, const std::string& text, caffe::Phase phase, const A
   auto built = TestNet::build(text, phase);
   ASSERT_TRUE(built.ok()) << built.status().message();
   TestNet& net = **built;
-  auto plan = net.plan(device, 0);
+  const bool backward = has_gradient(arrays);
+  auto plan = net.plan(device, 0, backward);
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   const size_t params = net.graph().params().size();
   for (size_t i = 0; i < params; ++i) {
     copy_in(arrays, "param_" + std::to_string(i), net.param(i).data());
   }
   for (const Plan::Blob& b : (*plan)->inputs()) copy_in(arrays, "in_" + b.name, b.data);
-  for (const Plan::Blob& b : (*plan)->outputs()) copy_in(arrays, "topdiff_" + b.name, b.diff);
+  for (const Plan::Blob& b : (*plan)->outputs()) {
+    if (backward) copy_in(arrays, "topdiff_" + b.name, b.diff);
+  }
   ThreadPool pool(1);
   (*plan)->run(pool, {});
   for (const Plan::Blob& b : (*plan)->outputs()) {

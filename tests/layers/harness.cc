@@ -205,9 +205,10 @@ std::span<float> TestNet::part(std::vector<float>& arena, size_t i) {
   return std::span(arena).subspan(size_t(p.offset), size_t(p.shape.count()));
 }
 
-Result<std::unique_ptr<Plan>> TestNet::plan(Device& device, int64_t batch) {
-  return Plan::compile(graph_, device, param_pointers(graph_, data_.data(), diff_.data()),
-                       {.batch = batch, .backward = true, .feed_gradients = true, .outputs = {}});
+Result<std::unique_ptr<Plan>> TestNet::plan(Device& device, int64_t batch, bool backward) {
+  return Plan::compile(
+      graph_, device, param_pointers(graph_, data_.data(), diff_.data()),
+      {.batch = batch, .backward = backward, .feed_gradients = backward, .outputs = {}});
 }
 
 void check_layer(const LayerCase& c) {

@@ -29,8 +29,8 @@ class TestNet {
   const Graph& graph() const { return graph_; }
   std::span<float> param(size_t i) { return part(data_, i); }
   std::span<float> param_diff(size_t i) { return part(diff_, i); }
-  /// A plan whose outputs' gradients are given by the caller.
-  Result<std::unique_ptr<Plan>> plan(Device& device, int64_t batch);
+  /// A plan whose outputs' gradients are given by the caller, unless it has none.
+  Result<std::unique_ptr<Plan>> plan(Device& device, int64_t batch, bool backward = true);
 
  private:
   explicit TestNet(Graph graph);

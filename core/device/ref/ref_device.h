@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/device/device.h"
+#include "core/device/row_major.h"
 
 namespace cafetiere {
 
@@ -45,29 +46,14 @@ class RefDevice : public Device {
 /// A step whose reads and writes are row-major tensors and whose body is one plain function of
 /// their addresses: body(in, out, run).
 template <class Body>
-void ref_step(Program& p, std::string name, std::vector<TensorId> in, std::vector<TensorId> out,
-              Body body, double flops = 0) {
-  Step step;
-  step.name = std::move(name);
-  step.kernel = "ref";
-  step.flops = flops;
-  for (TensorId id : in) {
-    step.reads.push_back(id == kNoTensor ? -1 : p.read(id, Layout::kRowMajor));
-  }
-  for (TensorId id : out) {
-    step.writes.push_back(id == kNoTensor ? -1 : p.write(id, Layout::kRowMajor));
-  }
-  step.make = [=, reads = step.reads, writes = step.writes](const Binder& at) {
-    std::vector<const float*> src;
-    std::vector<float*> dst;
-    for (BufferId id : reads) src.push_back(id < 0 ? nullptr : at(id));
-    for (BufferId id : writes) dst.push_back(id < 0 ? nullptr : at(id));
-    const RunContext* run = at.run();
-    return Kernel{1, [=](int) { body(src, dst, *run); }};
-  };
-  std::erase(step.reads, -1);
-  std::erase(step.writes, -1);
-  p.step(std::move(step));
+void ref_step(Program& p, std::string name, const std::vector<TensorId>& in,
+              const std::vector<TensorId>& out, Body body, double flops = 0) {
+  row_major_step(
+      p, std::move(name), "ref", in, out,
+      [=](const RowMajor& at) {
+        return Kernel{1, [=](int) { body(at.in, at.out, *at.run); }};
+      },
+      flops);
 }
 
 }  // namespace cafetiere

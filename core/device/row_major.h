@@ -1,0 +1,66 @@
+// Steps on row-major tensors: for what has an axis structure and is written as loops over it.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/device/map.h"
+
+namespace cafetiere {
+
+/// The addresses of a step's tensors, kNoTensor being nullptr, and what changes from run to run.
+struct RowMajor {
+  std::vector<const float*> in;
+  std::vector<float*> out;
+  const RunContext* run;
+};
+
+/// A step that reads and writes row-major tensors; make(addresses) is its kernel.
+template <class Make>
+void row_major_step(Program& p, std::string name, const char* kernel,
+                    const std::vector<TensorId>& in, const std::vector<TensorId>& out, Make make,
+                    double flops = 0) {
+  Step step;
+  step.name = std::move(name);
+  step.kernel = kernel;
+  step.flops = flops;
+  for (TensorId id : in) {
+    step.reads.push_back(id == kNoTensor ? -1 : p.read(id, Layout::kRowMajor));
+  }
+  for (TensorId id : out) {
+    step.writes.push_back(id == kNoTensor ? -1 : p.write(id, Layout::kRowMajor));
+  }
+  step.make = [=, reads = step.reads, writes = step.writes](const Binder& at) {
+    RowMajor addresses{{}, {}, at.run()};
+    for (BufferId id : reads) addresses.in.push_back(id < 0 ? nullptr : at(id));
+    for (BufferId id : writes) addresses.out.push_back(id < 0 ? nullptr : at(id));
+    return make(addresses);
+  };
+  std::erase(step.reads, -1);
+  std::erase(step.writes, -1);
+  p.step(std::move(step));
+}
+
+/// A step over `count` independent items of equal cost: body(begin, end, in, out, run) for runs of
+/// items, each run being about kMapBlock floats of the step's largest tensor.
+template <class Body>
+void range_step(Program& p, std::string name, const std::vector<TensorId>& in,
+                const std::vector<TensorId>& out, int64_t count, Body body) {
+  int64_t floats = 1;
+  for (const auto& list : {in, out}) {
+    for (TensorId id : list) {
+      if (id != kNoTensor) floats = std::max(floats, p.shape(id).count());
+    }
+  }
+  const int64_t items = std::max<int64_t>(1, kMapBlock * count / floats);
+  row_major_step(p, std::move(name), "ranges", in, out, [=](const RowMajor& at) {
+    return Kernel{int((count + items - 1) / items), [=](int block) {
+                    const int64_t begin = block * items;
+                    body(begin, std::min(count, begin + items), at.in, at.out, *at.run);
+                  }};
+  });
+}
+
+}  // namespace cafetiere
