@@ -25,8 +25,8 @@ struct Step {
 /// Combines the nodes of all ranks to the root, the same additions for every element.
 class TreeFinish {
  public:
-  TreeFinish(std::span<const NodeRange> nodes, int shards) {
-    std::vector<NodeRange> stack;
+  TreeFinish(std::span<const ShardRange> nodes, int shards) {
+    std::vector<ShardRange> stack;
     for (size_t i = 0; i < nodes.size(); ++i) {
       stack.push_back(nodes[i]);
       steps_.push_back({Step::Kind::kPush, static_cast<int>(i)});
@@ -81,7 +81,7 @@ class TreeFinish {
 struct Layout {
   int rank, ranks;
   std::span<const size_t> slices;
-  std::vector<std::vector<NodeRange>> nodes;  // of each rank
+  std::vector<std::vector<ShardRange>> nodes;  // of each rank
   size_t node_count = 0;
 
   Layout(const Group* group, int shards, std::span<const size_t> offsets)
@@ -154,7 +154,7 @@ Status reduce_scatter(Group* group, TreeSum& sum, std::span<const size_t> slices
         "for a slice of {}",
         layout.rank, layout.ranks, sum.shards(), out.size(), layout.slice_floats(layout.rank)));
   }
-  std::vector<NodeRange> all;
+  std::vector<ShardRange> all;
   for (const auto& nodes : layout.nodes) all.insert(all.end(), nodes.begin(), nodes.end());
   const TreeFinish finish(all, sum.shards());
   const size_t received = layout.node_count - sum.partials().size();

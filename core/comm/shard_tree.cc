@@ -7,16 +7,18 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/base/arena_block.h"
+
 namespace cafetiere {
 namespace {
 
 constexpr size_t kThreadBlock = 64 << 10;  // floats one thread takes at a time
 
-int split_of(NodeRange node) {
+int split_of(ShardRange node) {
   return node.begin + static_cast<int>(std::bit_floor(static_cast<unsigned>(node.size() - 1)));
 }
 
-void collect(NodeRange node, NodeRange range, std::vector<NodeRange>* out) {
+void collect(ShardRange node, ShardRange range, std::vector<ShardRange>* out) {
   if (node.end <= range.begin || node.begin >= range.end) return;
   if (node.begin >= range.begin && node.end <= range.end) {
     out->push_back(node);
@@ -44,14 +46,9 @@ void for_blocks(ThreadPool* pool, size_t floats, const F& fn) {
 
 }  // namespace
 
-NodeRange shards_of_rank(int rank, int ranks, int shards) {
-  const auto start = [&](int r) { return static_cast<int>(int64_t{r} * shards / ranks); };
-  return {start(rank), start(rank + 1)};
-}
-
-bool are_siblings(NodeRange left, NodeRange right, int shards) {
+bool are_siblings(ShardRange left, ShardRange right, int shards) {
   if (left.end != right.begin) return false;
-  NodeRange node{0, shards};
+  ShardRange node{0, shards};
   while (node.size() > 1) {
     const int split = split_of(node);
     if (node.begin == left.begin && node.end == right.end) return split == left.end;
@@ -66,22 +63,22 @@ bool are_siblings(NodeRange left, NodeRange right, int shards) {
   return false;
 }
 
-std::vector<NodeRange> nodes_of(NodeRange range, int shards) {
-  std::vector<NodeRange> nodes;
+std::vector<ShardRange> nodes_of(ShardRange range, int shards) {
+  std::vector<ShardRange> nodes;
   if (range.size() > 0) collect({0, shards}, range, &nodes);
   return nodes;
 }
 
 std::vector<size_t> even_slices(size_t floats, int ranks) {
-  const size_t blocks = (floats + kSliceBlock - 1) / kSliceBlock;
+  const size_t blocks = (floats + kArenaBlock - 1) / kArenaBlock;
   std::vector<size_t> offsets;
   for (int r = 0; r <= ranks; ++r) {
-    offsets.push_back(std::min(floats, blocks * r / ranks * kSliceBlock));
+    offsets.push_back(std::min(floats, blocks * r / ranks * kArenaBlock));
   }
   return offsets;
 }
 
-TreeSum::TreeSum(NodeRange range, int shards, size_t floats, ThreadPool* pool)
+TreeSum::TreeSum(ShardRange range, int shards, size_t floats, ThreadPool* pool)
     : range_(range), shards_(shards), floats_(floats), pool_(pool), next_(range.begin) {}
 
 Status TreeSum::add(std::span<const float> leaf) {

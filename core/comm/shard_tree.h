@@ -11,34 +11,20 @@
 #include <span>
 #include <vector>
 
+#include "core/base/shard_range.h"
 #include "core/base/status.h"
 #include "core/base/thread_pool.h"
 #include "core/comm/group.h"
 
 namespace cafetiere {
 
-/// The shards [begin, end): what a rank holds, or a node of the tree.
-struct NodeRange {
-  int begin = 0;
-  int end = 0;
-
-  int size() const { return end - begin; }
-  bool operator==(const NodeRange&) const = default;
-};
-
-/// The shards of one rank: [r*V/N, (r+1)*V/N).
-NodeRange shards_of_rank(int rank, int ranks, int shards);
-
 /// True when both are nodes and the two children of one node.
-bool are_siblings(NodeRange left, NodeRange right, int shards);
+bool are_siblings(ShardRange left, ShardRange right, int shards);
 
 /// The largest nodes that together make up `range`, in order.
-std::vector<NodeRange> nodes_of(NodeRange range, int shards);
+std::vector<ShardRange> nodes_of(ShardRange range, int shards);
 
-/// A slice starts at a multiple of this many floats.
-inline constexpr size_t kSliceBlock = 4096;
-
-/// Offsets of `ranks` slices of about equal size: ranks + 1 values, the first 0, the last `floats`.
+/// Offsets of `ranks` slices of about equal size, each a multiple of kArenaBlock: ranks + 1 values, the first 0, the last `floats`.
 std::vector<size_t> even_slices(size_t floats, int ranks);
 
 /// Adds up the shards of one rank, keeping at most ceil(log2 V) + 1 arrays. The arrays are
@@ -47,12 +33,12 @@ class TreeSum {
  public:
   /// A node that is complete; its sum.
   struct Partial {
-    NodeRange node;
+    ShardRange node;
     const float* data;
   };
 
   /// For arrays of `floats` values. `pool` may be null and must outlive this object.
-  TreeSum(NodeRange range, int shards, size_t floats, ThreadPool* pool);
+  TreeSum(ShardRange range, int shards, size_t floats, ThreadPool* pool);
 
   /// Adds the next shard's array. Only the array of the last shard must stay as it is until
   /// reset(): it may be used in place.
@@ -61,7 +47,7 @@ class TreeSum {
   /// Forgets the sums, for the next round.
   void reset();
 
-  NodeRange range() const { return range_; }
+  ShardRange range() const { return range_; }
   int shards() const { return shards_; }
   size_t floats() const { return floats_; }
   ThreadPool* pool() const { return pool_; }
@@ -77,7 +63,7 @@ class TreeSum {
   float* take_buffer();
   void give_back(const float* buffer);
 
-  const NodeRange range_;
+  const ShardRange range_;
   const int shards_;
   const size_t floats_;
   ThreadPool* const pool_;

@@ -53,7 +53,7 @@ Result<Prefetch::Batch> Prefetch::next() {
 
 void Prefetch::produce() {
   for (int64_t step = sequence_.first; step < sequence_.end; step += sequence_.passes) {
-    for (int shard = sequence_.shards.first; shard < sequence_.shards.end; ++shard) {
+    for (int shard = sequence_.shards.begin; shard < sequence_.shards.end; ++shard) {
       const int64_t end = std::min(sequence_.end, step + sequence_.passes);
       for (int64_t q = step; q < end; ++q) {
         if (!produce_one(shard, q)) return;

@@ -50,7 +50,7 @@ Status RowsSource::fill(int shard, int64_t sub_step, std::span<float* const> top
 
 Status RowsSource::validate() const {
   std::vector<float> scratch;
-  for (int shard = store_->owned().first; shard < store_->owned().end; ++shard) {
+  for (int shard = store_->owned().begin; shard < store_->owned().end; ++shard) {
     for (int64_t i = 0; i < store_->counts()[static_cast<size_t>(shard)]; ++i) {
       CFT_TRY(reader_.validate(store_->row(shard, i), scratch));
     }

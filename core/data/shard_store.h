@@ -6,24 +6,12 @@
 #include <span>
 #include <vector>
 
+#include "core/base/shard_range.h"
 #include "core/base/status.h"
 #include "core/data/byte_store.h"
 #include "core/data/row_schema.h"
 
 namespace cafetiere {
-
-/// A contiguous range of shards [first, end).
-struct ShardRange {
-  int first = 0;
-  int end = 0;
-  int count() const { return end - first; }
-};
-
-/// The shards of rank `rank` of `ranks`; ranks may own none when there are fewer shards.
-inline ShardRange owned_shards(int rank, int ranks, int shards) {
-  const auto bound = [&](int r) { return static_cast<int>(int64_t{r} * shards / ranks); };
-  return {bound(rank), bound(rank + 1)};
-}
 
 /// The rows that all ranks were given, in the order of hash(seed, identity), have positions 0, 1,
 /// 2, ...; shard s of V holds those whose position is s modulo V, in that order. So the content of
@@ -36,7 +24,7 @@ class ShardStore {
   const RowSchema& schema() const { return schema_; }
   int shards() const { return static_cast<int>(counts_.size()); }
   ShardRange owned() const { return owned_; }
-  bool owns(int shard) const { return shard >= owned_.first && shard < owned_.end; }
+  bool owns(int shard) const { return shard >= owned_.begin && shard < owned_.end; }
 
   /// Rows that all ranks were given together.
   int64_t total_rows() const { return total_rows_; }
@@ -45,7 +33,7 @@ class ShardStore {
 
   /// Row i of an owned shard: its encoded bytes.
   std::span<const std::byte> row(int shard, int64_t i) const {
-    return rows_[static_cast<size_t>(shard - owned_.first)][static_cast<size_t>(i)];
+    return rows_[static_cast<size_t>(shard - owned_.begin)][static_cast<size_t>(i)];
   }
 
   /// Sets the row at a global position, whose shard must be owned. `bytes` must lie in memory that

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
+#include "core/base/arena_block.h"
 #include "core/graph/phase_rules.h"
 #include "core/graph/splits.h"
 
 namespace cafetiere {
 namespace {
 
-constexpr int64_t kAlign = 16;    // floats
-constexpr int64_t kBlock = 4096;  // floats: what norms and slices are made of
+constexpr int64_t kAlign = 16;  // floats
 
 Status check_count(const char* what, int have, int min, int max) {
   if (have >= min && (max < 0 || have <= max)) return {};
@@ -219,6 +219,7 @@ void Graph::lay_out_arena() {
   const bool statistics = std::any_of(params_.begin(), params_.end(), [](const Param& p) {
     return p.kind == ParamKind::kStatistic;
   });
+  constexpr auto kBlock = static_cast<int64_t>(kArenaBlock);
   if (statistics) arena_size_ = (arena_size_ + kBlock - 1) / kBlock * kBlock;
   place(ParamKind::kStatistic);
 }

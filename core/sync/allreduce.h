@@ -19,7 +19,7 @@ class AllReduce {
   AllReduce(Group* group, int shards, int64_t floats, ArenaUpdate update, ThreadPool* pool);
 
   /// The shards whose gradients this rank computes.
-  NodeRange shards() const { return sum_.range(); }
+  ShardRange shards() const { return sum_.range(); }
   /// Adds the gradient of the next of shards(). Only the last one must stay as it is until step().
   Status add(std::span<const float> gradient) { return sum_.add(gradient); }
 

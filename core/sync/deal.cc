@@ -167,8 +167,8 @@ Status move_rows(Group* group, const RowTable& mine, const std::vector<int64_t>&
   const int ranks = size_of(group);
   std::vector<size_t> owner;
   for (int rank = 0; rank < ranks; ++rank) {
-    const ShardRange range = owned_shards(rank, ranks, store.shards());
-    owner.insert(owner.end(), static_cast<size_t>(range.count()), static_cast<size_t>(rank));
+    const ShardRange range = shards_of_rank(rank, ranks, store.shards());
+    owner.insert(owner.end(), static_cast<size_t>(range.size()), static_cast<size_t>(rank));
   }
   ByteStore bytes;
   int64_t next = 0;
@@ -203,7 +203,7 @@ Result<ShardStore> deal_rows(Group* group, RowTable& mine, int shards, uint64_t 
   CFT_ASSIGN(const int64_t total, agree(group, mine, shards, seed));
   CFT_ASSIGN(const std::vector<int64_t> positions, global_positions(group, mine, seed));
   const int ranks = size_of(group);
-  ShardStore store(mine.schema(), shards, owned_shards(rank_of(group), ranks, shards), total);
+  ShardStore store(mine.schema(), shards, shards_of_rank(rank_of(group), ranks, shards), total);
   if (ranks > 1) {
     CFT_TRY(move_rows(group, mine, positions, store));
     mine.take_store();

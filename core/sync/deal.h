@@ -10,7 +10,7 @@
 namespace cafetiere {
 
 /// Orders the rows of all ranks by hash(seed, identity), deals them to `shards` shards in turn and
-/// moves each once, to the rank that owns its shard (owned_shards()). The same rows give the same
+/// moves each once, to the rank that owns its shard (shards_of_rank()). The same rows give the same
 /// shards for any number of ranks and however the rows were spread over them; rows of one identity
 /// are ordered by their bytes. Every rank calls it, also one without rows; `mine` is emptied. A
 /// null group is one rank, whose rows stay where they are. When one rank fails, it cancels the

@@ -15,7 +15,7 @@ std::string loss_note(float weight, double value) {
 
 Result<std::vector<TestOutput>> Tester::run(Group* group, int shards, const TestFeed& feed,
                                             int64_t index, ThreadPool& pool, uint64_t seed) {
-  const NodeRange mine = shards_of_rank(rank_of(group), size_of(group), shards);
+  const ShardRange mine = shards_of_rank(rank_of(group), size_of(group), shards);
   CFT_ASSIGN(Plan * plan, plans_.at(0));
   outputs_.clear();
   for (const Plan::Blob& blob : plan->outputs()) {

@@ -91,49 +91,12 @@ Status Trainer::restore(const caffe::NetParameter* weights, const SolverState* s
     for (const std::string& name : ignored) options_.log.info("Ignoring source layer {}", name);
   }
   if (!state) return {};
-  std::vector<const Param*> learned;
-  for (const Param& p : graph_.params()) {
-    if (p.kind == ParamKind::kLearned) learned.push_back(&p);
-  }
   CFT_ASSIGN(const auto rule, make_update_rule(options_.solver.param));
-  const size_t kinds = size_t(rule->history_per_param());
-  // Caffe's own states hold history for statistics too; they are never used.
-  const size_t with_statistics = graph_.params().size() * kinds;
-  const bool all = state->history.size() == with_statistics;
-  if (!all && state->history.size() != learned.size() * kinds) {
-    return invalid_argument(fmt::format(
-        "Incorrect length of history blobs: the state has {}, this net and solver need {}",
-        state->history.size(), learned.size() * kinds));
-  }
-  full_history_.assign(kinds, std::vector<float>(size_t(graph_.arena_size()), 0.f));
-  const size_t per_kind = state->history.size() / std::max<size_t>(kinds, 1);
-  for (size_t kind = 0; kind < kinds; ++kind) {
-    size_t blob = kind * per_kind;
-    for (const Param& p : graph_.params()) {
-      if (p.kind != ParamKind::kLearned && !all) continue;
-      const HistoryBlob& h = state->history[blob++];
-      if (int64_t(h.values.size()) != p.shape.count()) {
-        return invalid_argument(
-            fmt::format("the state's history for layer '{}', blob {} has {} "
-                        "values, not {}",
-                        p.layer, p.index, h.values.size(), p.shape.count()));
-      }
-      if (p.kind != ParamKind::kLearned) continue;
-      std::copy(h.values.begin(), h.values.end(), full_history_[kind].begin() + p.offset);
-    }
-  }
+  CFT_ASSIGN(full_history_,
+             history_arenas(graph_, state->history, size_t(rule->history_per_param())));
   iter_ = state->iter;
   current_step_ = state->current_step;
   return {};
-}
-
-std::vector<ParamSpan> Trainer::param_spans() const {
-  std::vector<ParamSpan> spans;
-  for (const Param& p : graph_.params()) {
-    spans.push_back({p.offset, p.shape.count(), p.lr_mult, p.decay_mult,
-                     p.kind == ParamKind::kStatistic, p.fraction});
-  }
-  return spans;
 }
 
 std::string Trainer::model_bytes() const {
@@ -151,14 +114,14 @@ Status Trainer::begin(Loop& loop) {
                     ranks, options_.shards, options_.shards));
   }
   const caffe::SolverParameter& p = options_.solver.param;
-  CFT_ASSIGN(ArenaUpdate update, ArenaUpdate::make(p, param_spans(), graph_.learned_size()));
+  CFT_ASSIGN(ArenaUpdate update, ArenaUpdate::make(p, param_spans(graph_), graph_.learned_size()));
   CFT_ASSIGN(loop.policy, LrPolicy::create(p));
   loop.sync = std::make_unique<AllReduce>(loop.group, options_.shards, graph_.arena_size(),
                                           std::move(update), pool_.get());
   if (!full_history_.empty()) loop.sync->set_history(full_history_);
   loop.passes = p.iter_size();
   loop.first_iter = iter_;
-  const NodeRange mine = loop.sync->shards();
+  const ShardRange mine = loop.sync->shards();
   for (const Feed& feed : *loop.train) {
     const BatchSequence sequence{{mine.begin, mine.end},
                                  int64_t(iter_) * loop.passes,
@@ -196,7 +159,7 @@ Status Trainer::one_step(Loop& loop) {
   if (interval > 0 && iter_ % interval == 0 && (iter_ > 0 || p.test_initialization())) {
     CFT_TRY(test_all(loop));
   }
-  const NodeRange mine = loop.sync->shards();
+  const ShardRange mine = loop.sync->shards();
   for (int shard = mine.begin; shard < mine.end; ++shard) {
     CFT_TRY(shard_gradient(loop, shard));
     const std::span<const float> gradient(gradients_.get(), size_t(graph_.arena_size()));
@@ -220,7 +183,7 @@ Status Trainer::one_step(Loop& loop) {
 }
 
 Status Trainer::shard_gradient(Loop& loop, int shard) {
-  const NodeRange mine = loop.sync->shards();
+  const ShardRange mine = loop.sync->shards();
   std::vector<double>& values = loop.pending[size_t(shard - mine.begin)];
   loop.values_begin = values.size();
   for (int i = 0; i < loop.passes; ++i) {
@@ -230,7 +193,7 @@ Status Trainer::shard_gradient(Loop& loop, int shard) {
 }
 
 Status Trainer::pass(Loop& loop, int shard, int64_t sub_step, int index) {
-  const NodeRange mine = loop.sync->shards();
+  const ShardRange mine = loop.sync->shards();
   std::vector<double>& values = loop.pending[size_t(shard - mine.begin)];
   std::vector<Prefetch::Batch> batches;
   for (auto& prefetch : loop.prefetch) {
@@ -290,14 +253,7 @@ Status Trainer::take_checkpoint(Loop& loop) {
   CFT_ASSIGN(full_history_, loop.sync->gather_history());
   loop.checkpoint_iter = iter_;
   if (rank_of(loop.group) != 0) return {};
-  SolverState state{iter_, "", current_step_, {}};
-  for (const auto& arena : full_history_) {
-    for (const Param& p : graph_.params()) {
-      if (p.kind != ParamKind::kLearned) continue;
-      const auto from = arena.begin() + p.offset;
-      state.history.push_back({p.shape, {from, from + p.shape.count()}});
-    }
-  }
+  const SolverState state{iter_, "", current_step_, history_blobs(graph_, full_history_)};
   checkpoint_.step = iter_;
   checkpoint_.model = model_bytes();
   CFT_ASSIGN(checkpoint_.state, serialize_solver_state(state, ModelFormat::kBinary));

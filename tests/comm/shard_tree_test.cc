@@ -59,7 +59,7 @@ TEST(ShardTree, RangesPartitionTheShards) {
     for (int ranks = 1; ranks <= 12; ++ranks) {
       int next = 0;
       for (int r = 0; r < ranks; ++r) {
-        const NodeRange range = shards_of_rank(r, ranks, shards);
+        const ShardRange range = shards_of_rank(r, ranks, shards);
         EXPECT_EQ(range.begin, next);
         next = range.end;
       }
@@ -69,7 +69,7 @@ TEST(ShardTree, RangesPartitionTheShards) {
 }
 
 TEST(ShardTree, NodesAreTheLargestThatFit) {
-  using Nodes = std::vector<NodeRange>;
+  using Nodes = std::vector<ShardRange>;
   EXPECT_EQ(nodes_of({0, 7}, 7), (Nodes{{0, 7}}));
   EXPECT_EQ(nodes_of({0, 6}, 7), (Nodes{{0, 4}, {4, 6}}));
   EXPECT_EQ(nodes_of({1, 7}, 7), (Nodes{{1, 2}, {2, 4}, {4, 7}}));
@@ -195,7 +195,7 @@ TEST_P(AllReduceTest, GathersShardValuesInOrder) {
   for (int ranks = 1; ranks <= 4; ++ranks) {
     auto groups = make_groups(GetParam(), ranks);
     expect_ok(on_ranks(ranks, [&](int rank) -> Status {
-      const NodeRange range = shards_of_rank(rank, ranks, shards);
+      const ShardRange range = shards_of_rank(rank, ranks, shards);
       std::vector<double> mine, all(shards * k);
       for (int s = range.begin; s < range.end; ++s) {
         mine.push_back(s + 0.25);
