@@ -2,6 +2,7 @@ package cafetiere.spark.examples;
 
 import static org.apache.spark.sql.functions.avg;
 import static org.apache.spark.sql.functions.col;
+import static org.apache.spark.sql.functions.count;
 
 import cafetiere.core.Engine;
 import cafetiere.spark.CaffeEstimator;
@@ -9,6 +10,7 @@ import cafetiere.spark.CaffeModel;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -19,6 +21,7 @@ import java.util.TreeMap;
 import org.apache.spark.ml.classification.LogisticRegression;
 import org.apache.spark.ml.classification.LogisticRegressionModel;
 import org.apache.spark.ml.functions;
+import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -32,12 +35,16 @@ public final class Quickstart {
   private static final String FEATURES = "ip1";
   private static final List<String> REQUIRED = List.of("train", "test", "solver", "net", "out");
   private static final String USAGE = "usage: Quickstart --train PATH --test PATH --solver FILE"
-      + " --net FILE --out DIR [--epochs N] [--executors N] [--shards N]";
+      + " --net FILE --out DIR [--epochs N] [--executors N] [--shards N] [--setup SECONDS]";
+  /** Given, so that Spark starts no job to read it from the files. */
+  private static final String TABLE = "id LONG, image BINARY, label INT";
   private static final int REGRESSION_STEPS = 20;
 
   private final SparkSession spark;
   private final Map<String, String> args;
   private final Path out;
+  private final ObjectNode split = new ObjectMapper().createObjectNode();
+  private long lap = ManagementFactory.getRuntimeMXBean().getStartTime();
 
   private Quickstart(SparkSession spark, Map<String, String> args) {
     this.spark = spark;
@@ -61,8 +68,10 @@ public final class Quickstart {
   }
 
   private void run() throws IOException {
-    Dataset<Row> train = spark.read().parquet(args.get("train"));
-    Dataset<Row> test = spark.read().parquet(args.get("test"));
+    split.put("setup", Double.parseDouble(args.getOrDefault("setup", "0")));
+    took("session");
+    Dataset<Row> train = spark.read().schema(TABLE).parquet(args.get("train"));
+    Dataset<Row> test = spark.read().schema(TABLE).parquet(args.get("test"));
     int executors = Integer.parseInt(args.getOrDefault("executors", "2"));
     CaffeModel model = new CaffeEstimator()
         .setSolver(Files.readString(Path.of(args.get("solver"))))
@@ -75,31 +84,46 @@ public final class Quickstart {
         .fit(train);
     model.setOutputCols("ip2", FEATURES);
 
+    took("training");
     ObjectNode result = (ObjectNode) new ObjectMapper().readTree(model.result());
-    predict(model, test, result);
-    regress(model, train, result);
+    Dataset<Row> predicted = predict(model, test, result);
+    took("prediction");
+    regress(model, train, predicted, result);
+    took("regression");
+    result.set("wall_seconds", split);
     write(model, result);
     summarize(result);
   }
 
+  /** Notes the seconds since the last part ended; the first one began with this JVM. */
+  private void took(String part) {
+    long now = System.currentTimeMillis();
+    split.put(part, (now - lap) / 1e3);
+    lap = now;
+  }
+
   /** Every held-out row in order, with its id, prediction and features, as parquet. */
-  private void predict(CaffeModel model, Dataset<Row> test, ObjectNode result) {
+  private Dataset<Row> predict(CaffeModel model, Dataset<Row> test, ObjectNode result) {
     String path = out.resolve("predictions.parquet").toUri().toString();
-    model.transform(test).select("id", "label", "prediction", "ip2", FEATURES)
-        .write().mode("overwrite").parquet(path);
-    Dataset<Row> predicted = spark.read().parquet(path);
-    result.put("rows_predicted", predicted.count());
-    result.put("accuracy", accuracy(predicted));
+    Dataset<Row> rows =
+        model.transform(test).select("id", "label", "prediction", "ip2", FEATURES);
+    rows.write().mode("overwrite").parquet(path);
+    Dataset<Row> predicted = spark.read().schema(rows.schema()).parquet(path);
+    Row figures = predicted.agg(count("*"), accuracy()).first();
+    result.put("rows_predicted", figures.getLong(0));
+    result.put("accuracy", figures.getDouble(1));
+    return predicted;
   }
 
   /** The net's features are good enough for a linear model: what CaffeOnSpark's example showed. */
-  private void regress(CaffeModel model, Dataset<Row> train, ObjectNode result) {
+  private static void regress(CaffeModel model, Dataset<Row> train, Dataset<Row> held,
+      ObjectNode result) {
     Dataset<Row> rows = features(model.transform(train)).cache();
     LogisticRegressionModel regression =
         new LogisticRegression().setMaxIter(REGRESSION_STEPS).fit(rows);
     rows.unpersist();
-    Dataset<Row> held = spark.read().parquet(out.resolve("predictions.parquet").toUri().toString());
-    result.put("regression_accuracy", accuracy(regression.transform(features(held))));
+    Row figures = regression.transform(features(held)).agg(accuracy()).first();
+    result.put("regression_accuracy", figures.getDouble(0));
   }
 
   private static Dataset<Row> features(Dataset<Row> rows) {
@@ -107,9 +131,8 @@ public final class Quickstart {
         col("label").cast("double").as("label"));
   }
 
-  private static double accuracy(Dataset<Row> rows) {
-    return rows.agg(avg(col("prediction").equalTo(col("label")).cast("double"))).first()
-        .getDouble(0);
+  private static Column accuracy() {
+    return avg(col("prediction").equalTo(col("label")).cast("double"));
   }
 
   private void write(CaffeModel model, ObjectNode result) throws IOException {
@@ -139,9 +162,17 @@ public final class Quickstart {
         result.path("seconds").asDouble(), result.path("rows_per_s").asDouble())));
     lines.add(line("from fit to first step",
         String.format(Locale.ROOT, "%.1f s", result.path("seconds_to_first_step").asDouble())));
+    lines.add(line("seconds by part", parts()));
     lines.add(line("sha256 of the weights", result.path("sha256").asText()));
     lines.add(line("written to", out.toString()));
     System.out.println(String.join("\n", lines));
+  }
+
+  private String parts() {
+    List<String> parts = new ArrayList<>();
+    split.fields().forEachRemaining(part -> parts.add(
+        String.format(Locale.ROOT, "%s %.1f", part.getKey(), part.getValue().asDouble())));
+    return String.join(", ", parts);
   }
 
   private static String line(String name, String value) {
