@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/feeds.h"
 #include "core/device/device.h"
 #include "core/graph/graph.h"
 #include "core/plan/plan.h"
+#include "core/train/feeds.h"
 
 namespace cafetiere {
 

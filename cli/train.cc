@@ -5,13 +5,13 @@
 #include <memory>
 
 #include "cli/command.h"
-#include "cli/feeds.h"
 #include "cli/flags.h"
 #include "cli/glog.h"
 #include "cli/signals.h"
-#include "cli/snapshots.h"
 #include "core/model/weights.h"
 #include "core/observe/event_files.h"
+#include "core/train/feeds.h"
+#include "core/train/snapshots.h"
 
 namespace cafetiere {
 namespace {

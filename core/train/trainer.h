@@ -17,6 +17,7 @@
 #include "core/observe/events.h"
 #include "core/solver/lr_policy.h"
 #include "core/sync/allreduce.h"
+#include "core/train/history.h"
 #include "core/train/plan_set.h"
 #include "core/train/tester.h"
 
@@ -97,7 +98,6 @@ class Trainer {
   Status test_all(Loop& loop);
   Status take_checkpoint(Loop& loop);
   Status finish(Loop& loop);
-  std::vector<ParamSpan> param_spans() const;
 
   using Arena = std::unique_ptr<float, std::function<void(float*)>>;
   TrainerOptions options_;
@@ -110,7 +110,7 @@ class Trainer {
   std::unique_ptr<PlanSet> plans_;
   std::vector<std::unique_ptr<Tester>> testers_;
   int iter_ = 0, current_step_ = 0;
-  std::vector<std::vector<float>> full_history_;
+  HistoryArenas full_history_;
   TrainingSummary summary_;
   Checkpoint checkpoint_;
   std::atomic<bool> stop_{false}, snapshot_now_{false}, cancelled_{false};

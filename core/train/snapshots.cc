@@ -1,4 +1,4 @@
-#include "cli/snapshots.h"
+#include "core/train/snapshots.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/feeds.h"
+#include "core/train/feeds.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,58 @@
+#include "core/train/history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cafetiere {
+
+std::vector<ParamSpan> param_spans(const Graph& graph) {
+  std::vector<ParamSpan> spans;
+  for (const Param& p : graph.params()) {
+    spans.push_back({p.offset, p.shape.count(), p.lr_mult, p.decay_mult,
+                     p.kind == ParamKind::kStatistic, p.fraction});
+  }
+  return spans;
+}
+
+Result<HistoryArenas> history_arenas(const Graph& graph, std::span<const HistoryBlob> blobs,
+                                     size_t kinds) {
+  const auto is_learned = [](const Param& p) { return p.kind == ParamKind::kLearned; };
+  const size_t learned =
+      size_t(std::count_if(graph.params().begin(), graph.params().end(), is_learned));
+  const bool all = blobs.size() == graph.params().size() * kinds;
+  if (!all && blobs.size() != learned * kinds) {
+    return invalid_argument(fmt::format(
+        "Incorrect length of history blobs: the state has {}, this net and solver need {}",
+        blobs.size(), learned * kinds));
+  }
+  HistoryArenas arenas(kinds, std::vector<float>(size_t(graph.arena_size()), 0.f));
+  size_t blob = 0;
+  for (std::vector<float>& arena : arenas) {
+    for (const Param& p : graph.params()) {
+      if (!is_learned(p) && !all) continue;
+      const HistoryBlob& h = blobs[blob++];
+      if (int64_t(h.values.size()) != p.shape.count()) {
+        return invalid_argument(
+            fmt::format("the state's history for layer '{}', blob {} has {} values, not {}",
+                        p.layer, p.index, h.values.size(), p.shape.count()));
+      }
+      if (is_learned(p)) std::copy(h.values.begin(), h.values.end(), arena.begin() + p.offset);
+    }
+  }
+  return arenas;
+}
+
+std::vector<HistoryBlob> history_blobs(const Graph& graph, const HistoryArenas& arenas) {
+  std::vector<HistoryBlob> blobs;
+  for (const std::vector<float>& arena : arenas) {
+    for (const Param& p : graph.params()) {
+      if (p.kind != ParamKind::kLearned) continue;
+      const auto from = arena.begin() + p.offset;
+      blobs.push_back({p.shape, {from, from + p.shape.count()}});
+    }
+  }
+  return blobs;
+}
+
+}  // namespace cafetiere
