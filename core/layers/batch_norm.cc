@@ -2,8 +2,7 @@
 // without scale and shift. Blobs: running mean (C), running variance (C), their weight (1).
 #include <cmath>
 
-#include "core/device/map.h"
-#include "core/graph/layer.h"
+#include "core/layers/normalize.h"
 
 namespace cafetiere {
 namespace {
@@ -36,14 +35,12 @@ class BatchNorm : public Layer {
       running_statistics(plan, mean, inverse);
     else
       batch_statistics(plan, mean, inverse);
-    map_channels<1, 2>(plan.program, plan.step("forward"),
-                       [](const auto& x, const auto& c) { return (x[0] - c[0]) * c[1]; },
-                       plan.new_top(0), {plan.bottoms[0]}, {mean, inverse});
+    normalize(plan, plan.bottoms[0], mean, inverse, plan.new_top(0));
     plan.saved = {inverse};
     return {};
   }
 
-  /// dx = (dy - mean(dy) - y mean(dy y)) / deviation; with running statistics dx = dy / deviation.
+  /// With running statistics dx = dy / deviation.
   Status backward(LayerPlan& plan) const override {
     if (!plan.propagate_down[0]) return {};
     const TensorId inverse = plan.saved[0];
@@ -54,17 +51,7 @@ class BatchNorm : public Layer {
                          {plan.top_diffs[0]}, {inverse});
       return {};
     }
-    const Shape& shape = plan.bottom_shape(0);
-    const TensorId sum = plan.new_tensor("sum", {shape[1]}),
-                   dot = plan.new_tensor("dot", {shape[1]});
-    plan.device.channel_sums(plan.program, plan.step("gradient sums"), plan.top_diffs[0],
-                             plan.tops[0], Gradient::plain(sum), Gradient::plain(dot));
-    const float count = float(shape.count() / shape[1]);
-    map_channels<2, 3>(plan.program, plan.step("backward"),
-                       [=](const auto& d, const auto& c) {
-                         return (d[0] - c[1] / count - d[1] * (c[2] / count)) * c[0];
-                       },
-                       down, {plan.top_diffs[0], plan.tops[0]}, {inverse, sum, dot});
+    normalize_backward(plan, plan.tops[0], plan.top_diffs[0], inverse, down);
     return {};
   }
 

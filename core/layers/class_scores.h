@@ -1,0 +1,45 @@
+// ClassScores: scores whose classes lie along one axis, with a label for each other position.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/graph/layer.h"
+#include "core/layers/indices.h"
+
+namespace cafetiere {
+
+struct ClassScores {
+  int64_t outer = 0, classes = 0, inner = 0;
+
+  /// The classes lie along `axis`; there must be as many labels as positions.
+  static Result<ClassScores> along(const Shape& scores, int axis, const Shape& labels) {
+    CFT_ASSIGN(const int a, scores.axis(axis));
+    return checked({scores.count(0, a), scores[a], scores.count(a + 1)}, scores, labels);
+  }
+  /// All that follows the batch axis is classes.
+  static Result<ClassScores> of_rows(const Shape& scores, const Shape& labels) {
+    CFT_TRY(scores.axis(0).status());
+    return checked({scores[0], scores.count(1), 1}, scores, labels);
+  }
+
+  /// What Device::softmax takes.
+  Shape shape() const { return {outer, classes, inner}; }
+  int64_t count() const { return outer * classes * inner; }
+  int64_t at(int64_t position, int64_t c) const {
+    return (position / inner * classes + c) * inner + position % inner;
+  }
+  /// A label beyond the classes counts as class 0: sources check labels before they get here.
+  int64_t class_of(float label) const { return std::max<int64_t>(0, index_below(label, classes)); }
+
+ private:
+  static Result<ClassScores> checked(ClassScores s, const Shape& scores, const Shape& labels) {
+    if (s.classes > 0 && labels.count() == s.outer * s.inner) return s;
+    return invalid_argument(
+        fmt::format("needs one label for each of the {} positions of scores {} but labels are {}",
+                    s.outer * s.inner, scores.str(), labels.str()));
+  }
+};
+
+}  // namespace cafetiere
