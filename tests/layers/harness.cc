@@ -193,7 +193,8 @@ TestNet::TestNet(Graph graph)
 
 Result<std::unique_ptr<TestNet>> TestNet::build(const std::string& layers, caffe::Phase phase) {
   CFT_ASSIGN(NetText net, parse_net(layers, "net"));
-  net.param.set_force_backward(true);
+  net.param.set_force_backward(!std::ranges::any_of(
+      net.param.layer(), [](const auto& layer) { return layer.propagate_down_size() > 0; }));
   caffe::NetState state;
   state.set_phase(phase);
   CFT_ASSIGN(Graph graph, Graph::build(net, state, {.types = layer_types(), .fed = {}}));

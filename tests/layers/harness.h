@@ -21,7 +21,8 @@ std::string layer(const std::string& type, const std::string& wires,
 /// An Input layer of one top.
 std::string input(const std::string& top, const std::vector<int64_t>& dims);
 
-/// A net whose gradients go down to its inputs, and memory for its parameters.
+/// A net and memory for its parameters. Its gradients go down to its inputs, unless it says itself
+/// by propagate_down where they go.
 class TestNet {
  public:
   static Result<std::unique_ptr<TestNet>> build(const std::string& layers, caffe::Phase phase);
