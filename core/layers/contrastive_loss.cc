@@ -1,0 +1,116 @@
+// ContrastiveLoss (Hadsell, Chopra & LeCun 2006): 1 / (2 N) times the sum of d^2 for similar pairs
+// and max(margin - d, 0)^2 for others, d being the distance of a and b. legacy_version takes
+// max(margin - d^2, 0) for the others. Bottoms: a and b (N, C[, 1, 1]), N similarities (not 0 =
+// similar); top: the loss (a scalar).
+#include <algorithm>
+#include <cmath>
+
+#include "core/device/ref/ref_device.h"
+#include "core/graph/layer.h"
+
+namespace cafetiere {
+namespace {
+
+class ContrastiveLoss : public Layer {
+ public:
+  using Layer::Layer;
+
+  Status shape(LayerShapes& s) const override {
+    const Shape &a = s.bottoms[0], &b = s.bottoms[1], &similar = s.bottoms[2];
+    if (a.axes() < 2 || a.count(2) != 1 || a.count() != b.count() || b.axes() < 1 || b[0] != a[0]) {
+      return invalid_argument("needs two bottoms (N, C) of one size, not " + a.str() + " and " +
+                              b.str());
+    }
+    if (similar.count() != a[0]) {
+      return invalid_argument("needs one similarity for each pair of " + a.str() + ", not " +
+                              similar.str());
+    }
+    s.tops[0] = {};
+    return {};
+  }
+
+  Status forward(LayerPlan& plan) const override {
+    const Pairs pairs = this->pairs(plan);
+    ref_step(plan.program, plan.step("forward"),
+             {plan.bottoms[0], plan.bottoms[1], plan.bottoms[2]}, {plan.new_top(0)},
+             [=](const auto& in, const auto& out, const RunContext&) {
+               double sum = 0;
+               for (int64_t n = 0; n < pairs.count; ++n) {
+                 sum += pairs.loss(pairs.square(in[0], in[1], n), in[2][n]);
+               }
+               out[0][0] = float(sum / double(pairs.count) / 2);
+             });
+    return {};
+  }
+
+  /// The gradient for a is slope * (a - b) * weight / N, that for b its negative.
+  Status backward(LayerPlan& plan) const override {
+    const Pairs pairs = this->pairs(plan);
+    for (size_t i = 0; i < 2; ++i) {
+      if (!plan.propagate_down[i]) continue;
+      const float sign = i == 0 ? 1.f : -1.f;
+      ref_step(plan.program, plan.step("backward"),
+               {plan.bottoms[0], plan.bottoms[1], plan.bottoms[2], plan.top_diffs[0]},
+               {plan.new_bottom_diff(i)}, [=](const auto& in, const auto& out, const RunContext&) {
+                 const float scale = sign * in[3][0] / float(pairs.count);
+                 for (int64_t n = 0; n < pairs.count; ++n) {
+                   const float slope = scale * pairs.slope(pairs.square(in[0], in[1], n), in[2][n]);
+                   for (int64_t c = n * pairs.dim; c < (n + 1) * pairs.dim; ++c) {
+                     out[0][c] = slope * (in[0][c] - in[1][c]);
+                   }
+                 }
+               });
+    }
+    return {};
+  }
+
+ private:
+  struct Pairs {
+    int64_t count, dim;
+    float margin;
+    bool legacy;
+
+    /// The squared distance of pair n.
+    float square(const float* a, const float* b, int64_t n) const {
+      double sum = 0;
+      for (int64_t c = n * dim; c < (n + 1) * dim; ++c) {
+        const double d = double(a[c]) - b[c];
+        sum += d * d;
+      }
+      return float(sum);
+    }
+    static bool is_similar(float label) { return std::trunc(label) != 0; }
+    /// How much short of the margin a pair is.
+    float lack(float square) const {
+      return std::max(0.f, margin - (legacy ? square : std::sqrt(square)));
+    }
+    float loss(float square, float label) const {
+      if (is_similar(label)) return square;
+      return legacy ? lack(square) : lack(square) * lack(square);
+    }
+    /// Half the derivative of the loss by d, over d. Caffe's 1e-4 keeps it finite.
+    float slope(float square, float label) const {
+      if (is_similar(label)) return 1;
+      if (legacy) return lack(square) > 0 ? -1.f : 0.f;
+      return -lack(square) / (std::sqrt(square) + 1e-4f);
+    }
+  };
+
+  Pairs pairs(const LayerPlan& plan) const {
+    const caffe::ContrastiveLossParameter& p = param().contrastive_loss_param();
+    const Shape& shape = plan.bottom_shape(0);
+    return {shape[0], shape[1], p.margin(), p.legacy_version()};
+  }
+};
+
+}  // namespace
+
+extern const LayerType layer_contrastive_loss{.name = "ContrastiveLoss",
+                                              .min_bottoms = 3,
+                                              .max_bottoms = 3,
+                                              .min_tops = 1,
+                                              .max_tops = 1,
+                                              .create = create_layer<ContrastiveLoss>,
+                                              .loss = true};
+
+}  // namespace cafetiere

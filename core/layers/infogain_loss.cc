@@ -1,0 +1,137 @@
+// InfogainLoss: the mean of -sum_l H[label][l] log softmax(x)[l]. Bottoms: scores, labels (one a
+// position) and the matrix H, unless infogain_loss_param names a file (a binary BlobProto) with it;
+// tops: the loss (a scalar) and, if asked, the probabilities. With H = 1 it is SoftmaxWithLoss.
+#include <cmath>
+
+#include "core/device/ref/ref_device.h"
+#include "core/layers/class_scores.h"
+#include "core/layers/loss_normalizer.h"
+#include "core/model/blob.h"
+#include "core/model/file.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr float kLeast = 1e-20f;  ///< what a probability counts at least
+
+class InfogainLoss : public Layer {
+ public:
+  using Layer::Layer;
+
+  Status shape(LayerShapes& s) const override {
+    if (param().loss_param().has_normalize()) {
+      return invalid_argument("normalize is deprecated here; use normalization in loss_param");
+    }
+    CFT_ASSIGN(const ClassScores scores, this->scores(s.bottoms[0], s.bottoms[1]));
+    if (s.bottoms.size() > 2) {
+      CFT_TRY(check_square(s.bottoms[2], scores.classes, "the third bottom"));
+    } else {
+      CFT_TRY(read_matrix(scores.classes).status());
+    }
+    s.tops[0] = {};
+    if (s.tops.size() > 1) s.tops[1] = s.bottoms[0];
+    return {};
+  }
+
+  Status forward(LayerPlan& plan) const override {
+    CFT_ASSIGN(const ClassScores s, scores(plan.bottom_shape(0), plan.bottom_shape(1)));
+    CFT_ASSIGN(const TensorId matrix, this->matrix(plan, s.classes));
+    const LossNormalizer rule(param().loss_param(), s.outer, s.inner);
+    const TensorId x = plan.program.reshaped(plan.bottoms[0], s.shape());
+    const TensorId prob = plan.new_tensor("prob", s.shape());
+    plan.device.softmax(plan.program, plan.step("softmax"), x, prob);
+    ref_step(plan.program, plan.step("forward"), {prob, plan.bottoms[1], matrix}, {plan.new_top(0)},
+             [=](const auto& in, const auto& out, const RunContext&) {
+               double sum = 0;
+               const float divisor = rule.for_each(in[1], [&](int64_t i) {
+                 const float* gain = in[2] + s.class_of(in[1][i]) * s.classes;
+                 for (int64_t c = 0; c < s.classes; ++c) {
+                   sum -= gain[c] * std::log(std::max(in[0][s.at(i, c)], kLeast));
+                 }
+               });
+               out[0][0] = float(sum / divisor);
+             });
+    plan.saved = {prob, matrix};
+    if (plan.tops.size() > 1) plan.tops[1] = plan.program.reshaped(prob, plan.top_shapes[1]);
+    return {};
+  }
+
+  /// (softmax(x) * sum(H[label]) - H[label]) * weight / divisor; zero where the label is ignored.
+  Status backward(LayerPlan& plan) const override {
+    if (!plan.propagate_down[0] || plan.top_diffs[0] == kNoTensor) return {};
+    CFT_ASSIGN(const ClassScores s, scores(plan.bottom_shape(0), plan.bottom_shape(1)));
+    const LossNormalizer rule(param().loss_param(), s.outer, s.inner);
+    const TensorId down = plan.new_tensor("diff", s.shape());
+    ref_step(plan.program, plan.step("backward"),
+             {plan.saved[0], plan.bottoms[1], plan.saved[1], plan.top_diffs[0]}, {down},
+             [=](const auto& in, const auto& out, const RunContext&) {
+               std::fill_n(out[0], s.count(), 0.f);
+               const float divisor = rule.for_each(in[1], [&](int64_t i) {
+                 const float* gain = in[2] + s.class_of(in[1][i]) * s.classes;
+                 double sum = 0;
+                 for (int64_t c = 0; c < s.classes; ++c) sum += gain[c];
+                 for (int64_t c = 0; c < s.classes; ++c) {
+                   out[0][s.at(i, c)] = in[0][s.at(i, c)] * float(sum) - gain[c];
+                 }
+               });
+               const float scale = in[3][0] / divisor;
+               for (int64_t i = 0; i < s.count(); ++i) out[0][i] *= scale;
+             });
+    plan.bottom_diffs[0] = plan.program.reshaped(down, plan.bottom_shape(0));
+    return {};
+  }
+
+ private:
+  Result<ClassScores> scores(const Shape& bottom, const Shape& labels) const {
+    return ClassScores::along(bottom, param().infogain_loss_param().axis(), labels);
+  }
+
+  static Status check_square(const Shape& shape, int64_t classes, const std::string& what) {
+    if (shape.count() == classes * classes) return {};
+    return invalid_argument(fmt::format("{} has shape {} but H must be {} x {}: one row a label",
+                                        what, shape.str(), classes, classes));
+  }
+
+  /// The matrix from the file that the layer names.
+  Result<std::vector<float>> read_matrix(int64_t classes) const {
+    const std::string& source = param().infogain_loss_param().source();
+    if (source.empty()) {
+      return invalid_argument("needs H: give it as third bottom or as infogain_loss_param source");
+    }
+    CFT_ASSIGN(const std::string bytes, read_file(source));
+    caffe::BlobProto blob;
+    if (!blob.ParseFromString(bytes)) {
+      return invalid_argument("infogain_loss_param source " + source +
+                              " is not a binary BlobProto");
+    }
+    CFT_ASSIGN(const Shape shape, blob_shape(blob));
+    CFT_TRY(check_square(shape, classes, source));
+    std::vector<float> values(size_t(shape.count()));
+    CFT_TRY(blob_to_floats(blob, shape, values).with_context(source));
+    return values;
+  }
+
+  Result<TensorId> matrix(LayerPlan& plan, int64_t classes) const {
+    if (plan.bottoms.size() > 2) return TensorId(plan.bottoms[2]);
+    CFT_ASSIGN(std::vector<float> values, read_matrix(classes));
+    const TensorId id = plan.new_tensor("H", {classes, classes});
+    ref_step(plan.program, plan.step("matrix"), {}, {id},
+             [values = std::move(values)](const auto&, const auto& out, const RunContext&) {
+               std::ranges::copy(values, out[0]);
+             });
+    return TensorId(id);
+  }
+};
+
+}  // namespace
+
+extern const LayerType layer_infogain_loss{.name = "InfogainLoss",
+                                           .min_bottoms = 2,
+                                           .max_bottoms = 3,
+                                           .min_tops = 1,
+                                           .max_tops = 2,
+                                           .create = create_layer<InfogainLoss>,
+                                           .loss = true,
+                                           .no_label = true};
+
+}  // namespace cafetiere

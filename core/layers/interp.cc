@@ -1,0 +1,141 @@
+// Interp: resizes the last two axes, to height x width or by zoom_factor. BILINEAR either maps
+// corner to corner (align_corners; zooming by z gives (size - 1) z + 1) or takes pixels as areas
+// (size z); NEAREST takes the source pixel at floor(i in / out).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/device/row_major.h"
+#include "core/graph/layer.h"
+
+namespace cafetiere {
+namespace {
+
+using Param = caffe::InterpParameter;
+
+/// One axis: output i is (1 - weight) in[low] + weight in[high].
+struct Tap {
+  int64_t low, high;
+  float weight;
+};
+
+/// Both axes of a plane.
+struct Resize {
+  int64_t planes, in_width, in_pixels;
+  std::vector<Tap> rows, columns;
+
+  int64_t out_pixels() const { return int64_t(rows.size() * columns.size()); }
+  /// Calls f(output pixel, input pixel, weight) for the four neighbours of every output.
+  template <class F>
+  void for_each(const F& f) const {
+    int64_t pixel = 0;
+    for (const Tap& r : rows) {
+      const int64_t low = r.low * in_width, high = r.high * in_width;
+      for (const Tap& c : columns) {
+        f(pixel, low + c.low, (1 - r.weight) * (1 - c.weight));
+        f(pixel, low + c.high, (1 - r.weight) * c.weight);
+        f(pixel, high + c.low, r.weight * (1 - c.weight));
+        f(pixel, high + c.high, r.weight * c.weight);
+        ++pixel;
+      }
+    }
+  }
+};
+
+class Interp : public Layer {
+ public:
+  using Layer::Layer;
+
+  Status shape(LayerShapes& s) const override {
+    const Shape& bottom = s.bottoms[0];
+    if (bottom.axes() < 3 || bottom.count() == 0) {
+      return invalid_argument("needs a bottom of at least 3 axes (.., H, W), not " + bottom.str());
+    }
+    const Param& p = param().interp_param();
+    const bool sized = p.height() > 0 && p.width() > 0;
+    if (sized == (p.zoom_factor() > 0) || (p.height() > 0) != (p.width() > 0)) {
+      return invalid_argument("give height and width, or zoom_factor, above 0");
+    }
+    const int h = bottom.axes() - 2, w = h + 1;
+    s.tops[0] = bottom;
+    s.tops[0][h] = sized ? p.height() : zoomed(bottom[h]);
+    s.tops[0][w] = sized ? p.width() : zoomed(bottom[w]);
+    if (s.tops[0][h] > 0 && s.tops[0][w] > 0) return {};
+    return invalid_argument(
+        fmt::format("zoom_factor {} leaves nothing of bottom {}", p.zoom_factor(), bottom.str()));
+  }
+
+  Status forward(LayerPlan& plan) const override {
+    const Resize resize = this->resize(plan);
+    range_step(plan.program, plan.step("forward"), {plan.bottoms[0]}, {plan.new_top(0)},
+               resize.planes,
+               [=](int64_t begin, int64_t end, const auto& in, const auto& out, const RunContext&) {
+                 for (int64_t plane = begin; plane < end; ++plane) {
+                   const float* x = in[0] + plane * resize.in_pixels;
+                   float* y = out[0] + plane * resize.out_pixels();
+                   std::fill_n(y, resize.out_pixels(), 0.f);
+                   resize.for_each([&](int64_t o, int64_t i, float w) { y[o] += w * x[i]; });
+                 }
+               });
+    return {};
+  }
+
+  Status backward(LayerPlan& plan) const override {
+    if (!plan.propagate_down[0]) return {};
+    const Resize resize = this->resize(plan);
+    range_step(plan.program, plan.step("backward"), {plan.top_diffs[0]}, {plan.new_bottom_diff(0)},
+               resize.planes,
+               [=](int64_t begin, int64_t end, const auto& in, const auto& out, const RunContext&) {
+                 for (int64_t plane = begin; plane < end; ++plane) {
+                   const float* dy = in[0] + plane * resize.out_pixels();
+                   float* dx = out[0] + plane * resize.in_pixels;
+                   std::fill_n(dx, resize.in_pixels, 0.f);
+                   resize.for_each([&](int64_t o, int64_t i, float w) { dx[i] += w * dy[o]; });
+                 }
+               });
+    return {};
+  }
+
+ private:
+  bool corners() const {
+    const Param& p = param().interp_param();
+    return p.mode() == Param::BILINEAR && p.align_corners();
+  }
+  int64_t zoomed(int64_t size) const {
+    const double zoom = param().interp_param().zoom_factor();
+    return int64_t(corners() ? double(size - 1) * zoom + 1 : double(size) * zoom);
+  }
+
+  Resize resize(const LayerPlan& plan) const {
+    const Shape &in = plan.bottom_shape(0), &out = plan.top_shapes[0];
+    const int h = in.axes() - 2, w = h + 1;
+    return {in.count(0, h), in[w], in.count(h), taps(in[h], out[h]), taps(in[w], out[w])};
+  }
+
+  std::vector<Tap> taps(int64_t in, int64_t out) const {
+    const bool nearest = param().interp_param().mode() == Param::NEAREST;
+    std::vector<Tap> taps;
+    for (int64_t o = 0; o < out; ++o) {
+      const double at = nearest     ? double(o * in / out)
+                        : corners() ? double(o * (in - 1)) / double(std::max<int64_t>(1, out - 1))
+                                    : (double(o) + 0.5) * double(in) / double(out) - 0.5;
+      const double inside = std::clamp(at, 0.0, double(in - 1));
+      const int64_t low = int64_t(inside);
+      const float weight = float(inside - double(low));
+      taps.push_back({low, weight > 0 ? low + 1 : low, weight});
+    }
+    return taps;
+  }
+};
+
+}  // namespace
+
+extern const LayerType layer_interp{.name = "Interp",
+                                    .min_bottoms = 1,
+                                    .max_bottoms = 1,
+                                    .min_tops = 1,
+                                    .max_tops = 1,
+                                    .create = create_layer<Interp>};
+
+}  // namespace cafetiere
