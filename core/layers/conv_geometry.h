@@ -67,4 +67,42 @@ inline Result<ConvGeometry> conv_geometry(const caffe::ConvolutionParameter& p,
   return g;
 }
 
+/// The shape (n, channels, spatial..) in which devices see images.
+inline Shape image_shape(int64_t n, int64_t channels, const std::vector<int64_t>& spatial) {
+  std::vector<int64_t> dims{n, channels};
+  dims.insert(dims.end(), spatial.begin(), spatial.end());
+  return Shape(std::move(dims));
+}
+
+/// A tensor under another shape, which for most nets is the one that it has.
+inline TensorId with_shape(Program& p, TensorId id, const Shape& shape) {
+  return p.shape(id) == shape ? id : p.reshaped(id, shape);
+}
+
+/// Shapes and parameters of a convolution or its transpose: equal bottoms, as many tops, weights that
+/// all of them share. geometry(bottom) gives the convolution behind the layer, which leads from
+/// bottom to top or, transposed, from top to bottom.
+template <class Geometry>
+Status shape_convolution(LayerShapes& s, const caffe::ConvolutionParameter& p, bool transposed,
+                         const Geometry& geometry) {
+  if (s.bottoms.size() != s.tops.size()) return invalid_argument("needs as many tops as bottoms");
+  for (size_t i = 0; i < s.bottoms.size(); ++i) {
+    if (!(s.bottoms[i] == s.bottoms[0])) {
+      return invalid_argument("all bottoms must have one shape: " + s.bottoms[i].str() + " and " +
+                              s.bottoms[0].str());
+    }
+  }
+  const Shape& bottom = s.bottoms[0];
+  CFT_ASSIGN(const ConvGeometry g, geometry(bottom));
+  CFT_ASSIGN(const int axis, bottom.axis(p.axis()));
+  std::vector<int64_t> dims(bottom.dims().begin(), bottom.dims().begin() + axis);
+  dims.push_back(p.num_output());
+  const std::vector<int64_t>& spatial = transposed ? g.in : g.out;
+  dims.insert(dims.end(), spatial.begin(), spatial.end());
+  for (Shape& top : s.tops) top = Shape(dims);
+  s.params.push_back({image_shape(g.outputs, g.channels / g.group, g.kernel), p.weight_filler()});
+  if (p.bias_term()) s.params.push_back({Shape{int64_t(p.num_output())}, p.bias_filler()});
+  return {};
+}
+
 }  // namespace cafetiere
