@@ -1,0 +1,14 @@
+// LSTM: long short-term memory over a sequence; what it takes and gives is told in recurrent.h.
+// Blobs: W_xc (4 D, I), b_c (4 D) [, W_xc_static (4 D, S)], W_hc (4 D, D).
+#include "core/layers/recurrent.h"
+
+namespace cafetiere {
+
+extern const LayerType layer_lstm{.name = "LSTM",
+                                  .min_bottoms = 2,
+                                  .max_bottoms = 5,
+                                  .min_tops = 1,
+                                  .max_tops = 3,
+                                  .create = create_layer<Recurrent<LstmCell>>};
+
+}  // namespace cafetiere
