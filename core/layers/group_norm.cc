@@ -1,0 +1,45 @@
+// GroupNorm: zero mean and unit variance over runs of neighbouring channels of one image, then a
+// learned scale and shift a channel (Wu & He 2018). Bottom (N, C, ..), top the same. Blobs: [scale
+// (C), shift (C)].
+#include <fmt/format.h>
+
+#include "core/layers/row_norm.h"
+
+namespace cafetiere {
+namespace {
+
+class GroupNorm : public RowNorm {
+ public:
+  using RowNorm::RowNorm;
+
+ protected:
+  Result<View> view(const Shape& bottom) const override {
+    const caffe::GroupNormParameter& p = param().group_norm_param();
+    if (bottom.axes() < 2) {
+      return invalid_argument("needs a bottom of at least 2 axes, not " + bottom.str());
+    }
+    const int64_t channels = bottom[1], pixels = bottom.count(2);
+    if (p.group() < 1 || channels % p.group()) {
+      return invalid_argument(
+          fmt::format("group_norm_param: group {} must divide the {} channels of bottom {}",
+                      p.group(), channels, bottom.str()));
+    }
+    const int64_t rows = bottom[0] * p.group();
+    return View{{1, rows, channels / p.group() * pixels},
+                {bottom[0], channels, pixels},
+                {channels},
+                p.eps(),
+                p.scale_bias()};
+  }
+};
+
+}  // namespace
+
+extern const LayerType layer_group_norm{.name = "GroupNorm",
+                                        .min_bottoms = 1,
+                                        .max_bottoms = 1,
+                                        .min_tops = 1,
+                                        .max_tops = 1,
+                                        .create = create_layer<GroupNorm>};
+
+}  // namespace cafetiere

@@ -1,0 +1,31 @@
+// LayerNorm: zero mean and unit variance over all axes from `axis` on, then a learned scale and shift
+// of those axes' shape (Ba et al. 2016). Bottom and top of one shape. Blobs: [scale, shift].
+#include "core/layers/row_norm.h"
+
+namespace cafetiere {
+namespace {
+
+class LayerNorm : public RowNorm {
+ public:
+  using RowNorm::RowNorm;
+
+ protected:
+  Result<View> view(const Shape& bottom) const override {
+    const caffe::LayerNormParameter& p = param().layer_norm_param();
+    CFT_ASSIGN(const int axis, bottom.axis(p.axis()));
+    const int64_t rows = bottom.count(0, axis), values = bottom.count(axis);
+    Shape scale(std::vector<int64_t>(bottom.dims().begin() + axis, bottom.dims().end()));
+    return View{{1, rows, values}, {rows, values}, std::move(scale), p.eps(), p.scale_bias()};
+  }
+};
+
+}  // namespace
+
+extern const LayerType layer_layer_norm{.name = "LayerNorm",
+                                        .min_bottoms = 1,
+                                        .max_bottoms = 1,
+                                        .min_tops = 1,
+                                        .max_tops = 1,
+                                        .create = create_layer<LayerNorm>};
+
+}  // namespace cafetiere
