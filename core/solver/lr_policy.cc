@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <string_view>
 
 #include "core/model/nearest.h"
@@ -43,6 +44,13 @@ float LrPolicy::sigmoid(const LrPolicy& p, int iter, int*) {
   return p.base_ * (1.0F / (1.0F + std::exp(-p.gamma_ * distance)));
 }
 
+/// Half a wave from base_lr down to min_lr at max_iter (Loshchilov and Hutter, 2017, one period).
+float LrPolicy::cosine(const LrPolicy& p, int iter, int*) {
+  const double done = std::min(1.0, static_cast<double>(iter) / p.max_iter_);
+  const double height = (1 + std::cos(std::numbers::pi * done)) / 2;
+  return static_cast<float>(p.min_rate_ + (p.base_ - p.min_rate_) * height);
+}
+
 /// A policy's name in the prototxt, its function, and which fields must make sense for it.
 struct LrPolicy::Policy {
   std::string_view name;
@@ -57,7 +65,7 @@ const LrPolicy::Policy* LrPolicy::find(const std::string& name) {
       {"fixed", fixed, false, false, false},        {"step", step, true, true, false},
       {"exp", exponential, true, false, false},     {"inv", inverse, true, false, false},
       {"multistep", multistep, true, false, false}, {"poly", polynomial, false, false, true},
-      {"sigmoid", sigmoid, true, true, false},
+      {"sigmoid", sigmoid, true, true, false},      {"cosine", cosine, false, false, true},
   };
   const auto* policy = std::find_if(std::begin(kPolicies), std::end(kPolicies),
                                     [&](const Policy& p) { return p.name == name; });
@@ -71,14 +79,17 @@ LrPolicy::LrPolicy(const caffe::SolverParameter& solver, RateFn rate)
       power_(solver.power()),
       step_size_(solver.stepsize()),
       max_iter_(solver.max_iter()),
+      min_rate_(solver.min_lr()),
+      warmup_iter_(solver.warmup_iter()),
+      warmup_start_(solver.warmup_start()),
       step_values_(solver.stepvalue().begin(), solver.stepvalue().end()) {}
 
 Result<LrPolicy> LrPolicy::create(const caffe::SolverParameter& solver) {
   const std::string& name = solver.lr_policy();
   const Policy* policy = find(name);
   if (policy == nullptr) {
-    const std::vector<std::string> names = {"fixed",     "step", "exp",    "inv",
-                                            "multistep", "poly", "sigmoid"};
+    const std::vector<std::string> names = {"fixed",     "step", "exp",     "inv",
+                                            "multistep", "poly", "sigmoid", "cosine"};
     return invalid_argument(fmt::format("Unknown learning rate policy: {} (known: {}){}",
                                         name.empty() ? "none is given" : name,
                                         fmt::join(names, ", "), did_you_mean(name, names)));
@@ -95,9 +106,19 @@ Result<LrPolicy> LrPolicy::create(const caffe::SolverParameter& solver) {
     return invalid_argument(
         fmt::format("lr_policy {} needs max_iter > 0; it is {}", name, solver.max_iter()));
   }
+  if (solver.warmup_iter() < 0 || !(solver.warmup_start() >= 0 && solver.warmup_start() <= 1)) {
+    return invalid_argument(fmt::format(
+        "a warm-up needs warmup_iter >= 0 and warmup_start in [0, 1]; they are {} and {}",
+        solver.warmup_iter(), solver.warmup_start()));
+  }
   return LrPolicy(solver, policy->rate);
 }
 
-float LrPolicy::rate(int iter, int* current_step) const { return rate_(*this, iter, current_step); }
+float LrPolicy::rate(int iter, int* current_step) const {
+  const float rate = rate_(*this, iter, current_step);
+  if (iter >= warmup_iter_) return rate;
+  const float done = static_cast<float>(iter) / static_cast<float>(warmup_iter_);
+  return rate * (warmup_start_ + (1 - warmup_start_) * done);
+}
 
 }  // namespace cafetiere

@@ -1,4 +1,4 @@
-// The learning rate of an iteration: Caffe's seven policies.
+// The learning rate of an iteration: Caffe's seven policies and cosine, each with a warm-up.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,8 @@ class LrPolicy {
  public:
   static Result<LrPolicy> create(const caffe::SolverParameter& solver);
 
-  /// The rate of iteration `iter`. `current_step` counts the steps taken so far, 0 at the start;
+  /// The rate of iteration `iter`: what the policy says, in the first warmup_iter iterations times a
+  /// factor that climbs in a line from warmup_start at 0 to 1. `current_step` counts the steps taken so far, 0 at the start;
   /// multistep raises it by at most one a call, so call once an iteration, in order.
   float rate(int iter, int* current_step) const;
 
@@ -31,6 +32,7 @@ class LrPolicy {
   static float multistep(const LrPolicy& p, int iter, int* current_step);
   static float polynomial(const LrPolicy& p, int iter, int* current_step);
   static float sigmoid(const LrPolicy& p, int iter, int* current_step);
+  static float cosine(const LrPolicy& p, int iter, int* current_step);
 
   RateFn rate_;
   float base_;
@@ -38,6 +40,9 @@ class LrPolicy {
   float power_;
   int step_size_;
   int max_iter_;
+  float min_rate_;
+  int warmup_iter_;
+  float warmup_start_;
   std::vector<int> step_values_;
 };
 

@@ -37,6 +37,30 @@ TEST(LrPolicy, FollowsEachFormula) {
   EXPECT_FLOAT_EQ(rate_at("lr_policy: 'sigmoid' gamma: 0.5 stepsize: 10", 10), 0.005F);
 }
 
+TEST(LrPolicy, CosineFallsToItsLeastRateAndStaysThere) {
+  const std::string text = "lr_policy: 'cosine' max_iter: 100 min_lr: 0.002";
+  EXPECT_FLOAT_EQ(rate_at(text, 0), 0.01F);
+  EXPECT_FLOAT_EQ(rate_at(text, 50), 0.006F);
+  EXPECT_FLOAT_EQ(rate_at(text, 25), 0.006F + 0.004F * std::sqrt(0.5F));
+  EXPECT_FLOAT_EQ(rate_at(text, 100), 0.002F);
+  EXPECT_FLOAT_EQ(rate_at(text, 150), 0.002F);
+}
+
+TEST(LrPolicy, EveryPolicyWarmsUp) {
+  for (const std::string policy :
+       {"lr_policy: 'fixed'", "lr_policy: 'step' gamma: 0.1 stepsize: 3",
+        "lr_policy: 'exp' gamma: 0.9", "lr_policy: 'inv' gamma: 0.1 power: 1",
+        "lr_policy: 'multistep' gamma: 0.5 stepvalue: 2", "lr_policy: 'poly' power: 1 max_iter: 20",
+        "lr_policy: 'sigmoid' gamma: 0.5 stepsize: 10", "lr_policy: 'cosine' max_iter: 20"}) {
+    const std::string warm = policy + " warmup_iter: 4 warmup_start: 0.2";
+    EXPECT_FLOAT_EQ(rate_at(warm, 0), 0.2F * rate_at(policy, 0)) << policy;
+    EXPECT_FLOAT_EQ(rate_at(warm, 1), 0.4F * rate_at(policy, 1)) << policy;
+    EXPECT_EQ(rate_at(warm, 4), rate_at(policy, 4)) << policy;
+  }
+  EXPECT_THAT(make("lr_policy: 'fixed' warmup_start: 2").status().message(),
+              HasSubstr("warmup_start in [0, 1]"));
+}
+
 TEST(LrPolicy, MultistepTakesOneStepACallAndKeepsItsCount) {
   auto policy = make("lr_policy: 'multistep' gamma: 0.5 stepvalue: 2 stepvalue: 2 stepvalue: 5");
   ASSERT_TRUE(policy.ok());
