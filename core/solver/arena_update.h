@@ -22,8 +22,18 @@ struct ParamSpan {
 struct UpdateStep {
   int iter = 0;
   float rate = 0;
-  float gradient_scale = 1;  ///< clipping times 1 / iter_size
-  int passes = 1;            ///< iter_size: how often a statistic was observed
+  float gradient_scale = 1;       ///< clipping times 1 / iter_size
+  int passes = 1;                 ///< iter_size: how often a statistic was observed
+  std::vector<float> trust = {};  ///< of each parameter, where the rule needs norms
+};
+
+/// Floats [begin, end) of the arena. `weights` is the whole arena; `gradient` and each of `history`
+/// are the slice alone.
+struct ArenaSlice {
+  int64_t begin = 0, end = 0;
+  std::span<float> weights;
+  std::span<const float> gradient;
+  std::span<const std::span<float>> history;
 };
 
 class ArenaUpdate {
@@ -35,16 +45,27 @@ class ArenaUpdate {
   int history_per_param() const { return rule_->history_per_param(); }
   int64_t learned() const { return learned_; }
 
-  /// Updates floats [begin, end) of the arena. `weights` is the whole arena; `gradient` and each
-  /// `history` are the slice alone. Independent of how the arena is cut.
-  void apply(const UpdateStep& step, int64_t begin, int64_t end, std::span<float> weights,
-             std::span<const float> gradient, std::span<const std::span<float>> history,
-             ThreadPool& pool) const;
+  /// Updates a slice. Independent of how the arena is cut.
+  void apply(const UpdateStep& step, const ArenaSlice& slice, ThreadPool& pool) const;
+
+  /// Whether prepare() and trust_ratios() come before apply().
+  bool needs_norms() const { return rule_->needs_norms(); }
+  /// The first half of the update of a slice, which begins at a multiple of kNormBlock: the norms of
+  /// its pieces in order, a piece being a parameter's part of one block of the arena.
+  std::vector<SquareNorms> prepare(const UpdateStep& step, const ArenaSlice& slice,
+                                   ThreadPool& pool) const;
+  /// |weights| / |step| of each parameter, summed as a tree from the pieces of the whole arena; 1
+  /// where either is zero.
+  std::vector<float> trust_ratios(std::span<const SquareNorms> pieces) const;
 
  private:
-  void apply_piece(const UpdateStep& step, const ParamSpan& p, int64_t begin, int64_t end,
-                   int64_t slice, std::span<float> weights, std::span<const float> gradient,
-                   std::span<const std::span<float>> history) const;
+  struct Piece {
+    size_t param;
+    int64_t begin, end;
+  };
+  std::vector<Piece> pieces_of(int64_t begin, int64_t end) const;
+  void apply_piece(const UpdateStep& step, const Piece& piece, const ArenaSlice& slice) const;
+  UpdateArgs args_of(const UpdateStep& step, const Piece& piece, const ArenaSlice& slice) const;
 
   std::vector<ParamSpan> params_;
   std::unique_ptr<UpdateRule> rule_;

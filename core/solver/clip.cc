@@ -10,6 +10,8 @@ namespace {
 
 constexpr size_t kLanes = 8;  // partial sums side by side, so that the loop is a vector loop
 
+}  // namespace
+
 double square_sum(std::span<const float> block) {
   std::array<double, kLanes> lanes{};
   const size_t whole = block.size() - block.size() % kLanes;
@@ -25,8 +27,6 @@ double square_sum(std::span<const float> block) {
   }
   return tree_sum(lanes);
 }
-
-}  // namespace
 
 void block_square_sums(std::span<const float> values, std::span<double> sums) {
   for (size_t b = 0; b < sums.size(); ++b) {

@@ -4,13 +4,18 @@
 #include <cstddef>
 #include <span>
 
+#include "core/base/arena_block.h"
+
 namespace cafetiere {
 
-/// Values in a block of a norm. Slices that ranks own start at multiples of it.
-inline constexpr size_t kNormBlock = 4096;
+/// Values in a block of a norm.
+inline constexpr size_t kNormBlock = kArenaBlock;
 
 /// Blocks that `count` values fall into.
 constexpr size_t norm_blocks(size_t count) { return (count + kNormBlock - 1) / kNormBlock; }
+
+/// The sum of squares of one block or less, in an order fixed by its size.
+double square_sum(std::span<const float> block);
 
 /// sums[b] = the sum of squares of block b of `values`; sums.size() == norm_blocks(values.size()).
 void block_square_sums(std::span<const float> values, std::span<double> sums);

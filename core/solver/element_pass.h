@@ -10,6 +10,9 @@ namespace cafetiere {
 /// Which term the weight decay adds to a gradient.
 enum class Decay { kNone, kL1, kL2 };
 
+/// What decay multiplies: the weight, or with L1 its sign.
+inline float decay_term(float w, bool l1) { return l1 ? static_cast<float>((w > 0) - (w < 0)) : w; }
+
 template <Decay kDecay, class Delta>
 void pass(const UpdateArgs& args, const Delta& delta) {
   const size_t n = args.weights.size();
@@ -22,11 +25,7 @@ void pass(const UpdateArgs& args, const Delta& delta) {
   for (size_t i = 0; i < n; ++i) {
     const float w = weights[i];
     float g = gradient[i] * scale;
-    if constexpr (kDecay == Decay::kL1) {
-      g = decay * static_cast<float>((w > 0) - (w < 0)) + g;
-    } else if constexpr (kDecay == Decay::kL2) {
-      g = decay * w + g;
-    }
+    if constexpr (kDecay != Decay::kNone) g = decay * decay_term(w, kDecay == Decay::kL1) + g;
     if constexpr (Delta::kHistory == 1) {
       weights[i] = w - delta(g, first[i]);
     } else {

@@ -17,6 +17,8 @@ RuleResult create_adagrad(const caffe::SolverParameter& solver);
 RuleResult create_rmsprop(const caffe::SolverParameter& solver);
 RuleResult create_adadelta(const caffe::SolverParameter& solver);
 RuleResult create_adam(const caffe::SolverParameter& solver);
+RuleResult create_adamw(const caffe::SolverParameter& solver);
+RuleResult create_lamb(const caffe::SolverParameter& solver);
 
 /// The error of a rule whose formula has no momentum, when one is given.
 Status refuse_momentum(const caffe::SolverParameter& solver);

@@ -19,6 +19,7 @@ struct Rule {
 constexpr Rule kRules[] = {
     {"SGD", create_sgd},         {"Nesterov", create_nesterov}, {"AdaGrad", create_adagrad},
     {"RMSProp", create_rmsprop}, {"AdaDelta", create_adadelta}, {"Adam", create_adam},
+    {"AdamW", create_adamw},     {"LAMB", create_lamb},
 };
 
 }  // namespace

@@ -25,10 +25,17 @@ struct UpdateArgs {
   bool l1 = false;           ///< decay pulls by the sign of a weight instead of its value
   float gradient_scale = 1;  ///< clipping factor, 1 / iter_size and the like in one number
   int iter = 0;              ///< iterations done before this one
+  float trust = 1;           ///< of rules that need norms: |weights| / |step| of the whole blob
 };
 
-/// A solver's update: scale the gradient, add the decay, work out the change, subtract it. Purely
-/// element by element, so the result does not depend on how the parameters are cut into spans.
+/// Sums of squares of a piece of a blob: of its weights, and of the step that a rule proposes.
+struct SquareNorms {
+  double weights = 0, step = 0;
+};
+
+/// A solver's update: scale the gradient, add the decay, work out the change, subtract it. But for
+/// the norms of needs_norms(), purely element by element, so that the result does not depend on how
+/// the parameters are cut into spans.
 class UpdateRule {
  public:
   virtual ~UpdateRule() = default;
@@ -38,6 +45,13 @@ class UpdateRule {
 
   /// Updates weights and history. Safe to call from several threads on different spans.
   virtual void apply(const UpdateArgs& args) const = 0;
+
+  /// Whether prepare() comes before apply(), which then finds the history updated and args.trust set
+  /// from the norms of whole blobs.
+  virtual bool needs_norms() const { return false; }
+  /// The first half of such an update, for at most kNormBlock floats at once: updates the history,
+  /// leaves the weights.
+  virtual SquareNorms prepare(const UpdateArgs&) const { return {}; }
 };
 
 /// The rule that `solver.type()` names, with its settings checked.

@@ -1,12 +1,29 @@
 #include "core/sync/allreduce.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "core/comm/collectives.h"
 #include "core/solver/clip.h"
 
 namespace cafetiere {
+namespace {
+
+/// The values of all ranks, one after another.
+template <class T>
+Result<std::vector<T>> gather(Group* group, const std::vector<T>& mine) {
+  CFT_ASSIGN(const auto parts, all_gather_v(group, std::as_bytes(std::span(mine))));
+  std::vector<T> all;
+  for (const auto& bytes : parts) {
+    const size_t at = all.size();
+    all.resize(at + bytes.size() / sizeof(T));
+    if (!bytes.empty()) std::memcpy(all.data() + at, bytes.data(), bytes.size());
+  }
+  return all;
+}
+
+}  // namespace
 
 AllReduce::AllReduce(Group* group, int shards, int64_t floats, ArenaUpdate update, ThreadPool* pool)
     : group_(group),
@@ -24,27 +41,28 @@ Status AllReduce::step(UpdateStep step, float limit, std::span<float> gradient,
   CFT_TRY(reduce_scatter(group_, sum_, slices_, mine));
   sum_.reset();
   if (limit >= 0) {
-    CFT_ASSIGN(const float factor, clip(mine, limit));
-    step.gradient_scale *= factor;
+    CFT_TRY(clip(mine, limit));
+    step.gradient_scale *= clipping_.factor;
   }
-  std::vector<std::span<float>> history(history_.begin(), history_.end());
-  update_.apply(step, int64_t(begin_), int64_t(end_), weights, mine, history, *pool_);
+  const std::vector<std::span<float>> history(history_.begin(), history_.end());
+  const ArenaSlice slice{int64_t(begin_), int64_t(end_), weights, mine, history};
+  if (update_.needs_norms()) {
+    CFT_ASSIGN(const auto norms, gather(group_, update_.prepare(step, slice, *pool_)));
+    step.trust = update_.trust_ratios(norms);
+  }
+  update_.apply(step, slice, *pool_);
   return all_gather_slices(group_, weights, slices_);
 }
 
-Result<float> AllReduce::clip(std::span<const float> gradient, float limit) {
+Status AllReduce::clip(std::span<const float> gradient, float limit) {
   const size_t learned = size_t(update_.learned());
   const size_t count = std::min(end_, std::max(learned, begin_)) - begin_;
   std::vector<double> blocks(norm_blocks(count));
   block_square_sums(gradient.first(count), blocks);
-  CFT_ASSIGN(const auto all, all_gather_v(group_, std::as_bytes(std::span(blocks))));
-  std::vector<double> terms;
-  for (const auto& bytes : all) {
-    const size_t at = terms.size();
-    terms.resize(at + bytes.size() / sizeof(double));
-    if (!bytes.empty()) std::memcpy(terms.data() + at, bytes.data(), bytes.size());
-  }
-  return clip_factor(tree_sum(terms), limit);
+  CFT_ASSIGN(const std::vector<double> terms, gather(group_, blocks));
+  const double square = tree_sum(terms);
+  clipping_ = {static_cast<float>(std::sqrt(square)), clip_factor(square, limit)};
+  return {};
 }
 
 Result<std::vector<std::vector<float>>> AllReduce::gather_history() {

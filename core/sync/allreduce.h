@@ -11,6 +11,11 @@
 
 namespace cafetiere {
 
+/// What clipping did in a step: the gradients' norm and what they were multiplied by.
+struct Clipping {
+  float norm = 0, factor = 1;
+};
+
 /// Synchronous training over flat arenas. Weights are the same bytes on every rank after each step,
 /// and for any number of ranks; the solver's history is kept by slice, on its owner alone.
 class AllReduce {
@@ -27,13 +32,16 @@ class AllReduce {
   /// array given last to add(), used up.
   Status step(UpdateStep step, float clip, std::span<float> gradient, std::span<float> weights);
 
+  /// Of the last step; the factor is 1 where nothing was clipped.
+  const Clipping& last_clipping() const { return clipping_; }
+
   /// All ranks' history, one arena for each kind, on every rank.
   Result<std::vector<std::vector<float>>> gather_history();
   /// Takes this rank's slice of each.
   void set_history(const std::vector<std::vector<float>>& arenas);
 
  private:
-  Result<float> clip(std::span<const float> gradient, float limit);
+  Status clip(std::span<const float> gradient, float limit);
 
   Group* group_;
   ThreadPool* pool_;
@@ -41,6 +49,7 @@ class AllReduce {
   TreeSum sum_;
   std::vector<size_t> slices_;
   size_t begin_, end_;  // this rank's slice
+  Clipping clipping_;
   std::vector<std::vector<float>> history_;
 };
 

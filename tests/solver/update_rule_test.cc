@@ -66,9 +66,11 @@ TEST_P(UpdateRules, GiveTheSameBitsHoweverTheSpansAreCut) {
     State whole = start();
     State pieces = start();
     const size_t n = whole.weights.size();
+    (*rule)->prepare(whole.args(0, n, l1));
     (*rule)->apply(whole.args(0, n, l1));
     for (size_t begin = 0, size = 1; begin < n; begin += size, size = size % 13 + 1) {
       size = std::min(size, n - begin);
+      (*rule)->prepare(pieces.args(begin, size, l1));
       (*rule)->apply(pieces.args(begin, size, l1));
     }
     EXPECT_NE(whole.weights, start().weights);
@@ -113,6 +115,49 @@ TEST(UpdateRule, AdaDeltaFollowsItsFormula) {
   }
 }
 
+/// The direction that AdamW and LAMB go, in double precision, after the three updates of start().
+double adam_direction(const State& before, size_t i) {
+  const double g = before.gradient[i] * 0.5;
+  const double m = 0.9 * before.history[0][i] + 0.1 * g;
+  const double v = 0.999 * before.history[1][i] + 0.001 * g * g;
+  return m / (1 - std::pow(0.9, 4)) / (std::sqrt(v / (1 - std::pow(0.999, 4))) + 1e-8);
+}
+
+TEST(UpdateRule, AdamWDecaysTheWeightsAlone) {
+  auto rule = make_update_rule(solver_of("AdamW"));
+  ASSERT_TRUE(rule.ok());
+  State state = start();
+  const State before = start();
+  (*rule)->apply(state.args(0, state.weights.size(), false));
+  for (size_t i = 0; i < state.weights.size(); ++i) {
+    const double step = adam_direction(before, i) + 0.0005 * before.weights[i];
+    ASSERT_NEAR(state.weights[i], before.weights[i] - 0.01 * step, 2e-6);
+  }
+}
+
+TEST(UpdateRule, LambStepsAreAsLongAsTheWeightsTimesTheRate) {
+  auto rule = make_update_rule(solver_of("LAMB"));
+  ASSERT_TRUE(rule.ok());
+  ASSERT_TRUE((*rule)->needs_norms());
+  State state = start();
+  const State before = start();
+  UpdateArgs args = state.args(0, state.weights.size(), false);
+  const SquareNorms norms = (*rule)->prepare(args);
+  EXPECT_EQ(state.weights, before.weights);
+  args.trust = static_cast<float>(std::sqrt(norms.weights / norms.step));
+  (*rule)->apply(args);
+  double weights = 0, moved = 0;
+  for (size_t i = 0; i < state.weights.size(); ++i) {
+    const double w = before.weights[i];
+    const double step = args.trust * (adam_direction(before, i) + 0.0005 * w);
+    ASSERT_NEAR(state.weights[i], w - 0.01 * step, 2e-6);
+    weights += w * w;
+    moved += (state.weights[i] - w) * (state.weights[i] - w);
+  }
+  EXPECT_NEAR(norms.weights, weights, 1e-9 * weights);
+  EXPECT_NEAR(std::sqrt(moved), 0.01 * std::sqrt(weights), 1e-5);
+}
+
 TEST(UpdateRule, RefusesWhatCannotWork) {
   EXPECT_THAT(make_update_rule(solver_of("Adamm")).status().message(),
               HasSubstr("Unknown solver type: Adamm (known types: SGD, Nesterov"));
@@ -125,6 +170,12 @@ TEST(UpdateRule, RefusesWhatCannotWork) {
   caffe::SolverParameter solver = solver_of("RMSProp");
   solver.set_rms_decay(1);
   EXPECT_THAT(make_update_rule(solver).status().message(), HasSubstr("rms_decay"));
+
+  for (const char* type : {"Adam", "AdamW", "LAMB"}) {
+    solver = solver_of(type);
+    solver.set_momentum2(1);
+    EXPECT_THAT(make_update_rule(solver).status().message(), HasSubstr("momentum2 in [0, 1)"));
+  }
 
   solver = solver_of("SGD");
   solver.set_regularization_type("L3");
