@@ -1,0 +1,115 @@
+// Im2col: the patches under a convolution's kernel as channels. Bottom (N.., C, spatial..) to top
+// (N.., C * kernel, spatial of the convolution..), channel c * kernel + tap; padding gives zeros.
+#include "core/device/row_major.h"
+#include "core/layers/conv_geometry.h"
+
+namespace cafetiere {
+
+extern const LayerType layer_convolution;
+
+namespace {
+
+/// Where the taps of a convolution's kernel lie in its image.
+struct Patches {
+  ConvGeometry g;
+
+  /// The pixel that a tap meets at an output pixel; -1 in the padding.
+  int64_t image_pixel(int64_t tap, int64_t pixel) const {
+    int64_t index = 0, scale = 1;
+    for (size_t a = g.in.size(); a-- > 0;) {
+      const int64_t start = pixel % g.out[a] * g.stride[a] - g.pad[a];
+      const int64_t at = start + tap % g.kernel[a] * g.dilation[a];
+      if (at < 0 || at >= g.in[a]) return -1;
+      index += at * scale;
+      scale *= g.in[a], pixel /= g.out[a], tap /= g.kernel[a];
+    }
+    return index;
+  }
+};
+
+class Im2col : public Layer {
+ public:
+  using Layer::Layer;
+
+  Status shape(LayerShapes& s) const override {
+    const Shape& bottom = s.bottoms[0];
+    CFT_ASSIGN(const ConvGeometry g, geometry(bottom));
+    std::vector<int64_t> dims = bottom.dims();
+    dims.resize(dims.size() - g.out.size() - 1);
+    dims.push_back(g.channels * g.kernel_size());
+    dims.insert(dims.end(), g.out.begin(), g.out.end());
+    s.tops[0] = Shape(std::move(dims));
+    return {};
+  }
+
+  Status forward(LayerPlan& plan) const override {
+    CFT_ASSIGN(const ConvGeometry g, geometry(plan.bottom_shape(0)));
+    range_step(plan.program, plan.step("forward"), {plan.bottoms[0]}, {plan.new_top(0)},
+               g.n * g.channels,
+               [patches = Patches{g}](int64_t begin, int64_t end, const auto& in, const auto& out,
+                                      const RunContext&) {
+                 for_each(patches, begin, end, [&](int64_t column, int64_t pixel) {
+                   out[0][column] = pixel < 0 ? 0.f : in[0][pixel];
+                 });
+               });
+    return {};
+  }
+
+  /// A pixel's gradient is the sum of those of all patches that hold it.
+  Status backward(LayerPlan& plan) const override {
+    if (!plan.propagate_down[0]) return {};
+    CFT_ASSIGN(const ConvGeometry g, geometry(plan.bottom_shape(0)));
+    range_step(plan.program, plan.step("backward"), {plan.top_diffs[0]}, {plan.new_bottom_diff(0)},
+               g.n * g.channels,
+               [patches = Patches{g}, pixels = g.in_pixels()](
+                   int64_t begin, int64_t end, const auto& in, const auto& out, const RunContext&) {
+                 std::fill_n(out[0] + begin * pixels, (end - begin) * pixels, 0.f);
+                 for_each(patches, begin, end, [&](int64_t column, int64_t pixel) {
+                   if (pixel >= 0) out[0][pixel] += in[0][column];
+                 });
+               });
+    return {};
+  }
+
+ private:
+  /// Calls f(top element, bottom element or -1) for channels [begin, end) of all images.
+  template <class F>
+  static void for_each(const Patches& patches, int64_t begin, int64_t end, const F& f) {
+    const int64_t taps = patches.g.kernel_size(), out_pixels = patches.g.out_pixels();
+    const int64_t in_pixels = patches.g.in_pixels();
+    int64_t column = begin * taps * out_pixels;
+    for (int64_t channel = begin; channel < end; ++channel) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        for (int64_t out = 0; out < out_pixels; ++out) {
+          const int64_t pixel = patches.image_pixel(tap, out);
+          f(column++, pixel < 0 ? -1 : channel * in_pixels + pixel);
+        }
+      }
+    }
+  }
+
+  /// That of a convolution with one output.
+  Result<ConvGeometry> geometry(const Shape& bottom) const {
+    caffe::LayerParameter layer;
+    caffe::ConvolutionParameter& p = *layer.mutable_convolution_param();
+    p = param().convolution_param();
+    p.set_num_output(1);
+    p.set_group(1);
+    LayerShapes s{.bottoms = {bottom}, .tops = {Shape()}, .params = {}, .fed = {}};
+    CFT_TRY(layer_convolution.create(layer)->shape(s));
+    CFT_ASSIGN(ConvGeometry g, conv_geometry(p, bottom));
+    g.out.assign(s.tops[0].dims().end() - g.spatial(), s.tops[0].dims().end());
+    return g;
+  }
+};
+
+}  // namespace
+
+extern const LayerType layer_im2col{.name = "Im2col",
+                                    .min_bottoms = 1,
+                                    .max_bottoms = 1,
+                                    .min_tops = 1,
+                                    .max_tops = 1,
+                                    .create = create_layer<Im2col>};
+
+}  // namespace cafetiere
