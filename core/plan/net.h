@@ -1,0 +1,104 @@
+// Net: a net run layer by layer, as Caffe runs it. Every blob lies open, row-major, to be read and
+// written between layers, and any range of layers can be run. Plan is the fast way: it fuses layers,
+// keeps the layouts that suit the kernels and lets blobs share memory.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/data/source.h"
+#include "core/plan/open_node.h"
+
+namespace cafetiere {
+
+class Net {
+ public:
+  struct Options {
+    int threads = 1;
+    uint64_t seed = 1;  ///< of the fillers and of all that is random in a pass
+  };
+  /// Fills the parameters and gives every blob its memory.
+  static Result<std::unique_ptr<Net>> create(Graph graph, const Options& options);
+
+  const Graph& graph() const { return graph_; }
+
+  /// A blob or a parameter. Whoever keeps `data` or `diff` keeps the memory, also when a blob has
+  /// moved or the net is gone.
+  struct Blob {
+    std::string name;
+    Shape shape;
+    std::shared_ptr<float> data, diff;
+    int64_t capacity = 0;   ///< floats; never shrinks
+    float loss_weight = 0;  ///< what `diff` of a loss is filled with
+
+    BlobView view() const { return {shape, data.get(), diff.get()}; }
+  };
+  /// Caffe's blobs, in net order: those that share a name are one, those without a name are not.
+  const std::vector<Blob>& blobs() const { return blobs_; }
+  /// The blob that Graph calls `id`.
+  int home(int id) const { return homes_[size_t(id)]; }
+  /// As Graph::params().
+  const std::vector<Blob>& params() const { return params_; }
+  std::span<float> param_arena() const;
+  std::span<float> diff_arena() const;
+
+  /// Gives a blob another shape, zeroed where it grows beyond its memory; the layers behind it follow
+  /// when they run, or on reshape().
+  Status reshape_blob(int blob, Shape shape);
+  /// Works out all shapes again, from those of the inputs.
+  Status reshape();
+
+  /// Makes `source` fill the tops of a layer on each forward pass. It must outlive the net.
+  Status feed(const std::string& layer, Source* source);
+
+  /// Runs layers [from, to]; returns what their losses add up to.
+  Result<float> forward(int from, int to);
+  /// Runs layers from `from` down to `to`. Gradients of blobs are replaced, those of parameters
+  /// added to.
+  Status backward(int from, int to);
+  void clear_param_diffs();
+
+  /// Copies weights by layer name; the names of layers that this net lacks are added to `ignored`.
+  Status copy_from(const caffe::NetParameter& weights, std::vector<std::string>* ignored);
+  /// Uses `other`'s parameters from now on, by layer name; they stay alive as long as this net.
+  Status share_with(const Net& other, std::vector<std::string>* ignored);
+  /// The net with its weights, as a caffemodel holds them.
+  caffe::NetParameter weights() const;
+
+  ThreadPool& pool() { return *pool_; }
+
+ private:
+  explicit Net(Graph graph) : graph_(std::move(graph)) {}
+  Status build(const Options& options);
+  void place_blobs();
+  void place_params();
+  void set_shape(Blob& blob, Shape shape);
+  Status reshape_node(size_t n);
+  Status check_params(const Node& node, const std::vector<ParamRequest>& requests) const;
+  NodeBlobs blobs_of(const Node& node) const;
+  std::vector<BlobView> param_views(const Node& node) const;
+  Status forward_node(size_t n);
+  float loss_of(const Node& node) const;
+  Status check_range(int from, int to) const;
+  void copy_params(std::span<float> arena, bool out) const;
+
+  Graph graph_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<ThreadPool> pool_;
+  std::vector<Blob> blobs_, params_;
+  std::vector<int> homes_;  // by the graph's blob
+  std::shared_ptr<float> arena_, diff_arena_;
+  bool shares_params_ = false;
+  std::vector<OpenNode> nodes_;
+  struct Fed {
+    Source* source = nullptr;
+    int64_t batches = 0;  ///< given so far
+  };
+  std::map<std::string, Fed> sources_;  // by layer
+  RunContext context_;
+};
+
+}  // namespace cafetiere

@@ -1,0 +1,200 @@
+#include "core/plan/open_node.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "core/device/map.h"
+#include "core/device/reorder.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr int64_t kAlign = 64;  // floats: buffers of different steps share no cache line
+
+/// A step that copies row-major `count` floats.
+Step copy_step(const std::string& name, int64_t count, BufferId from, BufferId to) {
+  Step step;
+  step.name = name + " copy";
+  step.kernel = "copy";
+  step.reads = {from};
+  step.writes = {to};
+  step.make = [=](const Binder& at) {
+    const float* in = at(from);
+    float* out = at(to);
+    return Kernel{map_blocks(count), [=](int block) {
+                    const int64_t begin = block * kMapBlock;
+                    const int64_t end = std::min(count, begin + kMapBlock);
+                    std::memcpy(out + begin, in + begin, size_t(end - begin) * sizeof(float));
+                  }};
+  };
+  return step;
+}
+
+}  // namespace
+
+std::shared_ptr<float> zeroed_memory(int64_t floats) {
+  const size_t align = size_t(kAlign) * sizeof(float);
+  void* const block = std::calloc(size_t(floats) * sizeof(float) + align, 1);
+  if (!block) throw std::bad_alloc();
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(block) + align - 1) / align * align;
+  return {reinterpret_cast<float*>(begin), [block](float*) { std::free(block); }};
+}
+
+/// Lays out the steps of the node between copies from and to the blobs.
+class OpenNode::Compiler {
+ public:
+  Compiler(const Node& node, const Graph& graph, Device& device, const NodeBlobs& blobs)
+      : node_(node),
+        graph_(graph),
+        blobs_(blobs),
+        layer_{.program = program_, .device = device, .name = node.param.name()} {}
+
+  Status forward() {
+    layer_.train = node_.param.phase() == caffe::TRAIN;
+    layer_.propagate_down = node_.propagate_down;
+    for (size_t i = 0; i < blobs_.bottoms.size(); ++i) {
+      const BlobView& bottom = blobs_.bottoms[i];
+      const bool overwritten = contains(node_.param.top(), node_.param.bottom(int(i)));
+      layer_.bottoms.push_back(input("bottom", bottom.shape, bottom.data, overwritten));
+    }
+    layer_.bottom_diffs.assign(blobs_.bottoms.size(), kNoTensor);
+    layer_.tops.assign(blobs_.tops.size(), kNoTensor);
+    for (const BlobView& top : blobs_.tops) layer_.top_shapes.push_back(top.shape);
+    for (size_t i = 0; i < blobs_.params.size(); ++i) add_param(i);
+    CFT_TRY(node_.layer->forward(layer_));
+    for (size_t i = 0; i < blobs_.tops.size(); ++i) {
+      output(layer_.tops[i], blobs_.tops[i].shape, blobs_.tops[i].data);
+    }
+    forward_steps_ = program_.steps().size();
+    return {};
+  }
+
+  Status backward() {
+    if (!node_.needs_backward) return {};
+    for (size_t i = 0; i < blobs_.tops.size(); ++i) {
+      const BlobView& top = blobs_.tops[i];
+      // Read anew: the caller may have changed a top since forward.
+      layer_.tops[i] = program_.external("top", top.shape, top.data);
+      const bool overwritten = contains(node_.param.bottom(), node_.param.top(int(i)));
+      layer_.top_diffs.push_back(input("top diff", top.shape, top.diff, overwritten));
+    }
+    CFT_TRY(node_.layer->backward(layer_));
+    for (size_t i = 0; i < blobs_.bottoms.size(); ++i) {
+      if (layer_.bottom_diffs[i] == kNoTensor) continue;
+      output(layer_.bottom_diffs[i], blobs_.bottoms[i].shape, blobs_.bottoms[i].diff);
+    }
+    return {};
+  }
+
+  /// Gives every buffer its own memory and makes the kernels.
+  void bind(OpenNode* to) const {
+    std::vector<int64_t> offsets;
+    int64_t floats = 0;
+    for (const Buffer& buffer : program_.buffers()) {
+      offsets.push_back(floats);
+      if (!buffer.external) floats += (buffer.floats + kAlign - 1) / kAlign * kAlign;
+    }
+    to->memory_ = zeroed_memory(floats);
+    std::vector<float*> addresses;
+    for (size_t i = 0; i < offsets.size(); ++i) {
+      float* const external = program_.buffers()[i].external;
+      addresses.push_back(external ? external : to->memory_.get() + offsets[i]);
+    }
+    const Binder binder(addresses, to->context_.get());
+    for (size_t i = 0; i < program_.steps().size(); ++i) {
+      auto& list = i < forward_steps_ ? to->forward_ : to->backward_;
+      list.push_back(program_.steps()[i].make(binder));
+    }
+  }
+
+ private:
+  static bool contains(const google::protobuf::RepeatedPtrField<std::string>& names,
+                       const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  }
+
+  /// What the layer reads: the blob itself, or a copy when the layer is about to overwrite it.
+  TensorId input(const char* what, const Shape& shape, float* memory, bool overwritten) {
+    const TensorId blob = program_.external(layer_.name + " " + what, shape, memory);
+    if (!overwritten) return blob;
+    const TensorId copy = layer_.new_tensor(what, shape);
+    program_.step(copy_step(layer_.name, shape.count(), program_.read(blob, Layout::kRowMajor),
+                            program_.write(copy, Layout::kRowMajor)));
+    return copy;
+  }
+
+  /// Puts what the layer made into its blob.
+  void output(TensorId made, const Shape& shape, float* memory) {
+    const Layout layout = program_.layout(made);
+    const BufferId from = program_.read(made, layout);
+    if (program_.buffers()[size_t(from)].external == memory) return;
+    const TensorId blob = program_.external(layer_.name, shape, memory);
+    const BufferId to = program_.write(blob, Layout::kRowMajor);
+    program_.step(same_order(shape, layout, Layout::kRowMajor)
+                      ? copy_step(layer_.name, shape.count(), from, to)
+                      : reorder_step(layer_.name, shape, layout, from, Layout::kRowMajor, to));
+  }
+
+  /// Statistics have no gradient here: what a layer observes goes into them at once, as in Caffe.
+  void add_param(size_t i) {
+    const Param& p = graph_.params()[size_t(node_.params[i])];
+    const BlobView& view = blobs_.params[i];
+    layer_.params.push_back(program_.external(p.layer, view.shape, view.data));
+    Gradient gradient;
+    if (p.kind == ParamKind::kStatistic) {
+      gradient.tensor = program_.external(p.layer, view.shape, view.data);
+    } else if (p.lr_mult != 0 || graph_.force_backward()) {
+      gradient.tensor = program_.external(p.layer + " diff", view.shape, view.diff);
+    }
+    layer_.param_diffs.push_back(gradient);
+  }
+
+  const Node& node_;
+  const Graph& graph_;
+  const NodeBlobs& blobs_;
+  Program program_;
+  LayerPlan layer_;
+  size_t forward_steps_ = 0;
+};
+
+Status OpenNode::prepare(const Node& node, const Graph& graph, Device& device,
+                         const NodeBlobs& blobs) {
+  if (compiled_ && blobs == blobs_) return {};
+  compiled_ = false;
+  forward_.clear();
+  backward_.clear();
+  blobs_ = blobs;
+  Compiler compiler(node, graph, device, blobs_);
+  CFT_TRY(compiler.forward().with_context(node.where));
+  backward_status_ = compiler.backward().with_context(node.where);
+  compiler.bind(this);
+  compiled_ = true;
+  return {};
+}
+
+Status OpenNode::forward(const Node& node, const Graph& graph, Device& device, ThreadPool& pool,
+                         const NodeBlobs& blobs, const RunContext& context) {
+  if (const auto* open = dynamic_cast<const OpenLayer*>(node.layer.get())) {
+    return open->run_forward(blobs.bottoms, blobs.tops, blobs.params).with_context(node.where);
+  }
+  CFT_TRY(prepare(node, graph, device, blobs));
+  *context_ = context;
+  for (const Kernel& kernel : forward_) pool.run(kernel.blocks, kernel.run);
+  return {};
+}
+
+Status OpenNode::backward(const Node& node, const Graph& graph, Device& device, ThreadPool& pool,
+                          const NodeBlobs& blobs) {
+  if (const auto* open = dynamic_cast<const OpenLayer*>(node.layer.get())) {
+    return open->run_backward(blobs.tops, node.propagate_down, blobs.bottoms, blobs.params)
+        .with_context(node.where);
+  }
+  CFT_TRY(prepare(node, graph, device, blobs));
+  CFT_TRY(backward_status_);
+  for (const Kernel& kernel : backward_) pool.run(kernel.blocks, kernel.run);
+  return {};
+}
+
+}  // namespace cafetiere

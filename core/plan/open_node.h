@@ -1,0 +1,48 @@
+// OpenNode: one layer of a net compiled on its own, between blobs that lie open.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/base/thread_pool.h"
+#include "core/device/device.h"
+#include "core/graph/graph.h"
+#include "core/plan/open_layer.h"
+
+namespace cafetiere {
+
+/// Where a layer reads and writes. An in-place layer has the same view as bottom and top.
+struct NodeBlobs {
+  std::vector<BlobView> bottoms, tops, params;
+
+  bool operator==(const NodeBlobs&) const = default;
+};
+
+/// Runs forward and backward steps of a layer as often and in whichever order the caller likes:
+/// every buffer has memory of its own. Compiled when it is first run, and again when a blob has got
+/// another shape or place.
+class OpenNode {
+ public:
+  Status forward(const Node& node, const Graph& graph, Device& device, ThreadPool& pool,
+                 const NodeBlobs& blobs, const RunContext& context);
+  /// Reads the random choices of the last forward().
+  Status backward(const Node& node, const Graph& graph, Device& device, ThreadPool& pool,
+                  const NodeBlobs& blobs);
+
+ private:
+  class Compiler;
+  Status prepare(const Node& node, const Graph& graph, Device& device, const NodeBlobs& blobs);
+
+  bool compiled_ = false;
+  NodeBlobs blobs_;
+  std::vector<Kernel> forward_, backward_;
+  Status backward_status_;  ///< why the layer has no backward steps; told when they are asked for
+  std::shared_ptr<float> memory_;
+  /// What the kernels were bound to; it does not move when the node does.
+  std::unique_ptr<RunContext> context_ = std::make_unique<RunContext>();
+};
+
+/// Zeros that cost nothing until they are touched.
+std::shared_ptr<float> zeroed_memory(int64_t floats);
+
+}  // namespace cafetiere

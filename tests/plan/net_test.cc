@@ -1,0 +1,151 @@
+// Net against Plan: layer by layer and all at once the same figures must come out.
+#include "core/plan/net.h"
+
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "core/layers/registry.h"
+#include "core/plan/plan.h"
+
+namespace cafetiere {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kNet = R"(
+  force_backward: true
+  layer { name: "data" type: "Input" top: "data" top: "label"
+          input_param { shape { dim: 6 dim: 3 dim: 9 dim: 8 } shape { dim: 6 } } }
+  layer { name: "conv" type: "Convolution" bottom: "data" top: "conv"
+          convolution_param { num_output: 8 kernel_size: 3 weight_filler { type: "xavier" } } }
+  layer { name: "relu" type: "ReLU" bottom: "conv" top: "conv" }
+  layer { name: "drop" type: "Dropout" bottom: "conv" top: "conv" }
+  layer { name: "pool" type: "Pooling" bottom: "conv" top: "pool"
+          pooling_param { kernel_size: 2 stride: 2 } }
+  layer { name: "norm" type: "LRN" bottom: "pool" top: "norm" lrn_param { local_size: 3 } }
+  layer { name: "both" type: "Concat" bottom: "pool" bottom: "norm" top: "both" }
+  layer { name: "ip" type: "InnerProduct" bottom: "both" top: "ip"
+          inner_product_param { num_output: 5 weight_filler { type: "xavier" } } }
+  layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
+)";
+
+Graph build(const std::string& text) {
+  caffe::NetState state;
+  state.set_phase(caffe::TRAIN);
+  auto net = parse_net(text, "net");
+  EXPECT_TRUE(net.ok()) << net.status().message();
+  auto graph = Graph::build(*net, state, {.types = layer_types(), .fed = {}});
+  EXPECT_TRUE(graph.ok()) << graph.status().message();
+  return *std::move(graph);
+}
+
+std::unique_ptr<Net> make(const std::string& text) {
+  auto net = Net::create(build(text), {.threads = 2, .seed = 3});
+  EXPECT_TRUE(net.ok()) << net.status().message();
+  return *std::move(net);
+}
+
+void fill_inputs(const Shape& data, float* images, float* labels) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  for (int64_t i = 0; i < data.count(); ++i) images[i] = normal(random);
+  for (int64_t i = 0; i < data[0]; ++i) labels[i] = float(i % 5);
+}
+
+const Net::Blob& blob(const Net& net, const std::string& name) {
+  for (const Net::Blob& blob : net.blobs()) {
+    if (blob.name == name) return blob;
+  }
+  ADD_FAILURE() << "no blob " << name;
+  return net.blobs().front();
+}
+
+std::vector<float> values(const std::shared_ptr<float>& from, const Shape& shape) {
+  return {from.get(), from.get() + shape.count()};
+}
+
+TEST(Net, GivesWhatPlanGives) {
+  const auto net = make(kNet);
+  const Net::Blob& data = blob(*net, "data");
+  fill_inputs(data.shape, data.data.get(), blob(*net, "label").data.get());
+  const int last = int(net->graph().nodes().size()) - 1;
+  const auto loss = net->forward(0, last);
+  ASSERT_TRUE(loss.ok()) << loss.status().message();
+  ASSERT_TRUE(net->backward(last, 0).ok());
+
+  const Graph graph = build(kNet);
+  const auto device = make_cpu_device();
+  std::vector<float> weights(net->param_arena().begin(), net->param_arena().end());
+  std::vector<float> gradients(weights.size());
+  auto plan = Plan::compile(graph, *device, param_pointers(graph, weights.data(), gradients.data()),
+                            {.backward = true, .outputs = {}});
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  const auto& inputs = (*plan)->inputs();
+  fill_inputs(inputs[0].shape, inputs[0].data, inputs[1].data);
+  ThreadPool pool(1);
+  (*plan)->run(pool, {.seed = 3});
+  EXPECT_NEAR(*loss, (*plan)->loss(), 1e-6);
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    ASSERT_NEAR(net->diff_arena()[i], gradients[i], 1e-5) << i;
+  }
+  const Plan::Blob& down = (*plan)->input_diffs().front();
+  for (int64_t i = 0; i < down.shape.count(); ++i) {
+    ASSERT_NEAR(data.diff.get()[i], down.data[i], 1e-6) << i;
+  }
+}
+
+TEST(Net, RunsAnyPartAgain) {
+  const auto net = make(kNet);
+  const Net::Blob& data = blob(*net, "data");
+  fill_inputs(data.shape, data.data.get(), blob(*net, "label").data.get());
+  const int last = int(net->graph().nodes().size()) - 1;
+  ASSERT_TRUE(net->forward(0, last).ok());
+  ASSERT_TRUE(net->backward(last, 0).ok());
+  const std::vector<float> down = values(data.diff, data.shape);
+  const std::vector<float> once(net->diff_arena().begin(), net->diff_arena().end());
+  net->clear_param_diffs();
+  ASSERT_TRUE(net->backward(last, last - 2).ok());
+  ASSERT_TRUE(net->backward(last - 3, 0).ok());
+  EXPECT_EQ(values(data.diff, data.shape), down);
+  EXPECT_EQ(std::vector<float>(net->diff_arena().begin(), net->diff_arena().end()), once);
+  EXPECT_THAT(net->forward(2, last + 1).status().message(), HasSubstr("not within 0 to"));
+}
+
+TEST(Net, FollowsItsInputsShape) {
+  const auto net = make(R"(
+    layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 2 dim: 3 dim: 5 } } }
+    layer { name: "sum" type: "Flatten" bottom: "x" top: "y" }
+    layer { name: "pass" type: "ReLU" bottom: "y" top: "y" }
+  )");
+  const auto kept = net->blobs()[0].data;
+  ASSERT_TRUE(net->reshape_blob(0, {4, 3, 5}).ok());
+  EXPECT_EQ(blob(*net, "y").shape, (Shape{2, 15}));
+  std::fill_n(net->blobs()[0].data.get(), 60, 2.f);
+  ASSERT_TRUE(net->forward(0, 2).ok());
+  EXPECT_EQ(blob(*net, "y").shape, (Shape{4, 15}));
+  EXPECT_EQ(blob(*net, "y").data.get()[59], 2);
+  kept.get()[29] = 1;  // still there, though the blob has moved
+  EXPECT_THAT(net->reshape_blob(0, {-1}).message(), HasSubstr("negative"));
+  EXPECT_THAT(net->reshape_blob(0, {1 << 20, 1 << 20}).message(), HasSubstr("2^31"));
+}
+
+TEST(Net, RefusesShapesThatItsParametersDoNotFit) {
+  const auto net = make(kNet);
+  ASSERT_TRUE(net->reshape_blob(0, {6, 3, 12, 8}).ok());
+  EXPECT_THAT(net->reshape().message(), HasSubstr("layer 'ip': its inputs now need a parameter 0"));
+}
+
+TEST(Net, SharesParameters) {
+  const auto net = make(kNet);
+  auto other = make(kNet);
+  net->param_arena()[0] = 42;
+  ASSERT_TRUE(other->share_with(*net, nullptr).ok());
+  EXPECT_EQ(other->params()[0].data.get()[0], 42);
+  EXPECT_EQ(other->weights().layer(1).blobs(0).data(0), 42);
+  ASSERT_TRUE(other->copy_from(make(kNet)->weights(), nullptr).ok());
+  EXPECT_NE(net->param_arena()[0], 42);
+}
+
+}  // namespace
+}  // namespace cafetiere
