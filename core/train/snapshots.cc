@@ -86,17 +86,21 @@ Status Snapshots::write(const Checkpoint& checkpoint) const {
   return write_solver_state(state, state_path, format_);
 }
 
-Status resume(Trainer& trainer, const std::string& state_path, const Logger& log) {
-  log.info("Resuming from {}", state_path);
-  CFT_ASSIGN(const SolverState state, read_solver_state(state_path));
-  const std::string path = weights_of(state, state_path);
-  Result<caffe::NetParameter> weights = read_weights(path);
+Result<Snapshot> read_snapshot(const std::string& state_path) {
+  CFT_ASSIGN(SolverState state, read_solver_state(state_path));
+  Result<caffe::NetParameter> weights = read_weights(weights_of(state, state_path));
   if (!weights.ok()) {
     return weights.status().with_context(
         fmt::format("{} needs its weights, which must lie where it says or beside it", state_path));
   }
+  return Snapshot{std::move(state), *std::move(weights)};
+}
+
+Status resume(Trainer& trainer, const std::string& state_path, const Logger& log) {
+  log.info("Resuming from {}", state_path);
+  CFT_ASSIGN(const Snapshot snapshot, read_snapshot(state_path));
   log.info("Restoring previous solver status from {}", state_path);
-  const Status status = trainer.restore(&*weights, &state);
+  const Status status = trainer.restore(&snapshot.weights, &snapshot.state);
   if (!status.ok()) return status.with_context(state_path);
   log.info("{}Solver: restoring history", trainer.solver().type());
   return {};

@@ -27,6 +27,14 @@ class Snapshots {
   Logger log_;
 };
 
+/// A solver's state from a file and the weights that belong to it: those that it names, else those
+/// beside it.
+struct Snapshot {
+  SolverState state;
+  caffe::NetParameter weights;
+};
+Result<Snapshot> read_snapshot(const std::string& state_path);
+
 /// Makes `trainer` go on from a .solverstate file and the weights that it names.
 Status resume(Trainer& trainer, const std::string& state_path, const Logger& log);
 

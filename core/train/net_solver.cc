@@ -1,0 +1,206 @@
+#include "core/train/net_solver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/model/weights.h"
+#include "core/train/tester.h"
+
+namespace cafetiere {
+
+Result<std::unique_ptr<NetSolver>> NetSolver::create(Options options) {
+  std::unique_ptr<NetSolver> solver(new NetSolver(std::move(options)));
+  CFT_TRY(solver->build());
+  return solver;
+}
+
+Status NetSolver::build() {
+  const caffe::SolverParameter& p = param();
+  for (const std::string& note : options_.solver.notes) options_.net.log.info("{}", note);
+  if (p.iter_size() < 1) return invalid_argument("iter_size must be at least 1");
+  if (p.average_loss() < 1) return invalid_argument("average_loss must be at least 1");
+  if (p.random_seed() >= 0) options_.net.net.seed = uint64_t(p.random_seed());
+  CFT_ASSIGN(const NetChoice choice, training_net(options_.solver, nullptr));
+  CFT_ASSIGN(net_, OpenNet::create(choice, options_.net));
+  CFT_ASSIGN(const std::vector<NetChoice> tests, cafetiere::test_nets(options_.solver, nullptr));
+  if (!tests.empty() && p.test_interval() <= 0) {
+    return invalid_argument(options_.solver.source + ": test nets need a test_interval above 0");
+  }
+  for (const NetChoice& test : tests) {
+    CFT_ASSIGN(auto net, OpenNet::create(test, options_.net));
+    CFT_TRY(net->net->share_with(*net_->net, nullptr));
+    test_nets_.push_back(std::move(net));
+  }
+  CFT_TRY(make_update());
+  if (p.snapshot() > 0) {  // a place that cannot be written is told now
+    CFT_ASSIGN(snapshots_, Snapshots::make(options_.solver, options_.net.log));
+  }
+  return {};
+}
+
+Status NetSolver::make_update() {
+  const Graph& graph = net_->net->graph();
+  std::vector<ParamSpan> spans = param_spans(graph);
+  // Forward updates the statistics by itself.
+  std::erase_if(spans, [](const ParamSpan& span) { return span.statistic; });
+  CFT_ASSIGN(ArenaUpdate update,
+             ArenaUpdate::make(param(), std::move(spans), graph.learned_size()));
+  history_kinds_ = update.history_per_param();
+  CFT_ASSIGN(policy_, LrPolicy::create(param()));
+  sync_ = std::make_unique<AllReduce>(nullptr, 1, graph.arena_size(), std::move(update),
+                                      &net_->net->pool());
+  return {};
+}
+
+void NetSolver::set_base_lr(float rate) {
+  options_.solver.param.set_base_lr(rate);
+  if (auto policy = LrPolicy::create(param()); policy.ok()) policy_ = *std::move(policy);
+}
+
+Status NetSolver::step(int count) {
+  const caffe::SolverParameter& p = param();
+  recent_losses_.clear();
+  for (const int end = iter_ + count; iter_ < end;) {
+    const bool test_due = p.test_interval() > 0 && iter_ % p.test_interval() == 0;
+    if (test_due && (iter_ > 0 || p.test_initialization())) CFT_TRY(test_all());
+    if (options_.on_start) CFT_TRY(options_.on_start());
+    net_->net->clear_param_diffs();
+    CFT_ASSIGN(const float loss, gradients());
+    recent_losses_.push_back(loss);
+    if (int(recent_losses_.size()) > p.average_loss()) recent_losses_.pop_front();
+    if (p.display() > 0 && iter_ % p.display() == 0) {
+      double sum = 0;
+      for (float recent : recent_losses_) sum += double(recent);
+      show(float(sum / double(recent_losses_.size())));
+    }
+    if (options_.on_gradients_ready) CFT_TRY(options_.on_gradients_ready());
+    CFT_TRY(apply_update());
+    if (p.display() > 0 && iter_ % p.display() == 0) {
+      options_.net.log.info("Iteration {}, lr = {:g}", iter_, rate_);
+    }
+    ++iter_;
+    if (p.snapshot() > 0 && iter_ % p.snapshot() == 0) CFT_TRY(snapshot());
+  }
+  return {};
+}
+
+/// One iteration's passes; their mean loss.
+Result<float> NetSolver::gradients() {
+  const int last = int(net_->net->graph().nodes().size()) - 1;
+  float loss = 0;
+  for (int i = 0; i < param().iter_size(); ++i) {
+    CFT_ASSIGN(const float of_pass, net_->net->forward(0, last));
+    CFT_TRY(net_->net->backward(last, 0));
+    loss += of_pass;
+  }
+  return loss / float(param().iter_size());
+}
+
+void NetSolver::show(float loss) {
+  const Logger& log = options_.net.log;
+  log.info("Iteration {}, loss = {:g}", iter_, loss);
+  const Net& net = *net_->net;
+  int number = 0;
+  for (int output : net.graph().outputs()) {
+    const Net::Blob& blob = net.blobs()[size_t(net.home(output))];
+    for (int64_t i = 0; i < blob.shape.count(); ++i) {
+      const double value = double(blob.data.get()[i]);
+      log.info("    Train net output #{}: {} = {:g}{}", number++, blob.name, value,
+               loss_note(blob.loss_weight, value));
+    }
+  }
+}
+
+Status NetSolver::apply_update() {
+  Net& net = *net_->net;
+  rate_ = policy_->rate(iter_, &current_step_);
+  const UpdateStep step{iter_, rate_, 1.f / float(param().iter_size()), param().iter_size()};
+  CFT_TRY(sync_->add(net.diff_arena()));
+  return sync_->step(step, param().clip_gradients(), net.diff_arena(), net.param_arena());
+}
+
+Status NetSolver::test_all() {
+  for (size_t i = 0; i < test_nets_.size(); ++i) CFT_TRY(test(i));
+  return {};
+}
+
+Status NetSolver::test(size_t index) {
+  const Logger& log = options_.net.log;
+  log.info("Iteration {}, Testing net (#{})", iter_, index);
+  Net& net = *test_nets_[index]->net;
+  const int batches = param().test_iter(int(index));
+  double loss = 0;
+  CFT_ASSIGN(const std::vector<double> sums, sum_outputs(net, batches, &loss));
+  if (param().test_compute_loss()) log.info("Test loss: {:g}", loss / batches);
+  size_t number = 0;
+  for (int output : net.graph().outputs()) {
+    const Net::Blob& blob = net.blobs()[size_t(net.home(output))];
+    for (int64_t i = 0; i < blob.shape.count() && number < sums.size(); ++i, ++number) {
+      const double mean = sums[number] / batches;
+      log.info("    Test net output #{}: {} = {:g}{}", number, blob.name, mean,
+               loss_note(blob.loss_weight, mean));
+    }
+  }
+  return {};
+}
+
+/// Every element of every output, added over the batches.
+Result<std::vector<double>> NetSolver::sum_outputs(Net& net, int batches, double* loss) {
+  std::vector<double> sums;
+  for (int batch = 0; batch < batches; ++batch) {
+    CFT_ASSIGN(const float of_batch, net.forward(0, int(net.graph().nodes().size()) - 1));
+    *loss += double(of_batch);
+    size_t at = 0;
+    for (int output : net.graph().outputs()) {
+      const Net::Blob& blob = net.blobs()[size_t(net.home(output))];
+      sums.resize(std::max(sums.size(), at + size_t(blob.shape.count())), 0);
+      for (int64_t i = 0; i < blob.shape.count(); ++i) sums[at++] += double(blob.data.get()[i]);
+    }
+  }
+  return sums;
+}
+
+Status NetSolver::solve() {
+  const caffe::SolverParameter& p = param();
+  const Logger& log = options_.net.log;
+  log.info("Solving {}", net_->net->graph().name());
+  CFT_TRY(step(std::max(0, p.max_iter() - iter_)));
+  const bool taken = p.snapshot() > 0 && iter_ % p.snapshot() == 0;
+  if (p.snapshot_after_train() && !taken) CFT_TRY(snapshot());
+  if (p.display() > 0 && iter_ % p.display() == 0) {
+    Net& net = *net_->net;
+    CFT_ASSIGN(const float loss, net.forward(0, int(net.graph().nodes().size()) - 1));
+    log.info("Iteration {}, loss = {:g}", iter_, loss);
+  }
+  if (p.test_interval() > 0 && iter_ % p.test_interval() == 0) CFT_TRY(test_all());
+  log.info("Optimization Done.");
+  return {};
+}
+
+Status NetSolver::snapshot() {
+  if (!snapshots_) {
+    CFT_ASSIGN(snapshots_, Snapshots::make(options_.solver, options_.net.log));
+  }
+  const Net& net = *net_->net;
+  CFT_ASSIGN(const HistoryArenas history, sync_->gather_history());
+  const SolverState state{iter_, "", current_step_, history_blobs(net.graph(), history)};
+  Checkpoint checkpoint{iter_, {}, {}};
+  CFT_ASSIGN(checkpoint.model, serialize_weights(net.weights(), ModelFormat::kBinary));
+  CFT_ASSIGN(checkpoint.state, serialize_solver_state(state, ModelFormat::kBinary));
+  return snapshots_->write(checkpoint);
+}
+
+Status NetSolver::restore(const std::string& state_path) {
+  CFT_ASSIGN(const Snapshot snapshot, read_snapshot(state_path));
+  Net& net = *net_->net;
+  auto history = history_arenas(net.graph(), snapshot.state.history, size_t(history_kinds_));
+  if (!history.ok()) return history.status().with_context(state_path);
+  CFT_TRY(net.copy_from(snapshot.weights, nullptr).with_context(state_path));
+  sync_->set_history(*history);
+  iter_ = snapshot.state.iter;
+  current_step_ = snapshot.state.current_step;
+  return {};
+}
+
+}  // namespace cafetiere

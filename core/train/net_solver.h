@@ -1,0 +1,69 @@
+// NetSolver: a solver that is driven step by step over a net whose blobs lie open: Caffe's Solver as
+// scripts know it. Trainer is the one for whole runs, many ranks and full speed.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/solver/lr_policy.h"
+#include "core/sync/allreduce.h"
+#include "core/train/history.h"
+#include "core/train/open_net.h"
+#include "core/train/snapshots.h"
+
+namespace cafetiere {
+
+class NetSolver {
+ public:
+  struct Options {
+    SolverText solver;
+    OpenNetOptions net;
+    /// Before an iteration's passes and between them and the update; an error ends the run.
+    std::function<Status()> on_start, on_gradients_ready;
+  };
+  static Result<std::unique_ptr<NetSolver>> create(Options options);
+
+  OpenNet& net() { return *net_; }
+  std::vector<std::unique_ptr<OpenNet>>& test_nets() { return test_nets_; }
+  int iter() const { return iter_; }
+  const caffe::SolverParameter& param() const { return options_.solver.param; }
+  void set_base_lr(float rate);
+  /// The rate of the last update.
+  float rate() const { return rate_; }
+
+  /// Does `count` iterations: tests, passes, update and snapshot where they are due.
+  Status step(int count);
+  /// Trains to max_iter; closes with a snapshot, the loss and a test as the solver asks.
+  Status solve();
+  /// Updates the weights by the gradients that are there.
+  Status apply_update();
+  Status snapshot();
+  /// Goes on from a .solverstate and the weights that it names.
+  Status restore(const std::string& state_path);
+
+ private:
+  explicit NetSolver(Options options) : options_(std::move(options)) {}
+  Status build();
+  Status make_update();
+  Result<float> gradients();
+  void show(float loss);
+  Status test_all();
+  Status test(size_t index);
+  Result<std::vector<double>> sum_outputs(Net& net, int batches, double* loss);
+
+  Options options_;
+  std::unique_ptr<OpenNet> net_;
+  std::vector<std::unique_ptr<OpenNet>> test_nets_;
+  std::unique_ptr<AllReduce> sync_;
+  std::optional<LrPolicy> policy_;
+  std::optional<Snapshots> snapshots_;
+  std::deque<float> recent_losses_;
+  int history_kinds_ = 0, iter_ = 0, current_step_ = 0;
+  float rate_ = 0;
+};
+
+}  // namespace cafetiere

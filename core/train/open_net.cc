@@ -1,0 +1,30 @@
+#include "core/train/open_net.h"
+
+#include "core/layers/registry.h"
+#include "core/model/weights.h"
+
+namespace cafetiere {
+
+Result<std::unique_ptr<OpenNet>> OpenNet::create(const NetChoice& choice,
+                                                 const OpenNetOptions& options) {
+  auto open = std::make_unique<OpenNet>();
+  for (const std::string& note : choice.net.notes) options.log.info("{}", note);
+  CFT_ASSIGN(open->feeds, open_feeds(choice, options.net.seed, options.log));
+  CFT_ASSIGN(
+      Graph graph,
+      Graph::build(choice.net, choice.state,
+                   {.types = layer_types(), .makers = options.makers, .fed = open->feeds.shapes}));
+  CFT_ASSIGN(open->net, Net::create(std::move(graph), options.net));
+  for (const Feed& feed : open->feeds.feeds) CFT_TRY(open->net->feed(feed.layer, feed.source));
+  return open;
+}
+
+Status OpenNet::copy_from(const std::string& path, const Logger& log) {
+  CFT_ASSIGN(const caffe::NetParameter weights, read_weights(path));
+  std::vector<std::string> ignored;
+  CFT_TRY(net->copy_from(weights, &ignored).with_context(path));
+  for (const std::string& name : ignored) log.info("Ignoring source layer {}", name);
+  return {};
+}
+
+}  // namespace cafetiere

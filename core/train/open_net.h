@@ -1,0 +1,31 @@
+// OpenNet: a net to be run layer by layer, with what its data layers name opened and bound to it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/plan/net.h"
+#include "core/train/feeds.h"
+
+namespace cafetiere {
+
+/// How such a net is made, and how its solver works.
+struct OpenNetOptions {
+  Net::Options net;
+  Logger log;
+  std::map<std::string, GraphOptions::Maker> makers;  ///< as GraphOptions has them
+};
+
+/// The sources live as long as the net that reads them.
+struct OpenNet {
+  NetFeeds feeds;
+  std::unique_ptr<Net> net;
+
+  static Result<std::unique_ptr<OpenNet>> create(const NetChoice& choice,
+                                                 const OpenNetOptions& options);
+
+  /// Copies weights by layer name from a file of either form; logs the layers that are not used.
+  Status copy_from(const std::string& path, const Logger& log);
+};
+
+}  // namespace cafetiere
