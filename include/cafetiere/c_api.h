@@ -34,6 +34,9 @@ typedef struct cft_rows cft_rows;
 typedef struct cft_group cft_group;
 typedef struct cft_trainer cft_trainer;
 typedef struct cft_predictor cft_predictor;
+typedef struct cft_net cft_net;
+typedef struct cft_solver cft_solver;
+typedef struct cft_memory cft_memory;
 
 /* Text of the calling thread's last error; "" if there was none. Valid until its next call. */
 CFT_API const char* cft_last_error(void);
@@ -42,6 +45,13 @@ CFT_API const char* cft_version(void);
 /* Frees text or bytes that this library handed out; NULL is fine. */
 CFT_API void cft_free(void* memory);
 
+/* The instruction set that this process generates code for, which decides the order of sums:
+ * "avx512", "avx2", "avx" or "generic". */
+CFT_API const char* cft_instruction_set(void);
+/* Lowers it for the life of the process, so that ranks on different machines form the same sums;
+ * before the process has trained or predicted. */
+CFT_API int cft_use_instruction_set(const char* name);
+
 /* ---- look before you leap ------------------------------------------------------------------ */
 
 /* Parses and checks a solver and net without running them, for preflight and tools.
@@ -49,9 +59,11 @@ CFT_API void cft_free(void* memory);
  * absent when "net" is given; a solver's own net_param counts as the net.
  * out: {"name", "net_path": what the solver's "net:" says or "", "net_text": the net's text if none was
  *   given, "batch_size", "parameters": floats,
- *   "memory_bytes": predicted for one rank, "data_layer": {"name", "type", "tops": [{"name","shape"}],
- *   "source", "source_class"}, "outputs": [NAMES], "blobs": [{"name","shape"}],
- *   "solver": {"max_iter", "test_interval", "snapshot", "snapshot_prefix", "iter_size", ...}}. */
+ *   "memory_bytes": predicted for one rank, "data_layer": {"name", "type", "tops": [{"name", "shape",
+ *   "classes": the labels that losses and accuracies take from it are below, 0 if there are none,
+ *   "ignore_label": only where one is}], "source", "source_class"}, "outputs": [NAMES], "blobs": [{"name","shape"}],
+ *   "solver": {"max_iter", "test_interval", "snapshot", "snapshot_prefix", "iter_size",
+ *   "solver_mode": "GPU" where that is written, ...}}. */
 CFT_API int cft_describe(const char* options, char** out);
 
 /* ---- rows ---------------------------------------------------------------------------------- */
@@ -120,7 +132,8 @@ CFT_API int cft_trainer_run(cft_trainer* trainer, cft_group* group, cft_rows* ro
 /* Any thread: the run stops with CFT_CANCELLED at its next step. */
 CFT_API void cft_trainer_cancel(cft_trainer* trainer);
 /* After a run: {"steps", "epochs", "rows_given", "rows_per_epoch": [..], "loss", "seconds",
- *   "rows_per_s", "sha256": of the model, "shards", "ranks", "peak_bytes"} */
+ *   "rows_per_s", "sha256": of the model, "shards", "ranks", "peak_bytes",
+ *   "instruction_set": see cft_instruction_set} */
 CFT_API int cft_trainer_result(cft_trainer* trainer, char** out);
 /* After a run: the weights as a caffemodel. */
 CFT_API int cft_trainer_model(cft_trainer* trainer, void** out, uint64_t* bytes);
@@ -143,6 +156,106 @@ CFT_API int cft_predictor_describe(const cft_predictor* predictor, char** out);
 CFT_API int cft_predictor_run(cft_predictor* predictor, int64_t count, const void* chunk,
                               uint64_t bytes, float* const* outputs);
 CFT_API void cft_predictor_destroy(cft_predictor* predictor);
+
+/* ---- nets, layer by layer ------------------------------------------------------------------- */
+
+/* A blob: row-major float32, `data` and `diff` of the same shape. */
+#define CFT_MAX_AXES 32
+typedef struct cft_blob {
+  float* data;
+  float* diff;
+  int32_t axes;
+  int64_t dims[CFT_MAX_AXES];
+} cft_blob;
+
+/* What a layer that lies outside the engine is called for. */
+typedef enum cft_layer_event {
+  CFT_LAYER_SETUP = 0,    /* once; set `param_count` and the shapes of `params` */
+  CFT_LAYER_RESHAPE = 1,  /* set the shapes of `tops`; comes before every forward, too */
+  CFT_LAYER_VALUES = 2,   /* once; give `params` their first values */
+  CFT_LAYER_FORWARD = 3,  /* write the tops' data */
+  CFT_LAYER_BACKWARD = 4  /* replace the bottoms' diff where `propagate_down` says so, add to params' */
+} cft_layer_event;
+
+#define CFT_MAX_LAYER_PARAMS 32
+typedef struct cft_layer_call {
+  int32_t event;                           /* a cft_layer_event */
+  int32_t bottom_count, top_count, param_count;
+  cft_blob *bottoms, *tops, *params;       /* memory is NULL in SETUP and RESHAPE */
+  const uint8_t* propagate_down;           /* one a bottom; in BACKWARD only */
+} cft_layer_call;
+
+/* What a net or solver calls back, on the thread that called into it. Where a function returns an
+ * int, non-zero ends the call under way with an error whose text `error` gives. Any may be NULL. */
+typedef struct cft_host {
+  void* context;
+  void (*log)(void* context, int level, const char* text); /* level: 0 info, 1 warning, 2 error */
+  const char* (*error)(void* context); /* what went wrong in the callback that failed last */
+  /* A layer of type "Python". param: its LayerParameter as prototxt. */
+  int (*layer_create)(void* context, const char* param, int64_t* layer);
+  int (*layer_call)(void* context, int64_t layer, cft_layer_call* call);
+  void (*layer_destroy)(void* context, int64_t layer);
+  /* Of a solver: before an iteration's passes; between them and the update. */
+  int (*on_start)(void* context);
+  int (*on_gradients_ready)(void* context);
+} cft_host;
+
+/* options: {"path": of a prototxt | "text", "phase": "TRAIN"|"TEST", "level", "stages": [..],
+ *   "weights": path or "", "threads", "seed"} */
+CFT_API int cft_net_create(const char* options, const cft_host* host, cft_net** out);
+/* {"name", "layers": [{"name", "type", "bottoms": [blob numbers], "tops": [..], "params": [..],
+ *   "host_layer": its number if a host made it, else 0}],
+ *   "blobs": [{"name", "loss_weight"}], "inputs": [blob numbers], "outputs": [..]}; "params" are
+ *   numbers for cft_net_param. Splits are there; an in-place layer has the same bottom and top. */
+CFT_API int cft_net_describe(const cft_net* net, char** out);
+/* A blob or parameter by number. `memory`, unless NULL, receives what keeps `data` and `diff` valid,
+ * also beyond the net's life, until cft_memory_release(). Without it they are valid until the blob is
+ * given a larger shape. */
+CFT_API int cft_net_blob(const cft_net* net, int32_t number, cft_blob* out, cft_memory** memory);
+CFT_API int cft_net_param(const cft_net* net, int32_t number, cft_blob* out, cft_memory** memory);
+CFT_API void cft_memory_release(cft_memory* memory);
+/* Gives a blob another shape; what lies behind it follows when it runs, or on cft_net_reshape(). */
+CFT_API int cft_net_reshape_blob(cft_net* net, int32_t number, const int64_t* dims, int32_t axes);
+CFT_API int cft_net_reshape(cft_net* net);
+/* Runs layers [from, to]; *loss, unless NULL, is what their losses add up to. */
+CFT_API int cft_net_forward(cft_net* net, int32_t from, int32_t to, float* loss);
+/* Runs layers from `from` down to `to`; parameters' diffs are added to, blobs' are replaced. */
+CFT_API int cft_net_backward(cft_net* net, int32_t from, int32_t to);
+CFT_API int cft_net_clear_param_diffs(cft_net* net);
+/* Feeds a MemoryData layer from `rows` rows of data and labels in turn, a multiple of its batch. The
+ * arrays are referenced, not copied; `labels` holds one float a row. */
+CFT_API int cft_net_set_input(cft_net* net, const char* layer, const float* data,
+                              const float* labels, int64_t rows);
+/* Weights by layer name from a caffemodel or its HDF5 form. */
+CFT_API int cft_net_copy_from(cft_net* net, const char* path);
+CFT_API int cft_net_share_with(cft_net* net, const cft_net* other);
+CFT_API int cft_net_save(const cft_net* net, const char* path, int hdf5);
+CFT_API void cft_net_destroy(cft_net* net);
+
+/* ---- solvers, step by step ------------------------------------------------------------------ */
+
+/* options: {"path": of a prototxt | "text", "type" ("" = the solver's own), "threads",
+ *   "seed" (used when the solver has none)} */
+CFT_API int cft_solver_create(const char* options, const cft_host* host, cft_solver** out);
+/* {"type", "max_iter", "display", "base_lr", "test_nets": number, "iter", "lr": of the last update} */
+CFT_API int cft_solver_describe(const cft_solver* solver, char** out);
+/* The training net (-1) or a test net; it belongs to the solver and must not be destroyed. */
+CFT_API int cft_solver_net(cft_solver* solver, int32_t test, cft_net** out);
+CFT_API int cft_solver_step(cft_solver* solver, int32_t iterations);
+/* To max_iter, with the snapshot, loss and test that the solver asks for at the end. */
+CFT_API int cft_solver_solve(cft_solver* solver);
+CFT_API int cft_solver_apply_update(cft_solver* solver);
+CFT_API int cft_solver_set_base_lr(cft_solver* solver, float rate);
+CFT_API int cft_solver_snapshot(cft_solver* solver);
+CFT_API int cft_solver_restore(cft_solver* solver, const char* path);
+CFT_API void cft_solver_destroy(cft_solver* solver);
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+/* The schema of all files as a serialised FileDescriptorProto, for protobuf in other languages. */
+CFT_API int cft_schema(void** out, uint64_t* bytes);
+/* JSON array of the layer types' names, in alphabetical order. */
+CFT_API int cft_layer_types(char** out);
 
 /* ---- reports ------------------------------------------------------------------------------- */
 
