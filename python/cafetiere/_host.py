@@ -1,0 +1,147 @@
+"""What the engine calls back: messages, Python layers and the hooks of solvers."""
+
+import ctypes
+import importlib
+import os
+import sys
+
+from cafetiere import _settings
+from cafetiere._library import Error, HostStruct, call
+from cafetiere.blob import BlobVec, LayerBlob
+
+_SETUP, _RESHAPE, _VALUES, _FORWARD, _BACKWARD = range(5)
+
+
+class _Running:
+    """A Python layer of a net, with the blobs that it is handed at every call."""
+
+    def __init__(self, layer):
+        self.layer = layer
+        self.bottoms, self.tops = [], []
+
+    @staticmethod
+    def _attach(blobs, structs, count):
+        """Makes `blobs` look at `count` structs."""
+        while len(blobs) < count:
+            blobs.append(LayerBlob())
+        for i, blob in enumerate(blobs):
+            blob.attach(structs[i])
+
+    def __call__(self, event):
+        """Runs the method of an event and writes back what it decided."""
+        layer, bottoms, tops = self.layer, self.bottoms, self.tops
+        if event.event == _VALUES:
+            self._give_values(event)
+            return
+        self._attach(bottoms, event.bottoms, event.bottom_count)
+        if event.event in (_SETUP, _RESHAPE):
+            self._settle_tops(event)
+            (layer.setup if event.event == _SETUP else layer.reshape)(bottoms, tops)
+            for i, top in enumerate(tops):
+                event.tops[i].shape = top.shape
+            if event.event == _SETUP:
+                event.param_count = len(layer.blobs)
+                for i, blob in enumerate(layer.blobs):
+                    event.params[i].shape = blob.shape
+            return
+        self._attach(tops, event.tops, event.top_count)
+        self._attach(layer.blobs, event.params, event.param_count)
+        if event.event == _FORWARD:
+            layer.forward(bottoms, tops)
+        else:
+            down = [bool(event.propagate_down[i]) for i in range(event.bottom_count)]
+            layer.backward(tops, down, bottoms)
+
+    def _settle_tops(self, event):
+        """The tops keep the shape that they had; the engine asks for it and does not tell it."""
+        while len(self.tops) < event.top_count:
+            self.tops.append(LayerBlob())
+
+    def _give_values(self, event):
+        first = [blob.data.copy() for blob in self.layer.blobs]
+        self._attach(self.layer.blobs, event.params, event.param_count)
+        for blob, values in zip(self.layer.blobs, first, strict=True):
+            blob.data[...] = values
+
+
+def _find_class(param):
+    """The class that a Python layer's python_param names."""
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.append(os.getcwd())
+    module = importlib.import_module(param.module)
+    try:
+        return getattr(module, param.layer)
+    except AttributeError:
+        raise Error(f"module '{param.module}' has no class '{param.layer}'") from None
+
+
+def _make_layer(text):
+    """An instance of the class that a LayerParameter in prototxt names."""
+    from google.protobuf import text_format
+
+    from cafetiere.proto import caffe_pb2
+
+    param = text_format.Parse(text, caffe_pb2.LayerParameter())
+    kind = _find_class(param.python_param)
+    layer = kind.__new__(kind)
+    layer.blobs = BlobVec()
+    layer.param_str, layer.phase, layer.name = (
+        param.python_param.param_str,
+        param.phase,
+        param.name,
+    )
+    layer.__init__(param)
+    return layer
+
+
+class Host:
+    """The callbacks of one net or solver. Keep it as long as the engine's object lives."""
+
+    def __init__(self, on_start=None, on_gradients_ready=None):
+        self.layers = {}  # running Python layers by number
+        self._failure = None
+        self._text = b""
+        self.struct = HostStruct(
+            None,
+            HostStruct.LOG(lambda _, level, text: _settings.write(level, text.decode())),
+            HostStruct.ERROR(lambda _: self._error()),
+            HostStruct.LAYER_CREATE(lambda _, text, out: self._guard(self._create, text, out)),
+            HostStruct.LAYER_CALL(
+                lambda _, number, event: self._guard(self.layers[number], event.contents)
+            ),
+            HostStruct.LAYER_DESTROY(),  # layers go with the host
+            HostStruct.HOOK(lambda _: self._guard(on_start)),
+            HostStruct.HOOK(lambda _: self._guard(on_gradients_ready)),
+        )
+
+    def _guard(self, function, *arguments):
+        """No exception passes into the engine; it is kept for call() to raise."""
+        try:
+            if function:
+                function(*arguments)
+        except BaseException as failure:  # KeyboardInterrupt, too
+            self._failure = failure
+            self._text = f"{type(failure).__name__}: {failure}".encode()
+            return 1
+        return 0
+
+    def _error(self):
+        return ctypes.cast(ctypes.c_char_p(self._text), ctypes.c_void_p).value
+
+    def _create(self, text, out):
+        number = len(self.layers) + 1
+        self.layers[number] = _Running(_make_layer(text.decode()))
+        out[0] = number
+
+    def call(self, name, *arguments):
+        """Calls the library; an exception of a callback becomes the cause of the Error."""
+        self._failure = None
+        try:
+            call(name, *arguments)
+        except Error as error:
+            failure, self._failure = self._failure, None
+            if failure is None:
+                raise
+            if not isinstance(failure, Exception):
+                raise failure from None  # KeyboardInterrupt, SystemExit
+            raise Error(str(error), error.code) from failure

@@ -1,0 +1,112 @@
+"""What Caffe's interface sets for the whole process: mode, seed, threads, messages."""
+
+import logging
+import os
+import secrets
+import sys
+import warnings
+
+logger = logging.getLogger("cafetiere")
+_LEVELS = (logging.INFO, logging.WARNING, logging.ERROR)
+
+
+class _Settings:
+    """The state behind set_mode_cpu(), set_random_seed() and their like."""
+
+    def __init__(self):
+        self.gpu_told = False
+        self.seed = None
+        self.nets = 0  # made since the seed was set
+        self.threads = len(os.sched_getaffinity(0))
+        self.solver_count = 1
+        self.solver_rank = 0
+        self.multiprocess = False
+
+
+settings = _Settings()
+
+
+def next_seed():
+    """The seed of the next net: a fresh one, or the next of those that follow from the seed set."""
+    if settings.seed is None:
+        return secrets.randbits(31)
+    settings.nets += 1
+    return (settings.seed + (settings.nets - 1) * 0x9E3779B1) % 2**31
+
+
+def set_mode_cpu():
+    """Computes on the CPU; what it does anyway."""
+
+
+def set_mode_gpu():
+    """Warns once that there is no GPU support yet; everything runs on the CPU."""
+    if not settings.gpu_told:
+        settings.gpu_told = True
+        warnings.warn("there is no GPU support yet; nets run on the CPU", stacklevel=2)
+
+
+def set_device(device):
+    """Accepts the number of a GPU and warns once that it is not used."""
+    int(device)
+    set_mode_gpu()
+
+
+def set_random_seed(seed):
+    """Makes the nets that follow reproducible: their fillers and all that is random in a pass."""
+    settings.seed, settings.nets = int(seed), 0
+
+
+def set_num_threads(threads):
+    """Threads for nets made from now on; by default as many as the process has cores."""
+    if int(threads) < 1:
+        raise ValueError("there must be at least one thread")
+    settings.threads = int(threads)
+
+
+def solver_count():
+    """How many solvers work together, as set."""
+    return settings.solver_count
+
+
+def set_solver_count(count):
+    """Kept for scripts; solvers do not work together through this interface."""
+    settings.solver_count = int(count)
+
+
+def solver_rank():
+    """The solver's rank, as set."""
+    return settings.solver_rank
+
+
+def set_solver_rank(rank):
+    """Kept for scripts; see set_solver_count()."""
+    settings.solver_rank = int(rank)
+
+
+def set_multiprocess(value):
+    """Kept for scripts; see set_solver_count()."""
+    settings.multiprocess = bool(value)
+
+
+def has_nccl():
+    """False: there is no GPU support yet."""
+    return False
+
+
+def init_log(level=logging.INFO, stderr=True):
+    """Shows messages of at least `level`: 0 to 2 as in glog, or a level of logging."""
+    logger.setLevel(_LEVELS[level] if 0 <= level < len(_LEVELS) else level)
+    if stderr and not logger.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(levelname).1s%(asctime)s] %(message)s"))
+        logger.addHandler(handler)
+
+
+def log(text):
+    """Writes a message among the engine's."""
+    logger.info(text)
+
+
+def write(level, text):
+    """Takes a message of the engine: 0 info, 1 warning, 2 error."""
+    logger.log(_LEVELS[level], "%s", text)

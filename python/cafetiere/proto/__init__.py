@@ -1,0 +1,1 @@
+"""The messages of Caffe's files, for protobuf."""

@@ -1,0 +1,193 @@
+"""Solvers from Python."""
+
+import gc
+
+import numpy as np
+import pytest
+from built import caffe
+
+NET = """
+layer { name: "data" type: "DummyData" top: "data" top: "label"
+  dummy_data_param { shape { dim: 8 dim: 6 } shape { dim: 8 }
+    data_filler { type: "gaussian" std: 1 } data_filler { type: "constant" value: 1 } } }
+layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+  inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
+layer { name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "label" top: "accuracy"
+  include { phase: TEST } }
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
+"""
+SOLVER = """
+net: "{net}" test_iter: 3 test_interval: 10 base_lr: 0.05 momentum: {momentum} lr_policy: "{policy}"
+gamma: 0.001 power: 0.75 weight_decay: 0.001 max_iter: 40 display: 10 random_seed: 5
+snapshot_prefix: "{prefix}" {more}
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a solver and gives its path."""
+
+    def of(more="", momentum=0.9, policy="inv"):
+        (tmp_path / "net.prototxt").write_text(NET)
+        path = tmp_path / "solver.prototxt"
+        path.write_text(
+            SOLVER.format(
+                net=tmp_path / "net.prototxt",
+                prefix=tmp_path / "model",
+                more=more,
+                momentum=momentum,
+                policy=policy,
+            )
+        )
+        return str(path)
+
+    return of
+
+
+def weights(net):
+    return [blob.data.copy() for blobs in net.params.values() for blob in blobs]
+
+
+def test_solve(write):
+    solver = caffe.get_solver(write())
+    assert isinstance(solver, caffe.SGDSolver) and solver.iter == 0
+    solver.step(1)
+    first = float(solver.net.blobs["loss"].data)
+    assert solver.iter == 1 and solver.lr == pytest.approx(0.05)
+    solver.solve()
+    assert solver.iter == 40 and float(solver.net.blobs["loss"].data) < first / 2
+    assert solver.param.max_iter == 40 and solver.param.display == 10
+    assert solver.lr == pytest.approx(0.05 * (1 + 0.001 * 39) ** -0.75)
+    assert len(solver.test_nets) == 1
+    assert solver.test_nets[0].forward()["accuracy"] == 1
+
+
+def test_test_nets_use_the_weights(write):
+    solver = caffe.SGDSolver(write())
+    solver.step(2)
+    for mine, theirs in zip(weights(solver.net), weights(solver.test_nets[0]), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_step_is_what_it_says(write):
+    """One update by hand."""
+    solver = caffe.SGDSolver(write())
+    before = weights(solver.net)
+    solver.net.forward()
+    solver.net.backward()
+    gradients = [b.diff.copy() for bs in solver.net.params.values() for b in bs]
+    solver.apply_update()
+    for w, g, after in zip(before, gradients, weights(solver.net), strict=True):
+        np.testing.assert_allclose(after, w - 0.05 * (g + 0.001 * w), rtol=1e-5, atol=1e-7)
+
+
+def test_base_lr_can_be_set(write):
+    solver = caffe.SGDSolver(write())
+    solver.param.base_lr = 0
+    before = weights(solver.net)
+    solver.step(2)
+    for one, other in zip(before, weights(solver.net), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_resume_is_the_same_as_going_on(write, tmp_path):
+    for form, end in (("BINARYPROTO", ""), ("HDF5", ".h5")):
+        path = write(f"snapshot: 20 snapshot_format: {form}")
+        whole = caffe.SGDSolver(path)
+        whole.step(30)
+        state = tmp_path / f"model_iter_20.solverstate{end}"
+        assert state.exists() and (tmp_path / f"model_iter_20.caffemodel{end}").exists()
+        resumed = caffe.SGDSolver(path)
+        resumed.net.forward(end="data")  # the fillers of DummyData count passes
+        for _ in range(19):
+            resumed.net.forward(end="data")
+        resumed.restore(str(state))
+        assert resumed.iter == 20
+        resumed.step(10)
+        for one, other in zip(weights(whole.net), weights(resumed.net), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_snapshot_and_solve_from_it(write, tmp_path):
+    solver = caffe.SGDSolver(write())
+    solver.step(5)
+    solver.snapshot()
+    again = caffe.SGDSolver(write())
+    again.solve(str(tmp_path / "model_iter_5.solverstate"))
+    assert again.iter == 40 and (tmp_path / "model_iter_40.caffemodel").exists()
+
+
+def test_callbacks(write):
+    solver = caffe.SGDSolver(write())
+    seen = []
+    solver.add_callback(
+        lambda: seen.append("start"),
+        lambda: seen.append(float(np.abs(solver.net.params["ip"][0].diff).sum()) > 0),
+    )
+    solver.step(2)
+    assert seen == ["start", True, "start", True]
+
+    def fail():
+        raise ZeroDivisionError("enough")
+
+    solver.add_callback(fail, lambda: None)
+    with pytest.raises(caffe.Error, match="enough") as caught:
+        solver.step(1)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_a_key_press_passes_through(write):
+    solver = caffe.SGDSolver(write())
+
+    def press():
+        raise KeyboardInterrupt
+
+    solver.add_callback(press, lambda: None)
+    with pytest.raises(KeyboardInterrupt):
+        solver.step(1)
+
+
+def test_nets_outlive_their_solver(write):
+    solver = caffe.SGDSolver(write())
+    nets = [solver.net, *solver.test_nets]
+    del solver
+    gc.collect()
+    for net in nets:
+        net.forward()
+
+
+def test_share_weights(write, tmp_path):
+    solver = caffe.SGDSolver(write())
+    net = caffe.Net(str(tmp_path / "net.prototxt"), caffe.TEST)
+    solver.share_weights(net)
+    solver.step(3)
+    np.testing.assert_array_equal(net.params["ip"][0].data, solver.net.params["ip"][0].data)
+    with pytest.raises(caffe.Error, match="keeps its own weights"):
+        solver.net.share_with(net)
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Nesterov", "AdaGrad", "RMSProp", "AdaDelta", "Adam"])
+def test_every_type(write, kind):
+    path = write(momentum=0 if kind in ("AdaGrad", "RMSProp") else 0.9)
+    solver = getattr(caffe, kind + "Solver")(path)
+    assert solver.type == kind
+    before = weights(solver.net)
+    solver.step(3)
+    assert all((a != b).any() for a, b in zip(before, weights(solver.net), strict=True))
+
+
+def test_messages(write, caplog):
+    caffe.init_log(0, False)
+    with caplog.at_level("INFO", "cafetiere"):
+        caffe.SGDSolver(write()).step(11)
+    text = caplog.text
+    assert "Iteration 10, Testing net (#0)" in text and "Iteration 10, lr = " in text
+    assert "    Test net output #0: accuracy = " in text
+    assert "    Train net output #0: loss = " in text and "(* 1 = " in text
+
+
+def test_refusals(write, tmp_path):
+    with pytest.raises(RuntimeError, match="Could not open file"):
+        caffe.SGDSolver(str(tmp_path / "none"))
+    with pytest.raises(caffe.Error, match="learning rate policy"):
+        caffe.SGDSolver(write(policy="never"))
