@@ -34,6 +34,23 @@ struct LossNormalizer {
     }
   }
 
+  /// The sum of f(position) over the positions that count, divided.
+  template <class F>
+  float loss(const float* labels, const F& f) const {
+    double sum = 0;
+    const float divisor = for_each(labels, [&](int64_t i) { sum += f(i); });
+    return float(sum / divisor);
+  }
+  /// Its gradient: f(position) writes that of a position that counts; all `count` values of dx are
+  /// then scaled by weight / divisor, and those that nobody wrote are 0.
+  template <class F>
+  void gradient(const float* labels, float weight, float* dx, int64_t count, const F& f) const {
+    std::fill_n(dx, count, 0.f);
+    const float scale = weight / for_each(labels, f);
+    for (int64_t i = 0; i < count; ++i) dx[i] *= scale;
+  }
+
+ private:
   /// Calls f(position) for each position that counts; returns the divisor, at least 1.
   template <class F>
   float for_each(const float* labels, const F& f) const {
@@ -46,7 +63,6 @@ struct LossNormalizer {
     return float(std::max<int64_t>(1, divisor(valid)));
   }
 
- private:
   int64_t divisor(int64_t valid) const {
     switch (mode) {
       case caffe::LossParameter::FULL:

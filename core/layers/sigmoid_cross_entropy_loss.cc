@@ -27,13 +27,11 @@ class SigmoidCrossEntropyLoss : public Layer {
     const LossNormalizer rule = this->rule(plan.bottom_shape(0));
     ref_step(plan.program, plan.step("forward"), {plan.bottoms[0], plan.bottoms[1]},
              {plan.new_top(0)}, [=](const auto& in, const auto& out, const RunContext&) {
-               double sum = 0;
-               const float divisor = rule.for_each(in[1], [&](int64_t i) {
+               out[0][0] = rule.loss(in[1], [&](int64_t i) {
                  // log s(x) = min(x, 0) - log(1 + e^-|x|) overflows for no x.
                  const float x = in[0][i], t = in[1][i];
-                 sum += std::log1p(std::exp(-std::fabs(x))) - x * (t - (x >= 0 ? 1.f : 0.f));
+                 return std::log1p(std::exp(-std::fabs(x))) - x * (t - (x >= 0 ? 1.f : 0.f));
                });
-               out[0][0] = float(sum / divisor);
              });
     return {};
   }
@@ -45,13 +43,9 @@ class SigmoidCrossEntropyLoss : public Layer {
     ref_step(plan.program, plan.step("backward"),
              {plan.bottoms[0], plan.bottoms[1], plan.top_diffs[0]}, {plan.new_bottom_diff(0)},
              [=](const auto& in, const auto& out, const RunContext&) {
-               const int64_t count = rule.outer * rule.inner;
-               std::fill_n(out[0], count, 0.f);
-               const float divisor = rule.for_each(in[1], [&](int64_t i) {
+               rule.gradient(in[1], in[2][0], out[0], rule.outer * rule.inner, [&](int64_t i) {
                  out[0][i] = 0.5f * std::tanh(0.5f * in[0][i]) + 0.5f - in[1][i];
                });
-               const float scale = in[2][0] / divisor;
-               for (int64_t i = 0; i < count; ++i) out[0][i] *= scale;
              });
     return {};
   }
