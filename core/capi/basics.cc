@@ -4,6 +4,7 @@
 #include "core/capi/boundary.h"
 #include "core/capi/handles.h"
 #include "core/capi/options.h"
+#include "core/device/cpu/isa.h"
 #include "core/observe/report.h"
 
 namespace cafetiere::capi {
@@ -23,6 +24,10 @@ namespace capi = cafetiere::capi;
 
 const char* cft_last_error(void) { return capi::last_error.c_str(); }
 const char* cft_version(void) { return CFT_VERSION; }
+const char* cft_instruction_set(void) { return cafetiere::instruction_set().data(); }
+int cft_use_instruction_set(const char* name) {
+  return capi::guarded([&] { return cafetiere::use_instruction_set(name ? name : ""); });
+}
 void cft_free(void* memory) { std::free(memory); }
 
 int cft_rows_create(const char* schema, cft_rows** out) {

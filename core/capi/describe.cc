@@ -8,6 +8,7 @@
 #include "core/plan/plan.h"
 #include "core/solver/lr_policy.h"
 #include "core/solver/update_rule.h"
+#include "core/train/label_range.h"
 #include "core/train/nets.h"
 
 namespace cafetiere::capi {
@@ -38,7 +39,9 @@ json solver_json(const caffe::SolverParameter& p) {
           {"snapshot_prefix", p.snapshot_prefix()},
           {"iter_size", p.iter_size()},
           {"random_seed", p.random_seed()},
-          {"display", p.display()}};
+          {"display", p.display()},
+          {"solver_mode",  // Caffe's default is GPU, but its tools use one only where it is written
+           p.has_solver_mode() && p.solver_mode() == caffe::SolverParameter::GPU ? "GPU" : "CPU"}};
 }
 
 json data_layer_json(const Graph& graph, const std::vector<Shape>& shapes) {
@@ -46,8 +49,11 @@ json data_layer_json(const Graph& graph, const std::vector<Shape>& shapes) {
     if (!node.type->source) continue;
     json tops = json::array();
     for (size_t i = 0; i < node.tops.size(); ++i) {
-      tops.push_back(
-          {{"name", node.param.top(int(i))}, {"shape", shapes[size_t(node.tops[i])].dims()}});
+      const LabelRange labels = label_range(graph, shapes, node.tops[i]);
+      tops.push_back({{"name", node.param.top(int(i))},
+                      {"shape", shapes[size_t(node.tops[i])].dims()},
+                      {"classes", labels.classes}});
+      if (labels.ignored) tops.back()["ignore_label"] = *labels.ignored;
     }
     return {
         {"name", node.param.name()},

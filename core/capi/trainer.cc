@@ -6,6 +6,7 @@
 #include "core/capi/boundary.h"
 #include "core/capi/handles.h"
 #include "core/capi/options.h"
+#include "core/device/cpu/isa.h"
 #include "core/model/weights.h"
 #include "core/observe/event_files.h"
 
@@ -162,7 +163,8 @@ int cft_trainer_result(cft_trainer* t, char** out) {
                               {"sha256", capi::sha256_of(t->trainer->model_bytes())},
                               {"shards", t->shards},
                               {"ranks", t->size},
-                              {"peak_bytes", s.peak_bytes}};
+                              {"peak_bytes", s.peak_bytes},
+                              {"instruction_set", cafetiere::instruction_set()}};
     return capi::give_text(json.dump(), out);
   });
 }

@@ -4,33 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "core/comm/collectives.h"
 #include "core/sync/deal.h"
+#include "core/train/label_range.h"
 
 namespace cafetiere {
 namespace {
-
-/// The classes of a label blob: the channels of the scores that a loss or accuracy compares it with.
-int64_t classes_of(const Graph& graph, const std::vector<Shape>& shapes, int blob) {
-  std::set<int> aliases{blob};
-  for (const Node& node : graph.nodes()) {
-    const std::string_view type = node.type->name;
-    if (type == "Split" && aliases.count(node.bottoms[0])) {
-      aliases.insert(node.tops.begin(), node.tops.end());
-    }
-    const bool classifies = type == "SoftmaxWithLoss" || type == "Accuracy";
-    if (!classifies || !aliases.count(node.bottoms[1])) continue;
-    const bool softmax = type == "SoftmaxWithLoss";
-    const bool ignores = softmax ? node.param.loss_param().has_ignore_label()
-                                 : node.param.accuracy_param().has_ignore_label();
-    const Result<int> axis = shapes[size_t(node.bottoms[0])].axis(
-        softmax ? node.param.softmax_param().axis() : node.param.accuracy_param().axis());
-    if (!ignores && axis.ok()) return shapes[size_t(node.bottoms[0])][*axis];
-  }
-  return 0;
-}
 
 /// The shape of one row as its column holds it: before cropping.
 Shape row_shape(const Node& node, const Shape& top, size_t index) {
@@ -84,7 +64,8 @@ Result<FedLayer> bind_rows(const Graph& graph, const RowSchema& schema,
     input.top = fed.node->param.top(int(i));
     CFT_ASSIGN(input.column, column_of(input.top, schema, bindings, optional_labels && i > 0));
     input.row_shape = row_shape(*fed.node, top, i);
-    input.label_classes = classes_of(graph, shapes, fed.node->tops[i]);
+    const LabelRange labels = label_range(graph, shapes, fed.node->tops[i]);
+    input.label_classes = labels.ignored ? 0 : labels.classes;
     if (i == 0 && fed.node->param.has_transform_param()) {
       input.transform = fed.node->param.transform_param();
     }

@@ -69,6 +69,7 @@ class CaffeEstimator(JavaEstimator, _Readable, JavaMLWritable):
         syncMode="allreduce",
         maxIter=0,
         epochs=0,
+        requireGpu=False,
         seed=1,
         checkpointDir="",
         checkpointInterval=0,

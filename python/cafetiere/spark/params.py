@@ -74,6 +74,11 @@ TRAINING = {
         0,
     ),
     "epochs": ("passes over the table, instead of maxIter; 0: not used", TypeConverters.toInt, 0),
+    "requireGpu": (
+        "refuse to train without a GPU, instead of using the CPU",
+        TypeConverters.toBoolean,
+        False,
+    ),
     "seed": (
         "seed of everything random, unless the solver has random_seed",
         TypeConverters.toInt,

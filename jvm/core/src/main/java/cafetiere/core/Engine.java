@@ -10,6 +10,18 @@ public final class Engine {
     return Native.text(Native.version());
   }
 
+  /** What this process generates code for, as cft_instruction_set names it. */
+  public static String instructionSet() {
+    NativeLibrary.load();
+    return Native.text(Native.instructionSet());
+  }
+
+  /** Lowers the instruction set, before this process has trained or predicted. */
+  public static void useInstructionSet(String name) {
+    NativeLibrary.load();
+    Native.useInstructionSet(Native.utf8(name));
+  }
+
   /** Checks a solver and net without running them; options and answer as in cft_describe. */
   public static String describe(String options) {
     NativeLibrary.load();

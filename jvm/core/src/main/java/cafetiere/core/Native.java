@@ -14,6 +14,10 @@ final class Native {
 
   static native byte[] version();
 
+  static native byte[] instructionSet();
+
+  static native void useInstructionSet(byte[] name);
+
   static native byte[] describe(byte[] options);
 
   static native byte[] report(byte[] events, byte[] result);

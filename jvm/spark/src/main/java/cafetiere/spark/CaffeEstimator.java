@@ -19,10 +19,13 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.StructType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Trains a Caffe net on a DataFrame, inside the executors that hold it. */
 public final class CaffeEstimator extends Estimator<CaffeModel>
     implements CaffeParams, DefaultParamsWritable {
+  private static final Logger LOG = LoggerFactory.getLogger(CaffeEstimator.class);
   private static final Set<String> SYNC_MODES = Set.of("allreduce");
   private static final long EXECUTOR_WAIT_SECONDS = 30;
 
@@ -171,6 +174,11 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     return with(epochs(), value);
   }
 
+  /** Sets the param requireGpu. */
+  public CaffeEstimator setRequireGpu(boolean value) {
+    return with(requireGpu(), value);
+  }
+
   /** Sets the param seed. */
   public CaffeEstimator setSeed(long value) {
     return with(seed(), value);
@@ -209,6 +217,9 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     int workers = getNumWorkers() > 0 ? getNumWorkers() : slots(spark.sparkContext());
     int shards = getShards() > 0 ? getShards() : workers;
     NetDescription description = NetDescription.of(getSolver(), getNet(), "TRAIN", threads);
+    if (description.wantsGpu()) {
+      LOG.warn("GPUs are not supported yet; the CPU is used instead of what solver_mode asks for");
+    }
     String net = getNet().isEmpty() ? description.netText() : getNet();
     long maxIter = getEpochs() > 0
         ? description.steps(getEpochs(), train.count(), shards) : getMaxIter();
@@ -249,18 +260,26 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   }
 
   private void requireConsistentParams() {
-    require(SYNC_MODES.contains(getSyncMode()), "syncMode is '" + getSyncMode() + "', and this"
-        + " version knows " + String.join(", ", SYNC_MODES) + " only: set it to one of these");
-    require(getEpochs() == 0 || getMaxIter() == 0,
-        "both epochs and maxIter are set: set the one that tells when to stop");
-    require(getSnapshot().isEmpty() || !getWeights().isEmpty(),
-        "snapshot is set and weights is not: a solverstate goes with its caffemodel, set both");
-    require(validation == null || getValidationIndicatorCol().isEmpty(),
-        "both setValidationData and validationIndicatorCol are used: use one of them");
-  }
-
-  private static void require(boolean condition, String message) {
-    if (!condition) throw new IllegalArgumentException(message);
+    List<String> findings = new ArrayList<>();
+    if (!SYNC_MODES.contains(getSyncMode())) {
+      findings.add("syncMode is '" + getSyncMode() + "', and this version knows "
+          + String.join(", ", SYNC_MODES) + " only: set it to one of these");
+    }
+    if (getRequireGpu()) {
+      findings.add("requireGpu is set, and this version trains on the CPU alone: set it to false");
+    }
+    if (getEpochs() > 0 && getMaxIter() > 0) {
+      findings.add("both epochs and maxIter are set: set the one that tells when to stop");
+    }
+    if (!getSnapshot().isEmpty() && getWeights().isEmpty()) {
+      findings.add(
+          "snapshot is set and weights is not: a solverstate goes with its caffemodel, set both");
+    }
+    if (validation != null && !getValidationIndicatorCol().isEmpty()) {
+      findings.add(
+          "both setValidationData and validationIndicatorCol are used: use one of them");
+    }
+    if (!findings.isEmpty()) throw new PreflightException(findings);
   }
 
   private static byte[] bytesAt(String path, Configuration conf) {

@@ -1,5 +1,6 @@
 package cafetiere.spark;
 
+import org.apache.spark.ml.param.BooleanParam;
 import org.apache.spark.ml.param.IntParam;
 import org.apache.spark.ml.param.LongParam;
 import org.apache.spark.ml.param.Param;
@@ -48,6 +49,12 @@ public interface CaffeParams extends PredictionParams {
   /** Passes over the table. */
   default IntParam epochs() {
     return new IntParam(this, "epochs", "passes over the table, instead of maxIter; 0: not used");
+  }
+
+  /** Whether the CPU will not do. */
+  default BooleanParam requireGpu() {
+    return new BooleanParam(this, "requireGpu",
+        "refuse to train without a GPU, instead of using the CPU");
   }
 
   /** The seed. */
@@ -128,6 +135,11 @@ public interface CaffeParams extends PredictionParams {
     return (int) getOrDefault(epochs());
   }
 
+  /** Whether the CPU will not do. */
+  default boolean getRequireGpu() {
+    return (boolean) getOrDefault(requireGpu());
+  }
+
   /** The seed. */
   default long getSeed() {
     return (long) getOrDefault(seed());
@@ -169,6 +181,7 @@ public interface CaffeParams extends PredictionParams {
     setDefault(syncMode(), "allreduce");
     setDefault(maxIter(), 0L);
     setDefault(epochs(), 0);
+    setDefault(requireGpu(), false);
     setDefault(seed(), 1L);
     setDefault(checkpointDir(), "");
     setDefault(checkpointInterval(), 0L);

@@ -45,10 +45,12 @@ public final class CheckpointStore {
    *
    * @param name the folder's name, for {@link #read}
    * @param step solver iterations done
+   * @param instructionSet what it was computed with
    * @param model a caffemodel
    * @param state a solverstate
    */
-  public record Checkpoint(String name, long step, byte[] model, byte[] state) {}
+  public record Checkpoint(
+      String name, long step, String instructionSet, byte[] model, byte[] state) {}
 
   private final Path dir;
   private final FileSystem files;
@@ -69,13 +71,13 @@ public final class CheckpointStore {
    * (a rank 0 that was given up may still be at work): what they write has the same bytes, so it
    * does not matter whose rename comes last.
    */
-  public void write(long step, ByteBuffer model, ByteBuffer state, int shards, String writer)
-      throws IOException {
+  public void write(long step, ByteBuffer model, ByteBuffer state, int shards,
+      String instructionSet, String writer) throws IOException {
     Path aside = new Path(dir, ASIDE + step + "-" + writer);
     files.delete(aside, true);
     files.mkdirs(aside);
     var manifest = JSON.createObjectNode();
-    manifest.put("step", step).put("shards", shards);
+    manifest.put("step", step).put("shards", shards).put("instruction_set", instructionSet);
     manifest.put("model_sha256", writeFile(new Path(aside, MODEL), model));
     manifest.put("state_sha256", writeFile(new Path(aside, STATE), state));
     byte[] text = manifest.toString().getBytes(StandardCharsets.UTF_8);
@@ -110,7 +112,8 @@ public final class CheckpointStore {
     byte[] state = readFile(new Path(folder, STATE));
     verify(folder, MODEL, model, manifest.path("model_sha256").asText());
     verify(folder, STATE, state, manifest.path("state_sha256").asText());
-    return new Checkpoint(name, manifest.path("step").asLong(), model, state);
+    return new Checkpoint(name, manifest.path("step").asLong(),
+        manifest.path("instruction_set").asText(), model, state);
   }
 
   /** Removes the folder and all that is in it. */

@@ -6,6 +6,7 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
@@ -30,8 +31,8 @@ public record FeedSchema(
   public record Input(String top, String column) implements Serializable {}
 
   /**
-   * Finds the columns in a table's schema. What is missing or cannot be fed is an
-   * IllegalArgumentException that says what to change.
+   * Finds the columns in a table's schema. A {@link PreflightException} tells all that are missing
+   * or cannot be fed, and what to change.
    */
   public static FeedSchema of(StructType schema, List<Input> inputs, String idColumn) {
     Set<String> names = new LinkedHashSet<>();
@@ -39,11 +40,20 @@ public record FeedSchema(
     if (!idColumn.isEmpty()) names.add(idColumn);
     StructType table = new StructType();
     List<ColumnType> types = new ArrayList<>();
+    List<String> findings = new ArrayList<>();
+    List<String> columns = List.of(schema.fieldNames());
     for (String name : names) {
-      StructField field = field(schema, name);
+      if (!columns.contains(name)) {
+        findings.add(missing(name, columns));
+        continue;
+      }
+      StructField field = schema.fields()[columns.indexOf(name)];
+      ColumnType type = ColumnType.of(field.dataType());
+      if (type == null) findings.add(unfit(field));
       table = table.add(field);
-      types.add(type(field));
+      types.add(type);
     }
+    if (!findings.isEmpty()) throw new PreflightException(findings);
     return new FeedSchema(table, List.copyOf(types), idColumn, List.copyOf(inputs));
   }
 
@@ -54,6 +64,11 @@ public record FeedSchema(
       columns[i] = functions.col("`" + table.fieldNames()[i].replace("`", "``") + "`");
     }
     return data.toDF().select(columns);
+  }
+
+  /** The column that feeds a top. */
+  public Optional<String> column(String top) {
+    return inputs.stream().filter(input -> input.top().equals(top)).map(Input::column).findFirst();
   }
 
   /** Where the columns are in rows of another schema that contains them. */
@@ -87,23 +102,16 @@ public record FeedSchema(
     return array;
   }
 
-  private static StructField field(StructType schema, String name) {
-    for (StructField field : schema.fields()) {
-      if (field.name().equals(name)) return field;
-    }
-    String hint = Names.nearest(name, List.of(schema.fieldNames()))
-        .map(nearest -> ": did you mean '" + nearest + "'?").orElse("");
-    throw new IllegalArgumentException("the table has no column '" + name + "'" + hint
-        + " It has: " + String.join(", ", schema.fieldNames()));
+  private static String missing(String name, List<String> columns) {
+    String hint = Names.nearest(name, columns)
+        .map(nearest -> ": did you mean '" + nearest + "'?").orElse(".");
+    return "the table has no column '" + name + "'" + hint + " It has: "
+        + String.join(", ", columns);
   }
 
-  private static ColumnType type(StructField field) {
-    ColumnType type = ColumnType.of(field.dataType());
-    if (type == null) {
-      throw new IllegalArgumentException("column '" + field.name() + "' is of type "
-          + field.dataType().catalogString() + ", which cannot be fed to a net: cast it to a"
-          + " number, an array of int, bigint, float or double, a vector, binary, string or Spark's image");
-    }
-    return type;
+  private static String unfit(StructField field) {
+    return "column '" + field.name() + "' is of type " + field.dataType().catalogString()
+        + ", which cannot be fed to a net: cast it to a number, an array of int, bigint, float or"
+        + " double, a vector, binary, string or Spark's image";
   }
 }

@@ -22,7 +22,7 @@ final class Flags {
     }
   }
 
-  private static final Set<String> SWITCHES = Set.of("train", "test", "persistent");
+  private static final Set<String> SWITCHES = Set.of("train", "test", "persistent", "requireGpu");
   private static final Set<String> VALUES = Set.of("conf", "net", "features", "label", "model",
       "output", "outputFormat", "clusterSize", "snapshot", "weights", "connection", "devices",
       "trainData", "testData", "dataCol", "labelCol", "idCol", "epochs", "shards", "checkpointDir",

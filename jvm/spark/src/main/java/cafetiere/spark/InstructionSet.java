@@ -1,29 +1,52 @@
 package cafetiere.spark;
 
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.Arrays;
+import cafetiere.core.CafetiereException;
+import cafetiere.core.Engine;
+import java.util.Collection;
 import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** Names what a processor can do, as far as it changes the order in which sums are formed. */
+/**
+ * What the ranks generate code for. It decides the order of sums, so all of them use the lowest set
+ * that any of them has.
+ */
 final class InstructionSet {
-  private static final List<String> BEST_FIRST =
-      List.of("amx_bf16", "avx512_bf16", "avx512_vnni", "avx512f", "avx2");
+  private static final Logger LOG = LoggerFactory.getLogger(InstructionSet.class);
+  private static final List<String> BEST_FIRST = List.of("avx512", "avx2", "avx", "generic");
+  private static final String LIMIT = "cafetiere.instructionSet";
 
   private InstructionSet() {}
 
-  /** The best set of this machine; its architecture where the processor's flags are unknown. */
+  /** The best set of this process; the system property cafetiere.instructionSet limits it. */
   static String here() {
+    String limit = System.getProperty(LIMIT, BEST_FIRST.get(0));
+    return lowest(List.of(Engine.instructionSet(), limit));
+  }
+
+  /** The lowest of some sets. */
+  static String lowest(Collection<String> names) {
+    return names.stream().reduce(InstructionSet::lower).orElseThrow();
+  }
+
+  /** Generates code for a set from now on; where that cannot be, says what it means. */
+  static void use(String name) {
     try {
-      for (String line : Files.readAllLines(Path.of("/proc/cpuinfo"))) {
-        if (!line.startsWith("flags")) continue;
-        List<String> flags = Arrays.asList(line.split("\\s+"));
-        return BEST_FIRST.stream().filter(flags::contains).findFirst().orElse("x86-64");
-      }
-    } catch (IOException e) {
-      // Without the file the architecture has to do.
+      Engine.useInstructionSet(name);
+    } catch (CafetiereException e) {
+      LOG.warn("The weights may differ in their last bits from those of a run on {} machines: {}",
+          name, e.getMessage());
     }
-    return System.getProperty("os.arch");
+  }
+
+  private static String lower(String a, String b) {
+    return rank(a) > rank(b) ? a : b;
+  }
+
+  private static int rank(String name) {
+    int rank = BEST_FIRST.indexOf(name);
+    if (rank >= 0) return rank;
+    throw new IllegalArgumentException("'" + name + "' is no instruction set; " + LIMIT
+        + " takes one of " + String.join(", ", BEST_FIRST));
   }
 }

@@ -47,6 +47,11 @@ record NetDescription(JsonNode json) {
     return Math.max(1, json.path("solver").path("iter_size").asLong(1));
   }
 
+  /** Whether the solver says solver_mode: GPU. */
+  boolean wantsGpu() {
+    return json.path("solver").path("solver_mode").asText().equals("GPU");
+  }
+
   /** Steps that make `epochs` passes over `rows` rows when they are dealt to `shards` shards. */
   long steps(int epochs, long rows, int shards) {
     long rowsOfShard = ceilDiv(rows, shards);

@@ -4,6 +4,7 @@ import cafetiere.core.CafetiereException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.fs.FileSystem;
@@ -47,21 +48,23 @@ public final class Preflight {
   /** The same under settings that are not the session's own. */
   static void check(SparkContext sc, SparkConf conf, TrainingPlan plan, Dataset<Row> train) {
     Preflight preflight = new Preflight(sc, conf, plan, train);
-    preflight.checkNet();
+    Optional<NetDescription> net = preflight.checkNet();
     if (preflight.checkSlots()) {
       preflight.checkCheckpoints();
-      preflight.checkLabels();
+      net.ifPresent(preflight::checkLabels);
     }
     if (!preflight.findings.isEmpty()) throw new PreflightException(preflight.findings);
   }
 
   /** Net and solver, then what they will take of each executor's memory. */
-  private void checkNet() {
+  private Optional<NetDescription> checkNet() {
     try {
       NetDescription net = NetDescription.of(plan.solver(), plan.net(), "TRAIN", plan.threads());
       checkMemory(net.json().path("memory_bytes").asLong());
+      return Optional.of(net);
     } catch (CafetiereException e) {
       findings.add(e.getMessage());
+      return Optional.empty();
     }
   }
 
@@ -171,8 +174,8 @@ public final class Preflight {
     }
   }
 
-  private void checkLabels() {
-    LabelCheck.of(plan)
+  private void checkLabels(NetDescription net) {
+    LabelCheck.of(net, plan.schema())
         .flatMap(check -> BoundedJob.run(sc, "cafetiere-preflight-labels", () -> check.find(train)))
         .ifPresent(findings::addAll);
   }

@@ -2,7 +2,7 @@ package cafetiere.spark;
 
 import java.util.List;
 
-/** A training that cannot work as it is set up: every reason found, and what to change for each. */
+/** What cannot work as it is set up: every reason found, and what to change for each. */
 public final class PreflightException extends IllegalArgumentException {
   private static final long serialVersionUID = 1L;
 
@@ -11,7 +11,7 @@ public final class PreflightException extends IllegalArgumentException {
   PreflightException(List<String> findings) {
     super(findings.size() == 1
         ? findings.get(0)
-        : findings.size() + " things to change before the training can start:\n  - "
+        : findings.size() + " things to change before this can start:\n  - "
             + String.join("\n  - ", findings));
     this.findings = List.copyOf(findings);
   }

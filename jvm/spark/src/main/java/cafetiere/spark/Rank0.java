@@ -1,5 +1,6 @@
 package cafetiere.spark;
 
+import cafetiere.core.Engine;
 import cafetiere.core.Trainer;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -68,6 +69,7 @@ final class Rank0 implements Trainer.Listener, AutoCloseable {
 
   private void write(CheckpointStore store, long step, ByteBuffer model, ByteBuffer state)
       throws IOException {
-    store.write(step, model, state, setup.plan().shards(), Integer.toString(setup.attempt()));
+    store.write(step, model, state, setup.plan().shards(), Engine.instructionSet(),
+        Integer.toString(setup.attempt()));
   }
 }

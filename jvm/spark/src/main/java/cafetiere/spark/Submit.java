@@ -94,6 +94,7 @@ public final class Submit {
         .setFeaturesCol(table.dataColumn()).setLabelCol(table.labelColumn())
         .setIdCol(table.idColumn())
         .setNumWorkers(flags.getInt("clusterSize", 0, 1))
+        .setRequireGpu(flags.has("requireGpu"))
         .setShards(flags.getInt("shards", 0, 1))
         .setEpochs(flags.getInt("epochs", 0, 1))
         .setCheckpointDir(flags.get("checkpointDir", ""))
@@ -194,8 +195,9 @@ public final class Submit {
     if (flags.get("connection", "").toLowerCase(Locale.ROOT).equals("infiniband")) {
       LOG.warn("-connection infiniband: this version talks TCP, over InfiniBand's IP if need be");
     }
-    if (flags.getInt("devices", 1, 1) > 1) {
-      LOG.warn("-devices {}: this version trains on the CPU", flags.getInt("devices", 1, 1));
+    if (flags.has("devices")) {
+      LOG.warn("-devices {} asks for GPUs, which are not supported yet: the CPU is used",
+          flags.get("devices", ""));
     }
   }
 

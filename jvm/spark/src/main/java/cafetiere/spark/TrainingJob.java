@@ -92,8 +92,7 @@ public final class TrainingJob {
         BarrierStage stage = new BarrierStage(sc, "cafetiere-" + run + "-" + attempt);
         Exception failure = null;
         try {
-          String resume = from.map(Checkpoint::name).orElse("");
-          TrainingTask.Setup setup = setup(attempt, ranks, resume, receiver.address());
+          TrainingTask.Setup setup = setup(attempt, ranks, from, receiver.address());
           stage.run(input(ranks).rdd(), new Ranks(new TrainingTask(setup)));
         } catch (Exception e) {
           failure = e;
@@ -150,7 +149,7 @@ public final class TrainingJob {
     return Math.min(slots, plan.workers());
   }
 
-  private TrainingTask.Setup setup(int attempt, int ranks, String resume,
+  private TrainingTask.Setup setup(int attempt, int ranks, Optional<Checkpoint> from,
       MetricsRoute.Address metrics) {
     int shards = plan.shards() > 0 ? plan.shards() : plan.workers();
     TrainingPlan now = new TrainingPlan(plan.solver(), plan.net(), plan.schema(), ranks, shards,
@@ -158,8 +157,9 @@ public final class TrainingJob {
         plan.checkpointInterval(), plan.model(), plan.state(), plan.events(),
         plan.timeoutMillis());
     String generation = sc.applicationId() + "/" + run + "/" + attempt;
-    return new TrainingTask.Setup(now, attempt, generation, secret, folder, resume, hadoop,
-        metrics);
+    return new TrainingTask.Setup(now, attempt, generation, secret, folder,
+        from.map(Checkpoint::name).orElse(""), from.map(Checkpoint::instructionSet).orElse(""),
+        hadoop, metrics);
   }
 
   /**

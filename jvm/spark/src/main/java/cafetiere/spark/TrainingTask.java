@@ -14,6 +14,7 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
+import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.BarrierTaskContext;
@@ -41,12 +42,13 @@ final class TrainingTask implements Serializable {
    * @param secret known to the ranks and the driver only
    * @param checkpoints the run's folder for checkpoints
    * @param resume name of the checkpoint to go on from, "" to begin
+   * @param instructionSet what the checkpoint was computed with, "" to begin
    * @param hadoop how Hadoop's file systems are reached
    * @param metrics how the driver is reached
    */
   record Setup(TrainingPlan plan, int attempt, String generation, String secret,
-      String checkpoints, String resume, SerializableConfiguration hadoop,
-      MetricsRoute.Address metrics) implements Serializable {}
+      String checkpoints, String resume, String instructionSet,
+      SerializableConfiguration hadoop, MetricsRoute.Address metrics) implements Serializable {}
 
   private final Setup setup;
 
@@ -88,7 +90,7 @@ final class TrainingTask implements Serializable {
     TrainingPlan plan = setup.plan();
     try (Rows rows = read(train);
         Rows testRows = validation == null ? null : read(validation);
-        Group group = plan.workers() == 1 ? null : new Group(groupOptions(context));
+        Group group = meet(context);
         Trainer trainer = new Trainer(plan.trainerOptions(rank), first);
         TaskWatch watch = new TaskWatch(context, () -> cancel(trainer, group))) {
       restore(trainer);
@@ -96,7 +98,6 @@ final class TrainingTask implements Serializable {
       if (group == null) {
         trainer.run(rows);
       } else {
-        meet(context, group);
         trainer.run(group, rows);
       }
       if (first != null) first.finish(trainer);
@@ -115,21 +116,45 @@ final class TrainingTask implements Serializable {
     }
   }
 
-  /** The one rendezvous of an attempt; Spark takes a second for it. */
-  private static void meet(BarrierTaskContext context, Group group) throws IOException {
-    ObjectNode note = JSON.createObjectNode();
-    note.put("address", group.address()).put("isa", InstructionSet.here());
-    ArrayNode addresses = JSON.createArrayNode();
-    for (String text : context.allGather(note.toString())) {
-      JsonNode peer = JSON.readTree(text);
-      addresses.add(peer.path("address").asText());
-      if (!peer.path("isa").equals(note.path("isa"))) {
-        LOG.warn("{} has {} and this executor {}: the weights may differ in their last bits from"
-            + " those of a run on equal machines", peer.path("address").asText(),
-            peer.path("isa").asText(), note.path("isa").asText());
-      }
+  /**
+   * The one rendezvous of an attempt; Spark takes a second for it. The ranks also agree on an
+   * instruction set there, before any code is generated. Null for a rank that is alone.
+   */
+  private Group meet(BarrierTaskContext context) throws IOException {
+    if (setup.plan().workers() == 1) {
+      agree(List.of(InstructionSet.here()));
+      return null;
     }
-    group.connect(addresses.toString());
+    Group group = new Group(groupOptions(context));
+    try (TaskWatch watch = new TaskWatch(context, group::cancel)) {
+      ObjectNode note = JSON.createObjectNode();
+      note.put("address", group.address()).put("isa", InstructionSet.here());
+      ArrayNode addresses = JSON.createArrayNode();
+      List<String> sets = new ArrayList<>();
+      for (String text : context.allGather(note.toString())) {
+        JsonNode peer = JSON.readTree(text);
+        addresses.add(peer.path("address").asText());
+        sets.add(peer.path("isa").asText());
+      }
+      agree(sets);
+      group.connect(addresses.toString());
+      return group;
+    } catch (Throwable e) {
+      group.close();
+      throw e;
+    }
+  }
+
+  /** Takes the lowest set of all ranks, and of the attempt that left the checkpoint. */
+  private void agree(List<String> sets) {
+    String before = setup.instructionSet();
+    String agreed = InstructionSet.lowest(sets);
+    if (!before.isEmpty()) agreed = InstructionSet.lowest(List.of(agreed, before));
+    if (!before.isEmpty() && !agreed.equals(before)) {
+      LOG.warn("The run began with {} and goes on with {}: the weights may differ in their last"
+          + " bits from those of an undisturbed run", before, agreed);
+    }
+    InstructionSet.use(agreed);
   }
 
   private void restore(Trainer trainer) throws IOException {

@@ -88,7 +88,7 @@ class CheckpointStoreTest {
 
   private void write(long step) throws IOException {
     ByteBuffer model = ByteBuffer.wrap(bytes("model " + step));
-    store.write(step, model, ByteBuffer.wrap(bytes("state " + step)), 2, "0");
+    store.write(step, model, ByteBuffer.wrap(bytes("state " + step)), 2, "avx2", "0");
     assertEquals(bytes("model " + step).length, model.remaining(), "the caller's buffer is left");
   }
 

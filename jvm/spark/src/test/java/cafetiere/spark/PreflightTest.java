@@ -2,6 +2,7 @@ package cafetiere.spark;
 
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -65,15 +66,31 @@ class PreflightTest {
 
   @Test
   void aColumnThatIsNotThere() {
-    String message = assertThrows(IllegalArgumentException.class,
-        () -> estimator().setFeaturesCol("imgae").fit(table)).getMessage();
-    assertTrue(message.contains("did you mean 'image'?"), message);
+    PreflightException e = assertThrows(PreflightException.class,
+        () -> estimator().setFeaturesCol("imgae").setIdCol("key").fit(table));
+    assertEquals(2, e.findings().size());
+    assertEquals("the table has no column 'imgae': did you mean 'image'? It has: id, image, label",
+        e.findings().get(0));
+  }
+
+  @Test
+  void aGpuThatIsNotThere() {
+    PreflightException e = assertThrows(PreflightException.class,
+        () -> estimator().setRequireGpu(true).fit(table));
+    assertEquals(List.of("requireGpu is set, and this version trains on the CPU alone: set it to"
+        + " false"), e.findings());
+  }
+
+  @Test
+  void aGpuIsWantedOnlyWhereTheSolverSaysSo() {
+    assertTrue(described(TestImages.solver(10) + " solver_mode: GPU").wantsGpu());
+    assertFalse(described("base_lr: 0.1 lr_policy: \"fixed\" max_iter: 1").wantsGpu());
   }
 
   @Test
   void aColumnOfATypeThatCannotBeFed() {
     Dataset<Row> dated = table.withColumn("image", functions.current_date());
-    String message = assertThrows(IllegalArgumentException.class, () -> estimator().fit(dated))
+    String message = assertThrows(PreflightException.class, () -> estimator().fit(dated))
         .getMessage();
     assertTrue(message.contains("column 'image' is of type date"), message);
   }
@@ -89,6 +106,15 @@ class PreflightTest {
   void aMissingLabel() {
     String finding = refusal(estimator(), with(207L, null)).get(0);
     assertTrue(finding.startsWith("column 'label' of the row with id 207 holds null"), finding);
+  }
+
+  @Test
+  void aLabelThatTheLossPassesOver() {
+    String net = TestImages.lenet().replaceAll(
+        "(type: \"(SoftmaxWithLoss|Accuracy)\")", "$1 loss_param { ignore_label: 255 }"
+            + " accuracy_param { ignore_label: 255 }");
+    assertDoesNotThrow(() -> check(conf(), estimator().setNet(net), with(207L, 255)));
+    assertEquals(1, refusal(estimator().setNet(net), with(207L, 254)).size());
   }
 
   @Test
@@ -124,6 +150,10 @@ class PreflightTest {
         estimator().setCheckpointDir("file:/proc/nowhere"), with(207L, -3)));
     assertEquals(2, e.findings().size());
     assertTrue(e.getMessage().startsWith("2 things to change"), e.getMessage());
+  }
+
+  private static NetDescription described(String solver) {
+    return NetDescription.of(solver, TestImages.lenet(), "TRAIN", 1);
   }
 
   private static CaffeEstimator estimator() {

@@ -170,8 +170,8 @@ public final class Quickstart {
 
   private String parts() {
     List<String> parts = new ArrayList<>();
-    split.fields().forEachRemaining(part -> parts.add(
-        String.format(Locale.ROOT, "%s %.1f", part.getKey(), part.getValue().asDouble())));
+    split.fieldNames().forEachRemaining(part ->
+        parts.add(String.format(Locale.ROOT, "%s %.1f", part, split.path(part).asDouble())));
     return String.join(", ", parts);
   }
 

@@ -1,0 +1,19 @@
+// The instruction set that code is generated for: it decides the order of sums, so ranks must agree.
+#pragma once
+
+#include <string_view>
+
+#include "core/base/status.h"
+
+namespace cafetiere {
+
+/// The set in force in this process: "avx512", "avx2", "avx" or "generic" (no code is generated).
+/// At first the best of the machine, or what the environment variable LIBXSMM_TARGET says.
+std::string_view instruction_set();
+
+/// Lowers the set in force, for the life of the process and before any plan is compiled in it.
+/// Fails for a set that is unknown or better than the one in force, and where code for another one
+/// has been generated already: libxsmm keeps what it has generated.
+Status use_instruction_set(std::string_view name);
+
+}  // namespace cafetiere
