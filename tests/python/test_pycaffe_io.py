@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from built import caffe
 
+from cafetiere import classify, detect
+
 pytest.importorskip("google.protobuf")
 Image = pytest.importorskip("PIL.Image")
 
@@ -157,3 +159,32 @@ def test_detector(net_files, tmp_path, random):
     np.testing.assert_allclose(corner[0], np.tile(mean, (8, 1)), rtol=1e-5)
     np.testing.assert_allclose(corner[1:, 1:], image[:5, :7], rtol=1e-5)
     assert detector.detect_windows([]) == []
+
+
+def test_classify_from_the_command_line(net_files, tmp_path, random):
+    for name in ("a.png", "b.png"):
+        Image.fromarray(random.integers(256, size=(9, 9, 3)).astype(np.uint8)).save(tmp_path / name)
+    model = ["--model_def", net_files[0], "--pretrained_model", net_files[1]]
+    out = str(tmp_path / "scores.npy")
+    classify.main([str(tmp_path), out, *model, "--ext", "png", "--images_dim", "8,10"])
+    assert np.load(out).shape == (2, 3)
+    classify.main([str(tmp_path / "a.png"), out, *model, "--center_only", "--raw_scale", "1"])
+    assert np.load(out).shape == (1, 3)
+
+
+def test_detect_from_the_command_line(net_files, tmp_path, random):
+    pandas = pytest.importorskip("pandas")
+    image = tmp_path / "a.png"
+    Image.fromarray(random.integers(256, size=(20, 30, 3)).astype(np.uint8)).save(image)
+    windows, out = tmp_path / "windows.csv", tmp_path / "found.csv"
+    windows.write_text(f"filename,ymin,xmin,ymax,xmax\n{image},1,2,9,12\n{image},0,0,20,30\n")
+    model = ["--model_def", net_files[0], "--pretrained_model", net_files[1]]
+    detect.main([str(windows), str(out), *model, "--crop_mode", "list", "--context_pad", "0"])
+    table = pandas.read_csv(out)
+    assert list(table.columns[-4:]) == ["ymin", "xmin", "ymax", "xmax"] and len(table) == 2
+    pixels = caffe.io.load_image(str(image))[:, :, ::-1] * 255
+    np.testing.assert_allclose(
+        table.loc[0, ["class0", "class1", "class2"]].to_numpy(float),
+        caffe.io.resize_image(pixels[1:9, 2:12], (6, 8)).mean((0, 1)),
+        rtol=1e-4,
+    )
