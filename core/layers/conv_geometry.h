@@ -67,6 +67,24 @@ inline Result<ConvGeometry> conv_geometry(const caffe::ConvolutionParameter& p,
   return g;
 }
 
+/// The same with `out`: how often the dilated kernel fits into the padded input.
+inline Result<ConvGeometry> convolution_geometry(const caffe::ConvolutionParameter& p,
+                                                 const Shape& bottom) {
+  CFT_ASSIGN(ConvGeometry g, conv_geometry(p, bottom));
+  for (size_t i = 0; i < g.in.size(); ++i) {
+    const int64_t extent = g.dilation[i] * (g.kernel[i] - 1) + 1;
+    const int64_t room = g.in[i] + 2 * g.pad[i] - extent;
+    if (room < 0) {
+      return invalid_argument(
+          fmt::format("the kernel ({} with dilation) is larger than the "
+                      "padded input ({}) of shape {}",
+                      extent, g.in[i] + 2 * g.pad[i], bottom.str()));
+    }
+    g.out.push_back(room / g.stride[i] + 1);
+  }
+  return g;
+}
+
 /// The shape (n, channels, spatial..) in which devices see images.
 inline Shape image_shape(int64_t n, int64_t channels, const std::vector<int64_t>& spatial) {
   std::vector<int64_t> dims{n, channels};

@@ -59,19 +59,7 @@ class Convolution : public Layer {
 
  private:
   Result<ConvGeometry> geometry(const Shape& bottom) const {
-    CFT_ASSIGN(ConvGeometry g, conv_geometry(param().convolution_param(), bottom));
-    for (size_t i = 0; i < g.in.size(); ++i) {
-      const int64_t extent = g.dilation[i] * (g.kernel[i] - 1) + 1;
-      const int64_t room = g.in[i] + 2 * g.pad[i] - extent;
-      if (room < 0) {
-        return invalid_argument(
-            fmt::format("the kernel ({} with dilation) is larger than the "
-                        "padded input ({}) of shape {}",
-                        extent, g.in[i] + 2 * g.pad[i], bottom.str()));
-      }
-      g.out.push_back(room / g.stride[i] + 1);
-    }
-    return g;
+    return convolution_geometry(param().convolution_param(), bottom);
   }
 };
 

@@ -4,9 +4,6 @@
 #include "core/layers/conv_geometry.h"
 
 namespace cafetiere {
-
-extern const LayerType layer_convolution;
-
 namespace {
 
 /// Where the taps of a convolution's kernel lie in its image.
@@ -90,16 +87,10 @@ class Im2col : public Layer {
 
   /// That of a convolution with one output.
   Result<ConvGeometry> geometry(const Shape& bottom) const {
-    caffe::LayerParameter layer;
-    caffe::ConvolutionParameter& p = *layer.mutable_convolution_param();
-    p = param().convolution_param();
+    caffe::ConvolutionParameter p = param().convolution_param();
     p.set_num_output(1);
     p.set_group(1);
-    LayerShapes s{.bottoms = {bottom}, .tops = {Shape()}, .params = {}, .fed = {}};
-    CFT_TRY(layer_convolution.create(layer)->shape(s));
-    CFT_ASSIGN(ConvGeometry g, conv_geometry(p, bottom));
-    g.out.assign(s.tops[0].dims().end() - g.spatial(), s.tops[0].dims().end());
-    return g;
+    return convolution_geometry(p, bottom);
   }
 };
 
