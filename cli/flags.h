@@ -3,16 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/log.h"
+#include "core/base/split_list.h"
 #include "core/model/proto/caffe.pb.h"
 
 namespace cafetiere {
-
-/// The parts of a comma separated list, without the spaces around them; none for an empty text.
-std::vector<std::string> split_list(std::string_view text);
 
 /// -level and -stage: which layers of a net are there, besides the phase.
 struct StateFlags {

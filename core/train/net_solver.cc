@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/split_list.h"
 #include "core/model/weights.h"
 #include "core/train/tester.h"
 
@@ -33,6 +34,12 @@ Status NetSolver::build() {
     test_nets_.push_back(std::move(net));
   }
   CFT_TRY(make_update());
+  for (const std::string& entry : p.weights()) {
+    for (const std::string& path : split_list(entry)) {
+      options_.net.log.info("Finetuning from {}", path);
+      CFT_TRY(net_->copy_from(path, options_.net.log));
+    }
+  }
   if (p.snapshot() > 0) {  // a place that cannot be written is told now
     CFT_ASSIGN(snapshots_, Snapshots::make(options_.solver, options_.net.log));
   }

@@ -117,6 +117,15 @@ def test_snapshot_and_solve_from_it(write, tmp_path):
     assert again.iter == 40 and (tmp_path / "model_iter_40.caffemodel").exists()
 
 
+def test_fine_tuning(write, tmp_path):
+    first = caffe.SGDSolver(write())
+    first.step(3)
+    first.snapshot()
+    second = caffe.SGDSolver(write(f'weights: "{tmp_path}/model_iter_3.caffemodel, "'))
+    for one, other in zip(weights(first.net), weights(second.net), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_callbacks(write):
     solver = caffe.SGDSolver(write())
     seen = []
