@@ -1,0 +1,119 @@
+"""Every fenced block of the documentation runs as it stands, or is marked as text."""
+
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pyspark
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+JAR = ROOT / "jvm/spark/target/cafetiere-spark.jar"
+PROGRAMS = sorted(ROOT.glob("build/*/cli/cafetiere"), key=lambda path: path.stat().st_mtime)
+# spark-shell leaves with 0 whatever happens, so the script says that it came to its end.
+SCALA_END = '\nprintln("the end")\nSystem.exit(0)\n'
+
+
+def documents() -> list[pathlib.Path]:
+    files = subprocess.run(
+        ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [ROOT / name for name in files.stdout.split()]
+
+
+def blocks() -> list:
+    """(language, text) of each block."""
+    found = []
+    for path in documents():
+        for number, match in enumerate(BLOCK.finditer(path.read_text()), 1):
+            name = f"{path.relative_to(ROOT)}:{number}"
+            found.append(pytest.param(*match.groups(), id=name))
+    return found
+
+
+def write_idx(folder: pathlib.Path, part: str, count: int) -> None:
+    """Noise and labels in the form of MNIST's files."""
+    rng = np.random.default_rng(count)
+    images = rng.integers(0, 256, (count, 28, 28), np.uint8)
+    labels = (np.arange(count) % 10).astype(np.uint8)
+    header = struct.pack(">IIII", 0x803, count, 28, 28)
+    (folder / f"{part}-images-idx3-ubyte").write_bytes(header + images.tobytes())
+    header = struct.pack(">II", 0x801, count)
+    (folder / f"{part}-labels-idx1-ubyte").write_bytes(header + labels.tobytes())
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """What a reader has before him: a clone after ./quickstart, and MNIST; all of it small."""
+    folder = tmp_path_factory.mktemp("readme")
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    solver = folder / "examples/mnist/lenet_solver.prototxt"
+    short = re.sub(r"\b(max_iter|test_interval|snapshot): \d+", r"\1: 10", solver.read_text())
+    solver.write_text(re.sub(r"\btest_iter: \d+", "test_iter: 1", short))
+    (folder / "jvm").symlink_to(ROOT / "jvm")
+    (folder / "bin").mkdir()
+    (folder / "bin/cafetiere").symlink_to(PROGRAMS[-1])
+    for part, count in (("train", 200), ("t10k", 100)):
+        write_idx(folder, part, count)
+    make_table = [sys.executable, "examples/quickstart/make_table.py", "--data", ".", "--out"]
+    subprocess.run([*make_table, "out/tables"], cwd=folder, check=True, capture_output=True)
+    (folder / "conf").mkdir()
+    (folder / "conf/spark-defaults.conf").write_text(
+        "spark.ui.enabled false\n"
+        "spark.driver.host 127.0.0.1\n"
+        "spark.driver.bindAddress 127.0.0.1\n"
+        "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1\n"
+    )
+    return folder
+
+
+def command(language: str, text: str, place: pathlib.Path) -> list:
+    """What runs a block."""
+    script = place / f"snippet.{language}"
+    script.write_text(text + (SCALA_END if language == "scala" else ""))
+    spark_shell = pathlib.Path(pyspark.__file__).parent / "bin/spark-shell"
+    return {
+        "sh": ["sh", "-e", script],
+        "python": [sys.executable, script],
+        "scala": [spark_shell, "--master", "local[2]", "--jars", JAR, "-I", script],
+    }[language]
+
+
+@pytest.mark.skipif(not (PROGRAMS and JAR.exists()), reason="the project has not been built")
+@pytest.mark.parametrize(("language", "text"), blocks())
+def test_block(language, text, place):
+    if language == "text":
+        return
+    assert language in ("sh", "python", "scala"), "say what the block is: sh, python, scala or text"
+    done = subprocess.run(
+        command(language, text, place),
+        cwd=place,
+        env={
+            **os.environ,
+            "PATH": f"{place / 'bin'}:{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT / "python"),
+            "SPARK_CONF_DIR": str(place / "conf"),
+            "SPARK_HOME": str(pathlib.Path(pyspark.__file__).parent),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    ended = language != "scala" or "\nthe end" in done.stdout
+    assert done.returncode == 0 and ended, done.stdout
+
+
+def test_relative_links_lead_somewhere():
+    for path in documents():
+        for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
+            assert (path.parent / target).exists(), f"{path.relative_to(ROOT)}: {target}"
