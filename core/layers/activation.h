@@ -1,0 +1,71 @@
+// Activation: a layer that is one function of each element. A layer file gives the function and its
+// slope as a functor F:
+//
+//   explicit F(const caffe::LayerParameter&);
+//   Status check() const;              optional: what of the parameters is refused
+//   float operator()(float x) const;   y
+//   float slope(float v) const;        dy/dx, v being x or y ...
+//   bool slope_of_top() const;         ... y if true; inherited from SlopeOfTop or SlopeOfBottom
+//
+// What needs y alone lets the bottom's memory go after the forward pass.
+#pragma once
+
+#include <cmath>
+
+#include "core/device/map.h"
+#include "core/graph/layer.h"
+
+namespace cafetiere {
+
+struct SlopeOfTop {
+  bool slope_of_top() const { return true; }
+};
+struct SlopeOfBottom {
+  bool slope_of_top() const { return false; }
+};
+
+template <class F>
+class Activation : public Layer {
+ public:
+  explicit Activation(const caffe::LayerParameter& param) : Layer(param), f_(param) {}
+
+  Status shape(LayerShapes& s) const override {
+    if constexpr (requires { f_.check(); }) {
+      CFT_TRY(f_.check());
+    }
+    s.tops[0] = s.bottoms[0];
+    return {};
+  }
+
+  Status forward(LayerPlan& plan) const override {
+    const TensorId x = plan.bottoms[0];
+    map(plan.program, plan.step("forward"), f_, plan.new_top(0), x);
+    return {};
+  }
+
+  Status backward(LayerPlan& plan) const override {
+    if (!plan.propagate_down[0]) return {};
+    const TensorId seen = f_.slope_of_top() ? plan.tops[0] : plan.bottoms[0];
+    const TensorId dy = plan.top_diffs[0];
+    map(
+        plan.program, plan.step("backward"), [f = f_](float d, float v) { return d * f.slope(v); },
+        plan.new_bottom_diff(0), dy, seen);
+    return {};
+  }
+
+ private:
+  const F f_;
+};
+
+/// The registry's entry of Activation<F>.
+template <class F>
+constexpr LayerType activation_type(const char* name) {
+  return {.name = name,
+          .min_bottoms = 1,
+          .max_bottoms = 1,
+          .min_tops = 1,
+          .max_tops = 1,
+          .create = create_layer<Activation<F>>};
+}
+
+}  // namespace cafetiere
