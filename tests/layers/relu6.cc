@@ -1,0 +1,16 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/layers/activation.h"
+
+namespace cafetiere {
+namespace {
+
+TEST(ReLU6, Formula) {
+  check_activation({"ReLU6", "", [](double x) { return std::fmin(std::fmax(x, 0), 6); },
+                    [](double x) { return x > 0 && x < 6 ? 1.0 : 0.0; }});
+}
+
+}  // namespace
+}  // namespace cafetiere
