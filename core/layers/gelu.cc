@@ -1,0 +1,61 @@
+// GELU: y = x Phi(x), Phi being the normal distribution function, element-wise (Hendrycks & Gimpel
+// 2016); with approximate: TANH, Phi is 1/2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+#include "core/device/vector_math.h"
+#include "core/layers/activation.h"
+
+namespace cafetiere {
+namespace {
+
+/// Phi and its derivative, the density.
+struct Normal {
+  float phi, density;
+};
+
+/// Within 2e-7, and within 1e-6 of phi above x = -5: for x < 0, phi = e^(-x^2 / 2) t Q(t) with
+/// t = 1 / (1 - x / 4), Q a least-squares fit of relative error 3.4e-8; by symmetry for x > 0.
+Normal normal(float x) {
+  const float bell = vec::exp(-0.5F * x * x);
+  const float t = 1 / std::fma(0.25F, std::fabs(x), 1.F);
+  const float q = vec::polynomial(t, 0.0197819881F, -0.0808772072F, 0.0955968797F, -0.0317173116F,
+                                  0.0636989847F, 0.0589751936F, 0.0816031024F, 0.0934663564F,
+                                  0.0997364298F, 0.0997355655F);
+  const float tail = bell * t * q;
+  return {x > 0 ? 1 - tail : tail, 0.398942280F * bell};
+}
+
+/// The tanh form: 1/2 (1 + tanh u) = sigmoid(2 u). Beyond 20 it is 0 or 1, and cubes stay finite.
+Normal normal_by_tanh(float x) {
+  const float near = x < -20 ? -20 : x > 20 ? 20 : x;
+  constexpr float kRate = 1.59576912F;  // 2 sqrt(2 / pi)
+  const float square = near * near;
+  const float s = vec::sigmoid(kRate * near * (1 + 0.044715F * square));
+  return {s, s * (1 - s) * kRate * (1 + 3 * 0.044715F * square)};
+}
+
+template <Normal at(float)>
+struct GELU : SlopeOfBottom {
+  explicit GELU(const caffe::LayerParameter&) {}
+  float operator()(float x) const { return x * at(x).phi; }
+  float slope(float x) const {
+    const Normal n = at(x);
+    return n.phi + x * n.density;
+  }
+};
+
+std::unique_ptr<Layer> create_gelu(const caffe::LayerParameter& param) {
+  if (param.gelu_param().approximate() == caffe::GELUParameter::TANH) {
+    return create_layer<Activation<GELU<normal_by_tanh>>>(param);
+  }
+  return create_layer<Activation<GELU<normal>>>(param);
+}
+
+}  // namespace
+
+extern const LayerType layer_gelu{.name = "GELU",
+                                  .min_bottoms = 1,
+                                  .max_bottoms = 1,
+                                  .min_tops = 1,
+                                  .max_tops = 1,
+                                  .create = create_gelu};
+
+}  // namespace cafetiere
