@@ -1,0 +1,51 @@
+// Bias: y = x + b, b spanning `num_axes` axes from `axis` on. One bottom: b is learned (blob 0); two
+// bottoms: b is the second.
+#include "core/device/map.h"
+#include "core/layers/axis_span.h"
+
+namespace cafetiere {
+namespace {
+
+class Bias : public Layer {
+ public:
+  using Layer::Layer;
+
+  Status shape(LayerShapes& s) const override {
+    CFT_ASSIGN(const AxisSpan span, AxisSpan::of(param().bias_param(), s));
+    s.tops[0] = s.bottoms[0];
+    if (s.bottoms.size() == 1) s.params.push_back({span.operand, param().bias_param().filler()});
+    return {};
+  }
+
+  Status forward(LayerPlan& plan) const override {
+    CFT_ASSIGN(const AxisSpan span, AxisSpan::of(param().bias_param(), plan));
+    const TensorId x = span.view(plan.program, plan.bottoms[0]);
+    const TensorId top = plan.new_tensor("top", plan.program.shape(x));
+    map_channels<1, 1>(plan.program, plan.step("forward"),
+                       [](const auto& x, const auto& c) { return x[0] + c[0]; }, top, {x},
+                       {span_operand(plan)});
+    plan.tops[0] = span.back(plan.program, top, plan.top_shapes[0]);
+    return {};
+  }
+
+  Status backward(LayerPlan& plan) const override {
+    CFT_ASSIGN(const AxisSpan span, AxisSpan::of(param().bias_param(), plan));
+    if (const Gradient bias = span_gradient(plan); bias.tensor != kNoTensor) {
+      plan.device.channel_sums(plan.program, plan.step("gradient"),
+                               span.view(plan.program, plan.top_diffs[0]), kNoTensor, bias, {});
+    }
+    if (plan.propagate_down[0]) plan.bottom_diffs[0] = plan.top_diffs[0];
+    return {};
+  }
+};
+
+}  // namespace
+
+extern const LayerType layer_bias{.name = "Bias",
+                                  .min_bottoms = 1,
+                                  .max_bottoms = 2,
+                                  .min_tops = 1,
+                                  .max_tops = 1,
+                                  .create = create_layer<Bias>};
+
+}  // namespace cafetiere
