@@ -1,0 +1,114 @@
+// Parts: a tensor as parts that follow each other along one axis; what Concat joins and Slice cuts.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/device/map.h"
+#include "core/graph/layer.h"
+
+namespace cafetiere {
+
+/// A kernel of f(i) for i in [0, count), each of which moves about `floats` floats.
+template <class F>
+Kernel over_rows(int64_t count, int64_t floats, F f) {
+  const int64_t rows = std::max<int64_t>(1, kMapBlock / std::max<int64_t>(1, floats));
+  return {int((count + rows - 1) / rows), [=](int block) {
+            const int64_t end = std::min(count, (block + 1) * rows);
+            for (int64_t i = block * rows; i < end; ++i) f(i);
+          }};
+}
+
+/// The axis of a ConcatParameter or SliceParameter, which both know an older name for it.
+inline Result<int> parts_axis(const Shape& shape, bool has_axis, int axis, bool has_old,
+                              uint32_t old) {
+  if (has_axis && has_old) {
+    return invalid_argument("give axis or its older form (concat_dim, slice_dim), not both");
+  }
+  return shape.axis(has_old ? int(old) : axis);
+}
+
+class Parts {
+ public:
+  /// Parts of these shapes along `axis`. Channels are parted in any layout, and then in that of
+  /// `like`; other axes only in row-major order.
+  Parts(const Program& program, const std::vector<Shape>& shapes, int axis, TensorId like)
+      : layout_(axis == 1 ? program.layout(like) : Layout::kRowMajor) {
+    for (const Shape& shape : shapes) {
+      int64_t size = shape.count(axis);
+      outer_ = shape.count(0, axis);
+      if (axis == 1) {
+        const ChannelView view(shape, layout_);
+        outer_ = view.outer, size = view.channels * view.inner;
+      }
+      runs_.push_back({stride_, size});
+      stride_ += size;
+    }
+  }
+
+  /// whole = the parts in a row; kNoTensor stands for a part of zeros.
+  void join(Program& program, std::string name, const std::vector<TensorId>& parts,
+            TensorId whole) const {
+    Step step = start(std::move(name));
+    std::vector<int> source;  // by part: its place among the reads, -1 = none
+    for (TensorId id : parts) {
+      source.push_back(id == kNoTensor ? -1 : int(step.reads.size()));
+      if (id != kNoTensor) step.reads.push_back(program.read(id, layout_));
+    }
+    step.writes = {program.write(whole, layout_)};
+    step.make = [self = *this, source, reads = step.reads,
+                 write = step.writes[0]](const Binder& at) {
+      std::vector<const float*> from;
+      for (int s : source) from.push_back(s < 0 ? nullptr : at(reads[size_t(s)]));
+      float* to = at(write);
+      return over_rows(self.outer_, self.stride_, [=](int64_t o) {
+        for (size_t i = 0; i < from.size(); ++i) {
+          const auto [offset, size] = self.runs_[i];
+          float* const run = to + o * self.stride_ + offset;
+          if (from[i])
+            std::copy_n(from[i] + o * size, size, run);
+          else
+            std::fill_n(run, size, 0.F);
+        }
+      });
+    };
+    program.step(std::move(step));
+  }
+
+  /// part = the i-th part of the whole.
+  void cut(Program& program, std::string name, TensorId whole, size_t i, TensorId part) const {
+    Step step = start(std::move(name));
+    step.reads = {program.read(whole, layout_)};
+    step.writes = {program.write(part, layout_)};
+    step.make = [outer = outer_, stride = stride_, run = runs_[i], read = step.reads[0],
+                 write = step.writes[0]](const Binder& at) {
+      const float* from = at(read);
+      float* to = at(write);
+      return over_rows(outer, run.size, [=](int64_t o) {
+        std::copy_n(from + o * stride + run.offset, run.size, to + o * run.size);
+      });
+    };
+    program.step(std::move(step));
+  }
+
+ private:
+  /// A part's floats within a stride of the whole.
+  struct Run {
+    int64_t offset, size;
+  };
+
+  Step start(std::string name) const {
+    Step step;
+    step.name = std::move(name);
+    step.kernel = std::string("copy ") + layout_name(layout_);
+    return step;
+  }
+
+  Layout layout_;
+  int64_t outer_ = 1, stride_ = 0;
+  std::vector<Run> runs_;
+};
+
+}  // namespace cafetiere
