@@ -1,12 +1,12 @@
-// Flatten: makes one axis of the axes [axis, end_axis]; no bytes move.
-#include "core/graph/layer.h"
+// Flatten: makes one axis of the axes [axis, end_axis].
+#include "core/layers/reshaping.h"
 
 namespace cafetiere {
 namespace {
 
-class Flatten : public Layer {
+class Flatten : public ReshapingLayer {
  public:
-  using Layer::Layer;
+  using ReshapingLayer::ReshapingLayer;
 
   Status shape(LayerShapes& s) const override {
     const Shape& b = s.bottoms[0];
@@ -17,15 +17,6 @@ class Flatten : public Layer {
     dims.push_back(b.count(first, last + 1));
     dims.insert(dims.end(), b.dims().begin() + last + 1, b.dims().end());
     s.tops[0] = Shape(std::move(dims));
-    return {};
-  }
-  Status forward(LayerPlan& plan) const override {
-    plan.tops[0] = plan.program.reshaped(plan.bottoms[0], plan.top_shapes[0]);
-    return {};
-  }
-  Status backward(LayerPlan& plan) const override {
-    if (!plan.propagate_down[0]) return {};
-    plan.bottom_diffs[0] = plan.program.reshaped(plan.top_diffs[0], plan.bottom_shape(0));
     return {};
   }
 };

@@ -1,0 +1,24 @@
+// ReshapingLayer: the common part of layers that give their bottom another shape (Flatten, Reshape).
+// No bytes move, unless a neighbour wants another order.
+#pragma once
+
+#include "core/graph/layer.h"
+
+namespace cafetiere {
+
+class ReshapingLayer : public Layer {
+ public:
+  using Layer::Layer;
+
+  Status forward(LayerPlan& plan) const override {
+    plan.tops[0] = plan.program.reshaped(plan.bottoms[0], plan.top_shapes[0]);
+    return {};
+  }
+  Status backward(LayerPlan& plan) const override {
+    if (!plan.propagate_down[0]) return {};
+    plan.bottom_diffs[0] = plan.program.reshaped(plan.top_diffs[0], plan.bottom_shape(0));
+    return {};
+  }
+};
+
+}  // namespace cafetiere
