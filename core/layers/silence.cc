@@ -1,0 +1,26 @@
+// Silence: takes blobs that nobody reads, so that they are no outputs of the net. No gradient goes
+// back through it, which counts as a gradient of 0.
+#include "core/graph/layer.h"
+
+namespace cafetiere {
+namespace {
+
+class Silence : public Layer {
+ public:
+  using Layer::Layer;
+
+  Status shape(LayerShapes&) const override { return {}; }
+  Status forward(LayerPlan&) const override { return {}; }
+  Status backward(LayerPlan&) const override { return {}; }
+};
+
+}  // namespace
+
+extern const LayerType layer_silence{.name = "Silence",
+                                     .min_bottoms = 1,
+                                     .max_bottoms = -1,
+                                     .min_tops = 0,
+                                     .max_tops = 0,
+                                     .create = create_layer<Silence>};
+
+}  // namespace cafetiere
