@@ -5,8 +5,8 @@
 namespace cafetiere {
 namespace {
 
-/// log(1 + w) for w in [0, 1], relative error below 3e-7: 2 artanh(z), z = w / (2 + w), the series to
-/// z^15.
+/// log(1 + w) for w in [0, 1], relative error below 3e-7: 2 artanh(w / (2 + w)), the series to the
+/// 15th power.
 float log1p_of_fraction(float w) {
   const float z = w / (2 + w), s = z * z;
   return 2 * z *
