@@ -57,6 +57,32 @@ void map(Program& p, std::string name, F f, TensorId out, In... in) {
   p.step(std::move(step));
 }
 
+/// The blocks of an operation that knows the channel of each element: ranges of the outer dimension
+/// where there are some, single channels otherwise.
+struct ChannelBlocks {
+  ChannelView view;
+  bool split_outer;
+  int64_t outers;  ///< a block
+  int count;
+
+  explicit ChannelBlocks(const ChannelView& v)
+      : view(v),
+        split_outer(v.outer >= 8 || v.inner == 1),
+        outers(std::max<int64_t>(1, kMapBlock / std::max<int64_t>(1, v.channels * v.inner))),
+        count(int(split_outer ? (v.outer + outers - 1) / outers : v.channels)) {}
+
+  /// Calls f(offset of channel 0, first channel, end of channels) for each outer index of a block.
+  template <class F>
+  void for_each_row(int block, const F& f) const {
+    const int64_t begin = split_outer ? block * outers : 0;
+    const int64_t end = split_outer ? std::min(view.outer, begin + outers) : view.outer;
+    for (int64_t o = begin; o < end; ++o) {
+      f(o * view.channels * view.inner, split_outer ? 0 : int64_t(block),
+        split_outer ? view.channels : int64_t(block) + 1);
+    }
+  }
+};
+
 /// out = f(data values of the element, channel values of its channel), the channel being axis 1.
 /// `data` tensors have out's shape, `channel` tensors hold one value a channel.
 template <size_t D, size_t K, class F>
@@ -77,28 +103,35 @@ void map_channels(Program& p, std::string name, F f, TensorId out,
     for (size_t i = 0; i < D; ++i) src[i] = at(reads[i]);
     for (size_t i = 0; i < K; ++i) per_channel[i] = at(reads[D + i]);
     float* dst = at(write);
-    const bool split_outer = view.outer >= 8;
-    return Kernel{int(split_outer ? view.outer : view.channels), [=](int block) {
-                    const int64_t o0 = split_outer ? block : 0;
-                    const int64_t o1 = split_outer ? block + 1 : view.outer;
-                    const int64_t c0 = split_outer ? 0 : block;
-                    const int64_t c1 = split_outer ? view.channels : block + 1;
+    const ChannelBlocks blocks(view);
+    return Kernel{blocks.count, [=](int block) {
                     const F local = f;
                     float* const out_at = dst;
                     const auto in_at = src;
-                    for (int64_t o = o0; o < o1; ++o) {
-                      for (int64_t c = c0; c < c1; ++c) {
-                        std::array<float, K> k;
-                        for (size_t i = 0; i < K; ++i) k[i] = per_channel[i][c];
-                        const int64_t base = (o * view.channels + c) * view.inner;
+                    const auto channel_at = per_channel;
+                    const auto element = [&](int64_t i, const std::array<float, K>& k) {
+                      std::array<float, D> d;
+                      for (size_t j = 0; j < D; ++j) d[j] = in_at[j][i];
+                      out_at[i] = local(d, k);
+                    };
+                    const auto values = [&](int64_t c) {
+                      std::array<float, K> k;
+                      for (size_t j = 0; j < K; ++j) k[j] = channel_at[j][c];
+                      return k;
+                    };
+                    blocks.for_each_row(block, [&](int64_t base, int64_t c0, int64_t c1) {
+                      if (view.inner == 1) {
                         CFT_INDEPENDENT
-                        for (int64_t i = base; i < base + view.inner; ++i) {
-                          std::array<float, D> d;
-                          for (size_t j = 0; j < D; ++j) d[j] = in_at[j][i];
-                          out_at[i] = local(d, k);
-                        }
+                        for (int64_t c = c0; c < c1; ++c) element(base + c, values(c));
+                        return;
                       }
-                    }
+                      for (int64_t c = c0; c < c1; ++c) {
+                        const std::array<float, K> k = values(c);
+                        const int64_t begin = base + c * view.inner;
+                        CFT_INDEPENDENT
+                        for (int64_t i = begin; i < begin + view.inner; ++i) element(i, k);
+                      }
+                    });
                   }};
   };
   p.step(std::move(step));
@@ -120,17 +153,26 @@ void map_indexed(Program& p, std::string name, F make_f, TensorId out, TensorId 
     const float* src = at(read);
     float* dst = at(write);
     const RunContext* run = at.run();
-    const int64_t stride_n = layout == Layout::kRowMajor ? e.c * e.s : 1;
-    return Kernel{int(e.c), [=](int block) {
+    const Strides stride(e, layout);
+    // Images inside channels or channels inside images, whichever lies closer together.
+    const bool channels_inside = stride.c < stride.n;
+    const int64_t chunk = channels_inside ? 16 : 1;  // channels a block: a cache line
+    return Kernel{int((e.c + chunk - 1) / chunk), [=](int block) {
                     const auto f = make_f(*run);
-                    const int64_t c = block;
+                    const int64_t c0 = block * chunk, c1 = std::min(e.c, c0 + chunk);
+                    const auto element = [&](int64_t n, int64_t c, int64_t s) {
+                      const int64_t i = n * stride.n + c * stride.c + s * stride.s;
+                      dst[i] = f(src[i], n, c * e.s + s);
+                    };
                     for (int64_t s = 0; s < e.s; ++s) {
-                      const int64_t element = c * e.s + s;
-                      const int64_t row = layout == Layout::kPixels ? s * e.c + c : element;
-                      const int64_t base = layout == Layout::kRowMajor ? element : row * e.n;
-                      for (int64_t n = 0; n < e.n; ++n) {
-                        const int64_t i = base + n * stride_n;
-                        dst[i] = f(src[i], n, element);
+                      if (channels_inside) {
+                        for (int64_t n = 0; n < e.n; ++n) {
+                          for (int64_t c = c0; c < c1; ++c) element(n, c, s);
+                        }
+                      } else {
+                        for (int64_t c = c0; c < c1; ++c) {
+                          for (int64_t n = 0; n < e.n; ++n) element(n, c, s);
+                        }
                       }
                     }
                   }};

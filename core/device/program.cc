@@ -22,6 +22,7 @@ TensorId Program::reshaped(TensorId id, Shape shape) {
   Layout layout = this->layout(id);
   if (!same_batch) layout = Layout::kRowMajor;
   if (layout == Layout::kPixels) layout = Layout::kFeatures;
+  if (layout == Layout::kChannels) layout = Layout::kRowMajor;
   const BufferId buffer = read(id, layout);
   const TensorId view = tensor(name(id), std::move(shape));
   tensors_[size_t(view)].versions.emplace_back(layout, buffer);

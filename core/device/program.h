@@ -75,7 +75,7 @@ class Program {
   /// A row-major tensor in memory that outlives the program.
   TensorId external(std::string name, Shape shape, float* data);
   /// The same elements under another shape with the same batch axis; no bytes move unless the
-  /// tensor exists only in pixel order.
+  /// tensor exists only with its pixels apart.
   TensorId reshaped(TensorId id, Shape shape);
 
   const Shape& shape(TensorId id) const { return tensors_[size_t(id)].shape; }

@@ -1,5 +1,7 @@
 #include "core/device/reorder.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "core/device/transpose.h"
@@ -7,64 +9,77 @@
 namespace cafetiere {
 namespace {
 
-/// Row index of (channel, pixel) in a batch-innermost layout.
-int64_t lane_row(Layout layout, const Extents& e, int64_t c, int64_t s) {
-  return layout == Layout::kPixels ? s * e.c + c : c * e.s + s;
+/// One axis in both layouts.
+struct Axis {
+  int64_t size, from, to;  ///< elements, and how many floats apart they are
+};
+
+/// The three axes, sorted by what they are to the copy.
+struct Walk {
+  Axis outer;   ///< neither layout's innermost axis
+  Axis source;  ///< innermost in the source
+  Axis target;  ///< innermost in the target; the same as `source`'s place when both agree
+  bool same;    ///< the innermost axis is the same: rows are copied, nothing is transposed
+};
+
+/// The axis whose elements are adjacent in memory.
+template <int64_t Axis::*stride>
+size_t innermost(const std::array<Axis, 3>& axes) {
+  size_t best = 0;
+  for (size_t i = 1; i < axes.size(); ++i) {
+    const bool nearer = axes[i].*stride < axes[best].*stride;
+    const bool longer = axes[i].*stride == axes[best].*stride && axes[i].size > axes[best].size;
+    if (nearer || longer) best = i;
+  }
+  return best;
 }
 
-/// Between the two batch-innermost layouts: whole rows of n floats move.
-Kernel permute_rows(const Extents& e, Layout from, const float* in, Layout to, float* out) {
-  return {int(e.c), [=](int block) {
-            const int64_t c = block;
-            for (int64_t s = 0; s < e.s; ++s) {
-              std::memcpy(out + lane_row(to, e, c, s) * e.n, in + lane_row(from, e, c, s) * e.n,
-                          size_t(e.n) * sizeof(float));
-            }
-          }};
+Walk walk(const Shape& shape, Layout from, Layout to) {
+  const Extents e(shape);
+  const Strides a(e, from), b(e, to);
+  const std::array<Axis, 3> axes{Axis{e.n, a.n, b.n}, Axis{e.c, a.c, b.c}, Axis{e.s, a.s, b.s}};
+  const size_t source = innermost<&Axis::from>(axes), target = innermost<&Axis::to>(axes);
+  const size_t other = source == target ? (source + 1) % 3 : 3 - source - target;
+  const size_t middle = source == target ? (source + 2) % 3 : target;
+  return {axes[other], axes[source], axes[middle], source == target};
 }
 
-/// Between row-major and a batch-innermost layout: a transpose a channel.
-Kernel transpose_batch(const Extents& e, Layout from, const float* in, Layout to, float* out) {
-  const bool to_lanes = from == Layout::kRowMajor;
-  const Layout lanes = to_lanes ? to : from;
-  // In pixel order the rows of one channel are c apart; in feature order they are adjacent. With
-  // one pixel the channels themselves are the rows.
-  const int64_t step = lanes == Layout::kPixels ? e.c * e.n : e.n;
-  const int64_t blocks = e.s == 1 ? 1 : e.c;
-  return {int(blocks), [=](int block) {
-            if (e.s == 1) {
-              if (to_lanes)
-                transpose_tiles(in, e.n, e.c, e.c, out, e.n);
-              else
-                transpose_tiles(in, e.c, e.n, e.n, out, e.c);
-              return;
-            }
-            const int64_t c = block;
-            const int64_t image = e.c * e.s;
-            if (to_lanes) {
-              transpose_tiles(in + c * e.s, e.n, e.s, image, out + lane_row(lanes, e, c, 0) * e.n,
-                              step);
-            } else {
-              transpose_tiles(in + lane_row(lanes, e, c, 0) * e.n, e.s, e.n, step, out + c * e.s,
-                              image);
-            }
-          }};
+constexpr int64_t kTile = 64;  // columns a block of a transpose
+
+void copy_rows(const Walk& w, int64_t outer, const float* in, float* out) {
+  for (int64_t row = 0; row < w.target.size; ++row) {
+    std::memcpy(out + outer * w.outer.to + row * w.target.to,
+                in + outer * w.outer.from + row * w.target.from,
+                size_t(w.source.size) * sizeof(float));
+  }
+}
+
+void transpose_tile(const Walk& w, int64_t outer, int64_t first, const float* in, float* out) {
+  transpose_tiles(in + outer * w.outer.from + first, w.target.size,
+                  std::min(kTile, w.source.size - first), w.target.from,
+                  out + outer * w.outer.to + first * w.source.to, w.source.to);
 }
 
 }  // namespace
 
 Step reorder_step(const std::string& name, const Shape& shape, Layout from, BufferId source,
                   Layout to, BufferId target) {
-  const Extents e(shape);
+  const Walk w = walk(shape, from, to);
   Step step;
   step.name = name + " reorder";
   step.kernel = std::string(layout_name(from)) + " to " + layout_name(to);
   step.reads = {source};
   step.writes = {target};
   step.make = [=](const Binder& at) {
-    const bool lanes = from != Layout::kRowMajor && to != Layout::kRowMajor;
-    return lanes ? permute_rows(e, from, at(source), to, at(target))
-                 : transpose_batch(e, from, at(source), to, at(target));
+    const float* in = at(source);
+    float* out = at(target);
+    if (w.same) {
+      return Kernel{int(w.outer.size), [=](int block) { copy_rows(w, block, in, out); }};
+    }
+    const int64_t tiles = (w.source.size + kTile - 1) / kTile;
+    return Kernel{int(w.outer.size * tiles), [=](int block) {
+                    transpose_tile(w, block / tiles, block % tiles * kTile, in, out);
+                  }};
   };
   return step;
 }

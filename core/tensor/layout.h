@@ -7,13 +7,14 @@
 
 namespace cafetiere {
 
-/// N is axis 0 (the batch), C axis 1, S the remaining (spatial) axes. With the batch innermost one
-/// vector register holds the same element of 8 or 16 images, so that odd channel counts waste no
-/// lane and no kernel needs a horizontal sum.
+/// N is axis 0 (the batch), C axis 1, S the remaining (spatial) axes. The innermost axis fills the
+/// vector registers: the batch where channels are few or odd in number, the channels where they
+/// are many.
 enum class Layout {
   kRowMajor,  ///< N C S: Caffe's order; parameters, inputs and whatever the user sees
   kFeatures,  ///< C S N: the transpose of (N, everything else)
-  kPixels,    ///< S C N: all channels of a pixel together; what convolution and pooling want
+  kPixels,    ///< S C N: all channels of a pixel together, images in lanes
+  kChannels,  ///< N S C: an image's pixels one after another, channels in lanes
 };
 
 inline const char* layout_name(Layout layout) {
@@ -24,6 +25,8 @@ inline const char* layout_name(Layout layout) {
       return "CSN";
     case Layout::kPixels:
       return "SCN";
+    case Layout::kChannels:
+      return "NSC";
   }
   return "?";
 }
@@ -37,14 +40,32 @@ struct Extents {
         s(shape.axes() > 2 ? shape.count(2) : 1) {}
 };
 
+/// How many floats apart neighbours along each axis are.
+struct Strides {
+  int64_t n = 0, c = 0, s = 0;
+  Strides(const Extents& e, Layout layout) {
+    switch (layout) {
+      case Layout::kRowMajor:
+        n = e.c * e.s, c = e.s, s = 1;
+        break;
+      case Layout::kFeatures:
+        n = 1, c = e.s * e.n, s = e.n;
+        break;
+      case Layout::kPixels:
+        n = 1, c = e.n, s = e.c * e.n;
+        break;
+      case Layout::kChannels:
+        n = e.s * e.c, c = 1, s = e.c;
+        break;
+    }
+  }
+};
+
 /// Whether two layouts of this shape are the same bytes, so that no reorder is needed.
 inline bool same_order(const Shape& shape, Layout a, Layout b) {
-  if (a == b) return true;
   const Extents e(shape);
-  const bool lanes_a = a != Layout::kRowMajor, lanes_b = b != Layout::kRowMajor;
-  if (lanes_a && lanes_b) return e.c == 1 || e.s == 1;
-  if (e.n != 1) return e.c * e.s == 1;
-  return e.c == 1 || e.s == 1 || (a != Layout::kPixels && b != Layout::kPixels);
+  const Strides x(e, a), y(e, b);
+  return (e.n == 1 || x.n == y.n) && (e.c == 1 || x.c == y.c) && (e.s == 1 || x.s == y.s);
 }
 
 /// A tensor of any layout as [outer][channels][inner], inner being contiguous: the form in which
@@ -63,6 +84,9 @@ struct ChannelView {
         break;
       case Layout::kPixels:
         outer = e.s, inner = e.n;
+        break;
+      case Layout::kChannels:
+        outer = e.n * e.s, inner = 1;
         break;
     }
   }

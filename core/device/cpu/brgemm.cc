@@ -15,8 +15,9 @@ constexpr int64_t kMaxBatch = 64;
 
 }  // namespace
 
-Brgemm::Brgemm(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc, bool add)
-    : m_(m), n_(n), k_(k), lda_(lda), ldb_(ldb), ldc_(ldc) {
+Brgemm::Brgemm(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc, bool add,
+               B form)
+    : m_(m), n_(n), k_(k), lda_(lda), ldb_(ldb), ldc_(ldc), form_(form) {
   const int64_t pieces = (k + kDepth - 1) / kDepth;
   const int64_t depth = (k + pieces - 1) / pieces;
   batch_ = pieces > 1 ? 1 : std::clamp<int64_t>(kDepth / k, 1, kMaxBatch);
@@ -28,7 +29,8 @@ Brgemm::Brgemm(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_
 Brgemm::Kernel Brgemm::generate(int64_t depth, bool add) const {
   const libxsmm_blasint la = int(lda_), lb = int(ldb_), lc = int(ldc_);
   const float alpha = 1, beta = add ? 1.f : 0.f;
-  const int flags = LIBXSMM_GEMM_FLAG_NONE, prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
+  const int flags = form_ == B::kRows ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
+  const int prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
   const auto jit = libxsmm_smmdispatch_reducebatch_addr(int(m_), int(n_), int(depth), &la, &lb, &lc,
                                                         &alpha, &beta, &flags, &prefetch);
   return {reinterpret_cast<Jit>(jit), depth, add};
@@ -45,9 +47,10 @@ void Brgemm::operator()(const float* const* a, const float* const* b, float* c,
 /// Each product in pieces of its depth.
 void Brgemm::deep(const float* const* a, const float* const* b, float* c, int64_t count) const {
   const Kernel* kernel = &first_;
+  const int64_t along_k = form_ == B::kRows ? ldb_ : 1;
   for (int64_t i = 0; i < count; ++i) {
     for (int64_t k = 0; k < k_; k += next_.depth) {
-      const float *from_a = a[i] + k * lda_, *from_b = b[i] + k;
+      const float *from_a = a[i] + k * lda_, *from_b = b[i] + k * along_k;
       call(k + next_.depth > k_ ? last_ : *kernel, &from_a, &from_b, c, 1);
       kernel = &next_;
     }
@@ -80,7 +83,8 @@ void Brgemm::plain(const Kernel& kernel, const float* a, const float* b, float* 
     float* out = c + col * ldc_;
     if (!kernel.add) std::fill_n(out, m_, 0.f);
     for (int64_t k = 0; k < kernel.depth; ++k) {
-      for (int64_t row = 0; row < m_; ++row) out[row] += b[col * ldb_ + k] * a[k * lda_ + row];
+      const float factor = form_ == B::kRows ? b[k * ldb_ + col] : b[col * ldb_ + k];
+      for (int64_t row = 0; row < m_; ++row) out[row] += factor * a[k * lda_ + row];
     }
   }
 }

@@ -10,8 +10,12 @@ namespace cafetiere {
 /// is i, then k, for every element of C, whoever calls it.
 class Brgemm {
  public:
+  /// How B lies in memory: columns of k elements, or k rows of n.
+  enum class B { kColumns, kRows };
+
   Brgemm() = default;
-  Brgemm(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc, bool add);
+  Brgemm(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc, bool add,
+         B form = B::kColumns);
 
   void operator()(const float* const* a, const float* const* b, float* c, int64_t count) const;
   void operator()(const float* a, const float* b, float* c) const { (*this)(&a, &b, c, 1); }
@@ -31,6 +35,7 @@ class Brgemm {
   void shallow(const float* const* a, const float* const* b, float* c, int64_t count) const;
 
   int64_t m_ = 0, n_ = 0, k_ = 0, lda_ = 0, ldb_ = 0, ldc_ = 0;
+  B form_ = B::kColumns;
   int64_t batch_ = 1;           ///< products a call
   Kernel first_, next_, last_;  ///< of a sum: its first piece, the following, the short last one
 };

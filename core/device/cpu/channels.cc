@@ -1,4 +1,7 @@
-// Reductions to one value a channel in any layout, eight partial sums in flight.
+// Reductions to one value a channel in any layout. Where channels lie apart, each is a block with
+// eight partial sums in flight; where they lie side by side, ranges of rows are blocks that sum all
+// channels, and their sums are added in order.
+#include <algorithm>
 #include <array>
 
 #include "core/device/cpu/cpu_device.h"
@@ -33,12 +36,147 @@ double channel_sum(const ChannelView& v, int64_t c, const F& f) {
   return sum;
 }
 
+/// Rows of channels side by side, cut into parts.
+struct RowParts {
+  static constexpr int64_t kChunk = 32;  // channels whose sums stay in registers
+  int64_t rows, channels, part_rows, parts;
+
+  explicit RowParts(const ChannelView& v)
+      : rows(v.outer),
+        channels(v.channels),
+        part_rows(std::max<int64_t>(16, kMapBlock / std::max<int64_t>(1, v.channels))),
+        parts((rows + part_rows - 1) / part_rows) {}
+  int64_t begin(int part) const { return part * part_rows; }
+  int64_t end(int part) const { return std::min(rows, begin(part) + part_rows); }
+
+  /// sums[c] = sum of f(i, c) over a part's elements i of channel c.
+  template <class F>
+  void sum(int part, float* sums, const F& f) const {
+    for (int64_t first = 0; first < channels; first += kChunk) {
+      const int64_t count = std::min(kChunk, channels - first);
+      if (count == kChunk)
+        chunk(part, first, std::integral_constant<int64_t, kChunk>(), sums, f);
+      else
+        chunk(part, first, count, sums, f);
+    }
+  }
+  template <class Count, class F>
+  void chunk(int part, int64_t first, Count count, float* sums, const F& f) const {
+    std::array<double, kChunk> sum{};
+    for (int64_t row = begin(part); row < end(part); ++row) {
+      const int64_t base = row * channels;
+      for (int64_t c = first; c < first + count; ++c) sum[size_t(c - first)] += f(base + c, c);
+    }
+    for (int64_t c = 0; c < count; ++c) sums[first + c] = float(sum[size_t(c)]);
+  }
+};
+
+/// The parts' moments of one channel, merged by the rule of Chan et al. (1979).
+void merge_moments(const RowParts& r, const float* means, const float* squares, int64_t c,
+                   float* mean, float* variance) {
+  double centre = 0, sum = 0, seen = 0;
+  for (int64_t part = 0; part < r.parts; ++part) {
+    const double more = double(r.end(int(part)) - r.begin(int(part)));
+    const double gap = double(means[part * r.channels + c]) - centre;
+    sum += squares[part * r.channels + c] + gap * gap * seen * more / (seen + more);
+    centre += gap * more / (seen + more);
+    seen += more;
+  }
+  mean[c] = float(centre);
+  variance[c] = float(sum / seen);
+}
+
+/// channel_moments() where channels lie side by side: one pass over memory, as a part is still in
+/// the cache when its mean is known.
+void row_moments(Program& p, const std::string& name, Layout layout, TensorId src, TensorId mean,
+                 TensorId variance) {
+  const RowParts r(ChannelView(p.shape(src), layout));
+  const BufferId means = p.scratch(r.parts * r.channels), squares = p.scratch(r.parts * r.channels);
+  Step step;
+  step.name = name;
+  step.kernel = std::string("vector ") + layout_name(layout) + ", lanes are channels";
+  step.reads = {p.read(src, layout)};
+  step.writes = {means, squares};
+  step.make = [=, read = step.reads[0]](const Binder& at) {
+    const float* x = at(read);
+    float *m = at(means), *s = at(squares);
+    return Kernel{int(r.parts), [=](int part) {
+                    float* centre = m + part * r.channels;
+                    r.sum(part, centre, [=](int64_t i, int64_t) { return double(x[i]); });
+                    const float count = float(r.end(part) - r.begin(part));
+                    for (int64_t c = 0; c < r.channels; ++c) centre[c] /= count;
+                    r.sum(part, s + part * r.channels, [=](int64_t i, int64_t c) {
+                      const double d = double(x[i]) - double(centre[c]);
+                      return d * d;
+                    });
+                  }};
+  };
+  p.step(std::move(step));
+
+  Step merge;
+  merge.name = name + " merge";
+  merge.kernel = std::to_string(r.parts) + " parts";
+  merge.reads = {means, squares};
+  merge.writes = {p.write(mean, Layout::kRowMajor), p.write(variance, Layout::kRowMajor)};
+  merge.make = [=, writes = merge.writes](const Binder& at) {
+    const float *m = at(means), *s = at(squares);
+    float *to_mean = at(writes[0]), *to_variance = at(writes[1]);
+    return Kernel{int(r.channels), [=](int c) { merge_moments(r, m, s, c, to_mean, to_variance); }};
+  };
+  p.step(std::move(merge));
+}
+
+/// One sum of channel_sums() where channels lie side by side: of a, or of a * b.
+void row_sums(Program& p, const std::string& name, Layout layout, TensorId a, TensorId b,
+              Gradient target) {
+  const RowParts r(ChannelView(p.shape(a), layout));
+  const BufferId partial = p.scratch(r.parts * r.channels);
+  Step step;
+  step.name = name;
+  step.kernel = std::string("vector ") + layout_name(layout) + ", lanes are channels";
+  step.reads = {p.read(a, layout)};
+  if (b != kNoTensor) step.reads.push_back(p.read(b, layout));
+  step.writes = {partial};
+  step.make = [=, reads = step.reads](const Binder& at) {
+    const float* x = at(reads[0]);
+    const float* y = reads.size() > 1 ? at(reads[1]) : nullptr;
+    float* sums = at(partial);
+    return Kernel{int(r.parts), [=](int part) {
+                    float* to = sums + part * r.channels;
+                    if (y)
+                      r.sum(part, to, [=](int64_t i, int64_t) { return double(x[i]) * y[i]; });
+                    else
+                      r.sum(part, to, [=](int64_t i, int64_t) { return double(x[i]); });
+                  }};
+  };
+  p.step(std::move(step));
+
+  Step merge;
+  merge.name = name + " merge";
+  merge.kernel = std::to_string(r.parts) + " parts";
+  merge.reads = {partial};
+  merge.writes = {p.write(target.tensor, Layout::kRowMajor)};
+  merge.make = [=, write = merge.writes[0]](const Binder& at) {
+    const float* sums = at(partial);
+    float* to = at(write);
+    const RunContext* run = at.run();
+    return Kernel{int(r.channels), [=](int c) {
+                    double sum = 0;
+                    for (int64_t part = 0; part < r.parts; ++part)
+                      sum += sums[part * r.channels + c];
+                    put(to + c, float(sum), target.adds(*run));
+                  }};
+  };
+  p.step(std::move(merge));
+}
+
 }  // namespace
 
 void CpuDevice::channel_moments(Program& p, const std::string& name, TensorId src, TensorId mean,
                                 TensorId variance) {
   const Layout layout = p.layout(src);
   const ChannelView v(p.shape(src), layout);
+  if (v.inner == 1) return row_moments(p, name, layout, src, mean, variance);
   Step step;
   step.name = name;
   step.kernel = std::string("vector ") + layout_name(layout);
@@ -64,10 +202,16 @@ void CpuDevice::channel_moments(Program& p, const std::string& name, TensorId sr
 
 void CpuDevice::channel_sums(Program& p, const std::string& name, TensorId a, TensorId b,
                              Gradient sum_a, Gradient sum_ab) {
-  // Without pixels the row-major form has its channels scattered; the other one exists or will.
-  const Layout layout = Extents(p.shape(a)).s == 1 ? Layout::kFeatures : p.layout(a);
-  const ChannelView v(p.shape(a), layout);
   const bool dot = b != kNoTensor, plain = sum_a.tensor != kNoTensor;
+  // An inner product's gradient exists, or will, with the batch innermost.
+  const bool features = Extents(p.shape(a)).s == 1 && !dot;
+  const Layout layout = features ? Layout::kFeatures : p.layout(a);
+  const ChannelView v(p.shape(a), layout);
+  if (v.inner == 1) {
+    if (plain) row_sums(p, name, layout, a, kNoTensor, sum_a);
+    if (dot) row_sums(p, name, layout, a, b, sum_ab);
+    return;
+  }
   Step step;
   step.name = name;
   step.kernel = std::string("vector ") + layout_name(layout);

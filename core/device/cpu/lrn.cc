@@ -1,8 +1,10 @@
 // Local response normalisation across channels: a sliding sum over rows of contiguous elements.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/device/cpu/cpu_device.h"
+#include "core/device/map.h"
 
 namespace cafetiere {
 namespace {
@@ -16,21 +18,62 @@ inline float power(float scale, float beta) {
   return std::pow(scale, -beta);
 }
 
-/// Pieces of the inner dimension short enough for the sums to stay in the first cache.
-constexpr int64_t kPiece = 256;
+constexpr int64_t kPiece = 256;    ///< of the inner dimension: sums stay in the first cache
+constexpr int64_t kMaxRow = 1024;  ///< channels beside each other that the fast form takes
 
-struct Range {
-  int64_t first, last;
-};
-Range window(int64_t c, int64_t channels, int64_t size) {
-  return {std::max<int64_t>(0, c - size / 2), std::min(channels - 1, c + size / 2)};
+/// The layout in which the operation runs: that of src unless too many channels lie side by side.
+Layout layout_for(const Program& p, TensorId src) {
+  const Layout layout = p.layout(src);
+  const ChannelView v(p.shape(src), layout);
+  return v.inner == 1 && v.channels > kMaxRow ? Layout::kFeatures : layout;
 }
+
+/// Adds to the sums of channel c at positions [i0, i1) the values of the `size` channels around it.
+template <class F>
+void add_window(const ChannelView& v, int64_t size, int64_t c, float* sum, int64_t i0, int64_t i1,
+                const F& value) {
+  const int64_t last = std::min(v.channels - 1, c + size / 2);
+  for (int64_t d = std::max<int64_t>(0, c - size / 2); d <= last; ++d) {
+    for (int64_t i = i0; i < i1; ++i) sum[i] += value(d * v.inner + i);
+  }
+}
+
+/// The same where channels lie side by side: for all of them at once, one shift at a time.
+template <class F>
+void add_shifted(int64_t channels, int64_t size, float* sum, const F& value) {
+  for (int64_t d = -(size / 2); d <= size / 2; ++d) {
+    const int64_t begin = std::max<int64_t>(0, -d), end = std::min(channels, channels - d);
+    for (int64_t c = begin; c < end; ++c) sum[c] += value(c + d);
+  }
+}
+
+/// Blocks over everything but the channels: pieces of the inner dimension, or runs of pixels where
+/// channels are innermost. f(offset of channel 0, first, end): positions of a piece, or all channels.
+struct Pieces {
+  ChannelView v;
+  int64_t pieces, rows;
+
+  explicit Pieces(const ChannelView& view)
+      : v(view),
+        pieces((v.inner + kPiece - 1) / kPiece),
+        rows(v.inner == 1 ? std::max<int64_t>(1, kMapBlock / v.channels) : 1) {}
+  int blocks() const { return int((v.outer + rows - 1) / rows * pieces); }
+
+  template <class F>
+  void for_each(int block, const F& f) const {
+    const int64_t first = block / pieces * rows, end = std::min(v.outer, first + rows);
+    const int64_t i0 = block % pieces * kPiece;
+    for (int64_t o = first; o < end; ++o) {
+      f(o * v.channels * v.inner, i0, std::min(v.inner, i0 + kPiece));
+    }
+  }
+};
 
 }  // namespace
 
 void CpuDevice::lrn(Program& p, const std::string& name, const LrnGeometry& g, TensorId src,
                     TensorId scale, TensorId dst) {
-  const Layout layout = p.layout(src);
+  const Layout layout = layout_for(p, src);
   const ChannelView v(p.shape(src), layout);
   Step step;
   step.name = name;
@@ -40,26 +83,29 @@ void CpuDevice::lrn(Program& p, const std::string& name, const LrnGeometry& g, T
   step.make = [=, read = step.reads[0], writes = step.writes](const Binder& at) {
     const float* x = at(read);
     float *s = at(writes[0]), *y = at(writes[1]);
-    const int64_t pieces = (v.inner + kPiece - 1) / kPiece;
-    return Kernel{int(v.outer * pieces), [=](int block) {
-                    const int64_t base = block / pieces * v.channels * v.inner;
-                    const int64_t i0 = block % pieces * kPiece;
-                    const int64_t i1 = std::min(v.inner, i0 + kPiece);
-                    for (int64_t c = 0; c < v.channels; ++c) {
-                      float* to = s + base + c * v.inner;
-                      std::fill(to + i0, to + i1, 0.f);
-                      const Range r = window(c, v.channels, g.size);
-                      for (int64_t d = r.first; d <= r.last; ++d) {
-                        const float* from = x + base + d * v.inner;
-                        for (int64_t i = i0; i < i1; ++i) to[i] += from[i] * from[i];
+    const Pieces pieces(v);
+    const auto finish = [=](int64_t begin, int64_t end) {
+      const float share = g.alpha / float(g.size);
+      for (int64_t i = begin; i < end; ++i) {
+        s[i] = g.k + share * s[i];
+        y[i] = x[i] * power(s[i], g.beta);
+      }
+    };
+    return Kernel{pieces.blocks(), [=](int block) {
+                    pieces.for_each(block, [&](int64_t base, int64_t i0, int64_t i1) {
+                      const auto square = [in = x + base](int64_t i) { return in[i] * in[i]; };
+                      if (v.inner == 1) {
+                        std::fill_n(s + base, v.channels, 0.f);
+                        add_shifted(v.channels, g.size, s + base, square);
+                        return finish(base, base + v.channels);
                       }
-                      const float* in = x + base + c * v.inner;
-                      float* out = y + base + c * v.inner;
-                      for (int64_t i = i0; i < i1; ++i) {
-                        to[i] = g.k + g.alpha / float(g.size) * to[i];
-                        out[i] = in[i] * power(to[i], g.beta);
+                      for (int64_t c = 0; c < v.channels; ++c) {
+                        float* sum = s + base + c * v.inner;
+                        std::fill(sum + i0, sum + i1, 0.f);
+                        add_window(v, g.size, c, sum, i0, i1, square);
+                        finish(base + c * v.inner + i0, base + c * v.inner + i1);
                       }
-                    }
+                    });
                   }};
   };
   p.step(std::move(step));
@@ -68,7 +114,7 @@ void CpuDevice::lrn(Program& p, const std::string& name, const LrnGeometry& g, T
 void CpuDevice::lrn_backward(Program& p, const std::string& name, const LrnGeometry& g,
                              TensorId src, TensorId scale, TensorId dst, TensorId diff_dst,
                              TensorId diff_src) {
-  const Layout layout = p.layout(src);
+  const Layout layout = layout_for(p, src);
   const ChannelView v(p.shape(src), layout);
   Step step;
   step.name = name;
@@ -79,26 +125,33 @@ void CpuDevice::lrn_backward(Program& p, const std::string& name, const LrnGeome
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     const float *x = at(reads[0]), *s = at(reads[1]), *y = at(reads[2]), *dy = at(reads[3]);
     float* dx = at(write);
-    const float ratio = 2.f * g.alpha * g.beta / float(g.size);
-    const int64_t pieces = (v.inner + kPiece - 1) / kPiece;
-    return Kernel{int(v.outer * pieces), [=](int block) {
-                    const int64_t base = block / pieces * v.channels * v.inner;
-                    const int64_t i0 = block % pieces * kPiece;
-                    const int64_t i1 = std::min(v.inner, i0 + kPiece);
-                    for (int64_t c = 0; c < v.channels; ++c) {
-                      const int64_t row = base + c * v.inner;
-                      std::fill(dx + row + i0, dx + row + i1, 0.f);
-                      const Range r = window(c, v.channels, g.size);
-                      for (int64_t d = r.first; d <= r.last; ++d) {
-                        const int64_t from = base + d * v.inner;
-                        for (int64_t i = i0; i < i1; ++i) {
-                          dx[row + i] += dy[from + i] * y[from + i] / s[from + i];
-                        }
+    const Pieces pieces(v);
+    const auto finish = [=](int64_t begin, int64_t end) {
+      const float ratio = 2.f * g.alpha * g.beta / float(g.size);
+      for (int64_t i = begin; i < end; ++i) {
+        dx[i] = dy[i] * power(s[i], g.beta) - ratio * x[i] * dx[i];
+      }
+    };
+    return Kernel{pieces.blocks(), [=](int block) {
+                    pieces.for_each(block, [&](int64_t base, int64_t i0, int64_t i1) {
+                      const auto share = [=](int64_t i) {
+                        return dy[base + i] * y[base + i] / s[base + i];
+                      };
+                      if (v.inner == 1) {
+                        std::array<float, kMaxRow> shares;  // divided once, added `size` times
+                        for (int64_t c = 0; c < v.channels; ++c) shares[size_t(c)] = share(c);
+                        std::fill_n(dx + base, v.channels, 0.f);
+                        add_shifted(v.channels, g.size, dx + base,
+                                    [&](int64_t c) { return shares[size_t(c)]; });
+                        return finish(base, base + v.channels);
                       }
-                      for (int64_t i = row + i0; i < row + i1; ++i) {
-                        dx[i] = dy[i] * power(s[i], g.beta) - ratio * x[i] * dx[i];
+                      for (int64_t c = 0; c < v.channels; ++c) {
+                        float* sum = dx + base + c * v.inner;
+                        std::fill(sum + i0, sum + i1, 0.f);
+                        add_window(v, g.size, c, sum, i0, i1, share);
+                        finish(base + c * v.inner + i0, base + c * v.inner + i1);
                       }
-                    }
+                    });
                   }};
   };
   p.step(std::move(step));

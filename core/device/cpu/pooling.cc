@@ -1,4 +1,4 @@
-// Pooling over pixel-order tensors: all channels and images of a pixel are one long vector.
+// Pooling: what a pixel holds (its channels, or its channels of all images) is one long vector.
 #include <algorithm>
 #include <cfloat>
 
@@ -8,11 +8,24 @@
 namespace cafetiere {
 namespace {
 
-/// Geometry plus the length of a pixel's vector.
+/// Geometry plus what the layout says of it.
 struct Pool {
   PoolGeometry g;
-  int64_t pixel() const { return g.channels * g.n; }
+  int64_t images;  ///< that lie one after another; 1 where they share a pixel's vector
+
+  Pool(const PoolGeometry& g, Layout layout)
+      : g(g), images(layout == Layout::kChannels ? g.n : 1) {}
+  int64_t pixel() const { return g.channels * g.n / images; }  ///< floats a pixel
+  int64_t in_image(int64_t i) const { return i * g.in_h * g.in_w * pixel(); }
+  int64_t out_image(int64_t i) const { return i * g.out_h * g.out_w * pixel(); }
 };
+
+/// The tensor's own layout if its pixels lie together, the one that suits the shape if not.
+Layout pixels_together(const Program& p, TensorId id, const PoolGeometry& g) {
+  const Layout layout = p.layout(id);
+  if (layout == Layout::kPixels || layout == Layout::kChannels) return layout;
+  return g.n >= 8 && g.channels % 8 != 0 ? Layout::kPixels : Layout::kChannels;
+}
 
 void max_row(const Pool& p, int64_t oh, const float* x, float* y, float* index) {
   const int64_t pixel = p.pixel();
@@ -91,22 +104,26 @@ void backward_row(const Pool& p, int64_t h, const float* dy, const float* index,
 
 void CpuDevice::pooling(Program& p, const std::string& name, const PoolGeometry& g, TensorId src,
                         TensorId dst, TensorId index) {
+  const Layout layout = pixels_together(p, src, g);
   Step step;
   step.name = name;
-  step.kernel = "vector SCN";
-  step.reads = {p.read(src, Layout::kPixels)};
-  step.writes = {p.write(dst, Layout::kPixels)};
-  if (g.max) step.writes.push_back(p.write(index, Layout::kPixels));
+  step.kernel = std::string("vector ") + layout_name(layout);
+  step.reads = {p.read(src, layout)};
+  step.writes = {p.write(dst, layout)};
+  if (g.max) step.writes.push_back(p.write(index, layout));
   step.make = [=, read = step.reads[0], writes = step.writes](const Binder& at) {
-    const Pool pool{g};
+    const Pool pool(g, layout);
     const float* x = at(read);
     float* y = at(writes[0]);
     float* chosen = g.max ? at(writes[1]) : nullptr;
-    return Kernel{int(g.out_h), [=](int block) {
+    return Kernel{int(pool.images * g.out_h), [=](int block) {
+                    const int64_t image = block / g.out_h, row = block % g.out_h;
+                    const float* in = x + pool.in_image(image);
+                    float* out = y + pool.out_image(image);
                     if (g.max)
-                      max_row(pool, block, x, y, chosen);
+                      max_row(pool, row, in, out, chosen + pool.out_image(image));
                     else
-                      average_row(pool, block, x, y);
+                      average_row(pool, row, in, out);
                   }};
   };
   p.step(std::move(step));
@@ -114,18 +131,23 @@ void CpuDevice::pooling(Program& p, const std::string& name, const PoolGeometry&
 
 void CpuDevice::pooling_backward(Program& p, const std::string& name, const PoolGeometry& g,
                                  TensorId diff_dst, TensorId index, TensorId diff_src) {
+  const Layout layout = pixels_together(p, g.max ? index : diff_dst, g);
   Step step;
   step.name = name;
-  step.kernel = "vector SCN";
-  step.reads = {p.read(diff_dst, Layout::kPixels)};
-  if (g.max) step.reads.push_back(p.read(index, Layout::kPixels));
-  step.writes = {p.write(diff_src, Layout::kPixels)};
+  step.kernel = std::string("vector ") + layout_name(layout);
+  step.reads = {p.read(diff_dst, layout)};
+  if (g.max) step.reads.push_back(p.read(index, layout));
+  step.writes = {p.write(diff_src, layout)};
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    const Pool pool{g};
+    const Pool pool(g, layout);
     const float* dy = at(reads[0]);
     const float* chosen = g.max ? at(reads[1]) : nullptr;
     float* dx = at(write);
-    return Kernel{int(g.in_h), [=](int block) { backward_row(pool, block, dy, chosen, dx); }};
+    return Kernel{int(pool.images * g.in_h), [=](int block) {
+                    const int64_t image = block / g.in_h, out = pool.out_image(image);
+                    backward_row(pool, block % g.in_h, dy + out, chosen ? chosen + out : nullptr,
+                                 dx + pool.in_image(image));
+                  }};
   };
   p.step(std::move(step));
 }

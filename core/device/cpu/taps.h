@@ -40,4 +40,29 @@ inline AxisTaps backward_taps(int64_t in, int64_t out, int64_t kernel, int64_t s
   return taps;
 }
 
+/// Outputs of one axis that one kernel index meets: output `out` + i * `out_step` meets source
+/// `src` + i * `src_step`, for i < `count`.
+struct Span {
+  int64_t kernel, out, out_step, src, src_step, count;
+};
+
+/// The taps of outputs [begin, end) by kernel index. An index meets evenly spaced outputs, so that
+/// each makes one span.
+inline std::vector<Span> spans(const AxisTaps& taps, int64_t begin, int64_t end, int64_t kernel) {
+  std::vector<Span> list;
+  for (int64_t k = 0; k < kernel; ++k) {
+    Span span{k, 0, 1, 0, 1, 0};
+    for (int64_t o = begin; o < end; ++o) {
+      for (const auto& [index, source] : taps[size_t(o)]) {
+        if (index != k) continue;
+        if (span.count == 0) span.out = o, span.src = source;
+        if (span.count == 1) span.out_step = o - span.out, span.src_step = source - span.src;
+        ++span.count;
+      }
+    }
+    if (span.count > 0) list.push_back(span);
+  }
+  return list;
+}
+
 }  // namespace cafetiere

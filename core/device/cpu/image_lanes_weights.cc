@@ -5,8 +5,7 @@
 #include <memory>
 
 #include "core/device/cpu/brgemm.h"
-#include "core/device/cpu/cpu_device.h"
-#include "core/device/cpu/taps.h"
+#include "core/device/cpu/convolution.h"
 #include "core/device/map.h"
 #include "core/device/transpose.h"
 
@@ -179,12 +178,10 @@ void emit_unpack(Program& p, const std::string& name, std::shared_ptr<const Weig
 
 }  // namespace
 
-void CpuDevice::convolution_backward_weights(Program& p, const std::string& name,
-                                             const ConvGeometry& g, TensorId src, TensorId diff_dst,
-                                             Gradient diff_weights) {
-  if (g.spatial() != 2) {
-    return RefDevice::convolution_backward_weights(p, name, g, src, diff_dst, diff_weights);
-  }
+namespace image_lanes {
+
+void backward_weights(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
+                      TensorId diff_dst, Gradient diff_weights) {
   const auto w = std::make_shared<const WeightGradient>(g);
   const BufferId diff = transpose_pixels(p, name, w, diff_dst);
   const BufferId partial = p.scratch(w->parts * w->size());
@@ -212,4 +209,5 @@ void CpuDevice::convolution_backward_weights(Program& p, const std::string& name
   emit_unpack(p, name, w, partial, diff_weights);
 }
 
+}  // namespace image_lanes
 }  // namespace cafetiere

@@ -1,0 +1,285 @@
+// Convolution with channels in lanes: products of a block of output channels with the pixels of an
+// output row, one a kernel element, over N S C tensors.
+#include "core/device/cpu/channel_lanes.h"
+
+#include <array>
+#include <limits>
+#include <map>
+#include <memory>
+
+#include "core/device/cpu/brgemm.h"
+#include "core/device/transpose.h"
+
+namespace cafetiere::channel_lanes {
+namespace {
+
+constexpr int64_t kColumns = 48;      // output pixels a product
+constexpr int64_t kTilePixels = 192;  // output pixels a block: their sums stay in the second cache
+constexpr int64_t kFewBlocks = 16;    // with fewer the output channels are divided too
+constexpr int64_t kMaxRows = 64;      // kernel rows a call
+
+/// Products of one shape but for the number of lanes.
+struct Products {
+  Brgemm whole, last;
+};
+
+/// A run of output pixels that one kernel column meets, and its product.
+struct Run {
+  Span span;
+  const Products* products;
+};
+
+/// A correlation cut into blocks: (image, tile of rows, tile of columns, range of output channels).
+struct Tiling {
+  Correlation c;
+  LaneBlocks lanes;
+  bool flipped;  // the taps' indices count from the kernel's end
+  int64_t row_tile, row_tiles, col_tiles, out_parts;
+  std::vector<std::vector<Run>> runs;    // by tile of columns
+  std::map<int64_t, Products> products;  // by (columns, steps)
+
+  Tiling(Correlation correlation, bool backward)
+      : c(std::move(correlation)), lanes(c.group_out()), flipped(backward) {
+    const int64_t width = std::min(c.out_w, kColumns);
+    row_tile = std::clamp<int64_t>(kTilePixels / width, 1, c.out_h);
+    row_tiles = (c.out_h + row_tile - 1) / row_tile;
+    col_tiles = (c.out_w + kColumns - 1) / kColumns;
+    const int64_t pixels = c.n * row_tiles * col_tiles;
+    out_parts = std::clamp<int64_t>(kFewBlocks / pixels, 1, lanes.count);
+    for (int64_t t = 0; t < col_tiles; ++t) runs.push_back(column_runs(t));
+  }
+
+  int64_t blocks() const { return c.n * row_tiles * col_tiles * out_parts; }
+  int64_t width(int64_t tile) const { return first_column(tile + 1) - first_column(tile); }
+  int64_t first_column(int64_t tile) const { return tile * c.out_w / col_tiles; }
+  /// Rows of packed weights a kernel element apart.
+  int64_t tap(int64_t kh, int64_t kw) const {
+    return flipped ? (c.kernel_h - 1 - kh) * c.kernel_w + c.kernel_w - 1 - kw
+                   : kh * c.kernel_w + kw;
+  }
+
+  std::vector<Run> column_runs(int64_t tile) {
+    std::vector<Run> list;
+    for (const Span& s : spans(c.cols, first_column(tile), first_column(tile + 1), c.kernel_w)) {
+      list.push_back({s, &product(s)});
+    }
+    return list;
+  }
+  const Products& product(const Span& s) {
+    const int64_t key = (s.count * (c.out_w + 1) + s.out_step) * (c.in_w + 1) + s.src_step;
+    const auto generate = [&](int64_t rows) {
+      return Brgemm(rows, s.count, c.group_in(), c.kernel_size() * rows, s.src_step * c.in_channels,
+                    s.out_step * rows, true);
+    };
+    const auto [at, fresh] = products.try_emplace(key);
+    if (fresh) {
+      at->second.whole = generate(lanes.size);
+      at->second.last = generate(lanes.lanes(lanes.count - 1));
+    }
+    return at->second;
+  }
+};
+
+/// Runs a correlation a block at a time.
+struct CorrelationKernel {
+  std::shared_ptr<const Tiling> t;
+  const float *src, *weights, *bias;
+  float* dst;
+  bool relu;
+
+  void operator()(int block) const {
+    const Correlation& c = t->c;
+    const int64_t part = block % t->out_parts;
+    const int64_t tile = block / t->out_parts % t->col_tiles;
+    const int64_t row0 = block / t->out_parts / t->col_tiles % t->row_tiles * t->row_tile;
+    const int64_t image = block / t->out_parts / t->col_tiles / t->row_tiles;
+    const int64_t row1 = std::min(c.out_h, row0 + t->row_tile);
+    const int64_t begin = part * t->lanes.count / t->out_parts;
+    const int64_t end = (part + 1) * t->lanes.count / t->out_parts;
+    for (int64_t g = 0; g < c.group; ++g) {
+      for (int64_t b = begin; b < end; ++b) {
+        Sums sums;
+        const int64_t o0 = g * c.group_out() + t->lanes.begin(b);
+        const float* in = src + image * c.in_h * c.in_w * c.in_channels + g * c.group_in();
+        add_taps(row0, row1, tile, in, b, weights + o0 * c.group_in() * c.kernel_size(), sums);
+        float* out = dst + image * c.out_h * c.out_w * c.out_channels + o0;
+        store(row0, row1, tile, sums, t->lanes.lanes(b), bias ? bias + o0 : nullptr, out);
+      }
+    }
+  }
+
+  /// The sums of a tile, [pixel][lane]; near each other, whatever the distance of pixels in dst.
+  using Sums = std::array<float, kTilePixels * LaneBlocks::kLanes>;
+
+  /// Adds all taps to each output row of a tile, the kernel rows in one call.
+  void add_taps(int64_t row0, int64_t row1, int64_t tile, const float* in, int64_t b,
+                const float* w, Sums& sums) const {
+    const Correlation& c = t->c;
+    const int64_t lanes = t->lanes.lanes(b), width = t->width(tile);
+    std::fill_n(sums.data(), (row1 - row0) * width * lanes, 0.f);
+    for (int64_t oh = row0; oh < row1; ++oh) {
+      for (const Run& run : t->runs[size_t(tile)]) {
+        std::array<const float*, kMaxRows> as, bs;
+        int64_t count = 0;
+        for (const auto& [kh, ih] : c.rows[size_t(oh)]) {
+          as[size_t(count)] = w + t->tap(kh, run.span.kernel) * lanes;
+          bs[size_t(count++)] = in + (ih * c.in_w + run.span.src) * c.in_channels;
+        }
+        if (count == 0) continue;
+        const int64_t pixel = (oh - row0) * width + run.span.out - t->first_column(tile);
+        const Brgemm& product = lanes < t->lanes.size ? run.products->last : run.products->whole;
+        product(as.data(), bs.data(), sums.data() + pixel * lanes, count);
+      }
+    }
+  }
+
+  /// Writes sums + bias, cut at 0 if `relu`.
+  void store(int64_t row0, int64_t row1, int64_t tile, const Sums& sums, int64_t lanes,
+             const float* bias_at, float* out) const {
+    std::array<float, LaneBlocks::kLanes> start{};
+    if (bias_at) std::copy_n(bias_at, lanes, start.data());
+    const float floor = relu ? 0.f : -std::numeric_limits<float>::infinity();
+    const float* sum = sums.data();
+    for (int64_t oh = row0; oh < row1; ++oh) {
+      for (int64_t ow = t->first_column(tile); ow < t->first_column(tile + 1); ++ow) {
+        float* to = out + (oh * t->c.out_w + ow) * t->c.out_channels;
+        for (int64_t l = 0; l < lanes; ++l) to[l] = std::max(sum[l] + start[size_t(l)], floor);
+        sum += lanes;
+      }
+    }
+  }
+};
+
+/// Weights (outputs, channels / group, kh, kw) as [block of lanes][depth][lane], where depth is
+/// (channel, kh, kw) forward; backward lanes are the channels and depth is (output, kh, kw).
+BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g, TensorId weights,
+                      bool backward) {
+  const int64_t ins = g.channels / g.group, outs = g.outputs / g.group, taps = g.kernel_size();
+  const LaneBlocks lanes(backward ? ins : outs);
+  const bool permuted = !backward && narrow(g);
+  const BufferId packed = p.scratch(g.outputs * ins * taps);
+  Step step;
+  step.name = name + " pack";
+  step.kernel = "weights";
+  step.reads = {p.read(weights, Layout::kRowMajor)};
+  step.writes = {packed};
+  step.make = [=, read = step.reads[0]](const Binder& at) {
+    const float* w = at(read);
+    float* to = at(packed);
+    return Kernel{int(g.group * lanes.count), [=](int block) {
+                    const int64_t group = block / lanes.count,
+                                  first = lanes.begin(block % lanes.count);
+                    const int64_t height = lanes.lanes(block % lanes.count);
+                    const float* from = w + group * outs * ins * taps;
+                    float* out = to + group * outs * ins * taps;
+                    if (backward) {
+                      out += first * outs * taps;
+                      for (int64_t o = 0; o < outs; ++o) {
+                        transpose_tiles(from + (o * ins + first) * taps, height, taps, taps,
+                                        out + o * taps * height, height);
+                      }
+                      return;
+                    }
+                    const int64_t depth = ins * taps;
+                    from += first * depth, out += first * depth;
+                    if (!permuted) return transpose_tiles(from, height, depth, depth, out, height);
+                    for (int64_t d = 0; d < depth; ++d) {
+                      for (int64_t l = 0; l < height; ++l) {
+                        out[d * height + l] = from[l * depth + folded(g, d)];
+                      }
+                    }
+                  }};
+  };
+  p.step(std::move(step));
+  return packed;
+}
+
+void emit(Program& p, const std::string& name, Correlation correlation, bool backward, BufferId src,
+          BufferId packed, TensorId bias, TensorId dst, bool relu, double flops) {
+  Step step;
+  step.name = name;
+  step.kernel = "brgemm NSC, lanes are channels (" + correlation.widths() +
+                (correlation.n < 8 ? ", few images)" : ")");
+  step.flops = flops;
+  step.reads = {src, packed};
+  if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
+  step.writes = {p.write(dst, Layout::kChannels)};
+  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+    const auto tiling = std::make_shared<const Tiling>(correlation, backward);
+    return Kernel{int(tiling->blocks()),
+                  CorrelationKernel{tiling, at(reads[0]), at(reads[1]),
+                                    bias == kNoTensor ? nullptr : at(reads[2]), at(write), relu}};
+  };
+  p.step(std::move(step));
+}
+
+}  // namespace
+
+bool narrow(const ConvGeometry& g) { return g.group == 1 && g.channels < 16 && g.kernel[1] > 1; }
+
+ConvGeometry unfolded(const ConvGeometry& g) {
+  ConvGeometry u = g;
+  u.channels = g.channels * g.kernel[1];
+  u.in[1] = g.out[1];
+  u.kernel[1] = u.stride[1] = u.dilation[1] = 1;
+  u.pad[1] = 0;
+  return u;
+}
+
+namespace {
+
+/// What a kernel row whose first column is source column `first` meets of one source row.
+void unfold_pixel(const ConvGeometry& g, const float* from, int64_t first, float* to) {
+  const int64_t kernel = g.kernel[1], dilation = g.dilation[1], plane = g.in[0] * g.in[1];
+  const bool inside = first >= 0 && first + (kernel - 1) * dilation < g.in[1];
+  for (int64_t c = 0; c < g.channels; ++c, from += plane, to += kernel) {
+    for (int64_t k = 0; k < kernel; ++k) {
+      const int64_t at = first + k * dilation;
+      to[k] = inside || (at >= 0 && at < g.in[1]) ? from[at] : 0.f;
+    }
+  }
+}
+
+}  // namespace
+
+BufferId unfold(Program& p, const std::string& name, const ConvGeometry& g, TensorId src) {
+  const int64_t width = g.channels * g.kernel[1];
+  const BufferId target = p.scratch(g.n * g.in[0] * g.out[1] * width);
+  Step step;
+  step.name = name + " unfold";
+  step.kernel = "NCS to kernel rows";
+  step.reads = {p.read(src, Layout::kRowMajor)};
+  step.writes = {target};
+  step.make = [=, read = step.reads[0]](const Binder& at) {
+    const float* x = at(read);
+    float* u = at(target);
+    return Kernel{int(g.n * g.in[0]), [=](int block) {
+                    const int64_t image = block / g.in[0], row = block % g.in[0];
+                    const float* from = x + (image * g.channels * g.in[0] + row) * g.in[1];
+                    float* to = u + block * g.out[1] * width;
+                    for (int64_t ow = 0; ow < g.out[1]; ++ow, to += width) {
+                      unfold_pixel(g, from, ow * g.stride[1] - g.pad[1], to);
+                    }
+                  }};
+  };
+  p.step(std::move(step));
+  return target;
+}
+
+void convolution(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
+                 TensorId weights, TensorId bias, TensorId dst, bool relu) {
+  const bool unfolds = narrow(g);
+  const BufferId in = unfolds ? unfold(p, name, g, src) : p.read(src, Layout::kChannels);
+  const BufferId packed = pack_weights(p, name, g, weights, false);
+  emit(p, name, forward_correlation(unfolds ? unfolded(g) : g), false, in, packed, bias, dst, relu,
+       g.flops());
+}
+
+void backward_data(Program& p, const std::string& name, const ConvGeometry& g, TensorId diff_dst,
+                   TensorId weights, TensorId diff_src) {
+  const BufferId in = p.read(diff_dst, Layout::kChannels);
+  const BufferId packed = pack_weights(p, name, g, weights, true);
+  emit(p, name, backward_correlation(g), true, in, packed, kNoTensor, diff_src, false, g.flops());
+}
+
+}  // namespace cafetiere::channel_lanes

@@ -1,0 +1,199 @@
+// The weight gradient with channels in lanes: products of the pixels' output gradients, a block of
+// channels at a time, with the source pixels that each kernel element meets.
+#include <array>
+#include <map>
+#include <memory>
+
+#include "core/device/cpu/brgemm.h"
+#include "core/device/cpu/channel_lanes.h"
+#include "core/device/map.h"
+#include "core/device/transpose.h"
+
+namespace cafetiere::channel_lanes {
+namespace {
+
+constexpr int64_t kPixels = 64;  // pixels a product: their gradients stay in the first cache
+constexpr int64_t kSumFloats = 64 << 10;  // sums a block: they stay in the second cache
+constexpr int64_t kFewBlocks = 16;        // with fewer the images are divided into parts
+
+/// How the sum is cut into blocks: (part of the images, group, range of outputs, range of source
+/// channels). The parts are summed on their own and added in order.
+struct WeightGradient {
+  Correlation c;
+  LaneBlocks lanes;
+  int64_t row_tile, col_tiles, outputs, sources, parts;
+  std::vector<std::vector<Span>> spans;               // by tile of columns
+  std::map<std::array<int64_t, 4>, Brgemm> products;  // by columns, their step, lanes and channels
+
+  explicit WeightGradient(const ConvGeometry& g) : c(forward_correlation(g)), lanes(c.group_out()) {
+    row_tile = std::max<int64_t>(1, kPixels / c.out_w);
+    col_tiles = (c.out_w + kPixels - 1) / kPixels;
+    const int64_t per_source = lanes.size * c.kernel_size();
+    const int64_t fit = std::clamp<int64_t>(kSumFloats / per_source, 1, c.group_in());
+    sources = (c.group_in() + fit - 1) / fit;
+    const int64_t together = std::max<int64_t>(1, kSumFloats / (per_source * fit));
+    outputs = (lanes.count + together - 1) / together;
+    const int64_t blocks = c.group * outputs * sources;
+    parts = std::clamp<int64_t>((kFewBlocks + blocks - 1) / blocks, 1, std::min<int64_t>(8, c.n));
+    for (int64_t t = 0; t < col_tiles; ++t) {
+      spans.push_back(cafetiere::spans(c.cols, column(t), column(t + 1), c.kernel_w));
+      for (const Span& s : spans.back()) generate(s);
+    }
+  }
+
+  int64_t blocks() const { return parts * c.group * outputs * sources; }
+  int64_t column(int64_t tile) const { return tile * c.out_w / col_tiles; }
+  int64_t source(int64_t range) const { return range * c.group_in() / sources; }
+  int64_t depth() const { return c.group_in() * c.kernel_size(); }
+  /// Floats of one part: [group][block of lanes][source channel][kernel element][lane].
+  int64_t size() const { return c.out_channels * depth(); }
+
+  void generate(const Span& s) {
+    for (int64_t height : {lanes.size, lanes.lanes(lanes.count - 1)}) {
+      for (int64_t range = 0; range < sources; ++range) {
+        const int64_t width = source(range + 1) - source(range);
+        products.try_emplace({s.count, s.src_step, height, width}, height, width, s.count, height,
+                             s.src_step * c.in_channels, c.kernel_size() * height, true,
+                             Brgemm::B::kRows);
+      }
+    }
+  }
+};
+
+/// Sums one block.
+struct PartKernel {
+  std::shared_ptr<const WeightGradient> w;
+  const float *src, *diff;
+  float* partial;
+
+  void operator()(int block) const {
+    const Correlation& c = w->c;
+    const int64_t range = block % w->sources, outputs = block / w->sources % w->outputs;
+    const int64_t group = block / w->sources / w->outputs % c.group;
+    const int64_t part = block / w->sources / w->outputs / c.group;
+    const int64_t b0 = outputs * w->lanes.count / w->outputs;
+    const int64_t b1 = (outputs + 1) * w->lanes.count / w->outputs;
+    const int64_t first = w->source(range), channels = w->source(range + 1) - first;
+    float* sums = partial + part * w->size() + group * c.group_out() * w->depth();
+    for (int64_t b = b0; b < b1; ++b)
+      std::fill_n(sum(sums, b, first), channels * c.kernel_size() * w->lanes.lanes(b), 0.f);
+    for (int64_t n = part * c.n / w->parts; n < (part + 1) * c.n / w->parts; ++n) {
+      const float* dy = diff + n * c.out_h * c.out_w * c.out_channels + group * c.group_out();
+      const float* x = src + n * c.in_h * c.in_w * c.in_channels + group * c.group_in() + first;
+      for (int64_t row = 0; row < c.out_h; row += w->row_tile) {
+        for (int64_t tile = 0; tile < w->col_tiles; ++tile) {
+          const int64_t end = std::min(c.out_h, row + w->row_tile);
+          for (int64_t b = b0; b < b1; ++b) {
+            add_tile(row, end, tile, dy + w->lanes.begin(b), w->lanes.lanes(b), x, channels,
+                     sum(sums, b, first));
+          }
+        }
+      }
+    }
+  }
+
+  /// The sums of a block of lanes, from one source channel on.
+  float* sum(float* sums, int64_t b, int64_t source) const {
+    return sums + w->lanes.begin(b) * w->depth() + source * w->c.kernel_size() * w->lanes.lanes(b);
+  }
+
+  /// Adds what the output pixels of some rows and columns contribute.
+  void add_tile(int64_t row0, int64_t row1, int64_t tile, const float* dy, int64_t lanes,
+                const float* x, int64_t channels, float* sum) const {
+    const Correlation& c = w->c;
+    const int64_t first = w->column(tile), width = w->column(tile + 1) - first;
+    std::array<float, kPixels * LaneBlocks::kLanes> near;  // the pixels' lanes, close together
+    float* to = near.data();
+    for (int64_t oh = row0; oh < row1; ++oh) {
+      for (int64_t i = 0; i < width; ++i, to += lanes) {
+        std::copy_n(dy + (oh * c.out_w + first + i) * c.out_channels, lanes, to);
+      }
+    }
+    for (const Span& span : w->spans[size_t(tile)]) {
+      const Brgemm& product = w->products.at({span.count, span.src_step, lanes, channels});
+      for (int64_t kh = 0; kh < c.kernel_h; ++kh) {
+        std::array<const float*, kPixels> as, bs;
+        int64_t count = 0;
+        for (int64_t oh = row0; oh < row1; ++oh) {
+          const auto& taps = c.rows[size_t(oh)];
+          const auto hit =
+              std::find_if(taps.begin(), taps.end(), [&](auto& t) { return t.first == kh; });
+          if (hit == taps.end()) continue;
+          as[size_t(count)] = near.data() + ((oh - row0) * width + span.out - first) * lanes;
+          bs[size_t(count++)] = x + (hit->second * c.in_w + span.src) * c.in_channels;
+        }
+        if (count > 0)
+          product(as.data(), bs.data(), sum + (kh * c.kernel_w + span.kernel) * lanes, count);
+      }
+    }
+  }
+};
+
+/// Adds the parts of one block of lanes, in order, and writes them as (outputs, depth).
+struct UnpackKernel {
+  std::shared_ptr<const WeightGradient> w;
+  ConvGeometry original;  // before unfold()
+  const float* partial;
+  float* out;
+  Gradient gradient;
+  const RunContext* run;
+
+  void operator()(int block) const {
+    constexpr int64_t kRows = 64;
+    const int64_t lanes = w->lanes.lanes(block % w->lanes.count), depth = w->depth();
+    const int64_t o0 =
+        block / w->lanes.count * w->c.group_out() + w->lanes.begin(block % w->lanes.count);
+    const bool add = gradient.adds(*run), permuted = narrow(original);
+    for (int64_t d0 = 0; d0 < depth; d0 += kRows) {
+      const int64_t rows = std::min(kRows, depth - d0);
+      std::array<float, kRows * LaneBlocks::kLanes> sum, turned;
+      const float* from = partial + o0 * depth + d0 * lanes;
+      std::copy_n(from, rows * lanes, sum.data());
+      for (int64_t part = 1; part < w->parts; ++part) {
+        for (int64_t i = 0; i < rows * lanes; ++i) sum[size_t(i)] += from[part * w->size() + i];
+      }
+      transpose_tiles(sum.data(), rows, lanes, lanes, turned.data(), rows);
+      for (int64_t l = 0; l < lanes; ++l) {
+        float* to = out + (o0 + l) * depth;
+        for (int64_t r = 0; r < rows; ++r) {
+          const int64_t at = permuted ? folded(original, d0 + r) : d0 + r;
+          put(to + at, turned[size_t(l * rows + r)], add);
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+
+void backward_weights(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
+                      TensorId diff_dst, Gradient diff_weights) {
+  const bool unfolds = narrow(g);
+  const auto w = std::make_shared<const WeightGradient>(unfolds ? unfolded(g) : g);
+  const BufferId in = unfolds ? unfold(p, name, g, src) : p.read(src, Layout::kChannels);
+  const BufferId partial = p.scratch(w->parts * w->size());
+  Step step;
+  step.name = name;
+  step.kernel = "brgemm NSC, lanes are channels (" + w->c.widths() + "), " +
+                std::to_string(w->parts) + " parts";
+  step.flops = g.flops();
+  step.reads = {in, p.read(diff_dst, Layout::kChannels)};
+  step.writes = {partial};
+  step.make = [=, reads = step.reads](const Binder& at) {
+    return Kernel{int(w->blocks()), PartKernel{w, at(reads[0]), at(reads[1]), at(partial)}};
+  };
+  p.step(std::move(step));
+
+  Step unpack;
+  unpack.name = name + " unpack";
+  unpack.kernel = "sum of " + std::to_string(w->parts) + " parts";
+  unpack.reads = {partial};
+  unpack.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
+  unpack.make = [=, write = unpack.writes[0]](const Binder& at) {
+    return Kernel{int(g.group * w->lanes.count),
+                  UnpackKernel{w, g, at(partial), at(write), diff_weights, at.run()}};
+  };
+  p.step(std::move(unpack));
+}
+
+}  // namespace cafetiere::channel_lanes

@@ -1,0 +1,92 @@
+// The forms in which the CPU convolves; CpuDevice picks one by shape (core/device/cpu/convolution.cc).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/device/cpu/taps.h"
+#include "core/device/device.h"
+
+namespace cafetiere {
+
+/// The convolution as one over two spatial axes, if it is one: a single axis becomes a row, and the
+/// pixels of a 1 x 1 kernel without stride or padding become one long row.
+inline ConvGeometry planar(ConvGeometry g) {
+  bool pointwise = true;
+  for (size_t i = 0; i < g.in.size(); ++i) {
+    pointwise = pointwise && g.kernel[i] == 1 && g.stride[i] == 1 && g.pad[i] == 0;
+  }
+  if (!pointwise && g.spatial() != 1) return g;
+  if (pointwise) {
+    g.in = g.out = {g.in_pixels()};
+    g.kernel = g.stride = g.dilation = {1};
+    g.pad = {0};
+  }
+  for (auto* v : {&g.in, &g.out, &g.kernel, &g.stride, &g.dilation}) v->insert(v->begin(), 1);
+  g.pad.insert(g.pad.begin(), 0);
+  return g;
+}
+
+/// dst(pixel) = sum over taps of W(tap) src(tap's pixel): what the forward pass and the data gradient
+/// of a convolution over two axes have in common.
+struct Correlation {
+  int64_t n, in_channels, out_channels, group;  // channels of src and dst
+  int64_t in_h, in_w, out_h, out_w, kernel_h, kernel_w;
+  AxisTaps rows, cols;  ///< of the data gradient: with flipped kernel indices
+
+  int64_t group_in() const { return in_channels / group; }
+  int64_t group_out() const { return out_channels / group; }
+  int64_t kernel_size() const { return kernel_h * kernel_w; }
+  /// What the choice of a form depends on, for the kernel's description.
+  std::string widths() const {
+    return std::to_string(group_in()) + " to " + std::to_string(group_out()) + " channels";
+  }
+};
+
+inline Correlation forward_correlation(const ConvGeometry& g) {
+  Correlation c{g.n,      g.channels, g.outputs,   g.group,     g.in[0], g.in[1],
+                g.out[0], g.out[1],   g.kernel[0], g.kernel[1], {},      {}};
+  c.rows = forward_taps(g.out[0], g.in[0], g.kernel[0], g.stride[0], g.pad[0], g.dilation[0]);
+  c.cols = forward_taps(g.out[1], g.in[1], g.kernel[1], g.stride[1], g.pad[1], g.dilation[1]);
+  return c;
+}
+
+inline Correlation backward_correlation(const ConvGeometry& g) {
+  Correlation c{g.n,     g.outputs, g.channels,  g.group,     g.out[0], g.out[1],
+                g.in[0], g.in[1],   g.kernel[0], g.kernel[1], {},       {}};
+  c.rows = backward_taps(g.in[0], g.out[0], g.kernel[0], g.stride[0], g.pad[0], g.dilation[0]);
+  c.cols = backward_taps(g.in[1], g.out[1], g.kernel[1], g.stride[1], g.pad[1], g.dilation[1]);
+  return c;
+}
+
+/// Images in lanes (S C N): no lane is lost to odd channel counts. At most 256 kernel elements.
+namespace image_lanes {
+void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
+                 TensorId weights, TensorId bias, TensorId dst, bool relu);
+void backward_data(Program&, const std::string& name, const ConvGeometry&, TensorId diff_dst,
+                   TensorId weights, TensorId diff_src);
+void backward_weights(Program&, const std::string& name, const ConvGeometry&, TensorId src,
+                      TensorId diff_dst, Gradient diff_weights);
+}  // namespace image_lanes
+
+/// Channels in lanes (N S C): for wide layers and small batches.
+namespace channel_lanes {
+void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
+                 TensorId weights, TensorId bias, TensorId dst, bool relu);
+void backward_data(Program&, const std::string& name, const ConvGeometry&, TensorId diff_dst,
+                   TensorId weights, TensorId diff_src);
+void backward_weights(Program&, const std::string& name, const ConvGeometry&, TensorId src,
+                      TensorId diff_dst, Gradient diff_weights);
+}  // namespace channel_lanes
+
+/// One channel in, one out a group (N S C).
+namespace depthwise {
+void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
+                 TensorId weights, TensorId bias, TensorId dst, bool relu);
+void backward_data(Program&, const std::string& name, const ConvGeometry&, TensorId diff_dst,
+                   TensorId weights, TensorId diff_src);
+void backward_weights(Program&, const std::string& name, const ConvGeometry&, TensorId src,
+                      TensorId diff_dst, Gradient diff_weights);
+}  // namespace depthwise
+
+}  // namespace cafetiere
