@@ -75,8 +75,10 @@ class OpenNode::Compiler {
     if (!node_.needs_backward) return {};
     for (size_t i = 0; i < blobs_.tops.size(); ++i) {
       const BlobView& top = blobs_.tops[i];
-      // Read anew: the caller may have changed a top since forward.
-      layer_.tops[i] = program_.external("top", top.shape, top.data);
+      // Read anew: the caller may have changed it since forward. A later layer in place has for sure.
+      if (!overwritten_later(node_.tops[i])) {
+        layer_.tops[i] = program_.external("top", top.shape, top.data);
+      }
       const bool overwritten = contains(node_.param.bottom(), node_.param.top(int(i)));
       layer_.top_diffs.push_back(input("top diff", top.shape, top.diff, overwritten));
     }
@@ -113,6 +115,16 @@ class OpenNode::Compiler {
   static bool contains(const google::protobuf::RepeatedPtrField<std::string>& names,
                        const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
+  }
+
+  /// Whether a layer in place puts its top where this blob is.
+  bool overwritten_later(int blob) const {
+    const std::string& name = graph_.blob_names()[size_t(blob)];
+    return std::any_of(graph_.nodes().begin(), graph_.nodes().end(), [&](const Node& node) {
+      const auto& bottoms = node.bottoms;
+      return std::find(bottoms.begin(), bottoms.end(), blob) != bottoms.end() &&
+             contains(node.param.top(), name);
+    });
   }
 
   /// What the layer reads: the blob itself, or a copy when the layer is about to overwrite it.

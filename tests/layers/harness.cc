@@ -7,8 +7,10 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <set>
 
 #include "core/layers/registry.h"
+#include "core/plan/net.h"
 
 namespace cafetiere {
 namespace {
@@ -28,12 +30,15 @@ void fill_grid(const std::string& name, std::span<float> out, float scale = 1) {
 std::span<float> all(float* data, const Shape& shape) { return {data, size_t(shape.count())}; }
 std::vector<float> copy(std::span<const float> values) { return {values.begin(), values.end()}; }
 
+void fill_input(const LayerCase& c, const std::string& name, std::span<float> values) {
+  fill_grid(name, values);
+  if (name != "label") return;
+  for (float& v : values) v = std::floor((v + 1.5F) / 3 * float(c.labels));
+}
+
 void fill_inputs(const LayerCase& c, Plan& plan) {
   for (const Plan::Blob& blob : plan.inputs()) {
-    const std::span<float> values = all(blob.data, blob.shape);
-    fill_grid(blob.name, values);
-    if (blob.name != "label") continue;
-    for (float& v : values) v = std::floor((v + 1.5F) / 3 * float(c.labels));
+    fill_input(c, blob.name, all(blob.data, blob.shape));
   }
 }
 
@@ -156,6 +161,72 @@ void check_batch(const LayerCase& c, int64_t batch) {
   expect_figures_close(twice, random_figures(c, *ref, batch, 1, 2), 1e-4);
 }
 
+Result<Graph> build_graph(const std::string& layers, caffe::Phase phase) {
+  CFT_ASSIGN(NetText net, parse_net(layers, "net"));
+  net.param.set_force_backward(!std::ranges::any_of(
+      net.param.layer(), [](const auto& layer) { return layer.propagate_down_size() > 0; }));
+  caffe::NetState state;
+  state.set_phase(phase);
+  return Graph::build(net, state, {.types = layer_types(), .fed = {}});
+}
+
+/// What random_figures() gives, from a net that is run layer by layer. What statistics observe goes
+/// into them there; it is left out.
+Figures open_figures(const LayerCase& c, TestNet& values) {
+  auto graph = build_graph(c.layers, c.phase);
+  EXPECT_TRUE(graph.ok()) << graph.status().message();
+  if (!graph.ok()) return {};
+  auto made = Net::create(*std::move(graph), {.threads = 1, .seed = 0});
+  EXPECT_TRUE(made.ok()) << made.status().message();
+  if (!made.ok()) return {};
+  Net& net = **made;
+  fill_params(values);
+  for (size_t i = 0; i < net.params().size(); ++i) {
+    std::ranges::copy(values.param(i), net.params()[i].data.get());
+  }
+  std::set<std::string> inputs, outputs;
+  for (const Node& node : net.graph().nodes()) {
+    if (node.type->source) inputs.insert(node.param.top().begin(), node.param.top().end());
+  }
+  for (int id : net.graph().outputs()) outputs.insert(net.graph().blob_names()[size_t(id)]);
+  for (const Net::Blob& blob : net.blobs()) {
+    if (inputs.contains(blob.name)) fill_input(c, blob.name, all(blob.data.get(), blob.shape));
+    if (!outputs.contains(blob.name)) continue;
+    const std::span<float> diff = all(blob.diff.get(), blob.shape);
+    std::ranges::fill(diff, 0.F);
+    if (blob.name != "mask") fill_grid(blob.name + " diff", diff);
+  }
+  const int last = int(net.graph().nodes().size()) - 1;
+  const auto loss = net.forward(0, last);
+  EXPECT_TRUE(loss.ok()) << loss.status().message();
+  const Status backward = net.backward(last, 0);
+  EXPECT_TRUE(backward.ok()) << backward.message();
+  Figures figures;
+  for (const Net::Blob& blob : net.blobs()) {
+    if (outputs.contains(blob.name)) figures[blob.name] = copy(all(blob.data.get(), blob.shape));
+    if (!inputs.contains(blob.name)) continue;
+    figures[blob.name + " diff"] = copy(all(blob.diff.get(), blob.shape));
+  }
+  for (size_t i = 0; i < net.params().size(); ++i) {
+    const Param& param = net.graph().params()[i];
+    if (param.kind != ParamKind::kLearned || param.lr_mult == 0) continue;
+    const Net::Blob& p = net.params()[i];
+    figures[p.name + " diff"] = copy(all(p.diff.get(), p.shape));
+  }
+  return figures;
+}
+
+/// A net run layer by layer gives what a plan gives.
+void check_open(const LayerCase& c, TestNet& net) {
+  const auto cpu = make_cpu_device();
+  const Figures expected = random_figures(c, *cpu, 0, 1, 1);
+  const Figures open = open_figures(c, net);
+  for (const auto& [name, values] : expected) {
+    const auto found = open.find(name);
+    if (found != open.end()) expect_close(found->second, values, 1e-4, name + " layer by layer");
+  }
+}
+
 /// A second pass that accumulates doubles the gradients of learned parameters.
 void check_accumulation(const LayerCase& c, TestNet& net) {
   for (const auto& device : {make_ref_device(), make_cpu_device()}) {
@@ -192,12 +263,7 @@ TestNet::TestNet(Graph graph)
       diff_(size_t(graph_.arena_size())) {}
 
 Result<std::unique_ptr<TestNet>> TestNet::build(const std::string& layers, caffe::Phase phase) {
-  CFT_ASSIGN(NetText net, parse_net(layers, "net"));
-  net.param.set_force_backward(!std::ranges::any_of(
-      net.param.layer(), [](const auto& layer) { return layer.propagate_down_size() > 0; }));
-  caffe::NetState state;
-  state.set_phase(phase);
-  CFT_ASSIGN(Graph graph, Graph::build(net, state, {.types = layer_types(), .fed = {}}));
+  CFT_ASSIGN(Graph graph, build_graph(layers, phase));
   return std::unique_ptr<TestNet>(new TestNet(std::move(graph)));
 }
 
@@ -221,6 +287,7 @@ void check_layer(const LayerCase& c) {
     check_batch(c, batch);
   }
   check_accumulation(c, **net);
+  check_open(c, **net);
   if (!c.numeric || ::testing::Test::HasFatalFailure()) return;
   const auto ref = make_ref_device();
   auto plan = (*net)->plan(*ref, 0);
