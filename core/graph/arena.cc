@@ -16,6 +16,27 @@ const Node* find_node(const Graph& graph, const std::string& name) {
   return nullptr;
 }
 
+/// HDF5 files leave out a blob that another layer owns; it is read as one without a shape.
+bool is_stored(const caffe::BlobProto& blob) {
+  return blob.has_shape() || blob.has_num() || blob.has_channels() || blob.has_height() ||
+         blob.has_width() || value_count(blob) > 0;
+}
+
+Status check_count(const Graph& graph, const Node& node, const caffe::LayerParameter& source) {
+  const int have = source.blobs_size(), need = int(node.params.size());
+  bool fits = have <= need;
+  for (int i = 0; i < need && fits; ++i) {
+    const Param& p = graph.params()[size_t(node.params[size_t(i)])];
+    fits = p.layer != node.param.name() || (i < have && is_stored(source.blobs(i)));
+  }
+  if (fits) return {};
+  return invalid_argument(
+      fmt::format("Incompatible number of blobs for layer {}: the weights have {}, the net {}; use "
+                  "the net that "
+                  "they were trained with, or rename the layer to learn it from scratch",
+                  source.name(), have, need));
+}
+
 }  // namespace
 
 Status init_params(const Graph& graph, Random& random, std::span<float> arena) {
@@ -35,24 +56,23 @@ Status load_weights(const Graph& graph, const caffe::NetParameter& weights, std:
       if (ignored) ignored->push_back(source.name());
       continue;
     }
-    if (source.blobs_size() != int(node->params.size())) {
-      return invalid_argument(
-          fmt::format("Incompatible number of blobs for layer {}: the weights have {}, the net {}",
-                      source.name(), source.blobs_size(), node->params.size()));
-    }
+    CFT_TRY(check_count(graph, *node, source));
     for (int i = 0; i < source.blobs_size(); ++i) {
+      if (!is_stored(source.blobs(i))) continue;
       const Param& p = graph.params()[size_t(node->params[size_t(i)])];
       CFT_TRY(blob_to_floats(source.blobs(i), p.shape,
                              arena.subspan(size_t(p.offset), size_t(p.shape.count())))
-                  .with_context(fmt::format("Cannot copy param {} weights from layer '{}'; shape "
-                                            "mismatch",
-                                            i, source.name())));
+                  .with_context(fmt::format(
+                      "Cannot copy param {} weights from layer '{}' (rename the layer to "
+                      "learn it from scratch)",
+                      i, source.name())));
     }
   }
   return {};
 }
 
-caffe::NetParameter to_weights(const Graph& graph, std::span<const float> arena) {
+caffe::NetParameter to_weights(const Graph& graph, std::span<const float> arena,
+                               std::span<const float> diffs) {
   caffe::NetParameter net;
   net.set_name(graph.name());
   for (const Node& node : graph.nodes()) {
@@ -61,30 +81,34 @@ caffe::NetParameter to_weights(const Graph& graph, std::span<const float> arena)
     layer->clear_blobs();
     for (int id : node.params) {
       const Param& p = graph.params()[size_t(id)];
-      floats_to_blob(arena.subspan(size_t(p.offset), size_t(p.shape.count())), p.shape,
-                     layer->add_blobs());
+      const size_t offset = size_t(p.offset), count = size_t(p.shape.count());
+      caffe::BlobProto* blob = layer->add_blobs();
+      floats_to_blob(arena.subspan(offset, count), p.shape, blob);
+      if (diffs.empty()) continue;
+      const std::span<const float> diff = diffs.subspan(offset, count);
+      blob->mutable_diff()->Add(diff.begin(), diff.end());
     }
   }
   return net;
 }
 
-Result<std::vector<float*>> shared_params(const Graph& graph, const Graph& owner, float* arena) {
+Result<std::vector<float*>> shared_params(const Graph& graph, const Graph& owner, float* arena,
+                                          float* own) {
   std::vector<float*> pointers;
   for (const Param& p : graph.params()) {
     const Node* node = find_node(owner, p.layer);
-    if (!node || size_t(p.index) >= node->params.size()) {
-      return invalid_argument(
-          fmt::format("layer '{}' of net '{}' has weights, but the training net "
-                      "has no such layer to take them from",
-                      p.layer, graph.name()));
+    if (!node) {
+      pointers.push_back(own + p.offset);
+      continue;
     }
-    const Param& from = owner.params()[size_t(node->params[size_t(p.index)])];
-    if (!(from.shape == p.shape)) {
-      return invalid_argument(
-          fmt::format("layer '{}', blob {}: shape {} here, {} in the training net", p.layer,
-                      p.index, p.shape.str(), from.shape.str()));
+    const bool there = size_t(p.index) < node->params.size();
+    const Param* from = there ? &owner.params()[size_t(node->params[size_t(p.index)])] : nullptr;
+    if (!from || !(from->shape == p.shape)) {
+      return invalid_argument(fmt::format(
+          "layer '{}', blob {} of net '{}': its shape is {}, but the training net has {}", p.layer,
+          p.index, graph.name(), p.shape.str(), from ? from->shape.str() : "no such blob"));
     }
-    pointers.push_back(arena + from.offset);
+    pointers.push_back(arena + from->offset);
   }
   return pointers;
 }

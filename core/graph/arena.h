@@ -14,15 +14,20 @@ namespace cafetiere {
 Status init_params(const Graph& graph, Random& random, std::span<float> arena);
 
 /// Copies the blobs of layers of the same name into the arena. Layers without a source keep their
-/// values; the names of source layers that the net lacks are added to `ignored`.
+/// values; the names of source layers that the net lacks are added to `ignored`. A blob may be
+/// missing where it is shared and belongs to another layer: HDF5 files hold it once.
 Status load_weights(const Graph& graph, const caffe::NetParameter& weights, std::span<float> arena,
                     std::vector<std::string>* ignored);
 
 /// The net with its parameters, as a caffemodel holds them: one layer entry each, splits included.
-caffe::NetParameter to_weights(const Graph& graph, std::span<const float> arena);
+/// `diffs`, unless empty, is an arena of differences to store beside the values.
+caffe::NetParameter to_weights(const Graph& graph, std::span<const float> arena,
+                               std::span<const float> diffs = {});
 
-/// For each parameter of `graph`, that of the same layer and blob of `owner`, in owner's arenas: how
-/// a test net uses the weights of a training net. An error names a parameter that has no match.
-Result<std::vector<float*>> shared_params(const Graph& graph, const Graph& owner, float* arena);
+/// For each parameter of `graph`, that of the same layer and blob of `owner`, in `arena`: how a test
+/// net uses the weights of a training net. Layers that `owner` lacks keep theirs, in `own`. An error
+/// names a parameter that does not fit.
+Result<std::vector<float*>> shared_params(const Graph& graph, const Graph& owner, float* arena,
+                                          float* own);
 
 }  // namespace cafetiere

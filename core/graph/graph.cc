@@ -45,7 +45,7 @@ Result<Graph> Graph::build(const NetText& net, const caffe::NetState& state,
     caffe::LayerParameter& param = *split.mutable_layer(i);
     if (!param.has_phase()) param.set_phase(state.phase());
     std::string where = fmt::format("{}: layer '{}'", place(i), param.name());
-    CFT_TRY(graph.add_node(options.types, std::move(param), where, available).with_context(where));
+    CFT_TRY(graph.add_node(options, std::move(param), where, available).with_context(where));
     Node& node = graph.nodes_.back();
     std::vector<ParamRequest> requests;
     CFT_TRY(graph.shape_node(node, 0, shapes, &requests));
@@ -53,7 +53,9 @@ Result<Graph> Graph::build(const NetText& net, const caffe::NetState& state,
   }
   for (const auto& [name, blob] : available) graph.outputs_.push_back(blob);
   graph.lay_out_arena();
-  CFT_TRY(graph.mark_backward(net.param.force_backward()));
+  graph.force_backward_ = net.param.force_backward();
+  graph.want_gradients();
+  CFT_TRY(graph.keep_paths_to_losses());
   return graph;
 }
 
@@ -64,10 +66,10 @@ int Graph::find_blob(const std::string& name) const {
   return -1;
 }
 
-Status Graph::add_node(LayerTypes types, caffe::LayerParameter param, std::string where,
+Status Graph::add_node(const GraphOptions& options, caffe::LayerParameter param, std::string where,
                        std::map<std::string, int>& available) {
   Node node;
-  CFT_ASSIGN(node.type, find_layer_type(types, param.type()));
+  CFT_ASSIGN(node.type, find_layer_type(options.types, param.type()));
   CFT_TRY(
       check_count("bottom", param.bottom_size(), node.type->min_bottoms, node.type->max_bottoms));
   // Caffe gives a loss layer without a top an anonymous one.
@@ -78,7 +80,12 @@ Status Graph::add_node(LayerTypes types, caffe::LayerParameter param, std::strin
         "propagate_down is given {} time(s) for {} bottom(s); give one for each or none",
         param.propagate_down_size(), param.bottom_size()));
   }
-  node.layer = node.type->create(param);
+  const auto maker = options.makers.find(param.type());
+  if (maker != options.makers.end()) {
+    CFT_ASSIGN(node.layer, maker->second(param));
+  } else {
+    node.layer = node.type->create(param);
+  }
   node.param = std::move(param);
   node.where = std::move(where);
   CFT_TRY(wire(node, available));
@@ -160,8 +167,17 @@ Status Graph::place_params(Node& node, const std::vector<ParamRequest>& requests
     const ParamRequest& r = requests[i];
     const caffe::ParamSpec& spec =
         int(i) < specs ? node.param.param(int(i)) : caffe::ParamSpec::default_instance();
-    Param p{node.param.name(), int(i),         spec.name(),       r.shape, r.filler, r.kind,
-            r.fraction,        spec.lr_mult(), spec.decay_mult(), 0};
+    Param p{.layer = node.param.name(),
+            .index = int(i),
+            .shared_name = spec.name(),
+            .shape = r.shape,
+            .filler = r.filler,
+            .kind = r.kind,
+            .fraction = r.fraction,
+            .lr_mult = spec.lr_mult(),
+            .decay_mult = spec.decay_mult(),
+            .lr_given = spec.has_lr_mult(),
+            .decay_given = spec.has_decay_mult()};
     if (r.kind == ParamKind::kStatistic) {
       if (int(i) < specs && spec.has_lr_mult() && spec.lr_mult() != 0) {
         return invalid_argument(
@@ -183,25 +199,32 @@ Status Graph::share_param(Node& node, Param& candidate, const caffe::ParamSpec& 
     params_.push_back(std::move(candidate));
     return {};
   }
-  const bool fits = spec.share_mode() == caffe::ParamSpec::PERMISSIVE
-                        ? owner->shape.count() == candidate.shape.count()
-                        : owner->shape == candidate.shape;
-  if (!fits) {
+  const bool permissive = spec.share_mode() == caffe::ParamSpec::PERMISSIVE;
+  const bool fits = permissive ? owner->shape.count() == candidate.shape.count()
+                               : owner->shape == candidate.shape;
+  if (!fits || owner->kind != candidate.kind) {
     return invalid_argument(fmt::format(
-        "cannot share param '{}' owned by layer '{}': its shape is {}, this layer wants {}",
-        spec.name(), owner->layer, owner->shape.str(), candidate.shape.str()));
+        "Cannot share param '{}' owned by layer '{}' with layer '{}'; {} mismatch. The owner has "
+        "{}, this layer wants {}{}",
+        spec.name(), owner->layer, candidate.layer, permissive ? "count" : "shape",
+        owner->shape.str(), candidate.shape.str(),
+        !permissive && owner->shape.count() == candidate.shape.count()
+            ? "; share_mode: PERMISSIVE accepts equal counts"
+            : ""));
   }
-  const auto merge = [&](bool has, float value, float& owned, const char* what) -> Status {
-    if (!has) return {};
-    if (owned != 1 && owned != value) {
-      return invalid_argument(
-          fmt::format("Shared param '{}' has mismatched {}.", spec.name(), what));
+  const auto merge = [&](bool given, float value, bool& owner_given, float& owned,
+                         const char* what) -> Status {
+    if (given && owner_given && owned != value) {
+      return invalid_argument(fmt::format("Shared param '{}' has mismatched {}: {} and {}",
+                                          spec.name(), what, owned, value));
     }
-    owned = value;
+    if (given) owned = value;
+    owner_given = owner_given || given;
     return {};
   };
-  CFT_TRY(merge(spec.has_lr_mult(), spec.lr_mult(), owner->lr_mult, "lr_mult"));
-  CFT_TRY(merge(spec.has_decay_mult(), spec.decay_mult(), owner->decay_mult, "decay_mult"));
+  CFT_TRY(merge(candidate.lr_given, candidate.lr_mult, owner->lr_given, owner->lr_mult, "lr_mult"));
+  CFT_TRY(merge(candidate.decay_given, candidate.decay_mult, owner->decay_given, owner->decay_mult,
+                "decay_mult"));
   node.params.push_back(int(owner - params_.begin()));
   return {};
 }
@@ -230,33 +253,51 @@ Result<std::vector<Shape>> Graph::infer(int64_t batch) const {
   return shapes;
 }
 
-Status Graph::mark_backward(bool force) {
-  std::vector<bool> blob_needs(blob_names_.size(), false);
+/// A layer needs a gradient where a bottom or a parameter of its own wants one.
+void Graph::want_gradients() {
+  std::vector<bool> wanted(blob_names_.size(), false);
   for (Node& node : nodes_) {
-    bool needs = force && !node.type->source;
+    bool needs = false;
     for (int p : node.params) needs = needs || params_[size_t(p)].lr_mult != 0;
     for (size_t i = 0; i < node.bottoms.size(); ++i) {
-      bool down = blob_needs[size_t(node.bottoms[i])] || force;
-      if (node.type->no_label && i > 0) down = false;
-      if (node.param.propagate_down_size()) down = node.param.propagate_down(int(i));
-      node.propagate_down.push_back(down);
-      needs = needs || down;
+      const bool label = node.type->no_label && i > 0;
+      const bool explicitly = node.param.propagate_down_size() > 0;
+      bool down = explicitly ? node.param.propagate_down(int(i)) : wanted[size_t(node.bottoms[i])];
+      if (label && !node.type->loss) down = false;
+      node.propagate_down.push_back(down || (force_backward_ && !label));
+      needs = needs || node.propagate_down.back();
     }
-    node.needs_backward = needs;
-    for (int top : node.tops) blob_needs[size_t(top)] = needs;
+    node.needs_backward = (needs || force_backward_) && !node.type->source;
+    // What forcing alone has run backward wants no gradient: labels may come from there.
+    for (int top : node.tops) wanted[size_t(top)] = needs && !node.type->source;
   }
-  // Nothing that leads to no loss needs a gradient.
-  std::vector<bool> reaches_loss(blob_names_.size(), false);
+}
+
+/// Nothing that leads to no loss needs a gradient, nor what only leads to bottoms that are cut off.
+Status Graph::keep_paths_to_losses() {
+  std::vector<bool> under_loss(blob_names_.size(), false), cut(blob_names_.size(), false);
   for (size_t n = nodes_.size(); n-- > 0;) {
     Node& node = nodes_[n];
-    bool reaches = false;
+    bool contributes = false, open = false;
     for (size_t i = 0; i < node.tops.size(); ++i) {
-      reaches = reaches || node.loss_weights[i] != 0 || reaches_loss[size_t(node.tops[i])];
+      const size_t top = size_t(node.tops[i]);
+      contributes = contributes || node.loss_weights[i] != 0 || under_loss[top];
+      open = open || !cut[top];
     }
-    if (!reaches && !force) node.needs_backward = false;
+    const bool alive = force_backward_ || (contributes && open);
+    node.needs_backward = node.needs_backward && alive;
     for (size_t i = 0; i < node.bottoms.size(); ++i) {
-      node.propagate_down[i] = node.propagate_down[i] && node.needs_backward;
-      reaches_loss[size_t(node.bottoms[i])] = reaches;
+      const bool down = node.propagate_down[i] && node.needs_backward;
+      if (down && node.type->loss && node.type->no_label && i > 0) {
+        return invalid_argument(
+            fmt::format("{}: a {} layer has no gradient for its bottom {} ('{}'); set "
+                        "propagate_down: false for "
+                        "that bottom",
+                        node.where, node.type->name, i, node.param.bottom(int(i))));
+      }
+      node.propagate_down[i] = down;
+      under_loss[size_t(node.bottoms[i])] = contributes;
+      cut[size_t(node.bottoms[i])] = !down;
     }
   }
   return {};

@@ -2,6 +2,7 @@
 // arena and the layers that need a gradient marked.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,6 +23,7 @@ struct Param {
   ParamKind kind = ParamKind::kLearned;
   float fraction = 1;
   float lr_mult = 1, decay_mult = 1;
+  bool lr_given = false, decay_given = false;  ///< whether the net says them, or they are defaults
   int64_t offset = 0;
 };
 
@@ -39,6 +41,9 @@ struct Node {
 
 struct GraphOptions {
   LayerTypes types;  ///< the layer types to choose from: layer_types() of core/layers
+  /// Who makes the layers of a type that lies outside the engine (Python), by type name.
+  using Maker = std::function<Result<std::unique_ptr<Layer>>(const caffe::LayerParameter&)>;
+  std::map<std::string, Maker> makers = {};
   /// What a source layer's tops will be fed with, by layer name, where the net itself does not say.
   std::map<std::string, std::vector<Shape>> fed;
 };
@@ -51,6 +56,8 @@ class Graph {
 
   const std::string& name() const { return name_; }
   caffe::Phase phase() const { return phase_; }
+  /// Whether every layer and parameter is to have its gradient, even where nothing learns from it.
+  bool force_backward() const { return force_backward_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Param>& params() const { return params_; }
   const std::vector<std::string>& blob_names() const { return blob_names_; }
@@ -66,7 +73,7 @@ class Graph {
   Result<std::vector<Shape>> infer(int64_t batch) const;
 
  private:
-  Status add_node(LayerTypes types, caffe::LayerParameter param, std::string where,
+  Status add_node(const GraphOptions& options, caffe::LayerParameter param, std::string where,
                   std::map<std::string, int>& available);
   Status wire(Node& node, std::map<std::string, int>& available);
   Status set_loss_weights(Node& node);
@@ -75,10 +82,12 @@ class Graph {
   Status shape_node(const Node& node, int64_t batch, std::vector<Shape>& shapes,
                     std::vector<ParamRequest>* requests) const;
   void lay_out_arena();
-  Status mark_backward(bool force);
+  void want_gradients();
+  Status keep_paths_to_losses();
 
   std::string name_;
   caffe::Phase phase_ = caffe::TEST;
+  bool force_backward_ = false;
   std::map<std::string, std::vector<Shape>> fed_;
   std::vector<Node> nodes_;
   std::vector<Param> params_;

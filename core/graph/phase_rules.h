@@ -1,6 +1,7 @@
 // Which layers of a net are there in a given phase, level and set of stages.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/base/status.h"
@@ -12,8 +13,10 @@ namespace cafetiere {
 bool rule_is_met(const caffe::NetStateRule& rule, const caffe::NetState& state);
 
 /// The net without the layers whose include and exclude rules keep them out of `state`. `kept`,
-/// unless null, gets for each layer of the result its index in `net`.
+/// unless null, gets for each layer of the result its index in `net`; `notes`, for each rule that
+/// did not hold, why, in the words of Caffe's log.
 Result<caffe::NetParameter> filter_net(const caffe::NetParameter& net, const caffe::NetState& state,
-                                       std::vector<int>* kept);
+                                       std::vector<int>* kept,
+                                       std::vector<std::string>* notes = nullptr);
 
 }  // namespace cafetiere

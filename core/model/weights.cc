@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <set>
 #include <string_view>
 
@@ -12,6 +13,7 @@
 namespace cafetiere {
 namespace {
 
+constexpr int kMaxBlobs = 1024;     // of one layer
 constexpr int kMaxGroupDepth = 64;  // '/' in a layer's name; also stops cycles of links
 
 Result<caffe::NetParameter> parse_binary(std::string_view bytes, const std::string& source) {
@@ -29,11 +31,22 @@ Result<caffe::NetParameter> parse_binary(std::string_view bytes, const std::stri
   return net;
 }
 
-Status read_layer(const Hdf5Reader& file, const std::string& group, size_t blobs,
-                  caffe::LayerParameter* layer) {
-  for (size_t i = 0; i < blobs; ++i) {
-    CFT_ASSIGN(const Hdf5Floats blob, file.floats(fmt::format("{}/{}", group, i)));
-    floats_to_blob(blob.values, blob.shape, layer->add_blobs());
+/// The datasets of a layer's group are called by the index of their blob. One that belongs to
+/// another layer is left out and becomes a blob without a shape.
+Status read_layer(const Hdf5Reader& file, const std::string& group,
+                  const std::vector<std::string>& datasets, caffe::LayerParameter* layer) {
+  for (const std::string& name : datasets) {
+    int index = -1;
+    const char* end = name.data() + name.size();
+    const auto parsed = std::from_chars(name.data(), end, index);
+    if (parsed.ec != std::errc() || parsed.ptr != end || index < 0 || index >= kMaxBlobs) {
+      return invalid_argument(
+          fmt::format("{}/{}: a dataset of a layer is called by a number from 0 to {}", group, name,
+                      kMaxBlobs - 1));
+    }
+    CFT_ASSIGN(const Hdf5Floats blob, file.floats(group + "/" + name));
+    while (layer->blobs_size() <= index) layer->add_blobs();
+    floats_to_blob(blob.values, blob.shape, layer->mutable_blobs(index));
   }
   return {};
 }
@@ -41,9 +54,9 @@ Status read_layer(const Hdf5Reader& file, const std::string& group, size_t blobs
 /// A group is a layer when it holds datasets, or nothing; other groups are parts of a name.
 Status read_group(const Hdf5Reader& file, const std::string& group, const std::string& name,
                   int depth, caffe::NetParameter* net) {
-  const size_t blobs = file.datasets(group).size();
+  const std::vector<std::string> blobs = file.datasets(group);
   const std::vector<std::string> inner = file.groups(group);
-  if (!name.empty() && (blobs > 0 || inner.empty())) {
+  if (!name.empty() && (!blobs.empty() || inner.empty())) {
     caffe::LayerParameter* layer = net->add_layer();
     layer->set_name(name);
     CFT_TRY(read_layer(file, group, blobs, layer));

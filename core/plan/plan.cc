@@ -77,8 +77,8 @@ struct Plan::Builder {
       const Param& p = graph.params()[i];
       const std::string name = fmt::format("{}[{}]", p.layer, p.index);
       params.push_back(program.external(name, p.shape, pointers.data[i]));
-      const bool wants =
-          p.kind == ParamKind::kStatistic || p.lr_mult != 0 || options.feed_gradients;
+      const bool wants = p.kind == ParamKind::kStatistic || p.lr_mult != 0 ||
+                         options.feed_gradients || graph.force_backward();
       Gradient g;
       if (options.backward && wants && pointers.diff[i]) {
         g.tensor = program.external(name + " diff", p.shape, pointers.diff[i]);

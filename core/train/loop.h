@@ -24,17 +24,23 @@ struct Trainer::Loop {
   std::unique_ptr<AllReduce> sync;
   std::vector<std::unique_ptr<Prefetch>> prefetch;
   int passes = 1;
+  int history_per_param = 0;
   int first_iter = 0;
   int checkpoint_iter = -1;
 
-  /// For each owned shard: loss and outputs of every step since the last report.
-  std::vector<std::vector<double>> pending;
-  size_t values_begin = 0;
+  /// What a shard's passes gave, weighted by its share of the rows.
+  struct ShardValues {
+    std::vector<double> losses;   ///< of every step since the last report
+    std::vector<double> outputs;  ///< of the last step: every element of the net's outputs
+  };
+  std::vector<ShardValues> values;  ///< by owned shard
+  size_t output_count = 0;          ///< elements of the net's outputs
   int steps_pending = 0;
   int report_every = 1;  ///< without `display`: about once a second, as rank 0 measures
   std::deque<double> recent_losses;
   double last_loss = 0;
   float last_rate = 0;
+  std::vector<float> weights_before;  ///< the last update, for snapshot_diff
 
   Clock::time_point start, last_report;
   double compute_seconds = 0, sync_seconds = 0, last_wait = 0, last_sync = 0;
@@ -45,6 +51,8 @@ struct Trainer::Loop {
     if (p.display() > 0) return iter % p.display() == 0;
     return steps_pending >= report_every;
   }
+  /// The mean of the last `window` losses, `loss` being the newest.
+  double smoothed(double loss, int window);
 
   /// A shard's rows at a sub-step, the index of the first among all shards', and the rows of all.
   struct Rows {

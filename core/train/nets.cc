@@ -7,8 +7,20 @@
 namespace cafetiere {
 namespace {
 
-NetText inline_net(const caffe::NetParameter& param, const std::string& source) {
-  return {param, source, {}, {}};
+/// A net and which field of the solver holds or names it.
+struct NamedNet {
+  NetText net;
+  std::string field;  ///< "net_param" or "net file: <path>"
+};
+
+NamedNet inline_net(const caffe::NetParameter& param, const std::string& source,
+                    const char* field) {
+  return {{param, source, {}, {}}, field};
+}
+
+Result<NamedNet> net_file(const std::string& path, const char* field) {
+  CFT_ASSIGN(NetText net, read_net(path));
+  return NamedNet{std::move(net), fmt::format("{} file: {}", field, path)};
 }
 
 /// Start phase, then the net's own state, then the solver's.
@@ -21,58 +33,73 @@ caffe::NetState merged(caffe::Phase phase, const NetText& net, const caffe::NetS
 }
 
 /// The net that serves both phases, if the solver names one.
-Result<NetText> shared_net(const SolverText& solver) {
+Result<NamedNet> shared_net(const SolverText& solver) {
   const caffe::SolverParameter& p = solver.param;
-  return p.has_net_param() ? Result<NetText>(inline_net(p.net_param(), solver.source))
-                           : read_net(p.net());
+  return p.has_net_param() ? inline_net(p.net_param(), solver.source, "net_param")
+                           : net_file(p.net(), "net");
+}
+
+/// The test nets that a solver names.
+Result<std::vector<NamedNet>> named_test_nets(const SolverText& solver) {
+  const caffe::SolverParameter& p = solver.param;
+  std::vector<NamedNet> nets;
+  for (const auto& param : p.test_net_param()) {
+    nets.push_back(inline_net(param, solver.source, "test_net_param"));
+  }
+  for (const std::string& path : p.test_net()) {
+    CFT_ASSIGN(NamedNet net, net_file(path, "test_net"));
+    nets.push_back(std::move(net));
+  }
+  const bool shared = p.has_net() || p.has_net_param();
+  if (int(nets.size()) > p.test_iter_size() || (!shared && int(nets.size()) < p.test_iter_size())) {
+    return invalid_argument(
+        fmt::format("{}: test_iter is given {} time(s) for {} test net(s); "
+                    "give one for each",
+                    solver.source, p.test_iter_size(), nets.size()));
+  }
+  while (int(nets.size()) < p.test_iter_size()) {
+    CFT_ASSIGN(NamedNet net, shared_net(solver));
+    nets.push_back(std::move(net));
+  }
+  return nets;
 }
 
 }  // namespace
 
 Result<NetChoice> training_net(const SolverText& solver, const NetText* given) {
   const caffe::SolverParameter& p = solver.param;
-  if (given) return NetChoice{*given, merged(caffe::TRAIN, *given, p.train_state())};
+  if (given) {
+    return NetChoice{*given, merged(caffe::TRAIN, *given, p.train_state()),
+                     "from net file: " + given->source};
+  }
   const int named = p.has_net() + p.has_net_param() + p.has_train_net() + p.has_train_net_param();
   if (named != 1) {
     return invalid_argument(fmt::format(
         "{}: give exactly one of net, net_param, train_net and train_net_param; {} are given",
         solver.source, named));
   }
-  NetText net;
+  NamedNet choice;
   if (p.has_train_net()) {
-    CFT_ASSIGN(net, read_net(p.train_net()));
+    CFT_ASSIGN(choice, net_file(p.train_net(), "train_net"));
   } else if (p.has_train_net_param()) {
-    net = inline_net(p.train_net_param(), solver.source);
+    choice = inline_net(p.train_net_param(), solver.source, "train_net_param");
   } else {
-    CFT_ASSIGN(net, shared_net(solver));
+    CFT_ASSIGN(choice, shared_net(solver));
   }
-  const caffe::NetState state = merged(caffe::TRAIN, net, p.train_state());
-  return NetChoice{std::move(net), state};
+  const bool file = p.has_train_net() || p.has_net();
+  const std::string origin =
+      file ? "from " + choice.field : fmt::format("specified in {}.", choice.field);
+  const caffe::NetState state = merged(caffe::TRAIN, choice.net, p.train_state());
+  return NetChoice{std::move(choice.net), state, origin};
 }
 
 Result<std::vector<NetChoice>> test_nets(const SolverText& solver, const NetText* given) {
   const caffe::SolverParameter& p = solver.param;
-  std::vector<NetText> nets;
+  std::vector<NamedNet> nets;
   if (given) {
-    nets.assign(size_t(std::max(1, p.test_iter_size())), *given);
+    nets.assign(size_t(std::max(1, p.test_iter_size())), {*given, "net file: " + given->source});
   } else {
-    for (const auto& param : p.test_net_param()) nets.push_back(inline_net(param, solver.source));
-    for (const std::string& path : p.test_net()) {
-      CFT_ASSIGN(NetText net, read_net(path));
-      nets.push_back(std::move(net));
-    }
-    const bool shared = p.has_net() || p.has_net_param();
-    if (int(nets.size()) > p.test_iter_size() ||
-        (!shared && int(nets.size()) < p.test_iter_size())) {
-      return invalid_argument(
-          fmt::format("{}: test_iter is given {} time(s) for {} test net(s); "
-                      "give one for each",
-                      solver.source, p.test_iter_size(), nets.size()));
-    }
-    while (int(nets.size()) < p.test_iter_size()) {
-      CFT_ASSIGN(NetText net, shared_net(solver));
-      nets.push_back(std::move(net));
-    }
+    CFT_ASSIGN(nets, named_test_nets(solver));
   }
   if (p.test_state_size() != 0 && p.test_state_size() != int(nets.size())) {
     return invalid_argument(fmt::format("{}: test_state is given {} time(s) for {} test net(s)",
@@ -81,8 +108,8 @@ Result<std::vector<NetChoice>> test_nets(const SolverText& solver, const NetText
   std::vector<NetChoice> choices;
   for (size_t i = 0; i < nets.size(); ++i) {
     const caffe::NetState extra = p.test_state_size() ? p.test_state(int(i)) : caffe::NetState();
-    const caffe::NetState state = merged(caffe::TEST, nets[i], extra);
-    choices.push_back({std::move(nets[i]), state});
+    const caffe::NetState state = merged(caffe::TEST, nets[i].net, extra);
+    choices.push_back({std::move(nets[i].net), state, "specified by " + nets[i].field});
   }
   return choices;
 }

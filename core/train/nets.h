@@ -11,6 +11,7 @@ namespace cafetiere {
 struct NetChoice {
   NetText net;
   caffe::NetState state;
+  std::string origin;  ///< which field of the solver named it, in the words of Caffe's log
 };
 
 /// The training net: of net, net_param, train_net and train_net_param exactly one. `given` replaces

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "core/data/source.h"
+
 namespace cafetiere {
 
 Result<Plan*> PlanSet::at(int64_t rows) {
@@ -17,6 +19,14 @@ int64_t PlanSet::bytes() const {
   int64_t sum = 0;
   for (const auto& [rows, plan] : plans_) sum += plan->arena_bytes();
   return sum;
+}
+
+Status fill_plan(const Plan& plan, const Feed& feed, int shard, int64_t sub_step) {
+  std::vector<float*> tops;
+  for (const Plan::Blob& input : plan.inputs()) {
+    if (input.layer == feed.layer) tops.push_back(input.data);
+  }
+  return feed.source->fill(shard, sub_step, tops);
 }
 
 void feed_plan(Plan& plan, const std::string& layer, std::span<float* const> tops) {

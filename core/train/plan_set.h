@@ -38,6 +38,9 @@ class PlanSet {
   std::map<int64_t, std::unique_ptr<Plan>> plans_;
 };
 
+/// Has a feed's source fill the tops of its layer with the batch of a sub-step.
+Status fill_plan(const Plan& plan, const Feed& feed, int shard, int64_t sub_step);
+
 /// Copies what a source filled in to the tops of its layer.
 void feed_plan(Plan& plan, const std::string& layer, std::span<float* const> tops);
 

@@ -1,6 +1,7 @@
 // Tester: the mean outputs of a test net over rows or batches.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +29,21 @@ struct TestOutput {
   float loss_weight = 0;
 };
 
+struct TestScores {
+  std::vector<TestOutput> outputs;  ///< one an element of the net's outputs, in their order
+  double loss = 0;                  ///< the mean objective
+  bool interrupted = false;         ///< go_on() said no; the rest means nothing
+};
+
+/// Who tests.
+struct TestRun {
+  using GoOn = std::function<Result<bool>()>;
+  Group* group = nullptr;
+  int shards = 1;
+  uint64_t seed = 1;
+  GoOn go_on;  ///< asked before each batch, where there is one rank; may be empty
+};
+
 /// " (* 0.3 = 0.12 loss)" for an output that counts towards the objective, as Caffe's logs say it.
 std::string loss_note(float weight, double value);
 
@@ -38,15 +54,13 @@ class Tester {
 
   /// Test number `index`. Every rank runs its own shards; the means are over the rows of all and
   /// the same on every rank.
-  Result<std::vector<TestOutput>> run(Group* group, int shards, const TestFeed& feed, int64_t index,
-                                      ThreadPool& pool, uint64_t seed);
+  Result<TestScores> run(const TestRun& run, const TestFeed& feed, int64_t index, ThreadPool& pool);
   const Graph& graph() const { return plans_.graph(); }
 
  private:
   Status add_batch(const TestFeed& feed, int shard, int64_t sub_step, ThreadPool& pool,
                    uint64_t seed, std::vector<double>& sums);
   PlanSet plans_;
-  std::vector<TestOutput> outputs_;
 };
 
 }  // namespace cafetiere

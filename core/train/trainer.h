@@ -17,7 +17,9 @@
 #include "core/observe/events.h"
 #include "core/solver/lr_policy.h"
 #include "core/sync/allreduce.h"
+#include "core/train/debug_info.h"
 #include "core/train/history.h"
+#include "core/train/nets.h"
 #include "core/train/plan_set.h"
 #include "core/train/tester.h"
 
@@ -71,11 +73,13 @@ class Trainer {
   Status restore(const caffe::NetParameter* weights, const SolverState* state);
 
   /// Trains to max_iter. `group` may be null. `train` feeds the training net's sources, `tests[i]`
-  /// those of test net i. Every rank calls it.
+  /// those of test net i. Every rank calls it, once.
   Status run(Group* group, const std::vector<Feed>& train, const std::vector<TestFeed>& tests);
 
-  /// From any thread: run() returns at its next step; with `snapshot` it takes one first.
+  /// From any thread, for a run without a group: run() returns after its current step or test
+  /// batch, with a snapshot if snapshot_after_train is set.
   void request_stop() { stop_ = true; }
+  /// The same: run() takes a checkpoint after its current step or test batch, and goes on.
   void request_snapshot() { snapshot_now_ = true; }
   /// From any thread: run() fails with kCancelled at its next step.
   void cancel() { cancelled_ = true; }
@@ -83,6 +87,7 @@ class Trainer {
   const TrainingSummary& summary() const { return summary_; }
   /// The weights of the last complete step.
   std::string model_bytes() const;
+  /// On rank 0, without its weights: model_bytes() gives those.
   const Checkpoint& last_checkpoint() const { return checkpoint_; }
   std::span<const float> weights() const { return {weights_.get(), size_t(graph_.arena_size())}; }
 
@@ -90,11 +95,18 @@ class Trainer {
   struct Loop;  // one run: its feeds, counters and report
   explicit Trainer(TrainerOptions options);
   Status build();
+  Status build_tests(class Random& random);
   Status begin(Loop& loop);
   Status one_step(Loop& loop);
-  Status shard_gradient(Loop& loop, int shard);
   Status pass(Loop& loop, int shard, int64_t sub_step, int index);
+  Status update(Loop& loop, std::span<float> gradient);
   Status report(Loop& loop, int iter);
+  Status log_outputs(std::span<const double> values);
+  Status send_progress(const Loop& loop, int iter, double elapsed, std::span<const double> outputs);
+  Status log_final_loss(Loop& loop);
+  Result<NetChoice> training_choice() const;
+  Result<Graph> training_graph(const NetChoice& choice) const;
+  Status log_debug_info(const Plan& plan);
   Status test_all(Loop& loop);
   Status take_checkpoint(Loop& loop);
   Status finish(Loop& loop);
@@ -109,8 +121,10 @@ class Trainer {
   Arena weights_, gradients_;
   std::unique_ptr<PlanSet> plans_;
   std::vector<std::unique_ptr<Tester>> testers_;
+  std::vector<std::vector<float>> test_params_;  // of each test net, where it has layers of its own
+  std::unique_ptr<DebugInfo> debug_info_;        // made when it is first asked for
   int iter_ = 0, current_step_ = 0;
-  HistoryArenas full_history_;
+  HistoryArenas restored_history_;  // until run() takes it
   TrainingSummary summary_;
   Checkpoint checkpoint_;
   std::atomic<bool> stop_{false}, snapshot_now_{false}, cancelled_{false};

@@ -54,6 +54,26 @@ TEST(PhaseRules, AnyIncludeRuleIsEnoughAndEveryConditionOfItCounts) {
   EXPECT_THAT(names_in(net, state_of(caffe::TEST, 2, {"t", "s"})), ElementsAre("a"));
 }
 
+TEST(PhaseRules, SaysWhichConditionDidNotHold) {
+  auto net = parse_net(
+      "layer { name: 'a' include { phase: TEST } include { min_level: 2 } }"
+      "layer { name: 'b' include { max_level: -1 } }"
+      "layer { name: 'c' include { stage: 's' } }"
+      "layer { name: 'd' exclude { not_stage: 't' } }",
+      "net");
+  ASSERT_TRUE(net.ok()) << net.status().message();
+  std::vector<std::string> notes;
+  ASSERT_TRUE(filter_net(net->param, state_of(caffe::TRAIN, 1, {"t"}), nullptr, &notes).ok());
+  EXPECT_THAT(
+      notes,
+      ElementsAre(
+          "The NetState phase (0) differed from the phase (1) specified by a rule in layer a",
+          "The NetState level (1) is above the min_level (2) specified by a rule in layer a",
+          "The NetState level (1) is above the max_level (-1) specified by a rule in layer b",
+          "The NetState did not contain stage 's' specified by a rule in layer c",
+          "The NetState contained a not_stage 't' specified by a rule in layer d"));
+}
+
 TEST(PhaseRules, RefusesBothKindsOnOneLayer) {
   auto net = parse_net("layer { name: 'x' include { phase: TRAIN } exclude { level_ : 1 } }", "n");
   ASSERT_FALSE(net.ok());

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "core/model/file.h"
+#include "core/model/hdf5.h"
 #include "core/model/prototxt.h"
 
 namespace cafetiere {
@@ -67,6 +68,29 @@ TEST(Weights, Hdf5GoesBothWaysWithSlashesInNames) {
   EXPECT_EQ(find(*net, "first")->blobs_size(), 1);
   EXPECT_EQ(find(*net, "second")->blobs_size(), 0) << "a shared parameter is stored once";
   EXPECT_EQ(find(*net, "relu")->blobs_size(), 0);
+}
+
+TEST(Weights, Hdf5LeavesOutABlobThatAnotherLayerOwns) {
+  caffe::NetParameter net = sample_net();
+  caffe::LayerParameter* second = net.mutable_layer(2);
+  floats_to_blob(Floats{8, 9}, {2}, second->add_blobs());
+  auto bytes = serialize_weights(net, ModelFormat::kHdf5);
+  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  auto read = parse_weights(as_bytes(*bytes));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  const caffe::LayerParameter* layer = find(*read, "second");
+  ASSERT_EQ(layer->blobs_size(), 2);
+  EXPECT_FALSE(layer->blobs(0).has_shape());
+  EXPECT_THAT(layer->blobs(1).data(), ElementsAre(8, 9));
+}
+
+TEST(Weights, Hdf5DatasetsOfALayerAreNumbers) {
+  Hdf5Writer file;
+  ASSERT_TRUE(file.floats("/data/ip/weight", {1}, Floats{1}).ok());
+  const auto bytes = file.finish();
+  ASSERT_TRUE(bytes.ok());
+  EXPECT_THAT(parse_weights(as_bytes(*bytes)).status().message(),
+              HasSubstr("/data/ip/weight: a dataset of a layer is called by a number"));
 }
 
 TEST(Weights, FilesAreToldApartByContent) {

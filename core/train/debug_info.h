@@ -1,0 +1,34 @@
+// debug_info: the mean magnitude of everything in a training net, layer by layer.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "core/base/log.h"
+#include "core/plan/net.h"
+#include "core/plan/plan.h"
+
+namespace cafetiere {
+
+/// Runs a batch once more through a net whose blobs lie open and logs what Caffe logs: the mean
+/// absolute value of every top, bottom gradient, parameter and its gradient, and the norms of all
+/// parameters. Layers with random choices make new ones.
+class DebugInfo {
+ public:
+  /// `graph` is built like the one that is trained.
+  static Result<std::unique_ptr<DebugInfo>> create(Graph graph, const Net::Options& options);
+
+  /// Takes the batch from the plan's inputs and the weights from its arena.
+  Status log_pass(const Plan& plan, std::span<const float> weights, const Logger& log);
+
+ private:
+  explicit DebugInfo(std::unique_ptr<Net> net) : net_(std::move(net)) {}
+  void take_inputs(const Plan& plan);
+  void log_forward(const Node& node, const Logger& log) const;
+  void log_backward(const Node& node, const Logger& log) const;
+  void log_norms(const Logger& log) const;
+
+  std::unique_ptr<Net> net_;
+};
+
+}  // namespace cafetiere

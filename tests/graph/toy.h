@@ -1,0 +1,79 @@
+// Layer types of a few lines each, for tests of what the graph does with any layer.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "core/graph/graph.h"
+
+namespace cafetiere {
+
+/// A 2 x 3 input.
+struct ToySource : Layer {
+  using Layer::Layer;
+  Status shape(LayerShapes& s) const override {
+    for (Shape& top : s.tops) top = {2, 3};
+    return {};
+  }
+  Status forward(LayerPlan&) const override { return {}; }
+};
+
+/// The first bottom's shape in every top.
+struct ToyMap : Layer {
+  using Layer::Layer;
+  Status shape(LayerShapes& s) const override {
+    for (Shape& top : s.tops) top = s.bottoms[0];
+    return {};
+  }
+  Status forward(LayerPlan&) const override { return {}; }
+};
+
+/// A weight of num_output x 3 and a bias of num_output, as an inner product has.
+struct ToyWeights : ToyMap {
+  using ToyMap::ToyMap;
+  Status shape(LayerShapes& s) const override {
+    const int64_t outputs = param().inner_product_param().num_output();
+    s.params = {{.shape = {outputs, 3}, .filler = {}}, {.shape = {outputs}, .filler = {}}};
+    return ToyMap::shape(s);
+  }
+};
+
+struct ToyLoss : Layer {
+  using Layer::Layer;
+  Status shape(LayerShapes& s) const override {
+    s.tops.assign(s.tops.size(), Shape{});
+    return {};
+  }
+  Status forward(LayerPlan&) const override { return {}; }
+};
+
+inline LayerTypes toy_types() {
+  static const LayerType source{"Source", 0, 0, 1, -1, create_layer<ToySource>, false, true};
+  static const LayerType map{"Map", 1, -1, 1, -1, create_layer<ToyMap>};
+  static const LayerType split{"Split", 1, 1, 1, -1, create_layer<ToyMap>};
+  static const LayerType weights{"Weights", 1, 1, 1, 1, create_layer<ToyWeights>};
+  static const LayerType loss{"Loss", 2, 2, 1, 1, create_layer<ToyLoss>, true, false, true};
+  static const LayerType* const types[] = {&source, &map, &split, &weights, &loss};
+  return types;
+}
+
+inline Result<Graph> build_toy(const std::string& text, caffe::Phase phase = caffe::TRAIN) {
+  auto net = parse_net(text, "net");
+  EXPECT_TRUE(net.ok()) << net.status().message();
+  caffe::NetState state;
+  state.set_phase(phase);
+  return Graph::build(*net, state, {.types = toy_types(), .fed = {}});
+}
+
+/// A layer's text, on a line of its own.
+inline std::string toy(const std::string& name, const std::string& type, const std::string& rest) {
+  return "layer { name: '" + name + "' type: '" + type + "' " + rest + " }\n";
+}
+
+inline std::string toy_weights(const std::string& name, const std::string& bottom, int outputs,
+                               const std::string& rest = "") {
+  return toy(name, "Weights",
+             "bottom: '" + bottom + "' top: '" + name +
+                 "' inner_product_param { num_output: " + std::to_string(outputs) + " } " + rest);
+}
+
+}  // namespace cafetiere
