@@ -8,6 +8,7 @@ import sys
 from cafetiere import _settings
 from cafetiere._library import Error, HostStruct, call
 from cafetiere.blob import BlobVec, LayerBlob
+from cafetiere.proto import caffe_pb2
 
 _SETUP, _RESHAPE, _VALUES, _FORWARD, _BACKWARD = range(5)
 
@@ -78,8 +79,6 @@ def _find_class(param):
 def _make_layer(text):
     """An instance of the class that a LayerParameter in prototxt names."""
     from google.protobuf import text_format
-
-    from cafetiere.proto import caffe_pb2
 
     param = text_format.Parse(text, caffe_pb2.LayerParameter())
     kind = _find_class(param.python_param)

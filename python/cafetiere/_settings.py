@@ -7,7 +7,7 @@ import sys
 import warnings
 
 logger = logging.getLogger("cafetiere")
-_LEVELS = (logging.INFO, logging.WARNING, logging.ERROR)
+_LEVELS = (logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
 
 
 class _Settings:
@@ -94,7 +94,7 @@ def has_nccl():
 
 
 def init_log(level=logging.INFO, stderr=True):
-    """Shows messages of at least `level`: 0 to 2 as in glog, or a level of logging."""
+    """Shows messages of at least `level`: 0 to 3 as in glog, or a level of logging."""
     logger.setLevel(_LEVELS[level] if 0 <= level < len(_LEVELS) else level)
     if stderr and not logger.handlers:
         handler = logging.StreamHandler(sys.stderr)
@@ -104,9 +104,14 @@ def init_log(level=logging.INFO, stderr=True):
 
 def log(text):
     """Writes a message among the engine's."""
-    logger.info(text)
+    write(0, text)
 
 
 def write(level, text):
-    """Takes a message of the engine: 0 info, 1 warning, 2 error."""
+    """Takes a message of the engine: 0 info, 1 warning, 2 error.
+
+    Where nobody has set up logging they go to stderr, from GLOG_minloglevel on.
+    """
+    if not logger.hasHandlers():
+        init_log(int(os.environ.get("GLOG_minloglevel", "0")))  # noqa: SIM112: its name
     logger.log(_LEVELS[level], "%s", text)

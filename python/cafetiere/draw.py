@@ -10,6 +10,8 @@ import argparse
 import shutil
 import subprocess
 
+from cafetiere.proto import caffe_pb2
+
 LAYER_STYLE = {"shape": "record", "fillcolor": "#6495ED", "style": "filled"}
 NEURON_STYLE = {"shape": "record", "fillcolor": "#90EE90", "style": "filled"}
 BLOB_STYLE = {"shape": "octagon", "fillcolor": "#E0E0E0", "style": "filled"}
@@ -19,8 +21,6 @@ _COLORS["InnerProduct"] = "#CC33FF"
 
 def get_pooling_types_dict():
     """The names of the pooling methods by number."""
-    from cafetiere.proto import caffe_pb2
-
     return {number: name for name, number in caffe_pb2.PoolingParameter.PoolMethod.items()}
 
 
@@ -148,8 +148,6 @@ def draw_net_to_file(caffe_net, filename, rankdir="LR", phase=None, display_lrm=
 def main(arguments=None):
     """The command line: see the module."""
     from google.protobuf import text_format
-
-    from cafetiere.proto import caffe_pb2
 
     parser = argparse.ArgumentParser(prog="cafetiere.draw", description="Draws a net.")
     parser.add_argument("input_net_proto_file", help="the net, a prototxt")

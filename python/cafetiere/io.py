@@ -3,13 +3,7 @@
 import numpy as np
 
 from cafetiere._image import resize
-
-
-def _pb():
-    """The messages; imported when they are needed, as they need protobuf."""
-    from cafetiere.proto import caffe_pb2
-
-    return caffe_pb2
+from cafetiere.proto import caffe_pb2
 
 
 def blobproto_to_array(blob, return_diff=False):
@@ -22,7 +16,7 @@ def blobproto_to_array(blob, return_diff=False):
 
 def array_to_blobproto(arr, diff=None):
     """A BlobProto of an array and, if given, of its gradient."""
-    blob = _pb().BlobProto()
+    blob = caffe_pb2.BlobProto()
     blob.shape.dim.extend(arr.shape)
     blob.data.extend(np.asarray(arr, float).flat)
     if diff is not None:
@@ -32,21 +26,21 @@ def array_to_blobproto(arr, diff=None):
 
 def arraylist_to_blobprotovector_str(arraylist):
     """A serialised BlobProtoVector of several arrays."""
-    vector = _pb().BlobProtoVector()
+    vector = caffe_pb2.BlobProtoVector()
     vector.blobs.extend([array_to_blobproto(arr) for arr in arraylist])
     return vector.SerializeToString()
 
 
 def blobprotovector_str_to_arraylist(text):
     """The arrays of a serialised BlobProtoVector."""
-    return [blobproto_to_array(blob) for blob in _pb().BlobProtoVector.FromString(text).blobs]
+    return [blobproto_to_array(blob) for blob in caffe_pb2.BlobProtoVector.FromString(text).blobs]
 
 
 def array_to_datum(arr, label=None):
     """A Datum of an array (channels, height, width): bytes of uint8, floats of any other type."""
     if arr.ndim != 3:
         raise ValueError(f"a Datum holds 3 axes, channels, height and width, not {arr.ndim}")
-    datum = _pb().Datum()
+    datum = caffe_pb2.Datum()
     datum.channels, datum.height, datum.width = arr.shape
     if arr.dtype == np.uint8:
         datum.data = arr.tobytes()

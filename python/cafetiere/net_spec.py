@@ -16,11 +16,7 @@ Needs protobuf.
 from collections import Counter, OrderedDict
 from functools import cache
 
-
-def _pb():
-    from cafetiere.proto import caffe_pb2
-
-    return caffe_pb2
+from cafetiere.proto import caffe_pb2
 
 
 @cache
@@ -28,7 +24,7 @@ def _own_params():
     """The fields of LayerParameter for types with a message of their own, by type."""
     return {
         field.message_type.name.removesuffix("Parameter"): field.name
-        for field in _pb().LayerParameter.DESCRIPTOR.fields
+        for field in caffe_pb2.LayerParameter.DESCRIPTOR.fields
         if field.message_type is not None and field.name.endswith("_param")
     }
 
@@ -89,7 +85,7 @@ class Function:
         self.tops = tuple(Top(self, n) for n in range(self.ntop))
 
     def _to_layer(self, naming, bottoms):
-        layer = _pb().LayerParameter()
+        layer = caffe_pb2.LayerParameter()
         layer.type = self.type_name
         layer.bottom.extend(bottoms)
         layer.top.extend(bottoms if self.in_place else [naming.of(top) for top in self.tops])
@@ -137,7 +133,7 @@ def _layers_of(items, naming):
 
 def to_proto(*tops):
     """The NetParameter of all that the tops need, named automatically."""
-    net = _pb().NetParameter()
+    net = caffe_pb2.NetParameter()
     net.layer.extend(_layers_of(tops, _Naming()))
     return net
 
@@ -189,7 +185,7 @@ class NetSpec:
     def to_proto(self):
         """The NetParameter."""
         naming = _Naming({top: name for name, top in self.tops.items()})
-        net = _pb().NetParameter()
+        net = caffe_pb2.NetParameter()
         net.layer.extend(_layers_of(self.tops.values(), naming))
         return net
 
@@ -215,7 +211,7 @@ class _Constants:
     """The enum values of one layer type's parameters."""
 
     def __init__(self, type_name):
-        self._message = getattr(_pb(), type_name + "Parameter")
+        self._message = getattr(caffe_pb2, type_name + "Parameter")
 
     def __getattr__(self, name):
         return getattr(self._message, name)
