@@ -17,7 +17,7 @@ struct InstructionSet {
 constexpr InstructionSet kSets[] = {{"avx512", LIBXSMM_X86_AVX512_CORE},
                                     {"avx2", LIBXSMM_X86_AVX2},
                                     {"avx", LIBXSMM_X86_AVX},
-                                    {"generic", LIBXSMM_TARGET_ARCH_UNKNOWN}};
+                                    {"generic", LIBXSMM_TARGET_ARCH_GENERIC}};
 
 const InstructionSet* in_force() {
   const int id = libxsmm_get_target_archid();

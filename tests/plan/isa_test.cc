@@ -1,0 +1,46 @@
+// The instruction set is the process's, so each of these tests looks at it in a process of its own.
+#include "core/device/cpu/isa.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "core/device/cpu/brgemm.h"
+
+namespace cafetiere {
+namespace {
+
+/// Leaves the process with 0 if all is as expected.
+[[noreturn]] void leave(bool good) { std::exit(good ? EXIT_SUCCESS : EXIT_FAILURE); }
+
+class InstructionSet : public ::testing::Test {
+ protected:
+  InstructionSet() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(InstructionSet, IsLoweredButNotRaised) {
+  EXPECT_EXIT(
+      leave(use_instruction_set(instruction_set()).ok() && use_instruction_set("generic").ok() &&
+            instruction_set() == "generic" && !use_instruction_set("avx").ok()),
+      ::testing::ExitedWithCode(EXIT_SUCCESS), "");
+}
+
+TEST_F(InstructionSet, StaysWhereCodeHasBeenGenerated) {
+  EXPECT_EXIT(
+      {
+        const Brgemm product(8, 8, 8, 8, 8, 8, false);
+        const std::string_view before = instruction_set();
+        const Status status = use_instruction_set("generic");
+        leave(before == "generic" || (status.message().find("start it anew") != std::string::npos &&
+                                      instruction_set() == before));
+      },
+      ::testing::ExitedWithCode(EXIT_SUCCESS), "");
+}
+
+TEST_F(InstructionSet, UnknownNamesAreRefused) {
+  const Status status = use_instruction_set("sse9");
+  EXPECT_NE(status.message().find("'sse9'"), std::string::npos) << status.message();
+}
+
+}  // namespace
+}  // namespace cafetiere
