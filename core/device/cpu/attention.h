@@ -1,0 +1,183 @@
+// Scaled dot-product attention (Vaswani et al. 2017), a tile of queries at a time, so that the
+// matrix of all pairs of tokens is never in memory; the backward pass computes it again from the
+// logarithms of its row sums (Dao et al. 2022).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+#include "core/device/cpu/brgemm.h"
+#include "core/device/transpose.h"
+#include "core/device/vector_math.h"
+
+namespace cafetiere {
+
+/// Self-attention of `heads` heads over `tokens` tokens: queries, keys and values of a token are the
+/// thirds of its row of 3 heads * width floats; the outputs of a token are a row of heads * width.
+struct AttentionGeometry {
+  int64_t n = 0, tokens = 0, heads = 0, width = 0;
+  bool causal = false;  ///< a token attends to itself and those before it
+
+  int64_t features() const { return heads * width; }
+  int64_t pairs() const { return n * heads; }
+  /// Multiply-adds of the forward pass counted as two; the backward pass has 5/2 of them.
+  double flops() const { return 4.0 * double(pairs()) * double(tokens * tokens) * double(width); }
+};
+
+/// The attention of one head of one sample, `pair` being sample * heads + head.
+class AttentionHead {
+ public:
+  explicit AttentionHead(const AttentionGeometry& g)
+      : g_(g), tile_(std::min(kTile, g.tokens)), whole_(g, tile_), last_(g, last_tile()) {}
+
+  /// Floats of working memory for forward() and backward().
+  static int64_t scratch(const AttentionGeometry& g) {
+    return 2 * (std::min(kTile, g.tokens) + g.width) * g.tokens;
+  }
+
+  /// out = softmax(Q K^T / sqrt(width)) V; log_sums[token] keeps the logarithm of what the softmax
+  /// of its row divided by.
+  void forward(int64_t pair, const float* qkv, float* out, float* log_sums, float* scratch) const {
+    const Head h = head(pair);
+    float* keys = scratch;
+    float* scores = keys + g_.tokens * g_.width;
+    transpose(qkv + h.key, row(), keys);
+    for (int64_t first = 0; first < g_.tokens; first += tile_) {
+      const Products& p = products(first);
+      p.scores(keys, qkv + h.query + first * row(), scores);
+      for (int64_t i = 0; i < p.rows; ++i) {
+        log_sums[h.log_sum + first + i] = softmax(first + i, scores + i * g_.tokens);
+      }
+      p.weighted(qkv + h.value, scores, out + h.out + first * g_.features());
+    }
+  }
+
+  /// dqkv from dout; out and log_sums are those of the forward pass.
+  void backward(int64_t pair, const float* qkv, const float* out, const float* log_sums,
+                const float* dout, float* dqkv, float* scratch) const {
+    const Head h = head(pair);
+    float* keys = scratch;
+    float* values = keys + g_.tokens * g_.width;
+    float* weights = values + g_.tokens * g_.width;
+    float* diffs = weights + tile_ * g_.tokens;
+    transpose(qkv + h.key, row(), keys);
+    transpose(qkv + h.value, row(), values);
+    for (int64_t token = 0; token < g_.tokens; ++token) {
+      std::fill_n(dqkv + h.key + token * row(), g_.width, 0.F);
+      std::fill_n(dqkv + h.value + token * row(), g_.width, 0.F);
+    }
+    for (int64_t first = 0; first < g_.tokens; first += tile_) {
+      const Products& p = products(first);
+      const float* query = qkv + h.query + first * row();
+      const float* dy = dout + h.out + first * g_.features();
+      p.scores(keys, query, weights);
+      p.weight_diffs(values, dy, diffs);
+      for (int64_t i = 0; i < p.rows; ++i) {
+        const float* dy_row = dy + i * g_.features();
+        const float* y_row = out + h.out + (first + i) * g_.features();
+        const float dot = sum(g_.width, [=](int64_t k) { return dy_row[k] * y_row[k]; });
+        softmax_backward(first + i, log_sums[h.log_sum + first + i], dot, weights + i * g_.tokens,
+                         diffs + i * g_.tokens);
+      }
+      p.query_diffs(qkv + h.key, diffs, dqkv + h.query + first * row());
+      p.value_diffs(dy, weights, dqkv + h.value);
+      p.key_diffs(query, diffs, dqkv + h.key);
+    }
+  }
+
+ private:
+  static constexpr int64_t kTile = 64;  ///< queries
+
+  /// The products of a tile of `rows` queries (see Brgemm: column-major).
+  struct Products {
+    int64_t rows;
+    Brgemm scores, weighted, weight_diffs, query_diffs, value_diffs, key_diffs;
+
+    Products(const AttentionGeometry& g, int64_t r)
+        : rows(r),
+          scores(g.tokens, r, g.width, g.tokens, 3 * g.features(), g.tokens, false),
+          weighted(g.width, r, g.tokens, 3 * g.features(), g.tokens, g.features(), false),
+          weight_diffs(g.tokens, r, g.width, g.tokens, g.features(), g.tokens, false),
+          query_diffs(g.width, r, g.tokens, 3 * g.features(), g.tokens, 3 * g.features(), false),
+          value_diffs(g.width, g.tokens, r, g.features(), g.tokens, 3 * g.features(), true,
+                      Brgemm::B::kRows),
+          key_diffs(g.width, g.tokens, r, 3 * g.features(), g.tokens, 3 * g.features(), true,
+                    Brgemm::B::kRows) {}
+  };
+
+  /// Where a pair's first token is, in floats.
+  struct Head {
+    int64_t query, key, value, out, log_sum;
+  };
+  Head head(int64_t pair) const {
+    const int64_t sample = pair / g_.heads, column = pair % g_.heads * g_.width;
+    const int64_t query = sample * g_.tokens * row() + column;
+    return {query, query + g_.features(), query + 2 * g_.features(),
+            sample * g_.tokens * g_.features() + column, pair * g_.tokens};
+  }
+  int64_t row() const { return 3 * g_.features(); }
+  int64_t last_tile() const { return g_.tokens - (g_.tokens - 1) / tile_ * tile_; }
+  const Products& products(int64_t first) const {
+    return first + tile_ > g_.tokens ? last_ : whole_;
+  }
+  float scale() const { return 1 / std::sqrt(float(g_.width)); }
+  /// How many tokens a token attends to.
+  int64_t seen(int64_t token) const { return g_.causal ? token + 1 : g_.tokens; }
+
+  /// (tokens, width) to (width, tokens).
+  void transpose(const float* in, int64_t ld, float* out) const {
+    transpose_tiles(in, g_.tokens, g_.width, ld, out, g_.tokens);
+  }
+
+  /// join of term(i) for all i < count, in 16 running values, so that it is a vector loop.
+  template <class Term, class Join>
+  static float fold(int64_t count, float start, const Term& term, const Join& join) {
+    std::array<float, 16> lanes;
+    lanes.fill(start);
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+      for (int64_t l = 0; l < 16; ++l) lanes[size_t(l)] = join(lanes[size_t(l)], term(i + l));
+    }
+    for (int64_t l = 0; i < count; ++i, ++l) lanes[size_t(l)] = join(lanes[size_t(l)], term(i));
+    for (float lane : lanes) start = join(start, lane);
+    return start;
+  }
+  template <class Term>
+  static float sum(int64_t count, const Term& term) {
+    return fold(count, 0, term, [](float a, float b) { return a + b; });
+  }
+
+  /// Scores to weights, in place; gives the logarithm of the sum of their exponentials.
+  float softmax(int64_t token, float* x) const {
+    const int64_t count = seen(token);
+    const float scale = this->scale();
+    const auto at = [x](int64_t j) { return x[j]; };
+    const float largest = fold(count, x[0], at, [](float a, float b) { return a < b ? b : a; });
+    for (int64_t j = 0; j < count; ++j) x[j] = vec::exp(scale * (x[j] - largest));
+    const float total = sum(count, at);
+    for (int64_t j = 0; j < count; ++j) x[j] /= total;
+    std::fill(x + count, x + g_.tokens, 0.F);
+    return scale * largest + std::log(total);
+  }
+
+  /// Scores to weights again, and the gradient of the weights to that of the unscaled scores.
+  void softmax_backward(int64_t token, float log_sum, float dot, float* weights,
+                        float* diffs) const {
+    const int64_t count = seen(token);
+    const float scale = this->scale();
+    for (int64_t j = 0; j < count; ++j) {
+      weights[j] = vec::exp(scale * weights[j] - log_sum);
+      diffs[j] = weights[j] * (diffs[j] - dot) * scale;
+    }
+    std::fill(weights + count, weights + g_.tokens, 0.F);
+    std::fill(diffs + count, diffs + g_.tokens, 0.F);
+  }
+
+  AttentionGeometry g_;
+  int64_t tile_;
+  Products whole_, last_;
+};
+
+}  // namespace cafetiere

@@ -1,0 +1,128 @@
+// Attention: multi-head self-attention with its projections (Vaswani et al. 2017), y = softmax(Q K^T
+// / sqrt(D / heads)) V W^T + b. Bottom and top (N, tokens, D). Blobs: W of queries, keys and values
+// (3 D, D) [, their b (3 D)], W of the output (D, D) [, b (D)].
+#include "core/device/cpu/attention.h"
+
+#include <fmt/format.h>
+
+#include "core/device/row_major.h"
+#include "core/layers/linear.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr int64_t kBlocks = 64;  ///< at most; each has working memory of its own
+
+class Attention : public Layer {
+ public:
+  using Layer::Layer;
+
+  Status shape(LayerShapes& s) const override {
+    const caffe::AttentionParameter& p = param().attention_param();
+    const Shape& x = s.bottoms[0];
+    if (x.axes() != 3 || x.count() == 0) {
+      return invalid_argument("needs a bottom (batch, tokens, features), not " + x.str());
+    }
+    if (p.num_heads() < 1 || x[2] % p.num_heads()) {
+      return invalid_argument(
+          fmt::format("attention_param: num_heads {} must divide the {} features of bottom {}",
+                      p.num_heads(), x[2], x.str()));
+    }
+    s.tops[0] = x;
+    for (int64_t outputs : {3 * x[2], x[2]}) {
+      s.params.push_back({Shape{outputs, x[2]}, p.weight_filler()});
+      if (p.bias_term()) s.params.push_back({Shape{outputs}, p.bias_filler()});
+    }
+    return {};
+  }
+
+  Status forward(LayerPlan& plan) const override {
+    const AttentionGeometry g = geometry(plan);
+    const TensorId qkv = inner(plan).forward(plan, "queries, keys, values", plan.bottoms[0]);
+    const TensorId mixed = plan.new_tensor("mixed", {g.n * g.tokens, g.features()});
+    const TensorId log_sums = plan.new_tensor("log sums", {g.pairs(), g.tokens});
+    const AttentionHead head(g);
+    steps(plan, g, "attention", {qkv}, {mixed, log_sums}, g.flops(),
+          [head](int64_t pair, const auto& in, const auto& out, float* scratch) {
+            head.forward(pair, in[0], out[0], out[1], scratch);
+          });
+    plan.saved = {qkv, mixed, log_sums};
+    plan.tops[0] =
+        plan.program.reshaped(outer(plan).forward(plan, "output", mixed), plan.top_shapes[0]);
+    return {};
+  }
+
+  Status backward(LayerPlan& plan) const override {
+    const AttentionGeometry g = geometry(plan);
+    const TensorId qkv = plan.saved[0], mixed = plan.saved[1], log_sums = plan.saved[2];
+    const TensorId dy = plan.top_diffs[0];
+    const bool bias = plan.params.size() == 4;
+    const auto& diffs = plan.param_diffs;
+    outer(plan).gradients(plan, "output gradient", mixed, dy, diffs[bias ? 2 : 1],
+                          bias ? diffs[3] : Gradient{});
+    const TensorId dmixed = outer(plan).backward(plan, "output backward", dy);
+    const TensorId dqkv = plan.new_tensor("queries, keys, values diff", plan.program.shape(qkv));
+    const AttentionHead head(g);
+    steps(plan, g, "attention backward", {qkv, mixed, log_sums, dmixed}, {dqkv}, 2.5 * g.flops(),
+          [head](int64_t pair, const auto& in, const auto& out, float* scratch) {
+            head.backward(pair, in[0], in[1], in[2], in[3], out[0], scratch);
+          });
+    inner(plan).gradients(plan, "input gradient", plan.bottoms[0], dqkv, diffs[0],
+                          bias ? diffs[1] : Gradient{});
+    if (!plan.propagate_down[0]) return {};
+    plan.bottom_diffs[0] =
+        plan.program.reshaped(inner(plan).backward(plan, "backward", dqkv), plan.bottom_shape(0));
+    return {};
+  }
+
+ private:
+  AttentionGeometry geometry(const LayerPlan& plan) const {
+    const caffe::AttentionParameter& p = param().attention_param();
+    const Shape& x = plan.bottom_shape(0);
+    return {x[0], x[1], p.num_heads(), x[2] / p.num_heads(), p.causal()};
+  }
+
+  /// The projections in front of the heads and behind them.
+  static Linear inner(const LayerPlan& plan) { return linear(plan, 0, 3); }
+  static Linear outer(const LayerPlan& plan) {
+    return linear(plan, plan.params.size() == 4 ? 2 : 1, 1);
+  }
+  static Linear linear(const LayerPlan& plan, size_t weights, int64_t outputs) {
+    const Shape& x = plan.bottom_shape(0);
+    const bool bias = plan.params.size() == 4;
+    return {{x[0] * x[1], x[2], outputs * x[2]},
+            plan.params[weights],
+            bias ? plan.params[weights + 1] : kNoTensor};
+  }
+
+  /// body(pair, in, out, scratch) for every head of every sample.
+  template <class Body>
+  static void steps(LayerPlan& plan, const AttentionGeometry& g, const char* what,
+                    const std::vector<TensorId>& in, std::vector<TensorId> out, double flops,
+                    Body body) {
+    const int64_t blocks = std::min(kBlocks, g.pairs()), floats = AttentionHead::scratch(g);
+    out.push_back(plan.new_tensor("scratch", {blocks, floats}));
+    row_major_step(
+        plan.program, plan.step(what), "brgemm, tiles of queries", in, out,
+        [=](const RowMajor& at) {
+          return Kernel{int(blocks), [=](int block) {
+                          float* scratch = at.out.back() + block * floats;
+                          for (int64_t pair = block; pair < g.pairs(); pair += blocks) {
+                            body(pair, at.in, at.out, scratch);
+                          }
+                        }};
+        },
+        flops);
+  }
+};
+
+}  // namespace
+
+extern const LayerType layer_attention{.name = "Attention",
+                                       .min_bottoms = 1,
+                                       .max_bottoms = 1,
+                                       .min_tops = 1,
+                                       .max_tops = 1,
+                                       .create = create_layer<Attention>};
+
+}  // namespace cafetiere
