@@ -22,21 +22,20 @@ struct RecurrentSizes {
   int64_t steps = 0, streams = 0;  ///< T and N
   int64_t inputs = 0, statics = 0, units = 0, gates = 0;
   bool has_static = false, exposed = false;
-  int states = 1;  ///< h alone, or h and c
 
   int64_t rows() const { return steps * streams; }
   size_t first_state() const { return has_static ? 3 : 2; }  ///< among the bottoms
   size_t recurrent() const { return has_static ? 3 : 2; }    ///< W_h among the parameters
 };
 
-/// Checks the bottoms of a recurrent layer whose cell has `gates` gates and `states` states.
+/// Checks the bottoms of a recurrent layer whose cell has `gates` gates and
+/// keeps `states` values a unit (h alone, or h and c).
 inline Result<RecurrentSizes> recurrent_sizes(const caffe::RecurrentParameter& p, int gates,
                                               int states, const std::vector<Shape>& bottoms,
                                               size_t tops) {
   RecurrentSizes z;
   z.units = p.num_output();
   z.gates = gates * z.units;
-  z.states = states;
   z.exposed = p.expose_hidden();
   const size_t given = z.exposed ? size_t(states) : 0;
   if (z.units == 0) return invalid_argument("recurrent_param: num_output must be above 0");
