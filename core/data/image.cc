@@ -1,0 +1,91 @@
+#include "core/data/image.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "core/data/image_codecs.h"
+#include "core/model/file.h"
+
+namespace cafetiere {
+namespace {
+
+std::span<const uint8_t> bytes_of(std::string_view text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+ImageColor color_for_channels(int64_t channels) {
+  if (channels == 1) return ImageColor::kGray;
+  return channels == 3 ? ImageColor::kColor : ImageColor::kStored;
+}
+
+std::string_view image_format(std::span<const uint8_t> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.starts_with("\xff\xd8\xff")) return "JPEG";
+  if (text.starts_with("\x89PNG\r\n\x1a\n")) return "PNG";
+  if (text.starts_with("RIFF") && text.substr(0, 12).ends_with("WEBP")) return "WebP";
+  return "";
+}
+
+Result<Image> decode_image(std::span<const uint8_t> bytes, ImageColor color) {
+  const std::string_view format = image_format(bytes);
+  if (format == "JPEG") return decode_jpeg(bytes, color);
+  if (format == "PNG") return decode_png(bytes, color);
+  if (format == "WebP") return decode_webp(bytes, color);
+  return invalid_argument(fmt::format(
+      "these {} bytes are no JPEG, PNG or WebP image; convert other formats", bytes.size()));
+}
+
+Result<Image> decode_image(std::string_view bytes, ImageColor color) {
+  return decode_image(bytes_of(bytes), color);
+}
+
+Result<Image> read_image(const std::string& path, ImageColor color) {
+  CFT_ASSIGN(const std::string bytes, read_file(path));
+  Result<Image> image = decode_image(bytes, color);
+  if (!image.ok()) return image.status().with_context(path);
+  return image;
+}
+
+Result<std::string> encode_image(const Image& image, std::string_view format) {
+  if (format == "png") return encode_png(image);
+  constexpr int kQuality = 95;
+  if (format == "jpg" || format == "jpeg") return encode_jpeg(image, kQuality);
+  return invalid_argument(
+      fmt::format("images cannot be encoded as \"{}\"; use jpg, jpeg or png", format));
+}
+
+Result<Image> new_image(int64_t height, int64_t width, int channels) {
+  if (height < 1 || width < 1 || height > kMaxImagePixels / width) {
+    return invalid_argument(
+        fmt::format("the image has {} x {} pixels, but from 1 to {} pixels are allowed; make it "
+                    "smaller",
+                    height, width, kMaxImagePixels));
+  }
+  return Image{static_cast<int>(height), static_cast<int>(width), channels,
+               std::vector<uint8_t>(static_cast<size_t>(height * width * channels))};
+}
+
+void to_planes(const Image& image, uint8_t* planes) {
+  const size_t plane = image.pixels.size() / static_cast<size_t>(std::max(image.channels, 1));
+  const auto channels = static_cast<size_t>(image.channels);
+  for (size_t c = 0; c < channels; ++c) {
+    for (size_t i = 0; i < plane; ++i) planes[c * plane + i] = image.pixels[i * channels + c];
+  }
+}
+
+Image from_planes(std::span<const uint8_t> planes, const Shape& shape) {
+  Image image{static_cast<int>(shape[1]), static_cast<int>(shape[2]), static_cast<int>(shape[0]),
+              std::vector<uint8_t>(planes.size())};
+  const auto channels = static_cast<size_t>(shape[0]);
+  const size_t plane = planes.size() / std::max<size_t>(channels, 1);
+  for (size_t c = 0; c < channels; ++c) {
+    for (size_t i = 0; i < plane; ++i) image.pixels[i * channels + c] = planes[c * plane + i];
+  }
+  return image;
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,28 @@
+// The formats behind image.h: one file each, which alone includes its library.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/base/status.h"
+#include "core/data/image.h"
+
+namespace cafetiere {
+
+Result<Image> decode_jpeg(std::span<const uint8_t> bytes, ImageColor color);
+Result<Image> decode_png(std::span<const uint8_t> bytes, ImageColor color);
+Result<Image> decode_webp(std::span<const uint8_t> bytes, ImageColor color);
+
+Result<std::string> encode_jpeg(const Image& image, int quality);
+Result<std::string> encode_png(const Image& image);
+
+/// An image without content; an error when it has more than kMaxImagePixels.
+Result<Image> new_image(int64_t height, int64_t width, int channels);
+
+/// OpenCV's weights of blue, green and red in gray (Rec. 601), in 1/2^15.
+inline uint8_t gray_of(int blue, int green, int red) {
+  return static_cast<uint8_t>((blue * 3735 + green * 19235 + red * 9798 + (1 << 14)) >> 15);
+}
+
+}  // namespace cafetiere
