@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/philox.h"
+#include "core/data/order.h"
 
 namespace cafetiere {
 
@@ -54,23 +55,11 @@ std::span<const uint32_t> Sampler::batch(int shard, int64_t sub_step) {
   return std::span<const uint32_t>(permutation.order).subspan(start, count);
 }
 
-// Fisher and Yates, from the last row down; two swaps use the four words of one Philox block.
 void Sampler::permute(int shard, int64_t epoch) {
   auto& [of_epoch, order] = permutations_[static_cast<size_t>(shard)];
   order.resize(static_cast<size_t>(counts_[static_cast<size_t>(shard)]));
   std::iota(order.begin(), order.end(), 0u);
-  std::array<uint32_t, 4> words{};
-  for (uint64_t left = order.size(), draw = 0; left > 1; --left, ++draw) {
-    if (draw % 2 == 0) {
-      words =
-          Philox::block(key_, {static_cast<uint32_t>(draw / 2), static_cast<uint32_t>(shard),
-                               static_cast<uint32_t>(epoch), static_cast<uint32_t>(epoch >> 32)});
-    }
-    const uint64_t random = uint64_t{words[draw % 2 * 2]} << 32 | words[draw % 2 * 2 + 1];
-    // The upper half of the 128-bit product is uniform in [0, left) but for a bias of 2^-32.
-    const auto pick = static_cast<uint64_t>(static_cast<unsigned __int128>(random) * left >> 64);
-    std::swap(order[left - 1], order[pick]);
-  }
+  shuffle(order, key_, static_cast<uint32_t>(shard), epoch);
   of_epoch = epoch;
 }
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/base/philox.h"
-#include "core/model/file.h"
+#include "core/data/mean_file.h"
 
 namespace cafetiere {
 namespace {
@@ -20,29 +20,6 @@ void copy_run(const std::byte* pixels, int64_t count, Mean mean, float scale, fl
   }
 }
 
-std::string dims_of(const caffe::BlobProto& blob) {
-  if (!blob.has_shape()) {
-    return fmt::format("{} x {} x {} x {}", blob.num(), blob.channels(), blob.height(),
-                       blob.width());
-  }
-  std::string text;
-  for (const int64_t d : blob.shape().dim())
-    text += (text.empty() ? "" : " x ") + std::to_string(d);
-  return text;
-}
-
-/// Whether a blob is one image of these sizes, in the old or the new way to give its shape.
-bool is_image(const caffe::BlobProto& blob, int64_t channels, int64_t height, int64_t width) {
-  if (!blob.has_shape()) {
-    return blob.num() == 1 && blob.channels() == channels && blob.height() == height &&
-           blob.width() == width;
-  }
-  const auto& dim = blob.shape().dim();
-  const int skip = dim.size() - 3;
-  if (skip < 0 || skip > 1 || (skip == 1 && dim[0] != 1)) return false;
-  return dim[skip] == channels && dim[skip + 1] == height && dim[skip + 2] == width;
-}
-
 }  // namespace
 
 Result<Transformer> Transformer::make(const caffe::TransformationParameter& param, bool train,
@@ -52,7 +29,8 @@ Result<Transformer> Transformer::make(const caffe::TransformationParameter& para
     return invalid_argument("transform_param: force_color and force_gray are both set; keep one");
   }
   t.mirror_ = param.mirror();
-  t.random_crop_ = train && param.crop_size() > 0;
+  t.cropped_ = param.crop_size() > 0;
+  t.random_crop_ = train && t.cropped_;
   t.scale_ = param.scale();
   t.key_ = Philox::key(seed, "transformer");
   CFT_TRY(t.set_image(param, image));
@@ -102,27 +80,27 @@ Status Transformer::set_mean(const caffe::TransformationParameter& param) {
 }
 
 Status Transformer::load_mean(const std::string& path) {
-  auto bytes = read_file(path);
-  if (!bytes.ok()) return bytes.status().with_context("transform_param: mean_file");
-  caffe::BlobProto blob;
-  if (!blob.ParseFromString(*bytes)) {
+  Result<MeanImage> mean = read_mean_image(path);
+  if (!mean.ok()) return mean.status().with_context("transform_param: mean_file");
+  if (mean->shape != Shape{channels_, height_, width_}) {
     return invalid_argument(fmt::format(
-        "transform_param: mean_file {} is not a binary BlobProto; make it with compute_image_mean",
-        path));
-  }
-  const int64_t count = channels_ * height_ * width_;
-  if (!is_image(blob, channels_, height_, width_) || blob.data_size() != count) {
-    return invalid_argument(fmt::format(
-        "transform_param: mean_file {} holds {} ({} values), but the images before cropping are "
+        "transform_param: mean_file {} holds {} x {} x {}, but the images before cropping are "
         "{} x {} x {}; compute the mean from the same data",
-        path, dims_of(blob), blob.data_size(), channels_, height_, width_));
+        path, mean->shape[0], mean->shape[1], mean->shape[2], channels_, height_, width_));
   }
-  mean_image_.assign(blob.data().begin(), blob.data().end());
+  mean_image_ = std::move(mean->values);
   return {};
 }
 
-Transformer::Window Transformer::choose_window(const RowPosition& position) const {
-  Window window{(height_ - out_height_) / 2, (width_ - out_width_) / 2, false};
+bool Transformer::accepts(const Shape& image) const {
+  if (image.axes() != 3 || out_shape_.axes() != 3 || image[0] != channels_) return false;
+  if (image[1] == height_ && image[2] == width_) return true;
+  return cropped_ && mean_image_.empty() && image[1] >= out_height_ && image[2] >= out_width_;
+}
+
+Transformer::Window Transformer::choose_window(int64_t height, int64_t width,
+                                               const RowPosition& position) const {
+  Window window{(height - out_height_) / 2, (width - out_width_) / 2, false};
   if (!random_crop_ && !mirror_) return window;
   const auto words = Philox::block(
       key_,
@@ -130,24 +108,24 @@ Transformer::Window Transformer::choose_window(const RowPosition& position) cons
        static_cast<uint32_t>(position.shard), static_cast<uint32_t>(position.row)});
   window.mirrored = mirror_ && words[0] >> 31 == 1;
   if (random_crop_) {
-    window.top = Philox::below(words[1], static_cast<uint32_t>(height_ - out_height_ + 1));
-    window.left = Philox::below(words[2], static_cast<uint32_t>(width_ - out_width_ + 1));
+    window.top = Philox::below(words[1], static_cast<uint32_t>(height - out_height_ + 1));
+    window.left = Philox::below(words[2], static_cast<uint32_t>(width - out_width_ + 1));
   }
   return window;
 }
 
 template <class T>
-void Transformer::transform(const std::byte* pixels, const RowPosition& position,
-                            float* out) const {
-  const Window window = choose_window(position);
+void Transformer::transform(const std::byte* pixels, int64_t height, int64_t width,
+                            const RowPosition& position, float* out) const {
+  const Window window = choose_window(height, width, position);
   // Rows that follow each other in memory are one run.
-  const bool whole_rows = out_width_ == width_ && !window.mirrored;
+  const bool whole_rows = out_width_ == width && !window.mirrored;
   const int64_t runs = whole_rows ? 1 : out_height_;
   const int64_t length = whole_rows ? out_height_ * out_width_ : out_width_;
   for (int64_t c = 0; c < channels_; ++c) {
     const float value = channel_means_[static_cast<size_t>(c)];
     for (int64_t run = 0; run < runs; ++run, out += length) {
-      const int64_t at = (c * height_ + window.top + run) * width_ + window.left;
+      const int64_t at = (c * height + window.top + run) * width + window.left;
       const std::byte* from = pixels + at * static_cast<int64_t>(sizeof(T));
       const float* image = mean_image_.empty() ? nullptr : mean_image_.data() + at;
       const auto flat = [value](int64_t) { return value; };
@@ -165,12 +143,17 @@ void Transformer::transform(const std::byte* pixels, const RowPosition& position
 
 void Transformer::apply(std::span<const uint8_t> pixels, const RowPosition& position,
                         float* out) const {
-  transform<uint8_t>(std::as_bytes(pixels).data(), position, out);
+  transform<uint8_t>(std::as_bytes(pixels).data(), height_, width_, position, out);
+}
+
+void Transformer::apply(std::span<const uint8_t> pixels, const Shape& image,
+                        const RowPosition& position, float* out) const {
+  transform<uint8_t>(std::as_bytes(pixels).data(), image[1], image[2], position, out);
 }
 
 void Transformer::apply_floats(std::span<const std::byte> pixels, const RowPosition& position,
                                float* out) const {
-  transform<float>(pixels.data(), position, out);
+  transform<float>(pixels.data(), height_, width_, position, out);
 }
 
 }  // namespace cafetiere

@@ -32,8 +32,14 @@ class Transformer {
   /// The image's shape, its height and width replaced by crop_size if there is one.
   const Shape& out_shape() const { return out_shape_; }
 
+  /// Whether images of another shape than make()'s can be given too: those that a crop makes equal.
+  bool accepts(const Shape& image) const;
+
   /// `pixels` need not be aligned; out_shape().count() floats are written.
   void apply(std::span<const uint8_t> pixels, const RowPosition& position, float* out) const;
+  /// The same for an image of a shape that is accepted.
+  void apply(std::span<const uint8_t> pixels, const Shape& image, const RowPosition& position,
+             float* out) const;
   /// The same for float pixels, given by their bytes.
   void apply_floats(std::span<const std::byte> pixels, const RowPosition& position,
                     float* out) const;
@@ -47,13 +53,15 @@ class Transformer {
   Status set_image(const caffe::TransformationParameter& param, const Shape& image);
   Status set_mean(const caffe::TransformationParameter& param);
   Status load_mean(const std::string& path);
-  Window choose_window(const RowPosition& position) const;
+  Window choose_window(int64_t height, int64_t width, const RowPosition& position) const;
   template <class T>
-  void transform(const std::byte* pixels, const RowPosition& position, float* out) const;
+  void transform(const std::byte* pixels, int64_t height, int64_t width,
+                 const RowPosition& position, float* out) const;
 
   int64_t channels_ = 1, height_ = 1, width_ = 1;
   int64_t out_height_ = 1, out_width_ = 1;
   Shape out_shape_;
+  bool cropped_ = false;
   bool random_crop_ = false;
   bool mirror_ = false;
   float scale_ = 1;
