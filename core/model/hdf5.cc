@@ -1,57 +1,21 @@
 #include "core/model/hdf5.h"
 
 #include <fmt/format.h>
-#include <hdf5.h>
 
 #include <algorithm>
-#include <utility>
+#include <filesystem>
+#include <system_error>
+
+#include "core/model/hdf5_handle.h"
 
 namespace cafetiere {
 namespace {
 
+using Handle = Hdf5Handle;
+using Quiet = Hdf5Quiet;
+
 constexpr std::string_view kSignature("\x89HDF\r\n\x1a\n", 8);
 constexpr size_t kGrowBytes = size_t{1} << 20;  // how an in-memory file grows
-
-/// An HDF5 identifier that is closed with the function for its kind.
-class Handle {
- public:
-  using CloseFn = herr_t (*)(hid_t);
-  Handle() = default;
-  Handle(hid_t id, CloseFn close) : id_(id), close_(close) {}
-  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
-  Handle& operator=(Handle&& other) noexcept {
-    std::swap(id_, other.id_);
-    std::swap(close_, other.close_);
-    return *this;
-  }
-  ~Handle() { reset(); }
-
-  bool ok() const { return id_ >= 0; }
-  hid_t get() const { return id_; }
-  void reset() {
-    if (ok()) close_(std::exchange(id_, -1));
-  }
-
- private:
-  hid_t id_ = -1;
-  CloseFn close_ = nullptr;
-};
-
-/// Keeps the library from printing its error stack while it lives; our Status says what failed.
-class Quiet {
- public:
-  Quiet() {
-    H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  }
-  ~Quiet() { H5Eset_auto2(H5E_DEFAULT, print_, data_); }
-  Quiet(const Quiet&) = delete;
-  Quiet& operator=(const Quiet&) = delete;
-
- private:
-  H5E_auto2_t print_ = nullptr;
-  void* data_ = nullptr;
-};
 
 /// A name for the file in memory that `owner` holds. The library takes two open files of one name
 /// for the same one, and a file on disk of that name would be in the way.
@@ -140,12 +104,33 @@ Result<Hdf5Reader> Hdf5Reader::open(std::string_view bytes, std::string source) 
   return Hdf5Reader(std::move(file));
 }
 
+Result<Hdf5Reader> Hdf5Reader::open_file(const std::string& path) {
+  const Quiet quiet;
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return not_found("File not found: " + path);
+  auto file = std::make_unique<File>();
+  file->source = path;
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
+  file->handle = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
+  if (!file->handle.ok()) return invalid_argument(path + ": is not an HDF5 file, or is damaged");
+  return Hdf5Reader(std::move(file));
+}
+
 std::vector<std::string> Hdf5Reader::groups(const std::string& path) const {
   return members(file_->handle.get(), path, H5O_TYPE_GROUP);
 }
 
 std::vector<std::string> Hdf5Reader::datasets(const std::string& path) const {
   return members(file_->handle.get(), path, H5O_TYPE_DATASET);
+}
+
+Result<Shape> Hdf5Reader::shape(const std::string& path) const {
+  const Quiet quiet;
+  const Handle dataset(H5Dopen2(file_->handle.get(), path.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!dataset.ok()) return file_->error(path, "is missing");
+  if (!is_credible(dataset)) return file_->error(path, "has fewer values than its shape says");
+  return dataset_shape(dataset);
 }
 
 Result<Hdf5Floats> Hdf5Reader::floats(const std::string& path) const {

@@ -22,11 +22,13 @@ struct Hdf5Floats {
   std::vector<float> values;
 };
 
-/// An HDF5 file, held in memory, that is read. Paths are separated by '/'.
+/// An HDF5 file that is read, from memory or disk. Paths are separated by '/'.
 class Hdf5Reader {
  public:
   /// `source` names the file in errors.
   static Result<Hdf5Reader> open(std::string_view bytes, std::string source);
+  /// Reads from disk as needed: for files larger than memory. "File not found: F" when there is none.
+  static Result<Hdf5Reader> open_file(const std::string& path);
   ~Hdf5Reader();
   Hdf5Reader(Hdf5Reader&&) noexcept;
   Hdf5Reader& operator=(Hdf5Reader&&) noexcept;
@@ -36,6 +38,8 @@ class Hdf5Reader {
   std::vector<std::string> groups(const std::string& path) const;
   std::vector<std::string> datasets(const std::string& path) const;
 
+  /// The shape of a dataset, whose values need not be numbers.
+  Result<Shape> shape(const std::string& path) const;
   Result<Hdf5Floats> floats(const std::string& path) const;
   Result<int> integer(const std::string& path) const;
   Result<std::string> string(const std::string& path) const;
