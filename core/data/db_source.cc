@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "core/data/order.h"
+
 namespace cafetiere {
 
 Result<std::unique_ptr<DbSource>> DbSource::make(const caffe::LayerParameter& layer, bool train,
@@ -33,11 +35,14 @@ Status DbSource::open(const caffe::LayerParameter& layer, bool train, int shards
     return invalid_argument(fmt::format("the database \"{}\" has no records", path_));
   }
   readers_.resize(static_cast<size_t>(shards));
+  color_ = datum_color(layer.transform_param());
   Reader& first = readers_[0];
   CFT_TRY(seek(first, 0));
   CFT_TRY(parse(first));
-  image_ = Shape{first.datum.channels(), first.datum.height(), first.datum.width()};
-  CFT_TRY(check(first.datum, first.cursor->key()));
+  image_ = first.pixels.shape;
+  if (color_ != ImageColor::kStored && !first.datum.encoded()) {
+    log.warning("layer \"{}\": force_color and force_gray act on encoded images only", layer_);
+  }
   CFT_ASSIGN(Transformer transformer,
              Transformer::make(layer.transform_param(), train, image_, seed));
   transformer_ = std::make_unique<Transformer>(std::move(transformer));
@@ -58,22 +63,17 @@ Status DbSource::fill(int shard, int64_t sub_step, std::span<float* const> tops)
   const auto shards = static_cast<int64_t>(readers_.size());
   const int64_t size = transformer_->out_shape().count();
   for (int64_t j = 0; j < batch_; ++j) {
-    const int64_t record = ((sub_step * batch_ + j) * shards + shard) % records_;
-    Status status = seek(reader, record);
-    if (status.ok()) status = parse(reader);
-    if (status.ok()) status = check(reader.datum, reader.cursor->key());
+    const int64_t record = sequence_position(sub_step, j, batch_, shard, shards) % records_;
+    const Status status = read(reader, record);
     if (!status.ok()) return status.with_context(fmt::format("layer \"{}\" (Data)", layer_));
-    const caffe::Datum& datum = reader.datum;
     const RowPosition position{sub_step, shard, j};
-    if (datum.has_data()) {
-      const auto* pixels = reinterpret_cast<const uint8_t*>(datum.data().data());
-      transformer_->apply({pixels, datum.data().size()}, position, tops[0] + j * size);
+    const auto& [shape, bytes, floats] = reader.pixels;
+    if (floats.empty()) {
+      transformer_->apply(bytes, shape, position, tops[0] + j * size);
     } else {
-      const std::span<const float> pixels(datum.float_data().data(),
-                                          static_cast<size_t>(datum.float_data_size()));
-      transformer_->apply_floats(std::as_bytes(pixels), position, tops[0] + j * size);
+      transformer_->apply_floats(std::as_bytes(floats), position, tops[0] + j * size);
     }
-    if (labels_) tops[1][j] = static_cast<float>(datum.label());
+    if (labels_) tops[1][j] = static_cast<float>(reader.datum.label());
   }
   return {};
 }
@@ -99,34 +99,26 @@ Status DbSource::seek(Reader& reader, int64_t record) {
 
 Status DbSource::parse(Reader& reader) const {
   const std::string_view value = reader.cursor->value();
-  if (reader.datum.ParseFromArray(value.data(), static_cast<int>(value.size()))) return {};
-  return invalid_argument(where(reader.cursor->key()) +
-                          ": its value is not a Datum; rebuild the database");
+  if (!reader.datum.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
+    return invalid_argument(where(reader.cursor->key()) +
+                            ": its value is not a Datum; rebuild the database");
+  }
+  Result<DatumPixels> pixels = datum_pixels(reader.datum, color_, reader.planes);
+  if (!pixels.ok()) return pixels.status().with_context(where(reader.cursor->key()));
+  reader.pixels = *std::move(pixels);
+  return {};
 }
 
-Status DbSource::check(const caffe::Datum& datum, std::string_view key) const {
-  if (datum.encoded()) {
-    return invalid_argument(where(key) +
-                            ": its image is encoded (JPEG or PNG), which cannot be read yet; "
-                            "convert the images to raw pixels (convert_imageset without -encoded)");
-  }
-  if (Shape{datum.channels(), datum.height(), datum.width()} != image_) {
-    return invalid_argument(fmt::format(
-        "{}: its image is {} x {} x {}, but the first record's is {} x {} x {}; resize all images "
-        "alike",
-        where(key), datum.channels(), datum.height(), datum.width(), image_[0], image_[1],
-        image_[2]));
-  }
-  const int64_t values = datum.has_data() ? static_cast<int64_t>(datum.data().size())
-                                          : int64_t{datum.float_data_size()};
-  const int64_t plane_rows = image_[0] * image_[1];  // of 31 bits each: no overflow
-  if (image_[0] > 0 && image_[1] > 0 && values > 0 && values % plane_rows == 0 &&
-      values / plane_rows == image_[2]) {
-    return {};
-  }
-  return invalid_argument(
-      fmt::format("{}: it holds {} values for an image of {} x {} x {}; rebuild the database",
-                  where(key), values, image_[0], image_[1], image_[2]));
+Status DbSource::read(Reader& reader, int64_t record) {
+  CFT_TRY(seek(reader, record));
+  CFT_TRY(parse(reader));
+  const Shape& shape = reader.pixels.shape;
+  const bool fits = reader.pixels.floats.empty() ? transformer_->accepts(shape) : shape == image_;
+  if (fits) return {};
+  return invalid_argument(fmt::format(
+      "{}: its image is {} x {} x {}, but the first record's is {} x {} x {}; resize all images "
+      "alike, or set crop_size",
+      where(reader.cursor->key()), shape[0], shape[1], shape[2], image_[0], image_[1], image_[2]));
 }
 
 std::string DbSource::where(std::string_view key) const {

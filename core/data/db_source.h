@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/log.h"
+#include "core/data/datum.h"
 #include "core/data/db.h"
 #include "core/data/source.h"
 #include "core/data/transformer.h"
@@ -17,7 +18,8 @@ namespace cafetiere {
 /// Reads records in key order and wraps at the end; no record is dropped at a tail, so rows() is
 /// always the batch size. Row j of shard s at sub-step q is record ((q * batch + j) * shards + s)
 /// modulo the number of records: with one shard plain sequential reading, with more the rule of
-/// Caffe's multi-GPU solver. All images must have the shape of the first record's.
+/// Caffe's multi-GPU solver. Encoded images are decoded. All images must have the shape of the first
+/// record's, unless a crop makes them equal.
 class DbSource : public Source {
  public:
   /// `layer`: a Data layer with one top (images) or two (images, labels). `train` decides where
@@ -37,20 +39,24 @@ class DbSource : public Source {
     std::unique_ptr<DbCursor> cursor;
     int64_t position = 0;
     caffe::Datum datum;
+    std::vector<uint8_t> planes;  ///< of an encoded image
+    DatumPixels pixels;           ///< in one of the two above
   };
   DbSource() = default;
   Status open(const caffe::LayerParameter& layer, bool train, int shards, uint64_t seed,
               const Logger& log);
   Status seek(Reader& reader, int64_t record);
+  /// Reads the record under the cursor.
   Status parse(Reader& reader) const;
-  Status check(const caffe::Datum& datum, std::string_view key) const;
+  Status read(Reader& reader, int64_t record);
   std::string where(std::string_view key) const;
 
   std::string layer_, path_;
   int64_t batch_ = 0;
   int64_t records_ = 0;
   bool labels_ = false;
-  Shape image_;  // of a record
+  Shape image_;  // of the first record
+  ImageColor color_ = ImageColor::kStored;
   std::unique_ptr<Transformer> transformer_;
   std::unique_ptr<DbReader> db_;
   std::vector<Reader> readers_;  // by shard, after db_: cursors go first

@@ -4,14 +4,10 @@
 namespace cafetiere {
 namespace {
 
-class Data : public SourceLayer {
+class Data : public FileLayer {
  public:
-  using SourceLayer::SourceLayer;
-
-  Status declared(size_t, size_t, Shape&) const override {
-    return invalid_argument("the shape of database '" + param().data_param().source() +
-                            "' is not known: it could not be opened here");
-  }
+  using FileLayer::FileLayer;
+  const std::string& source() const override { return param().data_param().source(); }
 };
 
 }  // namespace

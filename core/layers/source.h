@@ -1,4 +1,4 @@
-// SourceLayer: the common part of layers whose tops are fed from outside (Input, Data, MemoryData).
+// SourceLayer: the common part of layers whose tops are fed from outside (Input, Data, ImageData).
 #pragma once
 
 #include "core/graph/layer.h"
@@ -28,6 +28,20 @@ class SourceLayer : public Layer {
   /// The plan makes the tops of a source: they are its inputs.
   Status forward(LayerPlan&) const override { return {}; }
   Status backward(LayerPlan&) const override { return {}; }
+};
+
+/// A source whose shapes are in the file or database that it names, not in the net.
+class FileLayer : public SourceLayer {
+ public:
+  using SourceLayer::SourceLayer;
+
+  /// What the layer's message calls `source`.
+  virtual const std::string& source() const = 0;
+
+  Status declared(size_t, size_t, Shape&) const override {
+    return invalid_argument("the shape of '" + source() +
+                            "' is not known: it could not be opened here");
+  }
 };
 
 }  // namespace cafetiere

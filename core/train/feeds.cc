@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/data/db_source.h"
+#include "core/data/open_source.h"
 #include "core/graph/phase_rules.h"
 
 namespace cafetiere {
@@ -15,9 +15,9 @@ Result<NetFeeds> open_feeds(const NetChoice& net, uint64_t seed, const Logger& l
     if (layer.type() == "Input" || layer.type() == "MemoryData") {
       feeds.unfed.push_back(layer.name());
     }
-    if (layer.type() != "Data") continue;
-    Result<std::unique_ptr<DbSource>> source = DbSource::make(layer, train, 1, seed, log);
+    Result<std::unique_ptr<Source>> source = open_source(layer, train, 1, seed, log);
     if (!source.ok()) return source.status().with_context(net.net.source);
+    if (!*source) continue;
     feeds.shapes[layer.name()] = (*source)->top_shapes();
     feeds.feeds.push_back({layer.name(), source->get()});
     feeds.sources.push_back(*std::move(source));
@@ -29,7 +29,7 @@ Status refuse_unfed(const NetFeeds& feeds, const std::string& net) {
   if (feeds.unfed.empty()) return {};
   return invalid_argument(
       fmt::format("{}: layer '{}' is fed by a caller, which the command line is "
-                  "not; use a Data layer that names a database",
+                  "not; use a layer that names its data, such as Data or ImageData",
                   net, feeds.unfed.front()));
 }
 

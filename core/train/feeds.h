@@ -1,4 +1,4 @@
-// What feeds the data layers of a net: the databases that it names.
+// What feeds the data layers of a net: the databases and files that it names.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace cafetiere {
 
-/// The open databases of one net.
+/// The open databases and files of one net.
 struct NetFeeds {
   std::vector<std::unique_ptr<Source>> sources;
   std::vector<Feed> feeds;
@@ -21,7 +21,8 @@ struct NetFeeds {
   std::vector<std::string> unfed;  ///< layers that a caller would feed: Input, MemoryData
 };
 
-/// Opens the databases of the Data layers that `net` has in its state, for one shard.
+/// Opens what the Data, ImageData, HDF5Data and WindowData layers name that `net` has in its state,
+/// for one shard.
 Result<NetFeeds> open_feeds(const NetChoice& net, uint64_t seed, const Logger& log);
 
 /// The error for a net that needs a caller to feed it; success when there is no such layer.

@@ -166,8 +166,9 @@ TEST(DbSource, NamesLayerPathAndRecord) {
   encoded.set_encoded(true);
   large.set_height(3);
   short_data.set_data("abc");
-  EXPECT_THAT(error({encoded.SerializeAsString()}),
-              AllOf(HasSubstr("layer \"digits\""), HasSubstr("key1000"), HasSubstr("encoded")));
+  EXPECT_THAT(
+      error({encoded.SerializeAsString()}),
+      AllOf(HasSubstr("layer \"digits\""), HasSubstr("key1000"), HasSubstr("encoded image")));
   EXPECT_THAT(error({record(0), large.SerializeAsString()}),
               AllOf(HasSubstr("layer \"digits\""), HasSubstr("key1001"), HasSubstr("1 x 3 x 2")));
   EXPECT_THAT(error({short_data.SerializeAsString()}), HasSubstr("3 values"));

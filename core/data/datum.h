@@ -1,0 +1,32 @@
+// Datum records: Caffe's images in databases, as pixels.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/data/image.h"
+#include "core/model/proto/caffe.pb.h"
+
+namespace cafetiere {
+
+/// The values of one record, channel after channel: bytes, or floats where there are no bytes.
+struct DatumPixels {
+  Shape shape;  ///< channels, height, width
+  std::span<const uint8_t> bytes;
+  std::span<const float> floats;
+};
+
+/// Which channels an encoded record is decoded to: force_color and force_gray, else as stored.
+ImageColor datum_color(const caffe::TransformationParameter& param);
+
+/// Decodes an encoded record into `planes`, and checks that another one holds as many values as its
+/// sizes say. The spans point into `datum` or `planes`.
+Result<DatumPixels> datum_pixels(const caffe::Datum& datum, ImageColor color,
+                                 std::vector<uint8_t>& planes);
+
+/// A record of an image's planes, not encoded.
+caffe::Datum make_datum(const Image& image, int label);
+
+}  // namespace cafetiere

@@ -1,0 +1,21 @@
+// Lists of image files with labels: one "path label" a line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace cafetiere {
+
+struct ImageEntry {
+  std::string path;  ///< as written
+  int label = 0;
+  int line = 0;  ///< 1-based, for messages
+};
+
+/// Reads a list; a line is divided at its last blank, so that paths may hold blanks. Empty lines are
+/// skipped. A list without entries, and a label that is no integer, are errors that name the line.
+Result<std::vector<ImageEntry>> read_image_list(const std::string& path);
+
+}  // namespace cafetiere

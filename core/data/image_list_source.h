@@ -1,0 +1,60 @@
+// ImageListSource: the batches of Caffe's ImageData layer, from a list of image files.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/log.h"
+#include "core/data/image.h"
+#include "core/data/image_list.h"
+#include "core/data/order.h"
+#include "core/data/source.h"
+#include "core/data/transformer.h"
+#include "core/model/proto/caffe.pb.h"
+
+namespace cafetiere {
+
+/// Reads images in the order of the list, or shuffled anew in each epoch, and wraps at the end; no
+/// image is dropped at a tail. With rand_skip the first epoch begins at a random image below that
+/// number. All images must have the shape of the first one, unless they are resized or cropped.
+class ImageListSource : public Source {
+ public:
+  /// `layer`: an ImageData layer with two tops (images, labels). `train` decides where transforms
+  /// crop. The first image is read here.
+  static Result<std::unique_ptr<ImageListSource>> make(const caffe::LayerParameter& layer,
+                                                       bool train, int shards, uint64_t seed,
+                                                       const Logger& log = {});
+
+  std::vector<Shape> top_shapes() const override;
+  int64_t rows(int, int64_t) const override { return batch_; }
+  Status fill(int shard, int64_t sub_step, std::span<float* const> tops) override;
+
+ private:
+  struct Reader {
+    EpochOrder order;
+    std::vector<uint8_t> planes;
+  };
+  ImageListSource() = default;
+  Status open(const caffe::LayerParameter& layer, bool train, int shards, uint64_t seed,
+              const Logger& log);
+  Status check(const caffe::LayerParameter& layer) const;
+  /// The image of an entry, resized as the layer says.
+  Result<Image> load(const ImageEntry& entry) const;
+  Status fill_row(Reader& reader, const ImageEntry& entry, const RowPosition& position,
+                  float* out) const;
+  std::string where(const ImageEntry& entry) const;
+
+  std::string layer_, source_, root_;
+  int64_t batch_ = 0;
+  int64_t skip_ = 0;
+  int height_ = 0, width_ = 0;  // to resize to; 0 = as they are
+  ImageColor color_ = ImageColor::kColor;
+  Shape image_;  // of the first entry
+  std::vector<ImageEntry> entries_;
+  std::unique_ptr<Transformer> transformer_;
+  std::vector<Reader> readers_;  // by shard
+};
+
+}  // namespace cafetiere

@@ -1,0 +1,86 @@
+#include "core/data/window_crop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace cafetiere {
+namespace {
+
+/// A window along one axis. In single precision, as the reference rounds the same sums.
+struct Span {
+  int64_t first, last;
+  static Span around(float center, float half) {
+    return {std::llround(center - half), std::llround(center + half)};
+  }
+};
+
+/// Where the span's part within [0, size) goes along an axis of `crop` results.
+struct Placed {
+  int first, count, to_count, before, after;
+};
+
+Placed place(const Span& span, int size, int crop) {
+  const int64_t before = std::max<int64_t>(0, -span.first);
+  const int64_t after = std::max<int64_t>(0, span.last - size + 1);
+  const int64_t count = span.last - span.first + 1 - before - after;
+  if (count < 1) return {};
+  const float scale = float(crop) / float(span.last - span.first + 1);
+  const auto scaled = [&](int64_t n) { return int(std::lround(float(n) * scale)); };
+  return {int(span.first + before), int(count), scaled(count), scaled(before), scaled(after)};
+}
+
+}  // namespace
+
+Result<WindowCrop> crop_window(const Window& window, int height, int width,
+                               const WindowCropOptions& options) {
+  Span across{window.x1, window.x2}, down{window.y1, window.y2};
+  if (options.pad > 0 || options.square) {
+    const float context = float(options.crop) / float(options.crop - 2 * options.pad);
+    float half_width = float(int64_t{window.x2} - window.x1 + 1) / 2;
+    float half_height = float(int64_t{window.y2} - window.y1 + 1) / 2;
+    const float center_x = float(window.x1) + half_width;
+    const float center_y = float(window.y1) + half_height;
+    if (options.square) half_width = half_height = std::max(half_width, half_height);
+    across = Span::around(center_x, half_width * context);
+    down = Span::around(center_y, half_height * context);
+  }
+  const Placed x = place(across, width, options.crop), y = place(down, height, options.crop);
+  if (x.count < 1 || y.count < 1) {
+    return invalid_argument(
+        fmt::format("the window ({}, {}) to ({}, {}) is empty or outside the "
+                    "image of {} x {} (height x width)",
+                    window.x1, window.y1, window.x2, window.y2, height, width));
+  }
+  WindowCrop crop{x.first, y.first, x.count, y.count, x.to_count, y.to_count, 0, y.before};
+  crop.left = options.mirrored ? x.after : x.before;
+  // Rounding may lead a pixel beyond the crop, or leave nothing of a sliver.
+  crop.left = std::min(crop.left, options.crop - 1),
+  crop.top = std::min(crop.top, options.crop - 1);
+  crop.to_width = std::clamp(crop.to_width, 1, options.crop - crop.left);
+  crop.to_height = std::clamp(crop.to_height, 1, options.crop - crop.top);
+  return crop;
+}
+
+Image cut_out(const Image& image, const WindowCrop& crop, bool mirrored) {
+  const auto channels = size_t(image.channels), row = size_t(crop.width) * channels;
+  Image part{crop.height, crop.width, image.channels, {}};
+  part.pixels.reserve(row * size_t(crop.height));
+  for (int y = crop.y; y < crop.y + crop.height; ++y) {
+    const auto at = image.pixels.begin() +
+                    ptrdiff_t((size_t(y) * size_t(image.width) + size_t(crop.x)) * channels);
+    part.pixels.insert(part.pixels.end(), at, at + ptrdiff_t(row));
+  }
+  Image out = resize_image(part, crop.to_height, crop.to_width);
+  if (!mirrored) return out;
+  for (size_t y = 0; y < size_t(out.height); ++y) {
+    uint8_t* line = out.pixels.data() + y * size_t(out.width) * channels;
+    for (size_t l = 0, r = size_t(out.width) - 1; l < r; ++l, --r) {
+      std::swap_ranges(line + l * channels, line + (l + 1) * channels, line + r * channels);
+    }
+  }
+  return out;
+}
+
+}  // namespace cafetiere

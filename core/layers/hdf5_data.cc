@@ -1,0 +1,23 @@
+// HDF5Data: batches of rows from HDF5 files. Gives a top for each dataset, of its name.
+#include "core/layers/source.h"
+
+namespace cafetiere {
+namespace {
+
+class HDF5Data : public FileLayer {
+ public:
+  using FileLayer::FileLayer;
+  const std::string& source() const override { return param().hdf5_data_param().source(); }
+};
+
+}  // namespace
+
+extern const LayerType layer_hdf5_data{.name = "HDF5Data",
+                                       .min_bottoms = 0,
+                                       .max_bottoms = 0,
+                                       .min_tops = 1,
+                                       .max_tops = -1,
+                                       .create = create_layer<HDF5Data>,
+                                       .source = true};
+
+}  // namespace cafetiere

@@ -1,0 +1,98 @@
+// HDF5Output: writes its bottoms, data and labels, to the datasets "data" and "label" of a file, batch
+// after batch. Gives nothing.
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "core/device/ref/ref_device.h"
+#include "core/graph/layer.h"
+#include "core/model/hdf5_append.h"
+
+namespace cafetiere {
+namespace {
+
+/// The file that all plans of a net write to. A failure ends the writing and removes the file's
+/// content, so that a part of the batches is never taken for all of them.
+class Output {
+ public:
+  explicit Output(std::string path) : path_(std::move(path)) {}
+
+  /// Creates the file; the second plan of a net finds it open.
+  Status open() {
+    const std::lock_guard lock(mutex_);
+    if (file_) return {};
+    CFT_ASSIGN(file_, Hdf5Appender::create(path_));
+    return {};
+  }
+
+  void append(const Shape& data, const float* values, const Shape& label, const float* labels) {
+    const std::lock_guard lock(mutex_);
+    if (failed_) return;
+    Status status = file_->append("data", data, {values, size_t(data.count())});
+    if (status.ok()) status = file_->append("label", label, {labels, size_t(label.count())});
+    if (status.ok()) return;
+    failed_ = true;
+    file_.reset();
+    (void)Hdf5Appender::create(path_);
+  }
+
+ private:
+  std::string path_;
+  std::mutex mutex_;
+  std::unique_ptr<Hdf5Appender> file_;  // guarded by mutex_
+  bool failed_ = false;                 // guarded by mutex_
+};
+
+class Hdf5Output : public Layer {
+ public:
+  explicit Hdf5Output(const caffe::LayerParameter& param)
+      : Layer(param), output_(std::make_shared<Output>(param.hdf5_output_param().file_name())) {}
+
+  Status shape(LayerShapes& s) const override {
+    if (param().hdf5_output_param().file_name().empty()) {
+      return invalid_argument("hdf5_output_param has no file_name; name the file to write");
+    }
+    for (const Shape& bottom : s.bottoms) {
+      if (bottom.axes() < 1 || bottom.axes() > 4) {
+        return invalid_argument("a bottom has the shape " + bottom.str() +
+                                ", but 1 to 4 axes are written; flatten it first");
+      }
+    }
+    if (s.bottoms[0][0] == s.bottoms[1][0]) return {};
+    return invalid_argument(
+        fmt::format("{} rows of data, but {} labels", s.bottoms[0][0], s.bottoms[1][0]));
+  }
+
+  Status forward(LayerPlan& plan) const override {
+    CFT_TRY(output_->open());
+    const Shape data = four_axes(plan.bottom_shape(0)), label = four_axes(plan.bottom_shape(1));
+    ref_step(plan.program, plan.step("write"), {plan.bottoms[0], plan.bottoms[1]}, {},
+             [=, output = output_](const auto& in, const auto&, const RunContext&) {
+               output->append(data, in[0], label, in[1]);
+             });
+    return {};
+  }
+
+  Status backward(LayerPlan&) const override { return {}; }
+
+ private:
+  /// Caffe's older form of every blob: number, channels, height, width.
+  static Shape four_axes(const Shape& shape) {
+    std::vector<int64_t> dims = shape.dims();
+    dims.resize(4, 1);
+    return Shape(std::move(dims));
+  }
+
+  std::shared_ptr<Output> output_;
+};
+
+}  // namespace
+
+extern const LayerType layer_hdf5_output{.name = "HDF5Output",
+                                         .min_bottoms = 2,
+                                         .max_bottoms = 2,
+                                         .min_tops = 0,
+                                         .max_tops = 0,
+                                         .create = create_layer<Hdf5Output>};
+
+}  // namespace cafetiere

@@ -1,0 +1,23 @@
+// WindowData: batches of windows of images, for detection. Gives the windows and their labels.
+#include "core/layers/source.h"
+
+namespace cafetiere {
+namespace {
+
+class WindowData : public FileLayer {
+ public:
+  using FileLayer::FileLayer;
+  const std::string& source() const override { return param().window_data_param().source(); }
+};
+
+}  // namespace
+
+extern const LayerType layer_window_data{.name = "WindowData",
+                                         .min_bottoms = 0,
+                                         .max_bottoms = 0,
+                                         .min_tops = 2,
+                                         .max_tops = 2,
+                                         .create = create_layer<WindowData>,
+                                         .source = true};
+
+}  // namespace cafetiere
