@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/data/image.h"
+
 namespace cafetiere {
 namespace {
 
@@ -56,6 +58,10 @@ bool convert(const Cell& cell, float* out) {
   return false;
 }
 
+std::span<const uint8_t> pixels_of(const Cell& cell) {
+  return {reinterpret_cast<const uint8_t*>(cell.bytes.data()), cell.bytes.size()};
+}
+
 bool is_class(float value, int64_t classes) {
   return value >= 0 && value < static_cast<float>(classes) && value == std::floor(value);
 }
@@ -78,9 +84,15 @@ Status RowReader::bind(const RowsInput& input, bool train, uint64_t seed) {
   if (!input.column.empty()) {
     CFT_ASSIGN(binding.column, schema_.find(input.column));
   }
-  if (input.transform) {
+  if (input.encoded && (input.row_shape.axes() != 3 || input.row_shape.count() < 1)) {
+    return invalid_argument(
+        "encoded images need channels, height and width above 0, not the shape " +
+        input.row_shape.str());
+  }
+  if (input.transform || input.encoded) {
+    const caffe::TransformationParameter none;
     CFT_ASSIGN(Transformer transform,
-               Transformer::make(*input.transform, train, input.row_shape, seed));
+               Transformer::make(input.transform.value_or(none), train, input.row_shape, seed));
     binding.out_shape = transform.out_shape();
     binding.transform = std::move(transform);
   }
@@ -101,6 +113,8 @@ Status RowReader::read(Row row, const RowPosition& position, std::span<float* co
     float* out = tops[top] + index * binding.out_shape.count();
     if (binding.column < 0) {
       std::fill_n(out, binding.out_shape.count(), 0.f);
+    } else if (binding.input.encoded) {
+      CFT_TRY(read_encoded(binding, row, position, out));
     } else if (binding.transform) {
       CFT_TRY(read_transformed(binding, row, position, scratch, out));
     } else {
@@ -113,6 +127,10 @@ Status RowReader::read(Row row, const RowPosition& position, std::span<float* co
 Status RowReader::validate(Row row, std::vector<float>& scratch) const {
   for (const Binding& binding : bindings_) {
     if (binding.column < 0) continue;
+    if (binding.input.encoded) {
+      CFT_TRY(encoded_image(binding, row).status());
+      continue;
+    }
     scratch.resize(static_cast<size_t>(binding.values));
     CFT_TRY(read_plain(binding, row, scratch.data()));
     CFT_TRY(check_finite(binding, row, scratch));
@@ -123,11 +141,48 @@ Status RowReader::validate(Row row, std::vector<float>& scratch) const {
 Result<Cell> RowReader::checked_cell(const Binding& binding, Row row) const {
   const Cell cell = schema_.cell(row, binding.column);
   if (cell.values() == binding.values) return cell;
+  const std::string_view format = cell.type == ColumnType::kU8 ? image_format(pixels_of(cell)) : "";
+  const std::string remedy =
+      format.empty() ? "change the column or the shape of the data layer"
+                     : fmt::format(
+                           "they are a {} file: for such, set image_encoded: true in the "
+                           "memory_data_param of a MemoryData layer",
+                           format);
   return invalid_argument(fmt::format(
-      "{}: {} values, but the top \"{}\" takes {} a row (shape {}); change the column or the shape "
-      "of the data layer",
-      where(binding, row), cell.values(), binding.input.top, binding.values,
-      binding.input.row_shape.str()));
+      "{}: {} values, but the top \"{}\" takes {} a row (shape {}); {}", where(binding, row),
+      cell.values(), binding.input.top, binding.values, binding.input.row_shape.str(), remedy));
+}
+
+Result<std::span<const uint8_t>> RowReader::encoded_image(const Binding& binding, Row row) const {
+  const Cell cell = schema_.cell(row, binding.column);
+  if (cell.type == ColumnType::kU8 && !image_format(pixels_of(cell)).empty())
+    return pixels_of(cell);
+  return invalid_argument(fmt::format(
+      "{}: {} bytes of type {} are no JPEG, PNG or WebP image; the net's image_encoded: "
+      "true asks for binary columns of such",
+      where(binding, row), cell.bytes.size(), column_type_name(cell.type)));
+}
+
+Status RowReader::read_encoded(const Binding& binding, Row row, const RowPosition& position,
+                               float* out) const {
+  const Shape& wanted = binding.input.row_shape;
+  CFT_ASSIGN(const auto bytes, encoded_image(binding, row));
+  Result<Image> image = decode_image(bytes, color_for_channels(wanted[0]));
+  if (!image.ok()) return image.status().with_context(where(binding, row));
+  if (schema_.columns[static_cast<size_t>(binding.column)].resize) {
+    *image = resize_image(*image, static_cast<int>(wanted[1]), static_cast<int>(wanted[2]));
+  }
+  if (!binding.transform->accepts(image->shape())) {
+    return invalid_argument(fmt::format(
+        "{}: the image is {} x {} x {}, but the data layer takes {} x {} x {}; resize the images, "
+        "or have them resized",
+        where(binding, row), image->channels, image->height, image->width, wanted[0], wanted[1],
+        wanted[2]));
+  }
+  std::vector<uint8_t> planes(image->pixels.size());
+  to_planes(*image, planes.data());
+  binding.transform->apply(planes, image->shape(), position, out);
+  return {};
 }
 
 Status RowReader::read_plain(const Binding& binding, Row row, float* out) const {
@@ -153,8 +208,7 @@ Status RowReader::read_transformed(const Binding& binding, Row row, const RowPos
                                    std::vector<float>& scratch, float* out) const {
   CFT_ASSIGN(const Cell cell, checked_cell(binding, row));
   if (cell.type == ColumnType::kU8) {
-    const auto* pixels = reinterpret_cast<const uint8_t*>(cell.bytes.data());
-    binding.transform->apply({pixels, cell.bytes.size()}, position, out);
+    binding.transform->apply(pixels_of(cell), position, out);
   } else if (cell.type == ColumnType::kF32) {
     binding.transform->apply_floats(cell.bytes, position, out);
   } else {

@@ -21,10 +21,11 @@ struct RowsInput {
   Shape row_shape;     ///< of one row as the column holds it, before cropping; {} = one value
   int64_t label_classes = 0;  ///< K > 0: values must be whole numbers in [0, K)
   std::optional<caffe::TransformationParameter> transform;
+  bool encoded = false;  ///< the column holds the bytes of an image file: JPEG, PNG or WebP
 };
 
 /// Converts numbers of any type to float (a string column is read as a number), checks their count
-/// and labels, applies transforms. Immutable: any thread may use it.
+/// and labels, decodes images, applies transforms. Immutable: any thread may use it.
 class RowReader {
  public:
   using Row = std::span<const std::byte>;
@@ -39,8 +40,8 @@ class RowReader {
   Status read(Row row, const RowPosition& position, std::span<float* const> tops, int64_t index,
               std::vector<float>& scratch) const;
 
-  /// Checks a row: number of values, labels, text that is no number, NaN and infinity. The error
-  /// names column, row and value.
+  /// Checks a row: number of values, labels, text that is no number, NaN and infinity; of an encoded
+  /// image only that it is one, as decoding takes its time. The error names column, row and value.
   Status validate(Row row, std::vector<float>& scratch) const;
 
  private:
@@ -54,7 +55,10 @@ class RowReader {
   RowReader() = default;
   Status bind(const RowsInput& input, bool train, uint64_t seed);
   Result<Cell> checked_cell(const Binding& binding, Row row) const;
+  Result<std::span<const uint8_t>> encoded_image(const Binding& binding, Row row) const;
   Status read_plain(const Binding& binding, Row row, float* out) const;
+  Status read_encoded(const Binding& binding, Row row, const RowPosition& position,
+                      float* out) const;
   Status read_transformed(const Binding& binding, Row row, const RowPosition& position,
                           std::vector<float>& scratch, float* out) const;
   Status check_finite(const Binding& binding, Row row, const std::vector<float>& values) const;

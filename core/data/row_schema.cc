@@ -48,15 +48,19 @@ Result<Column> parse_column(const json& entry, size_t index) {
   if (!entry.is_object()) {
     return invalid_argument("schema: " + where + " is not an object {\"name\", \"type\"}");
   }
-  CFT_TRY(check_keys(entry, {"name", "type"}, where));
-  const auto name = entry.find("name"), type = entry.find("type");
+  CFT_TRY(check_keys(entry, {"name", "type", "resize"}, where));
+  const auto name = entry.find("name"), type = entry.find("type"), resize = entry.find("resize");
   if (name == entry.end() || !name->is_string() || name->get_ref<const std::string&>().empty()) {
     return invalid_argument("schema: " + where + " has no \"name\" (a non-empty text)");
   }
   if (type == entry.end() || !type->is_string()) {
     return invalid_argument("schema: " + where + " has no \"type\" (a text)");
   }
-  Column column{name->get<std::string>(), ColumnType::kU8};
+  if (resize != entry.end() && !resize->is_boolean()) {
+    return invalid_argument("schema: \"resize\" of " + where + " is not true or false");
+  }
+  Column column{name->get<std::string>(), ColumnType::kU8,
+                resize != entry.end() && resize->get<bool>()};
   CFT_ASSIGN(column.type, parse_type(type->get<std::string>(), column.name));
   return column;
 }
@@ -152,7 +156,8 @@ std::string RowSchema::describe_row(std::span<const std::byte> row) const {
 std::string RowSchema::signature() const {
   std::string text = fmt::format("id {}", id);
   for (const Column& c : columns) {
-    text += fmt::format(", {}:{} {}", c.name.size(), c.name, column_type_name(c.type));
+    text += fmt::format(", {}:{} {}{}", c.name.size(), c.name, column_type_name(c.type),
+                        c.resize ? " resized" : "");
   }
   return text;
 }

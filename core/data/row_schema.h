@@ -23,6 +23,7 @@ size_t column_type_bytes(ColumnType type);
 struct Column {
   std::string name;
   ColumnType type;
+  bool resize = false;  ///< encoded images in it are resized to what the net takes
 };
 
 /// One column of one row: the values' bytes, unaligned, little-endian.
@@ -49,7 +50,8 @@ struct RowSchema {
   std::vector<Column> columns;
   int id = -1;  ///< the column that identifies a row, or -1: all its bytes do
 
-  /// Reads {"columns": [{"name": "image", "type": "u8"}, ...], "id": "name" or ""}.
+  /// Reads {"columns": [{"name": "image", "type": "u8"}, ...], "id": "name" or ""}; a column may also
+  /// have "resize": true.
   static Result<RowSchema> parse(std::string_view json);
 
   /// The index of a column; the error lists those that exist.

@@ -66,6 +66,7 @@ Result<FedLayer> bind_rows(const Graph& graph, const RowSchema& schema,
     input.row_shape = row_shape(*fed.node, top, i);
     const LabelRange labels = label_range(graph, shapes, fed.node->tops[i]);
     input.label_classes = labels.ignored ? 0 : labels.classes;
+    input.encoded = i == 0 && fed.node->param.memory_data_param().image_encoded();
     if (i == 0 && fed.node->param.has_transform_param()) {
       input.transform = fed.node->param.transform_param();
     }

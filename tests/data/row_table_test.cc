@@ -50,6 +50,8 @@ TEST(RowSchema, RefusesBadText) {
   EXPECT_THAT(error(R"({"columns": [{"name": "a", "type": "u8"}], "id": "b"})"),
               AllOf(HasSubstr("\"b\""), HasSubstr("columns: a")));
   EXPECT_THAT(error(R"({"columns": [3]})"), HasSubstr("column 0"));
+  EXPECT_THAT(error(R"({"columns": [{"name": "a", "type": "u8", "resize": 1}]})"),
+              HasSubstr("not true or false"));
 }
 
 TEST(RowTable, KeepsRowsAndViewsOfColumns) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 
+#include "core/data/image.h"
 #include "core/data/row_table.h"
 #include "tests/data/rows.h"
 
@@ -175,6 +176,68 @@ TEST(RowsSource, FillRefusesABadRowToo) {
   std::vector<float> data(16);
   float* const tops[] = {data.data()};
   EXPECT_THAT(source->fill(0, 0, tops).message(), HasSubstr("id 5"));
+}
+
+/// A table of one column of images.
+std::shared_ptr<const ShardStore> images(const std::vector<std::string>& files, bool resize) {
+  const std::string schema = R"({"columns": [{"name": "image", "type": "u8", "resize": )" +
+                             std::string(resize ? "true" : "false") + "}]}";
+  RowTable table(*RowSchema::parse(schema));
+  RowBytes bytes;
+  for (const std::string& file : files) bytes.text(file);
+  const auto count = static_cast<int64_t>(files.size());
+  EXPECT_TRUE(table.append(count, bytes.span()).ok());
+  auto store = std::make_shared<ShardStore>(table.schema(), 1, ShardRange{0, 1}, count);
+  for (int64_t i = 0; i < count; ++i) store->place(i, table.row(i));
+  store->adopt(table.take_store());
+  return store;
+}
+
+std::string png_of(int height, int width, uint8_t value) {
+  return *encode_image(
+      Image{height, width, 1, std::vector<uint8_t>(size_t(height) * size_t(width), value)}, "png");
+}
+
+RowsInput encoded(const Shape& shape) {
+  return {"data", "image", shape, 0, caffe::TransformationParameter(), true};
+}
+
+TEST(RowsSource, DecodesImages) {
+  const auto source =
+      source_of(images({png_of(2, 3, 7), png_of(2, 3, 7)}, false), {encoded(Shape{3, 2, 3})});
+  EXPECT_EQ(source->top_shapes()[0], (Shape{4, 3, 2, 3}));
+  EXPECT_TRUE(source->validate().ok());
+  std::vector<float> data(72, 0.f);
+  float* const tops[] = {data.data()};
+  ASSERT_TRUE(source->fill(0, 0, tops).ok());
+  EXPECT_EQ(data[0], 7);
+  EXPECT_EQ(data[35], 7);
+  EXPECT_EQ(data[36], 0);
+
+  const auto resized = source_of(images({png_of(9, 5, 8)}, true), {encoded(Shape{1, 2, 3})});
+  ASSERT_TRUE(resized->fill(0, 0, tops).ok());
+  EXPECT_EQ(data[5], 8);
+}
+
+TEST(RowsSource, NamesTheBadImage) {
+  float data[64];
+  float* const tops[] = {data};
+  const auto error = [&](const std::string& file) {
+    return source_of(images({file}, false), {encoded(Shape{1, 2, 3})})->fill(0, 0, tops).message();
+  };
+  EXPECT_THAT(error(png_of(3, 3, 1)),
+              AllOf(HasSubstr("column \"image\""), HasSubstr("hash 0x"), HasSubstr("1 x 3 x 3")));
+  EXPECT_THAT(error(png_of(2, 3, 1).substr(0, 50)), HasSubstr("PNG: the file ends too early"));
+  EXPECT_THAT(error("hello"), HasSubstr("no JPEG, PNG or WebP"));
+  EXPECT_THAT(source_of(images({"hello"}, false), {encoded(Shape{1, 2, 3})})->validate().message(),
+              HasSubstr("5 bytes of type u8"));
+  RowsInput raw = encoded(Shape{1, 2, 3});
+  raw.encoded = false;
+  EXPECT_THAT(source_of(images({png_of(2, 3, 1)}, false), {raw})->validate().message(),
+              AllOf(HasSubstr("a PNG file"), HasSubstr("image_encoded")));
+  EXPECT_THAT(
+      RowsSource::make(images({"x"}, false), {encoded(Shape{6})}, 4, true, 9).status().message(),
+      HasSubstr("channels, height and width"));
 }
 
 }  // namespace
