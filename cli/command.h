@@ -15,7 +15,14 @@ Action add_train(CLI::App& app);
 Action add_test(CLI::App& app);
 Action add_time(CLI::App& app);
 Action add_explain(CLI::App& app);
+Action add_extract_features(CLI::App& app);
+Action add_convert_imageset(CLI::App& app);
+Action add_compute_image_mean(CLI::App& app);
 Action add_convert_mnist(CLI::App& app);
+Action add_convert_cifar(CLI::App& app);
+Action add_upgrade_net_text(CLI::App& app);
+Action add_upgrade_net_binary(CLI::App& app);
+Action add_upgrade_solver_text(CLI::App& app);
 Action add_device_query(CLI::App& app);
 Action add_version(CLI::App& app);
 

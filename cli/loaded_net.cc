@@ -4,6 +4,7 @@
 
 #include "core/graph/arena.h"
 #include "core/layers/registry.h"
+#include "core/model/weights.h"
 
 namespace cafetiere {
 namespace {
@@ -32,6 +33,14 @@ Result<std::unique_ptr<LoadedNet>> LoadedNet::load(const std::string& path,
   CFT_TRY(init_params(net->graph, random, net->weights));
   net->device = make_cpu_device();
   return net;
+}
+
+Status LoadedNet::load_weights(const std::string& file, const Logger& log) {
+  CFT_ASSIGN(const caffe::NetParameter from, read_weights(file));
+  std::vector<std::string> ignored;
+  CFT_TRY(cafetiere::load_weights(graph, from, weights, &ignored).with_context(file));
+  for (const std::string& layer : ignored) log.info("Ignoring source layer {}", layer);
+  return {};
 }
 
 Result<std::unique_ptr<Plan>> LoadedNet::compile(const PlanOptions& options) {

@@ -26,6 +26,9 @@ struct LoadedNet {
                                                  const caffe::NetState& state, const Logger& log,
                                                  bool force_backward = false);
 
+  /// Replaces parameters by those of a weights file; layers that the net does not have are logged.
+  Status load_weights(const std::string& path, const Logger& log);
+
   Result<std::unique_ptr<Plan>> compile(const PlanOptions& options);
   /// Whether any top counts towards a loss.
   bool has_loss() const;

@@ -8,8 +8,6 @@
 #include "cli/flags.h"
 #include "cli/glog.h"
 #include "cli/loaded_net.h"
-#include "core/graph/arena.h"
-#include "core/model/weights.h"
 #include "core/train/tester.h"
 
 namespace cafetiere {
@@ -21,14 +19,6 @@ struct TestFlags {
   StateFlags state;
   DeviceFlags device;
 };
-
-Status load_weights_file(LoadedNet& net, const std::string& path, const Logger& log) {
-  CFT_ASSIGN(const caffe::NetParameter weights, read_weights(path));
-  std::vector<std::string> ignored;
-  CFT_TRY(load_weights(net.graph, weights, net.weights, &ignored).with_context(path));
-  for (const std::string& layer : ignored) log.info("Ignoring source layer {}", layer);
-  return {};
-}
 
 /// Runs the batches, prints each one's outputs and adds up the loss and every output element.
 Status run_batches(const LoadedNet& net, Plan& plan, const TestFlags& flags, const Logger& log,
@@ -59,7 +49,7 @@ Status test(const TestFlags& flags) {
   flags.state.apply(&state);
   CFT_ASSIGN(const std::unique_ptr<LoadedNet> net, LoadedNet::load(flags.model, state, log));
   CFT_TRY(refuse_unfed(net->feeds, flags.model));
-  CFT_TRY(load_weights_file(*net, flags.weights, log));
+  CFT_TRY(net->load_weights(flags.weights, log));
   CFT_ASSIGN(const std::unique_ptr<Plan> plan, net->compile({.outputs = {}}));
 
   log.info("Running for {} iterations.", flags.iterations);

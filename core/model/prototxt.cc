@@ -205,6 +205,7 @@ Result<SolverText> parse_solver(std::string_view text, std::string source) {
   solver.source = std::move(source);
   pb::TextFormat::ParseInfoTree tree;
   CFT_TRY(parse_text(text, solver.source, &solver.param, &tree));
+  if (solver.param.has_solver_type()) solver.notes.push_back("replaced solver_type by type");
   CFT_TRY(upgrade_solver(&solver.param).with_context(solver.source));
   CFT_TRY(upgrade_inline_nets(&solver));
   return solver;
