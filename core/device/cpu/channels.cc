@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/device/cpu/cpu_device.h"
+#include "core/device/cpu/lane_chunks.h"
 #include "core/device/map.h"
 
 namespace cafetiere {
@@ -38,7 +39,6 @@ double channel_sum(const ChannelView& v, int64_t c, const F& f) {
 
 /// Rows of channels side by side, cut into parts.
 struct RowParts {
-  static constexpr int64_t kChunk = 32;  // channels whose sums stay in registers
   int64_t rows, channels, part_rows, parts;
 
   explicit RowParts(const ChannelView& v)
@@ -52,17 +52,12 @@ struct RowParts {
   /// sums[c] = sum of f(i, c) over a part's elements i of channel c.
   template <class F>
   void sum(int part, float* sums, const F& f) const {
-    for (int64_t first = 0; first < channels; first += kChunk) {
-      const int64_t count = std::min(kChunk, channels - first);
-      if (count == kChunk)
-        chunk(part, first, std::integral_constant<int64_t, kChunk>(), sums, f);
-      else
-        chunk(part, first, count, sums, f);
-    }
+    for_each_chunk(channels,
+                   [&](int64_t first, auto count) { chunk(part, first, count, sums, f); });
   }
   template <class Count, class F>
   void chunk(int part, int64_t first, Count count, float* sums, const F& f) const {
-    std::array<double, kChunk> sum{};
+    std::array<double, kLaneChunk> sum{};
     for (int64_t row = begin(part); row < end(part); ++row) {
       const int64_t base = row * channels;
       for (int64_t c = first; c < first + count; ++c) sum[size_t(c - first)] += f(base + c, c);

@@ -4,22 +4,14 @@
 #include <array>
 
 #include "core/device/cpu/convolution.h"
+#include "core/device/cpu/lane_chunks.h"
 #include "core/device/map.h"
 #include "core/device/transpose.h"
 
 namespace cafetiere::depthwise {
 namespace {
 
-constexpr int64_t kChunk = 32;  // channels whose sums stay in registers
-constexpr int64_t kParts = 8;   // parts of a weight gradient
-
-/// Calls f(first channel, channels) for chunks of channels, with a constant where one is whole.
-template <class F>
-void for_each_chunk(int64_t channels, const F& f) {
-  int64_t c = 0;
-  for (; c + kChunk <= channels; c += kChunk) f(c, std::integral_constant<int64_t, kChunk>());
-  if (c < channels) f(c, channels - c);
-}
+constexpr int64_t kParts = 8;  // parts of a weight gradient
 
 /// dst = sum over taps of weights * src, plus bias, cut at 0 if `relu`; one row of outputs a block.
 struct RowKernel {
@@ -42,7 +34,7 @@ struct RowKernel {
   template <class Count>
   void pixel(int64_t image, int64_t oh, int64_t ow, int64_t first, Count channels,
              float* out) const {
-    std::array<float, kChunk> sum{};
+    std::array<float, kLaneChunk> sum{};
     if (bias) std::copy_n(bias + first, int64_t(channels), sum.data());
     for (const auto& [kh, ih] : c.rows[size_t(oh)]) {
       for (const auto& [kw, iw] : c.cols[size_t(ow)]) {
@@ -88,7 +80,7 @@ struct PartKernel {
   template <class Count>
   void add_row(const Span& span, const float* x, const float* dy, Count channels,
                float* sum) const {
-    std::array<float, kChunk> row{};
+    std::array<float, kLaneChunk> row{};
     for (int64_t i = 0; i < span.count; ++i) {
       const float* a = x + i * span.src_step * c.in_channels;
       const float* b = dy + i * c.in_channels;

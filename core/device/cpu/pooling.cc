@@ -3,7 +3,7 @@
 #include <cfloat>
 
 #include "core/device/cpu/cpu_device.h"
-#include "core/device/map.h"
+#include "core/device/cpu/lane_chunks.h"
 
 namespace cafetiere {
 namespace {
@@ -32,22 +32,20 @@ void max_row(const Pool& p, int64_t oh, const float* x, float* y, float* index) 
   const auto rows = p.g.rows(oh);
   for (int64_t ow = 0; ow < p.g.out_w; ++ow) {
     const auto cols = p.g.cols(ow);
-    float* best = y + (oh * p.g.out_w + ow) * pixel;
-    float* chosen = index + (oh * p.g.out_w + ow) * pixel;
-    std::fill_n(best, pixel, -FLT_MAX);
-    std::fill_n(chosen, pixel, -1.f);
-    for (int64_t h = rows.begin; h < rows.end; ++h) {
-      for (int64_t w = cols.begin; w < cols.end; ++w) {
-        const float* in = x + (h * p.g.in_w + w) * pixel;
-        const float at = float(h * p.g.in_w + w);
-        CFT_INDEPENDENT
-        for (int64_t i = 0; i < pixel; ++i) {
-          const bool larger = in[i] > best[i];
-          best[i] = larger ? in[i] : best[i];
-          chosen[i] = larger ? at : chosen[i];
+    const int64_t out = (oh * p.g.out_w + ow) * pixel;
+    for_each_chunk<kOctet>(pixel, [&](int64_t first, auto count) {
+      Octet best = Octet{} - FLT_MAX, chosen = Octet{} - 1.f;
+      for (int64_t h = rows.begin; h < rows.end; ++h) {
+        for (int64_t w = cols.begin; w < cols.end; ++w) {
+          const Octet in = load_octet(x + (h * p.g.in_w + w) * pixel + first, count);
+          const Octet at = Octet{} + float(h * p.g.in_w + w);
+          chosen = in > best ? at : chosen;
+          best = in > best ? in : best;
         }
       }
-    }
+      store_octet(y + out + first, best, count);
+      store_octet(index + out + first, chosen, count);
+    });
   }
 }
 
@@ -56,47 +54,51 @@ void average_row(const Pool& p, int64_t oh, const float* x, float* y) {
   const auto rows = p.g.rows(oh);
   for (int64_t ow = 0; ow < p.g.out_w; ++ow) {
     const auto cols = p.g.cols(ow);
-    float* sum = y + (oh * p.g.out_w + ow) * pixel;
-    std::fill_n(sum, pixel, 0.f);
-    for (int64_t h = rows.begin; h < rows.end; ++h) {
-      for (int64_t w = cols.begin; w < cols.end; ++w) {
-        const float* in = x + (h * p.g.in_w + w) * pixel;
-        CFT_INDEPENDENT
-        for (int64_t i = 0; i < pixel; ++i) sum[i] += in[i];
-      }
-    }
     const float divisor = float(rows.padded * cols.padded);
-    for (int64_t i = 0; i < pixel; ++i) sum[i] /= divisor;
+    float* out = y + (oh * p.g.out_w + ow) * pixel;
+    for_each_chunk<kOctet>(pixel, [&](int64_t first, auto count) {
+      Octet sum{};
+      for (int64_t h = rows.begin; h < rows.end; ++h) {
+        for (int64_t w = cols.begin; w < cols.end; ++w) {
+          sum += load_octet(x + (h * p.g.in_w + w) * pixel + first, count);
+        }
+      }
+      store_octet(out + first, sum / divisor, count);
+    });
   }
 }
+
+/// The outputs along one axis whose windows cover input i.
+struct Outputs {
+  int64_t first, last;
+  Outputs(int64_t i, int64_t out, int64_t kernel, int64_t stride, int64_t pad)
+      : first(i + pad < kernel ? 0 : (i + pad - kernel) / stride + 1),
+        last(std::min(out - 1, (i + pad) / stride)) {}
+};
 
 /// Gathers the gradient of one input row from the outputs whose windows cover it, so that rows are
 /// independent of each other.
 void backward_row(const Pool& p, int64_t h, const float* dy, const float* index, float* dx) {
   const int64_t pixel = p.pixel();
-  std::fill_n(dx + h * p.g.in_w * pixel, p.g.in_w * pixel, 0.f);
-  const int64_t first = std::max<int64_t>(0, (h + p.g.pad_h - p.g.kernel_h) / p.g.stride_h);
-  const int64_t last = std::min(p.g.out_h - 1, (h + p.g.pad_h) / p.g.stride_h);
-  for (int64_t oh = first; oh <= last; ++oh) {
-    const auto rows = p.g.rows(oh);
-    if (h < rows.begin || h >= rows.end) continue;
-    for (int64_t ow = 0; ow < p.g.out_w; ++ow) {
-      const auto cols = p.g.cols(ow);
-      const float* diff = dy + (oh * p.g.out_w + ow) * pixel;
-      const float* from = p.g.max ? index + (oh * p.g.out_w + ow) * pixel : nullptr;
-      const float scale = p.g.max ? 1.f : 1.f / float(rows.padded * cols.padded);
-      for (int64_t w = cols.begin; w < cols.end; ++w) {
-        float* to = dx + (h * p.g.in_w + w) * pixel;
-        const float at = float(h * p.g.in_w + w);
-        if (p.g.max) {
-          CFT_INDEPENDENT
-          for (int64_t i = 0; i < pixel; ++i) to[i] += from[i] == at ? diff[i] : 0.f;
-        } else {
-          CFT_INDEPENDENT
-          for (int64_t i = 0; i < pixel; ++i) to[i] += diff[i] * scale;
+  const Outputs over(h, p.g.out_h, p.g.kernel_h, p.g.stride_h, p.g.pad_h);
+  for (int64_t w = 0; w < p.g.in_w; ++w) {
+    const Outputs across(w, p.g.out_w, p.g.kernel_w, p.g.stride_w, p.g.pad_w);
+    const Octet at = Octet{} + float(h * p.g.in_w + w);
+    float* to = dx + (h * p.g.in_w + w) * pixel;
+    for_each_chunk<kOctet>(pixel, [&](int64_t first, auto count) {
+      Octet sum{};
+      for (int64_t oh = over.first; oh <= over.last; ++oh) {
+        for (int64_t ow = across.first; ow <= across.last; ++ow) {
+          const int64_t out = (oh * p.g.out_w + ow) * pixel + first;
+          const Octet diff = load_octet(dy + out, count);
+          if (p.g.max)
+            sum += load_octet(index + out, count) == at ? diff : Octet{};
+          else
+            sum += diff * (1.f / float(p.g.rows(oh).padded * p.g.cols(ow).padded));
         }
       }
-    }
+      store_octet(to + first, sum, count);
+    });
   }
 }
 

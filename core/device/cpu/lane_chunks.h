@@ -1,0 +1,35 @@
+// Lane chunks: vectors cut into pieces whose sums stay in registers over an inner loop.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace cafetiere {
+
+inline constexpr int64_t kLaneChunk = 32;  ///< four registers of 8 floats
+
+/// Calls f(first, count) for pieces of [0, size). The count of a whole piece is a constant, so that
+/// the compiler unrolls loops over it.
+template <int64_t kPiece = kLaneChunk, class F>
+void for_each_chunk(int64_t size, const F& f) {
+  int64_t i = 0;
+  for (; i + kPiece <= size; i += kPiece) f(i, std::integral_constant<int64_t, kPiece>());
+  if (i < size) f(i, size - i);
+}
+
+/// A register of 8 floats; comparisons of two give a mask that ?: takes.
+using Octet = float __attribute__((vector_size(32)));
+inline constexpr int64_t kOctet = 8;
+
+/// `count` <= 8 floats, the rest being 0.
+inline Octet load_octet(const float* from, int64_t count) {
+  Octet v{};
+  std::memcpy(&v, from, size_t(count) * sizeof(float));
+  return v;
+}
+inline void store_octet(float* to, const Octet& v, int64_t count) {
+  std::memcpy(to, &v, size_t(count) * sizeof(float));
+}
+
+}  // namespace cafetiere
