@@ -1,14 +1,19 @@
-// explain: the steps a net is compiled to, with kernels and reasons, and the memory it will take.
+// explain: the layers and steps that a net is compiled to, with kernels and reasons, and the memory
+// that training it will take.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/loaded_net.h"
+#include "core/model/prototxt.h"
 #include "core/observe/grouped.h"
+#include "core/solver/update_rule.h"
+#include "core/train/memory_estimate.h"
 
 namespace cafetiere {
 namespace {
@@ -16,7 +21,7 @@ namespace {
 constexpr double kMiB = 1 << 20;
 
 struct ExplainFlags {
-  std::string net, phase = "TRAIN";
+  std::string net, solver, phase = "TRAIN";
   int batch = 0;
   StateFlags state;
 };
@@ -39,6 +44,7 @@ class Table {
       }
       fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
     }
+    fmt::print("\n");
   }
 
  private:
@@ -47,6 +53,16 @@ class Table {
 };
 
 std::string mib(int64_t bytes) { return fmt::format("{:.2f}", double(bytes) / kMiB); }
+std::string mflop(double flops) { return flops > 0 ? fmt::format("{:.1f}", flops / 1e6) : ""; }
+
+int64_t parameters_of(const Node& node, const Graph& graph) {
+  int64_t count = 0;
+  for (int id : node.params) {
+    const Param& p = graph.params()[size_t(id)];
+    if (p.layer == node.param.name()) count += p.shape.count();  // shared ones count once
+  }
+  return count;
+}
 
 void print_head(const LoadedNet& net, const Plan& plan) {
   int64_t parameters = 0;
@@ -58,50 +74,78 @@ void print_head(const LoadedNet& net, const Plan& plan) {
   fmt::print("  {} parameters\n\n", grouped(double(parameters)));
 }
 
+struct LayerWork {
+  double forward = 0, backward = 0;  // operations
+  int64_t bytes = 0;
+};
+
+Status print_layers(const LoadedNet& net, const Plan& plan, int64_t batch) {
+  CFT_ASSIGN(const std::vector<Shape> shapes, net.graph.infer(batch));
+  std::map<std::string, LayerWork> work;
+  for (const Plan::StepInfo& step : plan.describe()) {
+    LayerWork& layer = work[layer_of(step.name, net.graph)];
+    (step.backward ? layer.backward : layer.forward) += step.flops;
+    layer.bytes += step.bytes;
+  }
+  Table table({"layer", "type", "top", "parameters", "MFLOP forward", "backward", "MiB moved"});
+  for (const Node& node : net.graph.nodes()) {
+    const LayerWork& layer = work[node.param.name()];
+    const int64_t parameters = parameters_of(node, net.graph);
+    table.add({node.param.name(), node.param.type(),
+               node.tops.empty() ? "" : shapes[size_t(node.tops[0])].str(),
+               parameters > 0 ? grouped(double(parameters)) : "", mflop(layer.forward),
+               mflop(layer.backward), layer.bytes > 0 ? mib(layer.bytes) : ""});
+  }
+  table.print(3);
+  return {};
+}
+
 void print_steps(const Plan& plan) {
   Table table({"step", "kernel", "MFLOP", "MiB moved"});
   double flops = 0;
   int64_t bytes = 0;
   for (const Plan::StepInfo& step : plan.describe()) {
-    table.add({step.name, step.kernel, step.flops ? fmt::format("{:.1f}", step.flops / 1e6) : "",
-               mib(step.bytes)});
+    table.add({step.name, step.kernel, mflop(step.flops), mib(step.bytes)});
     flops += step.flops;
     bytes += step.bytes;
   }
-  table.add({"total", "", fmt::format("{:.1f}", flops / 1e6), mib(bytes)});
+  table.add({"total", "", mflop(flops), mib(bytes)});
   table.print(2);
 }
 
-void print_memory(const LoadedNet& net, const Plan& plan) {
-  const int64_t arena = net.graph.arena_size() * int64_t(sizeof(float));
-  int64_t inputs = 0;
-  for (const Plan::Blob& b : plan.inputs()) inputs += b.shape.count() * int64_t(sizeof(float));
+void print_memory(const MemoryEstimate& memory, const std::string& rule) {
   Table table({"memory predicted", "MiB"});
-  int64_t total = arena + inputs + plan.arena_bytes();
-  table.add({"parameters", mib(arena)});
-  if (net.graph.phase() == caffe::TRAIN) {
-    table.add({"gradients", mib(arena)});
-    table.add({"history (SGD; twice that for Adam and AdaDelta)", mib(arena)});
-    total += 2 * arena;
+  table.add({"parameters", mib(memory.parameters)});
+  if (!rule.empty()) {
+    table.add({"gradients", mib(memory.gradients)});
+    table.add({"history of " + rule, mib(memory.history)});
   }
-  table.add({"inputs", mib(inputs)});
-  table.add({"blobs, their gradients and scratch", mib(plan.arena_bytes())});
-  table.add({"total", mib(total)});
-  fmt::print("\n");
+  table.add({"blobs, their gradients and scratch", mib(memory.blobs)});
+  table.add({"inputs", mib(memory.inputs)});
+  table.add({"code and bookkeeping", mib(memory.overhead)});
+  table.add({"total", mib(memory.total())});
   table.print(1);
 }
 
 Status explain(const ExplainFlags& flags) {
   caffe::NetState state;
-  state.set_phase(flags.phase == "TRAIN" ? caffe::TRAIN : caffe::TEST);
-  flags.state.apply(&state);
-  CFT_ASSIGN(const std::unique_ptr<LoadedNet> net, LoadedNet::load(flags.net, state, Logger()));
   const bool train = flags.phase == "TRAIN";
+  state.set_phase(train ? caffe::TRAIN : caffe::TEST);
+  flags.state.apply(&state);
+  SolverText solver;
+  if (!flags.solver.empty()) {
+    CFT_ASSIGN(solver, read_solver(flags.solver));
+  }
+  CFT_ASSIGN(const auto rule, make_update_rule(solver.param));
+  CFT_ASSIGN(const std::unique_ptr<LoadedNet> net, LoadedNet::load(flags.net, state, Logger()));
   CFT_ASSIGN(const std::unique_ptr<Plan> plan,
              net->compile({.batch = flags.batch, .backward = train, .outputs = {}}));
   print_head(*net, *plan);
+  CFT_TRY(print_layers(*net, *plan, flags.batch));
   print_steps(*plan);
-  print_memory(*net, *plan);
+  print_memory(train ? estimate_training(net->graph, *plan, rule->history_per_param())
+                     : estimate_scoring(net->graph, *plan),
+               train ? solver.param.type() : "");
   return {};
 }
 
@@ -110,6 +154,8 @@ Status explain(const ExplainFlags& flags) {
 Action add_explain(CLI::App& app) {
   const auto flags = std::make_shared<ExplainFlags>();
   app.add_option("net,--model", flags->net, "the net's prototxt")->required();
+  app.add_option("--solver", flags->solver,
+                 "a solver, for the history that it keeps (default: SGD)");
   app.add_option("--phase", flags->phase, "TRAIN (default) or TEST")
       ->check(CLI::IsMember({"TRAIN", "TEST"}));
   app.add_option("--batch", flags->batch, "rows of a batch instead of what the net says")

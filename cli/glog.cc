@@ -42,6 +42,11 @@ class Glog::ProgressSink : public EventSink {
 };
 
 Glog::Glog(std::FILE* stream) : stream_(stream), least_(least_level()) {
+  const char* folder = std::getenv("GLOG_log_dir");
+  if (folder && *folder) {
+    file_ = open_log_file(folder);
+    if (!file_) write(LogLevel::kWarning, fmt::format("cannot write a log file to {}", folder));
+  }
   const ConsoleStyle style = console_style(stream);
   if (style.rewrite) console_ = std::make_unique<ConsoleSink>(stream, style);
 }
@@ -58,6 +63,10 @@ void Glog::write(LogLevel level, std::string_view message) {
   if (level < least_) return;
   const std::string line = glog_line(level, message);
   const std::lock_guard lock(mutex_);
+  if (file_) {
+    fmt::print(file_.get(), "{}\n", line);
+    std::fflush(file_.get());
+  }
   if (console_) {
     console_->log({LogLevel::kInfo, line});
   } else {

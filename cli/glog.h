@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/log_file.h"
 #include "core/base/log.h"
 #include "core/observe/console.h"
 
@@ -16,8 +17,9 @@ namespace cafetiere {
 /// nothing to say here, but parsers count on the column.
 std::string glog_line(LogLevel level, std::string_view message);
 
-/// Writes log lines to a stream; on a terminal a progress line stays below them. Safe to use from
-/// several threads.
+/// Writes log lines to a stream; on a terminal a progress line stays below them. As glog does, obeys
+/// the environment: GLOG_minloglevel, and GLOG_log_dir for a file beside the stream. Safe to use
+/// from several threads.
 class Glog {
  public:
   explicit Glog(std::FILE* stream);
@@ -34,7 +36,8 @@ class Glog {
   void write(LogLevel level, std::string_view message);
 
   std::FILE* stream_;
-  LogLevel least_;  // GLOG_minloglevel
+  LogLevel least_;
+  LogFile file_;  // where GLOG_log_dir names a folder
   std::mutex mutex_;
   std::unique_ptr<ConsoleSink> console_;  // on a terminal
 };

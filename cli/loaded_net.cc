@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/graph/arena.h"
+#include "core/graph/net_log.h"
 #include "core/layers/registry.h"
 #include "core/model/weights.h"
 
@@ -27,6 +28,7 @@ Result<std::unique_ptr<LoadedNet>> LoadedNet::load(const std::string& path,
   CFT_ASSIGN(net->feeds, open_feeds(choice, kSeed, log));
   CFT_ASSIGN(net->graph, Graph::build(choice.net, choice.state,
                                       {.types = layer_types(), .fed = net->feeds.shapes}));
+  log_net(choice.net, choice.state, net->graph, log);
   net->weights.resize(size_t(net->graph.arena_size()));
   net->gradients.resize(net->weights.size());
   Random random{uint32_t(kSeed)};
@@ -62,6 +64,15 @@ Status LoadedNet::fill(const Feed& feed, int64_t sub_step, Plan& plan) const {
     if (input.layer == feed.layer) tops.push_back(input.data);
   }
   return feed.source->fill(0, sub_step, tops);
+}
+
+std::string layer_of(const std::string& step, const Graph& graph) {
+  std::string longest;
+  for (const Node& node : graph.nodes()) {
+    const std::string& name = node.param.name();
+    if (step.starts_with(name + " ") && name.size() > longest.size()) longest = name;
+  }
+  return longest;
 }
 
 }  // namespace cafetiere

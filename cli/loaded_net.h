@@ -36,4 +36,7 @@ struct LoadedNet {
   Status fill(const Feed& feed, int64_t sub_step, Plan& plan) const;
 };
 
+/// The layer of a step: steps are called by their layer's name, a space and what they do.
+std::string layer_of(const std::string& step, const Graph& graph);
+
 }  // namespace cafetiere

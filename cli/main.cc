@@ -88,7 +88,10 @@ int run_program(const std::vector<std::string>& given) {
     commands.push_back({sub, command.add(*sub)});
     names.emplace_back(command.name);
   }
-  std::vector<std::string> arguments = normalise_arguments(given, names);
+  Result<std::vector<std::string>> read = read_flag_files(given);
+  if (!read.ok()) return wrong_usage(read.status().message(), "");
+  export_log_flags(&*read);
+  const std::vector<std::string> arguments = normalise_arguments(*read, names);
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::Success& success) {  // help and version

@@ -62,16 +62,6 @@ Status load_and_compile(const TimeFlags& flags, const Logger& log, std::unique_p
   return {};
 }
 
-/// The layer of a step: steps are called by their layer's name, a space and what they do.
-std::string layer_of(const std::string& step, const Graph& graph) {
-  std::string longest;
-  for (const Node& node : graph.nodes()) {
-    const std::string& name = node.param.name();
-    if (step.starts_with(name + " ") && name.size() > longest.size()) longest = name;
-  }
-  return longest;
-}
-
 /// Times one layer after another over all iterations.
 Status time_layers(const LoadedNet& net, Plan& plan, const TimeFlags& flags, const Logger& log,
                    std::map<std::string, LayerTime>* layers) {

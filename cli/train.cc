@@ -45,24 +45,19 @@ Result<SolverText> read_solver_for(const TrainFlags& flags) {
   return solver;
 }
 
-std::string named(const std::string& file, bool in_place, const SolverText& solver) {
-  return in_place || file.empty() ? "given in " + solver.source : "file: " + file;
-}
-
 Result<Feeds> open_all_feeds(const SolverText& solver, uint64_t seed, const Logger& log) {
   const caffe::SolverParameter& p = solver.param;
   Feeds feeds;
   CFT_ASSIGN(const NetChoice net, training_net(solver, nullptr));
   for (const std::string& note : net.net.notes) log.info("{}", note);
-  log.info("Creating training net from net {}",
-           named(net.net.source, p.has_net_param() || p.has_train_net_param(), solver));
   CFT_ASSIGN(feeds.train, open_feeds(net, seed, log));
   CFT_TRY(refuse_unfed(feeds.train, net.net.source));
-  if (p.test_interval() == 0) return feeds;
+  if (p.test_interval() == 0) {
+    if (p.test_iter_size() + p.test_net_size() + p.test_net_param_size() == 0) return feeds;
+    return invalid_argument(solver.source + ": test nets need a test_interval above 0");
+  }
   CFT_ASSIGN(const std::vector<NetChoice> tests, test_nets(solver, nullptr));
   for (const NetChoice& test : tests) {
-    log.info("Creating test net (#{}) specified by net {}", feeds.tests.size(),
-             named(test.net.source, test.net.source == solver.source, solver));
     CFT_ASSIGN(NetFeeds opened, open_feeds(test, seed, log));
     CFT_TRY(refuse_unfed(opened, test.net.source));
     feeds.tests.push_back(std::move(opened));

@@ -117,10 +117,14 @@ def test_log_lines_are_those_that_scripts_parse(trained):
     for line in ("Solving Bars", "Learning Rate Policy: multistep", "Optimization Done."):
         assert re.search(rf"^I\d{{4}} .*\] {re.escape(line)}$", log, re.M), line
     losses = re.findall(r"\] Iteration (\d+) \(.* iter/s, .*s/\d+ iters\), loss = ([\d.e+-]+)", log)
-    assert [int(step) for step, _ in losses] == [0, 5, 10, 15, 19]
+    assert [int(step) for step, _ in losses] == [0, 5, 10, 15]
+    assert re.search(r"\] Iteration 20, loss = [\d.e-]+$", log, re.M)
     rates = re.findall(r"\] Iteration (\d+), lr = ([\d.e+-]+)", log)
-    assert rates == [("0", "0.05"), ("5", "0.05"), ("10", "0.025"), ("15", "0.0125"),
-                     ("19", "0.0125")]  # fmt: skip
+    assert rates == [("0", "0.05"), ("5", "0.05"), ("10", "0.025"), ("15", "0.0125")]
+    assert re.findall(r"\] (MultiStep Status: .*)", log) == [
+        "MultiStep Status: Iteration 8, step = 1",
+        "MultiStep Status: Iteration 14, step = 2",
+    ]
     assert re.findall(r"\] Iteration (\d+), Testing net \(#0\)", log) == ["0", "10", "20"]
     assert re.search(r"\]     Test net output #0: accuracy = [\d.]+$", log, re.M)
     note = r"\]     Test net output #1: loss = ([\d.e-]+) \(\* 1 = \1 loss\)$"
@@ -128,6 +132,119 @@ def test_log_lines_are_those_that_scripts_parse(trained):
     assert "] Snapshotting to binary proto file bars_iter_10.caffemodel" in log
     assert "] Snapshotting solver state to binary proto file bars_iter_20.solverstate" in log
     assert GLOG.match(log)
+
+
+def test_the_log_tells_how_the_nets_are_built(trained):
+    _, log = trained
+    lines = [line.split("] ", 1)[1] for line in log.splitlines() if GLOG.match(line)]
+    in_order = [
+        "Use CPU.",
+        "Initializing solver from parameters: ",
+        "Creating training net from net file: net.prototxt",
+        "The NetState phase (0) differed from the phase (1) specified by a rule in layer images",
+        "Initializing net from parameters: ",
+        "Creating Layer images",
+        "images -> data",
+        "Setting up images",
+        "Top shape: 16 1 8 8 (1024)",
+        "relu <- conv",
+        "relu -> conv (in-place)",
+        "    with loss weight 1",
+        "Memory required for data: 45892",
+        "conv needs backward computation.",
+        "images does not need backward computation.",
+        "This network produces output loss",
+        "Network initialization done.",
+        "Creating test net (#0) specified by net file: net.prototxt",
+        "Creating Layer label_images_1_split",
+        "This network produces output accuracy",
+        "Solver scaffolding done.",
+        "Starting Optimization",
+        "Solving Bars",
+        "Learning Rate Policy: multistep",
+        "Iteration 0, Testing net (#0)",
+    ]
+    at = -1
+    for line in in_order:
+        assert line in lines[at + 1 :], line
+        at = lines.index(line, at + 1)
+
+
+SOLVED = SOLVER.replace("test_iter: 3 test_interval: 10", "").replace("snapshot: 10", "")
+
+
+def train(folder, out, solver, *flags, **options):
+    """Trains with another solver in a folder with databases; snapshots go to `out`."""
+    path = out / "solver.prototxt"
+    path.write_text(solver.replace('"bars"', f'"{out / "s"}"'))
+    return run("train", "-solver", path, *flags, cwd=folder, **options)
+
+
+def test_options_that_only_tell_more(trained, tmp_path):
+    folder, _ = trained
+    solver = SOLVER + "test_compute_loss: true debug_info: true clip_gradients: 0.01\n"
+    log = train(folder, tmp_path, solver, "-max_iter", 6)
+    for loss in re.findall(r"Test net output #1: loss = (\S+)", log):
+        assert f"] Test loss: {loss}\n" in log
+    clipped = r"\] Gradient clipping: scaling down gradients \(L2 norm \S+ > 0.01\) by scale factor"
+    assert len(re.findall(clipped, log)) == 6
+    number = r"[\d.e+-]+$"
+    for line in (
+        rf"\[Forward\] Layer conv, top blob conv data: {number}",
+        rf"\[Forward\] Layer conv, param blob 1 data: {number}",
+        rf"\[Backward\] Layer ip, bottom blob conv diff: {number}",
+        rf"\[Backward\] Layer ip, param blob 0 diff: {number}",
+        r"\[Backward\] All net params \(data, diff\): L1 norm = \(.*\); L2 norm = \(.*\)$",
+    ):
+        assert len(re.findall(r"\]     " + line, log, re.M)) == 2, line  # iterations 0 and 5
+
+
+def test_without_a_snapshot_after_training_there_is_none(trained, tmp_path):
+    folder, _ = trained
+    train(folder, tmp_path, SOLVED + "snapshot_after_train: false", "-max_iter", 2)
+    assert not list(tmp_path.glob("*.caffemodel"))
+
+
+@pytest.mark.parametrize("form", ["BINARYPROTO", "HDF5"])
+def test_snapshots_hold_the_last_differences_when_asked(trained, tmp_path, form):
+    folder, _ = trained
+    sizes = []
+    for diff in ("false", "true"):
+        solver = SOLVED + f"snapshot_format: {form} snapshot_diff: {diff}"
+        train(folder, tmp_path, solver, "-max_iter", 2)
+        sizes.append(next(tmp_path.glob("s_iter_2.caffemodel*")).stat().st_size)
+    weights = 4 * (6 * 9 + 6 + 4 * 216 + 4)
+    assert sizes[1] - sizes[0] >= weights
+
+
+def test_average_loss_smooths_what_is_shown(trained, tmp_path):
+    folder, _ = trained
+
+    def losses(more, display):
+        solver = SOLVED.replace("display: 5", f"display: {display}") + more
+        log = train(folder, tmp_path, solver)
+        return {int(i): float(v) for i, v in re.findall(r"Iteration (\d+) .*loss = (\S+)", log)}
+
+    single, smooth = losses("", 1), losses("average_loss: 4", 5)
+    assert smooth[0] == single[0]
+    assert smooth[10] == pytest.approx(sum(single[i] for i in range(7, 11)) / 4, rel=1e-4)
+
+
+def test_flag_files_and_log_files(trained, tmp_path):
+    folder, _ = trained
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (tmp_path / "solver.prototxt").write_text(SOLVED.replace('"bars"', f'"{tmp_path / "s"}"'))
+    (tmp_path / "flags").write_text(
+        f"# a comment\n-solver={tmp_path}/solver.prototxt\n\n--max_iter=1\n"
+    )
+    flags = ["train", f"-flagfile={tmp_path / 'flags'}"]
+    shown = run(*flags, f"-log_dir={logs}", cwd=folder)
+    written = (logs / "caffe.INFO").read_text()
+    assert written.startswith("Log file created at: ")
+    assert written.endswith(shown[shown.index("I") :].split("\n", 1)[1][-200:])
+    assert "I" not in {line[:1] for line in run(*flags, "-minloglevel", 1, cwd=folder).split("\n")}
+    assert "File not found" in run("train", "-flagfile", "none", cwd=folder, code=2)
 
 
 def test_resumed_run_ends_with_the_same_bytes(trained, tmp_path):
@@ -229,6 +346,25 @@ def test_signals_stop_or_snapshot(trained, tmp_path, effect):
     assert len(states) == (2 if effect == "snapshot" else 1)
 
 
+def test_a_signal_interrupts_a_test(trained, tmp_path):
+    folder, _ = trained
+    path, log = tmp_path / "solver.prototxt", tmp_path / "log"
+    path.write_text(
+        SOLVER.replace('"bars"', f'"{tmp_path / "s"}"').replace(
+            "test_iter: 3", "test_iter: 99999999"
+        )
+    )
+    with log.open("wb") as file:
+        process = subprocess.Popen([PROGRAM, "train", "-solver", path], cwd=folder, stderr=file)
+    wait_for(lambda: b"Testing net (#0)" in log.read_bytes())
+    process.send_signal(signal.SIGHUP)
+    wait_for(lambda: (tmp_path / "s_iter_0.solverstate").exists())
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 0
+    assert b"Test interrupted." in log.read_bytes()
+    assert b"Optimization stopped early." in log.read_bytes()
+
+
 def wait_for(condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
@@ -282,6 +418,64 @@ def test_explain_shows_kernels_and_memory(trained):
     assert "accuracy forward" in scored and "weight gradient" not in scored
 
 
+def peak_mib(*arguments, cwd):
+    """The largest resident memory of a run of the program."""
+    process = subprocess.Popen(
+        [PROGRAM, *arguments], cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_maxrss / 1024
+
+
+LENET = """
+layer {{
+  name: "data" type: "DummyData" top: "data" top: "label"
+  dummy_data_param {{ shape {{ dim: {batch} dim: 1 dim: 28 dim: 28 }} shape {{ dim: {batch} }} }}
+}}
+layer {{
+  name: "c1" type: "Convolution" bottom: "data" top: "c1"
+  convolution_param {{ num_output: 20 kernel_size: 5 weight_filler {{ type: "xavier" }} }}
+}}
+layer {{
+  name: "p1" type: "Pooling" bottom: "c1" top: "p1" pooling_param {{ kernel_size: 2 stride: 2 }}
+}}
+layer {{
+  name: "c2" type: "Convolution" bottom: "p1" top: "c2"
+  convolution_param {{ num_output: 50 kernel_size: 5 weight_filler {{ type: "xavier" }} }}
+}}
+layer {{
+  name: "p2" type: "Pooling" bottom: "c2" top: "p2" pooling_param {{ kernel_size: 2 stride: 2 }}
+}}
+layer {{
+  name: "ip1" type: "InnerProduct" bottom: "p2" top: "ip1"
+  inner_product_param {{ num_output: 500 weight_filler {{ type: "xavier" }} }}
+}}
+layer {{ name: "relu1" type: "ReLU" bottom: "ip1" top: "ip1" }}
+layer {{
+  name: "ip2" type: "InnerProduct" bottom: "ip1" top: "ip2"
+  inner_product_param {{ num_output: 10 weight_filler {{ type: "xavier" }} }}
+}}
+layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip2" bottom: "label" top: "loss" }}
+"""
+
+
+@pytest.mark.parametrize(("batch", "rule"), [(64, "SGD"), (512, "Adam")])
+def test_explain_predicts_the_memory_that_training_takes(tmp_path, batch, rule):
+    (tmp_path / "net.prototxt").write_text(LENET.format(batch=batch))
+    (tmp_path / "solver.prototxt").write_text(
+        f'net: "net.prototxt" type: "{rule}" base_lr: 0.001 momentum: 0.9 lr_policy: "fixed" '
+        "max_iter: 3 snapshot_after_train: false random_seed: 1"
+    )
+    text = run("explain", "net.prototxt", "-solver", "solver.prototxt", cwd=tmp_path)
+    assert f"history of {rule} " in text
+    predicted = float(re.search(r"^total +([\d.]+)$", text.split("memory predicted")[1], re.M)[1])
+    idle = peak_mib("version", cwd=tmp_path)
+    grown = peak_mib("train", "-solver", "solver.prototxt", cwd=tmp_path) - idle
+    assert predicted == pytest.approx(grown, rel=0.1)
+
+
 @pytest.mark.parametrize(("arguments", "message"), [
     (["tran"], 'did you mean "train"?'),
     (["tr", "-solver", "x"], "Unknown action: tr; the actions are train, test, time, "),
@@ -303,6 +497,11 @@ def test_wrong_usage_is_one_line_that_says_what_is_right(tmp_path, arguments, me
     (["-solver", "no_folder.prototxt"], "Cannot write to snapshot prefix 'no/where'"),
     (["-solver", "no_db.prototxt"], "missing_db"),
     (["-solver", "input.prototxt"], "layer 'in' is fed by a caller"),
+    (["-solver", "no_interval.prototxt"], "test nets need a test_interval above 0"),
+    (["-solver", "wide.prototxt", "-weights", "bars_iter_20.caffemodel"],
+     "bars_iter_20.caffemodel: Cannot copy param 0 weights from layer 'ip' (rename the layer to "
+     "learn it from scratch): shape mismatch: the file has 4 216 (864), the net needs 5 216 "
+     "(1080)"),
 ])  # fmt: skip
 def test_failed_training_says_why_and_exits_with_1(trained, arguments, message):
     folder, _ = trained
@@ -311,6 +510,10 @@ def test_failed_training_says_why_and_exits_with_1(trained, arguments, message):
     (folder / "no_db_net.prototxt").write_text(net)
     (folder / "no_db.prototxt").write_text(SOLVER.replace("net.proto", "no_db_net.proto"))
     (folder / "input_net.prototxt").write_text('layer { name: "in" type: "Input" top: "x" }')
+    (folder / "no_interval.prototxt").write_text(SOLVER.replace("test_interval: 10", ""))
+    wide = NET.format(backend="LMDB").replace("num_output: 4", "num_output: 5")
+    (folder / "wide_net.prototxt").write_text(wide)
+    (folder / "wide.prototxt").write_text(SOLVER.replace("net.proto", "wide_net.proto"))
     (folder / "input.prototxt").write_text(SOLVER.replace("net.proto", "input_net.proto"))
     last = run("train", *arguments, cwd=folder, code=1).splitlines()[-1]
     assert last.startswith("cafetiere: ") and message in last

@@ -85,6 +85,7 @@ struct Job {
   bool tcp = false;
   int max_iter = 50;
   const Outcome* from = nullptr;
+  std::string solver = kSolver;
 };
 
 RowTable part_of_rows(const Job& s, int rank) {
@@ -115,7 +116,7 @@ RowTable part_of_rows(const Job& s, int rank) {
 Status run_rank(const Job& s, int rank, Group* group, Outcome* out) {
   Losses losses;
   TrainerOptions options;
-  CFT_ASSIGN(options.solver, parse_solver(kSolver, "solver"));
+  CFT_ASSIGN(options.solver, parse_solver(s.solver, "solver"));
   CFT_ASSIGN(options.net, parse_net(s.net, "net"));
   options.has_net = true;
   options.shards = kShards;
@@ -219,6 +220,29 @@ TEST_P(Equality, EveryRowOnceAnEpoch) {
   const Outcome o = train({.net = net, .pixels = pixels, .ranks = 3});
   ASSERT_GE(o.rows_per_epoch.size(), 2u);
   EXPECT_EQ(o.rows_per_epoch[0], kRows);
+}
+
+/// Rules of their own kind: decay beside the step, and norms of whole blobs that slices cut.
+TEST(Rules, HaveTheSameBitsOnAnyNumberOfRanks) {
+  for (const std::string type : {"AdamW", "LAMB"}) {
+    const std::string solver = "type: '" + type + R"(' momentum: 0.9 weight_decay: 0.01
+      base_lr: 0.002 lr_policy: "cosine" min_lr: 0.0001 warmup_iter: 4 warmup_start: 0.1
+      max_iter: 12 display: 1 random_seed: 7 clip_gradients: 1.5)";
+    const auto job = [&](int ranks, int threads) {
+      return Job{.net = kLeNet,
+                 .pixels = 28 * 28,
+                 .ranks = ranks,
+                 .threads = threads,
+                 .max_iter = 12,
+                 .solver = solver};
+    };
+    const Outcome one = train(job(1, 1));
+    ASSERT_EQ(one.losses.size(), 12U);
+    EXPECT_LT(one.losses.back(), one.losses.front()) << type;
+    for (int ranks = 2; ranks <= 4; ++ranks) {
+      expect_same(one, train(job(ranks, 2)), type + " on " + std::to_string(ranks) + " ranks");
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Nets, Equality,
