@@ -42,16 +42,16 @@ class Decoder {
  public:
   Decoder() {
     info_.err = &errors_.base;
-    jpeg_create_decompress(&info_);  // cannot fail: the library is the one we were built with
     progress_.progress_monitor = limit_scans;
-    info_.progress = &progress_;
   }
-  ~Decoder() { jpeg_destroy_decompress(&info_); }
+  ~Decoder() { jpeg_destroy_decompress(&info_); }  // does nothing before it was created
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
   bool read_header(std::span<const uint8_t> bytes, ImageColor color) {
     if (setjmp(errors_.jump)) return false;
+    jpeg_create_decompress(&info_);
+    info_.progress = &progress_;
     jpeg_mem_src(&info_, bytes.data(), bytes.size());
     jpeg_read_header(&info_, TRUE);
     const bool gray =
@@ -111,10 +111,7 @@ class Decoder {
 
 class Encoder {
  public:
-  Encoder() {
-    info_.err = &errors_.base;
-    jpeg_create_compress(&info_);
-  }
+  Encoder() { info_.err = &errors_.base; }
   ~Encoder() {
     jpeg_destroy_compress(&info_);
     std::free(bytes_);
@@ -124,6 +121,7 @@ class Encoder {
 
   bool write(const Image& image, int quality) {
     if (setjmp(errors_.jump)) return false;
+    jpeg_create_compress(&info_);
     jpeg_mem_dest(&info_, &bytes_, &size_);
     info_.image_height = JDIMENSION(image.height);
     info_.image_width = JDIMENSION(image.width);

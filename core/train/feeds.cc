@@ -7,6 +7,18 @@
 
 namespace cafetiere {
 
+namespace {
+
+/// The rows of all sources run through one plan, so they must be as many.
+Status check_batch(const NetFeeds& feeds, const std::string& layer, int64_t rows) {
+  if (feeds.feeds.empty() || feeds.sources[0]->rows(0, 0) == rows) return {};
+  return invalid_argument(
+      fmt::format("layers '{}' and '{}' give batches of {} and {} rows; make batch_size equal",
+                  feeds.feeds[0].layer, layer, feeds.sources[0]->rows(0, 0), rows));
+}
+
+}  // namespace
+
 Result<NetFeeds> open_feeds(const NetChoice& net, uint64_t seed, const Logger& log) {
   CFT_ASSIGN(const caffe::NetParameter filtered, filter_net(net.net.param, net.state, nullptr));
   const bool train = net.state.phase() == caffe::TRAIN;
@@ -18,6 +30,7 @@ Result<NetFeeds> open_feeds(const NetChoice& net, uint64_t seed, const Logger& l
     Result<std::unique_ptr<Source>> source = open_source(layer, train, 1, seed, log);
     if (!source.ok()) return source.status().with_context(net.net.source);
     if (!*source) continue;
+    CFT_TRY(check_batch(feeds, layer.name(), (*source)->rows(0, 0)).with_context(net.net.source));
     feeds.shapes[layer.name()] = (*source)->top_shapes();
     feeds.feeds.push_back({layer.name(), source->get()});
     feeds.sources.push_back(*std::move(source));

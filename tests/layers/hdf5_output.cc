@@ -34,6 +34,7 @@ TEST(HDF5Output, WritesBatchAfterBatch) {
     }
     (*plan)->run_forward(pool, {});
   }
+  net->reset();  // closes the file
   auto read = Hdf5Reader::open_file(file);
   ASSERT_TRUE(read.ok()) << read.status().message();
   auto data = read->floats("data"), label = read->floats("label");
