@@ -170,19 +170,20 @@ typedef struct cft_blob {
 
 /* What a layer that lies outside the engine is called for. */
 typedef enum cft_layer_event {
-  CFT_LAYER_SETUP = 0,    /* once; set `param_count` and the shapes of `params` */
-  CFT_LAYER_RESHAPE = 1,  /* set the shapes of `tops`; comes before every forward, too */
-  CFT_LAYER_VALUES = 2,   /* once; give `params` their first values */
-  CFT_LAYER_FORWARD = 3,  /* write the tops' data */
-  CFT_LAYER_BACKWARD = 4  /* replace the bottoms' diff where `propagate_down` says so, add to params' */
+  CFT_LAYER_SETUP = 0,   /* once; set `param_count` and the shapes of `params` */
+  CFT_LAYER_RESHAPE = 1, /* set the shapes of `tops`; comes before every forward, too */
+  CFT_LAYER_VALUES = 2,  /* once; give `params` their first values */
+  CFT_LAYER_FORWARD = 3, /* write the tops' data */
+  CFT_LAYER_BACKWARD =
+      4 /* replace the bottoms' diff where `propagate_down` says so, add to params' */
 } cft_layer_event;
 
 #define CFT_MAX_LAYER_PARAMS 32
 typedef struct cft_layer_call {
-  int32_t event;                           /* a cft_layer_event */
+  int32_t event; /* a cft_layer_event */
   int32_t bottom_count, top_count, param_count;
-  cft_blob *bottoms, *tops, *params;       /* memory is NULL in SETUP and RESHAPE */
-  const uint8_t* propagate_down;           /* one a bottom; in BACKWARD only */
+  cft_blob *bottoms, *tops, *params; /* memory is NULL in SETUP and RESHAPE */
+  const uint8_t* propagate_down;     /* one a bottom; in BACKWARD only */
 } cft_layer_call;
 
 /* What a net or solver calls back, on the thread that called into it. Where a function returns an
