@@ -29,7 +29,7 @@ STAGES = {
 }
 # The deviations of the weights, layer by layer.
 DEVIATIONS = {"quick": [1e-4, 0.01, 0.01, 0.1, 0.1], "full": [1e-4, 0.01, 0.01, 0.01]}
-# What multiplies the rate and the decay of a layer's weights and of its bias, if not (1, 1), (2, 1).
+# What multiplies rate and decay of a layer's weights and of its bias, if not (1, 1), (2, 1).
 FACTORS = {"full": {2: [(1, 1), (1, 1)], 3: [(1, 250), (2, 0)]}}
 
 
