@@ -1,11 +1,13 @@
 // Training speed: images/s of full steps (forward, loss, backward, update) on one resident batch.
 //
-//   train_bench SOLVER NET [THREADS [SECONDS]]
+//   train_bench SOLVER NET [THREADS [SECONDS [BLOCK]]]
 //
-// Prints JSON: the median over blocks of steps, the fastest tenth, and the shares of the step.
+// Prints JSON: the median over blocks of BLOCK steps, the fastest tenth, the same median by the
+// process's CPU time (what a busy machine disturbs least), and the shares of the step.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -43,22 +45,33 @@ class ResidentBatch : public Source {
 
 /// Notes the time of each report; with `display: N` that is every N steps.
 struct Stopwatch : EventSink {
-  std::vector<double> seconds;
-  void progress(const Progress& event) override { seconds.push_back(event.seconds); }
+  std::vector<double> seconds, cpu_seconds;
+  void progress(const Progress& event) override {
+    seconds.push_back(event.seconds);
+    cpu_seconds.push_back(double(std::clock()) / CLOCKS_PER_SEC);
+  }
 };
 
+/// Seconds a step of each block, sorted; the first blocks warm up.
+std::vector<double> block_means(const std::vector<double>& times, int block) {
+  std::vector<double> steps;
+  for (size_t i = 3; i < times.size(); ++i) steps.push_back((times[i] - times[i - 1]) / block);
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
 Status run(int argc, char** argv) {
-  constexpr int kBlock = 10;  // steps between two looks at the clock
   TrainerOptions options;
   CFT_ASSIGN(options.solver, read_solver(argv[1]));
   CFT_ASSIGN(options.net, read_net(argv[2]));
   options.has_net = true;
   options.threads = argc > 3 ? std::atoi(argv[3]) : 2;
   const double wanted = argc > 4 ? std::atof(argv[4]) : 5;
+  const int block = argc > 5 ? std::atoi(argv[5]) : 10;  // steps between two looks at the clock
   Stopwatch watch;
   options.events = &watch;
   caffe::SolverParameter& solver = options.solver.param;
-  solver.set_display(kBlock);
+  solver.set_display(block);
   solver.set_test_interval(0);
   solver.set_snapshot(0);
   solver.set_snapshot_after_train(false);
@@ -77,18 +90,16 @@ Status run(int argc, char** argv) {
   timer.join();
   CFT_TRY(status);
 
-  std::vector<double> steps;
-  for (size_t i = 3; i < watch.seconds.size(); ++i) {  // the first blocks warm up
-    steps.push_back((watch.seconds[i] - watch.seconds[i - 1]) / kBlock);
-  }
+  const std::vector<double> steps = block_means(watch.seconds, block);
+  const std::vector<double> cpu = block_means(watch.cpu_seconds, block);
   if (steps.empty()) return invalid_argument("no block of steps was finished; give more seconds");
-  std::sort(steps.begin(), steps.end());
   const double images = double(tops[0][0]);
   const nlohmann::json json{{"net", trainer->graph().name()},
                             {"batch", tops[0][0]},
                             {"images_per_s", images / steps[steps.size() / 2]},
                             {"images_per_s_p10", images / steps[steps.size() / 10]},
-                            {"steps", steps.size() * kBlock},
+                            {"images_per_cpu_s", images / cpu[cpu.size() / 2]},
+                            {"steps", steps.size() * block},
                             {"not_compute", trainer->summary().not_compute}};
   std::printf("%s\n", json.dump().c_str());
   return {};
@@ -98,7 +109,7 @@ Status run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: train_bench SOLVER NET [THREADS [SECONDS]]\n");
+    std::fprintf(stderr, "usage: train_bench SOLVER NET [THREADS [SECONDS [BLOCK]]]\n");
     return 2;
   }
   const Status status = run(argc, argv);

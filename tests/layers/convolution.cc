@@ -69,6 +69,73 @@ TEST(Convolution, ManyChannelsAndImages) {
   check(conv({3, 20, 8, 8}, "num_output: 50 kernel_size: 5"), 65);
 }
 
+/// Checked at the stated batch, at one image and at nine (by images there would be enough of them).
+void check_wide(const std::vector<int64_t>& dims, const std::string& fields) {
+  check_layer({.layers = conv(dims, fields), .batches = {1, 9}, .numeric = false});
+}
+
+// Channels that fill vectors take the lanes, whatever the batch.
+TEST(Convolution, WideChannels) {
+  check_wide({2, 32, 7, 6}, "num_output: 48 kernel_size: 3 pad: 1");
+  check_wide({2, 16, 9, 8}, "num_output: 40 kernel_size: 5 pad: 2 stride: 2");
+  check_wide({2, 75, 5, 5}, "num_output: 130 kernel_size: 3");
+  check_wide({2, 64, 6, 5}, "num_output: 72 kernel_size: 1");
+  check_wide({2, 64, 6, 5}, "num_output: 72 kernel_size: 1 stride: 2 pad: 1");
+  check_wide({2, 16, 8, 9}, "num_output: 32 kernel_size: 3 dilation: 2 pad: 3 stride: 3");
+  check_wide({2, 24, 3, 3}, "num_output: 16 kernel_size: 2 pad: 3");
+  check_wide({2, 32, 5, 6}, "num_output: 48 kernel_size: 3 pad: 1 group: 2");
+}
+
+// Few images leave lanes empty, so that channels take them even where they are odd in number.
+TEST(Convolution, FewImages) {
+  check_wide({1, 20, 6, 6}, "num_output: 50 kernel_size: 5");
+  check_wide({1, 6, 6, 5}, "num_output: 9 kernel_size: 3 pad: 1 group: 3");
+}
+
+// A narrow source: the elements of a kernel row become its channels.
+TEST(Convolution, NarrowSources) {
+  check_wide({2, 3, 13, 12}, "num_output: 16 kernel_size: 5 stride: 2 pad: 2");
+  check_wide({2, 1, 9, 9}, "num_output: 8 kernel_size: 3 dilation: 2 pad: 1");
+  check_wide({2, 15, 6, 6}, "num_output: 24 kernel_h: 2 kernel_w: 3 pad_w: 2");
+}
+
+TEST(Convolution, Depthwise) {
+  check_wide({2, 40, 6, 5}, "num_output: 40 kernel_size: 3 pad: 1 group: 40");
+  check_wide({2, 8, 9, 8}, "num_output: 8 kernel_size: 3 stride: 2 dilation: 2 pad: 2 group: 8");
+  check_layer({conv({2, 4, 5, 5}, "num_output: 4 kernel_size: 3 group: 4 bias_term: false")});
+}
+
+// Wider than a product, and more rows than a block.
+TEST(Convolution, LongRowsAndColumns) {
+  check_wide({1, 8, 3, 300}, "num_output: 8 kernel_size: 3 pad: 1");
+  check_wide({1, 8, 300, 2}, "num_output: 8 kernel_size: 3 pad: 1");
+  check_wide({1, 16, 21, 20}, "num_output: 8 kernel_size: 1");
+}
+
+// What follows a convolution works on the layout that it left, whichever that is: 24 channels lie
+// side by side, 20 do not when there are images enough.
+TEST(Convolution, FollowedByEverything) {
+  for (const char* channels : {"24", "20"}) {
+    const std::string outputs = std::string("convolution_param { num_output: ") + channels;
+    check_layer({.layers = input("x", {2, 8, 7, 6}) +
+                           layer("Convolution", "name: 'a' bottom: 'x' top: 'a'",
+                                 outputs + " kernel_size: 1 bias_term: false }") +
+                           layer("BatchNorm", "name: 'n' bottom: 'a' top: 'n'") +
+                           layer("Scale", "name: 's' bottom: 'n' top: 's'",
+                                 "scale_param { bias_term: true }") +
+                           layer("ReLU", "name: 'r' bottom: 's' top: 'r'") +
+                           layer("Convolution", "name: 'b' bottom: 'r' top: 'b'",
+                                 outputs + " kernel_size: 3 pad: 1 }") +
+                           layer("Concat", "name: 'c' bottom: 'r' bottom: 'b' top: 'c'") +
+                           layer("Pooling", "name: 'p' bottom: 'c' top: 'p'",
+                                 "pooling_param { pool: AVE kernel_size: 3 stride: 2 }") +
+                           layer("Dropout", "name: 'd' bottom: 'p' top: 'd'") +
+                           layer("Softmax", "name: 'y' bottom: 'd' top: 'y'"),
+                 .batches = {9},
+                 .numeric = false});
+  }
+}
+
 TEST(Convolution, SeveralBottomsShareTheWeights) {
   check_layer({input("a", {2, 3, 5, 4}) + input("b", {2, 3, 5, 4}) +
                layer("Convolution", "bottom: 'a' bottom: 'b' top: 'y' top: 'z'",

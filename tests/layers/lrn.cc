@@ -36,6 +36,20 @@ TEST(Lrn, AfterAConvolution) {
   }
 }
 
+// Behind a wide convolution the channels lie side by side.
+TEST(Lrn, ChannelsSideBySide) {
+  for (const int64_t size : {3, 5, 33}) {
+    check_layer(
+        {.layers = input("x", {2, 8, 5, 4}) +
+                   layer("Convolution", "name: 'conv' bottom: 'x' top: 'c'",
+                         "convolution_param { num_output: 24 kernel_size: 1 }") +
+                   layer("LRN", "bottom: 'c' top: 'y'",
+                         "lrn_param { alpha: 0.5 local_size: " + std::to_string(size) + " }"),
+         .batches = {1, 9},
+         .numeric = false});
+  }
+}
+
 TEST(Lrn, Refusals) {
   EXPECT_THAT(refusal(lrn("local_size: 4")),
               AllOf(HasSubstr("net:2: layer 'L'"), HasSubstr("local_size must be odd")));

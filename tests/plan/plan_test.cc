@@ -87,6 +87,34 @@ TEST(Plan, FusedReLUEqualsUnfused) {
   }
 }
 
+// Wide channels stay side by side from the first convolution, which reads the images as they come,
+// to the inner product.
+TEST(Plan, WideNetsAreNotReordered) {
+  const auto cpu = make_cpu_device();
+  const auto conv = [](const std::string& name, const std::string& bottom) {
+    return layer("Convolution", "name: '" + name + "' bottom: '" + bottom + "' top: '" + name + "'",
+                 "convolution_param { num_output: 32 kernel_size: 3 pad: 1 }");
+  };
+  const std::string net =
+      input("x", {16, 3, 12, 12}) + conv("a", "x") +
+      layer("ReLU", "name: 'relu' bottom: 'a' top: 'r'") +
+      layer("Pooling", "name: 'pool' bottom: 'r' top: 'p'",
+            "pooling_param { pool: MAX kernel_size: 2 stride: 2 }") +
+      layer("LRN", "name: 'norm' bottom: 'p' top: 'n'") + conv("b", "n") + conv("c", "n") +
+      layer("Concat", "name: 'cat' bottom: 'b' bottom: 'c' top: 'cat'") +
+      layer("Pooling", "name: 'whole' bottom: 'cat' top: 'w'",
+            "pooling_param { pool: AVE global_pooling: true }") +
+      layer("InnerProduct", "name: 'ip' bottom: 'w' top: 'y'",
+            "inner_product_param { num_output: 4 weight_filler { type: 'xavier' } }");
+  const Compiled forward(net, *cpu, {.outputs = {"y"}});
+  for (const Plan::StepInfo& step : forward.plan->describe()) {
+    const bool spatial = step.name.find("reorder") != std::string::npos && step.bytes > 20000;
+    EXPECT_FALSE(spatial) << step.name << ": " << step.kernel;
+  }
+  const Compiled one(net, *cpu, {.batch = 1, .outputs = {"y"}});
+  EXPECT_EQ(one.steps_named("reorder"), 0);
+}
+
 TEST(Plan, LeavesOutWhatNoOutputNeeds) {
   const auto cpu = make_cpu_device();
   const Compiled whole(conv_relu(), *cpu, {.outputs = {"y"}});

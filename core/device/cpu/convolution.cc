@@ -1,4 +1,4 @@
-// Which form of convolution a shape gets, by what was measured (docs/decisions/0004).
+// Which form of convolution a shape gets, by what was measured (docs/decisions/0005).
 #include "core/device/cpu/convolution.h"
 
 #include "core/device/cpu/channel_lanes.h"
