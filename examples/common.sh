@@ -28,7 +28,7 @@ train_in_turn() {
     from=(-snapshot "$(field "$solver" snapshot_prefix)_iter_$(field "$solver" max_iter).solverstate")
   done
   draw "$log"
-  say "accuracy on the test images: $(sed -n 's/.*: accuracy = //p' "$log" | tail -n 1) (log: $log)"
+  say "accuracy on the test images: $(sed -n 's/.*Test net output.*: accuracy = //p' "$log" | tail -n 1) (log: $log)"
 }
 
 # draw LOG: tables and a picture of a log, beside it.
