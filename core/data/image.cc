@@ -77,15 +77,4 @@ void to_planes(const Image& image, uint8_t* planes) {
   }
 }
 
-Image from_planes(std::span<const uint8_t> planes, const Shape& shape) {
-  Image image{static_cast<int>(shape[1]), static_cast<int>(shape[2]), static_cast<int>(shape[0]),
-              std::vector<uint8_t>(planes.size())};
-  const auto channels = static_cast<size_t>(shape[0]);
-  const size_t plane = planes.size() / std::max<size_t>(channels, 1);
-  for (size_t c = 0; c < channels; ++c) {
-    for (size_t i = 0; i < plane; ++i) image.pixels[i * channels + c] = planes[c * plane + i];
-  }
-  return image;
-}
-
 }  // namespace cafetiere

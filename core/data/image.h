@@ -54,7 +54,5 @@ Image resize_image(const Image& image, int height, int width);
 
 /// Writes channel after channel, as nets take them: shape().count() bytes.
 void to_planes(const Image& image, uint8_t* planes);
-/// The image whose planes these are; the inverse of to_planes().
-Image from_planes(std::span<const uint8_t> planes, const Shape& shape);
 
 }  // namespace cafetiere
