@@ -9,6 +9,7 @@
 #include "core/solver/lr_policy.h"
 #include "core/solver/update_rule.h"
 #include "core/train/label_range.h"
+#include "core/train/memory_estimate.h"
 #include "core/train/nets.h"
 
 namespace cafetiere::capi {
@@ -16,16 +17,19 @@ namespace {
 
 using nlohmann::json;
 
-/// Weights, gradients, history and one partial sum, plus what the plan's blobs take.
+/// As estimated for one shard, and one partial sum of gradients more.
 Result<int64_t> predicted_memory(const Graph& graph, int history) {
+  const bool train = graph.phase() == caffe::TRAIN;
   const int64_t floats = graph.arena_size();
   std::vector<float> arena(size_t(floats) * 2);
   const auto device = make_cpu_device();
   CFT_ASSIGN(
       const auto plan,
       Plan::compile(graph, *device, param_pointers(graph, arena.data(), arena.data() + floats),
-                    {.backward = graph.phase() == caffe::TRAIN, .outputs = {}}));
-  return plan->arena_bytes() + floats * int64_t(sizeof(float)) * (3 + history);
+                    {.backward = train, .outputs = {}}));
+  if (!train) return estimate_scoring(graph, *plan).total();
+  const MemoryEstimate estimate = estimate_training(graph, *plan, history);
+  return estimate.total() + estimate.gradients;
 }
 
 json solver_json(const caffe::SolverParameter& p) {

@@ -259,22 +259,34 @@ struct Plan::Builder {
     return floats * int64_t(sizeof(float));
   }
 
+  bool take_arena(int64_t floats) {
+    if (options.beside && options.beside->arena_floats_ >= floats) {
+      plan.arena_ = options.beside->arena_;
+      plan.arena_floats_ = options.beside->arena_floats_;
+      plan.shares_arena_ = true;
+      return true;
+    }
+    float* arena = allocate_arena(floats);
+    if (!arena) return false;
+    plan.arena_ = {arena, [floats](float* memory) { free_arena(memory, floats); }};
+    plan.arena_floats_ = floats;
+    return true;
+  }
+
   Status bind() {
     const MemoryPlan memory = plan_memory(program);
-    plan.arena_floats_ = memory.floats;
-    plan.arena_ = allocate_arena(memory.floats);
-    if (!plan.arena_) {
+    if (!take_arena(memory.floats)) {
       return {ErrorCode::kOutOfMemory,
               fmt::format("cannot allocate {} bytes for the blobs of net '{}'; use a smaller "
                           "batch_size",
-                          plan.arena_bytes(), graph.name())};
+                          memory.floats * int64_t(sizeof(float)), graph.name())};
     }
     std::vector<float*> addresses;
     for (size_t i = 0; i < program.buffers().size(); ++i) {
       const Buffer& buffer = program.buffers()[i];
       const int64_t offset = memory.offsets[i];
       addresses.push_back(buffer.external ? buffer.external
-                                          : plan.arena_ + std::max<int64_t>(offset, 0));
+                                          : plan.arena_.get() + std::max<int64_t>(offset, 0));
     }
     const Binder binder(addresses, &plan.context_);
     for (size_t i = 0; i < program.steps().size(); ++i) {
@@ -305,8 +317,6 @@ Result<std::unique_ptr<Plan>> Plan::compile(const Graph& graph, Device& device,
   CFT_TRY(builder.build());
   return plan;
 }
-
-Plan::~Plan() { free_arena(arena_, arena_floats_); }
 
 void Plan::run(ThreadPool& pool, const RunContext& context) {
   context_ = context;

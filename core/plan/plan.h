@@ -19,6 +19,9 @@ struct PlanOptions {
   /// Blobs to keep readable; empty = the net's outputs. With a list, layers that none of them needs
   /// are left out.
   std::vector<std::string> outputs;
+  /// A plan whose values nobody reads once this one has run, nor the reverse: its arena is used
+  /// where it is large enough.
+  const class Plan* beside = nullptr;
 };
 
 /// Where a net's parameters and their gradients are: one pointer each for every Graph::params().
@@ -36,7 +39,6 @@ class Plan {
                                                const PlanOptions& options);
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
-  ~Plan();
 
   /// A blob that the caller fills or reads, row-major.
   struct Blob {
@@ -69,8 +71,8 @@ class Plan {
   std::vector<StepInfo> describe() const;
   /// Runs all steps once and adds each one's seconds to `seconds` (one entry a step).
   void time(ThreadPool& pool, const RunContext& context, std::vector<double>& seconds);
-  /// Bytes of activations, gradients of activations and scratch memory.
-  int64_t arena_bytes() const { return arena_floats_ * int64_t(sizeof(float)); }
+  /// Bytes of activations, gradients of activations and scratch memory; 0 in another plan's arena.
+  int64_t arena_bytes() const { return shares_arena_ ? 0 : arena_floats_ * int64_t(sizeof(float)); }
 
  private:
   Plan() = default;
@@ -89,8 +91,9 @@ class Plan {
   };
   std::vector<Loss> losses_;
   RunContext context_;
-  float* arena_ = nullptr;
+  std::shared_ptr<float> arena_;
   int64_t arena_floats_ = 0;
+  bool shares_arena_ = false;
   std::vector<std::vector<float>> held_;  // inputs and fed gradients
 };
 

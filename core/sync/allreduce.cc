@@ -33,7 +33,9 @@ AllReduce::AllReduce(Group* group, int shards, int64_t floats, ArenaUpdate updat
       slices_(even_slices(size_t(floats), size_of(group))),
       begin_(slices_[size_t(rank_of(group))]),
       end_(slices_[size_t(rank_of(group)) + 1]),
-      history_(size_t(update_.history_per_param()), std::vector<float>(end_ - begin_, 0.f)) {}
+      history_(size_t(update_.history_per_param())) {
+  for (std::vector<float>& kind : history_) kind.resize(end_ - begin_, 0.f);
+}
 
 Status AllReduce::step(UpdateStep step, float limit, std::span<float> gradient,
                        std::span<float> weights) {

@@ -7,17 +7,23 @@
 namespace cafetiere {
 
 Result<Plan*> PlanSet::at(int64_t rows) {
+  const Plan* full = plans_[0].get();
+  if (full && !full->inputs().empty() && full->inputs()[0].shape.axes() > 0 &&
+      full->inputs()[0].shape[0] == rows) {
+    rows = 0;
+  }
   std::unique_ptr<Plan>& plan = plans_[rows];
   if (!plan) {
-    CFT_ASSIGN(plan, Plan::compile(*graph_, *device_, params_,
-                                   {.batch = rows, .backward = backward_, .outputs = {}}));
+    CFT_ASSIGN(
+        plan, Plan::compile(*graph_, *device_, params_,
+                            {.batch = rows, .backward = backward_, .outputs = {}, .beside = full}));
   }
   return plan.get();
 }
 
 int64_t PlanSet::bytes() const {
   int64_t sum = 0;
-  for (const auto& [rows, plan] : plans_) sum += plan->arena_bytes();
+  for (const auto& [rows, plan] : plans_) sum += plan ? plan->arena_bytes() : 0;
   return sum;
 }
 

@@ -24,7 +24,8 @@ class PlanSet {
   PlanSet(const Graph* graph, Device* device, ParamPointers params, bool backward)
       : graph_(graph), device_(device), params_(std::move(params)), backward_(backward) {}
 
-  /// The plan for a batch of `rows`; 0 = the net's own batch size.
+  /// The plan for a batch of `rows`; 0 = the net's own batch size. What the last plan that ran has
+  /// left can be read until another one runs: they share their memory.
   Result<Plan*> at(int64_t rows);
   const Graph& graph() const { return *graph_; }
   /// Bytes of all plans' arenas.

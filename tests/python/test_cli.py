@@ -418,15 +418,10 @@ def test_explain_shows_kernels_and_memory(trained):
     assert "accuracy forward" in scored and "weight gradient" not in scored
 
 
-def peak_mib(*arguments, cwd):
-    """The largest resident memory of a run of the program."""
-    process = subprocess.Popen(
-        [PROGRAM, *arguments], cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    return usage.ru_maxrss / 1024
+def memory_mib(process, what):
+    """VmRSS (now) or VmHWM (the peak) of a running process."""
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(rf"{what}:\s+(\d+) kB", status)[1]) / 1024
 
 
 LENET = """
@@ -464,15 +459,29 @@ layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip2" bottom: "label" top:
 @pytest.mark.parametrize(("batch", "rule"), [(64, "SGD"), (512, "Adam")])
 def test_explain_predicts_the_memory_that_training_takes(tmp_path, batch, rule):
     (tmp_path / "net.prototxt").write_text(LENET.format(batch=batch))
-    (tmp_path / "solver.prototxt").write_text(
+    solver = (
         f'net: "net.prototxt" type: "{rule}" base_lr: 0.001 momentum: 0.9 lr_policy: "fixed" '
-        "max_iter: 3 snapshot_after_train: false random_seed: 1"
+        "max_iter: 100000000 display: 1 snapshot_after_train: false random_seed: 1"
     )
+    (tmp_path / "solver.prototxt").write_text(solver)
     text = run("explain", "net.prototxt", "-solver", "solver.prototxt", cwd=tmp_path)
     assert f"history of {rule} " in text
     predicted = float(re.search(r"^total +([\d.]+)$", text.split("memory predicted")[1], re.M)[1])
-    idle = peak_mib("version", cwd=tmp_path)
-    grown = peak_mib("train", "-solver", "solver.prototxt", cwd=tmp_path) - idle
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [PROGRAM, "train", "-solver", "/dev/stdin"],
+            cwd=tmp_path,
+            stdin=subprocess.PIPE,
+            stderr=log,
+        )
+    time.sleep(0.5)  # it has started, and waits for its solver
+    idle = memory_mib(process, "VmRSS")
+    process.stdin.write(solver.encode())
+    process.stdin.close()
+    wait_for(lambda: b"Iteration 3, lr" in (tmp_path / "log").read_bytes())
+    grown = memory_mib(process, "VmHWM") - idle
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 0
     assert predicted == pytest.approx(grown, rel=0.1)
 
 

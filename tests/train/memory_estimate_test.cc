@@ -1,0 +1,187 @@
+// The predicted memory of a training against what a process that trains really takes.
+#include "core/train/memory_estimate.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "core/layers/registry.h"
+#include "core/train/trainer.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr double kMiB = 1 << 20;
+
+std::string conv(const std::string& name, const std::string& bottom, int outputs,
+                 const std::string& more) {
+  return "layer { name: '" + name + "' type: 'Convolution' bottom: '" + bottom + "' top: '" + name +
+         "' convolution_param { num_output: " + std::to_string(outputs) + " " + more +
+         " weight_filler { type: 'xavier' } } }\n";
+}
+std::string relu(const std::string& blob) {
+  return "layer { name: 'relu_" + blob + "' type: 'ReLU' bottom: '" + blob + "' top: '" + blob +
+         "' }\n";
+}
+std::string pool(const std::string& name, const std::string& bottom, const std::string& more) {
+  return "layer { name: '" + name + "' type: 'Pooling' bottom: '" + bottom + "' top: '" + name +
+         "' pooling_param { " + more + " } }\n";
+}
+std::string norm(const std::string& name, const std::string& bottom) {
+  return "layer { name: '" + name + "' type: 'LRN' bottom: '" + bottom + "' top: '" + name +
+         "' lrn_param { local_size: 5 alpha: 0.0001 beta: 0.75 } }\n";
+}
+std::string ip(const std::string& name, const std::string& bottom, int outputs) {
+  return "layer { name: '" + name + "' type: 'InnerProduct' bottom: '" + bottom + "' top: '" +
+         name + "' inner_product_param { num_output: " + std::to_string(outputs) +
+         " weight_filler { type: 'xavier' } } }\n";
+}
+std::string data(int batch, int channels, int side) {
+  return "layer { name: 'data' type: 'MemoryData' top: 'data' top: 'label' memory_data_param {"
+         " batch_size: " +
+         std::to_string(batch) + " channels: " + std::to_string(channels) +
+         " height: " + std::to_string(side) + " width: " + std::to_string(side) + " } }\n";
+}
+std::string loss(const std::string& scores) {
+  return "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: '" + scores +
+         "' bottom: 'label' top: 'loss' }\n";
+}
+
+std::string lenet() {
+  return data(64, 1, 28) + conv("c1", "data", 20, "kernel_size: 5") +
+         pool("p1", "c1", "kernel_size: 2 stride: 2") + conv("c2", "p1", 50, "kernel_size: 5") +
+         pool("p2", "c2", "kernel_size: 2 stride: 2") + ip("ip1", "p2", 500) + relu("ip1") +
+         ip("ip2", "ip1", 10) + loss("ip2");
+}
+
+std::string cifar10_quick() {
+  return data(100, 3, 32) + conv("c1", "data", 32, "kernel_size: 5 pad: 2") +
+         pool("p1", "c1", "kernel_size: 3 stride: 2") + relu("p1") +
+         conv("c2", "p1", 32, "kernel_size: 5 pad: 2") + relu("c2") +
+         pool("p2", "c2", "pool: AVE kernel_size: 3 stride: 2") +
+         conv("c3", "p2", 64, "kernel_size: 5 pad: 2") + relu("c3") +
+         pool("p3", "c3", "pool: AVE kernel_size: 3 stride: 2") + ip("ip1", "p3", 64) +
+         ip("ip2", "ip1", 10) + loss("ip2");
+}
+
+/// AlexNet's shape at a quarter of its inner products and a batch of 8.
+std::string alexnet() {
+  return data(8, 3, 227) + conv("c1", "data", 96, "kernel_size: 11 stride: 4") + relu("c1") +
+         norm("n1", "c1") + pool("p1", "n1", "kernel_size: 3 stride: 2") +
+         conv("c2", "p1", 256, "kernel_size: 5 pad: 2 group: 2") + relu("c2") + norm("n2", "c2") +
+         pool("p2", "n2", "kernel_size: 3 stride: 2") +
+         conv("c3", "p2", 384, "kernel_size: 3 pad: 1") + relu("c3") +
+         conv("c4", "c3", 384, "kernel_size: 3 pad: 1 group: 2") + relu("c4") +
+         conv("c5", "c4", 256, "kernel_size: 3 pad: 1 group: 2") + relu("c5") +
+         pool("p5", "c5", "kernel_size: 3 stride: 2") + ip("fc6", "p5", 1024) + relu("fc6") +
+         ip("fc7", "fc6", 1024) + relu("fc7") + ip("fc8", "fc7", 1000) + loss("fc8");
+}
+
+/// Always the same zeros.
+struct Zeros : Source {
+  std::vector<Shape> shapes;
+  std::vector<Shape> top_shapes() const override { return shapes; }
+  int64_t rows(int, int64_t) const override { return shapes[0][0]; }
+  Status fill(int, int64_t, std::span<float* const> tops) override {
+    for (size_t i = 0; i < tops.size(); ++i) std::fill_n(tops[i], shapes[i].count(), 0.F);
+    return {};
+  }
+};
+
+int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t pages = 0;
+  file >> pages >> pages;
+  return pages * ::sysconf(_SC_PAGESIZE);
+}
+
+Status train(const std::string& net, const std::string& type) {
+  TrainerOptions options;
+  CFT_ASSIGN(options.solver,
+             parse_solver("base_lr: 0.001 lr_policy: 'fixed' max_iter: 3 momentum: 0.9 "
+                          "snapshot_after_train: false random_seed: 1 type: '" +
+                              type + "'",
+                          "solver"));
+  CFT_ASSIGN(options.net, parse_net(net, "net"));
+  options.has_net = true;
+  options.threads = 2;
+  CFT_ASSIGN(const auto trainer, Trainer::create(std::move(options)));
+  Zeros source;
+  CFT_ASSIGN(const std::vector<Shape> shapes, trainer->graph().infer(0));
+  for (int top : trainer->graph().nodes()[0].tops) source.shapes.push_back(shapes[size_t(top)]);
+  return trainer->run(nullptr, {{"data", &source}}, {});
+}
+
+Result<MemoryEstimate> predict(const std::string& text, const std::string& type) {
+  CFT_ASSIGN(const NetText net, parse_net(text, "net"));
+  caffe::NetState state;
+  state.set_phase(caffe::TRAIN);
+  CFT_ASSIGN(const Graph graph, Graph::build(net, state, {.types = layer_types(), .fed = {}}));
+  caffe::SolverParameter solver;
+  solver.set_type(type);
+  CFT_ASSIGN(const auto rule, make_update_rule(solver));
+  const auto device = make_cpu_device();
+  std::vector<float> arena(size_t(graph.arena_size()) * 2);
+  CFT_ASSIGN(const auto plan,
+             Plan::compile(graph, *device,
+                           param_pointers(graph, arena.data(), arena.data() + graph.arena_size()),
+                           {.backward = true, .outputs = {}}));
+  return estimate_training(graph, *plan, rule->history_per_param());
+}
+
+/// By how many bytes a process grows while it trains, beyond what a small training before it took:
+/// code and tables are there then. In a child, so that nothing else has touched its memory.
+int64_t measure(const std::string& net, const std::string& type) {
+  int ends[2];
+  if (::pipe(ends) != 0) return 0;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Status status = train(lenet(), "SGD");
+    const int64_t before = resident_bytes();
+    if (status.ok()) status = train(net, type);
+    if (!status.ok()) std::fprintf(stderr, "%s\n", status.message().c_str());
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    const int64_t grown = usage.ru_maxrss * 1024 - before;
+    const bool sent = ::write(ends[1], &grown, sizeof grown) == sizeof grown;
+    ::_exit(status.ok() && sent ? 0 : 1);
+  }
+  ::close(ends[1]);
+  int64_t grown = 0;
+  const bool received = ::read(ends[0], &grown, sizeof grown) == sizeof grown;
+  ::close(ends[0]);
+  int exit = 0;
+  ::waitpid(child, &exit, 0);
+  EXPECT_TRUE(received && exit == 0);
+  return grown;
+}
+
+struct NamedNet {
+  const char* name;
+  std::string (*text)();
+};
+class MemoryEstimates : public testing::TestWithParam<NamedNet> {};
+
+TEST_P(MemoryEstimates, AreWithinTenPercentOfWhatATrainingTakes) {
+  for (const std::string type : {"SGD", "Adam"}) {
+    const auto estimate = predict(GetParam().text(), type);
+    ASSERT_TRUE(estimate.ok()) << estimate.status().message();
+    const int64_t predicted = estimate->total() - estimate->overhead;
+    const int64_t grown = measure(GetParam().text(), type);
+    std::printf("%s %s: predicted %.1f MiB, measured %.1f MiB\n", GetParam().name, type.c_str(),
+                double(predicted) / kMiB, double(grown) / kMiB);
+    EXPECT_NEAR(double(predicted) / double(grown), 1, 0.1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Nets, MemoryEstimates,
+                         testing::Values(NamedNet{"cifar10_quick", cifar10_quick},
+                                         NamedNet{"AlexNet", alexnet}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace cafetiere
