@@ -55,6 +55,14 @@ struct RowParts {
     for_each_chunk(channels,
                    [&](int64_t first, auto count) { chunk(part, first, count, sums, f); });
   }
+  /// The parts' sums of one channel, added in order.
+  double merged(const float* sums, int64_t c) const {
+    double sum = 0;
+    for (int64_t part = 0; part < parts; ++part) sum += sums[part * channels + c];
+    return sum;
+  }
+
+ private:
   template <class Count, class F>
   void chunk(int part, int64_t first, Count count, float* sums, const F& f) const {
     std::array<double, kLaneChunk> sum{};
@@ -121,27 +129,29 @@ void row_moments(Program& p, const std::string& name, Layout layout, TensorId sr
   p.step(std::move(merge));
 }
 
-/// One sum of channel_sums() where channels lie side by side: of a, or of a * b.
+/// channel_sums() where channels lie side by side: one pass over memory for both sums.
 void row_sums(Program& p, const std::string& name, Layout layout, TensorId a, TensorId b,
-              Gradient target) {
+              Gradient sum_a, Gradient sum_ab) {
   const RowParts r(ChannelView(p.shape(a), layout));
-  const BufferId partial = p.scratch(r.parts * r.channels);
+  const bool plain = sum_a.tensor != kNoTensor, dot = b != kNoTensor;
+  const int64_t sums = r.parts * r.channels;
+  const BufferId partial = p.scratch(2 * sums);  // of a, then of a * b
   Step step;
   step.name = name;
   step.kernel = std::string("vector ") + layout_name(layout) + ", lanes are channels";
   step.reads = {p.read(a, layout)};
-  if (b != kNoTensor) step.reads.push_back(p.read(b, layout));
+  if (dot) step.reads.push_back(p.read(b, layout));
   step.writes = {partial};
   step.make = [=, reads = step.reads](const Binder& at) {
     const float* x = at(reads[0]);
-    const float* y = reads.size() > 1 ? at(reads[1]) : nullptr;
-    float* sums = at(partial);
+    const float* y = dot ? at(reads[1]) : nullptr;
+    float* to = at(partial);
     return Kernel{int(r.parts), [=](int part) {
-                    float* to = sums + part * r.channels;
-                    if (y)
-                      r.sum(part, to, [=](int64_t i, int64_t) { return double(x[i]) * y[i]; });
-                    else
-                      r.sum(part, to, [=](int64_t i, int64_t) { return double(x[i]); });
+                    float* const own = to + part * r.channels;
+                    if (plain) r.sum(part, own, [=](int64_t i, int64_t) { return double(x[i]); });
+                    if (!dot) return;
+                    r.sum(part, own + sums,
+                          [=](int64_t i, int64_t) { return double(x[i]) * y[i]; });
                   }};
   };
   p.step(std::move(step));
@@ -150,16 +160,16 @@ void row_sums(Program& p, const std::string& name, Layout layout, TensorId a, Te
   merge.name = name + " merge";
   merge.kernel = std::to_string(r.parts) + " parts";
   merge.reads = {partial};
-  merge.writes = {p.write(target.tensor, Layout::kRowMajor)};
-  merge.make = [=, write = merge.writes[0]](const Binder& at) {
-    const float* sums = at(partial);
-    float* to = at(write);
+  if (plain) merge.writes.push_back(p.write(sum_a.tensor, Layout::kRowMajor));
+  if (dot) merge.writes.push_back(p.write(sum_ab.tensor, Layout::kRowMajor));
+  merge.make = [=, writes = merge.writes](const Binder& at) {
+    const float* from = at(partial);
+    float* to_a = plain ? at(writes[0]) : nullptr;
+    float* to_ab = dot ? at(writes.back()) : nullptr;
     const RunContext* run = at.run();
     return Kernel{int(r.channels), [=](int c) {
-                    double sum = 0;
-                    for (int64_t part = 0; part < r.parts; ++part)
-                      sum += sums[part * r.channels + c];
-                    put(to + c, float(sum), target.adds(*run));
+                    if (to_a) put(to_a + c, float(r.merged(from, c)), sum_a.adds(*run));
+                    if (to_ab) put(to_ab + c, float(r.merged(from + sums, c)), sum_ab.adds(*run));
                   }};
   };
   p.step(std::move(merge));
@@ -202,11 +212,7 @@ void CpuDevice::channel_sums(Program& p, const std::string& name, TensorId a, Te
   const bool features = Extents(p.shape(a)).s == 1 && !dot;
   const Layout layout = features ? Layout::kFeatures : p.layout(a);
   const ChannelView v(p.shape(a), layout);
-  if (v.inner == 1) {
-    if (plain) row_sums(p, name, layout, a, kNoTensor, sum_a);
-    if (dot) row_sums(p, name, layout, a, b, sum_ab);
-    return;
-  }
+  if (v.inner == 1) return row_sums(p, name, layout, a, b, sum_a, sum_ab);
   Step step;
   step.name = name;
   step.kernel = std::string("vector ") + layout_name(layout);

@@ -1,4 +1,5 @@
-// CpuDevice: contractions as libxsmm products over batch-innermost tensors, the rest as vector loops.
+// CpuDevice: contractions as libxsmm products, with images or channels in lanes, the rest as vector
+// loops.
 #pragma once
 
 #include "core/device/ref/ref_device.h"
