@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 
+#include "core/base/arena_block.h"
 #include "ranks.h"
 
 namespace cafetiere::test {
@@ -93,7 +94,7 @@ TEST(ShardTree, SlicesStartOnBlocksAndCoverTheArena) {
     EXPECT_EQ(slices.back(), floats);
     for (int r = 0; r < 3; ++r) {
       EXPECT_LE(slices[r], slices[r + 1]);
-      EXPECT_TRUE(slices[r] % kSliceBlock == 0 || slices[r] == floats);
+      EXPECT_TRUE(slices[r] % kArenaBlock == 0 || slices[r] == floats);
     }
   }
 }
@@ -130,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, AllReduceTest,
                          testing::Values(Transport::kLocal, Transport::kTcp), transport_name);
 
 TEST_P(AllReduceTest, HasTheBitsOfTheTreeOnAnyNumberOfRanks) {
-  const size_t floats = 3 * kSliceBlock + 1234;
+  const size_t floats = 3 * kArenaBlock + 1234;
   for (int ranks = 1; ranks <= 9; ++ranks) {
     auto groups = make_groups(GetParam(), ranks);
     for (int shards = ranks; shards <= 9; ++shards) {
@@ -177,7 +178,7 @@ TEST(AllReduce, NoGroupIsOneRank) {
 
 TEST(AllReduce, RanksWithoutShardsTakePart) {
   const int shards = 2, ranks = 4;
-  const size_t floats = 5 * kSliceBlock;
+  const size_t floats = 5 * kArenaBlock;
   const Arrays arrays = random_shards(shards, floats);
   const auto expected = tree_sum(arrays, 0, shards);
   auto groups = make_local_groups(ranks);
