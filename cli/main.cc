@@ -36,6 +36,9 @@ constexpr Command kCommands[] = {
     {"upgrade_net_proto_text", "write a net's text in today's form", add_upgrade_net_text},
     {"upgrade_net_proto_binary", "write weights in today's form", add_upgrade_net_binary},
     {"upgrade_solver_proto_text", "write a solver in today's form", add_upgrade_solver_text},
+    {"export_onnx", "write a trained net as an ONNX model", add_export_onnx},
+    {"import_onnx", "write an ONNX model as a net and its weights", add_import_onnx},
+    {"convert_weights", "write weights in another form", add_convert_weights},
     {"device_query", "show what this machine can compute with", add_device_query},
     {"version", "show the version", add_version},
 };

@@ -1,0 +1,59 @@
+// Attention, written out in products, transpositions and a softmax.
+#include <cmath>
+
+#include "core/onnx/families.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr float kMasked = -1e9F;  // its exponential is 0 beside any score's
+
+/// x W^T + b for rows x, parameters `first` on.
+std::string linear(const ExportLayer& layer, OnnxWriter& w, const std::string& x, size_t first,
+                   bool bias) {
+  OnnxValues inputs{x, layer.constant(w, first)};
+  if (bias) inputs.push_back(layer.constant(w, first + 1));
+  return w.node("Gemm", inputs, {{"transB", int64_t(1)}});
+}
+
+/// Zeros, and kMasked where a key follows its query.
+std::string causal_mask(OnnxWriter& w, int64_t tokens) {
+  std::vector<float> mask(size_t(tokens * tokens));
+  for (int64_t query = 0; query < tokens; ++query) {
+    for (int64_t key = query + 1; key < tokens; ++key) mask[size_t(query * tokens + key)] = kMasked;
+  }
+  return w.floats({tokens, tokens}, mask);
+}
+
+Result<OnnxValues> attention(const ExportLayer& layer, OnnxWriter& w) {
+  const caffe::AttentionParameter& p = layer.param.attention_param();
+  const Shape& x = layer.bottom_shape();
+  const int64_t n = x[0], tokens = x[1], features = x[2], heads = p.num_heads();
+  const int64_t width = features / heads;
+  const std::string rows = w.reshape(layer.bottom(), {n * tokens, features});
+  const std::string qkv =
+      w.reshape(linear(layer, w, rows, 0, p.bias_term()), {n, tokens, 3, heads, width});
+  const std::string by_role =
+      w.node("Transpose", {qkv}, {{"perm", std::vector<int64_t>{2, 0, 3, 1, 4}}});
+  const OnnxValues parts =
+      w.nodes("Split", {by_role, w.integers({1, 1, 1})}, 3, {{"axis", int64_t(0)}});
+  const std::string keys =
+      w.node("Transpose", {parts[1]}, {{"perm", std::vector<int64_t>{0, 1, 2, 4, 3}}});
+  std::string scores = w.times(w.node("MatMul", {parts[0], keys}), 1 / std::sqrt(float(width)));
+  if (p.causal()) scores = w.node("Add", {scores, causal_mask(w, tokens)});
+  const std::string weights = w.node("Softmax", {scores}, {{"axis", int64_t(-1)}});
+  const std::string mixed = w.node("MatMul", {weights, parts[2]});
+  const std::string joined =
+      w.reshape(w.node("Transpose", {mixed}, {{"perm", std::vector<int64_t>{0, 1, 3, 2, 4}}}),
+                {n * tokens, features});
+  const size_t outer = p.bias_term() ? 2 : 1;
+  return OnnxValues{w.reshape(linear(layer, w, joined, outer, p.bias_term()), layer.top_shape())};
+}
+
+constexpr Exporter kExporters[] = {{"Attention", attention}};
+
+}  // namespace
+
+extern constinit const OnnxFamily onnx_attention{kExporters, {}};
+
+}  // namespace cafetiere

@@ -1,0 +1,18 @@
+// Export: a net with its weights as an ONNX model (opset 17), for other runtimes.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core/base/status.h"
+#include "core/graph/graph.h"
+
+namespace cafetiere {
+
+/// The bytes of an ONNX file that computes what `graph`, a net built for the TEST phase, does with
+/// the parameters in `arena`. Its inputs are the tops of the net's Input layers, its outputs the
+/// blobs that nobody consumes, both under their names; shapes, the batch included, are the net's.
+/// A layer without an ONNX form is an error that names it.
+Result<std::string> export_onnx(const Graph& graph, std::span<const float> arena);
+
+}  // namespace cafetiere

@@ -1,0 +1,69 @@
+// The two tables behind the translation: what writes a layer type as ONNX nodes, and what reads an
+// ONNX node as layers. One file a family of operators holds both for its own.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/onnx/reader.h"
+#include "core/onnx/writer.h"
+
+namespace cafetiere {
+
+/// A layer to be written: its values' names and shapes, and its parameters.
+struct ExportLayer {
+  const caffe::LayerParameter& param;
+  OnnxValues bottoms;
+  std::vector<Shape> bottom_shapes, top_shapes;
+  std::vector<std::span<const float>> params;
+  std::vector<Shape> param_shapes;
+
+  const std::string& bottom() const { return bottoms[0]; }
+  const Shape& bottom_shape() const { return bottom_shapes[0]; }
+  const Shape& top_shape() const { return top_shapes[0]; }
+  /// Parameter i as a constant, of its own shape or another.
+  std::string constant(OnnxWriter& writer, size_t i) const {
+    return writer.floats(param_shapes[i], params[i]);
+  }
+  std::string constant(OnnxWriter& writer, size_t i, const Shape& shape) const {
+    return writer.floats(shape, params[i]);
+  }
+};
+
+/// Writes a layer and gives the values of its tops, in order; a top may be a bottom.
+struct Exporter {
+  const char* type;
+  Result<OnnxValues> (*write)(const ExportLayer&, OnnxWriter&);
+};
+
+/// Reads a node: adds layers, or a constant.
+struct Importer {
+  const char* op;
+  Status (*read)(const OnnxNode&, OnnxReader&);
+};
+
+struct OnnxFamily {
+  std::span<const Exporter> exporters;
+  std::span<const Importer> importers;
+};
+
+extern const OnnxFamily onnx_activations;
+extern const OnnxFamily onnx_arithmetic;
+extern const OnnxFamily onnx_attention;
+extern const OnnxFamily onnx_constants;
+extern const OnnxFamily onnx_convolution;
+extern const OnnxFamily onnx_normalization;
+extern const OnnxFamily onnx_pooling;
+extern const OnnxFamily onnx_products;
+extern const OnnxFamily onnx_recurrent;
+extern const OnnxFamily onnx_reduction;
+extern const OnnxFamily onnx_shaping;
+
+inline constexpr std::array kOnnxFamilies{&onnx_activations, &onnx_arithmetic,  &onnx_attention,
+                                          &onnx_constants,   &onnx_convolution, &onnx_normalization,
+                                          &onnx_pooling,     &onnx_products,    &onnx_recurrent,
+                                          &onnx_reduction,   &onnx_shaping};
+
+}  // namespace cafetiere

@@ -1,0 +1,103 @@
+// Reduction and ArgMax.
+#include <algorithm>
+
+#include "core/onnx/families.h"
+
+namespace cafetiere {
+namespace {
+
+using Param = caffe::ReductionParameter;
+
+Result<OnnxValues> reduction(const ExportLayer& layer, OnnxWriter& w) {
+  const Param& p = layer.param.reduction_param();
+  std::vector<int64_t> axes;
+  for (int axis = layer.top_shape().axes(); axis < layer.bottom_shape().axes(); ++axis) {
+    axes.push_back(axis);
+  }
+  const OnnxAttribute drop{"keepdims", int64_t(0)};
+  std::string y;
+  if (p.operation() == Param::SUM) {  // the only one whose axes are an input in this opset
+    y = w.node("ReduceSum", {layer.bottom(), w.integers(axes)}, {drop});
+  } else {
+    const char* op = p.operation() == Param::ASUM    ? "ReduceL1"
+                     : p.operation() == Param::SUMSQ ? "ReduceSumSquare"
+                                                     : "ReduceMean";
+    y = w.node(op, {layer.bottom()}, {{"axes", axes}, drop});
+  }
+  return OnnxValues{w.times(y, p.coeff())};
+}
+
+/// TopK, whose indices become numbers. Of equal scores ONNX takes the first, Caffe the last.
+Result<OnnxValues> argmax(const ExportLayer& layer, OnnxWriter& w) {
+  const caffe::ArgMaxParameter& p = layer.param.argmax_param();
+  const Shape& x = layer.bottom_shape();
+  int axis = 1;
+  std::string scores = layer.bottom();
+  if (p.has_axis()) {
+    CFT_ASSIGN(axis, x.axis(p.axis()));
+  } else {
+    scores = w.reshape(scores, {x[0], x.count(1)});
+  }
+  const OnnxValues best =
+      w.nodes("TopK", {scores, w.integers({int64_t(p.top_k())})}, 2, {{"axis", int64_t(axis)}});
+  const auto index = [&] {
+    return w.node("Cast", {best[1]}, {{"to", int64_t(onnx::TensorProto::FLOAT)}});
+  };
+  if (p.has_axis()) return OnnxValues{p.out_max_val() ? best[0] : index()};
+  const std::string rows =
+      p.out_max_val() ? w.node("Concat", {index(), best[0]}, {{"axis", int64_t(1)}}) : index();
+  return OnnxValues{w.reshape(rows, layer.top_shape())};
+}
+
+constexpr Exporter kExporters[] = {{"ArgMax", argmax}, {"Reduction", reduction}};
+
+/// A Reduction over the last axes; those that stay as ones are put back by a Reshape.
+Status read(const OnnxNode& node, OnnxReader& r, Param::ReductionOp op) {
+  CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
+  std::vector<int64_t> axes = node.integers("axes");
+  if (node.has(1)) {
+    CFT_ASSIGN(axes, r.integers(node.input(1)));
+  }
+  std::vector<bool> reduced(size_t(x.axes()), axes.empty());
+  for (int64_t axis : axes) {
+    CFT_ASSIGN(const int at, x.axis(int(std::clamp<int64_t>(axis, INT32_MIN, INT32_MAX))));
+    reduced[size_t(at)] = true;
+  }
+  const auto first = std::find(reduced.begin(), reduced.end(), true);
+  if (first == reduced.end() || std::count(first, reduced.end(), false) > 0) {
+    return invalid_argument("only a reduction over the last axes has a layer; x is " + x.str());
+  }
+  const bool keeps = node.integer("keepdims", 1) != 0;
+  caffe::LayerParameter layer = r.layer("Reduction", node);
+  layer.mutable_reduction_param()->set_operation(op);
+  layer.mutable_reduction_param()->set_axis(int32_t(first - reduced.begin()));
+  if (!keeps) return r.add(std::move(layer));
+  const std::string inner = r.fresh(node.output());
+  layer.set_top(0, inner);
+  CFT_TRY(r.add(std::move(layer)));
+  caffe::LayerParameter reshape = r.layer("Reshape", node);
+  reshape.set_bottom(0, inner);
+  caffe::BlobShape* shape = reshape.mutable_reshape_param()->mutable_shape();
+  for (auto axis = reduced.begin(); axis != reduced.end(); ++axis) {
+    shape->add_dim(axis < first ? 0 : 1);
+  }
+  return r.add(std::move(reshape));
+}
+
+template <Param::ReductionOp kOp>
+Status read_reduction(const OnnxNode& node, OnnxReader& r) {
+  return read(node, r, kOp);
+}
+
+constexpr Importer kImporters[] = {
+    {"ReduceL1", read_reduction<Param::ASUM>},
+    {"ReduceMean", read_reduction<Param::MEAN>},
+    {"ReduceSum", read_reduction<Param::SUM>},
+    {"ReduceSumSquare", read_reduction<Param::SUMSQ>},
+};
+
+}  // namespace
+
+extern constinit const OnnxFamily onnx_reduction{kExporters, kImporters};
+
+}  // namespace cafetiere

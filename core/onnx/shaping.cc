@@ -1,0 +1,312 @@
+// Layers that move values or choose among them: Concat, Slice, Flatten, Reshape, Permute, Tile, Crop,
+// Interp, BatchReindex.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/layers/parts.h"
+#include "core/model/blob.h"
+#include "core/onnx/families.h"
+
+namespace cafetiere {
+namespace {
+
+using Layer = const ExportLayer&;
+
+Result<OnnxValues> concat(Layer layer, OnnxWriter& w) {
+  const caffe::ConcatParameter& p = layer.param.concat_param();
+  CFT_ASSIGN(const int axis, parts_axis(layer.bottom_shape(), p.has_axis(), p.axis(),
+                                        p.has_concat_dim(), p.concat_dim()));
+  return OnnxValues{w.node("Concat", layer.bottoms, {{"axis", int64_t(axis)}})};
+}
+
+Result<OnnxValues> slice(Layer layer, OnnxWriter& w) {
+  const caffe::SliceParameter& p = layer.param.slice_param();
+  CFT_ASSIGN(const int axis, parts_axis(layer.bottom_shape(), p.has_axis(), p.axis(),
+                                        p.has_slice_dim(), p.slice_dim()));
+  std::vector<int64_t> sizes;
+  for (const Shape& top : layer.top_shapes) sizes.push_back(top[axis]);
+  return w.nodes("Split", {layer.bottom(), w.integers(sizes)}, sizes.size(),
+                 {{"axis", int64_t(axis)}});
+}
+
+Result<OnnxValues> flatten(Layer layer, OnnxWriter& w) {
+  if (layer.top_shape() == Shape{layer.bottom_shape()[0], layer.bottom_shape().count(1)}) {
+    return OnnxValues{w.node("Flatten", {layer.bottom()})};
+  }
+  return OnnxValues{w.reshape(layer.bottom(), layer.top_shape())};
+}
+
+Result<OnnxValues> reshape(Layer layer, OnnxWriter& w) {
+  return OnnxValues{w.reshape(layer.bottom(), layer.top_shape())};
+}
+
+Result<OnnxValues> permute(Layer layer, OnnxWriter& w) {
+  const auto& given = layer.param.permute_param().order();
+  std::vector<int64_t> order(given.begin(), given.end());
+  for (int axis = 0; axis < layer.bottom_shape().axes(); ++axis) {
+    if (std::count(given.begin(), given.end(), axis) == 0) order.push_back(axis);
+  }
+  return OnnxValues{w.node("Transpose", {layer.bottom()}, {{"perm", order}})};
+}
+
+Result<OnnxValues> tile(Layer layer, OnnxWriter& w) {
+  std::vector<int64_t> repeats;
+  for (int i = 0; i < layer.top_shape().axes(); ++i) {
+    repeats.push_back(layer.bottom_shape()[i] ? layer.top_shape()[i] / layer.bottom_shape()[i] : 1);
+  }
+  return OnnxValues{w.node("Tile", {layer.bottom(), w.integers(repeats)})};
+}
+
+Result<OnnxValues> crop(Layer layer, OnnxWriter& w) {
+  const caffe::CropParameter& p = layer.param.crop_param();
+  CFT_ASSIGN(const int first, layer.bottom_shape().axis(p.axis()));
+  std::vector<int64_t> begins, ends, axes;
+  for (int axis = first; axis < layer.bottom_shape().axes(); ++axis) {
+    const int at = p.offset_size() > 1 ? axis - first : 0;
+    begins.push_back(p.offset_size() ? p.offset(at) : 0);
+    ends.push_back(begins.back() + layer.top_shape()[axis]);
+    axes.push_back(axis);
+  }
+  return OnnxValues{
+      w.node("Slice", {layer.bottom(), w.integers(begins), w.integers(ends), w.integers(axes)})};
+}
+
+/// Resize is told the sizes of four axes; what lies in front of height and width is one.
+Result<OnnxValues> interp(Layer layer, OnnxWriter& w) {
+  const caffe::InterpParameter& p = layer.param.interp_param();
+  const Shape &in = layer.bottom_shape(), &out = layer.top_shape();
+  const int h = in.axes() - 2;
+  const auto image = [h](const Shape& s) { return Shape{1, s.count(0, h), s[h], s[h + 1]}; };
+  const bool nearest = p.mode() == caffe::InterpParameter::NEAREST;
+  std::vector<OnnxAttribute> attributes{{"mode", std::string(nearest ? "nearest" : "linear")}};
+  if (nearest) attributes.push_back({"nearest_mode", std::string("floor")});
+  attributes.push_back(
+      {"coordinate_transformation_mode", std::string(nearest             ? "asymmetric"
+                                                     : p.align_corners() ? "align_corners"
+                                                                         : "half_pixel")});
+  const std::string x = in.axes() == 4 ? layer.bottom() : w.reshape(layer.bottom(), image(in));
+  const std::string size = w.integers(in.axes() == 4 ? out.dims() : image(out).dims());
+  const std::string y = w.node("Resize", {x, "", "", size}, attributes);
+  return OnnxValues{in.axes() == 4 ? y : w.reshape(y, out)};
+}
+
+Result<OnnxValues> batch_reindex(Layer layer, OnnxWriter& w) {
+  const std::string index =
+      w.node("Cast", {layer.bottoms[1]}, {{"to", int64_t(onnx::TensorProto::INT64)}});
+  return OnnxValues{w.node("Gather", {layer.bottom(), index})};
+}
+
+constexpr Exporter kExporters[] = {
+    {"BatchReindex", batch_reindex},
+    {"Concat", concat},
+    {"Crop", crop},
+    {"Flatten", flatten},
+    {"Interp", interp},
+    {"Permute", permute},
+    {"Reshape", reshape},
+    {"Slice", slice},
+    {"Tile", tile},
+};
+
+using Node = const OnnxNode&;
+
+/// A Reshape to `dims`; a first size that stays is left to the net, so that its batch may change.
+Status add_reshape(Node node, OnnxReader& r, std::vector<int64_t> dims) {
+  CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
+  if (!dims.empty() && x.axes() > 0 && dims[0] == x[0]) dims[0] = 0;
+  caffe::LayerParameter layer = r.layer("Reshape", node);
+  caffe::BlobShape* shape = layer.mutable_reshape_param()->mutable_shape();
+  for (int64_t dim : dims) shape->add_dim(dim);
+  return r.add(std::move(layer));
+}
+
+Status read_reshape(Node node, OnnxReader& r) {
+  if (!node.has(1)) return invalid_argument("needs a shape");
+  CFT_ASSIGN(std::vector<int64_t> dims, r.integers(node.input(1)));
+  if (node.integer("allowzero", 0) && std::count(dims.begin(), dims.end(), 0)) {
+    return invalid_argument("a size of 0 has no layer");
+  }
+  if (!r.is_constant(node.input(0))) return add_reshape(node, r, std::move(dims));
+  CFT_ASSIGN(const std::vector<int64_t> values, r.integers(node.input(0)));
+  const int64_t count = int64_t(values.size());
+  if (dims != std::vector<int64_t>{-1} && dims != std::vector<int64_t>{count}) {
+    return invalid_argument("a constant is only reshaped to one axis");
+  }
+  return r.add_integers(node.output(), {count}, values);
+}
+
+Status read_flatten(Node node, OnnxReader& r) {
+  CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
+  const int64_t given = node.integer("axis", 1);
+  if (given == 1 && x.axes() > 1) return r.add(r.layer("Flatten", node));
+  const int64_t axis = given < 0 ? given + x.axes() : given;
+  if (axis < 0 || axis > x.axes()) return invalid_argument("axis is out of range");
+  return add_reshape(node, r, {x.count(0, int(axis)), x.count(int(axis))});
+}
+
+/// The axes of Squeeze and Unsqueeze: an attribute up to opset 12, then an input. Of `rank`, sorted.
+Result<std::vector<int64_t>> axes_of(Node node, const OnnxReader& r, int64_t rank) {
+  std::vector<int64_t> axes = node.integers("axes");
+  if (node.has(1)) {
+    CFT_ASSIGN(axes, r.integers(node.input(1)));
+  }
+  for (int64_t& axis : axes) {
+    if (axis < -rank || axis >= rank) return invalid_argument("axes are out of range");
+    if (axis < 0) axis += rank;
+  }
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+/// A constant stays a list of numbers, or becomes one.
+Status reshape_constant(Node node, OnnxReader& r, bool squeeze) {
+  CFT_ASSIGN(const std::vector<int64_t> values, r.integers(node.input(0)));
+  return r.add_integers(node.output(),
+                        squeeze && values.size() == 1 ? Shape{} : Shape{int64_t(values.size())},
+                        values);
+}
+
+Status read_squeeze(Node node, OnnxReader& r) {
+  if (r.is_constant(node.input(0))) return reshape_constant(node, r, true);
+  CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
+  CFT_ASSIGN(const std::vector<int64_t> axes, axes_of(node, r, x.axes()));
+  std::vector<int64_t> dims;
+  for (int i = 0; i < x.axes(); ++i) {
+    const bool named = std::binary_search(axes.begin(), axes.end(), i);
+    if (named && x[i] != 1) return invalid_argument("an axis to be removed is not 1: " + x.str());
+    if (!(named || (axes.empty() && x[i] == 1))) dims.push_back(x[i]);
+  }
+  return add_reshape(node, r, std::move(dims));
+}
+
+Status read_unsqueeze(Node node, OnnxReader& r) {
+  if (r.is_constant(node.input(0))) return reshape_constant(node, r, false);
+  CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
+  int64_t added = int64_t(node.integers("axes").size());
+  if (node.has(1)) {
+    CFT_ASSIGN(const std::vector<int64_t> given, r.integers(node.input(1)));
+    added = int64_t(given.size());
+  }
+  CFT_ASSIGN(const std::vector<int64_t> axes, axes_of(node, r, x.axes() + added));
+  std::vector<int64_t> dims = x.dims();
+  for (int64_t axis : axes) {
+    if (axis > int64_t(dims.size())) return invalid_argument("axes are out of range");
+    dims.insert(dims.begin() + axis, 1);
+  }
+  return add_reshape(node, r, std::move(dims));
+}
+
+Status read_transpose(Node node, OnnxReader& r) {
+  CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
+  std::vector<int64_t> order = node.integers("perm");
+  if (order.empty()) {
+    for (int axis = x.axes(); axis-- > 0;) order.push_back(axis);
+  }
+  caffe::LayerParameter layer = r.layer("Permute", node);
+  for (int64_t axis : order) {
+    if (axis < 0 || axis >= x.axes()) return invalid_argument("perm is out of range");
+    layer.mutable_permute_param()->add_order(int32_t(axis));
+  }
+  return r.add(std::move(layer));
+}
+
+/// Of constants, a longer list of integers; else a layer.
+Status read_concat(Node node, OnnxReader& r) {
+  const auto constant = [&](const std::string& input) { return r.is_constant(input); };
+  const auto& inputs = node.proto().input();
+  if (!std::all_of(inputs.begin(), inputs.end(), constant)) {
+    caffe::LayerParameter layer = r.layer("Concat", node);
+    for (int i = 1; i < node.inputs(); ++i) layer.add_bottom(node.input(i));
+    layer.mutable_concat_param()->set_axis(int32_t(node.integer("axis", 1)));
+    return r.add(std::move(layer));
+  }
+  std::vector<int64_t> all;
+  for (const std::string& input : inputs) {
+    CFT_ASSIGN(const std::vector<int64_t> part, r.integers(input));
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return r.add_integers(node.output(), {int64_t(all.size())}, all);
+}
+
+Status read_split(Node node, OnnxReader& r) {
+  CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
+  CFT_ASSIGN(const int axis, x.axis(int(node.integer("axis", 0))));
+  std::vector<int64_t> sizes = node.integers("split");
+  if (node.has(1)) {
+    CFT_ASSIGN(sizes, r.integers(node.input(1)));
+  }
+  const int tops = node.outputs();
+  const int64_t part = (x[axis] + tops - 1) / tops;  // the last may be smaller
+  if (sizes.empty()) sizes.assign(size_t(tops), part);
+  caffe::LayerParameter layer = r.layer("Slice", node);
+  layer.mutable_slice_param()->set_axis(axis);
+  if (int(sizes.size()) != tops) return invalid_argument("it has not as many sizes as outputs");
+  int64_t point = 0;
+  for (int i = 1; i < tops; ++i) {
+    point += sizes[size_t(i - 1)];
+    if (point <= 0 || point >= x[axis]) return invalid_argument("sizes do not fit " + x.str());
+    layer.mutable_slice_param()->add_slice_point(uint32_t(point));
+    layer.add_top(node.output(i));
+  }
+  return r.add(std::move(layer));
+}
+
+/// The sizes a Resize gives, from its sizes or its scales.
+Result<std::vector<int64_t>> resized(Node node, const OnnxReader& r, const Shape& x) {
+  if (node.has(3)) return r.integers(node.input(3));
+  if (!node.has(2)) return invalid_argument("needs constant sizes or scales");
+  CFT_ASSIGN(const OnnxFloats scales, r.floats(node.input(2)));
+  std::vector<int64_t> sizes;
+  for (int i = 0; i < x.axes() && i < int(scales.values.size()); ++i) {
+    const double size = double(x[i]) * double(scales.values[size_t(i)]);
+    if (!(size >= 1 && size <= INT32_MAX)) return invalid_argument("scales are out of range");
+    sizes.push_back(int64_t(size));
+  }
+  return sizes;
+}
+
+Status read_resize(Node node, OnnxReader& r) {
+  CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
+  CFT_ASSIGN(const std::vector<int64_t> sizes, resized(node, r, x));
+  const int h = x.axes() - 2;
+  if (h < 1 || int(sizes.size()) != x.axes() ||
+      !std::equal(sizes.begin(), sizes.begin() + h, x.dims().begin()) || sizes[size_t(h)] < 1 ||
+      sizes[size_t(h) + 1] < 1 || sizes[size_t(h)] > INT32_MAX ||
+      sizes[size_t(h) + 1] > INT32_MAX) {
+    return invalid_argument("only height and width, the last axes, are resized: " + x.str());
+  }
+  caffe::LayerParameter layer = r.layer("Interp", node);
+  caffe::InterpParameter* p = layer.mutable_interp_param();
+  p->set_height(int32_t(sizes[size_t(h)]));
+  p->set_width(int32_t(sizes[size_t(h) + 1]));
+  const std::string mode = node.text("mode", "nearest");
+  const std::string at = node.text("coordinate_transformation_mode", "half_pixel");
+  const std::string rounding = node.text("nearest_mode", "round_prefer_floor");
+  if (mode == "nearest" && at == "asymmetric" && rounding == "floor") {
+    p->set_mode(caffe::InterpParameter::NEAREST);
+  } else if (mode == "linear" &&
+             (at == "align_corners" || at == "half_pixel" ||
+              (at == "pytorch_half_pixel" && sizes[size_t(h)] > 1 && sizes[size_t(h) + 1] > 1))) {
+    p->set_align_corners(at == "align_corners");
+  } else {
+    return invalid_argument(fmt::format(
+        "mode {} with {} has no layer; nearest with asymmetric and floor has, and linear with "
+        "align_corners or half_pixel",
+        mode, at));
+  }
+  return r.add(std::move(layer));
+}
+
+constexpr Importer kImporters[] = {
+    {"Concat", read_concat},       {"Flatten", read_flatten},     {"Reshape", read_reshape},
+    {"Resize", read_resize},       {"Split", read_split},         {"Squeeze", read_squeeze},
+    {"Transpose", read_transpose}, {"Unsqueeze", read_unsqueeze},
+};
+
+}  // namespace
+
+extern constinit const OnnxFamily onnx_shaping{kExporters, kImporters};
+
+}  // namespace cafetiere

@@ -1,0 +1,110 @@
+#include "core/onnx/writer.h"
+
+#include <algorithm>
+
+namespace cafetiere {
+namespace {
+
+void set_attribute(const OnnxAttribute& from, onnx::AttributeProto* to) {
+  to->set_name(from.name);
+  if (const auto* integer = std::get_if<int64_t>(&from.value)) {
+    to->set_type(onnx::AttributeProto::INT);
+    to->set_i(*integer);
+  } else if (const auto* number = std::get_if<float>(&from.value)) {
+    to->set_type(onnx::AttributeProto::FLOAT);
+    to->set_f(*number);
+  } else if (const auto* text = std::get_if<std::string>(&from.value)) {
+    to->set_type(onnx::AttributeProto::STRING);
+    to->set_s(*text);
+  } else {
+    const auto& integers = std::get<std::vector<int64_t>>(from.value);
+    to->set_type(onnx::AttributeProto::INTS);
+    to->mutable_ints()->Add(integers.begin(), integers.end());
+  }
+}
+
+}  // namespace
+
+std::string OnnxWriter::fresh(const std::string& what) {
+  std::string name = layer_ + "/" + what;
+  for (int i = 1; !names_.insert(name).second; ++i) {
+    name = layer_ + "/" + what + "_" + std::to_string(i);
+  }
+  return name;
+}
+
+std::string OnnxWriter::node(const char* op, const OnnxValues& inputs,
+                             const std::vector<OnnxAttribute>& attributes) {
+  return nodes(op, inputs, 1, attributes).front();
+}
+
+OnnxValues OnnxWriter::nodes(const char* op, const OnnxValues& inputs, size_t outputs,
+                             const std::vector<OnnxAttribute>& attributes) {
+  onnx::NodeProto* node = graph_->add_node();
+  node->set_op_type(op);
+  node->set_name(fresh(op));
+  for (const std::string& input : inputs) node->add_input(input);
+  OnnxValues made;
+  for (size_t i = 0; i < outputs; ++i) {
+    made.push_back(fresh(std::string(op) + "_out"));
+    node->add_output(made.back());
+  }
+  for (const OnnxAttribute& attribute : attributes) {
+    set_attribute(attribute, node->add_attribute());
+  }
+  return made;
+}
+
+onnx::TensorProto* OnnxWriter::constant(const Shape& shape, onnx::TensorProto::DataType type) {
+  onnx::TensorProto* tensor = graph_->add_initializer();
+  tensor->set_name(fresh("constant"));
+  tensor->set_data_type(type);
+  for (int64_t dim : shape.dims()) tensor->add_dims(dim);
+  return tensor;
+}
+
+std::string OnnxWriter::floats(const Shape& shape, std::span<const float> values) {
+  onnx::TensorProto* tensor = constant(shape, onnx::TensorProto::FLOAT);
+  tensor->set_raw_data(values.data(), values.size_bytes());
+  return tensor->name();
+}
+
+std::string OnnxWriter::filled(const Shape& shape, float value) {
+  return floats(shape, std::vector<float>(size_t(shape.count()), value));
+}
+
+std::string OnnxWriter::integers(const std::vector<int64_t>& values) {
+  onnx::TensorProto* tensor = constant({int64_t(values.size())}, onnx::TensorProto::INT64);
+  tensor->set_raw_data(values.data(), values.size() * sizeof(int64_t));
+  return tensor->name();
+}
+
+std::string OnnxWriter::reshape(const std::string& x, const Shape& shape) {
+  return node("Reshape", {x, integers(shape.dims())});
+}
+
+std::string OnnxWriter::times(const std::string& x, float a) {
+  return a == 1 ? x : node("Mul", {x, scalar(a)});
+}
+
+std::string OnnxWriter::plus(const std::string& x, float a) {
+  return a == 0 ? x : node("Add", {x, scalar(a)});
+}
+
+void OnnxWriter::rename(const std::string& value, const std::string& name) {
+  for (onnx::NodeProto& node : *graph_->mutable_node()) {
+    for (auto* names : {node.mutable_input(), node.mutable_output()}) {
+      std::replace(names->begin(), names->end(), value, name);
+    }
+  }
+}
+
+void describe_value(const std::string& name, const Shape& shape, onnx::ValueInfoProto* info) {
+  info->set_name(name);
+  onnx::TypeProto::Tensor* type = info->mutable_type()->mutable_tensor_type();
+  type->set_elem_type(onnx::TensorProto::FLOAT);
+  type->mutable_shape();
+  for (int64_t dim : shape.dims()) type->mutable_shape()->add_dim()->set_dim_value(dim);
+}
+
+}  // namespace cafetiere

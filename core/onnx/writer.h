@@ -1,0 +1,67 @@
+// OnnxWriter: an ONNX graph as it grows, node by node, in topological order.
+#pragma once
+
+#include <onnx/onnx.pb.h>
+
+#include <set>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/tensor/shape.h"
+
+namespace cafetiere {
+
+/// Names of the tensors that flow between nodes.
+using OnnxValues = std::vector<std::string>;
+
+/// An attribute of a node.
+struct OnnxAttribute {
+  const char* name;
+  std::variant<int64_t, float, std::string, std::vector<int64_t>> value;
+};
+
+class OnnxWriter {
+ public:
+  /// Nodes and constants go to `graph`. Names in `reserved` are not given to intermediate values.
+  OnnxWriter(onnx::GraphProto* graph, std::set<std::string> reserved)
+      : graph_(graph), names_(std::move(reserved)) {}
+
+  /// Names of what follows begin with the layer's.
+  void begin_layer(const std::string& name) { layer_ = name; }
+
+  /// Adds a node with one output, or `outputs`, and gives back their names. An empty input is one
+  /// left out.
+  std::string node(const char* op, const OnnxValues& inputs,
+                   const std::vector<OnnxAttribute>& attributes = {});
+  OnnxValues nodes(const char* op, const OnnxValues& inputs, size_t outputs,
+                   const std::vector<OnnxAttribute>& attributes = {});
+
+  /// Constants.
+  std::string floats(const Shape& shape, std::span<const float> values);
+  std::string filled(const Shape& shape, float value);
+  std::string scalar(float value) { return filled({}, value); }
+  std::string integers(const std::vector<int64_t>& values);
+
+  /// x of any shape as `shape`; x * a and x + a, which are x where a changes nothing.
+  std::string reshape(const std::string& x, const Shape& shape);
+  std::string times(const std::string& x, float a);
+  std::string plus(const std::string& x, float a);
+
+  /// Gives a value that a node made another name, everywhere.
+  void rename(const std::string& value, const std::string& name);
+
+ private:
+  std::string fresh(const std::string& what);
+  onnx::TensorProto* constant(const Shape& shape, onnx::TensorProto::DataType type);
+
+  onnx::GraphProto* graph_;
+  std::set<std::string> names_;
+  std::string layer_;
+};
+
+/// Tells the name and shape of a graph's input or output.
+void describe_value(const std::string& name, const Shape& shape, onnx::ValueInfoProto* info);
+
+}  // namespace cafetiere
