@@ -1,0 +1,143 @@
+// Trainings of small nets by each of Caffe's rules: the same losses as in the reference, and states
+// that pass from one library to the other.
+#include "tests/reference/training.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace cafetiere {
+namespace {
+
+constexpr TrainedNet kNets[] = {{"lenet", 1, 28},
+                                {"cifar10_quick", 3, 32},
+                                {"alexnet", 3, 32},
+                                {"googlenet", 3, 16},
+                                {"resnet", 3, 16}};
+
+constexpr const char* kRules[] = {"SGD", "Nesterov", "AdaGrad", "RMSProp", "AdaDelta", "Adam"};
+
+constexpr double kClose = 1e-4;
+
+/// The worst relative difference of the first `steps` losses.
+double worst(const std::vector<float>& actual, const std::vector<float>& expected, size_t steps) {
+  double difference = 0;
+  for (size_t i = 0; i < steps; ++i) {
+    difference = std::max(difference, relative_difference({actual[i]}, {expected[i]}));
+  }
+  return difference;
+}
+
+/// Kernels that round otherwise than those for AVX2: those for AVX-512 where this machine has it,
+/// those for AVX without fused multiplication where not; and those for SSE.
+std::vector<ReferenceKernels> other_kernels() {
+  return {{__builtin_cpu_supports("avx512f") ? "SkylakeX" : "Sandybridge"}, {"Nehalem"}};
+}
+
+/// The mean of some losses, of which single ones are noisy.
+double mean(const float* from, size_t count) {
+  return std::accumulate(from, from + count, 0.0) / double(count);
+}
+
+/// How one rule's course differs from the reference's.
+struct Course {
+  double first = 0, all = 0, spread = 0;
+};
+
+class ReferenceTraining : public ::testing::TestWithParam<TrainedNet> {
+ protected:
+  void SetUp() override {
+    if (!reference_is_there()) GTEST_SKIP() << "tools/reference_caffe has not been run";
+  }
+
+  static constexpr size_t kSteps = 200, kFirst = 20;
+
+  /// Trains in both libraries; in the reference, with several kernels.
+  void compare(const std::string& rule, Course& course) {
+    TrainingBench bench(GetParam(), rule);
+    const TrainingOutcome ours = bench.here("ours", kSteps);
+    const TrainingOutcome theirs = bench.in_reference("theirs", kSteps, "", {"Haswell"});
+    ASSERT_GE(ours.losses.size(), kSteps);
+    ASSERT_EQ(theirs.losses.size(), kSteps);
+    EXPECT_LT(mean(&theirs.losses[kSteps - kFirst], kFirst), mean(theirs.losses.data(), kFirst))
+        << "it should learn";
+    course.first = worst(ours.losses, theirs.losses, kFirst);
+    course.all = worst(ours.losses, theirs.losses, kSteps);
+    for (const ReferenceKernels& kernels : other_kernels()) {
+      const TrainingOutcome other = bench.in_reference("other", kSteps, "", kernels);
+      ASSERT_EQ(other.losses.size(), kSteps);
+      course.spread = std::max(course.spread, worst(other.losses, theirs.losses, kSteps));
+    }
+  }
+};
+
+/// Whether two runs that round differently part within 200 steps is chance: one maximum of a pooling
+/// window that turns is enough. Hence the spread is the worst of a net's rules.
+TEST_P(ReferenceTraining, TakesTheSameCourse) {
+  std::map<std::string, Course> courses;
+  double spread = 0;
+  for (const char* rule : kRules) {
+    SCOPED_TRACE(rule);
+    compare(rule, courses[rule]);
+    if (HasFatalFailure()) return;
+    spread = std::max(spread, courses[rule].spread);
+  }
+  for (const auto& [rule, course] : courses) {
+    EXPECT_LE(course.first, kClose) << rule;
+    EXPECT_LE(course.all, std::max(3 * spread, kClose)) << rule;
+    RecordProperty(
+        rule, fmt::format("{:.1e} | {:.1e} | {:.1e}", course.first, course.all, course.spread));
+  }
+  RecordProperty("kernels", other_kernels()[0].core);
+}
+
+INSTANTIATE_TEST_SUITE_P(Nets, ReferenceTraining, ::testing::ValuesIn(kNets),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+class ReferenceState : public ::testing::TestWithParam<std::tuple<const char*, bool>> {
+ protected:
+  void SetUp() override {
+    if (!reference_is_there()) GTEST_SKIP() << "tools/reference_caffe has not been run";
+  }
+};
+
+/// The worst relative difference of a parameter.
+double worst_weight(const TrainingOutcome& actual, const TrainingOutcome& expected) {
+  double difference = actual.weights.size() == expected.weights.size() ? 0 : 1;
+  for (size_t i = 0; i < expected.weights.size() && difference < 1; ++i) {
+    difference = std::max(difference, relative_difference(actual.weights[i], expected.weights[i]));
+  }
+  return difference;
+}
+
+/// Weights and states of either library are taken up by the other; the net has statistics too.
+TEST_P(ReferenceState, PassesFromOneToTheOther) {
+  constexpr int kHalf = 10, kWhole = 20;
+  const auto& [rule, hdf5] = GetParam();
+  TrainingBench bench({"resnet", 3, 16}, rule, hdf5);
+  const TrainingOutcome straight = bench.here("straight", kWhole);
+  bench.here("ours", kHalf);
+  const double there =
+      worst_weight(bench.in_reference("on", kWhole, bench.state_path("ours", kHalf)), straight);
+  bench.in_reference("theirs", kHalf);
+  const double here =
+      worst_weight(bench.here("back", kWhole, bench.state_path("theirs", kHalf)), straight);
+  EXPECT_LE(there, kClose) << "begun here, finished by the reference";
+  EXPECT_LE(here, kClose) << "begun by the reference, finished here";
+  RecordProperty("there", fmt::format("{:.1e}", there));
+  RecordProperty("here", fmt::format("{:.1e}", here));
+}
+
+std::string state_name(const ::testing::TestParamInfo<std::tuple<const char*, bool>>& info) {
+  return fmt::format("{}_{}", std::get<0>(info.param), std::get<1>(info.param) ? "HDF5" : "binary");
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, ReferenceState,
+                         ::testing::Combine(::testing::ValuesIn(kRules), ::testing::Bool()),
+                         state_name);
+
+}  // namespace
+}  // namespace cafetiere
