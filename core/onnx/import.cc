@@ -93,6 +93,9 @@ Result<caffe::NetParameter> import_onnx(std::string_view bytes, int64_t batch) {
     CFT_TRY(
         read_node(node, reader).with_context(fmt::format("node '{}' ({})", name, node.op_type())));
   }
+  for (const onnx::ValueInfoProto& output : graph.output()) {
+    CFT_TRY(reader.name_output(output.name()).with_context("output " + output.name()));
+  }
   return std::move(reader.net());
 }
 

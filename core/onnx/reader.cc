@@ -197,6 +197,19 @@ Status OnnxReader::alias(const std::string& name, const std::string& value) {
   return {};
 }
 
+Status OnnxReader::name_output(const std::string& name) {
+  CFT_TRY(shape(name).status());
+  const std::string blob = values_[name].blob;
+  if (blob == name) return {};
+  caffe::LayerParameter copy;
+  copy.set_name(name);
+  copy.set_type("Split");
+  copy.add_bottom(blob);
+  copy.add_top(name);
+  values_.erase(name);
+  return add(std::move(copy));
+}
+
 std::string OnnxReader::fresh(const std::string& near) {
   std::string name = near + "_inner";
   while (values_.contains(name)) name += "_";

@@ -71,6 +71,8 @@ class OnnxReader {
   Status add_input(const std::string& name, const Shape& shape);
   /// Lets `name` stand for the blob, or the constant, behind `value`.
   Status alias(const std::string& name, const std::string& value);
+  /// Makes the blob behind an output of the model bear the output's name.
+  Status name_output(const std::string& name);
   /// A value's name that is not taken, for what lies between two layers of one node.
   std::string fresh(const std::string& near);
 
