@@ -47,9 +47,11 @@ std::vector<HistoryBlob> history_blobs(const Graph& graph, const HistoryArenas& 
   std::vector<HistoryBlob> blobs;
   for (const std::vector<float>& arena : arenas) {
     for (const Param& p : graph.params()) {
-      if (p.kind != ParamKind::kLearned) continue;
-      const auto from = arena.begin() + p.offset;
-      blobs.push_back({p.shape, {from, from + p.shape.count()}});
+      std::vector<float> values(size_t(p.shape.count()), 0.f);
+      if (p.kind == ParamKind::kLearned) {
+        std::copy_n(arena.begin() + p.offset, p.shape.count(), values.begin());
+      }
+      blobs.push_back({p.shape, std::move(values)});
     }
   }
   return blobs;

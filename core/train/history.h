@@ -16,12 +16,13 @@ using HistoryArenas = std::vector<std::vector<float>>;
 /// The parameters as a solver updates them.
 std::vector<ParamSpan> param_spans(const Graph& graph);
 
-/// The arenas that `blobs` fill. States of Caffe's own hold history for statistics too; it is never
-/// used. An error says what does not fit the net or the solver's `kinds` of history.
+/// The arenas that `blobs` fill. That of statistics is never used and may be left out. An error says
+/// what does not fit the net or the solver's `kinds` of history.
 Result<HistoryArenas> history_arenas(const Graph& graph, std::span<const HistoryBlob> blobs,
                                      size_t kinds);
 
-/// The learned parameters' history in net order, all first kinds before all second ones.
+/// The parameters' history in net order, all first kinds before all second ones; zeros for
+/// statistics, for which Caffe insists on having some.
 std::vector<HistoryBlob> history_blobs(const Graph& graph, const HistoryArenas& arenas);
 
 }  // namespace cafetiere
