@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 namespace cafetiere {
 namespace {
@@ -37,11 +36,6 @@ std::vector<ReferenceKernels> other_kernels() {
   return {{__builtin_cpu_supports("avx512f") ? "SkylakeX" : "Sandybridge"}, {"Nehalem"}};
 }
 
-/// The mean of some losses, of which single ones are noisy.
-double mean(const float* from, size_t count) {
-  return std::accumulate(from, from + count, 0.0) / double(count);
-}
-
 /// How one rule's course differs from the reference's.
 struct Course {
   double first = 0, all = 0, spread = 0;
@@ -62,8 +56,6 @@ class ReferenceTraining : public ::testing::TestWithParam<TrainedNet> {
     const TrainingOutcome theirs = bench.in_reference("theirs", kSteps, "", {"Haswell"});
     ASSERT_GE(ours.losses.size(), kSteps);
     ASSERT_EQ(theirs.losses.size(), kSteps);
-    EXPECT_LT(mean(&theirs.losses[kSteps - kFirst], kFirst), mean(theirs.losses.data(), kFirst))
-        << "it should learn";
     course.first = worst(ours.losses, theirs.losses, kFirst);
     course.all = worst(ours.losses, theirs.losses, kSteps);
     for (const ReferenceKernels& kernels : other_kernels()) {
