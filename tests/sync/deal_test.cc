@@ -61,8 +61,8 @@ Shards deal_parts(std::string_view schema, const std::vector<Rows>& parts, int s
     auto store = deal(group, std::move(mine), shards, seed);
     ASSERT_TRUE(store.ok()) << store.status().message();
     EXPECT_EQ(store->total_rows(), total);
-    EXPECT_EQ(store->owned().first, rank * shards / ranks);
-    for (int s = store->owned().first; s < store->owned().end; ++s) {
+    EXPECT_EQ(store->owned().begin, rank * shards / ranks);
+    for (int s = store->owned().begin; s < store->owned().end; ++s) {
       Rows& rows = dealt[static_cast<size_t>(rank)][s];
       for (int64_t i = 0; i < store->counts()[static_cast<size_t>(s)]; ++i) {
         rows.push_back(to_text(store->row(s, i)));
