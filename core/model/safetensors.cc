@@ -18,8 +18,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kMaxHeader = uint64_t{16} << 20;  // 100,000 tensors; memory is a multiple of it
-constexpr int kMaxDepth = 8;                  // of a header; the format needs 3
-constexpr int kMaxBlobs = 1024;               // of one layer
+constexpr int kMaxDepth = 8;                         // of a header; the format needs 3
+constexpr int kMaxBlobs = 1024;                      // of one layer
 constexpr const char* kMetadata = "__metadata__";
 
 /// A tensor's name taken apart: the layer, and the blob's index behind the last dot.

@@ -25,7 +25,7 @@ TEST(Data, TakesItsShapesFromWhatIsFed) {
 }
 
 TEST(Data, Refusals) {
-  EXPECT_THAT(refusal(kNet), AllOf(HasSubstr("net:1: layer 'L'"), HasSubstr("database 'nowhere'")));
+  EXPECT_THAT(refusal(kNet), AllOf(HasSubstr("net:1: layer 'L'"), HasSubstr("'nowhere'")));
   EXPECT_THAT(refusal(input("x", {2}) + layer("Data", "bottom: 'x' top: 'data'")),
               HasSubstr("1 bottom(s) but takes exactly 0"));
 }

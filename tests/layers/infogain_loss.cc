@@ -41,7 +41,9 @@ class InfogainFile : public ::testing::Test {
   void TearDown() override { std::filesystem::remove(path_); }
 
  private:
-  std::string path_ = ::testing::TempDir() + "infogain_loss_test.binaryproto";
+  std::string path_ = ::testing::TempDir() + "infogain_" +
+                      ::testing::UnitTest::GetInstance()->current_test_info()->name() +
+                      ".binaryproto";
 };
 
 TEST(InfogainLoss, Gradients) {

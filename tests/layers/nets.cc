@@ -47,9 +47,10 @@ TEST(Nets, FaultsOfOldFormsPointAtTheirLine) {
 }
 
 TEST(Nets, UnknownTypes) {
-  EXPECT_THAT(refusal(input("x", {2}) + layer("Relu", "bottom: 'x' top: 'y'")),
-              AllOf(HasSubstr("net:2: layer 'L'"), HasSubstr("Unknown layer type: Relu"),
-                    HasSubstr("did you mean \"ReLU\""), HasSubstr("known types: AbsVal, Accuracy, ")));
+  EXPECT_THAT(
+      refusal(input("x", {2}) + layer("Relu", "bottom: 'x' top: 'y'")),
+      AllOf(HasSubstr("net:2: layer 'L'"), HasSubstr("Unknown layer type: Relu"),
+            HasSubstr("did you mean \"ReLU\""), HasSubstr("known types: AbsVal, Accuracy, ")));
 }
 
 TEST(Nets, UnknownAndRepeatedBlobs) {

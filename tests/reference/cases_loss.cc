@@ -30,12 +30,11 @@ std::string normalization(Draw& d) {
   return "loss_param { " + fields + " }";
 }
 
+/// One top: Caffe 1.0 refuses any loss_weight for two.
 ParityNet softmax_loss(Draw& d) {
   const Scores s = scores(d, input);
   return {.text = s.text +
-                  layer("SoftmaxWithLoss",
-                        kLabelled +
-                            std::string(d.coin() ? " top: 'p' loss_weight: 1 loss_weight: 0" : ""),
+                  layer("SoftmaxWithLoss", kLabelled,
                         fmt::format("{} softmax_param {{ axis: {} }}", normalization(d), s.axis)),
           .classes = s.classes};
 }

@@ -18,8 +18,6 @@
 namespace cafetiere {
 namespace {
 
-constexpr int kImages = 400;
-
 struct Losses : EventSink {
   std::vector<float> values;
   void progress(const Progress& event) override { values.push_back(float(event.loss)); }
@@ -62,9 +60,9 @@ Result<TrainingOutcome> train(const SolverText& solver, const std::string& weigh
 
 }  // namespace
 
-TrainingBench::TrainingBench(const TrainedNet& net, const std::string& rule, bool hdf5)
+TrainingBench::TrainingBench(const TrainedNet& net, const std::string& rule, bool hdf5, int images)
     : rule_(read_text("solvers", rule)), hdf5_(hdf5) {
-  write_images(net);
+  write_images(net, images);
   write_text(folder_ / "images.txt", folder_ / "images.h5\n");
   write_text(folder_ / "net.prototxt",
              std::regex_replace(read_text("nets", net.name), std::regex("SOURCE"),
@@ -72,13 +70,13 @@ TrainingBench::TrainingBench(const TrainedNet& net, const std::string& rule, boo
 }
 
 /// Noise around one pattern a class, so that there is something to learn.
-void TrainingBench::write_images(const TrainedNet& net) {
+void TrainingBench::write_images(const TrainedNet& net, int count) {
   std::mt19937 random(3);
   std::normal_distribution<float> normal;
   const size_t pixels = size_t(net.channels) * size_t(net.side) * size_t(net.side);
   std::vector<float> patterns(10 * pixels), images, labels;
   for (float& v : patterns) v = normal(random);
-  for (int i = 0; i < kImages; ++i) {
+  for (int i = 0; i < count; ++i) {
     const size_t label = random() % 10;
     labels.push_back(float(label));
     for (size_t k = 0; k < pixels; ++k) {
@@ -86,8 +84,8 @@ void TrainingBench::write_images(const TrainedNet& net) {
     }
   }
   Hdf5Writer writer;
-  EXPECT_TRUE(writer.floats("data", {kImages, net.channels, net.side, net.side}, images).ok());
-  EXPECT_TRUE(writer.floats("label", {kImages}, labels).ok());
+  EXPECT_TRUE(writer.floats("data", {count, net.channels, net.side, net.side}, images).ok());
+  EXPECT_TRUE(writer.floats("label", {count}, labels).ok());
   write_text(folder_ / "images.h5", *writer.finish());
 }
 

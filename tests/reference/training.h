@@ -24,7 +24,8 @@ struct TrainingOutcome {
 class TrainingBench {
  public:
   /// `rule` names one of solvers/*.prototxt; `hdf5` is the format of snapshots.
-  TrainingBench(const TrainedNet& net, const std::string& rule, bool hdf5 = false);
+  TrainingBench(const TrainedNet& net, const std::string& rule, bool hdf5 = false,
+                int images = 400);
 
   /// Trains to `steps`, from the initial weights or from the state `from`. Snapshots are named
   /// `name`.
@@ -36,7 +37,7 @@ class TrainingBench {
   std::string state_path(const std::string& name, int steps) const;
 
  private:
-  void write_images(const TrainedNet& net);
+  void write_images(const TrainedNet& net, int count);
   std::string solver_text(const std::string& name, int steps) const;
 
   std::string rule_;  ///< the text of one of solvers/*.prototxt
