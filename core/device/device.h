@@ -79,7 +79,8 @@ class Device {
 /// Plain loops over row-major tensors: slow, always there, and the truth that the others must meet.
 std::unique_ptr<Device> make_ref_device();
 
-/// Batched small matrix products (libxsmm) and vector loops over batch-innermost tensors.
+/// Batched small matrix products (libxsmm) and vector loops; images or channels fill the vectors, as
+/// the shapes suggest.
 std::unique_ptr<Device> make_cpu_device();
 
 }  // namespace cafetiere
