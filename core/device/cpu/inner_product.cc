@@ -1,11 +1,9 @@
-// Inner products: forward with images in lanes (inputs if images are few), backward with inputs in
-// lanes, so that the weights are read as they lie in memory by all three passes.
+// Inner products: forward with images in lanes, backward with inputs in lanes, so that the weights
+// are read as they lie in memory by all three passes.
 #include <algorithm>
-#include <array>
 
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/cpu_device.h"
-#include "core/device/cpu/lane_chunks.h"
 #include "core/device/map.h"
 
 namespace cafetiere {
@@ -37,58 +35,12 @@ struct ChunkedProduct {
   }
 };
 
-/// Sum of a[i] * b[i], always in the order of 32 running sums, then those.
-float dot(const float* a, const float* b, int64_t size) {
-  std::array<Octet, 4> sums{};
-  int64_t i = 0;
-  for (; i + 4 * kOctet <= size; i += 4 * kOctet) {
-    for (int64_t j = 0; j < 4; ++j) {
-      sums[size_t(j)] +=
-          load_octet(a + i + j * kOctet, kOctet) * load_octet(b + i + j * kOctet, kOctet);
-    }
-  }
-  const Octet lanes = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  float sum = 0;
-  for (int64_t l = 0; l < kOctet; ++l) sum += lanes[l];
-  for (; i < size; ++i) sum += a[i] * b[i];
-  return sum;
-}
-
-/// y = W x + b for so few images that they would leave most lanes empty: inputs take the lanes, and
-/// the weights are read once.
-void few_images(Program& p, const std::string& name, const InnerProductGeometry& g, TensorId src,
-                TensorId weights, TensorId bias, TensorId dst, bool relu) {
-  Step step;
-  step.name = name;
-  step.kernel = "vector NCS, lanes are inputs (few images)";
-  step.flops = g.flops();
-  step.reads = {p.read(src, Layout::kRowMajor), p.read(weights, Layout::kRowMajor)};
-  if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
-  step.writes = {p.write(dst, Layout::kRowMajor)};
-  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    const float *x = at(reads[0]), *w = at(reads[1]);
-    const float* b = bias == kNoTensor ? nullptr : at(reads[2]);
-    float* y = at(write);
-    return Kernel{int(chunks(g.outputs, kOutputs)), [=](int block) {
-                    const int64_t end = std::min(g.outputs, (block + 1) * kOutputs);
-                    for (int64_t o = block * kOutputs; o < end; ++o) {
-                      for (int64_t n = 0; n < g.n; ++n) {
-                        const float sum = dot(w + o * g.k, x + n * g.k, g.k) + (b ? b[o] : 0.f);
-                        y[n * g.outputs + o] = relu ? std::max(sum, 0.f) : sum;
-                      }
-                    }
-                  }};
-  };
-  p.step(std::move(step));
-}
-
 }  // namespace
 
 void CpuDevice::inner_product(Program& p, const std::string& name, const InnerProductGeometry& g,
                               TensorId src, TensorId weights, TensorId bias, TensorId dst,
                               bool relu) {
   if (g.transposed) return RefDevice::inner_product(p, name, g, src, weights, bias, dst, relu);
-  if (g.n < kOctet) return few_images(p, name, g, src, weights, bias, dst, relu);
   Step step;
   step.name = name;
   step.kernel = "brgemm CSN, lanes are images";
