@@ -157,41 +157,29 @@ BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g
   const int64_t ins = g.channels / g.group, outs = g.outputs / g.group, taps = g.kernel_size();
   const LaneBlocks lanes(backward ? ins : outs);
   const bool permuted = !backward && narrow(g);
-  const BufferId packed = p.scratch(g.outputs * ins * taps);
-  Step step;
-  step.name = name + " pack";
-  step.kernel = "weights";
-  step.reads = {p.read(weights, Layout::kRowMajor)};
-  step.writes = {packed};
-  step.make = [=, read = step.reads[0]](const Binder& at) {
-    const float* w = at(read);
-    float* to = at(packed);
-    return Kernel{int(g.group * lanes.count), [=](int block) {
-                    const int64_t group = block / lanes.count,
-                                  first = lanes.begin(block % lanes.count);
-                    const int64_t height = lanes.lanes(block % lanes.count);
-                    const float* from = w + group * outs * ins * taps;
-                    float* out = to + group * outs * ins * taps;
-                    if (backward) {
-                      out += first * outs * taps;
-                      for (int64_t o = 0; o < outs; ++o) {
-                        transpose_tiles(from + (o * ins + first) * taps, height, taps, taps,
-                                        out + o * taps * height, height);
-                      }
-                      return;
-                    }
-                    const int64_t depth = ins * taps;
-                    from += first * depth, out += first * depth;
-                    if (!permuted) return transpose_tiles(from, height, depth, depth, out, height);
-                    for (int64_t d = 0; d < depth; ++d) {
-                      for (int64_t l = 0; l < height; ++l) {
-                        out[d * height + l] = from[l * depth + folded(g, d)];
-                      }
-                    }
-                  }};
+  const auto pack = [=](const float* w, float* to, int block) {
+    const int64_t group = block / lanes.count, first = lanes.begin(block % lanes.count);
+    const int64_t height = lanes.lanes(block % lanes.count);
+    const float* from = w + group * outs * ins * taps;
+    float* out = to + group * outs * ins * taps;
+    if (backward) {
+      out += first * outs * taps;
+      for (int64_t o = 0; o < outs; ++o) {
+        transpose_tiles(from + (o * ins + first) * taps, height, taps, taps,
+                        out + o * taps * height, height);
+      }
+      return;
+    }
+    const int64_t depth = ins * taps;
+    from += first * depth, out += first * depth;
+    if (!permuted) return transpose_tiles(from, height, depth, depth, out, height);
+    for (int64_t d = 0; d < depth; ++d) {
+      for (int64_t l = 0; l < height; ++l) {
+        out[d * height + l] = from[l * depth + folded(g, d)];
+      }
+    }
   };
-  p.step(std::move(step));
-  return packed;
+  return pack_step(p, name, g, weights, g.group * lanes.count, pack);
 }
 
 void emit(Program& p, const std::string& name, Correlation correlation, bool backward, BufferId src,

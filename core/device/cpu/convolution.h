@@ -59,6 +59,25 @@ inline Correlation backward_correlation(const ConvGeometry& g) {
   return c;
 }
 
+/// Emits the step that brings the weights of a convolution into the order that its kernel reads them
+/// in: pack(weights, packed, block) for each of `blocks` blocks. Returns the packed buffer.
+template <class Pack>
+BufferId pack_step(Program& p, const std::string& name, const ConvGeometry& g, TensorId weights,
+                   int64_t blocks, Pack pack) {
+  const BufferId packed = p.scratch(g.outputs * (g.channels / g.group) * g.kernel_size());
+  Step step;
+  step.name = name + " pack";
+  step.kernel = "weights";
+  step.reads = {p.read(weights, Layout::kRowMajor)};
+  step.writes = {packed};
+  step.make = [=, read = step.reads[0]](const Binder& at) {
+    return Kernel{int(blocks),
+                  [pack, from = at(read), to = at(packed)](int block) { pack(from, to, block); }};
+  };
+  p.step(std::move(step));
+  return packed;
+}
+
 /// Images in lanes (S C N): no lane is lost to odd channel counts. At most 256 kernel elements.
 namespace image_lanes {
 void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,

@@ -93,22 +93,10 @@ struct PartKernel {
 /// Weights (channels, 1, kh, kw) as [kernel element][channel].
 BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g,
                       TensorId weights) {
-  const BufferId packed = p.scratch(g.channels * g.kernel_size());
-  Step step;
-  step.name = name + " pack";
-  step.kernel = "weights";
-  step.reads = {p.read(weights, Layout::kRowMajor)};
-  step.writes = {packed};
-  step.make = [=, read = step.reads[0]](const Binder& at) {
-    const float* w = at(read);
-    float* to = at(packed);
-    return Kernel{1, [=](int) {
-                    const int64_t taps = g.kernel_size();
-                    transpose_tiles(w, g.channels, taps, taps, to, g.channels);
-                  }};
-  };
-  p.step(std::move(step));
-  return packed;
+  return pack_step(p, name, g, weights, 1, [=](const float* w, float* to, int) {
+    const int64_t taps = g.kernel_size();
+    transpose_tiles(w, g.channels, taps, taps, to, g.channels);
+  });
 }
 
 void emit(Program& p, const std::string& name, const ConvGeometry& g, const Correlation& c,

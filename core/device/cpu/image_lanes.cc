@@ -36,34 +36,21 @@ struct Packed : Correlation {
 /// gradient the roles of the channels swap and the kernel is flipped.
 BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g, const Packed& c,
                       TensorId weights, bool backward) {
-  const BufferId packed = p.scratch(g.outputs * (g.channels / g.group) * g.kernel_size());
-  Step step;
-  step.name = name + " pack";
-  step.kernel = "weights";
-  step.reads = {p.read(weights, Layout::kRowMajor)};
-  step.writes = {packed};
-  step.make = [=, read = step.reads[0]](const Binder& at) {
-    const float* w = at(read);
-    float* out = at(packed);
-    return Kernel{int(g.outputs), [=](int block) {
-                    const int64_t o = block, group_in = g.channels / g.group;
-                    const int64_t first = o / (g.outputs / g.group) * group_in;
-                    const float* src = w + o * group_in * g.kernel_size();
-                    for (int64_t ch = 0; ch < group_in; ++ch) {
-                      for (int64_t kh = 0; kh < c.kernel_h; ++kh) {
-                        for (int64_t kw = 0; kw < c.kernel_w; ++kw) {
-                          const int64_t to =
-                              backward ? c.packed(first + ch, c.kernel_h - 1 - kh,
-                                                  c.kernel_w - 1 - kw, o % (g.outputs / g.group))
-                                       : c.packed(o, kh, kw, ch);
-                          out[to] = *src++;
-                        }
-                      }
-                    }
-                  }};
-  };
-  p.step(std::move(step));
-  return packed;
+  return pack_step(p, name, g, weights, g.outputs, [=](const float* w, float* out, int block) {
+    const int64_t o = block, group_in = g.channels / g.group;
+    const int64_t first = o / (g.outputs / g.group) * group_in;
+    const float* src = w + o * group_in * g.kernel_size();
+    for (int64_t ch = 0; ch < group_in; ++ch) {
+      for (int64_t kh = 0; kh < c.kernel_h; ++kh) {
+        for (int64_t kw = 0; kw < c.kernel_w; ++kw) {
+          const int64_t to = backward ? c.packed(first + ch, c.kernel_h - 1 - kh,
+                                                 c.kernel_w - 1 - kw, o % (g.outputs / g.group))
+                                      : c.packed(o, kh, kw, ch);
+          out[to] = *src++;
+        }
+      }
+    }
+  });
 }
 
 /// One product shape: (lanes, outputs) x depth.
