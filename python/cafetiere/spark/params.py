@@ -67,7 +67,43 @@ TRAINING = {
         TypeConverters.toInt,
         0,
     ),
-    "syncMode": ("how the ranks keep in step: allreduce", TypeConverters.toString, "allreduce"),
+    "syncMode": (
+        "how the ranks keep in step: allreduce, average, easgd, diloco, hierarchical or auto; "
+        '"": what the solver\'s sync { } says, else allreduce',
+        TypeConverters.toString,
+        "",
+    ),
+    "syncPeriod": (
+        "iterations from one exchange to the next, of modes whose replicas train on their own "
+        "between them; 0: the solver's, else 10",
+        TypeConverters.toInt,
+        0,
+    ),
+    "syncHistory": (
+        "what becomes of the replicas' history at an exchange: kept, averaged or reset; "
+        '"": what the solver says, else kept',
+        TypeConverters.toString,
+        "",
+    ),
+    "syncOptions": (
+        "further fields of the solver's sync { } as prototxt, such as "
+        "\"moving_rate: 0.1 wire: 'bfloat16'\"",
+        TypeConverters.toString,
+        "",
+    ),
+    "syncParamFile": (
+        "Hadoop path of a DeepSparkParam file (period, moving_rate, ...), for easgd unless "
+        'syncMode names another mode; "": none',
+        TypeConverters.toString,
+        "",
+    ),
+    "survivors": (
+        "average, easgd, diloco: when an executor is lost the others go on without its rows, and "
+        "it joins again when it is back, instead of a new attempt of all from the newest "
+        "checkpoint",
+        TypeConverters.toBoolean,
+        False,
+    ),
     "maxIter": (
         "steps to train to; 0: the solver's max_iter, or epochs",
         TypeConverters.toInt,
@@ -89,6 +125,12 @@ TRAINING = {
         "folder",
         TypeConverters.toString,
         "",
+    ),
+    "resume": (
+        "go on from the newest checkpoint of an interrupted fit with the same solver, net, "
+        "columns, shards and seed in checkpointDir; give it the same table",
+        TypeConverters.toBoolean,
+        False,
     ),
     "checkpointInterval": (
         "steps from one checkpoint to the next; 0: the solver's snapshot",

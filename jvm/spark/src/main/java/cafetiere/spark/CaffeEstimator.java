@@ -2,7 +2,6 @@ package cafetiere.spark;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.SparkContext;
@@ -26,7 +25,6 @@ import org.slf4j.LoggerFactory;
 public final class CaffeEstimator extends Estimator<CaffeModel>
     implements CaffeParams, DefaultParamsWritable {
   private static final Logger LOG = LoggerFactory.getLogger(CaffeEstimator.class);
-  private static final Set<String> SYNC_MODES = Set.of("allreduce");
   private static final long EXECUTOR_WAIT_SECONDS = 30;
 
   private final String uid;
@@ -164,6 +162,31 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     return with(syncMode(), value);
   }
 
+  /** Sets the param syncPeriod. */
+  public CaffeEstimator setSyncPeriod(int value) {
+    return with(syncPeriod(), value);
+  }
+
+  /** Sets the param syncHistory. */
+  public CaffeEstimator setSyncHistory(String value) {
+    return with(syncHistory(), value);
+  }
+
+  /** Sets the param syncOptions. */
+  public CaffeEstimator setSyncOptions(String value) {
+    return with(syncOptions(), value);
+  }
+
+  /** Sets the param syncParamFile. */
+  public CaffeEstimator setSyncParamFile(String value) {
+    return with(syncParamFile(), value);
+  }
+
+  /** Sets the param survivors. */
+  public CaffeEstimator setSurvivors(boolean value) {
+    return with(survivors(), value);
+  }
+
   /** Sets the param maxIter. */
   public CaffeEstimator setMaxIter(long value) {
     return with(maxIter(), value);
@@ -187,6 +210,11 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   /** Sets the param checkpointDir. */
   public CaffeEstimator setCheckpointDir(String value) {
     return with(checkpointDir(), value);
+  }
+
+  /** Sets the param resume. */
+  public CaffeEstimator setResume(boolean value) {
+    return with(resume(), value);
   }
 
   /** Sets the param checkpointInterval. */
@@ -216,7 +244,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     int threads = threads(spark);
     int workers = getNumWorkers() > 0 ? getNumWorkers() : slots(spark.sparkContext());
     int shards = getShards() > 0 ? getShards() : workers;
-    NetDescription description = NetDescription.of(getSolver(), getNet(), "TRAIN", threads);
+    String sync = SyncText.of(this, conf);
+    NetDescription description = NetDescription.ofTraining(getSolver(), getNet(), sync, threads);
     if (description.wantsGpu()) {
       LOG.warn("GPUs are not supported yet; the CPU is used instead of what solver_mode asks for");
     }
@@ -225,7 +254,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
         ? description.steps(getEpochs(), train.count(), shards) : getMaxIter();
     return new TrainingPlan(getSolver(), net, feed(train.schema(), description.tops()), workers,
         shards, threads, maxIter, getSeed(), getCheckpointDir(), getCheckpointInterval(),
-        bytesAt(getWeights(), conf), bytesAt(getSnapshot(), conf), getEvents(), getPeerTimeout());
+        bytesAt(getWeights(), conf), bytesAt(getSnapshot(), conf), getEvents(), getPeerTimeout(),
+        sync, getSurvivors(), getResume());
   }
 
   private <T> CaffeEstimator with(Param<T> param, T value) {
@@ -261,10 +291,6 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
 
   private void requireConsistentParams() {
     List<String> findings = new ArrayList<>();
-    if (!SYNC_MODES.contains(getSyncMode())) {
-      findings.add("syncMode is '" + getSyncMode() + "', and this version knows "
-          + String.join(", ", SYNC_MODES) + " only: set it to one of these");
-    }
     if (getRequireGpu()) {
       findings.add("requireGpu is set, and this version trains on the CPU alone: set it to false");
     }
@@ -274,6 +300,10 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     if (!getSnapshot().isEmpty() && getWeights().isEmpty()) {
       findings.add(
           "snapshot is set and weights is not: a solverstate goes with its caffemodel, set both");
+    }
+    if (getResume() && getCheckpointDir().isEmpty()) {
+      findings.add("resume is set and checkpointDir is not: set it to the folder that the"
+          + " interrupted fit used");
     }
     if (validation != null && !getValidationIndicatorCol().isEmpty()) {
       findings.add(

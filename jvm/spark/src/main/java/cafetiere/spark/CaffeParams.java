@@ -6,7 +6,7 @@ import org.apache.spark.ml.param.LongParam;
 import org.apache.spark.ml.param.Param;
 
 /** The params of a CaffeEstimator. */
-public interface CaffeParams extends PredictionParams {
+public interface CaffeParams extends SyncParams {
   /** The solver's prototxt. */
   default Param<String> solver() {
     return new Param<>(this, "solver", "text of the solver's prototxt");
@@ -36,11 +36,6 @@ public interface CaffeParams extends PredictionParams {
         + " depend on them and not on numWorkers; 0: numWorkers");
   }
 
-  /** How the ranks keep in step. */
-  default Param<String> syncMode() {
-    return new Param<>(this, "syncMode", "how the ranks keep in step: allreduce");
-  }
-
   /** Steps. */
   default LongParam maxIter() {
     return new LongParam(this, "maxIter", "steps to train to; 0: the solver's max_iter, or epochs");
@@ -67,6 +62,13 @@ public interface CaffeParams extends PredictionParams {
   default Param<String> checkpointDir() {
     return new Param<>(this, "checkpointDir", "Hadoop path for checkpoints, reachable by driver and"
         + " executors; \"\": Spark's checkpoint folder");
+  }
+
+  /** Whether an interrupted fit is taken up. */
+  default BooleanParam resume() {
+    return new BooleanParam(this, "resume", "go on from the newest checkpoint of an interrupted fit"
+        + " with the same solver, net, columns, shards and seed in checkpointDir; give it the same"
+        + " table");
   }
 
   /** Steps between checkpoints. */
@@ -120,11 +122,6 @@ public interface CaffeParams extends PredictionParams {
     return (int) getOrDefault(shards());
   }
 
-  /** How the ranks keep in step. */
-  default String getSyncMode() {
-    return getOrDefault(syncMode());
-  }
-
   /** Steps. */
   default long getMaxIter() {
     return (long) getOrDefault(maxIter());
@@ -150,6 +147,11 @@ public interface CaffeParams extends PredictionParams {
     return getOrDefault(checkpointDir());
   }
 
+  /** Whether an interrupted fit is taken up. */
+  default boolean getResume() {
+    return (boolean) getOrDefault(resume());
+  }
+
   /** Steps between checkpoints. */
   default long getCheckpointInterval() {
     return (long) getOrDefault(checkpointInterval());
@@ -173,17 +175,18 @@ public interface CaffeParams extends PredictionParams {
   /** Sets the defaults of these params; for constructors. */
   default void setTrainingDefaults() {
     setPredictionDefaults();
+    setSyncDefaults();
     setDefault(solver(), "");
     setDefault(weights(), "");
     setDefault(snapshot(), "");
     setDefault(numWorkers(), 0);
     setDefault(shards(), 0);
-    setDefault(syncMode(), "allreduce");
     setDefault(maxIter(), 0L);
     setDefault(epochs(), 0);
     setDefault(requireGpu(), false);
     setDefault(seed(), 1L);
     setDefault(checkpointDir(), "");
+    setDefault(resume(), false);
     setDefault(checkpointInterval(), 0L);
     setDefault(validationIndicatorCol(), "");
     setDefault(events(), "");

@@ -22,11 +22,12 @@ final class Flags {
     }
   }
 
-  private static final Set<String> SWITCHES = Set.of("train", "test", "persistent", "requireGpu");
+  private static final Set<String> SWITCHES = Set.of("train", "test", "persistent", "requireGpu",
+      "survivors", "resume");
   private static final Set<String> VALUES = Set.of("conf", "net", "features", "label", "model",
       "output", "outputFormat", "clusterSize", "snapshot", "weights", "connection", "devices",
       "trainData", "testData", "dataCol", "labelCol", "idCol", "epochs", "shards", "checkpointDir",
-      "events");
+      "events", "sync", "syncPeriod", "syncHistory", "syncOptions", "syncParamFile");
   private static final String NO_CONVERTERS = "it belongs to CaffeOnSpark's converters, which this"
       + " version does not have: write the table as parquet and pass it with -trainData, -testData";
   private static final Map<String, String> REFUSED = Map.of(
@@ -128,6 +129,7 @@ final class Flags {
     getInt("devices", 1, 1);
     getInt("epochs", 1, 1);
     getInt("shards", 1, 1);
+    getInt("syncPeriod", 1, 1);
   }
 
   private static String refusal(String name) {

@@ -20,6 +20,15 @@ record NetDescription(JsonNode json) {
     return of(options.toString());
   }
 
+  /** Asks the engine about a training; {@code sync} is text of a SyncParameter, or "". */
+  static NetDescription ofTraining(String solver, String net, String sync, int threads) {
+    ObjectNode options = Json.object().put("phase", "TRAIN").put("threads", threads);
+    options.put("solver", solver);
+    if (!net.isEmpty()) options.put("net", net);
+    if (!sync.isEmpty()) options.put("sync", sync);
+    return of(options.toString());
+  }
+
   /** Asks the engine; `options` as in cft_describe. */
   static NetDescription of(String options) {
     return new NetDescription(Json.parse(Engine.describe(options)));

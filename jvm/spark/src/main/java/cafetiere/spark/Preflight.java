@@ -59,7 +59,8 @@ public final class Preflight {
   /** Net and solver, then what they will take of each executor's memory. */
   private Optional<NetDescription> checkNet() {
     try {
-      NetDescription net = NetDescription.of(plan.solver(), plan.net(), "TRAIN", plan.threads());
+      NetDescription net =
+          NetDescription.ofTraining(plan.solver(), plan.net(), plan.sync(), plan.threads());
       checkMemory(net.json().path("memory_bytes").asLong());
       return Optional.of(net);
     } catch (CafetiereException e) {

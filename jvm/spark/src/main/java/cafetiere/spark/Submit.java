@@ -97,7 +97,10 @@ public final class Submit {
         .setRequireGpu(flags.has("requireGpu"))
         .setShards(flags.getInt("shards", 0, 1))
         .setEpochs(flags.getInt("epochs", 0, 1))
-        .setCheckpointDir(flags.get("checkpointDir", ""))
+        .setSyncMode(flags.get("sync", "")).setSyncPeriod(flags.getInt("syncPeriod", 0, 1))
+        .setSyncHistory(flags.get("syncHistory", "")).setSyncOptions(flags.get("syncOptions", ""))
+        .setSyncParamFile(located("syncParamFile")).setSurvivors(flags.has("survivors"))
+        .setCheckpointDir(flags.get("checkpointDir", "")).setResume(flags.has("resume"))
         .setWeights(located("weights")).setSnapshot(located("snapshot"));
     if (isTestedOn(description)) {
       estimator.setValidationData(NetTable.open(spark, flags, describe("TEST"), "testData").rows());

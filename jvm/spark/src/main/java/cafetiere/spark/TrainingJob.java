@@ -49,6 +49,7 @@ public final class TrainingJob {
   private final RetryPolicy policy = new RetryPolicy();
   private JavaRDD<Iterator<InternalRow>> input;
   private int inputRanks;
+  private long firstStep;
 
   private TrainingJob(SparkContext sc, TrainingPlan plan, Dataset<Row> train,
       Dataset<Row> validation) throws IOException {
@@ -57,7 +58,8 @@ public final class TrainingJob {
     this.train = train;
     this.validation = validation;
     this.hadoop = new SerializableConfiguration(sc.hadoopConfiguration());
-    this.folder = CheckpointFolder.of(sc, plan.checkpointDir(), run);
+    this.folder = CheckpointFolder.of(sc, plan.checkpointDir(),
+        plan.resume() ? plan.fingerprint() : run);
     this.checkpoints = new CheckpointStore(folder, hadoop.value());
     this.progress = new ProgressLine(System.err, System.console() != null, 0);
     this.events = new RunEvents(MAX_EVENTS, progress);
@@ -88,6 +90,7 @@ public final class TrainingJob {
         Optional<Checkpoint> from = checkpoints.newest();
         long step = from.map(Checkpoint::step).orElse(0L);
         events.startAttempt(attempt, step);
+        if (attempt == 0) firstStep = step;
         LOG.info("Run {}, attempt {}: {} ranks from step {}", run, attempt, ranks, step);
         BarrierStage stage = new BarrierStage(sc, "cafetiere-" + run + "-" + attempt);
         Exception failure = null;
@@ -151,11 +154,7 @@ public final class TrainingJob {
 
   private TrainingTask.Setup setup(int attempt, int ranks, Optional<Checkpoint> from,
       MetricsRoute.Address metrics) {
-    int shards = plan.shards() > 0 ? plan.shards() : plan.workers();
-    TrainingPlan now = new TrainingPlan(plan.solver(), plan.net(), plan.schema(), ranks, shards,
-        plan.threads(), plan.maxIter(), plan.seed(), plan.checkpointDir(),
-        plan.checkpointInterval(), plan.model(), plan.state(), plan.events(),
-        plan.timeoutMillis());
+    TrainingPlan now = plan.with(ranks);
     String generation = sc.applicationId() + "/" + run + "/" + attempt;
     return new TrainingTask.Setup(now, attempt, generation, secret, folder,
         from.map(Checkpoint::name).orElse(""), from.map(Checkpoint::instructionSet).orElse(""),
@@ -190,12 +189,13 @@ public final class TrainingJob {
     Checkpoint trained = results.newest().orElseThrow(
         () -> new IOException("rank 0 left no model in " + results.location()));
     results.delete();
-    if (plan.checkpointDir().isEmpty()) checkpoints.delete();
+    if (plan.checkpointDir().isEmpty() || plan.resume()) checkpoints.delete();
     LOG.info("Run {} has ended; its events came by {}", run, first.route());
 
     ObjectNode result = (ObjectNode) JSON.readTree(first.result());
     result.put("executors", outcomes.stream().map(TaskOutcome::executor).distinct().count());
-    result.put("attempts", attempt + 1).put("events_by", first.route());
+    result.put("attempts", attempt + 1).put("first_step", firstStep);
+    result.put("events_by", first.route());
     result.put("fit_seconds", seconds(System.nanoTime() - start));
     events.firstStepNanos()
         .ifPresent(at -> result.put("seconds_to_first_step", seconds(at - start)));

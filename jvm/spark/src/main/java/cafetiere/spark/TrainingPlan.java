@@ -2,6 +2,8 @@ package cafetiere.spark;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
+import java.nio.charset.StandardCharsets;
+import java.util.UUID;
 
 /**
  * Everything that the ranks of a training must know, fixed before it starts.
@@ -20,6 +22,9 @@ import java.io.Serializable;
  * @param state solver state to go on from, null to start at step 0
  * @param events path prefix for JSONL and TensorBoard files on rank 0's machine, "" for none
  * @param timeoutMillis silence of a peer that counts as its loss
+ * @param sync text of a SyncParameter whose fields replace those of the solver's; "" for none
+ * @param survivors whether the others go on when a rank is lost, and it may join them again
+ * @param resume whether to go on from the checkpoints of an interrupted run of the same plan
  */
 public record TrainingPlan(
     String solver,
@@ -35,8 +40,30 @@ public record TrainingPlan(
     byte[] model,
     byte[] state,
     String events,
-    int timeoutMillis)
+    int timeoutMillis,
+    String sync,
+    boolean survivors,
+    boolean resume)
     implements Serializable {
+  private static final int FINGERPRINT = 16;
+
+  /** The same training by {@code ranks} ranks; each of the survivors is a shard of its own. */
+  TrainingPlan with(int ranks) {
+    return new TrainingPlan(solver, net, schema, ranks, survivors ? ranks : shards, threads,
+        maxIter, seed, checkpointDir, checkpointInterval, model, state, events, timeoutMillis, sync,
+        survivors, resume);
+  }
+
+  /** Hex digits that tell apart trainings whose weights differ, as far as not by their rows. */
+  String fingerprint() {
+    ObjectNode all = Json.object();
+    all.put("solver", solver).put("net", net).put("sync", sync).put("shards", shards);
+    all.put("max_iter", maxIter).put("seed", seed).put("model", model).put("state", state);
+    all.set("schema", schema.toJson());
+    all.set("inputs", schema.inputsJson());
+    UUID hash = UUID.nameUUIDFromBytes(all.toString().getBytes(StandardCharsets.UTF_8));
+    return hash.toString().replace("-", "").substring(0, FINGERPRINT);
+  }
 
   /** The options of one rank's cafetiere.core.Trainer. */
   public String trainerOptions(int rank) {
@@ -45,6 +72,8 @@ public record TrainingPlan(
     options.put("shards", shards).put("threads", threads).put("seed", seed);
     options.put("max_iter", maxIter).put("checkpoint_every", checkpointInterval);
     options.put("events", rank == 0 ? events : "");
+    if (!sync.isEmpty()) options.put("sync", sync);
+    if (survivors) options.put("survivors", 1);
     options.set("inputs", schema.inputsJson());
     return options.toString();
   }

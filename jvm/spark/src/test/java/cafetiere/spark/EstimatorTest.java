@@ -114,6 +114,7 @@ class EstimatorTest {
   void paramsThatContradictEachOtherAreRefused() {
     for (CaffeEstimator estimator : new CaffeEstimator[] {
         estimator().setEpochs(1).setMaxIter(1), estimator().setSnapshot("x.solverstate"),
+        estimator().setResume(true),
         estimator().setValidationData(points).setValidationIndicatorCol("held")}) {
       assertThrows(IllegalArgumentException.class, () -> estimator.fit(points));
     }
@@ -121,9 +122,9 @@ class EstimatorTest {
 
   @Test
   void anUnknownSyncModeIsRefused() {
-    String message = assertThrows(IllegalArgumentException.class,
-        () -> estimator().setSyncMode("easgd").fit(points)).getMessage();
-    assertTrue(message.contains("easgd") && message.contains("allreduce"), message);
+    String message = assertThrows(RuntimeException.class,
+        () -> estimator().setSyncMode("easdg").fit(points)).getMessage();
+    assertTrue(message.contains("easdg") && message.contains("did you mean \"easgd\""), message);
   }
 
   @Test

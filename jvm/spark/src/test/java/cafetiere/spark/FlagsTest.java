@@ -30,6 +30,16 @@ class FlagsTest {
   }
 
   @Test
+  void theWayOfWorkingTogetherIsAFlag() {
+    Flags flags = parse("-train", "-model", "m", "-sync", "easgd", "-syncPeriod", "50",
+        "-syncOptions", "moving_rate: 0.1", "-survivors");
+    assertEquals("easgd", flags.get("sync", ""));
+    assertEquals(50, flags.getInt("syncPeriod", 0, 1));
+    assertEquals("moving_rate: 0.1", flags.get("syncOptions", ""));
+    assertTrue(flags.has("survivors"));
+  }
+
+  @Test
   void anUnknownFlagNamesTheNearest() {
     assertMessage("-clusterSise is not a flag; did you mean -clusterSize?", "-clusterSise", "2");
     assertMessage("-modle is not a flag; did you mean -model?", "-modle", "x");

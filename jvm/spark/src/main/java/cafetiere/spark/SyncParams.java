@@ -1,0 +1,85 @@
+package cafetiere.spark;
+
+import org.apache.spark.ml.param.BooleanParam;
+import org.apache.spark.ml.param.IntParam;
+import org.apache.spark.ml.param.Param;
+
+/** The params of how the ranks of a CaffeEstimator work together. */
+public interface SyncParams extends PredictionParams {
+  /** How the ranks keep in step. */
+  default Param<String> syncMode() {
+    return new Param<>(this, "syncMode", "how the ranks keep in step: allreduce, average, easgd,"
+        + " diloco, hierarchical or auto; \"\": what the solver's sync { } says, else allreduce");
+  }
+
+  /** Iterations between exchanges. */
+  default IntParam syncPeriod() {
+    return new IntParam(this, "syncPeriod", "iterations from one exchange to the next, of modes"
+        + " whose replicas train on their own between them; 0: the solver's, else 10");
+  }
+
+  /** What becomes of the replicas' history. */
+  default Param<String> syncHistory() {
+    return new Param<>(this, "syncHistory", "what becomes of the replicas' history at an exchange:"
+        + " kept, averaged or reset; \"\": what the solver says, else kept");
+  }
+
+  /** The rest of the settings. */
+  default Param<String> syncOptions() {
+    return new Param<>(this, "syncOptions", "further fields of the solver's sync { } as prototxt,"
+        + " such as \"moving_rate: 0.1 wire: 'bfloat16'\"");
+  }
+
+  /** DeepSpark's parameter file. */
+  default Param<String> syncParamFile() {
+    return new Param<>(this, "syncParamFile", "Hadoop path of a DeepSparkParam file (period,"
+        + " moving_rate, ...), for easgd unless syncMode names another mode; \"\": none");
+  }
+
+  /** Whether the training goes on while executors are lost and come back. */
+  default BooleanParam survivors() {
+    return new BooleanParam(this, "survivors", "average, easgd, diloco: when an executor is lost"
+        + " the others go on without its rows, and it joins again when it is back, instead of a"
+        + " new attempt of all from the newest checkpoint");
+  }
+
+  /** How the ranks keep in step. */
+  default String getSyncMode() {
+    return getOrDefault(syncMode());
+  }
+
+  /** Iterations between exchanges. */
+  default int getSyncPeriod() {
+    return (int) getOrDefault(syncPeriod());
+  }
+
+  /** What becomes of the replicas' history. */
+  default String getSyncHistory() {
+    return getOrDefault(syncHistory());
+  }
+
+  /** The rest of the settings. */
+  default String getSyncOptions() {
+    return getOrDefault(syncOptions());
+  }
+
+  /** DeepSpark's parameter file. */
+  default String getSyncParamFile() {
+    return getOrDefault(syncParamFile());
+  }
+
+  /** Whether the training goes on while executors are lost and come back. */
+  default boolean getSurvivors() {
+    return (boolean) getOrDefault(survivors());
+  }
+
+  /** Sets the defaults of these params; for constructors. */
+  default void setSyncDefaults() {
+    setDefault(syncMode(), "");
+    setDefault(syncPeriod(), 0);
+    setDefault(syncHistory(), "");
+    setDefault(syncOptions(), "");
+    setDefault(syncParamFile(), "");
+    setDefault(survivors(), false);
+  }
+}
