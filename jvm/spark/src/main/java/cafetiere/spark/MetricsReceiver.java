@@ -3,7 +3,6 @@ package cafetiere.spark;
 import cafetiere.spark.MetricsRoute.Address;
 import java.io.IOException;
 import java.lang.reflect.Method;
-import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.SparkContext;
@@ -31,10 +30,9 @@ final class MetricsReceiver implements AutoCloseable {
     sc.register(accumulator, "cafetiere events of run " + run);
     heartbeats = new HeartbeatListener(accumulator.id(), events);
     sc.addSparkListener(heartbeats);
-    String host = sc.getConf().get("spark.driver.host", "localhost");
-    server = openServer(host, run, secret, events);
+    server = openServer(run, secret, events);
     int port = server == null ? 0 : server.port();
-    address = new Address(run, secret, host, port, accumulator);
+    address = new Address(run, secret, LineServer.host(sc.getConf()), port, accumulator);
   }
 
   /** What rank 0 needs to reach this driver. */
@@ -49,10 +47,10 @@ final class MetricsReceiver implements AutoCloseable {
     if (server != null) server.close();
   }
 
-  private MetricsServer openServer(String host, String run, String secret, RunEvents events) {
+  private MetricsServer openServer(String run, String secret, RunEvents events) {
     try {
-      String bind = sc.getConf().get("spark.driver.bindAddress", host);
-      return new MetricsServer(InetAddress.getByName(bind), run, secret, events::accept);
+      return new MetricsServer(
+          LineServer.bindAddress(sc.getConf()), run, secret, events::accept);
     } catch (IOException e) {
       LOG.warn("The driver cannot listen for events ({}); they come with Spark's heartbeats",
           e.getMessage());

@@ -1,13 +1,7 @@
 package cafetiere.spark;
 
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
-import java.io.OutputStream;
 import java.io.Serializable;
-import java.net.InetSocketAddress;
-import java.net.Socket;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.concurrent.ArrayBlockingQueue;
@@ -35,7 +29,6 @@ final class MetricsRoute implements AutoCloseable {
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(MetricsRoute.class);
-  private static final int CONNECT_MILLIS = 2_000;
 
   private final Address address;
   private final int attempt;
@@ -64,6 +57,11 @@ final class MetricsRoute implements AutoCloseable {
   /** "Spark's plugin connection", "a socket to the driver" or "accumulators". */
   String name() {
     return name;
+  }
+
+  /** Numbers the events to come from {@code first} at least: above those of another rank 0. */
+  synchronized void numberFrom(long first) {
+    sequence = Math.max(sequence, first - 1);
   }
 
   /** Sends one event of the engine. */
@@ -106,7 +104,7 @@ final class MetricsRoute implements AutoCloseable {
     private static final int QUEUED = 1_024;
     private static final int FLUSH_MILLIS = 2_000;
 
-    private final Socket socket = new Socket();
+    private final LineChannel channel;
     private final BlockingQueue<String> queue = new ArrayBlockingQueue<>(QUEUED);
     private final Thread writer;
     private volatile boolean closing;
@@ -114,18 +112,7 @@ final class MetricsRoute implements AutoCloseable {
 
     SocketSender(Address address) throws IOException {
       if (address.port() == 0) throw new IOException("the driver does not listen");
-      try {
-        socket.connect(new InetSocketAddress(address.host(), address.port()), CONNECT_MILLIS);
-        socket.setSoTimeout(CONNECT_MILLIS);
-        BufferedReader in = new BufferedReader(
-            new InputStreamReader(socket.getInputStream(), StandardCharsets.US_ASCII));
-        String challenge = in.readLine();
-        if (challenge == null) throw new IOException("the driver closed the connection");
-        write(MetricsHandshake.answer(address.secret(), challenge));
-      } catch (IOException e) {
-        socket.close();
-        throw e;
-      }
+      channel = LineChannel.connect(address.host(), address.port(), address.secret());
       writer = new Thread(this::drain, "cafetiere-metrics");
       writer.setDaemon(true);
       writer.start();
@@ -135,7 +122,7 @@ final class MetricsRoute implements AutoCloseable {
     public void send(RunEvent event) throws IOException {
       if (failure != null) throw failure;
       String line = event.attempt() + " " + event.sequence() + " " + event.json();
-      if (line.length() < MetricsServer.MAX_LINE) queue.offer(line);
+      if (line.length() < LineChannel.MAX_LINE) queue.offer(line);
     }
 
     @Override
@@ -143,7 +130,7 @@ final class MetricsRoute implements AutoCloseable {
       closing = true;
       try {
         writer.join(FLUSH_MILLIS);
-        socket.close();
+        channel.close();
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       } catch (IOException e) {
@@ -155,19 +142,13 @@ final class MetricsRoute implements AutoCloseable {
       try {
         while (!closing || !queue.isEmpty()) {
           String line = queue.poll(50, TimeUnit.MILLISECONDS);
-          if (line != null) write(line);
+          if (line != null) channel.write(line);
         }
       } catch (IOException e) {
         failure = e;
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       }
-    }
-
-    private void write(String line) throws IOException {
-      OutputStream out = socket.getOutputStream();
-      out.write((line + "\n").getBytes(StandardCharsets.UTF_8));
-      out.flush();
     }
   }
 }

@@ -46,7 +46,7 @@ class MetricsTest {
       try (Socket intruder = new Socket(loopback, server.port())) {
         BufferedReader in = new BufferedReader(
             new InputStreamReader(intruder.getInputStream(), StandardCharsets.UTF_8));
-        String answer = MetricsHandshake.answer("another secret", in.readLine());
+        String answer = Handshake.answer("another secret", in.readLine());
         String lines = answer + "\n0 1 " + progress(1) + "\n";
         intruder.getOutputStream().write(lines.getBytes(StandardCharsets.UTF_8));
         assertNull(in.readLine());

@@ -9,13 +9,13 @@ import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * How rank 0 proves to the driver that it belongs to the run: the driver sends a random challenge,
+ * How a task proves to the driver that it belongs to the run: the driver sends a random challenge,
  * the answer is a keyed hash of it. The secret itself is never sent.
  */
-final class MetricsHandshake {
+final class Handshake {
   private static final int CHALLENGE_BYTES = 32;
 
-  private MetricsHandshake() {}
+  private Handshake() {}
 
   static String challenge() {
     byte[] bytes = new byte[CHALLENGE_BYTES];
@@ -27,7 +27,7 @@ final class MetricsHandshake {
     try {
       Mac mac = Mac.getInstance("HmacSHA256");
       mac.init(new SecretKeySpec(secret.getBytes(StandardCharsets.UTF_8), "HmacSHA256"));
-      byte[] text = ("cafetiere-metrics " + challenge).getBytes(StandardCharsets.UTF_8);
+      byte[] text = ("cafetiere-driver " + challenge).getBytes(StandardCharsets.UTF_8);
       return HexFormat.of().formatHex(mac.doFinal(text));
     } catch (GeneralSecurityException e) {
       throw new IllegalStateException("every Java platform has HmacSHA256", e);
