@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/comm/socket.h"
 
 namespace cafetiere {
 
@@ -24,6 +25,28 @@ struct Receive {
   size_t bytes;
 };
 
+/// A long exchange in rounds, so that sums can be formed while the next numbers travel and the same
+/// room serves again. The ranks' rounds need not agree, the order of messages must.
+class Schedule {
+ public:
+  virtual ~Schedule() = default;
+  /// Rounds; at least one.
+  virtual int rounds() const = 0;
+  /// Adds the messages that leave in `round`; asked for once those of the round before are gone.
+  virtual void sends(int round, std::vector<Send>* messages) = 0;
+  /// Adds the messages that come in `round`; asked for after received() of the round before.
+  virtual void receives(int round, std::vector<Receive>* messages) = 0;
+  /// All that comes in `round` is there. Sends may still be under way.
+  virtual void received(int round) = 0;
+};
+
+/// One more connection to each peer, for a protocol of its own.
+struct PeerLinks {
+  std::vector<Fd> fds;  ///< by rank, non-blocking streams; invalid for the rank itself
+  int cancelled = -1;   ///< readable once this rank called cancel(); the group's
+  int timeout_ms = 0;   ///< silence after which a peer counts as lost; 0: none can fall silent
+};
+
 /// `size` ranks that can reach each other. No global state: many groups live in one process.
 /// Every wait ends: with success, with kUnavailable (a peer is gone, named by rank), with kTimeout
 /// (a peer stayed silent, named by rank) or with kCancelled. After an error the group is closed and
@@ -38,6 +61,16 @@ class Group {
   /// deadlocks when the peers post matching calls in the same order. A message to oneself is an
   /// error.
   virtual Status exchange(std::span<const Send> sends, std::span<const Receive> receives) = 0;
+
+  /// Goes through a schedule to its end, as exchange() in each round would; where the transport
+  /// can, sends run ahead of receives.
+  virtual Status run(Schedule* schedule);
+
+  /// Opens the connections of a Messenger; every rank calls it at the same point. They stay open
+  /// when a loss closes the group.
+  virtual Result<PeerLinks> open_links() {
+    return internal_error("group: this kind has no connections to give away");
+  }
 
   /// Closes all connections so that this and every other rank's pending call fails within
   /// milliseconds. May be called from any thread.

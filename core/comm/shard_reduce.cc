@@ -7,100 +7,35 @@
 
 #include "core/comm/collectives.h"
 #include "core/comm/shard_tree.h"
+#include "core/comm/tree_finish.h"
 
 namespace cafetiere {
 namespace {
 
-constexpr size_t kSegment = 256 << 10;  // floats of a slice that travel in one exchange
-constexpr size_t kTile = 1024;          // floats combined at a time: all operands stay in cache
-constexpr int kMaxDepth = 32;           // of a tree over int shards
+constexpr size_t kSegment = 64 << 10;  // floats of a slice that travel in one round
+constexpr size_t kDirect = 16 << 10;   // floats up to which all_reduce() sends everything to all
 
-/// One addition of the tree. Operands and result are named by their place on a stack: adding pops
-/// two places and pushes one.
-struct Step {
-  enum class Kind { kPush, kAdd } kind;
-  int source;  // kPush: which node
+/// Which part of the arrays a rank sums.
+struct Slice {
+  size_t begin, end;
+  size_t size() const { return end - begin; }
 };
 
-/// Combines the nodes of all ranks to the root, the same additions for every element.
-class TreeFinish {
- public:
-  TreeFinish(std::span<const ShardRange> nodes, int shards) {
-    std::vector<ShardRange> stack;
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      stack.push_back(nodes[i]);
-      steps_.push_back({Step::Kind::kPush, static_cast<int>(i)});
-      while (stack.size() > 1 &&
-             are_siblings(stack[stack.size() - 2], stack[stack.size() - 1], shards)) {
-        const int end = stack.back().end;
-        stack.pop_back();
-        stack.back().end = end;
-        steps_.push_back({Step::Kind::kAdd, 0});
-      }
-    }
-  }
-
-  void run(std::span<const float* const> sources, float* out, size_t floats,
-           ThreadPool* pool) const {
-    const int tiles = static_cast<int>((floats + kTile - 1) / kTile);
-    const auto tile = [&](int t) {
-      const size_t at = t * kTile;
-      run_tile(sources, at, std::min(kTile, floats - at), out);
-    };
-    if (pool) {
-      pool->run(tiles, tile);
-    } else {
-      for (int t = 0; t < tiles; ++t) tile(t);
-    }
-  }
-
- private:
-  void run_tile(std::span<const float* const> sources, size_t at, size_t count, float* out) const {
-    float sums[kMaxDepth][kTile];
-    const float* stack[kMaxDepth];
-    int depth = 0;
-    for (size_t s = 0; s < steps_.size(); ++s) {
-      if (steps_[s].kind == Step::Kind::kPush) {
-        stack[depth++] = sources[steps_[s].source] + at;
-        continue;
-      }
-      const float* left = stack[depth - 2];
-      const float* right = stack[depth - 1];
-      --depth;
-      float* sum = s + 1 == steps_.size() ? out + at : sums[depth - 1];
-      for (size_t i = 0; i < count; ++i) sum[i] = left[i] + right[i];
-      stack[depth - 1] = sum;
-    }
-    if (stack[0] != out + at) std::memcpy(out + at, stack[0], count * sizeof(float));
-  }
-
-  std::vector<Step> steps_;
-};
-
-/// The sizes of one reduce_scatter and who sends what.
+/// The sizes of one reduction and who sends what.
 struct Layout {
   int rank, ranks;
-  std::span<const size_t> slices;
+  std::vector<Slice> slices;                   // of each rank
   std::vector<std::vector<ShardRange>> nodes;  // of each rank
   size_t node_count = 0;
+  size_t longest = 0;  // slice
 
-  Layout(const Group* group, int shards, std::span<const size_t> offsets)
-      : rank(rank_of(group)), ranks(size_of(group)), slices(offsets), nodes(ranks) {
+  Layout(const Group* group, int shards, std::vector<Slice> parts)
+      : rank(rank_of(group)), ranks(size_of(group)), slices(std::move(parts)), nodes(ranks) {
     for (int r = 0; r < ranks; ++r) {
       nodes[r] = nodes_of(shards_of_rank(r, ranks, shards), shards);
       node_count += nodes[r].size();
+      longest = std::max(longest, slices[r].size());
     }
-  }
-
-  size_t slice_floats(int r) const { return slices[r + 1] - slices[r]; }
-  /// How much of rank r's slice belongs to the segment that starts at `start`.
-  size_t segment_floats(int r, size_t start) const {
-    return std::min(kSegment, slice_floats(r) - std::min(start, slice_floats(r)));
-  }
-  size_t longest_slice() const {
-    size_t longest = 0;
-    for (int r = 0; r < ranks; ++r) longest = std::max(longest, slice_floats(r));
-    return longest;
   }
 };
 
@@ -113,65 +48,225 @@ Status check_slices(const Group* group, std::span<const size_t> slices, size_t f
                                     slices.size(), floats, size_of(group)));
 }
 
-/// Receives the peers' parts of one segment of our slice into `scratch` and sends them theirs;
-/// leaves in `sources` where each node's part lies.
-Status exchange_segment(Group* group, const TreeSum& sum, const Layout& layout, size_t start,
-                        float* scratch, std::vector<const float*>* sources) {
-  std::vector<Send> sends;
-  std::vector<Receive> receives;
-  const size_t mine = layout.segment_floats(layout.rank, start);
-  sources->clear();
-  for (int peer = 0; peer < layout.ranks; ++peer) {
-    const size_t theirs = layout.segment_floats(peer, start);
-    for (const TreeSum::Partial& p : sum.partials()) {
-      const float* part = p.data + layout.slices[peer] + start;
-      if (peer == layout.rank) {
-        sources->push_back(part);
-      } else if (theirs > 0) {
-        sends.push_back({peer, part, theirs * sizeof(float)});
+/// The nodes of all ranks, in order.
+std::vector<ShardRange> all_nodes(const Layout& layout) {
+  std::vector<ShardRange> all;
+  for (const auto& nodes : layout.nodes) all.insert(all.end(), nodes.begin(), nodes.end());
+  return all;
+}
+
+/// Where the numbers of one segment lie that are sent or received: taken in turn, used again in the
+/// next segment.
+class Rooms {
+ public:
+  Rooms() = default;
+  Rooms(float* begin, size_t floats) : begin_(begin), floats_(floats) {}
+
+  void rewind() { next_ = 0; }
+  void* take() { return begin_ + floats_ * next_++; }
+
+ private:
+  float* begin_ = nullptr;
+  size_t floats_ = 0;  // of one room
+  size_t next_ = 0;
+};
+
+/// Segment by segment: sends the peers their parts of this rank's nodes, receives theirs of its
+/// slice, and finishes the tree.
+class ReduceSchedule : public Schedule {
+ public:
+  ReduceSchedule(TreeSum& sum, const Layout& layout, std::span<float> out, Wire wire)
+      : sum_(sum),
+        layout_(layout),
+        out_(out),
+        wire_(wire),
+        finish_(all_nodes(layout), sum.shards()),
+        segment_(std::min(kSegment, (layout.longest + 1) / 2 * 2)) {
+    const size_t copies = wire == Wire::kFloat32 ? 0 : sum.partials().size() * (layout.ranks - 1);
+    const size_t room = segment_ * wire_bytes(wire) / sizeof(float);
+    float* scratch = sum.scratch((layout.node_count + copies) * room);
+    rooms_in_ = Rooms(scratch, room);
+    rooms_out_ = Rooms(scratch + layout.node_count * room, room);
+  }
+
+  int rounds() const override {
+    return static_cast<int>((layout_.longest + segment_ - 1) / segment_);
+  }
+
+  void sends(int round, std::vector<Send>* messages) override {
+    rooms_out_.rewind();
+    for (int peer = 0; peer < layout_.ranks; ++peer) {
+      if (peer == layout_.rank) continue;
+      const size_t count = segment_floats(peer, round);
+      for (const TreeSum::Partial& p : sum_.partials()) {
+        if (count == 0) break;
+        const void* part = on_wire(p.data + segment_begin(peer, round), count, &rooms_out_);
+        messages->push_back({peer, part, count * wire_bytes(wire_)});
       }
     }
-    if (peer == layout.rank) continue;
-    for (size_t node = 0; node < layout.nodes[peer].size(); ++node, scratch += kSegment) {
-      sources->push_back(scratch);
-      if (mine > 0) receives.push_back({peer, scratch, mine * sizeof(float)});
+  }
+
+  void receives(int round, std::vector<Receive>* messages) override {
+    const size_t count = segment_floats(layout_.rank, round);
+    sources_.clear();
+    rooms_in_.rewind();
+    if (count == 0) return;
+    for (int peer = 0; peer < layout_.ranks; ++peer) {
+      if (peer == layout_.rank) {
+        for (const TreeSum::Partial& p : sum_.partials()) {
+          const void* part = on_wire(p.data + segment_begin(peer, round), count, &rooms_in_);
+          sources_.push_back({part, wire_});
+        }
+        continue;
+      }
+      for (size_t node = 0; node < layout_.nodes[peer].size(); ++node) {
+        void* room = rooms_in_.take();
+        sources_.push_back({room, wire_});
+        messages->push_back({peer, room, count * wire_bytes(wire_)});
+      }
     }
   }
-  if (sends.empty() && receives.empty()) return {};
-  return group->exchange(sends, receives);
+
+  /// For one rank, whose nodes are the whole tree.
+  void run_alone() {
+    std::vector<Receive> none;
+    for (int round = 0; round < rounds(); ++round) {
+      receives(round, &none);
+      received(round);
+    }
+  }
+
+  void received(int round) override {
+    if (sources_.empty()) return;
+    finish_.run(sources_, out_.data() + round * segment_, segment_floats(layout_.rank, round),
+                sum_.pool());
+  }
+
+ private:
+  size_t segment_begin(int rank, int round) const {
+    return layout_.slices[rank].begin + round * segment_;
+  }
+  /// How much of a rank's slice belongs to the segment of this round.
+  size_t segment_floats(int rank, int round) const {
+    const size_t size = layout_.slices[rank].size();
+    return std::min(segment_, size - std::min(round * segment_, size));
+  }
+
+  /// The numbers as they travel; this rank's own too, so that a sum does not depend on who forms it.
+  const void* on_wire(const float* part, size_t count, Rooms* rooms) const {
+    if (wire_ == Wire::kFloat32) return part;
+    auto* room = static_cast<uint16_t*>(rooms->take());
+    narrow(wire_, part, count, room);
+    return room;
+  }
+
+  TreeSum& sum_;
+  const Layout& layout_;
+  const std::span<float> out_;
+  const Wire wire_;
+  const TreeFinish finish_;
+  const size_t segment_;
+  Rooms rooms_in_, rooms_out_;
+  std::vector<NodeValues> sources_;  // of the segment being received
+};
+
+/// Sums the slices of `layout`; this rank's goes to `out`.
+Status reduce(Group* group, TreeSum& sum, const Layout& layout, std::span<float> out, Wire wire) {
+  const Slice mine = layout.slices[layout.rank];
+  if (!sum.complete() || sum.shards() < 1 || out.size() != mine.size() ||
+      sum.range() != shards_of_rank(layout.rank, layout.ranks, sum.shards())) {
+    return internal_error(fmt::format(
+        "reduction: rank {} of {} has not summed its shards of {}, or gives {} floats of room for "
+        "{}",
+        layout.rank, layout.ranks, sum.shards(), out.size(), mine.size()));
+  }
+  if (layout.longest == 0) return {};
+  ReduceSchedule schedule(sum, layout, out, layout.ranks > 1 ? wire : Wire::kFloat32);
+  if (!group) {
+    schedule.run_alone();
+    return {};
+  }
+  // Where the ranks sum the same numbers, `out` may be what is still being sent.
+  const bool overlaps = layout.ranks > 1 && layout.slices[0].end > layout.slices[1].begin;
+  return overlaps ? group->Group::run(&schedule) : group->run(&schedule);
 }
+
+/// all_gather_slices() in 16 bits, segment by segment.
+class NarrowGather : public Schedule {
+ public:
+  NarrowGather(const Group& group, std::span<float> arena, std::span<const size_t> slices,
+               Wire wire)
+      : rank_(group.rank()), arena_(arena), slices_(slices), wire_(wire) {
+    for (int r = 0; r < group.size(); ++r) longest_ = std::max(longest_, size(r));
+    segment_ = std::min(kSegment, longest_);
+    rooms_.resize(segment_ * slices_.size());
+  }
+
+  int rounds() const override { return static_cast<int>((longest_ + segment_ - 1) / segment_); }
+
+  void sends(int round, std::vector<Send>* messages) override {
+    const std::span<float> mine = part(rank_, round);
+    if (mine.empty()) return;
+    narrow(wire_, mine.data(), mine.size(), room(rank_));
+    widen(wire_, room(rank_), mine.size(), mine.data());
+    for (int peer = 0; peer < ranks(); ++peer) {
+      if (peer != rank_) messages->push_back({peer, room(rank_), mine.size() * sizeof(uint16_t)});
+    }
+  }
+
+  void receives(int round, std::vector<Receive>* messages) override {
+    for (int peer = 0; peer < ranks(); ++peer) {
+      const size_t count = part(peer, round).size();
+      if (peer != rank_ && count > 0) {
+        messages->push_back({peer, room(peer), count * sizeof(uint16_t)});
+      }
+    }
+  }
+
+  void received(int round) override {
+    for (int peer = 0; peer < ranks(); ++peer) {
+      const std::span<float> theirs = part(peer, round);
+      if (peer != rank_) widen(wire_, room(peer), theirs.size(), theirs.data());
+    }
+  }
+
+ private:
+  int ranks() const { return static_cast<int>(slices_.size()) - 1; }
+  size_t size(int rank) const { return slices_[rank + 1] - slices_[rank]; }
+  std::span<float> part(int rank, int round) const {
+    const size_t start = std::min(round * segment_, size(rank));
+    return arena_.subspan(slices_[rank] + start, std::min(segment_, size(rank) - start));
+  }
+  uint16_t* room(int rank) { return rooms_.data() + rank * segment_; }
+
+  const int rank_;
+  const std::span<float> arena_;
+  const std::span<const size_t> slices_;
+  const Wire wire_;
+  size_t longest_ = 0;
+  size_t segment_;
+  std::vector<uint16_t> rooms_;  // one segment of each rank
+};
 
 }  // namespace
 
 Status reduce_scatter(Group* group, TreeSum& sum, std::span<const size_t> slices,
-                      std::span<float> out) {
+                      std::span<float> out, Wire wire) {
   CFT_TRY(check_slices(group, slices, sum.floats()));
-  const Layout layout(group, sum.shards(), slices);
-  if (!sum.complete() || sum.shards() < 1 || out.size() != layout.slice_floats(layout.rank) ||
-      sum.range() != shards_of_rank(layout.rank, layout.ranks, sum.shards())) {
-    return internal_error(fmt::format(
-        "reduce_scatter: rank {} of {} has not summed its shards of {}, or gives {} floats of room "
-        "for a slice of {}",
-        layout.rank, layout.ranks, sum.shards(), out.size(), layout.slice_floats(layout.rank)));
-  }
-  std::vector<ShardRange> all;
-  for (const auto& nodes : layout.nodes) all.insert(all.end(), nodes.begin(), nodes.end());
-  const TreeFinish finish(all, sum.shards());
-  const size_t received = layout.node_count - sum.partials().size();
-  const size_t longest = layout.longest_slice();
-  float* scratch = sum.scratch(received * kSegment);
-  std::vector<const float*> sources;
-  for (size_t start = 0; start < longest; start += kSegment) {
-    CFT_TRY(exchange_segment(group, sum, layout, start, scratch, &sources));
-    const size_t mine = layout.segment_floats(layout.rank, start);
-    if (mine > 0) finish.run(sources, out.data() + start, mine, sum.pool());
-  }
-  return {};
+  std::vector<Slice> parts;
+  for (size_t r = 0; r + 1 < slices.size(); ++r) parts.push_back({slices[r], slices[r + 1]});
+  return reduce(group, sum, Layout(group, sum.shards(), std::move(parts)), out, wire);
 }
 
-Status all_gather_slices(Group* group, std::span<float> arena, std::span<const size_t> slices) {
+Status all_gather_slices(Group* group, std::span<float> arena, std::span<const size_t> slices,
+                         Wire wire) {
   CFT_TRY(check_slices(group, slices, arena.size()));
   const int rank = rank_of(group), ranks = size_of(group);
+  if (ranks == 1) return {};
+  if (wire != Wire::kFloat32 && !arena.empty()) {
+    NarrowGather schedule(*group, arena, slices, wire);
+    return group->run(&schedule);
+  }
   std::vector<Send> sends;
   std::vector<Receive> receives;
   const auto bytes = [&](int r) { return (slices[r + 1] - slices[r]) * sizeof(float); };
@@ -182,6 +277,24 @@ Status all_gather_slices(Group* group, std::span<float> arena, std::span<const s
   }
   if (sends.empty() && receives.empty()) return {};
   return group->exchange(sends, receives);
+}
+
+Status all_reduce(Group* group, TreeSum& sum, std::span<float> out, Wire wire) {
+  const int rank = rank_of(group), ranks = size_of(group);
+  if (sum.floats() <= kDirect) {
+    const std::vector<Slice> everything(ranks, Slice{0, sum.floats()});
+    CFT_TRY(reduce(group, sum, Layout(group, sum.shards(), everything), out, wire));
+    if (ranks > 1) round_to_wire(wire, out.data(), out.size());
+    return {};
+  }
+  if (out.size() != sum.floats()) {
+    return internal_error(
+        fmt::format("all_reduce: {} floats of room for a sum of {}", out.size(), sum.floats()));
+  }
+  const auto slices = even_slices(sum.floats(), ranks);
+  CFT_TRY(reduce_scatter(group, sum, slices,
+                         out.subspan(slices[rank], slices[rank + 1] - slices[rank]), wire));
+  return all_gather_slices(group, out, slices, wire);
 }
 
 Status gather_shard_values(Group* group, int shards, std::span<const double> mine, int k,

@@ -15,6 +15,7 @@
 #include "core/base/status.h"
 #include "core/base/thread_pool.h"
 #include "core/comm/group.h"
+#include "core/comm/wire.h"
 
 namespace cafetiere {
 
@@ -77,12 +78,20 @@ class TreeSum {
 
 /// Finishes the tree: `out` becomes slice `rank` of the sum over all shards. `slices` holds the
 /// offsets of one slice a rank (even_slices). `out` may lie in the array last given to add(), at
-/// this slice's own offset. A null group is one rank.
+/// this slice's own offset. A null group is one rank. With a `wire` of 16 bits the other ranks'
+/// nodes arrive rounded and the bits are the same for the same number of ranks only.
 Status reduce_scatter(Group* group, TreeSum& sum, std::span<const size_t> slices,
-                      std::span<float> out);
+                      std::span<float> out, Wire wire = Wire::kFloat32);
 
-/// Every rank gives its own slice of `arena` and receives the others'.
-Status all_gather_slices(Group* group, std::span<float> arena, std::span<const size_t> slices);
+/// Every rank gives its own slice of `arena` and receives the others'. With a `wire` of 16 bits
+/// the own slice is rounded too, so that all ranks hold the same: gather gradients or moves with it
+/// rather than weights, whose small steps would be rounded away.
+Status all_gather_slices(Group* group, std::span<float> arena, std::span<const size_t> slices,
+                         Wire wire = Wire::kFloat32);
+
+/// The sum over all shards on every rank, with the bits of reduce_scatter and all_gather_slices; a
+/// small array takes one exchange instead of two. `out` may be the array last given to add().
+Status all_reduce(Group* group, TreeSum& sum, std::span<float> out, Wire wire = Wire::kFloat32);
 
 /// Gathers `k` doubles of each shard in the order of the shards: `mine` holds those of the rank's
 /// own shards, `all` gets shards * k values.

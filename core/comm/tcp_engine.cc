@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/comm/check_exchange.h"
+
 namespace cafetiere {
 namespace {
 
@@ -35,54 +37,79 @@ TcpEngine::TcpEngine(int rank, const std::vector<Link>& links, int wake,
       wake_(wake),
       closed_(closed),
       heard_(std::move(heard)),
-      wires_(links.size()) {
-  for (size_t peer = 0; peer < links.size(); ++peer) wires_[peer].fd = links[peer].data.get();
+      connections_(links.size()) {
+  for (size_t peer = 0; peer < links.size(); ++peer) {
+    connections_[peer].fd = links[peer].data.get();
+  }
 }
 
-Status TcpEngine::run(std::span<const Send> sends, std::span<const Receive> receives) {
-  load(sends, receives);
+Status TcpEngine::run(Schedule* schedule) {
+  const int rounds = schedule->rounds();
+  int sent = 0, received = 0;  // rounds that are done
+  CFT_TRY(load_sends(schedule, 0));
+  CFT_TRY(load_receives(schedule, 0));
   while (true) {
     if (closed_.load(std::memory_order_acquire)) return {ErrorCode::kCancelled, "group closed"};
-    bool moved = false;
-    for (int peer : active_) {
-      CFT_ASSIGN(const bool peer_moved, pump(peer));
-      moved |= peer_moved;
+    CFT_ASSIGN(bool moved, pump_all());
+    if (sent < rounds && sends_left_ == 0) {
+      if (++sent < rounds) CFT_TRY(load_sends(schedule, sent));
+      moved = true;
     }
-    std::erase_if(active_,
-                  [&](int peer) { return !wires_[peer].out.busy() && !wires_[peer].in.busy(); });
-    if (active_.empty()) return {};
-    // No spinning: on cores that are busy computing it makes every size slower.
-    if (!moved) wait();
+    if (received < rounds && receives_left_ == 0) {
+      schedule->received(received);
+      if (++received < rounds) CFT_TRY(load_receives(schedule, received));
+      moved = true;
+    }
+    if (sent == rounds && received == rounds) return {};
+    if (moved) {
+      spinner_.hit();
+    } else if (!spinner_.again()) {
+      wait();
+      spinner_.slept();
+    }
   }
 }
 
-void TcpEngine::load(std::span<const Send> sends, std::span<const Receive> receives) {
-  for (Wire& wire : wires_) {
-    for (Lane* lane : {&wire.out, &wire.in}) {
-      lane->messages.clear();
-      lane->next = lane->offset = 0;
-    }
+Status TcpEngine::load_sends(Schedule* schedule, int round) {
+  sends_.clear();
+  schedule->sends(round, &sends_);
+  CFT_TRY(check_exchange(rank_, static_cast<int>(links_.size()), sends_, {}));
+  for (Connection& c : connections_) c.out.clear();
+  for (const Send& s : sends_) {
+    connections_[s.peer].out.push(const_cast<void*>(s.data), s.bytes);
   }
-  for (const Send& s : sends) {
-    wires_[s.peer].out.messages.push_back({const_cast<void*>(s.data), s.bytes});
-  }
-  for (const Receive& r : receives) wires_[r.peer].in.messages.push_back({r.data, r.bytes});
-  active_.clear();
-  for (size_t peer = 0; peer < wires_.size(); ++peer) {
-    if (wires_[peer].out.busy() || wires_[peer].in.busy())
-      active_.push_back(static_cast<int>(peer));
-  }
+  sends_left_ = sends_.size();
+  return {};
 }
 
-Result<bool> TcpEngine::pump(int peer) {
-  CFT_ASSIGN(const bool sent, pump_out(peer));
-  CFT_ASSIGN(const bool received, pump_in(peer));
-  return sent || received;
+Status TcpEngine::load_receives(Schedule* schedule, int round) {
+  receives_.clear();
+  schedule->receives(round, &receives_);
+  CFT_TRY(check_exchange(rank_, static_cast<int>(links_.size()), {}, receives_));
+  for (Connection& c : connections_) c.in.clear();
+  for (const Receive& r : receives_) connections_[r.peer].in.push(r.data, r.bytes);
+  receives_left_ = receives_.size();
+  return {};
+}
+
+/// Moves what can be moved now; whether anything was.
+Result<bool> TcpEngine::pump_all() {
+  bool moved = false;
+  for (size_t peer = 0; peer < connections_.size(); ++peer) {
+    if (connections_[peer].out.busy()) {
+      CFT_ASSIGN(const bool sent, pump_out(static_cast<int>(peer)));
+      moved |= sent;
+    }
+    if (connections_[peer].in.busy()) {
+      CFT_ASSIGN(const bool received, pump_in(static_cast<int>(peer)));
+      moved |= received;
+    }
+  }
+  return moved;
 }
 
 Result<bool> TcpEngine::pump_out(int peer) {
-  Lane& lane = wires_[peer].out;
-  if (!lane.busy()) return false;
+  Lane& lane = connections_[peer].out;
   const iovec& message = lane.messages[lane.next];
   if (lane.offset == 0) lane.header = {kFrameMagic, lane.sequence, message.iov_len};
   iovec parts[2];
@@ -90,25 +117,24 @@ Result<bool> TcpEngine::pump_out(int peer) {
   envelope.msg_iov = parts;
   envelope.msg_iovlen =
       remaining(std::as_writable_bytes(std::span(&lane.header, 1)), message, lane.offset, parts);
-  const ssize_t n = sendmsg(wires_[peer].fd, &envelope, MSG_NOSIGNAL | MSG_DONTWAIT);
+  const ssize_t n = sendmsg(connections_[peer].fd, &envelope, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (n < 0) {
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return false;
     return broken(peer, n);
   }
   bytes_sent_.fetch_add(static_cast<uint64_t>(n), std::memory_order_relaxed);
-  advance(&lane, static_cast<size_t>(n));
+  if (lane.advance(static_cast<size_t>(n))) --sends_left_;
   return true;
 }
 
 Result<bool> TcpEngine::pump_in(int peer) {
-  Lane& lane = wires_[peer].in;
-  if (!lane.busy()) return false;
+  Lane& lane = connections_[peer].in;
   iovec parts[2];
   msghdr envelope{};
   envelope.msg_iov = parts;
   envelope.msg_iovlen = remaining(std::as_writable_bytes(std::span(&lane.header, 1)),
                                   lane.messages[lane.next], lane.offset, parts);
-  const ssize_t n = recvmsg(wires_[peer].fd, &envelope, MSG_DONTWAIT);
+  const ssize_t n = recvmsg(connections_[peer].fd, &envelope, MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
   if (n <= 0) return broken(peer, n);
   heard_(peer);
@@ -116,12 +142,12 @@ Result<bool> TcpEngine::pump_in(int peer) {
   if (!had_header && lane.offset + static_cast<size_t>(n) >= sizeof lane.header) {
     CFT_TRY(check_header(peer));
   }
-  advance(&lane, static_cast<size_t>(n));
+  if (lane.advance(static_cast<size_t>(n))) --receives_left_;
   return true;
 }
 
 Status TcpEngine::check_header(int peer) const {
-  const Lane& lane = wires_[peer].in;
+  const Lane& lane = connections_[peer].in;
   const uint64_t expected = lane.messages[lane.next].iov_len;
   const FrameHeader& h = lane.header;
   if (h.magic != kFrameMagic || h.sequence != lane.sequence) {
@@ -137,22 +163,28 @@ Status TcpEngine::check_header(int peer) const {
   return {};
 }
 
-void TcpEngine::advance(Lane* lane, size_t bytes) {
-  lane->offset += bytes;
-  if (lane->offset < sizeof lane->header + lane->messages[lane->next].iov_len) return;
-  lane->offset = 0;
-  ++lane->next;
-  ++lane->sequence;
+void TcpEngine::Lane::clear() {
+  messages.clear();
+  next = offset = 0;
+}
+
+/// Counts bytes as done; true when they end a message.
+bool TcpEngine::Lane::advance(size_t bytes) {
+  offset += bytes;
+  if (offset < sizeof header + messages[next].iov_len) return false;
+  offset = 0;
+  ++next;
+  ++sequence;
+  return true;
 }
 
 /// Sleeps until a socket is ready or the group is closed. The monitor guarantees that one of the
 /// two happens, so no time-out is needed here.
 void TcpEngine::wait() {
   polls_.assign({{wake_, POLLIN, 0}});
-  for (int peer : active_) {
-    const Wire& wire = wires_[peer];
-    const int events = (wire.out.busy() ? POLLOUT : 0) | (wire.in.busy() ? POLLIN : 0);
-    polls_.push_back({wire.fd, static_cast<short>(events), 0});
+  for (const Connection& c : connections_) {
+    const int events = (c.out.busy() ? POLLOUT : 0) | (c.in.busy() ? POLLIN : 0);
+    if (events != 0) polls_.push_back({c.fd, static_cast<short>(events), 0});
   }
   poll(polls_.data(), polls_.size(), -1);
 }

@@ -1,7 +1,8 @@
-// TcpEngine: moves the messages of one exchange over all data connections at once.
+// TcpEngine: moves the messages of one schedule over all data connections at once.
 #pragma once
 
 #include <poll.h>
+#include <sys/uio.h>
 
 #include <atomic>
 #include <functional>
@@ -9,6 +10,7 @@
 
 #include "core/comm/group.h"
 #include "core/comm/mesh.h"
+#include "core/comm/spinner.h"
 
 namespace cafetiere {
 
@@ -21,8 +23,8 @@ class TcpEngine {
   TcpEngine(int rank, const std::vector<Link>& links, int wake, const std::atomic<bool>& closed,
             std::function<void(int peer)> heard);
 
-  /// Runs one exchange to its end. kCancelled means: the group was closed meanwhile.
-  Status run(std::span<const Send> sends, std::span<const Receive> receives);
+  /// Runs a schedule to its end. kCancelled means: the group was closed meanwhile.
+  Status run(Schedule* schedule);
 
   uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
 
@@ -42,20 +44,23 @@ class TcpEngine {
     FrameHeader header{};
 
     bool busy() const { return next < messages.size(); }
+    void clear();
+    void push(void* data, size_t bytes) { messages.push_back({data, bytes}); }
+    bool advance(size_t bytes);
   };
 
   /// Both directions of the connection to one peer.
-  struct Wire {
+  struct Connection {
     int fd = -1;
     Lane out, in;
   };
 
-  void load(std::span<const Send> sends, std::span<const Receive> receives);
-  Result<bool> pump(int peer);
+  Status load_sends(Schedule* schedule, int round);
+  Status load_receives(Schedule* schedule, int round);
+  Result<bool> pump_all();
   Result<bool> pump_out(int peer);
   Result<bool> pump_in(int peer);
   Status check_header(int peer) const;
-  void advance(Lane* lane, size_t bytes);
   void wait();
   Status broken(int peer, ssize_t result) const;
 
@@ -64,9 +69,12 @@ class TcpEngine {
   const int wake_;
   const std::atomic<bool>& closed_;
   const std::function<void(int)> heard_;
-  std::vector<Wire> wires_;
-  std::vector<int> active_;  // peers with something left to do
+  std::vector<Connection> connections_;
+  std::vector<Send> sends_;  // of the current round
+  std::vector<Receive> receives_;
+  size_t sends_left_ = 0, receives_left_ = 0;  // messages of the current round
   std::vector<pollfd> polls_;
+  Spinner spinner_;
   std::atomic<uint64_t> bytes_sent_{0};
 };
 

@@ -5,7 +5,6 @@
 
 #include <chrono>
 
-#include "core/comm/check_exchange.h"
 #include "core/comm/collectives.h"
 
 namespace cafetiere {
@@ -15,6 +14,25 @@ using Clock = std::chrono::steady_clock;
 
 // How long a broken data connection waits for the monitor, which may know the deeper reason.
 constexpr auto kReasonPatience = std::chrono::milliseconds(100);
+
+/// What exchange() is given, as a schedule.
+class OneRound : public Schedule {
+ public:
+  OneRound(std::span<const Send> sends, std::span<const Receive> receives)
+      : sends_(sends), receives_(receives) {}
+  int rounds() const override { return 1; }
+  void sends(int, std::vector<Send>* messages) override {
+    messages->assign(sends_.begin(), sends_.end());
+  }
+  void receives(int, std::vector<Receive>* messages) override {
+    messages->assign(receives_.begin(), receives_.end());
+  }
+  void received(int) override {}
+
+ private:
+  const std::span<const Send> sends_;
+  const std::span<const Receive> receives_;
+};
 
 Status check(const GroupOptions& o) {
   if (o.size < 1 || o.rank < 0 || o.rank >= o.size) {
@@ -41,13 +59,19 @@ Result<std::unique_ptr<TcpGroup>> TcpGroup::listen(GroupOptions options) {
   CFT_TRY(check(options));
   CFT_ASSIGN(Fd listener, listen_on(options.bind));
   Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.valid()) return io_error("group: cannot make an eventfd: " + errno_text(errno));
+  Fd cancelled(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.valid() || !cancelled.valid()) {
+    return io_error("group: cannot make an eventfd: " + errno_text(errno));
+  }
   return std::unique_ptr<TcpGroup>(
-      new TcpGroup(std::move(options), std::move(listener), std::move(wake)));
+      new TcpGroup(std::move(options), std::move(listener), std::move(wake), std::move(cancelled)));
 }
 
-TcpGroup::TcpGroup(GroupOptions options, Fd listener, Fd wake)
-    : options_(std::move(options)), listener_(std::move(listener)), wake_(std::move(wake)) {
+TcpGroup::TcpGroup(GroupOptions options, Fd listener, Fd wake, Fd cancelled)
+    : options_(std::move(options)),
+      listener_(std::move(listener)),
+      wake_(std::move(wake)),
+      cancelled_(std::move(cancelled)) {
   address_ = local_endpoint(listener_.get()).text();
 }
 
@@ -60,19 +84,43 @@ Status TcpGroup::connect(const std::vector<std::string>& addresses) {
     return invalid_argument(
         fmt::format("group: {} addresses for {} ranks", addresses.size(), size()));
   }
-  auto links = form_mesh({.self = {rank(), size(), options_.generation, options_.secret},
-                          .listener = listener_.get(),
-                          .wake = wake_.get(),
-                          .addresses = addresses,
-                          .connect_timeout_ms = options_.connect_timeout_ms,
-                          .silence_timeout_ms = options_.timeout_ms,
-                          .log = options_.log});
+  auto links = form_mesh(mesh_options(listener_, addresses));
   listener_ = Fd();
   if (!links.ok()) {
     return close(links.status().with_context(fmt::format("rank {} cannot join the group", rank())));
   }
   CFT_TRY(install(std::move(*links)));
   return barrier(this);
+}
+
+MeshOptions TcpGroup::mesh_options(const Fd& listener,
+                                   const std::vector<std::string>& addresses) const {
+  return {.self = {rank(), size(), options_.generation, options_.secret},
+          .listener = listener.get(),
+          .wake = wake_.get(),
+          .addresses = addresses,
+          .connect_timeout_ms = options_.connect_timeout_ms,
+          .silence_timeout_ms = options_.timeout_ms,
+          .log = options_.log};
+}
+
+Result<PeerLinks> TcpGroup::open_links() {
+  CFT_ASSIGN(const Fd listener, listen_on(options_.bind));
+  const std::string mine = local_endpoint(listener.get()).text();
+  CFT_ASSIGN(const auto texts, all_gather_v(this, std::as_bytes(std::span(mine))));
+  std::vector<std::string> addresses;
+  for (const auto& text : texts) {
+    addresses.emplace_back(reinterpret_cast<const char*>(text.data()), text.size());
+  }
+  auto links = form_mesh(mesh_options(listener, addresses));
+  if (!links.ok()) {
+    return close(links.status().with_context(fmt::format("rank {} cannot open links", rank())));
+  }
+  // A control connection that closes looks like a lost rank to those that are still meeting.
+  CFT_TRY(barrier(this));
+  PeerLinks result{.fds = {}, .cancelled = cancelled_.get(), .timeout_ms = options_.timeout_ms};
+  for (Link& link : *links) result.fds.push_back(std::move(link.data));
+  return result;
 }
 
 Status TcpGroup::install(std::vector<Link> links) {
@@ -87,11 +135,15 @@ Status TcpGroup::install(std::vector<Link> links) {
 }
 
 Status TcpGroup::exchange(std::span<const Send> sends, std::span<const Receive> receives) {
+  OneRound round(sends, receives);
+  return run(&round);
+}
+
+Status TcpGroup::run(Schedule* schedule) {
   if (closed_.load()) return verdict();
   if (!engine_) return internal_error("group: exchange() before connect()");
-  if (Status bad = check_exchange(rank(), size(), sends, receives); !bad.ok()) return close(bad);
   const auto start = Clock::now();
-  Status status = engine_->run(sends, receives);
+  Status status = engine_->run(schedule);
   seconds_.store(seconds_.load() + std::chrono::duration<double>(Clock::now() - start).count());
   return status.ok() ? status : give_up(std::move(status));
 }
@@ -128,6 +180,7 @@ Status TcpGroup::close(Status why) {
 }
 
 void TcpGroup::cancel() {
+  eventfd_write(cancelled_.get(), 1);
   (void)close({ErrorCode::kCancelled, fmt::format("rank {} was cancelled", rank())});
 }
 

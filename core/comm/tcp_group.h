@@ -45,11 +45,14 @@ class TcpGroup : public Group {
   int rank() const override { return options_.rank; }
   int size() const override { return options_.size; }
   Status exchange(std::span<const Send> sends, std::span<const Receive> receives) override;
+  Status run(Schedule* schedule) override;
+  Result<PeerLinks> open_links() override;
   void cancel() override;
   Counters counters() const override;
 
  private:
-  TcpGroup(GroupOptions options, Fd listener, Fd wake);
+  TcpGroup(GroupOptions options, Fd listener, Fd wake, Fd cancelled);
+  MeshOptions mesh_options(const Fd& listener, const std::vector<std::string>& addresses) const;
   Status install(std::vector<Link> links);
   Status verdict() const;
   Status close(Status why);
@@ -57,7 +60,8 @@ class TcpGroup : public Group {
 
   GroupOptions options_;
   Fd listener_;
-  Fd wake_;  // readable from close() on
+  Fd wake_;       // readable from close() on
+  Fd cancelled_;  // readable from cancel() on
   std::string address_;
   std::vector<Link> links_;
   std::unique_ptr<TcpEngine> engine_;
