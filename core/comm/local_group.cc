@@ -2,7 +2,10 @@
 // memory; a sender returns when all its messages are taken. There is no time-out, as a thread
 // cannot die without its process.
 #include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -25,9 +28,13 @@ struct Parcel {
 
 /// What the ranks of one group share. Everything but the sizes is guarded by the mutex.
 struct Hub {
-  explicit Hub(int n) : size(n), wake(n), left(n, false), queues(size_t(n) * n) {}
+  explicit Hub(int n)
+      : size(n), wake(n), left(n, false), queues(size_t(n) * n), ends(size_t(n) * n) {}
 
   std::deque<Parcel*>& queue(int from, int to) { return queues[size_t(from) * size + to]; }
+
+  /// Ends of connections to `to` that `from` has not taken yet.
+  std::deque<Fd>& waiting_ends(int from, int to) { return ends[size_t(from) * size + to]; }
 
   void close(int rank, Status why) {
     if (closer < 0) {
@@ -48,6 +55,7 @@ struct Hub {
   std::vector<std::condition_variable> wake;  // one a rank
   std::vector<bool> left;
   std::vector<std::deque<Parcel*>> queues;
+  std::vector<std::deque<Fd>> ends;
   int closer = -1;  // the rank that closed the group, if any
   Status reason;
 };
@@ -59,6 +67,7 @@ class LocalGroup : public Group {
   ~LocalGroup() override {
     std::lock_guard lock(hub_->mutex);
     hub_->left[rank_] = true;
+    for (int peer = 0; peer < size(); ++peer) hub_->waiting_ends(rank_, peer).clear();
     for (auto& w : hub_->wake) w.notify_all();
   }
 
@@ -88,7 +97,23 @@ class LocalGroup : public Group {
     return {};
   }
 
+  Result<PeerLinks> open_links() override {
+    PeerLinks links{.fds = {}, .cancelled = cancelled_.get(), .timeout_ms = 0};
+    if (!cancelled_.valid()) return io_error("group: cannot make an eventfd");
+    std::lock_guard lock(hub_->mutex);
+    for (int peer = 0; peer < size(); ++peer) {
+      links.fds.emplace_back();
+      if (peer == rank_) continue;
+      std::deque<Fd>& mine = hub_->waiting_ends(rank_, peer);
+      if (mine.empty()) CFT_TRY(connect_to(peer));
+      links.fds.back() = std::move(mine.front());
+      mine.pop_front();
+    }
+    return links;
+  }
+
   void cancel() override {
+    eventfd_write(cancelled_.get(), 1);
     std::lock_guard lock(hub_->mutex);
     hub_->close(rank_, {ErrorCode::kCancelled, fmt::format("rank {} was cancelled", rank_)});
   }
@@ -99,6 +124,18 @@ class LocalGroup : public Group {
   }
 
  private:
+  /// Makes a connection and leaves each side its end; that of a rank that left is closed.
+  Status connect_to(int peer) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) {
+      return io_error("group: cannot make a pair of sockets: " + errno_text(errno));
+    }
+    hub_->waiting_ends(rank_, peer).emplace_back(ends[0]);
+    Fd theirs(ends[1]);
+    if (!hub_->left[peer]) hub_->waiting_ends(peer, rank_).push_back(std::move(theirs));
+    return {};
+  }
+
   void post(std::span<const Send> sends) {
     parcels_.resize(sends.size());
     for (size_t i = 0; i < sends.size(); ++i) {
@@ -159,6 +196,7 @@ class LocalGroup : public Group {
 
   std::shared_ptr<Hub> hub_;
   const int rank_;
+  const Fd cancelled_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::vector<Parcel> parcels_;
   Counters counters_;
 };

@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "core/comm/quiet_thread.h"
 
 namespace cafetiere {
 namespace {
@@ -22,18 +23,6 @@ struct FrameHeader {
   uint32_t kind;
   uint32_t bytes;  // of text that follows
 };
-
-/// A thread that takes none of the process's signals: the host, a JVM perhaps, has its own ideas
-/// about which thread handles them.
-template <class F>
-std::thread quiet_thread(F body) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::move(body));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
 
 }  // namespace
 

@@ -1,0 +1,371 @@
+#include "core/comm/messenger.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "core/comm/quiet_thread.h"
+
+namespace cafetiere {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr uint32_t kMagic = 0x4d544643;  // "CFTM"
+constexpr size_t kQuantum = 1 << 20;     // bytes moved before another connection has a turn
+constexpr std::chrono::milliseconds kMaxInterval = 1s;
+// How long a rank that leaves waits for the peers to hang up, so that they can read its last words.
+constexpr auto kLeavePatience = 1s;
+
+enum Kind : uint32_t { kRequest = 1, kReply = 2, kBeat = 3, kBye = 4 };
+
+struct FrameHeader {
+  uint32_t magic = kMagic;
+  uint32_t kind = kBeat;
+  uint32_t topic = 0, index = 0;
+  uint64_t bytes = 0;  // of body that follow
+};
+
+struct Outgoing {
+  FrameHeader header;
+  std::span<const std::byte> body;
+  Messenger::Bytes owned;  // the body of a reply
+};
+
+bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+}  // namespace
+
+/// The connection to one peer and all that is under way on it.
+struct Messenger::Peer {
+  int rank = -1;
+  Fd fd;
+  Clock::time_point heard;
+
+  std::deque<Outgoing> out;  // at most one request, one reply, and a beat or a farewell
+  size_t sent = 0;           // of out.front()
+
+  FrameHeader header;
+  size_t received = 0;  // of the header and the body
+  std::span<std::byte> body;
+  Bytes question;  // the body of a request; its memory is used again
+
+  std::deque<Request*> asked;  // the first is under way
+  bool answering = false;      // a reply waits in `out`
+
+  std::string name() const { return fmt::format("rank {}", rank); }
+};
+
+Result<std::unique_ptr<Messenger>> Messenger::open(Group* group, size_t max_request,
+                                                   Events events) {
+  CFT_ASSIGN(PeerLinks links, group->open_links());
+  std::unique_ptr<Messenger> messenger(
+      new Messenger(group, std::move(links), max_request, std::move(events)));
+  if (!messenger->wake_.valid()) {
+    return io_error("messenger: cannot make an eventfd: " + errno_text(errno));
+  }
+  messenger->thread_ = quiet_thread([raw = messenger.get()] { raw->loop(); });
+  return messenger;
+}
+
+Messenger::Messenger(Group* group, PeerLinks links, size_t max_request, Events events)
+    : cancelled_(links.cancelled),
+      timeout_(links.timeout_ms),
+      interval_(links.timeout_ms > 0 ? std::min(timeout_ / 6, kMaxInterval) : kMaxInterval),
+      max_request_(max_request),
+      events_(std::move(events)),
+      peers_(size_t(group->size())),
+      last_beat_(Clock::now()),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      alive_(peers_.size(), true) {
+  for (int rank = 0; rank < group->size(); ++rank) {
+    if (rank == group->rank()) continue;
+    peers_[size_t(rank)] = std::make_unique<Peer>();
+    peers_[size_t(rank)]->rank = rank;
+    peers_[size_t(rank)]->fd = std::move(links.fds[size_t(rank)]);
+    peers_[size_t(rank)]->heard = last_beat_;
+  }
+}
+
+Messenger::~Messenger() {
+  stop_.store(true);
+  eventfd_write(wake_.get(), 1);
+  if (thread_.joinable()) thread_.join();
+}
+
+Status Messenger::ask(std::span<Request> requests) {
+  std::unique_lock lock(mutex_);
+  if (!closed_.ok()) return closed_;
+  for (Request& request : requests) {
+    request.status = {};
+    posted_.push_back(&request);
+  }
+  open_ = requests.size();
+  eventfd_write(wake_.get(), 1);
+  answered_.wait(lock, [&] { return open_ == 0; });
+  return closed_;
+}
+
+Status Messenger::status() const {
+  std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+bool Messenger::alive(int peer) const {
+  std::lock_guard lock(mutex_);
+  return alive_[size_t(peer)];
+}
+
+void Messenger::loop() {
+  while (status().ok()) {
+    take_posted();
+    if (stop_.load()) leave();
+    if (leaving_ && (gone() || Clock::now() >= leave_by_)) return;
+    const bool moved = pump_all();
+    keep_time();
+    wait(moved ? 0ms : time_left());
+  }
+}
+
+void Messenger::take_posted() {
+  std::vector<Request*> posted;
+  {
+    std::lock_guard lock(mutex_);
+    posted.swap(posted_);
+  }
+  for (Request* request : posted) {
+    Peer* peer = peers_[size_t(request->peer)].get();
+    if (!peer || !peer->fd.valid()) {
+      finish(request, unavailable(fmt::format("rank {} is lost", request->peer)));
+      continue;
+    }
+    peer->asked.push_back(request);
+    if (peer->asked.size() == 1) start_next(peer);
+  }
+}
+
+/// Says goodbye once nothing else is to be sent; then only the peers' hanging up is waited for.
+void Messenger::leave() {
+  if (leaving_) return;
+  for (const auto& peer : peers_) {
+    if (peer && peer->fd.valid() && !peer->out.empty()) return;
+  }
+  leaving_ = true;
+  leave_by_ = Clock::now() + kLeavePatience;
+  for (const auto& peer : peers_) {
+    if (peer && peer->fd.valid()) peer->out.push_back({{.kind = kBye}, {}, {}});
+  }
+}
+
+bool Messenger::gone() const {
+  return std::ranges::none_of(peers_, [](const auto& p) { return p && p->fd.valid(); });
+}
+
+void Messenger::start_next(Peer* peer) {
+  if (peer->asked.empty()) return;
+  const Request& r = *peer->asked.front();
+  peer->out.push_back(
+      {{.kind = kRequest, .topic = r.topic, .index = r.index, .bytes = r.data.size()}, r.data, {}});
+}
+
+/// One turn for every connection; whether anything moved.
+bool Messenger::pump_all() {
+  bool any = false;
+  for (const auto& peer : peers_) {
+    if (!peer || !peer->fd.valid()) continue;
+    auto moved = pump_out(peer.get());
+    any |= moved.ok() && *moved;
+    if (moved.ok()) moved = pump_in(peer.get());
+    if (!moved.ok()) {
+      if (stood_still()) return true;
+      lose(peer.get(), moved.status());
+    }
+    any |= !moved.ok() || *moved;
+  }
+  return any;
+}
+
+Result<bool> Messenger::pump_out(Peer* peer) {
+  size_t moved = 0;
+  while (!peer->out.empty() && moved < kQuantum) {
+    const Outgoing& front = peer->out.front();
+    const bool in_header = peer->sent < sizeof front.header;
+    const auto rest = in_header ? std::as_bytes(std::span(&front.header, 1)).subspan(peer->sent)
+                                : front.body.subspan(peer->sent - sizeof front.header);
+    const int more = in_header && !front.body.empty() ? MSG_MORE : 0;
+    const ssize_t n = send(peer->fd.get(), rest.data(), std::min(rest.size(), kQuantum),
+                           MSG_NOSIGNAL | MSG_DONTWAIT | more);
+    if (n < 0 && would_block()) break;
+    // What the peer wrote before it went is still to be read: that may be a farewell.
+    if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) break;
+    if (n < 0) return unavailable(fmt::format("lost {}: {}", peer->name(), errno_text(errno)));
+    moved += size_t(n);
+    peer->sent += size_t(n);
+    if (peer->sent < sizeof front.header + front.body.size()) continue;
+    if (front.header.kind == kReply) {
+      peer->question = std::move(peer->out.front().owned);
+      peer->answering = false;
+    }
+    peer->out.pop_front();
+    peer->sent = 0;
+  }
+  return moved > 0;
+}
+
+Result<bool> Messenger::pump_in(Peer* peer) {
+  size_t moved = 0;
+  while (moved < kQuantum) {
+    const bool in_header = peer->received < sizeof peer->header;
+    const auto rest =
+        in_header ? std::as_writable_bytes(std::span(&peer->header, 1)).subspan(peer->received)
+                  : peer->body.subspan(peer->received - sizeof peer->header);
+    const ssize_t n =
+        recv(peer->fd.get(), rest.data(), std::min(rest.size(), kQuantum), MSG_DONTWAIT);
+    if (n < 0 && would_block()) break;
+    if (n < 0 && errno == ETIMEDOUT) return timeout_error(peer->name() + " cannot be reached");
+    if (n <= 0) {
+      return unavailable(peer->name() + " is gone: its process ended without a farewell");
+    }
+    moved += size_t(n);
+    peer->received += size_t(n);
+    peer->heard = Clock::now();
+    if (peer->received == sizeof peer->header) CFT_TRY(begin_body(peer));
+    if (peer->received < sizeof peer->header + peer->header.bytes) continue;
+    CFT_TRY(deliver(peer));
+    peer->received = 0;
+  }
+  return moved > 0;
+}
+
+/// The header is complete: checks it and finds room for the body.
+Status Messenger::begin_body(Peer* peer) {
+  const FrameHeader& h = peer->header;
+  peer->body = {};
+  if (h.magic != kMagic || h.kind < kRequest || h.kind > kBye) {
+    return internal_error(peer->name() + " sent bytes that are no message of this group");
+  }
+  if (h.kind == kRequest) {
+    if (peer->answering) {
+      return internal_error(peer->name() + " sent a request before it took the last reply");
+    }
+    if (h.bytes > max_request_) {
+      return internal_error(fmt::format("{} sent a request of {} bytes, at most {} are allowed",
+                                        peer->name(), h.bytes, max_request_));
+    }
+    peer->question.resize(h.bytes);
+    peer->body = peer->question;
+    return {};
+  }
+  const bool expected = h.kind != kReply || !peer->asked.empty();
+  if (expected && h.kind == kReply) peer->body = peer->asked.front()->reply;
+  if (!expected || h.bytes != peer->body.size()) {
+    return internal_error(
+        fmt::format("{} sends {} bytes where {} are expected: the ranks run different programs or "
+                    "settings",
+                    peer->name(), h.bytes, peer->body.size()));
+  }
+  return {};
+}
+
+Status Messenger::deliver(Peer* peer) {
+  const FrameHeader h = peer->header;
+  if (h.kind == kBye) return unavailable(peer->name() + " has left");
+  if (h.kind == kReply) {
+    Request* request = peer->asked.front();
+    peer->asked.pop_front();
+    start_next(peer);
+    finish(request, {});
+  }
+  if (h.kind == kRequest && !leaving_) {
+    CFT_ASSIGN(Bytes reply,
+               events_.answer(peer->rank, h.topic, h.index, std::move(peer->question)));
+    peer->answering = true;
+    peer->out.push_back({{.kind = kReply, .bytes = reply.size()}, {}, std::move(reply)});
+    peer->out.back().body = peer->out.back().owned;
+  }
+  return {};
+}
+
+/// Whether this process did nothing for so long that the peers, which judge by the same time-out,
+/// have given it up: that they have hung up is no loss of theirs. Ends the messenger then.
+bool Messenger::stood_still() {
+  const auto since = Clock::now() - last_beat_;
+  if (timeout_.count() == 0 || since < timeout_) return false;
+  close(unavailable(fmt::format(
+      "this rank stood still for {:.1f} s, so the others have given it up: its process was stopped "
+      "or its machine is short of memory",
+      std::chrono::duration<double>(since).count())));
+  return true;
+}
+
+/// Beats, and judges the peers' silence.
+void Messenger::keep_time() {
+  const auto now = Clock::now();
+  if (timeout_.count() == 0 || now - last_beat_ < interval_ || stood_still()) return;
+  last_beat_ = now;
+  for (const auto& peer : peers_) {
+    if (!peer || !peer->fd.valid()) continue;
+    if (peer->out.empty() && !leaving_) peer->out.push_back({{.kind = kBeat}, {}, {}});
+    if (now - peer->heard < timeout_) continue;
+    lose(peer.get(), timeout_error(fmt::format(
+                         "{} has been silent for {:.1f} s: it is stopped, swapped out or cut off",
+                         peer->name(), std::chrono::duration<double>(now - peer->heard).count())));
+  }
+}
+
+/// Until the next beat, or, of a rank that leaves, the end of its patience; < 0: for ever.
+std::chrono::milliseconds Messenger::time_left() const {
+  if (timeout_.count() == 0 && !leaving_) return -1ms;
+  const auto beat = last_beat_ + interval_;
+  const auto next = leaving_ ? std::min(beat, leave_by_) : beat;
+  return std::max(0ms, std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()));
+}
+
+void Messenger::wait(std::chrono::milliseconds limit) {
+  std::vector<pollfd> polls{{wake_.get(), POLLIN, 0}, {cancelled_, POLLIN, 0}};
+  for (const auto& peer : peers_) {
+    if (!peer || !peer->fd.valid()) continue;
+    const int events = POLLIN | (peer->out.empty() ? 0 : POLLOUT);
+    polls.push_back({peer->fd.get(), short(events), 0});
+  }
+  poll(polls.data(), polls.size(), int(limit.count()));
+  eventfd_t count;
+  eventfd_read(wake_.get(), &count);
+  if (polls[1].revents != 0) close({ErrorCode::kCancelled, "the group was cancelled"});
+}
+
+void Messenger::finish(Request* request, Status status) {
+  std::lock_guard lock(mutex_);
+  request->status = std::move(status);
+  if (--open_ == 0) answered_.notify_all();
+}
+
+void Messenger::lose(Peer* peer, Status why) {
+  peer->fd = Fd();
+  peer->out.clear();
+  {
+    std::lock_guard lock(mutex_);
+    alive_[size_t(peer->rank)] = false;
+  }
+  for (Request* request : std::exchange(peer->asked, {})) finish(request, why);
+  if (!leaving_) events_.lost(peer->rank, why);
+}
+
+/// The end of this messenger, not of the others'.
+void Messenger::close(Status why) {
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = why;
+  }
+  take_posted();
+  for (const auto& peer : peers_) {
+    if (peer && peer->fd.valid()) lose(peer.get(), why);
+  }
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,109 @@
+// Messenger: requests and replies between two ranks at a time, beside the group's exchange(), for
+// work in which nobody waits for the slowest. The loss of a rank is an event, not the end.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/comm/group.h"
+
+namespace cafetiere {
+
+/// One thread a rank owns its connections, so requests are answered, one after another, while the
+/// rank computes. Every wait ends: with the reply, with the loss of the peer (its process is gone,
+/// or it was silent for the group's time-out), or with the end of this messenger.
+class Messenger {
+ public:
+  using Bytes = std::vector<std::byte>;
+
+  /// What a rank asks a peer. `topic` and `index` mean what the users agree on. The memory stays as
+  /// it is until ask() returns.
+  struct Request {
+    int peer = -1;
+    uint32_t topic = 0, index = 0;
+    std::span<const std::byte> data = {};
+    std::span<std::byte> reply = {};  ///< of exactly the size that the peer answers with
+    Status status = {};               ///< set by ask(): why there is no reply
+  };
+
+  /// Called on the messenger's thread; must not call ask() or wait for somebody who does.
+  struct Events {
+    /// Answers a request; the reply may be `data` again. An error loses the peer.
+    std::function<Result<Bytes>(int peer, uint32_t topic, uint32_t index, Bytes data)> answer;
+    /// A peer is gone for good; once for each.
+    std::function<void(int peer, const Status& why)> lost;
+  };
+
+  /// Every rank calls it at the same point. `group` outlives the messenger, which works on when a
+  /// loss closes the group; only cancel() on this rank ends both. A request of more than
+  /// `max_request` bytes loses the peer that sends it.
+  static Result<std::unique_ptr<Messenger>> open(Group* group, size_t max_request, Events events);
+  /// Sends what is due to living peers, then leaves in peace.
+  ~Messenger();
+
+  /// Sends all requests at once and returns when each has its reply or its error; of several to one
+  /// peer, the next goes out when the one before is answered. By one thread at a time. An error:
+  /// this messenger has ended, see status().
+  Status ask(std::span<Request> requests);
+
+  /// Why it has ended: kCancelled; or kUnavailable, when this process stood still for so long that
+  /// the others have given it up.
+  Status status() const;
+  /// Whether the peer can still be asked.
+  bool alive(int peer) const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Peer;
+
+  Messenger(Group* group, PeerLinks links, size_t max_request, Events events);
+  void loop();
+  void take_posted();
+  void leave();
+  bool gone() const;
+  void start_next(Peer* peer);
+  bool pump_all();
+  Result<bool> pump_out(Peer* peer);
+  Result<bool> pump_in(Peer* peer);
+  Status begin_body(Peer* peer);
+  Status deliver(Peer* peer);
+  bool stood_still();
+  void keep_time();
+  std::chrono::milliseconds time_left() const;
+  void wait(std::chrono::milliseconds limit);
+  void finish(Request* request, Status status);
+  void lose(Peer* peer, Status why);
+  void close(Status why);
+
+  const int cancelled_;                      // readable once the group was cancelled
+  const std::chrono::milliseconds timeout_;  // zero: no peer can fall silent
+  const std::chrono::milliseconds interval_;
+  const size_t max_request_;
+  const Events events_;
+  std::vector<std::unique_ptr<Peer>> peers_;  // the thread's; null for the rank itself
+  Clock::time_point last_beat_, leave_by_;
+  bool leaving_ = false;
+  std::atomic<bool> stop_{false};
+  Fd wake_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable answered_;
+  std::vector<Request*> posted_;  // not yet seen by the thread
+  size_t open_ = 0;               // requests that ask() waits for
+  std::vector<bool> alive_;
+  Status closed_;
+
+  std::thread thread_;
+};
+
+}  // namespace cafetiere
