@@ -1,0 +1,77 @@
+#include "core/sync/centre.h"
+
+#include <algorithm>
+
+#include "core/comm/shard_tree.h"
+
+namespace cafetiere {
+
+Centre::Centre(const caffe::SyncParameter& sync, int rank, int workers, int64_t floats)
+    : rank_(rank),
+      workers_(workers),
+      period_(sync.period()),
+      rate_(moving_rate(sync)),
+      factor_(server_factor(sync)),
+      offsets_(even_slices(size_t(floats), workers)) {}
+
+size_t Centre::largest() const {
+  size_t largest = 0;
+  for (int slice = 0; slice < slices(); ++slice) largest = std::max(largest, range(slice).size());
+  return largest;
+}
+
+void Centre::start(std::span<const float> weights) {
+  remember(weights);
+  std::lock_guard lock(mutex_);
+  at(rank_);
+}
+
+void Centre::count_from(int64_t iter) {
+  std::lock_guard lock(mutex_);
+  first_iter_ = iter;
+}
+
+void Centre::remember(std::span<const float> weights) {
+  std::lock_guard lock(mutex_);
+  worker_.assign(weights.begin(), weights.end());
+}
+
+void Centre::exchange(int slice, std::span<float> values) {
+  std::lock_guard lock(mutex_);
+  Slice& mine = at(slice);
+  ++mine.served;
+  // The iterations of a worker, as far as the owner of a slice can tell.
+  const int64_t iterations = first_iter_ + (mine.inherited + mine.served) * period_ / workers_;
+  const float pull = rate_.at(iterations) * factor_.at(iterations);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const float centre = mine.values[i];
+    mine.values[i] = (1 - pull) * centre + pull * values[i];
+    values[i] = centre;
+  }
+}
+
+void Centre::read(int slice, std::span<float> values) {
+  std::lock_guard lock(mutex_);
+  std::ranges::copy(at(slice).values, values.begin());
+}
+
+std::vector<int64_t> Centre::served() const {
+  std::lock_guard lock(mutex_);
+  std::vector<int64_t> counts(offsets_.size() - 1);
+  for (const auto& [slice, kept] : kept_) counts[size_t(slice)] = kept.served;
+  return counts;
+}
+
+/// A slice that is not kept yet is one that its owner no longer can: it starts from this rank's
+/// worker, at the same point of the schedules as the rank's own slice.
+Centre::Slice& Centre::at(int slice) {
+  const auto found = kept_.find(slice);
+  if (found != kept_.end()) return found->second;
+  const auto from = worker_.begin();
+  const Range r = range(slice);
+  const auto own = kept_.find(rank_);
+  return kept_[slice] = {{from + ptrdiff_t(r.begin), from + ptrdiff_t(r.end)},
+                         own == kept_.end() ? 0 : own->second.served};
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,101 @@
+// EASGD: workers that train on their own, each tied to a common centre by a spring (Zhang, Choromanska
+// and LeCun, "Deep learning with Elastic Averaging SGD", 2015; asynchronous, as DeepSpark has it).
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/comm/messenger.h"
+#include "core/sync/centre.h"
+#include "core/sync/replicas.h"
+#include "core/sync/sync.h"
+
+namespace cafetiere {
+
+/// Each rank is one worker with one shard. When an exchange is due, it sends its weights w to the
+/// ranks that keep the slices of the centre and gets the centre's W from before:
+///   worker w <- (1 - a) w + a W,   centre W <- (1 - a f) W + a f w
+/// No worker waits for a slower one; max_iter counts for each. A rank that is lost costs its share:
+/// its rows, and what the others had pulled into its slice, which the next living rank begins anew
+/// from its own worker. After the last round all that live meet and take the centre.
+///
+/// Not promised: the same bits twice. A rank that is cut off from the others but lives takes them for
+/// lost, and trains on alone.
+class Easgd : public Sync {
+ public:
+  Easgd(const caffe::SyncParameter& sync, const SyncContext& context, ArenaUpdate update);
+  /// Connects the ranks; every rank calls it, once, before anything else.
+  Status open();
+
+  ShardRange shards() const override { return replicas_.shards(); }
+  ShardRange partners(int shard) const override { return {shard, shard + 1}; }
+  int round_length(int) const override { return clock_.remaining(); }
+  void begin_shard(int shard, std::span<float> weights) override;
+  Status gradient(const UpdateStep& step, double loss, std::span<float> gradient,
+                  std::span<float> weights) override;
+  Status end_round(const UpdateStep& step, std::span<float> gradient,
+                   std::span<float> weights) override;
+  bool in_step() const override { return false; }
+  Status settle(bool end, std::span<float> weights) override;
+  const Clipping& last_clipping() const override { return replicas_.last_clipping(); }
+  /// Complete on the lowest rank that lives. The history of one that is lost is zero.
+  Result<SyncState> state() override;
+  Status restore(const SyncState& state) override;
+
+  /// What this rank did so far.
+  struct Counts {
+    int64_t made = 0;             ///< exchanges of its worker with the whole centre
+    std::vector<int64_t> served;  ///< exchanges that it answered as a keeper, by slice
+  };
+  Counts counts() const { return {made_, centre_.served()}; }
+
+ private:
+  /// What all ranks pass, each in its time.
+  enum Milestone { kNone, kBegun, kFinished, kCollected };
+  enum Topic : uint32_t { kExchange, kRead, kHistory, kReached };
+
+  Result<Messenger::Bytes> answer(int peer, uint32_t topic, uint32_t index, Messenger::Bytes data);
+  void note_loss(int peer, const Status& why);
+  void note_reached(int peer, uint32_t milestone);
+  Status begin(std::span<const float> weights);
+  Status exchange(std::span<float> weights);
+  Status visit_centre(Topic topic, std::span<const float> mine, std::span<float> theirs);
+  Status ask(std::span<Messenger::Request> requests);
+  Status reach(Milestone milestone);
+  void log_losses();
+  Result<std::vector<HistoryArenas>> gather_histories();
+  bool alive(int rank) const;
+  int owner_of(int slice) const;
+  bool leads() const;
+
+  const SyncContext context_;
+  const int rank_, ranks_;
+  const Decay rate_;
+  ExchangeClock clock_;
+  Centre centre_;
+  bool begun_ = false;
+  int64_t iterations_ = 0;
+  int64_t made_ = 0;
+  std::vector<float> pulled_;  // the centre, as the last exchange found it
+  std::optional<std::vector<HistoryArenas>> final_histories_;
+
+  std::mutex history_mutex_;  // guards the replica's history
+  Replicas replicas_;
+
+  std::mutex peers_mutex_;  // guards reached_ and losses_
+  std::condition_variable peers_changed_;
+  std::vector<int> reached_;         // the last milestone of each rank
+  std::vector<std::string> losses_;  // not yet logged: that is left to the thread that trains
+
+  std::unique_ptr<Messenger> messenger_;  // null: one rank. Last: its thread uses all of the above
+};
+
+/// EASGD over context.group; an error unless every rank has one shard. Every rank calls it.
+Result<std::unique_ptr<Sync>> make_easgd(const caffe::SyncParameter& sync,
+                                         const SyncContext& context, ArenaUpdate update);
+
+}  // namespace cafetiere

@@ -1,0 +1,492 @@
+// EASGD: its formulas against a plain model in double precision, its freedom from waiting, and what
+// the loss of a rank costs.
+#include "core/sync/easgd.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <barrier>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <sstream>
+
+#include "core/base/arena_block.h"
+#include "tests/comm/children.h"
+
+namespace cafetiere::test {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+using testing::Pointwise;
+using testing::StartsWith;
+using Floats = std::vector<float>;
+using Doubles = std::vector<double>;
+
+// One block of an arena for each of three ranks, and a little more.
+constexpr size_t kFloats = 3 * kArenaBlock + 100;
+
+/// w is to become +1, -1, +1, ... : half the mean square of the distance. Each worker sees gradients
+/// with noise of its own.
+struct Problem {
+  static float target(size_t i) { return i % 2 == 0 ? 1.f : -1.f; }
+
+  static double loss(std::span<const float> w) {
+    double sum = 0;
+    for (size_t i = 0; i < w.size(); ++i) sum += std::pow(double(w[i] - target(i)), 2);
+    return sum / 2 / double(w.size());
+  }
+
+  static Floats gradient(int worker, int iter, std::span<const float> w) {
+    std::minstd_rand random(uint32_t(1 + worker * 1'000'003 + iter));
+    Floats g(w.size());
+    for (size_t i = 0; i < w.size(); ++i) {
+      g[i] = w[i] - target(i) + float(random()) / float(std::minstd_rand::max()) - 0.5f;
+    }
+    return g;
+  }
+};
+
+caffe::SolverParameter solver_of(const std::string& type) {
+  caffe::SolverParameter solver;
+  solver.set_type(type);
+  const bool has_momentum = type != "AdaGrad" && type != "RMSProp";
+  if (has_momentum) solver.set_momentum(type == "AdaDelta" ? 0.95f : 0.9f);
+  if (type == "RMSProp") solver.set_rms_decay(0.98f);
+  if (type == "Adam" || type == "AdamW") solver.set_momentum2(0.999f);
+  solver.set_delta(type == "AdaDelta" ? 1e-3f : 1e-8f);
+  return solver;
+}
+
+/// A learning rate that suits a solver.
+float rate_of(const std::string& type) {
+  if (type == "AdaDelta") return 1.f;
+  if (type == "AdaGrad") return 0.1f;
+  return type == "LAMB" ? 0.03f : 0.01f;
+}
+
+caffe::SyncParameter settings(int period, float rate) {
+  caffe::SyncParameter sync;
+  sync.set_mode("easgd");
+  sync.set_period(period);
+  sync.set_moving_rate(rate);
+  return sync;
+}
+
+/// One rank's worker in a training of the Problem.
+class Worker {
+ public:
+  Worker(Group* group, const caffe::SyncParameter& sync, const caffe::SolverParameter& solver,
+         float rate)
+      : rank_(group ? group->rank() : 0), rate_(rate), weights_(kFloats, 0.f) {
+    auto update = ArenaUpdate::make(solver, {{0, int64_t(kFloats)}}, int64_t(kFloats));
+    SyncContext context{.group = group, .floats = kFloats, .pool = &pool_, .log = Logger()};
+    if (group) context.shards = group->size();
+    easgd_ = std::make_unique<Easgd>(sync, context, std::move(*update));
+  }
+
+  Status open() { return easgd_->open(); }
+  Easgd& easgd() { return *easgd_; }
+  const Floats& weights() const { return weights_; }
+  int iter() const { return iter_; }
+
+  /// Iterations up to where an exchange may be due.
+  Status round(int max_iter) {
+    const int end = std::min(max_iter, iter_ + easgd_->round_length(iter_));
+    easgd_->begin_shard(rank_, weights_);
+    Floats gradient;
+    UpdateStep step;
+    for (; iter_ < end; ++iter_) {
+      gradient = Problem::gradient(rank_, iter_, weights_);
+      step = {.iter = iter_, .rate = rate_};
+      CFT_TRY(easgd_->gradient(step, Problem::loss(weights_), gradient, weights_));
+    }
+    CFT_TRY(easgd_->end_shard(rank_, weights_));
+    return easgd_->end_round(step, gradient, weights_);
+  }
+
+  Status train(int max_iter) {
+    while (iter_ < max_iter) CFT_TRY(round(max_iter));
+    return easgd_->settle(true, weights_);
+  }
+
+  /// The centre, while the worker goes on.
+  Floats centre() {
+    Floats copy = weights_;
+    const Status status = easgd_->settle(false, copy);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return copy;
+  }
+
+ private:
+  const int rank_;
+  const float rate_;
+  ThreadPool pool_{1};
+  int iter_ = 0;
+  Floats weights_;
+  std::unique_ptr<Easgd> easgd_;
+};
+
+/// What one or more workers of momentum SGD do, in double precision. The noise does not depend on
+/// the weights, so the gradients are those of the Problem but for the precision.
+class Model {
+ public:
+  Model(int workers, float rate, double momentum)
+      : rate_(double(rate)), momentum_(momentum), workers_(size_t(workers)) {}
+
+  void iterate(int worker, int times) {
+    State& s = workers_[size_t(worker)];
+    for (int i = 0; i < times; ++i, ++s.iter) {
+      const Floats noise = Problem::gradient(worker, s.iter, Floats(kFloats, 0.f));
+      for (size_t k = 0; k < kFloats; ++k) {
+        s.v[k] = momentum_ * s.v[k] + rate_ * (double(noise[k]) + s.w[k]);
+        s.w[k] -= s.v[k];
+      }
+    }
+  }
+
+  void exchange(int worker, double a, double af) {
+    Doubles& w = workers_[size_t(worker)].w;
+    for (size_t k = 0; k < kFloats; ++k) {
+      const double before = centre_[k];
+      centre_[k] = (1 - af) * before + af * w[k];
+      w[k] = (1 - a) * w[k] + a * before;
+    }
+  }
+
+  const Doubles& weights(int worker) const { return workers_[size_t(worker)].w; }
+  const Doubles& centre() const { return centre_; }
+
+ private:
+  struct State {
+    int iter = 0;
+    Doubles w = Doubles(kFloats, 0.), v = Doubles(kFloats, 0.);
+  };
+  const double rate_, momentum_;
+  std::vector<State> workers_;
+  Doubles centre_ = Doubles(kFloats, 0.);
+};
+
+void expect_near(const Floats& have, const Doubles& want) {
+  EXPECT_THAT(have, Pointwise(testing::Truly([](const auto& pair) {
+                                return std::abs(double(std::get<0>(pair)) - std::get<1>(pair)) <
+                                       2e-5;
+                              }),
+                              want));
+}
+
+TEST(Decay, MultipliesEverySoManyIterations) {
+  const Decay decay{.start = 0.8f, .rate = 0.5f, .step = 10, .limit = 2};
+  EXPECT_FLOAT_EQ(decay.at(9), 0.8f);
+  EXPECT_FLOAT_EQ(decay.at(10), 0.4f);
+  EXPECT_FLOAT_EQ(decay.at(29), 0.2f);
+  EXPECT_FLOAT_EQ(decay.at(1000), 0.2f);
+  EXPECT_FLOAT_EQ((Decay{.start = 1, .rate = 0.5f, .step = 10}).at(100), 1.f / 1024);
+  EXPECT_FLOAT_EQ((Decay{.start = 0.3f, .rate = 0.5f}).at(1000), 0.3f);
+}
+
+TEST(ExchangeClock, FixedPeriod) {
+  ExchangeClock clock(3, false);
+  for (int window = 0; window < 2; ++window) {
+    EXPECT_FALSE(clock.running());
+    EXPECT_EQ(clock.remaining(), 3);
+    clock.tick(100);
+    EXPECT_EQ(clock.remaining(), 2);
+    clock.tick(100);
+    EXPECT_FALSE(clock.due());
+    clock.tick(100);
+    EXPECT_TRUE(clock.due());
+    clock.exchanged();
+  }
+}
+
+TEST(ExchangeClock, AdaptivePeriodGrowsAsTheLossFalls) {
+  ExchangeClock clock(2, true);
+  clock.tick(5);
+  EXPECT_FALSE(clock.due());
+  clock.tick(3);
+  EXPECT_TRUE(clock.due());
+  clock.exchanged();  // from here on whenever the losses exceed 8
+  std::vector<int> windows;
+  for (double loss : {4., 2., 1.}) {
+    int iterations = 0;
+    for (; !clock.due(); ++iterations) {
+      EXPECT_EQ(clock.remaining(), 1);
+      clock.tick(loss);
+    }
+    clock.exchanged();
+    windows.push_back(iterations);
+  }
+  EXPECT_THAT(windows, testing::ElementsAre(3, 5, 9));
+}
+
+TEST(Easgd, OneWorkerFollowsTheFormulas) {
+  caffe::SyncParameter sync = settings(3, 0.4f);
+  sync.set_decay_rate(0.5f);
+  sync.set_decay_step(6);
+  sync.set_decay_limit(1);
+  sync.set_server_factor(0.75f);
+  sync.set_factor_decay_rate(0.25f);
+  sync.set_factor_decay_step(9);
+  Worker worker(nullptr, sync, solver_of("SGD"), 0.1f);
+  ASSERT_TRUE(worker.open().ok());
+  Model model(1, 0.1f, double(0.9f));
+  const std::vector<std::pair<double, double>> a_and_f = {
+      {0.4, 0.75}, {0.2, 0.75}, {0.2, 0.1875}, {0.2, 0.1875}};
+  for (const auto& [a, f] : a_and_f) {
+    ASSERT_TRUE(worker.round(1000).ok());
+    model.iterate(0, 3);
+    model.exchange(0, a, a * f);
+    expect_near(worker.weights(), model.weights(0));
+    expect_near(worker.centre(), model.centre());
+  }
+  EXPECT_EQ(worker.easgd().counts().made, 4);
+  EXPECT_THAT(worker.easgd().counts().served, testing::ElementsAre(4));
+}
+
+TEST(Easgd, TheEndExchangesWhatIsLeftAndGivesTheCentre) {
+  Worker worker(nullptr, settings(4, 0.5f), solver_of("SGD"), 0.1f);
+  ASSERT_TRUE(worker.train(6).ok());
+  Model model(1, 0.1f, double(0.9f));
+  for (int iterations : {4, 2}) {
+    model.iterate(0, iterations);
+    model.exchange(0, 0.5, 0.5);
+  }
+  expect_near(worker.weights(), model.centre());
+}
+
+TEST(Easgd, ReadingTheCentreLeavesTheWorkerAsItWas) {
+  Worker with(nullptr, settings(2, 0.3f), solver_of("SGD"), 0.1f);
+  Worker without(nullptr, settings(2, 0.3f), solver_of("SGD"), 0.1f);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(with.round(1000).ok());
+    ASSERT_TRUE(without.round(1000).ok());
+    Floats tested = with.weights();
+    ASSERT_TRUE(with.easgd().settle(false, tested).ok());
+    with.easgd().begin_shard(0, tested);
+    EXPECT_EQ(tested, without.weights());
+  }
+}
+
+TEST(Easgd, WantsOneShardARank) {
+  ThreadPool pool(1);
+  auto update = ArenaUpdate::make(solver_of("SGD"), {{0, 10}}, 10);
+  const SyncContext context{
+      .group = nullptr, .shards = 4, .floats = 10, .pool = &pool, .log = Logger()};
+  const auto made = make_easgd(settings(1, 0.1f), context, std::move(*update));
+  EXPECT_EQ(made.status().code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(made.status().message(), HasSubstr("4 shards for 1 ranks"));
+}
+
+class EasgdTest : public testing::TestWithParam<Transport> {
+ protected:
+  /// Runs body(rank, worker) on a thread a rank; nobody leaves before all are done.
+  void with_workers(int size, const caffe::SyncParameter& sync,
+                    const caffe::SolverParameter& solver, float rate,
+                    const std::function<Status(int, Worker&)>& body) {
+    auto groups = make_groups(GetParam(), size);
+    std::barrier done(size);
+    expect_ok(on_ranks(size, [&](int rank) {
+      Worker worker(groups[size_t(rank)].get(), sync, solver, rate);
+      Status status = worker.open();
+      if (status.ok()) status = body(rank, worker);
+      done.arrive_and_wait();
+      return status;
+    }));
+  }
+};
+
+TEST_P(EasgdTest, TwoWorkersInAGivenOrderFollowTheFormulas) {
+  const std::vector<int> order = {0, 1, 1, 0, 0, 1, 0, 1};
+  caffe::SyncParameter sync = settings(2, 0.3f);
+  sync.set_server_factor(0.5f);
+  Model model(2, 0.1f, double(0.9f));
+  std::barrier turn(2);
+  with_workers(2, sync, solver_of("SGD"), 0.1f, [&](int rank, Worker& worker) -> Status {
+    worker.centre();  // both have begun
+    for (int next : order) {
+      turn.arrive_and_wait();
+      if (next != rank) continue;
+      CFT_TRY(worker.round(1000));
+      model.iterate(rank, 2);
+      model.exchange(rank, 0.3, 0.15);
+      expect_near(worker.weights(), model.weights(rank));
+    }
+    turn.arrive_and_wait();
+    expect_near(worker.centre(), model.centre());
+    Floats weights = worker.weights();
+    CFT_TRY(worker.easgd().settle(true, weights));
+    expect_near(weights, model.centre());
+    EXPECT_EQ(worker.easgd().counts().made, 4);
+    return {};
+  });
+}
+
+TEST_P(EasgdTest, NobodyWaitsForASlowWorker) {
+  std::barrier turn(2);
+  with_workers(2, settings(2, 0.3f), solver_of("SGD"), 0.01f,
+               [&](int rank, Worker& worker) -> Status {
+                 worker.centre();
+                 while (rank == 0 && worker.iter() < 100) CFT_TRY(worker.round(100));
+                 turn.arrive_and_wait();  // rank 1 does its first iteration only now
+                 return worker.train(100);
+               });
+}
+
+TEST_P(EasgdTest, NoExchangeIsLostAndAllEndWithTheSameWeights) {
+  constexpr int kSize = 3;
+  std::vector<Easgd::Counts> counts(kSize);
+  std::vector<Floats> weights(kSize);
+  caffe::SyncParameter sync = settings(2, 0.2f);
+  sync.set_adaptive_period(true);
+  with_workers(kSize, sync, solver_of("SGD"), 0.01f, [&](int rank, Worker& worker) -> Status {
+    CFT_TRY(worker.train(200 + 50 * rank));
+    counts[size_t(rank)] = worker.easgd().counts();
+    weights[size_t(rank)] = worker.weights();
+    return {};
+  });
+  int64_t made = 0;
+  for (const auto& c : counts) made += c.made;
+  for (size_t rank = 0; rank < kSize; ++rank) EXPECT_EQ(counts[rank].served[rank], made);
+  EXPECT_EQ(weights[1], weights[0]);
+  EXPECT_EQ(weights[2], weights[0]);
+}
+
+TEST_P(EasgdTest, AllSolversLearn) {
+  for (const std::string type :
+       {"SGD", "Nesterov", "AdaGrad", "RMSProp", "AdaDelta", "Adam", "AdamW", "LAMB"}) {
+    const float rate = rate_of(type);
+    with_workers(3, settings(5, 0.2f), solver_of(type), rate, [&](int, Worker& worker) -> Status {
+      const double before = Problem::loss(worker.weights());
+      CFT_TRY(worker.train(400));
+      EXPECT_LT(Problem::loss(worker.weights()), 0.05 * before) << type;
+      return {};
+    });
+  }
+}
+
+TEST_P(EasgdTest, StateHoldsTheHistoryOfAllWorkers) {
+  std::vector<SyncState> states(3);
+  with_workers(3, settings(5, 0.2f), solver_of("Adam"), 0.01f,
+               [&](int rank, Worker& worker) -> Status {
+                 CFT_TRY(worker.train(20));
+                 CFT_ASSIGN(states[size_t(rank)], worker.easgd().state());
+                 return {};
+               });
+  const SyncState& state = states[0];
+  EXPECT_EQ(state.mode, "easgd");
+  ASSERT_EQ(state.replicas.size(), 3u);
+  EXPECT_EQ(state.history, state.replicas[0]);
+  for (const HistoryArenas& worker : state.replicas) EXPECT_EQ(worker.size(), 2u);
+  EXPECT_NE(state.replicas[0], state.replicas[1]);
+  EXPECT_NE(state.replicas[1], state.replicas[2]);
+  with_workers(3, settings(5, 0.2f), solver_of("Adam"), 0.01f,
+               [&](int rank, Worker& worker) -> Status {
+                 CFT_TRY(worker.easgd().restore(state));
+                 worker.centre();
+                 CFT_ASSIGN(const SyncState again, worker.easgd().state());
+                 if (rank == 0) {
+                   EXPECT_EQ(again.replicas, state.replicas);
+                 }
+                 return {};
+               });
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, EasgdTest, testing::Values(Transport::kLocal, Transport::kTcp),
+                         transport_name);
+
+constexpr int kExchanges = 200;
+constexpr int kPeriod = 5;
+
+/// A worker that says what it did: exchanges made, served of the slices of ranks 0 to 2, and the loss
+/// of the weights it ends with in millionths. The ranks of `endless` never finish by themselves.
+Status train_and_tell(
+    Group& group, const std::vector<int>& endless,
+    const std::function<void(Worker&)>& after_round = [](Worker&) {}) {
+  Worker worker(&group, settings(kPeriod, 0.2f), solver_of("SGD"), 0.01f);
+  CFT_TRY(worker.open());
+  const bool forever = std::ranges::count(endless, group.rank()) > 0;
+  while (forever || worker.iter() < kPeriod * kExchanges) {
+    CFT_TRY(worker.round(std::numeric_limits<int>::max()));
+    after_round(worker);
+  }
+  CFT_TRY(worker.train(0));
+  const Easgd::Counts c = worker.easgd().counts();
+  return {ErrorCode::kOk, fmt::format("{} {} {} {} {:.0f}", c.made, c.served[0], c.served[1],
+                                      c.served[2], 1e6 * Problem::loss(worker.weights()))};
+}
+
+struct Told {
+  int64_t made = 0, served[3] = {}, millionths = 0;
+};
+
+Told read_told(const std::string& text) {
+  Told told;
+  std::istringstream in(text);
+  in >> told.made >> told.served[0] >> told.served[1] >> told.served[2] >> told.millionths;
+  EXPECT_TRUE(in) << text;
+  return told;
+}
+
+/// Sends `number` to rank `victim` of three when rank 0 has made 20 of 200 exchanges; what rank 0 and
+/// the other one tell.
+std::pair<Told, Told> train_with_a_victim(Children* children, int victim, int number) {
+  const Status mine = train_and_tell(children->group(), {}, [&](Worker& worker) {
+    if (worker.iter() == 20 * kPeriod) children->signal(victim, number);
+  });
+  EXPECT_TRUE(mine.ok()) << mine.message();
+  const std::string other = children->report(3 - victim);
+  EXPECT_THAT(other, StartsWith("0 "));
+  return {read_told(mine.message()), read_told(other.substr(2))};
+}
+
+/// The survivors made all their exchanges, with every slice: those of the victim's with the victim as
+/// long as it lived, then with its successor in the ring.
+void expect_accounted(const Told& zero, const Told& other, int victim) {
+  const int survivor = 3 - victim;
+  EXPECT_EQ(zero.made, kExchanges);
+  EXPECT_EQ(other.made, kExchanges);
+  const int64_t of_victim = zero.served[0] - 2 * kExchanges;
+  EXPECT_GT(of_victim, 0);
+  EXPECT_LE(std::abs(other.served[survivor] - 2 * kExchanges - of_victim), 1);
+  const Told& successor = victim == 1 ? other : zero;
+  const Told& bystander = victim == 1 ? zero : other;
+  EXPECT_GT(successor.served[victim], 0);
+  EXPECT_LE(successor.served[victim], 2 * kExchanges - 20);
+  EXPECT_EQ(bystander.served[victim], 0);
+  for (const Told& told : {zero, other}) EXPECT_LT(told.millionths, 10'000);
+}
+
+TEST(EasgdFault, AKilledRankCostsItsShareOnly) {
+  for (int victim : {1, 2}) {
+    SCOPED_TRACE(victim);
+    Children children(3, 60'000, [&](Group& group) { return train_and_tell(group, {victim}); });
+    const auto [zero, other] = train_with_a_victim(&children, victim, SIGKILL);
+    expect_accounted(zero, other, victim);
+  }
+}
+
+TEST(EasgdFault, AStoppedRankIsGivenUpAfterTheTimeOutAndLearnsIt) {
+  Children children(3, 2000, [](Group& group) { return train_and_tell(group, {2}); });
+  const auto [zero, other] = train_with_a_victim(&children, 2, SIGSTOP);
+  expect_accounted(zero, other, 2);
+  children.signal(2, SIGCONT);
+  EXPECT_THAT(children.report(2), HasSubstr("stood still"));
+}
+
+TEST(EasgdFault, TheLastOneGoesOnAlone) {
+  Children children(3, 60'000, [](Group& group) { return train_and_tell(group, {1, 2}); });
+  const Status mine = train_and_tell(children.group(), {}, [&](Worker& worker) {
+    if (worker.iter() == 20 * kPeriod) children.signal(1, SIGKILL);
+    if (worker.iter() == 40 * kPeriod) children.signal(2, SIGKILL);
+  });
+  ASSERT_TRUE(mine.ok()) << mine.message();
+  const Told zero = read_told(mine.message());
+  EXPECT_EQ(zero.made, kExchanges);
+  EXPECT_THAT(zero.served, Each(testing::Gt(0)));
+  EXPECT_LT(zero.millionths, 10'000);
+}
+
+}  // namespace
+}  // namespace cafetiere::test
