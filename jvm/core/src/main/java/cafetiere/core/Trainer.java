@@ -43,6 +43,14 @@ public final class Trainer extends Handle {
             group.run(ranks -> rows.run(table -> Native.trainerRun(trainer, ranks, table))));
   }
 
+  /**
+   * Goes on in another group with the rows of a run that a lost peer has ended, from the newest
+   * state that any of its ranks has.
+   */
+  public void resume(Group group) {
+    run(trainer -> group.run(ranks -> Native.trainerRun(trainer, ranks, 0)));
+  }
+
   /** Stops the run at its next step. Any thread; safe after close. */
   public void cancel() {
     runUnlessClosed(Native::trainerCancel);

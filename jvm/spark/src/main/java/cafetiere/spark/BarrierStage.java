@@ -7,11 +7,10 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkContext;
+import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
 import scala.collection.Iterator;
-import scala.collection.Iterator$;
-import scala.reflect.ClassTag;
-import scala.reflect.ClassTag$;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
 import scala.runtime.BoxedUnit;
@@ -23,40 +22,25 @@ import scala.runtime.BoxedUnit;
  * it tells what the user has to change, else when the others had some seconds to tell what they saw
  * (Spark may take minutes to miss a machine that does not answer).
  */
-final class BarrierStage {
+final class BarrierStage implements TaskStage {
   private static final int GRACE_MILLIS = 10_000;
-  private static final ClassTag<String> STRING = ClassTag$.MODULE$.apply(String.class);
 
   private final SparkContext sc;
   private final String tag;
+  private final RDD<String> tasks;
   private final List<TaskOutcome> outcomes = new ArrayList<>();
   private boolean cancelled;
 
-  BarrierStage(SparkContext sc, String tag) {
+  /** {@code work} is done for each partition of {@code rows}, all at once. */
+  BarrierStage(SparkContext sc, String tag, JavaRDD<java.util.Iterator<InternalRow>> rows,
+      RankWork work) {
     this.sc = sc;
     this.tag = tag;
+    this.tasks = rows.rdd().barrier().mapPartitions(work, false, RankWork.STRING);
   }
 
-  /** What runs in a task: all rows of its partition in, one outcome as text out. */
-  abstract static class Work<T> extends AbstractFunction1<Iterator<T>, Iterator<String>>
-      implements Serializable {
-    private static final long serialVersionUID = 1L;
-
-    abstract String run(Iterator<T> rows) throws Exception;
-
-    @Override
-    public final Iterator<String> apply(Iterator<T> rows) {
-      try {
-        return Iterator$.MODULE$.single(run(rows));
-      } catch (Exception e) {
-        throw Unchecked.rethrow(e);
-      }
-    }
-  }
-
-  /** Runs a task for each partition, all at once. Throws what Spark throws when the stage fails. */
-  <T> void run(RDD<T> rows, Work<T> work) {
-    RDD<String> stage = rows.barrier().mapPartitions(work, false, STRING);
+  @Override
+  public void run() {
     ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor(task -> {
       Thread thread = new Thread(task, "cafetiere-grace");
       thread.setDaemon(true);
@@ -64,7 +48,7 @@ final class BarrierStage {
     });
     sc.addJobTag(tag);
     try {
-      sc.runJob(stage, new First(), new Collect(timer), STRING);
+      sc.runJob(tasks, new First(), new Collect(timer), RankWork.STRING);
     } catch (Throwable failure) {
       sc.cancelJobsWithTag(tag);
       throw failure;
@@ -74,13 +58,13 @@ final class BarrierStage {
     }
   }
 
-  /** The outcomes that have arrived, in the order of their arrival. */
-  synchronized List<TaskOutcome> outcomes() {
+  @Override
+  public synchronized List<TaskOutcome> outcomes() {
     return new ArrayList<>(outcomes);
   }
 
-  /** Whether the stage was cancelled here, because ranks had reported the loss of others. */
-  synchronized boolean wasCancelled() {
+  @Override
+  public synchronized boolean wasCancelled() {
     return cancelled;
   }
 

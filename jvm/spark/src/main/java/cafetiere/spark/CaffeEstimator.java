@@ -244,7 +244,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     int threads = threads(spark);
     int workers = getNumWorkers() > 0 ? getNumWorkers() : slots(spark.sparkContext());
     int shards = getShards() > 0 ? getShards() : workers;
-    String sync = SyncText.of(this, conf);
+    SyncSettings sync = SyncSettings.of(this, conf);
     NetDescription description = NetDescription.ofTraining(getSolver(), getNet(), sync, threads);
     if (description.wantsGpu()) {
       LOG.warn("GPUs are not supported yet; the CPU is used instead of what solver_mode asks for");

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
 
 /** The options and answers of the engine, which are JSON. */
 final class Json {
@@ -18,6 +19,13 @@ final class Json {
 
   static ArrayNode array() {
     return MAPPER.createArrayNode();
+  }
+
+  /** An array of strings. */
+  static ArrayNode array(List<String> values) {
+    ArrayNode array = array();
+    values.forEach(array::add);
+    return array;
   }
 
   /** Reads what the engine wrote. */

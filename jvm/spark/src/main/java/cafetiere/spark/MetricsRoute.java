@@ -30,6 +30,8 @@ final class MetricsRoute implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(MetricsRoute.class);
 
+  private static final int VIEW_BITS = 32;
+
   private final Address address;
   private final int attempt;
   private final ArrayDeque<RunEvent> last = new ArrayDeque<>();
@@ -59,9 +61,9 @@ final class MetricsRoute implements AutoCloseable {
     return name;
   }
 
-  /** Numbers the events to come from {@code first} at least: above those of another rank 0. */
-  synchronized void numberFrom(long first) {
-    sequence = Math.max(sequence, first - 1);
+  /** Numbers the events to come above those that rank 0 of an earlier view has sent. */
+  synchronized void startView(long generation) {
+    sequence = Math.max(sequence, generation << VIEW_BITS);
   }
 
   /** Sends one event of the engine. */

@@ -20,12 +20,12 @@ record NetDescription(JsonNode json) {
     return of(options.toString());
   }
 
-  /** Asks the engine about a training; {@code sync} is text of a SyncParameter, or "". */
-  static NetDescription ofTraining(String solver, String net, String sync, int threads) {
+  /** Asks the engine about a training. A net that is "" is not given. */
+  static NetDescription ofTraining(String solver, String net, SyncSettings sync, int threads) {
     ObjectNode options = Json.object().put("phase", "TRAIN").put("threads", threads);
     options.put("solver", solver);
     if (!net.isEmpty()) options.put("net", net);
-    if (!sync.isEmpty()) options.put("sync", sync);
+    sync.addTo(options);
     return of(options.toString());
   }
 
@@ -54,6 +54,11 @@ record NetDescription(JsonNode json) {
   /** Passes whose gradients are added up for a step. */
   long iterSize() {
     return Math.max(1, json.path("solver").path("iter_size").asLong(1));
+  }
+
+  /** The way of working together that solver and sync settings name. */
+  String syncMode() {
+    return json.path("solver").path("sync").asText("allreduce");
   }
 
   /** Whether the solver says solver_mode: GPU. */

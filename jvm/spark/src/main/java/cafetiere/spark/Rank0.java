@@ -10,22 +10,38 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 
-/** What rank 0 does besides training: it sends events to the driver and writes checkpoints. */
+/**
+ * What rank 0 does besides training: it sends events to the driver and writes checkpoints. Among
+ * survivors anyone may become rank 0, so the way to the driver is opened for the first event.
+ */
 final class Rank0 implements Trainer.Listener, AutoCloseable {
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private final TrainingTask.Setup setup;
-  private final MetricsRoute route;
+  private final String writer;
   private final CheckpointStore checkpoints;
+  private MetricsRoute route;
+  private long view;
 
-  Rank0(TrainingTask.Setup setup) throws IOException {
+  /** {@code writer} tells apart those who may write checkpoints at the same time. */
+  Rank0(TrainingTask.Setup setup, String writer) throws IOException {
     this.setup = setup;
+    this.writer = writer;
     this.checkpoints = new CheckpointStore(setup.checkpoints(), setup.hadoop().value());
-    this.route = new MetricsRoute(setup.metrics(), setup.attempt());
+  }
+
+  /** From now on this rank is rank 0, of a view of survivors. */
+  void lead(long generation) {
+    view = generation;
+    if (route != null) route.startView(view);
   }
 
   @Override
   public void event(String json) {
+    if (route == null) {
+      route = new MetricsRoute(setup.metrics(), setup.attempt());
+      route.startView(view);
+    }
     route.send(json);
   }
 
@@ -52,24 +68,24 @@ final class Rank0 implements Trainer.Listener, AutoCloseable {
     return new CheckpointStore(checkpoints + "/result", hadoop);
   }
 
-  /** How events travel. */
+  /** How events travel; "" before the first. */
   String route() {
-    return route.name();
+    return route == null ? "" : route.name();
   }
 
   /** The newest events. */
   List<RunEvent> lastEvents() {
-    return route.last();
+    return route == null ? List.of() : route.last();
   }
 
   @Override
   public void close() {
-    route.close();
+    if (route != null) route.close();
   }
 
   private void write(CheckpointStore store, long step, ByteBuffer model, ByteBuffer state)
       throws IOException {
     store.write(step, model, state, setup.plan().shards(), Engine.instructionSet(),
-        Integer.toString(setup.attempt()));
+        writer);
   }
 }

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What a task of the barrier stage hands back. Errors of the engine come back in this way and are
+ * What a task of a training hands back. Errors of the engine come back in this way and are
  * not thrown: Spark would repeat what cannot succeed, and would keep the words of one rank only. It
  * travels as text, since a user may have chosen any serializer for results.
  *
@@ -16,9 +16,9 @@ import java.util.Set;
  * @param executor Spark's id of its executor
  * @param code OK, or the kind of error
  * @param message what went wrong, "" for OK
- * @param result the engine's summary of the run, "" where there is none
- * @param route how rank 0's events travelled; "" on other ranks
- * @param events the newest events of rank 0
+ * @param result the engine's summary of the run, from the rank that stored the model; else ""
+ * @param route how the rank's events travelled; "" where it had none to send
+ * @param events the newest events, of rank 0
  */
 record TaskOutcome(int rank, String executor, Code code, String message, String result,
     String route, List<RunEvent> events) {

@@ -92,16 +92,16 @@ public final class TrainingJob {
         events.startAttempt(attempt, step);
         if (attempt == 0) firstStep = step;
         LOG.info("Run {}, attempt {}: {} ranks from step {}", run, attempt, ranks, step);
-        BarrierStage stage = new BarrierStage(sc, "cafetiere-" + run + "-" + attempt);
+        TrainingTask.Setup setup = setup(attempt, ranks, from, receiver.address());
+        TaskStage stage = stage(setup);
         Exception failure = null;
         try {
-          TrainingTask.Setup setup = setup(attempt, ranks, from, receiver.address());
-          stage.run(input(ranks).rdd(), new Ranks(new TrainingTask(setup)));
+          stage.run();
         } catch (Exception e) {
           failure = e;
         }
         if (failure == null && stage.outcomes().stream().allMatch(TaskOutcome::isGood)) {
-          return finish(stage.outcomes(), attempt, start);
+          return finish(stage, attempt, start);
         }
         decide(stage, failure);
       }
@@ -110,8 +110,15 @@ public final class TrainingJob {
     }
   }
 
+  private TaskStage stage(TrainingTask.Setup setup) {
+    String tag = "cafetiere-" + run + "-" + setup.attempt();
+    JavaRDD<Iterator<InternalRow>> rows = input(setup.plan().workers());
+    return plan.survivors() ? new SurvivorStage(sc, tag, setup, rows, events::step)
+        : new BarrierStage(sc, tag, rows, new Ranks(new TrainingTask(setup)));
+  }
+
   /** Returns if another attempt is to be made, throws if not. */
-  private void decide(BarrierStage stage, Exception failure) throws IOException {
+  private void decide(TaskStage stage, Exception failure) throws IOException {
     for (TaskOutcome outcome : stage.outcomes()) {
       if (outcome.isPermanent()) {
         throw new CafetiereException(outcome.code(), outcome.message(), failure);
@@ -181,9 +188,10 @@ public final class TrainingJob {
     return SparkInternals.rows(plan.schema().select(table).repartition(ranks)).toJavaRDD();
   }
 
-  private TrainingResult finish(List<TaskOutcome> outcomes, int attempt, long start)
-      throws IOException {
-    TaskOutcome first = outcomes.stream().filter(o -> o.rank() == 0).findFirst().orElseThrow();
+  private TrainingResult finish(TaskStage stage, int attempt, long start) throws IOException {
+    List<TaskOutcome> outcomes = stage.outcomes();
+    TaskOutcome first = outcomes.stream().filter(o -> !o.result().isEmpty()).findFirst()
+        .orElseThrow(() -> new IOException("no rank has told its result"));
     first.events().forEach(events::accept);
     CheckpointStore results = Rank0.results(folder, hadoop.value());
     Checkpoint trained = results.newest().orElseThrow(
@@ -193,6 +201,7 @@ public final class TrainingJob {
     LOG.info("Run {} has ended; its events came by {}", run, first.route());
 
     ObjectNode result = (ObjectNode) JSON.readTree(first.result());
+    result.setAll(stage.account());
     result.put("executors", outcomes.stream().map(TaskOutcome::executor).distinct().count());
     result.put("attempts", attempt + 1).put("first_step", firstStep);
     result.put("events_by", first.route());
@@ -204,21 +213,13 @@ public final class TrainingJob {
   }
 
   /** What a rank said of the failure; else the telling line of what Spark says. */
-  private static String message(BarrierStage stage, Exception failure) {
+  private static String message(TaskStage stage, Exception failure) {
     return stage.outcomes().stream().filter(o -> !o.isGood()).map(TaskOutcome::message).findFirst()
-        .orElseGet(() -> tellingLine(String.valueOf(failure.getMessage())));
+        .orElseGet(() -> TaskStage.tellingLine(failure));
   }
 
-  /** Spark names the stage and task first, and in a second line what became of the task. */
-  private static String tellingLine(String message) {
-    List<String> lines = message.lines().limit(2).toList();
-    boolean second = lines.size() > 1 && !lines.get(1).isBlank() && !lines.get(1).startsWith("\t");
-    return lines.isEmpty() ? message : lines.get(second ? 1 : 0);
-  }
-
-  private static boolean isCancelledByUser(BarrierStage stage, Exception failure) {
-    return failure != null && !stage.wasCancelled()
-        && String.valueOf(failure.getMessage()).matches("(?s).*Job \\d+ cancelled.*");
+  private static boolean isCancelledByUser(TaskStage stage, Exception failure) {
+    return failure != null && !stage.wasCancelled() && TaskStage.isCancelled(failure);
   }
 
   private static boolean isInterrupted(Exception failure) {
@@ -235,8 +236,7 @@ public final class TrainingJob {
     return HexFormat.of().formatHex(bytes);
   }
 
-  /** A partition's one or two lists of rows in, the rank's outcome out. */
-  private static final class Ranks extends BarrierStage.Work<Iterator<InternalRow>> {
+  private static final class Ranks extends RankWork {
     private static final long serialVersionUID = 1L;
     private final TrainingTask task;
 
@@ -245,9 +245,8 @@ public final class TrainingJob {
     }
 
     @Override
-    String run(scala.collection.Iterator<Iterator<InternalRow>> parts) {
-      Iterator<InternalRow> rows = parts.next();
-      return task.run(rows, parts.hasNext() ? parts.next() : null).toJson();
+    TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation) {
+      return task.run(train, validation);
     }
   }
 }

@@ -22,7 +22,7 @@ import java.util.UUID;
  * @param state solver state to go on from, null to start at step 0
  * @param events path prefix for JSONL and TensorBoard files on rank 0's machine, "" for none
  * @param timeoutMillis silence of a peer that counts as its loss
- * @param sync text of a SyncParameter whose fields replace those of the solver's; "" for none
+ * @param sync what replaces fields of the solver's sync { }
  * @param survivors whether the others go on when a rank is lost, and it may join them again
  * @param resume whether to go on from the checkpoints of an interrupted run of the same plan
  */
@@ -41,7 +41,7 @@ public record TrainingPlan(
     byte[] state,
     String events,
     int timeoutMillis,
-    String sync,
+    SyncSettings sync,
     boolean survivors,
     boolean resume)
     implements Serializable {
@@ -57,8 +57,9 @@ public record TrainingPlan(
   /** Hex digits that tell apart trainings whose weights differ, as far as not by their rows. */
   String fingerprint() {
     ObjectNode all = Json.object();
-    all.put("solver", solver).put("net", net).put("sync", sync).put("shards", shards);
+    all.put("solver", solver).put("net", net).put("shards", shards);
     all.put("max_iter", maxIter).put("seed", seed).put("model", model).put("state", state);
+    sync.addTo(all);
     all.set("schema", schema.toJson());
     all.set("inputs", schema.inputsJson());
     UUID hash = UUID.nameUUIDFromBytes(all.toString().getBytes(StandardCharsets.UTF_8));
@@ -72,16 +73,16 @@ public record TrainingPlan(
     options.put("shards", shards).put("threads", threads).put("seed", seed);
     options.put("max_iter", maxIter).put("checkpoint_every", checkpointInterval);
     options.put("events", rank == 0 ? events : "");
-    if (!sync.isEmpty()) options.put("sync", sync);
+    sync.addTo(options);
     if (survivors) options.put("survivors", 1);
     options.set("inputs", schema.inputsJson());
     return options.toString();
   }
 
-  /** The options of one rank's cafetiere.core.Group. */
-  public String groupOptions(int rank, String bind, String secret, String generation) {
+  /** The options of one rank's cafetiere.core.Group, of {@code size} ranks. */
+  String groupOptions(int rank, int size, String bind, String secret, String generation) {
     ObjectNode options = Json.object();
-    options.put("rank", rank).put("size", workers).put("bind", bind).put("secret", secret);
+    options.put("rank", rank).put("size", size).put("bind", bind).put("secret", secret);
     options.put("generation", generation).put("timeout_ms", timeoutMillis);
     return options.toString();
   }

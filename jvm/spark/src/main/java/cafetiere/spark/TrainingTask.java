@@ -48,7 +48,30 @@ final class TrainingTask implements Serializable {
    */
   record Setup(TrainingPlan plan, int attempt, String generation, String secret,
       String checkpoints, String resume, String instructionSet,
-      SerializableConfiguration hadoop, MetricsRoute.Address metrics) implements Serializable {}
+      SerializableConfiguration hadoop, MetricsRoute.Address metrics) implements Serializable {
+
+    /** Reads a partition into native memory. */
+    Rows read(Iterator<InternalRow> from) {
+      Rows rows = new Rows(plan.schema().toJson().toString());
+      try {
+        RowEncoder.feed(plan.schema(), from, rows);
+        return rows;
+      } catch (Throwable e) {
+        rows.close();
+        throw e;
+      }
+    }
+
+    /** Gives a trainer what the attempt begins with. */
+    void restore(Trainer trainer) throws IOException {
+      if (!resume.isEmpty()) {
+        Checkpoint checkpoint = new CheckpointStore(checkpoints, hadoop.value()).read(resume);
+        trainer.restore(checkpoint.model(), checkpoint.state());
+      } else if (plan.model() != null) {
+        trainer.restore(plan.model(), plan.state());
+      }
+    }
+  }
 
   private final Setup setup;
 
@@ -66,7 +89,7 @@ final class TrainingTask implements Serializable {
     String result = "";
     Code code = Code.OK;
     String message = "";
-    try (Rank0 first = rank == 0 ? new Rank0(setup) : null) {
+    try (Rank0 first = rank == 0 ? new Rank0(setup, Integer.toString(setup.attempt())) : null) {
       try {
         result = train(context, first, train, validation);
       } catch (CafetiereException e) {
@@ -88,31 +111,21 @@ final class TrainingTask implements Serializable {
       Iterator<InternalRow> validation) throws IOException {
     int rank = context.partitionId();
     TrainingPlan plan = setup.plan();
-    try (Rows rows = read(train);
-        Rows testRows = validation == null ? null : read(validation);
+    try (Rows rows = setup.read(train);
+        Rows testRows = validation == null ? null : setup.read(validation);
         Group group = meet(context);
         Trainer trainer = new Trainer(plan.trainerOptions(rank), first);
         TaskWatch watch = new TaskWatch(context, () -> cancel(trainer, group))) {
-      restore(trainer);
+      setup.restore(trainer);
       if (testRows != null) trainer.validation(testRows);
       if (group == null) {
         trainer.run(rows);
       } else {
         trainer.run(group, rows);
       }
-      if (first != null) first.finish(trainer);
+      if (first == null) return "";
+      first.finish(trainer);
       return trainer.result();
-    }
-  }
-
-  private Rows read(Iterator<InternalRow> from) {
-    Rows rows = new Rows(setup.plan().schema().toJson().toString());
-    try {
-      RowEncoder.feed(setup.plan().schema(), from, rows);
-      return rows;
-    } catch (Throwable e) {
-      rows.close();
-      throw e;
     }
   }
 
@@ -157,21 +170,12 @@ final class TrainingTask implements Serializable {
     InstructionSet.use(agreed);
   }
 
-  private void restore(Trainer trainer) throws IOException {
-    if (!setup.resume().isEmpty()) {
-      CheckpointStore store = new CheckpointStore(setup.checkpoints(), setup.hadoop().value());
-      Checkpoint checkpoint = store.read(setup.resume());
-      trainer.restore(checkpoint.model(), checkpoint.state());
-    } else if (setup.plan().model() != null) {
-      trainer.restore(setup.plan().model(), setup.plan().state());
-    }
-  }
-
   private String groupOptions(BarrierTaskContext context) throws IOException {
     int rank = context.partitionId();
     String host = context.getTaskInfos()[rank].address().replaceFirst(":\\d+$", "");
     String bind = InetAddress.getByName(host).getHostAddress();
-    return setup.plan().groupOptions(rank, bind, setup.secret(), setup.generation());
+    return setup.plan().groupOptions(
+        rank, setup.plan().workers(), bind, setup.secret(), setup.generation());
   }
 
   private static void cancel(Trainer trainer, Group group) {

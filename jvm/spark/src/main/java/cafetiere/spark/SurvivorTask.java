@@ -1,0 +1,143 @@
+package cafetiere.spark;
+
+import cafetiere.core.CafetiereException;
+import cafetiere.core.CafetiereException.Code;
+import cafetiere.core.Group;
+import cafetiere.core.Rows;
+import cafetiere.core.Trainer;
+import cafetiere.spark.Notice.Kind;
+import java.io.IOException;
+import java.io.Serializable;
+import java.net.InetAddress;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One member of a training that outlives the loss of others: it keeps the rows of its partition and
+ * runs in one view after another, until the service says that all have come to the end.
+ */
+final class SurvivorTask implements Serializable {
+  private static final long serialVersionUID = 1L;
+  private static final Logger LOG = LoggerFactory.getLogger(SurvivorTask.class);
+
+  private final TrainingTask.Setup setup;
+  private final MembershipServer.Address service;
+
+  SurvivorTask(TrainingTask.Setup setup, MembershipServer.Address service) {
+    this.setup = setup;
+    this.service = service;
+  }
+
+  /**
+   * Trains on {@code train}; {@code validation} is null where there is nothing to test on. What the
+   * user has to change comes back as an outcome; what another attempt of this task may not meet is
+   * thrown, so that Spark makes one.
+   */
+  TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation)
+      throws IOException, InterruptedException {
+    TaskContext context = TaskContext.get();
+    int partition = context.partitionId();
+    String executor = SparkEnv.get().executorId();
+    try (Rank0 duties = new Rank0(setup, setup.attempt() + "-" + partition);
+        MemberClient client = new MemberClient(service, partition);
+        Rows rows = setup.read(train);
+        Rows testRows = validation == null ? null : setup.read(validation);
+        Trainer trainer = new Trainer(setup.plan().trainerOptions(partition), duties);
+        Run run = new Run(client, trainer, rows, duties);
+        TaskWatch watch = new TaskWatch(context, run::cancel)) {
+      setup.restore(trainer);
+      if (testRows != null) trainer.validation(testRows);
+      client.send(Notice.ready(rows.count()));
+      String result = run.toTheEnd();
+      return new TaskOutcome(partition, executor, Code.OK, "", result, duties.route(),
+          duties.lastEvents());
+    } catch (CafetiereException e) {
+      TaskOutcome outcome = new TaskOutcome(
+          partition, executor, e.code(), e.getMessage(), "", "", List.of());
+      if (outcome.isPermanent()) return outcome;
+      throw e;
+    }
+  }
+
+  /** The member's way through the views. */
+  private final class Run implements AutoCloseable {
+    private final MemberClient client;
+    private final Trainer trainer;
+    private final Rows rows;
+    private final Rank0 duties;
+    private Group group;
+    private boolean isFed;
+    private String result = "";
+
+    Run(MemberClient client, Trainer trainer, Rows rows, Rank0 duties) {
+      this.client = client;
+      this.trainer = trainer;
+      this.rows = rows;
+      this.duties = duties;
+    }
+
+    /** The summary if this member has stored the result, else "". */
+    String toTheEnd() throws IOException, InterruptedException {
+      while (true) {
+        Notice order = client.next();
+        switch (order.kind()) {
+          case PROPOSE -> open(order);
+          case COMMIT -> train(order);
+          case STORE -> {
+            duties.finish(trainer);
+            result = trainer.result();
+            client.send(Notice.of(Kind.STORED));
+          }
+          case END -> {
+            return result;
+          }
+          default -> throw new IOException("the driver sent " + order.kind());
+        }
+      }
+    }
+
+    /** From another thread: the task is to be killed. */
+    void cancel() {
+      trainer.cancel();
+      client.close();
+    }
+
+    @Override
+    public void close() {
+      if (group != null) group.close();
+    }
+
+    private void open(Notice view) throws IOException {
+      close();
+      String host = SparkEnv.get().blockManager().blockManagerId().host();
+      String bind = InetAddress.getByName(host).getHostAddress();
+      group = new Group(setup.plan().groupOptions(view.rank(), view.size(), bind, setup.secret(),
+          setup.generation() + "/" + view.generation()));
+      if (view.rank() == 0) duties.lead(view.generation());
+      client.agree(view.generation(), group);
+    }
+
+    /** A lost peer ends the run, not the task. */
+    private void train(Notice view) {
+      try {
+        group.connect(Json.array(view.addresses()).toString());
+        if (isFed) {
+          trainer.resume(group);
+        } else {
+          isFed = true;
+          trainer.run(group, rows);
+        }
+        client.ranTo(Kind.DONE, "");
+      } catch (CafetiereException e) {
+        if (!e.isRetryable() && e.code() != Code.CANCELLED) throw e;
+        LOG.info("The run in view {} was broken off: {}", view.generation(), e.getMessage());
+        client.ranTo(Kind.BROKEN, e.getMessage());
+      }
+    }
+  }
+}

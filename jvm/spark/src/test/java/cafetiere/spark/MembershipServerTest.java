@@ -1,0 +1,132 @@
+package cafetiere.spark;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import cafetiere.core.Group;
+import cafetiere.spark.Notice.Kind;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The membership service over real sockets, and groups that connect as it says. */
+@Timeout(value = 60, unit = TimeUnit.SECONDS)
+class MembershipServerTest {
+  private static final String SECRET = "a secret of thirty-two characters";
+  private static final int TIMEOUT_MILLIS = 2_000;
+
+  private final Membership membership = new Membership(3, TIMEOUT_MILLIS, () -> 0);
+  private final List<Task> tasks = new ArrayList<>();
+  private MembershipServer server;
+
+  @BeforeEach
+  void serve() throws IOException {
+    server = new MembershipServer(InetAddress.getLoopbackAddress(), "test", SECRET, membership);
+  }
+
+  @AfterEach
+  void close() {
+    tasks.forEach(Task::close);
+    server.close();
+  }
+
+  @Test
+  void aViewConnectsAndTheNextOneIsThatOfTheSurvivors() throws Exception {
+    start(3);
+    connectAll(1, tasks);
+    tasks.remove(0).close();
+    for (Task task : tasks) task.client.ranTo(Kind.BROKEN, "a peer is gone");
+    connectAll(2, tasks);
+  }
+
+  @Test
+  void oneThatComesBackIsTakenIn() throws Exception {
+    start(3);
+    connectAll(1, tasks);
+    tasks.remove(2).close();
+    for (Task task : tasks) task.client.ranTo(Kind.BROKEN, "a peer is gone");
+    connectAll(2, tasks);
+    tasks.add(new Task(2));
+    for (Task task : tasks.subList(0, 2)) task.client.ranTo(Kind.BROKEN, "cancelled");
+    connectAll(3, tasks);
+    for (Task task : tasks) task.client.ranTo(Kind.DONE, "");
+    assertEquals(Kind.STORE, tasks.get(0).client.next().kind());
+    tasks.get(0).client.send(Notice.of(Kind.STORED));
+    for (Task task : tasks) assertEquals(Kind.END, task.client.next().kind());
+    assertNull(membership.ended().get(5, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void aMemberMissesTheDriver() throws Exception {
+    start(3);
+    connectAll(1, tasks);
+    server.close();
+    String message = assertThrows(IOException.class, () -> tasks.get(0).client.next()).getMessage();
+    assertTrue(message.contains("the driver"), message);
+  }
+
+  @Test
+  void whoDoesNotKnowTheSecretIsNotHeard() throws Exception {
+    MembershipServer.Address wrong = new MembershipServer.Address(
+        InetAddress.getLoopbackAddress().getHostAddress(), server.port(), "another secret");
+    try (MemberClient stranger = new MemberClient(wrong, 0)) {
+      assertThrows(IOException.class, stranger::next);
+    }
+    start(3);
+    connectAll(1, tasks);
+  }
+
+  private void start(int count) throws IOException {
+    for (int partition = 0; partition < count; partition++) tasks.add(new Task(partition));
+  }
+
+  private static void connectAll(long generation, List<Task> tasks) {
+    List<CompletableFuture<Void>> all = tasks.stream()
+        .map(task -> CompletableFuture.runAsync(() -> task.connect(generation))).toList();
+    CompletableFuture.allOf(all.toArray(new CompletableFuture<?>[0])).join();
+  }
+
+  /** A member that connects and does not train. */
+  private final class Task {
+    final MemberClient client;
+    Group group;
+
+    Task(int partition) throws IOException {
+      client = new MemberClient(new MembershipServer.Address(
+          InetAddress.getLoopbackAddress().getHostAddress(), server.port(), SECRET), partition);
+      client.send(Notice.ready(10));
+    }
+
+    void connect(long generation) {
+      try {
+        Notice view = client.next();
+        assertEquals(Kind.PROPOSE, view.kind());
+        if (group != null) group.close();
+        group = new Group(Json.object().put("rank", view.rank()).put("size", view.size())
+            .put("bind", "127.0.0.1").put("secret", SECRET).put("timeout_ms", TIMEOUT_MILLIS)
+            .put("generation", "test/" + view.generation()).toString());
+        client.agree(view.generation(), group);
+        Notice commit = client.next();
+        assertEquals(Kind.COMMIT, commit.kind());
+        assertEquals(generation, commit.generation());
+        group.connect(Json.array(commit.addresses()).toString());
+      } catch (IOException | InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+
+    void close() {
+      client.close();
+      if (group != null) group.close();
+    }
+  }
+}
