@@ -83,7 +83,7 @@ Status run_batches(const Flags& flags, const LoadedNet& net, Plan& plan,
   ThreadPool pool(DeviceFlags().thread_count());
   for (int batch = 0; batch < flags.batches; ++batch) {
     for (const Feed& feed : net.feeds.feeds) CFT_TRY(net.fill(feed, batch, plan));
-    plan.run_forward(pool, {.seed = 1, .sub_step = batch});
+    CFT_TRY(plan.run_forward(pool, {.seed = 1, .sub_step = batch}));
     for (Feature& feature : features) {
       const auto blob = std::find_if(plan.outputs().begin(), plan.outputs().end(),
                                      [&](const auto& b) { return b.name == feature.blob; });

@@ -26,7 +26,7 @@ Status run_batches(const LoadedNet& net, Plan& plan, const TestFlags& flags, con
   ThreadPool pool(flags.device.thread_count());
   for (int batch = 0; batch < flags.iterations; ++batch) {
     for (const Feed& feed : net.feeds.feeds) CFT_TRY(net.fill(feed, batch, plan));
-    plan.run_forward(pool, {.seed = 1, .sub_step = batch});
+    CFT_TRY(plan.run_forward(pool, {.seed = 1, .sub_step = batch}));
     *loss += double(plan.loss());
     size_t at = 0;
     for (const Plan::Blob& output : plan.outputs()) {

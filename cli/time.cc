@@ -68,10 +68,10 @@ Status time_layers(const LoadedNet& net, Plan& plan, const TimeFlags& flags, con
   ThreadPool pool(flags.device.thread_count());
   for (const Feed& feed : net.feeds.feeds) CFT_TRY(net.fill(feed, 0, plan));
   log.info("Performing Forward");
-  plan.run_forward(pool, {.seed = 1});
+  CFT_TRY(plan.run_forward(pool, {.seed = 1}));
   log.info("Initial loss: {:g}", plan.loss());
   log.info("Performing Backward");
-  plan.run(pool, {.seed = 1});
+  CFT_TRY(plan.run(pool, {.seed = 1}));
   log.info("*** Benchmark begins ***");
   log.info("Testing for {} iterations.", flags.iterations);
   std::vector<double> seconds;
@@ -83,7 +83,7 @@ Status time_layers(const LoadedNet& net, Plan& plan, const TimeFlags& flags, con
       (*layers)[feed.layer].forward += ms_since(begin);
       (*layers)[feed.layer].steps = 1;
     }
-    plan.time(pool, {.seed = 1, .sub_step = i}, seconds);
+    CFT_TRY(plan.time(pool, {.seed = 1, .sub_step = i}, seconds));
     log.info("Iteration: {} forward-backward time: {:g} ms.", i, ms_since(start));
   }
   const std::vector<Plan::StepInfo> steps = plan.describe();

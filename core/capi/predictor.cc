@@ -73,7 +73,7 @@ Status run_batch(cft_predictor* p, const RowTable& table, int64_t first, int64_t
   for (int64_t i = 0; i < rows; ++i) {
     CFT_TRY(p->reader->read(table.row(first + i), {0, 0, first + i}, tops, i, scratch));
   }
-  plan->run(*p->pool, {});
+  CFT_TRY(plan->run(*p->pool, {}));
   for (size_t o = 0; o < plan->outputs().size(); ++o) {
     const Plan::Blob& blob = plan->outputs()[o];
     const int64_t size = row_size(blob, rows);

@@ -17,13 +17,17 @@
 
 namespace cafetiere {
 
+class RunError;
+
 /// What changes from run to run of the same plan.
 struct RunContext {
   uint64_t seed = 0;
-  int64_t sub_step = 0;      ///< step * iter_size + pass
-  int64_t first_sample = 0;  ///< index of the batch's first row among all shards' rows
-  float loss_scale = 1;      ///< this batch's share of the rows of the pass
-  bool accumulate = false;   ///< add to the parameter gradients instead of replacing them
+  int shard = 0;              ///< whose rows these are: state from batch to batch is kept by shard
+  int64_t sub_step = 0;       ///< step * iter_size + pass
+  int64_t first_sample = 0;   ///< index of the batch's first row among all shards' rows
+  float loss_scale = 1;       ///< this batch's share of the rows of the pass
+  bool accumulate = false;    ///< add to the parameter gradients instead of replacing them
+  RunError* error = nullptr;  ///< where a kernel that cannot do its work says why; set by the plan
 };
 
 using TensorId = int;

@@ -5,14 +5,15 @@
 #include <mutex>
 
 #include "core/device/ref/ref_device.h"
+#include "core/device/run_error.h"
 #include "core/graph/layer.h"
 #include "core/model/hdf5_append.h"
 
 namespace cafetiere {
 namespace {
 
-/// The file that all plans of a net write to. A failure ends the writing and removes the file's
-/// content, so that a part of the batches is never taken for all of them.
+/// The file that all plans of a net write to. A failure ends the run and removes the file's content,
+/// so that a part of the batches is never taken for all of them.
 class Output {
  public:
   explicit Output(std::string path) : path_(std::move(path)) {}
@@ -25,22 +26,22 @@ class Output {
     return {};
   }
 
-  void append(const Shape& data, const float* values, const Shape& label, const float* labels) {
+  Status append(const Shape& data, const float* values, const Shape& label, const float* labels) {
     const std::lock_guard lock(mutex_);
-    if (failed_) return;
-    Status status = file_->append("data", data, {values, size_t(data.count())});
-    if (status.ok()) status = file_->append("label", label, {labels, size_t(label.count())});
-    if (status.ok()) return;
-    failed_ = true;
+    if (!failed_.ok()) return failed_;
+    failed_ = file_->append("data", data, {values, size_t(data.count())});
+    if (failed_.ok()) failed_ = file_->append("label", label, {labels, size_t(label.count())});
+    if (failed_.ok()) return {};
     file_.reset();
-    (void)Hdf5Appender::create(path_);
+    (void)Hdf5Appender::create(path_);  // the first failure is the one to tell
+    return failed_;
   }
 
  private:
   std::string path_;
   std::mutex mutex_;
   std::unique_ptr<Hdf5Appender> file_;  // guarded by mutex_
-  bool failed_ = false;                 // guarded by mutex_
+  Status failed_;                       // guarded by mutex_
 };
 
 class Hdf5Output : public Layer {
@@ -67,8 +68,10 @@ class Hdf5Output : public Layer {
     CFT_TRY(output_->open());
     const Shape data = four_axes(plan.bottom_shape(0)), label = four_axes(plan.bottom_shape(1));
     ref_step(plan.program, plan.step("write"), {plan.bottoms[0], plan.bottoms[1]}, {},
-             [=, output = output_](const auto& in, const auto&, const RunContext&) {
-               output->append(data, in[0], label, in[1]);
+             [=, output = output_, where = "layer '" + param().name() + "'"](
+                 const auto& in, const auto&, const RunContext& run) {
+               Status status = output->append(data, in[0], label, in[1]);
+               if (!status.ok()) run.error->report(std::move(status).with_context(where));
              });
     return {};
   }

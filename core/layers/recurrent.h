@@ -73,18 +73,18 @@ inline Result<RecurrentSizes> recurrent_sizes(const caffe::RecurrentParameter& p
 }
 
 /// h and c after the last step of a run, for the next run of the same plan: zeros at first. The
-/// batches of a shard, told by its first sample, are a stream of their own, so that it does not
-/// matter which shards share a rank.
+/// batches of a shard, are a stream of their own, so that it does not matter which shards share a
+/// rank.
 class StreamMemory {
  public:
   explicit StreamMemory(int64_t floats) : zeros_(size_t(floats)) {}
   std::vector<float>& of(const RunContext& run) {
-    return shards_.try_emplace(run.first_sample, zeros_).first->second;
+    return shards_.try_emplace(run.shard, zeros_).first->second;
   }
 
  private:
   std::vector<float> zeros_;
-  std::map<int64_t, std::vector<float>> shards_;
+  std::map<int, std::vector<float>> shards_;
 };
 
 template <class Cell>

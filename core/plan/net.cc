@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/graph/arena.h"
+#include "core/model/blob.h"
 
 namespace cafetiere {
 
@@ -87,14 +88,8 @@ void Net::set_shape(Blob& blob, Shape shape) {
 
 Status Net::reshape_blob(int blob, Shape shape) {
   if (blob < 0 || blob >= int(blobs_.size())) return not_found("no such blob");
-  for (int64_t dim : shape.dims()) {
-    if (dim < 0) return invalid_argument("a dimension is negative: " + shape.str());
-  }
-  if (shape.count() > INT32_MAX) {
-    return invalid_argument(
-        fmt::format("blob '{}' would have shape {}, more than 2^31 - 1 elements",
-                    blobs_[size_t(blob)].name, shape.str()));
-  }
+  CFT_TRY(
+      check_blob_shape(shape).with_context(fmt::format("blob '{}'", blobs_[size_t(blob)].name)));
   set_shape(blobs_[size_t(blob)], std::move(shape));
   return {};
 }

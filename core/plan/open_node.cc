@@ -193,8 +193,9 @@ Status OpenNode::forward(const Node& node, const Graph& graph, Device& device, T
   }
   CFT_TRY(prepare(node, graph, device, blobs));
   *context_ = context;
+  context_->error = error_.get();
   for (const Kernel& kernel : forward_) pool.run(kernel.blocks, kernel.run);
-  return {};
+  return error_->take().with_context(node.where);
 }
 
 Status OpenNode::backward(const Node& node, const Graph& graph, Device& device, ThreadPool& pool,
@@ -206,7 +207,7 @@ Status OpenNode::backward(const Node& node, const Graph& graph, Device& device, 
   CFT_TRY(prepare(node, graph, device, blobs));
   CFT_TRY(backward_status_);
   for (const Kernel& kernel : backward_) pool.run(kernel.blocks, kernel.run);
-  return {};
+  return error_->take().with_context(node.where);
 }
 
 }  // namespace cafetiere

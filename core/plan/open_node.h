@@ -6,6 +6,7 @@
 
 #include "core/base/thread_pool.h"
 #include "core/device/device.h"
+#include "core/device/run_error.h"
 #include "core/graph/graph.h"
 #include "core/plan/open_layer.h"
 
@@ -40,6 +41,7 @@ class OpenNode {
   std::shared_ptr<float> memory_;
   /// What the kernels were bound to; it does not move when the node does.
   std::unique_ptr<RunContext> context_ = std::make_unique<RunContext>();
+  std::unique_ptr<RunError> error_ = std::make_unique<RunError>();
 };
 
 /// Zeros that cost nothing until they are touched.

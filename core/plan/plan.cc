@@ -318,16 +318,23 @@ Result<std::unique_ptr<Plan>> Plan::compile(const Graph& graph, Device& device,
   return plan;
 }
 
-void Plan::run(ThreadPool& pool, const RunContext& context) {
+void Plan::begin(const RunContext& context) {
   context_ = context;
-  for (const Bound& step : steps_) pool.run(step.kernel.blocks, step.kernel.run);
+  context_.error = &error_;
 }
 
-void Plan::run_forward(ThreadPool& pool, const RunContext& context) {
-  context_ = context;
+Status Plan::run(ThreadPool& pool, const RunContext& context) {
+  begin(context);
+  for (const Bound& step : steps_) pool.run(step.kernel.blocks, step.kernel.run);
+  return error_.take();
+}
+
+Status Plan::run_forward(ThreadPool& pool, const RunContext& context) {
+  begin(context);
   for (size_t i = 0; i < first_backward_; ++i) {
     pool.run(steps_[i].kernel.blocks, steps_[i].kernel.run);
   }
+  return error_.take();
 }
 
 float Plan::loss() const {
@@ -344,14 +351,15 @@ std::vector<Plan::StepInfo> Plan::describe() const {
   return list;
 }
 
-void Plan::time(ThreadPool& pool, const RunContext& context, std::vector<double>& seconds) {
-  context_ = context;
+Status Plan::time(ThreadPool& pool, const RunContext& context, std::vector<double>& seconds) {
+  begin(context);
   seconds.resize(steps_.size(), 0);
   for (size_t i = 0; i < steps_.size(); ++i) {
     const auto start = std::chrono::steady_clock::now();
     pool.run(steps_[i].kernel.blocks, steps_[i].kernel.run);
     seconds[i] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
+  return error_.take();
 }
 
 }  // namespace cafetiere

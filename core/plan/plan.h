@@ -8,6 +8,7 @@
 
 #include "core/base/thread_pool.h"
 #include "core/device/device.h"
+#include "core/device/run_error.h"
 #include "core/graph/graph.h"
 
 namespace cafetiere {
@@ -54,9 +55,10 @@ class Plan {
   /// The gradients that reached the inputs (only where a layer was forced to propagate them).
   const std::vector<Blob>& input_diffs() const { return input_diffs_; }
 
-  /// Runs all steps: forward, then backward if it was laid out.
-  void run(ThreadPool& pool, const RunContext& context);
-  void run_forward(ThreadPool& pool, const RunContext& context);
+  /// Runs all steps: forward, then backward if it was laid out. An error is what a kernel could not
+  /// do (a full disk); what the plan's blobs then hold is undefined.
+  Status run(ThreadPool& pool, const RunContext& context);
+  Status run_forward(ThreadPool& pool, const RunContext& context);
 
   /// The sum of all weighted tops after a forward pass.
   float loss() const;
@@ -70,12 +72,13 @@ class Plan {
   };
   std::vector<StepInfo> describe() const;
   /// Runs all steps once and adds each one's seconds to `seconds` (one entry a step).
-  void time(ThreadPool& pool, const RunContext& context, std::vector<double>& seconds);
+  Status time(ThreadPool& pool, const RunContext& context, std::vector<double>& seconds);
   /// Bytes of activations, gradients of activations and scratch memory; 0 in another plan's arena.
   int64_t arena_bytes() const { return shares_arena_ ? 0 : arena_floats_ * int64_t(sizeof(float)); }
 
  private:
   Plan() = default;
+  void begin(const RunContext& context);
   struct Builder;
   struct Bound {
     Kernel kernel;
@@ -91,6 +94,7 @@ class Plan {
   };
   std::vector<Loss> losses_;
   RunContext context_;
+  RunError error_;
   std::shared_ptr<float> arena_;
   int64_t arena_floats_ = 0;
   bool shares_arena_ = false;

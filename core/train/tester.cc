@@ -57,7 +57,7 @@ Status Tester::add_batch(const TestFeed& feed, int shard, int64_t sub_step, Thre
   if (!feed.feeds.empty() && rows == 0) return {};
   CFT_ASSIGN(Plan * plan, plans_.at(rows));
   for (const Feed& f : feed.feeds) CFT_TRY(fill_plan(*plan, f, shard, sub_step));
-  plan->run(pool, {.seed = seed, .sub_step = sub_step});
+  CFT_TRY(plan->run(pool, {.seed = seed, .shard = shard, .sub_step = sub_step}));
   const double weight = rows > 0 ? double(rows) : 1;
   size_t at = 0;
   for (const Plan::Blob& blob : plan->outputs()) {

@@ -80,7 +80,7 @@ std::vector<float> shares(const std::vector<float>& values) {
   for (size_t i = 0; i < values.size(); ++i) *(*plan)->inputs()[i].data = values[i];
   *(*plan)->outputs()[0].diff = 1;
   ThreadPool pool(1);
-  (*plan)->run(pool, {});
+  EXPECT_TRUE((*plan)->run(pool, {}).ok());
   std::vector<float> diffs;
   for (const Plan::Blob& blob : (*plan)->input_diffs()) diffs.push_back(*blob.data);
   return diffs;

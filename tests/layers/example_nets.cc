@@ -42,7 +42,7 @@ class SmallTraining {
   /// The loss before the step that it makes.
   float step() {
     constexpr float kRate = 0.03F, kMomentum = 0.9F;
-    plan_->run(pool_, {});
+    EXPECT_TRUE(plan_->run(pool_, {}).ok());
     for (const Param& p : graph_.params()) {
       for (size_t i = size_t(p.offset); i < size_t(p.offset + p.shape.count()); ++i) {
         if (p.kind == ParamKind::kLearned) {

@@ -106,7 +106,7 @@ void run_on(Device& device, const std::string& text, caffe::Phase phase, const A
     if (backward) copy_in(arrays, "topdiff_" + b.name, b.diff);
   }
   ThreadPool pool(1);
-  (*plan)->run(pool, {});
+  EXPECT_TRUE((*plan)->run(pool, {}).ok());
   for (const Plan::Blob& b : (*plan)->outputs()) {
     expect_figures(values_of(b, b.data), arrays, "top_" + b.name);
   }

@@ -88,7 +88,7 @@ class Differences {
     fill_params(net);
     fill_inputs(c, plan);
     fill_output_diffs(plan);
-    plan.run(pool_, {});
+    EXPECT_TRUE(plan.run(pool_, {}).ok());
     figures_ = figures_of(net, plan);
   }
 
@@ -108,7 +108,7 @@ class Differences {
 
  private:
   double value() {
-    plan_.run_forward(pool_, {});
+    EXPECT_TRUE(plan_.run_forward(pool_, {}).ok());
     double sum = 0;
     for (const Plan::Blob& blob : plan_.outputs()) {
       for (int64_t i = 0; i < blob.shape.count(); ++i) {
@@ -306,12 +306,12 @@ Figures random_figures(const LayerCase& c, Device& device, int64_t batch, int th
   fill_inputs(c, **plan);
   fill_output_diffs(**plan);
   ThreadPool pool(threads);
-  (*plan)->run_forward(pool, {});
+  EXPECT_TRUE((*plan)->run_forward(pool, {}).ok());
   const Figures forward = tops_of(**plan);
   for (int pass = 0; pass < passes; ++pass) {
     RunContext context;
     context.accumulate = pass > 0;
-    (*plan)->run(pool, context);
+    EXPECT_TRUE((*plan)->run(pool, context).ok());
   }
   EXPECT_EQ(tops_of(**plan), forward) << "backward overwrites a top, or a pass leaves traces";
   return figures_of(**net, **plan);
@@ -335,7 +335,7 @@ Figures evaluate(const std::string& layers, const Figures& inputs, caffe::Phase 
     std::ranges::copy(given->second, blob.data);
   }
   ThreadPool pool(1);
-  (*plan)->run(pool, context);
+  EXPECT_TRUE((*plan)->run(pool, context).ok());
   return figures_of(**net, **plan);
 }
 

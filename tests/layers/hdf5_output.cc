@@ -1,5 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
 
 #include "core/model/hdf5.h"
 #include "tests/data/temp_dir.h"
@@ -32,7 +35,7 @@ TEST(HDF5Output, WritesBatchAfterBatch) {
     for (const Plan::Blob& blob : (*plan)->inputs()) {
       for (int64_t i = 0; i < blob.shape.count(); ++i) blob.data[i] = float(10 * batch + i);
     }
-    (*plan)->run_forward(pool, {});
+    EXPECT_TRUE((*plan)->run_forward(pool, {}).ok());
   }
   net->reset();  // closes the file
   auto read = Hdf5Reader::open_file(file);
@@ -43,6 +46,31 @@ TEST(HDF5Output, WritesBatchAfterBatch) {
   EXPECT_THAT(data->values, ElementsAre(20, 21, 22, 23, 24, 25, 10, 11, 12));
   EXPECT_EQ(label->shape, (Shape{3, 1, 1, 1}));
   EXPECT_THAT(label->values, ElementsAre(20, 21, 10));
+}
+
+// A limit on the size of files stands in for a full disk.
+TEST(HDF5Output, AFullDiskEndsTheRun) {
+  const TempDir dir;
+  auto net = TestNet::build(
+      input("x", {64, 64}) + input("label", {64}) + output_layer(dir.path("out.h5")), caffe::TEST);
+  ASSERT_TRUE(net.ok()) << net.status().message();
+  const auto device = make_cpu_device();
+  ThreadPool pool(1);
+  auto plan = (*net)->plan(*device, 64);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit little{100'000, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+  Status status;
+  for (int batch = 0; batch < 100 && status.ok(); ++batch) {
+    status = (*plan)->run_forward(pool, {.sub_step = batch});
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(status.code(), ErrorCode::kIo);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("layer 'L'"), HasSubstr("out.h5")));
 }
 
 TEST(HDF5Output, Refusals) {

@@ -82,7 +82,7 @@ std::vector<float> run_in_pieces(Device& device, int64_t steps, const std::vecto
       RunContext context;
       context.first_sample = shard;
       std::copy_n(x.begin() + ptrdiff_t(at), steps * 6, (*plan)->inputs()[0].data);
-      (*plan)->run(pool, context);
+      EXPECT_TRUE((*plan)->run(pool, context).ok());
       const Plan::Blob& top = (*plan)->outputs()[0];
       if (shard == 0) y.insert(y.end(), top.data, top.data + top.shape.count());
     }
@@ -116,7 +116,7 @@ TEST(LSTM, BeginsAnew) {
     ThreadPool pool(1);
     const Plan::Blob &x = (*plan)->inputs()[0], &y = (*plan)->outputs()[0];
     std::fill_n(x.data, x.shape.count(), value);
-    (*plan)->run(pool, {});
+    EXPECT_TRUE((*plan)->run(pool, {}).ok());
     return std::vector<float>(y.data, y.data + y.shape.count());
   };
   const std::vector<float> first = run(1);

@@ -84,7 +84,7 @@ TEST(Net, GivesWhatPlanGives) {
   const auto& inputs = (*plan)->inputs();
   fill_inputs(inputs[0].shape, inputs[0].data, inputs[1].data);
   ThreadPool pool(1);
-  (*plan)->run(pool, {.seed = 3});
+  EXPECT_TRUE((*plan)->run(pool, {.seed = 3}).ok());
   EXPECT_NEAR(*loss, (*plan)->loss(), 1e-6);
   for (size_t i = 0; i < gradients.size(); ++i) {
     ASSERT_NEAR(net->diff_arena()[i], gradients[i], 1e-5) << i;

@@ -47,7 +47,7 @@ struct Compiled {
   }
   void run(const RunContext& context = {}) {
     ThreadPool pool(1);
-    plan->run(pool, context);
+    EXPECT_TRUE(plan->run(pool, context).ok());
   }
   int steps_named(const std::string& text) const {
     int count = 0;
