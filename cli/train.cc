@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/glog.h"
+#include "cli/ranks.h"
 #include "cli/signals.h"
 #include "core/model/weights.h"
 #include "core/observe/event_files.h"
@@ -22,6 +23,7 @@ struct TrainFlags {
   int max_iter = 0;
   StateFlags state;
   DeviceFlags device;
+  RankFlags ranks;
 };
 
 /// The databases of the training net and of each test net.
@@ -42,15 +44,17 @@ Result<SolverText> read_solver_for(const TrainFlags& flags) {
   if (flags.max_iter > 0) p.set_max_iter(flags.max_iter);
   if (!flags.snapshot.empty() || !flags.weights.empty()) p.clear_weights();
   if (!flags.weights.empty()) p.add_weights(flags.weights);
+  CFT_TRY(flags.ranks.apply(&p));
   return solver;
 }
 
-Result<Feeds> open_all_feeds(const SolverText& solver, uint64_t seed, const Logger& log) {
+Result<Feeds> open_all_feeds(const SolverText& solver, uint64_t seed, int shards,
+                             const Logger& log) {
   const caffe::SolverParameter& p = solver.param;
   Feeds feeds;
   CFT_ASSIGN(const NetChoice net, training_net(solver, nullptr));
   for (const std::string& note : net.net.notes) log.info("{}", note);
-  CFT_ASSIGN(feeds.train, open_feeds(net, seed, log));
+  CFT_ASSIGN(feeds.train, open_feeds(net, seed, log, shards));
   CFT_TRY(refuse_unfed(feeds.train, net.net.source));
   if (p.test_interval() == 0) {
     if (p.test_iter_size() + p.test_net_size() + p.test_net_param_size() == 0) return feeds;
@@ -58,7 +62,7 @@ Result<Feeds> open_all_feeds(const SolverText& solver, uint64_t seed, const Logg
   }
   CFT_ASSIGN(const std::vector<NetChoice> tests, test_nets(solver, nullptr));
   for (const NetChoice& test : tests) {
-    CFT_ASSIGN(NetFeeds opened, open_feeds(test, seed, log));
+    CFT_ASSIGN(NetFeeds opened, open_feeds(test, seed, log, shards));
     CFT_TRY(refuse_unfed(opened, test.net.source));
     feeds.tests.push_back(std::move(opened));
   }
@@ -77,17 +81,19 @@ Status finetune(Trainer& trainer, const Logger& log) {
   return {};
 }
 
-Status run_trainer(Trainer& trainer, const Feeds& feeds, const Logger& log) {
+Status run_trainer(Trainer& trainer, Group* group, int shards, const Feeds& feeds,
+                   const Logger& log) {
   std::vector<TestFeed> tests;
   for (size_t i = 0; i < feeds.tests.size(); ++i) {
     const int batches =
         int(i) < trainer.solver().test_iter_size() ? trainer.solver().test_iter(int(i)) : 0;
-    tests.push_back({.feeds = feeds.tests[i].feeds, .batches = batches});
+    // The shards share the batches of a test.
+    tests.push_back({.feeds = feeds.tests[i].feeds, .batches = (batches + shards - 1) / shards});
   }
   log.info("Starting Optimization");
   log.info("Solving {}", trainer.graph().name());
   log.info("Learning Rate Policy: {}", trainer.solver().lr_policy());
-  CFT_TRY(trainer.run(nullptr, feeds.train.feeds, tests));
+  CFT_TRY(trainer.run(group, feeds.train.feeds, tests));
   log.info("Optimization Done.");
   return {};
 }
@@ -105,7 +111,8 @@ Status train(const TrainFlags& flags) {
   log.info("Initializing solver from parameters: \n{}", to_text(p));
   CFT_ASSIGN(const Snapshots snapshots, Snapshots::make(solver, log));
   const uint64_t seed = p.random_seed() >= 0 ? uint64_t(p.random_seed()) : 1;
-  CFT_ASSIGN(const Feeds feeds, open_all_feeds(solver, seed, log));
+  const int shards = flags.ranks.shard_count();
+  CFT_ASSIGN(const Feeds feeds, open_all_feeds(solver, seed, shards, log));
 
   Broadcast events;
   if (auto sink = glog.progress_sink()) events.add(std::move(sink));
@@ -115,6 +122,7 @@ Status train(const TrainFlags& flags) {
   }
   TrainerOptions options;
   options.threads = flags.device.thread_count();
+  options.shards = shards;
   options.seed = seed;
   options.train_shapes = feeds.train.shapes;
   for (const NetFeeds& test : feeds.tests) options.test_shapes.push_back(test.shapes);
@@ -125,11 +133,12 @@ Status train(const TrainFlags& flags) {
   CFT_ASSIGN(const std::unique_ptr<Trainer> trainer, Trainer::create(std::move(options)));
   log.info("Solver scaffolding done.");
   CFT_TRY(flags.snapshot.empty() ? finetune(*trainer, log) : resume(*trainer, flags.snapshot, log));
+  CFT_ASSIGN(const std::unique_ptr<Group> group, flags.ranks.join(log));
   signals.start([&trainer](SignalEffect effect) {
     if (effect == SignalEffect::kStop) trainer->request_stop();
     if (effect == SignalEffect::kSnapshot) trainer->request_snapshot();
   });
-  return run_trainer(*trainer, feeds, log);
+  return run_trainer(*trainer, group.get(), shards, feeds, log);
 }
 
 }  // namespace
@@ -149,6 +158,7 @@ Action add_train(CLI::App& app) {
   app.add_option("--sighup_effect", flags->sighup_effect, "on SIGHUP: stop, snapshot or none");
   flags->state.add(app);
   flags->device.add(app);
+  flags->ranks.add(app);
   return [flags] { return train(*flags); };
 }
 

@@ -8,6 +8,7 @@
 #include "core/plan/plan.h"
 #include "core/solver/lr_policy.h"
 #include "core/solver/update_rule.h"
+#include "core/sync/sync.h"
 #include "core/train/label_range.h"
 #include "core/train/memory_estimate.h"
 #include "core/train/nets.h"
@@ -44,6 +45,7 @@ json solver_json(const caffe::SolverParameter& p) {
           {"iter_size", p.iter_size()},
           {"random_seed", p.random_seed()},
           {"display", p.display()},
+          {"sync", p.sync().mode()},
           {"solver_mode",  // Caffe's default is GPU, but its tools use one only where it is written
            p.has_solver_mode() && p.solver_mode() == caffe::SolverParameter::GPU ? "GPU" : "CPU"}};
 }
@@ -102,6 +104,7 @@ int cft_describe(const char* options, char** out) {
     CFT_ASSIGN(capi::Options o, capi::Options::parse(options));
     const std::string solver_text = o.text("solver"), net_text = o.text("net");
     const std::string phase = o.text("phase", solver_text.empty() ? "TEST" : "TRAIN");
+    const std::string sync = o.text("sync"), deepspark = o.text("deepspark");
     o.number("threads", 1, 1, 1024);
     CFT_TRY(o.done());
     if (phase != "TRAIN" && phase != "TEST") {
@@ -114,6 +117,7 @@ int cft_describe(const char* options, char** out) {
     if (!solver_text.empty()) {
       CFT_ASSIGN(solver, parse_solver(solver_text, "solver"));
       CFT_TRY(LrPolicy::create(solver.param).status());
+      CFT_TRY(capi::merge_sync_options(deepspark, sync, &solver.param));
       CFT_ASSIGN(const auto rule, make_update_rule(solver.param));
       history = rule->history_per_param();
       extra = capi::solver_json(solver.param);

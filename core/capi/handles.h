@@ -27,6 +27,8 @@ struct cft_trainer {
   cft_callbacks callbacks{};
   cafetiere::InputBindings inputs;
   int rank = 0, size = 1, shards = 1;
+  bool survivors = false;
   std::optional<cafetiere::RowTable> validation;
+  std::unique_ptr<cafetiere::RowsSource> rows, held_out;  // kept for the next group, with survivors
   int64_t rows_given = 0;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/model/nearest.h"
+#include "core/sync/sync.h"
 
 namespace cafetiere::capi {
 
@@ -91,6 +92,14 @@ Status Options::done() const {
     }
   }
   return {};
+}
+
+Status merge_sync_options(const std::string& deepspark, const std::string& sync,
+                          caffe::SolverParameter* solver) {
+  if (!deepspark.empty()) {
+    CFT_TRY(merge_deepspark(deepspark, "DeepSpark's parameters", solver->mutable_sync()));
+  }
+  return sync.empty() ? Status() : merge_sync(sync, "sync", solver->mutable_sync());
 }
 
 }  // namespace cafetiere::capi

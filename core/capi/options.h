@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/model/proto/caffe.pb.h"
 
 namespace cafetiere::capi {
 
@@ -34,5 +35,9 @@ class Options {
   std::vector<std::string> known_;
   Status status_;
 };
+
+/// Adds what the options "deepspark" and then "sync" say to a solver's own settings.
+Status merge_sync_options(const std::string& deepspark, const std::string& sync,
+                          caffe::SolverParameter* solver);
 
 }  // namespace cafetiere::capi

@@ -1,4 +1,5 @@
 // The trainer's part of the C interface.
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -6,6 +7,7 @@
 #include "core/capi/boundary.h"
 #include "core/capi/handles.h"
 #include "core/capi/options.h"
+#include "core/data/own_shard.h"
 #include "core/device/cpu/isa.h"
 #include "core/model/weights.h"
 #include "core/observe/event_files.h"
@@ -51,12 +53,15 @@ Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
   t->shards = options.shards = shards > 0 ? shards : t->size;
   options.threads = int(o.number("threads", 1, 1, 1024));
   options.seed = uint64_t(o.number("seed", 1, 0, INT64_MAX));
+  t->survivors = options.survivors = o.number("survivors", 0, 0, 1) != 0;
   options.max_iter = o.number("max_iter", 0, 0, INT32_MAX);
   options.checkpoint_every = o.number("checkpoint_every", 0, 0, INT32_MAX);
   t->inputs = o.pairs("inputs", "top", "column");
   const std::string events = o.text("events");
+  const std::string sync = o.text("sync"), deepspark = o.text("deepspark");
   CFT_TRY(o.done());
   CFT_ASSIGN(options.solver, parse_solver(solver, "solver"));
+  CFT_TRY(merge_sync_options(deepspark, sync, &options.solver.param));
   if (!net.empty()) {
     CFT_ASSIGN(options.net, parse_net(net, "net"));
     options.has_net = true;
@@ -80,25 +85,50 @@ Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
   return options;
 }
 
-Status run(cft_trainer* t, Group* group, RowTable&& rows) {
+/// Makes the sources of the training's rows and of those held out. With survivors they are this
+/// rank's own and serve every group; else the rows are dealt to the shards of all ranks.
+Status open_rows(cft_trainer* t, Group* group, RowTable&& rows) {
   Trainer& trainer = *t->trainer;
+  Group* const dealers = t->survivors ? nullptr : group;
+  const int shards = t->survivors ? 1 : t->shards;
   CFT_ASSIGN(const FedLayer fed, bind_rows(trainer.graph(), rows.schema(), t->inputs, false));
-  CFT_ASSIGN(const auto source,
-             make_rows_source(group, std::move(rows), t->shards, fed, true, trainer.seed()));
+  CFT_ASSIGN(t->rows,
+             make_rows_source(dealers, std::move(rows), shards, fed, true, trainer.seed()));
   t->rows_given = 0;
-  for (int s = 0; s < t->shards; ++s) t->rows_given += source->sampler().total_rows_of(s);
+  for (int s = 0; s < shards; ++s) t->rows_given += t->rows->sampler().total_rows_of(s);
+  if (!t->validation || trainer.test_graphs().empty()) return {};
+  const Graph& net = trainer.test_graphs().front();
+  CFT_ASSIGN(const FedLayer layer, bind_rows(net, t->validation->schema(), t->inputs, false));
+  CFT_ASSIGN(t->held_out, make_rows_source(dealers, std::move(*t->validation), shards, layer, false,
+                                           trainer.seed()));
+  return {};
+}
+
+std::string fed_layer(const Graph& graph) {
+  const auto fed =
+      std::ranges::find_if(graph.nodes(), [](const Node& n) { return n.type->source; });
+  return fed == graph.nodes().end() ? "" : fed->param.name();
+}
+
+Status run(cft_trainer* t, Group* group, RowTable* rows) {
+  if (rows) CFT_TRY(open_rows(t, group, std::move(*rows)));
+  if (!t->rows) return invalid_argument("the first run of a trainer needs rows");
+  OwnShard own_rows(t->rows.get()), own_held_out(t->held_out.get());
+  const auto source = [&](RowsSource* all, OwnShard* own) -> Source* {
+    return t->survivors ? static_cast<Source*>(own) : all;
+  };
+  const Trainer& trainer = *t->trainer;
   std::vector<TestFeed> tests;
-  std::unique_ptr<RowsSource> held_out;
-  if (t->validation && !trainer.test_graphs().empty()) {
-    const Graph& net = trainer.test_graphs().front();
-    CFT_ASSIGN(const FedLayer layer, bind_rows(net, t->validation->schema(), t->inputs, false));
-    CFT_ASSIGN(held_out, make_rows_source(group, std::move(*t->validation), t->shards, layer, false,
-                                          trainer.seed()));
-    tests.push_back({{{layer.node->param.name(), held_out.get()}},
-                     held_out->sampler().batches_per_epoch(),
-                     true});
+  if (t->held_out) {
+    tests.push_back(
+        {{{fed_layer(trainer.test_graphs().front()), source(t->held_out.get(), &own_held_out)}},
+         t->held_out->sampler().batches_per_epoch(),
+         true});
   }
-  return trainer.run(group, {{fed.node->param.name(), source.get()}}, tests);
+  const Status status = t->trainer->run(
+      group, {{fed_layer(trainer.graph()), source(t->rows.get(), &own_rows)}}, tests);
+  if (!t->survivors) t->rows.reset(), t->held_out.reset();
+  return status;
 }
 
 }  // namespace
@@ -142,7 +172,7 @@ int cft_trainer_validation(cft_trainer* t, cft_rows* rows) {
 int cft_trainer_run(cft_trainer* t, cft_group* group, cft_rows* rows) {
   return capi::guarded([&] {
     cafetiere::Group* g = group ? group->group.get() : nullptr;
-    const Status status = capi::run(t, g, std::move(rows->table));
+    const Status status = capi::run(t, g, rows ? &rows->table : nullptr);
     if (!status.ok() && g) g->cancel();
     return status;
   });

@@ -32,6 +32,8 @@ class RowsSource : public Source {
   }
   Status fill(int shard, int64_t sub_step, std::span<float* const> tops) override;
 
+  int64_t batches_per_epoch() const override { return sampler_.batches_per_epoch(); }
+
   /// Epochs, and the rows of all shards.
   const Sampler& sampler() const { return sampler_; }
 

@@ -23,6 +23,9 @@ class Source {
   /// Rows of this shard's batch at this sub-step: the batch size, or less at the tail of an epoch.
   virtual int64_t rows(int shard, int64_t sub_step) const = 0;
 
+  /// Sub-steps of an epoch of a table; 0 where there are no epochs.
+  virtual int64_t batches_per_epoch() const { return 0; }
+
   /// Writes rows(shard, sub_step) rows to each top, row-major float32, transforms applied.
   /// Called by one thread at a time for a given shard.
   virtual Status fill(int shard, int64_t sub_step, std::span<float* const> tops) = 0;

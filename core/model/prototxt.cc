@@ -9,6 +9,7 @@
 
 #include "core/model/file.h"
 #include "core/model/nearest.h"
+#include "core/model/parse_text.h"
 #include "core/model/upgrade.h"
 
 namespace cafetiere {
@@ -174,6 +175,11 @@ Status upgrade_inline_nets(SolverText* solver) {
 }
 
 }  // namespace
+
+Status parse_text(std::string_view text, const std::string& source, pb::Message* message) {
+  pb::TextFormat::ParseInfoTree tree;
+  return parse_text(text, source, message, &tree);
+}
 
 Result<NetText> parse_net(std::string_view text, std::string source) {
   NetText net;

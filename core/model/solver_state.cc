@@ -10,13 +10,44 @@
 namespace cafetiere {
 namespace {
 
+using Arenas = std::vector<std::vector<float>>;
+using ArenaProtos = google::protobuf::RepeatedPtrField<caffe::SyncState::Arena>;
+
+Arenas from_proto(const ArenaProtos& protos) {
+  Arenas arenas;
+  for (const auto& proto : protos) arenas.emplace_back(proto.value().begin(), proto.value().end());
+  return arenas;
+}
+
+ReplicaHistory from_proto(const caffe::SyncState& proto) {
+  ReplicaHistory sync{proto.mode(), {}, from_proto(proto.outer())};
+  for (const auto& replica : proto.replica()) {
+    sync.replicas.push_back(from_proto(replica.history()));
+  }
+  return sync;
+}
+
+void to_proto(const Arenas& arenas, ArenaProtos* protos) {
+  for (const std::vector<float>& arena : arenas) {
+    protos->Add()->mutable_value()->Add(arena.begin(), arena.end());
+  }
+}
+
+void to_proto(const ReplicaHistory& sync, caffe::SyncState* proto) {
+  proto->set_mode(sync.mode);
+  for (const Arenas& replica : sync.replicas) {
+    to_proto(replica, proto->add_replica()->mutable_history());
+  }
+  to_proto(sync.outer, proto->mutable_outer());
+}
+
 Result<SolverState> parse_binary(std::string_view bytes, const std::string& source) {
   caffe::SolverState proto;
   if (bytes.size() > static_cast<size_t>(kMaxFileBytes) ||
       !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return invalid_argument(source + ": is not a solver state, or is cut off");
   }
-  SolverState state{proto.iter(), proto.learned_net(), proto.current_step(), {}};
+  SolverState state{proto.iter(), proto.learned_net(), proto.current_step(), {}, {}};
   for (int i = 0; i < proto.history_size(); ++i) {
     const caffe::BlobProto& blob = proto.history(i);
     HistoryBlob history;
@@ -26,6 +57,7 @@ Result<SolverState> parse_binary(std::string_view bytes, const std::string& sour
                 .with_context(fmt::format("{}: history blob {}", source, i)));
     state.history.push_back(std::move(history));
   }
+  state.sync = from_proto(proto.sync());
   return state;
 }
 
@@ -48,6 +80,10 @@ Result<SolverState> parse_any(std::string_view bytes, const std::string& source)
 }
 
 Result<std::string> to_hdf5(const SolverState& state) {
+  if (!state.sync.mode.empty()) {
+    return invalid_argument("only the binary form holds what mode \"" + state.sync.mode +
+                            "\" keeps: set snapshot_format to BINARYPROTO");
+  }
   Hdf5Writer file;
   CFT_TRY(file.integer("iter", state.iter));
   CFT_TRY(file.string("learned_net", state.learned_net));
@@ -80,6 +116,7 @@ Result<std::string> serialize_solver_state(const SolverState& state, ModelFormat
   for (const HistoryBlob& blob : state.history) {
     floats_to_blob(blob.values, blob.shape, proto.add_history());
   }
+  if (!state.sync.mode.empty()) to_proto(state.sync, proto.mutable_sync());
   std::string bytes;
   const size_t size = proto.ByteSizeLong();
   if (size > static_cast<size_t>(kMaxFileBytes) || !proto.SerializeToString(&bytes)) {

@@ -20,6 +20,16 @@ struct HistoryBlob {
   bool operator==(const HistoryBlob&) const = default;
 };
 
+/// What a training with several replicas keeps beside the weights: flat arrays, laid out as the net's
+/// parameters are. Only the binary form holds it.
+struct ReplicaHistory {
+  std::string mode;                                       ///< which mode kept it; "" = nothing
+  std::vector<std::vector<std::vector<float>>> replicas;  ///< by shard and kind
+  std::vector<std::vector<float>> outer;                  ///< of the step on the replicas' mean
+
+  bool operator==(const ReplicaHistory&) const = default;
+};
+
 /// A solver between two iterations. History is in the order of the learnable parameters, all first
 /// kinds before all second ones.
 struct SolverState {
@@ -27,6 +37,7 @@ struct SolverState {
   std::string learned_net;  ///< path of the weights that belong to it
   int current_step = 0;     ///< of the multistep learning rate policy
   std::vector<HistoryBlob> history;
+  ReplicaHistory sync = {};
 
   bool operator==(const SolverState&) const = default;
 };

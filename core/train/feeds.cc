@@ -19,7 +19,7 @@ Status check_batch(const NetFeeds& feeds, const std::string& layer, int64_t rows
 
 }  // namespace
 
-Result<NetFeeds> open_feeds(const NetChoice& net, uint64_t seed, const Logger& log) {
+Result<NetFeeds> open_feeds(const NetChoice& net, uint64_t seed, const Logger& log, int shards) {
   CFT_ASSIGN(const caffe::NetParameter filtered, filter_net(net.net.param, net.state, nullptr));
   const bool train = net.state.phase() == caffe::TRAIN;
   NetFeeds feeds;
@@ -27,7 +27,7 @@ Result<NetFeeds> open_feeds(const NetChoice& net, uint64_t seed, const Logger& l
     if (layer.type() == "Input" || layer.type() == "MemoryData") {
       feeds.unfed.push_back(layer.name());
     }
-    Result<std::unique_ptr<Source>> source = open_source(layer, train, 1, seed, log);
+    Result<std::unique_ptr<Source>> source = open_source(layer, train, shards, seed, log);
     if (!source.ok()) return source.status().with_context(net.net.source);
     if (!*source) continue;
     CFT_TRY(check_batch(feeds, layer.name(), (*source)->rows(0, 0)).with_context(net.net.source));

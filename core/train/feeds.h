@@ -22,8 +22,8 @@ struct NetFeeds {
 };
 
 /// Opens what the Data, ImageData, HDF5Data and WindowData layers name that `net` has in its state,
-/// for one shard.
-Result<NetFeeds> open_feeds(const NetChoice& net, uint64_t seed, const Logger& log);
+/// for `shards` shards.
+Result<NetFeeds> open_feeds(const NetChoice& net, uint64_t seed, const Logger& log, int shards = 1);
 
 /// The error for a net that needs a caller to feed it; success when there is no such layer.
 Status refuse_unfed(const NetFeeds& feeds, const std::string& net);

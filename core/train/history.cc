@@ -57,4 +57,29 @@ std::vector<HistoryBlob> history_blobs(const Graph& graph, const HistoryArenas& 
   return blobs;
 }
 
+Result<SyncState> sync_state(const Graph& graph, const SolverState& state, size_t kinds) {
+  SyncState sync;
+  CFT_ASSIGN(sync.history, history_arenas(graph, state.history, kinds));
+  const auto fits = [&](const std::vector<float>& arena) {
+    return int64_t(arena.size()) == graph.arena_size();
+  };
+  for (const HistoryArenas& replica : state.sync.replicas) {
+    if (replica.size() == kinds && std::ranges::all_of(replica, fits)) continue;
+    return invalid_argument("the state's replicas are those of another net or solver");
+  }
+  if (!std::ranges::all_of(state.sync.outer, fits)) {
+    return invalid_argument("the state's outer history is that of another net");
+  }
+  sync.mode = state.sync.mode;
+  sync.replicas = state.sync.replicas;
+  sync.outer = state.sync.outer;
+  return sync;
+}
+
+SolverState solver_state(const Graph& graph, int iter, int current_step, SyncState&& sync) {
+  SolverState state{iter, "", current_step, history_blobs(graph, sync.history), {}};
+  state.sync = {std::move(sync.mode), std::move(sync.replicas), std::move(sync.outer)};
+  return state;
+}
+
 }  // namespace cafetiere

@@ -6,12 +6,9 @@
 
 #include "core/graph/graph.h"
 #include "core/model/solver_state.h"
-#include "core/solver/arena_update.h"
+#include "core/sync/sync.h"
 
 namespace cafetiere {
-
-/// One arena a kind of history value, laid out as the parameters are.
-using HistoryArenas = std::vector<std::vector<float>>;
 
 /// The parameters as a solver updates them.
 std::vector<ParamSpan> param_spans(const Graph& graph);
@@ -24,5 +21,11 @@ Result<HistoryArenas> history_arenas(const Graph& graph, std::span<const History
 /// The parameters' history in net order, all first kinds before all second ones; zeros for
 /// statistics, for which Caffe insists on having some.
 std::vector<HistoryBlob> history_blobs(const Graph& graph, const HistoryArenas& arenas);
+
+/// What a mode goes on with, from a state; an error where it does not fit the net or the solver.
+Result<SyncState> sync_state(const Graph& graph, const SolverState& state, size_t kinds);
+
+/// The state that holds what a mode keeps.
+SolverState solver_state(const Graph& graph, int iter, int current_step, SyncState&& sync);
 
 }  // namespace cafetiere

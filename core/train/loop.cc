@@ -5,36 +5,48 @@
 #include <algorithm>
 
 #include "core/solver/clip.h"
+#include "core/sync/weight_check.h"
 
 namespace cafetiere {
 
+namespace {
+
+/// Whether an iteration in [begin, end) is a multiple of `interval`.
+bool holds_multiple(int begin, int end, int interval) {
+  return interval > 0 && (end + interval - 1) / interval > (begin + interval - 1) / interval;
+}
+
+}  // namespace
+
 Status Trainer::begin(Loop& loop) {
   const int ranks = size_of(loop.group);
-  if (ranks > options_.shards) {
+  loop.shards = options_.survivors ? ranks : options_.shards;
+  if (ranks > loop.shards) {
     return invalid_argument(
         fmt::format("{} ranks for {} shards: a rank would have nothing to do; "
                     "use at most {} ranks or more shards",
-                    ranks, options_.shards, options_.shards));
+                    ranks, loop.shards, loop.shards));
   }
   const caffe::SolverParameter& p = options_.solver.param;
-  CFT_ASSIGN(ArenaUpdate update, ArenaUpdate::make(p, param_spans(graph_), graph_.learned_size()));
   CFT_ASSIGN(loop.policy, LrPolicy::create(p));
-  loop.history_per_param = update.history_per_param();
-  loop.sync = std::make_unique<AllReduce>(loop.group, options_.shards, graph_.arena_size(),
-                                          std::move(update), pool_.get());
-  if (!restored_history_.empty()) loop.sync->set_history(restored_history_);
-  restored_history_.clear();
+  const auto update = [this] {
+    return ArenaUpdate::make(options_.solver.param, param_spans(graph_), graph_.learned_size());
+  };
+  CFT_ASSIGN(const ArenaUpdate rule, update());
+  loop.history_per_param = rule.history_per_param();
+  CFT_ASSIGN(loop.sync, make_sync(p.sync(),
+                                  {.group = loop.group,
+                                   .shards = loop.shards,
+                                   .floats = graph_.arena_size(),
+                                   .clip = p.clip_gradients(),
+                                   .pool = pool_.get(),
+                                   .log = options_.log},
+                                  update));
+  if (restored_) CFT_TRY(loop.sync->restore(*std::exchange(restored_, std::nullopt)));
+  if (options_.survivors) CFT_TRY(meet_members(loop));
   loop.passes = p.iter_size();
   loop.first_iter = iter_;
-  const ShardRange mine = loop.sync->shards();
-  for (const Feed& feed : *loop.train) {
-    const BatchSequence sequence{{mine.begin, mine.end},
-                                 int64_t(iter_) * loop.passes,
-                                 int64_t(p.max_iter()) * loop.passes,
-                                 loop.passes};
-    loop.prefetch.push_back(std::make_unique<Prefetch>(feed.source, sequence));
-  }
-  loop.values.resize(size_t(mine.size()));
+  loop.values.resize(size_t(loop.sync->shards().size()));
   CFT_ASSIGN(const Plan* plan, plans_->at(0));
   for (const Plan::Blob& out : plan->outputs()) loop.output_count += size_t(out.shape.count());
   loop.start = loop.last_report = Loop::Clock::now();
@@ -48,79 +60,142 @@ Status Trainer::run(Group* group, const std::vector<Feed>& train,
   loop.train = &train;
   loop.tests = &tests;
   Status status = begin(loop);
-  while (status.ok() && !stop_ && iter_ < options_.solver.param.max_iter()) {
-    status = cancelled_ ? Status(ErrorCode::kCancelled, "the run was cancelled") : one_step(loop);
+  while (status.ok() && !stops(loop) && iter_ < options_.solver.param.max_iter()) {
+    status = cancelled_ ? Status(ErrorCode::kCancelled, "the run was cancelled") : one_round(loop);
   }
   if (status.ok()) status = finish(loop);
   if (!status.ok() && group) group->cancel();  // no peer waits for one that has failed
+  if (!status.ok() && options_.survivors && loop.sync) keep_round(loop);
   return status;
 }
 
-Status Trainer::one_step(Loop& loop) {
+/// Takes iteration and weights from the member that is furthest, the first of those.
+Status Trainer::meet_members(Loop& loop) {
+  struct Place {
+    int32_t iter, current_step;
+  };
+  const Place mine{iter_, current_step_};
+  std::vector<Place> all(static_cast<size_t>(size_of(loop.group)));
+  CFT_TRY(all_gather(loop.group, std::as_bytes(std::span(&mine, 1)),
+                     std::as_writable_bytes(std::span(all))));
+  const auto first = std::ranges::max_element(all, {}, &Place::iter);
+  iter_ = first->iter;
+  current_step_ = first->current_step;
+  CFT_TRY(broadcast(loop.group, int(first - all.begin()), std::as_writable_bytes(weights_span())));
+  round_weights_.assign(weights().begin(), weights().end());
+  return {};
+}
+
+/// Goes back to the end of the last round, for the next group; the history stays this rank's own.
+void Trainer::keep_round(Loop& loop) {
+  if (round_weights_.empty()) return;
+  std::ranges::copy(round_weights_, weights_.get());
+  restored_ = loop.sync->own_state();
+}
+
+bool Trainer::stops(const Loop& loop) const { return loop.group ? loop.asked.stop : stop_.load(); }
+
+bool Trainer::snapshot_due(Loop& loop) {
+  return loop.group ? std::exchange(loop.asked.snapshot, false) : snapshot_now_.exchange(false);
+}
+
+Status Trainer::one_round(Loop& loop) {
   const caffe::SolverParameter& p = options_.solver.param;
-  const int interval = p.test_interval();
-  if (interval > 0 && iter_ % interval == 0 && (iter_ > 0 || p.test_initialization())) {
+  const int before = iter_ - std::max(loop.round_length, 1) + 1;
+  if (holds_multiple(std::max(before, 0), iter_ + 1, p.test_interval()) &&
+      (iter_ > 0 || p.test_initialization())) {
     CFT_TRY(test_all(loop));
-    if (stop_) return {};
+    if (stops(loop)) return {};
   }
-  const std::span<float> gradient(gradients_.get(), size_t(graph_.arena_size()));
+  const int length = std::min(loop.sync->round_length(iter_), p.max_iter() - iter_);
+  if (length != loop.round_length) loop.prefetch_from(iter_, length, p.max_iter());
+  const std::vector<UpdateStep> steps = steps_of_round(loop, length);
   const ShardRange mine = loop.sync->shards();
+  if (p.snapshot_diff()) loop.weights_before.assign(weights().begin(), weights().end());
   for (int shard = mine.begin; shard < mine.end; ++shard) {
-    for (int i = 0; i < loop.passes; ++i) {
-      CFT_TRY(pass(loop, shard, int64_t(iter_) * loop.passes + i, i));
-    }
-    CFT_TRY(loop.sync->add(gradient));
+    loop.sync->begin_shard(shard, weights_span());
+    for (const UpdateStep& step : steps) CFT_TRY(iteration(loop, shard, step));
+    CFT_TRY(loop.sync->end_shard(shard, weights_span()));
   }
-  CFT_TRY(update(loop, gradient));
-  if (loop.report_now(iter_, p)) CFT_TRY(report(loop, iter_));
-  ++iter_;
+  CFT_TRY(end_round(loop, steps.back()));
+  const int first = iter_;
+  iter_ += length;
+  if (options_.survivors) round_weights_.assign(weights().begin(), weights().end());
+  const bool shown = holds_multiple(first, iter_, p.display());
+  if (shown || (p.display() <= 0 && loop.steps_pending >= loop.report_every)) {
+    CFT_TRY(report(loop, iter_ - 1, shown));
+  }
+  if (loop.sync->in_step() && holds_multiple(first + 1, iter_ + 1, p.sync().check_interval())) {
+    CFT_TRY(compare_weights(loop.group, weights(), iter_));
+  }
   const int64_t every = options_.checkpoint_every > 0 ? options_.checkpoint_every : p.snapshot();
-  if ((every > 0 && iter_ % every == 0) || snapshot_now_.exchange(false)) {
+  if (holds_multiple(first + 1, iter_ + 1, int(every)) || snapshot_due(loop)) {
     CFT_TRY(take_checkpoint(loop));
   }
   return {};
 }
 
-/// The exchange and the solver's step.
-Status Trainer::update(Loop& loop, std::span<float> gradient) {
-  const caffe::SolverParameter& p = options_.solver.param;
-  const int step_before = current_step_;
-  const UpdateStep step{.iter = iter_,
-                        .rate = loop.policy->rate(iter_, &current_step_),
-                        .gradient_scale = 1.f / float(loop.passes),
-                        .passes = loop.passes};
-  if (p.lr_policy() == "multistep" && current_step_ != step_before) {
-    options_.log.info("MultiStep Status: Iteration {}, step = {}", iter_, current_step_);
+/// What the solver's update depends on, for each iteration of a round.
+std::vector<UpdateStep> Trainer::steps_of_round(Loop& loop, int length) {
+  std::vector<UpdateStep> steps;
+  for (int iter = iter_; iter < iter_ + length; ++iter) {
+    const int step_before = current_step_;
+    steps.push_back({.iter = iter,
+                     .rate = loop.policy->rate(iter, &current_step_),
+                     .gradient_scale = 1.f / float(loop.passes),
+                     .passes = loop.passes});
+    if (options_.solver.param.lr_policy() == "multistep" && current_step_ != step_before) {
+      options_.log.info("MultiStep Status: Iteration {}, step = {}", iter, current_step_);
+    }
   }
-  if (p.snapshot_diff()) loop.weights_before.assign(weights().begin(), weights().end());
+  return steps;
+}
+
+/// One iteration of one shard: its passes, and what the mode does with the gradient.
+Status Trainer::iteration(Loop& loop, int shard, const UpdateStep& step) {
+  Loop::ShardValues& values = loop.values[size_t(shard - loop.sync->shards().begin)];
+  values.losses.push_back(0);
+  values.outputs.assign(loop.output_count, 0);
+  values.loss = 0;
+  values.rows = 0;
+  for (int i = 0; i < loop.passes; ++i) CFT_TRY(pass(loop, shard, step.iter, i));
+  // A shard on its own that has no rows left in this epoch sits the step out.
+  if (values.rows == 0 && !loop.train->empty() && loop.sync->partners(shard).size() == 1 &&
+      loop.shards > 1) {
+    return {};
+  }
+  const std::span<float> gradient(gradients_.get(), size_t(graph_.arena_size()));
+  return loop.sync->gradient(step, values.loss, gradient, weights_span());
+}
+
+/// The exchange and, where all shards step together, the solver's step.
+Status Trainer::end_round(Loop& loop, const UpdateStep& last) {
+  const std::span<float> gradient(gradients_.get(), size_t(graph_.arena_size()));
   const auto before = Loop::Clock::now();
-  CFT_TRY(loop.sync->step(step, p.clip_gradients(), gradient,
-                          {weights_.get(), size_t(graph_.arena_size())}));
+  CFT_TRY(loop.sync->end_round(last, gradient, weights_span()));
   loop.sync_seconds += Loop::seconds(before);
   if (const Clipping& clipped = loop.sync->last_clipping(); clipped.factor < 1) {
     options_.log.info(
         "Gradient clipping: scaling down gradients (L2 norm {:g} > {:g}) by scale factor {:g}",
-        clipped.norm, p.clip_gradients(), clipped.factor);
+        clipped.norm, options_.solver.param.clip_gradients(), clipped.factor);
   }
-  ++loop.steps_pending;
-  loop.last_rate = step.rate;
+  loop.steps_pending += last.iter - iter_ + 1;
+  loop.last_rate = last.rate;
   return {};
 }
 
-Status Trainer::pass(Loop& loop, int shard, int64_t sub_step, int index) {
+Status Trainer::pass(Loop& loop, int shard, int iter, int index) {
   Loop::ShardValues& values = loop.values[size_t(shard - loop.sync->shards().begin)];
-  if (index == 0) {
-    values.losses.push_back(0);
-    values.outputs.assign(loop.output_count, 0);
-  }
+  const int64_t sub_step = int64_t(iter) * loop.passes + index;
   std::vector<Prefetch::Batch> batches;
   for (auto& prefetch : loop.prefetch) {
     CFT_ASSIGN(batches.emplace_back(), prefetch->next());
   }
-  const auto [rows, first, total] = loop.rows_of(shard, sub_step, options_.shards);
-  CFT_ASSIGN(Plan * plan, plans_->at(batches.empty() ? 0 : std::max<int64_t>(rows, 0)));
-  loop.count_rows(sub_step, rows);
-  if (!batches.empty() && rows == 0) {  // an empty shard: no gradient and no statistics
+  const Loop::Rows rows = loop.rows_of(shard, sub_step, loop.shards);
+  CFT_ASSIGN(Plan * plan, plans_->at(batches.empty() ? 0 : rows.rows));
+  loop.count_rows(sub_step, rows.rows);
+  values.rows += rows.rows;
+  if (!batches.empty() && rows.rows == 0) {  // an empty shard: no gradient and no statistics
     if (index == 0) std::fill_n(gradients_.get(), graph_.arena_size(), 0.f);
     return {};
   }
@@ -128,17 +203,18 @@ Status Trainer::pass(Loop& loop, int shard, int64_t sub_step, int index) {
     feed_plan(*plan, (*loop.train)[i].layer, batches[i].tops);
   }
   const int display = options_.solver.param.display();
-  const bool shown = display > 0 && iter_ % display == 0 && shard == 0 && index == 0;
+  const bool shown = display > 0 && iter % display == 0 && shard == 0 && index == 0;
   if (shown && options_.solver.param.debug_info()) CFT_TRY(log_debug_info(*plan));
-  const float share = batches.empty() ? 1.f / float(options_.shards) : float(rows) / float(total);
   const auto before = Loop::Clock::now();
-  plan->run(*pool_, {.seed = seed_,
-                     .sub_step = sub_step,
-                     .first_sample = first,
-                     .loss_scale = share,
-                     .accumulate = index > 0});
+  CFT_TRY(plan->run(*pool_, {.seed = seed_,
+                             .shard = shard,
+                             .sub_step = sub_step,
+                             .first_sample = rows.first,
+                             .loss_scale = rows.step_share(loop.sync->partners(shard).size()),
+                             .accumulate = index > 0}));
   loop.compute_seconds += Loop::seconds(before);
-  const double weight = double(share) / loop.passes;
+  const double weight = rows.loss_share(loop.shards) / loop.passes;
+  values.loss += double(plan->loss()) / loop.passes;
   values.losses.back() += weight * double(plan->loss());
   size_t at = 0;
   for (const Plan::Blob& output : plan->outputs()) {
@@ -163,14 +239,14 @@ Status Trainer::test_all(Loop& loop) {
   const caffe::SolverParameter& p = options_.solver.param;
   const int64_t index = iter_ / p.test_interval() - (p.test_initialization() ? 0 : 1);
   const auto go_on = [&]() -> Result<bool> {
-    if (snapshot_now_.exchange(false)) CFT_TRY(take_checkpoint(loop));
-    return !stop_;
+    if (snapshot_due(loop)) CFT_TRY(take_checkpoint(loop));
+    return !stops(loop);
   };
-  for (size_t i = 0; i < testers_.size() && i < loop.tests->size() && !stop_; ++i) {
+  for (size_t i = 0; i < testers_.size() && i < loop.tests->size() && !stops(loop); ++i) {
     options_.log.info("Iteration {}, Testing net (#{})", iter_, i);
     CFT_ASSIGN(const TestScores scores,
                testers_[i]->run({.group = loop.group,
-                                 .shards = options_.shards,
+                                 .shards = loop.shards,
                                  .seed = seed_,
                                  .go_on = loop.group ? nullptr : TestRun::GoOn(go_on)},
                                 (*loop.tests)[i], index, *pool_));
@@ -193,12 +269,16 @@ Status Trainer::test_all(Loop& loop) {
 
 Status Trainer::finish(Loop& loop) {
   const caffe::SolverParameter& p = options_.solver.param;
-  if (loop.steps_pending > 0) CFT_TRY(report(loop, iter_ - 1));
+  if (loop.steps_pending > 0) {
+    CFT_TRY(report(loop, iter_ - 1, p.display() > 0 && (iter_ - 1) % p.display() == 0));
+  }
+  CFT_TRY(loop.sync->settle(true, weights_span()));
   if (p.snapshot_after_train() && loop.checkpoint_iter != iter_) CFT_TRY(take_checkpoint(loop));
   loop.prefetch.clear();  // the sources are ours again
-  if (!stop_ && p.display() > 0 && iter_ % p.display() == 0) CFT_TRY(log_final_loss(loop));
-  if (!stop_ && p.test_interval() > 0 && iter_ % p.test_interval() == 0) CFT_TRY(test_all(loop));
-  options_.log.info("{}", stop_ ? "Optimization stopped early." : "Optimization Done.");
+  const bool stopped = stops(loop);
+  if (!stopped && p.display() > 0 && iter_ % p.display() == 0) CFT_TRY(log_final_loss(loop));
+  if (!stopped && p.test_interval() > 0 && iter_ % p.test_interval() == 0) CFT_TRY(test_all(loop));
+  options_.log.info("{}", stopped ? "Optimization stopped early." : "Optimization Done.");
   summary_.steps = iter_;
   summary_.seconds = Loop::seconds(loop.start);
   CFT_ASSIGN(summary_.rows_per_epoch, loop.all_rows());
@@ -218,17 +298,17 @@ Status Trainer::log_final_loss(Loop& loop) {
   const ShardRange mine = loop.sync->shards();
   std::vector<double> losses;
   for (int shard = mine.begin; shard < mine.end; ++shard) {
-    const auto [rows, first, total] = loop.rows_of(shard, sub_step, options_.shards);
+    const Loop::Rows rows = loop.rows_of(shard, sub_step, loop.shards);
     losses.push_back(0);
-    if (!loop.train->empty() && rows == 0) continue;
-    CFT_ASSIGN(Plan * plan, plans_->at(std::max<int64_t>(rows, 0)));
+    if (!loop.train->empty() && rows.rows == 0) continue;
+    CFT_ASSIGN(Plan * plan, plans_->at(rows.rows));
     for (const Feed& feed : *loop.train) CFT_TRY(fill_plan(*plan, feed, shard, sub_step));
-    plan->run_forward(*pool_, {.seed = seed_, .sub_step = sub_step, .first_sample = first});
-    const double share = loop.train->empty() ? 1. / options_.shards : double(rows) / double(total);
-    losses.back() = share * double(plan->loss());
+    CFT_TRY(plan->run_forward(
+        *pool_, {.seed = seed_, .shard = shard, .sub_step = sub_step, .first_sample = rows.first}));
+    losses.back() = rows.loss_share(loop.shards) * double(plan->loss());
   }
-  std::vector<double> all(static_cast<size_t>(options_.shards));
-  CFT_TRY(gather_shard_values(loop.group, options_.shards, losses, 1, all));
+  std::vector<double> all(static_cast<size_t>(loop.shards));
+  CFT_TRY(gather_shard_values(loop.group, loop.shards, losses, 1, all));
   const double loss = loop.smoothed(tree_sum(all), options_.solver.param.average_loss());
   options_.log.info("Iteration {}, loss = {:g}", iter_, loss);
   return {};

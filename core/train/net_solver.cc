@@ -55,8 +55,11 @@ Status NetSolver::make_update() {
              ArenaUpdate::make(param(), std::move(spans), graph.learned_size()));
   history_kinds_ = update.history_per_param();
   CFT_ASSIGN(policy_, LrPolicy::create(param()));
-  sync_ = std::make_unique<AllReduce>(nullptr, 1, graph.arena_size(), std::move(update),
-                                      &net_->net->pool());
+  sync_ = std::make_unique<AllReduce>(SyncContext{.floats = graph.arena_size(),
+                                                  .clip = param().clip_gradients(),
+                                                  .pool = &net_->net->pool(),
+                                                  .log = options_.net.log},
+                                      std::move(update));
   return {};
 }
 
@@ -123,8 +126,8 @@ Status NetSolver::apply_update() {
   Net& net = *net_->net;
   rate_ = policy_->rate(iter_, &current_step_);
   const UpdateStep step{iter_, rate_, 1.f / float(param().iter_size()), param().iter_size()};
-  CFT_TRY(sync_->add(net.diff_arena()));
-  return sync_->step(step, param().clip_gradients(), net.diff_arena(), net.param_arena());
+  CFT_TRY(sync_->gradient(step, 0, net.diff_arena(), net.param_arena()));
+  return sync_->end_round(step, net.diff_arena(), net.param_arena());
 }
 
 Status NetSolver::test_all() {
@@ -190,8 +193,8 @@ Status NetSolver::snapshot() {
     CFT_ASSIGN(snapshots_, Snapshots::make(options_.solver, options_.net.log));
   }
   const Net& net = *net_->net;
-  CFT_ASSIGN(const HistoryArenas history, sync_->gather_history());
-  const SolverState state{iter_, "", current_step_, history_blobs(net.graph(), history)};
+  CFT_ASSIGN(SyncState sync, sync_->state());
+  const SolverState state = solver_state(net.graph(), iter_, current_step_, std::move(sync));
   Checkpoint checkpoint{iter_, {}, {}};
   CFT_ASSIGN(checkpoint.model, serialize_weights(net.weights(), ModelFormat::kBinary));
   CFT_ASSIGN(checkpoint.state, serialize_solver_state(state, ModelFormat::kBinary));
@@ -201,10 +204,10 @@ Status NetSolver::snapshot() {
 Status NetSolver::restore(const std::string& state_path) {
   CFT_ASSIGN(const Snapshot snapshot, read_snapshot(state_path));
   Net& net = *net_->net;
-  auto history = history_arenas(net.graph(), snapshot.state.history, size_t(history_kinds_));
-  if (!history.ok()) return history.status().with_context(state_path);
+  auto state = sync_state(net.graph(), snapshot.state, size_t(history_kinds_));
+  if (!state.ok()) return state.status().with_context(state_path);
   CFT_TRY(net.copy_from(snapshot.weights, nullptr).with_context(state_path));
-  sync_->set_history(*history);
+  CFT_TRY(sync_->restore(*state));
   iter_ = snapshot.state.iter;
   current_step_ = snapshot.state.current_step;
   return {};

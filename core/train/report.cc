@@ -5,7 +5,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "core/data/rows_source.h"
 #include "core/solver/clip.h"
 #include "core/train/loop.h"
 
@@ -22,12 +21,14 @@ double total_of(std::span<const double> all, int shards, int k, int which) {
 }  // namespace
 
 Trainer::Loop::Rows Trainer::Loop::rows_of(int shard, int64_t sub_step, int shards) const {
-  if (train->empty()) return {0, 0, 0};
+  if (train->empty()) return {0, 0, 0, 0};
   const Source& source = *train->front().source;
-  Rows r{source.rows(shard, sub_step), 0, 0};
+  const ShardRange partners = sync->partners(shard);
+  Rows r{source.rows(shard, sub_step), 0, 0, 0};
   for (int s = 0; s < shards; ++s) {
     const int64_t n = source.rows(s, sub_step);
     if (s < shard) r.first += n;
+    if (s >= partners.begin && s < partners.end) r.together += n;
     r.total += n;
   }
   return r;
@@ -35,13 +36,24 @@ Trainer::Loop::Rows Trainer::Loop::rows_of(int shard, int64_t sub_step, int shar
 
 int64_t Trainer::Loop::batches_per_epoch() const {
   if (train->empty()) return 0;
-  const auto* rows = dynamic_cast<const RowsSource*>(train->front().source);
-  return rows ? rows->sampler().batches_per_epoch() : 0;
+  return train->front().source->batches_per_epoch();
 }
 
 double Trainer::Loop::epoch(int64_t sub_steps) const {
   const int64_t batches = batches_per_epoch();
   return batches > 0 ? double(sub_steps) / double(batches) : 0;
+}
+
+void Trainer::Loop::prefetch_from(int iter, int length, int max_iter) {
+  const ShardRange mine = sync->shards();
+  round_length = length;
+  waited_before = wait_seconds();
+  prefetch.clear();
+  for (const Feed& feed : *train) {
+    const BatchSequence sequence{mine, int64_t(iter) * passes, int64_t(max_iter) * passes,
+                                 int64_t(length) * passes};
+    prefetch.push_back(std::make_unique<Prefetch>(feed.source, sequence));
+  }
 }
 
 void Trainer::Loop::count_rows(int64_t sub_step, int64_t rows) {
@@ -66,7 +78,7 @@ Result<std::vector<int64_t>> Trainer::Loop::all_rows() const {
 }
 
 double Trainer::Loop::wait_seconds() const {
-  double sum = 0;
+  double sum = waited_before;
   for (const auto& p : prefetch) sum += p->wait_seconds();
   return sum;
 }
@@ -79,8 +91,8 @@ double Trainer::Loop::smoothed(double loss, int window) {
 }
 
 /// Every rank: gathers the losses of all shards since the last report; rank 0 tells them. `iter` is
-/// the iteration that was computed last.
-Status Trainer::report(Loop& loop, int iter) {
+/// the iteration that was computed last; `shown` puts it into the log.
+Status Trainer::report(Loop& loop, int iter, bool shown) {
   const caffe::SolverParameter& p = options_.solver.param;
   const int steps = loop.steps_pending, k = steps + int(loop.output_count);
   std::vector<double> mine;
@@ -89,10 +101,10 @@ Status Trainer::report(Loop& loop, int iter) {
     mine.insert(mine.end(), values.outputs.begin(), values.outputs.end());
     values.losses.clear();
   }
-  std::vector<double> all(size_t(options_.shards * k));
-  CFT_TRY(gather_shard_values(loop.group, options_.shards, mine, k, all));
+  std::vector<double> all(size_t(loop.shards * k));
+  CFT_TRY(gather_shard_values(loop.group, loop.shards, mine, k, all));
   for (int step = 0; step < steps; ++step) {
-    const double loss = total_of(all, options_.shards, k, step);
+    const double loss = total_of(all, loop.shards, k, step);
     if (!std::isfinite(loss)) {
       return invalid_argument(fmt::format(
           "the loss became {} at iteration {}; lower base_lr, or set clip_gradients in the solver",
@@ -101,18 +113,25 @@ Status Trainer::report(Loop& loop, int iter) {
     loop.last_loss = loop.smoothed(loss, p.average_loss());
   }
   std::vector<double> outputs;
-  for (int i = steps; i < k; ++i) outputs.push_back(total_of(all, options_.shards, k, i));
+  for (int i = steps; i < k; ++i) outputs.push_back(total_of(all, loop.shards, k, i));
   const double elapsed = std::max(1e-9, Loop::seconds(loop.last_report));
-  if (p.display() > 0 && iter % p.display() == 0) {
+  if (shown) {
     options_.log.info("Iteration {} ({:g} iter/s, {:g}s/{} iters), loss = {:g}", iter,
                       steps / elapsed, elapsed, p.display(), loop.last_loss);
     CFT_TRY(log_outputs(outputs));
     options_.log.info("Iteration {}, lr = {:g}", iter, loop.last_rate);
   }
   CFT_TRY(send_progress(loop, iter, elapsed, outputs));
-  int64_t next = std::clamp<int64_t>(int64_t(steps / elapsed), 1, 1000);
+  struct {
+    int32_t report_every;
+    bool stop, snapshot;
+  } next{int32_t(std::clamp(steps / elapsed, 1., 1000.)), stop_, snapshot_now_};
   CFT_TRY(broadcast(loop.group, 0, std::as_writable_bytes(std::span(&next, 1))));
-  loop.report_every = int(next);
+  loop.report_every = next.report_every;
+  if (loop.group) {
+    loop.asked = {next.stop, next.snapshot};
+    if (next.snapshot) snapshot_now_ = false;
+  }
   loop.steps_pending = 0;
   loop.last_report = Loop::Clock::now();
   loop.last_wait = loop.wait_seconds();

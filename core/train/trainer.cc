@@ -48,7 +48,13 @@ Result<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options) {
 Status Trainer::build() {
   const caffe::SolverParameter& p = options_.solver.param;
   CFT_TRY(check_solver(p).with_context(options_.solver.source));
+  CFT_TRY(check_sync(p.sync()).with_context(options_.solver.source));
   if (options_.shards < 1) return invalid_argument("shards must be at least 1");
+  const std::string& mode = p.sync().mode();
+  if (options_.survivors && mode != "average" && mode != "diloco" && mode != "easgd") {
+    return invalid_argument(fmt::format(
+        "ranks can come and go in the modes average, diloco and easgd, not in \"{}\"", mode));
+  }
   if (options_.threads < 1) return invalid_argument("threads must be at least 1");
   seed_ = p.random_seed() >= 0 ? uint64_t(p.random_seed()) : options_.seed;
   if (options_.max_iter > 0) options_.solver.param.set_max_iter(int(options_.max_iter));
@@ -125,8 +131,7 @@ Status Trainer::restore(const caffe::NetParameter* weights, const SolverState* s
   }
   if (!state) return {};
   CFT_ASSIGN(const auto rule, make_update_rule(options_.solver.param));
-  CFT_ASSIGN(restored_history_,
-             history_arenas(graph_, state->history, size_t(rule->history_per_param())));
+  CFT_ASSIGN(restored_, sync_state(graph_, *state, size_t(rule->history_per_param())));
   iter_ = state->iter;
   current_step_ = state->current_step;
   return {};
@@ -139,14 +144,14 @@ std::string Trainer::model_bytes() const {
 }
 
 Status Trainer::take_checkpoint(Loop& loop) {
-  CFT_ASSIGN(HistoryArenas history, loop.sync->gather_history());
+  CFT_TRY(loop.sync->settle(false, weights_span()));
+  CFT_ASSIGN(SyncState sync, loop.sync->state());
   loop.checkpoint_iter = iter_;
   if (rank_of(loop.group) != 0) return {};
-  SolverState state{iter_, "", current_step_, history_blobs(graph_, history)};
-  history.clear();  // every copy counts where the weights fill the memory
   checkpoint_.step = iter_;
-  CFT_ASSIGN(checkpoint_.state, serialize_solver_state(state, ModelFormat::kBinary));
-  state.history.clear();
+  CFT_ASSIGN(checkpoint_.state,
+             serialize_solver_state(solver_state(graph_, iter_, current_step_, std::move(sync)),
+                                    ModelFormat::kBinary));
   std::vector<float> moved(loop.weights_before.size());
   for (size_t i = 0; i < moved.size(); ++i) moved[i] = loop.weights_before[i] - weights()[i];
   CFT_ASSIGN(checkpoint_.model,

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@
 #include "core/model/solver_state.h"
 #include "core/observe/events.h"
 #include "core/solver/lr_policy.h"
-#include "core/sync/allreduce.h"
+#include "core/sync/sync.h"
 #include "core/train/debug_info.h"
 #include "core/train/history.h"
 #include "core/train/nets.h"
@@ -37,6 +38,9 @@ struct TrainerOptions {
   NetText net;  ///< used when `has_net`; otherwise what the solver names
   bool has_net = false;
   int shards = 1;
+  /// Ranks come and go: each keeps its own rows as one shard, `shards` is not used, and run() may be
+  /// called again after a peer was lost. For modes whose replicas train on their own.
+  bool survivors = false;
   int threads = 1;
   uint64_t seed = 1;             ///< for what the solver's random_seed does not set
   int64_t max_iter = 0;          ///< 0 = the solver's
@@ -73,13 +77,16 @@ class Trainer {
   Status restore(const caffe::NetParameter* weights, const SolverState* state);
 
   /// Trains to max_iter. `group` may be null. `train` feeds the training net's sources, `tests[i]`
-  /// those of test net i. Every rank calls it, once.
+  /// those of test net i. Every rank calls it, once. With `survivors`, again with a new group when a
+  /// call has failed because a peer was lost or is to be let in: the training goes on from the newest
+  /// round that a member of the group has, and a newcomer gets its weights from the others.
   Status run(Group* group, const std::vector<Feed>& train, const std::vector<TestFeed>& tests);
 
-  /// From any thread, for a run without a group: run() returns after its current step or test
-  /// batch, with a snapshot if snapshot_after_train is set.
+  /// From any thread: run() returns after its current step or test batch, with a snapshot if
+  /// snapshot_after_train is set. With a group only rank 0's request counts, and all ranks stop
+  /// together when the next report is due.
   void request_stop() { stop_ = true; }
-  /// The same: run() takes a checkpoint after its current step or test batch, and goes on.
+  /// The same: run() takes a checkpoint then, and goes on.
   void request_snapshot() { snapshot_now_ = true; }
   /// From any thread: run() fails with kCancelled at its next step.
   void cancel() { cancelled_ = true; }
@@ -97,10 +104,12 @@ class Trainer {
   Status build();
   Status build_tests(class Random& random);
   Status begin(Loop& loop);
-  Status one_step(Loop& loop);
-  Status pass(Loop& loop, int shard, int64_t sub_step, int index);
-  Status update(Loop& loop, std::span<float> gradient);
-  Status report(Loop& loop, int iter);
+  Status one_round(Loop& loop);
+  std::vector<UpdateStep> steps_of_round(Loop& loop, int length);
+  Status iteration(Loop& loop, int shard, const UpdateStep& step);
+  Status pass(Loop& loop, int shard, int iter, int index);
+  Status end_round(Loop& loop, const UpdateStep& last);
+  Status report(Loop& loop, int iter, bool shown);
   Status log_outputs(std::span<const double> values);
   Status send_progress(const Loop& loop, int iter, double elapsed, std::span<const double> outputs);
   Status log_final_loss(Loop& loop);
@@ -110,6 +119,12 @@ class Trainer {
   Status test_all(Loop& loop);
   Status take_checkpoint(Loop& loop);
   Status finish(Loop& loop);
+  Status meet_members(Loop& loop);
+  void keep_round(Loop& loop);
+  bool stops(const Loop& loop) const;
+  bool snapshot_due(Loop& loop);
+
+  std::span<float> weights_span() { return {weights_.get(), size_t(graph_.arena_size())}; }
 
   using Arena = std::unique_ptr<float, std::function<void(float*)>>;
   TrainerOptions options_;
@@ -124,7 +139,8 @@ class Trainer {
   std::vector<std::vector<float>> test_params_;  // of each test net, where it has layers of its own
   std::unique_ptr<DebugInfo> debug_info_;        // made when it is first asked for
   int iter_ = 0, current_step_ = 0;
-  HistoryArenas restored_history_;  // until run() takes it
+  std::optional<SyncState> restored_;  // until run() takes it
+  std::vector<float> round_weights_;   // with survivors: those of the last round
   TrainingSummary summary_;
   Checkpoint checkpoint_;
   std::atomic<bool> stop_{false}, snapshot_now_{false}, cancelled_{false};

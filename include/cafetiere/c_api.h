@@ -55,8 +55,8 @@ CFT_API int cft_use_instruction_set(const char* name);
 /* ---- look before you leap ------------------------------------------------------------------ */
 
 /* Parses and checks a solver and net without running them, for preflight and tools.
- * options: {"solver": TEXT, "net": TEXT, "phase": "TRAIN"|"TEST", "threads": N}; "solver" may be
- * absent when "net" is given; a solver's own net_param counts as the net.
+ * options: {"solver": TEXT, "net": TEXT, "phase": "TRAIN"|"TEST", "threads": N, "sync" and
+ * "deepspark": as for the trainer}; "solver" may be absent when "net" is given; a solver's own net_param counts as the net.
  * out: {"name", "net_path": what the solver's "net:" says or "", "net_text": the net's text if none was
  *   given, "batch_size", "parameters": floats,
  *   "memory_bytes": predicted for one rank, "data_layer": {"name", "type", "tops": [{"name", "shape",
@@ -115,6 +115,9 @@ typedef struct cft_callbacks {
  *   "threads": of this rank, "seed" (used when the solver has no random_seed),
  *   "inputs": [{"top": "data", "column": "image"}, ...] (empty = tops by column name),
  *   "max_iter" (0 = the solver's), "checkpoint_every": steps (0 = the solver's snapshot),
+ *   "sync": a mode ("average"), or text of a SyncParameter that is added to the solver's own,
+ *   "deepspark": text of a DeepSparkParam, read before "sync",
+ *   "survivors": 1 = ranks come and go, see cft_trainer_run(); "shards" is not used then,
  *   "events": path prefix or "" — writes PREFIX.jsonl and TensorBoard files beside it} */
 CFT_API int cft_trainer_create(const char* options, const cft_callbacks* callbacks,
                                cft_trainer** out);
@@ -127,7 +130,11 @@ CFT_API int cft_trainer_restore(cft_trainer* trainer, const void* model, uint64_
  * run, on every rank or on none. */
 CFT_API int cft_trainer_validation(cft_trainer* trainer, cft_rows* rows);
 /* Deals the rows of all ranks to the shards, then trains to max_iter. `group` is NULL when size is
- * 1; `rows` is emptied. Blocks; every rank must call it. */
+ * 1; `rows` is emptied. Blocks; every rank must call it.
+ * With "survivors" rows are not dealt: each rank keeps its own. When the call fails because a peer
+ * was lost or is to be let in (CFT_UNAVAILABLE, CFT_TIMEOUT, or CFT_CANCELLED after
+ * cft_group_cancel), it may be called again with another group and `rows` NULL: the training goes on
+ * from the newest round that a member of the group has, and a newcomer gets its weights from it. */
 CFT_API int cft_trainer_run(cft_trainer* trainer, cft_group* group, cft_rows* rows);
 /* Any thread: the run stops with CFT_CANCELLED at its next step. */
 CFT_API void cft_trainer_cancel(cft_trainer* trainer);
@@ -140,6 +147,70 @@ CFT_API int cft_trainer_model(cft_trainer* trainer, void** out, uint64_t* bytes)
 /* After a run: iteration and history as a solverstate. */
 CFT_API int cft_trainer_state(cft_trainer* trainer, void** out, uint64_t* bytes);
 CFT_API void cft_trainer_destroy(cft_trainer* trainer);
+
+/* ---- replicas ------------------------------------------------------------------------------ */
+
+/* For engines that train in rounds and carry weights between machines themselves, such as ordinary
+ * Spark jobs. In a round each shard trains on its own, as a cft_replica, from what all agree on
+ * ("shared": the weights, and with history "averaged" the history), and cft_rounds makes the next
+ * shared floats out of the sum. The weights have the same bits as those that ranks in a group come
+ * to with the same shards; the solver's sync message has mode "average" or "diloco". */
+typedef struct cft_replica cft_replica;
+typedef struct cft_rounds cft_rounds;
+
+/* The order in which rows are dealt to V shards, that at position p of all rows to shard p % V.
+ * keys: 32 bytes a row: 24 that order it as memcmp() does, then an uint64 (little-endian) number of
+ * bytes of the encoded row. seed: as cft_rounds_describe() says. */
+CFT_API int cft_rows_keys(const cft_rows* rows, int64_t seed, void* keys);
+/* The sum of `count` arrays in the shard tree: sums of groups of 2^k consecutive shards (the last may
+ * be smaller) add up to the bits of the whole tree. */
+CFT_API int cft_tree_sum(const float* const* arrays, int32_t count, uint64_t floats, float* out);
+
+/* options: {"solver", "net", "sync", "deepspark", "shards", "shard", "threads", "seed", "inputs",
+ *   "max_iter"}, as for cft_trainer_create. */
+CFT_API int cft_replica_create(const char* options, cft_replica** out);
+/* The shard's rows in the order of their keys; `rows` is emptied. total_rows: of all shards. */
+CFT_API int cft_replica_rows(cft_replica* replica, cft_rows* rows, int64_t total_rows);
+/* Any rows held out for the solver's test net; `rows` is emptied. */
+CFT_API int cft_replica_validation(cft_replica* replica, cft_rows* rows);
+/* Takes the shard's history out of a solverstate. */
+CFT_API int cft_replica_restore(cft_replica* replica, const void* state, uint64_t bytes);
+/* Trains iterations [iter, iter + steps) from `shared`, which becomes the replica's.
+ * report: {"losses": [of each iteration, times the share of this shard's rows], "rows": [[epoch,
+ *   rows used], ...], "epoch", "lr", "compute_seconds", "wait_seconds"}. After an error, destroy the
+ * replica. */
+CFT_API int cft_replica_round(cft_replica* replica, int64_t iter, int64_t steps, float* shared,
+                              uint64_t floats, char** report);
+/* scores: {"net", "rows", "outputs": [[NAME, mean over the rows], ...]}; 0 rows where none are held
+ * out. */
+CFT_API int cft_replica_test(cft_replica* replica, const float* shared, uint64_t floats,
+                             char** scores);
+/* The shard's history as float32, for cft_rounds_state. */
+CFT_API int cft_replica_history(cft_replica* replica, void** out, uint64_t* bytes);
+/* Any thread: the round under way fails with CFT_CANCELLED at its next iteration. */
+CFT_API void cft_replica_cancel(cft_replica* replica);
+CFT_API void cft_replica_destroy(cft_replica* replica);
+
+/* options: as for a replica; "shard" and "inputs" mean nothing. */
+CFT_API int cft_rounds_create(const char* options, cft_rounds** out);
+/* As cft_trainer_restore. */
+CFT_API int cft_rounds_restore(cft_rounds* rounds, const void* model, uint64_t model_bytes,
+                               const void* state, uint64_t state_bytes);
+/* {"iter": next, "length": iterations of the next round, 0 at the end, "floats": shared ones,
+ *   "keeps_history": whether each replica has its own, "mode", "period", "seed", "max_iter",
+ *   "test_interval", "test_initialization", "snapshot", "average_loss"} */
+CFT_API int cft_rounds_describe(const cft_rounds* rounds, char** out);
+CFT_API int cft_rounds_shared(const cft_rounds* rounds, float* out, uint64_t floats);
+/* Ends the round described: sums[i] is the tree sum of group i of the shards. */
+CFT_API int cft_rounds_end(cft_rounds* rounds, const float* const* sums, int32_t count,
+                           uint64_t floats);
+/* The weights as a caffemodel. */
+CFT_API int cft_rounds_model(const cft_rounds* rounds, void** out, uint64_t* bytes);
+/* Iteration and history as a solverstate. histories: of each shard, where replicas keep theirs; else
+ * count is 0. */
+CFT_API int cft_rounds_state(const cft_rounds* rounds, const float* const* histories, int32_t count,
+                             uint64_t floats, void** out, uint64_t* bytes);
+CFT_API void cft_rounds_destroy(cft_rounds* rounds);
 
 /* ---- prediction ---------------------------------------------------------------------------- */
 

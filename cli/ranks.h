@@ -1,0 +1,29 @@
+// Several processes that train together: how each one finds the others.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "core/base/log.h"
+#include "core/comm/group.h"
+#include "core/model/proto/caffe.pb.h"
+
+namespace cafetiere {
+
+/// --ranks, --rank, --meet, --bind, --shards and --sync.
+struct RankFlags {
+  int ranks = 1, rank = 0, shards = 0;
+  std::string meet, bind = "127.0.0.1", sync, deepspark;
+
+  void add(CLI::App& app);
+  int shard_count() const { return shards > 0 ? shards : ranks; }
+  /// What --sync and --deepspark say, added to the solver's own settings.
+  Status apply(caffe::SolverParameter* solver) const;
+  /// The group of all ranks; null for one. Each rank leaves its address in the folder --meet, which
+  /// all see, and waits for those of the others; rank 0 also leaves the run's secret there, readable
+  /// by its user alone. The folder must not have served a run before.
+  Result<std::unique_ptr<Group>> join(const Logger& log) const;
+};
+
+}  // namespace cafetiere

@@ -1,0 +1,17 @@
+// Text of any message, with errors that point at the spot.
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include <string>
+#include <string_view>
+
+#include "core/base/status.h"
+
+namespace cafetiere {
+
+/// Parses a message's text. Errors read `source:line:column: what is wrong; what may be meant`.
+Status parse_text(std::string_view text, const std::string& source,
+                  google::protobuf::Message* message);
+
+}  // namespace cafetiere

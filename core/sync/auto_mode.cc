@@ -1,0 +1,98 @@
+#include "core/sync/auto_mode.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "core/comm/collectives.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr std::string_view kMark = "auto, period ";
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + ptrdiff_t(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double seconds(std::chrono::steady_clock::duration d) {
+  return std::chrono::duration<double>(d).count();
+}
+
+}  // namespace
+
+AutoMode::AutoMode(const SyncContext& context, const caffe::SyncParameter& sync, UpdateMaker update)
+    : context_(context), sync_(sync), update_(std::move(update)) {}
+
+Status AutoMode::start() { return adopt(1); }
+
+Status AutoMode::adopt(int period) {
+  period_ = period;
+  sync_.set_mode(period == 1 ? "allreduce" : "average");
+  sync_.set_period(period);
+  CFT_ASSIGN(mode_, make_sync(sync_, context_, update_));
+  return {};
+}
+
+Status AutoMode::end_round(const UpdateStep& step, std::span<float> gradient,
+                           std::span<float> weights) {
+  const auto begun = Clock::now();
+  CFT_TRY(mode_->end_round(step, gradient, weights));
+  if (chosen_) return {};
+  const auto now = Clock::now();
+  // The first rounds build plans and warm caches; so does what follows a pause of the trainer.
+  if (ended_ != Clock::time_point()) {
+    compute_.push_back(seconds(begun - ended_));
+    exchange_.push_back(seconds(now - begun));
+  }
+  ended_ = now;
+  return compute_.size() < size_t(kTrialRounds) ? Status() : choose();
+}
+
+int AutoMode::period_for(double compute, double exchange) {
+  // exchange / (exchange + period * compute) <= kCheapExchange
+  const double period = exchange * (1 - kCheapExchange) / (kCheapExchange * compute);
+  return std::clamp(int(std::ceil(period)), 1, kLongestPeriod);
+}
+
+Status AutoMode::choose() {
+  std::array<double, 2> times{median(compute_), median(exchange_)};
+  CFT_TRY(broadcast(context_.group, 0, std::as_writable_bytes(std::span(times))));
+  const auto [compute, exchange] = times;
+  const int period = period_for(compute, exchange);
+  chosen_ = true;
+  context_.log.info(
+      "Mode auto: an iteration takes {:.1f} ms, an exchange {:.1f} ms ({:.0f} % of a step): {}",
+      compute * 1e3, exchange * 1e3, 100 * exchange / (compute + exchange),
+      period == 1 ? "allreduce, every step" : fmt::format("average, period {}", period));
+  if (period == 1) return {};
+  CFT_ASSIGN(SyncState state, mode_->state());
+  CFT_TRY(adopt(period));
+  return mode_->restore(state);
+}
+
+Result<SyncState> AutoMode::state() {
+  CFT_ASSIGN(SyncState state, mode_->state());
+  if (chosen_) state.mode = fmt::format("{}{}", kMark, period_);
+  return state;
+}
+
+Status AutoMode::restore(const SyncState& state) {
+  int period = 0;
+  if (state.mode.starts_with(kMark)) {
+    const std::string_view number = std::string_view(state.mode).substr(kMark.size());
+    std::from_chars(number.data(), number.data() + number.size(), period);
+  }
+  if (period >= 1) {
+    CFT_TRY(adopt(period));
+    chosen_ = true;
+  }
+  return mode_->restore(state);
+}
+
+}  // namespace cafetiere

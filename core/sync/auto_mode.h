@@ -1,0 +1,65 @@
+// AutoMode: measures what an exchange costs and picks a mode by it.
+#pragma once
+
+#include <chrono>
+
+#include "core/sync/sync.h"
+
+namespace cafetiere {
+
+/// Begins as `allreduce`. After kTrialRounds iterations rank 0 compares the time of an exchange with
+/// that of an iteration's mathematics (medians): where the exchange takes at most kCheapExchange of
+/// a step, the run stays with `allreduce`, whose steps see the whole global batch; else it goes on
+/// with `average` and the shortest period that brings the exchange below that share. The choice is
+/// told, is the same on all ranks and is kept in the checkpoint.
+class AutoMode : public Sync {
+ public:
+  static constexpr int kTrialRounds = 20;
+  static constexpr double kCheapExchange = 0.2;
+  static constexpr int kLongestPeriod = 50;
+
+  AutoMode(const SyncContext& context, const caffe::SyncParameter& sync, UpdateMaker update);
+  /// Makes the mode that it begins with.
+  Status start();
+
+  ShardRange shards() const override { return mode_->shards(); }
+  ShardRange partners(int shard) const override { return mode_->partners(shard); }
+  int round_length(int iter) const override { return mode_->round_length(iter); }
+  void begin_shard(int shard, std::span<float> weights) override {
+    mode_->begin_shard(shard, weights);
+  }
+  Status gradient(const UpdateStep& step, double loss, std::span<float> gradient,
+                  std::span<float> weights) override {
+    return mode_->gradient(step, loss, gradient, weights);
+  }
+  Status end_shard(int shard, std::span<float> weights) override {
+    return mode_->end_shard(shard, weights);
+  }
+  Status end_round(const UpdateStep& step, std::span<float> gradient,
+                   std::span<float> weights) override;
+  bool in_step() const override { return mode_->in_step(); }
+  Status settle(bool end, std::span<float> weights) override { return mode_->settle(end, weights); }
+  const Clipping& last_clipping() const override { return mode_->last_clipping(); }
+  Result<SyncState> state() override;
+  Status restore(const SyncState& state) override;
+
+  /// The period with which an exchange of `exchange` seconds takes at most kCheapExchange of the
+  /// time beside iterations of `compute` seconds; 1 stands for `allreduce`.
+  static int period_for(double compute, double exchange);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Status choose();
+  Status adopt(int period);
+
+  const SyncContext context_;
+  caffe::SyncParameter sync_;
+  UpdateMaker update_;
+  std::unique_ptr<Sync> mode_;
+  bool chosen_ = false;
+  int period_ = 1;
+  Clock::time_point ended_{};
+  std::vector<double> compute_, exchange_;  // seconds, one a trial round
+};
+
+}  // namespace cafetiere

@@ -1,0 +1,50 @@
+// Hierarchical: the ranks of one host share every step, the hosts average every `period` iterations.
+#pragma once
+
+#include <optional>
+
+#include "core/comm/sub_group.h"
+#include "core/sync/allreduce.h"
+
+namespace cafetiere {
+
+/// AllReduce inside a team of neighbouring ranks, the mean of weights across the teams. The teams'
+/// first ranks exchange; a team counts as much as it has ranks. The same bits for the same teams.
+class Hierarchical : public Sync {
+ public:
+  /// Teams of `team_size` ranks, or, if that is 0, of the neighbouring ranks of one host. An error
+  /// where the shards do not divide evenly among the ranks.
+  static Result<std::unique_ptr<Sync>> make(const SyncContext& context, ArenaUpdate update,
+                                            int period, int team_size);
+
+  ShardRange shards() const override;
+  ShardRange partners(int) const override { return team_shards_; }
+  Status gradient(const UpdateStep& step, double loss, std::span<float> gradient,
+                  std::span<float> weights) override {
+    return steps_->gradient(step, loss, gradient, weights);
+  }
+  Status end_round(const UpdateStep& step, std::span<float> gradient,
+                   std::span<float> weights) override;
+  bool in_step() const override { return in_step_; }
+  Status settle(bool end, std::span<float> weights) override;
+
+  const Clipping& last_clipping() const override { return steps_->last_clipping(); }
+  Result<SyncState> state() override { return steps_->state(); }
+  Status restore(const SyncState& state) override { return steps_->restore(state); }
+
+ private:
+  Hierarchical(const SyncContext& context, const std::vector<int>& team,
+               const std::vector<int>& leaders, double share, int period, ArenaUpdate update);
+  Status average(std::span<float> weights);
+
+  const SyncContext context_;
+  const int period_;
+  const float share_;  // of the ranks: the team's
+  bool in_step_ = true;
+  ShardRange team_shards_;
+  std::optional<SubGroup> team_, leaders_;
+  std::unique_ptr<AllReduce> steps_;
+  std::optional<TreeSum> sum_;  // of a team's first rank
+};
+
+}  // namespace cafetiere

@@ -1,0 +1,112 @@
+// The modes by name, and the checks of their settings.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/model/nearest.h"
+#include "core/model/parse_text.h"
+#include "core/sync/allreduce.h"
+#include "core/sync/auto_mode.h"
+#include "core/sync/average.h"
+#include "core/sync/diloco.h"
+#include "core/sync/hierarchical.h"
+
+namespace cafetiere {
+namespace {
+
+Status check_word(const char* field, const std::string& word,
+                  const std::vector<std::string>& words) {
+  if (std::ranges::find(words, word) != words.end()) return {};
+  return invalid_argument(fmt::format("sync {{ {}: \"{}\" }}: it must be one of {}{}", field, word,
+                                      fmt::join(words, ", "), did_you_mean(word, words)));
+}
+
+Status check_range(const char* field, double value, double low, double high) {
+  if (value >= low && value <= high) return {};
+  return invalid_argument(
+      fmt::format("sync {{ {}: {:g} }}: it must be from {:g} to {:g}", field, value, low, high));
+}
+
+HistoryRule history_rule(const std::string& word) {
+  if (word == "averaged") return HistoryRule::kAveraged;
+  return word == "reset" ? HistoryRule::kReset : HistoryRule::kKept;
+}
+
+}  // namespace
+
+std::vector<std::string> sync_modes() {
+  return {"allreduce", "average", "easgd", "diloco", "hierarchical", "auto"};
+}
+
+Status merge_sync(std::string_view text, const std::string& source, caffe::SyncParameter* sync) {
+  const bool word = !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  });
+  caffe::SyncParameter given;
+  if (word) {
+    given.set_mode(std::string(text));
+  } else {
+    CFT_TRY(parse_text(text, source, &given));
+  }
+  sync->MergeFrom(given);
+  return check_sync(*sync).with_context(source);
+}
+
+Status merge_deepspark(std::string_view text, const std::string& source,
+                       caffe::SyncParameter* sync) {
+  caffe::DeepSparkParam given;
+  CFT_TRY(parse_text(text, source, &given));
+  sync->set_mode("easgd");
+  sync->set_period(given.period());
+  sync->set_moving_rate(given.moving_rate());
+  sync->set_decay_rate(given.decay_rate());
+  sync->set_decay_step(given.decay_step());
+  sync->set_decay_limit(given.decay_limit());
+  sync->set_server_factor(given.server_factor());
+  sync->set_factor_decay_rate(given.factor_decay_rate());
+  sync->set_factor_decay_step(given.factor_decay_step());
+  sync->set_factor_decay_limit(given.factor_decay_limit());
+  return check_sync(*sync).with_context(source);
+}
+
+Status check_sync(const caffe::SyncParameter& sync) {
+  CFT_TRY(check_word("mode", sync.mode(), sync_modes()));
+  CFT_TRY(check_word("history", sync.history(), {"kept", "averaged", "reset"}));
+  CFT_TRY(check_word("wire", sync.wire(), {"float32", "bfloat16", "float16"}));
+  CFT_TRY(check_word("exchange", sync.exchange(), {"tree", "ring"}));
+  CFT_TRY(check_word("compression", sync.compression(), {"none", "powersgd", "topk"}));
+  CFT_TRY(check_range("period", sync.period(), 1, 1e6));
+  CFT_TRY(check_range("moving_rate", double(sync.moving_rate()), 0, 1));
+  CFT_TRY(check_range("server_factor", double(sync.server_factor()), 0, 1e3));
+  CFT_TRY(check_range("outer_rate", double(sync.outer_rate()), 0, 10));
+  CFT_TRY(check_range("outer_momentum", double(sync.outer_momentum()), 0, 1));
+  CFT_TRY(check_range("compression_rank", sync.compression_rank(), 1, 1024));
+  CFT_TRY(check_range("compression_density", double(sync.compression_density()), 1e-6, 1));
+  CFT_TRY(check_range("check_interval", sync.check_interval(), 0, 1e9));
+  return check_range("group_size", sync.group_size(), 0, 1e6);
+}
+
+Result<std::unique_ptr<Sync>> make_sync(const caffe::SyncParameter& sync,
+                                        const SyncContext& context, const UpdateMaker& update) {
+  CFT_TRY(check_sync(sync));
+  const HistoryRule history = history_rule(sync.history());
+  if (sync.mode() == "auto") {
+    auto mode = std::make_unique<AutoMode>(context, sync, update);
+    CFT_TRY(mode->start());
+    return std::unique_ptr<Sync>(std::move(mode));
+  }
+  CFT_ASSIGN(ArenaUpdate rule, update());
+  if (sync.mode() == "average") {
+    return std::unique_ptr<Sync>(
+        std::make_unique<Average>(context, std::move(rule), sync.period(), history));
+  }
+  if (sync.mode() == "diloco") {
+    return std::unique_ptr<Sync>(std::make_unique<DiLoCo>(context, std::move(rule), sync, history));
+  }
+  if (sync.mode() == "hierarchical") {
+    return Hierarchical::make(context, std::move(rule), sync.period(), sync.group_size());
+  }
+  return std::unique_ptr<Sync>(std::make_unique<AllReduce>(context, std::move(rule)));
+}
+
+}  // namespace cafetiere

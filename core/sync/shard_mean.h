@@ -1,0 +1,38 @@
+// ShardMean: the mean of one array of each shard, the same bits on any number of ranks.
+#pragma once
+
+#include "core/comm/collectives.h"
+#include "core/comm/shard_tree.h"
+#include "core/sync/sync.h"
+
+namespace cafetiere {
+
+/// Adds up the arrays of all shards in the shard tree and divides by their number. Each rank works
+/// out a slice of the mean; the slices can be changed before all ranks get the whole.
+class ShardMean {
+ public:
+  explicit ShardMean(const SyncContext& context)
+      : context_(context),
+        sum_(shards_of_rank(rank_of(context.group), size_of(context.group), context.shards),
+             context.shards, size_t(context.floats), context.pool),
+        slices_(even_slices(size_t(context.floats), size_of(context.group))) {}
+
+  size_t begin() const { return slices_[size_t(rank_of(context_.group))]; }
+  size_t end() const { return slices_[size_t(rank_of(context_.group)) + 1]; }
+
+  /// Adds the array of the next of the rank's shards. The last one must stay until reduce().
+  Status add(std::span<const float> array) { return sum_.add(array); }
+  /// Slice [begin(), end()) of `array`, the one that was added last, becomes that of the mean.
+  Status reduce(std::span<float> array);
+  /// Gives all ranks the slices of all.
+  Status gather(std::span<float> array) {
+    return all_gather_slices(context_.group, array, slices_);
+  }
+
+ private:
+  const SyncContext context_;
+  TreeSum sum_;
+  std::vector<size_t> slices_;
+};
+
+}  // namespace cafetiere

@@ -1,0 +1,115 @@
+// Sync: how the shards of one training come to one set of weights. One file a mode.
+//
+// The trainer goes through rounds. In a round each of a rank's shards in turn does the same number of
+// iterations; then all ranks exchange. Weights, gradients and history are flat arrays, laid out as
+// the net's parameters are.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/log.h"
+#include "core/base/shard_range.h"
+#include "core/base/status.h"
+#include "core/base/thread_pool.h"
+#include "core/comm/group.h"
+#include "core/model/proto/caffe.pb.h"
+#include "core/solver/arena_update.h"
+
+namespace cafetiere {
+
+/// One flat array a kind of history value.
+using HistoryArenas = std::vector<std::vector<float>>;
+
+/// What a mode keeps beside the weights, as a checkpoint holds it; complete on rank 0.
+struct SyncState {
+  HistoryArenas history;                ///< the solver's, in the form that Caffe reads
+  std::string mode;                     ///< which mode kept what follows
+  std::vector<HistoryArenas> replicas;  ///< the history of each shard, where they differ
+  HistoryArenas outer;                  ///< history of the step on the replicas' mean
+};
+
+/// What clipping did in an iteration: the gradients' norm and what they were multiplied by.
+struct Clipping {
+  float norm = 0, factor = 1;
+};
+
+/// What every mode works on. All that is pointed to outlives the mode.
+struct SyncContext {
+  Group* group = nullptr;  ///< null is one rank
+  int shards = 1;          ///< of all ranks
+  int64_t floats = 0;      ///< parameters
+  float clip = -1;         ///< clip_gradients; < 0: not
+  ThreadPool* pool = nullptr;
+  Logger log;
+};
+
+class Sync {
+ public:
+  virtual ~Sync() = default;
+
+  /// The shards whose gradients this rank computes.
+  virtual ShardRange shards() const = 0;
+  /// The shards that make each step together with `shard`; their rows share one normalisation.
+  virtual ShardRange partners(int shard) const = 0;
+  /// Iterations of the round that begins with iteration `iter`.
+  virtual int round_length(int /*iter*/) const { return 1; }
+
+  /// Before a shard's iterations of a round: puts its weights into `weights`.
+  virtual void begin_shard(int /*shard*/, std::span<float> /*weights*/) {}
+  /// Takes the gradient of one iteration; `loss` is the shard's mean in it. A mode whose shards
+  /// train on their own makes the step here; another needs the last shard's `gradient` until
+  /// end_round().
+  virtual Status gradient(const UpdateStep& step, double loss, std::span<float> gradient,
+                          std::span<float> weights) = 0;
+  /// After a shard's iterations of a round.
+  virtual Status end_shard(int /*shard*/, std::span<float> /*weights*/) { return {}; }
+  /// Ends the round whose last iteration `step` is: `weights` become those that the ranks agree on.
+  /// `gradient` is that of the last shard, used up. Every rank calls it.
+  virtual Status end_round(const UpdateStep& step, std::span<float> gradient,
+                           std::span<float> weights) = 0;
+
+  /// Whether the ranks hold the same weights between rounds.
+  virtual bool in_step() const { return true; }
+  /// Before weights are tested or written: rank 0's are to be those that the training stands for.
+  /// `end` is true once, after the last round. Every rank calls it.
+  virtual Status settle(bool /*end*/, std::span<float> /*weights*/) { return {}; }
+
+  /// Of the last iteration; the factor is 1 where nothing was clipped.
+  virtual const Clipping& last_clipping() const = 0;
+
+  /// Between rounds; every rank calls it.
+  virtual Result<SyncState> state() = 0;
+  /// What this rank alone goes on with in another group, after this one broke.
+  virtual SyncState own_state() { return {}; }
+  /// Goes on from a state of any mode: what another mode kept beside the history is left out. The
+  /// arenas fit the net and the solver.
+  virtual Status restore(const SyncState& state) = 0;
+};
+
+/// The settings of `solver.sync()`, checked; an error names the field and the nearest right word.
+Status check_sync(const caffe::SyncParameter& sync);
+
+/// Adds settings given as text to a solver's own, those in the text winning: "mode: 'average' period:
+/// 20", or a mode alone, "average". Errors point at the spot in `source`.
+Status merge_sync(std::string_view text, const std::string& source, caffe::SyncParameter* sync);
+
+/// The same from a DeepSpark parameter file (DeepSparkParam); the mode becomes "easgd".
+Status merge_deepspark(std::string_view text, const std::string& source,
+                       caffe::SyncParameter* sync);
+
+/// The words that `mode` can be.
+std::vector<std::string> sync_modes();
+
+/// Makes the solver's update.
+using UpdateMaker = std::function<Result<ArenaUpdate>()>;
+
+/// The mode that `sync` names. Every rank calls it.
+Result<std::unique_ptr<Sync>> make_sync(const caffe::SyncParameter& sync,
+                                        const SyncContext& context, const UpdateMaker& update);
+
+}  // namespace cafetiere

@@ -1,0 +1,163 @@
+// The modes of working together: the same bits on any number of ranks where a mode promises them, and
+// what one mode becomes when its settings make it another.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/model/weights.h"
+#include "core/sync/auto_mode.h"
+#include "tests/train/jobs.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr int kPixels = 144;
+
+std::string solver(const std::string& rule, const std::string& sync, int max_iter = 30) {
+  return rule + R"( lr_policy: "inv" gamma: 0.0001 power: 0.75 display: 1 random_seed: 7
+    max_iter: )" +
+         std::to_string(max_iter) + " sync { " + sync + " check_interval: 5 }";
+}
+
+const char* const kSgd = "base_lr: 0.01 momentum: 0.9 weight_decay: 0.0005";
+const char* const kPlainSgd = "base_lr: 0.01";
+
+Job job(const std::string& solver, int ranks, int shards = 4) {
+  return {.net = kMixedNet,
+          .pixels = kPixels,
+          .ranks = ranks,
+          .max_iter = 30,
+          .solver = solver,
+          .shards = shards};
+}
+
+std::vector<float> weights(const Outcome& outcome) {
+  std::vector<float> all;
+  const auto net = parse_weights(std::as_bytes(std::span(outcome.model)));
+  EXPECT_TRUE(net.ok());
+  for (const auto& layer : net->layer()) {
+    for (const auto& blob : layer.blobs()) {
+      all.insert(all.end(), blob.data().begin(), blob.data().end());
+    }
+  }
+  return all;
+}
+
+/// The largest difference, beside the largest weight.
+double distance(const Outcome& a, const Outcome& b) {
+  const std::vector<float> x = weights(a), y = weights(b);
+  EXPECT_EQ(x.size(), y.size());
+  double most = 0, scale = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    most = std::max(most, std::abs(double(x[i]) - double(y[i])));
+    scale = std::max(scale, std::abs(double(x[i])));
+  }
+  return most / scale;
+}
+
+struct Mode {
+  const char* name;
+  std::string solver;
+};
+
+class Modes : public testing::TestWithParam<Mode> {};
+
+TEST_P(Modes, HaveTheSameBitsOnAnyNumberOfRanks) {
+  const Outcome one = train(job(GetParam().solver, 1));
+  ASSERT_FALSE(one.losses.empty());
+  EXPECT_LT(one.losses.back(), one.losses.front());
+  for (int ranks = 2; ranks <= 4; ++ranks) {
+    Job other = job(GetParam().solver, ranks);
+    other.threads = ranks == 3 ? 2 : 1;
+    other.tcp = ranks == 2;
+    expect_same(one, train(other), std::to_string(ranks) + " ranks");
+  }
+}
+
+TEST_P(Modes, GoOnFromTheEndOfARoundOnAnotherNumberOfRanks) {
+  const Outcome whole = train(job(GetParam().solver, 2));
+  Job begin = job(GetParam().solver, 2);
+  begin.max_iter = 15;
+  const Outcome half = train(begin);
+  Job end = job(GetParam().solver, 3);
+  end.from = &half;
+  const Outcome rest = train(end);
+  EXPECT_TRUE(whole.model == rest.model) << "weights differ";
+  EXPECT_TRUE(whole.state == rest.state) << "history differs";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Modes,
+    testing::Values(
+        Mode{"AverageKept", solver(kSgd, "mode: 'average' period: 5")},
+        Mode{"AverageKeptClipped",
+             solver("clip_gradients: 1 iter_size: 2 base_lr: 0.01 momentum: 0.9",
+                    "mode: 'average' period: 5")},
+        Mode{"AverageAveraged", solver("type: 'Adam' momentum: 0.9 base_lr: 0.001",
+                                       "mode: 'average' period: 5 history: 'averaged'")},
+        Mode{"AverageReset", solver(kSgd, "mode: 'average' period: 5 history: 'reset'")},
+        Mode{"Nesterov",
+             solver("type: 'Nesterov' base_lr: 0.01 momentum: 0.9", "mode: 'average' period: 5")},
+        Mode{"AdaGrad", solver("type: 'AdaGrad' base_lr: 0.01", "mode: 'average' period: 5")},
+        Mode{"RMSProp",
+             solver("type: 'RMSProp' base_lr: 0.001 rms_decay: 0.95", "mode: 'average' period: 5")},
+        Mode{"AdaDelta", solver("type: 'AdaDelta' base_lr: 1 momentum: 0.95 delta: 1e-6",
+                                "mode: 'average' period: 5")},
+        Mode{"DiLoCo", solver("type: 'AdamW' momentum: 0.9 weight_decay: 0.01 base_lr: 0.001",
+                              "mode: 'diloco' period: 5")}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Average, OfOneShardIsTheSolverAlone) {
+  const Outcome alone = train(job(solver(kSgd, "mode: 'allreduce'"), 1, 1));
+  const Outcome average = train(job(solver(kSgd, "mode: 'average' period: 10"), 1, 1));
+  EXPECT_TRUE(alone.model == average.model) << "weights differ";
+}
+
+// Without momentum the mean of weights after one step is the step with the mean of the gradients, as
+// long as the shards have as many rows each.
+TEST(Average, EveryStepOfPlainSgdIsAllReduce) {
+  const Outcome together = train(job(solver(kPlainSgd, "mode: 'allreduce'"), 2));
+  const Outcome apart = train(job(solver(kPlainSgd, "mode: 'average' period: 1"), 2));
+  EXPECT_LT(distance(together, apart), 1e-4);
+}
+
+TEST(DiLoCo, WithAWholeOuterStepIsAverage) {
+  const std::string plain = "mode: 'diloco' period: 5 outer_rate: 1 outer_momentum: 0";
+  const Outcome average = train(job(solver(kSgd, "mode: 'average' period: 5"), 2));
+  EXPECT_LT(distance(average, train(job(solver(kSgd, plain), 2))), 1e-4);
+}
+
+TEST(Hierarchical, OfOneTeamIsAllReduce) {
+  const Outcome together = train(job(solver(kSgd, "mode: 'allreduce'"), 4));
+  expect_same(together, train(job(solver(kSgd, "mode: 'hierarchical' period: 5"), 4)), "one host");
+}
+
+TEST(Hierarchical, OfTeamsOfOneIsAverage) {
+  const Outcome average = train(job(solver(kSgd, "mode: 'average' period: 5"), 4));
+  const Outcome teams = train(job(solver(kSgd, "mode: 'hierarchical' period: 5 group_size: 1"), 4));
+  EXPECT_LT(distance(average, teams), 1e-4);
+}
+
+TEST(Hierarchical, TwoTeamsOfTwoLearn) {
+  const std::string text = solver(kSgd, "mode: 'hierarchical' period: 5 group_size: 2");
+  const Outcome once = train(job(text, 4));
+  EXPECT_LT(once.losses.back(), once.losses.front());
+  expect_same(once, train(job(text, 4)), "the same teams again");
+}
+
+TEST(Auto, ChoosesByTheShareOfTheExchange) {
+  EXPECT_EQ(AutoMode::period_for(1, 0.01), 1);
+  EXPECT_EQ(AutoMode::period_for(1, 0.25), 1);
+  EXPECT_EQ(AutoMode::period_for(1, 1), 4);
+  EXPECT_EQ(AutoMode::period_for(1, 1e6), AutoMode::kLongestPeriod);
+}
+
+TEST(Auto, TrainsAndKeepsItsChoice) {
+  const Outcome outcome = train(job(solver(kSgd, "mode: 'auto'"), 2));
+  EXPECT_LT(outcome.losses.back(), outcome.losses.front());
+  EXPECT_THAT(outcome.state, testing::HasSubstr("auto, period "));
+}
+
+}  // namespace
+}  // namespace cafetiere
