@@ -12,8 +12,8 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kSegment = 64 << 10;  // floats of a slice that travel in one round
-constexpr size_t kDirect = 16 << 10;   // floats up to which all_reduce() sends everything to all
+constexpr size_t kSegment = 128 << 10;  // floats of a slice that travel in one round
+constexpr size_t kDirect = 16 << 10;    // floats up to which all_reduce() sends everything to all
 
 /// Which part of the arrays a rank sums.
 struct Slice {

@@ -28,6 +28,8 @@ size_t remaining(std::span<std::byte> header, const iovec& payload, size_t offse
   return n;
 }
 
+bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
 }  // namespace
 
 TcpEngine::TcpEngine(int rank, const std::vector<Link>& links, int wake,
@@ -40,6 +42,12 @@ TcpEngine::TcpEngine(int rank, const std::vector<Link>& links, int wake,
       connections_(links.size()) {
   for (size_t peer = 0; peer < links.size(); ++peer) {
     connections_[peer].fd = links[peer].data.get();
+  }
+}
+
+void TcpEngine::share(std::vector<std::unique_ptr<ShmLink>> links) {
+  for (size_t peer = 0; peer < links.size(); ++peer) {
+    connections_[peer].shm = std::move(links[peer]);
   }
 }
 
@@ -113,37 +121,68 @@ Result<bool> TcpEngine::pump_out(int peer) {
   const iovec& message = lane.messages[lane.next];
   if (lane.offset == 0) lane.header = {kFrameMagic, lane.sequence, message.iov_len};
   iovec parts[2];
-  msghdr envelope{};
-  envelope.msg_iov = parts;
-  envelope.msg_iovlen =
+  const size_t count =
       remaining(std::as_writable_bytes(std::span(&lane.header, 1)), message, lane.offset, parts);
-  const ssize_t n = sendmsg(connections_[peer].fd, &envelope, MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (n < 0) {
-    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return false;
-    return broken(peer, n);
-  }
-  bytes_sent_.fetch_add(static_cast<uint64_t>(n), std::memory_order_relaxed);
-  if (lane.advance(static_cast<size_t>(n))) --sends_left_;
+  CFT_ASSIGN(const size_t n, transmit(peer, {parts, count}));
+  if (n == 0) return false;
+  bytes_sent_.fetch_add(n, std::memory_order_relaxed);
+  if (lane.advance(n)) --sends_left_;
   return true;
 }
 
 Result<bool> TcpEngine::pump_in(int peer) {
   Lane& lane = connections_[peer].in;
   iovec parts[2];
-  msghdr envelope{};
-  envelope.msg_iov = parts;
-  envelope.msg_iovlen = remaining(std::as_writable_bytes(std::span(&lane.header, 1)),
-                                  lane.messages[lane.next], lane.offset, parts);
-  const ssize_t n = recvmsg(connections_[peer].fd, &envelope, MSG_DONTWAIT);
-  if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
-  if (n <= 0) return broken(peer, n);
+  const size_t count = remaining(std::as_writable_bytes(std::span(&lane.header, 1)),
+                                 lane.messages[lane.next], lane.offset, parts);
+  CFT_ASSIGN(const size_t n, take(peer, {parts, count}));
+  if (n == 0) return false;
   heard_(peer);
   const bool had_header = lane.offset >= sizeof lane.header;
-  if (!had_header && lane.offset + static_cast<size_t>(n) >= sizeof lane.header) {
-    CFT_TRY(check_header(peer));
-  }
-  if (lane.advance(static_cast<size_t>(n))) --receives_left_;
+  if (!had_header && lane.offset + n >= sizeof lane.header) CFT_TRY(check_header(peer));
+  if (lane.advance(n)) --receives_left_;
   return true;
+}
+
+/// Hands bytes to the peer's transport: how many it took, 0 when it has no room now.
+Result<size_t> TcpEngine::transmit(int peer, std::span<iovec> parts) {
+  Connection& c = connections_[peer];
+  if (c.shm) {
+    CFT_ASSIGN(const size_t n, c.shm->write(parts));
+    if (n == 0 && c.ended) return broken(peer, 0);
+    if (n > 0) wake_peer(c);
+    return n;
+  }
+  msghdr envelope{};
+  envelope.msg_iov = parts.data();
+  envelope.msg_iovlen = parts.size();
+  const ssize_t n = sendmsg(c.fd, &envelope, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (n < 0 && would_block()) return size_t{0};
+  if (n < 0) return broken(peer, n);
+  return static_cast<size_t>(n);
+}
+
+/// Takes bytes from the peer's transport: how many there were, 0 when none are there now.
+Result<size_t> TcpEngine::take(int peer, std::span<iovec> parts) {
+  Connection& c = connections_[peer];
+  if (c.shm) {
+    CFT_ASSIGN(const size_t n, c.shm->read(parts));
+    if (n == 0 && c.ended) return broken(peer, 0);
+    if (n > 0) wake_peer(c);
+    return n;
+  }
+  msghdr envelope{};
+  envelope.msg_iov = parts.data();
+  envelope.msg_iovlen = parts.size();
+  const ssize_t n = recvmsg(c.fd, &envelope, MSG_DONTWAIT);
+  if (n < 0 && would_block()) return size_t{0};
+  if (n <= 0) return broken(peer, n);
+  return static_cast<size_t>(n);
+}
+
+/// A byte on the socket ends the peer's poll(). One that does not fit is one among many there.
+void TcpEngine::wake_peer(const Connection& c) {
+  if (c.shm->must_wake_peer()) (void)!send(c.fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 Status TcpEngine::check_header(int peer) const {
@@ -182,11 +221,29 @@ bool TcpEngine::Lane::advance(size_t bytes) {
 /// two happens, so no time-out is needed here.
 void TcpEngine::wait() {
   polls_.assign({{wake_, POLLIN, 0}});
-  for (const Connection& c : connections_) {
-    const int events = (c.out.busy() ? POLLOUT : 0) | (c.in.busy() ? POLLIN : 0);
-    if (events != 0) polls_.push_back({c.fd, static_cast<short>(events), 0});
+  bool sleep = true;
+  for (Connection& c : connections_) {
+    if (!c.busy()) continue;
+    int events = (c.out.busy() ? POLLOUT : 0) | (c.in.busy() ? POLLIN : 0);
+    if (c.shm) {
+      sleep &= c.shm->may_sleep(c.out.busy(), c.in.busy());
+      events = POLLIN;
+    }
+    polls_.push_back({c.fd, static_cast<short>(events), 0});
   }
-  poll(polls_.data(), polls_.size(), -1);
+  if (sleep) poll(polls_.data(), polls_.size(), -1);
+  for (Connection& c : connections_) {
+    if (c.shm && c.busy()) drain(&c);
+  }
+}
+
+/// Takes the bytes that woke us from the socket and sees whether it is still open. What the peer
+/// wrote before it closed it is in the memory by then.
+void TcpEngine::drain(Connection* c) {
+  c->shm->woke();
+  char bytes[64];
+  const ssize_t n = recv(c->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+  c->ended = n == 0 || (n < 0 && !would_block());
 }
 
 Status TcpEngine::broken(int peer, ssize_t result) const {

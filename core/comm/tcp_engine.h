@@ -6,22 +6,29 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "core/comm/group.h"
 #include "core/comm/mesh.h"
+#include "core/comm/shm_link.h"
 #include "core/comm/spinner.h"
 
 namespace cafetiere {
 
 /// One thread drives every send and receive with non-blocking calls between the sockets and the
 /// caller's memory. Nothing is copied on the way and nothing is allocated after the first rounds.
+/// Where two ranks share memory the bytes go through that, and the socket serves to wake a sleeper
+/// and to notice the end of a peer.
 class TcpEngine {
  public:
   /// `links` outlives the engine. `wake` becomes readable, and `closed` true, when the group ends.
   /// `heard` is told of every peer that bytes come from.
   TcpEngine(int rank, const std::vector<Link>& links, int wake, const std::atomic<bool>& closed,
             std::function<void(int peer)> heard);
+
+  /// Uses shared memory with the ranks that `links` has one for, from the next schedule on.
+  void share(std::vector<std::unique_ptr<ShmLink>> links);
 
   /// Runs a schedule to its end. kCancelled means: the group was closed meanwhile.
   Status run(Schedule* schedule);
@@ -53,6 +60,10 @@ class TcpEngine {
   struct Connection {
     int fd = -1;
     Lane out, in;
+    std::unique_ptr<ShmLink> shm;
+    bool ended = false;  // the peer of `shm` closed the socket
+
+    bool busy() const { return out.busy() || in.busy(); }
   };
 
   Status load_sends(Schedule* schedule, int round);
@@ -61,7 +72,11 @@ class TcpEngine {
   Result<bool> pump_out(int peer);
   Result<bool> pump_in(int peer);
   Status check_header(int peer) const;
+  static void wake_peer(const Connection& c);
+  Result<size_t> transmit(int peer, std::span<iovec> parts);
+  Result<size_t> take(int peer, std::span<iovec> parts);
   void wait();
+  void drain(Connection* c);
   Status broken(int peer, ssize_t result) const;
 
   const int rank_;

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "core/comm/collectives.h"
+#include "core/comm/shm_mesh.h"
 
 namespace cafetiere {
 namespace {
@@ -90,6 +91,8 @@ Status TcpGroup::connect(const std::vector<std::string>& addresses) {
     return close(links.status().with_context(fmt::format("rank {} cannot join the group", rank())));
   }
   CFT_TRY(install(std::move(*links)));
+  CFT_ASSIGN(auto shared, share_memory(this, options_.shared_memory));
+  engine_->share(std::move(shared));
   return barrier(this);
 }
 

@@ -16,8 +16,9 @@ namespace cafetiere::test {
 class Children {
  public:
   /// Each child connects, runs `body` and reports the status that it returns.
-  Children(int size, int timeout_ms, const std::function<Status(Group&)>& body)
-      : size_(size), timeout_ms_(timeout_ms) {
+  Children(int size, int timeout_ms, const std::function<Status(Group&)>& body,
+           Transport transport = Transport::kTcp)
+      : size_(size), timeout_ms_(timeout_ms), shared_memory_(transport == Transport::kShared) {
     for (int rank = 1; rank < size; ++rank) fork_child(rank, body);
     auto group = TcpGroup::listen(options(0));
     std::string addresses = (*group)->address();
@@ -52,6 +53,7 @@ class Children {
   GroupOptions options(int rank) const {
     GroupOptions o = tcp_options(rank, size_);
     o.timeout_ms = timeout_ms_;
+    o.shared_memory = shared_memory_;
     return o;
   }
 
@@ -112,6 +114,7 @@ class Children {
 
   const int size_;
   const int timeout_ms_;
+  const bool shared_memory_;
   std::vector<Child> children_;
   std::unique_ptr<TcpGroup> group_;
 };

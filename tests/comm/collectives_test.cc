@@ -9,8 +9,7 @@ namespace cafetiere::test {
 namespace {
 
 class CollectivesTest : public testing::TestWithParam<Transport> {};
-INSTANTIATE_TEST_SUITE_P(Transports, CollectivesTest,
-                         testing::Values(Transport::kLocal, Transport::kTcp), transport_name);
+INSTANTIATE_TEST_SUITE_P(Transports, CollectivesTest, kTransports, transport_name);
 
 std::vector<std::byte> bytes_of(int value, size_t count) {
   return std::vector<std::byte>(count, static_cast<std::byte>(value));

@@ -38,8 +38,12 @@ Status wait_for_last(Group& group) {
   return group.exchange({}, {&receive, 1});
 }
 
-TEST(Fault, KilledWhileOthersWait) {
-  Children children(3, 60'000, wait_for_last);
+class FaultTest : public testing::TestWithParam<Transport> {};
+INSTANTIATE_TEST_SUITE_P(Transports, FaultTest,
+                         testing::Values(Transport::kTcp, Transport::kShared), transport_name);
+
+TEST_P(FaultTest, KilledWhileOthersWait) {
+  Children children(3, 60'000, wait_for_last, GetParam());
   children.signal(2, SIGKILL);
   const Stopwatch watch;
   const Status status = wait_for_last(children.group());
@@ -52,8 +56,8 @@ TEST(Fault, KilledWhileOthersWait) {
   EXPECT_LT(watch.elapsed(), seconds(10));
 }
 
-TEST(Fault, KilledInTheMiddleOfTransfers) {
-  Children children(3, 60'000, exchange_forever);
+TEST_P(FaultTest, KilledInTheMiddleOfTransfers) {
+  Children children(3, 60'000, exchange_forever, GetParam());
   std::thread killer([&] {
     while (children.group().counters().bytes_sent < 20'000'000) std::this_thread::yield();
     children.signal(2, SIGKILL);
@@ -65,8 +69,8 @@ TEST(Fault, KilledInTheMiddleOfTransfers) {
   EXPECT_THAT(children.report(1), StartsWith("4 "));
 }
 
-TEST(Fault, StoppedRankIsToldAfterTheTimeOut) {
-  Children children(3, 1000, wait_for_last);
+TEST_P(FaultTest, StoppedRankIsToldAfterTheTimeOut) {
+  Children children(3, 1000, wait_for_last, GetParam());
   children.signal(2, SIGSTOP);
   const Stopwatch watch;
   const Status status = wait_for_last(children.group());
@@ -76,8 +80,8 @@ TEST(Fault, StoppedRankIsToldAfterTheTimeOut) {
   EXPECT_THAT(children.report(1), HasSubstr("rank 2"));
 }
 
-TEST(Fault, StoppedInTheMiddleOfTransfers) {
-  Children children(2, 1000, exchange_forever);
+TEST_P(FaultTest, StoppedInTheMiddleOfTransfers) {
+  Children children(2, 1000, exchange_forever, GetParam());
   std::thread stopper([&] {
     while (children.group().counters().bytes_sent < 20'000'000) std::this_thread::yield();
     children.signal(1, SIGSTOP);
@@ -88,8 +92,8 @@ TEST(Fault, StoppedInTheMiddleOfTransfers) {
   EXPECT_THAT(status.message(), HasSubstr("rank 1"));
 }
 
-TEST(Fault, StoppedAndContinuedRankLearnsThatItWasGivenUp) {
-  Children children(2, 1000, wait_for_last);
+TEST_P(FaultTest, StoppedAndContinuedRankLearnsThatItWasGivenUp) {
+  Children children(2, 1000, wait_for_last, GetParam());
   children.signal(1, SIGSTOP);
   EXPECT_EQ(wait_for_last(children.group()).code(), ErrorCode::kTimeout);
   children.signal(1, SIGCONT);
@@ -98,10 +102,12 @@ TEST(Fault, StoppedAndContinuedRankLearnsThatItWasGivenUp) {
   EXPECT_THAT(report, StartsWith("4 "));
 }
 
-TEST(Fault, SlowRankIsNotADeadOne) {
+TEST_P(FaultTest, SlowRankIsNotADeadOne) {
   const auto timeout = std::chrono::milliseconds(1500);
-  auto groups = make_tcp_groups(
-      2, [&](GroupOptions* o) { o->timeout_ms = static_cast<int>(timeout.count()); });
+  auto groups = make_tcp_groups(2, [&](GroupOptions* o) {
+    o->timeout_ms = static_cast<int>(timeout.count());
+    o->shared_memory = GetParam() == Transport::kShared;
+  });
   expect_ok(on_ranks(2, [&](int rank) -> Status {
     std::vector<char> bytes(64 << 20);  // does not fit in the buffers: the sender waits
     if (rank == 0) {

@@ -12,8 +12,7 @@ using testing::AnyOf;
 using testing::HasSubstr;
 
 class GroupTest : public testing::TestWithParam<Transport> {};
-INSTANTIATE_TEST_SUITE_P(Transports, GroupTest, testing::Values(Transport::kLocal, Transport::kTcp),
-                         transport_name);
+INSTANTIATE_TEST_SUITE_P(Transports, GroupTest, kTransports, transport_name);
 
 TEST_P(GroupTest, ExchangesMessagesOfEverySizeInOrder) {
   const int size = 3;

@@ -1,4 +1,4 @@
-// Ranks as threads of the test, over either transport.
+// Ranks as threads of the test, over each transport.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,14 +14,24 @@
 
 namespace cafetiere::test {
 
-enum class Transport { kLocal, kTcp };
+enum class Transport { kLocal, kTcp, kShared };
 
 inline std::string transport_name(const testing::TestParamInfo<Transport>& info) {
-  return info.param == Transport::kLocal ? "Local" : "Tcp";
+  switch (info.param) {
+    case Transport::kLocal:
+      return "Local";
+    case Transport::kTcp:
+      return "Tcp";
+    default:
+      return "Shared";
+  }
 }
 
-/// Options for a group on one machine; the time-outs are so wide that a busy machine cannot hit
-/// them.
+inline const auto kTransports =
+    testing::Values(Transport::kLocal, Transport::kTcp, Transport::kShared);
+
+/// Options for a group on one machine, without shared memory; the time-outs are so wide that a busy
+/// machine cannot hit them.
 inline GroupOptions tcp_options(int rank, int size) {
   return {.rank = rank,
           .size = size,
@@ -30,6 +40,7 @@ inline GroupOptions tcp_options(int rank, int size) {
           .generation = "test/1",
           .timeout_ms = 30000,
           .connect_timeout_ms = 30000,
+          .shared_memory = false,
           .log = Logger()};
 }
 
@@ -66,7 +77,9 @@ inline std::vector<std::unique_ptr<Group>> make_tcp_groups(
 }
 
 inline std::vector<std::unique_ptr<Group>> make_groups(Transport transport, int size) {
-  return transport == Transport::kLocal ? make_local_groups(size) : make_tcp_groups(size);
+  if (transport == Transport::kLocal) return make_local_groups(size);
+  return make_tcp_groups(
+      size, [&](GroupOptions* o) { o->shared_memory = transport == Transport::kShared; });
 }
 
 }  // namespace cafetiere::test

@@ -127,8 +127,7 @@ TEST(ShardTree, RefusesWhatDoesNotFit) {
 }
 
 class AllReduceTest : public testing::TestWithParam<Transport> {};
-INSTANTIATE_TEST_SUITE_P(Transports, AllReduceTest,
-                         testing::Values(Transport::kLocal, Transport::kTcp), transport_name);
+INSTANTIATE_TEST_SUITE_P(Transports, AllReduceTest, kTransports, transport_name);
 
 TEST_P(AllReduceTest, HasTheBitsOfTheTreeOnAnyNumberOfRanks) {
   const size_t floats = 3 * kArenaBlock + 1234;

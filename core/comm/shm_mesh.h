@@ -1,0 +1,17 @@
+// Which ranks of a group share memory, and the links between them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/comm/group.h"
+#include "core/comm/shm_link.h"
+
+namespace cafetiere {
+
+/// Links to the ranks that run on the same host, in the same network and process namespaces, and
+/// whose memory the system lets this process open; null for the others. A link is there on both
+/// sides or on neither. Every rank calls it; one that does not want any passes wanted = false.
+Result<std::vector<std::unique_ptr<ShmLink>>> share_memory(Group* group, bool wanted);
+
+}  // namespace cafetiere

@@ -1,0 +1,133 @@
+// Shared memory between ranks: the ring, what it refuses, and when it is used at all.
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <numeric>
+
+#include "core/comm/collectives.h"
+#include "core/comm/shm_link.h"
+#include "core/comm/shm_mesh.h"
+#include "ranks.h"
+
+namespace cafetiere::test {
+namespace {
+
+using testing::HasSubstr;
+
+struct Pair {
+  std::unique_ptr<ShmLink> maker, opener;
+};
+
+Pair make_pair() {
+  auto maker = ShmLink::create();
+  EXPECT_TRUE(maker.ok()) << maker.status().message();
+  auto opener = ShmLink::open((*maker)->address());
+  EXPECT_TRUE(opener.ok()) << opener.status().message();
+  (*maker)->drop_fd();
+  return {std::move(*maker), std::move(*opener)};
+}
+
+iovec part(std::vector<int>& values, size_t first, size_t count) {
+  return {values.data() + first, count * sizeof(int)};
+}
+
+TEST(ShmLink, BytesComeInOrderAroundTheRing) {
+  Pair pair = make_pair();
+  std::vector<int> out(3'000'017), in(out.size());
+  std::iota(out.begin(), out.end(), 0);
+  const auto move = [&](ShmLink& from, ShmLink& to) {
+    const size_t total = out.size() * sizeof(int);
+    for (size_t written = 0, read = 0; read < total;) {
+      // Sizes that divide nothing, in two parts.
+      const size_t ask = std::min<size_t>(77'777, total - written);
+      auto* source = reinterpret_cast<char*>(out.data()) + written;
+      const iovec sends[] = {{source, ask / 3}, {source + ask / 3, ask - ask / 3}};
+      auto sent = from.write(sends);
+      ASSERT_TRUE(sent.ok());
+      written += *sent;
+      const iovec receive{reinterpret_cast<char*>(in.data()) + read, total - read};
+      auto received = to.read({&receive, 1});
+      ASSERT_TRUE(received.ok());
+      read += *received;
+      ASSERT_LE(read, written);
+    }
+    EXPECT_EQ(in, out);
+    std::fill(in.begin(), in.end(), -1);
+  };
+  move(*pair.maker, *pair.opener);
+  move(*pair.opener, *pair.maker);
+}
+
+TEST(ShmLink, FullAndEmptyRingsTakeNothing) {
+  Pair pair = make_pair();
+  std::vector<int> values(100'000, 7);
+  const iovec some = part(values, 0, values.size());
+  EXPECT_EQ(*pair.opener->read({&some, 1}), 0u);
+  size_t held = 0;
+  for (size_t n; (n = *pair.maker->write({&some, 1})) > 0;) held += n;
+  EXPECT_GE(held, size_t{1} << 20);
+  EXPECT_TRUE(pair.maker->may_sleep(true, true));
+  EXPECT_FALSE(pair.opener->may_sleep(false, true));
+  EXPECT_GT(*pair.opener->read({&some, 1}), 0u);
+  EXPECT_TRUE(pair.opener->must_wake_peer());
+  EXPECT_FALSE(pair.opener->must_wake_peer()) << "once is enough";
+}
+
+TEST(ShmLink, OpensNothingButThePeersMemory) {
+  auto maker = ShmLink::create();
+  ASSERT_TRUE(maker.ok());
+  ShmAddress wrong_token = (*maker)->address();
+  wrong_token.token[5] ^= 1;
+  EXPECT_THAT(ShmLink::open(wrong_token).status().message(), HasSubstr("not the peer's"));
+  ShmAddress wrong_fd = (*maker)->address();
+  wrong_fd.fd = STDERR_FILENO;
+  EXPECT_EQ(ShmLink::open(wrong_fd).status().code(), ErrorCode::kIo);
+  ShmAddress nobody = (*maker)->address();
+  nobody.pid = 0;
+  EXPECT_EQ(ShmLink::open(nobody).status().code(), ErrorCode::kIo);
+}
+
+TEST(ShmLink, AnotherUserCannotOpenIt) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  auto maker = ShmLink::create();
+  ASSERT_TRUE(maker.ok());
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setgid(65534) != 0 || setuid(65534) != 0) _exit(2);
+    _exit(ShmLink::open((*maker)->address()).ok() ? 1 : 0);
+  }
+  int result = -1;
+  waitpid(child, &result, 0);
+  EXPECT_EQ(WEXITSTATUS(result), 0);
+}
+
+TEST(ShmMesh, LinksThoseThatWantIt) {
+  const int size = 4;
+  auto groups = make_local_groups(size);
+  std::vector<std::vector<std::unique_ptr<ShmLink>>> links(size);
+  expect_ok(on_ranks(size, [&](int rank) -> Status {
+    CFT_ASSIGN(links[rank], share_memory(groups[rank].get(), rank != 2));
+    return {};
+  }));
+  for (int a = 0; a < size; ++a) {
+    for (int b = 0; b < size; ++b) EXPECT_EQ(links[a][b] != nullptr, a != b && a != 2 && b != 2);
+  }
+}
+
+TEST(ShmMesh, RanksWithAndWithoutItWorkTogether) {
+  const int size = 4;
+  auto groups = make_tcp_groups(size, [](GroupOptions* o) { o->shared_memory = o->rank != 1; });
+  expect_ok(on_ranks(size, [&](int rank) -> Status {
+    std::vector<int> mine(700'000, rank), all(mine.size() * size);
+    CFT_TRY(all_gather(groups[rank].get(), std::as_bytes(std::span(mine)),
+                       std::as_writable_bytes(std::span(all))));
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (all[i] != static_cast<int>(i / mine.size())) return internal_error("wrong bytes");
+    }
+    return {};
+  }));
+}
+
+}  // namespace
+}  // namespace cafetiere::test
