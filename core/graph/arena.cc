@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "core/model/blob.h"
 
@@ -50,8 +52,11 @@ Status init_params(const Graph& graph, Random& random, std::span<float> arena) {
 
 Status load_weights(const Graph& graph, const caffe::NetParameter& weights, std::span<float> arena,
                     std::vector<std::string>* ignored) {
+  std::unordered_map<std::string_view, const Node*> nodes;
+  for (const Node& node : graph.nodes()) nodes.emplace(node.param.name(), &node);
   for (const caffe::LayerParameter& source : weights.layer()) {
-    const Node* node = find_node(graph, source.name());
+    const auto found = nodes.find(source.name());
+    const Node* node = found == nodes.end() ? nullptr : found->second;
     if (!node) {
       if (ignored) ignored->push_back(source.name());
       continue;

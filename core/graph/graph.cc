@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/arena_block.h"
 #include "core/graph/phase_rules.h"
 #include "core/graph/splits.h"
+#include "core/model/blob.h"
 
 namespace cafetiere {
 namespace {
 
-constexpr int64_t kAlign = 16;  // floats
+constexpr int64_t kAlign = 16;       // floats
+constexpr int kMaxLayers = 1 << 16;  // some ten times the deepest net that was published
+constexpr int kConsumed = -1;        // in place of a blob's index: its only reader is known
 
 Status check_count(const char* what, int have, int min, int max) {
   if (have >= min && (max < 0 || have <= max)) return {};
@@ -25,6 +29,10 @@ Status check_count(const char* what, int have, int min, int max) {
 
 Result<Graph> Graph::build(const NetText& net, const caffe::NetState& state,
                            const GraphOptions& options) {
+  if (net.param.layer_size() > kMaxLayers) {
+    return invalid_argument(fmt::format("{}: has {} layers; at most {} are supported", net.source,
+                                        net.param.layer_size(), kMaxLayers));
+  }
   std::vector<int> kept, origin;
   CFT_ASSIGN(const caffe::NetParameter filtered, filter_net(net.param, state, &kept));
   Result<caffe::NetParameter> with_splits = insert_splits(filtered, &origin);
@@ -51,7 +59,9 @@ Result<Graph> Graph::build(const NetText& net, const caffe::NetState& state,
     CFT_TRY(graph.shape_node(node, 0, shapes, &requests));
     CFT_TRY(graph.place_params(node, requests).with_context(where));
   }
-  for (const auto& [name, blob] : available) graph.outputs_.push_back(blob);
+  for (const auto& [name, blob] : available) {
+    if (blob != kConsumed) graph.outputs_.push_back(blob);
+  }
   graph.lay_out_arena();
   graph.force_backward_ = net.param.force_backward();
   graph.want_gradients();
@@ -98,16 +108,15 @@ Status Graph::wire(Node& node, std::map<std::string, int>& available) {
   const caffe::LayerParameter& param = node.param;
   for (int i = 0; i < param.bottom_size(); ++i) {
     const auto found = available.find(param.bottom(i));
-    if (found == available.end()) {
+    if (found == available.end() || found->second == kConsumed) {
       return invalid_argument(
           fmt::format("Unknown bottom blob '{}' (bottom index {})", param.bottom(i), i));
     }
-    node.bottoms.push_back(found->second);
-    available.erase(found);
+    node.bottoms.push_back(std::exchange(found->second, kConsumed));
   }
   for (int i = 0; i < param.top_size(); ++i) {
     const bool in_place = i < param.bottom_size() && param.bottom(i) == param.top(i);
-    if (!in_place && param.top(i) != "(automatic)" && find_blob(param.top(i)) >= 0) {
+    if (!in_place && param.top(i) != "(automatic)" && available.contains(param.top(i))) {
       return invalid_argument(
           fmt::format("Top blob '{}' produced by multiple sources.", param.top(i)));
     }
@@ -144,12 +153,8 @@ Status Graph::shape_node(const Node& node, int64_t batch, std::vector<Shape>& sh
   if (const auto fed = fed_.find(node.param.name()); fed != fed_.end()) s.fed = fed->second;
   CFT_TRY(node.layer->shape(s).with_context(node.where));
   for (size_t i = 0; i < s.tops.size(); ++i) {
-    if (s.tops[i].count() > INT32_MAX) {
-      return invalid_argument(
-          fmt::format("{}: top '{}' would have shape {}, more than 2^31 - 1 "
-                      "elements",
-                      node.where, node.param.top(int(i)), s.tops[i].str()));
-    }
+    CFT_TRY(check_blob_shape(s.tops[i]).with_context(
+        fmt::format("{}: top '{}'", node.where, node.param.top(int(i)))));
     shapes.resize(std::max(shapes.size(), size_t(node.tops[i]) + 1));
     shapes[size_t(node.tops[i])] = std::move(s.tops[i]);
   }
@@ -165,6 +170,7 @@ Status Graph::place_params(Node& node, const std::vector<ParamRequest>& requests
   }
   for (size_t i = 0; i < requests.size(); ++i) {
     const ParamRequest& r = requests[i];
+    CFT_TRY(check_blob_shape(r.shape).with_context(fmt::format("parameter {}", i)));
     const caffe::ParamSpec& spec =
         int(i) < specs ? node.param.param(int(i)) : caffe::ParamSpec::default_instance();
     Param p{.layer = node.param.name(),
@@ -191,9 +197,9 @@ Status Graph::place_params(Node& node, const std::vector<ParamRequest>& requests
 }
 
 Status Graph::share_param(Node& node, Param& candidate, const caffe::ParamSpec& spec) {
-  const auto owner = std::find_if(params_.begin(), params_.end(), [&](const Param& p) {
-    return !spec.name().empty() && p.shared_name == spec.name();
-  });
+  const auto owner = spec.name().empty()
+                         ? params_.end()
+                         : std::ranges::find(params_, spec.name(), &Param::shared_name);
   if (owner == params_.end()) {
     node.params.push_back(int(params_.size()));
     params_.push_back(std::move(candidate));

@@ -18,17 +18,25 @@ std::vector<int64_t> stored_dims(const caffe::BlobProto& blob) {
 
 }  // namespace
 
-Result<Shape> blob_shape(const caffe::BlobProto& blob) {
-  const std::vector<int64_t> dims = stored_dims(blob);
+Status check_blob_shape(const Shape& shape) {
   int64_t count = 1;
-  for (int64_t dim : dims) {
-    if (dim < 0 || (dim > 0 && count > kMaxBlobCount / dim)) {
+  for (const int64_t dim : shape.dims()) {
+    const int64_t values = std::max<int64_t>(dim, 1);
+    if (dim < 0 || count > kMaxBlobCount / values) {
       return invalid_argument(
-          fmt::format("a stored blob has the impossible shape {}", fmt::join(dims, " ")));
+          fmt::format("impossible shape {}: a size is negative, or there are more than 2^31 - 1 "
+                      "values",
+                      fmt::join(shape.dims(), " ")));
     }
-    count *= dim;
+    count *= values;
   }
-  return Shape(dims);
+  return {};
+}
+
+Result<Shape> blob_shape(const caffe::BlobProto& blob) {
+  Shape shape(stored_dims(blob));
+  CFT_TRY(check_blob_shape(shape).with_context("a stored blob"));
+  return shape;
 }
 
 size_t value_count(const caffe::BlobProto& blob) {

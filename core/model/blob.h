@@ -14,6 +14,10 @@ namespace cafetiere {
 /// The most values a blob has, Caffe's limit.
 inline constexpr int64_t kMaxBlobCount = 2147483647;
 
+/// Whether a blob may have this shape: no negative size, and no more than kMaxBlobCount values, also
+/// where a size of 0 leaves none of them. The error says the shape alone.
+Status check_blob_shape(const Shape& shape);
+
 /// The shape of a stored blob: the four legacy fields where one is set, else `shape`. A negative
 /// size or more values than kMaxBlobCount is an error.
 Result<Shape> blob_shape(const caffe::BlobProto& blob);

@@ -16,6 +16,10 @@ using Quiet = Hdf5Quiet;
 
 constexpr std::string_view kSignature("\x89HDF\r\n\x1a\n", 8);
 constexpr size_t kGrowBytes = size_t{1} << 20;  // how an in-memory file grows
+constexpr size_t kMaxNumberBytes = 16;
+constexpr uint64_t kMaxChunkBytes = uint64_t{64} << 20;  // of datasets that are smaller themselves
+constexpr uint64_t kMaxCompression = 1032;               // what gzip saves at most
+constexpr std::string_view kTooLarge = "has chunks that are larger than itself";
 
 /// A name for the file in memory that `owner` holds. The library takes two open files of one name
 /// for the same one, and a file on disk of that name would be in the way.
@@ -29,28 +33,73 @@ Handle memory_access() {
   return access;
 }
 
-Shape dataset_shape(const Handle& dataset) {
-  const Handle space(H5Dget_space(dataset.get()), H5Sclose);
+/// Access properties, of groups or datasets, that do not follow a link into another file.
+Handle inside_access(hid_t kind) {
+  Handle access(H5Pcreate(kind), H5Pclose);
+  const H5L_elink_traverse_t refuse = [](const char*, const char*, const char*, const char*,
+                                         unsigned*, hid_t, void*) -> herr_t { return -1; };
+  H5Pset_elink_cb(access.get(), refuse, nullptr);
+  return access;
+}
+
+/// The shape of a dataset; none where it is not one that we can hold.
+std::optional<Shape> shape_of(hid_t dataset) {
+  const Handle space(H5Dget_space(dataset), H5Sclose);
   const int axes = std::max(H5Sget_simple_extent_ndims(space.get()), 0);
   std::vector<hsize_t> dims(static_cast<size_t>(axes));
-  H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr);
+  if (H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr) < 0) return {};
+  int64_t count = 1;
+  for (const hsize_t dim : dims) {
+    if (dim > INT64_MAX || __builtin_mul_overflow(count, static_cast<int64_t>(dim), &count)) {
+      return {};
+    }
+  }
   return Shape(std::vector<int64_t>(dims.begin(), dims.end()));
 }
 
-/// Whether what is stored can be as much as the shape says, so that a damaged header does not make
-/// us reserve terabytes. Compression saves a factor of 1032 at most.
-bool is_credible(const Handle& dataset) {
-  const uint64_t stored = H5Dget_storage_size(dataset.get());
-  const Handle space(H5Dget_space(dataset.get()), H5Sclose);
-  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
-  return count >= 0 && static_cast<uint64_t>(count) / 1032 <= stored;
+/// Why a dataset's values cannot be read from its own file; "" when they can. What other files hold
+/// is not ours to read, and a filter of a damaged file may ask for any memory.
+std::string_view fault_of_storage(hid_t dataset, uint64_t dataset_bytes) {
+  const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
+  const H5D_layout_t layout = H5Pget_layout(properties.get());
+  if (layout == H5D_VIRTUAL || H5Pget_external_count(properties.get()) != 0) {
+    return "has its values in other files; copy them into this one";
+  }
+  if (layout != H5D_CHUNKED) return "";
+  for (int i = 0; i < H5Pget_nfilters(properties.get()); ++i) {
+    size_t values = 0;
+    const H5Z_filter_t filter = H5Pget_filter2(properties.get(), static_cast<unsigned>(i), nullptr,
+                                               &values, nullptr, 0, nullptr, nullptr);
+    if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE &&
+        filter != H5Z_FILTER_FLETCHER32) {
+      return "is packed in a way that is not read; gzip is, and no packing";
+    }
+  }
+  hsize_t chunk[H5S_MAX_RANK];
+  const int axes = H5Pget_chunk(properties.get(), H5S_MAX_RANK, chunk);
+  const Handle type(H5Dget_type(dataset), H5Tclose);
+  uint64_t chunk_bytes = H5Tget_size(type.get());
+  for (int i = 0; i < axes; ++i) {
+    if (__builtin_mul_overflow(chunk_bytes, uint64_t{chunk[i]}, &chunk_bytes)) return kTooLarge;
+  }
+  return chunk_bytes > std::max(dataset_bytes, kMaxChunkBytes) ? kTooLarge : "";
+}
+
+/// Whether the file can hold what the shape says, so that a damaged header does not make us reserve
+/// terabytes.
+bool is_credible(hid_t file, hid_t dataset, uint64_t dataset_bytes) {
+  hsize_t file_bytes = 0;
+  const uint64_t stored = H5Dget_storage_size(dataset);
+  return H5Fget_filesize(file, &file_bytes) >= 0 && stored <= file_bytes &&
+         dataset_bytes / kMaxCompression <= stored;
 }
 
 /// Names of the links of a group that lead to objects of `kind`.
 std::vector<std::string> members(hid_t file, const std::string& path, H5O_type_t kind) {
   const Quiet quiet;
   std::vector<std::string> names;
-  const Handle group(H5Gopen2(file, path.c_str(), H5P_DEFAULT), H5Gclose);
+  const Handle access = inside_access(H5P_GROUP_ACCESS), link = inside_access(H5P_LINK_ACCESS);
+  const Handle group(H5Gopen2(file, path.c_str(), access.get()), H5Gclose);
   H5G_info_t info;
   if (!group.ok() || H5Gget_info(group.get(), &info) < 0) return names;
   for (hsize_t i = 0; i < info.nlinks; ++i) {
@@ -59,11 +108,11 @@ std::vector<std::string> members(hid_t file, const std::string& path, H5O_type_t
                                 H5P_DEFAULT);
     };
     const ssize_t size = name_of(nullptr, 0);
-    if (size <= 0) continue;
+    if (size <= 0) break;  // damaged: there are fewer links than the group says
     std::string name(static_cast<size_t>(size), '\0');
     name_of(name.data(), name.size() + 1);
     H5O_info_t object;
-    if (H5Oget_info_by_name(group.get(), name.c_str(), &object, H5P_DEFAULT) >= 0 &&
+    if (H5Oget_info_by_name(group.get(), name.c_str(), &object, link.get()) >= 0 &&
         object.type == kind) {
       names.push_back(std::move(name));
     }
@@ -81,6 +130,39 @@ struct Hdf5Reader::File {
 
   Status error(const std::string& path, std::string_view what) const {
     return invalid_argument(fmt::format("{}: dataset {} {}", source, path, what));
+  }
+
+  struct Dataset {
+    Handle handle, type;
+    Shape shape;
+
+    bool is_number() const {
+      const H5T_class_t kind = H5Tget_class(type.get());
+      return (kind == H5T_INTEGER || kind == H5T_FLOAT || kind == H5T_ENUM) &&
+             H5Tget_size(type.get()) <= kMaxNumberBytes;
+    }
+  };
+
+  /// Opens a dataset and checks what it says of itself against the file.
+  Result<Dataset> open_dataset(const std::string& path) const {
+    const Handle access = inside_access(H5P_DATASET_ACCESS);
+    Dataset dataset;
+    dataset.handle = Handle(H5Dopen2(handle.get(), path.c_str(), access.get()), H5Dclose);
+    const hid_t id = dataset.handle.get();
+    if (!dataset.handle.ok()) return error(path, "is missing");
+    dataset.type = Handle(H5Dget_type(id), H5Tclose);
+    std::optional<Shape> shape = shape_of(id);
+    uint64_t bytes = 0;
+    const bool fits = shape && !__builtin_mul_overflow(uint64_t(shape->count()),
+                                                       H5Tget_size(dataset.type.get()), &bytes);
+    if (!fits || !is_credible(handle.get(), id, bytes)) {
+      return error(path, "has fewer values than its shape says");
+    }
+    if (const std::string_view fault = fault_of_storage(id, bytes); !fault.empty()) {
+      return error(path, fault);
+    }
+    dataset.shape = *std::move(shape);
+    return dataset;
   }
 };
 
@@ -125,36 +207,39 @@ std::vector<std::string> Hdf5Reader::datasets(const std::string& path) const {
   return members(file_->handle.get(), path, H5O_TYPE_DATASET);
 }
 
+std::optional<uint64_t> Hdf5Reader::address(const std::string& path) const {
+  const Quiet quiet;
+  const Handle link = inside_access(H5P_LINK_ACCESS);
+  H5O_info_t object;
+  if (H5Oget_info_by_name(file_->handle.get(), path.c_str(), &object, link.get()) < 0) return {};
+  return object.addr;
+}
+
 Result<Shape> Hdf5Reader::shape(const std::string& path) const {
   const Quiet quiet;
-  const Handle dataset(H5Dopen2(file_->handle.get(), path.c_str(), H5P_DEFAULT), H5Dclose);
-  if (!dataset.ok()) return file_->error(path, "is missing");
-  if (!is_credible(dataset)) return file_->error(path, "has fewer values than its shape says");
-  return dataset_shape(dataset);
+  CFT_ASSIGN(File::Dataset dataset, file_->open_dataset(path));
+  return std::move(dataset.shape);
 }
 
 Result<Hdf5Floats> Hdf5Reader::floats(const std::string& path) const {
   const Quiet quiet;
-  const Handle dataset(H5Dopen2(file_->handle.get(), path.c_str(), H5P_DEFAULT), H5Dclose);
-  if (!dataset.ok()) return file_->error(path, "is missing");
-  Hdf5Floats out;
-  if (!is_credible(dataset)) return file_->error(path, "has fewer values than its shape says");
-  out.shape = dataset_shape(dataset);
+  CFT_ASSIGN(File::Dataset dataset, file_->open_dataset(path));
+  if (!dataset.is_number()) return file_->error(path, "does not hold numbers");
+  Hdf5Floats out{std::move(dataset.shape), {}};
   out.values.resize(static_cast<size_t>(out.shape.count()));
-  if (H5Dread(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, out.values.data()) <
-      0) {
-    return file_->error(path, "does not hold numbers");
+  if (H5Dread(dataset.handle.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+              out.values.data()) < 0) {
+    return file_->error(path, "cannot be read; it may be damaged");
   }
   return out;
 }
 
 Result<int> Hdf5Reader::integer(const std::string& path) const {
   const Quiet quiet;
-  const Handle dataset(H5Dopen2(file_->handle.get(), path.c_str(), H5P_DEFAULT), H5Dclose);
-  if (!dataset.ok()) return file_->error(path, "is missing");
+  CFT_ASSIGN(const File::Dataset dataset, file_->open_dataset(path));
   int value = 0;
-  if (dataset_shape(dataset).count() != 1 ||
-      H5Dread(dataset.get(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) < 0) {
+  if (!dataset.is_number() || dataset.shape.count() != 1 ||
+      H5Dread(dataset.handle.get(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) < 0) {
     return file_->error(path, "is not one integer");
   }
   return value;
@@ -162,15 +247,14 @@ Result<int> Hdf5Reader::integer(const std::string& path) const {
 
 Result<std::string> Hdf5Reader::string(const std::string& path) const {
   const Quiet quiet;
-  const Handle dataset(H5Dopen2(file_->handle.get(), path.c_str(), H5P_DEFAULT), H5Dclose);
-  if (!dataset.ok()) return file_->error(path, "is missing");
-  const Handle type(H5Dget_type(dataset.get()), H5Tclose);
-  if (H5Tget_class(type.get()) != H5T_STRING || H5Tis_variable_str(type.get()) > 0 ||
-      dataset_shape(dataset).count() != 1) {
+  CFT_ASSIGN(const File::Dataset dataset, file_->open_dataset(path));
+  const hid_t type = dataset.type.get();
+  if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) > 0 ||
+      dataset.shape.count() != 1) {
     return file_->error(path, "is not a string of fixed length");
   }
-  std::string value(H5Tget_size(type.get()), '\0');
-  if (H5Dread(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, value.data()) < 0) {
+  std::string value(H5Tget_size(type), '\0');
+  if (H5Dread(dataset.handle.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, value.data()) < 0) {
     return file_->error(path, "cannot be read");
   }
   value.resize(std::min(value.find('\0'), value.size()));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,10 @@ class Hdf5Reader {
   /// that does not exist has none.
   std::vector<std::string> groups(const std::string& path) const;
   std::vector<std::string> datasets(const std::string& path) const;
+
+  /// Where a group or a dataset lies in the file: the same for all of its names. None when there is
+  /// no such object.
+  std::optional<uint64_t> address(const std::string& path) const;
 
   /// The shape of a dataset, whose values need not be numbers.
   Result<Shape> shape(const std::string& path) const;

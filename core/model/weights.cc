@@ -14,7 +14,7 @@ namespace cafetiere {
 namespace {
 
 constexpr int kMaxBlobs = 1024;     // of one layer
-constexpr int kMaxGroupDepth = 64;  // '/' in a layer's name; also stops cycles of links
+constexpr int kMaxGroupDepth = 64;  // '/' in a layer's name
 
 Result<caffe::NetParameter> parse_binary(std::string_view bytes, const std::string& source) {
   if (bytes.size() > static_cast<size_t>(kMaxFileBytes)) {
@@ -31,49 +31,67 @@ Result<caffe::NetParameter> parse_binary(std::string_view bytes, const std::stri
   return net;
 }
 
-/// The datasets of a layer's group are called by the index of their blob. One that belongs to
-/// another layer is left out and becomes a blob without a shape.
-Status read_layer(const Hdf5Reader& file, const std::string& group,
-                  const std::vector<std::string>& datasets, caffe::LayerParameter* layer) {
-  for (const std::string& name : datasets) {
-    int index = -1;
-    const char* end = name.data() + name.size();
-    const auto parsed = std::from_chars(name.data(), end, index);
-    if (parsed.ec != std::errc() || parsed.ptr != end || index < 0 || index >= kMaxBlobs) {
-      return invalid_argument(
-          fmt::format("{}/{}: a dataset of a layer is called by a number from 0 to {}", group, name,
-                      kMaxBlobs - 1));
-    }
-    CFT_ASSIGN(const Hdf5Floats blob, file.floats(group + "/" + name));
-    while (layer->blobs_size() <= index) layer->add_blobs();
-    floats_to_blob(blob.values, blob.shape, layer->mutable_blobs(index));
-  }
-  return {};
-}
+/// Reads the groups of an HDF5 file as layers. Links can lead to one place on endlessly many ways, so
+/// everything is read once.
+class Hdf5Layers {
+ public:
+  Hdf5Layers(const Hdf5Reader& file, caffe::NetParameter* net) : file_(file), net_(net) {}
 
-/// A group is a layer when it holds datasets, or nothing; other groups are parts of a name.
-Status read_group(const Hdf5Reader& file, const std::string& group, const std::string& name,
-                  int depth, caffe::NetParameter* net) {
-  const std::vector<std::string> blobs = file.datasets(group);
-  const std::vector<std::string> inner = file.groups(group);
-  if (!name.empty() && (!blobs.empty() || inner.empty())) {
-    caffe::LayerParameter* layer = net->add_layer();
-    layer->set_name(name);
-    CFT_TRY(read_layer(file, group, blobs, layer));
+  /// A group is a layer when it holds datasets, or nothing; other groups are parts of a name.
+  Status read_group(const std::string& group, const std::string& name, int depth) {
+    if (depth > kMaxGroupDepth) return invalid_argument(group + ": groups are nested too deep");
+    CFT_TRY(visit(group));
+    const std::vector<std::string> blobs = file_.datasets(group);
+    const std::vector<std::string> inner = file_.groups(group);
+    if (!name.empty() && (!blobs.empty() || inner.empty())) {
+      caffe::LayerParameter* layer = net_->add_layer();
+      layer->set_name(name);
+      CFT_TRY(read_layer(group, blobs, layer));
+    }
+    for (const std::string& part : inner) {
+      CFT_TRY(read_group(group + "/" + part, name.empty() ? part : name + "/" + part, depth + 1));
+    }
+    return {};
   }
-  if (depth == kMaxGroupDepth) return invalid_argument(group + ": groups are nested too deep");
-  for (const std::string& part : inner) {
-    CFT_TRY(read_group(file, group + "/" + part, name.empty() ? part : name + "/" + part, depth + 1,
-                       net));
+
+ private:
+  /// The datasets of a layer's group are called by the index of their blob. One that belongs to
+  /// another layer is left out and becomes a blob without a shape.
+  Status read_layer(const std::string& group, const std::vector<std::string>& datasets,
+                    caffe::LayerParameter* layer) {
+    for (const std::string& name : datasets) {
+      int index = -1;
+      const char* end = name.data() + name.size();
+      const auto parsed = std::from_chars(name.data(), end, index);
+      if (parsed.ec != std::errc() || parsed.ptr != end || index < 0 || index >= kMaxBlobs) {
+        return invalid_argument(
+            fmt::format("{}/{}: a dataset of a layer is called by a number from 0 to {}", group,
+                        name, kMaxBlobs - 1));
+      }
+      const std::string path = group + "/" + name;
+      CFT_TRY(visit(path));
+      CFT_ASSIGN(const Hdf5Floats blob, file_.floats(path));
+      while (layer->blobs_size() <= index) layer->add_blobs();
+      floats_to_blob(blob.values, blob.shape, layer->mutable_blobs(index));
+    }
+    return {};
   }
-  return {};
-}
+
+  Status visit(const std::string& path) {
+    if (const auto at = file_.address(path); !at || visited_.insert(*at).second) return {};
+    return invalid_argument(path + ": has another name in the file, too; write the file anew");
+  }
+
+  const Hdf5Reader& file_;
+  caffe::NetParameter* net_;
+  std::set<uint64_t> visited_;
+};
 
 Result<caffe::NetParameter> parse_any(std::string_view bytes, const std::string& source) {
   if (!is_hdf5(bytes)) return parse_binary(bytes, source);
   CFT_ASSIGN(const Hdf5Reader file, Hdf5Reader::open(bytes, source));
   caffe::NetParameter net;
-  CFT_TRY(read_group(file, "/data", "", 0, &net).with_context(source));
+  CFT_TRY(Hdf5Layers(file, &net).read_group("/data", "", 0).with_context(source));
   return net;
 }
 
