@@ -5,22 +5,23 @@
 
 namespace cafetiere {
 
-/// Shows shard 0 of a source as every shard. For ranks that keep their rows while others come and go:
-/// a rank reads its own shard only, and takes those of the others to have as many rows.
+/// Shows one shard of a source as every shard. For ranks that keep their rows while others come and
+/// go: a rank reads its own shard only, and takes those of the others to have as many rows.
 class OwnShard : public Source {
  public:
   /// `source` outlives this object.
-  explicit OwnShard(Source* source) : source_(source) {}
+  explicit OwnShard(Source* source, int shard = 0) : source_(source), shard_(shard) {}
 
   std::vector<Shape> top_shapes() const override { return source_->top_shapes(); }
-  int64_t rows(int, int64_t sub_step) const override { return source_->rows(0, sub_step); }
+  int64_t rows(int, int64_t sub_step) const override { return source_->rows(shard_, sub_step); }
   int64_t batches_per_epoch() const override { return source_->batches_per_epoch(); }
   Status fill(int, int64_t sub_step, std::span<float* const> tops) override {
-    return source_->fill(0, sub_step, tops);
+    return source_->fill(shard_, sub_step, tops);
   }
 
  private:
   Source* const source_;
+  const int shard_;
 };
 
 }  // namespace cafetiere

@@ -39,11 +39,13 @@ class Easgd : public Sync {
                   std::span<float> weights) override;
   Status end_round(const UpdateStep& step, std::span<float> gradient,
                    std::span<float> weights) override;
+  bool meets() const override { return false; }
   bool in_step() const override { return false; }
   Status settle(bool end, std::span<float> weights) override;
   const Clipping& last_clipping() const override { return replicas_.last_clipping(); }
   /// Complete on the lowest rank that lives. The history of one that is lost is zero.
   Result<SyncState> state() override;
+  SyncState own_state() override;
   Status restore(const SyncState& state) override;
 
   /// What this rank did so far.

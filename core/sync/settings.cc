@@ -9,6 +9,7 @@
 #include "core/sync/auto_mode.h"
 #include "core/sync/average.h"
 #include "core/sync/diloco.h"
+#include "core/sync/easgd.h"
 #include "core/sync/hierarchical.h"
 
 namespace cafetiere {
@@ -103,6 +104,7 @@ Result<std::unique_ptr<Sync>> make_sync(const caffe::SyncParameter& sync,
   if (sync.mode() == "diloco") {
     return std::unique_ptr<Sync>(std::make_unique<DiLoCo>(context, std::move(rule), sync, history));
   }
+  if (sync.mode() == "easgd") return make_easgd(sync, context, std::move(rule));
   if (sync.mode() == "hierarchical") {
     return Hierarchical::make(context, std::move(rule), sync.period(), sync.group_size());
   }

@@ -73,6 +73,9 @@ class Sync {
   virtual Status end_round(const UpdateStep& step, std::span<float> gradient,
                            std::span<float> weights) = 0;
 
+  /// Whether the ranks may wait for each other between rounds. If not, each reports and tests its own
+  /// part, and no rank needs the others to be alive.
+  virtual bool meets() const { return true; }
   /// Whether the ranks hold the same weights between rounds.
   virtual bool in_step() const { return true; }
   /// Before weights are tested or written: rank 0's are to be those that the training stands for.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/data/own_shard.h"
 #include "core/solver/clip.h"
 #include "core/sync/weight_check.h"
 
@@ -93,10 +94,19 @@ void Trainer::keep_round(Loop& loop) {
   restored_ = loop.sync->own_state();
 }
 
-bool Trainer::stops(const Loop& loop) const { return loop.group ? loop.asked.stop : stop_.load(); }
+/// Once the ranks have met at the end, the weights stay what they are.
+Status Trainer::settle(Loop& loop, bool end) {
+  if (loop.ended) return {};
+  loop.ended = end;
+  return loop.sync->settle(end, weights_span());
+}
+
+bool Trainer::stops(const Loop& loop) const {
+  return loop.meets() ? loop.asked.stop : stop_.load();
+}
 
 bool Trainer::snapshot_due(Loop& loop) {
-  return loop.group ? std::exchange(loop.asked.snapshot, false) : snapshot_now_.exchange(false);
+  return loop.meets() ? std::exchange(loop.asked.snapshot, false) : snapshot_now_.exchange(false);
 }
 
 Status Trainer::one_round(Loop& loop) {
@@ -213,7 +223,8 @@ Status Trainer::pass(Loop& loop, int shard, int iter, int index) {
                              .loss_scale = rows.step_share(loop.sync->partners(shard).size()),
                              .accumulate = index > 0}));
   loop.compute_seconds += Loop::seconds(before);
-  const double weight = rows.loss_share(loop.shards) / loop.passes;
+  const double share = loop.sync->meets() ? rows.loss_share(loop.shards) : 1;
+  const double weight = share / loop.passes;
   values.loss += double(plan->loss()) / loop.passes;
   values.losses.back() += weight * double(plan->loss());
   size_t at = 0;
@@ -234,7 +245,22 @@ Status Trainer::log_debug_info(const Plan& plan) {
   return debug_info_->log_pass(plan, weights(), options_.log);
 }
 
+namespace {
+
+/// A test on the rows of rank 0 alone; `own` holds its sources.
+TestFeed own_part(const TestFeed& feed, std::vector<OwnShard>& own) {
+  TestFeed part = feed;
+  own.reserve(part.feeds.size());
+  for (Feed& f : part.feeds) f.source = &own.emplace_back(f.source);
+  return part;
+}
+
+}  // namespace
+
 Status Trainer::test_all(Loop& loop) {
+  const bool apart = !loop.sync->meets();
+  if (apart && rank_of(loop.group) != 0) return {};
+  CFT_TRY(settle(loop, false));
   // Counted from the iteration, so that a resumed run tests on the same batches.
   const caffe::SolverParameter& p = options_.solver.param;
   const int64_t index = iter_ / p.test_interval() - (p.test_initialization() ? 0 : 1);
@@ -244,12 +270,14 @@ Status Trainer::test_all(Loop& loop) {
   };
   for (size_t i = 0; i < testers_.size() && i < loop.tests->size() && !stops(loop); ++i) {
     options_.log.info("Iteration {}, Testing net (#{})", iter_, i);
+    const TestFeed& feed = (*loop.tests)[i];
+    std::vector<OwnShard> own;
     CFT_ASSIGN(const TestScores scores,
-               testers_[i]->run({.group = loop.group,
-                                 .shards = loop.shards,
+               testers_[i]->run({.group = apart ? nullptr : loop.group,
+                                 .shards = apart ? 1 : loop.shards,
                                  .seed = seed_,
                                  .go_on = loop.group ? nullptr : TestRun::GoOn(go_on)},
-                                (*loop.tests)[i], index, *pool_));
+                                apart ? own_part(feed, own) : feed, index, *pool_));
     if (scores.interrupted) {
       options_.log.info("Test interrupted.");
       return {};
@@ -272,7 +300,7 @@ Status Trainer::finish(Loop& loop) {
   if (loop.steps_pending > 0) {
     CFT_TRY(report(loop, iter_ - 1, p.display() > 0 && (iter_ - 1) % p.display() == 0));
   }
-  CFT_TRY(loop.sync->settle(true, weights_span()));
+  CFT_TRY(settle(loop, true));
   if (p.snapshot_after_train() && loop.checkpoint_iter != iter_) CFT_TRY(take_checkpoint(loop));
   loop.prefetch.clear();  // the sources are ours again
   const bool stopped = stops(loop);
@@ -294,6 +322,7 @@ Status Trainer::finish(Loop& loop) {
 
 /// The loss of the finished weights on the batch that would have come next.
 Status Trainer::log_final_loss(Loop& loop) {
+  if (!loop.sync->meets()) return {};
   const int64_t sub_step = int64_t(iter_) * loop.passes;
   const ShardRange mine = loop.sync->shards();
   std::vector<double> losses;

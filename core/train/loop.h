@@ -30,6 +30,7 @@ struct Trainer::Loop {
   int history_per_param = 0;
   int first_iter = 0;
   int checkpoint_iter = -1;
+  bool ended = false;  ///< the ranks have met for the last time
 
   /// What a shard's passes gave, weighted by its share of the rows.
   struct ShardValues {
@@ -41,6 +42,10 @@ struct Trainer::Loop {
   std::vector<ShardValues> values;  ///< by owned shard
   size_t output_count = 0;          ///< elements of the net's outputs
   int steps_pending = 0;
+  bool meets() const { return group != nullptr && sync->meets(); }
+  /// The shards whose values a report adds up.
+  int reported_shards() const { return meets() ? shards : int(values.size()); }
+
   /// What rank 0 was asked for, told to all ranks with each report.
   struct Requests {
     bool stop = false, snapshot = false;

@@ -66,6 +66,7 @@ void Trainer::Loop::count_rows(int64_t sub_step, int64_t rows) {
 }
 
 Result<std::vector<int64_t>> Trainer::Loop::all_rows() const {
+  if (!meets()) return rows_by_epoch;
   CFT_ASSIGN(const auto parts, all_gather_v(group, std::as_bytes(std::span(rows_by_epoch))));
   std::vector<int64_t> sum;
   for (const auto& bytes : parts) {
@@ -101,10 +102,11 @@ Status Trainer::report(Loop& loop, int iter, bool shown) {
     mine.insert(mine.end(), values.outputs.begin(), values.outputs.end());
     values.losses.clear();
   }
-  std::vector<double> all(size_t(loop.shards * k));
-  CFT_TRY(gather_shard_values(loop.group, loop.shards, mine, k, all));
+  const int shards = loop.reported_shards();
+  std::vector<double> all(size_t(shards * k));
+  CFT_TRY(gather_shard_values(loop.meets() ? loop.group : nullptr, shards, mine, k, all));
   for (int step = 0; step < steps; ++step) {
-    const double loss = total_of(all, loop.shards, k, step);
+    const double loss = total_of(all, shards, k, step);
     if (!std::isfinite(loss)) {
       return invalid_argument(fmt::format(
           "the loss became {} at iteration {}; lower base_lr, or set clip_gradients in the solver",
@@ -113,7 +115,7 @@ Status Trainer::report(Loop& loop, int iter, bool shown) {
     loop.last_loss = loop.smoothed(loss, p.average_loss());
   }
   std::vector<double> outputs;
-  for (int i = steps; i < k; ++i) outputs.push_back(total_of(all, loop.shards, k, i));
+  for (int i = steps; i < k; ++i) outputs.push_back(total_of(all, shards, k, i));
   const double elapsed = std::max(1e-9, Loop::seconds(loop.last_report));
   if (shown) {
     options_.log.info("Iteration {} ({:g} iter/s, {:g}s/{} iters), loss = {:g}", iter,
@@ -126,9 +128,11 @@ Status Trainer::report(Loop& loop, int iter, bool shown) {
     int32_t report_every;
     bool stop, snapshot;
   } next{int32_t(std::clamp(steps / elapsed, 1., 1000.)), stop_, snapshot_now_};
-  CFT_TRY(broadcast(loop.group, 0, std::as_writable_bytes(std::span(&next, 1))));
+  if (loop.meets()) {
+    CFT_TRY(broadcast(loop.group, 0, std::as_writable_bytes(std::span(&next, 1))));
+  }
   loop.report_every = next.report_every;
-  if (loop.group) {
+  if (loop.meets()) {
     loop.asked = {next.stop, next.snapshot};
     if (next.snapshot) snapshot_now_ = false;
   }

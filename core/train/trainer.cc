@@ -144,7 +144,7 @@ std::string Trainer::model_bytes() const {
 }
 
 Status Trainer::take_checkpoint(Loop& loop) {
-  CFT_TRY(loop.sync->settle(false, weights_span()));
+  CFT_TRY(settle(loop, false));
   CFT_ASSIGN(SyncState sync, loop.sync->state());
   loop.checkpoint_iter = iter_;
   if (rank_of(loop.group) != 0) return {};

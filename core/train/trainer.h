@@ -121,6 +121,7 @@ class Trainer {
   Status finish(Loop& loop);
   Status meet_members(Loop& loop);
   void keep_round(Loop& loop);
+  Status settle(Loop& loop, bool end);
   bool stops(const Loop& loop) const;
   bool snapshot_due(Loop& loop);
 

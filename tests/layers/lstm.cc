@@ -66,7 +66,7 @@ TEST(LSTM, HiddenStates) {
 
 /// h of every step when `x` is run through a plan, `steps` at a time.
 std::vector<float> run_in_pieces(Device& device, int64_t steps, const std::vector<float>& x,
-                                 const std::vector<int64_t>& shards = {0}) {
+                                 const std::vector<int>& shards = {0}) {
   auto net = TestNet::build(carried(steps, false), caffe::TEST);
   EXPECT_TRUE(net.ok()) << net.status().message();
   for (size_t i = 0; i < (*net)->graph().params().size(); ++i) {
@@ -78,9 +78,9 @@ std::vector<float> run_in_pieces(Device& device, int64_t steps, const std::vecto
   ThreadPool pool(1);
   std::vector<float> y;
   for (size_t at = 0; at < x.size(); at += size_t(steps) * 6) {
-    for (int64_t shard : shards) {
+    for (int shard : shards) {
       RunContext context;
-      context.first_sample = shard;
+      context.shard = shard;
       std::copy_n(x.begin() + ptrdiff_t(at), steps * 6, (*plan)->inputs()[0].data);
       EXPECT_TRUE((*plan)->run(pool, context).ok());
       const Plan::Blob& top = (*plan)->outputs()[0];

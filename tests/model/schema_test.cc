@@ -109,6 +109,7 @@ TEST(Schema, HasEveryMessageWithAllItsFields) {
       {"V0LayerParameter", 38},
       {"PReLUParameter", 2},
       {"CoSDataParameter", 5},
+      {"DeepSparkParam", 9},
   };
   EXPECT_EQ(size_t(schema().message_type_count()), fields.size() + added_messages().size());
   for (const auto& [name, count] : fields) {

@@ -146,6 +146,16 @@ TEST(Hierarchical, TwoTeamsOfTwoLearn) {
   expect_same(once, train(job(text, 4)), "the same teams again");
 }
 
+TEST(Easgd, LearnsAndMeetsAtTheEnd) {
+  const std::string text = solver(kSgd, "mode: 'easgd' period: 3 moving_rate: 0.3", 60);
+  Job four = job(text, 4);
+  four.tcp = true;
+  four.max_iter = 60;
+  const Outcome outcome = train(four);
+  EXPECT_LT(outcome.losses.back(), outcome.losses.front());
+  EXPECT_THAT(outcome.state, testing::HasSubstr("easgd"));
+}
+
 TEST(Auto, ChoosesByTheShareOfTheExchange) {
   EXPECT_EQ(AutoMode::period_for(1, 0.01), 1);
   EXPECT_EQ(AutoMode::period_for(1, 0.25), 1);
