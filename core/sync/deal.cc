@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <compare>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -19,13 +18,6 @@ using Bytes = std::vector<std::byte>;
 // Sent by a rank before it receives: buffers of this size are reused and stay in the caches.
 constexpr size_t kRoundBytes = size_t{4} << 20;
 constexpr uint64_t kContentSeed = 0x636f6e74656e74;
-
-/// What rows are ordered by. The content only matters where ids are equal and rows are not.
-struct Key {
-  Hash128 order;
-  uint64_t content;
-  auto operator<=>(const Key&) const = default;
-};
 
 template <class T>
 void push(Bytes& bytes, const T& value) {
@@ -70,14 +62,8 @@ Result<int64_t> agree(Group* group, const RowTable& mine, int shards, uint64_t s
   return total;
 }
 
-Key key_of(const RowTable& table, int64_t row, uint64_t seed) {
-  const bool by_id = table.schema().id >= 0;
-  return {hash128(table.identity(row), seed),
-          by_id ? hash128(table.row(row), kContentSeed).low : 0};
-}
-
 /// The rank that sorts a key: equal parts of the range of hashes, in the order of the ranks.
-size_t sorter_of(const Key& key, int ranks) {
+size_t sorter_of(const RowKey& key, int ranks) {
   return static_cast<size_t>(
       static_cast<unsigned __int128>(key.order.high) * static_cast<unsigned>(ranks) >> 64);
 }
@@ -85,15 +71,15 @@ size_t sorter_of(const Key& key, int ranks) {
 /// For the keys that each rank sent to this one, their global positions, in the order they came.
 Result<std::vector<Bytes>> sort_keys(Group* group, const std::vector<Bytes>& keys) {
   struct Entry {
-    Key key;
+    RowKey key;
     uint32_t rank;
     uint32_t index;
   };
   std::vector<Entry> entries;
   for (uint32_t rank = 0; rank < keys.size(); ++rank) {
-    const size_t count = keys[rank].size() / sizeof(Key);
+    const size_t count = keys[rank].size() / sizeof(RowKey);
     for (uint32_t i = 0; i < count; ++i) {
-      entries.push_back({read<Key>(keys[rank], i * sizeof(Key)), rank, i});
+      entries.push_back({read<RowKey>(keys[rank], i * sizeof(RowKey)), rank, i});
     }
   }
   std::sort(entries.begin(), entries.end(),
@@ -107,7 +93,8 @@ Result<std::vector<Bytes>> sort_keys(Group* group, const std::vector<Bytes>& key
   for (int rank = 0; rank < rank_of(group); ++rank) position += counts[static_cast<size_t>(rank)];
 
   std::vector<Bytes> answers;
-  for (const Bytes& sent : keys) answers.emplace_back(sent.size() / sizeof(Key) * sizeof position);
+  for (const Bytes& sent : keys)
+    answers.emplace_back(sent.size() / sizeof(RowKey) * sizeof position);
   for (const Entry& entry : entries) {
     std::memcpy(answers[entry.rank].data() + entry.index * sizeof position, &position,
                 sizeof position);
@@ -122,7 +109,7 @@ Result<std::vector<int64_t>> global_positions(Group* group, const RowTable& mine
   std::vector<Bytes> keys(static_cast<size_t>(ranks));
   std::vector<uint32_t> sorter(static_cast<size_t>(mine.rows()));
   for (int64_t row = 0; row < mine.rows(); ++row) {
-    const Key key = key_of(mine, row, seed);
+    const RowKey key = row_key(mine, row, seed);
     const size_t rank = sorter_of(key, ranks);
     sorter[static_cast<size_t>(row)] = static_cast<uint32_t>(rank);
     push(keys[rank], key);
@@ -217,6 +204,12 @@ Result<ShardStore> deal_rows(Group* group, RowTable& mine, int shards, uint64_t 
 }
 
 }  // namespace
+
+RowKey row_key(const RowTable& table, int64_t row, uint64_t seed) {
+  const bool by_id = table.schema().id >= 0;
+  return {hash128(table.identity(row), seed),
+          by_id ? hash128(table.row(row), kContentSeed).low : 0};
+}
 
 Result<ShardStore> deal(Group* group, RowTable&& mine, int shards, uint64_t seed) {
   auto store = deal_rows(group, mine, shards, seed);

@@ -1,6 +1,7 @@
 // deal: rows from wherever they are to the shards they belong to.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 #include "core/comm/group.h"
@@ -8,6 +9,14 @@
 #include "core/data/shard_store.h"
 
 namespace cafetiere {
+
+/// What rows are ordered by. The content only matters where ids are equal and rows are not.
+struct RowKey {
+  Hash128 order;
+  uint64_t content = 0;
+  auto operator<=>(const RowKey&) const = default;
+};
+RowKey row_key(const RowTable& table, int64_t row, uint64_t seed);
 
 /// Orders the rows of all ranks by hash(seed, identity), deals them to `shards` shards in turn and
 /// moves each once, to the rank that owns its shard (shards_of_rank()). The same rows give the same

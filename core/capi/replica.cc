@@ -1,0 +1,246 @@
+// The replicas' part of the C interface.
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "core/capi/boundary.h"
+#include "core/capi/handles.h"
+#include "core/capi/options.h"
+#include "core/model/weights.h"
+#include "core/sync/deal.h"
+#include "core/train/rounds.h"
+
+struct cft_replica {
+  std::unique_ptr<cafetiere::Replica> replica;
+};
+
+struct cft_rounds {
+  std::unique_ptr<cafetiere::Rounds> rounds;
+};
+
+namespace cafetiere::capi {
+namespace {
+
+Result<ReplicaOptions> read_options(const char* text) {
+  CFT_ASSIGN(Options o, Options::parse(text));
+  ReplicaOptions options;
+  const std::string solver = o.text("solver"), net = o.text("net");
+  options.shards = int(o.number("shards", 1, 1, 1 << 20));
+  options.shard = int(o.number("shard", 0, 0, options.shards - 1));
+  options.threads = int(o.number("threads", 1, 1, 1024));
+  options.seed = uint64_t(o.number("seed", 1, 0, INT64_MAX));
+  options.max_iter = o.number("max_iter", 0, 0, INT32_MAX);
+  options.inputs = o.pairs("inputs", "top", "column");
+  const std::string sync = o.text("sync"), deepspark = o.text("deepspark");
+  CFT_TRY(o.done());
+  CFT_ASSIGN(options.solver, parse_solver(solver, "solver"));
+  CFT_TRY(merge_sync_options(deepspark, sync, &options.solver.param));
+  options.has_net = !net.empty();
+  if (options.has_net) {
+    CFT_ASSIGN(options.net, parse_net(net, "net"));
+  }
+  return options;
+}
+
+std::span<const std::byte> bytes_of(const void* bytes, uint64_t size) {
+  return {static_cast<const std::byte*>(bytes), size_t(size)};
+}
+
+std::vector<std::span<const float>> arrays_of(const float* const* arrays, int32_t count,
+                                              uint64_t floats) {
+  std::vector<std::span<const float>> spans;
+  for (int32_t i = 0; i < count; ++i) spans.emplace_back(arrays[i], size_t(floats));
+  return spans;
+}
+
+/// Most significant byte first, so that bytes compare as numbers do.
+std::byte* put_big_endian(std::byte* to, uint64_t value) {
+  for (int shift = 56; shift >= 0; shift -= 8) *to++ = std::byte(value >> shift);
+  return to;
+}
+
+nlohmann::json to_json(const RoundReport& report) {
+  return {{"losses", report.losses},
+          {"rows", report.rows},
+          {"epoch", report.epoch},
+          {"lr", report.rate},
+          {"compute_seconds", report.compute_seconds},
+          {"wait_seconds", report.wait_seconds}};
+}
+
+nlohmann::json to_json(const ShardScores& result) {
+  nlohmann::json outputs = nlohmann::json::array();
+  for (const TestOutput& out : result.scores.outputs) outputs.push_back({out.blob, out.mean});
+  return {{"net", result.net}, {"rows", result.rows}, {"outputs", outputs}};
+}
+
+nlohmann::json to_json(const Rounds& rounds) {
+  const caffe::SolverParameter& p = rounds.solver();
+  return {{"iter", rounds.iter()},
+          {"length", rounds.length()},
+          {"floats", rounds.shared().size()},
+          {"keeps_history", rounds.rule() == HistoryRule::kKept && rounds.kinds() > 0},
+          {"mode", p.sync().mode()},
+          {"period", p.sync().period()},
+          {"seed", rounds.seed()},
+          {"max_iter", p.max_iter()},
+          {"test_interval", p.test_interval()},
+          {"test_initialization", p.test_initialization()},
+          {"snapshot", p.snapshot()},
+          {"average_loss", p.average_loss()}};
+}
+
+/// The history of each shard, cut into arenas.
+Result<std::vector<HistoryArenas>> histories_of(const Rounds& rounds,
+                                                std::span<const std::span<const float>> arrays) {
+  std::vector<HistoryArenas> replicas;
+  for (const std::span<const float> array : arrays) {
+    if (array.size() != rounds.floats() * rounds.kinds()) {
+      return invalid_argument("the history of a shard is not that of this net and solver");
+    }
+    HistoryArenas& kinds = replicas.emplace_back();
+    for (size_t at = 0; at < array.size(); at += rounds.floats()) {
+      const auto kind = array.subspan(at, rounds.floats());
+      kinds.emplace_back(kind.begin(), kind.end());
+    }
+  }
+  return replicas;
+}
+
+}  // namespace
+}  // namespace cafetiere::capi
+
+using cafetiere::Status;
+namespace capi = cafetiere::capi;
+
+int cft_rows_keys(const cft_rows* rows, int64_t seed, void* keys) {
+  return capi::guarded([&]() -> Status {
+    auto* to = static_cast<std::byte*>(keys);
+    for (int64_t row = 0; row < rows->table.rows(); ++row) {
+      const cafetiere::RowKey key = cafetiere::row_key(rows->table, row, uint64_t(seed));
+      to = capi::put_big_endian(to, key.order.high);
+      to = capi::put_big_endian(to, key.order.low);
+      to = capi::put_big_endian(to, key.content);
+      const uint64_t size = rows->table.row(row).size();
+      std::memcpy(to, &size, sizeof size);
+      to += sizeof size;
+    }
+    return {};
+  });
+}
+
+int cft_tree_sum(const float* const* arrays, int32_t count, uint64_t floats, float* out) {
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const auto sum, cafetiere::tree_sum_of(capi::arrays_of(arrays, count, floats)));
+    std::copy(sum.begin(), sum.end(), out);
+    return {};
+  });
+}
+
+int cft_replica_create(const char* options, cft_replica** out) {
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(auto read, capi::read_options(options));
+    CFT_ASSIGN(auto replica, cafetiere::Replica::create(std::move(read)));
+    *out = new cft_replica{std::move(replica)};
+    return {};
+  });
+}
+
+int cft_replica_rows(cft_replica* r, cft_rows* rows, int64_t total_rows) {
+  return capi::guarded([&] { return r->replica->feed(std::move(rows->table), total_rows); });
+}
+
+int cft_replica_validation(cft_replica* r, cft_rows* rows) {
+  return capi::guarded([&] { return r->replica->hold_out(std::move(rows->table)); });
+}
+
+int cft_replica_restore(cft_replica* r, const void* state, uint64_t bytes) {
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const auto parsed, cafetiere::parse_solver_state(capi::bytes_of(state, bytes)));
+    return r->replica->restore(parsed);
+  });
+}
+
+int cft_replica_round(cft_replica* r, int64_t iter, int64_t steps, float* shared, uint64_t floats,
+                      char** report) {
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const auto done, r->replica->round(int(iter), int(steps), {shared, size_t(floats)}));
+    return capi::give_text(capi::to_json(done).dump(), report);
+  });
+}
+
+int cft_replica_test(cft_replica* r, const float* shared, uint64_t floats, char** scores) {
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const auto result, r->replica->test({shared, size_t(floats)}));
+    return capi::give_text(capi::to_json(result).dump(), scores);
+  });
+}
+
+int cft_replica_history(cft_replica* r, void** out, uint64_t* bytes) {
+  return capi::guarded([&]() -> Status {
+    std::string all;
+    for (const std::vector<float>& kind : r->replica->history()) {
+      all.append(reinterpret_cast<const char*>(kind.data()), kind.size() * sizeof(float));
+    }
+    return capi::give_bytes(all, out, bytes);
+  });
+}
+
+void cft_replica_cancel(cft_replica* r) { r->replica->cancel(); }
+void cft_replica_destroy(cft_replica* r) { delete r; }
+
+int cft_rounds_create(const char* options, cft_rounds** out) {
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(auto read, capi::read_options(options));
+    CFT_ASSIGN(auto rounds, cafetiere::Rounds::create(std::move(read)));
+    *out = new cft_rounds{std::move(rounds)};
+    return {};
+  });
+}
+
+int cft_rounds_restore(cft_rounds* r, const void* model, uint64_t model_bytes, const void* state,
+                       uint64_t state_bytes) {
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const auto weights, cafetiere::parse_weights(capi::bytes_of(model, model_bytes)));
+    if (!state) return r->rounds->restore(weights, nullptr);
+    CFT_ASSIGN(const auto parsed,
+               cafetiere::parse_solver_state(capi::bytes_of(state, state_bytes)));
+    return r->rounds->restore(weights, &parsed);
+  });
+}
+
+int cft_rounds_describe(const cft_rounds* r, char** out) {
+  return capi::guarded([&] { return capi::give_text(capi::to_json(*r->rounds).dump(), out); });
+}
+
+int cft_rounds_shared(const cft_rounds* r, float* out, uint64_t floats) {
+  return capi::guarded([&]() -> Status {
+    const std::span<const float> shared = r->rounds->shared();
+    if (floats != shared.size()) return cafetiere::invalid_argument("not the number of floats");
+    std::copy(shared.begin(), shared.end(), out);
+    return {};
+  });
+}
+
+int cft_rounds_end(cft_rounds* r, const float* const* sums, int32_t count, uint64_t floats) {
+  return capi::guarded([&] { return r->rounds->end_round(capi::arrays_of(sums, count, floats)); });
+}
+
+int cft_rounds_model(const cft_rounds* r, void** out, uint64_t* bytes) {
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const std::string model, r->rounds->model());
+    return capi::give_bytes(model, out, bytes);
+  });
+}
+
+int cft_rounds_state(const cft_rounds* r, const float* const* histories, int32_t count,
+                     uint64_t floats, void** out, uint64_t* bytes) {
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(auto replicas,
+               capi::histories_of(*r->rounds, capi::arrays_of(histories, count, floats)));
+    CFT_ASSIGN(const std::string state, r->rounds->state(std::move(replicas)));
+    return capi::give_bytes(state, out, bytes);
+  });
+}
+
+void cft_rounds_destroy(cft_rounds* r) { delete r; }

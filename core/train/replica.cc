@@ -1,0 +1,272 @@
+#include "core/train/replica.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "core/device/device.h"
+#include "core/graph/arena.h"
+#include "core/layers/registry.h"
+#include "core/plan/memory.h"
+#include "core/train/nets.h"
+
+namespace cafetiere {
+namespace {
+
+/// A source of the rows of `shard`, given in the order of their positions among `total` ones.
+Result<std::unique_ptr<RowsSource>> source_of(RowTable&& rows, int shard, int shards, int64_t total,
+                                              const FedLayer& layer, bool train, uint64_t seed) {
+  ShardStore store(rows.schema(), shards, {shard, shard + 1}, total);
+  if (rows.rows() != store.counts()[size_t(shard)]) {
+    return internal_error(fmt::format("shard {} was given {} rows of {}, not {}", shard,
+                                      rows.rows(), total, store.counts()[size_t(shard)]));
+  }
+  for (int64_t i = 0; i < rows.rows(); ++i) store.place(i * shards + shard, rows.row(i));
+  store.adopt(rows.take_store());
+  CFT_ASSIGN(auto source, RowsSource::make(std::make_shared<const ShardStore>(std::move(store)),
+                                           layer.inputs, layer.batch, train, seed));
+  CFT_TRY(source->validate());
+  return source;
+}
+
+Status check_shared(size_t given, size_t wanted) {
+  if (given == wanted) return {};
+  return invalid_argument(
+      fmt::format("a round was given {} floats and this net and solver share {}; all ends of a "
+                  "training must be "
+                  "given the same solver and net",
+                  given, wanted));
+}
+
+}  // namespace
+
+Status settle_options(ReplicaOptions& options) {
+  caffe::SolverParameter& p = options.solver.param;
+  if (p.iter_size() < 1) return invalid_argument("iter_size must be at least 1");
+  if (options.max_iter > 0) p.set_max_iter(int(options.max_iter));
+  CFT_TRY(check_sync(p.sync()));
+  if (p.sync().mode() != "average" && p.sync().mode() != "diloco") {
+    return invalid_argument(fmt::format(
+        "sync {{ mode: \"{}\" }}: rounds are for replicas that train on their own between two "
+        "exchanges; use \"average\" or \"diloco\"",
+        p.sync().mode()));
+  }
+  return {};
+}
+
+uint64_t seed_of(const ReplicaOptions& options) {
+  const caffe::SolverParameter& p = options.solver.param;
+  return p.random_seed() >= 0 ? uint64_t(p.random_seed()) : options.seed;
+}
+
+Result<Graph> training_graph(const ReplicaOptions& options) {
+  CFT_ASSIGN(const NetChoice choice,
+             training_net(options.solver, options.has_net ? &options.net : nullptr));
+  return Graph::build(choice.net, choice.state, {.types = layer_types(), .fed = {}});
+}
+
+HistoryRule history_rule(const caffe::SyncParameter& sync) {
+  if (sync.history() == "averaged") return HistoryRule::kAveraged;
+  return sync.history() == "reset" ? HistoryRule::kReset : HistoryRule::kKept;
+}
+
+size_t shared_floats(const Graph& graph, size_t kinds, HistoryRule rule) {
+  return size_t(graph.arena_size()) * (1 + (rule == HistoryRule::kAveraged ? kinds : 0));
+}
+
+Result<std::unique_ptr<Replica>> Replica::create(ReplicaOptions options) {
+  CFT_TRY(settle_options(options).with_context(options.solver.source));
+  std::unique_ptr<Replica> replica(new Replica(std::move(options)));
+  CFT_TRY(replica->build());
+  return replica;
+}
+
+Status Replica::build() {
+  const caffe::SolverParameter& p = options_.solver.param;
+  rule_ = history_rule(p.sync());
+  device_ = make_cpu_device();
+  pool_ = std::make_unique<ThreadPool>(options_.threads);
+  CFT_ASSIGN(graph_, training_graph(options_));
+  const int64_t floats = graph_.arena_size();
+  const auto release = [floats](float* arena) { free_arena(arena, floats); };
+  weights_ = {allocate_arena(floats), release};
+  gradients_ = {allocate_arena(floats), release};
+  if (!weights_ || !gradients_) {
+    return {ErrorCode::kOutOfMemory,
+            fmt::format("cannot allocate two arenas of {} floats", floats)};
+  }
+  CFT_ASSIGN(ArenaUpdate update, ArenaUpdate::make(p, param_spans(graph_), graph_.learned_size()));
+  CFT_ASSIGN(policy_, LrPolicy::create(p));
+  replicas_ = std::make_unique<Replicas>(
+      SyncContext{.floats = floats, .clip = p.clip_gradients(), .pool = pool_.get(), .log = {}},
+      std::move(update));
+  plans_ = std::make_unique<PlanSet>(
+      &graph_, device_.get(), param_pointers(graph_, weights_.get(), gradients_.get()), true);
+  return p.test_interval() > 0 ? build_test() : Status();
+}
+
+/// The first test net reads the training net's weights; layers that it lacks keep their fillers'.
+Status Replica::build_test() {
+  CFT_ASSIGN(const std::vector<NetChoice> tests,
+             test_nets(options_.solver, options_.has_net ? &options_.net : nullptr));
+  if (tests.empty()) return {};
+  CFT_ASSIGN(test_graph_,
+             Graph::build(tests[0].net, tests[0].state, {.types = layer_types(), .fed = {}}));
+  test_params_.resize(size_t(test_graph_->arena_size()));
+  Random random{uint32_t(seed_of(options_))};
+  CFT_TRY(init_params(*test_graph_, random, test_params_));
+  ParamPointers pointers;
+  CFT_ASSIGN(pointers.data,
+             shared_params(*test_graph_, graph_, weights_.get(), test_params_.data()));
+  pointers.diff.assign(pointers.data.size(), nullptr);
+  tester_ = std::make_unique<Tester>(&*test_graph_, device_.get(), std::move(pointers));
+  return {};
+}
+
+Status Replica::feed(RowTable&& rows, int64_t total_rows) {
+  CFT_ASSIGN(const FedLayer fed, bind_rows(graph_, rows.schema(), options_.inputs, false));
+  layer_ = fed.node->param.name();
+  CFT_ASSIGN(source_, source_of(std::move(rows), options_.shard, options_.shards, total_rows, fed,
+                                true, seed_of(options_)));
+  return {};
+}
+
+Status Replica::hold_out(RowTable&& rows) {
+  const int64_t count = rows.rows();
+  if (!tester_ || count == 0) return {};
+  CFT_ASSIGN(const FedLayer fed, bind_rows(*test_graph_, rows.schema(), options_.inputs, false));
+  test_layer_ = fed.node->param.name();
+  CFT_ASSIGN(held_out_, source_of(std::move(rows), 0, 1, count, fed, false, seed_of(options_)));
+  return {};
+}
+
+Status Replica::restore(const SolverState& state) {
+  CFT_ASSIGN(const SyncState parsed, sync_state(graph_, state, replicas_->kinds()));
+  const bool own = parsed.replicas.size() == size_t(options_.shards);
+  const HistoryArenas& mine = own ? parsed.replicas[size_t(options_.shard)] : parsed.history;
+  if (mine.size() == replicas_->kinds()) replicas_->history(0) = mine;
+  return {};
+}
+
+/// Goes to an iteration. The learning rate's policy counts its steps from the first one on.
+Status Replica::seek(int iter) {
+  if (prefetch_ && iter == iter_) return {};
+  if (!source_) return internal_error("a replica was asked for a round before it had rows");
+  current_step_ = 0;
+  for (iter_ = 0; iter_ < iter; ++iter_) policy_->rate(iter_, &current_step_);
+  const caffe::SolverParameter& p = options_.solver.param;
+  const int64_t passes = p.iter_size();
+  prefetch_.reset();  // it may still be using the source
+  prefetch_ = std::make_unique<Prefetch>(
+      source_.get(),
+      BatchSequence{
+          {options_.shard, options_.shard + 1}, iter * passes, p.max_iter() * passes, passes});
+  return {};
+}
+
+Status Replica::take(std::span<const float> shared) {
+  CFT_TRY(check_shared(shared.size(), shared_floats(graph_, replicas_->kinds(), rule_)));
+  const size_t floats = weights().size();
+  std::copy_n(shared.begin(), floats, weights().begin());
+  size_t at = floats;
+  for (std::vector<float>& kind : replicas_->history(0)) {
+    if (rule_ == HistoryRule::kReset) std::ranges::fill(kind, 0.f);
+    if (rule_ == HistoryRule::kAveraged) {
+      std::copy_n(shared.begin() + ptrdiff_t(at), floats, kind.begin());
+      at += floats;
+    }
+  }
+  return {};
+}
+
+void Replica::give(std::span<float> shared) {
+  auto at = std::ranges::copy(weights(), shared.begin()).out;
+  if (rule_ != HistoryRule::kAveraged) return;
+  for (const std::vector<float>& kind : replicas_->history(0)) {
+    at = std::ranges::copy(kind, at).out;
+  }
+}
+
+Result<RoundReport> Replica::round(int iter, int steps, std::span<float> shared) {
+  CFT_TRY(take(shared));
+  CFT_TRY(seek(iter));
+  RoundReport report;
+  const double waited = prefetch_->wait_seconds();
+  for (int i = 0; i < steps; ++i) {
+    if (cancelled_) return Status(ErrorCode::kCancelled, "the round was cancelled");
+    CFT_TRY(iteration(report));
+  }
+  report.wait_seconds = prefetch_->wait_seconds() - waited;
+  report.epoch = double(iter_) * options_.solver.param.iter_size() /
+                 double(source_->sampler().batches_per_epoch());
+  give(shared);
+  return report;
+}
+
+Status Replica::iteration(RoundReport& report) {
+  const int passes = options_.solver.param.iter_size();
+  double loss = 0;
+  for (int i = 0; i < passes; ++i) {
+    CFT_ASSIGN(const double of_pass, pass(int64_t(iter_) * passes + i, i, report));
+    loss += of_pass / passes;
+  }
+  if (!std::isfinite(loss)) {
+    return invalid_argument(
+        fmt::format("the loss of shard {} became {} at iteration {}; lower base_lr, or set "
+                    "clip_gradients in the "
+                    "solver",
+                    options_.shard, loss, iter_));
+  }
+  report.losses.push_back(loss);
+  report.rate = policy_->rate(iter_, &current_step_);
+  replicas_->step(
+      {.iter = iter_, .rate = report.rate, .gradient_scale = 1.f / float(passes), .passes = passes},
+      gradients(), weights());
+  ++iter_;
+  return {};
+}
+
+/// One forward and backward pass; its loss, times the shard's share of the rows of all shards.
+Result<double> Replica::pass(int64_t sub_step, int index, RoundReport& report) {
+  CFT_ASSIGN(const Prefetch::Batch batch, prefetch_->next());
+  const Sampler& sampler = source_->sampler();
+  int64_t first = 0;
+  for (int s = 0; s < options_.shard; ++s) first += sampler.rows(s, sub_step);
+  const int64_t epoch = sampler.epoch(sub_step);
+  if (report.rows.empty() || report.rows.back().first != epoch) report.rows.push_back({epoch, 0});
+  report.rows.back().second += batch.rows;
+  if (batch.rows == 0) {  // the others' shards are longer: no gradient and no statistics
+    if (index == 0) std::ranges::fill(gradients(), 0.f);
+    return 0.;
+  }
+  CFT_ASSIGN(Plan * plan, plans_->at(batch.rows));
+  feed_plan(*plan, layer_, batch.tops);
+  const auto before = std::chrono::steady_clock::now();
+  CFT_TRY(plan->run(*pool_, {.seed = seed_of(options_),
+                             .shard = options_.shard,
+                             .sub_step = sub_step,
+                             .first_sample = first,
+                             .loss_scale = 1,
+                             .accumulate = index > 0}));
+  report.compute_seconds +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
+  const double share = double(batch.rows) / double(sampler.total_rows(sub_step));
+  return share * double(plan->loss());
+}
+
+Result<ShardScores> Replica::test(std::span<const float> shared) {
+  ShardScores result;
+  if (!held_out_) return result;
+  CFT_TRY(take(shared));
+  const Sampler& sampler = held_out_->sampler();
+  result.net = test_graph_->name();
+  result.rows = sampler.total_rows_of(0);
+  const TestFeed feed{{{test_layer_, held_out_.get()}}, sampler.batches_per_epoch(), true};
+  CFT_ASSIGN(result.scores,
+             tester_->run({.seed = seed_of(options_), .go_on = {}}, feed, 0, *pool_));
+  return result;
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,123 @@
+// Replica: one shard of a training as a net of its own, for engines that call a round at a time and
+// carry weights between rounds themselves.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/thread_pool.h"
+#include "core/data/prefetch.h"
+#include "core/data/rows_source.h"
+#include "core/model/prototxt.h"
+#include "core/solver/lr_policy.h"
+#include "core/sync/replicas.h"
+#include "core/train/history.h"
+#include "core/train/rows_feed.h"
+#include "core/train/tester.h"
+
+namespace cafetiere {
+
+struct ReplicaOptions {
+  SolverText solver;
+  NetText net;  ///< used when `has_net`; otherwise what the solver names
+  bool has_net = false;
+  int shard = 0, shards = 1;
+  int threads = 1;
+  uint64_t seed = 1;     ///< for what the solver's random_seed does not set
+  int64_t max_iter = 0;  ///< 0 = the solver's
+  InputBindings inputs;
+};
+
+/// Checks solver and sync settings, and puts seed and max_iter where both ends look for them.
+Status settle_options(ReplicaOptions& options);
+/// The seed of everything random.
+uint64_t seed_of(const ReplicaOptions& options);
+/// The training net.
+Result<Graph> training_graph(const ReplicaOptions& options);
+/// What becomes of the replicas' history at the end of a round.
+HistoryRule history_rule(const caffe::SyncParameter& sync);
+
+/// Floats that replicas agree on after each round: the weights and, where history is averaged, one
+/// arena more a kind.
+size_t shared_floats(const Graph& graph, size_t kinds, HistoryRule rule);
+
+/// What a shard did in one round.
+struct RoundReport {
+  std::vector<double> losses;  ///< of each iteration, times the shard's share of the rows of all
+  std::vector<std::pair<int64_t, int64_t>> rows;  ///< (epoch, rows used)
+  double epoch = 0;                               ///< epochs finished, with the share of this one
+  float rate = 0;                                 ///< learning rate of the last iteration
+  double compute_seconds = 0, wait_seconds = 0;   ///< in the net; for rows
+};
+
+/// What a shard's held-out rows gave; the means are over `rows` rows.
+struct ShardScores {
+  std::string net;
+  int64_t rows = 0;
+  TestScores scores;
+};
+
+/// Begins a round with weights that it is given and ends it with its own. Its history stays here
+/// between rounds (HistoryRule::kKept). After an error it is of no more use.
+class Replica {
+ public:
+  /// Makes the nets; allocates weights, gradients and history.
+  static Result<std::unique_ptr<Replica>> create(ReplicaOptions options);
+
+  /// The shard's rows in the order of their global positions (data/shard_store.h) out of
+  /// `total_rows`; checks every one of them. Before the first round.
+  Status feed(RowTable&& rows, int64_t total_rows);
+  /// Rows held out for the solver's test net; none is fine. Before test().
+  Status hold_out(RowTable&& rows);
+  /// Takes the shard's history from a state of all shards.
+  Status restore(const SolverState& state);
+
+  /// Trains iterations [iter, iter + steps) from the `shared` floats, which become this replica's.
+  Result<RoundReport> round(int iter, int steps, std::span<float> shared);
+  /// Tests `shared` weights on the rows held out.
+  Result<ShardScores> test(std::span<const float> shared);
+  /// History, one arena a kind.
+  const HistoryArenas& history() { return replicas_->history(0); }
+  /// From any thread: a round that is under way fails with kCancelled at its next iteration.
+  void cancel() { cancelled_ = true; }
+
+ private:
+  explicit Replica(ReplicaOptions options) : options_(std::move(options)) {}
+  Status build();
+  Status build_test();
+  Status seek(int iter);
+  Status take(std::span<const float> shared);
+  void give(std::span<float> shared);
+  Status iteration(RoundReport& report);
+  Result<double> pass(int64_t sub_step, int index, RoundReport& report);
+
+  std::span<float> weights() { return {weights_.get(), size_t(graph_.arena_size())}; }
+  std::span<float> gradients() { return {gradients_.get(), size_t(graph_.arena_size())}; }
+
+  using Arena = std::unique_ptr<float, std::function<void(float*)>>;
+  ReplicaOptions options_;
+  HistoryRule rule_ = HistoryRule::kKept;
+  Graph graph_;
+  std::optional<Graph> test_graph_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<ThreadPool> pool_;
+  Arena weights_, gradients_;
+  std::vector<float> test_params_;  // of layers that the training net lacks
+  std::unique_ptr<PlanSet> plans_;
+  std::unique_ptr<Tester> tester_;
+  std::optional<LrPolicy> policy_;
+  std::unique_ptr<Replicas> replicas_;
+  std::string layer_, test_layer_;  // that the rows feed
+  std::unique_ptr<RowsSource> source_, held_out_;
+  std::unique_ptr<Prefetch> prefetch_;  // from iteration iter_ on
+  int iter_ = 0, current_step_ = 0;
+  std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace cafetiere
