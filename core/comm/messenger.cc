@@ -229,7 +229,7 @@ Result<bool> Messenger::pump_in(Peer* peer) {
     if (n < 0 && would_block()) break;
     if (n < 0 && errno == ETIMEDOUT) return timeout_error(peer->name() + " cannot be reached");
     if (n <= 0) {
-      return unavailable(peer->name() + " is gone: its process ended without a farewell");
+      return unavailable(peer->name() + " is gone: it ended without a farewell");
     }
     moved += size_t(n);
     peer->received += size_t(n);

@@ -238,6 +238,13 @@ Result<SyncState> Easgd::state() {
   return state;
 }
 
+SyncState Easgd::own_state() {
+  SyncState state;
+  state.mode = "easgd";
+  state.history = replicas_.history(0);
+  return state;
+}
+
 Status Easgd::restore(const SyncState& state) {
   std::lock_guard lock(history_mutex_);
   replicas_.restore(state.replicas, state.history);
