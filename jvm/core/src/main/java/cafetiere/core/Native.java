@@ -28,6 +28,9 @@ final class Native {
 
   static native long rowsCount(long rows);
 
+  /** As many keys of 32 bytes as there are rows. */
+  static native byte[] rowsKeys(long rows, long seed, long count);
+
   static native void rowsDestroy(long rows);
 
   static native long groupCreate(byte[] options);
@@ -57,6 +60,42 @@ final class Native {
   static native byte[] trainerState(long trainer);
 
   static native void trainerDestroy(long trainer);
+
+  static native byte[] treeSum(byte[][] arrays);
+
+  static native long replicaCreate(byte[] options);
+
+  static native void replicaRows(long replica, long rows, long totalRows);
+
+  static native void replicaValidation(long replica, long rows);
+
+  static native void replicaRestore(long replica, byte[] state);
+
+  static native byte[] replicaRound(long replica, long iter, long steps, byte[] shared);
+
+  static native byte[] replicaTest(long replica, byte[] shared);
+
+  static native byte[] replicaHistory(long replica);
+
+  static native void replicaCancel(long replica);
+
+  static native void replicaDestroy(long replica);
+
+  static native long roundsCreate(byte[] options);
+
+  static native void roundsRestore(long rounds, byte[] model, byte[] state);
+
+  static native byte[] roundsDescribe(long rounds);
+
+  static native byte[] roundsShared(long rounds, long floats);
+
+  static native void roundsEnd(long rounds, byte[][] sums);
+
+  static native byte[] roundsModel(long rounds);
+
+  static native byte[] roundsState(long rounds, byte[][] histories);
+
+  static native void roundsDestroy(long rounds);
 
   static native long predictorCreate(byte[] options, byte[] model);
 

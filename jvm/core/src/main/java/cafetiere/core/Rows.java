@@ -27,6 +27,11 @@ public final class Rows extends Handle {
     return call(Native::rowsCount);
   }
 
+  /** The keys that rows are dealt by, with the rows' sizes: 32 bytes each, as cft_rows_keys says. */
+  public byte[] keys(long seed) {
+    return call(rows -> Native.rowsKeys(rows, seed, Native.rowsCount(rows)));
+  }
+
   private static long create(String schema) {
     NativeLibrary.load();
     return Native.rowsCreate(Native.utf8(schema));

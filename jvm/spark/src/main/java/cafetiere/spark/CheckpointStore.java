@@ -121,7 +121,8 @@ public final class CheckpointStore {
     files.delete(dir, true);
   }
 
-  private static String name(long step) {
+  /** The name of the checkpoint at a step. */
+  static String name(long step) {
     return String.format("%s%012d", PREFIX, step);
   }
 
