@@ -39,15 +39,6 @@ struct Layout {
   }
 };
 
-Status check_slices(const Group* group, std::span<const size_t> slices, size_t floats) {
-  const bool fits = slices.size() == static_cast<size_t>(size_of(group)) + 1 &&
-                    slices.front() == 0 && slices.back() == floats &&
-                    std::is_sorted(slices.begin(), slices.end());
-  if (fits) return {};
-  return internal_error(fmt::format("{} slice offsets do not cut {} floats into {} slices",
-                                    slices.size(), floats, size_of(group)));
-}
-
 /// The nodes of all ranks, in order.
 std::vector<ShardRange> all_nodes(const Layout& layout) {
   std::vector<ShardRange> all;
@@ -172,14 +163,6 @@ class ReduceSchedule : public Schedule {
 
 /// Sums the slices of `layout`; this rank's goes to `out`.
 Status reduce(Group* group, TreeSum& sum, const Layout& layout, std::span<float> out, Wire wire) {
-  const Slice mine = layout.slices[layout.rank];
-  if (!sum.complete() || sum.shards() < 1 || out.size() != mine.size() ||
-      sum.range() != shards_of_rank(layout.rank, layout.ranks, sum.shards())) {
-    return internal_error(fmt::format(
-        "reduction: rank {} of {} has not summed its shards of {}, or gives {} floats of room for "
-        "{}",
-        layout.rank, layout.ranks, sum.shards(), out.size(), mine.size()));
-  }
   if (layout.longest == 0) return {};
   ReduceSchedule schedule(sum, layout, out, layout.ranks > 1 ? wire : Wire::kFloat32);
   if (!group) {
@@ -250,9 +233,32 @@ class NarrowGather : public Schedule {
 
 }  // namespace
 
+Status check_slices(const Group* group, std::span<const size_t> slices, size_t floats) {
+  const bool fits = slices.size() == static_cast<size_t>(size_of(group)) + 1 &&
+                    slices.front() == 0 && slices.back() == floats &&
+                    std::is_sorted(slices.begin(), slices.end());
+  if (fits) return {};
+  return internal_error(fmt::format("{} slice offsets do not cut {} floats into {} slices",
+                                    slices.size(), floats, size_of(group)));
+}
+
+Status check_reduction(const Group* group, const TreeSum& sum, std::span<const size_t> slices,
+                       std::span<const float> out) {
+  CFT_TRY(check_slices(group, slices, sum.floats()));
+  const int rank = rank_of(group), ranks = size_of(group);
+  const size_t mine = slices[rank + 1] - slices[rank];
+  if (sum.complete() && sum.shards() > 0 && out.size() == mine &&
+      sum.range() == shards_of_rank(rank, ranks, sum.shards())) {
+    return {};
+  }
+  return internal_error(fmt::format(
+      "reduction: rank {} of {} has not summed its shards of {}, or gives {} floats of room for {}",
+      rank, ranks, sum.shards(), out.size(), mine));
+}
+
 Status reduce_scatter(Group* group, TreeSum& sum, std::span<const size_t> slices,
                       std::span<float> out, Wire wire) {
-  CFT_TRY(check_slices(group, slices, sum.floats()));
+  CFT_TRY(check_reduction(group, sum, slices, out));
   std::vector<Slice> parts;
   for (size_t r = 0; r + 1 < slices.size(); ++r) parts.push_back({slices[r], slices[r + 1]});
   return reduce(group, sum, Layout(group, sum.shards(), std::move(parts)), out, wire);
@@ -281,20 +287,21 @@ Status all_gather_slices(Group* group, std::span<float> arena, std::span<const s
 
 Status all_reduce(Group* group, TreeSum& sum, std::span<float> out, Wire wire) {
   const int rank = rank_of(group), ranks = size_of(group);
-  if (sum.floats() <= kDirect) {
-    const std::vector<Slice> everything(ranks, Slice{0, sum.floats()});
-    CFT_TRY(reduce(group, sum, Layout(group, sum.shards(), everything), out, wire));
-    if (ranks > 1) round_to_wire(wire, out.data(), out.size());
-    return {};
-  }
   if (out.size() != sum.floats()) {
     return internal_error(
         fmt::format("all_reduce: {} floats of room for a sum of {}", out.size(), sum.floats()));
   }
   const auto slices = even_slices(sum.floats(), ranks);
-  CFT_TRY(reduce_scatter(group, sum, slices,
-                         out.subspan(slices[rank], slices[rank + 1] - slices[rank]), wire));
-  return all_gather_slices(group, out, slices, wire);
+  const std::span<float> mine = out.subspan(slices[rank], slices[rank + 1] - slices[rank]);
+  CFT_TRY(check_reduction(group, sum, slices, mine));
+  if (sum.floats() > kDirect) {
+    CFT_TRY(reduce_scatter(group, sum, slices, mine, wire));
+    return all_gather_slices(group, out, slices, wire);
+  }
+  const std::vector<Slice> everything(ranks, Slice{0, sum.floats()});
+  CFT_TRY(reduce(group, sum, Layout(group, sum.shards(), everything), out, wire));
+  if (ranks > 1) round_to_wire(wire, out.data(), out.size());
+  return {};
 }
 
 Status gather_shard_values(Group* group, int shards, std::span<const double> mine, int k,

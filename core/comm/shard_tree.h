@@ -76,6 +76,13 @@ class TreeSum {
   size_t scratch_floats_ = 0;
 };
 
+/// An error unless `slices` cut `floats` values into one slice a rank.
+Status check_slices(const Group* group, std::span<const size_t> slices, size_t floats);
+
+/// An error unless the rank has added its shards and `out` holds its slice.
+Status check_reduction(const Group* group, const TreeSum& sum, std::span<const size_t> slices,
+                       std::span<const float> out);
+
 /// Finishes the tree: `out` becomes slice `rank` of the sum over all shards. `slices` holds the
 /// offsets of one slice a rank (even_slices). `out` may lie in the array last given to add(), at
 /// this slice's own offset. A null group is one rank. With a `wire` of 16 bits the other ranks'

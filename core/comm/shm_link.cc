@@ -16,7 +16,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kRingBytes = 1 << 20;               // of each direction: stays in cache
+constexpr size_t kRingBytes = 4 << 20;               // of each direction: stays in cache
 constexpr size_t kChunk = 128 << 10;                 // copied before the peer hears of it
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;  // mapped memory cannot vanish under us
 

@@ -1,0 +1,98 @@
+// Lossy means of gradients over all ranks. What a step leaves out is kept and added to the next
+// gradient (error feedback), so that nothing is lost for good. The bits are the same for the same
+// number of ranks only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/comm/group.h"
+#include "core/comm/shard_tree.h"
+
+namespace cafetiere {
+
+/// A parameter within the arena, seen as a matrix: its first axis against all others.
+struct MatrixRange {
+  size_t offset = 0;
+  size_t rows = 0, cols = 0;
+};
+
+/// Turns each rank's gradient into the mean over the ranks. Every rank calls the same functions.
+class Compressor {
+ public:
+  virtual ~Compressor() = default;
+
+  /// `gradient` is this rank's and becomes the mean.
+  virtual Status mean(std::span<float> gradient) = 0;
+
+  /// Bytes that one mean() gives to a peer: what plain floats would take, and less.
+  virtual size_t bytes() const = 0;
+
+  /// What this rank has left out so far; part of a checkpoint.
+  std::span<float> error() { return error_; }
+
+ protected:
+  Compressor(Group* group, size_t floats) : group_(group), error_(floats, 0.f) {}
+
+  Group* const group_;
+  std::vector<float> error_;
+};
+
+/// PowerSGD (Vogels, Karimireddy and Jaggi 2019): one step of the power iteration a matrix, which
+/// starts from the last step's factor. What no matrix covers, and matrices that two factors would
+/// not make smaller, travel as they are.
+class PowerSgd : public Compressor {
+ public:
+  /// `rank` columns a factor, at least 1. `matrices` do not overlap. The first factors are drawn
+  /// with `seed`, the same on all ranks.
+  PowerSgd(Group* group, size_t floats, std::span<const MatrixRange> matrices, int rank,
+           uint64_t seed);
+
+  Status mean(std::span<float> gradient) override;
+  size_t bytes() const override;
+
+ private:
+  /// Where a matrix and its factors lie: p is rows x rank, q is rank x cols.
+  struct Factors {
+    MatrixRange matrix;
+    size_t p, q;
+  };
+
+  Status average(std::span<float> values, TreeSum* sum);
+
+  const size_t rank_;
+  std::vector<Factors> factors_;
+  std::vector<MatrixRange> plain_;  // stretches of one row
+  std::vector<float> first_;        // all p, then the plain stretches
+  std::vector<float> second_;       // all q
+  size_t p_floats_ = 0;
+  std::unique_ptr<TreeSum> first_sum_, second_sum_;
+};
+
+/// Top-k: each rank gives the k values of greatest magnitude with their places (Aji and Heafield
+/// 2017).
+class TopK : public Compressor {
+ public:
+  /// k = ceil(density * floats), at least 1; 0 < density <= 1, fewer than 2^32 floats.
+  TopK(Group* group, size_t floats, double density);
+
+  Status mean(std::span<float> gradient) override;
+  size_t bytes() const override { return chosen_.size() * sizeof(Entry); }
+
+ private:
+  struct Entry {
+    uint32_t place;
+    float value;
+  };
+
+  void choose();
+
+  std::vector<Entry> chosen_, all_;  // of this rank, of all ranks
+  std::vector<float> magnitudes_;
+};
+
+}  // namespace cafetiere
