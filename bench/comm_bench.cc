@@ -1,18 +1,25 @@
-// All-reduce of two processes over loopback TCP, beside what one and two plain TCP streams reach
-// in the same run. Prints JSON; a bandwidth is the array's bytes divided by the median time.
+// All-reduces between processes, or what plain TCP streams over loopback reach.
+//
+//   comm_bench raw
+//   comm_bench RANKS tcp|shared float32|bfloat16|float16 tree|ring
+//
+// Prints JSON: quantiles for `raw`, else the seconds of each run on rank 0 by the array's KiB.
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
-#include <functional>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "core/comm/collectives.h"
+#include "core/comm/ring.h"
 #include "core/comm/shard_tree.h"
 #include "core/comm/socket.h"
 #include "core/comm/tcp_group.h"
@@ -23,8 +30,9 @@ namespace {
 constexpr size_t kStreamBytes = size_t{256} << 20;  // of one raw measurement
 constexpr size_t kStreamChunk = 256 << 10;
 constexpr size_t kMessage = 4096;
-constexpr auto kBudget = std::chrono::milliseconds(1500);  // for each size
-constexpr int kWarmUp = 3;
+constexpr size_t kWarmUp = 3;
+constexpr size_t kBytes = size_t{1} << 30;  // summed for each size, within these numbers of runs
+constexpr size_t kFewest = 5, kMost = 400;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -41,34 +49,39 @@ nlohmann::json summary(std::vector<double> seconds, size_t bytes) {
           {"gb_per_s", static_cast<double>(bytes) / median / 1e9}};
 }
 
-Status all_reduce(Group* group, TreeSum* sum, std::span<float> arena,
-                  std::span<const size_t> slices) {
-  const int rank = group->rank();
+/// What is measured.
+struct Setting {
+  int ranks = 2;
+  bool shared_memory = false;
+  Wire wire = Wire::kFloat32;
+  bool ring = false;
+};
+
+Status reduce(Group* group, TreeSum* sum, std::span<float> arena, const Setting& setting) {
   sum->reset();
   CFT_TRY(sum->add(arena));
-  CFT_TRY(reduce_scatter(group, *sum, slices,
-                         arena.subspan(slices[rank], slices[rank + 1] - slices[rank])));
-  return all_gather_slices(group, arena, slices);
+  if (!setting.ring) return all_reduce(group, *sum, arena, setting.wire);
+  const auto slices = even_slices(arena.size(), group->size());
+  const size_t begin = slices[group->rank()], end = slices[group->rank() + 1];
+  CFT_TRY(
+      ring_reduce_scatter(group, *sum, slices, arena.subspan(begin, end - begin), setting.wire));
+  return ring_all_gather(group, arena, slices, setting.wire);
 }
 
-/// Times all-reduces of `bytes`. Both ranks agree before each whether there is another.
-Result<nlohmann::json> time_all_reduce(Group* group, size_t bytes) {
+/// The seconds that all-reduces of `bytes` took.
+Result<std::vector<double>> time_all_reduce(Group* group, size_t bytes, const Setting& setting) {
   std::vector<float> arena(bytes / sizeof(float), 0.f);
-  const auto slices = even_slices(arena.size(), group->size());
-  TreeSum sum(shards_of_rank(group->rank(), group->size(), group->size()), group->size(),
-              arena.size(), nullptr);
+  const int rank = group->rank();
+  TreeSum sum({rank, rank + 1}, group->size(), arena.size(), nullptr);
   std::vector<double> seconds;
-  const double end = now() + std::chrono::duration<double>(kBudget).count();
-  for (int run = 0;; ++run) {
-    std::byte more{run < kWarmUp + 5 || now() < end};
-    CFT_TRY(broadcast(group, 0, {&more, 1}));
-    if (more == std::byte{0}) break;
+  const size_t runs = std::clamp(kBytes / bytes, kFewest, kMost);
+  for (size_t run = 0; run < kWarmUp + runs; ++run) {
     CFT_TRY(barrier(group));
     const double start = now();
-    CFT_TRY(all_reduce(group, &sum, arena, slices));
+    CFT_TRY(reduce(group, &sum, arena, setting));
     if (run >= kWarmUp) seconds.push_back(now() - start);
   }
-  return summary(std::move(seconds), bytes);
+  return seconds;
 }
 
 void wait_for(int fd, short events) {
@@ -169,56 +182,93 @@ Result<nlohmann::json> time_raw_round_trip() {
   return summary(std::move(seconds), kMessage);
 }
 
-/// Runs `body` on two connected ranks: the caller and a child process.
-Result<nlohmann::json> on_two_ranks(const std::function<Result<nlohmann::json>(Group*)>& body) {
+/// Pipes between rank 0 and the others, by which they tell each other their addresses.
+struct Pipes {
   int up[2], down[2];
-  if (pipe(up) != 0 || pipe(down) != 0) return io_error("no pipe: " + errno_text(errno));
-  const pid_t child = fork();
-  const int rank = child == 0 ? 1 : 0;
-  GroupOptions options;
-  options.rank = rank;
-  options.size = 2;
-  options.secret = options.generation = "bench";
-  CFT_ASSIGN(auto group, TcpGroup::listen(options));
-  std::string mine = group->address();
-  mine.resize(64);
-  std::string theirs(64, '\0');
-  if (write(rank == 1 ? up[1] : down[1], mine.data(), 64) != 64 ||
-      read(rank == 1 ? down[0] : up[0], theirs.data(), 64) != 64) {
-    return io_error("the two processes lost each other: " + errno_text(errno));
+};
+
+/// All addresses, in the order of the ranks; each is sent as 64 bytes.
+Result<std::vector<std::string>> tell_addresses(int rank, const std::string& mine,
+                                                const std::vector<Pipes>& pipes) {
+  const size_t ranks = pipes.size();
+  std::vector<std::array<char, 64>> all(ranks);
+  mine.copy(all[rank].data(), all[rank].size() - 1);
+  bool ok = true;
+  if (rank > 0) {
+    ok = write(pipes[rank].up[1], &all[rank], 64) == 64 &&
+         read(pipes[rank].down[0], all.data(), 64 * ranks) == ssize_t(64 * ranks);
+  } else {
+    for (size_t r = 1; r < ranks; ++r) ok &= read(pipes[r].up[0], &all[r], 64) == 64;
+    for (size_t r = 1; r < ranks; ++r) {
+      ok &= write(pipes[r].down[1], all.data(), 64 * ranks) == ssize_t(64 * ranks);
+    }
   }
-  std::vector<std::string> addresses = {mine.c_str(), theirs.c_str()};
-  if (rank == 1) std::swap(addresses[0], addresses[1]);
-  CFT_TRY(group->connect(addresses));
-  auto result = body(group.get());
-  if (rank == 1) _exit(result.ok() ? 0 : 1);
-  waitpid(child, nullptr, 0);
-  return result;
+  if (!ok) return io_error("the processes lost each other: " + errno_text(errno));
+  std::vector<std::string> addresses;
+  for (const auto& address : all) addresses.emplace_back(address.data());
+  return addresses;
 }
 
-Status run() {
-  nlohmann::json report = {{"bench", "comm"}, {"ranks", 2}};
-  for (int streams : {1, 2}) {
-    CFT_ASSIGN(const auto raw, time_raw(streams));
-    report["raw_loopback"][std::to_string(streams) + "_streams"] = raw;
+/// One rank's part: every size in turn.
+Result<nlohmann::json> run_rank(int rank, const Setting& setting, const std::vector<Pipes>& pipes) {
+  GroupOptions options;
+  options.rank = rank;
+  options.size = setting.ranks;
+  options.secret = options.generation = "bench";
+  options.shared_memory = setting.shared_memory;
+  CFT_ASSIGN(auto group, TcpGroup::listen(options));
+  CFT_ASSIGN(const auto addresses, tell_addresses(rank, group->address(), pipes));
+  CFT_TRY(group->connect(addresses));
+  nlohmann::json report;
+  for (size_t kib : {4, 1024, 28 * 1024, 244 * 1024}) {
+    CFT_ASSIGN(report[std::to_string(kib)], time_all_reduce(group.get(), kib << 10, setting));
   }
-  CFT_ASSIGN(report["raw_loopback"]["4_KiB_round_trip"], time_raw_round_trip());
-  CFT_ASSIGN(report["all_reduce"], on_two_ranks([](Group* group) -> Result<nlohmann::json> {
-               nlohmann::json sizes;
-               for (size_t kib : {4, 1024, 28 * 1024}) {
-                 CFT_ASSIGN(sizes[std::to_string(kib) + "_KiB"], time_all_reduce(group, kib << 10));
-               }
-               return sizes;
-             }));
-  std::printf("%s\n", report.dump(2).c_str());
+  return report;
+}
+
+Result<nlohmann::json> run_ranks(const Setting& setting) {
+  std::vector<Pipes> pipes(setting.ranks);
+  for (Pipes& p : pipes) {
+    if (pipe(p.up) != 0 || pipe(p.down) != 0) return io_error("no pipe: " + errno_text(errno));
+  }
+  for (int rank = 1; rank < setting.ranks; ++rank) {
+    if (fork() == 0) _exit(run_rank(rank, setting, pipes).ok() ? 0 : 1);
+  }
+  auto report = run_rank(0, setting, pipes);
+  while (wait(nullptr) > 0) {
+  }
+  return report;
+}
+
+Result<nlohmann::json> run_raw() {
+  nlohmann::json report;
+  for (int streams : {1, 2}) {
+    CFT_ASSIGN(report[std::to_string(streams) + "_streams"], time_raw(streams));
+  }
+  CFT_ASSIGN(report["4_KiB_round_trip"], time_raw_round_trip());
+  return report;
+}
+
+Status run(std::span<char*> arguments) {
+  const auto is = [&](size_t i, const char* word) {
+    return i < arguments.size() && std::string(arguments[i]) == word;
+  };
+  const Setting setting{.ranks = arguments.size() > 1 ? std::atoi(arguments[1]) : 2,
+                        .shared_memory = is(2, "shared"),
+                        .wire = is(3, "bfloat16")  ? Wire::kBfloat16
+                                : is(3, "float16") ? Wire::kFloat16
+                                                   : Wire::kFloat32,
+                        .ring = is(4, "ring")};
+  CFT_ASSIGN(const auto report, is(1, "raw") ? run_raw() : run_ranks(setting));
+  std::printf("%s\n", report.dump().c_str());
   return {};
 }
 
 }  // namespace
 }  // namespace cafetiere
 
-int main() {
-  const cafetiere::Status status = cafetiere::run();
+int main(int argc, char** argv) {
+  const cafetiere::Status status = cafetiere::run({argv, size_t(argc)});
   if (!status.ok()) std::fprintf(stderr, "comm_bench: %s\n", status.message().c_str());
   return status.ok() ? 0 : 1;
 }
