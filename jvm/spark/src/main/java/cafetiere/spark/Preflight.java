@@ -23,6 +23,7 @@ public final class Preflight {
   private static final long MIB = 1 << 20;
   private static final int SLOT_SECONDS = 4;
   private static final int START_SECONDS = 60;
+  private static final List<String> LOOSE_MODES = List.of("average", "easgd", "diloco");
   private static final double OVERHEAD_FACTOR = 0.1;
   private static final long LEAST_OVERHEAD_MIB = 384;
 
@@ -61,6 +62,7 @@ public final class Preflight {
     try {
       NetDescription net =
           NetDescription.ofTraining(plan.solver(), plan.net(), plan.sync(), plan.threads());
+      checkSurvivors(net.syncMode());
       checkMemory(net.json().path("memory_bytes").asLong());
       return Optional.of(net);
     } catch (CafetiereException e) {
@@ -69,9 +71,19 @@ public final class Preflight {
     }
   }
 
+  private void checkSurvivors(String mode) {
+    if (plan.survivors() && !LOOSE_MODES.contains(mode)) {
+      findings.add("survivors is set and the ranks work together by " + mode + ", which makes every"
+          + " step of all ranks: set syncMode to " + String.join(", ", LOOSE_MODES)
+          + ", or survivors to false");
+    }
+  }
+
   /** Whether all ranks can run at once; nothing that needs executors is tried otherwise. */
   private boolean checkSlots() {
     if (!sc.isLocal() && conf.getBoolean("spark.dynamicAllocation.enabled", false)) {
+      // Ordinary jobs: Spark asks for the executors when they are submitted.
+      if (plan.survivors()) return true;
       findings.add("dynamic allocation is on, and Spark runs no barrier stage under it: add"
           + " --conf spark.dynamicAllocation.enabled=false --conf spark.executor.instances="
           + plan.workers());

@@ -12,7 +12,7 @@ import org.apache.hadoop.conf.Configuration;
 
 /**
  * What rank 0 does besides training: it sends events to the driver and writes checkpoints. Among
- * survivors anyone may become rank 0, so the way to the driver is opened for the first event.
+ * survivors anyone may become rank 0, so each of them has one, and it does nothing before its time.
  */
 final class Rank0 implements Trainer.Listener, AutoCloseable {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -21,6 +21,7 @@ final class Rank0 implements Trainer.Listener, AutoCloseable {
   private final String writer;
   private final CheckpointStore checkpoints;
   private MetricsRoute route;
+  private boolean leads = true;
   private long view;
 
   /** {@code writer} tells apart those who may write checkpoints at the same time. */
@@ -30,14 +31,16 @@ final class Rank0 implements Trainer.Listener, AutoCloseable {
     this.checkpoints = new CheckpointStore(setup.checkpoints(), setup.hadoop().value());
   }
 
-  /** From now on this rank is rank 0, of a view of survivors. */
-  void lead(long generation) {
+  /** A view of survivors begins, in which this member is rank 0 or not. */
+  void startView(long generation, boolean first) {
     view = generation;
+    leads = first;
     if (route != null) route.startView(view);
   }
 
   @Override
   public void event(String json) {
+    if (!leads) return;
     if (route == null) {
       route = new MetricsRoute(setup.metrics(), setup.attempt());
       route.startView(view);

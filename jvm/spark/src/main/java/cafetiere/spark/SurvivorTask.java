@@ -118,7 +118,7 @@ final class SurvivorTask implements Serializable {
       String bind = InetAddress.getByName(host).getHostAddress();
       group = new Group(setup.plan().groupOptions(view.rank(), view.size(), bind, setup.secret(),
           setup.generation() + "/" + view.generation()));
-      if (view.rank() == 0) duties.lead(view.generation());
+      duties.startView(view.generation(), view.rank() == 0);
       client.agree(view.generation(), group);
     }
 

@@ -66,10 +66,14 @@ public record TrainingPlan(
     return hash.toString().replace("-", "").substring(0, FINGERPRINT);
   }
 
-  /** The options of one rank's cafetiere.core.Trainer. */
+  /**
+   * The options of one rank's cafetiere.core.Trainer. Any of the survivors may become rank 0, so all
+   * of them are told that they have its listener.
+   */
   public String trainerOptions(int rank) {
     ObjectNode options = Json.object();
-    options.put("solver", solver).put("net", net).put("rank", rank).put("size", workers);
+    options.put("solver", solver).put("net", net);
+    options.put("rank", survivors ? 0 : rank).put("size", workers);
     options.put("shards", shards).put("threads", threads).put("seed", seed);
     options.put("max_iter", maxIter).put("checkpoint_every", checkpointInterval);
     options.put("events", rank == 0 ? events : "");

@@ -123,8 +123,8 @@ class EstimatorTest {
   @Test
   void anUnknownSyncModeIsRefused() {
     String message = assertThrows(RuntimeException.class,
-        () -> estimator().setSyncMode("easdg").fit(points)).getMessage();
-    assertTrue(message.contains("easdg") && message.contains("did you mean \"easgd\""), message);
+        () -> estimator().setSyncMode("averge").fit(points)).getMessage();
+    assertTrue(message.contains("averge") && message.contains("did you mean \"average\""), message);
   }
 
   @Test

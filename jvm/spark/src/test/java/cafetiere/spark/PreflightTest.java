@@ -145,6 +145,15 @@ class PreflightTest {
   }
 
   @Test
+  void survivorsOfAModeThatHasNone() {
+    assertFinding("survivors is set and the ranks work together by allreduce, which makes every step"
+        + " of all ranks: set syncMode to average, easgd, diloco, or survivors to false",
+        refusal(estimator().setSurvivors(true), table));
+    assertDoesNotThrow(() ->
+        check(conf(), estimator().setSurvivors(true).setSyncMode("average"), table));
+  }
+
+  @Test
   void severalFaultsAreToldAtOnce() {
     PreflightException e = assertThrows(PreflightException.class, () -> check(conf(),
         estimator().setCheckpointDir("file:/proc/nowhere"), with(207L, -3)));
