@@ -11,6 +11,7 @@
 #include "cli/signals.h"
 #include "core/model/weights.h"
 #include "core/observe/event_files.h"
+#include "core/observe/trace.h"
 #include "core/train/feeds.h"
 #include "core/train/snapshots.h"
 
@@ -18,7 +19,7 @@ namespace cafetiere {
 namespace {
 
 struct TrainFlags {
-  std::string solver, snapshot, weights, events;
+  std::string solver, snapshot, weights, events, trace;
   std::string sigint_effect = "stop", sighup_effect = "snapshot";
   int max_iter = 0;
   StateFlags state;
@@ -128,6 +129,8 @@ Status train(const TrainFlags& flags) {
   for (const NetFeeds& test : feeds.tests) options.test_shapes.push_back(test.shapes);
   options.log = log;
   options.events = &events;
+  Trace trace(flags.ranks.rank);
+  if (!flags.trace.empty()) options.trace = &trace;
   options.on_checkpoint = [&](const Checkpoint& c) { return snapshots.write(c); };
   options.solver = std::move(solver);
   CFT_ASSIGN(const std::unique_ptr<Trainer> trainer, Trainer::create(std::move(options)));
@@ -138,7 +141,8 @@ Status train(const TrainFlags& flags) {
     if (effect == SignalEffect::kStop) trainer->request_stop();
     if (effect == SignalEffect::kSnapshot) trainer->request_snapshot();
   });
-  return run_trainer(*trainer, group.get(), shards, feeds, log);
+  CFT_TRY(run_trainer(*trainer, group.get(), shards, feeds, log));
+  return flags.trace.empty() ? Status() : trace.write(flags.trace);
 }
 
 }  // namespace
@@ -154,6 +158,8 @@ Action add_train(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   app.add_option("--events", flags->events,
                  "also write PREFIX.jsonl and a TensorBoard file beside it");
+  app.add_option("--trace", flags->trace,
+                 "also write a timeline for chrome://tracing or Perfetto to this file");
   app.add_option("--sigint_effect", flags->sigint_effect, "on Ctrl-C: stop, snapshot or none");
   app.add_option("--sighup_effect", flags->sighup_effect, "on SIGHUP: stop, snapshot or none");
   flags->state.add(app);

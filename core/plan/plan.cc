@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <map>
 
 #include "core/plan/memory.h"
 
@@ -41,6 +43,7 @@ struct Plan::Builder {
 
   Status build() {
     CFT_ASSIGN(shapes, graph.infer(options.batch));
+    CFT_TRY(check_values());
     blobs.assign(shapes.size(), kNoTensor);
     diffs.assign(shapes.size(), kNoTensor);
     CFT_TRY(choose_nodes());
@@ -49,6 +52,16 @@ struct Plan::Builder {
     plan.first_backward_ = program.steps().size();
     if (options.backward) CFT_TRY(backward());
     return bind();
+  }
+
+  /// No kernel has to think of blobs without values.
+  Status check_values() const {
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      if (shapes[i].count() > 0) continue;
+      return invalid_argument(fmt::format("blob '{}' of net '{}' has no values: its shape is {}",
+                                          graph.blob_names()[i], graph.name(), shapes[i].str()));
+    }
+    return {};
   }
 
   Status choose_nodes() {
@@ -295,6 +308,7 @@ struct Plan::Builder {
           {step.make(binder),
            {step.name, step.kernel, step.flops, i >= plan.first_backward_, bytes_of(step)}});
     }
+    find_final_gradients();
     const auto set = [&](std::vector<Blob>& list, const std::vector<BufferId>& ids) {
       for (size_t i = 0; i < ids.size(); ++i) list[i].data = addresses[size_t(ids[i])];
     };
@@ -304,6 +318,30 @@ struct Plan::Builder {
       plan.losses_[i].data = addresses[size_t(loss_buffers[i])];
     }
     return {};
+  }
+
+  /// Gradients lie in the order of the layers and are final in about the opposite one.
+  void find_final_gradients() {
+    std::vector<const float*> diffs;
+    for (const float* diff : pointers.diff) {
+      if (diff) diffs.push_back(diff);
+    }
+    std::ranges::sort(diffs, std::greater<>());
+    std::map<const float*, size_t> last;  // which step writes it last
+    for (size_t i = 0; i < program.steps().size(); ++i) {
+      for (BufferId id : program.steps()[i].writes)
+        last[program.buffers()[size_t(id)].external] = i;
+    }
+    size_t next = 0;
+    for (size_t i = 0; i < program.steps().size(); ++i) {
+      const float* from = nullptr;
+      for (; next < diffs.size(); ++next) {
+        const auto it = last.find(diffs[next]);
+        if (it != last.end() && it->second > i) break;
+        from = diffs[next];
+      }
+      plan.final_from_.push_back(from);
+    }
   }
 
   std::vector<BufferId> output_buffers, input_diff_buffers, loss_buffers;
@@ -326,6 +364,15 @@ void Plan::begin(const RunContext& context) {
 Status Plan::run(ThreadPool& pool, const RunContext& context) {
   begin(context);
   for (const Bound& step : steps_) pool.run(step.kernel.blocks, step.kernel.run);
+  return error_.take();
+}
+
+Status Plan::run(ThreadPool& pool, const RunContext& context, const FinalFrom& final_from) {
+  begin(context);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    pool.run(steps_[i].kernel.blocks, steps_[i].kernel.run);
+    if (final_from_[i]) final_from(final_from_[i]);
+  }
   return error_.take();
 }
 

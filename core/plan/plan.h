@@ -2,6 +2,7 @@
 // flat list of bound kernels: nothing is allocated or looked up.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -58,6 +59,10 @@ class Plan {
   /// Runs all steps: forward, then backward if it was laid out. An error is what a kernel could not
   /// do (a full disk); what the plan's blobs then hold is undefined.
   Status run(ThreadPool& pool, const RunContext& context);
+  /// The same; on its way back it calls `final_from` whenever more of the parameters' gradients are
+  /// final: all those at this address and behind it in their arena.
+  using FinalFrom = std::function<void(const float*)>;
+  Status run(ThreadPool& pool, const RunContext& context, const FinalFrom& final_from);
   Status run_forward(ThreadPool& pool, const RunContext& context);
 
   /// The sum of all weighted tops after a forward pass.
@@ -86,6 +91,7 @@ class Plan {
   };
   std::vector<Bound> steps_;
   size_t first_backward_ = 0;
+  std::vector<const float*> final_from_;  // by step; null where no more gradients are final
   std::vector<Blob> inputs_, outputs_, input_diffs_;
   struct Loss {
     const float* data;

@@ -4,66 +4,132 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/comm/collectives.h"
+#include "core/observe/trace.h"
 #include "core/solver/clip.h"
 
 namespace cafetiere {
 namespace {
 
-/// The values of all ranks, one after another.
+/// The values that the ranks have for their slices, in the order of the arena: all ranks' for the
+/// first bucket, then for the second. `mine`: one list a bucket.
 template <class T>
-Result<std::vector<T>> gather(Group* group, const std::vector<T>& mine) {
-  CFT_ASSIGN(const auto parts, all_gather_v(group, std::as_bytes(std::span(mine))));
+Result<std::vector<T>> gather_in_order(Group* group, const std::vector<std::vector<T>>& mine) {
+  const size_t buckets = mine.size();
+  std::vector<uint64_t> counts(buckets);
+  std::vector<T> values;
+  for (size_t b = 0; b < buckets; ++b) {
+    counts[b] = mine[b].size();
+    values.insert(values.end(), mine[b].begin(), mine[b].end());
+  }
+  std::vector<std::byte> bytes(buckets * sizeof(uint64_t) + values.size() * sizeof(T));
+  std::memcpy(bytes.data(), counts.data(), buckets * sizeof(uint64_t));
+  if (!values.empty()) {
+    std::memcpy(bytes.data() + buckets * sizeof(uint64_t), values.data(),
+                values.size() * sizeof(T));
+  }
+  CFT_ASSIGN(const auto parts, all_gather_v(group, bytes));
+  std::vector<size_t> at(parts.size(), buckets * sizeof(uint64_t));
   std::vector<T> all;
-  for (const auto& bytes : parts) {
-    const size_t at = all.size();
-    all.resize(at + bytes.size() / sizeof(T));
-    if (!bytes.empty()) std::memcpy(all.data() + at, bytes.data(), bytes.size());
+  for (size_t b = 0; b < buckets; ++b) {
+    for (size_t rank = 0; rank < parts.size(); ++rank) {
+      uint64_t count = 0;
+      std::memcpy(&count, parts[rank].data() + b * sizeof count, sizeof count);
+      const size_t to = all.size();
+      all.resize(to + count);
+      if (count > 0) std::memcpy(&all[to], parts[rank].data() + at[rank], count * sizeof(T));
+      at[rank] += count * sizeof(T);
+    }
   }
   return all;
 }
 
 }  // namespace
 
-AllReduce::AllReduce(const SyncContext& context, ArenaUpdate update)
-    : context_(context),
-      update_(std::move(update)),
-      sum_(shards_of_rank(rank_of(context.group), size_of(context.group), context.shards),
-           context.shards, size_t(context.floats), context.pool),
-      slices_(even_slices(size_t(context.floats), size_of(context.group))),
-      begin_(slices_[size_t(rank_of(context.group))]),
-      end_(slices_[size_t(rank_of(context.group)) + 1]),
-      history_(size_t(update_.history_per_param())) {
-  for (std::vector<float>& kind : history_) kind.resize(end_ - begin_, 0.f);
+AllReduce::AllReduce(const SyncContext& context, ArenaUpdate update, Wire wire)
+    : context_(context), wire_(wire), update_(std::move(update)), exchange_(context, wire) {
+  const size_t kinds = size_t(update_.history_per_param());
+  for (const GradientExchange::Slice& s : exchange_.slices()) {
+    slices_.push_back(
+        {s.begin, s.end, HistoryArenas(kinds, std::vector<float>(s.end - s.begin, 0.f))});
+  }
+}
+
+Status AllReduce::gradient(const UpdateStep&, double, std::span<float> gradient, std::span<float>) {
+  // The last one is added bucket by bucket, on its way to the other ranks.
+  return ++added_ < shards().size() ? exchange_.add(gradient) : Status();
 }
 
 Status AllReduce::end_round(const UpdateStep& last, std::span<float> gradient,
                             std::span<float> weights) {
+  added_ = 0;
+  {
+    const Trace::Span span(context_.trace, "step", "wait for the exchange");
+    CFT_TRY(exchange_.finish(gradient));
+  }
   UpdateStep step = last;
-  const std::span<float> mine = gradient.subspan(begin_, end_ - begin_);
-  CFT_TRY(reduce_scatter(context_.group, sum_, slices_, mine));
-  sum_.reset();
   if (context_.clip >= 0) {
-    CFT_TRY(clip(mine));
+    CFT_TRY(clip(gradient));
     step.gradient_scale *= clipping_.factor;
   }
-  const std::vector<std::span<float>> history(history_.begin(), history_.end());
-  const ArenaSlice slice{int64_t(begin_), int64_t(end_), weights, mine, history};
+  if (wire_ == Wire::kFloat32) {
+    CFT_TRY(update(step, gradient, weights));
+    return exchange_.gather(weights);
+  }
+  // Weights themselves would lose their small steps in 16 bits: the steps travel, and all ranks,
+  // the owner too, add what arrives.
+  std::vector<float> before;
+  for (const Slice& s : slices_) {
+    before.insert(before.end(), weights.begin() + ptrdiff_t(s.begin),
+                  weights.begin() + ptrdiff_t(s.end));
+  }
+  CFT_TRY(update(step, gradient, weights));
+  size_t at = 0;
+  for (const Slice& s : slices_) {
+    for (size_t i = s.begin; i < s.end; ++i, ++at) {
+      gradient[i] = weights[i] - before[at];
+      weights[i] = before[at];
+    }
+  }
+  CFT_TRY(exchange_.gather(gradient, wire_));
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] += gradient[i];
+  return {};
+}
+
+ArenaSlice AllReduce::arena_slice(Slice& slice, std::span<float> gradient, std::span<float> weights,
+                                  std::vector<std::span<float>>& history) {
+  history.assign(slice.history.begin(), slice.history.end());
+  return {int64_t(slice.begin), int64_t(slice.end), weights,
+          gradient.subspan(slice.begin, slice.end - slice.begin), history};
+}
+
+Status AllReduce::update(const UpdateStep& given, std::span<float> gradient,
+                         std::span<float> weights) {
+  const Trace::Span span(context_.trace, "step", "update");
+  UpdateStep step = given;
+  std::vector<std::span<float>> history;
   if (update_.needs_norms()) {
-    CFT_ASSIGN(const auto norms,
-               gather(context_.group, update_.prepare(step, slice, *context_.pool)));
+    std::vector<std::vector<SquareNorms>> mine;
+    for (Slice& s : slices_) {
+      mine.push_back(
+          update_.prepare(step, arena_slice(s, gradient, weights, history), *context_.pool));
+    }
+    CFT_ASSIGN(const auto norms, gather_in_order(context_.group, mine));
     step.trust = update_.trust_ratios(norms);
   }
-  update_.apply(step, slice, *context_.pool);
-  return all_gather_slices(context_.group, weights, slices_);
+  for (Slice& s : slices_) {
+    update_.apply(step, arena_slice(s, gradient, weights, history), *context_.pool);
+  }
+  return {};
 }
 
 Status AllReduce::clip(std::span<const float> gradient) {
   const size_t learned = size_t(update_.learned());
-  const size_t count = std::min(end_, std::max(learned, begin_)) - begin_;
-  std::vector<double> blocks(norm_blocks(count));
-  block_square_sums(gradient.first(count), blocks);
-  CFT_ASSIGN(const std::vector<double> terms, gather(context_.group, blocks));
+  std::vector<std::vector<double>> mine;
+  for (const Slice& s : slices_) {
+    const size_t count = std::min(s.end, std::max(learned, s.begin)) - s.begin;
+    block_square_sums(gradient.subspan(s.begin, count), mine.emplace_back(norm_blocks(count)));
+  }
+  CFT_ASSIGN(const std::vector<double> terms, gather_in_order(context_.group, mine));
   const double square = tree_sum(terms);
   clipping_ = {static_cast<float>(std::sqrt(square)), clip_factor(square, context_.clip)};
   return {};
@@ -71,19 +137,23 @@ Status AllReduce::clip(std::span<const float> gradient) {
 
 Result<SyncState> AllReduce::state() {
   SyncState state;
-  for (const std::vector<float>& mine : history_) {
-    std::vector<float> arena(slices_.back());
-    std::copy(mine.begin(), mine.end(), arena.begin() + ptrdiff_t(begin_));
-    CFT_TRY(all_gather_slices(context_.group, arena, slices_));
+  for (size_t kind = 0; kind < size_t(update_.history_per_param()); ++kind) {
+    std::vector<float> arena(static_cast<size_t>(context_.floats));
+    for (const Slice& s : slices_) {
+      std::ranges::copy(s.history[kind], arena.begin() + ptrdiff_t(s.begin));
+    }
+    CFT_TRY(exchange_.gather(arena));
     state.history.push_back(std::move(arena));
   }
   return state;
 }
 
 Status AllReduce::restore(const SyncState& state) {
-  for (size_t i = 0; i < std::min(history_.size(), state.history.size()); ++i) {
-    std::copy(state.history[i].begin() + ptrdiff_t(begin_),
-              state.history[i].begin() + ptrdiff_t(end_), history_[i].begin());
+  for (Slice& s : slices_) {
+    for (size_t kind = 0; kind < std::min(s.history.size(), state.history.size()); ++kind) {
+      std::copy(state.history[kind].begin() + ptrdiff_t(s.begin),
+                state.history[kind].begin() + ptrdiff_t(s.end), s.history[kind].begin());
+    }
   }
   return {};
 }

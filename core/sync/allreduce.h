@@ -1,23 +1,24 @@
 // AllReduce: every step, the gradients of all shards are added in one fixed tree and each rank
-// updates the slice of the parameters that it owns (CaffeOnSpark's method, kept synchronous).
+// updates the slices of the parameters that it owns (CaffeOnSpark's method, kept synchronous).
 #pragma once
 
-#include "core/comm/shard_tree.h"
-#include "core/sync/sync.h"
+#include "core/sync/gradient_exchange.h"
 
 namespace cafetiere {
 
-/// Synchronous training. Weights are the same bytes on every rank after each step, and for any
-/// number of ranks; the solver's history is kept by slice, on its owner alone.
+/// Synchronous training. Weights are the same bytes on every rank after each step, and, with numbers
+/// of 32 bits on the wire, for any number of ranks; the solver's history is kept by slice, on its
+/// owner alone.
 class AllReduce : public Sync {
  public:
-  AllReduce(const SyncContext& context, ArenaUpdate update);
+  AllReduce(const SyncContext& context, ArenaUpdate update, Wire wire = Wire::kFloat32);
 
-  ShardRange shards() const override { return sum_.range(); }
-  ShardRange partners(int) const override { return {0, sum_.shards()}; }
-  Status gradient(const UpdateStep&, double, std::span<float> gradient, std::span<float>) override {
-    return sum_.add(gradient);
+  ShardRange shards() const override { return exchange_.shards(); }
+  ShardRange partners(int) const override { return {0, context_.shards}; }
+  void final_from(std::span<float> gradient, size_t from) override {
+    exchange_.final_from(gradient, from);
   }
+  Status gradient(const UpdateStep&, double, std::span<float> gradient, std::span<float>) override;
   Status end_round(const UpdateStep& step, std::span<float> gradient,
                    std::span<float> weights) override;
   const Clipping& last_clipping() const override { return clipping_; }
@@ -26,15 +27,22 @@ class AllReduce : public Sync {
   Status restore(const SyncState& state) override;
 
  private:
+  struct Slice {
+    size_t begin, end;
+    HistoryArenas history;
+  };
+  static ArenaSlice arena_slice(Slice& slice, std::span<float> gradient, std::span<float> weights,
+                                std::vector<std::span<float>>& history);
   Status clip(std::span<const float> gradient);
+  Status update(const UpdateStep& step, std::span<float> gradient, std::span<float> weights);
 
   const SyncContext context_;
+  const Wire wire_;
   ArenaUpdate update_;
-  TreeSum sum_;
-  std::vector<size_t> slices_;
-  size_t begin_, end_;  // this rank's slice
+  GradientExchange exchange_;
+  std::vector<Slice> slices_;
+  int added_ = 0;  // shards of this round
   Clipping clipping_;
-  HistoryArenas history_;  // of the slice
 };
 
 }  // namespace cafetiere

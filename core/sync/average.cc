@@ -4,18 +4,38 @@
 
 namespace cafetiere {
 
-Average::Average(const SyncContext& context, ArenaUpdate update, int period, HistoryRule history)
+Average::Average(const SyncContext& context, ArenaUpdate update, int period, HistoryRule history,
+                 Wire wire)
     : group_(context.group),
       period_(period),
       rule_(history),
+      wire_(wire),
       replicas_(context, std::move(update)),
-      mean_(context) {}
+      mean_(context, wire) {}
+
+/// In 16 bits weights would lose their small steps: the moves since the round began travel instead.
+Status Average::end_shard(int, std::span<float> weights) {
+  if (wire_ != Wire::kFloat32) {
+    for (size_t i = 0; i < weights.size(); ++i) weights[i] -= replicas_.start()[i];
+  }
+  return mean_.add(weights);
+}
 
 Status Average::end_round(const UpdateStep&, std::span<float>, std::span<float> weights) {
-  CFT_TRY(mean_.reduce(weights));
+  const std::span<const float> start = replicas_.start();
   const size_t begin = mean_.begin(), count = mean_.end() - begin;
-  outer_step(replicas_.start().subspan(begin, count), weights.subspan(begin, count));
+  const std::span<float> mine = weights.subspan(begin, count);
+  CFT_TRY(mean_.reduce(weights));
+  if (wire_ == Wire::kFloat32) {
+    outer_step(start.subspan(begin, count), mine);
+    CFT_TRY(mean_.gather(weights));
+    return end_history();
+  }
+  for (size_t i = 0; i < count; ++i) mine[i] += start[begin + i];
+  outer_step(start.subspan(begin, count), mine);
+  for (size_t i = 0; i < count; ++i) mine[i] -= start[begin + i];
   CFT_TRY(mean_.gather(weights));
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] += start[i];
   return end_history();
 }
 

@@ -10,7 +10,8 @@ namespace cafetiere {
 /// weights. Weights are the same bytes for any number of ranks.
 class Average : public Sync {
  public:
-  Average(const SyncContext& context, ArenaUpdate update, int period, HistoryRule history);
+  Average(const SyncContext& context, ArenaUpdate update, int period, HistoryRule history,
+          Wire wire = Wire::kFloat32);
 
   ShardRange shards() const override { return replicas_.shards(); }
   ShardRange partners(int shard) const override { return {shard, shard + 1}; }
@@ -24,7 +25,7 @@ class Average : public Sync {
     replicas_.step(step, gradient, weights);
     return {};
   }
-  Status end_shard(int, std::span<float> weights) override { return mean_.add(weights); }
+  Status end_shard(int, std::span<float> weights) override;
   Status end_round(const UpdateStep& step, std::span<float>, std::span<float> weights) override;
 
   const Clipping& last_clipping() const override { return replicas_.last_clipping(); }
@@ -46,6 +47,7 @@ class Average : public Sync {
   Group* const group_;
   const int period_;
   const HistoryRule rule_;
+  const Wire wire_;
   Replicas replicas_;
   ShardMean mean_;
 };

@@ -3,17 +3,17 @@
 #pragma once
 
 #include "core/sync/average.h"
+#include "core/sync/outer_step.h"
+#include "core/sync/outer_step.h"
 
 namespace cafetiere {
 
-/// Douillard et al., "DiLoCo: Distributed Low-Communication Training of Language Models"
-/// (arXiv 2311.08105): d = start - mean; v = momentum * v + d; w = start - rate * (d + momentum * v).
-/// Each replica keeps its own history. Statistics of layers, which have no gradient, take the mean.
+/// The outer step is core/sync/outer_step.h's. Each replica keeps its own history. Statistics of layers, which have no gradient, take the mean.
 /// Weights are the same bytes for any number of ranks.
 class DiLoCo : public Average {
  public:
   DiLoCo(const SyncContext& context, ArenaUpdate update, const caffe::SyncParameter& sync,
-         HistoryRule history);
+         HistoryRule history, Wire wire = Wire::kFloat32);
 
   Result<SyncState> state() override;
   Status restore(const SyncState& state) override;
@@ -24,8 +24,7 @@ class DiLoCo : public Average {
  private:
   Group* const group_;
   const size_t floats_;
-  const float rate_, momentum_;
-  std::vector<float> velocity_;  // of this rank's slice
+  OuterStep outer_;  // of this rank's slice
 };
 
 }  // namespace cafetiere

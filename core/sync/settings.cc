@@ -28,12 +28,17 @@ Status check_range(const char* field, double value, double low, double high) {
       fmt::format("sync {{ {}: {:g} }}: it must be from {:g} to {:g}", field, value, low, high));
 }
 
-HistoryRule history_rule(const std::string& word) {
-  if (word == "averaged") return HistoryRule::kAveraged;
-  return word == "reset" ? HistoryRule::kReset : HistoryRule::kKept;
+Wire wire_of(const std::string& word) {
+  if (word == "bfloat16") return Wire::kBfloat16;
+  return word == "float16" ? Wire::kFloat16 : Wire::kFloat32;
 }
 
 }  // namespace
+
+HistoryRule history_rule(const caffe::SyncParameter& sync) {
+  if (sync.history() == "averaged") return HistoryRule::kAveraged;
+  return sync.history() == "reset" ? HistoryRule::kReset : HistoryRule::kKept;
+}
 
 std::vector<std::string> sync_modes() {
   return {"allreduce", "average", "easgd", "diloco", "hierarchical", "auto"};
@@ -90,7 +95,8 @@ Status check_sync(const caffe::SyncParameter& sync) {
 Result<std::unique_ptr<Sync>> make_sync(const caffe::SyncParameter& sync,
                                         const SyncContext& context, const UpdateMaker& update) {
   CFT_TRY(check_sync(sync));
-  const HistoryRule history = history_rule(sync.history());
+  const HistoryRule history = history_rule(sync);
+  const Wire wire = wire_of(sync.wire());
   if (sync.mode() == "auto") {
     auto mode = std::make_unique<AutoMode>(context, sync, update);
     CFT_TRY(mode->start());
@@ -99,16 +105,17 @@ Result<std::unique_ptr<Sync>> make_sync(const caffe::SyncParameter& sync,
   CFT_ASSIGN(ArenaUpdate rule, update());
   if (sync.mode() == "average") {
     return std::unique_ptr<Sync>(
-        std::make_unique<Average>(context, std::move(rule), sync.period(), history));
+        std::make_unique<Average>(context, std::move(rule), sync.period(), history, wire));
   }
   if (sync.mode() == "diloco") {
-    return std::unique_ptr<Sync>(std::make_unique<DiLoCo>(context, std::move(rule), sync, history));
+    return std::unique_ptr<Sync>(
+        std::make_unique<DiLoCo>(context, std::move(rule), sync, history, wire));
   }
   if (sync.mode() == "easgd") return make_easgd(sync, context, std::move(rule));
   if (sync.mode() == "hierarchical") {
     return Hierarchical::make(context, std::move(rule), sync.period(), sync.group_size());
   }
-  return std::unique_ptr<Sync>(std::make_unique<AllReduce>(context, std::move(rule)));
+  return std::unique_ptr<Sync>(std::make_unique<AllReduce>(context, std::move(rule), wire));
 }
 
 }  // namespace cafetiere

@@ -11,8 +11,9 @@ namespace cafetiere {
 /// out a slice of the mean; the slices can be changed before all ranks get the whole.
 class ShardMean {
  public:
-  explicit ShardMean(const SyncContext& context)
+  explicit ShardMean(const SyncContext& context, Wire wire = Wire::kFloat32)
       : context_(context),
+        wire_(wire),
         sum_(shards_of_rank(rank_of(context.group), size_of(context.group), context.shards),
              context.shards, size_t(context.floats), context.pool),
         slices_(even_slices(size_t(context.floats), size_of(context.group))) {}
@@ -26,11 +27,12 @@ class ShardMean {
   Status reduce(std::span<float> array);
   /// Gives all ranks the slices of all.
   Status gather(std::span<float> array) {
-    return all_gather_slices(context_.group, array, slices_);
+    return all_gather_slices(context_.group, array, slices_, wire_);
   }
 
  private:
   const SyncContext context_;
+  const Wire wire_;
   TreeSum sum_;
   std::vector<size_t> slices_;
 };

@@ -22,15 +22,17 @@
 
 namespace cafetiere {
 
+class Trace;
+
 /// One flat array a kind of history value.
 using HistoryArenas = std::vector<std::vector<float>>;
 
 /// What a mode keeps beside the weights, as a checkpoint holds it; complete on rank 0.
 struct SyncState {
-  HistoryArenas history;                ///< the solver's, in the form that Caffe reads
-  std::string mode;                     ///< which mode kept what follows
-  std::vector<HistoryArenas> replicas;  ///< the history of each shard, where they differ
-  HistoryArenas outer;                  ///< history of the step on the replicas' mean
+  HistoryArenas history = {};                ///< the solver's, in the form that Caffe reads
+  std::string mode = {};                     ///< which mode kept what follows
+  std::vector<HistoryArenas> replicas = {};  ///< the history of each shard, where they differ
+  HistoryArenas outer = {};                  ///< history of the step on the replicas' mean
 };
 
 /// What clipping did in an iteration: the gradients' norm and what they were multiplied by.
@@ -45,7 +47,8 @@ struct SyncContext {
   int64_t floats = 0;      ///< parameters
   float clip = -1;         ///< clip_gradients; < 0: not
   ThreadPool* pool = nullptr;
-  Logger log;
+  Logger log = {};
+  Trace* trace = nullptr;  ///< the timeline; may be null
 };
 
 class Sync {
@@ -61,6 +64,9 @@ class Sync {
 
   /// Before a shard's iterations of a round: puts its weights into `weights`.
   virtual void begin_shard(int /*shard*/, std::span<float> /*weights*/) {}
+  /// While the last pass of the rank's last shard of a round goes backward: its gradient is final
+  /// from float `from` on. Does not wait.
+  virtual void final_from(std::span<float> /*gradient*/, size_t /*from*/) {}
   /// Takes the gradient of one iteration; `loss` is the shard's mean in it. A mode whose shards
   /// train on their own makes the step here; another needs the last shard's `gradient` until
   /// end_round().

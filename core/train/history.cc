@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace cafetiere {
 
@@ -77,7 +78,9 @@ Result<SyncState> sync_state(const Graph& graph, const SolverState& state, size_
 }
 
 SolverState solver_state(const Graph& graph, int iter, int current_step, SyncState&& sync) {
-  SolverState state{iter, "", current_step, history_blobs(graph, sync.history), {}};
+  // Every copy counts where the weights fill the memory.
+  const HistoryArenas history = std::exchange(sync.history, {});
+  SolverState state{iter, "", current_step, history_blobs(graph, history), {}};
   state.sync = {std::move(sync.mode), std::move(sync.replicas), std::move(sync.outer)};
   return state;
 }

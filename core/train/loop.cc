@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/data/own_shard.h"
+#include "core/observe/trace.h"
 #include "core/solver/clip.h"
 #include "core/sync/weight_check.h"
 
@@ -41,7 +42,8 @@ Status Trainer::begin(Loop& loop) {
                                    .floats = graph_.arena_size(),
                                    .clip = p.clip_gradients(),
                                    .pool = pool_.get(),
-                                   .log = options_.log},
+                                   .log = options_.log,
+                                   .trace = options_.trace},
                                   update));
   if (restored_) CFT_TRY(loop.sync->restore(*std::exchange(restored_, std::nullopt)));
   if (options_.survivors) CFT_TRY(meet_members(loop));
@@ -215,13 +217,22 @@ Status Trainer::pass(Loop& loop, int shard, int iter, int index) {
   const int display = options_.solver.param.display();
   const bool shown = display > 0 && iter % display == 0 && shard == 0 && index == 0;
   if (shown && options_.solver.param.debug_info()) CFT_TRY(log_debug_info(*plan));
+  const Trace::Span span(options_.trace, "step", fmt::format("shard {}, step {}", shard, iter));
   const auto before = Loop::Clock::now();
-  CFT_TRY(plan->run(*pool_, {.seed = seed_,
-                             .shard = shard,
-                             .sub_step = sub_step,
-                             .first_sample = rows.first,
-                             .loss_scale = rows.step_share(loop.sync->partners(shard).size()),
-                             .accumulate = index > 0}));
+  const RunContext context{.seed = seed_,
+                           .shard = shard,
+                           .sub_step = sub_step,
+                           .first_sample = rows.first,
+                           .loss_scale = rows.step_share(loop.sync->partners(shard).size()),
+                           .accumulate = index > 0};
+  if (index + 1 == loop.passes && shard + 1 == loop.sync->shards().end) {
+    const std::span<float> gradient(gradients_.get(), size_t(graph_.arena_size()));
+    CFT_TRY(plan->run(*pool_, context, [&](const float* from) {
+      loop.sync->final_from(gradient, size_t(from - gradient.data()));
+    }));
+  } else {
+    CFT_TRY(plan->run(*pool_, context));
+  }
   loop.compute_seconds += Loop::seconds(before);
   const double share = loop.sync->meets() ? rows.loss_share(loop.shards) : 1;
   const double weight = share / loop.passes;

@@ -51,6 +51,7 @@ struct TrainerOptions {
   std::vector<FedShapes> test_shapes;  ///< one a test net; none where the nets say all
   Logger log;
   EventSink* events = nullptr;  ///< rank 0's; may be null
+  Trace* trace = nullptr;       ///< the timeline; may be null
   /// Called on rank 0 with each checkpoint.
   std::function<Status(const Checkpoint&)> on_checkpoint;
 };

@@ -146,6 +146,20 @@ TEST(Hierarchical, TwoTeamsOfTwoLearn) {
   expect_same(once, train(job(text, 4)), "the same teams again");
 }
 
+// Half the bytes, nearly the same weights, and the same bits on all ranks (check_interval).
+TEST(Wire, OfSixteenBitsStaysNear) {
+  for (const std::string mode : {"allreduce", "average", "diloco"}) {
+    const std::string sync = "mode: '" + mode + "' period: 5 ";
+    const Outcome whole = train(job(solver(kSgd, sync), 2));
+    for (const std::string wire : {"bfloat16", "float16"}) {
+      const Outcome half = train(job(solver(kSgd, sync + "wire: '" + wire + "' "), 2));
+      const double off = distance(whole, half);
+      EXPECT_GT(off, 0) << mode << " " << wire;
+      EXPECT_LT(off, 0.02) << mode << " " << wire;
+    }
+  }
+}
+
 TEST(Easgd, LearnsAndMeetsAtTheEnd) {
   const std::string text = solver(kSgd, "mode: 'easgd' period: 3 moving_rate: 0.3", 60);
   Job four = job(text, 4);

@@ -1,0 +1,63 @@
+// Trace: what ran when on which thread, as a timeline for chrome://tracing or Perfetto.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace cafetiere {
+
+/// Spans of time of one process, in Chrome's trace event format. Any thread may add; what is beyond
+/// kMaxSpans is counted and left out.
+class Trace {
+ public:
+  static constexpr size_t kMaxSpans = 200'000;
+
+  /// `process`: a number that tells this process from others in a merged timeline (the rank).
+  explicit Trace(int process) : process_(process), start_(Clock::now()) {}
+
+  /// One span on a row of the timeline, from its making to its end.
+  class Span {
+   public:
+    /// `trace` may be null: then nothing is kept. `row` names the row.
+    Span(Trace* trace, const char* row, std::string name)
+        : trace_(trace), row_(row), name_(std::move(name)), start_(Clock::now()) {}
+    ~Span() {
+      if (trace_) trace_->add(row_, std::move(name_), start_, Clock::now());
+    }
+    Span(const Span&) = delete;
+    Span& operator=(const Span&) = delete;
+
+   private:
+    Trace* const trace_;
+    const char* const row_;
+    std::string name_;
+    const std::chrono::steady_clock::time_point start_;
+  };
+
+  /// The timeline as JSON.
+  std::string to_json() const;
+  /// Writes it to a file.
+  Status write(const std::string& path) const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void add(const char* row, std::string name, Clock::time_point start, Clock::time_point end);
+
+  struct Entry {
+    const char* row;
+    std::string name;
+    double start_us, length_us;
+  };
+  const int process_;
+  const Clock::time_point start_;
+  mutable std::mutex mutex_;
+  std::vector<Entry> entries_;  // guarded by mutex_
+  int64_t left_out_ = 0;        // guarded by mutex_
+};
+
+}  // namespace cafetiere

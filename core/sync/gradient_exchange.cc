@@ -1,0 +1,115 @@
+#include "core/sync/gradient_exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/observe/trace.h"
+
+namespace cafetiere {
+
+GradientExchange::GradientExchange(const SyncContext& context, Wire wire)
+    : context_(context), wire_(wire) {
+  const int rank = rank_of(context.group), ranks = size_of(context.group);
+  const size_t floats = size_t(context.floats);
+  const size_t bucket = ranks > 1 ? kBucket : std::max<size_t>(floats, 1);
+  // The exchanging thread must not use the pool, which works on backward.
+  ThreadPool* const pool = ranks > 1 ? nullptr : context.pool;
+  const ShardRange mine = shards_of_rank(rank, ranks, context.shards);
+  for (size_t begin = 0; begin < std::max<size_t>(floats, 1); begin += bucket) {
+    const size_t end = std::min(floats, begin + bucket);
+    buckets_.push_back({begin, end, TreeSum(mine, context.shards, end - begin, pool),
+                        even_slices(end - begin, ranks)});
+  }
+  done_ = buckets_.size();
+  if (ranks > 1) thread_ = std::thread([this] { work(); });
+}
+
+GradientExchange::~GradientExchange() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+std::vector<GradientExchange::Slice> GradientExchange::slices() const {
+  const size_t rank = size_t(rank_of(context_.group));
+  std::vector<Slice> slices;
+  for (const Bucket& b : buckets_) {
+    slices.push_back({b.begin + b.slices[rank], b.begin + b.slices[rank + 1]});
+  }
+  return slices;
+}
+
+Status GradientExchange::add(std::span<const float> gradient) {
+  for (Bucket& b : buckets_) CFT_TRY(b.sum.add(gradient.subspan(b.begin, b.end - b.begin)));
+  return {};
+}
+
+/// The last shard's part of a bucket, and the sum over all ranks.
+Status GradientExchange::reduce(Bucket& b, std::span<float> gradient) {
+  const Trace::Span span(context_.trace, "exchange",
+                         fmt::format("gradients {}-{}", b.begin, b.end));
+  const size_t rank = size_t(rank_of(context_.group));
+  const std::span<float> part = gradient.subspan(b.begin, b.end - b.begin);
+  CFT_TRY(b.sum.add(part));
+  CFT_TRY(reduce_scatter(context_.group, b.sum, b.slices,
+                         part.subspan(b.slices[rank], b.slices[rank + 1] - b.slices[rank]), wire_));
+  b.sum.reset();
+  return {};
+}
+
+void GradientExchange::final_from(std::span<float> gradient, size_t from) {
+  if (!thread_.joinable()) return;
+  const std::lock_guard lock(mutex_);
+  if (!std::exchange(begun_, true)) done_ = 0;
+  gradient_ = gradient;
+  final_from_ = from;
+  changed_.notify_all();
+}
+
+Status GradientExchange::finish(std::span<float> gradient) {
+  if (!thread_.joinable()) return reduce(buckets_.front(), gradient);
+  final_from(gradient, 0);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return done_ == buckets_.size() || !status_.ok(); });
+  begun_ = false;
+  gradient_ = {};
+  return status_;
+}
+
+void GradientExchange::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const auto next = [this]() -> Bucket* {
+      if (gradient_.empty() || done_ == buckets_.size() || !status_.ok()) return nullptr;
+      Bucket& b = buckets_[buckets_.size() - 1 - done_];
+      return b.begin >= final_from_ ? &b : nullptr;
+    };
+    changed_.wait(lock, [&] { return stop_ || next(); });
+    if (stop_) return;
+    Bucket& bucket = *next();
+    const std::span<float> gradient = gradient_;
+    lock.unlock();
+    Status status = reduce(bucket, gradient);
+    lock.lock();
+    status_ = std::move(status);
+    ++done_;
+    changed_.notify_all();
+  }
+}
+
+Status GradientExchange::gather(std::span<float> arena, Wire wire) {
+  const Trace::Span span(context_.trace, "step", "gather");
+  for (const Bucket& b : buckets_) {
+    CFT_TRY(
+        all_gather_slices(context_.group, arena.subspan(b.begin, b.end - b.begin), b.slices, wire));
+  }
+  return {};
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,75 @@
+// GradientExchange: adds up the gradients of all shards, a bucket at a time, while backward still
+// works on the rest.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "core/comm/collectives.h"
+#include "core/comm/shard_tree.h"
+#include "core/sync/sync.h"
+
+namespace cafetiere {
+
+/// The arena is cut into buckets, and each bucket into a slice a rank. Backward makes gradients final
+/// from the arena's end on; a thread sends each bucket that is final on its way, in this order on all
+/// ranks. Every element is added in the shard tree whatever the buckets are.
+class GradientExchange {
+ public:
+  /// Floats of a bucket: large enough that its latency does not count, small enough that a net of
+  /// some megabytes has several.
+  static constexpr size_t kBucket = size_t{1} << 19;
+
+  GradientExchange(const SyncContext& context, Wire wire);
+  ~GradientExchange();
+  GradientExchange(const GradientExchange&) = delete;
+  GradientExchange& operator=(const GradientExchange&) = delete;
+
+  ShardRange shards() const { return buckets_.front().sum.range(); }
+
+  /// Floats [begin, end) of the arena.
+  struct Slice {
+    size_t begin, end;
+  };
+  /// What this rank gets the sums of, a slice of each bucket, in order.
+  std::vector<Slice> slices() const;
+
+  /// Adds the gradient of the next of the rank's shards, which is not the last.
+  Status add(std::span<const float> gradient);
+  /// The last shard's `gradient` is final from float `from` on, and stays until finish(). Does not
+  /// wait.
+  void final_from(std::span<float> gradient, size_t from);
+  /// Waits until all of the last shard's gradient has been added: the rank's slices of `gradient`
+  /// are sums now, the rest is used up.
+  Status finish(std::span<float> gradient);
+
+  /// Gives all ranks the slices of all.
+  Status gather(std::span<float> arena, Wire wire = Wire::kFloat32);
+
+ private:
+  struct Bucket {
+    size_t begin, end;
+    TreeSum sum;
+    std::vector<size_t> slices;  // of each rank, counted from `begin`
+  };
+  Status reduce(Bucket& bucket, std::span<float> gradient);
+  void work();
+
+  const SyncContext context_;
+  const Wire wire_;
+  std::vector<Bucket> buckets_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::span<float> gradient_;  // guarded by mutex_, as are those below
+  bool begun_ = false;         // the exchange of this round's gradient
+  size_t final_from_ = 0;      // what may be exchanged
+  size_t done_ = 0;            // buckets of this round, from the last one on
+  bool stop_ = false;
+  Status status_;
+  std::thread thread_;  // where there is somebody to exchange with; last: it uses all of the above
+};
+
+}  // namespace cafetiere
