@@ -12,6 +12,9 @@ enum class HistoryRule {
   kReset      ///< all begin anew
 };
 
+/// The rule that `sync.history()` names.
+HistoryRule history_rule(const caffe::SyncParameter& sync);
+
 /// Trains one shard after another from the same weights. Each has history of its own; of weights
 /// there is one copy beside the one at work, however many shards a rank has.
 class Replicas {

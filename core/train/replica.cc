@@ -67,11 +67,6 @@ Result<Graph> training_graph(const ReplicaOptions& options) {
   return Graph::build(choice.net, choice.state, {.types = layer_types(), .fed = {}});
 }
 
-HistoryRule history_rule(const caffe::SyncParameter& sync) {
-  if (sync.history() == "averaged") return HistoryRule::kAveraged;
-  return sync.history() == "reset" ? HistoryRule::kReset : HistoryRule::kKept;
-}
-
 size_t shared_floats(const Graph& graph, size_t kinds, HistoryRule rule) {
   return size_t(graph.arena_size()) * (1 + (rule == HistoryRule::kAveraged ? kinds : 0));
 }

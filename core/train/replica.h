@@ -40,8 +40,6 @@ Status settle_options(ReplicaOptions& options);
 uint64_t seed_of(const ReplicaOptions& options);
 /// The training net.
 Result<Graph> training_graph(const ReplicaOptions& options);
-/// What becomes of the replicas' history at the end of a round.
-HistoryRule history_rule(const caffe::SyncParameter& sync);
 
 /// Floats that replicas agree on after each round: the weights and, where history is averaged, one
 /// arena more a kind.

@@ -11,13 +11,6 @@
 #include "core/train/trainer.h"
 
 namespace cafetiere {
-namespace {
-
-struct Losses : EventSink {
-  std::vector<double> values;
-  void progress(const Progress& event) override { values.push_back(event.loss); }
-};
-
 RowTable part_of_rows(const Job& s, int rank) {
   Result<RowSchema> schema = RowSchema::parse(
       R"({"columns": [{"name": "data", "type": "u8"}, {"name": "label", "type": "i32"}], "id": ""})");
@@ -42,6 +35,13 @@ RowTable part_of_rows(const Job& s, int rank) {
   EXPECT_TRUE(table.append(count, std::as_bytes(std::span(chunk))).ok());
   return table;
 }
+
+namespace {
+
+struct Losses : EventSink {
+  std::vector<double> values;
+  void progress(const Progress& event) override { values.push_back(event.loss); }
+};
 
 Status run_rank(const Job& s, int rank, Group* group, Outcome* out) {
   Losses losses;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/data/row_table.h"
+
 namespace cafetiere {
 
 inline constexpr int kRows = 10007;  // prime: every epoch ends in a short tail
@@ -77,6 +79,9 @@ struct Job {
   std::string solver = kSolver;
   int shards = 4;
 };
+
+/// The rows that a rank brings.
+RowTable part_of_rows(const Job& job, int rank);
 
 /// Trains on all ranks, each in a thread; a failed rank fails the test.
 Outcome train(const Job& job);

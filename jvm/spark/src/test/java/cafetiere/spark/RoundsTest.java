@@ -1,0 +1,164 @@
+package cafetiere.spark;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import cafetiere.core.CafetiereException;
+import com.fasterxml.jackson.databind.JsonNode;
+import java.lang.management.ManagementFactory;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+import javax.management.ObjectName;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerJobEnd;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.SparkSession;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Trainings in rounds of ordinary jobs: the bits of the barrier engine, whatever happens. */
+@Timeout(value = 480, unit = TimeUnit.SECONDS)
+class RoundsTest {
+  private static final int ROWS = 1_007;
+  private static final int KILL_AFTER_JOBS = 15;
+
+  private static SparkSession spark;
+
+  @BeforeAll
+  static void start() {
+    spark = TestImages.session();
+  }
+
+  @Test
+  void theWeightsAreThoseOfTheBarrierEngine() {
+    Dataset<Row> table = TestImages.images(spark, ROWS);
+    for (String sync : List.of("mode: 'average'", "mode: 'average' history: 'averaged'",
+        "mode: 'average' history: 'reset'", "mode: 'diloco' outer_momentum: 0.5")) {
+      TrainingPlan plan = plan(table, sync, 23, 2);
+      JsonNode rounds = Json.parse(RoundsJob.run(plan, table.repartition(3), null).result());
+      assertEquals(sha256(TrainingJob.run(plan, table, null)), rounds.path("sha256").asText(), sync);
+      assertEquals(5, rounds.path("rounds").asInt());
+      assertEquals(ROWS, rounds.path("rows_given").asLong());
+      assertEquals(ROWS, rounds.path("rows_per_epoch").path(0).asLong());
+    }
+  }
+
+  @Test
+  void alsoWithSumsOfGroupsOfShards() {
+    Dataset<Row> table = TestImages.images(spark, ROWS);
+    TrainingPlan plan = plan(table, "mode: 'average'", 15, 11);
+    assertEquals(sha256(TrainingJob.run(plan, table, null)),
+        sha256(RoundsJob.run(plan, table, null)));
+  }
+
+  @Test
+  void anExecutorThatIsKilledCostsNoBit() throws Exception {
+    Dataset<Row> table = TestImages.images(spark, ROWS);
+    TrainingPlan plan = plan(table, "mode: 'average'", 300, 2);
+    String undisturbed = sha256(RoundsJob.run(plan, table, null));
+    long victim = TestImages.executorPids(spark).get(0);
+    try (KillAfter kill = new KillAfter(victim)) {
+      JsonNode result = Json.parse(RoundsJob.run(plan, table, null).result());
+      assertTrue(kill.done(), "the training ended before the executor");
+      assertEquals(undisturbed, result.path("sha256").asText());
+      assertEquals(60, result.path("rounds").asInt());
+      result.path("rows_per_epoch").forEach(used -> assertTrue(used.asLong() <= ROWS));
+    }
+    TestImages.session();
+  }
+
+  @Test
+  void aRunLeavesNoReplicasBehind() throws Exception {
+    Dataset<Row> table = TestImages.images(spark, ROWS);
+    for (int i = 0; i < 2; i++) {
+      RoundsJob.run(plan(table, "mode: 'average'", 10, 3), table, null);
+    }
+    List<Integer> tasks = IntStream.range(0, 4 * TestImages.EXECUTORS).boxed().toList();
+    int left = JavaSparkContext.fromSparkContext(spark.sparkContext())
+        .parallelize(tasks, tasks.size()).map(task -> liveNetsHere()).reduce(Integer::sum);
+    assertEquals(0, left);
+  }
+
+  @Test
+  void validationRowsAreTestedOnAtEndsOfRounds() {
+    Dataset<Row> table = TestImages.images(spark, ROWS);
+    String solver = TestImages.solver(20) + " test_interval: 8 test_iter: 1";
+    TrainingPlan plan = estimator(solver, "mode: 'average'", 2).plan(table);
+    String events = RoundsJob.run(plan, table, TestImages.images(spark, 101)).events();
+    List<Long> tested = events.lines().map(Json::parse)
+        .filter(event -> event.path("event").asText().equals("test"))
+        .map(event -> event.path("step").asLong()).toList();
+    assertEquals(List.of(0L, 10L, 20L), tested);
+  }
+
+  @Test
+  void aBadRowEndsTheRunAndIsNamed() {
+    Row bad = RowFactory.create(7L, new byte[TestImages.SIDE * TestImages.SIDE], 99);
+    Dataset<Row> table = TestImages.images(spark, ROWS)
+        .union(spark.createDataFrame(List.of(bad), TestImages.SCHEMA));
+    TrainingPlan plan = plan(table, "mode: 'average'", 1000, 2);
+    CafetiereException e =
+        assertThrows(CafetiereException.class, () -> RoundsJob.run(plan, table, null));
+    assertEquals(CafetiereException.Code.INVALID_ARGUMENT, e.code());
+    assertTrue(e.getMessage().contains("label") && e.getMessage().contains("99"), e.getMessage());
+  }
+
+  private static TrainingPlan plan(Dataset<Row> table, String sync, int steps, int shards) {
+    return estimator(TestImages.solver(steps), sync, shards).plan(table);
+  }
+
+  private static CaffeEstimator estimator(String solver, String sync, int shards) {
+    return new CaffeEstimator()
+        .setSolver(solver + " sync { period: 5 " + sync + " }").setNet(TestImages.lenet())
+        .setFeaturesCol("image").setLabelCol("label")
+        .setNumWorkers(TestImages.EXECUTORS).setShards(shards);
+  }
+
+  private static String sha256(TrainingResult result) {
+    return Json.parse(result.result()).path("sha256").asText();
+  }
+
+  /** Replicas that this JVM's garbage collector could not free. */
+  private static int liveNetsHere() throws Exception {
+    String histogram = (String) ManagementFactory.getPlatformMBeanServer().invoke(
+        new ObjectName("com.sun.management:type=DiagnosticCommand"), "gcClassHistogram",
+        new Object[] {new String[0]}, new String[] {String[].class.getName()});
+    return histogram.lines().filter(line -> line.contains("cafetiere.core.Replica "))
+        .mapToInt(line -> Integer.parseInt(line.trim().split("\\s+")[1])).sum();
+  }
+
+  /** Sends SIGKILL to a process when some of Spark's jobs have ended. */
+  private static final class KillAfter extends SparkListener implements AutoCloseable {
+    private final long victim;
+    private final AtomicInteger jobs = new AtomicInteger();
+    private volatile boolean killed;
+
+    KillAfter(long victim) {
+      this.victim = victim;
+      spark.sparkContext().addSparkListener(this);
+    }
+
+    @Override
+    public void onJobEnd(SparkListenerJobEnd end) {
+      if (jobs.incrementAndGet() == KILL_AFTER_JOBS) {
+        killed = ProcessHandle.of(victim).map(ProcessHandle::destroyForcibly).orElse(false);
+      }
+    }
+
+    boolean done() {
+      return killed;
+    }
+
+    @Override
+    public void close() {
+      spark.sparkContext().removeSparkListener(this);
+    }
+  }
+}

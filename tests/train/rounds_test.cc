@@ -1,0 +1,178 @@
+// Replicas that are called a round at a time come to the bits of ranks in a group: also where one is
+// lost and made anew, and where sums are formed by groups of shards.
+#include "core/train/rounds.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/model/weights.h"
+#include "core/sync/deal.h"
+#include "tests/train/jobs.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr int kShards = 5;
+
+Job job(const std::string& sync) {
+  return {.net = kMixedNet,
+          .pixels = 144,
+          .max_iter = 14,
+          .solver = std::string(kSolver) + " sync { period: 4 " + sync + " }",
+          .shards = kShards};
+}
+
+ReplicaOptions options(const Job& job, int shard) {
+  ReplicaOptions o;
+  o.solver = *parse_solver(job.solver, "solver");
+  o.net = *parse_net(job.net, "net");
+  o.has_net = true;
+  o.shard = shard;
+  o.shards = job.shards;
+  o.max_iter = job.max_iter;
+  return o;
+}
+
+/// The rows of a shard in their order, as somebody who only has row_key() finds them.
+RowTable rows_of(const Job& job, int shard) {
+  const RowTable all = part_of_rows(job, 0);
+  std::vector<int64_t> order(size_t(all.rows()));
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [&](int64_t row) { return row_key(all, row, 7); });
+  RowTable mine(all.schema());
+  for (size_t at = size_t(shard); at < order.size(); at += size_t(job.shards)) {
+    EXPECT_TRUE(mine.append(1, all.row(order[at])).ok());
+  }
+  return mine;
+}
+
+std::unique_ptr<Replica> replica(const Job& job, int shard) {
+  auto made = Replica::create(options(job, shard));
+  EXPECT_TRUE(made.ok()) << made.status().message();
+  const Status fed = (*made)->feed(rows_of(job, shard), kRows);
+  EXPECT_TRUE(fed.ok()) << fed.message();
+  return std::move(*made);
+}
+
+/// A training in rounds on which a test can lay hands.
+struct Training {
+  explicit Training(const Job& of) : job(of), rounds(*Rounds::create(options(of, 0))) {
+    for (int shard = 0; shard < kShards; ++shard) replicas.push_back(replica(job, shard));
+  }
+
+  std::vector<float> train(int shard, int iter, int steps, std::vector<float> shared) {
+    const auto report = replicas[size_t(shard)]->round(iter, steps, shared);
+    EXPECT_TRUE(report.ok()) << report.status().message();
+    for (const auto& [epoch, rows] : report->rows) rows_used += rows;
+    return shared;
+  }
+
+  /// One round; sums are formed by groups of `group` shards.
+  void round(int group) {
+    starts.push_back({rounds->iter(), {rounds->shared().begin(), rounds->shared().end()}});
+    std::vector<std::vector<float>> sums;
+    for (int first = 0; first < kShards; first += group) {
+      std::vector<std::vector<float>> trained;
+      for (int shard = first; shard < std::min(first + group, kShards); ++shard) {
+        trained.push_back(train(shard, rounds->iter(), rounds->length(), starts.back().second));
+      }
+      sums.push_back(*tree_sum_of(spans(trained)));
+    }
+    const Status ended = rounds->end_round(spans(sums));
+    EXPECT_TRUE(ended.ok()) << ended.message();
+  }
+
+  static std::vector<std::span<const float>> spans(const std::vector<std::vector<float>>& arrays) {
+    return {arrays.begin(), arrays.end()};
+  }
+
+  Outcome outcome() {
+    std::vector<HistoryArenas> histories;
+    if (rounds->rule() == HistoryRule::kKept) {
+      for (const auto& r : replicas) histories.push_back(r->history());
+    }
+    return {*rounds->model(), *rounds->state(std::move(histories)), {}, {}};
+  }
+
+  Job job;
+  std::unique_ptr<Rounds> rounds;
+  std::vector<std::unique_ptr<Replica>> replicas;
+  std::vector<std::pair<int, std::vector<float>>> starts;  // of the rounds so far
+  int64_t rows_used = 0;
+};
+
+Outcome train_in_rounds(const Job& job, int group) {
+  Training training(job);
+  while (training.rounds->length() > 0) training.round(group);
+  return training.outcome();
+}
+
+void expect_same_weights(const Outcome& a, const Outcome& b, const std::string& what) {
+  EXPECT_TRUE(a.model == b.model) << "weights differ: " << what;
+  EXPECT_TRUE(a.state == b.state) << "history differs: " << what;
+}
+
+TEST(Rounds, AreTheBitsOfRanksInAGroup) {
+  for (const char* sync : {"mode: 'average'", "mode: 'average' history: 'averaged'",
+                           "mode: 'average' history: 'reset'", "mode: 'diloco'"}) {
+    Job two = job(sync);
+    two.ranks = 2;
+    expect_same_weights(train_in_rounds(job(sync), 1), train(two), sync);
+  }
+}
+
+TEST(Rounds, TheSizeOfGroupsDoesNotShowInTheSum) {
+  const Job of = job("mode: 'diloco'");
+  const Outcome alone = train_in_rounds(of, 1);
+  expect_same_weights(alone, train_in_rounds(of, 2), "groups of 2");
+  expect_same_weights(alone, train_in_rounds(of, 4), "groups of 4");
+}
+
+TEST(Rounds, ALostReplicaIsMadeAnewByRepeatingItsRounds) {
+  const Job of = job("mode: 'average'");
+  const Outcome undisturbed = train_in_rounds(of, 1);
+  Training training(of);
+  training.round(1);
+  training.round(1);
+  training.replicas[3] = replica(of, 3);
+  for (const auto& [iter, shared] : training.starts) training.train(3, iter, 4, shared);
+  while (training.rounds->length() > 0) training.round(1);
+  expect_same_weights(undisturbed, training.outcome(), "a replica was lost");
+}
+
+TEST(Rounds, GoOnFromAState) {
+  const Job of = job("mode: 'diloco'");
+  const Outcome undisturbed = train_in_rounds(of, 1);
+  Training first(of);
+  first.round(1);
+  const Outcome stored = first.outcome();
+  const auto weights = parse_weights(std::as_bytes(std::span(stored.model)));
+  const auto state = parse_solver_state(std::as_bytes(std::span(stored.state)));
+  Training second(of);
+  EXPECT_TRUE(second.rounds->restore(*weights, &*state).ok());
+  for (const auto& r : second.replicas) EXPECT_TRUE(r->restore(*state).ok());
+  while (second.rounds->length() > 0) second.round(1);
+  expect_same_weights(undisturbed, second.outcome(), "resumed");
+}
+
+TEST(Rounds, EveryRowIsUsedOnceAnEpoch) {
+  Job of = job("");
+  constexpr int kBatches = 63;  // of 32 rows, for the largest shard's 2002
+  of.max_iter = kBatches;
+  of.solver = "base_lr: 0.01 lr_policy: 'fixed' random_seed: 7 sync { mode: 'average' period: 63 }";
+  Training training(of);
+  training.round(1);
+  EXPECT_EQ(training.rounds->length(), 0);
+  EXPECT_EQ(training.rows_used, kRows);
+}
+
+TEST(Rounds, RefusesModesWithoutRounds) {
+  const auto refused = Rounds::create(options(job("mode: 'allreduce'"), 0));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.status().message().find("use \"average\" or \"diloco\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cafetiere
