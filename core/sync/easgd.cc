@@ -172,7 +172,8 @@ Status Easgd::visit_centre(Topic topic, std::span<const float> mine, std::span<f
 }
 
 Status Easgd::ask(std::span<Messenger::Request> requests) {
-  if (requests.empty()) return {};
+  if (!messenger_) return {};
+  // Also without requests: when this messenger has ended, every peer seems lost.
   const Status status = messenger_->ask(requests);
   log_losses();
   return status;
@@ -205,8 +206,7 @@ Status Easgd::reach(Milestone milestone) {
     return true;
   });
   lock.unlock();
-  log_losses();
-  return messenger_ ? messenger_->status() : Status();
+  return ask({});
 }
 
 Status Easgd::settle(bool end, std::span<float> weights) {
