@@ -25,7 +25,7 @@ struct GroupOptions {
   std::string generation;          ///< names the attempt, so that left-overs of another stay out
   int timeout_ms = 6000;           ///< silence after which a peer counts as lost
   int connect_timeout_ms = 10000;  ///< until all ranks must have met
-  bool shared_memory = true;       ///< between ranks of one host, where the system lets them
+  bool shared_memory = true;       ///< 8 MiB a pair of ranks on one host, if the system lets them
   Logger log;
 };
 
