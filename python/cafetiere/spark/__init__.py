@@ -72,6 +72,7 @@ class CaffeEstimator(JavaEstimator, _Readable, JavaMLWritable):
         syncOptions="",
         syncParamFile="",
         survivors=False,
+        engine="barrier",
         maxIter=0,
         epochs=0,
         requireGpu=False,

@@ -104,6 +104,13 @@ TRAINING = {
         TypeConverters.toBoolean,
         False,
     ),
+    "engine": (
+        "what carries the training: barrier, one stage whose tasks talk to each other; or rounds, "
+        "for average and diloco: ordinary jobs, which need no port between executors and take "
+        "these as they come and go",
+        TypeConverters.toString,
+        "barrier",
+    ),
     "maxIter": (
         "steps to train to; 0: the solver's max_iter, or epochs",
         TypeConverters.toInt,

@@ -27,6 +27,9 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   private static final Logger LOG = LoggerFactory.getLogger(CaffeEstimator.class);
   private static final long EXECUTOR_WAIT_SECONDS = 30;
 
+  private static final String ROUNDS = "rounds";
+  private static final List<String> ENGINES = List.of("barrier", ROUNDS);
+
   private final String uid;
   private transient Dataset<Row> validation;
 
@@ -58,7 +61,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
       train = train.filter(functions.not(held));
     }
     TrainingPlan plan = plan(train);
-    TrainingResult result = TrainingJob.run(plan, train, test);
+    TrainingResult result = getEngine().equals(ROUNDS) ? RoundsJob.run(plan, train, test)
+        : TrainingJob.run(plan, train, test);
     return copyValues(new CaffeModel(uid, result), ParamMap.empty())
         .setNet(plan.net())
         .setParent(this);
@@ -182,6 +186,11 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     return with(syncParamFile(), value);
   }
 
+  /** Sets the param engine. */
+  public CaffeEstimator setEngine(String value) {
+    return with(engine(), value);
+  }
+
   /** Sets the param survivors. */
   public CaffeEstimator setSurvivors(boolean value) {
     return with(survivors(), value);
@@ -293,6 +302,14 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     List<String> findings = new ArrayList<>();
     if (getRequireGpu()) {
       findings.add("requireGpu is set, and this version trains on the CPU alone: set it to false");
+    }
+    if (!ENGINES.contains(getEngine())) {
+      findings.add("engine is '" + getEngine() + "': set it to one of "
+          + String.join(", ", ENGINES));
+    }
+    if (getEngine().equals(ROUNDS) && getSurvivors()) {
+      findings.add("survivors is set and engine is " + ROUNDS + ", which repeats what was lost: set"
+          + " one of them only");
     }
     if (getEpochs() > 0 && getMaxIter() > 0) {
       findings.add("both epochs and maxIter are set: set the one that tells when to stop");

@@ -50,11 +50,24 @@ public final class Preflight {
   static void check(SparkContext sc, SparkConf conf, TrainingPlan plan, Dataset<Row> train) {
     Preflight preflight = new Preflight(sc, conf, plan, train);
     Optional<NetDescription> net = preflight.checkNet();
-    if (preflight.checkSlots()) {
-      preflight.checkCheckpoints();
-      net.ifPresent(preflight::checkLabels);
-    }
-    if (!preflight.findings.isEmpty()) throw new PreflightException(preflight.findings);
+    if (preflight.checkSlots()) preflight.checkFolderAndLabels(net);
+    preflight.refuse();
+  }
+
+  /** The same for the rounds engine, which takes the executors that there are. */
+  static void checkRounds(SparkContext sc, TrainingPlan plan, Dataset<Row> train) {
+    Preflight preflight = new Preflight(sc, sc.getConf(), plan, train);
+    preflight.checkFolderAndLabels(preflight.checkNet());
+    preflight.refuse();
+  }
+
+  private void checkFolderAndLabels(Optional<NetDescription> net) {
+    checkCheckpoints();
+    net.ifPresent(this::checkLabels);
+  }
+
+  private void refuse() {
+    if (!findings.isEmpty()) throw new PreflightException(findings);
   }
 
   /** Net and solver, then what they will take of each executor's memory. */

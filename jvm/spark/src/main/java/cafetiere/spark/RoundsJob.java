@@ -73,11 +73,13 @@ public final class RoundsJob {
   /**
    * Trains as {@code plan} says on the rows of {@code train}; {@code validation} is tested on as
    * the solver's test_interval says, at ends of rounds, or null. Blocks until the training has
-   * ended. What the user has to change is told by a {@link CafetiereException}.
+   * ended. What the user has to change is told by a {@link PreflightException} before anything
+   * starts, or by a {@link CafetiereException} where only the replicas could find out.
    */
   public static TrainingResult run(TrainingPlan plan, Dataset<Row> train, Dataset<Row> validation) {
     long start = System.nanoTime();
     SparkContext sc = train.sparkSession().sparkContext();
+    Preflight.checkRounds(sc, plan, train);
     try (Rounds rounds = new Rounds(options(plan))) {
       return new RoundsJob(sc, plan, rounds).train(train, validation, start);
     } catch (IOException e) {

@@ -43,6 +43,13 @@ public interface SyncParams extends PredictionParams {
         + " new attempt of all from the newest checkpoint");
   }
 
+  /** What carries the training. */
+  default Param<String> engine() {
+    return new Param<>(this, "engine", "what carries the training: barrier, one stage whose tasks"
+        + " talk to each other; or rounds, for average and diloco: ordinary jobs, which need no port"
+        + " between executors and take these as they come and go");
+  }
+
   /** How the ranks keep in step. */
   default String getSyncMode() {
     return getOrDefault(syncMode());
@@ -73,6 +80,11 @@ public interface SyncParams extends PredictionParams {
     return (boolean) getOrDefault(survivors());
   }
 
+  /** What carries the training. */
+  default String getEngine() {
+    return getOrDefault(engine());
+  }
+
   /** Sets the defaults of these params; for constructors. */
   default void setSyncDefaults() {
     setDefault(syncMode(), "");
@@ -81,5 +93,6 @@ public interface SyncParams extends PredictionParams {
     setDefault(syncOptions(), "");
     setDefault(syncParamFile(), "");
     setDefault(survivors(), false);
+    setDefault(engine(), "barrier");
   }
 }

@@ -99,6 +99,17 @@ class RoundsTest {
   }
 
   @Test
+  void theEstimatorTakesTheEngineByItsName() {
+    Dataset<Row> table = TestImages.images(spark, ROWS);
+    CaffeEstimator rounds = estimator(TestImages.solver(10), "mode: 'average'", 2)
+        .setEngine("rounds");
+    assertEquals("rounds", Json.parse(rounds.fit(table).result()).path("engine").asText());
+    rounds.setEngine("cups");
+    assertTrue(assertThrows(PreflightException.class, () -> rounds.fit(table)).getMessage()
+        .contains("rounds"));
+  }
+
+  @Test
   void aBadRowEndsTheRunAndIsNamed() {
     Row bad = RowFactory.create(7L, new byte[TestImages.SIDE * TestImages.SIDE], 99);
     Dataset<Row> table = TestImages.images(spark, ROWS)
