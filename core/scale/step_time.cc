@@ -1,0 +1,71 @@
+#include "core/scale/step_time.h"
+
+#include <algorithm>
+
+#include "core/scale/stragglers.h"
+#include "core/sync/auto_mode.h"
+
+namespace cafetiere {
+namespace {
+
+/// A rank's iteration of `shards` shards: how long it is on average on one rank alone.
+double alone(const Work& work, const ScaleSetting& setting, int shards) {
+  return shards * work.seconds * mean_of_slowest(1, setting.spread);
+}
+
+ModeTime mode_time(const Work& work, const ScaleSetting& setting, int shards, double compute,
+                   double exchange) {
+  const double rows = shards * work.rows * setting.ranks;
+  return {compute, exchange, alone(work, setting, shards) / (compute + exchange),
+          rows / (compute + exchange)};
+}
+
+}  // namespace
+
+double exchange_seconds(const Work& work, const ScaleSetting& setting) {
+  return exchange_seconds(setting.link, setting.exchange, work.floats,
+                          {.ranks = setting.ranks,
+                           .ranks_per_host = setting.ranks_per_host,
+                           .shards = setting.ranks * setting.shards_per_rank,
+                           .wire_bytes = setting.wire_bytes});
+}
+
+ModeTime allreduce_time(const Work& work, const ScaleSetting& setting) {
+  const int shards = setting.shards_per_rank;
+  const double compute = shards * work.seconds *
+                         mean_of_slowest(setting.ranks, spread_of_sum(setting.spread, shards)) *
+                         mean_of_slowest(1, setting.spread) /
+                         mean_of_slowest(1, spread_of_sum(setting.spread, shards));
+  const double exchange = exchange_seconds(work, setting) - setting.hidden * compute;
+  return mode_time(work, setting, shards, compute, std::max(0.0, exchange));
+}
+
+ModeTime average_time(const Work& work, const ScaleSetting& setting, int period) {
+  ScaleSetting round = setting;
+  round.shards_per_rank = period;  // as many iterations as that many shards have
+  round.hidden = 0;
+  const double compute = allreduce_time(work, round).compute / period;
+  round.shards_per_rank = 1;
+  return mode_time(work, setting, 1, compute, exchange_seconds(work, round) / period);
+}
+
+ModeTime easgd_time(const Work& work, const ScaleSetting& setting, int period) {
+  ScaleSetting one = setting;
+  one.shards_per_rank = 1;
+  return mode_time(work, setting, 1, alone(work, setting, 1), exchange_seconds(work, one) / period);
+}
+
+int best_period(const Work& work, const ScaleSetting& setting) {
+  const ModeTime step = allreduce_time(work, setting);
+  return AutoMode::period_for(step.compute, step.exchange);
+}
+
+int best_shards_per_rank(const Work& work, ScaleSetting setting, int most) {
+  for (setting.shards_per_rank = 1; setting.shards_per_rank < most; setting.shards_per_rank *= 2) {
+    const ModeTime step = allreduce_time(work, setting);
+    if (step.exchange <= AutoMode::kCheapExchange * (step.exchange + step.compute)) break;
+  }
+  return setting.shards_per_rank;
+}
+
+}  // namespace cafetiere
