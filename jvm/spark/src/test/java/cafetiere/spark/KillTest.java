@@ -91,7 +91,7 @@ class KillTest {
     return Json.parse(model.result());
   }
 
-  private static void awaitCheckpoint(Path dir) {
+  static void awaitCheckpoint(Path dir) {
     try {
       while (!hasCheckpoint(dir)) Thread.sleep(50);
     } catch (InterruptedException e) {

@@ -6,9 +6,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -16,6 +18,7 @@ import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import scala.Tuple2;
 
 /** A small table of images with labels, and LeNet to train on it. */
 final class TestImages {
@@ -77,12 +80,17 @@ final class TestImages {
 
   /** Process ids of the executors. */
   static List<Long> executorPids(SparkSession spark) {
+    return List.copyOf(executors(spark).values());
+  }
+
+  /** Process ids of the executors, by Spark's ids. */
+  static Map<String, Long> executors(SparkSession spark) {
     List<Integer> tasks = IntStream.range(0, 8 * EXECUTORS).boxed().toList();
     return JavaSparkContext.fromSparkContext(spark.sparkContext())
-        .parallelize(tasks, tasks.size()).map(task -> {
+        .parallelize(tasks, tasks.size()).mapToPair(task -> {
           Thread.sleep(100);
-          return ProcessHandle.current().pid();
-        }).distinct().collect();
+          return new Tuple2<>(SparkEnv.get().executorId(), ProcessHandle.current().pid());
+        }).distinct().collectAsMap();
   }
 
   private static byte[] image(int id) {

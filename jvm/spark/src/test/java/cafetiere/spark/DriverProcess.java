@@ -1,0 +1,31 @@
+package cafetiere.spark;
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A driver in a JVM of its own, with this JVM's classes and settings: for what ends a driver. */
+final class DriverProcess {
+  private DriverProcess() {}
+
+  /** Starts {@code main} with its output in {@code log}. */
+  static Process start(Class<?> main, Path log, String... args) throws IOException {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    for (String option : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
+      if (!option.startsWith("-javaagent") && !option.startsWith("-agentlib")) command.add(option);
+    }
+    // Surefire sets properties after the start, so that they are no arguments.
+    for (String name : System.getProperties().stringPropertyNames()) {
+      if (name.startsWith("spark.") || name.equals("examples")) {
+        command.add("-D" + name + "=" + System.getProperty(name));
+      }
+    }
+    command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
+    command.addAll(List.of(args));
+    return new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile())
+        .start();
+  }
+}
