@@ -1,15 +1,16 @@
-// explain: the layers and steps that a net is compiled to, with kernels and reasons, and the memory
-// that training it will take.
+// explain: the layers and steps that a net is compiled to, with kernels and reasons, the memory that
+// training it will take, and what more ranks would bring.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/explain_scale.h"
 #include "cli/flags.h"
 #include "cli/loaded_net.h"
+#include "cli/table.h"
 #include "core/model/prototxt.h"
 #include "core/observe/grouped.h"
 #include "core/solver/update_rule.h"
@@ -24,32 +25,7 @@ struct ExplainFlags {
   std::string net, solver, phase = "TRAIN";
   int batch = 0;
   StateFlags state;
-};
-
-/// Columns as wide as their longest entry, numbers to the right.
-class Table {
- public:
-  explicit Table(std::vector<std::string> head) { add(std::move(head)); }
-  void add(std::vector<std::string> row) {
-    widths_.resize(row.size(), 0);
-    for (size_t i = 0; i < row.size(); ++i) widths_[i] = std::max(widths_[i], row[i].size());
-    rows_.push_back(std::move(row));
-  }
-  void print(size_t text_columns) const {
-    for (const auto& row : rows_) {
-      std::string line;
-      for (size_t i = 0; i < row.size(); ++i) {
-        line += i < text_columns ? fmt::format("{:<{}}  ", row[i], widths_[i])
-                                 : fmt::format("{:>{}}  ", row[i], widths_[i]);
-      }
-      fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
-    }
-    fmt::print("\n");
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-  std::vector<size_t> widths_;
+  ScaleFlags scale;
 };
 
 std::string mib(int64_t bytes) { return fmt::format("{:.2f}", double(bytes) / kMiB); }
@@ -127,6 +103,14 @@ void print_memory(const MemoryEstimate& memory, const std::string& rule) {
   table.print(1);
 }
 
+/// The net that was named, or the solver's own.
+Result<std::string> net_path(const ExplainFlags& flags, const caffe::SolverParameter& solver) {
+  if (!flags.net.empty()) return flags.net;
+  if (solver.has_train_net()) return solver.train_net();
+  if (solver.has_net()) return solver.net();
+  return invalid_argument("explain: name a net's prototxt, or a --solver that names one");
+}
+
 Status explain(const ExplainFlags& flags) {
   caffe::NetState state;
   const bool train = flags.phase == "TRAIN";
@@ -136,8 +120,9 @@ Status explain(const ExplainFlags& flags) {
   if (!flags.solver.empty()) {
     CFT_ASSIGN(solver, read_solver(flags.solver));
   }
+  CFT_ASSIGN(const std::string path, net_path(flags, solver.param));
   CFT_ASSIGN(const auto rule, make_update_rule(solver.param));
-  CFT_ASSIGN(const std::unique_ptr<LoadedNet> net, LoadedNet::load(flags.net, state, Logger()));
+  CFT_ASSIGN(const std::unique_ptr<LoadedNet> net, LoadedNet::load(path, state, Logger()));
   CFT_ASSIGN(const std::unique_ptr<Plan> plan,
              net->compile({.batch = flags.batch, .backward = train, .outputs = {}}));
   print_head(*net, *plan);
@@ -146,14 +131,14 @@ Status explain(const ExplainFlags& flags) {
   print_memory(train ? estimate_training(net->graph, *plan, rule->history_per_param())
                      : estimate_scoring(net->graph, *plan),
                train ? solver.param.type() : "");
-  return {};
+  return flags.scale.ranks > 1 ? print_scale(flags.scale, net->graph, *plan) : Status();
 }
 
 }  // namespace
 
 Action add_explain(CLI::App& app) {
   const auto flags = std::make_shared<ExplainFlags>();
-  app.add_option("net,--model", flags->net, "the net's prototxt")->required();
+  app.add_option("net,--model", flags->net, "the net's prototxt (default: the solver's)");
   app.add_option("--solver", flags->solver,
                  "a solver, for the history that it keeps (default: SGD)");
   app.add_option("--phase", flags->phase, "TRAIN (default) or TEST")
@@ -161,6 +146,7 @@ Action add_explain(CLI::App& app) {
   app.add_option("--batch", flags->batch, "rows of a batch instead of what the net says")
       ->check(CLI::PositiveNumber);
   flags->state.add(app);
+  flags->scale.add(app);
   return [flags] { return explain(*flags); };
 }
 

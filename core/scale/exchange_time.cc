@@ -26,7 +26,7 @@ double tree_seconds(const Link& link, double bytes, double ranks, double rate, d
 
 }  // namespace
 
-double exchange_seconds(const Link& link, Exchange exchange, double floats,
+double exchange_seconds(const Link& link, ExchangeKind exchange, double floats,
                         const ExchangeSetting& setting) {
   if (setting.ranks <= 1) return 0;
   const double ranks = setting.ranks;
@@ -37,12 +37,12 @@ double exchange_seconds(const Link& link, Exchange exchange, double floats,
   const Link& road = one_host ? memory : link;
   const double rate = road.bytes_per_s / (one_host ? 1 : per_host);
   switch (exchange) {
-    case Exchange::kTree:
+    case ExchangeKind::kTree:
       return tree_seconds(road, bytes, ranks, rate, most_nodes(setting.ranks, setting.shards));
-    case Exchange::kRing:
+    case ExchangeKind::kRing:
       // Between neighbours of a ring only one rank of a host speaks with another host.
       return 2 * (ranks - 1) * (road.latency_s + road.message_s + bytes / ranks / road.bytes_per_s);
-    case Exchange::kHierarchical: {
+    case ExchangeKind::kHierarchical: {
       const double inside = 2 * (per_host - 1) / per_host * bytes / setting.memory_rate;
       const double hosts = ranks / per_host;
       return inside + (hosts > 1 ? tree_seconds(link, bytes, hosts, link.bytes_per_s, 1) : 0);

@@ -8,7 +8,7 @@
 namespace cafetiere {
 
 /// How an all-reduce is laid out.
-enum class Exchange {
+enum class ExchangeKind {
   /// Reduce-scatter and all-gather, each message straight to its reader: the engine's own, and that
   /// of EASGD (parts of the centre go to their owners and come back).
   kTree,
@@ -34,7 +34,7 @@ struct ExchangeSetting {
 ///   hierarchical  2 (h-1)/h B / memory_rate + tree over N/h hosts
 /// N ranks, h of them a host, B bytes, L latency, o work for a message, r rate of a rank, and n the
 /// most nodes of the shard tree that a rank holds: 1 where shards / ranks is a power of two.
-double exchange_seconds(const Link& link, Exchange exchange, double floats,
+double exchange_seconds(const Link& link, ExchangeKind exchange, double floats,
                         const ExchangeSetting& setting);
 
 }  // namespace cafetiere

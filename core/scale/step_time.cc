@@ -1,9 +1,11 @@
 #include "core/scale/step_time.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/scale/stragglers.h"
 #include "core/sync/auto_mode.h"
+#include "core/sync/gradient_exchange.h"
 
 namespace cafetiere {
 namespace {
@@ -36,14 +38,16 @@ ModeTime allreduce_time(const Work& work, const ScaleSetting& setting) {
                          mean_of_slowest(setting.ranks, spread_of_sum(setting.spread, shards)) *
                          mean_of_slowest(1, setting.spread) /
                          mean_of_slowest(1, spread_of_sum(setting.spread, shards));
-  const double exchange = exchange_seconds(work, setting) - setting.hidden * compute;
-  return mode_time(work, setting, shards, compute, std::max(0.0, exchange));
+  const double exchange = exchange_seconds(work, setting);
+  const double buckets = std::ceil(work.floats / double(GradientExchange::kBucket));
+  const double early = exchange / 2 * (1 - 1 / buckets);  // of the sums, half of an exchange
+  const double hidden = std::min(early, setting.backward * work.seconds);
+  return mode_time(work, setting, shards, compute, exchange - hidden);
 }
 
 ModeTime average_time(const Work& work, const ScaleSetting& setting, int period) {
   ScaleSetting round = setting;
   round.shards_per_rank = period;  // as many iterations as that many shards have
-  round.hidden = 0;
   const double compute = allreduce_time(work, round).compute / period;
   round.shards_per_rank = 1;
   return mode_time(work, setting, 1, compute, exchange_seconds(work, round) / period);

@@ -19,8 +19,10 @@ struct ScaleSetting {
   int ranks_per_host = 1;
   double wire_bytes = 4;
   double spread = 0.05;  ///< of a rank's seconds: the standard deviation of their logarithm
-  double hidden = 0;     ///< share of the mathematics beside which an exchange can travel
-  Exchange exchange = Exchange::kTree;
+  /// Share of an iteration in which backward runs: beside that of the last shard the gradients
+  /// travel, all but the last bucket of them; 0: nothing travels beside mathematics.
+  double backward = 2.0 / 3;
+  ExchangeKind exchange = ExchangeKind::kTree;
 };
 
 /// What a mode makes of a rank's time.
@@ -34,7 +36,8 @@ struct ModeTime {
 /// Seconds of one exchange of all parameters.
 double exchange_seconds(const Work& work, const ScaleSetting& setting);
 
-/// `allreduce`: every iteration waits for the slowest rank and for an exchange.
+/// `allreduce`: every iteration waits for the slowest rank and for the part of an exchange that does
+/// not travel beside backward: the sums, one bucket at least, then the new weights.
 ModeTime allreduce_time(const Work& work, const ScaleSetting& setting);
 
 /// `average` and `diloco`: the ranks wait for each other every `period` iterations, over which slow

@@ -15,7 +15,7 @@ namespace cafetiere {
 class AutoMode : public Sync {
  public:
   static constexpr int kTrialRounds = 20;
-  static constexpr double kCheapExchange = 0.2;
+  static constexpr double kCheapExchange = 0.1;
   static constexpr int kLongestPeriod = 50;
 
   AutoMode(const SyncContext& context, const caffe::SyncParameter& sync, UpdateMaker update);

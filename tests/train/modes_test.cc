@@ -172,8 +172,8 @@ TEST(Easgd, LearnsAndMeetsAtTheEnd) {
 
 TEST(Auto, ChoosesByTheShareOfTheExchange) {
   EXPECT_EQ(AutoMode::period_for(1, 0.01), 1);
-  EXPECT_EQ(AutoMode::period_for(1, 0.25), 1);
-  EXPECT_EQ(AutoMode::period_for(1, 1), 4);
+  EXPECT_EQ(AutoMode::period_for(1, 0.11), 1);
+  EXPECT_EQ(AutoMode::period_for(1, 1), 9);
   EXPECT_EQ(AutoMode::period_for(1, 1e6), AutoMode::kLongestPeriod);
 }
 
