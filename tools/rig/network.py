@@ -24,7 +24,7 @@ class Link:
 
 LINKS = {
     "10gbe": Link(10_000, 256),
-    "1gbe": Link(1_000, 64),
+    "1gbe": Link(1_000, 256),
     "wan": Link(1_000, 64, delay_ms=25),
 }
 
