@@ -1,5 +1,7 @@
 #include "core/plan/open_node.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -54,6 +56,8 @@ class OpenNode::Compiler {
   Status forward() {
     layer_.train = node_.param.phase() == caffe::TRAIN;
     layer_.propagate_down = node_.propagate_down;
+    CFT_TRY(check_values(node_.param.bottom(), blobs_.bottoms));
+    CFT_TRY(check_values(node_.param.top(), blobs_.tops));
     for (size_t i = 0; i < blobs_.bottoms.size(); ++i) {
       const BlobView& bottom = blobs_.bottoms[i];
       const bool overwritten = contains(node_.param.top(), node_.param.bottom(int(i)));
@@ -115,6 +119,17 @@ class OpenNode::Compiler {
   static bool contains(const google::protobuf::RepeatedPtrField<std::string>& names,
                        const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
+  }
+
+  /// No kernel has to think of blobs without values.
+  static Status check_values(const google::protobuf::RepeatedPtrField<std::string>& names,
+                             const std::vector<BlobView>& blobs) {
+    for (size_t i = 0; i < blobs.size(); ++i) {
+      if (blobs[i].shape.count() > 0) continue;
+      return invalid_argument(fmt::format("blob '{}' has no values: its shape is {}", names[int(i)],
+                                          blobs[i].shape.str()));
+    }
+    return {};
   }
 
   /// Whether a layer in place puts its top where this blob is.

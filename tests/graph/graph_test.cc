@@ -1,6 +1,7 @@
 // What the graph does with any layer: gradients, shared parameters, loss weights, its log.
 #include "core/graph/graph.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,6 +43,12 @@ std::string refusal_of(const std::string& text) { return build_toy(text).status(
 TEST(Graph, GradientsGoFromALossToWhatLearns) {
   EXPECT_THAT(gradients(kData + toy_weights("a", "x", 3) + toy_weights("b", "a", 3) + kLoss),
               ElementsAre("a", "b", "b<a", "loss", "loss<b"));
+}
+
+TEST(Graph, LayersWithoutEndAreRefused) {
+  std::string text = kData;
+  for (int i = 0; i < 70000; ++i) text += toy("l", "Source", fmt::format("top: '{}'", i));
+  EXPECT_THAT(refusal_of(text), HasSubstr("has 70001 layers; at most 65536 are supported"));
 }
 
 TEST(Graph, FrozenLayersAndWhatLeadsToNoLossNeedNone) {

@@ -35,6 +35,10 @@ TEST(Input, Refusals) {
               HasSubstr("one for each top"));
   EXPECT_THAT(refusal(input("x", {2, -1})), HasSubstr("a dimension is negative: 2 -1"));
   EXPECT_THAT(refusal(input("x", {1 << 20, 1 << 20})), HasSubstr("more than 2^31 - 1"));
+  // Products beyond 64 bits, one of which comes out as 0.
+  const int64_t k32 = int64_t{1} << 32;
+  EXPECT_THAT(refusal(input("x", {k32, k32, 5})), HasSubstr("more than 2^31 - 1"));
+  EXPECT_THAT(refusal(input("x", {0, k32, k32, 5})), HasSubstr("more than 2^31 - 1"));
 }
 
 }  // namespace

@@ -128,6 +128,8 @@ TEST(Net, FollowsItsInputsShape) {
   kept.get()[29] = 1;  // still there, though the blob has moved
   EXPECT_THAT(net->reshape_blob(0, {-1}).message(), HasSubstr("negative"));
   EXPECT_THAT(net->reshape_blob(0, {1 << 20, 1 << 20}).message(), HasSubstr("2^31"));
+  ASSERT_TRUE(net->reshape_blob(0, {0, 3, 5}).ok());
+  EXPECT_THAT(net->forward(0, 2).status().message(), HasSubstr("has no values"));
 }
 
 TEST(Net, RefusesShapesThatItsParametersDoNotFit) {

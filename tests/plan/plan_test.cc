@@ -134,6 +134,19 @@ TEST(Plan, UnknownOutputs) {
   EXPECT_THAT(plan.status().message(), HasSubstr("the net has no blob 'fc7'"));
 }
 
+TEST(Plan, EmptyBlobsAreRefused) {
+  const auto net =
+      TestNet::build(input("x", {0, 2}) + layer("InnerProduct", "bottom: 'x' top: 'y'",
+                                                "inner_product_param { num_output: 2 }"),
+                     caffe::TEST);
+  ASSERT_TRUE(net.ok()) << net.status().message();
+  const auto device = make_cpu_device();
+  float memory[64] = {};
+  const auto plan =
+      Plan::compile((*net)->graph(), *device, param_pointers((*net)->graph(), memory, nullptr), {});
+  EXPECT_THAT(plan.status().message(), HasSubstr("blob 'x' of net '' has no values"));
+}
+
 TEST(Plan, AForwardPlanNeedsLessMemory) {
   const auto cpu = make_cpu_device();
   const Compiled train(conv_relu(), *cpu,
