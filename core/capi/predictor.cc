@@ -71,7 +71,7 @@ Status run_batch(cft_predictor* p, const RowTable& table, int64_t first, int64_t
   for (const Plan::Blob& input : plan->inputs()) tops.push_back(input.data);
   std::vector<float> scratch;
   for (int64_t i = 0; i < rows; ++i) {
-    CFT_TRY(p->reader->read(table.row(first + i), {0, 0, first + i}, tops, i, scratch));
+    CFT_TRY(p->reader->read(table.row(first + i), {0, 0, first + i}, tops, i, rows, scratch));
   }
   CFT_TRY(plan->run(*p->pool, {}));
   for (size_t o = 0; o < plan->outputs().size(); ++o) {

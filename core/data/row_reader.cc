@@ -107,12 +107,16 @@ std::vector<Shape> RowReader::top_shapes() const {
 }
 
 Status RowReader::read(Row row, const RowPosition& position, std::span<float* const> tops,
-                       int64_t index, std::vector<float>& scratch) const {
+                       int64_t index, int64_t rows, std::vector<float>& scratch) const {
   for (size_t top = 0; top < bindings_.size(); ++top) {
     const Binding& binding = bindings_[top];
     float* out = tops[top] + index * binding.out_shape.count();
     if (binding.column < 0) {
       std::fill_n(out, binding.out_shape.count(), 0.f);
+    } else if (binding.input.transpose) {
+      scratch.resize(static_cast<size_t>(binding.values));
+      CFT_TRY(read_plain(binding, row, scratch.data()));
+      for (int64_t i = 0; i < binding.values; ++i) tops[top][i * rows + index] = scratch[size_t(i)];
     } else if (binding.input.encoded) {
       CFT_TRY(read_encoded(binding, row, position, out));
     } else if (binding.transform) {
@@ -207,7 +211,17 @@ Status RowReader::read_plain(const Binding& binding, Row row, float* out) const 
 Status RowReader::read_transformed(const Binding& binding, Row row, const RowPosition& position,
                                    std::vector<float>& scratch, float* out) const {
   CFT_ASSIGN(const Cell cell, checked_cell(binding, row));
-  if (cell.type == ColumnType::kU8) {
+  if (cell.type == ColumnType::kU8 && binding.input.interleaved) {
+    const Shape& shape = binding.input.row_shape;
+    const std::span<const uint8_t> pixels = pixels_of(cell);
+    const Image image{.height = int(shape[1]),
+                      .width = int(shape[2]),
+                      .channels = int(shape[0]),
+                      .pixels = {pixels.begin(), pixels.end()}};
+    std::vector<uint8_t> planes(image.pixels.size());
+    to_planes(image, planes.data());
+    binding.transform->apply(planes, position, out);
+  } else if (cell.type == ColumnType::kU8) {
     binding.transform->apply(pixels_of(cell), position, out);
   } else if (cell.type == ColumnType::kF32) {
     binding.transform->apply_floats(cell.bytes, position, out);

@@ -21,7 +21,9 @@ struct RowsInput {
   Shape row_shape;     ///< of one row as the column holds it, before cropping; {} = one value
   int64_t label_classes = 0;  ///< K > 0: values must be whole numbers in [0, K)
   std::optional<caffe::TransformationParameter> transform;
-  bool encoded = false;  ///< the column holds the bytes of an image file: JPEG, PNG or WebP
+  bool encoded = false;      ///< the column holds the bytes of an image file: JPEG, PNG or WebP
+  bool interleaved = false;  ///< bytes of pixels lie height x width x channels
+  bool transpose = false;    ///< the batch is the last axis of the top
 };
 
 /// Converts numbers of any type to float (a string column is read as a number), checks their count
@@ -36,9 +38,10 @@ class RowReader {
   /// Shapes of one row's tops, after cropping.
   std::vector<Shape> top_shapes() const;
 
-  /// Writes one row as row `index` of each top's batch. `scratch` is reused from call to call.
+  /// Writes one row as row `index` of each top's batch of `rows`. `scratch` is reused from call to
+  /// call.
   Status read(Row row, const RowPosition& position, std::span<float* const> tops, int64_t index,
-              std::vector<float>& scratch) const;
+              int64_t rows, std::vector<float>& scratch) const;
 
   /// Checks a row: number of values, labels, text that is no number, NaN and infinity; of an encoded
   /// image only that it is one, as decoding takes its time. The error names column, row and value.

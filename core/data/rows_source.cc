@@ -43,7 +43,7 @@ Status RowsSource::fill(int shard, int64_t sub_step, std::span<float* const> top
     if (i + kAhead < batch.size()) touch_ahead(store_->row(shard, batch[i + kAhead]));
     const RowPosition position{sub_step, shard, static_cast<int64_t>(i)};
     CFT_TRY(reader_.read(store_->row(shard, batch[i]), position, tops, static_cast<int64_t>(i),
-                         scratch));
+                         static_cast<int64_t>(batch.size()), scratch));
   }
   return {};
 }

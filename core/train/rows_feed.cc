@@ -21,10 +21,41 @@ Shape row_shape(const Node& node, const Shape& top, size_t index) {
   return Shape(std::vector<int64_t>(top.dims().begin() + 1, top.dims().end()));
 }
 
-/// The column of a top: as bound, else of the same name, else "" where it may be missing.
-Result<std::string> column_of(const std::string& top, const RowSchema& schema,
-                              const InputBindings& bindings, bool optional) {
-  std::string wanted = top;
+/// What MemoryData and Input say of a top.
+void describe_plain(const Node& node, const Shape& top, size_t index, RowsInput* input) {
+  input->row_shape = row_shape(node, top, index);
+  input->encoded = index == 0 && node.param.memory_data_param().image_encoded();
+  if (index == 0 && node.param.has_transform_param()) {
+    input->transform = node.param.transform_param();
+  }
+}
+
+/// What a CoSData layer says of a top; images are transformed, numbers are taken as they are.
+Status describe_cos(const caffe::CoSDataParameter::TopBlob& top, RowsInput* input) {
+  using Cos = caffe::CoSDataParameter;
+  const int64_t sizes[] = {top.channels(), top.height(), top.width()};
+  input->row_shape = Shape(std::vector<int64_t>(sizes, sizes + top.sample_num_axes()));
+  input->transpose = top.transpose();
+  input->encoded = top.type() == Cos::ENCODED_IMAGE || top.type() == Cos::ENCODED_IMAGE_WITH_DIM;
+  input->interleaved = top.type() == Cos::RAW_IMAGE;
+  if (input->encoded || input->interleaved) {
+    if (top.sample_num_axes() != 3) {
+      return invalid_argument(fmt::format(
+          "cos_data_param: top '{}' holds images and needs sample_num_axes: 3", top.name()));
+    }
+    input->transform = top.transform_param();
+  } else if (top.has_transform_param()) {
+    return invalid_argument(fmt::format(
+        "cos_data_param: top '{}' holds numbers, which transform_param is not for", top.name()));
+  }
+  return {};
+}
+
+/// The column of a top: as bound, else `own`, its own name for it, else "" where it may be missing.
+Result<std::string> column_of(const std::string& top, const std::string& own,
+                              const RowSchema& schema, const InputBindings& bindings,
+                              bool optional) {
+  std::string wanted = own;
   for (const auto& [name, column] : bindings) {
     if (name == top) wanted = column;
   }
@@ -59,17 +90,21 @@ Result<FedLayer> bind_rows(const Graph& graph, const RowSchema& schema,
   for (size_t i = 0; i < fed.node->tops.size(); ++i) {
     const Shape& top = shapes[size_t(fed.node->tops[i])];
     if (top.axes() == 0) return invalid_argument(fed.node->where + ": a top has no batch axis");
-    if (i == 0) fed.batch = top[0];
+    const caffe::CoSDataParameter& cos = fed.node->param.cos_data_param();
+    const bool is_cos = fed.node->param.type() == "CoSData";
+    if (i == 0) fed.batch = is_cos ? int64_t(cos.batch_size()) : top[0];
     RowsInput input;
     input.top = fed.node->param.top(int(i));
-    CFT_ASSIGN(input.column, column_of(input.top, schema, bindings, optional_labels && i > 0));
-    input.row_shape = row_shape(*fed.node, top, i);
+    const std::string name = is_cos ? cos.top(int(i)).name() : input.top;
+    CFT_ASSIGN(input.column,
+               column_of(input.top, name, schema, bindings, optional_labels && i > 0));
+    if (is_cos) {
+      CFT_TRY(describe_cos(cos.top(int(i)), &input).with_context(fed.node->where));
+    } else {
+      describe_plain(*fed.node, top, i, &input);
+    }
     const LabelRange labels = label_range(graph, shapes, fed.node->tops[i]);
     input.label_classes = labels.ignored ? 0 : labels.classes;
-    input.encoded = i == 0 && fed.node->param.memory_data_param().image_encoded();
-    if (i == 0 && fed.node->param.has_transform_param()) {
-      input.transform = fed.node->param.transform_param();
-    }
     fed.inputs.push_back(std::move(input));
   }
   for (const auto& [top, column] : bindings) {
