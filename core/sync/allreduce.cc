@@ -45,12 +45,15 @@ Result<std::vector<T>> gather_in_order(Group* group, const std::vector<std::vect
 
 }  // namespace
 
-AllReduce::AllReduce(const SyncContext& context, ArenaUpdate update, Wire wire)
-    : context_(context), wire_(wire), update_(std::move(update)), exchange_(context, wire) {
+AllReduce::AllReduce(const SyncContext& context, ArenaUpdate update, Exchange exchange)
+    : context_(context),
+      rounds_(exchange.rounds()),
+      update_(std::move(update)),
+      exchange_(context, exchange) {
   const size_t kinds = size_t(update_.history_per_param());
   for (const GradientExchange::Slice& s : exchange_.slices()) {
-    slices_.push_back(
-        {s.begin, s.end, HistoryArenas(kinds, std::vector<float>(s.end - s.begin, 0.f))});
+    slices_.push_back({s.begin, s.end, HistoryArenas(kinds)});
+    for (std::vector<float>& kind : slices_.back().history) kind.resize(s.end - s.begin, 0.f);
   }
 }
 
@@ -71,7 +74,7 @@ Status AllReduce::end_round(const UpdateStep& last, std::span<float> gradient,
     CFT_TRY(clip(gradient));
     step.gradient_scale *= clipping_.factor;
   }
-  if (wire_ == Wire::kFloat32) {
+  if (!rounds_) {
     CFT_TRY(update(step, gradient, weights));
     return exchange_.gather(weights);
   }
@@ -90,7 +93,7 @@ Status AllReduce::end_round(const UpdateStep& last, std::span<float> gradient,
       weights[i] = before[at];
     }
   }
-  CFT_TRY(exchange_.gather(gradient, wire_));
+  CFT_TRY(exchange_.gather(gradient, true));
   for (size_t i = 0; i < weights.size(); ++i) weights[i] += gradient[i];
   return {};
 }

@@ -6,12 +6,12 @@
 
 namespace cafetiere {
 
-/// Synchronous training. Weights are the same bytes on every rank after each step, and, with numbers
-/// of 32 bits on the wire, for any number of ranks; the solver's history is kept by slice, on its
+/// Synchronous training. Weights are the same bytes on every rank after each step, and, but for the
+/// options of Exchange, for any number of ranks; the solver's history is kept by slice, on its
 /// owner alone.
 class AllReduce : public Sync {
  public:
-  AllReduce(const SyncContext& context, ArenaUpdate update, Wire wire = Wire::kFloat32);
+  AllReduce(const SyncContext& context, ArenaUpdate update, Exchange exchange = {});
 
   ShardRange shards() const override { return exchange_.shards(); }
   ShardRange partners(int) const override { return {0, context_.shards}; }
@@ -37,7 +37,7 @@ class AllReduce : public Sync {
   Status update(const UpdateStep& step, std::span<float> gradient, std::span<float> weights);
 
   const SyncContext context_;
-  const Wire wire_;
+  const bool rounds_;  // numbers on the wire
   ArenaUpdate update_;
   GradientExchange exchange_;
   std::vector<Slice> slices_;

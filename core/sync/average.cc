@@ -5,17 +5,17 @@
 namespace cafetiere {
 
 Average::Average(const SyncContext& context, ArenaUpdate update, int period, HistoryRule history,
-                 Wire wire)
+                 Exchange exchange)
     : group_(context.group),
       period_(period),
       rule_(history),
-      wire_(wire),
+      rounds_(exchange.rounds()),
       replicas_(context, std::move(update)),
-      mean_(context, wire) {}
+      mean_(context, exchange) {}
 
 /// In 16 bits weights would lose their small steps: the moves since the round began travel instead.
 Status Average::end_shard(int, std::span<float> weights) {
-  if (wire_ != Wire::kFloat32) {
+  if (rounds_) {
     for (size_t i = 0; i < weights.size(); ++i) weights[i] -= replicas_.start()[i];
   }
   return mean_.add(weights);
@@ -26,7 +26,7 @@ Status Average::end_round(const UpdateStep&, std::span<float>, std::span<float> 
   const size_t begin = mean_.begin(), count = mean_.end() - begin;
   const std::span<float> mine = weights.subspan(begin, count);
   CFT_TRY(mean_.reduce(weights));
-  if (wire_ == Wire::kFloat32) {
+  if (!rounds_) {
     outer_step(start.subspan(begin, count), mine);
     CFT_TRY(mean_.gather(weights));
     return end_history();

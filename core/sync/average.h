@@ -11,7 +11,7 @@ namespace cafetiere {
 class Average : public Sync {
  public:
   Average(const SyncContext& context, ArenaUpdate update, int period, HistoryRule history,
-          Wire wire = Wire::kFloat32);
+          Exchange exchange = {});
 
   ShardRange shards() const override { return replicas_.shards(); }
   ShardRange partners(int shard) const override { return {shard, shard + 1}; }
@@ -47,7 +47,7 @@ class Average : public Sync {
   Group* const group_;
   const int period_;
   const HistoryRule rule_;
-  const Wire wire_;
+  const bool rounds_;
   Replicas replicas_;
   ShardMean mean_;
 };

@@ -5,8 +5,8 @@
 namespace cafetiere {
 
 DiLoCo::DiLoCo(const SyncContext& context, ArenaUpdate update, const caffe::SyncParameter& sync,
-               HistoryRule history, Wire wire)
-    : Average(context, std::move(update), sync.period(), history, wire),
+               HistoryRule history, Exchange exchange)
+    : Average(context, std::move(update), sync.period(), history, exchange),
       group_(context.group),
       floats_(size_t(context.floats)),
       outer_(sync.outer_rate(), sync.outer_momentum(), mean().end() - mean().begin()) {}

@@ -4,7 +4,6 @@
 
 #include "core/sync/average.h"
 #include "core/sync/outer_step.h"
-#include "core/sync/outer_step.h"
 
 namespace cafetiere {
 
@@ -13,7 +12,7 @@ namespace cafetiere {
 class DiLoCo : public Average {
  public:
   DiLoCo(const SyncContext& context, ArenaUpdate update, const caffe::SyncParameter& sync,
-         HistoryRule history, Wire wire = Wire::kFloat32);
+         HistoryRule history, Exchange exchange = {});
 
   Result<SyncState> state() override;
   Status restore(const SyncState& state) override;

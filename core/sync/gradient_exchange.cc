@@ -9,8 +9,8 @@
 
 namespace cafetiere {
 
-GradientExchange::GradientExchange(const SyncContext& context, Wire wire)
-    : context_(context), wire_(wire) {
+GradientExchange::GradientExchange(const SyncContext& context, Exchange exchange)
+    : context_(context), exchange_(exchange) {
   const int rank = rank_of(context.group), ranks = size_of(context.group);
   const size_t floats = size_t(context.floats);
   const size_t bucket = ranks > 1 ? kBucket : std::max<size_t>(floats, 1);
@@ -57,8 +57,8 @@ Status GradientExchange::reduce(Bucket& b, std::span<float> gradient) {
   const size_t rank = size_t(rank_of(context_.group));
   const std::span<float> part = gradient.subspan(b.begin, b.end - b.begin);
   CFT_TRY(b.sum.add(part));
-  CFT_TRY(reduce_scatter(context_.group, b.sum, b.slices,
-                         part.subspan(b.slices[rank], b.slices[rank + 1] - b.slices[rank]), wire_));
+  CFT_TRY(exchange_.reduce(context_.group, b.sum, b.slices,
+                           part.subspan(b.slices[rank], b.slices[rank + 1] - b.slices[rank])));
   b.sum.reset();
   return {};
 }
@@ -103,11 +103,11 @@ void GradientExchange::work() {
   }
 }
 
-Status GradientExchange::gather(std::span<float> arena, Wire wire) {
+Status GradientExchange::gather(std::span<float> arena, bool rounded) {
   const Trace::Span span(context_.trace, "step", "gather");
   for (const Bucket& b : buckets_) {
-    CFT_TRY(
-        all_gather_slices(context_.group, arena.subspan(b.begin, b.end - b.begin), b.slices, wire));
+    CFT_TRY(exchange_.gather(context_.group, arena.subspan(b.begin, b.end - b.begin), b.slices,
+                             rounded));
   }
   return {};
 }

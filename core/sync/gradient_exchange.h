@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/comm/collectives.h"
-#include "core/comm/shard_tree.h"
+#include "core/sync/exchange.h"
 #include "core/sync/sync.h"
 
 namespace cafetiere {
@@ -22,7 +22,7 @@ class GradientExchange {
   /// some megabytes has several.
   static constexpr size_t kBucket = size_t{1} << 19;
 
-  GradientExchange(const SyncContext& context, Wire wire);
+  GradientExchange(const SyncContext& context, Exchange exchange);
   ~GradientExchange();
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
@@ -45,8 +45,8 @@ class GradientExchange {
   /// are sums now, the rest is used up.
   Status finish(std::span<float> gradient);
 
-  /// Gives all ranks the slices of all.
-  Status gather(std::span<float> arena, Wire wire = Wire::kFloat32);
+  /// Gives all ranks the slices of all; `rounded`: in the numbers of the wire.
+  Status gather(std::span<float> arena, bool rounded = false);
 
  private:
   struct Bucket {
@@ -58,7 +58,7 @@ class GradientExchange {
   void work();
 
   const SyncContext context_;
-  const Wire wire_;
+  const Exchange exchange_;
   std::vector<Bucket> buckets_;
 
   std::mutex mutex_;

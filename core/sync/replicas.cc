@@ -12,8 +12,11 @@ Replicas::Replicas(const SyncContext& context, ArenaUpdate update)
     : context_(context),
       update_(std::move(update)),
       shards_(shards_of_rank(rank_of(context.group), size_of(context.group), context.shards)),
-      history_(size_t(shards_.size()),
-               HistoryArenas(kinds(), std::vector<float>(size_t(context.floats), 0.f))) {}
+      history_(size_t(shards_.size()), HistoryArenas(kinds())) {
+  for (HistoryArenas& shard : history_) {
+    for (std::vector<float>& kind : shard) kind.resize(size_t(context.floats), 0.f);
+  }
+}
 
 void Replicas::begin_shard(int shard, std::span<float> weights) {
   at_work_ = size_t(shard - shards_.begin);

@@ -8,6 +8,7 @@
 #include "core/sync/allreduce.h"
 #include "core/sync/auto_mode.h"
 #include "core/sync/average.h"
+#include "core/sync/compressed.h"
 #include "core/sync/diloco.h"
 #include "core/sync/easgd.h"
 #include "core/sync/hierarchical.h"
@@ -89,14 +90,19 @@ Status check_sync(const caffe::SyncParameter& sync) {
   CFT_TRY(check_range("compression_rank", sync.compression_rank(), 1, 1024));
   CFT_TRY(check_range("compression_density", double(sync.compression_density()), 1e-6, 1));
   CFT_TRY(check_range("check_interval", sync.check_interval(), 0, 1e9));
-  return check_range("group_size", sync.group_size(), 0, 1e6);
+  CFT_TRY(check_range("group_size", sync.group_size(), 0, 1e6));
+  if (sync.compression() == "none" || sync.mode() == "allreduce") return {};
+  return invalid_argument(fmt::format(
+      "sync {{ compression: \"{}\" }}: gradients are compressed, which mode \"{}\" does not send; "
+      "use mode \"allreduce\"",
+      sync.compression(), sync.mode()));
 }
 
 Result<std::unique_ptr<Sync>> make_sync(const caffe::SyncParameter& sync,
                                         const SyncContext& context, const UpdateMaker& update) {
   CFT_TRY(check_sync(sync));
   const HistoryRule history = history_rule(sync);
-  const Wire wire = wire_of(sync.wire());
+  const Exchange exchange{wire_of(sync.wire()), sync.exchange() == "ring"};
   if (sync.mode() == "auto") {
     auto mode = std::make_unique<AutoMode>(context, sync, update);
     CFT_TRY(mode->start());
@@ -105,17 +111,20 @@ Result<std::unique_ptr<Sync>> make_sync(const caffe::SyncParameter& sync,
   CFT_ASSIGN(ArenaUpdate rule, update());
   if (sync.mode() == "average") {
     return std::unique_ptr<Sync>(
-        std::make_unique<Average>(context, std::move(rule), sync.period(), history, wire));
+        std::make_unique<Average>(context, std::move(rule), sync.period(), history, exchange));
   }
   if (sync.mode() == "diloco") {
     return std::unique_ptr<Sync>(
-        std::make_unique<DiLoCo>(context, std::move(rule), sync, history, wire));
+        std::make_unique<DiLoCo>(context, std::move(rule), sync, history, exchange));
   }
   if (sync.mode() == "easgd") return make_easgd(sync, context, std::move(rule));
   if (sync.mode() == "hierarchical") {
     return Hierarchical::make(context, std::move(rule), sync.period(), sync.group_size());
   }
-  return std::unique_ptr<Sync>(std::make_unique<AllReduce>(context, std::move(rule), wire));
+  if (sync.compression() != "none") {
+    return std::unique_ptr<Sync>(std::make_unique<Compressed>(context, std::move(rule), sync));
+  }
+  return std::unique_ptr<Sync>(std::make_unique<AllReduce>(context, std::move(rule), exchange));
 }
 
 }  // namespace cafetiere

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/comm/collectives.h"
-#include "core/comm/shard_tree.h"
+#include "core/sync/exchange.h"
 #include "core/sync/sync.h"
 
 namespace cafetiere {
@@ -11,9 +11,9 @@ namespace cafetiere {
 /// out a slice of the mean; the slices can be changed before all ranks get the whole.
 class ShardMean {
  public:
-  explicit ShardMean(const SyncContext& context, Wire wire = Wire::kFloat32)
+  explicit ShardMean(const SyncContext& context, Exchange exchange = {})
       : context_(context),
-        wire_(wire),
+        exchange_(exchange),
         sum_(shards_of_rank(rank_of(context.group), size_of(context.group), context.shards),
              context.shards, size_t(context.floats), context.pool),
         slices_(even_slices(size_t(context.floats), size_of(context.group))) {}
@@ -27,12 +27,12 @@ class ShardMean {
   Status reduce(std::span<float> array);
   /// Gives all ranks the slices of all.
   Status gather(std::span<float> array) {
-    return all_gather_slices(context_.group, array, slices_, wire_);
+    return exchange_.gather(context_.group, array, slices_, true);
   }
 
  private:
   const SyncContext context_;
-  const Wire wire_;
+  const Exchange exchange_;
   TreeSum sum_;
   std::vector<size_t> slices_;
 };

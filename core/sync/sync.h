@@ -16,6 +16,7 @@
 #include "core/base/shard_range.h"
 #include "core/base/status.h"
 #include "core/base/thread_pool.h"
+#include "core/comm/compress.h"
 #include "core/comm/group.h"
 #include "core/model/proto/caffe.pb.h"
 #include "core/solver/arena_update.h"
@@ -49,6 +50,8 @@ struct SyncContext {
   ThreadPool* pool = nullptr;
   Logger log = {};
   Trace* trace = nullptr;  ///< the timeline; may be null
+  uint64_t seed = 1;
+  std::vector<MatrixRange> matrices = {};  ///< the parameters, for compression
 };
 
 class Sync {

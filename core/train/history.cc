@@ -16,6 +16,15 @@ std::vector<ParamSpan> param_spans(const Graph& graph) {
   return spans;
 }
 
+std::vector<MatrixRange> param_matrices(const Graph& graph) {
+  std::vector<MatrixRange> matrices;
+  for (const Param& p : graph.params()) {
+    if (p.kind != ParamKind::kLearned || p.shape.axes() < 2) continue;
+    matrices.push_back({size_t(p.offset), size_t(p.shape[0]), size_t(p.shape.count(1))});
+  }
+  return matrices;
+}
+
 Result<HistoryArenas> history_arenas(const Graph& graph, std::span<const HistoryBlob> blobs,
                                      size_t kinds) {
   const auto is_learned = [](const Param& p) { return p.kind == ParamKind::kLearned; };

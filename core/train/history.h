@@ -13,6 +13,9 @@ namespace cafetiere {
 /// The parameters as a solver updates them.
 std::vector<ParamSpan> param_spans(const Graph& graph);
 
+/// The learned parameters as matrices: their first axis against all others.
+std::vector<MatrixRange> param_matrices(const Graph& graph);
+
 /// The arenas that `blobs` fill. That of statistics is never used and may be left out. An error says
 /// what does not fit the net or the solver's `kinds` of history.
 Result<HistoryArenas> history_arenas(const Graph& graph, std::span<const HistoryBlob> blobs,

@@ -43,7 +43,9 @@ Status Trainer::begin(Loop& loop) {
                                    .clip = p.clip_gradients(),
                                    .pool = pool_.get(),
                                    .log = options_.log,
-                                   .trace = options_.trace},
+                                   .trace = options_.trace,
+                                   .seed = seed_,
+                                   .matrices = param_matrices(graph_)},
                                   update));
   if (restored_) CFT_TRY(loop.sync->restore(*std::exchange(restored_, std::nullopt)));
   if (options_.survivors) CFT_TRY(meet_members(loop));

@@ -33,7 +33,7 @@ std::vector<float> sum(int ranks, const std::vector<size_t>& steps) {
                                  .shards = kShards,
                                  .floats = int64_t(kFloats),
                                  .pool = &pool},
-                                Wire::kFloat32);
+                                {});
       std::vector<float> last;
       for (int round = 0; round < 2; ++round) {
         for (int shard = exchange.shards().begin; shard < exchange.shards().end; ++shard) {
@@ -66,8 +66,7 @@ TEST(GradientExchange, TellsThatAPeerIsGone) {
   auto groups = make_local_groups(2);
   ThreadPool pool(1);
   GradientExchange exchange(
-      {.group = groups[0].get(), .shards = 2, .floats = int64_t(kFloats), .pool = &pool},
-      Wire::kFloat32);
+      {.group = groups[0].get(), .shards = 2, .floats = int64_t(kFloats), .pool = &pool}, {});
   std::vector<float> gradient(kFloats);
   exchange.final_from(gradient, GradientExchange::kBucket);
   groups[1]->cancel();

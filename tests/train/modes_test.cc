@@ -160,6 +160,26 @@ TEST(Wire, OfSixteenBitsStaysNear) {
   }
 }
 
+TEST(Ring, IsTheTreeToRounding) {
+  const Outcome tree = train(job(solver(kSgd, "mode: 'allreduce'"), 3));
+  const Outcome ring = train(job(solver(kSgd, "mode: 'allreduce' exchange: 'ring'"), 3));
+  EXPECT_LT(distance(tree, ring), 1e-4);
+  expect_same(ring, train(job(solver(kSgd, "mode: 'allreduce' exchange: 'ring'"), 3)), "again");
+}
+
+TEST(Compression, LearnsAndIsWholeWithoutLoss) {
+  const Outcome whole = train(job(solver(kSgd, "mode: 'allreduce'"), 2));
+  const std::string all = "compression: 'topk' compression_density: 1";
+  EXPECT_LT(distance(whole, train(job(solver(kSgd, all), 2))), 1e-4);
+  for (const std::string lossy : {"compression: 'topk' compression_density: 0.1",
+                                  "compression: 'powersgd' compression_rank: 2"}) {
+    const Outcome outcome = train(job(solver(kSgd, lossy), 2));
+    EXPECT_LT(outcome.losses.back(), outcome.losses.front()) << lossy;
+    EXPECT_GT(distance(whole, outcome), 0) << lossy;
+    expect_same(outcome, train(job(solver(kSgd, lossy), 2)), lossy + " again");
+  }
+}
+
 TEST(Easgd, LearnsAndMeetsAtTheEnd) {
   const std::string text = solver(kSgd, "mode: 'easgd' period: 3 moving_rate: 0.3", 60);
   Job four = job(text, 4);

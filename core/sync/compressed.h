@@ -1,0 +1,38 @@
+// Compressed: all-reduce of gradients that lose most of their bytes on the way.
+#pragma once
+
+#include <memory>
+
+#include "core/comm/compress.h"
+#include "core/sync/replicas.h"
+
+namespace cafetiere {
+
+/// Every step the ranks exchange what PowerSGD or top-k leave of their gradients; all ranks make the
+/// same update. Statistics of layers travel whole. The same bits for the same number of ranks; what
+/// a rank has left out so far is not kept in checkpoints.
+class Compressed : public Sync {
+ public:
+  Compressed(const SyncContext& context, ArenaUpdate update, const caffe::SyncParameter& sync);
+
+  ShardRange shards() const override { return shards_; }
+  ShardRange partners(int) const override { return {0, context_.shards}; }
+  Status gradient(const UpdateStep&, double, std::span<float> gradient, std::span<float>) override;
+  Status end_round(const UpdateStep& step, std::span<float> gradient,
+                   std::span<float> weights) override;
+  const Clipping& last_clipping() const override { return update_.last_clipping(); }
+  Result<SyncState> state() override { return SyncState{.history = update_.history(0)}; }
+  Status restore(const SyncState& state) override {
+    update_.restore({}, state.history);
+    return {};
+  }
+
+ private:
+  const SyncContext context_;
+  const ShardRange shards_;
+  Replicas update_;         // clips and steps; its history is the same on all ranks
+  std::vector<float> sum_;  // of the rank's shards
+  std::unique_ptr<Compressor> compressor_;
+};
+
+}  // namespace cafetiere
