@@ -1,0 +1,137 @@
+"""Several processes that train together, and what becomes of them when one dies."""
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+from test_cli import PROGRAM, make_work, pytestmark  # noqa: F401
+
+MODES = ["allreduce", "average", "diloco", "hierarchical", "easgd", "auto"]
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    return make_work(tmp_path_factory.mktemp("ranks"), "lmdb")
+
+
+class Ranks:
+    """The processes of one training, in a folder of their own."""
+
+    def __init__(self, work, folder, ranks, *flags):
+        self.folder = folder
+        for name in ("net.prototxt", "solver.prototxt"):
+            shutil.copy(work / name, folder)
+        for name in ("train_db", "test_db"):
+            if not (folder / name).exists():
+                (folder / name).symlink_to(work / name)
+        group = ["--ranks", str(ranks), "--meet", "meet"] if ranks > 1 else []
+        self.processes = [
+            subprocess.Popen(
+                [PROGRAM, "train", "--solver", "solver.prototxt", "--threads", "1", *group]
+                + (["--rank", str(rank)] if ranks > 1 else [])
+                + [str(flag).format(rank=rank) for flag in flags],
+                cwd=folder,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+            for rank in range(ranks)
+        ]
+
+    def wait(self):
+        """Exit status and log of each."""
+        ends = []
+        for process in self.processes:
+            log = process.communicate(timeout=120)[0]
+            ends.append((process.returncode, log))
+        return ends
+
+
+def weights(folder):
+    return (folder / "bars_iter_20.caffemodel").read_bytes()
+
+
+def folder_in(tmp_path, name):
+    folder = tmp_path / name
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("mode", ["allreduce", "average", "diloco"])
+def test_ranks_do_not_show_in_the_weights(work, tmp_path, mode):
+    flags = ["--sync", f"mode: '{mode}' period: 5", "--shards", "4"]
+    bytes_of = {}
+    for ranks in (1, 2, 3):
+        folder = folder_in(tmp_path, str(ranks))
+        ends = Ranks(work, folder, ranks, *flags).wait()
+        assert all(code == 0 for code, _ in ends), ends
+        bytes_of[ranks] = weights(folder)
+    assert bytes_of[1] == bytes_of[2] == bytes_of[3]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_trains(work, tmp_path, mode):
+    ends = Ranks(work, tmp_path, 2, "--sync", mode, "--trace", "trace{rank}.json").wait()
+    assert all(code == 0 for code, _ in ends), ends
+    losses = [float(x) for x in re.findall(r"Test net output #1: loss = ([\d.e-]+)", ends[0][1])]
+    assert losses[-1] < losses[0]
+    rows = set()
+    for rank in range(2):
+        events = json.loads((tmp_path / f"trace{rank}.json").read_text())["traceEvents"]
+        assert all(event["pid"] == rank for event in events)
+        rows |= {event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    assert "step" in rows
+    assert ("exchange" in rows) == (mode in ("allreduce", "hierarchical", "auto"))
+
+
+def test_deepsparks_parameter_file_is_read_as_it_is(work, tmp_path):
+    (tmp_path / "param.prototxt").write_text("period: 3\nmoving_rate: 0.2\ndecay_rate: 0.9\n")
+    ends = Ranks(work, tmp_path, 2, "--deepspark", "param.prototxt").wait()
+    assert all(code == 0 for code, _ in ends), ends
+    assert 'mode: "easgd"' in ends[0][1] and "moving_rate: 0.2" in ends[0][1]
+
+
+def test_the_death_of_a_rank_is_told_by_name(work, tmp_path):
+    ranks = Ranks(work, tmp_path, 2, "--max_iter", "1000000")
+    first = ranks.processes[0]
+    while "Iteration 5 " not in first.stdout.readline():
+        assert first.poll() is None
+    ranks.processes[1].send_signal(signal.SIGKILL)
+    (code, log), _ = ranks.wait()
+    assert code == 1
+    assert "rank 1" in log.splitlines()[-1]
+
+
+def test_a_signal_to_rank_0_stops_all(work, tmp_path):
+    ranks = Ranks(work, tmp_path, 2, "--max_iter", "1000000")
+    first = ranks.processes[0]
+    while "Iteration 5 " not in first.stdout.readline():
+        assert first.poll() is None
+    first.send_signal(signal.SIGINT)
+    ends = ranks.wait()
+    assert [code for code, _ in ends] == [0, 0], ends
+    assert "Optimization stopped early." in ends[0][1]
+    assert "Optimization stopped early." in ends[1][1]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--sync", "averag"], 'did you mean "average"?'),
+        (["--sync", "mode: 'average' period: 0"], "sync { period: 0 }: it must be from 1"),
+        (["--sync", "mode: 'average' perod: 3"], '--sync:1:17: SyncParameter has no field "perod"'),
+        (["--sync", "mode: 'average' compression: 'topk'"], 'use mode "allreduce"'),
+        (["--ranks", "2", "--rank", "2", "--meet", "m"], "--rank 2: 2 ranks are 0 to 1"),
+        (["--ranks", "2"], "several ranks need --meet"),
+        (["--ranks", "2", "--meet", "used"], "give each run a --meet folder of its own"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(work, tmp_path, flags, message):
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "rank0").write_text("127.0.0.1:1")
+    code, log = Ranks(work, tmp_path, 1, *flags).wait()[0]
+    assert code == 1
+    assert message in log.splitlines()[-1]
