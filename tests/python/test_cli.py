@@ -418,6 +418,18 @@ def test_explain_shows_kernels_and_memory(trained):
     assert "accuracy forward" in scored and "weight gradient" not in scored
 
 
+def test_explain_predicts_more_ranks(trained):
+    folder, _ = trained
+    flags = ("-solver", "solver.prototxt", "-ranks", 6, "-link", "1gbe")
+    measured = run("explain", *flags, cwd=folder)
+    assert "With 6 ranks mode auto takes" in measured
+    given = run("explain", *flags, "-seconds", 10, cwd=folder)
+    rows = re.findall(r"^ +(\d+) +[\d.]+ +([\d.]+) %", given.split("scale predicted")[1], re.M)
+    assert [int(ranks) for ranks, _ in rows] == [1, 2, 4, 6]
+    shares = [float(share) for _, share in rows]
+    assert shares[0] == 100 and shares == sorted(shares, reverse=True)
+
+
 def memory_mib(process, what):
     """VmRSS (now) or VmHWM (the peak) of a running process."""
     status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
