@@ -78,7 +78,10 @@ struct Hdf5Appender::File {
 };
 
 Hdf5Appender::Hdf5Appender(std::unique_ptr<File> file) : file_(std::move(file)) {}
-Hdf5Appender::~Hdf5Appender() = default;
+Hdf5Appender::~Hdf5Appender() {
+  const Hdf5Quiet quiet;
+  file_.reset();
+}
 
 Result<std::unique_ptr<Hdf5Appender>> Hdf5Appender::create(const std::string& path) {
   const Hdf5Quiet quiet;

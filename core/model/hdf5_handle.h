@@ -33,10 +33,14 @@ class Hdf5Handle {
   CloseFn close_ = nullptr;
 };
 
-/// Keeps the library from printing its error stack while it lives; our Status says what failed.
+/// Keeps the library from printing its error stack while it lives; our Status says what failed. The
+/// first one also keeps it from closing files when the process ends: handles do that, and it crashes
+/// on a file that a full disk has left incomplete.
 class Hdf5Quiet {
  public:
   Hdf5Quiet() {
+    static const herr_t no_atexit = H5dont_atexit();
+    (void)no_atexit;  // an error means that somebody else has used the library before
     H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   }
