@@ -14,7 +14,7 @@ namespace cafetiere {
 /// told, is the same on all ranks and is kept in the checkpoint.
 class AutoMode : public Sync {
  public:
-  static constexpr int kTrialRounds = 20;
+  static constexpr int kTrialRounds = 10;
   static constexpr double kCheapExchange = 0.1;
   static constexpr int kLongestPeriod = 50;
 
