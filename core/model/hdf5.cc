@@ -261,6 +261,17 @@ Result<std::string> Hdf5Reader::string(const std::string& path) const {
   return value;
 }
 
+namespace {
+
+/// The library takes names and texts up to their first zero byte: a longer one would be another.
+Status check_text(const std::string& text) {
+  if (text.find('\0') == text.npos) return {};
+  return invalid_argument("HDF5 holds no text with a zero byte: " + std::string(text.c_str()) +
+                          "\\0...");
+}
+
+}  // namespace
+
 struct Hdf5Writer::File {
   Handle handle;
   Handle make_groups;  // link properties: create the groups on the way
@@ -275,6 +286,7 @@ struct Hdf5Writer::File {
 
   Status write(const std::string& path, hid_t type, const Shape& shape, const void* data) {
     const Quiet quiet;
+    CFT_TRY(check_text(path));
     const std::vector<hsize_t> dims(shape.dims().begin(), shape.dims().end());
     const Handle space(H5Screate_simple(shape.axes(), dims.data(), nullptr), H5Sclose);
     const Handle dataset(H5Dcreate2(handle.get(), path.c_str(), type, space.get(),
@@ -295,6 +307,7 @@ Hdf5Writer::~Hdf5Writer() = default;
 
 Status Hdf5Writer::group(const std::string& path) {
   const Quiet quiet;
+  CFT_TRY(check_text(path));
   const Handle existing(H5Gopen2(file_->handle.get(), path.c_str(), H5P_DEFAULT), H5Gclose);
   if (existing.ok()) return {};
   const Handle made(H5Gcreate2(file_->handle.get(), path.c_str(), file_->make_groups.get(),
@@ -317,6 +330,7 @@ Status Hdf5Writer::integer(const std::string& path, int value) {
 }
 
 Status Hdf5Writer::string(const std::string& path, const std::string& value) {
+  CFT_TRY(check_text(value));
   const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type.get(), value.size() + 1);
   return file_->write(path, type.get(), {}, value.c_str());

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <functional>
+#include <string>
 
 #include "core/model/file.h"
 #include "core/model/hdf5_handle.h"
@@ -54,6 +55,14 @@ Result<Hdf5Floats> read_x(const std::string& bytes) {
 
 Status parse(const std::string& bytes) {
   return parse_weights(std::as_bytes(std::span(bytes))).status();
+}
+
+TEST(Hdf5, TextsAreNotCutAtAZeroByte) {
+  using std::string_literals::operator""s;
+  Hdf5Writer file;
+  EXPECT_THAT(file.string("net", "a\0b"s).message(), HasSubstr("no text with a zero byte: a"));
+  EXPECT_THAT(file.group("a\0b"s).message(), HasSubstr("zero byte"));
+  EXPECT_THAT(file.integer("a\0b"s, 1).message(), HasSubstr("zero byte"));
 }
 
 TEST(Hdf5, GzipIsRead) {
