@@ -124,6 +124,18 @@ Status Net::reshape_node(size_t n) {
   return {};
 }
 
+Status Net::shape_by_values(const OpenLayer& layer, const Node& node) {
+  const NodeBlobs blobs = blobs_of(node);
+  std::vector<Shape> shapes;
+  for (const BlobView& top : blobs.tops) shapes.push_back(top.shape);
+  CFT_TRY(layer.shape_by_values(blobs.bottoms, shapes));
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    if (shapes[i] == blobs.tops[i].shape) continue;
+    set_shape(blobs_[size_t(home(node.tops[i]))], std::move(shapes[i]));
+  }
+  return {};
+}
+
 Status Net::check_params(const Node& node, const std::vector<ParamRequest>& requests) const {
   for (size_t i = 0; i < requests.size() && i < node.params.size(); ++i) {
     const Shape& have = params_[size_t(node.params[i])].shape;
@@ -185,6 +197,9 @@ Result<float> Net::forward(int from, int to) {
 Status Net::forward_node(size_t n) {
   const Node& node = graph_.nodes()[n];
   CFT_TRY(reshape_node(n));
+  if (const auto* open = dynamic_cast<const OpenLayer*>(node.layer.get())) {
+    CFT_TRY(shape_by_values(*open, node).with_context(node.where));
+  }
   if (!node.type->source) {
     return nodes_[n].forward(node, graph_, *device_, *pool_, blobs_of(node), context_);
   }

@@ -77,6 +77,7 @@ class Net {
   void place_params();
   void set_shape(Blob& blob, Shape shape);
   Status reshape_node(size_t n);
+  Status shape_by_values(const OpenLayer& layer, const Node& node);
   Status check_params(const Node& node, const std::vector<ParamRequest>& requests) const;
   NodeBlobs blobs_of(const Node& node) const;
   std::vector<BlobView> param_views(const Node& node) const;

@@ -8,7 +8,7 @@
 #include "core/device/device.h"
 #include "core/device/run_error.h"
 #include "core/graph/graph.h"
-#include "core/plan/open_layer.h"
+#include "core/graph/open_layer.h"
 
 namespace cafetiere {
 

@@ -65,6 +65,39 @@ std::vector<float> values(const std::shared_ptr<float>& from, const Shape& shape
   return {from.get(), from.get() + shape.count()};
 }
 
+// The number of rows behind a Filter changes from pass to pass; those that are dropped have no
+// gradient.
+TEST(Net, FilterLetsTheSelectedRowsThrough) {
+  const auto net = make(R"(
+    force_backward: true
+    layer { name: "in" type: "Input" top: "x" top: "s"
+            input_param { shape { dim: 4 dim: 2 } shape { dim: 4 } } }
+    layer { name: "f" type: "Filter" bottom: "x" bottom: "s" top: "y" propagate_down: true
+            propagate_down: false }
+    layer { name: "p" type: "Power" bottom: "y" top: "z" power_param { scale: 10 } })");
+  const int last = int(net->graph().nodes().size()) - 1;
+  const auto set = [](const Net::Blob& blob, std::vector<float> to) {
+    std::copy(to.begin(), to.end(), blob.data.get());
+  };
+  set(blob(*net, "x"), {1, 2, 3, 4, 5, 6, 7, 8});
+  set(blob(*net, "s"), {0, 1, 0, 2});
+  ASSERT_TRUE(net->forward(0, last).ok());
+  const Net::Blob& z = blob(*net, "z");
+  EXPECT_EQ(z.shape, (Shape{2, 2}));
+  EXPECT_THAT(values(z.data, z.shape), testing::ElementsAre(30, 40, 70, 80));
+  std::copy_n(std::vector<float>{1, 2, 3, 4}.data(), 4, z.diff.get());
+  ASSERT_TRUE(net->backward(last, 0).ok());
+  const Net::Blob& x = blob(*net, "x");
+  EXPECT_THAT(values(x.diff, x.shape), testing::ElementsAre(0, 0, 10, 20, 0, 0, 30, 40));
+
+  set(blob(*net, "s"), {1, 1, 1, 0});
+  ASSERT_TRUE(net->forward(0, last).ok());
+  EXPECT_THAT(values(z.data, z.shape), testing::ElementsAre(10, 20, 30, 40, 50, 60));
+
+  set(blob(*net, "s"), {0, 0, 0, 0});
+  EXPECT_THAT(net->forward(0, last).status().message(), HasSubstr("no values"));
+}
+
 TEST(Net, GivesWhatPlanGives) {
   const auto net = make(kNet);
   const Net::Blob& data = blob(*net, "data");

@@ -1,4 +1,5 @@
-// OpenLayer: a layer that is run from outside the engine (Python), on blobs in plain memory.
+// OpenLayer: a layer that runs on blobs in plain memory and not as steps of a plan: one from outside
+// the engine (Python), or one whose tops take their shapes from values (Filter).
 #pragma once
 
 #include <span>
@@ -17,7 +18,7 @@ struct BlobView {
   bool operator==(const BlobView&) const = default;
 };
 
-/// Only Net runs these layers: the steps of a plan cannot fail in mid-run, but these may.
+/// Only Net runs these layers: a plan's blobs have fixed shapes and places.
 class OpenLayer : public Layer {
  public:
   using Layer::Layer;
@@ -28,7 +29,12 @@ class OpenLayer : public Layer {
   }
 
   /// Gives the parameters their first values; once, after their fillers.
-  virtual Status first_values(std::span<const BlobView> params) const = 0;
+  virtual Status first_values(std::span<const BlobView>) const { return {}; }
+  /// Corrects the shapes that shape() has given the tops by what the bottoms hold now.
+  virtual Status shape_by_values(std::span<const BlobView> /*bottoms*/,
+                                 std::span<Shape> /*tops*/) const {
+    return {};
+  }
   virtual Status run_forward(std::span<const BlobView> bottoms, std::span<const BlobView> tops,
                              std::span<const BlobView> params) const = 0;
   /// Overwrites the gradients of the bottoms that `propagate_down` marks, adds to the parameters'.
