@@ -129,6 +129,8 @@ Status Easgd::end_round(const UpdateStep&, std::span<float>, std::span<float> we
 }
 
 Status Easgd::exchange(std::span<float> weights) {
+  // A worker that is alone asks nobody, but must see that its group was cancelled.
+  if (messenger_) CFT_TRY(messenger_->status());
   CFT_TRY(visit_centre(kExchange, weights, pulled_));
   const float pull = rate_.at(iterations_);
   for (size_t i = 0; i < weights.size(); ++i) {

@@ -121,6 +121,8 @@ Status Trainer::one_round(Loop& loop) {
     CFT_TRY(test_all(loop));
     if (stops(loop)) return {};
   }
+  // A mode may not talk to the group for long, or have nobody to talk to, when it is broken off.
+  if (options_.survivors && loop.group) CFT_TRY(loop.group->exchange({}, {}));
   const int length = std::min(loop.sync->round_length(iter_), p.max_iter() - iter_);
   if (length != loop.round_length) loop.prefetch_from(iter_, length, p.max_iter());
   const std::vector<UpdateStep> steps = steps_of_round(loop, length);
