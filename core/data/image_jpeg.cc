@@ -76,6 +76,12 @@ class Decoder {
     return true;
   }
 
+  /// Whether the file can be as large an image as it says: the finest channel has a bit for each of
+  /// its 8 x 8 blocks at least, unless arithmetic coding packs them.
+  bool is_credible(size_t file_bytes) const {
+    constexpr int64_t kMaxPixelsPerByte = 64 * 8;
+    return info_.arith_code || height() * width() / kMaxPixelsPerByte <= int64_t(file_bytes);
+  }
   int64_t height() const { return info_.image_height; }
   int64_t width() const { return info_.image_width; }
   int channels() const { return channels_; }
@@ -156,6 +162,10 @@ class Encoder {
 Result<Image> decode_jpeg(std::span<const uint8_t> bytes, ImageColor color) {
   Decoder decoder;
   if (!decoder.read_header(bytes, color)) return decoder.error();
+  if (!decoder.is_credible(bytes.size())) {
+    return invalid_argument(fmt::format("JPEG: {} bytes cannot be an image of {} x {} pixels",
+                                        bytes.size(), decoder.height(), decoder.width()));
+  }
   CFT_ASSIGN(Image image, new_image(decoder.height(), decoder.width(), decoder.channels()));
   std::vector<uint8_t> inks(decoder.four_inks() ? size_t(image.width) * 4 : 0);
   if (!decoder.read_pixels(image.pixels.data(), inks.data())) return decoder.error();
