@@ -63,10 +63,10 @@ from cafetiere.spark import CaffeEstimator, jar_path, session_builder
 session = session_builder().master("local[1]").config("spark.ui.enabled", "false")
 spark = session.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1").getOrCreate()
 print(jar_path())
-print(CaffeEstimator().getSyncMode())
+print(CaffeEstimator().getEngine())
 print(spark.sparkContext._jvm.cafetiere.core.Engine.version())
 spark.stop()
 """
-    jar, mode, version = run(python, tmp_path, script)[-3:]
+    jar, engine, version = run(python, tmp_path, script)[-3:]
     assert jar.startswith(str(python.parents[1]))
-    assert (mode, version) == ("allreduce", "0.1.0")
+    assert (engine, version) == ("barrier", "0.1.0")
