@@ -39,7 +39,8 @@ ModeTime allreduce_time(const Work& work, const ScaleSetting& setting) {
                          mean_of_slowest(1, setting.spread) /
                          mean_of_slowest(1, spread_of_sum(setting.spread, shards));
   const double exchange = exchange_seconds(work, setting);
-  const double buckets = std::ceil(work.floats / double(GradientExchange::kBucket));
+  const double buckets =
+      std::ceil(work.floats / double(GradientExchange::bucket_floats(size_t(work.floats))));
   const double early = exchange / 2 * (1 - 1 / buckets);  // of the sums, half of an exchange
   const double hidden = std::min(early, setting.backward * work.seconds);
   return mode_time(work, setting, shards, compute, exchange - hidden);

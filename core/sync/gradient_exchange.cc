@@ -13,7 +13,7 @@ GradientExchange::GradientExchange(const SyncContext& context, Exchange exchange
     : context_(context), exchange_(exchange) {
   const int rank = rank_of(context.group), ranks = size_of(context.group);
   const size_t floats = size_t(context.floats);
-  const size_t bucket = ranks > 1 ? kBucket : std::max<size_t>(floats, 1);
+  const size_t bucket = ranks > 1 ? bucket_floats(floats) : std::max<size_t>(floats, 1);
   // The exchanging thread must not use the pool, which works on backward.
   ThreadPool* const pool = ranks > 1 ? nullptr : context.pool;
   const ShardRange mine = shards_of_rank(rank, ranks, context.shards);

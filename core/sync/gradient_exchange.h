@@ -2,11 +2,13 @@
 // works on the rest.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "core/base/arena_block.h"
 #include "core/comm/collectives.h"
 #include "core/sync/exchange.h"
 #include "core/sync/sync.h"
@@ -18,9 +20,13 @@ namespace cafetiere {
 /// ranks. Every element is added in the shard tree whatever the buckets are.
 class GradientExchange {
  public:
-  /// Floats of a bucket: large enough that its latency does not count, small enough that a net of
-  /// some megabytes has several.
-  static constexpr size_t kBucket = size_t{1} << 19;
+  /// Floats of a bucket: an eighth of the arena, so that most of it is on its way before backward
+  /// ends, but so many that latency does not count, and so few that a large net has many.
+  static constexpr size_t bucket_floats(size_t arena) {
+    constexpr size_t kLeast = size_t{1} << 16, kMost = size_t{1} << 20;
+    const size_t eighth = (arena / 8 + kArenaBlock - 1) / kArenaBlock * kArenaBlock;
+    return std::clamp(eighth, kLeast, kMost);
+  }
 
   GradientExchange(const SyncContext& context, Exchange exchange);
   ~GradientExchange();

@@ -109,8 +109,8 @@ TEST(StepTime, OnlyEasgdIgnoresTheSlowest) {
 TEST(StepTime, WhatTravelsBesideMathematicsCostsNothing) {
   const Work work{.seconds = 0.1, .rows = 32, .floats = 1e6};
   const ScaleSetting setting{.link = kPlain, .ranks = 4, .spread = 0, .backward = 0.5};
-  // 1 M floats are two buckets: a quarter of the exchange, the sums of one, is through early.
-  EXPECT_NEAR(allreduce_time(work, setting).exchange, 0.062 * 3 / 4, 1e-9);
+  // 1 M floats are eight buckets: the sums of seven, that is 7/16 of the exchange, are through early.
+  EXPECT_NEAR(allreduce_time(work, setting).exchange, 0.062 * 9 / 16, 1e-9);
   EXPECT_NEAR(average_time(work, setting, 2).exchange, 0.062 / 2, 1e-9);
 }
 

@@ -10,7 +10,9 @@ namespace cafetiere {
 namespace {
 
 constexpr int kShards = 3;
-constexpr size_t kFloats = GradientExchange::kBucket * 2 + 12345;
+constexpr size_t kFloats = 1'000'001;
+constexpr size_t kBucket = GradientExchange::bucket_floats(kFloats);
+static_assert(kBucket * 3 < kFloats);
 
 std::vector<float> gradient_of(int shard) {
   std::mt19937 random(unsigned(shard + 1));
@@ -58,8 +60,8 @@ std::vector<float> sum(int ranks, const std::vector<size_t>& steps) {
 TEST(GradientExchange, HasTheSameBitsForAnyRanksAndBuckets) {
   const std::vector<float> one = sum(1, {});
   EXPECT_EQ(one, sum(2, {}));
-  EXPECT_EQ(one, sum(3, {kFloats - 5, GradientExchange::kBucket, 7, 0}));
-  EXPECT_EQ(one, sum(2, {GradientExchange::kBucket * 2, 100}));
+  EXPECT_EQ(one, sum(3, {kFloats - 5, kBucket, 7, 0}));
+  EXPECT_EQ(one, sum(2, {kBucket * 2, 100}));
 }
 
 TEST(GradientExchange, TellsThatAPeerIsGone) {
@@ -68,7 +70,7 @@ TEST(GradientExchange, TellsThatAPeerIsGone) {
   GradientExchange exchange(
       {.group = groups[0].get(), .shards = 2, .floats = int64_t(kFloats), .pool = &pool}, {});
   std::vector<float> gradient(kFloats);
-  exchange.final_from(gradient, GradientExchange::kBucket);
+  exchange.final_from(gradient, kBucket);
   groups[1]->cancel();
   EXPECT_FALSE(exchange.finish(gradient).ok());
 }
