@@ -25,6 +25,43 @@ void widen_bfloat16(const uint16_t* from, size_t count, float* to) {
   for (size_t i = 0; i < count; ++i) to[i] = std::bit_cast<float>(uint32_t{from[i]} << 16);
 }
 
+constexpr uint32_t kHalfBias = (127 - 15) << 23;  // what the exponents of binary16 lack to float's
+
+// One float to binary16 and back, bit for bit as F16C does it: for the ends of rows, and for
+// processors and compilers that know neither F16C nor _Float16.
+uint16_t to_float16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t magnitude = bits & 0x7fffffff;
+  uint32_t half;
+  if (magnitude > 0x7f800000) {
+    half = 0x7e00 | ((magnitude >> 13) & 0x3ff);  // NaN, quiet
+  } else if (magnitude >= 0x477ff000) {
+    half = 0x7c00;  // 65520 and more round to infinity
+  } else if (magnitude >= 0x38800000) {
+    half = (magnitude - kHalfBias + 0xfff + ((magnitude >> 13) & 1)) >> 13;
+  } else {
+    // Below 2^-14 the format counts in steps of 2^-24, which are those of floats from 0.5 to 1.
+    half = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) -
+           std::bit_cast<uint32_t>(0.5F);
+  }
+  return static_cast<uint16_t>(half | ((bits >> 16) & 0x8000));
+}
+
+float from_float16(uint16_t half) {
+  const uint32_t magnitude = half & 0x7fff;
+  uint32_t bits;
+  if (magnitude > 0x7c00) {
+    bits = 0x7fc00000 | (magnitude << 13);
+  } else if (magnitude == 0x7c00) {
+    bits = 0x7f800000;
+  } else if (magnitude >= 0x400) {
+    bits = (magnitude << 13) + kHalfBias;
+  } else {
+    bits = std::bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1p-24F);
+  }
+  return std::bit_cast<float>(bits | (uint32_t{half} & 0x8000) << 16);
+}
+
 void narrow_float16(const float* from, size_t count, uint16_t* to) {
   size_t i = 0;
 #ifdef __F16C__
@@ -33,7 +70,7 @@ void narrow_float16(const float* from, size_t count, uint16_t* to) {
                      _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
   }
 #endif
-  for (; i < count; ++i) to[i] = std::bit_cast<uint16_t>(static_cast<_Float16>(from[i]));
+  for (; i < count; ++i) to[i] = to_float16(from[i]);
 }
 
 void widen_float16(const uint16_t* from, size_t count, float* to) {
@@ -44,7 +81,7 @@ void widen_float16(const uint16_t* from, size_t count, float* to) {
                      _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
   }
 #endif
-  for (; i < count; ++i) to[i] = static_cast<float>(std::bit_cast<_Float16>(from[i]));
+  for (; i < count; ++i) to[i] = from_float16(from[i]);
 }
 
 }  // namespace

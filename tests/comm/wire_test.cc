@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 
 #include "core/base/arena_block.h"
@@ -68,6 +69,35 @@ TEST_P(WireTest, EveryNumberOfTheFormatComesBackAsItself) {
       ASSERT_TRUE(std::isnan(again)) << bits;
     } else {
       ASSERT_EQ(back, number);
+    }
+  }
+}
+
+TEST_P(WireTest, OneByOneIsAsEightAtOnce) {
+  for (uint32_t bits = 0; bits < 65536; bits += 8) {
+    uint16_t eight[8];
+    std::iota(std::begin(eight), std::end(eight), static_cast<uint16_t>(bits));
+    float wide[8];
+    widen(GetParam(), eight, 8, wide);
+    for (int i = 0; i < 8; ++i) {
+      float one;
+      widen(GetParam(), &eight[i], 1, &one);
+      ASSERT_EQ(std::bit_cast<uint32_t>(one), std::bit_cast<uint32_t>(wide[i])) << eight[i];
+    }
+  }
+}
+
+TEST_P(WireTest, BetweenAllNeighboursTheHalfwayPointDecides) {
+  const uint16_t infinite = GetParam() == Wire::kBfloat16 ? 0x7f80 : 0x7c00;
+  for (uint16_t number = 0; number + 1 < infinite; ++number) {
+    const uint16_t neighbours[] = {number, static_cast<uint16_t>(number + 1)};
+    float wide[2];
+    widen(GetParam(), neighbours, 2, wide);
+    const float halfway = wide[0] + (wide[1] - wide[0]) / 2;
+    for (float value :
+         {std::nextafter(halfway, wide[0]), halfway, std::nextafter(halfway, wide[1])}) {
+      ASSERT_EQ(travelled(GetParam(), value), reference(GetParam(), value)) << value;
+      ASSERT_EQ(travelled(GetParam(), -value), reference(GetParam(), -value)) << value;
     }
   }
 }
