@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
-#include "core/model/hdf5_handle.h"
+#include "core/model/hdf5_driver.h"
 
 namespace cafetiere {
 namespace {
@@ -25,11 +27,10 @@ constexpr std::string_view kTooLarge = "has chunks that are larger than itself";
 /// for the same one, and a file on disk of that name would be in the way.
 std::string memory_name(const void* owner) { return fmt::format("/dev/null/{}", owner); }
 
-/// Access properties of a file that lives in memory only.
+/// Access properties of a file that is written in memory.
 Handle memory_access() {
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_fapl_core(access.get(), kGrowBytes, 0);
-  H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);  // even when a damaged object stays open
   return access;
 }
 
@@ -172,30 +173,36 @@ Hdf5Reader::Hdf5Reader(Hdf5Reader&&) noexcept = default;
 Hdf5Reader& Hdf5Reader::operator=(Hdf5Reader&&) noexcept = default;
 
 Result<Hdf5Reader> Hdf5Reader::open(std::string_view bytes, std::string source) {
-  const Quiet quiet;
-  auto file = std::make_unique<File>();
-  file->source = std::move(source);
-  const Handle access = memory_access();
-  // The library copies the image; it only declares the pointer as writable.
-  H5Pset_file_image(access.get(), const_cast<char*>(bytes.data()), bytes.size());
-  file->handle =
-      Handle(H5Fopen(memory_name(file.get()).c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
-  if (!file->handle.ok()) {
-    return invalid_argument(file->source + ": is not an HDF5 file, or is damaged");
-  }
-  return Hdf5Reader(std::move(file));
+  const auto read = [bytes](uint64_t at, size_t count, void* to) {
+    std::memcpy(to, bytes.data() + at, count);
+    return true;
+  };
+  return open(Hdf5Bytes{bytes.size(), read}, std::move(source));
 }
 
 Result<Hdf5Reader> Hdf5Reader::open_file(const std::string& path) {
+  std::error_code error;
+  const uint64_t size = std::filesystem::file_size(path, error);
+  if (error == std::errc::no_such_file_or_directory) return not_found("File not found: " + path);
+  if (error) return io_error(fmt::format("{}: cannot be read: {}", path, error.message()));
+  auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
+  const auto read = [file](uint64_t at, size_t count, void* to) {
+    file->clear();  // of what failed before
+    file->seekg(static_cast<std::streamoff>(at));
+    file->read(static_cast<char*>(to), static_cast<std::streamsize>(count));
+    return file->good();
+  };
+  return open(Hdf5Bytes{size, read}, path);
+}
+
+Result<Hdf5Reader> Hdf5Reader::open(const Hdf5Bytes& bytes, std::string source) {
   const Quiet quiet;
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return not_found("File not found: " + path);
   auto file = std::make_unique<File>();
-  file->source = path;
-  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
-  file->handle = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
-  if (!file->handle.ok()) return invalid_argument(path + ": is not an HDF5 file, or is damaged");
+  file->source = std::move(source);
+  file->handle = open_hdf5(bytes);
+  if (!file->handle.ok()) {
+    return invalid_argument(file->source + ": is not an HDF5 file, or is damaged");
+  }
   return Hdf5Reader(std::move(file));
 }
 

@@ -14,6 +14,8 @@
 
 namespace cafetiere {
 
+struct Hdf5Bytes;
+
 /// Whether `bytes` begin like an HDF5 file.
 bool is_hdf5(std::string_view bytes);
 
@@ -26,7 +28,7 @@ struct Hdf5Floats {
 /// An HDF5 file that is read, from memory or disk. Paths are separated by '/'.
 class Hdf5Reader {
  public:
-  /// `source` names the file in errors.
+  /// `bytes` must outlive the reader; `source` names the file in errors.
   static Result<Hdf5Reader> open(std::string_view bytes, std::string source);
   /// Reads from disk as needed: for files larger than memory. "File not found: F" when there is none.
   static Result<Hdf5Reader> open_file(const std::string& path);
@@ -51,6 +53,7 @@ class Hdf5Reader {
 
  private:
   struct File;
+  static Result<Hdf5Reader> open(const Hdf5Bytes& bytes, std::string source);
   explicit Hdf5Reader(std::unique_ptr<File> file);
   std::unique_ptr<File> file_;
 };
