@@ -13,6 +13,7 @@
   X(handshake)              \
   X(hdf5)                   \
   X(image)                  \
+  X(lmdb)                   \
   X(net_text)               \
   X(onnx_model)             \
   X(options)                \

@@ -1,10 +1,18 @@
 #include "core/data/db.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <lmdb.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <utility>
 #include <vector>
+
+#include "core/data/lmdb_tree.h"
 
 namespace cafetiere {
 namespace {
@@ -12,8 +20,6 @@ namespace {
 Status lmdb_error(const std::string& path, std::string_view what, int code) {
   return io_error(fmt::format("LMDB \"{}\": {}: {}", path, what, mdb_strerror(code)));
 }
-
-std::string_view view(const MDB_val& v) { return {static_cast<const char*>(v.mv_data), v.mv_size}; }
 
 MDB_val value_of(std::string_view text) {
   return {text.size(), const_cast<char*>(text.data())};  // LMDB reads it only
@@ -25,79 +31,50 @@ struct EnvCloser {
 struct TxnAborter {
   void operator()(MDB_txn* txn) const { mdb_txn_abort(txn); }
 };
-struct CursorCloser {
-  void operator()(MDB_cursor* cursor) const { mdb_cursor_close(cursor); }
-};
 using Env = std::unique_ptr<MDB_env, EnvCloser>;
 using Txn = std::unique_ptr<MDB_txn, TxnAborter>;
 
-Result<Env> open_env(const std::string& path, unsigned flags) {
-  MDB_env* raw = nullptr;
-  if (const int code = mdb_env_create(&raw)) return lmdb_error(path, "mdb_env_create", code);
-  Env env(raw);
-  if (const int code = mdb_env_open(raw, path.c_str(), flags, 0664)) {
-    return lmdb_error(path, "cannot open it", code);
-  }
-  return env;
-}
-
-Result<Txn> begin(MDB_env* env, unsigned flags, const std::string& path, MDB_dbi* dbi) {
-  MDB_txn* raw = nullptr;
-  if (const int code = mdb_txn_begin(env, nullptr, flags, &raw)) {
-    return lmdb_error(path, "cannot begin a transaction", code);
-  }
-  Txn txn(raw);
-  if (const int code = mdb_dbi_open(raw, nullptr, 0, dbi)) {
-    return lmdb_error(path, "cannot open the unnamed database", code);
-  }
-  return txn;
-}
-
-class LmdbCursor : public DbCursor {
+/// A file in memory, for as long as this lives. Whoever cuts the file off meanwhile ends the process.
+class Mapping {
  public:
-  LmdbCursor(std::string path, Txn txn, MDB_cursor* cursor)
-      : path_(std::move(path)), txn_(std::move(txn)), cursor_(cursor) {}
-  Status first() override { return move(MDB_FIRST); }
-  Status next() override { return move(MDB_NEXT); }
-  bool valid() const override { return valid_; }
-  std::string_view key() const override { return view(key_); }
-  std::string_view value() const override { return view(value_); }
+  static Result<Mapping> open(const std::string& path) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat info {};
+    void* memory = MAP_FAILED;
+    if (fd >= 0 && fstat(fd, &info) == 0) {
+      const auto size = static_cast<size_t>(info.st_size);
+      memory = size == 0 ? nullptr : mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
+    }
+    const int error = errno;
+    if (fd >= 0) close(fd);
+    if (memory == MAP_FAILED) {
+      return io_error(fmt::format("{}: cannot be read: {}", path, std::strerror(error)));
+    }
+    return Mapping({static_cast<const char*>(memory), static_cast<size_t>(info.st_size)});
+  }
+  Mapping(Mapping&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  Mapping& operator=(Mapping&&) = delete;
+  ~Mapping() {
+    if (!bytes_.empty()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
+  }
+  std::string_view bytes() const { return bytes_; }
 
  private:
-  Status move(MDB_cursor_op op) {
-    const int code = mdb_cursor_get(cursor_.get(), &key_, &value_, op);
-    valid_ = code == MDB_SUCCESS;
-    return valid_ || code == MDB_NOTFOUND ? Status() : lmdb_error(path_, "cannot read", code);
-  }
-
-  std::string path_;
-  Txn txn_;
-  std::unique_ptr<MDB_cursor, CursorCloser> cursor_;
-  MDB_val key_{}, value_{};
-  bool valid_ = false;
+  explicit Mapping(std::string_view bytes) : bytes_(bytes) {}
+  std::string_view bytes_;
 };
 
 class LmdbReader : public DbReader {
  public:
-  LmdbReader(std::string path, Env env) : path_(std::move(path)), env_(std::move(env)) {}
-  int64_t records() const override {
-    MDB_stat stat{};
-    mdb_env_stat(env_.get(), &stat);
-    return static_cast<int64_t>(stat.ms_entries);
-  }
+  LmdbReader(Mapping file, LmdbTree tree) : file_(std::move(file)), tree_(std::move(tree)) {}
+  int64_t records() const override { return tree_.records; }
   Result<std::unique_ptr<DbCursor>> cursor() override {
-    MDB_dbi dbi;
-    CFT_ASSIGN(Txn txn, begin(env_.get(), MDB_RDONLY, path_, &dbi));
-    MDB_cursor* raw = nullptr;
-    if (const int code = mdb_cursor_open(txn.get(), dbi, &raw)) {
-      return lmdb_error(path_, "cannot open a cursor", code);
-    }
-    return std::unique_ptr<DbCursor>(new LmdbCursor(path_, std::move(txn), raw));
+    return std::unique_ptr<DbCursor>(new LmdbCursor(tree_));
   }
 
  private:
-  std::string path_;
-  Env env_;
+  Mapping file_;
+  LmdbTree tree_;
 };
 
 /// Keeps what was put until commit(), so that the transaction can be repeated with a larger map.
@@ -141,15 +118,22 @@ class LmdbWriter : public DbWriter {
 
 }  // namespace
 
-// Without a lock file: data sets do not change while they are read, their folder may be read-only,
-// and LMDB forbids to open a locked database twice in a process, as the nets of several ranks do.
+// By a reader of our own, which trusts no file and needs no lock: data sets do not change while they
+// are read, their folder may be read-only, and the nets of several ranks open one at the same time.
 Result<std::unique_ptr<DbReader>> open_lmdb(const std::string& path) {
-  CFT_ASSIGN(Env env, open_env(path, MDB_RDONLY | MDB_NOTLS | MDB_NOLOCK));
-  return std::unique_ptr<DbReader>(new LmdbReader(path, std::move(env)));
+  const std::string file = path + "/data.mdb";
+  CFT_ASSIGN(Mapping mapping, Mapping::open(file));
+  CFT_ASSIGN(LmdbTree tree, LmdbTree::open(mapping.bytes(), fmt::format("LMDB \"{}\"", file)));
+  return std::unique_ptr<DbReader>(new LmdbReader(std::move(mapping), std::move(tree)));
 }
 
 Result<std::unique_ptr<DbWriter>> create_lmdb(const std::string& path) {
-  CFT_ASSIGN(Env env, open_env(path, 0));
+  MDB_env* raw = nullptr;
+  if (const int code = mdb_env_create(&raw)) return lmdb_error(path, "mdb_env_create", code);
+  Env env(raw);
+  if (const int code = mdb_env_open(raw, path.c_str(), 0, 0664)) {
+    return lmdb_error(path, "cannot open it", code);
+  }
   return std::unique_ptr<DbWriter>(new LmdbWriter(path, std::move(env)));
 }
 
