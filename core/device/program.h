@@ -6,6 +6,7 @@
 // all of them in one arena.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <string>
 #include <utility>
@@ -82,6 +83,7 @@ class Program {
   /// tensor exists only with its pixels apart.
   TensorId reshaped(TensorId id, Shape shape);
 
+  /// Valid as long as the program.
   const Shape& shape(TensorId id) const { return tensors_[size_t(id)].shape; }
   const std::string& name(TensorId id) const { return tensors_[size_t(id)].name; }
   /// The layout in which the tensor was written first.
@@ -107,7 +109,8 @@ class Program {
     Shape shape;
     std::vector<std::pair<Layout, BufferId>> versions;
   };
-  std::vector<Tensor> tensors_;
+  std::deque<Tensor>
+      tensors_;  // stays in place while it grows: shape() and name() hand out references
   std::vector<Buffer> buffers_;
   std::vector<Step> steps_;
 };

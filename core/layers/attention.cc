@@ -78,7 +78,7 @@ class Attention : public Layer {
  private:
   AttentionGeometry geometry(const LayerPlan& plan) const {
     const caffe::AttentionParameter& p = param().attention_param();
-    const Shape x = plan.bottom_shape(0);
+    const Shape& x = plan.bottom_shape(0);
     return {x[0], x[1], p.num_heads(), x[2] / p.num_heads(), p.causal()};
   }
 
@@ -88,7 +88,7 @@ class Attention : public Layer {
     return linear(plan, plan.params.size() == 4 ? 2 : 1, 1);
   }
   static Linear linear(const LayerPlan& plan, size_t weights, int64_t outputs) {
-    const Shape x = plan.bottom_shape(0);
+    const Shape& x = plan.bottom_shape(0);
     const bool bias = plan.params.size() == 4;
     return {{x[0] * x[1], x[2], outputs * x[2]},
             plan.params[weights],

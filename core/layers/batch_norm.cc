@@ -62,7 +62,7 @@ class BatchNorm : public Layer {
   }
 
   void batch_statistics(LayerPlan& plan, TensorId mean, TensorId inverse) const {
-    const Shape shape = plan.bottom_shape(0);
+    const Shape& shape = plan.bottom_shape(0);
     const float eps = param().batch_norm_param().eps();
     const float fraction = param().batch_norm_param().moving_average_fraction();
     const TensorId variance = plan.new_tensor("variance", {shape[1]});

@@ -26,7 +26,7 @@ class BatchReindex : public Layer {
   }
 
   Status forward(LayerPlan& plan) const override {
-    const Shape shape = plan.bottom_shape(0);
+    const Shape& shape = plan.bottom_shape(0);
     range_step(plan.program, plan.step("forward"), {plan.bottoms[0], plan.bottoms[1]},
                {plan.new_top(0)}, plan.top_shapes[0][0],
                [rows = shape[0], size = shape.count(1)](int64_t begin, int64_t end, const auto& in,
@@ -46,7 +46,7 @@ class BatchReindex : public Layer {
   /// A row's gradient is the sum of those of its copies, in their order.
   Status backward(LayerPlan& plan) const override {
     if (!plan.propagate_down[0]) return {};
-    const Shape shape = plan.bottom_shape(0);
+    const Shape& shape = plan.bottom_shape(0);
     range_step(plan.program, plan.step("backward"), {plan.top_diffs[0], plan.bottoms[1]},
                {plan.new_bottom_diff(0)}, shape[0],
                [rows = shape[0], size = shape.count(1), copies = plan.top_shapes[0][0]](

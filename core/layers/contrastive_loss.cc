@@ -98,7 +98,7 @@ class ContrastiveLoss : public Layer {
 
   Pairs pairs(const LayerPlan& plan) const {
     const caffe::ContrastiveLossParameter& p = param().contrastive_loss_param();
-    const Shape shape = plan.bottom_shape(0);
+    const Shape& shape = plan.bottom_shape(0);
     return {shape[0], shape[1], p.margin(), p.legacy_version()};
   }
 };

@@ -58,9 +58,9 @@ class InnerProduct : public Layer {
  private:
   Result<InnerProductGeometry> geometry(const LayerPlan& plan) const {
     const caffe::InnerProductParameter& p = param().inner_product_param();
-    const Shape bottom = plan.bottom_shape(0);
+    const Shape& bottom = plan.bottom_shape(0);
     CFT_ASSIGN(const int axis, bottom.axis(p.axis()));
-    const Shape weights = plan.program.shape(plan.params[0]);
+    const Shape& weights = plan.program.shape(plan.params[0]);
     const int64_t k = bottom.count(axis);
     if (weights.count() != k * int64_t(p.num_output())) {
       return invalid_argument(fmt::format("the input has {} values, the weights expect {}", k,

@@ -56,7 +56,7 @@ class Lrn : public Layer {
 
   Status forward_within(LayerPlan& plan) const {
     const float alpha = param().lrn_param().alpha(), beta = param().lrn_param().beta();
-    const Shape shape = plan.bottom_shape(0);
+    const Shape& shape = plan.bottom_shape(0);
     const TensorId square = plan.new_tensor("square", shape), mean = plan.new_tensor("mean", shape);
     map(
         plan.program, plan.step("square"), [](float x) { return x * x; }, square, plan.bottoms[0]);
@@ -73,7 +73,7 @@ class Lrn : public Layer {
   /// With s = 1 + alpha mean: dx = dy s^-beta - 2 alpha beta x pool'(dy x s^(-beta - 1)).
   Status backward_within(LayerPlan& plan) const {
     const float alpha = param().lrn_param().alpha(), beta = param().lrn_param().beta();
-    const Shape shape = plan.bottom_shape(0);
+    const Shape& shape = plan.bottom_shape(0);
     const TensorId inner = plan.new_tensor("inner", shape),
                    spread = plan.new_tensor("spread", shape);
     const TensorId x = plan.bottoms[0], dy = plan.top_diffs[0], mean = plan.saved[0];

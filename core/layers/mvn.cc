@@ -66,7 +66,7 @@ class Mvn : public Layer {
   }
 
   static void subtract_mean(LayerPlan& plan, TensorId dy, TensorId dx) {
-    const Shape shape = plan.program.shape(dy);
+    const Shape& shape = plan.program.shape(dy);
     const TensorId sum = plan.new_tensor("sum", {shape[1]});
     plan.device.channel_sums(plan.program, plan.step("gradient sums"), dy, kNoTensor,
                              Gradient::plain(sum), {});

@@ -17,7 +17,7 @@ inline void normalize(LayerPlan& plan, TensorId x, TensorId mean, TensorId inver
 /// The gradient through mean and deviation: dx = (dy - mean(dy) - y mean(dy y)) * inverse.
 inline void normalize_backward(LayerPlan& plan, TensorId y, TensorId dy, TensorId inverse,
                                TensorId dx) {
-  const Shape shape = plan.program.shape(y);
+  const Shape& shape = plan.program.shape(y);
   const int64_t channels = shape[1];
   const float count = float(shape.count() / channels);
   const TensorId sum = plan.new_tensor("sum", {channels}), dot = plan.new_tensor("dot", {channels});

@@ -57,7 +57,7 @@ class PReLU : public Layer {
  private:
   /// With one slope for all, the tensor as one channel; and the way back.
   TensorId view(LayerPlan& plan, TensorId id) const {
-    const Shape shape = plan.bottom_shape(0);
+    const Shape& shape = plan.bottom_shape(0);
     if (!param().prelu_param().channel_shared()) return id;
     return plan.program.reshaped(id, {shape[0], 1, shape.count(1)});
   }

@@ -102,7 +102,7 @@ class Spp : public Layer {
     return layer_pooling.create(layer);
   }
   LayerPlan level_plan(LayerPlan& plan, int64_t level) const {
-    const Shape bottom = plan.bottom_shape(0);
+    const Shape& bottom = plan.bottom_shape(0);
     const int64_t bins = int64_t{1} << level;
     return {.program = plan.program,
             .device = plan.device,

@@ -65,7 +65,7 @@ class Tile : public Layer {
 
   /// Channels repeat in any layout; other axes only in row-major order.
   Result<Runs> runs(const LayerPlan& plan, TensorId like) const {
-    const Shape bottom = plan.bottom_shape(0);
+    const Shape& bottom = plan.bottom_shape(0);
     const int64_t tiles = param().tile_param().tiles();
     CFT_ASSIGN(const int axis, bottom.axis(param().tile_param().axis()));
     if (axis != 1) return Runs{bottom.count(0, axis), bottom.count(axis), tiles, Layout::kRowMajor};
