@@ -12,6 +12,7 @@
 #include "core/model/weights.h"
 #include "core/observe/event_files.h"
 #include "core/observe/trace.h"
+#include "core/solver/random_seed.h"
 #include "core/train/feeds.h"
 #include "core/train/snapshots.h"
 
@@ -111,7 +112,7 @@ Status train(const TrainFlags& flags) {
   flags.device.report(log, p.has_solver_mode() && p.solver_mode() == caffe::SolverParameter::GPU);
   log.info("Initializing solver from parameters: \n{}", to_text(p));
   CFT_ASSIGN(const Snapshots snapshots, Snapshots::make(solver, log));
-  const uint64_t seed = p.random_seed() >= 0 ? uint64_t(p.random_seed()) : 1;
+  const uint64_t seed = random_seed(p, 1);
   const int shards = flags.ranks.shard_count();
   CFT_ASSIGN(const Feeds feeds, open_all_feeds(solver, seed, shards, log));
 

@@ -1,8 +1,10 @@
 #include "core/plan/memory.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 namespace cafetiere {
@@ -120,17 +122,16 @@ MemoryPlan plan_memory(const Program& program) {
   return plan;
 }
 
-float* allocate_arena(int64_t floats) {
+Result<Arena> allocate_arena(int64_t floats) {
   const size_t bytes = size_t(std::max<int64_t>(floats, 1)) * sizeof(float);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  madvise(memory, bytes, MADV_HUGEPAGE);
-  std::memset(memory, 0, bytes);  // touched once, here, not in the first step
-  return static_cast<float*>(memory);
-}
-
-void free_arena(float* arena, int64_t floats) {
-  if (arena) munmap(arena, size_t(std::max<int64_t>(floats, 1)) * sizeof(float));
+  if (memory == MAP_FAILED) {
+    return Status(ErrorCode::kOutOfMemory,
+                  fmt::format("cannot allocate {} bytes: {}", bytes, std::strerror(errno)));
+  }
+  madvise(memory, bytes, MADV_HUGEPAGE);  // a wish: refusal costs time only
+  std::memset(memory, 0, bytes);          // touched once, here, not in the first step
+  return Arena(static_cast<float*>(memory), [bytes](float* arena) { munmap(arena, bytes); });
 }
 
 }  // namespace cafetiere

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <vector>
 
+#include "core/base/status.h"
 #include "core/device/program.h"
 
 namespace cafetiere {
@@ -15,8 +18,11 @@ struct MemoryPlan {
 
 MemoryPlan plan_memory(const Program& program);
 
-/// Zero-filled memory on huge pages where the system has them: page faults are dear.
-float* allocate_arena(int64_t floats);
-void free_arena(float* arena, int64_t floats);
+/// Floats in one piece; knows how to free itself.
+using Arena = std::unique_ptr<float, std::function<void(float*)>>;
+
+/// Zero-filled memory on huge pages where the system has them: page faults are dear. Fails with
+/// kOutOfMemory.
+Result<Arena> allocate_arena(int64_t floats);
 
 }  // namespace cafetiere

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <map>
 
+#include "core/plan/final_gradients.h"
 #include "core/plan/memory.h"
 
 namespace cafetiere {
@@ -272,28 +272,26 @@ struct Plan::Builder {
     return floats * int64_t(sizeof(float));
   }
 
-  bool take_arena(int64_t floats) {
+  Status take_arena(int64_t floats) {
     if (options.beside && options.beside->arena_floats_ >= floats) {
       plan.arena_ = options.beside->arena_;
       plan.arena_floats_ = options.beside->arena_floats_;
       plan.shares_arena_ = true;
-      return true;
+      return {};
     }
-    float* arena = allocate_arena(floats);
-    if (!arena) return false;
-    plan.arena_ = {arena, [floats](float* memory) { free_arena(memory, floats); }};
+    Result<Arena> arena = allocate_arena(floats);
+    if (!arena.ok()) {
+      return arena.status().with_context(
+          fmt::format("the blobs of net '{}' (a smaller batch_size needs less)", graph.name()));
+    }
+    plan.arena_ = std::move(*arena);
     plan.arena_floats_ = floats;
-    return true;
+    return {};
   }
 
   Status bind() {
     const MemoryPlan memory = plan_memory(program);
-    if (!take_arena(memory.floats)) {
-      return {ErrorCode::kOutOfMemory,
-              fmt::format("cannot allocate {} bytes for the blobs of net '{}'; use a smaller "
-                          "batch_size",
-                          memory.floats * int64_t(sizeof(float)), graph.name())};
-    }
+    CFT_TRY(take_arena(memory.floats));
     std::vector<float*> addresses;
     for (size_t i = 0; i < program.buffers().size(); ++i) {
       const Buffer& buffer = program.buffers()[i];
@@ -308,7 +306,7 @@ struct Plan::Builder {
           {step.make(binder),
            {step.name, step.kernel, step.flops, i >= plan.first_backward_, bytes_of(step)}});
     }
-    find_final_gradients();
+    plan.final_from_ = final_gradients(program, pointers.diff);
     const auto set = [&](std::vector<Blob>& list, const std::vector<BufferId>& ids) {
       for (size_t i = 0; i < ids.size(); ++i) list[i].data = addresses[size_t(ids[i])];
     };
@@ -318,30 +316,6 @@ struct Plan::Builder {
       plan.losses_[i].data = addresses[size_t(loss_buffers[i])];
     }
     return {};
-  }
-
-  /// Gradients lie in the order of the layers and are final in about the opposite one.
-  void find_final_gradients() {
-    std::vector<const float*> diffs;
-    for (const float* diff : pointers.diff) {
-      if (diff) diffs.push_back(diff);
-    }
-    std::ranges::sort(diffs, std::greater<>());
-    std::map<const float*, size_t> last;  // which step writes it last
-    for (size_t i = 0; i < program.steps().size(); ++i) {
-      for (BufferId id : program.steps()[i].writes)
-        last[program.buffers()[size_t(id)].external] = i;
-    }
-    size_t next = 0;
-    for (size_t i = 0; i < program.steps().size(); ++i) {
-      const float* from = nullptr;
-      for (; next < diffs.size(); ++next) {
-        const auto it = last.find(diffs[next]);
-        if (it != last.end() && it->second > i) break;
-        from = diffs[next];
-      }
-      plan.final_from_.push_back(from);
-    }
   }
 
   std::vector<BufferId> output_buffers, input_diff_buffers, loss_buffers;

@@ -9,7 +9,7 @@
 #include "core/device/device.h"
 #include "core/graph/arena.h"
 #include "core/layers/registry.h"
-#include "core/plan/memory.h"
+#include "core/solver/random_seed.h"
 #include "core/train/nets.h"
 
 namespace cafetiere {
@@ -57,8 +57,7 @@ Status settle_options(ReplicaOptions& options) {
 }
 
 uint64_t seed_of(const ReplicaOptions& options) {
-  const caffe::SolverParameter& p = options.solver.param;
-  return p.random_seed() >= 0 ? uint64_t(p.random_seed()) : options.seed;
+  return random_seed(options.solver.param, options.seed);
 }
 
 Result<Graph> training_graph(const ReplicaOptions& options) {
@@ -85,13 +84,8 @@ Status Replica::build() {
   pool_ = std::make_unique<ThreadPool>(options_.threads);
   CFT_ASSIGN(graph_, training_graph(options_));
   const int64_t floats = graph_.arena_size();
-  const auto release = [floats](float* arena) { free_arena(arena, floats); };
-  weights_ = {allocate_arena(floats), release};
-  gradients_ = {allocate_arena(floats), release};
-  if (!weights_ || !gradients_) {
-    return {ErrorCode::kOutOfMemory,
-            fmt::format("cannot allocate two arenas of {} floats", floats)};
-  }
+  CFT_ASSIGN(weights_, allocate_arena(floats));
+  CFT_ASSIGN(gradients_, allocate_arena(floats));
   CFT_ASSIGN(ArenaUpdate update, ArenaUpdate::make(p, param_spans(graph_), graph_.learned_size()));
   CFT_ASSIGN(policy_, LrPolicy::create(p));
   replicas_ = std::make_unique<Replicas>(

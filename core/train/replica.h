@@ -15,6 +15,7 @@
 #include "core/data/prefetch.h"
 #include "core/data/rows_source.h"
 #include "core/model/prototxt.h"
+#include "core/plan/memory.h"
 #include "core/solver/lr_policy.h"
 #include "core/sync/replicas.h"
 #include "core/train/history.h"
@@ -98,7 +99,6 @@ class Replica {
   std::span<float> weights() { return {weights_.get(), size_t(graph_.arena_size())}; }
   std::span<float> gradients() { return {gradients_.get(), size_t(graph_.arena_size())}; }
 
-  using Arena = std::unique_ptr<float, std::function<void(float*)>>;
   ReplicaOptions options_;
   HistoryRule rule_ = HistoryRule::kKept;
   Graph graph_;

@@ -10,15 +10,11 @@
 #include "core/graph/net_log.h"
 #include "core/layers/registry.h"
 #include "core/model/weights.h"
-#include "core/plan/memory.h"
+#include "core/solver/random_seed.h"
 #include "core/train/loop.h"
 
 namespace cafetiere {
 namespace {
-
-std::unique_ptr<float, std::function<void(float*)>> make_arena(int64_t floats) {
-  return {allocate_arena(floats), [floats](float* p) { free_arena(p, floats); }};
-}
 
 Status check_solver(const caffe::SolverParameter& p) {
   if (p.iter_size() < 1) return invalid_argument("iter_size must be at least 1");
@@ -56,7 +52,7 @@ Status Trainer::build() {
         "ranks can come and go in the modes average, diloco and easgd, not in \"{}\"", mode));
   }
   if (options_.threads < 1) return invalid_argument("threads must be at least 1");
-  seed_ = p.random_seed() >= 0 ? uint64_t(p.random_seed()) : options_.seed;
+  seed_ = random_seed(p, options_.seed);
   if (options_.max_iter > 0) options_.solver.param.set_max_iter(int(options_.max_iter));
   device_ = options_.device == "ref" ? make_ref_device() : make_cpu_device();
   pool_ = std::make_unique<ThreadPool>(options_.threads);
@@ -65,12 +61,8 @@ Status Trainer::build() {
   options_.log.info("Creating training net {}", choice.origin);
   CFT_ASSIGN(graph_, training_graph(choice));
   log_net(choice.net, choice.state, graph_, options_.log);
-  weights_ = make_arena(graph_.arena_size());
-  gradients_ = make_arena(graph_.arena_size());
-  if (!weights_ || !gradients_) {
-    return {ErrorCode::kOutOfMemory,
-            fmt::format("cannot allocate two arenas of {} floats", graph_.arena_size())};
-  }
+  CFT_ASSIGN(weights_, allocate_arena(graph_.arena_size()));
+  CFT_ASSIGN(gradients_, allocate_arena(graph_.arena_size()));
   Random random{uint32_t(seed_)};
   const std::span<float> arena(weights_.get(), size_t(graph_.arena_size()));
   CFT_TRY(init_params(graph_, random, arena));

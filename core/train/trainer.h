@@ -16,6 +16,7 @@
 #include "core/model/prototxt.h"
 #include "core/model/solver_state.h"
 #include "core/observe/events.h"
+#include "core/plan/memory.h"
 #include "core/solver/lr_policy.h"
 #include "core/sync/sync.h"
 #include "core/train/debug_info.h"
@@ -128,7 +129,6 @@ class Trainer {
 
   std::span<float> weights_span() { return {weights_.get(), size_t(graph_.arena_size())}; }
 
-  using Arena = std::unique_ptr<float, std::function<void(float*)>>;
   TrainerOptions options_;
   uint64_t seed_ = 1;
   Graph graph_;

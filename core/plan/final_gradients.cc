@@ -1,0 +1,37 @@
+#include "core/plan/final_gradients.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+namespace cafetiere {
+
+std::vector<const float*> final_gradients(const Program& program,
+                                          const std::vector<float*>& gradients) {
+  std::vector<const float*>
+      waiting;  // from the last one in the arena on: backward ends with the first
+  for (const float* gradient : gradients) {
+    if (gradient) waiting.push_back(gradient);
+  }
+  std::ranges::sort(waiting, std::greater<>());
+  std::map<const float*, size_t> last_write;
+  for (size_t i = 0; i < program.steps().size(); ++i) {
+    for (BufferId id : program.steps()[i].writes) {
+      last_write[program.buffers()[size_t(id)].external] = i;
+    }
+  }
+  std::vector<const float*> final_from;
+  auto next = waiting.begin();
+  for (size_t i = 0; i < program.steps().size(); ++i) {
+    const float* from = nullptr;
+    for (; next != waiting.end(); ++next) {
+      const auto write = last_write.find(*next);
+      if (write != last_write.end() && write->second > i) break;
+      from = *next;
+    }
+    final_from.push_back(from);
+  }
+  return final_from;
+}
+
+}  // namespace cafetiere
