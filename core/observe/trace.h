@@ -1,10 +1,13 @@
 // Trace: what ran when on which thread, as a timeline for chrome://tracing or Perfetto.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/status.h"
@@ -23,9 +26,15 @@ class Trace {
   /// One span on a row of the timeline, from its making to its end.
   class Span {
    public:
-    /// `trace` may be null: then nothing is kept. `row` names the row.
-    Span(Trace* trace, const char* row, std::string name)
-        : trace_(trace), row_(row), name_(std::move(name)), start_(Clock::now()) {}
+    /// `row` names the row, `format` and `args` the span. `trace` may be null: then nothing is kept
+    /// and nothing formatted.
+    template <class... Args>
+    Span(Trace* trace, const char* row, fmt::format_string<Args...> format, Args&&... args)
+        : trace_(trace), row_(row) {
+      if (!trace_) return;
+      name_ = fmt::format(format, std::forward<Args>(args)...);
+      start_ = Clock::now();
+    }
     ~Span() {
       if (trace_) trace_->add(row_, std::move(name_), start_, Clock::now());
     }
@@ -36,7 +45,7 @@ class Trace {
     Trace* const trace_;
     const char* const row_;
     std::string name_;
-    const std::chrono::steady_clock::time_point start_;
+    std::chrono::steady_clock::time_point start_;
   };
 
   /// The timeline as JSON.

@@ -80,17 +80,17 @@ Status AllReduce::end_round(const UpdateStep& last, std::span<float> gradient,
   }
   // Weights themselves would lose their small steps in 16 bits: the steps travel, and all ranks,
   // the owner too, add what arrives.
-  std::vector<float> before;
+  before_.clear();
   for (const Slice& s : slices_) {
-    before.insert(before.end(), weights.begin() + ptrdiff_t(s.begin),
-                  weights.begin() + ptrdiff_t(s.end));
+    before_.insert(before_.end(), weights.begin() + ptrdiff_t(s.begin),
+                   weights.begin() + ptrdiff_t(s.end));
   }
   CFT_TRY(update(step, gradient, weights));
   size_t at = 0;
   for (const Slice& s : slices_) {
     for (size_t i = s.begin; i < s.end; ++i, ++at) {
-      gradient[i] = weights[i] - before[at];
-      weights[i] = before[at];
+      gradient[i] = weights[i] - before_[at];
+      weights[i] = before_[at];
     }
   }
   CFT_TRY(exchange_.gather(gradient, true));

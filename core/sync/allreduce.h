@@ -41,7 +41,8 @@ class AllReduce : public Sync {
   ArenaUpdate update_;
   GradientExchange exchange_;
   std::vector<Slice> slices_;
-  int added_ = 0;  // shards of this round
+  std::vector<float> before_;  // this rank's slices before their update; used with rounds_
+  int added_ = 0;              // shards of this round
   Clipping clipping_;
 };
 

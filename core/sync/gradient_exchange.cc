@@ -52,8 +52,7 @@ Status GradientExchange::add(std::span<const float> gradient) {
 
 /// The last shard's part of a bucket, and the sum over all ranks.
 Status GradientExchange::reduce(Bucket& b, std::span<float> gradient) {
-  const Trace::Span span(context_.trace, "exchange",
-                         fmt::format("gradients {}-{}", b.begin, b.end));
+  const Trace::Span span(context_.trace, "exchange", "gradients {}-{}", b.begin, b.end);
   const size_t rank = size_t(rank_of(context_.group));
   const std::span<float> part = gradient.subspan(b.begin, b.end - b.begin);
   CFT_TRY(b.sum.add(part));

@@ -221,7 +221,7 @@ Status Trainer::pass(Loop& loop, int shard, int iter, int index) {
   const int display = options_.solver.param.display();
   const bool shown = display > 0 && iter % display == 0 && shard == 0 && index == 0;
   if (shown && options_.solver.param.debug_info()) CFT_TRY(log_debug_info(*plan));
-  const Trace::Span span(options_.trace, "step", fmt::format("shard {}, step {}", shard, iter));
+  const Trace::Span span(options_.trace, "step", "shard {}, step {}", shard, iter);
   const auto before = Loop::Clock::now();
   const RunContext context{.seed = seed_,
                            .shard = shard,
