@@ -46,31 +46,45 @@ json solver_json(const caffe::SolverParameter& p) {
           {"random_seed", p.random_seed()},
           {"display", p.display()},
           {"sync", p.sync().mode()},
+          {"has_test_nets", has_test_nets(p)},
           {"solver_mode",  // Caffe's default is GPU, but its tools use one only where it is written
            p.has_solver_mode() && p.solver_mode() == caffe::SolverParameter::GPU ? "GPU" : "CPU"}};
+}
+
+/// What the solver trains, or what it tests with first.
+Result<NetText> named_net(const SolverText& solver, const std::string& phase) {
+  if (phase == "TEST" && has_test_nets(solver.param)) {
+    CFT_ASSIGN(std::vector<NetChoice> choices, test_nets(solver, nullptr));
+    return std::move(choices.front().net);
+  }
+  CFT_ASSIGN(NetChoice choice, training_net(solver, nullptr));
+  return std::move(choice.net);
 }
 
 json data_layer_json(const Graph& graph, const std::vector<Shape>& shapes) {
   for (const Node& node : graph.nodes()) {
     if (!node.type->source) continue;
+    const bool is_cos = node.param.type() == "CoSData";
+    const caffe::CoSDataParameter& cos = node.param.cos_data_param();
     json tops = json::array();
     for (size_t i = 0; i < node.tops.size(); ++i) {
       const LabelRange labels = label_range(graph, shapes, node.tops[i]);
       tops.push_back({{"name", node.param.top(int(i))},
                       {"shape", shapes[size_t(node.tops[i])].dims()},
                       {"classes", labels.classes}});
+      if (is_cos) tops.back()["column"] = cos.top(int(i)).name();
       if (labels.ignored) tops.back()["ignore_label"] = *labels.ignored;
     }
-    return {
-        {"name", node.param.name()},
-        {"type", node.param.type()},
-        {"tops", tops},
-        {"source", node.param.memory_data_param().source()},
-        {"dataframe_format", node.param.memory_data_param().dataframe_format()},
-        {"dataframe_column_select",
-         std::vector<std::string>(node.param.memory_data_param().dataframe_column_select().begin(),
-                                  node.param.memory_data_param().dataframe_column_select().end())},
-        {"source_class", node.param.source_class()}};
+    const caffe::MemoryDataParameter& memory = node.param.memory_data_param();
+    return {{"name", node.param.name()},
+            {"type", node.param.type()},
+            {"tops", tops},
+            {"source", is_cos ? cos.source() : memory.source()},
+            {"dataframe_format", is_cos ? cos.dataframe_format() : memory.dataframe_format()},
+            {"dataframe_column_select",
+             std::vector<std::string>(memory.dataframe_column_select().begin(),
+                                      memory.dataframe_column_select().end())},
+            {"source_class", node.param.source_class()}};
   }
   return json::object();
 }
@@ -102,31 +116,26 @@ int cft_describe(const char* options, char** out) {
   using namespace cafetiere;  // NOLINT: the whole body is the library's
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(capi::Options o, capi::Options::parse(options));
-    const std::string solver_text = o.text("solver"), net_text = o.text("net");
-    const std::string phase = o.text("phase", solver_text.empty() ? "TEST" : "TRAIN");
-    const std::string sync = o.text("sync"), deepspark = o.text("deepspark");
+    const std::string given_phase = o.text("phase");
     o.number("threads", 1, 1, 1024);
-    CFT_TRY(o.done());
+    CFT_ASSIGN(capi::TrainingText training, capi::take_training(o));
+    const SolverText& solver = training.solver;
+    const std::string phase =
+        !given_phase.empty() ? given_phase : (training.has_solver ? "TRAIN" : "TEST");
     if (phase != "TRAIN" && phase != "TEST") {
       return invalid_argument("option \"phase\" must be TRAIN or TEST");
     }
-    SolverText solver;
-    NetText net;
     nlohmann::json extra;
     int history = 0;
-    if (!solver_text.empty()) {
-      CFT_ASSIGN(solver, parse_solver(solver_text, "solver"));
+    if (training.has_solver) {
       CFT_TRY(LrPolicy::create(solver.param).status());
-      CFT_TRY(capi::merge_sync_options(deepspark, sync, &solver.param));
       CFT_ASSIGN(const auto rule, make_update_rule(solver.param));
       history = rule->history_per_param();
       extra = capi::solver_json(solver.param);
     }
-    if (!net_text.empty()) {
-      CFT_ASSIGN(net, parse_net(net_text, "net"));
-    } else {
-      CFT_ASSIGN(NetChoice choice, training_net(solver, nullptr));
-      net = std::move(choice.net);
+    NetText net = std::move(training.net);
+    if (!training.has_net) {
+      CFT_ASSIGN(net, capi::named_net(solver, phase));
     }
     caffe::NetState state;
     state.set_phase(phase == "TRAIN" ? caffe::TRAIN : caffe::TEST);
@@ -134,7 +143,11 @@ int cft_describe(const char* options, char** out) {
     CFT_ASSIGN(const Graph graph, Graph::build(net, state, {.types = layer_types(), .fed = {}}));
     CFT_ASSIGN(nlohmann::json json, capi::describe(graph, history));
     json["net_path"] = solver.param.net();
-    if (net_text.empty()) json["net_text"] = to_text(net.param);
+    if (!training.has_net) {
+      json["net_text"] = to_text(net.param);
+      CFT_ASSIGN(const caffe::SolverParameter whole, with_nets_inside(solver));
+      json["solver_text"] = to_text(whole);
+    }
     if (!extra.is_null()) json["solver"] = extra;
     return capi::give_text(json.dump(), out);
   });

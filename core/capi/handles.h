@@ -30,5 +30,6 @@ struct cft_trainer {
   bool survivors = false;
   std::optional<cafetiere::RowTable> validation;
   std::unique_ptr<cafetiere::RowsSource> rows, held_out;  // kept for the next group, with survivors
+  std::string rows_layer, held_out_layer;                 // that they feed
   int64_t rows_given = 0;
 };

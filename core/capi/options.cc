@@ -94,12 +94,25 @@ Status Options::done() const {
   return {};
 }
 
-Status merge_sync_options(const std::string& deepspark, const std::string& sync,
-                          caffe::SolverParameter* solver) {
+Result<TrainingText> take_training(Options& options) {
+  const std::string solver = options.text("solver"), net = options.text("net");
+  const std::string deepspark = options.text("deepspark"), sync = options.text("sync");
+  CFT_TRY(options.done());
+  TrainingText text;
+  CFT_ASSIGN(text.solver, parse_solver(solver, "solver"));
+  caffe::SolverParameter& p = text.solver.param;
   if (!deepspark.empty()) {
-    CFT_TRY(merge_deepspark(deepspark, "DeepSpark's parameters", solver->mutable_sync()));
+    CFT_TRY(merge_deepspark(deepspark, "DeepSpark's parameters", p.mutable_sync()));
   }
-  return sync.empty() ? Status() : merge_sync(sync, "sync", solver->mutable_sync());
+  if (!sync.empty()) {
+    CFT_TRY(merge_sync(sync, "sync", p.mutable_sync()));
+  }
+  text.has_solver = !solver.empty();
+  text.has_net = !net.empty();
+  if (text.has_net) {
+    CFT_ASSIGN(text.net, parse_net(net, "net"));
+  }
+  return text;
 }
 
 }  // namespace cafetiere::capi

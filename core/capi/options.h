@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/model/proto/caffe.pb.h"
+#include "core/model/prototxt.h"
 
 namespace cafetiere::capi {
 
@@ -36,8 +36,16 @@ class Options {
   Status status_;
 };
 
-/// Adds what the options "deepspark" and then "sync" say to a solver's own settings.
-Status merge_sync_options(const std::string& deepspark, const std::string& sync,
-                          caffe::SolverParameter* solver);
+/// What is trained, and how.
+struct TrainingText {
+  SolverText solver;
+  NetText net;
+  bool has_solver = false;
+  bool has_net = false;  ///< `net` stands in place of what the solver names
+};
+
+/// Takes the last options of a training: "solver" and "net" are prototxt, what "deepspark" and then
+/// "sync" say is added to the solver's own settings. An option that nobody has taken is an error.
+Result<TrainingText> take_training(Options& options);
 
 }  // namespace cafetiere::capi

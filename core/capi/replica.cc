@@ -7,6 +7,7 @@
 #include "core/capi/handles.h"
 #include "core/capi/options.h"
 #include "core/model/weights.h"
+#include "core/observe/event_files.h"
 #include "core/sync/deal.h"
 #include "core/train/rounds.h"
 
@@ -16,29 +17,24 @@ struct cft_replica {
 
 struct cft_rounds {
   std::unique_ptr<cafetiere::Rounds> rounds;
+  std::unique_ptr<cafetiere::EventSink> events;  // null: they go nowhere
 };
 
 namespace cafetiere::capi {
 namespace {
 
-Result<ReplicaOptions> read_options(const char* text) {
-  CFT_ASSIGN(Options o, Options::parse(text));
+Result<ReplicaOptions> read_options(Options o) {
   ReplicaOptions options;
-  const std::string solver = o.text("solver"), net = o.text("net");
   options.shards = int(o.number("shards", 1, 1, 1 << 20));
   options.shard = int(o.number("shard", 0, 0, options.shards - 1));
   options.threads = int(o.number("threads", 1, 1, 1024));
   options.seed = uint64_t(o.number("seed", 1, 0, INT64_MAX));
   options.max_iter = o.number("max_iter", 0, 0, INT32_MAX);
   options.inputs = o.pairs("inputs", "top", "column");
-  const std::string sync = o.text("sync"), deepspark = o.text("deepspark");
-  CFT_TRY(o.done());
-  CFT_ASSIGN(options.solver, parse_solver(solver, "solver"));
-  CFT_TRY(merge_sync_options(deepspark, sync, &options.solver.param));
-  options.has_net = !net.empty();
-  if (options.has_net) {
-    CFT_ASSIGN(options.net, parse_net(net, "net"));
-  }
+  CFT_ASSIGN(TrainingText training, take_training(o));
+  options.solver = std::move(training.solver);
+  options.net = std::move(training.net);
+  options.has_net = training.has_net;
   return options;
 }
 
@@ -139,7 +135,8 @@ int cft_tree_sum(const float* const* arrays, int32_t count, uint64_t floats, flo
 
 int cft_replica_create(const char* options, cft_replica** out) {
   return capi::guarded([&]() -> Status {
-    CFT_ASSIGN(auto read, capi::read_options(options));
+    CFT_ASSIGN(capi::Options parsed, capi::Options::parse(options));
+    CFT_ASSIGN(auto read, capi::read_options(std::move(parsed)));
     CFT_ASSIGN(auto replica, cafetiere::Replica::create(std::move(read)));
     *out = new cft_replica{std::move(replica)};
     return {};
@@ -191,9 +188,23 @@ void cft_replica_destroy(cft_replica* r) { delete r; }
 
 int cft_rounds_create(const char* options, cft_rounds** out) {
   return capi::guarded([&]() -> Status {
-    CFT_ASSIGN(auto read, capi::read_options(options));
+    CFT_ASSIGN(capi::Options parsed, capi::Options::parse(options));
+    const std::string prefix = parsed.text("events");
+    CFT_ASSIGN(auto read, capi::read_options(std::move(parsed)));
     CFT_ASSIGN(auto rounds, cafetiere::Rounds::create(std::move(read)));
-    *out = new cft_rounds{std::move(rounds)};
+    std::unique_ptr<cafetiere::EventSink> events;
+    if (!prefix.empty()) {
+      CFT_ASSIGN(events, cafetiere::open_event_files(prefix));
+    }
+    *out = new cft_rounds{std::move(rounds), std::move(events)};
+    return {};
+  });
+}
+
+int cft_rounds_event(cft_rounds* r, const char* event) {
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const cafetiere::Event parsed, cafetiere::parse_event(event));
+    if (r->events) r->events->send(parsed);
     return {};
   });
 }

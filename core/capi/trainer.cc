@@ -46,7 +46,6 @@ class CallbackSink : public EventSink {
 Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
   CFT_ASSIGN(Options o, Options::parse(text));
   TrainerOptions options;
-  const std::string solver = o.text("solver"), net = o.text("net");
   t->size = int(o.number("size", 1, 1, 1 << 20));
   t->rank = int(o.number("rank", 0, 0, t->size - 1));
   const int shards = int(o.number("shards", 0, 0, 1 << 20));
@@ -58,14 +57,10 @@ Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
   options.checkpoint_every = o.number("checkpoint_every", 0, 0, INT32_MAX);
   t->inputs = o.pairs("inputs", "top", "column");
   const std::string events = o.text("events");
-  const std::string sync = o.text("sync"), deepspark = o.text("deepspark");
-  CFT_TRY(o.done());
-  CFT_ASSIGN(options.solver, parse_solver(solver, "solver"));
-  CFT_TRY(merge_sync_options(deepspark, sync, &options.solver.param));
-  if (!net.empty()) {
-    CFT_ASSIGN(options.net, parse_net(net, "net"));
-    options.has_net = true;
-  }
+  CFT_ASSIGN(TrainingText training, take_training(o));
+  options.solver = std::move(training.solver);
+  options.net = std::move(training.net);
+  options.has_net = training.has_net;
   if (t->rank != 0) return options;
   if (!events.empty()) {
     CFT_ASSIGN(auto files, open_event_files(events));
@@ -96,18 +91,14 @@ Status open_rows(cft_trainer* t, Group* group, RowTable&& rows) {
              make_rows_source(dealers, std::move(rows), shards, fed, true, trainer.seed()));
   t->rows_given = 0;
   for (int s = 0; s < shards; ++s) t->rows_given += t->rows->sampler().total_rows_of(s);
+  t->rows_layer = fed.node->param.name();
   if (!t->validation || trainer.test_graphs().empty()) return {};
   const Graph& net = trainer.test_graphs().front();
   CFT_ASSIGN(const FedLayer layer, bind_rows(net, t->validation->schema(), t->inputs, false));
   CFT_ASSIGN(t->held_out, make_rows_source(dealers, std::move(*t->validation), shards, layer, false,
                                            trainer.seed()));
+  t->held_out_layer = layer.node->param.name();
   return {};
-}
-
-std::string fed_layer(const Graph& graph) {
-  const auto fed =
-      std::ranges::find_if(graph.nodes(), [](const Node& n) { return n.type->source; });
-  return fed == graph.nodes().end() ? "" : fed->param.name();
 }
 
 Status run(cft_trainer* t, Group* group, RowTable* rows) {
@@ -117,16 +108,14 @@ Status run(cft_trainer* t, Group* group, RowTable* rows) {
   const auto source = [&](RowsSource* all, OwnShard* own) -> Source* {
     return t->survivors ? static_cast<Source*>(own) : all;
   };
-  const Trainer& trainer = *t->trainer;
   std::vector<TestFeed> tests;
   if (t->held_out) {
-    tests.push_back(
-        {{{fed_layer(trainer.test_graphs().front()), source(t->held_out.get(), &own_held_out)}},
-         t->held_out->sampler().batches_per_epoch(),
-         true});
+    tests.push_back({{{t->held_out_layer, source(t->held_out.get(), &own_held_out)}},
+                     t->held_out->sampler().batches_per_epoch(),
+                     true});
   }
-  const Status status = t->trainer->run(
-      group, {{fed_layer(trainer.graph()), source(t->rows.get(), &own_rows)}}, tests);
+  const Status status =
+      t->trainer->run(group, {{t->rows_layer, source(t->rows.get(), &own_rows)}}, tests);
   if (!t->survivors) t->rows.reset(), t->held_out.reset();
   return status;
 }
