@@ -1,9 +1,7 @@
 #include "cli/ranks.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -21,17 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kMeetTime{60};
 constexpr std::chrono::milliseconds kLook{20};
-
-/// Writes a file that only this user reads, whole or not at all.
-Status leave(const fs::path& path, const std::string& text) {
-  const std::string aside = path.string() + ".new";
-  const int file = open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  const bool written =
-      file >= 0 && write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (file >= 0) close(file);
-  if (written && rename(aside.c_str(), path.c_str()) == 0) return {};
-  return io_error(fmt::format("{}: cannot be written: {}", path.string(), strerror(errno)));
-}
+constexpr mode_t kOnlyThisUser = 0600;
 
 /// The text of a file that another rank is going to leave.
 Result<std::string> await(const fs::path& path, std::chrono::steady_clock::time_point deadline) {
@@ -99,7 +87,7 @@ Result<std::unique_ptr<Group>> RankFlags::join(const Logger& log) const {
   const auto deadline = std::chrono::steady_clock::now() + kMeetTime;
   if (rank == 0) {
     CFT_ASSIGN(const std::string secret, random_secret());
-    CFT_TRY(leave(folder / "secret", secret));
+    CFT_TRY(write_file(folder / "secret", secret, kOnlyThisUser));
   }
   GroupOptions options;
   options.rank = rank;
@@ -109,7 +97,7 @@ Result<std::unique_ptr<Group>> RankFlags::join(const Logger& log) const {
   options.log = log;
   CFT_ASSIGN(options.secret, await(folder / "secret", deadline));
   CFT_ASSIGN(std::unique_ptr<TcpGroup> group, TcpGroup::listen(options));
-  CFT_TRY(leave(address_of(rank), group->address()));
+  CFT_TRY(write_file(address_of(rank), group->address(), kOnlyThisUser));
   std::vector<std::string> addresses;
   for (int r = 0; r < ranks; ++r) {
     CFT_ASSIGN(addresses.emplace_back(), await(address_of(r), deadline));

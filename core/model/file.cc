@@ -46,8 +46,9 @@ Status write_all(int fd, std::string_view bytes, const std::string& path) {
   return {};
 }
 
-Status write_aside(const std::string& aside, const std::string& path, std::string_view bytes) {
-  Descriptor file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+Status write_aside(const std::string& aside, const std::string& path, std::string_view bytes,
+                   mode_t mode) {
+  Descriptor file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
   if (file.get() < 0) {
     const Status status = os_error(path, "create");
     return Status(status.code(),
@@ -89,9 +90,9 @@ Result<std::string> read_file(const std::string& path, int64_t limit) {
   return bytes;
 }
 
-Status write_file(const std::string& path, std::string_view bytes) {
+Status write_file(const std::string& path, std::string_view bytes, mode_t mode) {
   const std::string aside = fmt::format("{}.{}.tmp", path, ::getpid());
-  Status status = write_aside(aside, path, bytes);
+  Status status = write_aside(aside, path, bytes, mode);
   if (!status.ok()) ::unlink(aside.c_str());
   return status;
 }

@@ -1,6 +1,8 @@
 // Whole files: read with a limit, written aside and renamed so that no reader sees half of one.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,7 +19,8 @@ inline constexpr int64_t kMaxFileBytes = (int64_t{1} << 31) - 1;
 Result<std::string> read_file(const std::string& path, int64_t limit = kMaxFileBytes);
 
 /// Writes `path` by way of a neighbouring temporary file that is synced and renamed: after a crash
-/// the old file or the new one is there, whole.
-Status write_file(const std::string& path, std::string_view bytes);
+/// the old file or the new one is there, whole. A new file may be used by whom `mode` and the umask
+/// allow.
+Status write_file(const std::string& path, std::string_view bytes, mode_t mode = 0666);
 
 }  // namespace cafetiere
