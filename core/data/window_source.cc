@@ -124,13 +124,16 @@ Status WindowSource::set_mean(const caffe::TransformationParameter& param) {
   if (values > 1) mean_.values.assign(param.mean_value().begin(), param.mean_value().end());
   if (!param.has_mean_file()) return {};
   CFT_ASSIGN(MeanImage image, read_mean_image(param.mean_file()));
-  if (image.shape[0] != channels_ || image.shape[1] < crop_ || image.shape[2] < crop_) {
+  // As in the reference, the width says how far in the crop lies, along both axes.
+  const int64_t offset = (image.shape[2] - crop_) / 2;
+  if (image.shape[0] != channels_ || image.shape[2] < crop_ || image.shape[1] < crop_ + offset) {
     return invalid_argument(fmt::format(
-        "transform_param: mean_file {} holds {}, but windows have {} channels and {} x {} pixels",
-        param.mean_file(), image.shape.str(), channels_, crop_, crop_));
+        "transform_param: mean_file {} holds {}, but windows have {} channels and {} x {} pixels, "
+        "which begin at row and column {} of the mean; make it square",
+        param.mean_file(), image.shape.str(), channels_, crop_, crop_,
+        std::max<int64_t>(0, offset)));
   }
-  mean_.height = image.shape[1], mean_.width = image.shape[2];
-  mean_.offset = (std::min(mean_.height, mean_.width) - crop_) / 2;
+  mean_.height = image.shape[1], mean_.width = image.shape[2], mean_.offset = offset;
   mean_.values = std::move(image.values);
   return {};
 }

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 
+#include "core/data/mean_file.h"
 #include "tests/data/sources.h"
 #include "tests/data/temp_dir.h"
 
@@ -70,6 +72,24 @@ TEST(WindowSource, PadsWithContextAndZerosOutside) {
   }
   EXPECT_EQ(at(2, 2, 2), 100);
   EXPECT_EQ(at(2, 7, 7), 100);
+}
+
+/// The mean's width alone says where in it a crop lies, as in the reference.
+TEST(WindowSource, TakesTheMeanOfAnImageThatIsNotSquare) {
+  const WindowFolder folder;
+  folder.write("1 0.9 0 0 3 3\n");
+  MeanImage mean{{3, 5, 6}, std::vector<float>(90)};
+  std::iota(mean.values.begin(), mean.values.end(), 0.F);
+  const std::string path = folder.dir.path("mean");
+  ASSERT_TRUE(write_mean_image(path, mean).ok());
+  const std::string transform = "crop_size: 4 mean_file: '" + path + "'";
+  const auto source = open_layer(folder.layer("fg_fraction: 1", transform));
+  Tops tops;
+  ASSERT_TRUE(fill(*source, 0, 0, &tops).ok());
+  EXPECT_EQ(tops[0][0], 0 - 7);                  // row 1, column 1 of the mean
+  EXPECT_EQ(tops[0][15], 20 * 3 - (4 * 6 + 4));  // row 4, column 4
+  ASSERT_TRUE(write_mean_image(path, {{3, 4, 6}, std::vector<float>(72)}).ok());
+  EXPECT_THAT(error_of(folder.layer("fg_fraction: 1", transform)), HasSubstr("make it square"));
 }
 
 TEST(WindowSource, MirrorsAndTakesSquares) {
