@@ -19,14 +19,15 @@ Result<std::unique_ptr<DbSource>> DbSource::make(const caffe::LayerParameter& la
 Status DbSource::open(const caffe::LayerParameter& layer, bool train, int shards, uint64_t seed,
                       const Logger& log) {
   const caffe::DataParameter& param = layer.data_param();
-  layer_ = layer.name(), path_ = param.source(), batch_ = param.batch_size();
-  labels_ = layer.top_size() > 1;
+  layer_ = layer.name(), path_ = param.source();
   if (layer.top_size() < 1 || layer.top_size() > 2) {
     return invalid_argument(
         fmt::format("it has {} tops, but takes 1 (data) or 2 (data, label)", layer.top_size()));
   }
   if (path_.empty()) return invalid_argument("data_param has no source; set it to the database");
-  if (batch_ < 1) return invalid_argument("data_param has no batch_size; set it to 1 or more");
+  if (param.batch_size() < 1) {
+    return invalid_argument("data_param has no batch_size; set it to 1 or more");
+  }
   const bool lmdb = param.backend() == caffe::DataParameter::LMDB;
   CFT_ASSIGN(db_, open_db(path_, lmdb ? DbBackend::kLmdb : DbBackend::kLevelDb));
   log.info("Opened {} {}", db_backend_name(lmdb ? DbBackend::kLmdb : DbBackend::kLevelDb), path_);
@@ -39,41 +40,31 @@ Status DbSource::open(const caffe::LayerParameter& layer, bool train, int shards
   Reader& first = readers_[0];
   CFT_TRY(seek(first, 0));
   CFT_TRY(parse(first));
-  image_ = first.pixels.shape;
   if (color_ != ImageColor::kStored && !first.datum.encoded()) {
     log.warning("layer \"{}\": force_color and force_gray act on encoded images only", layer_);
   }
-  CFT_ASSIGN(Transformer transformer,
-             Transformer::make(layer.transform_param(), train, image_, seed));
-  transformer_ = std::make_unique<Transformer>(std::move(transformer));
-  const Shape& out = transformer_->out_shape();
-  log.info("output data size: {},{},{},{}", batch_, out[0], out[1], out[2]);
+  CFT_ASSIGN(batch_,
+             ImageBatch::make(layer, param.batch_size(), first.pixels.shape, train, seed, log));
   return {};
-}
-
-std::vector<Shape> DbSource::top_shapes() const {
-  const Shape& out = transformer_->out_shape();
-  std::vector<Shape> shapes = {Shape{batch_, out[0], out[1], out[2]}};
-  if (labels_) shapes.push_back(Shape{batch_});
-  return shapes;
 }
 
 Status DbSource::fill(int shard, int64_t sub_step, std::span<float* const> tops) {
   Reader& reader = readers_[static_cast<size_t>(shard)];
   const auto shards = static_cast<int64_t>(readers_.size());
-  const int64_t size = transformer_->out_shape().count();
-  for (int64_t j = 0; j < batch_; ++j) {
-    const int64_t record = sequence_position(sub_step, j, batch_, shard, shards) % records_;
+  const int64_t rows = batch_->rows();
+  for (int64_t j = 0; j < rows; ++j) {
+    const int64_t record = sequence_position(sub_step, j, rows, shard, shards) % records_;
     const Status status = read(reader, record);
     if (!status.ok()) return status.with_context(fmt::format("layer \"{}\" (Data)", layer_));
     const RowPosition position{sub_step, shard, j};
     const auto& [shape, bytes, floats] = reader.pixels;
+    float* out = batch_->row(tops[0], j);
     if (floats.empty()) {
-      transformer_->apply(bytes, shape, position, tops[0] + j * size);
+      batch_->transformer().apply(bytes, shape, position, out);
     } else {
-      transformer_->apply_floats(std::as_bytes(floats), position, tops[0] + j * size);
+      batch_->transformer().apply_floats(std::as_bytes(floats), position, out);
     }
-    if (labels_) tops[1][j] = static_cast<float>(reader.datum.label());
+    if (batch_->labels()) tops[1][j] = static_cast<float>(reader.datum.label());
   }
   return {};
 }
@@ -112,13 +103,14 @@ Status DbSource::parse(Reader& reader) const {
 Status DbSource::read(Reader& reader, int64_t record) {
   CFT_TRY(seek(reader, record));
   CFT_TRY(parse(reader));
-  const Shape& shape = reader.pixels.shape;
-  const bool fits = reader.pixels.floats.empty() ? transformer_->accepts(shape) : shape == image_;
+  const Shape &shape = reader.pixels.shape, &first = batch_->first();
+  const bool fits =
+      reader.pixels.floats.empty() ? batch_->transformer().accepts(shape) : shape == first;
   if (fits) return {};
   return invalid_argument(fmt::format(
       "{}: its image is {} x {} x {}, but the first record's is {} x {} x {}; resize all images "
       "alike, or set crop_size",
-      where(reader.cursor->key()), shape[0], shape[1], shape[2], image_[0], image_[1], image_[2]));
+      where(reader.cursor->key()), shape[0], shape[1], shape[2], first[0], first[1], first[2]));
 }
 
 std::string DbSource::where(std::string_view key) const {

@@ -3,14 +3,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/log.h"
 #include "core/data/datum.h"
 #include "core/data/db.h"
+#include "core/data/image_batch.h"
 #include "core/data/source.h"
-#include "core/data/transformer.h"
 #include "core/model/proto/caffe.pb.h"
 
 namespace cafetiere {
@@ -27,8 +28,8 @@ class DbSource : public Source {
   static Result<std::unique_ptr<DbSource>> make(const caffe::LayerParameter& layer, bool train,
                                                 int shards, uint64_t seed, const Logger& log = {});
 
-  std::vector<Shape> top_shapes() const override;
-  int64_t rows(int, int64_t) const override { return batch_; }
+  std::vector<Shape> top_shapes() const override { return batch_->top_shapes(); }
+  int64_t rows(int, int64_t) const override { return batch_->rows(); }
   Status fill(int shard, int64_t sub_step, std::span<float* const> tops) override;
 
   int64_t records() const { return records_; }
@@ -52,12 +53,9 @@ class DbSource : public Source {
   std::string where(std::string_view key) const;
 
   std::string layer_, path_;
-  int64_t batch_ = 0;
   int64_t records_ = 0;
-  bool labels_ = false;
-  Shape image_;  // of the first record
   ImageColor color_ = ImageColor::kStored;
-  std::unique_ptr<Transformer> transformer_;
+  std::optional<ImageBatch> batch_;  // none until the first record was read
   std::unique_ptr<DbReader> db_;
   std::vector<Reader> readers_;  // by shard, after db_: cursors go first
 };

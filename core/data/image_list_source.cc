@@ -26,7 +26,9 @@ Status ImageListSource::check(const caffe::LayerParameter& layer) const {
   if (source_.empty()) {
     return invalid_argument("image_data_param has no source; set it to a list of \"path label\"");
   }
-  if (batch_ < 1) return invalid_argument("image_data_param: set batch_size to 1 or more");
+  if (param.batch_size() < 1) {
+    return invalid_argument("image_data_param: set batch_size to 1 or more");
+  }
   if ((param.new_height() == 0) != (param.new_width() == 0)) {
     return invalid_argument("image_data_param: give both new_height and new_width, or none");
   }
@@ -42,7 +44,6 @@ Status ImageListSource::open(const caffe::LayerParameter& layer, bool train, int
                              uint64_t seed, const Logger& log) {
   const caffe::ImageDataParameter& param = layer.image_data_param();
   layer_ = layer.name(), source_ = param.source(), root_ = param.root_folder();
-  batch_ = param.batch_size();
   CFT_TRY(check(layer));
   height_ = static_cast<int>(param.new_height()), width_ = static_cast<int>(param.new_width());
   color_ = param.is_color() ? ImageColor::kColor : ImageColor::kGray;
@@ -64,30 +65,19 @@ Status ImageListSource::open(const caffe::LayerParameter& layer, bool train, int
     }
   }
   CFT_ASSIGN(const Image first, load(entries_[0]));
-  image_ = first.shape();
-  CFT_ASSIGN(Transformer transformer,
-             Transformer::make(layer.transform_param(), train, image_, seed));
-  transformer_ = std::make_unique<Transformer>(std::move(transformer));
-  const Shape& out = transformer_->out_shape();
-  log.info("output data size: {},{},{},{}", batch_, out[0], out[1], out[2]);
+  CFT_ASSIGN(batch_, ImageBatch::make(layer, param.batch_size(), first.shape(), train, seed, log));
   return {};
-}
-
-std::vector<Shape> ImageListSource::top_shapes() const {
-  const Shape& out = transformer_->out_shape();
-  return {Shape{batch_, out[0], out[1], out[2]}, Shape{batch_}};
 }
 
 Status ImageListSource::fill(int shard, int64_t sub_step, std::span<float* const> tops) {
   Reader& reader = readers_[static_cast<size_t>(shard)];
   const auto shards = static_cast<int64_t>(readers_.size());
   const auto count = static_cast<int64_t>(entries_.size());
-  const int64_t size = transformer_->out_shape().count();
-  for (int64_t j = 0; j < batch_; ++j) {
-    const int64_t at = skip_ + sequence_position(sub_step, j, batch_, shard, shards);
+  for (int64_t j = 0; j < batch_->rows(); ++j) {
+    const int64_t at = skip_ + sequence_position(sub_step, j, batch_->rows(), shard, shards);
     const auto index = static_cast<size_t>(reader.order.at(at / count, at % count));
     const ImageEntry& entry = entries_[index];
-    CFT_TRY(fill_row(reader, entry, {sub_step, shard, j}, tops[0] + j * size)
+    CFT_TRY(fill_row(reader, entry, {sub_step, shard, j}, batch_->row(tops[0], j))
                 .with_context(fmt::format("layer \"{}\" (ImageData)", layer_)));
     tops[1][j] = static_cast<float>(entry.label);
   }
@@ -97,15 +87,16 @@ Status ImageListSource::fill(int shard, int64_t sub_step, std::span<float* const
 Status ImageListSource::fill_row(Reader& reader, const ImageEntry& entry,
                                  const RowPosition& position, float* out) const {
   CFT_ASSIGN(const Image image, load(entry));
-  if (!transformer_->accepts(image.shape())) {
+  if (!batch_->transformer().accepts(image.shape())) {
+    const Shape& first = batch_->first();
     return invalid_argument(fmt::format(
         "{}: the image is {} x {} x {}, but the first one is {} x {} x {}; set new_height and "
         "new_width, or crop_size",
-        where(entry), image.channels, image.height, image.width, image_[0], image_[1], image_[2]));
+        where(entry), image.channels, image.height, image.width, first[0], first[1], first[2]));
   }
   reader.planes.resize(image.pixels.size());
   to_planes(image, reader.planes.data());
-  transformer_->apply(reader.planes, image.shape(), position, out);
+  batch_->transformer().apply(reader.planes, image.shape(), position, out);
   return {};
 }
 

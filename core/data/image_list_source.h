@@ -3,15 +3,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/log.h"
 #include "core/data/image.h"
+#include "core/data/image_batch.h"
 #include "core/data/image_list.h"
 #include "core/data/order.h"
 #include "core/data/source.h"
-#include "core/data/transformer.h"
 #include "core/model/proto/caffe.pb.h"
 
 namespace cafetiere {
@@ -27,8 +28,8 @@ class ImageListSource : public Source {
                                                        bool train, int shards, uint64_t seed,
                                                        const Logger& log = {});
 
-  std::vector<Shape> top_shapes() const override;
-  int64_t rows(int, int64_t) const override { return batch_; }
+  std::vector<Shape> top_shapes() const override { return batch_->top_shapes(); }
+  int64_t rows(int, int64_t) const override { return batch_->rows(); }
   Status fill(int shard, int64_t sub_step, std::span<float* const> tops) override;
 
  private:
@@ -47,14 +48,12 @@ class ImageListSource : public Source {
   std::string where(const ImageEntry& entry) const;
 
   std::string layer_, source_, root_;
-  int64_t batch_ = 0;
   int64_t skip_ = 0;
   int height_ = 0, width_ = 0;  // to resize to; 0 = as they are
   ImageColor color_ = ImageColor::kColor;
-  Shape image_;  // of the first entry
   std::vector<ImageEntry> entries_;
-  std::unique_ptr<Transformer> transformer_;
-  std::vector<Reader> readers_;  // by shard
+  std::optional<ImageBatch> batch_;  // none until the first image was read
+  std::vector<Reader> readers_;      // by shard
 };
 
 }  // namespace cafetiere
