@@ -22,6 +22,7 @@ struct cft_predictor {
   std::unique_ptr<cafetiere::ThreadPool> pool;
   std::map<int64_t, std::unique_ptr<cafetiere::Plan>> plans;  // by rows
   int64_t batch = 0;
+  bool rows_alone = false;  ///< a row's outputs depend on no other row
 
   cafetiere::Result<cafetiere::Plan*> plan_for(int64_t rows) {
     auto& plan = plans[rows];
@@ -64,20 +65,40 @@ std::vector<std::string> predictions(const Graph& graph) {
   return names;
 }
 
+/// Whether rows can be added to a batch without a change to the others' outputs: not where an output
+/// is of the whole batch, such as a loss, or where BatchNorm takes its statistics from the batch.
+bool rows_are_alone(const Graph& graph, const Plan& plan, int64_t batch) {
+  const auto of_rows = [&](const Plan::Blob& blob) {
+    return blob.shape.axes() > 0 && blob.shape[0] == batch;
+  };
+  const auto mixes_rows = [](const Node& node) {
+    const caffe::BatchNormParameter& p = node.param.batch_norm_param();
+    return node.param.type() == "BatchNorm" && p.has_use_global_stats() && !p.use_global_stats();
+  };
+  return std::ranges::all_of(plan.outputs(), of_rows) &&
+         std::ranges::none_of(graph.nodes(), mixes_rows);
+}
+
+/// A tail runs as a full batch whose last rows nobody reads, where that is possible: kernels and
+/// layouts go by the number of rows, and what a row gives must not depend on where it stands.
 Status run_batch(cft_predictor* p, const RowTable& table, int64_t first, int64_t rows,
                  float* const* outputs) {
-  CFT_ASSIGN(Plan * plan, p->plan_for(rows));
+  const int64_t run_rows = p->rows_alone ? p->batch : rows;
+  CFT_ASSIGN(Plan * plan, p->plan_for(run_rows));
   std::vector<float*> tops;
-  for (const Plan::Blob& input : plan->inputs()) tops.push_back(input.data);
+  for (const Plan::Blob& input : plan->inputs()) {
+    tops.push_back(input.data);
+    if (rows < run_rows) std::fill_n(input.data, input.shape.count(), 0.f);
+  }
   std::vector<float> scratch;
   for (int64_t i = 0; i < rows; ++i) {
-    CFT_TRY(p->reader->read(table.row(first + i), {0, 0, first + i}, tops, i, rows, scratch));
+    CFT_TRY(p->reader->read(table.row(first + i), {0, 0, first + i}, tops, i, run_rows, scratch));
   }
   CFT_TRY(plan->run(*p->pool, {}));
   for (size_t o = 0; o < plan->outputs().size(); ++o) {
     const Plan::Blob& blob = plan->outputs()[o];
-    const int64_t size = row_size(blob, rows);
-    const bool batched = size * rows == blob.shape.count();
+    const int64_t size = row_size(blob, run_rows);
+    const bool batched = size * run_rows == blob.shape.count();
     for (int64_t i = 0; i < rows; ++i) {
       std::copy_n(blob.data + (batched ? i * size : 0), size, outputs[o] + (first + i) * size);
     }
@@ -110,7 +131,8 @@ Status create(const char* options, const void* model, uint64_t bytes, cft_predic
   CFT_ASSIGN(const caffe::NetParameter weights,
              parse_weights({static_cast<const std::byte*>(model), size_t(bytes)}));
   CFT_TRY(load_weights(p->graph, weights, p->arena, nullptr));
-  CFT_TRY(p->plan_for(p->batch).status());
+  CFT_ASSIGN(const Plan* plan, p->plan_for(p->batch));
+  p->rows_alone = rows_are_alone(p->graph, *plan, p->batch);
   *out = p.release();
   return {};
 }
