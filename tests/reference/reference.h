@@ -28,10 +28,11 @@ class TemporaryFolder {
 void write_text(const std::string& path, const std::string& text);
 
 /// Which kernels the reference's matrix products use: a core type of OpenBLAS (empty: this
-/// machine's) and a number of threads.
+/// machine's) and a number of threads. In double precision a training shows what rounding hides.
 struct ReferenceKernels {
-  std::string core;
+  std::string core = {};
   int threads = 1;
+  bool float64 = false;
 };
 
 /// Runs the reference with these arguments (see runner/caffe_runner.cc). Returns what it said when it

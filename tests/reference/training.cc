@@ -29,7 +29,7 @@ std::string read_text(const std::string& folder, const std::string& name) {
 }
 
 Result<TrainingOutcome> train(const SolverText& solver, const std::string& weights_path,
-                              const std::string& state_path) {
+                              const std::string& state_path, const std::string& device) {
   const Logger log;
   CFT_ASSIGN(const Snapshots snapshots, Snapshots::make(solver, log));
   CFT_ASSIGN(const NetChoice net, training_net(solver, nullptr));
@@ -37,6 +37,7 @@ Result<TrainingOutcome> train(const SolverText& solver, const std::string& weigh
   Losses losses;
   TrainerOptions options;
   options.solver = solver;
+  options.device = device;
   options.train_shapes = feeds.shapes;
   options.events = &losses;
   options.on_checkpoint = [&](const Checkpoint& c) { return snapshots.write(c); };
@@ -95,11 +96,12 @@ std::string TrainingBench::solver_text(const std::string& name, int steps) const
       folder_ / "net.prototxt", steps, folder_ / name, hdf5_ ? "HDF5" : "BINARYPROTO");
 }
 
-TrainingOutcome TrainingBench::here(const std::string& name, int steps, const std::string& from) {
+TrainingOutcome TrainingBench::here(const std::string& name, int steps, const std::string& from,
+                                    const std::string& device) {
   auto solver = parse_solver(solver_text(name, steps), "solver");
   EXPECT_TRUE(solver.ok()) << solver.status().message();
   if (!solver.ok()) return {};
-  auto outcome = train(*solver, folder_ / "initial.caffemodel", from);
+  auto outcome = train(*solver, folder_ / "initial.caffemodel", from, device);
   EXPECT_TRUE(outcome.ok()) << outcome.status().message();
   return outcome.ok() ? *outcome : TrainingOutcome{};
 }
@@ -109,8 +111,8 @@ TrainingOutcome TrainingBench::in_reference(const std::string& name, int steps,
                                             const ReferenceKernels& kernels) {
   write_text(folder_ / name + ".prototxt", solver_text(name, steps));
   const std::string failure =
-      run_reference({"train", folder_ / name + ".prototxt", folder_ / name + ".out",
-                     from.empty() ? folder_ / "initial.caffemodel" : from},
+      run_reference({kernels.float64 ? "train64" : "train", folder_ / name + ".prototxt",
+                     folder_ / name + ".out", from.empty() ? folder_ / "initial.caffemodel" : from},
                     kernels);
   EXPECT_EQ(failure, "");
   if (!failure.empty()) return {};

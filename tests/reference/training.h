@@ -28,8 +28,9 @@ class TrainingBench {
                 int images = 400);
 
   /// Trains to `steps`, from the initial weights or from the state `from`. Snapshots are named
-  /// `name`.
-  TrainingOutcome here(const std::string& name, int steps, const std::string& from = "");
+  /// `name`. `device` as TrainerOptions has it.
+  TrainingOutcome here(const std::string& name, int steps, const std::string& from = "",
+                       const std::string& device = "cpu");
   TrainingOutcome in_reference(const std::string& name, int steps, const std::string& from = "",
                                const ReferenceKernels& kernels = {});
 

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
+#include <optional>
 
 namespace cafetiere {
 namespace {
@@ -20,6 +20,8 @@ constexpr TrainedNet kNets[] = {{"lenet", 1, 28},
 constexpr const char* kRules[] = {"SGD", "Nesterov", "AdaGrad", "RMSProp", "AdaDelta", "Adam"};
 
 constexpr double kClose = 1e-4;
+constexpr double kRounding =
+    1e-5;  ///< what rounding adds up to in 200 steps that take the same turns
 
 /// The worst relative difference of the first `steps` losses.
 double worst(const std::vector<float>& actual, const std::vector<float>& expected, size_t steps) {
@@ -30,16 +32,32 @@ double worst(const std::vector<float>& actual, const std::vector<float>& expecte
   return difference;
 }
 
-/// Kernels that round otherwise than those for AVX2: those for AVX-512 where this machine has it,
+/// The kernels for AVX2, and some that round otherwise: those for AVX-512 where this machine has it,
 /// those for AVX without fused multiplication where not; and those for SSE.
-std::vector<ReferenceKernels> other_kernels() {
-  return {{__builtin_cpu_supports("avx512f") ? "SkylakeX" : "Sandybridge"}, {"Nehalem"}};
+std::vector<ReferenceKernels> reference_kernels() {
+  return {
+      {"Haswell"}, {__builtin_cpu_supports("avx512f") ? "SkylakeX" : "Sandybridge"}, {"Nehalem"}};
 }
 
 /// How one rule's course differs from the reference's.
 struct Course {
   double first = 0, all = 0, spread = 0;
+  /// Where that is more than rounding alone: how far each is from the reference's course in double
+  /// precision. Theirs is the worst of its kernels; the plain one is that of our device "ref".
+  std::optional<double> ours_exact, plain_exact, theirs_exact;
+
+  /// Rounding explains that the courses part: kernels of ours stay as close to double precision as the
+  /// reference's do.
+  bool rounding_explains() const {
+    if (!theirs_exact) return true;
+    const double nearest = std::min(*ours_exact, plain_exact.value_or(*ours_exact));
+    return nearest <= std::max(3 * *theirs_exact, kRounding);
+  }
 };
+
+std::string figure(const std::optional<double>& value) {
+  return value ? fmt::format("{:.1e}", *value) : "–";
+}
 
 class ReferenceTraining : public ::testing::TestWithParam<TrainedNet> {
  protected:
@@ -53,37 +71,51 @@ class ReferenceTraining : public ::testing::TestWithParam<TrainedNet> {
   void compare(const std::string& rule, Course& course) {
     TrainingBench bench(GetParam(), rule);
     const TrainingOutcome ours = bench.here("ours", kSteps);
-    const TrainingOutcome theirs = bench.in_reference("theirs", kSteps, "", {"Haswell"});
     ASSERT_GE(ours.losses.size(), kSteps);
-    ASSERT_EQ(theirs.losses.size(), kSteps);
-    course.first = worst(ours.losses, theirs.losses, kFirst);
-    course.all = worst(ours.losses, theirs.losses, kSteps);
-    for (const ReferenceKernels& kernels : other_kernels()) {
-      const TrainingOutcome other = bench.in_reference("other", kSteps, "", kernels);
-      ASSERT_EQ(other.losses.size(), kSteps);
-      course.spread = std::max(course.spread, worst(other.losses, theirs.losses, kSteps));
+    std::vector<TrainingOutcome> theirs;
+    for (const ReferenceKernels& kernels : reference_kernels()) {
+      theirs.push_back(bench.in_reference("theirs", kSteps, "", kernels));
+      ASSERT_EQ(theirs.back().losses.size(), kSteps);
+      course.spread =
+          std::max(course.spread, worst(theirs.back().losses, theirs[0].losses, kSteps));
     }
+    course.first = worst(ours.losses, theirs[0].losses, kFirst);
+    course.all = worst(ours.losses, theirs[0].losses, kSteps);
+    if (course.all > std::max(3 * course.spread, kRounding)) judge(bench, ours, theirs, course);
+  }
+
+  /// Which side is nearer to the course in double precision.
+  void judge(TrainingBench& bench, const TrainingOutcome& ours,
+             const std::vector<TrainingOutcome>& theirs, Course& course) {
+    const TrainingOutcome exact = bench.in_reference("exact", kSteps, "", {.float64 = true});
+    ASSERT_EQ(exact.losses.size(), kSteps);
+    course.ours_exact = worst(ours.losses, exact.losses, kSteps);
+    course.theirs_exact = 0;
+    for (const TrainingOutcome& t : theirs) {
+      course.theirs_exact = std::max(*course.theirs_exact, worst(t.losses, exact.losses, kSteps));
+    }
+    if (course.rounding_explains()) return;
+    const TrainingOutcome plain = bench.here("plain", kSteps, "", "ref");
+    ASSERT_GE(plain.losses.size(), kSteps);
+    course.plain_exact = worst(plain.losses, exact.losses, kSteps);
   }
 };
 
 /// Whether two runs that round differently part within 200 steps is chance: one maximum of a pooling
-/// window that turns is enough. Hence the spread is the worst of a net's rules.
+/// window that turns is enough.
 TEST_P(ReferenceTraining, TakesTheSameCourse) {
-  std::map<std::string, Course> courses;
-  double spread = 0;
   for (const char* rule : kRules) {
     SCOPED_TRACE(rule);
-    compare(rule, courses[rule]);
+    Course course;
+    compare(rule, course);
     if (HasFatalFailure()) return;
-    spread = std::max(spread, courses[rule].spread);
+    EXPECT_LE(course.first, kClose);
+    EXPECT_TRUE(course.rounding_explains());
+    RecordProperty(rule, fmt::format("{:.1e} | {:.1e} | {:.1e} | {} | {} | {}", course.first,
+                                     course.all, course.spread, figure(course.ours_exact),
+                                     figure(course.plain_exact), figure(course.theirs_exact)));
   }
-  for (const auto& [rule, course] : courses) {
-    EXPECT_LE(course.first, kClose) << rule;
-    EXPECT_LE(course.all, std::max(3 * spread, kClose)) << rule;
-    RecordProperty(
-        rule, fmt::format("{:.1e} | {:.1e} | {:.1e}", course.first, course.all, course.spread));
-  }
-  RecordProperty("kernels", other_kernels()[0].core);
+  RecordProperty("kernels", reference_kernels()[1].core);
 }
 
 INSTANTIATE_TEST_SUITE_P(Nets, ReferenceTraining, ::testing::ValuesIn(kNets),

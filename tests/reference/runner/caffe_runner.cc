@@ -7,13 +7,18 @@
 //     For each case reads FOLDER/CASE.prototxt and FOLDER/CASE.in with the arrays param_<i>,
 //     in_<blob> and topdiff_<blob>; writes FOLDER/CASE.out with top_<blob>, param_<i> after the
 //     pass and, when topdiff_ arrays were given, indiff_<blob> and pdiff_<i>.
-//   caffe_runner train SOLVER OUT [WEIGHTS|STATE]
+//   caffe_runner data CASE
+//     Reads CASE.prototxt and CASE.in, runs the net "passes" times and writes CASE.out with the
+//     values of top_<blob>, pass after pass. The arrays "memory" and "memory_labels" are for a
+//     MemoryData layer "L".
+//   caffe_runner train|train64 SOLVER OUT [WEIGHTS|STATE]
 //     Trains to max_iter from weights or a solver's state, and takes a snapshot. Writes OUT with the
-//     losses, one an iteration, and the weights param_<i>.
+//     losses, one an iteration, and the weights param_<i>. train64 computes in double precision.
 #include <glog/logging.h>
 
 #include <boost/shared_ptr.hpp>
 #include <caffe/caffe.hpp>
+#include <caffe/layers/memory_data_layer.hpp>
 #include <caffe/sgd_solvers.hpp>
 #include <caffe/util/upgrade_proto.hpp>
 #include <cstring>
@@ -25,10 +30,10 @@ namespace {
 
 typedef caffe::Blob<float> Blob;
 typedef caffe::Net<float> Net;
-typedef caffe::Solver<float> Solver;
 using parity::Arrays;
 
-std::vector<float> data_of(const Blob& blob) {
+template <class T>
+std::vector<float> data_of(const caffe::Blob<T>& blob) {
   return std::vector<float>(blob.cpu_data(), blob.cpu_data() + blob.count());
 }
 std::vector<float> diff_of(const Blob& blob) {
@@ -82,20 +87,45 @@ void run_case(const std::string& path) {
   parity::write_arrays(path + ".out", out);
 }
 
+void run_data(const std::string& path) {
+  caffe::NetParameter param;
+  caffe::ReadNetParamsFromTextFileOrDie(path + ".prototxt", &param);
+  Net net(param);
+  Arrays in = parity::read_arrays(path + ".in"), out;
+  if (in.count("memory")) {
+    caffe::MemoryDataLayer<float>* layer =
+        dynamic_cast<caffe::MemoryDataLayer<float>*>(net.layer_by_name("L").get());
+    CHECK(layer);
+    std::vector<float>& labels = in["memory_labels"];
+    layer->Reset(in["memory"].data(), labels.data(), int(labels.size()));
+  }
+  for (int passes = int(in["passes"].at(0)); passes > 0; --passes) {
+    net.Forward();
+    for (size_t i = 0; i < net.output_blobs().size(); ++i) {
+      const std::vector<float> batch = data_of(*net.output_blobs()[i]);
+      std::vector<float>& all = out["top_" + net.blob_names()[net.output_blob_indices()[i]]];
+      all.insert(all.end(), batch.begin(), batch.end());
+    }
+  }
+  parity::write_arrays(path + ".out", out);
+}
+
 /// What the outputs of the last pass add up to.
-float loss_of(const Net& net) {
-  float loss = 0;
+template <class T>
+T loss_of(const caffe::Net<T>& net) {
+  T loss = 0;
   for (size_t i = 0; i < net.output_blobs().size(); ++i) {
-    const float weight = net.blob_loss_weights()[net.output_blob_indices()[i]];
+    const T weight = net.blob_loss_weights()[net.output_blob_indices()[i]];
     if (weight != 0) loss += weight * net.output_blobs()[i]->cpu_data()[0];
   }
   return loss;
 }
 
+template <class T>
 void train(const std::string& solver_path, const std::string& out_path, const std::string& from) {
   caffe::SolverParameter param;
   caffe::ReadSolverParamsFromTextFileOrDie(solver_path, &param);
-  boost::shared_ptr<Solver> solver(caffe::SolverRegistry<float>::CreateSolver(param));
+  boost::shared_ptr<caffe::Solver<T>> solver(caffe::SolverRegistry<T>::CreateSolver(param));
   if (from.find(".solverstate") != std::string::npos) {
     solver->Restore(from.c_str());
   } else if (!from.empty()) {
@@ -104,7 +134,7 @@ void train(const std::string& solver_path, const std::string& out_path, const st
   Arrays out;
   while (solver->iter() < param.max_iter()) {
     solver->Step(1);
-    out["loss"].push_back(loss_of(*solver->net()));
+    out["loss"].push_back(loss_of<T>(*solver->net()));
   }
   for (size_t i = 0; i < solver->net()->params().size(); ++i) {
     out[indexed("param_", i)] = data_of(*solver->net()->params()[i]);
@@ -120,6 +150,7 @@ int main(int argc, char** argv) {
   FLAGS_logtostderr = true;
   FLAGS_minloglevel = google::WARNING;
   caffe::Caffe::set_mode(caffe::Caffe::CPU);
+  caffe::Caffe::set_random_seed(1);
   const std::string command = argc > 1 ? argv[1] : "";
   if (command == "types") {
     for (const std::string& type : caffe::LayerRegistry<float>::LayerTypeList()) {
@@ -127,10 +158,15 @@ int main(int argc, char** argv) {
     }
   } else if (command == "layers" && argc > 3) {
     for (int i = 3; i < argc; ++i) run_case(std::string(argv[2]) + "/" + argv[i]);
+  } else if (command == "data" && argc == 3) {
+    run_data(argv[2]);
   } else if (command == "train" && argc > 3) {
-    train(argv[2], argv[3], argc > 4 ? argv[4] : "");
+    train<float>(argv[2], argv[3], argc > 4 ? argv[4] : "");
+  } else if (command == "train64" && argc > 3) {
+    train<double>(argv[2], argv[3], argc > 4 ? argv[4] : "");
   } else {
-    std::cerr << "usage: caffe_runner types | layers FOLDER CASE... | train SOLVER OUT [FROM]\n";
+    std::cerr << "usage: caffe_runner types | layers FOLDER CASE... | data CASE | "
+                 "train|train64 SOLVER OUT [FROM]\n";
     return 2;
   }
   return 0;
