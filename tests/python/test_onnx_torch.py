@@ -1,12 +1,15 @@
 """ResNet-18 and MobileNetV2 as PyTorch exports them, read as nets. Skipped where PyTorch is not."""
 
 import pathlib
+import sys
 
 import numpy as np
 import pytest
 from built import caffe
-from test_cli import PROGRAM, run
+from test_cli import PROGRAM, ROOT, run
 
+# What bench/setup-peers has installed; what is in the test's own environment goes before it.
+sys.path += map(str, ROOT.glob("build/peers/lib/python3.*/site-packages"))
 torch = pytest.importorskip("torch")
 nn = torch.nn
 
