@@ -22,7 +22,8 @@ struct cft_predictor {
   std::unique_ptr<cafetiere::ThreadPool> pool;
   std::map<int64_t, std::unique_ptr<cafetiere::Plan>> plans;  // by rows
   int64_t batch = 0;
-  bool rows_alone = false;  ///< a row's outputs depend on no other row
+  std::vector<int> row_axes;  ///< along which the rows lie, of each output; -1: it is of all rows
+  bool rows_alone = false;    ///< a row's outputs depend on no other row
 
   cafetiere::Result<cafetiere::Plan*> plan_for(int64_t rows) {
     auto& plan = plans[rows];
@@ -38,10 +39,40 @@ struct cft_predictor {
 namespace cafetiere::capi {
 namespace {
 
-/// Floats a row of an output: those of one item, or all of a blob without a batch axis (a loss).
-int64_t row_size(const Plan::Blob& blob, int64_t rows) {
-  const bool batched = blob.shape.axes() > 0 && blob.shape[0] == rows;
-  return batched ? blob.shape.count(1) : blob.shape.count();
+/// The axis of each output that grows with the rows: the first as a rule, the second of what an LSTM
+/// gives. -1 of a blob that does not grow, such as a loss.
+std::vector<int> find_row_axes(const Graph& graph, const Plan& plan, int64_t batch) {
+  const auto more = graph.infer(batch + 1);  // not every net can: one may reshape to fixed sizes
+  std::vector<int> axes;
+  for (const Plan::Blob& blob : plan.outputs()) {
+    const std::vector<int64_t>& dims = blob.shape.dims();
+    if (more.ok()) {
+      const auto grown = (*more)[size_t(graph.find_blob(blob.name))].dims();
+      const auto axis = std::ranges::mismatch(dims, grown).in1;
+      axes.push_back(axis == dims.end() ? -1 : int(axis - dims.begin()));
+    } else {
+      axes.push_back(!dims.empty() && dims[0] == batch ? 0 : -1);
+    }
+  }
+  return axes;
+}
+
+/// Floats a row of an output: those of one item, or all of a blob that is of all rows.
+int64_t row_size(const Plan::Blob& blob, int axis, int64_t rows) {
+  return axis < 0 ? blob.shape.count() : blob.shape.count() / rows;
+}
+
+/// One row of an output of `rows` rows.
+void copy_row(const Plan::Blob& blob, int axis, int64_t rows, int64_t row, float* to) {
+  if (axis < 0) {
+    std::copy_n(blob.data, blob.shape.count(), to);
+    return;
+  }
+  const int64_t size = blob.shape.count(axis) / rows;
+  for (const float* from = blob.data + row * size; from < blob.data + blob.shape.count();
+       from += rows * size) {
+    to = std::copy_n(from, size, to);
+  }
 }
 
 /// What a net gives when nobody says what to compute: the blobs that only losses and scores read.
@@ -67,16 +98,13 @@ std::vector<std::string> predictions(const Graph& graph) {
 
 /// Whether rows can be added to a batch without a change to the others' outputs: not where an output
 /// is of the whole batch, such as a loss, or where BatchNorm takes its statistics from the batch.
-bool rows_are_alone(const Graph& graph, const Plan& plan, int64_t batch) {
-  const auto of_rows = [&](const Plan::Blob& blob) {
-    return blob.shape.axes() > 0 && blob.shape[0] == batch;
-  };
+bool rows_are_alone(const Graph& graph, std::span<const int> row_axes) {
+  const auto of_rows = [](int axis) { return axis >= 0; };
   const auto mixes_rows = [](const Node& node) {
     const caffe::BatchNormParameter& p = node.param.batch_norm_param();
     return node.param.type() == "BatchNorm" && p.has_use_global_stats() && !p.use_global_stats();
   };
-  return std::ranges::all_of(plan.outputs(), of_rows) &&
-         std::ranges::none_of(graph.nodes(), mixes_rows);
+  return std::ranges::all_of(row_axes, of_rows) && std::ranges::none_of(graph.nodes(), mixes_rows);
 }
 
 /// A tail runs as a full batch whose last rows nobody reads, where that is possible: kernels and
@@ -97,10 +125,9 @@ Status run_batch(cft_predictor* p, const RowTable& table, int64_t first, int64_t
   CFT_TRY(plan->run(*p->pool, {}));
   for (size_t o = 0; o < plan->outputs().size(); ++o) {
     const Plan::Blob& blob = plan->outputs()[o];
-    const int64_t size = row_size(blob, run_rows);
-    const bool batched = size * run_rows == blob.shape.count();
+    const int64_t size = row_size(blob, p->row_axes[o], run_rows);
     for (int64_t i = 0; i < rows; ++i) {
-      std::copy_n(blob.data + (batched ? i * size : 0), size, outputs[o] + (first + i) * size);
+      copy_row(blob, p->row_axes[o], run_rows, i, outputs[o] + (first + i) * size);
     }
   }
   return {};
@@ -132,7 +159,8 @@ Status create(const char* options, const void* model, uint64_t bytes, cft_predic
              parse_weights({static_cast<const std::byte*>(model), size_t(bytes)}));
   CFT_TRY(load_weights(p->graph, weights, p->arena, nullptr));
   CFT_ASSIGN(const Plan* plan, p->plan_for(p->batch));
-  p->rows_alone = rows_are_alone(p->graph, *plan, p->batch);
+  p->row_axes = find_row_axes(p->graph, *plan, p->batch);
+  p->rows_alone = rows_are_alone(p->graph, p->row_axes);
   *out = p.release();
   return {};
 }
@@ -152,11 +180,13 @@ int cft_predictor_describe(const cft_predictor* p, char** out) {
   return capi::guarded([&] {
     const cafetiere::Plan& plan = *p->plans.at(p->batch);
     nlohmann::json list = nlohmann::json::array();
-    for (const cafetiere::Plan::Blob& blob : plan.outputs()) {
+    for (size_t o = 0; o < plan.outputs().size(); ++o) {
+      const cafetiere::Plan::Blob& blob = plan.outputs()[o];
       std::vector<int64_t> dims = blob.shape.dims();
-      if (!dims.empty() && dims[0] == p->batch) dims.erase(dims.begin());
+      const int axis = p->row_axes[o];
+      if (axis >= 0 && dims[size_t(axis)] == p->batch) dims.erase(dims.begin() + axis);
       list.push_back(
-          {{"name", blob.name}, {"shape", dims}, {"size", capi::row_size(blob, p->batch)}});
+          {{"name", blob.name}, {"shape", dims}, {"size", capi::row_size(blob, axis, p->batch)}});
     }
     return capi::give_text(nlohmann::json{{"outputs", list}}.dump(), out);
   });

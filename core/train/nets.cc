@@ -114,4 +114,28 @@ Result<std::vector<NetChoice>> test_nets(const SolverText& solver, const NetText
   return choices;
 }
 
+bool has_test_nets(const caffe::SolverParameter& solver) {
+  return solver.test_net_param_size() + solver.test_net_size() > 0;
+}
+
+Result<caffe::SolverParameter> with_nets_inside(const SolverText& solver) {
+  caffe::SolverParameter p = solver.param;
+  if (p.has_net()) {
+    CFT_ASSIGN(NetText net, read_net(p.net()));
+    p.mutable_net_param()->Swap(&net.param);
+    p.clear_net();
+  }
+  if (p.has_train_net()) {
+    CFT_ASSIGN(NetText net, read_net(p.train_net()));
+    p.mutable_train_net_param()->Swap(&net.param);
+    p.clear_train_net();
+  }
+  for (const std::string& path : p.test_net()) {
+    CFT_ASSIGN(NetText net, read_net(path));
+    p.add_test_net_param()->Swap(&net.param);
+  }
+  p.clear_test_net();
+  return p;
+}
+
 }  // namespace cafetiere

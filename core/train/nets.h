@@ -22,4 +22,11 @@ Result<NetChoice> training_net(const SolverText& solver, const NetText* given);
 /// of test_iter. With `given`, that net for each test_iter (at least once).
 Result<std::vector<NetChoice>> test_nets(const SolverText& solver, const NetText* given);
 
+/// Whether the solver has test nets of its own, beside what it trains.
+bool has_test_nets(const caffe::SolverParameter& solver);
+
+/// The solver with the nets inside it that it names by files, in the order in which they count, for
+/// those who do not have the files.
+Result<caffe::SolverParameter> with_nets_inside(const SolverText& solver);
+
 }  // namespace cafetiere

@@ -56,20 +56,23 @@ CFT_API int cft_use_instruction_set(const char* name);
 
 /* Parses and checks a solver and net without running them, for preflight and tools.
  * options: {"solver": TEXT, "net": TEXT, "phase": "TRAIN"|"TEST", "threads": N, "sync" and
- * "deepspark": as for the trainer}; "solver" may be absent when "net" is given; a solver's own net_param counts as the net.
- * out: {"name", "net_path": what the solver's "net:" says or "", "net_text": the net's text if none was
- *   given, "batch_size", "parameters": floats,
+ * "deepspark": as for the trainer}; "solver" may be absent when "net" is given. Without "net" the net
+ * is what the solver trains or, in phase TEST, the first of the test nets that it has of its own.
+ * out: {"name", "net_path": what the solver's "net:" says or ""; if no net was given, "net_text": its
+ *   text, and "solver_text": the solver with all its nets inside; "batch_size", "parameters": floats,
  *   "memory_bytes": predicted for one rank, "data_layer": {"name", "type", "tops": [{"name", "shape",
  *   "classes": the labels that losses and accuracies take from it are below, 0 if there are none,
- *   "ignore_label": only where one is}], "source", "source_class"}, "outputs": [NAMES], "blobs": [{"name","shape"}],
+ *   "ignore_label": only where one is, "column": of CoSData}], "source", "dataframe_format",
+ *   "dataframe_column_select", "source_class"}, "outputs": [NAMES], "blobs": [{"name","shape"}],
  *   "solver": {"max_iter", "test_interval", "snapshot", "snapshot_prefix", "iter_size",
- *   "solver_mode": "GPU" where that is written, ...}}. */
+ *   "has_test_nets": beside the net to train, "solver_mode": "GPU" where that is written, ...}}. */
 CFT_API int cft_describe(const char* options, char** out);
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
 /* A table of rows in native memory.
- * schema: {"columns": [{"name": "image", "type": "u8"|"i32"|"i64"|"f32"|"f64"|"string"}, ...],
+ * schema: {"columns": [{"name": "image", "type": "u8"|"i32"|"i64"|"f32"|"f64"|"string",
+ *          "resize": true to have encoded images in it resized, else absent}, ...],
  *          "id": column name or "" (then the identity is a hash of the row's bytes)}
  * A column holds any number of values of its type; how many a top needs is checked on append. */
 CFT_API int cft_rows_create(const char* schema, cft_rows** out);
@@ -191,8 +194,11 @@ CFT_API int cft_replica_history(cft_replica* replica, void** out, uint64_t* byte
 CFT_API void cft_replica_cancel(cft_replica* replica);
 CFT_API void cft_replica_destroy(cft_replica* replica);
 
-/* options: as for a replica; "shard" and "inputs" mean nothing. */
+/* options: as for a replica, and "events" as for cft_trainer_create; "shard" and "inputs" mean
+ * nothing. */
 CFT_API int cft_rounds_create(const char* options, cft_rounds** out);
+/* Writes an event, a JSON object as cft_callbacks.event gets it, to the files of "events". */
+CFT_API int cft_rounds_event(cft_rounds* rounds, const char* event);
 /* As cft_trainer_restore. */
 CFT_API int cft_rounds_restore(cft_rounds* rounds, const void* model, uint64_t model_bytes,
                                const void* state, uint64_t state_bytes);

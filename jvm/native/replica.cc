@@ -127,6 +127,10 @@ CFT_JNI(jlong, roundsCreate)(JNIEnv* env, jclass, jbyteArray options) {
   return address_of(rounds);
 }
 
+CFT_JNI(void, roundsEvent)(JNIEnv* env, jclass, jlong rounds, jbyteArray event) {
+  check(env, cft_rounds_event(object<cft_rounds>(rounds), to_text(env, event).c_str()));
+}
+
 CFT_JNI(void, roundsRestore)
 (JNIEnv* env, jclass, jlong rounds, jbyteArray model, jbyteArray state) {
   const Bytes weights(env, model);
