@@ -10,7 +10,8 @@ PREDICTION = {
         "",
     ),
     "featuresCol": (
-        "column that feeds the data layer's first top; others are fed by columns of their names",
+        "column that feeds the data layer's first top; others are fed by columns of their names, "
+        "and those of CoSData as the layer says",
         TypeConverters.toString,
         "features",
     ),
@@ -35,6 +36,12 @@ PREDICTION = {
         'there is only one; "": none',
         TypeConverters.toString,
         "prediction",
+    ),
+    "resize": (
+        "resize encoded images to the size that the data layer declares, instead of refusing those "
+        "of another size",
+        TypeConverters.toBoolean,
+        False,
     ),
     "batchSize": (
         "rows that transform computes at a time; 0: the net's batch",
@@ -150,7 +157,8 @@ TRAINING = {
         "",
     ),
     "events": (
-        'path prefix for JSONL and TensorBoard files on the machine of rank 0; "": none',
+        "path prefix for JSONL and TensorBoard files on the machine of rank 0, or of the driver "
+        'with engine rounds; "": none',
         TypeConverters.toString,
         "",
     ),

@@ -1,5 +1,6 @@
 package cafetiere.spark;
 
+import cafetiere.spark.NetDescription.Top;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -51,7 +52,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
 
   @Override
   public CaffeModel fit(Dataset<?> data) {
-    transformSchema(data.schema());
+    requireConsistentParams();
+    appendOutputs(data.schema());
     Dataset<Row> train = data.toDF();
     Dataset<Row> test = validation;
     if (!getValidationIndicatorCol().isEmpty()) {
@@ -61,10 +63,11 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
       train = train.filter(functions.not(held));
     }
     TrainingPlan plan = plan(train);
+    String netToPredict = netToPredict();
     TrainingResult result = getEngine().equals(ROUNDS) ? RoundsJob.run(plan, train, test)
         : TrainingJob.run(plan, train, test);
     return copyValues(new CaffeModel(uid, result), ParamMap.empty())
-        .setNet(plan.net())
+        .setNet(netToPredict)
         .setParent(this);
   }
 
@@ -77,8 +80,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   @Override
   public StructType transformSchema(StructType schema) {
     requireConsistentParams();
-    feed(schema, List.of(getFeaturesCol()));
-    return Outputs.append(schema, List.of(getOutputCols()), getPredictionCol());
+    feed(schema, NetDescription.of(getSolver(), getNet(), "TRAIN", 1).tops());
+    return appendOutputs(schema);
   }
 
   @Override
@@ -139,6 +142,11 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   /** Sets the param predictionCol. */
   public CaffeEstimator setPredictionCol(String value) {
     return with(predictionCol(), value);
+  }
+
+  /** Sets the param resize. */
+  public CaffeEstimator setResize(boolean value) {
+    return with(resize(), value);
   }
 
   /** Sets the param batchSize. */
@@ -251,20 +259,22 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     SparkSession spark = train.sparkSession();
     Configuration conf = spark.sparkContext().hadoopConfiguration();
     int threads = threads(spark);
-    int workers = getNumWorkers() > 0 ? getNumWorkers() : slots(spark.sparkContext());
-    int shards = getShards() > 0 ? getShards() : workers;
     SyncSettings sync = SyncSettings.of(this, conf);
     NetDescription description = NetDescription.ofTraining(getSolver(), getNet(), sync, threads);
+    requireOneNet(description);
+    FeedSchema schema = feed(train.schema(), description.tops());
+    int workers = getNumWorkers() > 0 ? getNumWorkers() : slots(spark.sparkContext());
+    int shards = getShards() > 0 ? getShards() : workers;
     if (description.wantsGpu()) {
       LOG.warn("GPUs are not supported yet; the CPU is used instead of what solver_mode asks for");
     }
-    String net = getNet().isEmpty() ? description.netText() : getNet();
+    String solver = getNet().isEmpty() ? description.solverText() : getSolver();
     long maxIter = getEpochs() > 0
         ? description.steps(getEpochs(), train.count(), shards) : getMaxIter();
-    return new TrainingPlan(getSolver(), net, feed(train.schema(), description.tops()), workers,
-        shards, threads, maxIter, getSeed(), getCheckpointDir(), getCheckpointInterval(),
-        bytesAt(getWeights(), conf), bytesAt(getSnapshot(), conf), getEvents(), getPeerTimeout(),
-        sync, getSurvivors(), getResume());
+    return new TrainingPlan(solver, getNet(), schema, workers, shards, threads, maxIter, getSeed(),
+        getCheckpointDir(), getCheckpointInterval(), bytesAt(getWeights(), conf),
+        bytesAt(getSnapshot(), conf), getEvents(), getPeerTimeout(), sync, getSurvivors(),
+        getResume());
   }
 
   private <T> CaffeEstimator with(Param<T> param, T value) {
@@ -288,14 +298,33 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
         : spark.sparkContext().getConf().getInt("spark.task.cpus", 1);
   }
 
-  /** The first top is fed by featuresCol, the second by labelCol, others by their own names. */
-  private FeedSchema feed(StructType schema, List<String> tops) {
+  /** Every top has its column. */
+  private FeedSchema feed(StructType schema, List<Top> tops) {
     List<FeedSchema.Input> inputs = new ArrayList<>();
     for (int i = 0; i < tops.size(); i++) {
-      String column = i == 0 ? getFeaturesCol() : i == 1 ? getLabelCol() : tops.get(i);
-      inputs.add(new FeedSchema.Input(tops.get(i), column));
+      String column = tops.get(i).columnAt(i, getFeaturesCol(), getLabelCol());
+      inputs.add(new FeedSchema.Input(tops.get(i).name(), column));
     }
-    return FeedSchema.of(schema, inputs, getIdCol());
+    return FeedSchema.of(schema, inputs, getIdCol()).resizing(getResize());
+  }
+
+  private StructType appendOutputs(StructType schema) {
+    return Outputs.append(schema, List.of(getOutputCols()), getPredictionCol());
+  }
+
+  /** The net that the solver tests with, where it has one apart from what it trains. */
+  private String netToPredict() {
+    if (!getNet().isEmpty()) return getNet();
+    NetDescription trained = NetDescription.of(getSolver(), "", "TRAIN", 1);
+    return trained.hasTestNets() ? NetDescription.of(getSolver(), "", "TEST", 1).netText()
+        : trained.netText();
+  }
+
+  private void requireOneNet(NetDescription description) {
+    if (getNet().isEmpty() || !description.hasTestNets()) return;
+    throw new PreflightException(List.of("net is set, and the solver names test nets of its own,"
+        + " which would not be used: let the solver name all its nets and leave net empty, or take"
+        + " the test nets out of the solver"));
   }
 
   private void requireConsistentParams() {

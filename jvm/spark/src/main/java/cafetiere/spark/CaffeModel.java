@@ -1,9 +1,11 @@
 package cafetiere.spark;
 
 import cafetiere.core.Predictor;
+import cafetiere.spark.NetDescription.Top;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
@@ -23,6 +25,7 @@ import org.apache.spark.sql.types.StructType;
 public final class CaffeModel extends Model<CaffeModel> implements PredictionParams, MLWritable {
   private final String uid;
   private final TrainingResult training;
+  private Map<String, String> boundColumns = Map.of();
   private transient Broadcast<byte[]> broadcast;
 
   /** A model of what a training left behind; the param `net` must be set. */
@@ -123,6 +126,11 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
     return with(predictionCol(), value);
   }
 
+  /** Sets the param resize. */
+  public CaffeModel setResize(boolean value) {
+    return with(resize(), value);
+  }
+
   /** Sets the param batchSize. */
   public CaffeModel setBatchSize(int value) {
     return with(batchSize(), value);
@@ -131,6 +139,12 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
   /** Sets the param threadsPerWorker. */
   public CaffeModel setThreadsPerWorker(int value) {
     return with(threadsPerWorker(), value);
+  }
+
+  /** Feeds tops by these columns (top, column), whatever params and net say of them. */
+  CaffeModel bind(Map<String, String> columns) {
+    boundColumns = Map.copyOf(columns);
+    return this;
   }
 
   /** What was left behind by the training. */
@@ -157,24 +171,23 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
   }
 
   /**
-   * The first top is fed by featuresCol and others by their own names where the table has them. The
-   * label is left alone unless it is asked for: a table to predict need not have good ones.
+   * Tops other than the first are fed where the table has their columns. A label is left alone unless
+   * it is asked for: a table to predict need not have good ones.
    */
-  private FeedSchema feed(StructType schema, List<String> tops, List<String> outputs) {
+  private FeedSchema feed(StructType schema, List<Top> tops, List<String> outputs) {
     List<String> columns = Arrays.asList(schema.fieldNames());
     List<FeedSchema.Input> inputs = new ArrayList<>();
     for (int i = 0; i < tops.size(); i++) {
-      String top = tops.get(i);
-      if (i == 0) {
-        inputs.add(new FeedSchema.Input(top, getFeaturesCol()));
-      } else if (i == 1 && outputs.contains(top)) {
-        inputs.add(new FeedSchema.Input(top, getLabelCol()));
-      } else if (i > 1 && columns.contains(top)) {
-        inputs.add(new FeedSchema.Input(top, top));
-      }
+      Top top = tops.get(i);
+      boolean isLabel = top.column().isEmpty() ? i == 1 : top.isLabel();
+      String own = top.columnAt(i, getFeaturesCol(), getLabelCol());
+      String column = boundColumns.getOrDefault(top.name(), own);
+      boolean isFed = boundColumns.containsKey(top.name())
+          || (isLabel ? outputs.contains(top.name()) : columns.contains(column));
+      if (i == 0 || isFed) inputs.add(new FeedSchema.Input(top.name(), column));
     }
     String id = columns.contains(getIdCol()) ? getIdCol() : "";
-    return FeedSchema.of(schema, inputs, id);
+    return FeedSchema.of(schema, inputs, id).resizing(getResize());
   }
 
   private synchronized Broadcast<byte[]> broadcast(SparkContext sc) {

@@ -88,7 +88,7 @@ public interface CaffeParams extends SyncParams {
   default Param<String> events() {
     return new Param<>(this, "events",
         "path prefix for JSONL and TensorBoard files on the machine of"
-        + " rank 0; \"\": none");
+        + " rank 0, or of the driver with engine rounds; \"\": none");
   }
 
   /** Silence that counts as a loss. */

@@ -1,8 +1,6 @@
 package cafetiere.spark;
 
-import java.util.Arrays;
 import java.util.List;
-import java.util.stream.Collectors;
 import org.apache.spark.ml.linalg.SQLDataTypes;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -40,7 +38,10 @@ enum ColumnType {
   DOUBLES("f64", (row, i, out) -> UnsafeValues.array(row, i, Double.BYTES, out),
       ExternalValues::doubles),
   VECTOR("f64", UnsafeValues::vector, ExternalValues::vector),
-  IMAGE("u8", UnsafeValues::image, ExternalValues::image);
+  /** Spark's image: pixels. */
+  IMAGE("u8", UnsafeValues::image, ExternalValues::image),
+  /** CaffeOnSpark's ENCODED_IMAGE_WITH_DIM: the bytes of an image file and its size. */
+  SIZED_IMAGE("u8", UnsafeValues::sizedImage, ExternalValues::sizedImage);
 
   /** Encodes one value of a binary row. */
   interface UnsafeWriter {
@@ -54,6 +55,7 @@ enum ColumnType {
 
   private static final List<String> IMAGE_FIELDS =
       List.of("origin", "height", "width", "nChannels", "mode", "data");
+  private static final List<String> SIZED_IMAGE_FIELDS = List.of("image", "height", "width");
 
   private final String engineName;
   private final UnsafeWriter unsafe;
@@ -70,6 +72,11 @@ enum ColumnType {
     return engineName;
   }
 
+  /** Whether its bytes may be those of an image file. */
+  boolean mayBeEncoded() {
+    return this == BINARY || this == SIZED_IMAGE;
+  }
+
   void write(UnsafeRow row, int ordinal, Chunk out) {
     unsafe.write(row, ordinal, out);
   }
@@ -81,7 +88,7 @@ enum ColumnType {
   /** The column type for a Spark type; null if values of it cannot be fed. */
   static ColumnType of(DataType type) {
     if (type instanceof ArrayType array) return ofArray(array.elementType());
-    if (type instanceof StructType struct) return isImage(struct) ? IMAGE : null;
+    if (type instanceof StructType struct) return ofStruct(struct);
     if (type.equals(SQLDataTypes.VectorType())) return VECTOR;
     if (type.equals(DataTypes.BooleanType)) return BOOLEAN;
     if (type.equals(DataTypes.ByteType)) return BYTE;
@@ -103,7 +110,11 @@ enum ColumnType {
     return null;
   }
 
-  private static boolean isImage(StructType struct) {
-    return Arrays.stream(struct.fieldNames()).collect(Collectors.toList()).equals(IMAGE_FIELDS);
+  private static ColumnType ofStruct(StructType struct) {
+    List<String> fields = List.of(struct.fieldNames());
+    if (fields.equals(IMAGE_FIELDS)) return IMAGE;
+    boolean isSized = fields.equals(SIZED_IMAGE_FIELDS)
+        && struct.fields()[0].dataType().equals(DataTypes.BinaryType);
+    return isSized ? SIZED_IMAGE : null;
   }
 }

@@ -79,6 +79,12 @@ final class ExternalValues {
         image.<byte[]>getAs(5), out);
   }
 
+  static void sizedImage(Row row, int ordinal, Chunk out) {
+    Row image = row.getStruct(ordinal);
+    if (image.isNullAt(0)) throw new IllegalArgumentException("holds no image: drop the row");
+    out.bytes(image.<byte[]>getAs(0));
+  }
+
   private static <T> T element(List<T> values, int index) {
     T value = values.get(index);
     if (value == null) throw UnsafeValues.nullElement(index);

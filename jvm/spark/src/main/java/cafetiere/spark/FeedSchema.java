@@ -22,9 +22,10 @@ import org.apache.spark.sql.types.StructType;
  * @param types how each of them is encoded
  * @param idColumn the column that identifies a row, "" to identify it by its bytes
  * @param inputs which column feeds which top of the data layer
+ * @param resize whether encoded images are resized to what the net takes
  */
 public record FeedSchema(
-    StructType table, List<ColumnType> types, String idColumn, List<Input> inputs)
+    StructType table, List<ColumnType> types, String idColumn, List<Input> inputs, boolean resize)
     implements Serializable {
 
   /** A top of the data layer and the column that feeds it. */
@@ -54,7 +55,12 @@ public record FeedSchema(
       types.add(type);
     }
     if (!findings.isEmpty()) throw new PreflightException(findings);
-    return new FeedSchema(table, List.copyOf(types), idColumn, List.copyOf(inputs));
+    return new FeedSchema(table, List.copyOf(types), idColumn, List.copyOf(inputs), false);
+  }
+
+  /** The same, with encoded images resized or refused where their size is not the net's. */
+  public FeedSchema resizing(boolean wanted) {
+    return new FeedSchema(table, types, idColumn, inputs, wanted);
   }
 
   /** The table's columns alone, in the order in which they are encoded. */
@@ -90,7 +96,9 @@ public record FeedSchema(
     ObjectNode schema = Json.object();
     ArrayNode columns = schema.putArray("columns");
     for (int i = 0; i < types.size(); i++) {
-      columns.addObject().put("name", table.fieldNames()[i]).put("type", types.get(i).engineName());
+      ObjectNode column = columns.addObject();
+      column.put("name", table.fieldNames()[i]).put("type", types.get(i).engineName());
+      if (resize && types.get(i).mayBeEncoded()) column.put("resize", true);
     }
     return schema.put("id", idColumn);
   }
@@ -112,6 +120,7 @@ public record FeedSchema(
   private static String unfit(StructField field) {
     return "column '" + field.name() + "' is of type " + field.dataType().catalogString()
         + ", which cannot be fed to a net: cast it to a number, an array of int, bigint, float or"
-        + " double, a vector, binary, string or Spark's image";
+        + " double, a vector, binary, string, Spark's image, or a struct of image (binary), height and"
+        + " width";
   }
 }

@@ -23,15 +23,16 @@ final class Flags {
   }
 
   private static final Set<String> SWITCHES = Set.of("train", "test", "persistent", "requireGpu",
-      "survivors", "resume");
+      "survivors", "resume", "resize");
   private static final Set<String> VALUES = Set.of("conf", "net", "features", "label", "model",
       "output", "outputFormat", "clusterSize", "snapshot", "weights", "connection", "devices",
       "trainData", "testData", "dataCol", "labelCol", "idCol", "epochs", "shards", "checkpointDir",
-      "events", "sync", "syncPeriod", "syncHistory", "syncOptions", "syncParamFile");
+      "checkpointInterval", "maxIter", "seed", "peerTimeout", "threadsPerWorker", "batchSize",
+      "validationIndicatorCol", "events", "engine", "sync", "syncPeriod", "syncHistory",
+      "syncOptions", "syncParamFile");
   private static final String NO_CONVERTERS = "it belongs to CaffeOnSpark's converters, which this"
       + " version does not have: write the table as parquet and pass it with -trainData, -testData";
   private static final Map<String, String> REFUSED = Map.of(
-      "resize", "images are not resized here: store them in the size that the net declares",
       "lmdb_partitions", "LMDB is not read through Spark: pass parquet with -trainData, -testData",
       "imageRoot", NO_CONVERTERS,
       "labelFile", NO_CONVERTERS,
@@ -84,10 +85,17 @@ final class Flags {
 
   /** The flag's value as a whole number of at least {@code least}. */
   int getInt(String name, int otherwise, int least) {
+    long value = getLong(name, otherwise, least);
+    if (value <= Integer.MAX_VALUE) return (int) value;
+    throw new UsageException("-" + name + " " + value + ": at most 2147483647 is possible");
+  }
+
+  /** The same where the numbers may be larger. */
+  long getLong(String name, long otherwise, long least) {
     String text = given.get(name);
     if (text == null) return otherwise;
     try {
-      int value = Integer.parseInt(text);
+      long value = Long.parseLong(text);
       if (value >= least) return value;
     } catch (NumberFormatException e) {
       // Told below, in the same words as a number that is too small.
@@ -130,6 +138,12 @@ final class Flags {
     getInt("epochs", 1, 1);
     getInt("shards", 1, 1);
     getInt("syncPeriod", 1, 1);
+    getInt("peerTimeout", 1, 1);
+    getInt("threadsPerWorker", 1, 1);
+    getInt("batchSize", 1, 1);
+    getLong("maxIter", 1, 1);
+    getLong("checkpointInterval", 1, 1);
+    getLong("seed", 0, 0);
   }
 
   private static String refusal(String name) {

@@ -34,16 +34,46 @@ record NetDescription(JsonNode json) {
     return new NetDescription(Json.parse(Engine.describe(options)));
   }
 
+  /**
+   * A top of the data layer.
+   *
+   * @param column the column that feeds it, where the layer says so; else ""
+   * @param isLabel whether losses and accuracies take it for the number of a class
+   */
+  record Top(String name, String column, boolean isLabel) {
+    /** The column that the layer names, else that of the top's name. */
+    String ownColumn() {
+      return column.isEmpty() ? name : column;
+    }
+
+    /** Its own column, else one of those for the first and second place, else that of its name. */
+    String columnAt(int place, String features, String label) {
+      if (!column.isEmpty() || place > 1) return ownColumn();
+      return place == 0 ? features : label;
+    }
+  }
+
   /** The tops of the net's data layer, in order. */
-  List<String> tops() {
-    List<String> names = new ArrayList<>();
-    json.path("data_layer").path("tops").forEach(top -> names.add(top.path("name").asText()));
-    return names;
+  List<Top> tops() {
+    List<Top> tops = new ArrayList<>();
+    json.path("data_layer").path("tops").forEach(top -> tops.add(new Top(top.path("name").asText(),
+        top.path("column").asText(""), top.path("classes").asLong() > 0)));
+    return tops;
   }
 
   /** Text of the net that the solver names or carries, "" if another was given. */
   String netText() {
     return json.path("net_text").asText("");
+  }
+
+  /** Text of the solver with all its nets inside, "" if another net was given. */
+  String solverText() {
+    return json.path("solver_text").asText("");
+  }
+
+  /** Whether the solver tests with nets of its own. */
+  boolean hasTestNets() {
+    return json.path("solver").path("has_test_nets").asBoolean();
   }
 
   /** Rows of one shard's batch. */

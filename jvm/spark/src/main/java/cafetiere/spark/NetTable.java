@@ -1,5 +1,6 @@
 package cafetiere.spark;
 
+import cafetiere.spark.NetDescription.Top;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -14,8 +15,8 @@ import org.apache.spark.sql.SparkSession;
  * names instead; and which of its columns feed the net.
  *
  * @param rows the table
- * @param dataColumn feeds the data layer's first top
- * @param labelColumn feeds its second top
+ * @param dataColumn feeds the data layer's first top, unless the layer names the columns itself
+ * @param labelColumn feeds its second top, likewise
  * @param idColumn identifies a row, "" if there is none
  */
 record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String idColumn) {
@@ -43,11 +44,18 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     return of(rows, flags, net.tops());
   }
 
-  private static NetTable of(Dataset<Row> rows, Flags flags, List<String> tops) {
+  /** The column that feeds a top of the net's data layer. */
+  String column(Top top, int place) {
+    return top.columnAt(place, dataColumn, labelColumn);
+  }
+
+  private static NetTable of(Dataset<Row> rows, Flags flags, List<Top> tops) {
     List<String> columns = Arrays.asList(rows.columns());
-    List<String> dataNames = new ArrayList<>(tops.subList(0, Math.min(1, tops.size())));
+    List<String> dataNames = new ArrayList<>();
+    tops.stream().limit(1).forEach(top -> dataNames.add(top.ownColumn()));
     dataNames.addAll(DATA_NAMES);
-    List<String> labelNames = new ArrayList<>(tops.size() > 1 ? List.of(tops.get(1)) : List.of());
+    List<String> labelNames = new ArrayList<>();
+    tops.stream().skip(1).limit(1).forEach(top -> labelNames.add(top.ownColumn()));
     labelNames.add("label");
     String data = flags.has("dataCol") ? flags.get("dataCol", "") : first(dataNames, columns)
         .orElseThrow(() -> new Flags.UsageException("none of the table's columns ("

@@ -1,5 +1,6 @@
 package cafetiere.spark;
 
+import org.apache.spark.ml.param.BooleanParam;
 import org.apache.spark.ml.param.IntParam;
 import org.apache.spark.ml.param.Param;
 import org.apache.spark.ml.param.Params;
@@ -19,7 +20,7 @@ public interface PredictionParams extends Params {
   /** The column for the data layer's first top. */
   default Param<String> featuresCol() {
     return new Param<>(this, "featuresCol", "column that feeds the data layer's first top; another"
-        + " top is fed by the column of its name");
+        + " top is fed by the column of its name, and those of CoSData as the layer says");
   }
 
   /** The column for the data layer's second top. */
@@ -44,6 +45,12 @@ public interface PredictionParams extends Params {
   default Param<String> predictionCol() {
     return new Param<>(this, "predictionCol", "column for the index of the first output's largest"
         + " value, or for the value itself if there is only one; \"\" for none");
+  }
+
+  /** Whether images are made to fit. */
+  default BooleanParam resize() {
+    return new BooleanParam(this, "resize", "resize encoded images to the size that the data layer"
+        + " declares, instead of refusing those of another size");
   }
 
   /** Rows computed together. */
@@ -87,6 +94,11 @@ public interface PredictionParams extends Params {
     return getOrDefault(predictionCol());
   }
 
+  /** Whether images are made to fit. */
+  default boolean getResize() {
+    return (boolean) getOrDefault(resize());
+  }
+
   /** Rows computed together. */
   default int getBatchSize() {
     return (int) getOrDefault(batchSize());
@@ -105,6 +117,7 @@ public interface PredictionParams extends Params {
     setDefault(idCol(), "");
     setDefault(outputCols(), new String[0]);
     setDefault(predictionCol(), "prediction");
+    setDefault(resize(), false);
     setDefault(batchSize(), 0);
     setDefault(threadsPerWorker(), 0);
   }

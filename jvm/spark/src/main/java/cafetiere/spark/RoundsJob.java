@@ -80,7 +80,8 @@ public final class RoundsJob {
     long start = System.nanoTime();
     SparkContext sc = train.sparkSession().sparkContext();
     Preflight.checkRounds(sc, plan, train);
-    try (Rounds rounds = new Rounds(options(plan))) {
+    String options = options(plan).put("events", plan.events()).toString();
+    try (Rounds rounds = new Rounds(options)) {
       return new RoundsJob(sc, plan, rounds).train(train, validation, start);
     } catch (IOException e) {
       throw new UncheckedIOException("checkpoints could not be read or written: "
@@ -98,7 +99,7 @@ public final class RoundsJob {
     boolean tests = validation != null && now.path("test_interval").asLong() > 0;
     RoundsRows.Dealt heldOut = tests ? deal(validation) : null;
     instructionSet = rows.instructionSet();
-    RoundsCell.Setup setup = new RoundsCell.Setup(options(plan), plan.schema(), rows.rows(),
+    RoundsCell.Setup setup = new RoundsCell.Setup(options(plan).toString(), plan.schema(), rows.rows(),
         keepsHistory, instructionSet, folder,
         new SerializableConfiguration(sc.hadoopConfiguration()));
     stage = new RoundsStage(JavaSparkContext.fromSparkContext(sc), setup, shards, rows.chunks(),
@@ -107,7 +108,7 @@ public final class RoundsJob {
       restore();
       long firstStep = iter();
       events.startAttempt(0, firstStep);
-      RoundsLog log = new RoundsLog(events, run, now);
+      RoundsLog log = new RoundsLog(events, rounds::event, run, now);
       while (length() > 0) {
         round(log, tests && isTestDue());
         if (isCheckpointDue()) checkpoint();
@@ -253,13 +254,13 @@ public final class RoundsJob {
   }
 
   /** The options of replicas, but for their shards, and of the rounds. */
-  private static String options(TrainingPlan plan) {
+  private static ObjectNode options(TrainingPlan plan) {
     ObjectNode options = Json.object().put("solver", plan.solver()).put("net", plan.net());
     options.put("shards", shards(plan)).put("threads", plan.threads()).put("seed", plan.seed());
     options.put("max_iter", plan.maxIter());
     plan.sync().addTo(options);
     options.set("inputs", plan.schema().inputsJson());
-    return options.toString();
+    return options;
   }
 
   private static String sha256(byte[] bytes) {

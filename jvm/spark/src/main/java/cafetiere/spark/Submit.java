@@ -1,16 +1,17 @@
 package cafetiere.spark;
 
 import cafetiere.core.CafetiereException;
+import cafetiere.spark.NetDescription.Top;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.LinkedHashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
-import java.util.Set;
+import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
@@ -30,8 +31,7 @@ public final class Submit {
   private static final Logger LOG = LoggerFactory.getLogger(Submit.class);
   private static final Pattern NET = Pattern.compile("(?:^|\\s)net\\s*:\\s*['\"]([^'\"]+)['\"]");
   private static final String ID = "SampleID";
-  private static final String DATA = "cafetiere data";
-  private static final String LABEL = "cafetiere label";
+  private static final String INPUT = "cafetiere input ";
   private static final int EXIT_FAILED = 1;
   private static final int EXIT_USAGE = 2;
 
@@ -94,15 +94,22 @@ public final class Submit {
         .setFeaturesCol(table.dataColumn()).setLabelCol(table.labelColumn())
         .setIdCol(table.idColumn())
         .setNumWorkers(flags.getInt("clusterSize", 0, 1))
-        .setRequireGpu(flags.has("requireGpu"))
+        .setRequireGpu(flags.has("requireGpu")).setResize(flags.has("resize"))
+        .setThreadsPerWorker(flags.getInt("threadsPerWorker", 0, 1))
         .setShards(flags.getInt("shards", 0, 1))
-        .setEpochs(flags.getInt("epochs", 0, 1))
+        .setEpochs(flags.getInt("epochs", 0, 1)).setMaxIter(flags.getLong("maxIter", 0, 1))
+        .setEngine(flags.get("engine", "barrier"))
         .setSyncMode(flags.get("sync", "")).setSyncPeriod(flags.getInt("syncPeriod", 0, 1))
         .setSyncHistory(flags.get("syncHistory", "")).setSyncOptions(flags.get("syncOptions", ""))
         .setSyncParamFile(located("syncParamFile")).setSurvivors(flags.has("survivors"))
         .setCheckpointDir(flags.get("checkpointDir", "")).setResume(flags.has("resume"))
+        .setCheckpointInterval(flags.getLong("checkpointInterval", 0, 1))
         .setWeights(located("weights")).setSnapshot(located("snapshot"));
-    if (isTestedOn(description)) {
+    if (flags.has("seed")) estimator.setSeed(flags.getLong("seed", 0, 0));
+    if (flags.has("peerTimeout")) estimator.setPeerTimeout(flags.getInt("peerTimeout", 0, 1));
+    if (flags.has("validationIndicatorCol")) {
+      estimator.setValidationIndicatorCol(flags.get("validationIndicatorCol", ""));
+    } else if (isTestedOn(description)) {
       estimator.setValidationData(NetTable.open(spark, flags, describe("TEST"), "testData").rows());
     }
     CaffeModel model = estimator.fit(table.rows());
@@ -162,21 +169,25 @@ public final class Submit {
   private Dataset<Row> outputs(List<String> blobs) {
     NetDescription description = describe("TEST");
     NetTable table = NetTable.open(spark, flags, description, "testData");
-    List<Column> inputs = new ArrayList<>();
-    inputs.add(quoted(table.dataColumn()).as(DATA));
+    List<String> there = Arrays.asList(table.rows().columns());
     Column id = table.idColumn().isEmpty()
         ? functions.monotonically_increasing_id() : quoted(table.idColumn());
-    inputs.add(id.cast("string").as(ID));
-    Set<String> computed = new LinkedHashSet<>(blobs);
-    if (Arrays.asList(table.rows().columns()).contains(table.labelColumn())) {
-      inputs.add(quoted(table.labelColumn()).as(LABEL));
-      description.tops().stream().skip(1).limit(1).forEach(computed::add);
+    List<Column> inputs = new ArrayList<>(List.of(id.cast("string").as(ID)));
+    Map<String, String> bound = new LinkedHashMap<>();
+    List<Top> tops = description.tops();
+    for (int i = 0; i < tops.size(); i++) {
+      String column = table.column(tops.get(i), i);
+      if (i > 0 && !there.contains(column)) continue;
+      bound.put(tops.get(i).name(), INPUT + i);
+      inputs.add(quoted(column).as(INPUT + i));
     }
     TrainingResult weights = new TrainingResult(
         HadoopFiles.read(flags.get("model", ""), conf), new byte[0], "{}", "");
     Dataset<Row> rows = new CaffeModel("cafetiere", weights)
-        .setNet(net).setFeaturesCol(DATA).setLabelCol(LABEL).setPredictionCol("")
-        .setOutputCols(computed.toArray(new String[0]))
+        .setNet(net.isEmpty() ? description.netText() : net).bind(bound).setPredictionCol("")
+        .setResize(flags.has("resize")).setBatchSize(flags.getInt("batchSize", 0, 1))
+        .setThreadsPerWorker(flags.getInt("threadsPerWorker", 0, 1))
+        .setOutputCols(blobs.toArray(new String[0]))
         .transform(table.rows().select(inputs.toArray(new Column[0])));
     List<Column> columns = new ArrayList<>(List.of(functions.col(ID)));
     blobs.forEach(blob -> columns.add(quoted(blob)));

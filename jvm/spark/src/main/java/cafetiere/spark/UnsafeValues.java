@@ -9,6 +9,7 @@ final class UnsafeValues {
   private static final int DENSE_VECTOR = 1;
   private static final int VECTOR_FIELDS = 4;
   private static final int IMAGE_FIELDS = 6;
+  private static final int SIZED_IMAGE_FIELDS = 3;
 
   private UnsafeValues() {}
 
@@ -57,6 +58,13 @@ final class UnsafeValues {
       throw new IllegalArgumentException("holds an image without data: read with dropInvalid");
     }
     planar(image.getInt(1), image.getInt(2), image.getInt(3), image.getBinary(5), out);
+  }
+
+  /** The bytes of an image file that stand first in a struct; the net's image has the size. */
+  static void sizedImage(UnsafeRow row, int ordinal, Chunk out) {
+    UnsafeRow image = row.getStruct(ordinal, SIZED_IMAGE_FIELDS);
+    if (image.isNullAt(0)) throw new IllegalArgumentException("holds no image: drop the row");
+    bytes(image, 0, out);
   }
 
   /** Writes height x width x channels bytes as channels x height x width, as Caffe's nets want. */

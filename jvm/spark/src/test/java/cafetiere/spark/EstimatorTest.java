@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import org.apache.spark.ml.Pipeline;
 import org.apache.spark.ml.PipelineModel;
@@ -108,6 +109,24 @@ class EstimatorTest {
     String solver = TestNets.SOLVER + "net_param { " + TestNets.CLASSIFIER + " }";
     CaffeModel model = estimator().setSolver(solver).setNet("").fit(points);
     assertTrue(accuracy(model.transform(points)) > 0.9);
+  }
+
+  /** The test net has a score of its own; the net to train has none. */
+  @Test
+  void theTestNetOfASolverIsUsed(@TempDir Path dir) throws Exception {
+    String accuracy = " layer { name: 'right' type: 'Accuracy' bottom: 'score' bottom: 'label'"
+        + " top: 'right' }";
+    Files.writeString(dir.resolve("train.prototxt"), TestNets.CLASSIFIER);
+    Files.writeString(dir.resolve("test.prototxt"), TestNets.CLASSIFIER + accuracy);
+    String solver = TestNets.SOLVER + "test_interval: 30 test_iter: 1 train_net: '"
+        + dir.resolve("train.prototxt") + "' test_net: '" + dir.resolve("test.prototxt") + "'";
+    CaffeEstimator estimator = estimator().setSolver(solver).setNet("").setValidationData(points);
+    CaffeModel model = estimator.fit(points);
+    assertTrue(model.events().contains("\"right\":"), model.events());
+    assertTrue(model.getNet().contains("Accuracy"), model.getNet());
+    estimator.setNet(TestNets.CLASSIFIER);
+    assertTrue(assertThrows(PreflightException.class, () -> estimator.fit(points)).getMessage()
+        .contains("names test nets of its own"));
   }
 
   @Test

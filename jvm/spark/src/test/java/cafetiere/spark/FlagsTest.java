@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.spark.Flags.UsageException;
 import java.util.List;
+import java.util.Map;
+import org.apache.spark.ml.param.Param;
 import org.junit.jupiter.api.Test;
 
 class FlagsTest {
@@ -39,6 +41,19 @@ class FlagsTest {
     assertTrue(flags.has("survivors"));
   }
 
+  /** What the estimator can be told the command line can say, but for what it decides itself. */
+  @Test
+  void everyParamHasItsFlag() {
+    Map<String, String> otherNames = Map.of("solver", "conf", "numWorkers", "clusterSize",
+        "featuresCol", "dataCol", "outputCols", "features", "syncMode", "sync");
+    for (Param<?> param : new CaffeEstimator().params()) {
+      String flag = otherNames.getOrDefault(param.name(), param.name());
+      if (flag.equals("predictionCol")) continue;  // -features and -test write no predictions
+      String problem = message("-" + flag);
+      assertFalse(problem.contains("is not a flag") || problem.contains("refused"), problem);
+    }
+  }
+
   @Test
   void anUnknownFlagNamesTheNearest() {
     assertMessage("-clusterSise is not a flag; did you mean -clusterSize?", "-clusterSise", "2");
@@ -47,8 +62,7 @@ class FlagsTest {
 
   @Test
   void whatIsOutOfScopeSaysSo() {
-    assertMessage("-resize is refused: images are not resized here: store them in the size that the"
-        + " net declares", "-resize");
+    assertTrue(message("-lmdb_partitions", "3").contains("pass parquet"));
     assertTrue(message("-imageRoot", "x").contains("write the table as parquet"));
   }
 

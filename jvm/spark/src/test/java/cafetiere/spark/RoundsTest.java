@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import cafetiere.core.CafetiereException;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -22,6 +24,7 @@ import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Trainings in rounds of ordinary jobs: the bits of the barrier engine, whatever happens. */
 @Timeout(value = 480, unit = TimeUnit.SECONDS)
@@ -87,15 +90,40 @@ class RoundsTest {
   }
 
   @Test
-  void validationRowsAreTestedOnAtEndsOfRounds() {
+  void anInterruptedRunIsTakenUpWithTheSameBits(@TempDir Path dir) throws Exception {
+    Dataset<Row> table = TestImages.images(spark, ROWS);
+    CaffeEstimator estimator = estimator(TestImages.solver(300), "mode: 'average'", 2)
+        .setEngine("rounds").setCheckpointInterval(20);
+    String undisturbed = sha256(estimator.fit(table).result());
+
+    estimator.setResume(true).setCheckpointDir(dir.toUri().toString());
+    Thread interrupted =
+        new Thread(() -> assertThrows(Exception.class, () -> estimator.fit(table)));
+    interrupted.start();
+    KillTest.awaitCheckpoint(dir);
+    while (interrupted.isAlive()) {
+      spark.sparkContext().cancelAllJobs();
+      interrupted.join(20);
+    }
+    String resumed = estimator.fit(table).result();
+    assertTrue(Json.parse(resumed).path("first_step").asLong() >= 40, resumed);
+    assertEquals(undisturbed, sha256(resumed));
+  }
+
+  @Test
+  void validationRowsAreTestedOnAtEndsOfRounds(@TempDir Path dir) throws Exception {
     Dataset<Row> table = TestImages.images(spark, ROWS);
     String solver = TestImages.solver(20) + " test_interval: 8 test_iter: 1";
-    TrainingPlan plan = estimator(solver, "mode: 'average'", 2).plan(table);
+    TrainingPlan plan = estimator(solver, "mode: 'average'", 2)
+        .setEvents(dir.resolve("run").toString()).plan(table);
     String events = RoundsJob.run(plan, table, TestImages.images(spark, 101)).events();
     List<Long> tested = events.lines().map(Json::parse)
         .filter(event -> event.path("event").asText().equals("test"))
         .map(event -> event.path("step").asLong()).toList();
     assertEquals(List.of(0L, 10L, 20L), tested);
+    String file = Files.readString(dir.resolve("run.jsonl"));
+    assertEquals(events.lines().count(), file.lines().count());
+    assertTrue(file.contains("\"test\"") && file.contains("\"progress\""), file);
   }
 
   @Test
@@ -133,7 +161,11 @@ class RoundsTest {
   }
 
   private static String sha256(TrainingResult result) {
-    return Json.parse(result.result()).path("sha256").asText();
+    return sha256(result.result());
+  }
+
+  private static String sha256(String result) {
+    return Json.parse(result).path("sha256").asText();
   }
 
   /** Replicas that this JVM's garbage collector could not free. */

@@ -93,7 +93,8 @@ final class TestImages {
         }).distinct().collectAsMap();
   }
 
-  private static byte[] image(int id) {
+  /** The pixels of an image. */
+  static byte[] image(int id) {
     byte[] pixels = new byte[SIDE * SIDE];
     new Random(id).nextBytes(pixels);
     for (int i = 0; i < pixels.length; i++) pixels[i] = (byte) ((pixels[i] & 0xff) / 4);
