@@ -10,6 +10,8 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
@@ -20,9 +22,11 @@ import scala.runtime.BoxedUnit;
  * whole: the rank that knows the reason of a failure has often ended well from Spark's point of
  * view. A rank that gave up leaves others waiting for it, so its outcome ends the stage: at once if
  * it tells what the user has to change, else when the others had some seconds to tell what they saw
- * (Spark may take minutes to miss a machine that does not answer).
+ * (Spark may take minutes to miss a machine that does not answer). An executor of which nothing is
+ * heard by then is replaced.
  */
 final class BarrierStage implements TaskStage {
+  private static final Logger LOG = LoggerFactory.getLogger(BarrierStage.class);
   private static final int GRACE_MILLIS = 10_000;
 
   private final SparkContext sc;
@@ -47,11 +51,14 @@ final class BarrierStage implements TaskStage {
       return thread;
     });
     sc.addJobTag(tag);
-    try {
-      sc.runJob(tasks, new First(), new Collect(timer), RankWork.STRING);
-    } catch (Throwable failure) {
-      sc.cancelJobsWithTag(tag);
-      throw failure;
+    try (ExecutorPulse pulse = new ExecutorPulse(sc, tag)) {
+      try {
+        sc.runJob(tasks, new First(), new Collect(timer), RankWork.STRING);
+      } catch (Throwable failure) {
+        sc.cancelJobsWithTag(tag);
+        if (wasCancelled()) replaceSilent(pulse);
+        throw failure;
+      }
     } finally {
       sc.removeJobTag(tag);
       timer.shutdownNow();
@@ -66,6 +73,21 @@ final class BarrierStage implements TaskStage {
   @Override
   public synchronized boolean wasCancelled() {
     return cancelled;
+  }
+
+  /** Executors whose ranks gave no answer and that Spark does not hear of would never free a slot. */
+  private void replaceSilent(ExecutorPulse pulse) {
+    List<TaskOutcome> told = outcomes();
+    if (told.stream().anyMatch(TaskOutcome::isPermanent)) return;
+    try {
+      for (String executor : pulse.silent(told.stream().map(TaskOutcome::executor).toList())) {
+        LOG.warn("Executor {} has been lost by its peers and sends no heartbeat: it is replaced",
+            executor);
+        SparkInternals.replaceExecutor(sc, executor);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   private synchronized void cancel() {

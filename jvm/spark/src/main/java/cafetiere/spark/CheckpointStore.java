@@ -15,6 +15,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSError;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -74,22 +75,40 @@ public final class CheckpointStore {
   public void write(long step, ByteBuffer model, ByteBuffer state, int shards,
       String instructionSet, String writer) throws IOException {
     Path aside = new Path(dir, ASIDE + step + "-" + writer);
-    files.delete(aside, true);
-    files.mkdirs(aside);
-    var manifest = JSON.createObjectNode();
-    manifest.put("step", step).put("shards", shards).put("instruction_set", instructionSet);
-    manifest.put("model_sha256", writeFile(new Path(aside, MODEL), model));
-    manifest.put("state_sha256", writeFile(new Path(aside, STATE), state));
-    byte[] text = manifest.toString().getBytes(StandardCharsets.UTF_8);
-    writeFile(new Path(aside, MANIFEST), ByteBuffer.wrap(text));
+    try {
+      files.delete(aside, true);
+      files.mkdirs(aside);
+      var manifest = JSON.createObjectNode();
+      manifest.put("step", step).put("shards", shards).put("instruction_set", instructionSet);
+      manifest.put("model_sha256", writeFile(new Path(aside, MODEL), model));
+      manifest.put("state_sha256", writeFile(new Path(aside, STATE), state));
+      byte[] text = manifest.toString().getBytes(StandardCharsets.UTF_8);
+      writeFile(new Path(aside, MANIFEST), ByteBuffer.wrap(text));
+      moveInPlace(aside, new Path(dir, name(step)));
+    } catch (IOException | FSError e) {  // the latter is what a local disk throws when it is full
+      discard(aside);
+      throw new IOException("could not write the checkpoint of step " + step + " to " + location()
+          + ": " + e.getMessage() + "; free space there or set checkpointDir to a folder that can be"
+          + " written to", e);
+    }
+    prune();
+  }
 
-    Path target = new Path(dir, name(step));
+  private void moveInPlace(Path aside, Path target) throws IOException {
     files.delete(target, true);
     if (!files.rename(aside, target)) {
       throw new IOException("could not rename " + aside + " to " + target
           + "; check that the folder is writable and is not used by a second run");
     }
-    prune();
+  }
+
+  /** What could not be finished must not take up the room that it did not find. */
+  private void discard(Path aside) {
+    try {
+      files.delete(aside, true);
+    } catch (IOException e) {
+      LOG.warn("{} could not be removed: {}", aside, e.getMessage());
+    }
   }
 
   /** The newest checkpoint that is whole; a damaged one is logged and passed over. */

@@ -55,8 +55,7 @@ final class Rank0 implements Trainer.Listener, AutoCloseable {
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("the engine describes a checkpoint by " + json, e);
     } catch (IOException e) {
-      throw new UncheckedIOException("could not write a checkpoint to " + checkpoints.location()
-          + ": " + e.getMessage(), e);
+      throw new UncheckedIOException(e.getMessage(), e);
     }
   }
 

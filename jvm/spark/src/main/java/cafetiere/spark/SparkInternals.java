@@ -36,6 +36,11 @@ final class SparkInternals {
     }
   }
 
+  /** Has an executor killed and another one started, where the cluster manager can do that. */
+  static void replaceExecutor(SparkContext sc, String executor) {
+    sc.killAndReplaceExecutor(executor);
+  }
+
   /** Turns any internal row into a binary one. */
   static UnsafeProjection unsafeProjection(StructType schema) {
     return UnsafeProjection.create(schema);

@@ -1,0 +1,99 @@
+package cafetiere.spark;
+
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.SparkContext;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerExecutorMetricsUpdate;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
+import org.apache.spark.scheduler.SparkListenerStageSubmitted;
+import org.apache.spark.scheduler.SparkListenerTaskStart;
+
+/**
+ * Listens to Spark's heartbeats of the executors that work for a tagged job. Spark itself gives an
+ * executor that hangs {@code spark.network.timeout}, two minutes by default, and until then its
+ * slots count as there. Where its peers have missed it, too, a missing heartbeat is enough.
+ */
+final class ExecutorPulse extends SparkListener implements AutoCloseable {
+  private static final String TAGS = "spark.job.tags";
+  private static final String INTERVAL = "spark.executor.heartbeatInterval";
+
+  private final SparkContext sc;
+  private final String tag;
+  private final long patienceNanos;
+  private final Set<Integer> stages = new HashSet<>();
+  private final Map<String, Long> heard = new HashMap<>();
+
+  /** Listens from now on; to be made before the job is submitted. */
+  ExecutorPulse(SparkContext sc, String tag) {
+    this.sc = sc;
+    this.tag = tag;
+    long interval = sc.getConf().getTimeAsMs(INTERVAL, "10s");
+    this.patienceNanos = TimeUnit.MILLISECONDS.toNanos(interval + interval / 2);
+    sc.addSparkListener(this);
+  }
+
+  /**
+   * The job's executors, without those that have {@code answered}, that do not send heartbeats any
+   * more. Blocks until each of them has been heard of after this call, has been removed by Spark or
+   * has missed a heartbeat: at most one and a half intervals.
+   */
+  synchronized Set<String> silent(Collection<String> answered) throws InterruptedException {
+    long asked = System.nanoTime();
+    Set<String> doubted = new HashSet<>(heard.keySet());
+    doubted.removeAll(answered);
+    Set<String> silent = new HashSet<>();
+    while (!doubted.isEmpty()) {
+      long now = System.nanoTime();
+      long wait = Long.MAX_VALUE;
+      for (String executor : List.copyOf(doubted)) {
+        Long last = heard.get(executor);
+        long left = last == null || last > asked ? 0 : last + patienceNanos - now;
+        if (left <= 0) doubted.remove(executor);
+        if (left <= 0 && last != null && last <= asked) silent.add(executor);
+        wait = Math.min(wait, Math.max(left, 1));
+      }
+      if (!doubted.isEmpty()) TimeUnit.NANOSECONDS.timedWait(this, wait);
+    }
+    return silent;
+  }
+
+  @Override
+  public synchronized void onStageSubmitted(SparkListenerStageSubmitted submitted) {
+    Properties properties = submitted.properties();
+    String tags = properties == null ? "" : properties.getProperty(TAGS, "");
+    if (Arrays.asList(tags.split(",")).contains(tag)) {
+      stages.add(submitted.stageInfo().stageId());
+    }
+  }
+
+  @Override
+  public synchronized void onTaskStart(SparkListenerTaskStart start) {
+    if (stages.contains(start.stageId())) {
+      heard.put(start.taskInfo().executorId(), System.nanoTime());
+    }
+  }
+
+  @Override
+  public synchronized void onExecutorMetricsUpdate(SparkListenerExecutorMetricsUpdate update) {
+    if (heard.replace(update.execId(), System.nanoTime()) != null) notifyAll();
+  }
+
+  @Override
+  public synchronized void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
+    heard.remove(removed.executorId());
+    notifyAll();
+  }
+
+  @Override
+  public void close() {
+    sc.removeSparkListener(this);
+  }
+}

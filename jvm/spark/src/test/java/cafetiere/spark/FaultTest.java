@@ -1,0 +1,172 @@
+package cafetiere.spark;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Faults at the worst times, in steps that take about a second and each leave a checkpoint: whatever
+ * fails, the weights are those of an undisturbed run.
+ */
+@Timeout(value = 480, unit = TimeUnit.SECONDS)
+class FaultTest {
+  private static final int ROWS = 1_007;
+  private static final int STEPS = 5;
+
+  private static SparkSession spark;
+  private static String undisturbed;
+
+  @TempDir Path dir;
+
+  @BeforeAll
+  static void trainUndisturbed(@TempDir Path folder) {
+    spark = TestImages.session();
+    JsonNode result = fit(folder);
+    assertEquals(1, result.path("attempts").asInt());
+    undisturbed = result.path("sha256").asText();
+  }
+
+  @BeforeEach
+  void awaitExecutors() {
+    TestImages.session();
+  }
+
+  @Test
+  void killedInTheFirstStep() throws Exception {
+    JsonNode result = disturbed("KILL", () -> contains("events.jsonl", "\"test\""), () -> {
+      assertFalse(exists(1), "the first step was over");
+    });
+    assertEquals(0, result.path("first_step").asLong());
+  }
+
+  @Test
+  void killedInTheLastStep() throws Exception {
+    disturbed("KILL", () -> exists(STEPS - 1), () -> assertFalse(exists(STEPS), "it was over"));
+  }
+
+  @Test
+  void stoppedInMidRun() throws Exception {
+    disturbed("STOP", () -> exists(2), () -> assertFalse(exists(STEPS), "it was over"));
+  }
+
+  /** The disk is one of the test's own; two checkpoints find room there, a third does not. */
+  @Test
+  void aFullDiskEndsTheRunAndWhatWasStoredIsGoneOnFrom() throws Exception {
+    assumeTrue(run("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", dir.toString()) == 0,
+        "no right to mount a small disk");
+    try {
+      Exception e = assertThrows(Exception.class, () -> resumed(dir));
+      String told = e.getMessage();
+      assertTrue(told.contains("after step 2") && told.contains(dir.toString()), told);
+      assertTrue(told.contains("No space left on device"), told);
+      assertTrue(told.contains("free space there or set checkpointDir"), told);
+
+      assertEquals(0, run("mount", "-o", "remount,size=64m", dir.toString()));
+      JsonNode result = resumed(dir);
+      assertEquals(2, result.path("first_step").asLong());
+      assertEquals(undisturbed, result.path("sha256").asText());
+    } finally {
+      run("umount", dir.toString());
+    }
+  }
+
+  /** Sends a signal to an executor when it is {@code time}; then what {@code holds} is asked. */
+  private JsonNode disturbed(String signal, BooleanSupplier time, Runnable holds) throws Exception {
+    List<Long> executors = TestImages.executorPids(spark);
+    long victim = executors.get(0);
+    CompletableFuture<Void> disturbance = CompletableFuture.runAsync(() -> {
+      await(time);
+      run("kill", "-" + signal, Long.toString(victim));
+      holds.run();
+    });
+    try {
+      JsonNode result = fit(dir);
+      disturbance.get();
+      assertEquals(undisturbed, result.path("sha256").asText());
+      assertEquals(2, result.path("attempts").asInt());
+      return result;
+    } finally {
+      ProcessHandle.of(victim).ifPresent(ProcessHandle::destroyForcibly);
+    }
+  }
+
+  private static JsonNode fit(Path folder) {
+    return Json.parse(estimator(folder).fit(table()).result());
+  }
+
+  private static JsonNode resumed(Path folder) {
+    return Json.parse(estimator(folder).setResume(true).fit(table()).result());
+  }
+
+  private static Dataset<Row> table() {
+    return TestImages.images(spark, ROWS);
+  }
+
+  private static CaffeEstimator estimator(Path folder) {
+    return new CaffeEstimator()
+        .setSolver(TestImages.solver(STEPS) + " iter_size: 50 test_interval: 100 test_iter: 1")
+        .setNet(TestImages.lenet()).setFeaturesCol("image").setLabelCol("label")
+        .setNumWorkers(TestImages.EXECUTORS)
+        .setValidationData(TestImages.images(spark, 101))
+        .setEvents(folder.resolve("events").toString())
+        .setCheckpointDir(folder.toUri().toString()).setCheckpointInterval(1);
+  }
+
+  private boolean contains(String file, String text) {
+    try {
+      Path path = dir.resolve(file);
+      return Files.exists(path) && Files.readString(path).contains(text);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Whether the checkpoint of a step is there. */
+  private boolean exists(int step) {
+    try (Stream<Path> found = Files.find(dir, 2, (path, attributes) ->
+        path.getFileName().toString().equals(CheckpointStore.name(step)))) {
+      return found.findAny().isPresent();
+    } catch (IOException | UncheckedIOException e) {
+      return false;
+    }
+  }
+
+  private static void await(BooleanSupplier time) {
+    try {
+      while (!time.getAsBoolean()) Thread.sleep(20);
+    } catch (InterruptedException e) {
+      throw Unchecked.rethrow(e);
+    }
+  }
+
+  private static int run(String... command) {
+    try {
+      return new ProcessBuilder(command).inheritIO().start().waitFor();
+    } catch (IOException e) {
+      return -1;
+    } catch (InterruptedException e) {
+      throw Unchecked.rethrow(e);
+    }
+  }
+}
