@@ -18,9 +18,9 @@ def work(tmp_path_factory):
 
 
 class Ranks:
-    """The processes of one training, in a folder of their own."""
+    """The processes of one training, in a folder of their own, perhaps on hosts of a network."""
 
-    def __init__(self, work, folder, ranks, *flags):
+    def __init__(self, work, folder, ranks, *flags, network=None):
         self.folder = folder
         for name in ("net.prototxt", "solver.prototxt"):
             shutil.copy(work / name, folder)
@@ -28,18 +28,22 @@ class Ranks:
             if not (folder / name).exists():
                 (folder / name).symlink_to(work / name)
         group = ["--ranks", str(ranks), "--meet", "meet"] if ranks > 1 else []
-        self.processes = [
-            subprocess.Popen(
-                [PROGRAM, "train", "--solver", "solver.prototxt", "--threads", "1", *group]
-                + (["--rank", str(rank)] if ranks > 1 else [])
-                + [str(flag).format(rank=rank) for flag in flags],
-                cwd=folder,
-                text=True,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
+        self.processes = []
+        for rank in range(ranks):
+            command = [PROGRAM, "train", "--solver", "solver.prototxt", "--threads", "1", *group]
+            command += ["--rank", str(rank)] if ranks > 1 else []
+            command += ["--bind", network.address(rank)] if network else []
+            command += [str(flag).format(rank=rank) for flag in flags]
+            prefix = network.enter(rank) if network else []
+            self.processes.append(
+                subprocess.Popen(
+                    prefix + command,
+                    cwd=folder,
+                    text=True,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                )
             )
-            for rank in range(ranks)
-        ]
 
     def wait(self):
         """Exit status and log of each."""

@@ -68,9 +68,17 @@ class Network:
             _ip("netns", "delete", name)
         self._made.clear()
 
+    def enter(self, host):
+        """What to put before a command to run it on a host; the process is the command's own."""
+        return ["ip", "netns", "exec", self.hosts[host]]
+
     def start(self, host, command, **popen):
-        """Starts a command on a host; the process is the command's own."""
-        return subprocess.Popen(["ip", "netns", "exec", self.hosts[host], *command], **popen)
+        """Starts a command on a host."""
+        return subprocess.Popen([*self.enter(host), *command], **popen)
+
+    def drop(self, host):
+        """From now on all that a host sends or is sent is lost untold; on links without delay."""
+        _ip("-n", self.switch, "link", "set", f"p{host}", "nomaster")
 
     def _join_by_bridge(self):
         _ip("-n", self.switch, "link", "add", "br0", "type", "bridge")
