@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include "core/comm/collectives.h"
 #include "core/comm/shard_tree.h"
@@ -66,22 +67,22 @@ class Rooms {
 /// slice, and finishes the tree.
 class ReduceSchedule : public Schedule {
  public:
-  ReduceSchedule(TreeSum& sum, const Layout& layout, std::span<float> out, Wire wire)
+  ReduceSchedule(TreeSum& sum, Layout layout, std::span<float> out, Wire wire)
       : sum_(sum),
-        layout_(layout),
+        layout_(std::move(layout)),
         out_(out),
-        wire_(wire),
-        finish_(all_nodes(layout), sum.shards()),
-        segment_(std::min(kSegment, (layout.longest + 1) / 2 * 2)) {
-    const size_t copies = wire == Wire::kFloat32 ? 0 : sum.partials().size() * (layout.ranks - 1);
-    const size_t room = segment_ * wire_bytes(wire) / sizeof(float);
-    float* scratch = sum.scratch((layout.node_count + copies) * room);
+        wire_(layout_.ranks > 1 ? wire : Wire::kFloat32),
+        finish_(all_nodes(layout_), sum.shards()),
+        segment_(std::min(kSegment, (layout_.longest + 1) / 2 * 2)) {
+    const size_t copies = wire_ == Wire::kFloat32 ? 0 : sum.partials().size() * (layout_.ranks - 1);
+    const size_t room = segment_ * wire_bytes(wire_) / sizeof(float);
+    float* scratch = sum.scratch((layout_.node_count + copies) * room);
     rooms_in_ = Rooms(scratch, room);
-    rooms_out_ = Rooms(scratch + layout.node_count * room, room);
+    rooms_out_ = Rooms(scratch + layout_.node_count * room, room);
   }
 
   int rounds() const override {
-    return static_cast<int>((layout_.longest + segment_ - 1) / segment_);
+    return layout_.longest == 0 ? 0 : static_cast<int>((layout_.longest - 1) / segment_) + 1;
   }
 
   void sends(int round, std::vector<Send>* messages) override {
@@ -152,7 +153,7 @@ class ReduceSchedule : public Schedule {
   }
 
   TreeSum& sum_;
-  const Layout& layout_;
+  const Layout layout_;
   const std::span<float> out_;
   const Wire wire_;
   const TreeFinish finish_;
@@ -161,18 +162,31 @@ class ReduceSchedule : public Schedule {
   std::vector<NodeValues> sources_;  // of the segment being received
 };
 
-/// Sums the slices of `layout`; this rank's goes to `out`.
-Status reduce(Group* group, TreeSum& sum, const Layout& layout, std::span<float> out, Wire wire) {
-  if (layout.longest == 0) return {};
-  ReduceSchedule schedule(sum, layout, out, layout.ranks > 1 ? wire : Wire::kFloat32);
-  if (!group) {
-    schedule.run_alone();
-    return {};
+/// Several schedules, one behind the other: what a later one sends waits for no peer's answer to an
+/// earlier one, so that a long way to the peers is gone once and not once each.
+class Chain : public Schedule {
+ public:
+  /// `part` must outlive this object.
+  void append(Schedule* part) {
+    for (int round = 0; round < part->rounds(); ++round) rounds_.push_back({part, round});
   }
-  // Where the ranks sum the same numbers, `out` may be what is still being sent.
-  const bool overlaps = layout.ranks > 1 && layout.slices[0].end > layout.slices[1].begin;
-  return overlaps ? group->Group::run(&schedule) : group->run(&schedule);
-}
+
+  int rounds() const override { return static_cast<int>(rounds_.size()); }
+  void sends(int round, std::vector<Send>* messages) override {
+    rounds_[round].part->sends(rounds_[round].number, messages);
+  }
+  void receives(int round, std::vector<Receive>* messages) override {
+    rounds_[round].part->receives(rounds_[round].number, messages);
+  }
+  void received(int round) override { rounds_[round].part->received(rounds_[round].number); }
+
+ private:
+  struct Round {
+    Schedule* part;
+    int number;  // within `part`
+  };
+  std::vector<Round> rounds_;
+};
 
 /// all_gather_slices() in 16 bits, segment by segment.
 class NarrowGather : public Schedule {
@@ -256,33 +270,55 @@ Status check_reduction(const Group* group, const TreeSum& sum, std::span<const s
       rank, ranks, sum.shards(), out.size(), mine));
 }
 
-Status reduce_scatter(Group* group, TreeSum& sum, std::span<const size_t> slices,
-                      std::span<float> out, Wire wire) {
-  CFT_TRY(check_reduction(group, sum, slices, out));
-  std::vector<Slice> parts;
-  for (size_t r = 0; r + 1 < slices.size(); ++r) parts.push_back({slices[r], slices[r + 1]});
-  return reduce(group, sum, Layout(group, sum.shards(), std::move(parts)), out, wire);
+Status reduce_scatter(Group* group, std::span<const Reduction> reductions, Wire wire) {
+  std::deque<ReduceSchedule> schedules;
+  Chain chain;
+  for (const Reduction& r : reductions) {
+    CFT_TRY(check_reduction(group, r.sum, r.slices, r.out));
+    std::vector<Slice> parts;
+    for (size_t i = 0; i + 1 < r.slices.size(); ++i) {
+      parts.push_back({r.slices[i], r.slices[i + 1]});
+    }
+    Layout layout(group, r.sum.shards(), std::move(parts));
+    chain.append(&schedules.emplace_back(r.sum, std::move(layout), r.out, wire));
+  }
+  if (chain.rounds() == 0) return {};
+  if (group) return group->run(&chain);
+  for (ReduceSchedule& schedule : schedules) schedule.run_alone();
+  return {};
 }
 
-Status all_gather_slices(Group* group, std::span<float> arena, std::span<const size_t> slices,
-                         Wire wire) {
-  CFT_TRY(check_slices(group, slices, arena.size()));
-  const int rank = rank_of(group), ranks = size_of(group);
-  if (ranks == 1) return {};
-  if (wire != Wire::kFloat32 && !arena.empty()) {
-    NarrowGather schedule(*group, arena, slices, wire);
-    return group->run(&schedule);
-  }
+namespace {
+
+/// all_gather_slices() of numbers that travel as they lie.
+Status gather_floats(Group* group, std::span<const Gathering> gatherings) {
+  const int rank = group->rank();
   std::vector<Send> sends;
   std::vector<Receive> receives;
-  const auto bytes = [&](int r) { return (slices[r + 1] - slices[r]) * sizeof(float); };
-  for (int peer = 0; peer < ranks; ++peer) {
-    if (peer == rank) continue;
-    if (bytes(rank) > 0) sends.push_back({peer, arena.data() + slices[rank], bytes(rank)});
-    if (bytes(peer) > 0) receives.push_back({peer, arena.data() + slices[peer], bytes(peer)});
+  for (const auto& [arena, slices] : gatherings) {
+    const auto bytes = [&](int r) { return (slices[r + 1] - slices[r]) * sizeof(float); };
+    for (int peer = 0; peer < group->size(); ++peer) {
+      if (peer == rank) continue;
+      if (bytes(rank) > 0) sends.push_back({peer, arena.data() + slices[rank], bytes(rank)});
+      if (bytes(peer) > 0) receives.push_back({peer, arena.data() + slices[peer], bytes(peer)});
+    }
   }
   if (sends.empty() && receives.empty()) return {};
   return group->exchange(sends, receives);
+}
+
+}  // namespace
+
+Status all_gather_slices(Group* group, std::span<const Gathering> gatherings, Wire wire) {
+  for (const Gathering& g : gatherings) CFT_TRY(check_slices(group, g.slices, g.arena.size()));
+  if (size_of(group) == 1) return {};
+  if (wire == Wire::kFloat32) return gather_floats(group, gatherings);
+  std::deque<NarrowGather> schedules;
+  Chain chain;
+  for (const auto& [arena, slices] : gatherings) {
+    if (!arena.empty()) chain.append(&schedules.emplace_back(*group, arena, slices, wire));
+  }
+  return chain.rounds() == 0 ? Status() : group->run(&chain);
 }
 
 Status all_reduce(Group* group, TreeSum& sum, std::span<float> out, Wire wire) {
@@ -298,9 +334,16 @@ Status all_reduce(Group* group, TreeSum& sum, std::span<float> out, Wire wire) {
     CFT_TRY(reduce_scatter(group, sum, slices, mine, wire));
     return all_gather_slices(group, out, slices, wire);
   }
-  const std::vector<Slice> everything(ranks, Slice{0, sum.floats()});
-  CFT_TRY(reduce(group, sum, Layout(group, sum.shards(), everything), out, wire));
-  if (ranks > 1) round_to_wire(wire, out.data(), out.size());
+  if (sum.floats() == 0) return {};
+  std::vector<Slice> everything(ranks, Slice{0, sum.floats()});
+  ReduceSchedule schedule(sum, Layout(group, sum.shards(), std::move(everything)), out, wire);
+  if (ranks == 1) {
+    schedule.run_alone();
+    return {};
+  }
+  // `out` may be what is still being sent: no receive runs ahead of a send.
+  CFT_TRY(group->Group::run(&schedule));
+  round_to_wire(wire, out.data(), out.size());
   return {};
 }
 

@@ -83,18 +83,42 @@ Status check_slices(const Group* group, std::span<const size_t> slices, size_t f
 Status check_reduction(const Group* group, const TreeSum& sum, std::span<const size_t> slices,
                        std::span<const float> out);
 
-/// Finishes the tree: `out` becomes slice `rank` of the sum over all shards. `slices` holds the
-/// offsets of one slice a rank (even_slices). `out` may lie in the array last given to add(), at
-/// this slice's own offset. A null group is one rank. With a `wire` of 16 bits the other ranks'
-/// nodes arrive rounded and the bits are the same for the same number of ranks only.
-Status reduce_scatter(Group* group, TreeSum& sum, std::span<const size_t> slices,
-                      std::span<float> out, Wire wire = Wire::kFloat32);
+/// What reduce_scatter() finishes: `out` becomes slice `rank` of the sum over all shards. `slices`
+/// holds the offsets of one slice a rank (even_slices). `out` may lie in the array last given to
+/// add(), at this slice's own offset.
+struct Reduction {
+  TreeSum& sum;
+  std::span<const size_t> slices;
+  std::span<float> out;
+};
 
-/// Every rank gives its own slice of `arena` and receives the others'. With a `wire` of 16 bits
-/// the own slice is rounded too, so that all ranks hold the same: gather gradients or moves with it
-/// rather than weights, whose small steps would be rounded away.
-Status all_gather_slices(Group* group, std::span<float> arena, std::span<const size_t> slices,
+/// Finishes the trees of several arrays in one exchange; a rank may hand them over in fewer or more
+/// calls than another one, in the same order. A null group is one rank. With a `wire` of 16 bits the
+/// other ranks' nodes arrive rounded and the bits are the same for the same number of ranks only.
+Status reduce_scatter(Group* group, std::span<const Reduction> reductions,
+                      Wire wire = Wire::kFloat32);
+inline Status reduce_scatter(Group* group, TreeSum& sum, std::span<const size_t> slices,
+                             std::span<float> out, Wire wire = Wire::kFloat32) {
+  const Reduction reduction{sum, slices, out};
+  return reduce_scatter(group, {&reduction, 1}, wire);
+}
+
+/// An array of which every rank has its own slice.
+struct Gathering {
+  std::span<float> arena;
+  std::span<const size_t> slices;
+};
+
+/// Every rank gives its own slices and receives the others', of several arrays in one exchange. With
+/// a `wire` of 16 bits the own slices are rounded too, so that all ranks hold the same: gather
+/// gradients or moves with it rather than weights, whose small steps would be rounded away.
+Status all_gather_slices(Group* group, std::span<const Gathering> gatherings,
                          Wire wire = Wire::kFloat32);
+inline Status all_gather_slices(Group* group, std::span<float> arena,
+                                std::span<const size_t> slices, Wire wire = Wire::kFloat32) {
+  const Gathering gathering{arena, slices};
+  return all_gather_slices(group, {&gathering, 1}, wire);
+}
 
 /// The sum over all shards on every rank, with the bits of reduce_scatter and all_gather_slices; a
 /// small array takes one exchange instead of two. `out` may be the array last given to add().

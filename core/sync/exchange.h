@@ -12,18 +12,22 @@ struct Exchange {
   Wire wire = Wire::kFloat32;
   bool ring = false;
 
-  /// The rank's slice of the sum over all shards, see reduce_scatter().
-  Status reduce(Group* group, TreeSum& sum, std::span<const size_t> slices,
-                std::span<float> out) const {
-    return ring ? ring_reduce_scatter(group, sum, slices, out, wire)
-                : reduce_scatter(group, sum, slices, out, wire);
+  /// The rank's slices of sums over all shards, see reduce_scatter().
+  Status reduce(Group* group, std::span<const Reduction> reductions) const {
+    if (!ring) return reduce_scatter(group, reductions, wire);
+    for (const Reduction& r : reductions) {
+      CFT_TRY(ring_reduce_scatter(group, r.sum, r.slices, r.out, wire));
+    }
+    return {};
   }
   /// All ranks' slices on all ranks, see all_gather_slices(); `rounded`: in the wire's numbers.
-  Status gather(Group* group, std::span<float> arena, std::span<const size_t> slices,
-                bool rounded) const {
+  Status gather(Group* group, std::span<const Gathering> gatherings, bool rounded) const {
     const Wire numbers = rounded ? wire : Wire::kFloat32;
-    return ring ? ring_all_gather(group, arena, slices, numbers)
-                : all_gather_slices(group, arena, slices, numbers);
+    if (!ring) return all_gather_slices(group, gatherings, numbers);
+    for (const Gathering& g : gatherings) {
+      CFT_TRY(ring_all_gather(group, g.arena, g.slices, numbers));
+    }
+    return {};
   }
   /// Whether weights must not travel as they are, since small steps would be rounded away.
   bool rounds() const { return wire != Wire::kFloat32; }

@@ -1,8 +1,7 @@
 #include "core/sync/gradient_exchange.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "core/observe/trace.h"
@@ -50,15 +49,20 @@ Status GradientExchange::add(std::span<const float> gradient) {
   return {};
 }
 
-/// The last shard's part of a bucket, and the sum over all ranks.
-Status GradientExchange::reduce(Bucket& b, std::span<float> gradient) {
-  const Trace::Span span(context_.trace, "exchange", "gradients {}-{}", b.begin, b.end);
+/// The last shard's part of some buckets, and the sums over all ranks.
+Status GradientExchange::reduce(std::span<Bucket> buckets, std::span<float> gradient) {
+  const Trace::Span span(context_.trace, "exchange", "gradients {}-{}", buckets.front().begin,
+                         buckets.back().end);
   const size_t rank = size_t(rank_of(context_.group));
-  const std::span<float> part = gradient.subspan(b.begin, b.end - b.begin);
-  CFT_TRY(b.sum.add(part));
-  CFT_TRY(exchange_.reduce(context_.group, b.sum, b.slices,
-                           part.subspan(b.slices[rank], b.slices[rank + 1] - b.slices[rank])));
-  b.sum.reset();
+  std::vector<Reduction> reductions;
+  for (Bucket& b : std::views::reverse(buckets)) {
+    const std::span<float> part = gradient.subspan(b.begin, b.end - b.begin);
+    CFT_TRY(b.sum.add(part));
+    const size_t size = b.slices[rank + 1] - b.slices[rank];
+    reductions.push_back({b.sum, b.slices, part.subspan(b.slices[rank], size)});
+  }
+  CFT_TRY(exchange_.reduce(context_.group, reductions));
+  for (Bucket& b : buckets) b.sum.reset();
   return {};
 }
 
@@ -72,7 +76,7 @@ void GradientExchange::final_from(std::span<float> gradient, size_t from) {
 }
 
 Status GradientExchange::finish(std::span<float> gradient) {
-  if (!thread_.joinable()) return reduce(buckets_.front(), gradient);
+  if (!thread_.joinable()) return reduce(buckets_, gradient);
   final_from(gradient, 0);
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return done_ == buckets_.size() || !status_.ok(); });
@@ -81,34 +85,38 @@ Status GradientExchange::finish(std::span<float> gradient) {
   return status_;
 }
 
+/// Whatever is final goes on its way together: over a long way one exchange of many buckets takes no
+/// longer than one of a single bucket.
 void GradientExchange::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    const auto next = [this]() -> Bucket* {
-      if (gradient_.empty() || done_ == buckets_.size() || !status_.ok()) return nullptr;
-      Bucket& b = buckets_[buckets_.size() - 1 - done_];
-      return b.begin >= final_from_ ? &b : nullptr;
+    const auto ready = [this]() -> std::span<Bucket> {
+      if (gradient_.empty() || !status_.ok()) return {};
+      const auto end = buckets_.end() - ptrdiff_t(done_);
+      const auto begin = std::find_if(buckets_.begin(), end,
+                                      [this](const Bucket& b) { return b.begin >= final_from_; });
+      return {begin, end};
     };
-    changed_.wait(lock, [&] { return stop_ || next(); });
+    changed_.wait(lock, [&] { return stop_ || !ready().empty(); });
     if (stop_) return;
-    Bucket& bucket = *next();
+    const std::span<Bucket> buckets = ready();
     const std::span<float> gradient = gradient_;
     lock.unlock();
-    Status status = reduce(bucket, gradient);
+    Status status = reduce(buckets, gradient);
     lock.lock();
     status_ = std::move(status);
-    ++done_;
+    done_ += buckets.size();
     changed_.notify_all();
   }
 }
 
 Status GradientExchange::gather(std::span<float> arena, bool rounded) {
   const Trace::Span span(context_.trace, "step", "gather");
+  std::vector<Gathering> gatherings;
   for (const Bucket& b : buckets_) {
-    CFT_TRY(exchange_.gather(context_.group, arena.subspan(b.begin, b.end - b.begin), b.slices,
-                             rounded));
+    gatherings.push_back({arena.subspan(b.begin, b.end - b.begin), b.slices});
   }
-  return {};
+  return exchange_.gather(context_.group, gatherings, rounded);
 }
 
 }  // namespace cafetiere

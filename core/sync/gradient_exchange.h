@@ -60,7 +60,7 @@ class GradientExchange {
     TreeSum sum;
     std::vector<size_t> slices;  // of each rank, counted from `begin`
   };
-  Status reduce(Bucket& bucket, std::span<float> gradient);
+  Status reduce(std::span<Bucket> buckets, std::span<float> gradient);
   void work();
 
   const SyncContext context_;

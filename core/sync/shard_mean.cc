@@ -4,7 +4,8 @@ namespace cafetiere {
 
 Status ShardMean::reduce(std::span<float> array) {
   const std::span<float> mine = array.subspan(begin(), end() - begin());
-  CFT_TRY(exchange_.reduce(context_.group, sum_, slices_, mine));
+  const Reduction reduction{sum_, slices_, mine};
+  CFT_TRY(exchange_.reduce(context_.group, {&reduction, 1}));
   sum_.reset();
   const float shards = float(context_.shards);
   for (float& value : mine) value /= shards;

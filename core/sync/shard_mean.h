@@ -27,7 +27,8 @@ class ShardMean {
   Status reduce(std::span<float> array);
   /// Gives all ranks the slices of all.
   Status gather(std::span<float> array) {
-    return exchange_.gather(context_.group, array, slices_, true);
+    const Gathering gathering{array, slices_};
+    return exchange_.gather(context_.group, {&gathering, 1}, true);
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <random>
 
 #include "core/base/arena_block.h"
@@ -186,6 +187,43 @@ TEST(AllReduce, RanksWithoutShardsTakePart) {
     TreeSum sum(shards_of_rank(rank, ranks, shards), shards, floats, nullptr);
     CFT_TRY(all_reduce(groups[rank].get(), arrays, &sum, &arena));
     EXPECT_TRUE(same_bytes(arena, expected));
+    return {};
+  }));
+}
+
+TEST_P(AllReduceTest, RanksMayHandOverSeveralArraysInDifferentPortions) {
+  const std::vector<size_t> lengths = {200'000, 5 * kArenaBlock, 0, 77, 300'001};
+  const std::vector<std::vector<size_t>> portions = {{5}, {1, 4}, {2, 2, 1}};
+  const int ranks = 3;
+  std::vector<Arrays> shards;
+  for (const size_t floats : lengths) shards.push_back(random_shards(ranks, floats));
+  auto groups = make_groups(GetParam(), ranks);
+  expect_ok(on_ranks(ranks, [&](int rank) -> Status {
+    Arrays arenas;
+    std::vector<std::vector<size_t>> slices;
+    std::vector<Reduction> reductions;
+    std::vector<Gathering> gatherings;
+    std::deque<TreeSum> sums;
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      arenas.push_back(shards[i][rank]);
+      slices.push_back(even_slices(lengths[i], ranks));
+    }
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      TreeSum& sum = sums.emplace_back(ShardRange{rank, rank + 1}, ranks, lengths[i], nullptr);
+      CFT_TRY(sum.add(arenas[i]));
+      const size_t begin = slices[i][rank], size = slices[i][rank + 1] - begin;
+      reductions.push_back({sum, slices[i], std::span(arenas[i]).subspan(begin, size)});
+      gatherings.push_back({arenas[i], slices[i]});
+    }
+    std::span<const Reduction> left = reductions;
+    for (const size_t count : portions[rank]) {
+      CFT_TRY(reduce_scatter(groups[rank].get(), left.first(count)));
+      left = left.subspan(count);
+    }
+    CFT_TRY(all_gather_slices(groups[rank].get(), gatherings));
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      EXPECT_TRUE(same_bytes(arenas[i], tree_sum(shards[i], 0, ranks))) << "array " << i;
+    }
     return {};
   }));
 }
