@@ -37,6 +37,7 @@ Result<caffe::LayerParameter> product_layer(const OnnxNode& node, OnnxReader& r,
   if (matrix.shape.axes() != 2) {
     return invalid_argument("the second factor must be a matrix, not " + matrix.shape.str());
   }
+  if (matrix.values.empty()) return invalid_argument("the second factor is empty");
   for (float& value : matrix.values) value *= factor;
   caffe::LayerParameter layer = r.layer("InnerProduct", node);
   caffe::InnerProductParameter* p = layer.mutable_inner_product_param();

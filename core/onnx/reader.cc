@@ -10,13 +10,16 @@
 namespace cafetiere {
 namespace {
 
+/// The longest list that is computed from constants: a few nodes that double one need any memory.
+constexpr size_t kMaxComputed = 4096;
+
 /// The values of a tensor, whichever field they lie in, as Out.
 template <class Stored, class Out, class Field>
 Status copy_values(const onnx::TensorProto& tensor, const Field& field, int64_t count,
                    std::vector<Out>* out) {
   const std::string& raw = tensor.raw_data();
-  out->reserve(size_t(count));
   if (int64_t(raw.size()) == count * int64_t(sizeof(Stored)) && count > 0) {
+    out->reserve(size_t(count));
     for (int64_t i = 0; i < count; ++i) {
       Stored value;
       std::memcpy(&value, raw.data() + size_t(i) * sizeof(Stored), sizeof(Stored));
@@ -29,7 +32,7 @@ Status copy_values(const onnx::TensorProto& tensor, const Field& field, int64_t 
         fmt::format("constant {} holds {} bytes and {} values; its shape says {}", tensor.name(),
                     raw.size(), field.size(), count));
   }
-  for (const auto value : field) out->push_back(Out(value));
+  out->assign(field.begin(), field.end());
   return {};
 }
 
@@ -120,6 +123,11 @@ Status OnnxReader::add_integers(const std::string& name, const Shape& shape,
                                 const std::vector<int64_t>& values) {
   if (shape.count() != int64_t(values.size())) {
     return invalid_argument("the integers of " + name + " do not fit the shape " + shape.str());
+  }
+  if (values.size() > kMaxComputed) {
+    return invalid_argument(fmt::format(
+        "it makes a list of {} integers; only lists as short as shapes are computed here",
+        values.size()));
   }
   onnx::TensorProto& tensor = computed_.emplace_back();
   tensor.set_name(name);

@@ -245,8 +245,9 @@ Status read_split(Node node, OnnxReader& r) {
   if (int(sizes.size()) != tops) return invalid_argument("it has not as many sizes as outputs");
   int64_t point = 0;
   for (int i = 1; i < tops; ++i) {
-    point += sizes[size_t(i - 1)];
-    if (point <= 0 || point >= x[axis]) return invalid_argument("sizes do not fit " + x.str());
+    const int64_t size = sizes[size_t(i - 1)];
+    if (size < 1 || size >= x[axis] - point) return invalid_argument("sizes do not fit " + x.str());
+    point += size;
     layer.mutable_slice_param()->add_slice_point(uint32_t(point));
     layer.add_top(node.output(i));
   }
