@@ -45,7 +45,7 @@ Result<Work> work_of(const ScaleFlags& flags, const Graph& graph, Plan& plan) {
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string mode_name(int period) {
-  return period == 1 ? "allreduce" : fmt::format("average, period {}", period);
+  return period == 1 ? "allreduce" : fmt::format("diloco, period {}", period);
 }
 
 /// What mode auto would choose.

@@ -47,7 +47,7 @@ ModeTime average_time(const Work& work, const ScaleSetting& setting, int period)
 /// `easgd`: an exchange every `period` iterations, and nobody waits for the slowest.
 ModeTime easgd_time(const Work& work, const ScaleSetting& setting, int period);
 
-/// What mode `auto` does: 1 for `allreduce`, else the period of `average`. Its bounds are AutoMode's.
+/// What mode `auto` does: 1 for `allreduce`, else the period of `diloco`. Its bounds are AutoMode's.
 int best_period(const Work& work, const ScaleSetting& setting);
 
 /// The least number of shards a rank, a power of two up to `most`, with which `allreduce` spends at

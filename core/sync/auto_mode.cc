@@ -27,13 +27,15 @@ double seconds(std::chrono::steady_clock::duration d) {
 }  // namespace
 
 AutoMode::AutoMode(const SyncContext& context, const caffe::SyncParameter& sync, UpdateMaker update)
-    : context_(context), sync_(sync), update_(std::move(update)) {}
+    : context_(context), sync_(sync), update_(std::move(update)) {
+  if (!sync_.has_outer_momentum()) sync_.set_outer_momentum(kOuterMomentum);
+}
 
 Status AutoMode::start() { return adopt(1); }
 
 Status AutoMode::adopt(int period) {
   period_ = period;
-  sync_.set_mode(period == 1 ? "allreduce" : "average");
+  sync_.set_mode(period == 1 ? "allreduce" : "diloco");
   sync_.set_period(period);
   CFT_ASSIGN(mode_, make_sync(sync_, context_, update_));
   return {};
@@ -51,7 +53,8 @@ Status AutoMode::end_round(const UpdateStep& step, std::span<float> gradient,
     exchange_.push_back(seconds(now - begun));
   }
   ended_ = now;
-  return compute_.size() < size_t(kTrialRounds) ? Status() : choose();
+  const size_t trials = compute_.size();
+  return trials == kFirstLook || trials == kTrialRounds ? look() : Status();
 }
 
 int AutoMode::period_for(double compute, double exchange) {
@@ -60,16 +63,22 @@ int AutoMode::period_for(double compute, double exchange) {
   return std::clamp(int(std::ceil(period)), 1, kLongestPeriod);
 }
 
-Status AutoMode::choose() {
+/// Chooses, unless it is too early for that.
+Status AutoMode::look() {
   std::array<double, 2> times{median(compute_), median(exchange_)};
   CFT_TRY(broadcast(context_.group, 0, std::as_writable_bytes(std::span(times))));
   const auto [compute, exchange] = times;
+  const bool enough = compute_.size() >= size_t(kTrialRounds);
+  return enough || exchange > compute ? choose(compute, exchange) : Status();
+}
+
+Status AutoMode::choose(double compute, double exchange) {
   const int period = period_for(compute, exchange);
   chosen_ = true;
   context_.log.info(
       "Mode auto: an iteration takes {:.1f} ms, an exchange {:.1f} ms ({:.0f} % of a step): {}",
       compute * 1e3, exchange * 1e3, 100 * exchange / (compute + exchange),
-      period == 1 ? "allreduce, every step" : fmt::format("average, period {}", period));
+      period == 1 ? "allreduce, every step" : fmt::format("diloco, period {}", period));
   if (period == 1) return {};
   CFT_ASSIGN(SyncState state, mode_->state());
   CFT_TRY(adopt(period));

@@ -7,16 +7,20 @@
 
 namespace cafetiere {
 
-/// Begins as `allreduce`. After kTrialRounds iterations rank 0 compares the time of an exchange with
-/// that of an iteration's mathematics (medians): where the exchange takes at most kCheapExchange of
-/// a step, the run stays with `allreduce`, whose steps see the whole global batch; else it goes on
-/// with `average` and the shortest period that brings the exchange below that share. The choice is
-/// told, is the same on all ranks and is kept in the checkpoint.
+/// Begins as `allreduce`. After kTrialRounds iterations (kFirstLook where most of the time went into
+/// exchanges) rank 0 compares the time of an exchange with that of an iteration's mathematics
+/// (medians): where the exchange takes at most kCheapExchange of a step, the run stays with
+/// `allreduce`, whose steps see the whole global batch; else it goes on with `diloco` and the
+/// shortest period that brings the exchange below that share. The choice is told, is the same on all
+/// ranks and is kept in the checkpoint. What the settings say of the outer step holds.
 class AutoMode : public Sync {
  public:
+  static constexpr int kFirstLook = 3;
   static constexpr int kTrialRounds = 10;
   static constexpr double kCheapExchange = 0.1;
   static constexpr int kLongestPeriod = 50;
+  /// Where the settings say nothing: DiLoCo's 0.9 is for periods of hundreds of iterations.
+  static constexpr float kOuterMomentum = 0.5F;
 
   AutoMode(const SyncContext& context, const caffe::SyncParameter& sync, UpdateMaker update);
   /// Makes the mode that it begins with.
@@ -49,7 +53,8 @@ class AutoMode : public Sync {
 
  private:
   using Clock = std::chrono::steady_clock;
-  Status choose();
+  Status look();
+  Status choose(double compute, double exchange);
   Status adopt(int period);
 
   const SyncContext context_;

@@ -29,9 +29,7 @@ Result<SyncState> DiLoCo::state() {
 
 Status DiLoCo::restore(const SyncState& state) {
   CFT_TRY(Average::restore(state));
-  if (state.mode != "diloco" || state.outer.size() != 1 || state.outer[0].size() != floats_) {
-    return {};
-  }
+  if (state.outer.size() != 1 || state.outer[0].size() != floats_) return {};  // of another mode
   std::copy_n(state.outer[0].begin() + ptrdiff_t(mean().begin()), outer_.velocity().size(),
               outer_.velocity().begin());
   return {};

@@ -203,5 +203,20 @@ TEST(Auto, TrainsAndKeepsItsChoice) {
   EXPECT_THAT(outcome.state, testing::HasSubstr("auto, period "));
 }
 
+TEST(Auto, GoesOnAsTheModeThatItChose) {
+  const std::string chosen = solver(kSgd, "mode: 'diloco' period: 5 outer_momentum: 0.5");
+  const Outcome whole = train(job(chosen, 2));
+  Job first = job(chosen, 2);
+  first.max_iter = 15;
+  Outcome half = train(first);
+  caffe::SolverState state;
+  ASSERT_TRUE(state.ParseFromString(half.state));
+  state.mutable_sync()->set_mode("auto, period 5");
+  half.state = state.SerializeAsString();
+  Job second = job(solver(kSgd, "mode: 'auto'"), 2);
+  second.from = &half;
+  EXPECT_EQ(train(second).model, whole.model);
+}
+
 }  // namespace
 }  // namespace cafetiere
