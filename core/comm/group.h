@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/comm/socket.h"
+#include "core/comm/stream.h"
 
 namespace cafetiere {
 
@@ -42,9 +42,9 @@ class Schedule {
 
 /// One more connection to each peer, for a protocol of its own.
 struct PeerLinks {
-  std::vector<Fd> fds;  ///< by rank, non-blocking streams; invalid for the rank itself
-  int cancelled = -1;   ///< readable once this rank called cancel(); the group's
-  int timeout_ms = 0;   ///< silence after which a peer counts as lost; 0: none can fall silent
+  std::vector<Stream> streams;  ///< by rank; invalid for the rank itself
+  int cancelled = -1;           ///< readable once this rank called cancel(); the group's
+  int timeout_ms = 0;  ///< silence after which a peer counts as lost; 0: none can fall silent
 };
 
 /// `size` ranks that can reach each other. No global state: many groups live in one process.

@@ -1,9 +1,12 @@
 #include "core/comm/handshake.h"
 
 #include <fmt/format.h>
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/kdf.h>
+#include <openssl/params.h>
 #include <openssl/rand.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -18,7 +21,7 @@ namespace cafetiere {
 namespace {
 
 constexpr uint64_t kMagic = 0x50524754464143ull;  // "CAFTGRP", as bytes of a little-endian machine
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 
 enum Refusal : uint32_t {
   kNone = 0,
@@ -27,6 +30,7 @@ enum Refusal : uint32_t {
   kWrongSize = 3,
   kWrongRank = 4,
   kWrongSecret = 5,
+  kWrongEncryption = 6,
 };
 
 /// Text from the wire, made fit for a log line.
@@ -44,6 +48,8 @@ void put_generation(const std::string& generation, Message* message) {
   std::copy(generation.begin(), generation.end(), message->generation.begin());
 }
 
+const char* habit(bool encrypts) { return encrypts ? "encrypts" : "does not encrypt"; }
+
 }  // namespace
 
 Handshake Handshake::initiate(const Identity& self, int peer, Channel channel) {
@@ -56,7 +62,8 @@ Handshake Handshake::initiate(const Identity& self, int peer, Channel channel) {
               .rank = static_cast<uint32_t>(self.rank),
               .target = static_cast<uint32_t>(peer),
               .size = static_cast<uint32_t>(self.size),
-              .channel = static_cast<uint32_t>(channel),
+              .channel = static_cast<uint16_t>(channel),
+              .encrypt = self.encrypt,
               .generation_bytes = 0,
               .generation = {},
               .nonce = {}};
@@ -73,7 +80,10 @@ bool Handshake::writes() const {
   return initiator_ == (stage_ == Stage::kHello || stage_ == Stage::kProof);
 }
 
-short Handshake::events() const { return writes() ? POLLOUT : POLLIN; }
+short Handshake::events() const {
+  if (stage_ == Stage::kTls) return tls_->events();
+  return writes() ? POLLOUT : POLLIN;
+}
 
 std::span<std::byte> Handshake::message() {
   switch (stage_) {
@@ -85,6 +95,7 @@ std::span<std::byte> Handshake::message() {
       return std::as_writable_bytes(std::span(proof_));
     case Stage::kVerdict:
       return std::as_writable_bytes(std::span(&verdict_, 1));
+    case Stage::kTls:
     case Stage::kEnd:
       break;
   }
@@ -92,17 +103,23 @@ std::span<std::byte> Handshake::message() {
 }
 
 Handshake::State Handshake::step(int fd) {
-  while (status_.ok() && stage_ != Stage::kEnd) {
+  exchange_messages(fd);
+  if (status_.ok() && stage_ == Stage::kTls) {
+    const Result<bool> done = tls_->handshake(fd);
+    if (!done.ok()) fail(done.status());
+    if (done.ok() && *done) stage_ = Stage::kEnd;
+  }
+  if (!status_.ok()) return State::kFailed;
+  return stage_ == Stage::kEnd ? State::kDone : State::kRunning;
+}
+
+void Handshake::exchange_messages(int fd) {
+  while (status_.ok() && stage_ < Stage::kTls) {
     const auto rest = message().subspan(done_);
     const ssize_t n = writes() ? send(fd, rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT)
                                : recv(fd, rest.data(), rest.size(), MSG_DONTWAIT);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return State::kRunning;
-    if (n <= 0) {
-      fail(unavailable("closed the connection during the handshake: " +
-                       (n < 0 ? errno_text(errno) : std::string("end of stream"))));
-      break;
-    }
+    if (n < 0 && would_block()) return;
+    if (n <= 0) return fail(hung_up(n));
     done_ += static_cast<size_t>(n);
     // A stranger's first bytes give it away; do not wait for a whole Hello from a port scanner.
     if (stage_ == Stage::kHello && !initiator_ && done_ >= sizeof kMagic &&
@@ -112,7 +129,6 @@ Handshake::State Handshake::step(int fd) {
       finish_stage();
     }
   }
-  return status_.ok() ? State::kDone : State::kFailed;
 }
 
 void Handshake::finish_stage() {
@@ -133,9 +149,11 @@ void Handshake::finish_stage() {
       if (initiator_ && !doubt_.ok()) fail(doubt_);
       break;
     case Stage::kVerdict:
-      stage_ = Stage::kEnd;
-      if (verdict_.refusal != kNone) fail(refusal_error(verdict_.refusal));
+      stage_ = self_->encrypt ? Stage::kTls : Stage::kEnd;
+      if (verdict_.refusal != kNone) return fail(refusal_error(verdict_.refusal));
+      if (self_->encrypt) start_tls();
       break;
+    case Stage::kTls:
     case Stage::kEnd:
       break;
   }
@@ -149,9 +167,10 @@ uint32_t Handshake::judge_hello() const {
     return kWrongGeneration;
   }
   if (hello_.size != static_cast<uint32_t>(self_->size)) return kWrongSize;
+  if (hello_.encrypt != self_->encrypt) return kWrongEncryption;
   const bool ranks_fit = hello_.target == static_cast<uint32_t>(self_->rank) &&
                          hello_.rank > hello_.target && hello_.rank < hello_.size;
-  if (!ranks_fit || hello_.channel > static_cast<uint32_t>(Channel::kControl)) return kWrongRank;
+  if (!ranks_fit || hello_.channel > static_cast<uint16_t>(Channel::kControl)) return kWrongRank;
   return kNone;
 }
 
@@ -192,16 +211,46 @@ void Handshake::take_proof() {
   verdict_ = {.refusal = same ? kNone : kWrongSecret, .reserved = 0};
 }
 
+std::string Handshake::transcript() const {
+  return std::string(reinterpret_cast<const char*>(&hello_), sizeof hello_) +
+         std::string(reinterpret_cast<const char*>(&reply_), offsetof(wire::Reply, proof));
+}
+
 std::array<uint8_t, 32> Handshake::proof_of(char role) const {
-  std::array<uint8_t, 1 + sizeof hello_ + offsetof(wire::Reply, proof)> text;
-  text[0] = static_cast<uint8_t>(role);
-  std::memcpy(&text[1], &hello_, sizeof hello_);
-  std::memcpy(&text[1 + sizeof hello_], &reply_, offsetof(wire::Reply, proof));
+  const std::string text = role + transcript();
   std::array<uint8_t, 32> mac{};
   unsigned bytes = 0;
-  HMAC(EVP_sha256(), self_->secret.data(), static_cast<int>(self_->secret.size()), text.data(),
-       text.size(), mac.data(), &bytes);
+  HMAC(EVP_sha256(), self_->secret.data(), static_cast<int>(self_->secret.size()),
+       reinterpret_cast<const uint8_t*>(text.data()), text.size(), mac.data(), &bytes);
   return mac;
+}
+
+Result<TlsSession::Key> Handshake::tls_key() const {
+  const std::unique_ptr<EVP_KDF, decltype(&EVP_KDF_free)> hkdf(
+      EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_HKDF, nullptr), &EVP_KDF_free);
+  const std::unique_ptr<EVP_KDF_CTX, decltype(&EVP_KDF_CTX_free)> context(
+      EVP_KDF_CTX_new(hkdf.get()), &EVP_KDF_CTX_free);
+  std::string secret = self_->secret, salt = transcript(), digest = "SHA256", use = "TLS 1.3 PSK";
+  const std::array params = {
+      OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest.data(), digest.size()),
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, secret.data(), secret.size()),
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SALT, salt.data(), salt.size()),
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, use.data(), use.size()),
+      OSSL_PARAM_construct_end()};
+  TlsSession::Key key;
+  if (!context || EVP_KDF_derive(context.get(), key.data(), key.size(), params.data()) != 1) {
+    return internal_error("handshake: OpenSSL has no HKDF-SHA256");
+  }
+  return key;
+}
+
+void Handshake::start_tls() {
+  const auto role = initiator_ ? TlsSession::Role::kClient : TlsSession::Role::kServer;
+  const Result<TlsSession::Key> key = tls_key();
+  if (!key.ok()) return fail(key.status());
+  auto session = TlsSession::create(role, *key);
+  if (!session.ok()) return fail(session.status());
+  tls_ = std::move(*session);
 }
 
 Status Handshake::refusal_error(uint32_t refusal) const {
@@ -228,6 +277,12 @@ Status Handshake::refusal_error(uint32_t refusal) const {
     case kWrongSecret:
       return invalid_argument(
           "has another secret: give all ranks of a run the same secret (refused before any data)");
+    case kWrongEncryption: {
+      const bool theirs_encrypt = initiator_ ? !self_->encrypt : hello_.encrypt != 0;
+      return invalid_argument(
+          fmt::format("{} its connections, this rank {} them: give all ranks the same `encrypt`",
+                      habit(theirs_encrypt), habit(self_->encrypt)));
+    }
     default:
       return invalid_argument(fmt::format("refused the connection with code {}", refusal));
   }

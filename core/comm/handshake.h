@@ -10,15 +10,20 @@
 // A proof is HMAC-SHA256 with the secret over the role, the Hello and the Reply, so it serves for
 // this connection, this direction and these claims only. Every message has a fixed size: a
 // stranger can make us hold a few hundred bytes until the deadline, nothing more.
+//
+// With encryption TLS follows, with a key for this connection only: HKDF-SHA256 (RFC 5869) of the
+// secret, salted with the Hello and the Reply. No stranger ever speaks to the TLS library.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "core/base/status.h"
+#include "core/comm/tls_session.h"
 
 namespace cafetiere {
 
@@ -30,6 +35,7 @@ struct Identity {
   int size = 1;
   std::string generation;  ///< at most kMaxGeneration bytes
   std::string secret;
+  bool encrypt = false;  ///< all that follows the handshake
 };
 
 /// Two connections join a pair of ranks: heartbeats and farewells must not queue behind data.
@@ -41,7 +47,7 @@ struct Hello {
   uint64_t magic;
   uint32_t version;
   uint32_t rank, target, size;
-  uint32_t channel;
+  uint16_t channel, encrypt;
   uint32_t generation_bytes;
   std::array<char, kMaxGeneration> generation;
   std::array<uint8_t, 32> nonce;
@@ -81,21 +87,27 @@ class Handshake {
 
   int peer() const { return peer_; }
   Channel channel() const { return channel_; }
+  /// Once it is done: what encrypts the connection; null if nothing does.
+  std::unique_ptr<TlsSession> take_tls() { return std::move(tls_); }
 
  private:
-  enum class Stage { kHello, kReply, kProof, kVerdict, kEnd };
+  enum class Stage { kHello, kReply, kProof, kVerdict, kTls, kEnd };
 
   explicit Handshake(const Identity& self) : self_(&self) {}
   bool writes() const;
   std::span<std::byte> message();
+  void exchange_messages(int fd);
   void finish_stage();
   void take_hello();
   void take_reply();
   void take_proof();
   void take_verdict();
+  void start_tls();
   uint32_t judge_hello() const;
   Status refusal_error(uint32_t refusal) const;
+  std::string transcript() const;
   std::array<uint8_t, 32> proof_of(char role) const;
+  Result<TlsSession::Key> tls_key() const;
   void fail(Status status);
 
   const Identity* self_;
@@ -107,6 +119,7 @@ class Handshake {
   wire::Reply reply_{};
   std::array<uint8_t, 32> proof_{};
   wire::Verdict verdict_{};
+  std::unique_ptr<TlsSession> tls_;
   size_t done_ = 0;  // bytes of this stage's message that are read or written
   Status doubt_;     // the peer's proof is wrong; told after ours is sent, so that it can tell too
   Status status_;

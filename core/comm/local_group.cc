@@ -98,15 +98,15 @@ class LocalGroup : public Group {
   }
 
   Result<PeerLinks> open_links() override {
-    PeerLinks links{.fds = {}, .cancelled = cancelled_.get(), .timeout_ms = 0};
+    PeerLinks links{.streams = {}, .cancelled = cancelled_.get(), .timeout_ms = 0};
     if (!cancelled_.valid()) return io_error("group: cannot make an eventfd");
     std::lock_guard lock(hub_->mutex);
     for (int peer = 0; peer < size(); ++peer) {
-      links.fds.emplace_back();
+      links.streams.emplace_back();
       if (peer == rank_) continue;
       std::deque<Fd>& mine = hub_->waiting_ends(rank_, peer);
       if (mine.empty()) CFT_TRY(connect_to(peer));
-      links.fds.back() = std::move(mine.front());
+      links.streams.back() = Stream(std::move(mine.front()));
       mine.pop_front();
     }
     return links;

@@ -72,7 +72,7 @@ class MeshBuilder {
   Status wait() {
     polls_.assign({{options_.wake, POLLIN, 0}, {options_.listener, POLLIN, 0}});
     auto next = deadline_;
-    for (const Link& link : links_) polls_.push_back({link.control.get(), POLLRDHUP, 0});
+    for (const Link& link : links_) polls_.push_back({link.control.fd(), POLLRDHUP, 0});
     for (const Candidate& c : candidates_) {
       polls_.push_back({c.fd.get(), c.handshake.events(), 0});
       next = std::min(next, c.deadline);
@@ -116,13 +116,13 @@ class MeshBuilder {
   void adopt(Candidate* c) {
     Link& link = links_[c->handshake.peer()];
     const bool data = c->handshake.channel() == Channel::kData;
-    Fd& slot = data ? link.data : link.control;
+    Stream& slot = data ? link.data : link.control;
     if (slot.valid()) {
       options_.log.warning("rank {}: dropped a second connection from rank {} at {}",
                            options_.self.rank, c->handshake.peer(), c->address);
     } else {
       data ? tune_data(c->fd.get()) : tune_control(c->fd.get(), options_.silence_timeout_ms);
-      slot = std::move(c->fd);
+      slot = Stream(std::move(c->fd), c->handshake.take_tls());
     }
     c->fd = Fd();
   }

@@ -7,14 +7,14 @@
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/comm/handshake.h"
-#include "core/comm/socket.h"
+#include "core/comm/stream.h"
 
 namespace cafetiere {
 
 /// The two connections to one peer; both invalid for the rank itself.
 struct Link {
-  Fd data;
-  Fd control;
+  Stream data;
+  Stream control;
   std::string address;  ///< for messages
 
   bool complete() const { return data.valid() && control.valid(); }

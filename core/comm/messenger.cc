@@ -37,14 +37,12 @@ struct Outgoing {
   Messenger::Bytes owned;  // the body of a reply
 };
 
-bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
-
 }  // namespace
 
 /// The connection to one peer and all that is under way on it.
 struct Messenger::Peer {
   int rank = -1;
-  Fd fd;
+  Stream stream;
   Clock::time_point heard;
 
   std::deque<Outgoing> out;  // at most one request, one reply, and a beat or a farewell
@@ -87,7 +85,7 @@ Messenger::Messenger(Group* group, PeerLinks links, size_t max_request, Events e
     if (rank == group->rank()) continue;
     peers_[size_t(rank)] = std::make_unique<Peer>();
     peers_[size_t(rank)]->rank = rank;
-    peers_[size_t(rank)]->fd = std::move(links.fds[size_t(rank)]);
+    peers_[size_t(rank)]->stream = std::move(links.streams[size_t(rank)]);
     peers_[size_t(rank)]->heard = last_beat_;
   }
 }
@@ -140,7 +138,7 @@ void Messenger::take_posted() {
   }
   for (Request* request : posted) {
     Peer* peer = peers_[size_t(request->peer)].get();
-    if (!peer || !peer->fd.valid()) {
+    if (!peer || !peer->stream.valid()) {
       finish(request, unavailable(fmt::format("rank {} is lost", request->peer)));
       continue;
     }
@@ -153,17 +151,17 @@ void Messenger::take_posted() {
 void Messenger::leave() {
   if (leaving_) return;
   for (const auto& peer : peers_) {
-    if (peer && peer->fd.valid() && !peer->out.empty()) return;
+    if (peer && peer->stream.valid() && !peer->out.empty()) return;
   }
   leaving_ = true;
   leave_by_ = Clock::now() + kLeavePatience;
   for (const auto& peer : peers_) {
-    if (peer && peer->fd.valid()) peer->out.push_back({{.kind = kBye}, {}, {}});
+    if (peer && peer->stream.valid()) peer->out.push_back({{.kind = kBye}, {}, {}});
   }
 }
 
 bool Messenger::gone() const {
-  return std::ranges::none_of(peers_, [](const auto& p) { return p && p->fd.valid(); });
+  return std::ranges::none_of(peers_, [](const auto& p) { return p && p->stream.valid(); });
 }
 
 void Messenger::start_next(Peer* peer) {
@@ -177,7 +175,7 @@ void Messenger::start_next(Peer* peer) {
 bool Messenger::pump_all() {
   bool any = false;
   for (const auto& peer : peers_) {
-    if (!peer || !peer->fd.valid()) continue;
+    if (!peer || !peer->stream.valid()) continue;
     auto moved = pump_out(peer.get());
     any |= moved.ok() && *moved;
     if (moved.ok()) moved = pump_in(peer.get());
@@ -193,17 +191,15 @@ bool Messenger::pump_all() {
 Result<bool> Messenger::pump_out(Peer* peer) {
   size_t moved = 0;
   while (!peer->out.empty() && moved < kQuantum) {
-    const Outgoing& front = peer->out.front();
-    const bool in_header = peer->sent < sizeof front.header;
-    const auto rest = in_header ? std::as_bytes(std::span(&front.header, 1)).subspan(peer->sent)
-                                : front.body.subspan(peer->sent - sizeof front.header);
-    const int more = in_header && !front.body.empty() ? MSG_MORE : 0;
-    const ssize_t n = send(peer->fd.get(), rest.data(), std::min(rest.size(), kQuantum),
-                           MSG_NOSIGNAL | MSG_DONTWAIT | more);
+    Outgoing& front = peer->out.front();
+    const iovec body{const_cast<std::byte*>(front.body.data()), front.body.size()};
+    iovec both[2];
+    const ssize_t n = peer->stream.send(rest_of_message(
+        std::as_writable_bytes(std::span(&front.header, 1)), body, peer->sent, kQuantum, both));
     if (n < 0 && would_block()) break;
     // What the peer wrote before it went is still to be read: that may be a farewell.
     if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) break;
-    if (n < 0) return unavailable(fmt::format("lost {}: {}", peer->name(), errno_text(errno)));
+    if (n < 0) return connection_lost(peer->name(), n);
     moved += size_t(n);
     peer->sent += size_t(n);
     if (peer->sent < sizeof front.header + front.body.size()) continue;
@@ -224,13 +220,9 @@ Result<bool> Messenger::pump_in(Peer* peer) {
     const auto rest =
         in_header ? std::as_writable_bytes(std::span(&peer->header, 1)).subspan(peer->received)
                   : peer->body.subspan(peer->received - sizeof peer->header);
-    const ssize_t n =
-        recv(peer->fd.get(), rest.data(), std::min(rest.size(), kQuantum), MSG_DONTWAIT);
+    const ssize_t n = peer->stream.receive(rest.first(std::min(rest.size(), kQuantum)));
     if (n < 0 && would_block()) break;
-    if (n < 0 && errno == ETIMEDOUT) return timeout_error(peer->name() + " cannot be reached");
-    if (n <= 0) {
-      return unavailable(peer->name() + " is gone: it ended without a farewell");
-    }
+    if (n <= 0) return connection_lost(peer->name(), n);
     moved += size_t(n);
     peer->received += size_t(n);
     peer->heard = Clock::now();
@@ -309,7 +301,7 @@ void Messenger::keep_time() {
   if (timeout_.count() == 0 || now - last_beat_ < interval_ || stood_still()) return;
   last_beat_ = now;
   for (const auto& peer : peers_) {
-    if (!peer || !peer->fd.valid()) continue;
+    if (!peer || !peer->stream.valid()) continue;
     if (peer->out.empty() && !leaving_) peer->out.push_back({{.kind = kBeat}, {}, {}});
     if (now - peer->heard < timeout_) continue;
     lose(peer.get(), timeout_error(fmt::format(
@@ -329,9 +321,9 @@ std::chrono::milliseconds Messenger::time_left() const {
 void Messenger::wait(std::chrono::milliseconds limit) {
   std::vector<pollfd> polls{{wake_.get(), POLLIN, 0}, {cancelled_, POLLIN, 0}};
   for (const auto& peer : peers_) {
-    if (!peer || !peer->fd.valid()) continue;
+    if (!peer || !peer->stream.valid()) continue;
     const int events = POLLIN | (peer->out.empty() ? 0 : POLLOUT);
-    polls.push_back({peer->fd.get(), short(events), 0});
+    polls.push_back({peer->stream.fd(), short(events), 0});
   }
   poll(polls.data(), polls.size(), int(limit.count()));
   eventfd_t count;
@@ -346,7 +338,7 @@ void Messenger::finish(Request* request, Status status) {
 }
 
 void Messenger::lose(Peer* peer, Status why) {
-  peer->fd = Fd();
+  peer->stream = Stream();
   peer->out.clear();
   {
     std::lock_guard lock(mutex_);
@@ -364,7 +356,7 @@ void Messenger::close(Status why) {
   }
   take_posted();
   for (const auto& peer : peers_) {
-    if (peer && peer->fd.valid()) lose(peer.get(), why);
+    if (peer && peer->stream.valid()) lose(peer.get(), why);
   }
 }
 

@@ -26,7 +26,7 @@ struct FrameHeader {
 
 }  // namespace
 
-Monitor::Monitor(int rank, const std::vector<Link>& links, int timeout_ms, OnFailure on_failure)
+Monitor::Monitor(int rank, std::vector<Link>& links, int timeout_ms, OnFailure on_failure)
     : rank_(rank),
       links_(links),
       timeout_(std::chrono::milliseconds(timeout_ms)),
@@ -51,9 +51,8 @@ Monitor::Ticks Monitor::now() {
 
 void Monitor::loop() {
   std::vector<pollfd> polls;
-  for (const Link& link : links_) polls.push_back({link.control.get(), POLLIN, 0});
+  for (const Link& link : links_) polls.push_back({link.control.fd(), POLLIN, 0});
   polls.push_back({wake_.get(), POLLIN, 0});
-  const int wait_ms = static_cast<int>(interval_ / std::chrono::milliseconds(1)) + 1;
   Ticks next_beat = 0;
   while (!stop_.load()) {
     Status status;
@@ -69,23 +68,37 @@ void Monitor::loop() {
       beat();
       next_beat = now() + interval_.count();
     }
-    poll(polls.data(), polls.size(), wait_ms);
+    poll(polls.data(), polls.size(), wait_ms(next_beat));
   }
+}
+
+/// Until the next beat, or the end of the patience with a peer.
+int Monitor::wait_ms(Ticks next_beat) const {
+  Ticks next = next_beat;
+  for (size_t peer = 0; peer < links_.size(); ++peer) {
+    if (!links_[peer].control.valid() || ears_[peer].closed) continue;
+    next = std::min(next, heard_[peer].load(std::memory_order_relaxed) + timeout_.count());
+  }
+  const std::chrono::nanoseconds left(std::max<Ticks>(0, next - now()));
+  return static_cast<int>(left / std::chrono::milliseconds(1)) + 1;
 }
 
 Status Monitor::listen_to(int peer) {
   while (!ears_[peer].closed) {
     char chunk[512];
-    const ssize_t n = recv(links_[peer].control.get(), chunk, sizeof chunk, MSG_DONTWAIT);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return {};
-    if (n < 0 && errno == ETIMEDOUT) return timeout_error(name(peer) + " cannot be reached");
-    if (n <= 0) return unavailable(name(peer) + " is gone: its process ended without a farewell");
+    const ssize_t n = receive(peer, chunk);
+    if (n < 0 && would_block()) return {};
+    if (n <= 0) return connection_lost(name(peer), n);
     heard(peer);
     ears_[peer].bytes.insert(ears_[peer].bytes.end(), chunk, chunk + n);
     CFT_TRY(take_frames(peer));
   }
   return {};
+}
+
+ssize_t Monitor::receive(int peer, std::span<char> bytes) {
+  std::lock_guard lock(stream_mutex_);
+  return links_[peer].control.receive(std::as_writable_bytes(bytes));
 }
 
 Status Monitor::take_frames(int peer) {
@@ -134,14 +147,14 @@ void Monitor::farewell(const std::string& reason) {
 /// Frames are small and rare: one that does not fit at once finds a peer that has read nothing
 /// for minutes, and is dropped with it.
 void Monitor::send_frame(int peer, uint32_t kind, const std::string& text) {
-  const int fd = links_[peer].control.get();
-  if (fd < 0) return;
+  Stream& stream = links_[peer].control;
+  if (!stream.valid()) return;
   const std::string cut = text.substr(0, kMaxText);
   const FrameHeader header{kind, static_cast<uint32_t>(cut.size())};
   std::string frame(reinterpret_cast<const char*>(&header), sizeof header);
   frame += cut;
-  std::lock_guard lock(send_mutex_);
-  (void)!send(fd, frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  std::lock_guard lock(stream_mutex_);
+  (void)!stream.send(std::as_bytes(std::span(frame)));
 }
 
 std::string Monitor::name(int peer) const {

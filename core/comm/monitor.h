@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,8 +22,8 @@ class Monitor {
  public:
   using OnFailure = std::function<void(Status)>;
 
-  /// `links` outlives the monitor. `on_failure` is called once, from the monitor's thread.
-  Monitor(int rank, const std::vector<Link>& links, int timeout_ms, OnFailure on_failure);
+  /// `links` outlives the monitor, which alone uses their control connections. `on_failure` is called once, from the monitor's thread.
+  Monitor(int rank, std::vector<Link>& links, int timeout_ms, OnFailure on_failure);
   /// Stops the thread; say farewell() before.
   ~Monitor();
 
@@ -38,7 +39,9 @@ class Monitor {
   static Ticks now();
 
   void loop();
+  int wait_ms(Ticks next_beat) const;
   Status listen_to(int peer);
+  ssize_t receive(int peer, std::span<char> bytes);
   Status take_frames(int peer);
   void beat();
   Status judge_silence() const;
@@ -51,13 +54,13 @@ class Monitor {
   };
 
   const int rank_;
-  const std::vector<Link>& links_;
+  std::vector<Link>& links_;
   const std::chrono::nanoseconds timeout_;
   const std::chrono::nanoseconds interval_;
   const OnFailure on_failure_;
   std::unique_ptr<std::atomic<Ticks>[]> heard_;
   std::vector<Ear> ears_;
-  std::mutex send_mutex_;
+  std::mutex stream_mutex_;  // of the control connections: one thread at a time
   Fd wake_;
   std::atomic<bool> stop_{false};
   std::thread thread_;

@@ -164,6 +164,13 @@ void tune_control(int fd, int timeout_ms) {
   set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, timeout_ms);
 }
 
+bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+Status hung_up(ssize_t result) {
+  return unavailable("closed the connection during the handshake: " +
+                     (result < 0 ? errno_text(errno) : std::string("end of stream")));
+}
+
 std::string errno_text(int error) { return std::generic_category().message(error); }
 
 }  // namespace cafetiere

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include <string>
 #include <utility>
@@ -57,6 +58,12 @@ void tune_data(int fd);
 
 /// For heartbeats: no delay, and a dead link is noticed within `timeout_ms`.
 void tune_control(int fd, int timeout_ms);
+
+/// Whether errno says that a non-blocking call found nothing to do now.
+bool would_block();
+
+/// Why a send() or recv() during a handshake that returned 0 or less ends it.
+Status hung_up(ssize_t result);
 
 /// The system's words for an errno value.
 std::string errno_text(int error);

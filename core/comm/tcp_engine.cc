@@ -16,24 +16,10 @@ namespace {
 constexpr uint32_t kFrameMagic = 0x46544643;  // "CFTF"
 constexpr size_t kQuantum = 1 << 20;          // bytes moved before the other direction has a turn
 
-/// Fills `parts` with what is left of a header and its payload, at most a quantum of payload;
-/// returns how many parts that makes.
-size_t remaining(std::span<std::byte> header, const iovec& payload, size_t offset,
-                 std::span<iovec, 2> parts) {
-  size_t n = 0;
-  if (offset < header.size()) parts[n++] = {&header[offset], header.size() - offset};
-  const size_t done = offset - std::min(offset, header.size());
-  const size_t rest = std::min(payload.iov_len - done, kQuantum);
-  if (rest > 0) parts[n++] = {static_cast<char*>(payload.iov_base) + done, rest};
-  return n;
-}
-
-bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
-
 }  // namespace
 
-TcpEngine::TcpEngine(int rank, const std::vector<Link>& links, int wake,
-                     const std::atomic<bool>& closed, std::function<void(int)> heard)
+TcpEngine::TcpEngine(int rank, std::vector<Link>& links, int wake, const std::atomic<bool>& closed,
+                     std::function<void(int)> heard)
     : rank_(rank),
       links_(links),
       wake_(wake),
@@ -41,7 +27,7 @@ TcpEngine::TcpEngine(int rank, const std::vector<Link>& links, int wake,
       heard_(std::move(heard)),
       connections_(links.size()) {
   for (size_t peer = 0; peer < links.size(); ++peer) {
-    connections_[peer].fd = links[peer].data.get();
+    connections_[peer].stream = &links[peer].data;
   }
 }
 
@@ -118,12 +104,10 @@ Result<bool> TcpEngine::pump_all() {
 
 Result<bool> TcpEngine::pump_out(int peer) {
   Lane& lane = connections_[peer].out;
-  const iovec& message = lane.messages[lane.next];
-  if (lane.offset == 0) lane.header = {kFrameMagic, lane.sequence, message.iov_len};
-  iovec parts[2];
-  const size_t count =
-      remaining(std::as_writable_bytes(std::span(&lane.header, 1)), message, lane.offset, parts);
-  CFT_ASSIGN(const size_t n, transmit(peer, {parts, count}));
+  if (lane.offset == 0) {
+    lane.header = {kFrameMagic, lane.sequence, lane.messages[lane.next].iov_len};
+  }
+  CFT_ASSIGN(const size_t n, transfer(peer, Direction::kOut));
   if (n == 0) return false;
   bytes_sent_.fetch_add(n, std::memory_order_relaxed);
   if (lane.advance(n)) --sends_left_;
@@ -132,10 +116,7 @@ Result<bool> TcpEngine::pump_out(int peer) {
 
 Result<bool> TcpEngine::pump_in(int peer) {
   Lane& lane = connections_[peer].in;
-  iovec parts[2];
-  const size_t count = remaining(std::as_writable_bytes(std::span(&lane.header, 1)),
-                                 lane.messages[lane.next], lane.offset, parts);
-  CFT_ASSIGN(const size_t n, take(peer, {parts, count}));
+  CFT_ASSIGN(const size_t n, transfer(peer, Direction::kIn));
   if (n == 0) return false;
   heard_(peer);
   const bool had_header = lane.offset >= sizeof lane.header;
@@ -144,45 +125,30 @@ Result<bool> TcpEngine::pump_in(int peer) {
   return true;
 }
 
-/// Hands bytes to the peer's transport: how many it took, 0 when it has no room now.
-Result<size_t> TcpEngine::transmit(int peer, std::span<iovec> parts) {
+/// Moves bytes of the current message between its memory and the peer's transport: how many, 0 when
+/// none can be moved now.
+Result<size_t> TcpEngine::transfer(int peer, Direction direction) {
   Connection& c = connections_[peer];
+  const bool out = direction == Direction::kOut;
+  Lane& lane = out ? c.out : c.in;
+  iovec both[2];
+  const auto parts = rest_of_message(std::as_writable_bytes(std::span(&lane.header, 1)),
+                                     lane.messages[lane.next], lane.offset, kQuantum, both);
   if (c.shm) {
-    CFT_ASSIGN(const size_t n, c.shm->write(parts));
-    if (n == 0 && c.ended) return broken(peer, 0);
+    CFT_ASSIGN(const size_t n, out ? c.shm->write(parts) : c.shm->read(parts));
+    if (n == 0 && c.ended) return connection_lost(name(peer), 0);
     if (n > 0) wake_peer(c);
     return n;
   }
-  msghdr envelope{};
-  envelope.msg_iov = parts.data();
-  envelope.msg_iovlen = parts.size();
-  const ssize_t n = sendmsg(c.fd, &envelope, MSG_NOSIGNAL | MSG_DONTWAIT);
+  const ssize_t n = out ? c.stream->send(parts) : c.stream->receive(parts);
   if (n < 0 && would_block()) return size_t{0};
-  if (n < 0) return broken(peer, n);
-  return static_cast<size_t>(n);
-}
-
-/// Takes bytes from the peer's transport: how many there were, 0 when none are there now.
-Result<size_t> TcpEngine::take(int peer, std::span<iovec> parts) {
-  Connection& c = connections_[peer];
-  if (c.shm) {
-    CFT_ASSIGN(const size_t n, c.shm->read(parts));
-    if (n == 0 && c.ended) return broken(peer, 0);
-    if (n > 0) wake_peer(c);
-    return n;
-  }
-  msghdr envelope{};
-  envelope.msg_iov = parts.data();
-  envelope.msg_iovlen = parts.size();
-  const ssize_t n = recvmsg(c.fd, &envelope, MSG_DONTWAIT);
-  if (n < 0 && would_block()) return size_t{0};
-  if (n <= 0) return broken(peer, n);
+  if (n <= 0) return connection_lost(name(peer), n);
   return static_cast<size_t>(n);
 }
 
 /// A byte on the socket ends the peer's poll(). One that does not fit is one among many there.
 void TcpEngine::wake_peer(const Connection& c) {
-  if (c.shm->must_wake_peer()) (void)!send(c.fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (c.shm->must_wake_peer()) (void)!send(c.stream->fd(), "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 Status TcpEngine::check_header(int peer) const {
@@ -190,8 +156,7 @@ Status TcpEngine::check_header(int peer) const {
   const uint64_t expected = lane.messages[lane.next].iov_len;
   const FrameHeader& h = lane.header;
   if (h.magic != kFrameMagic || h.sequence != lane.sequence) {
-    return internal_error(fmt::format("rank {} at {} sent bytes that are no message of this group",
-                                      peer, links_[peer].address));
+    return internal_error(name(peer) + " sent bytes that are no message of this group");
   }
   if (h.bytes != expected) {
     return internal_error(fmt::format(
@@ -229,7 +194,7 @@ void TcpEngine::wait() {
       sleep &= c.shm->may_sleep(c.out.busy(), c.in.busy());
       events = POLLIN;
     }
-    polls_.push_back({c.fd, static_cast<short>(events), 0});
+    polls_.push_back({c.stream->fd(), static_cast<short>(events), 0});
   }
   if (sleep) poll(polls_.data(), polls_.size(), -1);
   for (Connection& c : connections_) {
@@ -242,15 +207,12 @@ void TcpEngine::wait() {
 void TcpEngine::drain(Connection* c) {
   c->shm->woke();
   char bytes[64];
-  const ssize_t n = recv(c->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+  const ssize_t n = recv(c->stream->fd(), bytes, sizeof bytes, MSG_DONTWAIT);
   c->ended = n == 0 || (n < 0 && !would_block());
 }
 
-Status TcpEngine::broken(int peer, ssize_t result) const {
-  const std::string who = fmt::format("rank {} at {}", peer, links_[peer].address);
-  if (result == 0) return unavailable(who + " closed its connection");
-  if (errno == ETIMEDOUT) return timeout_error(who + " cannot be reached any more");
-  return unavailable(fmt::format("lost {}: {}", who, errno_text(errno)));
+std::string TcpEngine::name(int peer) const {
+  return fmt::format("rank {} at {}", peer, links_[peer].address);
 }
 
 }  // namespace cafetiere

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/comm/group.h"
@@ -22,9 +23,9 @@ namespace cafetiere {
 /// and to notice the end of a peer.
 class TcpEngine {
  public:
-  /// `links` outlives the engine. `wake` becomes readable, and `closed` true, when the group ends.
+  /// `links` outlives the engine, which alone uses their data connections. `wake` becomes readable, and `closed` true, when the group ends.
   /// `heard` is told of every peer that bytes come from.
-  TcpEngine(int rank, const std::vector<Link>& links, int wake, const std::atomic<bool>& closed,
+  TcpEngine(int rank, std::vector<Link>& links, int wake, const std::atomic<bool>& closed,
             std::function<void(int peer)> heard);
 
   /// Uses shared memory with the ranks that `links` has one for, from the next schedule on.
@@ -42,6 +43,8 @@ class TcpEngine {
     uint64_t bytes;
   };
 
+  enum class Direction { kOut, kIn };
+
   /// One direction of one connection: its messages in order, and how far the current one is.
   struct Lane {
     std::vector<iovec> messages;
@@ -58,7 +61,7 @@ class TcpEngine {
 
   /// Both directions of the connection to one peer.
   struct Connection {
-    int fd = -1;
+    Stream* stream = nullptr;
     Lane out, in;
     std::unique_ptr<ShmLink> shm;
     bool ended = false;  // the peer of `shm` closed the socket
@@ -73,14 +76,13 @@ class TcpEngine {
   Result<bool> pump_in(int peer);
   Status check_header(int peer) const;
   static void wake_peer(const Connection& c);
-  Result<size_t> transmit(int peer, std::span<iovec> parts);
-  Result<size_t> take(int peer, std::span<iovec> parts);
+  Result<size_t> transfer(int peer, Direction direction);
   void wait();
   void drain(Connection* c);
-  Status broken(int peer, ssize_t result) const;
+  std::string name(int peer) const;
 
   const int rank_;
-  const std::vector<Link>& links_;
+  std::vector<Link>& links_;
   const int wake_;
   const std::atomic<bool>& closed_;
   const std::function<void(int)> heard_;

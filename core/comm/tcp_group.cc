@@ -98,7 +98,7 @@ Status TcpGroup::connect(const std::vector<std::string>& addresses) {
 
 MeshOptions TcpGroup::mesh_options(const Fd& listener,
                                    const std::vector<std::string>& addresses) const {
-  return {.self = {rank(), size(), options_.generation, options_.secret},
+  return {.self = {rank(), size(), options_.generation, options_.secret, options_.encrypt},
           .listener = listener.get(),
           .wake = wake_.get(),
           .addresses = addresses,
@@ -121,8 +121,8 @@ Result<PeerLinks> TcpGroup::open_links() {
   }
   // A control connection that closes looks like a lost rank to those that are still meeting.
   CFT_TRY(barrier(this));
-  PeerLinks result{.fds = {}, .cancelled = cancelled_.get(), .timeout_ms = options_.timeout_ms};
-  for (Link& link : *links) result.fds.push_back(std::move(link.data));
+  PeerLinks result{.streams = {}, .cancelled = cancelled_.get(), .timeout_ms = options_.timeout_ms};
+  for (Link& link : *links) result.streams.push_back(std::move(link.data));
   return result;
 }
 
@@ -173,8 +173,8 @@ Status TcpGroup::close(Status why) {
   closed_.store(true);
   if (monitor_) monitor_->farewell(verdict_.message());
   for (const Link& link : links_) {
-    for (const Fd* fd : {&link.data, &link.control}) {
-      if (fd->valid()) shutdown(fd->get(), SHUT_RDWR);
+    for (const Stream* stream : {&link.data, &link.control}) {
+      if (stream->valid()) shutdown(stream->fd(), SHUT_RDWR);
     }
   }
   eventfd_write(wake_.get(), 1);

@@ -25,6 +25,7 @@ struct GroupOptions {
   std::string generation;          ///< names the attempt, so that left-overs of another stay out
   int timeout_ms = 6000;           ///< silence after which a peer counts as lost
   int connect_timeout_ms = 10000;  ///< until all ranks must have met
+  bool encrypt = false;            ///< TLS 1.3 on every connection; shared memory stays as it is
   bool shared_memory = true;       ///< 8 MiB a pair of ranks on one host, if the system lets them
   Logger log;
 };

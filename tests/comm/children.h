@@ -18,7 +18,7 @@ class Children {
   /// Each child connects, runs `body` and reports the status that it returns.
   Children(int size, int timeout_ms, const std::function<Status(Group&)>& body,
            Transport transport = Transport::kTcp)
-      : size_(size), timeout_ms_(timeout_ms), shared_memory_(transport == Transport::kShared) {
+      : size_(size), timeout_ms_(timeout_ms), transport_(transport) {
     for (int rank = 1; rank < size; ++rank) fork_child(rank, body);
     auto group = TcpGroup::listen(options(0));
     std::string addresses = (*group)->address();
@@ -51,9 +51,8 @@ class Children {
   };
 
   GroupOptions options(int rank) const {
-    GroupOptions o = tcp_options(rank, size_);
+    GroupOptions o = options_of(transport_, rank, size_);
     o.timeout_ms = timeout_ms_;
-    o.shared_memory = shared_memory_;
     return o;
   }
 
@@ -114,7 +113,7 @@ class Children {
 
   const int size_;
   const int timeout_ms_;
-  const bool shared_memory_;
+  const Transport transport_;
   std::vector<Child> children_;
   std::unique_ptr<TcpGroup> group_;
 };

@@ -40,7 +40,9 @@ Status wait_for_last(Group& group) {
 
 class FaultTest : public testing::TestWithParam<Transport> {};
 INSTANTIATE_TEST_SUITE_P(Transports, FaultTest,
-                         testing::Values(Transport::kTcp, Transport::kShared), transport_name);
+                         testing::Values(Transport::kTcp, Transport::kEncrypted,
+                                         Transport::kShared),
+                         transport_name);
 
 TEST_P(FaultTest, KilledWhileOthersWait) {
   Children children(3, 60'000, wait_for_last, GetParam());
@@ -105,8 +107,8 @@ TEST_P(FaultTest, StoppedAndContinuedRankLearnsThatItWasGivenUp) {
 TEST_P(FaultTest, SlowRankIsNotADeadOne) {
   const auto timeout = std::chrono::milliseconds(1500);
   auto groups = make_tcp_groups(2, [&](GroupOptions* o) {
+    *o = options_of(GetParam(), o->rank, 2);
     o->timeout_ms = static_cast<int>(timeout.count());
-    o->shared_memory = GetParam() == Transport::kShared;
   });
   expect_ok(on_ranks(2, [&](int rank) -> Status {
     std::vector<char> bytes(64 << 20);  // does not fit in the buffers: the sender waits

@@ -27,6 +27,7 @@ void relay(int from, int to, size_t flip, size_t* position) {
 
 struct Outcome {
   Handshake::State initiator, acceptor;
+  size_t there, back;  // bytes that went each way
 };
 
 /// A handshake through a wire that changes one byte of one direction; npos changes none.
@@ -39,16 +40,18 @@ Outcome shake(const Identity& caller, const Identity& called, size_t flip_there,
   Handshake acceptor = Handshake::accept(called);
   size_t there = 0, back = 0;
   Outcome outcome{};
-  for (int round = 0; round < 6; ++round) {
+  for (int round = 0; round < 10; ++round) {
     outcome.initiator = initiator.step(a[0]);
     relay(a[1], b[0], flip_there, &there);
     outcome.acceptor = acceptor.step(b[1]);
     relay(b[0], a[1], flip_back, &back);
   }
+  outcome.there = there;
+  outcome.back = back;
   return outcome;
 }
 
-Identity identity(int rank) { return {rank, 2, "run/1", "secret"}; }
+Identity identity(int rank, bool encrypt = false) { return {rank, 2, "run/1", "secret", encrypt}; }
 
 TEST(Handshake, AcceptsItsOwnAndNothingWithOneBitChanged) {
   const size_t none = std::string::npos;
@@ -66,6 +69,27 @@ TEST(Handshake, AcceptsItsOwnAndNothingWithOneBitChanged) {
   }
 }
 
+TEST(Handshake, EndsInTlsOfWhichNothingCanBeChanged) {
+  const size_t none = std::string::npos;
+  const Outcome good = shake(identity(1, true), identity(0, true), none, none);
+  EXPECT_EQ(good.initiator, Handshake::State::kDone);
+  EXPECT_EQ(good.acceptor, Handshake::State::kDone);
+  // The version of the first record is of no meaning, and not looked at (RFC 8446, 5.1).
+  constexpr size_t kVersionAt = 2;
+  const size_t tls_there = sizeof(wire::Hello) + 32;
+  const size_t tls_back = sizeof(wire::Reply) + sizeof(wire::Verdict);
+  for (size_t at = tls_there; at < good.there; ++at) {
+    if (at == tls_there + kVersionAt) continue;
+    const Outcome bad = shake(identity(1, true), identity(0, true), at, none);
+    EXPECT_NE(bad.acceptor, Handshake::State::kDone) << "byte " << at << " to the acceptor";
+  }
+  for (size_t at = tls_back; at < good.back; ++at) {
+    if (at == tls_back + kVersionAt) continue;
+    const Outcome bad = shake(identity(1, true), identity(0, true), none, at);
+    EXPECT_NE(bad.initiator, Handshake::State::kDone) << "byte " << at << " to the initiator";
+  }
+}
+
 TEST(Handshake, NeedsTheSameSecretOnBothSides) {
   Identity other = identity(1);
   other.secret = "guess";
@@ -74,17 +98,22 @@ TEST(Handshake, NeedsTheSameSecretOnBothSides) {
   EXPECT_EQ(outcome.acceptor, Handshake::State::kFailed);
 }
 
+class JoinTest : public testing::TestWithParam<Transport> {};
+INSTANTIATE_TEST_SUITE_P(Transports, JoinTest,
+                         testing::Values(Transport::kTcp, Transport::kEncrypted), transport_name);
+
 /// Rank 0 and a rank 1 that `adapt` has changed try to meet; returns what rank 1 is told and, in
 /// `log`, what rank 0 wrote meanwhile.
-Status meet_changed(const std::function<void(GroupOptions*)>& adapt, std::string* log) {
+Status meet_changed(Transport transport, const std::function<void(GroupOptions*)>& adapt,
+                    std::string* log) {
   std::mutex mutex;
-  GroupOptions options = tcp_options(0, 2);
+  GroupOptions options = options_of(transport, 0, 2);
   options.log = Logger([&](LogLevel, std::string_view text) {
     std::lock_guard lock(mutex);
     log->append(text).append("\n");
   });
   auto first = TcpGroup::listen(options);
-  options = tcp_options(1, 2);
+  options = options_of(transport, 1, 2);
   adapt(&options);
   auto second = TcpGroup::listen(options);
   const std::vector<std::string> addresses = {(*first)->address(), (*second)->address()};
@@ -102,18 +131,34 @@ Status meet_changed(const std::function<void(GroupOptions*)>& adapt, std::string
   return told;
 }
 
-TEST(TcpGroup, RefusesAnotherSecret) {
+TEST_P(JoinTest, RefusesAnotherSecret) {
   std::string log;
-  const Status told = meet_changed([](GroupOptions* o) { o->secret = "guess"; }, &log);
+  const Status told = meet_changed(
+      GetParam(), [](GroupOptions* o) { o->secret = "guess"; }, &log);
   EXPECT_EQ(told.code(), ErrorCode::kInvalidArgument);
   EXPECT_THAT(told.message(), HasSubstr("another secret"));
   EXPECT_THAT(told.message(), HasSubstr("rank 0"));
   EXPECT_THAT(log, HasSubstr("another secret"));
 }
 
-TEST(TcpGroup, RefusesAnotherGeneration) {
+TEST_P(JoinTest, RefusesARankThatAloneEncryptsOrDoesNot) {
   std::string log;
-  const Status told = meet_changed([](GroupOptions* o) { o->generation = "test/0"; }, &log);
+  const Status told = meet_changed(
+      GetParam(), [](GroupOptions* o) { o->encrypt = !o->encrypt; }, &log);
+  const std::string with = "encrypts its connections, this rank does not encrypt them";
+  const std::string without = "does not encrypt its connections, this rank encrypts them";
+  const bool rank0_encrypts = GetParam() == Transport::kEncrypted;
+  EXPECT_EQ(told.code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(told.message(), HasSubstr("rank 0"));
+  EXPECT_THAT(told.message(), HasSubstr(rank0_encrypts ? with : without));
+  EXPECT_THAT(told.message(), HasSubstr("give all ranks the same `encrypt`"));
+  EXPECT_THAT(log, HasSubstr(rank0_encrypts ? without : with));
+}
+
+TEST_P(JoinTest, RefusesAnotherGeneration) {
+  std::string log;
+  const Status told = meet_changed(
+      GetParam(), [](GroupOptions* o) { o->generation = "test/0"; }, &log);
   EXPECT_EQ(told.code(), ErrorCode::kInvalidArgument);
   EXPECT_THAT(told.message(), HasSubstr("'test/1', this rank to 'test/0'"));
   EXPECT_THAT(log, HasSubstr("'test/0', this rank to 'test/1'"));
@@ -128,12 +173,12 @@ Fd stranger(const std::string& address, std::string_view bytes) {
   return fd;
 }
 
-TEST(TcpGroup, StrangersNeitherStopNorStallIt) {
+TEST_P(JoinTest, StrangersNeitherStopNorStallIt) {
   const int size = 3;
   std::vector<std::unique_ptr<TcpGroup>> groups;
   std::vector<std::string> addresses;
   for (int r = 0; r < size; ++r) {
-    groups.push_back(std::move(*TcpGroup::listen(tcp_options(r, size))));
+    groups.push_back(std::move(*TcpGroup::listen(options_of(GetParam(), r, size))));
     addresses.push_back(groups.back()->address());
   }
   std::vector<Fd> strangers;

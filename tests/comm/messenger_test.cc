@@ -215,7 +215,8 @@ TEST_P(MessengerTest, CancelEndsTheCallersOnly) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, MessengerTest,
-                         testing::Values(Transport::kLocal, Transport::kTcp), transport_name);
+                         testing::Values(Transport::kLocal, Transport::kTcp, Transport::kEncrypted),
+                         transport_name);
 
 /// Asks rank 0, at least once, until something fails.
 Status ask_forever(Group& group) {
@@ -233,8 +234,12 @@ Status ask_to_the_end(Group& group) {
   return status.code() == ErrorCode::kUnavailable ? party.messenger().status() : status;
 }
 
-TEST(MessengerFault, TheLossOfARankEndsTheGroupButNotTheMessenger) {
-  Children children(3, 60'000, ask_to_the_end);
+class MessengerFault : public testing::TestWithParam<Transport> {};
+INSTANTIATE_TEST_SUITE_P(Transports, MessengerFault,
+                         testing::Values(Transport::kTcp, Transport::kEncrypted), transport_name);
+
+TEST_P(MessengerFault, TheLossOfARankEndsTheGroupButNotTheMessenger) {
+  Children children(3, 60'000, ask_to_the_end, GetParam());
   Party party;
   ASSERT_TRUE(party.open(&children.group()).ok());
   for (int peer : {1, 2}) ASSERT_TRUE(party.echo(peer, 1, 3'000'000).ok());
@@ -246,8 +251,8 @@ TEST(MessengerFault, TheLossOfARankEndsTheGroupButNotTheMessenger) {
   EXPECT_THAT(children.report(1), StartsWith("0 "));
 }
 
-TEST(MessengerFault, AStoppedRankIsLostAndLearnsIt) {
-  Children children(3, 2000, ask_forever);
+TEST_P(MessengerFault, AStoppedRankIsLostAndLearnsIt) {
+  Children children(3, 2000, ask_forever, GetParam());
   Party party;
   ASSERT_TRUE(party.open(&children.group()).ok());
   for (int peer : {1, 2}) ASSERT_TRUE(party.echo(peer, 1, 1000).ok());

@@ -14,7 +14,7 @@
 
 namespace cafetiere::test {
 
-enum class Transport { kLocal, kTcp, kShared };
+enum class Transport { kLocal, kTcp, kEncrypted, kShared };
 
 inline std::string transport_name(const testing::TestParamInfo<Transport>& info) {
   switch (info.param) {
@@ -22,13 +22,15 @@ inline std::string transport_name(const testing::TestParamInfo<Transport>& info)
       return "Local";
     case Transport::kTcp:
       return "Tcp";
+    case Transport::kEncrypted:
+      return "Encrypted";
     default:
       return "Shared";
   }
 }
 
 inline const auto kTransports =
-    testing::Values(Transport::kLocal, Transport::kTcp, Transport::kShared);
+    testing::Values(Transport::kLocal, Transport::kTcp, Transport::kEncrypted, Transport::kShared);
 
 /// Options for a group on one machine, without shared memory; the time-outs are so wide that a busy
 /// machine cannot hit them.
@@ -42,6 +44,14 @@ inline GroupOptions tcp_options(int rank, int size) {
           .connect_timeout_ms = 30000,
           .shared_memory = false,
           .log = Logger()};
+}
+
+/// Those of tcp_options(), for a transport that is not local.
+inline GroupOptions options_of(Transport transport, int rank, int size) {
+  GroupOptions options = tcp_options(rank, size);
+  options.encrypt = transport == Transport::kEncrypted;
+  options.shared_memory = transport == Transport::kShared;
+  return options;
 }
 
 /// Calls fn(rank) on one thread a rank and returns the statuses.
@@ -78,8 +88,7 @@ inline std::vector<std::unique_ptr<Group>> make_tcp_groups(
 
 inline std::vector<std::unique_ptr<Group>> make_groups(Transport transport, int size) {
   if (transport == Transport::kLocal) return make_local_groups(size);
-  return make_tcp_groups(
-      size, [&](GroupOptions* o) { o->shared_memory = transport == Transport::kShared; });
+  return make_tcp_groups(size, [&](GroupOptions* o) { *o = options_of(transport, o->rank, size); });
 }
 
 }  // namespace cafetiere::test

@@ -393,7 +393,8 @@ TEST_P(EasgdTest, StateHoldsTheHistoryOfAllWorkers) {
                });
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, EasgdTest, testing::Values(Transport::kLocal, Transport::kTcp),
+INSTANTIATE_TEST_SUITE_P(Transports, EasgdTest,
+                         testing::Values(Transport::kLocal, Transport::kTcp, Transport::kEncrypted),
                          transport_name);
 
 constexpr int kExchanges = 200;

@@ -24,6 +24,13 @@ TEST_P(Equality, AnyRanksThreadsAndTransport) {
   }
 }
 
+TEST_P(Equality, EncryptedConnections) {
+  const auto [net, pixels] = GetParam();
+  const Outcome one = train({.net = net, .pixels = pixels});
+  const Job encrypted{.net = net, .pixels = pixels, .ranks = 2, .tcp = true, .encrypt = true};
+  expect_same(one, train(encrypted), "2 ranks by TLS");
+}
+
 TEST_P(Equality, StoppedAndResumedOnAnotherNumberOfRanks) {
   const auto [net, pixels] = GetParam();
   const Outcome whole = train({.net = net, .pixels = pixels, .ranks = 2});

@@ -83,6 +83,8 @@ std::vector<std::unique_ptr<Group>> make_groups(const Job& s) {
     options.secret = "s3cret";
     options.generation = "1";
     options.timeout_ms = 60000;
+    options.encrypt = s.encrypt;
+    options.shared_memory = !s.encrypt;
     groups.push_back(std::move(*TcpGroup::listen(options)));
     addresses.push_back(groups.back()->address());
   }

@@ -78,6 +78,7 @@ struct Job {
   const Outcome* from = nullptr;
   std::string solver = kSolver;
   int shards = 4;
+  bool encrypt = false;  // with TCP, which then serves alone, without shared memory
 };
 
 /// The rows that a rank brings.

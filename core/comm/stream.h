@@ -1,0 +1,53 @@
+// Stream: the bytes between two ranks, as they are or encrypted.
+#pragma once
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/base/status.h"
+#include "core/comm/socket.h"
+#include "core/comm/tls_session.h"
+
+namespace cafetiere {
+
+/// Owns a non-blocking connection. By one thread at a time.
+class Stream {
+ public:
+  Stream() = default;
+  /// Plain, or encrypted by `tls`, whose handshake is complete.
+  explicit Stream(Fd fd, std::unique_ptr<TlsSession> tls = nullptr);
+
+  bool valid() const { return fd_.valid(); }
+  /// To poll, to tune and to shut down.
+  int fd() const { return fd_.get(); }
+
+  /// As sendmsg(): how many bytes left, or -1. Whoever is told less than all, -1 with EAGAIN too,
+  /// goes on with the same bytes: some may wait encrypted already.
+  ssize_t send(std::span<const iovec> parts);
+  ssize_t send(std::span<const std::byte> bytes);
+
+  /// As recvmsg(): how many bytes came, 0 at the end of the stream, or -1; EBADMSG when what came
+  /// was not sent by the peer. All that can be had is had when it says EAGAIN: then poll.
+  ssize_t receive(std::span<const iovec> parts);
+  ssize_t receive(std::span<std::byte> bytes);
+
+ private:
+  Fd fd_;
+  std::unique_ptr<TlsSession> tls_;
+};
+
+/// The error of a connection on which send() or receive() returned `result`, which says neither
+/// progress nor EAGAIN. `who` comes first in the message.
+Status connection_lost(const std::string& who, ssize_t result);
+
+/// Fills `parts` with what is left of a header and its body after `offset` bytes, at most `limit`
+/// bytes of the body; the parts that are not empty.
+std::span<iovec> rest_of_message(std::span<std::byte> header, const iovec& body, size_t offset,
+                                 size_t limit, std::span<iovec, 2> parts);
+
+}  // namespace cafetiere

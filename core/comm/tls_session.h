@@ -1,0 +1,76 @@
+// TlsSession: TLS 1.3 (RFC 8446) between two ranks that share a key, on somebody else's socket.
+#pragma once
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "core/base/status.h"
+
+struct bio_st;
+struct ssl_st;
+struct ssl_session_st;
+
+namespace cafetiere {
+
+/// One end of an encrypted connection, by OpenSSL's libssl. The shared key authenticates, an
+/// ephemeral exchange (psk_dhe_ke) makes the traffic's keys, so that who learns the shared key later
+/// cannot read what was recorded; there are no certificates. The only suite is
+/// TLS_AES_128_GCM_SHA256. Used by one thread at a time, with a non-blocking stream socket.
+class TlsSession {
+ public:
+  using Key = std::array<uint8_t, 32>;
+  enum class Role { kClient, kServer };
+
+  /// After so many records the sender's key is replaced: AES-GCM with one key is safe for 2^24.5
+  /// full records (RFC 8446, 5.5), which a few hours of gradients reach.
+  static constexpr uint64_t kRecordsPerKey = uint64_t{1} << 24;
+
+  static Result<std::unique_ptr<TlsSession>> create(Role role, const Key& key,
+                                                    uint64_t records_per_key = kRecordsPerKey);
+  ~TlsSession();
+
+  /// Does of the handshake what the socket allows now; true when it is complete. An error: the peer
+  /// has another key, or somebody changed what it sent.
+  Result<bool> handshake(int fd);
+  /// What to poll for before the next handshake(): POLLIN or POLLOUT.
+  short events() const;
+
+  /// As sendmsg(), without blocking. Bytes count as sent when all of their encrypted form has left;
+  /// until then (-1 with EAGAIN) the caller offers the same bytes again.
+  ssize_t send(int fd, std::span<const iovec> parts);
+  /// As recvmsg(), without blocking. EBADMSG: the bytes that came are not what the peer sent.
+  ssize_t receive(int fd, std::span<const iovec> parts);
+
+ private:
+  struct Free {
+    void operator()(ssl_st* ssl) const;
+    void operator()(ssl_session_st* session) const;
+    void operator()(bio_st* bio) const;
+  };
+
+  TlsSession() = default;
+  Status prepare(Role role, const Key& key);
+  bool flush(int fd);
+  ssize_t fill(int fd);
+  bool has_room() const;
+  ssize_t seal(std::span<const iovec> parts);
+  static ssize_t spoilt();
+
+  // libssl on one side of a pair of buffers, the socket's bytes on the other: many records go to the
+  // system in one call.
+  std::unique_ptr<bio_st, Free> wire_;
+  std::unique_ptr<ssl_session_st, Free> shared_;  // the key, as libssl wants it
+  std::unique_ptr<ssl_st, Free> ssl_;
+  uint64_t records_per_key_ = kRecordsPerKey;
+  uint64_t records_ = 0;  // sent by the present key
+  bool spoilt_ = false;   // something came that is not authentic
+  ssize_t claimed_ = 0;   // bytes of the caller that wait encrypted to leave
+};
+
+}  // namespace cafetiere
