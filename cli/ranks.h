@@ -11,10 +11,11 @@
 
 namespace cafetiere {
 
-/// --ranks, --rank, --meet, --bind, --shards and --sync.
+/// --ranks, --rank, --meet, --bind, --encrypt, --shards and --sync.
 struct RankFlags {
   int ranks = 1, rank = 0, shards = 0;
   std::string meet, bind = "127.0.0.1", sync, deepspark;
+  bool encrypt = false;
 
   void add(CLI::App& app);
   int shard_count() const { return shards > 0 ? shards : ranks; }

@@ -61,6 +61,7 @@ int cft_group_create(const char* options, cft_group** out) {
     group.secret = o.text("secret");
     group.generation = o.text("generation");
     group.timeout_ms = int(o.number("timeout_ms", 6000, 100, 3600000));
+    group.encrypt = o.number("encrypt", 0, 0, 1) != 0;
     CFT_TRY(o.done());
     CFT_ASSIGN(auto made, cafetiere::TcpGroup::listen(std::move(group)));
     *out = new cft_group{std::move(made)};

@@ -87,7 +87,9 @@ CFT_API void cft_rows_destroy(cft_rows* rows);
 /* Opens this rank's end of a group and listens; no peer is contacted yet.
  * options: {"rank", "size", "bind": IP address to listen on and advertise,
  *   "secret": text all ranks share (never sent), "generation": text all ranks of this attempt share,
- *   "timeout_ms": silence of a peer that counts as its loss (default 6000)} */
+ *   "timeout_ms": silence of a peer that counts as its loss (default 6000),
+ *   "encrypt": 1 for TLS 1.3 on all connections, the same on all ranks (default 0); memory that
+ *   ranks of one host share is not encrypted} */
 CFT_API int cft_group_create(const char* options, cft_group** out);
 /* "IP:port" to hand to the other ranks. */
 CFT_API int cft_group_address(const cft_group* group, char** out);
