@@ -8,10 +8,23 @@
 #include "core/sync/sync.h"
 
 namespace cafetiere::capi {
+namespace {
+
+constexpr int kMaxDepth = 32;  // of JSON in JSON: writing it out again takes stack for each level
+
+}  // namespace
 
 Result<Options> Options::parse(const char* text) {
   Options options;
-  options.json_ = nlohmann::json::parse(text ? text : "", nullptr, false);
+  bool deep = false;
+  const auto keep = [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+    deep |= depth > kMaxDepth;
+    return !deep;
+  };
+  options.json_ = nlohmann::json::parse(text ? text : "", keep, false);
+  if (deep) {
+    return invalid_argument(fmt::format("options are nested more than {} levels deep", kMaxDepth));
+  }
   if (!options.json_.is_object()) return invalid_argument("options are not a JSON object");
   return options;
 }
@@ -79,8 +92,9 @@ std::vector<std::pair<std::string, std::string>> Options::pairs(const char* key,
 std::string Options::object(const char* key) {
   const nlohmann::json* value = take(key);
   if (!value) return "{}";
-  if (!value->is_object()) fail(key, "an object");
-  return value->dump();
+  if (value->is_object()) return value->dump();
+  fail(key, "an object");
+  return "{}";
 }
 
 Status Options::done() const {
