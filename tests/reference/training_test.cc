@@ -56,7 +56,7 @@ struct Course {
 };
 
 std::string figure(const std::optional<double>& value) {
-  return value ? fmt::format("{:.1e}", *value) : "–";
+  return value ? fmt::format("{:.1e}", *value) : "";
 }
 
 class ReferenceTraining : public ::testing::TestWithParam<TrainedNet> {
