@@ -35,8 +35,11 @@ import org.slf4j.LoggerFactory;
 public final class RoundsJob {
   private static final Logger LOG = LoggerFactory.getLogger(RoundsJob.class);
   private static final int MAX_EVENTS = 20_000;
-  /** Replicas with history of their own are stored at least as often as every so many rounds. */
-  private static final int MAX_REPEATED_ROUNDS = 16;
+  /** Replicas with history of their own are stored not before and not after so many rounds. */
+  private static final int LEAST_REPEATED_ROUNDS = 16;
+  private static final int MOST_REPEATED_ROUNDS = 64;
+  /** Between them: when storing takes no more than this part of the time. */
+  private static final double STORING_SHARE = 0.05;
 
   private final TrainingPlan plan;
   private final int shards;
@@ -55,6 +58,8 @@ public final class RoundsJob {
   private long roundsDone;
   private long testedAt = -1;
   private long stored;
+  private long storedAtNanos = System.nanoTime();
+  private long storingNanos;
 
   private RoundsJob(SparkContext sc, TrainingPlan plan, Rounds rounds) throws IOException {
     this.sc = sc;
@@ -197,8 +202,14 @@ public final class RoundsJob {
     if (length() == 0) return false;  // it comes anyway
     long every = plan.checkpointInterval() > 0 ? plan.checkpointInterval()
         : now.path("snapshot").asLong();
-    return keepsHistory && stage.rounds() >= MAX_REPEATED_ROUNDS
-        || every > 0 && iter() / every > stored / every;
+    return keepsHistory && isHistoryDue() || every > 0 && iter() / every > stored / every;
+  }
+
+  /** A lost replica repeats the rounds since, and what they began with stays broadcast. */
+  private boolean isHistoryDue() {
+    if (stage.rounds() < LEAST_REPEATED_ROUNDS) return false;
+    return stage.rounds() >= MOST_REPEATED_ROUNDS
+        || (System.nanoTime() - storedAtNanos) * STORING_SHARE >= storingNanos;
   }
 
   private void spread() throws IOException {
@@ -209,10 +220,13 @@ public final class RoundsJob {
 
   /** Stores what the training stands at, and returns its state. */
   private byte[] checkpoint() throws IOException {
+    long begin = System.nanoTime();
     List<byte[]> histories = new ArrayList<>();
     if (keepsHistory) retried(Work.HISTORY).forEach(shard -> histories.add(shard.floats()));
     byte[] state = rounds.state(histories);
     store(rounds.model(), state);
+    storedAtNanos = System.nanoTime();
+    storingNanos = storedAtNanos - begin;
     return state;
   }
 
