@@ -15,14 +15,18 @@ BUILT = ROOT / "build" / "rig"
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """What joins a host to the switch: Mbit/s, tbf's bucket in KiB, one-way delay in ms."""
+    """What joins a host to the switch: Mbit/s, tbf's bucket in KiB, one-way delay in ms.
 
-    mbit: float
-    burst_kib: int
+    Without a rate it is as fast as the machine's cores, which are the network.
+    """
+
+    mbit: float | None
+    burst_kib: int = 0
     delay_ms: float = 0
 
 
 LINKS = {
+    "cores": Link(None),
     "10gbe": Link(10_000, 256),
     "1gbe": Link(1_000, 256),
     "wan": Link(1_000, 64, delay_ms=25),
@@ -90,7 +94,8 @@ class Network:
             _ip("-n", self.switch, "link", "set", port, "master", "br0", "up")
             self._up(i)
             for name, device in ((host, "eth0"), (self.switch, port)):
-                _limit(name, device, self.link)
+                if self.link.mbit:
+                    _limit(name, device, self.link)
 
     def _join_by_delay(self):
         ends = [f"{host}={self.address(i)}" for i, host in enumerate(self.hosts)]
