@@ -16,9 +16,11 @@ import org.apache.spark.scheduler.SparkListenerTaskStart;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * The others go on when an executor is killed, and its task joins them from another one. There are
@@ -31,25 +33,21 @@ class SurvivorTest {
   private static final int FEW_STEPS = 60;
   private static final double ACCURACY = 0.95;
 
-  @TempDir Path dir;
+  @TempDir static Path dir;
 
-  @Test
-  void averageGoesOnAndTakesTheReturningTaskIn() throws Exception {
-    assertSurvives("average");
+  /** One driver for both: a cluster takes as long to start as a fit to survive. */
+  @BeforeAll
+  static void train() throws Exception {
+    Process driver = DriverProcess.start(
+        Driver.class, dir.resolve("log"), dir.toString(), "average", "easgd");
+    assertEquals(0, driver.waitFor(), () -> read(dir.resolve("log")));
   }
 
-  @Test
-  void easgdGoesOnAndTakesTheReturningTaskIn() throws Exception {
-    assertSurvives("easgd");
-  }
-
-  private void assertSurvives(String mode) throws Exception {
-    Path answer = dir.resolve("answer");
-    Path log = dir.resolve("log");
-    Process driver = DriverProcess.start(Driver.class, log, mode, dir.toString());
-    assertEquals(0, driver.waitFor(), () -> read(log));
-    JsonNode result = Json.parse(read(answer));
-    String told = result + "\n" + read(log);
+  @ParameterizedTest
+  @ValueSource(strings = {"average", "easgd"})
+  void theOthersGoOnAndTakeTheReturningTaskIn(String mode) {
+    JsonNode result = Json.parse(read(dir.resolve(mode).resolve("answer")));
+    String told = result + "\n" + read(dir.resolve("log"));
     assertEquals(1, result.path("attempts").asInt(), "it began again from a checkpoint");
     assertEquals(WORKERS, result.path("members_at_end").asInt(), told);
     assertTrue(result.path("views").asInt() >= 3, told);
@@ -74,44 +72,51 @@ class SurvivorTest {
     }
   }
 
-  /** Trains, kills the executor of a member in mid-run, and writes what came of it. */
+  /** For each mode: trains, kills the executor of a member in mid-run, writes what came of it. */
   static final class Driver {
-    /** How long the run takes where nobody is lost. */
-    private static final double SECONDS = 60;
+    /** How long a run takes where nobody is lost: the task needs some seconds to be back. */
+    private static final double SECONDS = 20;
 
     private Driver() {}
 
     public static void main(String[] args) throws Exception {
-      Path dir = Path.of(args[1]);
       try (SparkSession spark = SparkSession.builder().appName("survivors")
           .master("local-cluster[" + (WORKERS + 1) + ",1,512]")
           .config("spark.executor.memory", "512m").getOrCreate()) {
-        ClusterSlots.await(spark.sparkContext(), WORKERS + 1, 120, TimeUnit.SECONDS);
         Dataset<Row> table = TestImages.images(spark, ROWS);
-        JsonNode calm = Json.parse(fit(args[0], table, FEW_STEPS, dir.resolve("calm")).result());
-        assertEquals(1, calm.path("views").asInt());
-        int steps = (int) (FEW_STEPS * SECONDS / calm.path("seconds").asDouble());
-
-        Map<String, Long> executors = TestImages.executors(spark);
-        AtomicReference<String> busy = new AtomicReference<>();
-        spark.sparkContext().addSparkListener(new SparkListener() {
-          @Override
-          public void onTaskStart(SparkListenerTaskStart start) {
-            busy.set(start.taskInfo().executorId());
-          }
-        });
-        Path checkpoints = dir.resolve("disturbed");
-        CompletableFuture<Void> killed = CompletableFuture.runAsync(() -> {
-          KillTest.awaitCheckpoint(checkpoints);
-          ProcessHandle.of(executors.get(busy.get())).orElseThrow().destroyForcibly();
-        });
-        CaffeModel model = fit(args[0], table, steps, checkpoints);
-        killed.get();
-        double right = model.transform(table).filter("prediction = label").count();
-        ObjectNode answer = (ObjectNode) Json.parse(model.result());
-        Files.writeString(
-            dir.resolve("answer"), answer.put("accuracy", right / ROWS).toString());
+        for (int i = 1; i < args.length; i++) {
+          survive(spark, table, args[i], Path.of(args[0], args[i]));
+        }
       }
+    }
+
+    private static void survive(SparkSession spark, Dataset<Row> table, String mode, Path dir)
+        throws Exception {
+      ClusterSlots.await(spark.sparkContext(), WORKERS + 1, 120, TimeUnit.SECONDS);
+      JsonNode calm = Json.parse(fit(mode, table, FEW_STEPS, dir.resolve("calm")).result());
+      assertEquals(1, calm.path("views").asInt());
+      int steps = (int) (FEW_STEPS * SECONDS / calm.path("seconds").asDouble());
+
+      Map<String, Long> executors = TestImages.executors(spark);
+      AtomicReference<String> busy = new AtomicReference<>();
+      SparkListener listener = new SparkListener() {
+        @Override
+        public void onTaskStart(SparkListenerTaskStart start) {
+          busy.set(start.taskInfo().executorId());
+        }
+      };
+      spark.sparkContext().addSparkListener(listener);
+      Path checkpoints = dir.resolve("disturbed");
+      CompletableFuture<Void> killed = CompletableFuture.runAsync(() -> {
+        KillTest.awaitCheckpoint(checkpoints);
+        ProcessHandle.of(executors.get(busy.get())).orElseThrow().destroyForcibly();
+      });
+      CaffeModel model = fit(mode, table, steps, checkpoints);
+      killed.get();
+      spark.sparkContext().removeSparkListener(listener);
+      double right = model.transform(table).filter("prediction = label").count();
+      ObjectNode answer = (ObjectNode) Json.parse(model.result());
+      Files.writeString(dir.resolve("answer"), answer.put("accuracy", right / ROWS).toString());
     }
 
     private static CaffeModel fit(String mode, Dataset<Row> table, int steps, Path checkpoints) {
