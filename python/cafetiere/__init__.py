@@ -8,6 +8,7 @@ message is made. cafetiere.spark has the stages for Spark.
 from cafetiere import io
 from cafetiere._library import Error, call_for_json
 from cafetiere._settings import (
+    NCCL,
     has_nccl,
     init_log,
     log,
@@ -52,6 +53,7 @@ __all__ = [
     "Error",
     "LAMBSolver",
     "Layer",
+    "NCCL",
     "NesterovSolver",
     "Net",
     "NetSpec",

@@ -1,6 +1,7 @@
 """The names of Caffe's module `caffe._caffe`."""
 
 from cafetiere import (
+    NCCL,
     get_solver,
     has_nccl,
     init_log,
@@ -25,6 +26,7 @@ __all__ = [
     "Blob",
     "BlobVec",
     "Layer",
+    "NCCL",
     "Net",
     "Timer",
     "get_solver",

@@ -94,6 +94,21 @@ def has_nccl():
     return False
 
 
+class NCCL:
+    """Caffe's exchange of gradients between GPUs. There is none here: to make one is an error."""
+
+    def __init__(self, solver, uid):
+        self.new_uid()
+
+    @staticmethod
+    def new_uid():
+        """Raises RuntimeError, which says what there is instead."""
+        raise RuntimeError(
+            "NCCL: there is no GPU support yet; processes train together by "
+            "'cafetiere train --ranks N' or by cafetiere.spark"
+        )
+
+
 def init_log(level=logging.INFO, stderr=True):
     """Shows messages of at least `level`: 0 to 3 as in glog, or a level of logging."""
     logger.setLevel(_LEVELS[level] if 0 <= level < len(_LEVELS) else level)

@@ -1,5 +1,6 @@
 """The names of Caffe's module `caffe.pycaffe`."""
 
+from cafetiere._settings import NCCL
 from cafetiere.net import Net
 from cafetiere.solver import (
     AdaDeltaSolver,
@@ -9,13 +10,16 @@ from cafetiere.solver import (
     RMSPropSolver,
     SGDSolver,
 )
+from cafetiere.timer import Timer
 
 __all__ = [
     "AdaDeltaSolver",
     "AdaGradSolver",
     "AdamSolver",
+    "NCCL",
     "NesterovSolver",
     "Net",
     "RMSPropSolver",
     "SGDSolver",
+    "Timer",
 ]

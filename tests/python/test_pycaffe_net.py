@@ -330,5 +330,7 @@ def test_process_settings():
         caffe.set_mode_gpu()
     caffe.set_device(0)
     assert not caffe.has_nccl() and caffe.solver_count() == 1 and caffe.solver_rank() == 0
+    with pytest.raises(RuntimeError, match="no GPU support"):
+        caffe.NCCL.new_uid()
     names = caffe.layer_type_list()
     assert {"Convolution", "Python", "InnerProduct"} <= set(names) and names == sorted(names)
