@@ -1,7 +1,7 @@
 // All-reduces between processes, or what plain TCP streams over loopback reach.
 //
 //   comm_bench raw
-//   comm_bench RANKS tcp|shared float32|bfloat16|float16 tree|ring
+//   comm_bench RANKS tcp|encrypted|shared float32|bfloat16|float16 tree|ring
 //
 // Prints JSON: quantiles for `raw`, else the seconds of each run on rank 0 by the array's KiB.
 #include <poll.h>
@@ -53,6 +53,7 @@ nlohmann::json summary(std::vector<double> seconds, size_t bytes) {
 struct Setting {
   int ranks = 2;
   bool shared_memory = false;
+  bool encrypt = false;
   Wire wire = Wire::kFloat32;
   bool ring = false;
 };
@@ -216,6 +217,7 @@ Result<nlohmann::json> run_rank(int rank, const Setting& setting, const std::vec
   options.size = setting.ranks;
   options.secret = options.generation = "bench";
   options.shared_memory = setting.shared_memory;
+  options.encrypt = setting.encrypt;
   CFT_ASSIGN(auto group, TcpGroup::listen(options));
   CFT_ASSIGN(const auto addresses, tell_addresses(rank, group->address(), pipes));
   CFT_TRY(group->connect(addresses));
@@ -255,6 +257,7 @@ Status run(std::span<char*> arguments) {
   };
   const Setting setting{.ranks = arguments.size() > 1 ? std::atoi(arguments[1]) : 2,
                         .shared_memory = is(2, "shared"),
+                        .encrypt = is(2, "encrypted"),
                         .wire = is(3, "bfloat16")  ? Wire::kBfloat16
                                 : is(3, "float16") ? Wire::kFloat16
                                                    : Wire::kFloat32,
