@@ -22,7 +22,8 @@ class Monitor {
  public:
   using OnFailure = std::function<void(Status)>;
 
-  /// `links` outlives the monitor, which alone uses their control connections. `on_failure` is called once, from the monitor's thread.
+  /// `links` outlives the monitor, which alone uses their control connections. `on_failure` is
+  /// called once, from the monitor's thread.
   Monitor(int rank, std::vector<Link>& links, int timeout_ms, OnFailure on_failure);
   /// Stops the thread; say farewell() before.
   ~Monitor();
