@@ -60,7 +60,8 @@ Status AutoMode::end_round(const UpdateStep& step, std::span<float> gradient,
 int AutoMode::period_for(double compute, double exchange) {
   // exchange / (exchange + period * compute) <= kCheapExchange
   const double period = exchange * (1 - kCheapExchange) / (kCheapExchange * compute);
-  return std::clamp(int(std::ceil(period)), 1, kLongestPeriod);
+  if (period <= 1) return 1;
+  return int(std::ceil(std::clamp<double>(period, kShortestPeriod, kLongestPeriod)));
 }
 
 /// Chooses, unless it is too early for that.

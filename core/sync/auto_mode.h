@@ -18,6 +18,8 @@ class AutoMode : public Sync {
   static constexpr int kFirstLook = 3;
   static constexpr int kTrialRounds = 10;
   static constexpr double kCheapExchange = 0.1;
+  /// Outer steps over fewer iterations than SparkNet's ten take more of them in all.
+  static constexpr int kShortestPeriod = 10;
   static constexpr int kLongestPeriod = 50;
   /// Where the settings say nothing: DiLoCo's 0.9 is for periods of hundreds of iterations.
   static constexpr float kOuterMomentum = 0.5F;
@@ -48,7 +50,7 @@ class AutoMode : public Sync {
   Status restore(const SyncState& state) override;
 
   /// The period with which an exchange of `exchange` seconds takes at most kCheapExchange of the
-  /// time beside iterations of `compute` seconds; 1 stands for `allreduce`.
+  /// time beside iterations of `compute` seconds, within the bounds above; 1 stands for `allreduce`.
   static int period_for(double compute, double exchange);
 
  private:

@@ -193,7 +193,8 @@ TEST(Easgd, LearnsAndMeetsAtTheEnd) {
 TEST(Auto, ChoosesByTheShareOfTheExchange) {
   EXPECT_EQ(AutoMode::period_for(1, 0.01), 1);
   EXPECT_EQ(AutoMode::period_for(1, 0.11), 1);
-  EXPECT_EQ(AutoMode::period_for(1, 1), 9);
+  EXPECT_EQ(AutoMode::period_for(1, 0.2), AutoMode::kShortestPeriod);
+  EXPECT_EQ(AutoMode::period_for(1, 2), 18);
   EXPECT_EQ(AutoMode::period_for(1, 1e6), AutoMode::kLongestPeriod);
 }
 
