@@ -18,6 +18,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSError;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -59,7 +60,9 @@ public final class CheckpointStore {
   /** Opens the folder {@code dir}; it is made by the first {@link #write}. */
   public CheckpointStore(String dir, Configuration conf) throws IOException {
     this.dir = new Path(dir);
-    this.files = this.dir.getFileSystem(conf);
+    FileSystem found = this.dir.getFileSystem(conf);
+    // Hadoop's checksums of local files add nothing to ours, and hold on to a file that did not fit.
+    this.files = found instanceof LocalFileSystem local ? local.getRawFileSystem() : found;
   }
 
   /** The folder, with its scheme. */

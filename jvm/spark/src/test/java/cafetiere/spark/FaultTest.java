@@ -42,7 +42,7 @@ class FaultTest {
   @BeforeAll
   static void trainUndisturbed(@TempDir Path folder) {
     spark = TestImages.session();
-    JsonNode result = fit(folder);
+    JsonNode result = fit(folder.resolve("run"));
     assertEquals(1, result.path("attempts").asInt());
     undisturbed = result.path("sha256").asText();
   }
@@ -54,7 +54,7 @@ class FaultTest {
 
   @Test
   void killedInTheFirstStep() throws Exception {
-    JsonNode result = disturbed("KILL", () -> contains("events.jsonl", "\"test\""), () -> {
+    JsonNode result = disturbed("KILL", () -> hasTested(), () -> {
       assertFalse(exists(1), "the first step was over");
     });
     assertEquals(0, result.path("first_step").asLong());
@@ -73,21 +73,22 @@ class FaultTest {
   /** The disk is one of the test's own; two checkpoints find room there, a third does not. */
   @Test
   void aFullDiskEndsTheRunAndWhatWasStoredIsGoneOnFrom() throws Exception {
-    assumeTrue(run("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", dir.toString()) == 0,
+    Path disk = Files.createDirectory(dir.resolve("disk"));
+    assumeTrue(run("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", disk.toString()) == 0,
         "no right to mount a small disk");
     try {
-      Exception e = assertThrows(Exception.class, () -> resumed(dir));
+      Exception e = assertThrows(Exception.class, () -> resumed(disk));
       String told = e.getMessage();
-      assertTrue(told.contains("after step 2") && told.contains(dir.toString()), told);
+      assertTrue(told.contains("after step 2") && told.contains(disk.toString()), told);
       assertTrue(told.contains("No space left on device"), told);
       assertTrue(told.contains("free space there or set checkpointDir"), told);
 
-      assertEquals(0, run("mount", "-o", "remount,size=64m", dir.toString()));
-      JsonNode result = resumed(dir);
+      assertEquals(0, run("mount", "-o", "remount,size=64m", disk.toString()));
+      JsonNode result = resumed(disk);
       assertEquals(2, result.path("first_step").asLong());
       assertEquals(undisturbed, result.path("sha256").asText());
     } finally {
-      run("umount", dir.toString());
+      run("umount", disk.toString());
     }
   }
 
@@ -101,7 +102,7 @@ class FaultTest {
       holds.run();
     });
     try {
-      JsonNode result = fit(dir);
+      JsonNode result = fit(dir.resolve("run"));
       disturbance.get();
       assertEquals(undisturbed, result.path("sha256").asText());
       assertEquals(2, result.path("attempts").asInt());
@@ -125,18 +126,19 @@ class FaultTest {
 
   private static CaffeEstimator estimator(Path folder) {
     return new CaffeEstimator()
-        .setSolver(TestImages.solver(STEPS) + " iter_size: 50 test_interval: 100 test_iter: 1")
+        .setSolver(TestImages.solver(STEPS) + " iter_size: 20 test_interval: 100 test_iter: 1")
         .setNet(TestImages.lenet()).setFeaturesCol("image").setLabelCol("label")
         .setNumWorkers(TestImages.EXECUTORS)
         .setValidationData(TestImages.images(spark, 101))
-        .setEvents(folder.resolve("events").toString())
+        .setEvents(folder.resolveSibling("events").toString())
         .setCheckpointDir(folder.toUri().toString()).setCheckpointInterval(1);
   }
 
-  private boolean contains(String file, String text) {
+  /** Whether the test before the first step is over. */
+  private boolean hasTested() {
+    Path events = dir.resolve("events.jsonl");
     try {
-      Path path = dir.resolve(file);
-      return Files.exists(path) && Files.readString(path).contains(text);
+      return Files.exists(events) && Files.readString(events).contains("\"test\"");
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -144,7 +146,7 @@ class FaultTest {
 
   /** Whether the checkpoint of a step is there. */
   private boolean exists(int step) {
-    try (Stream<Path> found = Files.find(dir, 2, (path, attributes) ->
+    try (Stream<Path> found = Files.find(dir, 3, (path, attributes) ->
         path.getFileName().toString().equals(CheckpointStore.name(step)))) {
       return found.findAny().isPresent();
     } catch (IOException | UncheckedIOException e) {
