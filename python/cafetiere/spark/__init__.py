@@ -73,6 +73,7 @@ class CaffeEstimator(JavaEstimator, _Readable, JavaMLWritable):
         syncParamFile="",
         survivors=False,
         engine="barrier",
+        encrypt="auto",
         maxIter=0,
         epochs=0,
         requireGpu=False,

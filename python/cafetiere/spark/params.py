@@ -118,6 +118,13 @@ TRAINING = {
         TypeConverters.toString,
         "barrier",
     ),
+    "encrypt": (
+        "whether what travels between the ranks is encrypted (TLS 1.3): on, off, or auto: when "
+        "Spark's own traffic is, by spark.network.crypto.enabled, spark.ssl.rpc.enabled or "
+        "spark.ssl.enabled",
+        TypeConverters.toString,
+        "auto",
+    ),
     "maxIter": (
         "steps to train to; 0: the solver's max_iter, or epochs",
         TypeConverters.toInt,

@@ -199,6 +199,11 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     return with(engine(), value);
   }
 
+  /** Sets the param encrypt. */
+  public CaffeEstimator setEncrypt(String value) {
+    return with(encrypt(), value);
+  }
+
   /** Sets the param survivors. */
   public CaffeEstimator setSurvivors(boolean value) {
     return with(survivors(), value);
@@ -273,7 +278,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
         ? description.steps(getEpochs(), train.count(), shards) : getMaxIter();
     return new TrainingPlan(solver, getNet(), schema, workers, shards, threads, maxIter, getSeed(),
         getCheckpointDir(), getCheckpointInterval(), bytesAt(getWeights(), conf),
-        bytesAt(getSnapshot(), conf), getEvents(), getPeerTimeout(), sync, getSurvivors(),
+        bytesAt(getSnapshot(), conf), getEvents(), getPeerTimeout(),
+        Encryption.of(getEncrypt(), spark.sparkContext().getConf()), sync, getSurvivors(),
         getResume());
   }
 
@@ -335,6 +341,10 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     if (!ENGINES.contains(getEngine())) {
       findings.add("engine is '" + getEngine() + "': set it to one of "
           + String.join(", ", ENGINES));
+    }
+    if (!Encryption.CHOICES.contains(getEncrypt())) {
+      findings.add("encrypt is '" + getEncrypt() + "': set it to one of "
+          + String.join(", ", Encryption.CHOICES));
     }
     if (getEngine().equals(ROUNDS) && getSurvivors()) {
       findings.add("survivors is set and engine is " + ROUNDS + ", which repeats what was lost: set"

@@ -29,7 +29,7 @@ final class Flags {
       "trainData", "testData", "dataCol", "labelCol", "idCol", "epochs", "shards", "checkpointDir",
       "checkpointInterval", "maxIter", "seed", "peerTimeout", "threadsPerWorker", "batchSize",
       "validationIndicatorCol", "events", "engine", "sync", "syncPeriod", "syncHistory",
-      "syncOptions", "syncParamFile");
+      "syncOptions", "syncParamFile", "encrypt");
   private static final String NO_CONVERTERS = "it belongs to CaffeOnSpark's converters, which this"
       + " version does not have: write the table as parquet and pass it with -trainData, -testData";
   private static final Map<String, String> REFUSED = Map.of(

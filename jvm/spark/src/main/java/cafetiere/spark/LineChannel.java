@@ -8,17 +8,21 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 
 /**
- * A connection between a task and the driver that carries lines of text, each of a bounded length.
- * One thread may read while others write.
+ * A connection between a task and the driver that carries lines of text, encrypted, each of a
+ * bounded length. One thread may read while others write.
  */
 final class LineChannel implements AutoCloseable {
   static final int MAX_LINE = 1 << 16;
 
+  private static final int MAX_GREETING = 256;
+  // Three bytes a character and a tag, as base64.
+  private static final int MAX_SEALED = 4 * MAX_LINE + 32;
   private static final int CONNECT_MILLIS = 2_000;
   private static final int HANDSHAKE_MILLIS = 5_000;
 
   private final Socket socket;
   private final BufferedReader in;
+  private LineCipher cipher;
 
   private LineChannel(Socket socket) throws IOException {
     this.socket = socket;
@@ -33,9 +37,11 @@ final class LineChannel implements AutoCloseable {
     try {
       socket.connect(new InetSocketAddress(host, port), CONNECT_MILLIS);
       LineChannel channel = new LineChannel(socket);
-      String challenge = channel.read();
+      Handshake handshake = new Handshake(secret);
+      String challenge = channel.readPlain(MAX_GREETING);
       if (challenge == null) throw new IOException("the driver closed the connection");
-      channel.write(Handshake.answer(secret, challenge));
+      channel.writePlain(handshake.answer(challenge));
+      channel.cipher = handshake.trust(challenge);
       socket.setSoTimeout(0);
       return channel;
     } catch (IOException e) {
@@ -47,11 +53,13 @@ final class LineChannel implements AutoCloseable {
   /** The driver's end: refuses whoever does not know the secret. */
   static LineChannel accept(Socket socket, String secret) throws IOException {
     LineChannel channel = new LineChannel(socket);
-    String challenge = Handshake.challenge();
-    channel.write(challenge);
-    String answer = channel.read();
-    if (answer == null || !Handshake.accepts(secret, challenge, answer)) {
-      throw new IOException(socket.getRemoteSocketAddress() + " did not know the run's secret");
+    Handshake handshake = new Handshake(secret);
+    channel.writePlain(handshake.challenge());
+    String answer = channel.readPlain(MAX_GREETING);
+    try {
+      channel.cipher = handshake.accept(answer == null ? "" : answer);
+    } catch (IOException e) {
+      throw new IOException(socket.getRemoteSocketAddress() + " " + e.getMessage(), e);
     }
     socket.setSoTimeout(0);
     return channel;
@@ -59,17 +67,26 @@ final class LineChannel implements AutoCloseable {
 
   /** The next line; null at the end. */
   String read() throws IOException {
+    String sealed = readPlain(MAX_SEALED);
+    return sealed == null ? null : cipher.open(sealed);
+  }
+
+  /** Sends a line, which has no end of line within it. */
+  synchronized void write(String line) throws IOException {
+    writePlain(cipher.seal(line));
+  }
+
+  private String readPlain(int most) throws IOException {
     StringBuilder line = new StringBuilder();
     for (int c = in.read(); c != '\n'; c = in.read()) {
       if (c < 0) return null;
-      if (line.length() >= MAX_LINE) throw new IOException("a line longer than " + MAX_LINE);
+      if (line.length() >= most) throw new IOException("a line longer than " + most);
       line.append((char) c);
     }
     return line.toString();
   }
 
-  /** Sends a line, which has no end of line within it. */
-  synchronized void write(String line) throws IOException {
+  private void writePlain(String line) throws IOException {
     socket.getOutputStream().write((line + "\n").getBytes(StandardCharsets.UTF_8));
   }
 

@@ -98,7 +98,7 @@ public final class Submit {
         .setThreadsPerWorker(flags.getInt("threadsPerWorker", 0, 1))
         .setShards(flags.getInt("shards", 0, 1))
         .setEpochs(flags.getInt("epochs", 0, 1)).setMaxIter(flags.getLong("maxIter", 0, 1))
-        .setEngine(flags.get("engine", "barrier"))
+        .setEngine(flags.get("engine", "barrier")).setEncrypt(flags.get("encrypt", "auto"))
         .setSyncMode(flags.get("sync", "")).setSyncPeriod(flags.getInt("syncPeriod", 0, 1))
         .setSyncHistory(flags.get("syncHistory", "")).setSyncOptions(flags.get("syncOptions", ""))
         .setSyncParamFile(located("syncParamFile")).setSurvivors(flags.has("survivors"))

@@ -50,6 +50,13 @@ public interface SyncParams extends PredictionParams {
         + " between executors and take these as they come and go");
   }
 
+  /** Whether what travels between the ranks is encrypted. */
+  default Param<String> encrypt() {
+    return new Param<>(this, "encrypt", "whether what travels between the ranks is encrypted (TLS"
+        + " 1.3): on, off, or auto: when Spark's own traffic is, by spark.network.crypto.enabled,"
+        + " spark.ssl.rpc.enabled or spark.ssl.enabled");
+  }
+
   /** How the ranks keep in step. */
   default String getSyncMode() {
     return getOrDefault(syncMode());
@@ -85,6 +92,11 @@ public interface SyncParams extends PredictionParams {
     return getOrDefault(engine());
   }
 
+  /** Whether what travels between the ranks is encrypted. */
+  default String getEncrypt() {
+    return getOrDefault(encrypt());
+  }
+
   /** Sets the defaults of these params; for constructors. */
   default void setSyncDefaults() {
     setDefault(syncMode(), "");
@@ -94,5 +106,6 @@ public interface SyncParams extends PredictionParams {
     setDefault(syncParamFile(), "");
     setDefault(survivors(), false);
     setDefault(engine(), "barrier");
+    setDefault(encrypt(), "auto");
   }
 }

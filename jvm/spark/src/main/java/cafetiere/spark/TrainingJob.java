@@ -204,7 +204,7 @@ public final class TrainingJob {
     result.setAll(stage.account());
     result.put("executors", outcomes.stream().map(TaskOutcome::executor).distinct().count());
     result.put("attempts", attempt + 1).put("first_step", firstStep);
-    result.put("events_by", first.route());
+    result.put("events_by", first.route()).put("encrypted", plan.encrypt());
     result.put("fit_seconds", seconds(System.nanoTime() - start));
     events.firstStepNanos()
         .ifPresent(at -> result.put("seconds_to_first_step", seconds(at - start)));

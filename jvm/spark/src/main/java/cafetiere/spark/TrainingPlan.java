@@ -22,6 +22,7 @@ import java.util.UUID;
  * @param state solver state to go on from, null to start at step 0
  * @param events path prefix for JSONL and TensorBoard files on rank 0's machine, "" for none
  * @param timeoutMillis silence of a peer that counts as its loss
+ * @param encrypt whether what travels between the ranks is encrypted
  * @param sync what replaces fields of the solver's sync { }
  * @param survivors whether the others go on when a rank is lost, and it may join them again
  * @param resume whether to go on from the checkpoints of an interrupted run of the same plan
@@ -41,6 +42,7 @@ public record TrainingPlan(
     byte[] state,
     String events,
     int timeoutMillis,
+    boolean encrypt,
     SyncSettings sync,
     boolean survivors,
     boolean resume)
@@ -50,8 +52,8 @@ public record TrainingPlan(
   /** The same training by {@code ranks} ranks; each of the survivors is a shard of its own. */
   TrainingPlan with(int ranks) {
     return new TrainingPlan(solver, net, schema, ranks, survivors ? ranks : shards, threads,
-        maxIter, seed, checkpointDir, checkpointInterval, model, state, events, timeoutMillis, sync,
-        survivors, resume);
+        maxIter, seed, checkpointDir, checkpointInterval, model, state, events, timeoutMillis,
+        encrypt, sync, survivors, resume);
   }
 
   /** Hex digits that tell apart trainings whose weights differ, as far as not by their rows. */
@@ -88,6 +90,7 @@ public record TrainingPlan(
     ObjectNode options = Json.object();
     options.put("rank", rank).put("size", size).put("bind", bind).put("secret", secret);
     options.put("generation", generation).put("timeout_ms", timeoutMillis);
+    options.put("encrypt", encrypt ? 1 : 0);
     return options.toString();
   }
 }

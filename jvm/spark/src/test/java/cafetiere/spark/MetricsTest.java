@@ -46,8 +46,10 @@ class MetricsTest {
       try (Socket intruder = new Socket(loopback, server.port())) {
         BufferedReader in = new BufferedReader(
             new InputStreamReader(intruder.getInputStream(), StandardCharsets.UTF_8));
-        String answer = Handshake.answer("another secret", in.readLine());
-        String lines = answer + "\n0 1 " + progress(1) + "\n";
+        Handshake guess = new Handshake("another secret");
+        String challenge = in.readLine();
+        String lines = guess.answer(challenge) + "\n"
+            + guess.trust(challenge).seal("0 1 " + progress(1)) + "\n";
         intruder.getOutputStream().write(lines.getBytes(StandardCharsets.UTF_8));
         assertNull(in.readLine());
       }

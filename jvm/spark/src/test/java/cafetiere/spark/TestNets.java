@@ -64,7 +64,8 @@ final class TestNets {
         List.of(new FeedSchema.Input("data", "features"), new FeedSchema.Input("label", "label")),
         "id");
     TrainingPlan plan = new TrainingPlan(
-        SOLVER, CLASSIFIER, schema, 1, 1, 1, 0, 1, "", 0, null, null, "", 6000, SyncSettings.NONE, false, false);
+        SOLVER, CLASSIFIER, schema, 1, 1, 1, 0, 1, "", 0, null, null, "", 6000, false,
+        SyncSettings.NONE, false, false);
     try (Rows rows = new Rows(schema.toJson().toString());
         Trainer trainer = new Trainer(plan.trainerOptions(0), new Silent())) {
       try (RowEncoder encoder = new RowEncoder(schema, rows::append)) {

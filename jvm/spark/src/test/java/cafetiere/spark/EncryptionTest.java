@@ -1,0 +1,81 @@
+package cafetiere.spark;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.SparkConf;
+import org.apache.spark.sql.SparkSession;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** When the ranks' connections are encrypted, and that no bit of the weights shows it. */
+@Timeout(value = 480, unit = TimeUnit.SECONDS)
+class EncryptionTest {
+  private static final int ROWS = 503;
+  private static final int STEPS = 20;
+
+  @TempDir Path dir;
+
+  @Test
+  void autoDoesAsSparkDoes() {
+    assertFalse(Encryption.of("auto", new SparkConf(false)));
+    for (String key : List.of(
+        "spark.network.crypto.enabled", "spark.ssl.rpc.enabled", "spark.ssl.enabled")) {
+      assertTrue(Encryption.of("auto", new SparkConf(false).set(key, "true")), key);
+      assertFalse(Encryption.of("off", new SparkConf(false).set(key, "true")), key);
+      assertFalse(Encryption.of("auto", new SparkConf(false).set(key, "false")), key);
+    }
+    assertTrue(Encryption.of("on", new SparkConf(false)));
+  }
+
+  @Test
+  void executorsOfAnEncryptedClusterTrainTheSameWeights() throws Exception {
+    Path log = dir.resolve("log");
+    Process driver = DriverProcess.start(Driver.class, log, dir.toString());
+    JsonNode plain = fit(TestImages.session());
+    assertFalse(plain.path("encrypted").asBoolean(true));
+    assertEquals(0, driver.waitFor(), () -> read(log));
+    JsonNode encrypted = Json.parse(read(dir.resolve("answer")));
+    assertTrue(encrypted.path("encrypted").asBoolean(), encrypted::toString);
+    assertEquals(2, encrypted.path("executors").asInt());
+    assertEquals(plain.path("sha256"), encrypted.path("sha256"));
+  }
+
+  private static JsonNode fit(SparkSession spark) {
+    CaffeModel model = new CaffeEstimator()
+        .setSolver(TestImages.solver(STEPS)).setNet(TestImages.lenet())
+        .setFeaturesCol("image").setLabelCol("label").setNumWorkers(TestImages.EXECUTORS)
+        .fit(TestImages.images(spark, ROWS));
+    return Json.parse(model.result());
+  }
+
+  private static String read(Path file) {
+    try {
+      return Files.readString(file);
+    } catch (IOException e) {
+      return e.toString();
+    }
+  }
+
+  /** Trains where Spark encrypts what travels between its processes. */
+  static final class Driver {
+    private Driver() {}
+
+    public static void main(String[] args) throws Exception {
+      try (SparkSession spark = SparkSession.builder().appName("encryption")
+          .master("local-cluster[2,1,512]").config("spark.executor.memory", "512m")
+          .config("spark.authenticate", true).config("spark.authenticate.secret", "of the test")
+          .config("spark.network.crypto.enabled", true).getOrCreate()) {
+        Files.writeString(Path.of(args[0], "answer"), fit(spark).toString());
+      }
+    }
+  }
+}
