@@ -76,6 +76,23 @@ def test_ranks_do_not_show_in_the_weights(work, tmp_path, mode):
     assert bytes_of[1] == bytes_of[2] == bytes_of[3]
 
 
+def test_encryption_does_not_show_in_the_weights(work, tmp_path):
+    bytes_of = []
+    for flags in [], ["--encrypt"]:
+        folder = folder_in(tmp_path, f"with{len(flags)}")
+        ends = Ranks(work, folder, 2, *flags).wait()
+        assert all(code == 0 for code, _ in ends), ends
+        bytes_of.append(weights(folder))
+    assert bytes_of[0] == bytes_of[1]
+
+
+def test_a_rank_that_alone_encrypts_is_told_and_the_others_too(work, tmp_path):
+    ends = Ranks(work, tmp_path, 2, "--encrypt={rank}").wait()
+    assert all(code != 0 for code, _ in ends)
+    assert "encrypts its connections, this rank does not encrypt them" in ends[0][1]
+    assert "does not encrypt its connections, this rank encrypts them" in ends[1][1]
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_every_mode_trains(work, tmp_path, mode):
     ends = Ranks(work, tmp_path, 2, "--sync", mode, "--trace", "trace{rank}.json").wait()
