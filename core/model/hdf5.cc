@@ -282,13 +282,17 @@ Status check_text(const std::string& text) {
 struct Hdf5Writer::File {
   Handle handle;
   Handle make_groups;  // link properties: create the groups on the way
+  Handle untimed;      // dataset properties: equal contents make equal bytes
 
-  File() : make_groups(H5Pcreate(H5P_LINK_CREATE), H5Pclose) {
+  File()
+      : make_groups(H5Pcreate(H5P_LINK_CREATE), H5Pclose),
+        untimed(H5Pcreate(H5P_DATASET_CREATE), H5Pclose) {
     const Quiet quiet;
     const Handle access = memory_access();
     handle = Handle(H5Fcreate(memory_name(this).c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()),
                     H5Fclose);
     H5Pset_create_intermediate_group(make_groups.get(), 1);
+    H5Pset_obj_track_times(untimed.get(), false);
   }
 
   Status write(const std::string& path, hid_t type, const Shape& shape, const void* data) {
@@ -297,7 +301,7 @@ struct Hdf5Writer::File {
     const std::vector<hsize_t> dims(shape.dims().begin(), shape.dims().end());
     const Handle space(H5Screate_simple(shape.axes(), dims.data(), nullptr), H5Sclose);
     const Handle dataset(H5Dcreate2(handle.get(), path.c_str(), type, space.get(),
-                                    make_groups.get(), H5P_DEFAULT, H5P_DEFAULT),
+                                    make_groups.get(), untimed.get(), H5P_DEFAULT),
                          H5Dclose);
     if (!dataset.ok() || H5Dwrite(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) {
       return invalid_argument(

@@ -17,13 +17,14 @@ std::vector<hsize_t> dims_of(const Shape& shape) {
   return {shape.dims().begin(), shape.dims().end()};
 }
 
-/// Properties of a dataset in chunks of whole rows.
+/// Properties of a dataset in chunks of whole rows, without the time of its making.
 Hdf5Handle chunked(std::vector<hsize_t> dims) {
   hsize_t row = 1;
   for (size_t i = 1; i < dims.size(); ++i) row *= dims[i];
   dims[0] = std::max<hsize_t>(1, kChunkFloats / std::max<hsize_t>(row, 1));
   for (hsize_t& d : dims) d = std::max<hsize_t>(d, 1);
   Hdf5Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_obj_track_times(properties.get(), false);
   H5Pset_chunk(properties.get(), static_cast<int>(dims.size()), dims.data());
   return properties;
 }

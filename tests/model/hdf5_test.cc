@@ -57,6 +57,19 @@ Status parse(const std::string& bytes) {
   return parse_weights(std::as_bytes(std::span(bytes))).status();
 }
 
+/// Else a snapshot's bytes would tell when it was taken, and equal weights would make other files.
+TEST(Hdf5, FilesHoldNoTimes) {
+  Hdf5Writer writer;
+  ASSERT_TRUE(writer.floats("x", {1}, std::vector<float>{1}).ok());
+  const std::string path = testing::TempDir() + "FilesHoldNoTimes.h5";
+  ASSERT_TRUE(write_file(path, *writer.finish()).ok());
+  const Hdf5Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  H5O_info_t info;
+  ASSERT_GE(H5Oget_info_by_name(file.get(), "x", &info, H5P_DEFAULT), 0);
+  EXPECT_EQ(info.mtime, 0);
+  std::remove(path.c_str());
+}
+
 TEST(Hdf5, TextsAreNotCutAtAZeroByte) {
   using std::string_literals::operator""s;
   Hdf5Writer file;
