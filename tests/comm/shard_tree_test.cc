@@ -7,6 +7,7 @@
 #include <random>
 
 #include "core/base/arena_block.h"
+#include "core/comm/sub_group.h"
 #include "ranks.h"
 
 namespace cafetiere::test {
@@ -164,6 +165,29 @@ TEST_P(AllReduceTest, LargeArraysTravelInSegmentsAndThreadsChangeNothing) {
     EXPECT_TRUE(same_bytes(arena, expected));
     return {};
   }));
+}
+
+TEST_P(AllReduceTest, SubGroupsSumOnTheirOwn) {
+  const size_t floats = 600'007;
+  auto groups = make_groups(GetParam(), 4);
+  const Arrays arrays[] = {random_shards(2, floats), random_shards(3, floats)};
+  expect_ok(on_ranks(4, [&](int rank) -> Status {
+    SubGroup team(groups[rank].get(), rank % 2 == 0 ? std::vector{0, 2} : std::vector{3, 1});
+    const Arrays& mine = arrays[rank % 2];
+    const int shards = static_cast<int>(mine.size());
+    std::vector<float> arena(floats);
+    TreeSum sum(shards_of_rank(team.rank(), 2, shards), shards, floats, nullptr);
+    CFT_TRY(all_reduce(&team, mine, &sum, &arena));
+    EXPECT_TRUE(same_bytes(arena, tree_sum(mine, 0, shards)));
+    return {};
+  }));
+}
+
+TEST_P(AllReduceTest, SubGroupsRefuseRanksThatTheyDoNotHave) {
+  auto groups = make_groups(GetParam(), 2);
+  SubGroup alone(groups[0].get(), {0});
+  const Send send{1, "x", 1};
+  EXPECT_EQ(alone.exchange({&send, 1}, {}).code(), ErrorCode::kInternal);
 }
 
 TEST(AllReduce, NoGroupIsOneRank) {
