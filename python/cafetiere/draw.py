@@ -141,8 +141,9 @@ def draw_net(caffe_net, rankdir, ext="png", phase=None, display_lrm=False):
 
 def draw_net_to_file(caffe_net, filename, rankdir="LR", phase=None, display_lrm=False):
     """Draws a NetParameter to a file in the format that its ending names."""
+    drawing = draw_net(caffe_net, rankdir, filename.rpartition(".")[2], phase, display_lrm)
     with open(filename, "wb") as file:
-        file.write(draw_net(caffe_net, rankdir, filename.rpartition(".")[2], phase, display_lrm))
+        file.write(drawing)
 
 
 def main(arguments=None):

@@ -173,6 +173,14 @@ def test_draw(tmp_path):
     assert "rankdir=TB" in drawing.read_text() and "lr mult: 1" in drawing.read_text()
 
 
+def test_a_drawing_that_fails_leaves_no_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    drawing = tmp_path / "net.svg"
+    with pytest.raises(RuntimeError, match="install graphviz"):
+        draw.draw_net_to_file(draw.caffe_pb2.NetParameter(), str(drawing))
+    assert not drawing.exists()
+
+
 def test_draw_a_phase():
     from cafetiere.proto import caffe_pb2
 
