@@ -52,8 +52,10 @@ int find_key(SSL* ssl, const unsigned char* name, size_t bytes, SSL_SESSION** se
 }
 
 Status not_agreed(const std::string& why) {
-  return invalid_argument("does not agree on the encryption (" + why +
-                          "): the bytes between the two are changed on the way");
+  return invalid_argument(
+      "does not agree on the encryption (" + why +
+      "): bytes were changed on the way, or the OpenSSL of one side is set up to "
+      "refuse what the other asks for");
 }
 
 using Context = std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)>;
@@ -184,19 +186,21 @@ ssize_t TlsSession::seal(std::span<const iovec> parts) {
   return total;
 }
 
-ssize_t TlsSession::send(int fd, std::span<const iovec> parts) {
-  if (claimed_ == 0) {
-    ERR_clear_error();
-    claimed_ = seal(parts);
-  }
-  return flush(fd) ? std::exchange(claimed_, 0) : -1;
-}
-
 /// What all calls return once something came that the peer has not sent.
 ssize_t TlsSession::spoilt() {
   ERR_clear_error();
   errno = EBADMSG;
   return -1;
+}
+
+ssize_t TlsSession::send(int fd, std::span<const iovec> parts) {
+  if (claimed_ == 0) {
+    ERR_clear_error();
+    claimed_ = seal(parts);
+  }
+  if (!flush(fd)) return -1;
+  // libssl encrypts nothing more once what came was not authentic.
+  return claimed_ > 0 ? std::exchange(claimed_, 0) : spoilt();
 }
 
 ssize_t TlsSession::receive(int fd, std::span<const iovec> parts) {

@@ -19,8 +19,8 @@ struct ssl_session_st;
 namespace cafetiere {
 
 /// One end of an encrypted connection, by OpenSSL's libssl. The shared key authenticates, an
-/// ephemeral exchange (psk_dhe_ke) makes the traffic's keys, so that who learns the shared key later
-/// cannot read what was recorded; there are no certificates. The only suite is
+/// ephemeral exchange (psk_dhe_ke) makes the keys of the traffic, so that who learns the shared key
+/// later cannot read what was recorded; there are no certificates. The only suite is
 /// TLS_AES_128_GCM_SHA256. Used by one thread at a time, with a non-blocking stream socket.
 class TlsSession {
  public:
@@ -41,8 +41,8 @@ class TlsSession {
   /// What to poll for before the next handshake(): POLLIN or POLLOUT.
   short events() const;
 
-  /// As sendmsg(), without blocking. Bytes count as sent when all of their encrypted form has left;
-  /// until then (-1 with EAGAIN) the caller offers the same bytes again.
+  /// As sendmsg(), without blocking, of at least one byte. Bytes count as sent when all of their
+  /// encrypted form has left; until then (-1 with EAGAIN) the caller offers the same bytes again.
   ssize_t send(int fd, std::span<const iovec> parts);
   /// As recvmsg(), without blocking. EBADMSG: the bytes that came are not what the peer sent.
   ssize_t receive(int fd, std::span<const iovec> parts);
@@ -62,8 +62,8 @@ class TlsSession {
   ssize_t seal(std::span<const iovec> parts);
   static ssize_t spoilt();
 
-  // libssl on one side of a pair of buffers, the socket's bytes on the other: many records go to the
-  // system in one call.
+  // libssl on one side of a pair of buffers, the bytes of the socket on the other: many records go
+  // to the system in one call.
   std::unique_ptr<bio_st, Free> wire_;
   std::unique_ptr<ssl_session_st, Free> shared_;  // the key, as libssl wants it
   std::unique_ptr<ssl_st, Free> ssl_;
