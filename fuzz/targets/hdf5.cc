@@ -21,3 +21,8 @@ void cafetiere::fuzz::hdf5(std::string_view bytes) {
 extern "C" __attribute__((visibility("default"))) const char* __lsan_default_suppressions() {
   return "leak:libhdf5\n";
 }
+
+/// It also asks for as much memory as a damaged object claims, and takes no for an answer.
+extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
+  return "allocator_may_return_null=1";
+}
