@@ -105,7 +105,9 @@ class FaultTest {
       JsonNode result = fit(dir.resolve("run"));
       disturbance.get();
       assertEquals(undisturbed, result.path("sha256").asText());
-      assertEquals(2, result.path("attempts").asInt());
+      // One more where Spark looks for shuffled rows on the lost executor before it knows of the loss.
+      int attempts = result.path("attempts").asInt();
+      assertTrue(attempts == 2 || attempts == 3, attempts + " attempts");
       return result;
     } finally {
       ProcessHandle.of(victim).ifPresent(ProcessHandle::destroyForcibly);
