@@ -2,6 +2,7 @@ package cafetiere.spark;
 
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,5 +28,14 @@ final class DriverProcess {
     command.addAll(List.of(args));
     return new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile())
         .start();
+  }
+
+  /** The text of a file that a driver left, or why there is none, for an assertion's message. */
+  static String read(Path file) {
+    try {
+      return Files.readString(file);
+    } catch (IOException e) {
+      return e.toString();
+    }
   }
 }

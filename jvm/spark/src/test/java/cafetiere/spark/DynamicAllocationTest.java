@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
@@ -35,8 +34,8 @@ class DynamicAllocationTest {
     Process driver = DriverProcess.start(Driver.class, log, dir.toString());
     String fixed = Json.parse(fit(TestImages.session(), dir.resolve("fixed")).result())
         .path("sha256").asText();
-    assertEquals(0, driver.waitFor(), () -> read(log));
-    JsonNode result = Json.parse(read(dir.resolve("answer")));
+    assertEquals(0, driver.waitFor(), () -> DriverProcess.read(log));
+    JsonNode result = Json.parse(DriverProcess.read(dir.resolve("answer")));
     assertEquals(fixed, result.path("sha256").asText());
     assertTrue(result.path("came").asInt() >= 1, result::toString);
     assertTrue(result.path("went").asInt() >= 1, result::toString);
@@ -49,14 +48,6 @@ class DynamicAllocationTest {
         .setSyncPeriod(5).setShards(2).setCheckpointInterval(20)
         .setCheckpointDir(checkpoints.toUri().toString())
         .fit(TestImages.images(spark, ROWS));
-  }
-
-  private static String read(Path file) {
-    try {
-      return Files.readString(file);
-    } catch (IOException e) {
-      return e.toString();
-    }
   }
 
   /**

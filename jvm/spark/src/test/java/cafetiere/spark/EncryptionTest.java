@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -42,8 +41,8 @@ class EncryptionTest {
     Process driver = DriverProcess.start(Driver.class, log, dir.toString());
     JsonNode plain = fit(TestImages.session());
     assertFalse(plain.path("encrypted").asBoolean(true));
-    assertEquals(0, driver.waitFor(), () -> read(log));
-    JsonNode encrypted = Json.parse(read(dir.resolve("answer")));
+    assertEquals(0, driver.waitFor(), () -> DriverProcess.read(log));
+    JsonNode encrypted = Json.parse(DriverProcess.read(dir.resolve("answer")));
     assertTrue(encrypted.path("encrypted").asBoolean(), encrypted::toString);
     assertEquals(2, encrypted.path("executors").asInt());
     assertEquals(plain.path("sha256"), encrypted.path("sha256"));
@@ -55,14 +54,6 @@ class EncryptionTest {
         .setFeaturesCol("image").setLabelCol("label").setNumWorkers(TestImages.EXECUTORS)
         .fit(TestImages.images(spark, ROWS));
     return Json.parse(model.result());
-  }
-
-  private static String read(Path file) {
-    try {
-      return Files.readString(file);
-    } catch (IOException e) {
-      return e.toString();
-    }
   }
 
   /** Trains where Spark encrypts what travels between its processes. */

@@ -40,14 +40,14 @@ class SurvivorTest {
   static void train() throws Exception {
     Process driver = DriverProcess.start(
         Driver.class, dir.resolve("log"), dir.toString(), "average", "easgd");
-    assertEquals(0, driver.waitFor(), () -> read(dir.resolve("log")));
+    assertEquals(0, driver.waitFor(), () -> DriverProcess.read(dir.resolve("log")));
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"average", "easgd"})
   void theOthersGoOnAndTakeTheReturningTaskIn(String mode) {
-    JsonNode result = Json.parse(read(dir.resolve(mode).resolve("answer")));
-    String told = result + "\n" + read(dir.resolve("log"));
+    JsonNode result = Json.parse(DriverProcess.read(dir.resolve(mode).resolve("answer")));
+    String told = result + "\n" + DriverProcess.read(dir.resolve("log"));
     assertEquals(1, result.path("attempts").asInt(), "it began again from a checkpoint");
     assertEquals(WORKERS, result.path("members_at_end").asInt(), told);
     assertTrue(result.path("views").asInt() >= 3, told);
@@ -62,14 +62,6 @@ class SurvivorTest {
     long sum = 0;
     for (JsonNode partition : result.path("partitions")) sum += partition.path(field).asLong();
     return sum;
-  }
-
-  private static String read(Path file) {
-    try {
-      return Files.readString(file);
-    } catch (java.io.IOException e) {
-      return e.toString();
-    }
   }
 
   /** For each mode: trains, kills the executor of a member in mid-run, writes what came of it. */
