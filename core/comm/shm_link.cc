@@ -19,8 +19,8 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kRingBytes = 4 << 20;               // of each direction: stays in cache
-constexpr size_t kChunk = 128 << 10;                 // copied before the peer hears of it
+constexpr size_t kRingBytes = 512 << 10;             // of each direction: stays in a core's cache
+constexpr size_t kChunk = 64 << 10;                  // copied before the peer hears of it
 constexpr size_t kLong = 1 << 20;                    // a read whose end the cache would not hold
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;  // mapped memory cannot vanish under us
 
