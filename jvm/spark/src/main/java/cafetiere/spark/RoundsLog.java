@@ -130,7 +130,8 @@ final class RoundsLog {
   }
 
   private void send(ObjectNode event) {
-    files.accept(event.toString());
-    events.accept(new RunEvent(run, 0, ++sequence, event.toString()));
+    String text = event.toString();
+    files.accept(text);
+    events.accept(new RunEvent(run, 0, ++sequence, text));
   }
 }
