@@ -97,9 +97,12 @@ void GradientExchange::work() {
                                       [this](const Bucket& b) { return b.begin >= final_from_; });
       return {begin, end};
     };
-    changed_.wait(lock, [&] { return stop_ || !ready().empty(); });
+    std::span<Bucket> buckets;
+    changed_.wait(lock, [&] {
+      buckets = ready();
+      return stop_ || !buckets.empty();
+    });
     if (stop_) return;
-    const std::span<Bucket> buckets = ready();
     const std::span<float> gradient = gradient_;
     lock.unlock();
     Status status = reduce(buckets, gradient);
