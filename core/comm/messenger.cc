@@ -124,8 +124,11 @@ void Messenger::loop() {
     take_posted();
     if (stop_.load()) leave();
     if (leaving_ && (gone() || Clock::now() >= leave_by_)) return;
+    // Silence is measured up to here, before listening: if this process itself was held up, the
+    // peers' beats wait in the sockets.
+    const auto now = Clock::now();
     const bool moved = pump_all();
-    keep_time();
+    keep_time(now);
     wait(moved ? 0ms : time_left());
   }
 }
@@ -295,26 +298,33 @@ bool Messenger::stood_still() {
   return true;
 }
 
-/// Beats, and judges the peers' silence.
-void Messenger::keep_time() {
-  const auto now = Clock::now();
-  if (timeout_.count() == 0 || now - last_beat_ < interval_ || stood_still()) return;
-  last_beat_ = now;
+/// Judges the peers' silence up to `now`, and beats.
+void Messenger::keep_time(Clock::time_point now) {
+  if (timeout_.count() == 0 || stood_still()) return;
   for (const auto& peer : peers_) {
-    if (!peer || !peer->stream.valid()) continue;
-    if (peer->out.empty() && !leaving_) peer->out.push_back({{.kind = kBeat}, {}, {}});
-    if (now - peer->heard < timeout_) continue;
+    if (!peer || !peer->stream.valid() || now - peer->heard < timeout_) continue;
     lose(peer.get(), timeout_error(fmt::format(
                          "{} has been silent for {:.1f} s: it is stopped, swapped out or cut off",
                          peer->name(), std::chrono::duration<double>(now - peer->heard).count())));
   }
+  if (now - last_beat_ < interval_) return;
+  last_beat_ = now;
+  for (const auto& peer : peers_) {
+    const bool idle = peer && peer->stream.valid() && peer->out.empty();
+    if (idle && !leaving_) peer->out.push_back({{.kind = kBeat}, {}, {}});
+  }
 }
 
-/// Until the next beat, or, of a rank that leaves, the end of its patience; < 0: for ever.
+/// Until the next beat, the end of the patience with a peer, or that of a rank that leaves; < 0:
+/// for ever.
 std::chrono::milliseconds Messenger::time_left() const {
   if (timeout_.count() == 0 && !leaving_) return -1ms;
-  const auto beat = last_beat_ + interval_;
-  const auto next = leaving_ ? std::min(beat, leave_by_) : beat;
+  auto next = timeout_.count() > 0 ? last_beat_ + interval_ : leave_by_;
+  if (leaving_) next = std::min(next, leave_by_);
+  for (const auto& peer : peers_) {
+    const bool judged = timeout_.count() > 0 && peer && peer->stream.valid();
+    if (judged) next = std::min(next, peer->heard + timeout_);
+  }
   return std::max(0ms, std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()));
 }
 

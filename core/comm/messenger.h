@@ -78,7 +78,7 @@ class Messenger {
   Status begin_body(Peer* peer);
   Status deliver(Peer* peer);
   bool stood_still();
-  void keep_time();
+  void keep_time(Clock::time_point now);
   std::chrono::milliseconds time_left() const;
   void wait(std::chrono::milliseconds limit);
   void finish(Request* request, Status status);

@@ -37,8 +37,13 @@ class Middleman {
     return seen_.find(text) != std::string::npos;
   }
 
-  /// Changes one bit of the next piece that has at least so many bytes.
+  /// Changes one bit in the middle of the next piece that has at least so many bytes; or in its
+  /// first byte, where small messages on a quiet connection begin.
   void spoil(size_t bytes) { spoil_.store(bytes); }
+  void spoil_first_byte() {
+    in_front_.store(true);
+    spoil(1);
+  }
   bool has_spoilt() const { return spoil_.load() == kNever; }
 
  private:
@@ -73,7 +78,7 @@ class Middleman {
       seen_ += bytes;
     }
     if (bytes.size() >= spoil_.load() && !bytes.empty()) {
-      bytes[bytes.size() / 2] ^= 1;
+      bytes[in_front_.load() ? 0 : bytes.size() / 2] ^= 1;
       spoil_.store(kNever);
     }
     if (n <= 0 || !send_all(to.get(), bytes)) from = Fd(), to = Fd();
@@ -96,6 +101,7 @@ class Middleman {
   mutable std::mutex mutex_;
   std::string seen_;
   std::atomic<size_t> spoil_{kNever};
+  std::atomic<bool> in_front_{false};
   std::thread thread_;  // last: it uses all of the above
 };
 
