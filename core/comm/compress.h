@@ -34,6 +34,8 @@ class Compressor {
 
   /// What this rank has left out so far; part of a checkpoint.
   std::span<float> error() { return error_; }
+  /// What the next mean() starts from besides, the same on all ranks and smaller than a gradient.
+  virtual std::span<float> factors() { return {}; }
 
  protected:
   Compressor(Group* group, size_t floats) : group_(group), error_(floats, 0.f) {}
@@ -54,6 +56,7 @@ class PowerSgd : public Compressor {
 
   Status mean(std::span<float> gradient) override;
   size_t bytes() const override;
+  std::span<float> factors() override { return second_; }
 
  private:
   /// Where a matrix and its factors lie: p is rows x rank, q is rank x cols.

@@ -25,7 +25,7 @@ struct HistoryBlob {
 struct ReplicaHistory {
   std::string mode;                                       ///< which mode kept it; "" = nothing
   std::vector<std::vector<std::vector<float>>> replicas;  ///< by shard and kind
-  std::vector<std::vector<float>> outer;                  ///< of the step on the replicas' mean
+  std::vector<std::vector<float>> outer;                  ///< what else the mode keeps
 
   bool operator==(const ReplicaHistory&) const = default;
 };

@@ -1,8 +1,11 @@
 #include "core/sync/compressed.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/comm/collectives.h"
+#include "core/model/file.h"
 
 namespace cafetiere {
 namespace {
@@ -16,6 +19,37 @@ std::unique_ptr<Compressor> make_compressor(const SyncContext& context, size_t l
                                     sync.compression_rank(), context.seed);
 }
 
+constexpr std::string_view kMark = "compression ";
+
+std::string compressor_name(const caffe::SyncParameter& sync) {
+  if (sync.compression() == "topk") return std::string(kMark) + "topk";
+  return fmt::format("{}powersgd, rank {}", kMark, sync.compression_rank());
+}
+
+/// Whether an arena a rank, the factors and the solver's history fit one file.
+bool fits_a_file(const SyncContext& context, size_t kinds) {
+  const size_t arenas = size_t(size_of(context.group)) + 1 + kinds;
+  return arenas * size_t(context.floats) * sizeof(float) < size_t(kMaxFileBytes);
+}
+
+/// An arena of each rank that begins with what it gives, on rank 0; every rank calls it.
+Result<HistoryArenas> gather(Group* group, std::span<const float> mine, size_t floats) {
+  const int ranks = size_of(group);
+  if (rank_of(group) != 0) {
+    const Send send{0, mine.data(), mine.size_bytes()};
+    CFT_TRY(group->exchange({&send, 1}, {}));
+    return HistoryArenas();
+  }
+  HistoryArenas all(size_t(ranks), std::vector<float>(floats, 0.f));
+  std::ranges::copy(mine, all[0].begin());
+  std::vector<Receive> receives;
+  for (int rank = 1; rank < ranks; ++rank) {
+    receives.push_back({rank, all[size_t(rank)].data(), mine.size_bytes()});
+  }
+  if (ranks > 1) CFT_TRY(group->exchange({}, receives));
+  return all;
+}
+
 }  // namespace
 
 Compressed::Compressed(const SyncContext& context, ArenaUpdate update,
@@ -24,7 +58,15 @@ Compressed::Compressed(const SyncContext& context, ArenaUpdate update,
       shards_(shards_of_rank(rank_of(context.group), size_of(context.group), context.shards)),
       update_(context, std::move(update)),
       sum_(size_t(context.floats), 0.f),
-      compressor_(make_compressor(context, update_.learned(), sync)) {}
+      compressor_(make_compressor(context, update_.learned(), sync)),
+      name_(compressor_name(sync)),
+      keeps_(fits_a_file(context, update_.kinds())) {
+  if (keeps_) return;
+  context_.log.warning(
+      "sync {{ compression: \"{}\" }}: what {} ranks leave out of {} parameters is too much for a "
+      "checkpoint; a run that goes on from one will not have the same bits",
+      sync.compression(), size_of(context_.group), context_.floats);
+}
 
 Status Compressed::gradient(const UpdateStep&, double, std::span<float> gradient,
                             std::span<float>) {
@@ -45,6 +87,37 @@ Status Compressed::end_round(const UpdateStep& step, std::span<float>, std::span
   }
   update_.step(step, sum_, weights);
   std::ranges::fill(sum_, 0.f);
+  return {};
+}
+
+/// Beside the history: what each rank has left out, in the order of the ranks, then the factors.
+Result<SyncState> Compressed::state() {
+  SyncState state{.history = update_.history(0)};
+  if (!keeps_) return state;
+  state.mode = name_;
+  CFT_ASSIGN(state.outer, gather(context_.group, compressor_->error(), size_t(context_.floats)));
+  const std::span<const float> factors = compressor_->factors();
+  if (rank_of(context_.group) == 0 && !factors.empty()) {
+    state.outer.emplace_back(size_t(context_.floats), 0.f);
+    std::ranges::copy(factors, state.outer.back().begin());
+  }
+  return state;
+}
+
+Status Compressed::restore(const SyncState& state) {
+  update_.restore({}, state.history);
+  if (!state.mode.starts_with(kMark)) return {};  // nothing was left out before
+  const std::span<float> error = compressor_->error(), factors = compressor_->factors();
+  const size_t ranks = size_t(size_of(context_.group)), others = factors.empty() ? 0 : 1;
+  if (state.mode != name_ || state.outer.size() != ranks + others) {
+    context_.log.warning(
+        "the state is of {}, and this run is of {} with {} ranks: what was left out of the "
+        "gradients so far is lost, and the bits are not those of an undisturbed run",
+        state.mode, name_, ranks);
+    return {};
+  }
+  std::copy_n(state.outer[size_t(rank_of(context_.group))].begin(), error.size(), error.begin());
+  std::copy_n(state.outer.back().begin(), factors.size(), factors.begin());
   return {};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "core/comm/compress.h"
 #include "core/sync/replicas.h"
@@ -9,8 +10,9 @@
 namespace cafetiere {
 
 /// Every step the ranks exchange what PowerSGD or top-k leave of their gradients; all ranks make the
-/// same update. Statistics of layers travel whole. The same bits for the same number of ranks; what
-/// a rank has left out so far is not kept in checkpoints.
+/// same update. Statistics of layers travel whole. The same bits for the same number of ranks, also
+/// when it goes on from a checkpoint: that holds what each rank has left out so far, unless it would
+/// get too large for one file. With another number of ranks that begins at nothing, with a warning.
 class Compressed : public Sync {
  public:
   Compressed(const SyncContext& context, ArenaUpdate update, const caffe::SyncParameter& sync);
@@ -21,11 +23,8 @@ class Compressed : public Sync {
   Status end_round(const UpdateStep& step, std::span<float> gradient,
                    std::span<float> weights) override;
   const Clipping& last_clipping() const override { return update_.last_clipping(); }
-  Result<SyncState> state() override { return SyncState{.history = update_.history(0)}; }
-  Status restore(const SyncState& state) override {
-    update_.restore({}, state.history);
-    return {};
-  }
+  Result<SyncState> state() override;
+  Status restore(const SyncState& state) override;
 
  private:
   const SyncContext context_;
@@ -33,6 +32,8 @@ class Compressed : public Sync {
   Replicas update_;         // clips and steps; its history is the same on all ranks
   std::vector<float> sum_;  // of the rank's shards
   std::unique_ptr<Compressor> compressor_;
+  const std::string name_;  // of the compressor, with all that shapes what it keeps
+  const bool keeps_;        // whether a checkpoint holds what is left out
 };
 
 }  // namespace cafetiere

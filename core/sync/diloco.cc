@@ -29,7 +29,8 @@ Result<SyncState> DiLoCo::state() {
 
 Status DiLoCo::restore(const SyncState& state) {
   CFT_TRY(Average::restore(state));
-  if (state.outer.size() != 1 || state.outer[0].size() != floats_) return {};  // of another mode
+  const bool own = state.mode == "diloco" || state.mode.starts_with("auto");
+  if (!own || state.outer.size() != 1 || state.outer[0].size() != floats_) return {};
   std::copy_n(state.outer[0].begin() + ptrdiff_t(mean().begin()), outer_.velocity().size(),
               outer_.velocity().begin());
   return {};

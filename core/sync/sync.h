@@ -33,7 +33,7 @@ struct SyncState {
   HistoryArenas history = {};                ///< the solver's, in the form that Caffe reads
   std::string mode = {};                     ///< which mode kept what follows
   std::vector<HistoryArenas> replicas = {};  ///< the history of each shard, where they differ
-  HistoryArenas outer = {};                  ///< history of the step on the replicas' mean
+  HistoryArenas outer = {};  ///< of the step on the replicas' mean; or what compression left out
 };
 
 /// What clipping did in an iteration: the gradients' norm and what they were multiplied by.

@@ -167,16 +167,52 @@ TEST(Ring, IsTheTreeToRounding) {
   expect_same(ring, train(job(solver(kSgd, "mode: 'allreduce' exchange: 'ring'"), 3)), "again");
 }
 
+const std::string kLossy[] = {"compression: 'topk' compression_density: 0.1",
+                              "compression: 'powersgd' compression_rank: 2"};
+
 TEST(Compression, LearnsAndIsWholeWithoutLoss) {
   const Outcome whole = train(job(solver(kSgd, "mode: 'allreduce'"), 2));
   const std::string all = "compression: 'topk' compression_density: 1";
   EXPECT_LT(distance(whole, train(job(solver(kSgd, all), 2))), 1e-4);
-  for (const std::string lossy : {"compression: 'topk' compression_density: 0.1",
-                                  "compression: 'powersgd' compression_rank: 2"}) {
+  for (const std::string& lossy : kLossy) {
     const Outcome outcome = train(job(solver(kSgd, lossy), 2));
     EXPECT_LT(outcome.losses.back(), outcome.losses.front()) << lossy;
     EXPECT_GT(distance(whole, outcome), 0) << lossy;
     expect_same(outcome, train(job(solver(kSgd, lossy), 2)), lossy + " again");
+  }
+}
+
+Outcome half_of(const std::string& sync, int ranks) {
+  Job begin = job(solver(kSgd, sync), ranks);
+  begin.max_iter = 15;
+  return train(begin);
+}
+
+TEST(Compression, GoesOnWithWhatEachRankHasLeftOut) {
+  for (const std::string& lossy : kLossy) {
+    for (int ranks : {1, 2, 3}) {
+      const Outcome whole = train(job(solver(kSgd, lossy), ranks));
+      const Outcome half = half_of(lossy, ranks);
+      Job end = job(solver(kSgd, lossy), ranks);
+      end.from = &half;
+      const Outcome rest = train(end);
+      EXPECT_TRUE(whole.model == rest.model) << lossy << ", ranks " << ranks;
+      EXPECT_TRUE(whole.state == rest.state) << lossy << ", ranks " << ranks;
+    }
+  }
+}
+
+TEST(Compression, BeginsAtNothingWithAnotherNumberOfRanksOrMode) {
+  for (const std::string& lossy : kLossy) {
+    const Outcome half = half_of(lossy, 2);
+    for (const std::string& other :
+         {lossy, std::string("mode: 'allreduce'"), std::string("mode: 'diloco' period: 5")}) {
+      Job end = job(solver(kSgd, other), 3);
+      end.from = &half;
+      const Outcome rest = train(end);
+      ASSERT_FALSE(rest.losses.empty()) << lossy << " then " << other;
+      EXPECT_LT(rest.losses.back(), half.losses.front()) << lossy << " then " << other;
+    }
   }
 }
 
