@@ -126,6 +126,25 @@ def test_the_death_of_a_rank_is_told_by_name(work, tmp_path):
     assert "rank 1" in log.splitlines()[-1]
 
 
+@pytest.mark.parametrize("compression", ["topk", "powersgd"])
+def test_a_killed_run_with_compression_goes_on_to_the_same_bits(work, tmp_path, compression):
+    flags = ["--sync", f"compression: '{compression}' compression_density: 0.1"]
+    whole, killed, resumed = (folder_in(tmp_path, name) for name in ("whole", "killed", "resumed"))
+    assert [code for code, _ in Ranks(work, whole, 2, *flags).wait()] == [0, 0]
+    ranks = Ranks(work, killed, 2, *flags, "--max_iter", "1000000")
+    state = killed / "bars_iter_10.solverstate"
+    while not state.exists():
+        assert ranks.processes[0].poll() is None
+    ranks.processes[1].send_signal(signal.SIGKILL)
+    assert all(code != 0 for code, _ in ranks.wait())
+    ends = Ranks(work, resumed, 2, *flags, "--snapshot", state).wait()
+    assert [code for code, _ in ends] == [0, 0], ends
+    assert weights(resumed) == weights(whole)
+    third = folder_in(tmp_path, "third")
+    ends = Ranks(work, third, 1, *flags, "--snapshot", state).wait()
+    assert "with 1 ranks: what was left out of the gradients so far is lost" in ends[0][1]
+
+
 def test_a_signal_to_rank_0_stops_all(work, tmp_path):
     ranks = Ranks(work, tmp_path, 2, "--max_iter", "1000000")
     first = ranks.processes[0]
