@@ -295,12 +295,16 @@ Status gather_floats(Group* group, std::span<const Gathering> gatherings) {
   const int rank = group->rank();
   std::vector<Send> sends;
   std::vector<Receive> receives;
-  for (const auto& [arena, slices] : gatherings) {
-    const auto bytes = [&](int r) { return (slices[r + 1] - slices[r]) * sizeof(float); };
+  for (const Gathering& g : gatherings) {
+    const auto slice = [&](int r) {
+      return g.arena.subspan(g.slices[r], g.slices[r + 1] - g.slices[r]);
+    };
+    const std::span<float> mine = slice(rank);
     for (int peer = 0; peer < group->size(); ++peer) {
       if (peer == rank) continue;
-      if (bytes(rank) > 0) sends.push_back({peer, arena.data() + slices[rank], bytes(rank)});
-      if (bytes(peer) > 0) receives.push_back({peer, arena.data() + slices[peer], bytes(peer)});
+      const std::span<float> theirs = slice(peer);
+      if (!mine.empty()) sends.push_back({peer, mine.data(), mine.size_bytes()});
+      if (!theirs.empty()) receives.push_back({peer, theirs.data(), theirs.size_bytes()});
     }
   }
   if (sends.empty() && receives.empty()) return {};
