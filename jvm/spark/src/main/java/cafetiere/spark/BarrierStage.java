@@ -10,8 +10,6 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
@@ -26,7 +24,6 @@ import scala.runtime.BoxedUnit;
  * heard by then is replaced.
  */
 final class BarrierStage implements TaskStage {
-  private static final Logger LOG = LoggerFactory.getLogger(BarrierStage.class);
   private static final int GRACE_MILLIS = 10_000;
 
   private final SparkContext sc;
@@ -79,15 +76,7 @@ final class BarrierStage implements TaskStage {
   private void replaceSilent(ExecutorPulse pulse) {
     List<TaskOutcome> told = outcomes();
     if (told.stream().anyMatch(TaskOutcome::isPermanent)) return;
-    try {
-      for (String executor : pulse.silent(told.stream().map(TaskOutcome::executor).toList())) {
-        LOG.warn("Executor {} has been lost by its peers and sends no heartbeat: it is replaced",
-            executor);
-        SparkInternals.replaceExecutor(sc, executor);
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    pulse.replaceSilent(told.stream().map(TaskOutcome::executor).toList());
   }
 
   private synchronized void cancel() {

@@ -15,6 +15,8 @@ import org.apache.spark.scheduler.SparkListenerExecutorMetricsUpdate;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 import org.apache.spark.scheduler.SparkListenerTaskStart;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Listens to Spark's heartbeats of the executors that work for a tagged job. Spark itself gives an
@@ -22,6 +24,7 @@ import org.apache.spark.scheduler.SparkListenerTaskStart;
  * slots count as there. Where its peers have missed it, too, a missing heartbeat is enough.
  */
 final class ExecutorPulse extends SparkListener implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ExecutorPulse.class);
   private static final String TAGS = "spark.job.tags";
   private static final String INTERVAL = "spark.executor.heartbeatInterval";
 
@@ -30,6 +33,7 @@ final class ExecutorPulse extends SparkListener implements AutoCloseable {
   private final long patienceNanos;
   private final Set<Integer> stages = new HashSet<>();
   private final Map<String, Long> heard = new HashMap<>();
+  private boolean closed;
 
   /** Listens from now on; to be made before the job is submitted. */
   ExecutorPulse(SparkContext sc, String tag) {
@@ -41,16 +45,31 @@ final class ExecutorPulse extends SparkListener implements AutoCloseable {
   }
 
   /**
+   * Replaces the executors that are {@link #silent}: their tasks would never end and free a slot.
+   */
+  void replaceSilent(Collection<String> answered) {
+    try {
+      for (String executor : silent(answered)) {
+        LOG.warn("Executor {} has been lost by its peers and sends no heartbeat: it is replaced",
+            executor);
+        SparkInternals.replaceExecutor(sc, executor);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /**
    * The job's executors, without those that have {@code answered}, that do not send heartbeats any
    * more. Blocks until each of them has been heard of after this call, has been removed by Spark or
-   * has missed a heartbeat: at most one and a half intervals.
+   * has missed a heartbeat: at most one and a half intervals. None when closed meanwhile.
    */
-  synchronized Set<String> silent(Collection<String> answered) throws InterruptedException {
+  private synchronized Set<String> silent(Collection<String> answered) throws InterruptedException {
     long asked = System.nanoTime();
     Set<String> doubted = new HashSet<>(heard.keySet());
     doubted.removeAll(answered);
     Set<String> silent = new HashSet<>();
-    while (!doubted.isEmpty()) {
+    while (!doubted.isEmpty() && !closed) {
       long now = System.nanoTime();
       long wait = Long.MAX_VALUE;
       for (String executor : List.copyOf(doubted)) {
@@ -62,7 +81,7 @@ final class ExecutorPulse extends SparkListener implements AutoCloseable {
       }
       if (!doubted.isEmpty()) TimeUnit.NANOSECONDS.timedWait(this, wait);
     }
-    return silent;
+    return closed ? Set.of() : silent;
   }
 
   @Override
@@ -93,7 +112,9 @@ final class ExecutorPulse extends SparkListener implements AutoCloseable {
   }
 
   @Override
-  public void close() {
+  public synchronized void close() {
+    closed = true;
+    notifyAll();
     sc.removeSparkListener(this);
   }
 }

@@ -8,6 +8,7 @@ import java.security.KeyPair;
 import java.security.KeyPairGenerator;
 import java.security.MessageDigest;
 import java.security.PublicKey;
+import java.security.SecureRandom;
 import java.security.spec.X509EncodedKeySpec;
 import java.util.Base64;
 import java.util.HexFormat;
@@ -25,6 +26,7 @@ import javax.crypto.spec.SecretKeySpec;
 final class Handshake {
   private static final String AGREEMENT = "X25519";
   private static final String HASH = "HmacSHA256";
+  private static final int SECRET_BYTES = 32;
 
   private final byte[] secret;
   private final KeyPair own;
@@ -36,6 +38,13 @@ final class Handshake {
     } catch (GeneralSecurityException e) {
       throw missing(e);
     }
+  }
+
+  /** A secret for a run, as hex digits. */
+  static String newSecret() {
+    byte[] bytes = new byte[SECRET_BYTES];
+    new SecureRandom().nextBytes(bytes);
+    return HexFormat.of().formatHex(bytes);
   }
 
   /** The driver's first line. */

@@ -1,6 +1,7 @@
 package cafetiere.spark;
 
 import java.io.IOException;
+import java.io.Serializable;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -16,6 +17,14 @@ import org.slf4j.LoggerFactory;
  * that have not proved yet that they know the secret are bounded in number and time.
  */
 final class LineServer implements AutoCloseable {
+  /** Where a task finds the driver, and what proves that it belongs to the run. */
+  record Address(String host, int port, String secret) implements Serializable {
+    /** The task's end of a connection. */
+    LineChannel connect() throws IOException {
+      return LineChannel.connect(host, port, secret);
+    }
+  }
+
   /** Serves one connection until it ends. */
   interface Service {
     void serve(LineChannel channel) throws IOException;

@@ -1,7 +1,6 @@
 package cafetiere.spark;
 
 import cafetiere.core.Group;
-import cafetiere.spark.MembershipServer.Address;
 import cafetiere.spark.Notice.Kind;
 import java.io.IOException;
 import java.util.concurrent.BlockingQueue;
@@ -29,8 +28,8 @@ final class MemberClient implements AutoCloseable {
   private String lost;
 
   /** Joins as the task that holds {@code partition}. */
-  MemberClient(Address address, int partition) throws IOException {
-    channel = LineChannel.connect(address.host(), address.port(), address.secret());
+  MemberClient(LineServer.Address service, int partition) throws IOException {
+    channel = service.connect();
     channel.write(Notice.join(partition).toLine());
     heart = Executors.newSingleThreadScheduledExecutor(task -> daemon("cafetiere-heart", task));
     heart.scheduleWithFixedDelay(

@@ -157,14 +157,21 @@ final class Membership {
     advance();
   }
 
-  /** Drops those that have been silent for too long; to be called several times a second. */
-  synchronized void dropSilent() {
+  /** Drops those that have been silent for too long; whether there were any. */
+  synchronized boolean dropSilent() {
     long limit = System.nanoTime() - TimeUnit.MILLISECONDS.toNanos(timeoutMillis);
+    boolean any = false;
     for (Member member : List.copyOf(members.values())) {
-      if (member.heardNanos < limit) {
-        lost(member, "it was silent for " + timeoutMillis + " ms (peerTimeout)");
-      }
+      if (member.heardNanos >= limit) continue;
+      lost(member, "it was silent for " + timeoutMillis + " ms (peerTimeout)");
+      any = true;
     }
+    return any;
+  }
+
+  /** Forgets all silence so far: nobody has listened. */
+  synchronized void excuseSilence() {
+    members.values().forEach(member -> member.heardNanos = System.nanoTime());
   }
 
   /** Nobody will come for a partition any more: {@code message} says why. */

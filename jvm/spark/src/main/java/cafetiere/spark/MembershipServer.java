@@ -3,38 +3,29 @@ package cafetiere.spark;
 import cafetiere.spark.Membership.Member;
 import cafetiere.spark.Notice.Kind;
 import java.io.IOException;
-import java.io.Serializable;
 import java.net.InetAddress;
-import java.util.concurrent.Executors;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** The driver's ends of the members' connections, and the clock by which silence is noticed. */
 final class MembershipServer implements AutoCloseable {
-  /** Where a member finds the service. */
-  record Address(String host, int port, String secret) implements Serializable {}
-
   private static final Logger LOG = LoggerFactory.getLogger(MembershipServer.class);
-  private static final int TICK_MILLIS = 200;
 
   private final Membership membership;
   private final LineServer server;
-  private final ScheduledExecutorService clock;
+  private final SilenceClock clock;
 
-  /** Serves {@code membership} on a free port of {@code bind}. */
-  MembershipServer(InetAddress bind, String name, String secret, Membership membership)
-      throws IOException {
+  /**
+   * Serves {@code membership} on a free port of {@code bind}; {@code onSilence} is called when
+   * members have been dropped because they were silent.
+   */
+  MembershipServer(InetAddress bind, String name, String secret, Membership membership,
+      Runnable onSilence) throws IOException {
     this.membership = membership;
     this.server = new LineServer(bind, name, secret, this::serve);
-    this.clock = Executors.newSingleThreadScheduledExecutor(task -> {
-      Thread thread = new Thread(task, name + "-clock");
-      thread.setDaemon(true);
-      return thread;
-    });
-    clock.scheduleWithFixedDelay(
-        membership::dropSilent, TICK_MILLIS, TICK_MILLIS, TimeUnit.MILLISECONDS);
+    this.clock = new SilenceClock(name, () -> {
+      if (membership.dropSilent()) onSilence.run();
+    }, membership::excuseSilence);
   }
 
   int port() {
@@ -43,7 +34,7 @@ final class MembershipServer implements AutoCloseable {
 
   @Override
   public void close() {
-    clock.shutdownNow();
+    clock.close();
     server.close();
   }
 

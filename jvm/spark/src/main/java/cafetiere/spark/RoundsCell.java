@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
 import java.util.HashMap;
 import java.util.Map;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.util.SerializableConfiguration;
 
 /**
@@ -26,10 +27,11 @@ final class RoundsCell implements Serializable {
    * @param instructionSet what all replicas generate code for
    * @param checkpoints the run's folder for checkpoints
    * @param hadoop how Hadoop's file systems are reached
+   * @param pulse who is told that an executor lives
    */
   record Setup(String options, FeedSchema schema, long rows, boolean keepsHistory,
-      String instructionSet, String checkpoints, SerializableConfiguration hadoop)
-      implements Serializable {
+      String instructionSet, String checkpoints, SerializableConfiguration hadoop,
+      LineServer.Address pulse) implements Serializable {
 
     /** The options of one shard's replica. */
     String options(int shard) {
@@ -39,6 +41,7 @@ final class RoundsCell implements Serializable {
 
   private final Setup setup;
   private transient Map<Integer, Held> replicas;
+  private transient PulseSender pulse;
 
   RoundsCell(Setup setup) {
     this.setup = setup;
@@ -51,12 +54,15 @@ final class RoundsCell implements Serializable {
   /** This executor's place for the replica of a shard. Who uses it holds its lock. */
   synchronized Held of(int shard) {
     if (replicas == null) replicas = new HashMap<>();
+    if (pulse == null) pulse = new PulseSender(setup.pulse(), SparkEnv.get().executorId());
     return replicas.computeIfAbsent(shard, key -> new Held());
   }
 
   /** Frees all replicas of this executor; waits for those that are at work. */
   synchronized void close() {
     if (replicas != null) replicas.values().forEach(Held::close);
+    if (pulse != null) pulse.close();
+    pulse = null;
   }
 
   /** A replica and how many rounds of the run it has behind it. */

@@ -104,12 +104,9 @@ public final class RoundsJob {
     boolean tests = validation != null && now.path("test_interval").asLong() > 0;
     RoundsRows.Dealt heldOut = tests ? deal(validation) : null;
     instructionSet = rows.instructionSet();
-    RoundsCell.Setup setup = new RoundsCell.Setup(options(plan).toString(), plan.schema(), rows.rows(),
-        keepsHistory, instructionSet, folder,
-        new SerializableConfiguration(sc.hadoopConfiguration()));
-    stage = new RoundsStage(JavaSparkContext.fromSparkContext(sc), setup, shards, rows.chunks(),
-        tests ? heldOut.chunks() : null);
-    try (RoundsStage closed = stage) {
+    try (PulseServer pulse = PulseServer.replacing(sc, run, plan.timeoutMillis());
+        RoundsStage opened = stage(rows, heldOut, pulse.address())) {
+      stage = opened;
       restore();
       long firstStep = iter();
       events.startAttempt(0, firstStep);
@@ -128,6 +125,15 @@ public final class RoundsJob {
     } finally {
       progress.finish();
     }
+  }
+
+  private RoundsStage stage(RoundsRows.Dealt rows, RoundsRows.Dealt heldOut,
+      LineServer.Address pulse) {
+    RoundsCell.Setup setup = new RoundsCell.Setup(options(plan).toString(), plan.schema(),
+        rows.rows(), keepsHistory, instructionSet, folder,
+        new SerializableConfiguration(sc.hadoopConfiguration()), pulse);
+    return new RoundsStage(JavaSparkContext.fromSparkContext(sc), setup, shards, rows.chunks(),
+        heldOut == null ? null : heldOut.chunks());
   }
 
   private RoundsRows.Dealt deal(Dataset<Row> table) {

@@ -47,9 +47,10 @@ final class SurvivorStage implements TaskStage {
   @Override
   public void run() throws Exception {
     List<Thread> jobs = new ArrayList<>();
-    try (MembershipServer server = new MembershipServer(
-        LineServer.bindAddress(sc.getConf()), tag, setup.secret(), membership)) {
-      JavaRDD<String> tasks = tasks(new MembershipServer.Address(
+    try (ExecutorPulse pulse = new ExecutorPulse(sc, tag);
+        MembershipServer server = new MembershipServer(LineServer.bindAddress(sc.getConf()), tag,
+            setup.secret(), membership, () -> replaceSilent(pulse))) {
+      JavaRDD<String> tasks = tasks(new LineServer.Address(
           LineServer.host(sc.getConf()), server.port(), setup.secret()));
       for (int partition = 0; partition < tasks.getNumPartitions(); partition++) {
         jobs.add(start(tasks, partition));
@@ -79,16 +80,25 @@ final class SurvivorStage implements TaskStage {
     return membership.account();
   }
 
-  private JavaRDD<String> tasks(MembershipServer.Address service) {
+  private JavaRDD<String> tasks(LineServer.Address service) {
     RankWork work = new Members(new SurvivorTask(setup, service));
     return rows.rdd().mapPartitions(work, false, RankWork.STRING).toJavaRDD();
   }
 
   private Thread start(JavaRDD<String> tasks, int partition) {
-    Thread job = new Thread(() -> keep(tasks, partition), tag + "-" + partition);
-    job.setDaemon(true);
-    job.start();
-    return job;
+    return daemon("" + partition, () -> keep(tasks, partition));
+  }
+
+  /** A member that is silent may yet go on; its executor is replaced when Spark misses it, too. */
+  private void replaceSilent(ExecutorPulse pulse) {
+    daemon("silent", () -> pulse.replaceSilent(List.of()));
+  }
+
+  private Thread daemon(String name, Runnable work) {
+    Thread thread = new Thread(work, tag + "-" + name);
+    thread.setDaemon(true);
+    thread.start();
+    return thread;
   }
 
   /** Waits for the jobs' ends; one whose executor does not answer is not waited for. */

@@ -26,9 +26,9 @@ final class SurvivorTask implements Serializable {
   private static final Logger LOG = LoggerFactory.getLogger(SurvivorTask.class);
 
   private final TrainingTask.Setup setup;
-  private final MembershipServer.Address service;
+  private final LineServer.Address service;
 
-  SurvivorTask(TrainingTask.Setup setup, MembershipServer.Address service) {
+  SurvivorTask(TrainingTask.Setup setup, LineServer.Address service) {
     this.setup = setup;
     this.service = service;
   }

@@ -6,8 +6,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.security.SecureRandom;
-import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
@@ -32,7 +30,6 @@ public final class TrainingJob {
   private static final Logger LOG = LoggerFactory.getLogger(TrainingJob.class);
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final int MAX_EVENTS = 20_000;
-  private static final int SECRET_BYTES = 32;
   private static final String SLOT_WAIT = "spark.cafetiere.slotWait";
 
   private final SparkContext sc;
@@ -40,7 +37,7 @@ public final class TrainingJob {
   private final Dataset<Row> train;
   private final Dataset<Row> validation;
   private final String run = UUID.randomUUID().toString().substring(0, 8);
-  private final String secret = randomSecret();
+  private final String secret = Handshake.newSecret();
   private final SerializableConfiguration hadoop;
   private final String folder;
   private final CheckpointStore checkpoints;
@@ -228,12 +225,6 @@ public final class TrainingJob {
 
   private static double seconds(long nanos) {
     return Math.round(nanos / 1e6) / 1e3;
-  }
-
-  private static String randomSecret() {
-    byte[] bytes = new byte[SECRET_BYTES];
-    new SecureRandom().nextBytes(bytes);
-    return HexFormat.of().formatHex(bytes);
   }
 
   private static final class Ranks extends RankWork {

@@ -31,7 +31,8 @@ class MembershipServerTest {
 
   @BeforeEach
   void serve() throws IOException {
-    server = new MembershipServer(InetAddress.getLoopbackAddress(), "test", SECRET, membership);
+    server = new MembershipServer(
+        InetAddress.getLoopbackAddress(), "test", SECRET, membership, () -> {});
   }
 
   @AfterEach
@@ -81,7 +82,7 @@ class MembershipServerTest {
 
   @Test
   void whoDoesNotKnowTheSecretIsNotHeard() throws Exception {
-    MembershipServer.Address wrong = new MembershipServer.Address(
+    LineServer.Address wrong = new LineServer.Address(
         InetAddress.getLoopbackAddress().getHostAddress(), server.port(), "another secret");
     try (MemberClient stranger = new MemberClient(wrong, 0)) {
       assertThrows(IOException.class, stranger::next);
@@ -106,7 +107,7 @@ class MembershipServerTest {
     Group group;
 
     Task(int partition, long rows) throws IOException {
-      client = new MemberClient(new MembershipServer.Address(
+      client = new MemberClient(new LineServer.Address(
           InetAddress.getLoopbackAddress().getHostAddress(), server.port(), SECRET), partition);
       client.send(Notice.ready(rows));
     }

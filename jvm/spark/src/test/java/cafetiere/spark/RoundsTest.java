@@ -11,12 +11,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import javax.management.ObjectName;
 import org.apache.spark.api.java.JavaSparkContext;
-import org.apache.spark.scheduler.SparkListener;
-import org.apache.spark.scheduler.SparkListenerJobEnd;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
@@ -67,7 +64,8 @@ class RoundsTest {
     TrainingPlan plan = plan(table, "mode: 'average'", 300, 2);
     String undisturbed = sha256(RoundsJob.run(plan, table, null));
     long victim = TestImages.executorPids(spark).get(0);
-    try (KillAfter kill = new KillAfter(victim)) {
+    try (AfterJobs kill = new AfterJobs(spark.sparkContext(), KILL_AFTER_JOBS,
+        () -> ProcessHandle.of(victim).orElseThrow().destroyForcibly())) {
       JsonNode result = Json.parse(RoundsJob.run(plan, table, null).result());
       assertTrue(kill.done(), "the training ended before the executor");
       assertEquals(undisturbed, result.path("sha256").asText());
@@ -175,33 +173,5 @@ class RoundsTest {
         new Object[] {new String[0]}, new String[] {String[].class.getName()});
     return histogram.lines().filter(line -> line.contains("cafetiere.core.Replica "))
         .mapToInt(line -> Integer.parseInt(line.trim().split("\\s+")[1])).sum();
-  }
-
-  /** Sends SIGKILL to a process when some of Spark's jobs have ended. */
-  private static final class KillAfter extends SparkListener implements AutoCloseable {
-    private final long victim;
-    private final AtomicInteger jobs = new AtomicInteger();
-    private volatile boolean killed;
-
-    KillAfter(long victim) {
-      this.victim = victim;
-      spark.sparkContext().addSparkListener(this);
-    }
-
-    @Override
-    public void onJobEnd(SparkListenerJobEnd end) {
-      if (jobs.incrementAndGet() == KILL_AFTER_JOBS) {
-        killed = ProcessHandle.of(victim).map(ProcessHandle::destroyForcibly).orElse(false);
-      }
-    }
-
-    boolean done() {
-      return killed;
-    }
-
-    @Override
-    public void close() {
-      spark.sparkContext().removeSparkListener(this);
-    }
   }
 }
