@@ -1,7 +1,6 @@
 #include "core/sync/gradient_exchange.h"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 #include "core/observe/trace.h"
@@ -55,11 +54,11 @@ Status GradientExchange::reduce(std::span<Bucket> buckets, std::span<float> grad
                          buckets.back().end);
   const size_t rank = size_t(rank_of(context_.group));
   std::vector<Reduction> reductions;
-  for (Bucket& b : std::views::reverse(buckets)) {
-    const std::span<float> part = gradient.subspan(b.begin, b.end - b.begin);
-    CFT_TRY(b.sum.add(part));
-    const size_t size = b.slices[rank + 1] - b.slices[rank];
-    reductions.push_back({b.sum, b.slices, part.subspan(b.slices[rank], size)});
+  for (auto b = buckets.rbegin(); b != buckets.rend(); ++b) {
+    const std::span<float> part = gradient.subspan(b->begin, b->end - b->begin);
+    CFT_TRY(b->sum.add(part));
+    const size_t size = b->slices[rank + 1] - b->slices[rank];
+    reductions.push_back({b->sum, b->slices, part.subspan(b->slices[rank], size)});
   }
   CFT_TRY(exchange_.reduce(context_.group, reductions));
   for (Bucket& b : buckets) b.sum.reset();
