@@ -5,12 +5,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerTaskStart;
 import org.apache.spark.sql.Dataset;
@@ -20,18 +23,31 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * The others go on when an executor is killed, and its task joins them from another one. There are
- * three executors for two members, so that the task finds its new place at once.
+ * The others go on when an executor is killed or stopped, and its task joins them from another one,
+ * or from there when the executor goes on. There are three executors for two members, so that the
+ * task finds its new place at once; Spark itself would wait an hour for one that is stopped.
  */
 @Timeout(value = 900, unit = TimeUnit.SECONDS)
 class SurvivorTest {
   private static final int ROWS = 1_007;
   private static final int WORKERS = 2;
   private static final int FEW_STEPS = 60;
+  private static final int CHECKPOINT_EVERY = 20;
   private static final double ACCURACY = 0.95;
+
+  /** What happens to an executor; an undisturbed run takes so long that it can return. */
+  enum Fault {
+    KILLED(20), STOPPED(60), CONTINUED(30);
+
+    private final double seconds;
+
+    Fault(double seconds) {
+      this.seconds = seconds;
+    }
+  }
 
   @TempDir static Path dir;
 
@@ -39,14 +55,15 @@ class SurvivorTest {
   @BeforeAll
   static void train() throws Exception {
     Process driver = DriverProcess.start(
-        Driver.class, dir.resolve("log"), dir.toString(), "average", "easgd");
+        Driver.class, dir.resolve("log"), dir.toString());
     assertEquals(0, driver.waitFor(), () -> DriverProcess.read(dir.resolve("log")));
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"average", "easgd"})
-  void theOthersGoOnAndTakeTheReturningTaskIn(String mode) {
-    JsonNode result = Json.parse(DriverProcess.read(dir.resolve(mode).resolve("answer")));
+  @CsvSource({"average,KILLED", "average,STOPPED", "easgd,KILLED", "easgd,CONTINUED"})
+  void theOthersGoOnAndTakeTheReturningTaskIn(String mode, Fault fault) {
+    Path answer = dir.resolve(mode).resolve(fault.name()).resolve("answer");
+    JsonNode result = Json.parse(DriverProcess.read(answer));
     String told = result + "\n" + DriverProcess.read(dir.resolve("log"));
     assertEquals(1, result.path("attempts").asInt(), "it began again from a checkpoint");
     assertEquals(WORKERS, result.path("members_at_end").asInt(), told);
@@ -64,31 +81,37 @@ class SurvivorTest {
     return sum;
   }
 
-  /** For each mode: trains, kills the executor of a member in mid-run, writes what came of it. */
+  /** Trains for each mode and fault, has it happen in mid-run, writes what came of it. */
   static final class Driver {
-    /** How long a run takes where nobody is lost: the task needs some seconds to be back. */
-    private static final double SECONDS = 20;
-
     private Driver() {}
 
     public static void main(String[] args) throws Exception {
       try (SparkSession spark = SparkSession.builder().appName("survivors")
           .master("local-cluster[" + (WORKERS + 1) + ",1,512]")
-          .config("spark.executor.memory", "512m").getOrCreate()) {
+          .config("spark.executor.memory", "512m")
+          .config("spark.network.timeout", "1h").getOrCreate()) {
         Dataset<Row> table = TestImages.images(spark, ROWS);
-        for (int i = 1; i < args.length; i++) {
-          survive(spark, table, args[i], Path.of(args[0], args[i]));
-        }
+        Path dir = Path.of(args[0]);
+        survive(spark, table, "average", dir, Fault.KILLED, Fault.STOPPED);
+        survive(spark, table, "easgd", dir, Fault.KILLED, Fault.CONTINUED);
       }
     }
 
-    private static void survive(SparkSession spark, Dataset<Row> table, String mode, Path dir)
-        throws Exception {
-      ClusterSlots.await(spark.sparkContext(), WORKERS + 1, 120, TimeUnit.SECONDS);
-      JsonNode calm = Json.parse(fit(mode, table, FEW_STEPS, dir.resolve("calm")).result());
+    private static void survive(SparkSession spark, Dataset<Row> table, String mode, Path dir,
+        Fault... faults) throws Exception {
+      JsonNode calm =
+          Json.parse(fit(mode, table, FEW_STEPS, dir.resolve(mode).resolve("calm")).result());
       assertEquals(1, calm.path("views").asInt());
-      int steps = (int) (FEW_STEPS * SECONDS / calm.path("seconds").asDouble());
+      double stepsPerSecond = FEW_STEPS / calm.path("seconds").asDouble();
+      for (Fault fault : faults) {
+        int steps = (int) (stepsPerSecond * fault.seconds);
+        survive(spark, table, mode, steps, fault, dir.resolve(mode).resolve(fault.name()));
+      }
+    }
 
+    private static void survive(SparkSession spark, Dataset<Row> table, String mode, int steps,
+        Fault fault, Path dir) throws Exception {
+      ClusterSlots.await(spark.sparkContext(), WORKERS + 1, 120, TimeUnit.SECONDS);
       Map<String, Long> executors = TestImages.executors(spark);
       AtomicReference<String> busy = new AtomicReference<>();
       SparkListener listener = new SparkListener() {
@@ -99,16 +122,44 @@ class SurvivorTest {
       };
       spark.sparkContext().addSparkListener(listener);
       Path checkpoints = dir.resolve("disturbed");
-      CompletableFuture<Void> killed = CompletableFuture.runAsync(() -> {
+      CompletableFuture<Void> happened = CompletableFuture.runAsync(() -> {
         KillTest.awaitCheckpoint(checkpoints);
-        ProcessHandle.of(executors.get(busy.get())).orElseThrow().destroyForcibly();
+        disturb(fault, executors.get(busy.get()), checkpoints);
       });
       CaffeModel model = fit(mode, table, steps, checkpoints);
-      killed.get();
+      happened.get();
       spark.sparkContext().removeSparkListener(listener);
       double right = model.transform(table).filter("prediction = label").count();
       ObjectNode answer = (ObjectNode) Json.parse(model.result());
       Files.writeString(dir.resolve("answer"), answer.put("accuracy", right / ROWS).toString());
+    }
+
+    /** An executor that goes on does so when the others have gone on for a while. */
+    private static void disturb(Fault fault, long victim, Path checkpoints) {
+      if (fault == Fault.KILLED) {
+        Processes.signal("KILL", victim);
+        return;
+      }
+      long before = newestStep(checkpoints);
+      Processes.signal("STOP", victim);
+      if (fault == Fault.STOPPED) return;
+      try {
+        while (newestStep(checkpoints) < before + 2 * CHECKPOINT_EVERY) Thread.sleep(50);
+      } catch (InterruptedException e) {
+        throw Unchecked.rethrow(e);
+      }
+      Processes.signal("CONT", victim);
+    }
+
+    /** Of the checkpoints in a folder of a run; 0 where there is none. */
+    private static long newestStep(Path dir) {
+      try (Stream<Path> paths = Files.find(dir, 3,
+          (path, attributes) -> path.getFileName().toString().matches("step-\\d+"))) {
+        return paths.mapToLong(path -> Long.parseLong(path.getFileName().toString().substring(5)))
+            .max().orElse(0);
+      } catch (IOException | UncheckedIOException e) {
+        return 0;
+      }
     }
 
     private static CaffeModel fit(String mode, Dataset<Row> table, int steps, Path checkpoints) {
@@ -116,8 +167,8 @@ class SurvivorTest {
           .setSolver(TestImages.solver(steps)).setNet(TestImages.lenet())
           .setFeaturesCol("image").setLabelCol("label")
           .setNumWorkers(WORKERS).setSyncMode(mode).setSyncPeriod(5).setSurvivors(true)
-          .setCheckpointDir(checkpoints.toUri().toString()).setCheckpointInterval(20)
-          .fit(table);
+          .setCheckpointDir(checkpoints.toUri().toString())
+          .setCheckpointInterval(CHECKPOINT_EVERY).fit(table);
     }
   }
 }
