@@ -108,8 +108,7 @@ Result<FedLayer> bind_rows(const Graph& graph, const RowSchema& schema,
     fed.inputs.push_back(std::move(input));
   }
   for (const auto& [top, column] : bindings) {
-    const bool known = std::any_of(fed.inputs.begin(), fed.inputs.end(),
-                                   [&](const RowsInput& input) { return input.top == top; });
+    const bool known = std::ranges::find(fed.inputs, top, &RowsInput::top) != fed.inputs.end();
     if (!known && !optional_labels) {
       return invalid_argument(
           fmt::format("column '{}' is bound to '{}', which is no top of data "
