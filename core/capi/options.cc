@@ -51,7 +51,9 @@ std::string Options::text(const char* key, const std::string& fallback) {
 int64_t Options::number(const char* key, int64_t fallback, int64_t min, int64_t max) {
   const nlohmann::json* value = take(key);
   if (!value) return fallback;
-  if (value->is_number_integer()) {
+  // Beyond an int64_t a number would come out as a negative one.
+  const bool fits = !value->is_number_unsigned() || value->get<uint64_t>() <= uint64_t(INT64_MAX);
+  if (value->is_number_integer() && fits) {
     const int64_t n = value->get<int64_t>();
     if (n >= min && n <= max) return n;
   }

@@ -7,6 +7,7 @@
 #include "core/capi/boundary.h"
 #include "core/capi/handles.h"
 #include "core/capi/options.h"
+#include "core/capi/row_axes.h"
 #include "core/graph/arena.h"
 #include "core/layers/registry.h"
 #include "core/model/weights.h"
@@ -38,24 +39,6 @@ struct cft_predictor {
 
 namespace cafetiere::capi {
 namespace {
-
-/// The axis of each output that grows with the rows: the first as a rule, the second of what an LSTM
-/// gives. -1 of a blob that does not grow, such as a loss.
-std::vector<int> find_row_axes(const Graph& graph, const Plan& plan, int64_t batch) {
-  const auto more = graph.infer(batch + 1);  // not every net can: one may reshape to fixed sizes
-  std::vector<int> axes;
-  for (const Plan::Blob& blob : plan.outputs()) {
-    const std::vector<int64_t>& dims = blob.shape.dims();
-    if (more.ok()) {
-      const auto grown = (*more)[size_t(graph.find_blob(blob.name))].dims();
-      const auto axis = std::ranges::mismatch(dims, grown).in1;
-      axes.push_back(axis == dims.end() ? -1 : int(axis - dims.begin()));
-    } else {
-      axes.push_back(!dims.empty() && dims[0] == batch ? 0 : -1);
-    }
-  }
-  return axes;
-}
 
 /// Floats a row of an output: those of one item, or all of a blob that is of all rows.
 int64_t row_size(const Plan::Blob& blob, int axis, int64_t rows) {
@@ -96,15 +79,22 @@ std::vector<std::string> predictions(const Graph& graph) {
   return names;
 }
 
-/// Whether rows can be added to a batch without a change to the others' outputs: not where an output
-/// is of the whole batch, such as a loss, or where BatchNorm takes its statistics from the batch.
-bool rows_are_alone(const Graph& graph, std::span<const int> row_axes) {
-  const auto of_rows = [](int axis) { return axis >= 0; };
-  const auto mixes_rows = [](const Node& node) {
-    const caffe::BatchNormParameter& p = node.param.batch_norm_param();
-    return node.param.type() == "BatchNorm" && p.has_use_global_stats() && !p.use_global_stats();
-  };
-  return std::ranges::all_of(row_axes, of_rows) && std::ranges::none_of(graph.nodes(), mixes_rows);
+/// Finds out along which axis the rows of each output lie, and whether they are alone.
+Status find_rows(cft_predictor* p) {
+  CFT_ASSIGN(const std::vector<int> axes, row_axes(p->graph, p->batch));
+  CFT_ASSIGN(const Plan* plan, p->plan_for(p->batch));  // which checks the outputs' names
+  for (const Plan::Blob& blob : plan->outputs()) {
+    const int axis = axes[size_t(p->graph.find_blob(blob.name))];
+    if (axis >= 0 && blob.shape[axis] % p->batch) {
+      return invalid_argument(
+          fmt::format("output '{}' has shape {} for {} rows, not as much for each row: ask for "
+                      "another",
+                      blob.name, blob.shape.str(), p->batch));
+    }
+    p->row_axes.push_back(axis);
+  }
+  CFT_ASSIGN(p->rows_alone, rows_are_apart(p->graph, p->batch, axes, p->outputs));
+  return {};
 }
 
 /// A tail runs as a full batch whose last rows nobody reads, where that is possible: kernels and
@@ -158,9 +148,7 @@ Status create(const char* options, const void* model, uint64_t bytes, cft_predic
   CFT_ASSIGN(const caffe::NetParameter weights,
              parse_weights({static_cast<const std::byte*>(model), size_t(bytes)}));
   CFT_TRY(load_weights(p->graph, weights, p->arena, nullptr));
-  CFT_ASSIGN(const Plan* plan, p->plan_for(p->batch));
-  p->row_axes = find_row_axes(p->graph, *plan, p->batch);
-  p->rows_alone = rows_are_alone(p->graph, p->row_axes);
+  CFT_TRY(find_rows(p.get()));
   *out = p.release();
   return {};
 }

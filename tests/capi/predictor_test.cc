@@ -17,6 +17,7 @@ namespace cafetiere {
 namespace {
 
 using ::testing::Each;
+using ::testing::HasSubstr;
 
 constexpr int64_t kChannels = 5, kSide = 12, kPixels = kChannels * kSide * kSide, kScores = 10;
 
@@ -50,17 +51,49 @@ struct Destroy {
   void operator()(cft_predictor* p) const { cft_predictor_destroy(p); }
 };
 
-std::unique_ptr<cft_predictor, Destroy> predictor(const std::string& net, const char* output) {
-  const nlohmann::json options = {
-      {"net", net},
-      {"schema", {{"columns", {{{"name", "data"}, {"type", "f32"}}}}, {"id", ""}}},
-      {"inputs", {{{"top", "data"}, {"column", "data"}}}},
-      {"outputs", {output}}};
+/// `batch` 0 is the net's.
+nlohmann::json options_of(const std::string& net, const char* output, int64_t batch) {
+  return {{"net", net},
+          {"schema", {{"columns", {{{"name", "data"}, {"type", "f32"}}}}, {"id", ""}}},
+          {"inputs", {{{"top", "data"}, {"column", "data"}}}},
+          {"outputs", {output}},
+          {"batch", batch}};
+}
+
+std::unique_ptr<cft_predictor, Destroy> predictor(const std::string& net, const char* output,
+                                                  int64_t batch = 0) {
+  const nlohmann::json options = options_of(net, output, batch);
   const std::string weights = first_weights(net);
   cft_predictor* p = nullptr;
   EXPECT_EQ(cft_predictor_create(options.dump().c_str(), weights.data(), weights.size(), &p), 0)
       << cft_last_error();
   return std::unique_ptr<cft_predictor, Destroy>(p);
+}
+
+/// `count` rows of random pixels.
+RowBytes random_rows(int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  RowBytes rows;
+  for (int64_t i = 0; i < count; ++i) {
+    std::vector<float> row(kPixels);
+    for (float& v : row) v = normal(random);
+    rows.add_all(row);
+  }
+  return rows;
+}
+
+/// The outputs of `count` rows, one after another.
+std::vector<float> run(cft_predictor* p, const RowBytes& rows, int64_t count) {
+  char* text = nullptr;
+  EXPECT_EQ(cft_predictor_describe(p, &text), 0) << cft_last_error();
+  const int64_t size = nlohmann::json::parse(text)["outputs"][0]["size"];
+  cft_free(text);
+  std::vector<float> values(size_t(count * size));
+  float* const outputs[] = {values.data()};
+  EXPECT_EQ(cft_predictor_run(p, count, rows.span().data(), rows.span().size(), outputs), 0)
+      << cft_last_error();
+  return values;
 }
 
 /// `count` times the same row of random pixels.
@@ -107,6 +140,90 @@ TEST(Predictor, AddsNoRowsWhereTheBatchIsTakenTogether) {
       << cft_last_error();
   EXPECT_NE(means[0], 0);
   EXPECT_THAT(means, Each(::testing::FloatNear(means[0], 1e-4F * std::abs(means[0]))));
+}
+
+struct Mixed {
+  const char* name;
+  const char* layers;  ///< from "score" (rows, 10) to "out"
+};
+
+/// A tail of three is what a batch of three is, wherever a layer lets rows meet.
+class PredictorTail : public testing::TestWithParam<Mixed> {};
+
+TEST_P(PredictorTail, IsABatchOfItsOwnWhereRowsMeet) {
+  constexpr int64_t kTail = 3;
+  const std::string net = std::string(kNet) + GetParam().layers;
+  const auto whole = predictor(net, "out"), small = predictor(net, "out", kTail);
+  ASSERT_TRUE(whole && small);
+  const RowBytes rows = random_rows(kTail, 5);
+  const std::vector<float> tail = run(whole.get(), rows, kTail);
+  const std::vector<float> expected = run(small.get(), rows, kTail);
+  ASSERT_EQ(tail.size(), expected.size());
+  for (size_t i = 0; i < tail.size(); ++i) {
+    EXPECT_NEAR(tail[i], expected[i], 1e-5F * (1 + std::abs(expected[i]))) << i;
+  }
+}
+
+const Mixed kMixed[] = {
+    {"Softmax", R"(layer { name: "out" type: "Softmax" bottom: "score" top: "out"
+                     softmax_param { axis: 0 } })"},
+    {"SoftmaxOfRowsTakenApart",
+     R"(layer { name: "flat" type: "Reshape" bottom: "score" top: "flat"
+          reshape_param { shape { dim: -1 dim: 5 } } }
+        layer { name: "out" type: "Softmax" bottom: "flat" top: "out" softmax_param { axis: 0 } })"},
+    {"BatchNorm", R"(layer { name: "out" type: "BatchNorm" bottom: "score" top: "out"
+                       batch_norm_param { use_global_stats: false } })"},
+    {"Reduction", R"(layer { name: "out" type: "Reduction" bottom: "score" top: "out"
+                       reduction_param { axis: 0 operation: MEAN } })"},
+    {"ReductionBroadcast",
+     R"(layer { name: "sum" type: "Reduction" bottom: "score" top: "sum"
+          reduction_param { axis: 0 } }
+        layer { name: "out" type: "Bias" bottom: "score" bottom: "sum" top: "out"
+          bias_param { axis: -2 } })"},
+    {"ArgMax", R"(layer { name: "out" type: "ArgMax" bottom: "score" top: "out"
+                    argmax_param { axis: 0 out_max_val: true } })"},
+    {"Concat", R"(layer { name: "out" type: "Concat" bottom: "score" bottom: "score" top: "out"
+                    concat_param { axis: 0 } })"},
+    {"Tile", R"(layer { name: "out" type: "Tile" bottom: "score" top: "out"
+                  tile_param { axis: 0 tiles: 2 } })"},
+    {"Reshape", R"(layer { name: "out" type: "Reshape" bottom: "score" top: "out"
+                     reshape_param { shape { dim: 10 dim: -1 } } })"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Layers, PredictorTail, testing::ValuesIn(kMixed),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(Predictor, RefusesAnOutputThatIsNotOfWholeRows) {
+  const std::string net = std::string(kNet) + R"(
+    layer { name: "cut" type: "Slice" bottom: "score" top: "first" top: "rest"
+      slice_param { axis: 0 slice_point: 1 } })";
+  const nlohmann::json options = options_of(net, "rest", 0);
+  const std::string weights = first_weights(net);
+  cft_predictor* p = nullptr;
+  EXPECT_NE(cft_predictor_create(options.dump().c_str(), weights.data(), weights.size(), &p), 0);
+  EXPECT_THAT(cft_last_error(), HasSubstr("output 'rest'"));
+}
+
+/// What follows the rows' axis, or only moves it, leaves them alone: the tail has the kernels, and so
+/// the bits, of a full batch.
+TEST(Predictor, AddsRowsWhereLayersKeepThemApart) {
+  constexpr int64_t kRows = 19;
+  const auto p = predictor(std::string(kNet) + R"(
+      layer { name: "norm" type: "BatchNorm" bottom: "conv2" top: "norm" }
+      layer { name: "lrn" type: "LRN" bottom: "norm" top: "lrn" }
+      layer { name: "pool" type: "Pooling" bottom: "lrn" top: "pool" pooling_param { stride: 2 kernel_size: 2 } }
+      layer { name: "flat" type: "Flatten" bottom: "pool" top: "flat" }
+      layer { name: "both" type: "Concat" bottom: "flat" bottom: "score" top: "both" }
+      layer { name: "turned" type: "Permute" bottom: "both" top: "turned" permute_param { order: 1 order: 0 } }
+      layer { name: "prob" type: "Softmax" bottom: "turned" top: "prob" softmax_param { axis: 0 } }
+    )",
+                           "prob");
+  ASSERT_TRUE(p);
+  const std::vector<float> values = run(p.get(), same_rows(kRows), kRows);
+  const auto size = ptrdiff_t(values.size() / kRows);
+  for (int64_t i = 1; i < kRows; ++i) {
+    EXPECT_TRUE(std::equal(values.begin(), values.begin() + size, values.begin() + i * size)) << i;
+  }
 }
 
 }  // namespace
