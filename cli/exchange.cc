@@ -1,17 +1,24 @@
 // export_onnx, import_onnx and convert_weights: nets and weights in the forms of other programs.
+#include <algorithm>
+#include <charconv>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/flags.h"
 #include "cli/glog.h"
+#include "core/base/split_list.h"
 #include "core/graph/arena.h"
 #include "core/layers/registry.h"
 #include "core/model/file.h"
 #include "core/model/safetensors.h"
 #include "core/model/weights.h"
+#include "core/onnx/deploy.h"
 #include "core/onnx/export.h"
 #include "core/onnx/import.h"
+#include "core/train/feeds.h"
 
 namespace cafetiere {
 namespace {
@@ -30,20 +37,76 @@ Status write_any_weights(const caffe::NetParameter& net, const std::string& path
   return write_file(path, bytes);
 }
 
-Status run_export(const std::string& model, const std::string& weights, const std::string& output,
-                  const Logger& log) {
-  CFT_ASSIGN(const NetText net, read_net(model));
+struct ExportFlags {
+  std::string model, weights, output;
+  std::vector<std::string> shapes;
+  StateFlags state;
+};
+
+/// "data=1,3,227,227" as a name and a shape.
+Result<std::pair<std::string, Shape>> named_shape(const std::string& text) {
+  const size_t at = text.find('=');
+  std::vector<int64_t> dims;
+  for (const std::string& part : split_list(at < text.size() ? text.substr(at + 1) : "")) {
+    int64_t dim = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), dim);
+    const bool whole = error == std::errc() && end == part.data() + part.size();
+    dims.push_back(whole ? dim : 0);
+  }
+  if (at == 0 || dims.empty() || std::ranges::min(dims) < 1) {
+    return invalid_argument("-shape " + text + ": write it as NAME=N,C,H,W, with sizes above 0");
+  }
+  return std::pair{text.substr(0, at), Shape(std::move(dims))};
+}
+
+/// The shapes of data layers' tops: given, or found in what the layers name.
+Result<Graph> open_graph(const NetText& net, const caffe::NetState& state, const Logger& log) {
+  Result<NetFeeds> feeds = open_feeds({net, state, ""}, 1, log);
+  if (!feeds.ok()) {
+    return invalid_argument(
+        feeds.status().message() +
+        "\nTo export without the data say the shape of its top: -shape data=1,3,227,227");
+  }
+  return Graph::build(net, state, {.types = layer_types(), .fed = feeds->shapes});
+}
+
+caffe::NetState state_of(const NetText& net, const ExportFlags& flags) {
   caffe::NetState state = net.param.state();
   state.set_phase(caffe::TEST);
-  CFT_ASSIGN(const Graph graph, Graph::build(net, state, {.types = layer_types()}));
-  CFT_ASSIGN(const caffe::NetParameter from, read_any_weights(weights));
+  flags.state.apply(&state);
+  return state;
+}
+
+/// The deploy form of the net that the flags name.
+Result<NetText> deploy_net(const ExportFlags& flags, const Logger& log) {
+  CFT_ASSIGN(const NetText all, read_net(flags.model));
+  for (const std::string& note : all.notes) log.info("{}", note);
+  const caffe::NetState state = state_of(all, flags);
+  CFT_ASSIGN(NetText net, in_state(all, state));
+  std::map<std::string, Shape> shapes;
+  for (const std::string& text : flags.shapes) {
+    CFT_ASSIGN(auto named, named_shape(text));
+    shapes.insert(std::move(named));
+  }
+  CFT_TRY(set_input_shapes(shapes, &net).with_context("-shape"));
+  CFT_ASSIGN(const Graph graph, open_graph(net, state, log));
+  DeployForm form = deploy_form(net, graph);
+  for (const std::string& note : form.notes) log.info("{}", note);
+  return std::move(form.net);
+}
+
+Status run_export(const ExportFlags& flags, const Logger& log) {
+  CFT_ASSIGN(const NetText net, deploy_net(flags, log));
+  CFT_ASSIGN(const Graph graph,
+             Graph::build(net, state_of(net, flags), {.types = layer_types(), .fed = {}}));
+  CFT_ASSIGN(const caffe::NetParameter from, read_any_weights(flags.weights));
   std::vector<float> arena(size_t(graph.arena_size()));
   std::vector<std::string> ignored;
-  CFT_TRY(load_weights(graph, from, arena, &ignored).with_context(weights));
+  CFT_TRY(load_weights(graph, from, arena, &ignored).with_context(flags.weights));
   for (const std::string& layer : ignored) log.info("Ignoring source layer {}", layer);
   CFT_ASSIGN(const std::string bytes, export_onnx(graph, arena));
-  CFT_TRY(write_file(output, bytes));
-  log.info("Wrote {}", output);
+  CFT_TRY(write_file(flags.output, bytes));
+  log.info("Wrote {}", flags.output);
   return {};
 }
 
@@ -61,17 +124,20 @@ Status run_import(const std::string& input, const std::string& model, const std:
 }  // namespace
 
 Action add_export_onnx(CLI::App& app) {
-  struct Flags {
-    std::string model, weights, output;
-  };
-  const auto flags = std::make_shared<Flags>();
-  app.add_option("--model", flags->model, "the net's deploy form")->required();
+  const auto flags = std::make_shared<ExportFlags>();
+  app.add_option("--model", flags->model, "the net as it was trained, or its deploy form")
+      ->required();
   app.add_option("--weights", flags->weights, "its .caffemodel, .caffemodel.h5 or .safetensors")
       ->required();
+  app.add_option("--shape", flags->shapes,
+                 "NAME=N,C,H,W: the shape of an input, in place of what the net or its data says; "
+                 "may be given several times")
+      ->allow_extra_args(false);
+  flags->state.add(app);
   app.add_option("OUTPUT", flags->output, "the .onnx file to write")->required();
   return [flags]() -> Status {
     Glog glog(stderr);
-    return run_export(flags->model, flags->weights, flags->output, glog.logger());
+    return run_export(*flags, glog.logger());
   };
 }
 

@@ -92,7 +92,7 @@ constexpr Exporter kExporters[] = {
     {"Clip", clip},
     {"Dropout", unchanged},
     {"ELU", elu},
-    {"GELU", gelu},
+    {"GELU", gelu, true},
     {"HardSigmoid", hard_sigmoid},
     {"HardSwish", same<kHardSwish>},
     {"Mish", mish},
@@ -180,6 +180,16 @@ Status read_clip(Node node, OnnxReader& r) {
   return r.add(std::move(layer));
 }
 
+/// A comparison gives 0 or 1 here; a Cast of it to floats changes nothing.
+Status read_greater(Node node, OnnxReader& r) {
+  if (!node.has(1)) return invalid_argument("needs two inputs");
+  CFT_ASSIGN(const OnnxFloats level, r.floats(node.input(1)));
+  if (level.values.size() != 1) return invalid_argument("the second input must be one number");
+  caffe::LayerParameter layer = r.layer("Threshold", node);
+  layer.mutable_threshold_param()->set_threshold(level.values[0]);
+  return r.add(std::move(layer));
+}
+
 Status read_unchanged(Node node, OnnxReader& r) { return r.alias(node.output(), node.input(0)); }
 
 constexpr Importer kImporters[] = {
@@ -188,6 +198,7 @@ constexpr Importer kImporters[] = {
     {"Dropout", read_unchanged},
     {"Elu", read_elu},
     {"Gelu", read_gelu},
+    {"Greater", read_greater},
     {"HardSigmoid", read_hard_sigmoid},
     {"HardSwish", read_same<kHardSwish>},
     {"Identity", read_unchanged},

@@ -1,5 +1,6 @@
 // Sums, products, powers: Power, Exp, Log, Eltwise, Scale and Bias, and ONNX's binary operators with
 // a constant or between values.
+#include <array>
 #include <cmath>
 
 #include "core/model/blob.h"
@@ -109,12 +110,12 @@ Result<Meeting> meet(const Shape& shape, const Shape& x) {
   while (begin < end && shape[begin] == 1) ++begin;
   while (end > begin && shape[end - 1] == 1) --end;
   if (begin + lead < 0) {
-    return invalid_argument("a constant of shape " + shape.str() + "makes x of shape " + x.str() +
-                            "larger");
+    return invalid_argument("a constant of shape " + shape.str() + " makes x of shape " + x.str() +
+                            " larger");
   }
   for (int i = begin; i < end; ++i) {
     if (shape[i] == x[i + lead]) continue;
-    return invalid_argument("a constant of shape " + shape.str() + "meets x of shape " + x.str() +
+    return invalid_argument("a constant of shape " + shape.str() + " meets x of shape " + x.str() +
                             ": it must have a run of x's axes and ones");
   }
   return Meeting{begin + lead, Shape({shape.dims().begin() + begin, shape.dims().begin() + end})};
@@ -157,23 +158,28 @@ Status add_eltwise(Node node, OnnxReader& r, EltwiseOp::EltwiseOp op,
 
 /// Two values of one shape; or one that lacks the other's last axes, or has ones there, as the gate of
 /// a squeeze-and-excitation: Scale and Bias with two bottoms.
-Status add_pair(Node node, OnnxReader& r, bool product) {
-  CFT_ASSIGN(const Shape a, r.shape(node.input(0)));
-  CFT_ASSIGN(const Shape b, r.shape(node.input(1)));
-  if (a == b) return add_eltwise(node, r, product ? EltwiseOp::PROD : EltwiseOp::SUM);
-  const int large = a.count() >= b.count() ? 0 : 1;
+Status add_pair(Node node, OnnxReader& r, bool product, const std::array<std::string, 2>& pair) {
+  CFT_ASSIGN(const Shape a, r.shape(pair[0]));
+  CFT_ASSIGN(const Shape b, r.shape(pair[1]));
+  if (a == b) {
+    caffe::LayerParameter layer = r.layer("Eltwise", node);
+    layer.mutable_bottom()->Assign(pair.begin(), pair.end());
+    layer.mutable_eltwise_param()->set_operation(product ? EltwiseOp::PROD : EltwiseOp::SUM);
+    return r.add(std::move(layer));
+  }
+  const size_t large = a.count() >= b.count() ? 0 : 1;
   const Shape &x = large == 0 ? a : b, &y = large == 0 ? b : a;
   CFT_ASSIGN(const Meeting meeting, meet(y, x));
   caffe::LayerParameter reshape = r.layer("Reshape", node);
   const std::string inner = r.fresh(node.output());
   reshape.set_name(inner);
-  reshape.set_bottom(0, node.input(1 - large));
+  reshape.set_bottom(0, pair[1 - large]);
   reshape.set_top(0, inner);
   caffe::BlobShape* shape = reshape.mutable_reshape_param()->mutable_shape();
   for (int64_t dim : meeting.shape.dims()) shape->add_dim(dim);
   CFT_TRY(r.add(std::move(reshape)));
   caffe::LayerParameter layer = r.layer(product ? "Scale" : "Bias", node);
-  layer.set_bottom(0, node.input(large));
+  layer.set_bottom(0, pair[large]);
   layer.add_bottom(inner);
   if (product) {
     layer.mutable_scale_param()->set_axis(meeting.axis);
@@ -181,6 +187,25 @@ Status add_pair(Node node, OnnxReader& r, bool product) {
     layer.mutable_bias_param()->set_axis(meeting.axis);
   }
   return r.add(std::move(layer));
+}
+
+/// a - b of different shapes as a + (-b), a / b as a b^-1.
+Status add_opposite_pair(Node node, OnnxReader& r, bool product) {
+  CFT_ASSIGN(const Shape a, r.shape(node.input(0)));
+  CFT_ASSIGN(const Shape b, r.shape(node.input(1)));
+  if (!product && a == b) return add_eltwise(node, r, EltwiseOp::SUM, {1, -1});
+  const std::string inner = r.fresh(node.output());
+  caffe::LayerParameter opposite = r.layer("Power", node);
+  opposite.set_name(inner);
+  opposite.set_bottom(0, node.input(1));
+  opposite.set_top(0, inner);
+  if (product) {
+    opposite.mutable_power_param()->set_power(-1);
+  } else {
+    opposite.mutable_power_param()->set_scale(-1);
+  }
+  CFT_TRY(r.add(std::move(opposite)));
+  return add_pair(node, r, product, {node.input(0), inner});
 }
 
 Status two_inputs(Node node) {
@@ -194,7 +219,7 @@ Status read_commuting(Node node, OnnxReader& r) {
   for (int at : {0, 1}) {
     if (r.is_constant(node.input(1 - at))) return add_constant(node, r, at, kProduct, keep);
   }
-  return add_pair(node, r, kProduct);
+  return add_pair(node, r, kProduct, {node.input(0), node.input(1)});
 }
 
 /// A scalar minus or over x becomes a Power; other constants may only come second.
@@ -211,8 +236,7 @@ Status read_opposite(Node node, OnnxReader& r) {
     if (c.values[0] == 0) return invalid_argument("0 / x has no layer");
     return add_power(node, r, 1, 1 / c.values[0], 0, -1);
   }
-  if (kProduct) return invalid_argument("the quotient of two values has no layer");
-  return add_eltwise(node, r, EltwiseOp::SUM, {1, -1});
+  return add_opposite_pair(node, r, kProduct);
 }
 
 Status read_pow(Node node, OnnxReader& r) {

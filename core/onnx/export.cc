@@ -7,21 +7,13 @@
 
 #include "core/model/file.h"
 #include "core/onnx/families.h"
+#include "core/onnx/whole_layer.h"
 
 namespace cafetiere {
 namespace {
 
 constexpr int kOpset = 17;
 constexpr int kFileVersion = 8;  // the file format that came with this opset
-
-const Exporter* find_exporter(const std::string& type) {
-  for (const OnnxFamily* family : kOnnxFamilies) {
-    for (const Exporter& exporter : family->exporters) {
-      if (type == exporter.type) return &exporter;
-    }
-  }
-  return nullptr;
-}
 
 class Export {
  public:
@@ -77,6 +69,11 @@ class Export {
     const ExportLayer layer = describe(node);
     CFT_ASSIGN(const OnnxValues values, exporter->write(layer, writer_));
     for (size_t i = 0; i < values.size(); ++i) name_top(layer, values[i], node.tops[i]);
+    if (exporter->whole) {
+      OnnxValues tops;
+      for (int top : node.tops) tops.push_back(names_[size_t(top)]);
+      describe_whole_layer(layer, tops, writer_.first_node());
+    }
     return {};
   }
 

@@ -25,10 +25,10 @@ struct ExportLayer {
   const Shape& top_shape() const { return top_shapes[0]; }
   /// Parameter i as a constant, of its own shape or another.
   std::string constant(OnnxWriter& writer, size_t i) const {
-    return writer.floats(param_shapes[i], params[i]);
+    return writer.parameter(i, param_shapes[i], params[i]);
   }
   std::string constant(OnnxWriter& writer, size_t i, const Shape& shape) const {
-    return writer.floats(shape, params[i]);
+    return writer.parameter(i, shape, params[i]);
   }
 };
 
@@ -36,6 +36,9 @@ struct ExportLayer {
 struct Exporter {
   const char* type;
   Result<OnnxValues> (*write)(const ExportLayer&, OnnxWriter&);
+  /// Its nodes are read back as one layer (whole_layer.h), since one by one they have none. Such a
+  /// layer's parameters become constants as they are.
+  bool whole = false;
 };
 
 /// Reads a node: adds layers, or a constant.
@@ -55,6 +58,7 @@ extern const OnnxFamily onnx_attention;
 extern const OnnxFamily onnx_constants;
 extern const OnnxFamily onnx_convolution;
 extern const OnnxFamily onnx_normalization;
+extern const OnnxFamily onnx_parts;
 extern const OnnxFamily onnx_pooling;
 extern const OnnxFamily onnx_products;
 extern const OnnxFamily onnx_recurrent;
@@ -63,7 +67,17 @@ extern const OnnxFamily onnx_shaping;
 
 inline constexpr std::array kOnnxFamilies{&onnx_activations, &onnx_arithmetic,  &onnx_attention,
                                           &onnx_constants,   &onnx_convolution, &onnx_normalization,
-                                          &onnx_pooling,     &onnx_products,    &onnx_recurrent,
-                                          &onnx_reduction,   &onnx_shaping};
+                                          &onnx_parts,       &onnx_pooling,     &onnx_products,
+                                          &onnx_recurrent,   &onnx_reduction,   &onnx_shaping};
+
+/// What writes layers of `type`; null when they have no ONNX form.
+inline const Exporter* find_exporter(const std::string& type) {
+  for (const OnnxFamily* family : kOnnxFamilies) {
+    for (const Exporter& exporter : family->exporters) {
+      if (type == exporter.type) return &exporter;
+    }
+  }
+  return nullptr;
+}
 
 }  // namespace cafetiere

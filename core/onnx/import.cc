@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/onnx/families.h"
+#include "core/onnx/whole_layer.h"
 
 namespace cafetiere {
 namespace {
@@ -76,22 +77,26 @@ Result<caffe::NetParameter> import_onnx(std::string_view bytes, int64_t batch) {
     return invalid_argument("is not an ONNX model, or is cut off");
   }
   CFT_ASSIGN(const int64_t opset, opset_of(model));
-  OnnxReader reader(opset);
   const onnx::GraphProto& graph = model.graph();
-  reader.net().set_name(graph.name());
-  for (const onnx::TensorProto& tensor : graph.initializer()) {
-    reader.add_constant(tensor.name(), &tensor);
-  }
+  OnnxReader reader(opset, graph);
   for (const onnx::ValueInfoProto& input : graph.input()) {
     if (reader.is_constant(input.name())) continue;  // older files list their weights here, too
     CFT_ASSIGN(const Shape shape, input_shape(input, batch));
     CFT_TRY(reader.add_input(input.name(), shape).with_context("input " + input.name()));
   }
-  for (const onnx::NodeProto& node : graph.node()) {
+  for (int i = 0; i < graph.node_size();) {
+    const onnx::NodeProto& node = graph.node(i);
     const std::string& name =
         node.name().empty() && node.output_size() ? node.output(0) : node.name();
-    CFT_TRY(
-        read_node(node, reader).with_context(fmt::format("node '{}' ({})", name, node.op_type())));
+    const std::string where = fmt::format("node '{}' ({})", name, node.op_type());
+    if (begins_whole_layer(node)) {
+      Result<int> nodes = read_whole_layer(graph, i, reader);
+      if (!nodes.ok()) return nodes.status().with_context(where);
+      i += *nodes;
+    } else {
+      CFT_TRY(read_node(node, reader).with_context(where));
+      ++i;
+    }
   }
   for (const onnx::ValueInfoProto& output : graph.output()) {
     CFT_TRY(reader.name_output(output.name()).with_context("output " + output.name()));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/model/blob.h"
 #include "core/onnx/families.h"
 
 namespace cafetiere {
@@ -146,6 +147,33 @@ bool counts_alike(const Axis& axis, bool pads_count) {
   return pads_count ? axis.trailing() <= axis.pad : axis.pad == 0;
 }
 
+/// How many positions of window `o` the node's average is over: all, or those inside.
+int64_t node_counts(const Axis& axis, int64_t o, bool pads_count) {
+  const int64_t begin = o * axis.stride - axis.pad, end = begin + axis.kernel;
+  return pads_count ? axis.kernel : std::min(end, axis.in) - std::max<int64_t>(begin, 0);
+}
+
+/// The pooling, then a Scale that takes each window's sum over as many positions as the node does.
+Status add_corrected(const OnnxNode& node, OnnxReader& r, caffe::LayerParameter pooling,
+                     const Axis& h, const Axis& v, bool pads_count) {
+  const std::string inner = r.fresh(node.output());
+  pooling.set_top(0, inner);
+  CFT_TRY(r.add(std::move(pooling)));
+  std::vector<float> factors;
+  for (int64_t y = 0; y < h.out; ++y) {
+    for (int64_t x = 0; x < v.out; ++x) {
+      factors.push_back(float(h.counted(y) * v.counted(x)) /
+                        float(node_counts(h, y, pads_count) * node_counts(v, x, pads_count)));
+    }
+  }
+  caffe::LayerParameter scale = r.layer("Scale", node);
+  scale.set_bottom(0, inner);
+  scale.mutable_scale_param()->set_axis(2);
+  scale.mutable_scale_param()->set_num_axes(2);
+  floats_to_blob(factors, Shape{h.out, v.out}, scale.add_blobs());
+  return r.add(std::move(scale));
+}
+
 Status read(const OnnxNode& node, OnnxReader& r, Param::PoolMethod method) {
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
   const std::string pad_rule = node.text("auto_pad", "NOTSET");
@@ -160,9 +188,11 @@ Status read(const OnnxNode& node, OnnxReader& r, Param::PoolMethod method) {
     return invalid_argument("no layer has these windows: its pads are alike on both sides");
   }
   const bool pads_count = node.integer("count_include_pad", 0) != 0;
-  if (method == Param::AVE && (!counts_alike(h, pads_count) || !counts_alike(v, pads_count))) {
+  const bool alike = counts_alike(h, pads_count) && counts_alike(v, pads_count);
+  if (method == Param::AVE && !alike && pads_count && node.integer("ceil_mode", 0)) {
     return invalid_argument(
-        "no layer averages like this: in a layer pads count, set count_include_pad");
+        "with ceil_mode and count_include_pad it is not defined what the last windows count: give "
+        "pads that fit");
   }
   caffe::LayerParameter layer = r.layer("Pooling", node);
   Param* p = layer.mutable_pooling_param();
@@ -171,7 +201,8 @@ Status read(const OnnxNode& node, OnnxReader& r, Param::PoolMethod method) {
   p->set_kernel_h(uint32_t(h.kernel)), p->set_kernel_w(uint32_t(v.kernel));
   p->set_stride_h(uint32_t(h.stride)), p->set_stride_w(uint32_t(v.stride));
   p->set_pad_h(uint32_t(h.pad)), p->set_pad_w(uint32_t(v.pad));
-  return r.add(std::move(layer));
+  if (method == Param::MAX || alike) return r.add(std::move(layer));
+  return add_corrected(node, r, std::move(layer), h, v, pads_count);
 }
 
 Status read_average(const OnnxNode& node, OnnxReader& r) { return read(node, r, Param::AVE); }

@@ -93,10 +93,22 @@ Status read_rows(const OnnxNode& node, OnnxReader& r) {
   return r.add(std::move(layer));
 }
 
-/// Numbers of a list of integers (a shape, mostly), or rows of a table.
+/// Items of a computed value at computed places.
+Status read_items(const OnnxNode& node, OnnxReader& r) {
+  if (node.integer("axis", 0) != 0) return invalid_argument("only items of axis 0 are picked");
+  CFT_ASSIGN(const Shape indices, r.shape(node.input(1)));
+  if (indices.axes() != 1) return invalid_argument("the indices must be a list");
+  caffe::LayerParameter layer = r.layer("BatchReindex", node);
+  layer.add_bottom(node.input(1));
+  return r.add(std::move(layer));
+}
+
+/// Numbers of a list of integers (a shape, mostly), rows of a table, or items of a value.
 Status read_gather(const OnnxNode& node, OnnxReader& r) {
   if (!node.has(1)) return invalid_argument("needs indices");
-  if (!r.is_constant(node.input(0)) || !r.is_constant(node.input(1))) return read_rows(node, r);
+  const bool of_values = !r.is_constant(node.input(0)), at_values = !r.is_constant(node.input(1));
+  if (of_values) return read_items(node, r);
+  if (at_values) return read_rows(node, r);
   CFT_ASSIGN(const std::vector<int64_t> from, r.integers(node.input(0)));
   CFT_ASSIGN(const std::vector<int64_t> indices, r.integers(node.input(1)));
   CFT_ASSIGN(const Shape shape, r.constant_shape(node.input(1)));

@@ -115,6 +115,19 @@ std::vector<int64_t> OnnxNode::integers(const char* name) const {
   return {attribute->ints().begin(), attribute->ints().end()};
 }
 
+OnnxReader::OnnxReader(int64_t opset, const onnx::GraphProto& graph) : opset_(opset) {
+  net_.set_name(graph.name());
+  for (const onnx::TensorProto& tensor : graph.initializer()) {
+    add_constant(tensor.name(), &tensor);
+  }
+  for (const onnx::ValueInfoProto& input : graph.input()) value_names_.take(input.name());
+  for (const onnx::ValueInfoProto& output : graph.output()) used_.insert(output.name());
+  for (const onnx::NodeProto& node : graph.node()) {
+    used_.insert(node.input().begin(), node.input().end());
+    for (const std::string& output : node.output()) value_names_.take(output);
+  }
+}
+
 void OnnxReader::add_constant(const std::string& name, const onnx::TensorProto* tensor) {
   constants_[name] = tensor;
 }
@@ -218,12 +231,6 @@ Status OnnxReader::name_output(const std::string& name) {
   return add(std::move(copy));
 }
 
-std::string OnnxReader::fresh(const std::string& near) {
-  std::string name = near + "_inner";
-  while (values_.contains(name)) name += "_";
-  return name;
-}
-
 caffe::LayerParameter OnnxReader::layer(const char* type, const OnnxNode& node) const {
   caffe::LayerParameter layer;
   layer.set_type(type);
@@ -233,19 +240,24 @@ caffe::LayerParameter OnnxReader::layer(const char* type, const OnnxNode& node) 
   return layer;
 }
 
-Status OnnxReader::add(caffe::LayerParameter layer) {
-  while (!layer_names_.insert(layer.name()).second) layer.set_name(layer.name() + "_");
+Result<LayerShapes> OnnxReader::shapes_of(const caffe::LayerParameter& layer) const {
   CFT_ASSIGN(const LayerType* type, find_layer_type(layer_types(), layer.type()));
   CFT_TRY(check_count("inputs", layer.bottom_size(), type->min_bottoms, type->max_bottoms));
   CFT_TRY(check_count("outputs", layer.top_size(), type->min_tops, type->max_tops));
   LayerShapes shapes;
-  for (std::string& bottom : *layer.mutable_bottom()) {
+  for (const std::string& bottom : layer.bottom()) {
     CFT_ASSIGN(Shape bottom_shape, shape(bottom));
     shapes.bottoms.push_back(std::move(bottom_shape));
-    bottom = values_[bottom].blob;
   }
   shapes.tops.resize(size_t(layer.top_size()));
   CFT_TRY(type->create(layer)->shape(shapes));
+  return shapes;
+}
+
+Status OnnxReader::add(caffe::LayerParameter layer) {
+  layer.set_name(layer_names_.make(layer.name()));
+  CFT_ASSIGN(const LayerShapes shapes, shapes_of(layer));
+  for (std::string& bottom : *layer.mutable_bottom()) bottom = values_[bottom].blob;
   if (layer.blobs_size() != int(shapes.params.size())) {
     return internal_error(fmt::format("a {} layer has {} parameters, not {}", layer.type(),
                                       shapes.params.size(), layer.blobs_size()));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/graph/layer.h"
+#include "core/onnx/names.h"
 
 namespace cafetiere {
 
@@ -48,7 +49,8 @@ struct OnnxFloats {
 /// layer that is added has its shapes inferred and its weights checked by the layer type itself.
 class OnnxReader {
  public:
-  explicit OnnxReader(int64_t opset) : opset_(opset) {}
+  /// Reads `graph`, which outlives the reader; only its constants at first.
+  OnnxReader(int64_t opset, const onnx::GraphProto& graph);
 
   int64_t opset() const { return opset_; }
   const caffe::NetParameter& net() const { return net_; }
@@ -66,6 +68,8 @@ class OnnxReader {
 
   /// The shape of a value that is a blob.
   Result<Shape> shape(const std::string& value) const;
+  /// Whether a node reads a value, or the model gives it.
+  bool is_used(const std::string& value) const { return used_.contains(value); }
   /// Whether a value is an input of the model.
   bool is_input(const std::string& value) const { return inputs_.contains(value); }
   Status add_input(const std::string& name, const Shape& shape);
@@ -73,12 +77,14 @@ class OnnxReader {
   Status alias(const std::string& name, const std::string& value);
   /// Makes the blob behind an output of the model bear the output's name.
   Status name_output(const std::string& name);
-  /// A value's name that is not taken, for what lies between two layers of one node.
-  std::string fresh(const std::string& near);
+  /// A value's name that the model does not have, for what lies between two layers of one node.
+  std::string fresh(const std::string& near) { return value_names_.make(near + "_inner"); }
 
   /// A layer of `type` that reads the node's first input and makes its first output, to be completed
   /// and passed to add().
   caffe::LayerParameter layer(const char* type, const OnnxNode& node) const;
+  /// The shapes of a layer whose bottoms are values: what its type makes of them.
+  Result<LayerShapes> shapes_of(const caffe::LayerParameter& layer) const;
   /// Adds a layer. Its bottoms are values, its tops names of new values.
   Status add(caffe::LayerParameter layer);
 
@@ -94,7 +100,8 @@ class OnnxReader {
   std::map<std::string, const onnx::TensorProto*> constants_;
   std::deque<onnx::TensorProto> computed_;
   std::map<std::string, Value> values_;
-  std::set<std::string> inputs_, layer_names_;
+  std::set<std::string> inputs_, used_;
+  UniqueNames layer_names_, value_names_;
 };
 
 }  // namespace cafetiere

@@ -1,10 +1,14 @@
 // LSTM and RNN, unrolled over time: ONNX's own operators cannot begin sequences within a batch, which
 // is what Caffe's second bottom says. The state before the first step is zero, or a bottom; ONNX keeps
 // none from run to run.
+#include <fmt/format.h>
+
 #include "core/onnx/families.h"
 
 namespace cafetiere {
 namespace {
+
+constexpr int64_t kMaxSteps = 4096;  // a dozen nodes each
 
 /// What a step needs beside the states: W_h, and the parts of x's and cont's values for each step.
 struct Sequence {
@@ -14,6 +18,7 @@ struct Sequence {
   OnnxValues inputs, continues;
 };
 
+/// Empty where the state is zero.
 struct State {
   std::string h, c;
 };
@@ -36,8 +41,13 @@ bool has_static(const ExportLayer& layer, size_t states) {
   return layer.bottoms.size() > 2 + given;
 }
 
-Sequence sequence(const ExportLayer& layer, OnnxWriter& w, size_t states) {
+Result<Sequence> sequence(const ExportLayer& layer, OnnxWriter& w, size_t states) {
   const Shape& x = layer.bottom_shape();
+  if (x[0] > kMaxSteps) {
+    return invalid_argument(fmt::format(
+        "it has {} steps, and ONNX's form one copy of its nodes for each; at most {} are written",
+        x[0], kMaxSteps));
+  }
   const bool fixed = has_static(layer, states);
   Sequence s{x[0], x[1], layer.top_shape()[2], fixed ? size_t(3) : size_t(2), "", {}, {}};
   const int64_t rows = s.steps * s.streams;
@@ -55,17 +65,16 @@ Sequence sequence(const ExportLayer& layer, OnnxWriter& w, size_t states) {
 
 /// The state before the first step.
 State first_state(const ExportLayer& layer, OnnxWriter& w, const Sequence& s, size_t states) {
+  if (!layer.param.recurrent_param().expose_hidden()) return {};
   const Shape shape{s.streams, s.units};
-  const bool given = layer.param.recurrent_param().expose_hidden();
   const size_t first = layer.bottoms.size() - states;
-  const auto value = [&](size_t i) {
-    return given ? w.reshape(layer.bottoms[first + i], shape) : w.filled(shape, 0);
-  };
+  const auto value = [&](size_t i) { return w.reshape(layer.bottoms[first + i], shape); };
   return {value(0), states > 1 ? value(1) : ""};
 }
 
 /// The inputs of step t's gates: from x, and from h where the sequence goes on.
 std::string gates(OnnxWriter& w, const Sequence& s, size_t t, const std::string& h) {
+  if (h.empty()) return s.inputs[t];
   const std::string before = w.node("Mul", {s.continues[t], h});
   return w.node("Gemm", {before, s.weights, s.inputs[t]}, {{"transB", int64_t(1)}});
 }
@@ -74,10 +83,12 @@ State lstm_step(OnnxWriter& w, const Sequence& s, size_t t, const State& before)
   const std::vector<int64_t> sizes(4, s.units);
   const OnnxValues parts =
       w.nodes("Split", {gates(w, s, t, before.h), w.integers(sizes)}, 4, {{"axis", int64_t(1)}});
-  const std::string in = w.node("Sigmoid", {parts[0]}), forget = w.node("Sigmoid", {parts[1]}),
-                    out = w.node("Sigmoid", {parts[2]}), fresh = w.node("Tanh", {parts[3]});
-  const std::string kept = w.node("Mul", {w.node("Mul", {s.continues[t], forget}), before.c});
-  const std::string c = w.node("Add", {kept, w.node("Mul", {in, fresh})});
+  const std::string in = w.node("Sigmoid", {parts[0]}), out = w.node("Sigmoid", {parts[2]});
+  std::string c = w.node("Mul", {in, w.node("Tanh", {parts[3]})});
+  if (!before.c.empty()) {
+    const std::string forget = w.node("Sigmoid", {parts[1]});
+    c = w.node("Add", {w.node("Mul", {w.node("Mul", {s.continues[t], forget}), before.c}), c});
+  }
   return {w.node("Mul", {out, w.node("Tanh", {c})}), c};
 }
 
@@ -103,21 +114,21 @@ OnnxValues unroll(const ExportLayer& layer, OnnxWriter& w, const Sequence& s, si
 }
 
 Result<OnnxValues> lstm(const ExportLayer& layer, OnnxWriter& w) {
-  const Sequence s = sequence(layer, w, 2);
+  CFT_ASSIGN(const Sequence s, sequence(layer, w, 2));
   OnnxValues tops = unroll(layer, w, s, 2, lstm_step);
   tops[0] = w.reshape(tops[0], layer.top_shape());
   return tops;
 }
 
 Result<OnnxValues> rnn(const ExportLayer& layer, OnnxWriter& w) {
-  const Sequence s = sequence(layer, w, 1);
+  CFT_ASSIGN(const Sequence s, sequence(layer, w, 1));
   OnnxValues tops = unroll(layer, w, s, 1, rnn_step);
   const std::string out = w.node("Tanh", {linear(layer, w, tops[0], s.recurrent + 1, true)});
   tops[0] = w.reshape(out, layer.top_shape());
   return tops;
 }
 
-constexpr Exporter kExporters[] = {{"LSTM", lstm}, {"RNN", rnn}};
+constexpr Exporter kExporters[] = {{"LSTM", lstm, true}, {"RNN", rnn, true}};
 
 }  // namespace
 

@@ -51,6 +51,20 @@ Result<OnnxValues> argmax(const ExportLayer& layer, OnnxWriter& w) {
 
 constexpr Exporter kExporters[] = {{"ArgMax", argmax}, {"Reduction", reduction}};
 
+/// A layer's only top under a name of its own, then a Reshape that makes the node's output of it:
+/// `dims`, where 0 stays.
+Status add_reshaped(const OnnxNode& node, OnnxReader& r, caffe::LayerParameter layer,
+                    const std::vector<int64_t>& dims) {
+  const std::string inner = r.fresh(node.output());
+  layer.set_top(0, inner);
+  CFT_TRY(r.add(std::move(layer)));
+  caffe::LayerParameter reshape = r.layer("Reshape", node);
+  reshape.set_bottom(0, inner);
+  caffe::BlobShape* shape = reshape.mutable_reshape_param()->mutable_shape();
+  for (int64_t dim : dims) shape->add_dim(dim);
+  return r.add(std::move(reshape));
+}
+
 /// A Reduction over the last axes; those that stay as ones are put back by a Reshape.
 Status read(const OnnxNode& node, OnnxReader& r, Param::ReductionOp op) {
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
@@ -72,16 +86,9 @@ Status read(const OnnxNode& node, OnnxReader& r, Param::ReductionOp op) {
   layer.mutable_reduction_param()->set_operation(op);
   layer.mutable_reduction_param()->set_axis(int32_t(first - reduced.begin()));
   if (!keeps) return r.add(std::move(layer));
-  const std::string inner = r.fresh(node.output());
-  layer.set_top(0, inner);
-  CFT_TRY(r.add(std::move(layer)));
-  caffe::LayerParameter reshape = r.layer("Reshape", node);
-  reshape.set_bottom(0, inner);
-  caffe::BlobShape* shape = reshape.mutable_reshape_param()->mutable_shape();
-  for (auto axis = reduced.begin(); axis != reduced.end(); ++axis) {
-    shape->add_dim(axis < first ? 0 : 1);
-  }
-  return r.add(std::move(reshape));
+  std::vector<int64_t> dims(reduced.size(), 1);
+  std::fill(dims.begin(), dims.begin() + (first - reduced.begin()), 0);
+  return add_reshaped(node, r, std::move(layer), dims);
 }
 
 template <Param::ReductionOp kOp>
@@ -89,11 +96,52 @@ Status read_reduction(const OnnxNode& node, OnnxReader& r) {
   return read(node, r, kOp);
 }
 
+/// An ArgMax that gives the `k` largest values along an axis, or where they are.
+Result<caffe::LayerParameter> argmax_layer(const OnnxNode& node, const OnnxReader& r, int64_t axis,
+                                           int64_t k, bool values) {
+  CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
+  CFT_ASSIGN(const int at, x.axis(int(std::clamp<int64_t>(axis, INT32_MIN, INT32_MAX))));
+  if (k < 1 || k > x[at]) return invalid_argument("k is out of range for x of shape " + x.str());
+  caffe::LayerParameter layer = r.layer("ArgMax", node);
+  layer.mutable_argmax_param()->set_axis(at);
+  layer.mutable_argmax_param()->set_top_k(uint32_t(k));
+  layer.mutable_argmax_param()->set_out_max_val(values);
+  return layer;
+}
+
+/// A layer for each of its two outputs that is used.
+Status read_top_k(const OnnxNode& node, OnnxReader& r) {
+  if (!node.has(1)) return invalid_argument("needs k");
+  CFT_ASSIGN(const std::vector<int64_t> k, r.integers(node.input(1)));
+  if (k.size() != 1) return invalid_argument("k must be one number");
+  if (!node.integer("largest", 1)) return invalid_argument("only the largest have a layer");
+  for (int i = 0; i < std::min(node.outputs(), 2); ++i) {
+    if (!r.is_used(node.output(i))) continue;
+    CFT_ASSIGN(caffe::LayerParameter layer,
+               argmax_layer(node, r, node.integer("axis", -1), k[0], i == 0));
+    layer.set_top(0, node.output(i));
+    CFT_TRY(r.add(std::move(layer)));
+  }
+  return {};
+}
+
+Status read_argmax(const OnnxNode& node, OnnxReader& r) {
+  CFT_ASSIGN(caffe::LayerParameter layer, argmax_layer(node, r, node.integer("axis", 0), 1, false));
+  if (node.integer("keepdims", 1)) return r.add(std::move(layer));
+  CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
+  std::vector<int64_t> dims = x.dims();
+  dims.erase(dims.begin() + layer.argmax_param().axis());
+  if (layer.argmax_param().axis() > 0) dims[0] = 0;  // the batch may change
+  return add_reshaped(node, r, std::move(layer), dims);
+}
+
 constexpr Importer kImporters[] = {
+    {"ArgMax", read_argmax},
     {"ReduceL1", read_reduction<Param::ASUM>},
     {"ReduceMean", read_reduction<Param::MEAN>},
     {"ReduceSum", read_reduction<Param::SUM>},
     {"ReduceSumSquare", read_reduction<Param::SUMSQ>},
+    {"TopK", read_top_k},
 };
 
 }  // namespace

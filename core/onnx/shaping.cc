@@ -1,35 +1,14 @@
-// Layers that move values or choose among them: Concat, Slice, Flatten, Reshape, Permute, Tile, Crop,
-// Interp, BatchReindex.
+// Layers that give values another shape or order: Flatten, Reshape, Permute, Interp.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
-#include "core/layers/parts.h"
-#include "core/model/blob.h"
 #include "core/onnx/families.h"
 
 namespace cafetiere {
 namespace {
 
 using Layer = const ExportLayer&;
-
-Result<OnnxValues> concat(Layer layer, OnnxWriter& w) {
-  const caffe::ConcatParameter& p = layer.param.concat_param();
-  CFT_ASSIGN(const int axis, parts_axis(layer.bottom_shape(), p.has_axis(), p.axis(),
-                                        p.has_concat_dim(), p.concat_dim()));
-  return OnnxValues{w.node("Concat", layer.bottoms, {{"axis", int64_t(axis)}})};
-}
-
-Result<OnnxValues> slice(Layer layer, OnnxWriter& w) {
-  const caffe::SliceParameter& p = layer.param.slice_param();
-  CFT_ASSIGN(const int axis, parts_axis(layer.bottom_shape(), p.has_axis(), p.axis(),
-                                        p.has_slice_dim(), p.slice_dim()));
-  std::vector<int64_t> sizes;
-  for (const Shape& top : layer.top_shapes) sizes.push_back(top[axis]);
-  return w.nodes("Split", {layer.bottom(), w.integers(sizes)}, sizes.size(),
-                 {{"axis", int64_t(axis)}});
-}
 
 Result<OnnxValues> flatten(Layer layer, OnnxWriter& w) {
   if (layer.top_shape() == Shape{layer.bottom_shape()[0], layer.bottom_shape().count(1)}) {
@@ -51,28 +30,6 @@ Result<OnnxValues> permute(Layer layer, OnnxWriter& w) {
   return OnnxValues{w.node("Transpose", {layer.bottom()}, {{"perm", order}})};
 }
 
-Result<OnnxValues> tile(Layer layer, OnnxWriter& w) {
-  std::vector<int64_t> repeats;
-  for (int i = 0; i < layer.top_shape().axes(); ++i) {
-    repeats.push_back(layer.bottom_shape()[i] ? layer.top_shape()[i] / layer.bottom_shape()[i] : 1);
-  }
-  return OnnxValues{w.node("Tile", {layer.bottom(), w.integers(repeats)})};
-}
-
-Result<OnnxValues> crop(Layer layer, OnnxWriter& w) {
-  const caffe::CropParameter& p = layer.param.crop_param();
-  CFT_ASSIGN(const int first, layer.bottom_shape().axis(p.axis()));
-  std::vector<int64_t> begins, ends, axes;
-  for (int axis = first; axis < layer.bottom_shape().axes(); ++axis) {
-    const int at = p.offset_size() > 1 ? axis - first : 0;
-    begins.push_back(p.offset_size() ? p.offset(at) : 0);
-    ends.push_back(begins.back() + layer.top_shape()[axis]);
-    axes.push_back(axis);
-  }
-  return OnnxValues{
-      w.node("Slice", {layer.bottom(), w.integers(begins), w.integers(ends), w.integers(axes)})};
-}
-
 /// Resize is told the sizes of four axes; what lies in front of height and width is one.
 Result<OnnxValues> interp(Layer layer, OnnxWriter& w) {
   const caffe::InterpParameter& p = layer.param.interp_param();
@@ -92,22 +49,11 @@ Result<OnnxValues> interp(Layer layer, OnnxWriter& w) {
   return OnnxValues{in.axes() == 4 ? y : w.reshape(y, out)};
 }
 
-Result<OnnxValues> batch_reindex(Layer layer, OnnxWriter& w) {
-  const std::string index =
-      w.node("Cast", {layer.bottoms[1]}, {{"to", int64_t(onnx::TensorProto::INT64)}});
-  return OnnxValues{w.node("Gather", {layer.bottom(), index})};
-}
-
 constexpr Exporter kExporters[] = {
-    {"BatchReindex", batch_reindex},
-    {"Concat", concat},
-    {"Crop", crop},
     {"Flatten", flatten},
     {"Interp", interp},
     {"Permute", permute},
     {"Reshape", reshape},
-    {"Slice", slice},
-    {"Tile", tile},
 };
 
 using Node = const OnnxNode&;
@@ -212,48 +158,6 @@ Status read_transpose(Node node, OnnxReader& r) {
   return r.add(std::move(layer));
 }
 
-/// Of constants, a longer list of integers; else a layer.
-Status read_concat(Node node, OnnxReader& r) {
-  const auto constant = [&](const std::string& input) { return r.is_constant(input); };
-  const auto& inputs = node.proto().input();
-  if (!std::all_of(inputs.begin(), inputs.end(), constant)) {
-    caffe::LayerParameter layer = r.layer("Concat", node);
-    for (int i = 1; i < node.inputs(); ++i) layer.add_bottom(node.input(i));
-    layer.mutable_concat_param()->set_axis(int32_t(node.integer("axis", 1)));
-    return r.add(std::move(layer));
-  }
-  std::vector<int64_t> all;
-  for (const std::string& input : inputs) {
-    CFT_ASSIGN(const std::vector<int64_t> part, r.integers(input));
-    all.insert(all.end(), part.begin(), part.end());
-  }
-  return r.add_integers(node.output(), {int64_t(all.size())}, all);
-}
-
-Status read_split(Node node, OnnxReader& r) {
-  CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
-  CFT_ASSIGN(const int axis, x.axis(int(node.integer("axis", 0))));
-  std::vector<int64_t> sizes = node.integers("split");
-  if (node.has(1)) {
-    CFT_ASSIGN(sizes, r.integers(node.input(1)));
-  }
-  const int tops = node.outputs();
-  const int64_t part = (x[axis] + tops - 1) / tops;  // the last may be smaller
-  if (sizes.empty()) sizes.assign(size_t(tops), part);
-  caffe::LayerParameter layer = r.layer("Slice", node);
-  layer.mutable_slice_param()->set_axis(axis);
-  if (int(sizes.size()) != tops) return invalid_argument("it has not as many sizes as outputs");
-  int64_t point = 0;
-  for (int i = 1; i < tops; ++i) {
-    const int64_t size = sizes[size_t(i - 1)];
-    if (size < 1 || size >= x[axis] - point) return invalid_argument("sizes do not fit " + x.str());
-    point += size;
-    layer.mutable_slice_param()->add_slice_point(uint32_t(point));
-    layer.add_top(node.output(i));
-  }
-  return r.add(std::move(layer));
-}
-
 /// The sizes a Resize gives, from its sizes or its scales.
 Result<std::vector<int64_t>> resized(Node node, const OnnxReader& r, const Shape& x) {
   if (node.has(3)) return r.integers(node.input(3));
@@ -301,9 +205,8 @@ Status read_resize(Node node, OnnxReader& r) {
 }
 
 constexpr Importer kImporters[] = {
-    {"Concat", read_concat},       {"Flatten", read_flatten},     {"Reshape", read_reshape},
-    {"Resize", read_resize},       {"Split", read_split},         {"Squeeze", read_squeeze},
-    {"Transpose", read_transpose}, {"Unsqueeze", read_unsqueeze},
+    {"Flatten", read_flatten}, {"Reshape", read_reshape},     {"Resize", read_resize},
+    {"Squeeze", read_squeeze}, {"Transpose", read_transpose}, {"Unsqueeze", read_unsqueeze},
 };
 
 }  // namespace

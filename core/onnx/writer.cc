@@ -25,14 +25,6 @@ void set_attribute(const OnnxAttribute& from, onnx::AttributeProto* to) {
 
 }  // namespace
 
-std::string OnnxWriter::fresh(const std::string& what) {
-  std::string name = layer_ + "/" + what;
-  for (int i = 1; !names_.insert(name).second; ++i) {
-    name = layer_ + "/" + what + "_" + std::to_string(i);
-  }
-  return name;
-}
-
 std::string OnnxWriter::node(const char* op, const OnnxValues& inputs,
                              const std::vector<OnnxAttribute>& attributes) {
   return nodes(op, inputs, 1, attributes).front();
@@ -55,16 +47,25 @@ OnnxValues OnnxWriter::nodes(const char* op, const OnnxValues& inputs, size_t ou
   return made;
 }
 
-onnx::TensorProto* OnnxWriter::constant(const Shape& shape, onnx::TensorProto::DataType type) {
+onnx::TensorProto* OnnxWriter::constant(const std::string& what, const Shape& shape,
+                                        onnx::TensorProto::DataType type) {
   onnx::TensorProto* tensor = graph_->add_initializer();
-  tensor->set_name(fresh("constant"));
+  tensor->set_name(fresh(what));
   tensor->set_data_type(type);
   for (int64_t dim : shape.dims()) tensor->add_dims(dim);
   return tensor;
 }
 
+std::string OnnxWriter::parameter(size_t i, const Shape& shape, std::span<const float> values) {
+  onnx::TensorProto* tensor =
+      constant("param_" + std::to_string(i), shape, onnx::TensorProto::FLOAT);
+  tensor->set_raw_data(values.data(), values.size_bytes());
+  parameters_[tensor->name()] = i;
+  return tensor->name();
+}
+
 std::string OnnxWriter::floats(const Shape& shape, std::span<const float> values) {
-  onnx::TensorProto* tensor = constant(shape, onnx::TensorProto::FLOAT);
+  onnx::TensorProto* tensor = constant("constant", shape, onnx::TensorProto::FLOAT);
   tensor->set_raw_data(values.data(), values.size_bytes());
   return tensor->name();
 }
@@ -73,8 +74,8 @@ std::string OnnxWriter::filled(const Shape& shape, float value) {
   return floats(shape, std::vector<float>(size_t(shape.count()), value));
 }
 
-std::string OnnxWriter::integers(const std::vector<int64_t>& values) {
-  onnx::TensorProto* tensor = constant({int64_t(values.size())}, onnx::TensorProto::INT64);
+std::string OnnxWriter::integers(const Shape& shape, const std::vector<int64_t>& values) {
+  onnx::TensorProto* tensor = constant("constant", shape, onnx::TensorProto::INT64);
   tensor->set_raw_data(values.data(), values.size() * sizeof(int64_t));
   return tensor->name();
 }
@@ -92,8 +93,9 @@ std::string OnnxWriter::plus(const std::string& x, float a) {
 }
 
 void OnnxWriter::rename(const std::string& value, const std::string& name) {
-  for (onnx::NodeProto& node : *graph_->mutable_node()) {
-    for (auto* names : {node.mutable_input(), node.mutable_output()}) {
+  for (int i = first_node_; i < graph_->node_size(); ++i) {
+    onnx::NodeProto* node = graph_->mutable_node(i);
+    for (auto* names : {node->mutable_input(), node->mutable_output()}) {
       std::replace(names->begin(), names->end(), value, name);
     }
   }

@@ -3,12 +3,14 @@
 
 #include <onnx/onnx.pb.h>
 
+#include <map>
 #include <set>
 #include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "core/onnx/names.h"
 #include "core/tensor/shape.h"
 
 namespace cafetiere {
@@ -29,7 +31,14 @@ class OnnxWriter {
       : graph_(graph), names_(std::move(reserved)) {}
 
   /// Names of what follows begin with the layer's.
-  void begin_layer(const std::string& name) { layer_ = name; }
+  void begin_layer(const std::string& name) {
+    layer_ = name;
+    first_node_ = graph_->node_size();
+  }
+  /// The first node of the layer that was begun; null before it has one.
+  onnx::NodeProto* first_node() {
+    return first_node_ < graph_->node_size() ? graph_->mutable_node(first_node_) : nullptr;
+  }
 
   /// Adds a node with one output, or `outputs`, and gives back their names. An empty input is one
   /// left out.
@@ -38,27 +47,38 @@ class OnnxWriter {
   OnnxValues nodes(const char* op, const OnnxValues& inputs, size_t outputs,
                    const std::vector<OnnxAttribute>& attributes = {});
 
-  /// Constants.
+  /// Constants; what is the layer's parameter `i` is called so.
+  std::string parameter(size_t i, const Shape& shape, std::span<const float> values);
   std::string floats(const Shape& shape, std::span<const float> values);
   std::string filled(const Shape& shape, float value);
   std::string scalar(float value) { return filled({}, value); }
-  std::string integers(const std::vector<int64_t>& values);
+  std::string integers(const std::vector<int64_t>& values) {
+    return integers({int64_t(values.size())}, values);
+  }
+  std::string integer(int64_t value) { return integers({}, {value}); }
+
+  /// Which parameter of its layer a constant is, by name.
+  const std::map<std::string, size_t>& parameters() const { return parameters_; }
 
   /// x of any shape as `shape`; x * a and x + a, which are x where a changes nothing.
   std::string reshape(const std::string& x, const Shape& shape);
   std::string times(const std::string& x, float a);
   std::string plus(const std::string& x, float a);
 
-  /// Gives a value that a node made another name, everywhere.
+  /// Gives a value that a node of this layer made another name, everywhere.
   void rename(const std::string& value, const std::string& name);
 
  private:
-  std::string fresh(const std::string& what);
-  onnx::TensorProto* constant(const Shape& shape, onnx::TensorProto::DataType type);
+  std::string fresh(const std::string& what) { return names_.make(layer_ + "/" + what); }
+  std::string integers(const Shape& shape, const std::vector<int64_t>& values);
+  onnx::TensorProto* constant(const std::string& what, const Shape& shape,
+                              onnx::TensorProto::DataType type);
 
   onnx::GraphProto* graph_;
-  std::set<std::string> names_;
+  UniqueNames names_;
+  std::map<std::string, size_t> parameters_;
   std::string layer_;
+  int first_node_ = 0;
 };
 
 /// Tells the name and shape of a graph's input or output.

@@ -1,4 +1,4 @@
-"""One session on real executors for all tests that need one."""
+"""What tests of several files need: a session on real executors, a folder to work in."""
 
 import pytest
 
@@ -21,3 +21,10 @@ def spark():
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    """An empty folder, in which the test runs."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

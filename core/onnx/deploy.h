@@ -1,0 +1,34 @@
+// The deploy form of a net: what is left to score rows with, of a net that was written to train.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "core/model/prototxt.h"
+
+namespace cafetiere {
+
+/// The layers that `net` has in `state`.
+Result<NetText> in_state(const NetText& net, const caffe::NetState& state);
+
+/// Puts Input layers in the place of data layers (and gives Input layers other shapes) by what their
+/// tops are called. A top beside one in `shapes` keeps the shape that an Input layer says, or gets
+/// (batch), as labels have. A name that no such layer gives is an error.
+Status set_input_shapes(const std::map<std::string, Shape>& shapes, NetText* net);
+
+/// A net made from another, and what was changed, for the log.
+struct DeployForm {
+  NetText net;
+  std::vector<std::string> notes;
+};
+
+/// `net`, in its state and built as `graph`, without what only training and testing need. Data layers
+/// become Input layers of their shapes; SoftmaxWithLoss and InfogainLoss become Softmax,
+/// SigmoidCrossEntropyLoss becomes Sigmoid, with the top that such a loss calls its probabilities, else
+/// "prob". Other losses, Accuracy and HDF5Output go, and whatever only they used: labels. A net in its
+/// deploy form stays as it is.
+DeployForm deploy_form(const NetText& net, const Graph& graph);
+
+}  // namespace cafetiere

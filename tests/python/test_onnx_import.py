@@ -1,0 +1,246 @@
+"""ONNX models as other programs write them, read as nets."""
+
+import numpy as np
+import pytest
+from onnx_nets import assert_close, import_net, needs_program, onnx, onnxruntime
+from test_cli import run
+
+helper, numpy_helper = onnx.helper, onnx.numpy_helper
+
+pytestmark = needs_program
+
+
+node = helper.make_node
+
+
+def save_model(nodes, constants=(), shape=("N", 3, 6, 6), outputs=("out",), opset=17):
+    """Writes net.onnx, a model from "in" to `outputs` of unknown shapes."""
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes,
+        "made",
+        [value("in", onnx.TensorProto.FLOAT, shape)],
+        [value(name, onnx.TensorProto.FLOAT, None) for name in outputs],
+        [numpy_helper.from_array(np.asarray(array), name) for name, array in constants],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    model.ir_version = 8
+    onnx.save(model, "net.onnx")
+
+
+def check_import(shape=(1, 3, 6, 6)):
+    """What was saved must score the same once it is read."""
+    x = np.random.default_rng(5).normal(size=shape).astype(np.float32)
+    net = import_net()
+    net.blobs["in"].data[...] = x
+    session = onnxruntime.InferenceSession("net.onnx", providers=["CPUExecutionProvider"])
+    expected = session.run(None, {"in": x})
+    net.forward()
+    names = [output.name for output in session.get_outputs()]
+    assert_close(
+        {name: net.blobs[name].data for name in names}, dict(zip(names, expected, strict=True))
+    )
+
+
+def random_array(*shape):
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+def test_shapes_computed_in_the_model(work):
+    save_model(
+        [
+            node("Conv", ["in", "w"], ["conv"], pads=[1, 1, 1, 1], name="conv"),
+            node("Shape", ["conv"], ["shape"]),
+            node("Constant", [], ["zero"], value=numpy_helper.from_array(np.array(0))),
+            node("Gather", ["shape", "zero"], ["batch"]),
+            node("Unsqueeze", ["batch", "axis"], ["batches"]),
+            node("Concat", ["batches", "rest"], ["sizes"], axis=0),
+            node("Reshape", ["conv", "sizes"], ["flat"]),
+            node("Gemm", ["flat", "matrix", "bias"], ["out"], alpha=0.5, beta=2.0),
+        ],
+        [
+            ("w", random_array(4, 3, 3, 3)),
+            ("axis", np.array([0])),
+            ("rest", np.array([-1])),
+            ("matrix", random_array(144, 5)),
+            ("bias", random_array(5)),
+        ],
+    )
+    check_import()
+
+
+def test_arithmetic_with_constants_and_gates(work):
+    save_model(
+        [
+            node("Add", ["in", "channels"], ["a"]),
+            node("Mul", ["two", "a"], ["b"]),
+            node("Sub", ["one", "b"], ["c"]),
+            node("Div", ["c", "channels"], ["d"]),
+            node("ReduceMean", ["d"], ["mean"], axes=[2, 3]),
+            node("Sigmoid", ["mean"], ["gate"]),
+            node("Mul", ["d", "gate"], ["e"]),
+            node("Clip", ["e", "", "one"], ["f"]),
+            node("MatMul", ["f", "matrix"], ["g"]),
+            node("Split", ["g"], ["h", "i"], axis=3),
+            node("Sub", ["h", "i"], ["j"]),
+            node("Squeeze", ["mean", "axes"], ["k"]),
+            node("Transpose", ["j"], ["out"], perm=[0, 2, 3, 1]),
+            node("LogSoftmax", ["k"], ["other"]),
+        ],
+        [
+            ("channels", random_array(3, 1, 1) + 3),
+            ("two", np.float32(2)),
+            ("one", np.array([1], np.float32)),
+            ("matrix", random_array(6, 4)),
+            ("axes", np.array([2, 3])),
+        ],
+        outputs=("out", "other"),
+    )
+    check_import()
+
+
+def integers(*values):
+    return np.array(values, np.int64)
+
+
+SLICES = {
+    "channels": ([1], [3], [1]),
+    "from an end": ([0, -4], [5, -1], [1, 3]),
+    "beyond": ([2, -99], [2**62, 99], [2, 1]),
+    "all": ([0], [2**62], [3]),
+    "the batch": ([1], [2], [0]),
+}
+
+
+@pytest.mark.parametrize("starts, ends, axes", SLICES.values(), ids=SLICES.keys())
+def test_slices(work, starts, ends, axes):
+    save_model(
+        [
+            node("Slice", ["in", "starts", "ends", "axes", "steps"], ["part"]),
+            node("Relu", ["part"], ["out"]),
+        ],
+        [
+            ("starts", integers(*starts)),
+            ("ends", integers(*ends)),
+            ("axes", integers(*axes)),
+            ("steps", integers(*[1 for _ in axes])),
+        ],
+        shape=(3, 3, 6, 6),
+    )
+    check_import((3, 3, 6, 6))
+
+
+def test_a_slice_of_opset_9_and_one_of_a_shape(work):
+    save_model(
+        [
+            node("Slice", ["in"], ["part"], starts=[1], ends=[6], axes=[2]),
+            node("Shape", ["part"], ["sizes"]),
+            node("Slice", ["sizes"], ["front"], starts=[0], ends=[2]),
+            node("Concat", ["front", "rest"], ["to"], axis=0),
+            node("Reshape", ["part", "to"], ["out"]),
+        ],
+        [("rest", integers(-1))],
+        opset=9,
+    )
+    check_import()
+
+
+def test_tiles_and_largest_values(work):
+    save_model(
+        [
+            node("Tile", ["in", "times"], ["wide"]),
+            node("TopK", ["wide", "k"], ["best", "where"], axis=1),
+            node("TopK", ["in", "k"], ["largest", "unused"], axis=-1),
+            node("ArgMax", ["in"], ["class"], axis=1, keepdims=0),
+            node("ArgMax", ["in"], ["column"], axis=3),
+            node("Cast", ["where"], ["places"], to=1),
+            node("Cast", ["class"], ["classes"], to=1),
+            node("Cast", ["column"], ["columns"], to=1),
+        ],
+        [("times", integers(1, 1, 2, 3)), ("k", integers(2))],
+        outputs=("best", "places", "largest", "classes", "columns"),
+    )
+    check_import()
+
+
+@pytest.mark.parametrize("pads_count", [0, 1])
+def test_averages_over_other_counts_than_a_layer_has(work, pads_count):
+    save_model(
+        [
+            node(
+                "AveragePool",
+                ["in"],
+                ["out"],
+                kernel_shape=[3, 3],
+                strides=[2, 2],
+                pads=[1, 1, 2, 2],
+                count_include_pad=pads_count,
+            )
+        ]
+    )
+    check_import()
+
+
+def test_a_norm_written_out(work):
+    save_model(
+        [
+            node("ReduceMean", ["in"], ["mean"], axes=[-1]),
+            node("Sub", ["in", "mean"], ["centred"]),
+            node("Pow", ["centred", "two"], ["square"]),
+            node("ReduceMean", ["square"], ["variance"], axes=[-1]),
+            node("Add", ["variance", "eps"], ["more"]),
+            node("Sqrt", ["more"], ["deviation"]),
+            node("Div", ["centred", "deviation"], ["normal"]),
+            node("Div", ["normal", "in"], ["out"]),
+        ],
+        [("two", np.float32(2)), ("eps", np.float32(1e-5))],
+    )
+    check_import()
+
+
+def test_thousands_of_nodes_of_one_name(work):
+    count = 3000
+    save_model(
+        [node("Relu", [f"v{i}" if i else "in"], [f"v{i + 1}"], name="same") for i in range(count)],
+        outputs=(f"v{count}",),
+    )
+    net = import_net()
+    names = [name for name in net._layer_names if name.startswith("same")]
+    assert len(names) == len(set(names)) == count
+
+
+def test_a_name_made_for_a_layer_is_none_of_the_models(work):
+    save_model(
+        [
+            node("LogSoftmax", ["in"], ["out"]),
+            node("Relu", ["out"], ["out_inner"]),
+        ],
+        outputs=("out", "out_inner"),
+    )
+    check_import()
+
+
+@pytest.mark.parametrize(
+    "node, words",
+    [
+        (dict(op_type="Conv", inputs=["in", "in"]), "must be a constant"),
+        (dict(op_type="Conv", inputs=["in", "w"], pads=[1, 0, 0, 0]), "pads both sides alike"),
+        (dict(op_type="Conv", inputs=["in", "w"], strides=[-1, 1]), "out of range"),
+        (dict(op_type="Conv", inputs=["in", "small"]), "shape"),
+        (dict(op_type="MaxPool", inputs=["in"], kernel_shape=[0, 2]), "above 0"),
+        (dict(op_type="MaxPool", inputs=["in"], kernel_shape=[9, 9]), "larger"),
+        (dict(op_type="Reshape", inputs=["in", "w"]), "must hold integers"),
+        (dict(op_type="Softmax", inputs=["in"], axis=9), "axis"),
+        (dict(op_type="Einsum", inputs=["in"], equation="nchw->n"), "no layer for operator Einsum"),
+        (dict(op_type="Relu", inputs=["nowhere"]), "made by no node"),
+        (dict(op_type="MatMul", inputs=["in", "in"]), "must be a constant"),
+        (dict(op_type="Slice", inputs=["in"], starts=[4], ends=[2]), "nothing is left"),
+        (dict(op_type="Greater", inputs=["in", "w"]), "one number"),
+    ],
+    ids=lambda value: value["op_type"] if isinstance(value, dict) else value.replace(" ", "_"),
+)
+def test_what_cannot_be_read_is_named(work, node, words):
+    made = helper.make_node(outputs=["out"], name="culprit", **node)
+    save_model([made], [("w", random_array(2, 3, 3, 3)), ("small", random_array(2, 2, 3, 3))])
+    output = run("import_onnx", "net.onnx", "n.prototxt", "n.caffemodel", cwd=".", code=1)
+    assert "node 'culprit'" in output and words in output
