@@ -8,6 +8,7 @@ import cafetiere.core.Trainer;
 import cafetiere.spark.Notice.Kind;
 import java.io.IOException;
 import java.io.Serializable;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.util.Iterator;
 import java.util.List;
@@ -35,8 +36,8 @@ final class SurvivorTask implements Serializable {
 
   /**
    * Trains on {@code train}; {@code validation} is null where there is nothing to test on. What the
-   * user has to change comes back as an outcome; what another attempt of this task may not meet is
-   * thrown, so that Spark makes one.
+   * user has to change, and that a checkpoint found no room, comes back as an outcome; what another
+   * attempt of this task may not meet is thrown, so that Spark makes one.
    */
   TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation)
       throws IOException, InterruptedException {
@@ -57,11 +58,17 @@ final class SurvivorTask implements Serializable {
       return new TaskOutcome(partition, executor, Code.OK, "", result, duties.route(),
           duties.lastEvents());
     } catch (CafetiereException e) {
-      TaskOutcome outcome = new TaskOutcome(
-          partition, executor, e.code(), e.getMessage(), "", "", List.of());
+      TaskOutcome outcome = failure(partition, executor, e.code(), e.getMessage());
       if (outcome.isPermanent()) return outcome;
       throw e;
+    } catch (UncheckedIOException e) {
+      // A checkpoint could not be stored: whoever is the first after this one would find the same.
+      return failure(partition, executor, Code.IO, e.getMessage());
     }
+  }
+
+  private static TaskOutcome failure(int partition, String executor, Code code, String message) {
+    return new TaskOutcome(partition, executor, code, message, "", "", List.of());
   }
 
   /** The member's way through the views. */

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -70,25 +71,42 @@ class FaultTest {
     disturbed("STOP", () -> exists(2), () -> assertFalse(exists(STEPS), "it was over"));
   }
 
-  /** The disk is one of the test's own; two checkpoints find room there, a third does not. */
   @Test
   void aFullDiskEndsTheRunAndWhatWasStoredIsGoneOnFrom() throws Exception {
+    JsonNode result = onAFullDisk("8m", estimator -> estimator);
+    assertEquals(undisturbed, result.path("sha256").asText());
+  }
+
+  /** Whichever member is the first is the one that finds no room. */
+  @Test
+  void aFullDiskEndsTheRunOfSurvivors() throws Exception {
+    JsonNode result = onAFullDisk("16m",
+        estimator -> estimator.setSyncMode("average").setSyncPeriod(1).setSurvivors(true));
+    assertEquals(STEPS, result.path("steps").asInt());
+  }
+
+  /**
+   * Trains with checkpoints on a disk of the test's own, where two find room and a third does not;
+   * then goes on with more room.
+   */
+  private JsonNode onAFullDisk(String size, UnaryOperator<CaffeEstimator> mode) throws Exception {
     Path disk = Files.createDirectory(dir.resolve("disk"));
-    assumeTrue(run("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", disk.toString()) == 0,
+    assumeTrue(
+        Processes.run("mount", "-t", "tmpfs", "-o", "size=" + size, "tmpfs", disk.toString()) == 0,
         "no right to mount a small disk");
     try {
-      Exception e = assertThrows(Exception.class, () -> resumed(disk));
-      String told = e.getMessage();
+      CaffeEstimator estimator = mode.apply(estimator(disk)).setResume(true);
+      String told = assertThrows(Exception.class, () -> estimator.fit(table())).getMessage();
       assertTrue(told.contains("after step 2") && told.contains(disk.toString()), told);
       assertTrue(told.contains("No space left on device"), told);
       assertTrue(told.contains("free space there or set checkpointDir"), told);
 
-      assertEquals(0, run("mount", "-o", "remount,size=64m", disk.toString()));
-      JsonNode result = resumed(disk);
+      assertEquals(0, Processes.run("mount", "-o", "remount,size=64m", disk.toString()));
+      JsonNode result = Json.parse(estimator.fit(table()).result());
       assertEquals(2, result.path("first_step").asLong());
-      assertEquals(undisturbed, result.path("sha256").asText());
+      return result;
     } finally {
-      run("umount", disk.toString());
+      Processes.run("umount", disk.toString());
     }
   }
 
@@ -98,7 +116,7 @@ class FaultTest {
     long victim = executors.get(0);
     CompletableFuture<Void> disturbance = CompletableFuture.runAsync(() -> {
       await(time);
-      run("kill", "-" + signal, Long.toString(victim));
+      Processes.signal(signal, victim);
       holds.run();
     });
     try {
@@ -116,10 +134,6 @@ class FaultTest {
 
   private static JsonNode fit(Path folder) {
     return Json.parse(estimator(folder).fit(table()).result());
-  }
-
-  private static JsonNode resumed(Path folder) {
-    return Json.parse(estimator(folder).setResume(true).fit(table()).result());
   }
 
   private static Dataset<Row> table() {
@@ -159,16 +173,6 @@ class FaultTest {
   private static void await(BooleanSupplier time) {
     try {
       while (!time.getAsBoolean()) Thread.sleep(20);
-    } catch (InterruptedException e) {
-      throw Unchecked.rethrow(e);
-    }
-  }
-
-  private static int run(String... command) {
-    try {
-      return new ProcessBuilder(command).inheritIO().start().waitFor();
-    } catch (IOException e) {
-      return -1;
     } catch (InterruptedException e) {
       throw Unchecked.rethrow(e);
     }
