@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -88,6 +89,15 @@ Result<std::string> read_file(const std::string& path, int64_t limit) {
   }
   bytes.resize(used);
   return bytes;
+}
+
+std::string find_beside(const std::string& path, const std::string& neighbour) {
+  namespace fs = std::filesystem;
+  const fs::path name = fs::path(path).filename();
+  const fs::path beside = fs::path(neighbour).parent_path() / name;
+  std::error_code ignored;
+  if (name.empty() || fs::exists(path, ignored) || !fs::exists(beside, ignored)) return path;
+  return beside;
 }
 
 Status write_file(const std::string& path, std::string_view bytes, mode_t mode) {

@@ -18,6 +18,10 @@ inline constexpr int64_t kMaxFileBytes = (int64_t{1} << 31) - 1;
 /// The bytes of a file. "File not found: F" when there is none; larger than `limit` is an error.
 Result<std::string> read_file(const std::string& path, int64_t limit = kMaxFileBytes);
 
+/// `path` if there is something; else the file of that name in `neighbour`'s folder, if there is one;
+/// else `path`. For files that name others by paths that may not fit where they are used.
+std::string find_beside(const std::string& path, const std::string& neighbour);
+
 /// Writes `path` by way of a neighbouring temporary file that is synced and renamed: after a crash
 /// the old file or the new one is there, whole. A new file may be used by whom `mode` and the umask
 /// allow.

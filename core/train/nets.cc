@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/model/file.h"
+
 namespace cafetiere {
 namespace {
 
@@ -18,9 +20,16 @@ NamedNet inline_net(const caffe::NetParameter& param, const std::string& source,
   return {{param, source, {}, {}}, field};
 }
 
-Result<NamedNet> net_file(const std::string& path, const char* field) {
-  CFT_ASSIGN(NetText net, read_net(path));
-  return NamedNet{std::move(net), fmt::format("{} file: {}", field, path)};
+/// A path of a solver counts from the working directory, as in Caffe, and if there is nothing, from
+/// the solver's own folder.
+Result<NetText> read_net_of(const SolverText& solver, const std::string& path) {
+  return read_net(find_beside(path, solver.source));
+}
+
+Result<NamedNet> net_file(const SolverText& solver, const std::string& path, const char* field) {
+  CFT_ASSIGN(NetText net, read_net_of(solver, path));
+  std::string origin = fmt::format("{} file: {}", field, net.source);
+  return NamedNet{std::move(net), std::move(origin)};
 }
 
 /// Start phase, then the net's own state, then the solver's.
@@ -36,7 +45,7 @@ caffe::NetState merged(caffe::Phase phase, const NetText& net, const caffe::NetS
 Result<NamedNet> shared_net(const SolverText& solver) {
   const caffe::SolverParameter& p = solver.param;
   return p.has_net_param() ? inline_net(p.net_param(), solver.source, "net_param")
-                           : net_file(p.net(), "net");
+                           : net_file(solver, p.net(), "net");
 }
 
 /// The test nets that a solver names.
@@ -47,7 +56,7 @@ Result<std::vector<NamedNet>> named_test_nets(const SolverText& solver) {
     nets.push_back(inline_net(param, solver.source, "test_net_param"));
   }
   for (const std::string& path : p.test_net()) {
-    CFT_ASSIGN(NamedNet net, net_file(path, "test_net"));
+    CFT_ASSIGN(NamedNet net, net_file(solver, path, "test_net"));
     nets.push_back(std::move(net));
   }
   const bool shared = p.has_net() || p.has_net_param();
@@ -80,7 +89,7 @@ Result<NetChoice> training_net(const SolverText& solver, const NetText* given) {
   }
   NamedNet choice;
   if (p.has_train_net()) {
-    CFT_ASSIGN(choice, net_file(p.train_net(), "train_net"));
+    CFT_ASSIGN(choice, net_file(solver, p.train_net(), "train_net"));
   } else if (p.has_train_net_param()) {
     choice = inline_net(p.train_net_param(), solver.source, "train_net_param");
   } else {
@@ -121,17 +130,17 @@ bool has_test_nets(const caffe::SolverParameter& solver) {
 Result<caffe::SolverParameter> with_nets_inside(const SolverText& solver) {
   caffe::SolverParameter p = solver.param;
   if (p.has_net()) {
-    CFT_ASSIGN(NetText net, read_net(p.net()));
+    CFT_ASSIGN(NetText net, read_net_of(solver, p.net()));
     p.mutable_net_param()->Swap(&net.param);
     p.clear_net();
   }
   if (p.has_train_net()) {
-    CFT_ASSIGN(NetText net, read_net(p.train_net()));
+    CFT_ASSIGN(NetText net, read_net_of(solver, p.train_net()));
     p.mutable_train_net_param()->Swap(&net.param);
     p.clear_train_net();
   }
   for (const std::string& path : p.test_net()) {
-    CFT_ASSIGN(NetText net, read_net(path));
+    CFT_ASSIGN(NetText net, read_net_of(solver, path));
     p.add_test_net_param()->Swap(&net.param);
   }
   p.clear_test_net();
