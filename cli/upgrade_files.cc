@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/glog.h"
 #include "core/model/file.h"
+#include "core/model/parse_text.h"
 #include "core/model/prototxt.h"
 #include "core/model/upgrade.h"
 
@@ -24,12 +25,26 @@ void tell(const std::vector<std::string>& notes, const std::string& path, const 
   for (const std::string& note : notes) log.info("{}: {}", path, note);
 }
 
+/// Upgrades `net` and writes what `to_bytes` makes of it. A net that cannot be taken over whole is
+/// written, too, but is an error.
+Status upgrade_and_write(caffe::NetParameter& net, const Files& files, const char* form,
+                         std::string (*to_bytes)(const caffe::NetParameter&), const Logger& log) {
+  Result<NetUpgrade> upgrade = upgrade_net(&net);
+  if (!upgrade.ok()) return upgrade.status().with_context(files.input);
+  tell(upgrade->notes, files.input, log);
+  CFT_TRY(write_file(files.output, to_bytes(net)));
+  log.info("Wrote upgraded NetParameter {} proto to {}", form, files.output);
+  if (upgrade->complete) return {};
+  return invalid_argument(files.input +
+                          ": fields that their layers do not have were left out, see above");
+}
+
 Status upgrade_net_text(const Files& files, const Logger& log) {
-  CFT_ASSIGN(const NetText net, read_net(files.input));
-  tell(net.notes, files.input, log);
-  CFT_TRY(write_file(files.output, to_text(net.param)));
-  log.info("Wrote upgraded NetParameter text proto to {}", files.output);
-  return {};
+  CFT_ASSIGN(const std::string text, read_file(files.input));
+  caffe::NetParameter net;
+  CFT_TRY(parse_text(text, files.input, &net));
+  return upgrade_and_write(
+      net, files, "text", [](const caffe::NetParameter& n) { return to_text(n); }, log);
 }
 
 Status upgrade_net_binary(const Files& files, const Logger& log) {
@@ -38,12 +53,9 @@ Status upgrade_net_binary(const Files& files, const Logger& log) {
   if (!net.ParseFromString(bytes)) {
     return invalid_argument(files.input + ": is not a binary NetParameter (.caffemodel)");
   }
-  Result<NetUpgrade> upgrade = upgrade_net(&net);
-  if (!upgrade.ok()) return upgrade.status().with_context(files.input);
-  tell(upgrade->notes, files.input, log);
-  CFT_TRY(write_file(files.output, net.SerializeAsString()));
-  log.info("Wrote upgraded NetParameter binary proto to {}", files.output);
-  return {};
+  return upgrade_and_write(
+      net, files, "binary", [](const caffe::NetParameter& n) { return n.SerializeAsString(); },
+      log);
 }
 
 Status upgrade_solver_text(const Files& files, const Logger& log) {

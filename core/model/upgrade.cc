@@ -179,7 +179,7 @@ Status upgrade_layers(caffe::NetParameter* net, NetUpgrade* upgrade) {
   }
   const bool v0 = std::any_of(net->layers().begin(), net->layers().end(),
                               [](const V1& layer) { return layer.has_layer(); });
-  if (v0) CFT_TRY(upgrade_v0(net, &upgrade->origin, &upgrade->notes));
+  if (v0) CFT_TRY(upgrade_v0(net, upgrade));
   for (V1& layer : *net->mutable_layers()) upgrade_v1_layer(&layer, net->add_layer());
   net->clear_layers();
   upgrade->notes.push_back(v0 ? "upgraded from the V0 form of layers"

@@ -15,6 +15,7 @@ struct NetUpgrade {
   /// layer made of `input` fields.
   std::vector<int> origin;
   std::vector<std::string> notes;  ///< one sentence a change of form, for the log
+  bool complete = true;            ///< false: fields were left out, as notes say
 };
 
 /// Brings a net to the `layer` form in place; a net that is in it already is left as it is, but
@@ -25,9 +26,8 @@ Result<NetUpgrade> upgrade_net(caffe::NetParameter* net);
 Status upgrade_solver(caffe::SolverParameter* solver);
 
 /// V0 `layers { layer { ... } }` to V1 `layers { ... }`, padding layers merged into their readers.
-/// `origin` gets, for each layer that remains, its former index.
-Status upgrade_v0(caffe::NetParameter* net, std::vector<int>* origin,
-                  std::vector<std::string>* notes);
+/// `upgrade` gets the origin of each layer that remains, and what could not be taken over.
+Status upgrade_v0(caffe::NetParameter* net, NetUpgrade* upgrade);
 
 /// Appends (repeated) or sets (singular) `target` of `to` with the value of `field` of `from`.
 /// Numbers, enums of equal value names and messages of one type fit each other.

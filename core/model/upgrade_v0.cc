@@ -118,7 +118,7 @@ bool is_common(std::string_view field) {
          field == "weight_decay" || field == "hdf5_output_param";
 }
 
-Status upgrade_layer(V1* layer, std::vector<std::string>* notes) {
+Status upgrade_layer(V1* layer, NetUpgrade* upgrade) {
   V0 old;
   old.Swap(layer->mutable_layer());
   layer->clear_layer();
@@ -139,10 +139,10 @@ Status upgrade_layer(V1* layer, std::vector<std::string>* notes) {
   std::vector<const pb::FieldDescriptor*> fields;
   old.GetReflection()->ListFields(old, &fields);
   for (const pb::FieldDescriptor* field : fields) {
-    if (!is_common(field->name()) && !place_field(old, field, layer)) {
-      notes->push_back(fmt::format("layer '{}': a {} layer has no {}; ignored", layer->name(),
-                                   old.type(), field->name()));
-    }
+    if (is_common(field->name()) || place_field(old, field, layer)) continue;
+    upgrade->notes.push_back(fmt::format("layer '{}': a {} layer has no {}; ignored", layer->name(),
+                                         old.type(), field->name()));
+    upgrade->complete = false;
   }
   return {};
 }
@@ -167,8 +167,7 @@ Status absorb_padding(const V1& padding, V1* reader, int index) {
 
 }  // namespace
 
-Status upgrade_v0(caffe::NetParameter* net, std::vector<int>* origin,
-                  std::vector<std::string>* notes) {
+Status upgrade_v0(caffe::NetParameter* net, NetUpgrade* upgrade) {
   std::map<std::string, int> producers;  // blob -> index of the last layer that lists it as top
   for (int i = 0; i < net->layers_size(); ++i) {
     V1* layer = net->mutable_layers(i);
@@ -182,13 +181,13 @@ Status upgrade_v0(caffe::NetParameter* net, std::vector<int>* origin,
   }
 
   google::protobuf::RepeatedPtrField<V1> kept;
-  origin->clear();
+  upgrade->origin.clear();
   for (int i = 0; i < net->layers_size(); ++i) {
     if (net->layers(i).layer().type() == "padding") continue;
     V1* layer = kept.Add();
     layer->Swap(net->mutable_layers(i));
-    if (layer->has_layer()) CFT_TRY(upgrade_layer(layer, notes));
-    origin->push_back(i);
+    if (layer->has_layer()) CFT_TRY(upgrade_layer(layer, upgrade));
+    upgrade->origin.push_back(i);
   }
   net->mutable_layers()->Swap(&kept);
   return {};

@@ -206,6 +206,14 @@ def test_old_files_are_upgraded(tmp_path):
     assert 'type: "Adam"' in (tmp_path / "solver2.prototxt").read_text()
 
 
+def test_what_an_upgrade_leaves_out_is_told_and_fails(tmp_path):
+    old = 'layers { layer { name: "c" type: "relu" num_output: 2 } bottom: "d" top: "c" }'
+    (tmp_path / "old.prototxt").write_text(old)
+    log = run("upgrade_net_proto_text", "old.prototxt", "new.prototxt", cwd=tmp_path, code=1)
+    assert "] old.prototxt: layer 'c': a relu layer has no num_output; ignored" in log
+    assert 'type: "ReLU"' in (tmp_path / "new.prototxt").read_text()
+
+
 def test_old_weights_are_upgraded(tmp_path):
     def field(number, kind, body):
         return bytes([number << 3 | kind]) + body
