@@ -118,4 +118,9 @@ Result<std::vector<float*>> shared_params(const Graph& graph, const Graph& owner
   return pointers;
 }
 
+bool covers(const Graph& owner, const Graph& graph) {
+  return std::ranges::all_of(graph.params(),
+                             [&](const Param& p) { return find_node(owner, p.layer) != nullptr; });
+}
+
 }  // namespace cafetiere

@@ -30,4 +30,7 @@ caffe::NetParameter to_weights(const Graph& graph, std::span<const float> arena,
 Result<std::vector<float*>> shared_params(const Graph& graph, const Graph& owner, float* arena,
                                           float* own);
 
+/// Whether `owner` has every layer of `graph` that has parameters, so that none needs `own`.
+bool covers(const Graph& owner, const Graph& graph);
+
 }  // namespace cafetiere

@@ -28,10 +28,7 @@ std::string weights_of(const SolverState& state, const std::string& state_path) 
     const fs::path stem = hdf5 ? path.stem().stem() : path.stem();
     return (path.parent_path() / stem).string() + (hdf5 ? ".caffemodel.h5" : ".caffemodel");
   }
-  std::error_code ignored;
-  const fs::path beside = path.parent_path() / fs::path(state.learned_net).filename();
-  if (!fs::exists(state.learned_net, ignored) && fs::exists(beside, ignored)) return beside;
-  return state.learned_net;
+  return find_beside(state.learned_net, state_path);
 }
 
 }  // namespace
@@ -81,6 +78,12 @@ Status Snapshots::write(const Checkpoint& checkpoint) const {
     CFT_TRY(write_file(model, checkpoint.model));
   }
   log_.info("Snapshotting solver state to {} {}", form, state_path);
+  if (!hdf5) {
+    // Messages that follow each other are one, so the state need not be read to name its weights.
+    caffe::SolverState names_weights;
+    names_weights.set_learned_net(model);
+    return write_file(state_path, checkpoint.state + names_weights.SerializeAsString());
+  }
   CFT_ASSIGN(SolverState state, parse_solver_state(bytes_of(checkpoint.state)));
   state.learned_net = model;
   return write_solver_state(state, state_path, format_);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <random>
 
 #include "core/comm/collectives.h"
@@ -23,13 +22,8 @@ Status check_solver(const caffe::SolverParameter& p) {
   return {};
 }
 
-/// Whether `owner` has every layer of `graph` that has parameters.
-bool covers(const Graph& owner, const Graph& graph) {
-  return std::ranges::all_of(graph.params(), [&](const Param& p) {
-    return std::ranges::any_of(owner.nodes(),
-                               [&](const Node& node) { return node.param.name() == p.layer; });
-  });
-}
+/// Frees the memory of a string, which assignment would keep.
+void release(std::string& bytes) { std::string().swap(bytes); }
 
 }  // namespace
 
@@ -140,6 +134,7 @@ Status Trainer::take_checkpoint(Loop& loop) {
   CFT_ASSIGN(SyncState sync, loop.sync->state());
   loop.checkpoint_iter = iter_;
   if (rank_of(loop.group) != 0) return {};
+  release(checkpoint_.state);  // the last one goes first: every copy counts
   checkpoint_.step = iter_;
   CFT_ASSIGN(checkpoint_.state,
              serialize_solver_state(solver_state(graph_, iter_, current_step_, std::move(sync)),
@@ -149,7 +144,7 @@ Status Trainer::take_checkpoint(Loop& loop) {
   CFT_ASSIGN(checkpoint_.model,
              serialize_weights(to_weights(graph_, weights(), moved), ModelFormat::kBinary));
   const Status status = options_.on_checkpoint ? options_.on_checkpoint(checkpoint_) : Status();
-  checkpoint_.model = {};
+  release(checkpoint_.model);
   return status;
 }
 
