@@ -8,6 +8,7 @@
 #include "core/observe/trace.h"
 #include "core/solver/clip.h"
 #include "core/sync/weight_check.h"
+#include "core/train/solver_log.h"
 
 namespace cafetiere {
 
@@ -153,16 +154,13 @@ Status Trainer::one_round(Loop& loop) {
 
 /// What the solver's update depends on, for each iteration of a round.
 std::vector<UpdateStep> Trainer::steps_of_round(Loop& loop, int length) {
+  const caffe::SolverParameter& p = options_.solver.param;
   std::vector<UpdateStep> steps;
   for (int iter = iter_; iter < iter_ + length; ++iter) {
-    const int step_before = current_step_;
     steps.push_back({.iter = iter,
-                     .rate = loop.policy->rate(iter, &current_step_),
+                     .rate = rate_at(*loop.policy, p, iter, &current_step_, options_.log),
                      .gradient_scale = 1.f / float(loop.passes),
                      .passes = loop.passes});
-    if (options_.solver.param.lr_policy() == "multistep" && current_step_ != step_before) {
-      options_.log.info("MultiStep Status: Iteration {}, step = {}", iter, current_step_);
-    }
   }
   return steps;
 }
@@ -190,11 +188,7 @@ Status Trainer::end_round(Loop& loop, const UpdateStep& last) {
   const auto before = Loop::Clock::now();
   CFT_TRY(loop.sync->end_round(last, gradient, weights_span()));
   loop.sync_seconds += Loop::seconds(before);
-  if (const Clipping& clipped = loop.sync->last_clipping(); clipped.factor < 1) {
-    options_.log.info(
-        "Gradient clipping: scaling down gradients (L2 norm {:g} > {:g}) by scale factor {:g}",
-        clipped.norm, options_.solver.param.clip_gradients(), clipped.factor);
-  }
+  log_clipping(loop.sync->last_clipping(), options_.solver.param, options_.log);
   loop.steps_pending += last.iter - iter_ + 1;
   loop.last_rate = last.rate;
   return {};

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/split_list.h"
 #include "core/model/weights.h"
+#include "core/train/solver_log.h"
 #include "core/train/tester.h"
 
 namespace cafetiere {
@@ -38,6 +40,7 @@ Status NetSolver::build() {
     for (const std::string& path : split_list(entry)) {
       options_.net.log.info("Finetuning from {}", path);
       CFT_TRY(net_->copy_from(path, options_.net.log));
+      for (auto& test : test_nets_) CFT_TRY(test->copy_from(path, options_.net.log));
     }
   }
   if (p.snapshot() > 0) {  // a place that cannot be written is told now
@@ -71,19 +74,16 @@ void NetSolver::set_base_lr(float rate) {
 Status NetSolver::step(int count) {
   const caffe::SolverParameter& p = param();
   recent_losses_.clear();
+  shown_ = std::chrono::steady_clock::now();
+  shown_iter_ = iter_;
   for (const int end = iter_ + count; iter_ < end;) {
     const bool test_due = p.test_interval() > 0 && iter_ % p.test_interval() == 0;
     if (test_due && (iter_ > 0 || p.test_initialization())) CFT_TRY(test_all());
     if (options_.on_start) CFT_TRY(options_.on_start());
     net_->net->clear_param_diffs();
     CFT_ASSIGN(const float loss, gradients());
-    recent_losses_.push_back(loss);
-    if (int(recent_losses_.size()) > p.average_loss()) recent_losses_.pop_front();
-    if (p.display() > 0 && iter_ % p.display() == 0) {
-      double sum = 0;
-      for (float recent : recent_losses_) sum += double(recent);
-      show(float(sum / double(recent_losses_.size())));
-    }
+    const float mean = smoothed(loss);
+    if (p.display() > 0 && iter_ % p.display() == 0) show(mean);
     if (options_.on_gradients_ready) CFT_TRY(options_.on_gradients_ready());
     CFT_TRY(apply_update());
     if (p.display() > 0 && iter_ % p.display() == 0) {
@@ -107,9 +107,22 @@ Result<float> NetSolver::gradients() {
   return loss / float(param().iter_size());
 }
 
+/// The mean of the last losses since step() began, `loss` being the newest.
+float NetSolver::smoothed(float loss) {
+  recent_losses_.push_back(loss);
+  if (int(recent_losses_.size()) > param().average_loss()) recent_losses_.pop_front();
+  const double sum = std::accumulate(recent_losses_.begin(), recent_losses_.end(), 0.0);
+  return float(sum / double(recent_losses_.size()));
+}
+
 void NetSolver::show(float loss) {
   const Logger& log = options_.net.log;
-  log.info("Iteration {}, loss = {:g}", iter_, loss);
+  const auto now = std::chrono::steady_clock::now();
+  const double seconds = std::max(1e-9, std::chrono::duration<double>(now - shown_).count());
+  log.info("Iteration {} ({:g} iter/s, {:g}s/{} iters), loss = {:g}", iter_,
+           (iter_ - shown_iter_) / seconds, seconds, param().display(), loss);
+  shown_ = now;
+  shown_iter_ = iter_;
   const Net& net = *net_->net;
   int number = 0;
   for (int output : net.graph().outputs()) {
@@ -124,10 +137,12 @@ void NetSolver::show(float loss) {
 
 Status NetSolver::apply_update() {
   Net& net = *net_->net;
-  rate_ = policy_->rate(iter_, &current_step_);
+  rate_ = rate_at(*policy_, param(), iter_, &current_step_, options_.net.log);
   const UpdateStep step{iter_, rate_, 1.f / float(param().iter_size()), param().iter_size()};
   CFT_TRY(sync_->gradient(step, 0, net.diff_arena(), net.param_arena()));
-  return sync_->end_round(step, net.diff_arena(), net.param_arena());
+  CFT_TRY(sync_->end_round(step, net.diff_arena(), net.param_arena()));
+  log_clipping(sync_->last_clipping(), param(), options_.net.log);
+  return {};
 }
 
 Status NetSolver::test_all() {
@@ -175,13 +190,14 @@ Status NetSolver::solve() {
   const caffe::SolverParameter& p = param();
   const Logger& log = options_.net.log;
   log.info("Solving {}", net_->net->graph().name());
+  log.info("Learning Rate Policy: {}", p.lr_policy());
   CFT_TRY(step(std::max(0, p.max_iter() - iter_)));
   const bool taken = p.snapshot() > 0 && iter_ % p.snapshot() == 0;
   if (p.snapshot_after_train() && !taken) CFT_TRY(snapshot());
   if (p.display() > 0 && iter_ % p.display() == 0) {
     Net& net = *net_->net;
     CFT_ASSIGN(const float loss, net.forward(0, int(net.graph().nodes().size()) - 1));
-    log.info("Iteration {}, loss = {:g}", iter_, loss);
+    log.info("Iteration {}, loss = {:g}", iter_, smoothed(loss));
   }
   if (p.test_interval() > 0 && iter_ % p.test_interval() == 0) CFT_TRY(test_all());
   log.info("Optimization Done.");

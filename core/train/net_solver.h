@@ -2,6 +2,7 @@
 // scripts know it. Trainer is the one for whole runs, many ranks and full speed.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -50,6 +51,7 @@ class NetSolver {
   Status build();
   Status make_update();
   Result<float> gradients();
+  float smoothed(float loss);
   void show(float loss);
   Status test_all();
   Status test(size_t index);
@@ -62,6 +64,8 @@ class NetSolver {
   std::optional<LrPolicy> policy_;
   std::optional<Snapshots> snapshots_;
   std::deque<float> recent_losses_;
+  std::chrono::steady_clock::time_point shown_;  // when a loss was last told, or step() began
+  int shown_iter_ = 0;
   int history_kinds_ = 0, iter_ = 0, current_step_ = 0;
   float rate_ = 0;
 };

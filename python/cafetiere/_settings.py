@@ -1,5 +1,6 @@
 """What Caffe's interface sets for the whole process: mode, seed, threads, messages."""
 
+import datetime
 import logging
 import os
 import secrets
@@ -9,6 +10,16 @@ import warnings
 logger = logging.getLogger("cafetiere")
 _GLOG_LEVEL = "GLOG_minloglevel"
 _LEVELS = (logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
+
+
+class _GlogFormatter(logging.Formatter):
+    """Lines as glog writes them, which scripts for Caffe's logs read."""
+
+    def format(self, record):
+        at = datetime.datetime.fromtimestamp(record.created)
+        severity = "IWEF"[_LEVELS.index(record.levelno)] if record.levelno in _LEVELS else "I"
+        place = f"{at:%m%d %H:%M:%S.%f} {record.process:5} {record.name}:0"
+        return f"{severity}{place}] {record.getMessage()}"
 
 
 class _Settings:
@@ -114,7 +125,7 @@ def init_log(level=logging.INFO, stderr=True):
     logger.setLevel(_LEVELS[level] if 0 <= level < len(_LEVELS) else level)
     if stderr and not logger.handlers:
         handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("%(levelname).1s%(asctime)s] %(message)s"))
+        handler.setFormatter(_GlogFormatter())
         logger.addHandler(handler)
 
 

@@ -1,10 +1,17 @@
 """Solvers from Python."""
 
 import gc
+import os
+import pathlib
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from built import caffe
+
+from cafetiere.parse_log import parse_log
 
 NET = """
 layer { name: "data" type: "DummyData" top: "data" top: "label"
@@ -193,6 +200,39 @@ def test_messages(write, caplog):
     assert "Iteration 10, Testing net (#0)" in text and "Iteration 10, lr = " in text
     assert "    Test net output #0: accuracy = " in text
     assert "    Train net output #0: loss = " in text and "(* 1 = " in text
+
+
+def test_a_script_leaves_a_log_that_tools_read(write, tmp_path):
+    more = "average_loss: 2 clip_gradients: 0.001 stepvalue: 20"
+    script = (
+        f"import cafetiere as caffe; caffe.SGDSolver({write(more, policy='multistep')!r}).solve()"
+    )
+    log = tmp_path / "log"
+    with log.open("w") as stderr:
+        path = {**os.environ, "PYTHONPATH": str(pathlib.Path(caffe.__file__).parents[1])}
+        subprocess.run([sys.executable, "-c", script], stderr=stderr, env=path, check=True)
+    text = log.read_text()
+    for line in (
+        "Learning Rate Policy: multistep",
+        r"Iteration 10 \(.* iter/s, .*s/10 iters\), loss = ",
+        "Gradient clipping: scaling down gradients",
+        "MultiStep Status: Iteration 20, step = 1",
+        "Iteration 40, loss = ",
+        "Optimization Done.",
+    ):
+        assert re.search(rf"^I\d{{4}} [\d:.]+ +\d+ cafetiere:0\] {line}", text, re.M), line
+    rows = parse_log(log)
+    assert [row["NumIters"] for row in rows.train] == [0, 10, 20, 30]
+    assert [row["NumIters"] for row in rows.test] == [0, 10, 20, 30, 40]
+    assert rows.train[2]["LearningRate"] == pytest.approx(5e-5)
+
+
+def test_a_net_is_found_beside_its_solver(write, tmp_path):
+    path = pathlib.Path(write())
+    text = path.read_text().replace(str(tmp_path), "elsewhere")
+    path.write_text(text.replace("net:", "train_net:") + 'test_net: "elsewhere/net.prototxt"')
+    solver = caffe.SGDSolver(str(path))
+    assert len(solver.test_nets) == 1
 
 
 def test_refusals(write, tmp_path):

@@ -1,0 +1,18 @@
+// What solvers tell of their steps, in the words of Caffe's log.
+#pragma once
+
+#include "core/base/log.h"
+#include "core/solver/lr_policy.h"
+#include "core/sync/sync.h"
+
+namespace cafetiere {
+
+/// The rate of an iteration; tells when a stepvalue of policy "multistep" is reached.
+float rate_at(const LrPolicy& policy, const caffe::SolverParameter& solver, int iter,
+              int* current_step, const Logger& log);
+
+/// Tells by how much clip_gradients made the gradients smaller, if it did.
+void log_clipping(const Clipping& clipping, const caffe::SolverParameter& solver,
+                  const Logger& log);
+
+}  // namespace cafetiere
