@@ -5,16 +5,19 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/explain_scale.h"
 #include "cli/flags.h"
 #include "cli/loaded_net.h"
 #include "cli/table.h"
+#include "core/layers/registry.h"
 #include "core/model/prototxt.h"
 #include "core/observe/grouped.h"
 #include "core/solver/update_rule.h"
 #include "core/train/memory_estimate.h"
+#include "core/train/nets.h"
 
 namespace cafetiere {
 namespace {
@@ -98,39 +101,93 @@ void print_memory(const MemoryEstimate& memory, const std::string& rule) {
   }
   table.add({"blobs, their gradients and scratch", mib(memory.blobs)});
   table.add({"inputs", mib(memory.inputs)});
+  if (memory.test_nets > 0) table.add({"test nets", mib(memory.test_nets)});
+  if (memory.debug_info > 0) table.add({"debug_info", mib(memory.debug_info)});
   table.add({"code and bookkeeping", mib(memory.overhead)});
+  if (memory.snapshot > 0) {
+    table.add({"a step takes", mib(memory.of_a_step())});
+    table.add({"while a snapshot is made", mib(memory.snapshot)});
+  }
   table.add({"total", mib(memory.total())});
   table.print(1);
 }
 
-/// The net that was named, or the solver's own.
-Result<std::string> net_path(const ExplainFlags& flags, const caffe::SolverParameter& solver) {
-  if (!flags.net.empty()) return flags.net;
-  if (solver.has_train_net()) return solver.train_net();
-  if (solver.has_net()) return solver.net();
-  return invalid_argument("explain: name a net's prototxt, or a --solver that names one");
+/// What is explained: the net that was named or the solver's own, in the solver's setting.
+struct Subject {
+  SolverText solver;
+  std::optional<NetText> net;
+  NetChoice choice;
+
+  const NetText* given() const { return net ? &*net : nullptr; }
+};
+
+Result<Subject> read_subject(const ExplainFlags& flags) {
+  if (flags.net.empty() && flags.solver.empty()) {
+    return invalid_argument("explain: name a net's prototxt, or a --solver that names one");
+  }
+  Subject subject;
+  if (!flags.solver.empty()) {
+    CFT_ASSIGN(subject.solver, read_solver(flags.solver));
+  }
+  if (!flags.net.empty()) {
+    CFT_ASSIGN(subject.net, read_net(flags.net));
+  }
+  std::vector<NetChoice> tests;
+  if (flags.phase == "TEST") {
+    CFT_ASSIGN(tests, test_nets(subject.solver, subject.given()));
+  }
+  if (!tests.empty()) {
+    subject.choice = std::move(tests.front());
+  } else {
+    CFT_ASSIGN(subject.choice, training_net(subject.solver, subject.given()));
+  }
+  subject.choice.state.set_phase(flags.phase == "TEST" ? caffe::TEST : caffe::TRAIN);
+  flags.state.apply(&subject.choice.state);
+  return subject;
+}
+
+/// The nets that the solver tests with.
+Result<std::vector<NetChoice>> tests_of(const Subject& subject) {
+  const caffe::SolverParameter& p = subject.solver.param;
+  const bool tested = p.test_interval() > 0 && (p.test_iter_size() > 0 || has_test_nets(p));
+  return tested ? test_nets(subject.solver, subject.given()) : std::vector<NetChoice>();
+}
+
+Result<MemoryEstimate> training_memory(const Subject& subject, const LoadedNet& net,
+                                       const Plan& plan) {
+  const caffe::SolverParameter& p = subject.solver.param;
+  CFT_ASSIGN(const auto rule, make_update_rule(p));
+  MemoryEstimate memory = estimate_training(net.graph, plan, rule->history_per_param());
+  if (subject.solver.source.empty()) return memory;
+  memory.snapshot = snapshot_bytes(net.graph, p, rule->history_per_param());
+  if (p.debug_info() && p.display() > 0) {
+    CFT_ASSIGN(Graph graph, Graph::build(subject.choice.net, subject.choice.state,
+                                         {.types = layer_types(), .fed = net.feeds.shapes}));
+    CFT_ASSIGN(memory.debug_info, debug_info_bytes(std::move(graph)));
+  }
+  CFT_ASSIGN(const std::vector<NetChoice> tests, tests_of(subject));
+  for (const NetChoice& choice : tests) {
+    CFT_ASSIGN(const std::unique_ptr<LoadedNet> test, LoadedNet::load(choice, Logger()));
+    CFT_ASSIGN(const std::unique_ptr<Plan> test_plan, test->compile({.outputs = {}}));
+    memory.test_nets += test_net_bytes(net.graph, test->graph, *test_plan);
+  }
+  return memory;
 }
 
 Status explain(const ExplainFlags& flags) {
-  caffe::NetState state;
   const bool train = flags.phase == "TRAIN";
-  state.set_phase(train ? caffe::TRAIN : caffe::TEST);
-  flags.state.apply(&state);
-  SolverText solver;
-  if (!flags.solver.empty()) {
-    CFT_ASSIGN(solver, read_solver(flags.solver));
-  }
-  CFT_ASSIGN(const std::string path, net_path(flags, solver.param));
-  CFT_ASSIGN(const auto rule, make_update_rule(solver.param));
-  CFT_ASSIGN(const std::unique_ptr<LoadedNet> net, LoadedNet::load(path, state, Logger()));
+  CFT_ASSIGN(const Subject subject, read_subject(flags));
+  CFT_ASSIGN(const std::unique_ptr<LoadedNet> net, LoadedNet::load(subject.choice, Logger()));
   CFT_ASSIGN(const std::unique_ptr<Plan> plan,
              net->compile({.batch = flags.batch, .backward = train, .outputs = {}}));
   print_head(*net, *plan);
   CFT_TRY(print_layers(*net, *plan, flags.batch));
   print_steps(*plan);
-  print_memory(train ? estimate_training(net->graph, *plan, rule->history_per_param())
-                     : estimate_scoring(net->graph, *plan),
-               train ? solver.param.type() : "");
+  MemoryEstimate memory = estimate_scoring(net->graph, *plan);
+  if (train) {
+    CFT_ASSIGN(memory, training_memory(subject, *net, *plan));
+  }
+  print_memory(memory, train ? subject.solver.param.type() : "");
   return flags.scale.ranks > 1 ? print_scale(flags.scale, net->graph, *plan) : Status();
 }
 
@@ -140,7 +197,7 @@ Action add_explain(CLI::App& app) {
   const auto flags = std::make_shared<ExplainFlags>();
   app.add_option("net,--model", flags->net, "the net's prototxt (default: the solver's)");
   app.add_option("--solver", flags->solver,
-                 "a solver, for the history that it keeps (default: SGD)");
+                 "a solver, for its net and all that it keeps in memory (default: SGD alone)");
   app.add_option("--phase", flags->phase, "TRAIN (default) or TEST")
       ->check(CLI::IsMember({"TRAIN", "TEST"}));
   app.add_option("--batch", flags->batch, "rows of a batch instead of what the net says")

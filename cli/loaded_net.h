@@ -14,12 +14,13 @@ namespace cafetiere {
 
 /// For the commands that run a net without a solver. Parameters have their fillers' values.
 struct LoadedNet {
-  std::string path;
   NetFeeds feeds;
   Graph graph;
   std::vector<float> weights, gradients;  ///< one arena each
   std::unique_ptr<Device> device;
 
+  /// Opens a net in its state.
+  static Result<std::unique_ptr<LoadedNet>> load(const NetChoice& choice, const Logger& log);
   /// Reads `path`; phase, level and stages are in `state`. With `force_backward` every layer gets a
   /// gradient, whether or not a loss needs it.
   static Result<std::unique_ptr<LoadedNet>> load(const std::string& path,

@@ -1,5 +1,10 @@
 #include "core/train/memory_estimate.h"
 
+#include <algorithm>
+
+#include "core/graph/arena.h"
+#include "core/plan/open_memory.h"
+
 namespace cafetiere {
 namespace {
 
@@ -7,7 +12,8 @@ constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kBatchesAhead = 3;  // Prefetch: two filled ones and the one being used
 // By which the resident memory of a process that trains exceeds that of one that has only started,
 // beside what is counted here: mostly tables of generated kernels, and code.
-constexpr int64_t kOverhead = 14 << 20;
+constexpr int64_t kOverhead = 15 << 20;
+constexpr int64_t kTestNetOverhead = 2 << 20;  // kernels of its own
 
 int64_t input_bytes(const Plan& plan) {
   int64_t floats = 0;
@@ -32,6 +38,33 @@ MemoryEstimate estimate_scoring(const Graph& graph, const Plan& plan) {
           .blobs = plan.arena_bytes(),
           .inputs = input_bytes(plan),
           .overhead = kOverhead};
+}
+
+int64_t test_net_bytes(const Graph& owner, const Graph& graph, const Plan& plan) {
+  const int64_t own = covers(owner, graph) ? 0 : graph.arena_size() * kFloat;
+  return own + plan.arena_bytes() + input_bytes(plan) + kTestNetOverhead;
+}
+
+Result<int64_t> debug_info_bytes(Graph graph) {
+  CFT_ASSIGN(const std::unique_ptr<Net> net, Net::create(std::move(graph), {}));
+  return open_net_bytes(*net);
+}
+
+int64_t snapshot_bytes(const Graph& graph, const caffe::SolverParameter& solver,
+                       int history_per_param) {
+  if (solver.snapshot() == 0 && !solver.snapshot_after_train()) return 0;
+  // In arenas. A file is made of values, which become a message, which becomes bytes. An HDF5 file
+  // grows in memory besides, and leaves about as much behind as it has.
+  const int64_t history = history_per_param;
+  const int64_t moved = solver.snapshot_diff() ? 1 : 0;  // the last update, and the weights before
+  const int64_t model = 1 + moved;
+  const int64_t make_state = 3 * history;
+  const int64_t make_model = history + moved + 2 * model;
+  const int64_t held = history + moved + model;  // bytes of both, while they become files
+  const bool hdf5 = solver.snapshot_format() == caffe::SolverParameter::HDF5;
+  const int64_t write = hdf5 ? 4 * std::max(history, model) : history;
+  const int64_t arenas = moved + std::max({make_state, make_model, held + write});
+  return arenas * graph.arena_size() * kFloat;
 }
 
 }  // namespace cafetiere

@@ -312,6 +312,27 @@ def test_two_test_nets_have_their_own_databases(trained, tmp_path):
     assert "Test net output #1: loss" in first and "Test net output #1: loss" in second
 
 
+def test_nets_that_are_not_where_the_solver_says_are_found_beside_it(trained, tmp_path):
+    folder, _ = trained
+    for name in ("learn", "score", "more"):
+        (tmp_path / f"{name}.prototxt").write_text(NET.format(backend="LMDB"))
+    nets = """train_net: "elsewhere/learn.prototxt"
+    test_net: "elsewhere/score.prototxt" test_net: "more.prototxt" test_iter: 1 test_iter: 1"""
+    solver = SOLVER.replace('net: "net.prototxt"', nets).replace("test_iter: 3", "")
+    log = train(folder, tmp_path, solver, "-max_iter", 1)
+    for line in (
+        f"Creating training net from train_net file: {tmp_path}/learn.prototxt",
+        f"Creating test net (#0) specified by test_net file: {tmp_path}/score.prototxt",
+        f"Creating test net (#1) specified by test_net file: {tmp_path}/more.prototxt",
+    ):
+        assert f"] {line}\n" in log
+    shared = SOLVED.replace("net.prototxt", "elsewhere/learn.prototxt")
+    assert f"from net file: {tmp_path}/learn.prototxt\n" in train(folder, tmp_path, shared)
+    missing = SOLVED.replace("net.prototxt", "elsewhere/none.prototxt")
+    failed = train(folder, tmp_path, missing, code=1)
+    assert "File not found: elsewhere/none.prototxt" in failed
+
+
 def test_gpu_wishes_are_answered_once_and_events_are_written(trained, tmp_path):
     folder, _ = trained
     (folder / "gpu.prototxt").write_text(
@@ -428,73 +449,6 @@ def test_explain_predicts_more_ranks(trained):
     assert [int(ranks) for ranks, _ in rows] == [1, 2, 4, 6]
     shares = [float(share) for _, share in rows]
     assert shares[0] == 100 and shares == sorted(shares, reverse=True)
-
-
-def memory_mib(process, what):
-    """VmRSS (now) or VmHWM (the peak) of a running process."""
-    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-    return int(re.search(rf"{what}:\s+(\d+) kB", status)[1]) / 1024
-
-
-LENET = """
-layer {{
-  name: "data" type: "DummyData" top: "data" top: "label"
-  dummy_data_param {{ shape {{ dim: {batch} dim: 1 dim: 28 dim: 28 }} shape {{ dim: {batch} }} }}
-}}
-layer {{
-  name: "c1" type: "Convolution" bottom: "data" top: "c1"
-  convolution_param {{ num_output: 20 kernel_size: 5 weight_filler {{ type: "xavier" }} }}
-}}
-layer {{
-  name: "p1" type: "Pooling" bottom: "c1" top: "p1" pooling_param {{ kernel_size: 2 stride: 2 }}
-}}
-layer {{
-  name: "c2" type: "Convolution" bottom: "p1" top: "c2"
-  convolution_param {{ num_output: 50 kernel_size: 5 weight_filler {{ type: "xavier" }} }}
-}}
-layer {{
-  name: "p2" type: "Pooling" bottom: "c2" top: "p2" pooling_param {{ kernel_size: 2 stride: 2 }}
-}}
-layer {{
-  name: "ip1" type: "InnerProduct" bottom: "p2" top: "ip1"
-  inner_product_param {{ num_output: 500 weight_filler {{ type: "xavier" }} }}
-}}
-layer {{ name: "relu1" type: "ReLU" bottom: "ip1" top: "ip1" }}
-layer {{
-  name: "ip2" type: "InnerProduct" bottom: "ip1" top: "ip2"
-  inner_product_param {{ num_output: 10 weight_filler {{ type: "xavier" }} }}
-}}
-layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip2" bottom: "label" top: "loss" }}
-"""
-
-
-@pytest.mark.parametrize(("batch", "rule"), [(64, "SGD"), (512, "Adam")])
-def test_explain_predicts_the_memory_that_training_takes(tmp_path, batch, rule):
-    (tmp_path / "net.prototxt").write_text(LENET.format(batch=batch))
-    solver = (
-        f'net: "net.prototxt" type: "{rule}" base_lr: 0.001 momentum: 0.9 lr_policy: "fixed" '
-        "max_iter: 100000000 display: 1 snapshot_after_train: false random_seed: 1"
-    )
-    (tmp_path / "solver.prototxt").write_text(solver)
-    text = run("explain", "net.prototxt", "-solver", "solver.prototxt", cwd=tmp_path)
-    assert f"history of {rule} " in text
-    predicted = float(re.search(r"^total +([\d.]+)$", text.split("memory predicted")[1], re.M)[1])
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [PROGRAM, "train", "-solver", "/dev/stdin"],
-            cwd=tmp_path,
-            stdin=subprocess.PIPE,
-            stderr=log,
-        )
-    time.sleep(0.5)  # it has started, and waits for its solver
-    idle = memory_mib(process, "VmRSS")
-    process.stdin.write(solver.encode())
-    process.stdin.close()
-    wait_for(lambda: b"Iteration 3, lr" in (tmp_path / "log").read_bytes())
-    grown = memory_mib(process, "VmHWM") - idle
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == 0
-    assert predicted == pytest.approx(grown, rel=0.1)
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

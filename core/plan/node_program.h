@@ -1,0 +1,48 @@
+// NodeProgram: the steps of one layer on its own, between blobs that lie open.
+#pragma once
+
+#include "core/device/device.h"
+#include "core/graph/graph.h"
+#include "core/plan/memory.h"
+#include "core/plan/open_node.h"
+
+namespace cafetiere {
+
+/// Lays out the steps of a layer between copies from and to its blobs. All arguments outlive it.
+class NodeProgram {
+ public:
+  NodeProgram(const Node& node, const Graph& graph, Device& device, const NodeBlobs& blobs);
+  NodeProgram(const NodeProgram&) = delete;  // it points into itself
+  NodeProgram& operator=(const NodeProgram&) = delete;
+
+  /// Adds the steps of a forward pass; once.
+  Status forward();
+  /// Adds those of a backward pass, which may run any number of times after a forward pass. For a
+  /// layer without gradients there are none.
+  Status backward();
+
+  const Program& program() const { return program_; }
+  /// How many steps are those of the forward pass.
+  size_t forward_steps() const { return forward_steps_; }
+  /// A place for every buffer that shares memory with none, so that both passes can run in any order.
+  MemoryPlan places() const;
+
+ private:
+  /// Whether a layer in place puts its top where this blob is.
+  bool overwritten_later(int blob) const;
+  /// What the layer reads: the blob itself, or a copy when the layer is about to overwrite it.
+  TensorId input(const char* what, const Shape& shape, float* memory, bool overwritten);
+  /// Puts what the layer made into its blob.
+  void output(TensorId made, const Shape& shape, float* memory);
+  /// Statistics have no gradient here: what a layer observes goes into them at once, as in Caffe.
+  void add_param(size_t i);
+
+  const Node& node_;
+  const Graph& graph_;
+  const NodeBlobs& blobs_;
+  Program program_;
+  LayerPlan layer_;
+  size_t forward_steps_ = 0;
+};
+
+}  // namespace cafetiere
