@@ -70,7 +70,7 @@ std::string first_values(std::span<const std::byte> bytes) {
   constexpr size_t kShown = 4;
   const size_t count = bytes.size() / sizeof(T);
   std::vector<T> values(std::min(count, kShown));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  if (count > 0) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
   const std::string text = fmt::format("{}", fmt::join(values, ", "));
   if (count == 1) return text;
   return fmt::format("[{}{}]", text, count > kShown ? ", ..." : "");
