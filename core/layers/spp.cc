@@ -5,6 +5,7 @@
 
 #include "core/device/map.h"
 #include "core/graph/layer.h"
+#include "core/layers/spp_level.h"
 
 namespace cafetiere {
 
@@ -84,22 +85,8 @@ class Spp : public Layer {
  private:
   int64_t height() const { return param().spp_param().pyramid_height(); }
 
-  /// Bins as even as a fixed kernel makes them: what is missing at the end is padded on both sides.
   std::unique_ptr<Layer> pooling(int64_t level, const Shape& bottom) const {
-    const int64_t bins = int64_t{1} << level;
-    const auto kernel = [&](int axis) { return (bottom[axis] + bins - 1) / bins; };
-    const auto pad = [&](int axis) { return (kernel(axis) * bins - bottom[axis] + 1) / 2; };
-    caffe::LayerParameter layer;
-    layer.set_name(param().name());
-    caffe::PoolingParameter& p = *layer.mutable_pooling_param();
-    p.set_pool(caffe::PoolingParameter::PoolMethod(param().spp_param().pool()));
-    p.set_kernel_h(uint32_t(kernel(2)));
-    p.set_kernel_w(uint32_t(kernel(3)));
-    p.set_stride_h(uint32_t(kernel(2)));
-    p.set_stride_w(uint32_t(kernel(3)));
-    p.set_pad_h(uint32_t(pad(2)));
-    p.set_pad_w(uint32_t(pad(3)));
-    return layer_pooling.create(layer);
+    return layer_pooling.create(spp_level(param(), bottom, level));
   }
   LayerPlan level_plan(LayerPlan& plan, int64_t level) const {
     const Shape& bottom = plan.bottom_shape(0);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "core/model/file.h"
@@ -37,14 +38,18 @@ class Export {
   }
 
  private:
-  /// The newest blob of a name keeps it; older ones, overwritten in place, get a number.
+  /// An input keeps its name, else the newest blob does; the others, of layers in place, get a number.
   static OnnxValues blob_names(const Graph& graph) {
     OnnxValues names = graph.blob_names();
+    std::map<std::string, size_t> keepers;
+    for (size_t i = 0; i < names.size(); ++i) keepers[names[i]] = i;
+    for (const Node& node : graph.nodes()) {
+      if (node.param.type() != "Input") continue;
+      for (int top : node.tops) keepers[names[size_t(top)]] = size_t(top);
+    }
+    UniqueNames unique({graph.blob_names().begin(), graph.blob_names().end()});
     for (size_t i = 0; i < names.size(); ++i) {
-      const std::string name = names[i];
-      if (graph.find_blob(name) == int(i)) continue;
-      for (int n = 1; graph.find_blob(names[i]) >= 0; ++n)
-        names[i] = fmt::format("{}:{}.{}", name, i, n);
+      if (keepers[graph.blob_names()[i]] != i) names[i] = unique.make(names[i]);
     }
     return names;
   }

@@ -1,9 +1,10 @@
-// Pooling. Caffe pads both sides alike and rounds up by default; ONNX takes a pad for each side, so
-// the trailing ones are chosen to give the same number of windows.
+// Pooling, and SPP, which is several. Caffe pads both sides alike and rounds up by default; ONNX takes
+// a pad for each side, so the trailing ones are chosen to give the same number of windows.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "core/layers/spp_level.h"
 #include "core/model/blob.h"
 #include "core/onnx/families.h"
 
@@ -77,7 +78,24 @@ Result<OnnxValues> pooling(const ExportLayer& layer, OnnxWriter& w) {
   return OnnxValues{padded && excess ? w.node("Mul", {y, correction(w, h, v)}) : y};
 }
 
-constexpr Exporter kExporters[] = {{"Pooling", pooling}};
+/// The poolings of all levels, flattened and joined.
+Result<OnnxValues> spp(const ExportLayer& layer, OnnxWriter& w) {
+  const Shape& x = layer.bottom_shape();
+  const int64_t levels = layer.param.spp_param().pyramid_height();
+  OnnxValues rows;
+  for (int64_t level = 0; level < levels; ++level) {
+    const caffe::LayerParameter param = spp_level(layer.param, x, level);
+    const int64_t bins = int64_t{1} << level;
+    const ExportLayer pooled{
+        param, layer.bottoms, layer.bottom_shapes, {Shape{x[0], x[1], bins, bins}}, {}, {}};
+    CFT_ASSIGN(const OnnxValues top, pooling(pooled, w));
+    if (levels == 1) return top;
+    rows.push_back(w.node("Flatten", top));
+  }
+  return OnnxValues{w.node("Concat", rows, {{"axis", int64_t(1)}})};
+}
+
+constexpr Exporter kExporters[] = {{"Pooling", pooling}, {"SPP", spp}};
 
 Status read_global(const OnnxNode& node, OnnxReader& r, Param::PoolMethod method) {
   caffe::LayerParameter layer = r.layer("Pooling", node);

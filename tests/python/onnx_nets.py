@@ -117,6 +117,7 @@ LAYERS = {
     "resize, areas": one("Interp", "interp_param { zoom_factor: 2 align_corners: false }"),
     "resize, nearest": one("Interp", "interp_param { zoom_factor: 2 mode: NEAREST }"),
     "in place": image(CONV, layer("ReLU", "", "y", "y", "r"), layer("TanH", "", "y", "y", "t")),
+    "in place on the input": image(layer("ReLU", "", "x", "x", "r"), layer("TanH", "", "x", "y")),
     "dropout at the end": image(CONV, layer("Dropout", "", "y", "y", "d")),
     "average pooling, padded, rounded up": one(
         "Pooling", POOL.format("AVE", "kernel_size: 3 stride: 2 pad: 1"), shape=(1, 2, 6, 8)
@@ -157,6 +158,39 @@ LAYERS = {
     "rnn": inputs((4, 2, 3), (4, 2)) + recurrent("RNN", "x y", "t"),
     "rnn with an open state": inputs((4, 2, 3), (4, 2), (1, 2, 5))
     + recurrent("RNN", "x y z", "t u", "expose_hidden: true"),
+    "spatial pyramid": one("SPP", "spp_param { pyramid_height: 3 }"),
+    "spatial pyramid of averages": one("SPP", "spp_param { pyramid_height: 2 pool: AVE }"),
+    "spatial pyramid of one level": one("SPP", "spp_param { pyramid_height: 1 }"),
+    "convolution of three axes": one(
+        "Convolution",
+        f"convolution_param {{ num_output: 4 kernel_size: 2 stride: 2 pad: 1 {GAUSS} }}",
+        shape=(2, 3, 4, 5, 6),
+    ),
+    "convolution of two blobs": inputs((2, 3, 5, 5), (2, 3, 5, 5))
+    + layer(
+        "Convolution", f"convolution_param {{ num_output: 4 kernel_size: 2 {GAUSS} }}", "x y", "s t"
+    ),
+    "global maximum": one("Pooling", POOL.format("MAX", "global_pooling: true")),
+    "scale by one number": one("Scale", "scale_param { num_axes: 0 }"),
+    "scale by a blob, and a bias": inputs((2, 3, 4), (3, 4))
+    + layer("Scale", "scale_param { axis: 1 bias_term: true }", "x y", "t"),
+    "bias by a blob": inputs((2, 3, 4), (3,)) + layer("Bias", "bias_param { axis: 1 }", "x y", "t"),
+    "layer norm without a scale": one(
+        "LayerNorm", "layer_norm_param { axis: 1 scale_bias: false }"
+    ),
+    "softmax over pixels": one("Softmax", "softmax_param { axis: 2 }"),
+    "sum of three": inputs((2, 3), (2, 3), (2, 3)) + layer("Eltwise", "", "x y z", "t"),
+    "twice the same": image(layer("Eltwise", "", "x x", "t")),
+    "slice into equal parts": image(layer("Slice", "slice_param { axis: 1 }", "x", "a b c")),
+    "crop of nothing": inputs((2, 5, 6, 7), (2, 5, 6, 7)) + layer("Crop", "", "x y", "t"),
+    "embed without a bias": inputs((4,))
+    + layer("Embed", f"embed_param {{ num_output: 5 input_dim: 3 bias_term: false {GAUSS} }}"),
+    "argmax of indices": one("ArgMax", "argmax_param { top_k: 2 }"),
+    "resize of five axes": one(
+        "Interp", "interp_param { height: 3 width: 4 align_corners: false }", shape=(2, 2, 3, 5, 6)
+    ),
+    "prelu of rows": one("PReLU", 'prelu_param { filler { type: "uniform" } }', shape=(4, 5)),
+    "absolute sum": one("Reduction", "reduction_param { operation: ASUM axis: 1 }"),
     "batch reindex": inputs((4, 3), (6,)) + layer("BatchReindex", "", "x y", "t"),
     "silence": image(layer("Slice", "slice_param { axis: 1 slice_point: 2 }", "x", "a b"))
     + layer("Silence", "", "b", "", "quiet"),
