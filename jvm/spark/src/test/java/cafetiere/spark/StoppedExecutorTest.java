@@ -21,8 +21,8 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(value = 480, unit = TimeUnit.SECONDS)
 class StoppedExecutorTest {
   private static final int ROWS = 1_007;
-  private static final int STEPS = 300;
-  private static final int STOP_AFTER_JOBS = 15;
+  private static final int STEPS = 100;
+  private static final int STOP_AFTER_JOBS = 10;
 
   @TempDir Path dir;
 
