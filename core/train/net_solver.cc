@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "core/base/split_list.h"
+#include "core/graph/arena.h"
 #include "core/model/weights.h"
 #include "core/train/solver_log.h"
 #include "core/train/tester.h"
@@ -139,6 +141,7 @@ Status NetSolver::apply_update() {
   Net& net = *net_->net;
   rate_ = rate_at(*policy_, param(), iter_, &current_step_, options_.net.log);
   const UpdateStep step{iter_, rate_, 1.f / float(param().iter_size()), param().iter_size()};
+  if (param().snapshot_diff()) before_.assign(net.param_arena().begin(), net.param_arena().end());
   CFT_TRY(sync_->gradient(step, 0, net.diff_arena(), net.param_arena()));
   CFT_TRY(sync_->end_round(step, net.diff_arena(), net.param_arena()));
   log_clipping(sync_->last_clipping(), param(), options_.net.log);
@@ -212,7 +215,10 @@ Status NetSolver::snapshot() {
   CFT_ASSIGN(SyncState sync, sync_->state());
   const SolverState state = solver_state(net.graph(), iter_, current_step_, std::move(sync));
   Checkpoint checkpoint{iter_, {}, {}};
-  CFT_ASSIGN(checkpoint.model, serialize_weights(net.weights(), ModelFormat::kBinary));
+  std::vector<float> moved(before_.size());
+  std::ranges::transform(before_, net.param_arena(), moved.begin(), std::minus());
+  CFT_ASSIGN(checkpoint.model, serialize_weights(to_weights(net.graph(), net.param_arena(), moved),
+                                                 ModelFormat::kBinary));
   CFT_ASSIGN(checkpoint.state, serialize_solver_state(state, ModelFormat::kBinary));
   return snapshots_->write(checkpoint);
 }

@@ -64,6 +64,7 @@ class NetSolver {
   std::optional<LrPolicy> policy_;
   std::optional<Snapshots> snapshots_;
   std::deque<float> recent_losses_;
+  std::vector<float> before_;  // the weights before the last update, for snapshot_diff
   std::chrono::steady_clock::time_point shown_;  // when a loss was last told, or step() began
   int shown_iter_ = 0;
   int history_kinds_ = 0, iter_ = 0, current_step_ = 0;

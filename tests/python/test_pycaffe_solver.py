@@ -12,6 +12,7 @@ import pytest
 from built import caffe
 
 from cafetiere.parse_log import parse_log
+from cafetiere.proto import caffe_pb2
 
 NET = """
 layer { name: "data" type: "DummyData" top: "data" top: "label"
@@ -122,6 +123,19 @@ def test_snapshot_and_solve_from_it(write, tmp_path):
     again = caffe.SGDSolver(write())
     again.solve(str(tmp_path / "model_iter_5.solverstate"))
     assert again.iter == 40 and (tmp_path / "model_iter_40.caffemodel").exists()
+
+
+def test_a_snapshot_holds_the_last_update_when_asked(write, tmp_path):
+    solver = caffe.SGDSolver(write("snapshot_diff: true"))
+    solver.step(2)
+    before = weights(solver.net)
+    solver.step(1)
+    solver.snapshot()
+    model = caffe_pb2.NetParameter()
+    model.ParseFromString((tmp_path / "model_iter_3.caffemodel").read_bytes())
+    kept = [np.array(blob.diff) for layer in model.layer for blob in layer.blobs]
+    for old, new, diff in zip(before, weights(solver.net), kept, strict=True):
+        np.testing.assert_array_equal((old - new).ravel(), diff)
 
 
 def test_fine_tuning(write, tmp_path):
