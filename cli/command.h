@@ -19,6 +19,7 @@ Action add_extract_features(CLI::App& app);
 Action add_convert_imageset(CLI::App& app);
 Action add_compute_image_mean(CLI::App& app);
 Action add_convert_mnist(CLI::App& app);
+Action add_convert_mnist_pairs(CLI::App& app);
 Action add_convert_cifar(CLI::App& app);
 Action add_upgrade_net_text(CLI::App& app);
 Action add_upgrade_net_binary(CLI::App& app);

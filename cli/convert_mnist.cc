@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/philox.h"
 #include "core/model/proto/caffe.pb.h"
 
 namespace cafetiere {
@@ -79,32 +80,93 @@ Status check_sizes(const IdxFile& images, const IdxFile& labels) {
   return {};
 }
 
+/// A file of images and that of their labels, read digit by digit.
+struct Digits {
+  IdxFile images, labels;
+
+  static Result<Digits> open(const std::string& images, const std::string& labels) {
+    CFT_ASSIGN(IdxFile pixels, IdxFile::open(images, kImages));
+    CFT_ASSIGN(IdxFile classes, IdxFile::open(labels, kLabels));
+    CFT_TRY(check_sizes(pixels, classes));
+    return Digits{std::move(pixels), std::move(classes)};
+  }
+
+  int64_t count() const { return images.sizes()[0]; }
+  unsigned bytes() const { return images.sizes()[1] * images.sizes()[2]; }
+  Status next(char* pixels, char* label) {
+    CFT_TRY(images.read(pixels, bytes()));
+    return labels.read(label, 1);
+  }
+
+  /// A record without its values.
+  caffe::Datum datum(int channels) const {
+    caffe::Datum datum;
+    datum.set_channels(channels);
+    datum.set_height(static_cast<int32_t>(images.sizes()[1]));
+    datum.set_width(static_cast<int32_t>(images.sizes()[2]));
+    return datum;
+  }
+};
+
+/// Writes record after record under the keys "00000000", "00000001", ...
+class Numbered {
+ public:
+  explicit Numbered(DbWriter* db) : db_(db) {}
+  Status put(const caffe::Datum& datum) {
+    db_->put(fmt::format("{:08}", count_), datum.SerializeAsString());
+    return ++count_ % kCommitEvery == 0 ? db_->commit() : Status();
+  }
+
+ private:
+  DbWriter* db_;
+  int64_t count_ = 0;
+};
+
 }  // namespace
 
 Status convert_mnist(const std::string& images, const std::string& labels, const std::string& db,
                      DbBackend backend, const Logger& log) {
-  CFT_ASSIGN(IdxFile pixels, IdxFile::open(images, kImages));
-  CFT_ASSIGN(IdxFile classes, IdxFile::open(labels, kLabels));
-  CFT_TRY(check_sizes(pixels, classes));
+  CFT_ASSIGN(Digits digits, Digits::open(images, labels));
   CFT_ASSIGN(const std::unique_ptr<DbWriter> writer, create_db(db, backend));
-
-  const int64_t count = pixels.sizes()[0];
-  const unsigned bytes = pixels.sizes()[1] * pixels.sizes()[2];
-  caffe::Datum datum;
-  datum.set_channels(1);
-  datum.set_height(static_cast<int32_t>(pixels.sizes()[1]));
-  datum.set_width(static_cast<int32_t>(pixels.sizes()[2]));
-  datum.mutable_data()->resize(bytes);
-  for (int64_t i = 0; i < count; ++i) {
-    unsigned char label = 0;
-    CFT_TRY(pixels.read(datum.mutable_data()->data(), bytes));
-    CFT_TRY(classes.read(&label, 1));
-    datum.set_label(label);
-    writer->put(fmt::format("{:08}", i), datum.SerializeAsString());
-    if ((i + 1) % kCommitEvery == 0) CFT_TRY(writer->commit());
+  Numbered records(writer.get());
+  caffe::Datum datum = digits.datum(1);
+  datum.mutable_data()->resize(digits.bytes());
+  for (int64_t i = 0; i < digits.count(); ++i) {
+    char label = 0;
+    CFT_TRY(digits.next(datum.mutable_data()->data(), &label));
+    datum.set_label(static_cast<unsigned char>(label));
+    CFT_TRY(records.put(datum));
   }
   CFT_TRY(writer->commit());
-  log.info("Processed {} files.", count);
+  log.info("Processed {} files.", digits.count());
+  return {};
+}
+
+Status convert_mnist_pairs(const std::string& images, const std::string& labels,
+                           const std::string& db, DbBackend backend, const Logger& log) {
+  CFT_ASSIGN(Digits digits, Digits::open(images, labels));
+  if (digits.count() == 0) return invalid_argument(images + ": there are no images to pair");
+  CFT_ASSIGN(const std::unique_ptr<DbWriter> writer, create_db(db, backend));
+  const size_t bytes = digits.bytes(), count = static_cast<size_t>(digits.count());
+  std::string pixels, classes;
+  for (size_t i = 0; i < count; ++i) {  // grows with what is there, not with what the header says
+    pixels.resize((i + 1) * bytes);
+    classes.push_back(0);
+    CFT_TRY(digits.next(&pixels[i * bytes], &classes[i]));
+  }
+  const uint64_t key = Philox::key(1, "convert_mnist_pairs");
+  Numbered records(writer.get());
+  caffe::Datum datum = digits.datum(2);
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto words = Philox::block(key, {i, 0, 0, 0});
+    const size_t a = Philox::below(words[0], uint32_t(count));
+    const size_t b = Philox::below(words[1], uint32_t(count));
+    datum.set_data(pixels.substr(a * bytes, bytes) + pixels.substr(b * bytes, bytes));
+    datum.set_label(classes[a] == classes[b] ? 1 : 0);
+    CFT_TRY(records.put(datum));
+  }
+  CFT_TRY(writer->commit());
+  log.info("Processed {} pairs.", count);
   return {};
 }
 

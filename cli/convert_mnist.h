@@ -14,4 +14,9 @@ namespace cafetiere {
 Status convert_mnist(const std::string& images, const std::string& labels, const std::string& db,
                      DbBackend backend, const Logger& log = {});
 
+/// The same files as a database for a siamese net: as many pairs as there are digits, each of two
+/// that are drawn at random, one a channel; label 1 where both show the same digit.
+Status convert_mnist_pairs(const std::string& images, const std::string& labels,
+                           const std::string& db, DbBackend backend, const Logger& log = {});
+
 }  // namespace cafetiere

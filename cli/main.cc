@@ -32,6 +32,7 @@ constexpr Command kCommands[] = {
     {"compute_image_mean", "compute the mean image of a database", add_compute_image_mean},
     {"convert_mnist", "make a database from MNIST's IDX files", add_convert_mnist},
     {"convert_mnist_data", "the same under Caffe's name", add_convert_mnist},
+    {"convert_mnist_siamese_data", "make a database of pairs of digits", add_convert_mnist_pairs},
     {"convert_cifar_data", "make databases from CIFAR-10's binary files", add_convert_cifar},
     {"upgrade_net_proto_text", "write a net's text in today's form", add_upgrade_net_text},
     {"upgrade_net_proto_binary", "write weights in today's form", add_upgrade_net_binary},

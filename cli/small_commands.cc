@@ -12,21 +12,33 @@
 
 namespace cafetiere {
 
-Action add_convert_mnist(CLI::App& app) {
+namespace {
+
+template <decltype(convert_mnist)* kConvert>
+Action add_mnist(CLI::App& app, const char* default_backend) {
   struct Flags {
-    std::string images, labels, db, backend = "lmdb";
+    std::string images, labels, db, backend;
   };
   const auto flags = std::make_shared<Flags>();
+  flags->backend = default_backend;
   app.add_option("images", flags->images, "IDX file of images, gzipped or not")->required();
   app.add_option("labels", flags->labels, "IDX file of labels, gzipped or not")->required();
   app.add_option("db", flags->db, "the database to create")->required();
-  app.add_option("--backend", flags->backend, "lmdb (default) or leveldb")
+  app.add_option("--backend", flags->backend,
+                 fmt::format("lmdb or leveldb (default: {})", default_backend))
       ->check(CLI::IsMember({"lmdb", "leveldb"}));
   return [flags]() -> Status {
     Glog glog(stderr);
     CFT_ASSIGN(const DbBackend backend, parse_db_backend(flags->backend));
-    return convert_mnist(flags->images, flags->labels, flags->db, backend, glog.logger());
+    return kConvert(flags->images, flags->labels, flags->db, backend, glog.logger());
   };
+}
+
+}  // namespace
+
+Action add_convert_mnist(CLI::App& app) { return add_mnist<convert_mnist>(app, "lmdb"); }
+Action add_convert_mnist_pairs(CLI::App& app) {
+  return add_mnist<convert_mnist_pairs>(app, "leveldb");  // as Caffe's example has it
 }
 
 Action add_device_query(CLI::App& app) {

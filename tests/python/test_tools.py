@@ -5,7 +5,7 @@ import struct
 import zlib
 
 import pytest
-from test_cli import PROGRAM, run
+from test_cli import PROGRAM, run, write_idx
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
 
@@ -171,6 +171,26 @@ def test_images_of_different_sizes_are_refused_when_asked(images):
     (images / "photos" / "9.png").write_bytes(png([[(0, 0, 0)]]))
     text = run("convert_imageset", "-check_size", "photos/", "list.txt", "x", cwd=images, code=1)
     assert "list.txt:11: Incorrect data field size 3, the first image has 192" in text
+
+
+@pytest.mark.parametrize("backend", [None, "lmdb"])
+def test_digits_become_pairs(tmp_path, backend):
+    write_idx(tmp_path, "d", 40, 1)
+    flags = ["-backend", backend] if backend else []
+    log = run("convert_mnist_siamese_data", *flags, "d-images", "d-labels", "db", cwd=tmp_path)
+    assert "] Processed 40 pairs." in log
+    net = """
+      layer { name: "d" type: "Data" top: "pair" top: "sim"
+        data_param { source: "db" batch_size: 40 backend: %s } }
+      layer { name: "s" type: "Reduction" bottom: "sim" top: "alike"
+        reduction_param { operation: MEAN } }
+      layer { name: "x" type: "Silence" bottom: "pair" }"""
+    (tmp_path / "net.prototxt").write_text(net % (backend or "leveldb").upper())
+    (tmp_path / "none.caffemodel").write_bytes(b"\n\x01n")
+    log = run("test", "-model", "net.prototxt", "-weights", "none.caffemodel", "-iterations", 1,
+              cwd=tmp_path)  # fmt: skip
+    assert "Top shape: 40 2 8 8 (5120)" in log
+    assert 0 < float(re.search(r"\] alike = (\S+)", log)[1]) < 0.6  # one in four, by chance
 
 
 def test_cifar_batches_become_two_databases(tmp_path):
