@@ -30,7 +30,8 @@ final class PulseSender implements AutoCloseable {
       channel.write(executor);
       while (!done.await(BEAT_MILLIS, TimeUnit.MILLISECONDS)) channel.write("");
     } catch (IOException e) {
-      LOG.debug("the driver does not listen to this executor any more", e);
+      // The run is over; or its driver cannot be reached, and a hang is left to Spark to notice.
+      LOG.info("The driver is not told any more that this executor lives: {}", e.getMessage());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

@@ -3,12 +3,15 @@ package cafetiere.spark;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Has the driver look several times a second who is silent. When the driver itself stood still, what
  * the others have sent waits unread: that silence was not theirs and has to be excused.
  */
 final class SilenceClock implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(SilenceClock.class);
   private static final int TICK_MILLIS = 200;
   private static final long LATE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -33,7 +36,11 @@ final class SilenceClock implements AutoCloseable {
 
   private void tick(Runnable look, Runnable excuse) {
     boolean late = System.nanoTime() - lastNanos > LATE_NANOS;
-    (late ? excuse : look).run();
+    try {
+      (late ? excuse : look).run();
+    } catch (RuntimeException e) {
+      LOG.warn("What follows from a silence was not done", e);  // an exception would end the clock
+    }
     lastNanos = System.nanoTime();
   }
 }
