@@ -3,6 +3,7 @@
 #include <charconv>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -95,6 +96,20 @@ Result<NetText> deploy_net(const ExportFlags& flags, const Logger& log) {
   return std::move(form.net);
 }
 
+/// A parameter that the file lacks would be written as zeros.
+Status check_complete(const Graph& graph, const caffe::NetParameter& weights) {
+  std::set<std::string> given;
+  for (const caffe::LayerParameter& layer : weights.layer()) {
+    if (layer.blobs_size() > 0) given.insert(layer.name());
+  }
+  for (const Param& param : graph.params()) {
+    if (given.contains(param.layer)) continue;
+    return invalid_argument("there are no weights for layer '" + param.layer +
+                            "'; give the file that was saved of this net");
+  }
+  return {};
+}
+
 Status run_export(const ExportFlags& flags, const Logger& log) {
   CFT_ASSIGN(const NetText net, deploy_net(flags, log));
   CFT_ASSIGN(const Graph graph,
@@ -102,6 +117,7 @@ Status run_export(const ExportFlags& flags, const Logger& log) {
   CFT_ASSIGN(const caffe::NetParameter from, read_any_weights(flags.weights));
   std::vector<float> arena(size_t(graph.arena_size()));
   std::vector<std::string> ignored;
+  CFT_TRY(check_complete(graph, from).with_context(flags.weights));
   CFT_TRY(load_weights(graph, from, arena, &ignored).with_context(flags.weights));
   for (const std::string& layer : ignored) log.info("Ignoring source layer {}", layer);
   CFT_ASSIGN(const std::string bytes, export_onnx(graph, arena));

@@ -197,3 +197,18 @@ def test_shapes_that_do_not_fit_are_refused(bars, shape, words):
     output = run("export_onnx", *TRAINED, "-shape", shape, "bad.onnx", cwd=bars, code=1)
     assert words in output
     assert not (bars / "bad.onnx").exists()
+
+
+def test_a_deploy_net_takes_another_batch(work):
+    pathlib.Path("net.prototxt").write_text(INPUT + SCORE)
+    caffe.Net("net.prototxt", caffe.TEST).save("net.caffemodel")
+    run("export_onnx", *EXPORT, "-shape", "data=1,3,5,5", "net.onnx", cwd=".")
+    assert inputs_of() == {"data": [1, 3, 5, 5]}
+
+
+def test_weights_of_another_net_are_refused(work):
+    pathlib.Path("net.prototxt").write_text(INPUT + SCORE)
+    caffe.Net("net.prototxt", caffe.TEST).save("net.caffemodel")
+    pathlib.Path("net.prototxt").write_text(INPUT + SCORE.replace('name: "score"', 'name: "other"'))
+    output = run("export_onnx", *EXPORT, "net.onnx", cwd=".", code=1)
+    assert "net.caffemodel: there are no weights for layer 'other'" in output
