@@ -31,6 +31,15 @@ std::string weights_of(const SolverState& state, const std::string& state_path) 
   return find_beside(state.learned_net, state_path);
 }
 
+/// Only allreduce of whole gradients keeps nothing beside the solver's history.
+Status check_form(const caffe::SyncParameter& sync, bool hdf5) {
+  const bool plain = sync.mode() == "allreduce" && sync.compression() == "none";
+  if (plain || !hdf5) return {};
+  return invalid_argument(fmt::format(
+      "snapshot_format: HDF5 cannot hold what sync mode \"{}\"{} keeps; set it to BINARYPROTO",
+      sync.mode(), sync.compression() == "none" ? "" : " with compression"));
+}
+
 }  // namespace
 
 Result<Snapshots> Snapshots::make(const SolverText& solver, Logger log) {
@@ -47,7 +56,10 @@ Result<Snapshots> Snapshots::make(const SolverText& solver, Logger log) {
   } else if (fs::is_directory(p.snapshot_prefix(), ignored)) {
     snapshots.prefix_ = fs::path(p.snapshot_prefix()) / source.stem();
   }
-  if (p.snapshot() > 0 || p.snapshot_after_train()) CFT_TRY(snapshots.check_writable());
+  if (p.snapshot() > 0 || p.snapshot_after_train()) {
+    CFT_TRY(check_form(p.sync(), hdf5).with_context(solver.source));
+    CFT_TRY(snapshots.check_writable());
+  }
   return snapshots;
 }
 

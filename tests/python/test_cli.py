@@ -217,6 +217,15 @@ def test_snapshots_hold_the_last_differences_when_asked(trained, tmp_path, form)
     assert sizes[1] - sizes[0] >= weights
 
 
+@pytest.mark.parametrize("sync", ["mode: 'average'", "compression: 'topk'"])
+def test_a_format_that_cannot_hold_the_mode_is_refused_before_training(tmp_path, sync):
+    make_work(tmp_path, "lmdb")
+    (tmp_path / "hdf5.prototxt").write_text(SOLVER + f"snapshot_format: HDF5 sync {{ {sync} }}")
+    log = run("train", "-solver", "hdf5.prototxt", cwd=tmp_path, code=1)
+    assert "set it to BINARYPROTO" in log and "hdf5.prototxt" in log
+    assert "Iteration 0" not in log
+
+
 def test_average_loss_smooths_what_is_shown(trained, tmp_path):
     folder, _ = trained
 
