@@ -66,7 +66,7 @@ TEST(ShmLink, FullAndEmptyRingsTakeNothing) {
   EXPECT_EQ(*pair.opener->read({&some, 1}), 0u);
   size_t held = 0;
   for (size_t n; (n = *pair.maker->write({&some, 1})) > 0;) held += n;
-  EXPECT_GE(held, size_t{1} << 22);
+  EXPECT_GE(held, size_t{1} << 18);
   EXPECT_TRUE(pair.maker->may_sleep(true, true));
   EXPECT_FALSE(pair.opener->may_sleep(false, true));
   EXPECT_GT(*pair.opener->read({&some, 1}), 0u);
