@@ -1,6 +1,7 @@
 // Reshape: replaces the axes [axis, axis + num_axes) by shape.dim, in which 0 copies the bottom's
 // axis at that place and one -1 is inferred from the count.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/layers/reshaping.h"
 
@@ -66,8 +67,9 @@ class Reshape : public ReshapingLayer {
     int64_t known = 1;
     for (int64_t& dim : dims) {
       if (dim != -1) {
-        known *= dim;
-        continue;
+        if (!__builtin_mul_overflow(known, dim, &known)) continue;
+        return invalid_argument(
+            fmt::format("the top's shape {} is too large", fmt::join(dims, " ")));
       }
       if (unknown) return invalid_argument("shape may have one dim of -1, not more");
       unknown = &dim;

@@ -54,6 +54,8 @@ TEST(Reshape, Refusals) {
   EXPECT_THAT(refusal(reshape("shape { dim: 5 dim: 10 }")), HasSubstr("5 10 (50)"));
   EXPECT_THAT(refusal(reshape("shape { dim: -1 dim: -1 }")), HasSubstr("not more"));
   EXPECT_THAT(refusal(reshape("shape { dim: -2 }")), HasSubstr("below -1"));
+  EXPECT_THAT(refusal(reshape("shape { dim: 4294967296 dim: 4294967296 }")),
+              HasSubstr("4294967296 4294967296 is too large"));
   EXPECT_THAT(refusal(reshape("axis: 3 shape { dim: 2 dim: 0 }")), HasSubstr("copies axis 4"));
   EXPECT_THAT(refusal(reshape("axis: 5 shape { dim: 1 }")), HasSubstr("axis 5 and num_axes -1"));
   EXPECT_THAT(refusal(reshape("axis: 3 num_axes: 2 shape { dim: 1 }")), HasSubstr("num_axes 2"));
