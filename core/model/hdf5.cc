@@ -22,6 +22,7 @@ constexpr size_t kMaxNumberBytes = 16;
 constexpr uint64_t kMaxChunkBytes = uint64_t{64} << 20;  // of datasets that are smaller themselves
 constexpr uint64_t kMaxCompression = 1032;               // what gzip saves at most
 constexpr std::string_view kTooLarge = "has chunks that are larger than itself";
+constexpr std::string_view kTooFew = "has fewer values than its shape says";
 
 /// A name for the file in memory that `owner` holds. The library takes two open files of one name
 /// for the same one, and a file on disk of that name would be in the way.
@@ -66,6 +67,8 @@ std::string_view fault_of_storage(hid_t dataset, uint64_t dataset_bytes) {
   if (layout == H5D_VIRTUAL || H5Pget_external_count(properties.get()) != 0) {
     return "has its values in other files; copy them into this one";
   }
+  // The library copies a compact dataset's values from the header without asking how many there are.
+  if (layout == H5D_COMPACT && H5Dget_storage_size(dataset) < dataset_bytes) return kTooFew;
   if (layout != H5D_CHUNKED) return "";
   for (int i = 0; i < H5Pget_nfilters(properties.get()); ++i) {
     size_t values = 0;
@@ -157,7 +160,7 @@ struct Hdf5Reader::File {
     const bool fits = shape && !__builtin_mul_overflow(uint64_t(shape->count()),
                                                        H5Tget_size(dataset.type.get()), &bytes);
     if (!fits || !is_credible(handle.get(), id, bytes)) {
-      return error(path, "has fewer values than its shape says");
+      return error(path, kTooFew);
     }
     if (const std::string_view fault = fault_of_storage(id, bytes); !fault.empty()) {
       return error(path, fault);
