@@ -89,6 +89,23 @@ std::string_view fault_of_storage(hid_t dataset, uint64_t dataset_bytes) {
   return chunk_bytes > std::max(dataset_bytes, kMaxChunkBytes) ? kTooLarge : "";
 }
 
+/// Whether all fields of an integer or a float lie within it.
+bool has_sound_bits(hid_t type) {
+  const size_t bits = 8 * H5Tget_size(type), precision = H5Tget_precision(type);
+  const int offset = H5Tget_offset(type);
+  const H5T_order_t order = H5Tget_order(type);
+  if (bits > 8 * kMaxNumberBytes || precision == 0 || precision > bits || offset < 0 ||
+      size_t(offset) > bits - precision || (order != H5T_ORDER_LE && order != H5T_ORDER_BE)) {
+    return false;
+  }
+  if (H5Tget_class(type) != H5T_FLOAT) return true;
+  size_t sign = 0, exponent = 0, exponent_bits = 0, mantissa = 0, mantissa_bits = 0;
+  const auto within = [bits](size_t at, size_t count) { return at <= bits && count <= bits - at; };
+  return H5Tget_fields(type, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits) >= 0 &&
+         within(sign, 1) && within(exponent, exponent_bits) && within(mantissa, mantissa_bits) &&
+         exponent_bits > 0 && exponent_bits < 64 && mantissa_bits > 0;
+}
+
 /// Whether the file can hold what the shape says, so that a damaged header does not make us reserve
 /// terabytes.
 bool is_credible(hid_t file, hid_t dataset, uint64_t dataset_bytes) {
@@ -140,10 +157,14 @@ struct Hdf5Reader::File {
     Handle handle, type;
     Shape shape;
 
+    /// Of a form whose bits lie within its bytes: the library takes a file's word for that.
     bool is_number() const {
       const H5T_class_t kind = H5Tget_class(type.get());
-      return (kind == H5T_INTEGER || kind == H5T_FLOAT || kind == H5T_ENUM) &&
-             H5Tget_size(type.get()) <= kMaxNumberBytes;
+      if (kind == H5T_ENUM) {
+        const Handle base(H5Tget_super(type.get()), H5Tclose);
+        return has_sound_bits(base.get());
+      }
+      return (kind == H5T_INTEGER || kind == H5T_FLOAT) && has_sound_bits(type.get());
     }
   };
 

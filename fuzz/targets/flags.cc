@@ -21,8 +21,9 @@ void cafetiere::fuzz::flags(std::string_view bytes) {
       {"convert_imageset", add_convert_imageset},
       {"import_onnx", add_import_onnx}};
   std::vector<std::string> names;
+  std::vector<Action> actions;  // they own what the flags are written to
   for (const auto& [name, add] : commands) {
-    (void)add(*app.add_subcommand(name));
+    actions.push_back(add(*app.add_subcommand(name)));
     names.push_back(name);
   }
   export_log_flags(&given);
