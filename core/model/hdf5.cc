@@ -21,6 +21,7 @@ constexpr size_t kGrowBytes = size_t{1} << 20;  // how an in-memory file grows
 constexpr size_t kMaxNumberBytes = 16;
 constexpr uint64_t kMaxChunkBytes = uint64_t{64} << 20;  // of datasets that are smaller themselves
 constexpr uint64_t kMaxCompression = 1032;               // what gzip saves at most
+constexpr uint64_t kMinLinkBytes = 8;                    // of a link in its group, its name too
 constexpr std::string_view kTooLarge = "has chunks that are larger than itself";
 constexpr std::string_view kTooFew = "has fewer values than its shape says";
 
@@ -106,24 +107,25 @@ bool has_sound_bits(hid_t type) {
          exponent_bits > 0 && exponent_bits < 64 && mantissa_bits > 0;
 }
 
-/// Whether the file can hold what the shape says, so that a damaged header does not make us reserve
-/// terabytes.
-bool is_credible(hid_t file, hid_t dataset, uint64_t dataset_bytes) {
-  hsize_t file_bytes = 0;
-  const uint64_t stored = H5Dget_storage_size(dataset);
-  return H5Fget_filesize(file, &file_bytes) >= 0 && stored <= file_bytes &&
-         dataset_bytes / kMaxCompression <= stored;
+/// Whether `stored` bytes of a file can hold what the shape says, so that a damaged header does not
+/// make us reserve terabytes.
+bool is_credible(hid_t dataset, uint64_t dataset_bytes, uint64_t stored, uint64_t file_bytes) {
+  const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
+  const bool chunked = H5Pget_layout(properties.get()) == H5D_CHUNKED;  // only these are packed
+  return stored <= file_bytes && dataset_bytes / (chunked ? kMaxCompression : 1) <= stored;
 }
 
 /// Names of the links of a group that lead to objects of `kind`.
-std::vector<std::string> members(hid_t file, const std::string& path, H5O_type_t kind) {
+std::vector<std::string> members(hid_t file, hsize_t file_bytes, const std::string& path,
+                                 H5O_type_t kind) {
   const Quiet quiet;
   std::vector<std::string> names;
   const Handle access = inside_access(H5P_GROUP_ACCESS), link = inside_access(H5P_LINK_ACCESS);
   const Handle group(H5Gopen2(file, path.c_str(), access.get()), H5Gclose);
   H5G_info_t info;
   if (!group.ok() || H5Gget_info(group.get(), &info) < 0) return names;
-  for (hsize_t i = 0; i < info.nlinks; ++i) {
+  const hsize_t links = std::min<hsize_t>(info.nlinks, file_bytes / kMinLinkBytes);
+  for (hsize_t i = 0; i < links; ++i) {
     const auto name_of = [&](char* buffer, size_t size) {
       return H5Lget_name_by_idx(group.get(), ".", H5_INDEX_NAME, H5_ITER_INC, i, buffer, size,
                                 H5P_DEFAULT);
@@ -148,6 +150,8 @@ bool is_hdf5(std::string_view bytes) { return bytes.starts_with(kSignature); }
 struct Hdf5Reader::File {
   Handle handle;
   std::string source;
+  hsize_t bytes = 0;
+  uint64_t unread = 0;  // bytes of the file that have given no values yet
 
   Status error(const std::string& path, std::string_view what) const {
     return invalid_argument(fmt::format("{}: dataset {} {}", source, path, what));
@@ -156,6 +160,7 @@ struct Hdf5Reader::File {
   struct Dataset {
     Handle handle, type;
     Shape shape;
+    uint64_t stored = 0;  // bytes in the file
 
     /// Of a form whose bits lie within its bytes: the library takes a file's word for that.
     bool is_number() const {
@@ -177,13 +182,15 @@ struct Hdf5Reader::File {
     if (!dataset.handle.ok()) return error(path, "is missing");
     dataset.type = Handle(H5Dget_type(id), H5Tclose);
     std::optional<Shape> shape = shape_of(id);
-    uint64_t bytes = 0;
-    const bool fits = shape && !__builtin_mul_overflow(uint64_t(shape->count()),
-                                                       H5Tget_size(dataset.type.get()), &bytes);
-    if (!fits || !is_credible(handle.get(), id, bytes)) {
+    uint64_t value_bytes = 0;
+    const bool fits =
+        shape && !__builtin_mul_overflow(uint64_t(shape->count()), H5Tget_size(dataset.type.get()),
+                                         &value_bytes);
+    dataset.stored = H5Dget_storage_size(id);
+    if (!fits || !is_credible(id, value_bytes, dataset.stored, bytes)) {
       return error(path, kTooFew);
     }
-    if (const std::string_view fault = fault_of_storage(id, bytes); !fault.empty()) {
+    if (const std::string_view fault = fault_of_storage(id, value_bytes); !fault.empty()) {
       return error(path, fault);
     }
     dataset.shape = *std::move(shape);
@@ -227,15 +234,17 @@ Result<Hdf5Reader> Hdf5Reader::open(const Hdf5Bytes& bytes, std::string source) 
   if (!file->handle.ok()) {
     return invalid_argument(file->source + ": is not an HDF5 file, or is damaged");
   }
+  H5Fget_filesize(file->handle.get(), &file->bytes);
+  file->unread = file->bytes;
   return Hdf5Reader(std::move(file));
 }
 
 std::vector<std::string> Hdf5Reader::groups(const std::string& path) const {
-  return members(file_->handle.get(), path, H5O_TYPE_GROUP);
+  return members(file_->handle.get(), file_->bytes, path, H5O_TYPE_GROUP);
 }
 
 std::vector<std::string> Hdf5Reader::datasets(const std::string& path) const {
-  return members(file_->handle.get(), path, H5O_TYPE_DATASET);
+  return members(file_->handle.get(), file_->bytes, path, H5O_TYPE_DATASET);
 }
 
 std::optional<uint64_t> Hdf5Reader::address(const std::string& path) const {
@@ -256,6 +265,11 @@ Result<Hdf5Floats> Hdf5Reader::floats(const std::string& path) const {
   const Quiet quiet;
   CFT_ASSIGN(File::Dataset dataset, file_->open_dataset(path));
   if (!dataset.is_number()) return file_->error(path, "does not hold numbers");
+  // Else many datasets on the same few bytes would become any amount of memory.
+  if (dataset.stored > file_->unread) {
+    return file_->error(path, "shares its values with others; write the file anew");
+  }
+  file_->unread -= dataset.stored;
   Hdf5Floats out{std::move(dataset.shape), {}};
   out.values.resize(static_cast<size_t>(out.shape.count()));
   if (H5Dread(dataset.handle.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT,

@@ -10,6 +10,7 @@
 
 #include "core/model/file.h"
 #include "core/model/hdf5_handle.h"
+#include "core/model/solver_state.h"
 #include "core/model/weights.h"
 
 namespace cafetiere {
@@ -46,6 +47,10 @@ Hdf5Handle chunked(hsize_t count) {
   Hdf5Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   H5Pset_chunk(properties.get(), 1, &count);
   return properties;
+}
+
+Hdf5Handle add_group(hid_t parent, const char* name) {
+  return {H5Gcreate2(parent, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose};
 }
 
 Result<Hdf5Floats> read_x(const std::string& bytes) {
@@ -140,10 +145,9 @@ TEST(Hdf5, LinksIntoOtherFilesAreNotFollowed) {
 
 TEST(Hdf5, LaddersOfLinksEnd) {
   const std::string bytes = make_file([](hid_t file) {
-    Hdf5Handle group(H5Gcreate2(file, "data", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+    Hdf5Handle group = add_group(file, "data");
     for (int depth = 0; depth < 40; ++depth) {
-      Hdf5Handle next(H5Gcreate2(group.get(), "a", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
-                      H5Gclose);
+      Hdf5Handle next = add_group(group.get(), "a");
       H5Lcreate_hard(group.get(), "a", group.get(), "b", H5P_DEFAULT, H5P_DEFAULT);
       group = std::move(next);
     }
@@ -151,20 +155,42 @@ TEST(Hdf5, LaddersOfLinksEnd) {
   EXPECT_THAT(parse(bytes).message(), HasSubstr("has another name in the file"));
 }
 
-TEST(Hdf5, OneDatasetUnderManyNamesIsReadOnce) {
+/// Adds four MiB of zeros in few bytes, which `group` calls "0", "1" and so on.
+void add_zeros_by_many_names(hid_t file, hid_t group) {
+  const Hdf5Handle packed = chunked(1 << 20);
+  H5Pset_deflate(packed.get(), 9);
+  add_zeros(file, 1 << 20, packed.get());
+  for (int i = 0; i < 1000; ++i) {
+    H5Lcreate_hard(file, "x", group, std::to_string(i).c_str(), H5P_DEFAULT, H5P_DEFAULT);
+  }
+}
+
+TEST(Hdf5, WeightsUnderManyNamesAreReadOnce) {
   const std::string bytes = make_file([](hid_t file) {
-    const Hdf5Handle packed = chunked(1 << 20);
-    H5Pset_deflate(packed.get(), 9);
-    add_zeros(file, 1 << 20, packed.get());
-    const Hdf5Handle data(H5Gcreate2(file, "data", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
-                          H5Gclose);
-    const Hdf5Handle layer(H5Gcreate2(data.get(), "ip", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
-                           H5Gclose);
-    for (int i = 0; i < 1000; ++i) {
-      H5Lcreate_hard(file, "x", layer.get(), std::to_string(i).c_str(), H5P_DEFAULT, H5P_DEFAULT);
-    }
+    const Hdf5Handle data = add_group(file, "data"), layer = add_group(data.get(), "ip");
+    add_zeros_by_many_names(file, layer.get());
   });
   EXPECT_THAT(parse(bytes).message(), HasSubstr("has another name in the file"));
+}
+
+/// Four GiB otherwise.
+TEST(Hdf5, HistoryUnderManyNamesIsNotReadForEach) {
+  SolverState state;
+  state.iter = 1;
+  const auto own = serialize_solver_state(state, ModelFormat::kHdf5);
+  ASSERT_TRUE(own.ok());
+  const std::string path = testing::TempDir() + "HistoryUnderManyNames.h5";
+  ASSERT_TRUE(write_file(path, *own).ok());
+  {
+    const Hdf5Handle file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    const Hdf5Handle history(H5Gopen2(file.get(), "history", H5P_DEFAULT), H5Gclose);
+    add_zeros_by_many_names(file.get(), history.get());
+  }
+  const auto bytes = read_file(path);
+  std::remove(path.c_str());
+  ASSERT_TRUE(bytes.ok());
+  const auto read = parse_solver_state(std::as_bytes(std::span(*bytes)));
+  EXPECT_THAT(read.status().message(), HasSubstr("shares its values with others"));
 }
 
 }  // namespace
