@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -66,11 +65,25 @@ int AutoMode::period_for(double compute, double exchange) {
 
 /// Chooses, unless it is too early for that.
 Status AutoMode::look() {
-  std::array<double, 2> times{median(compute_), median(exchange_)};
-  CFT_TRY(broadcast(context_.group, 0, std::as_writable_bytes(std::span(times))));
-  const auto [compute, exchange] = times;
+  CFT_ASSIGN(const double compute, over_ranks(compute_, std::max<double>));
+  CFT_ASSIGN(const double exchange, over_ranks(exchange_, std::min<double>));
   const bool enough = compute_.size() >= size_t(kTrialRounds);
   return enough || exchange > compute ? choose(compute, exchange) : Status();
+}
+
+Result<double> AutoMode::over_ranks(const std::vector<double>& mine, Pick pick) const {
+  const size_t rounds = mine.size();
+  std::vector<double> all(rounds * size_t(size_of(context_.group)));
+  CFT_TRY(all_gather(context_.group, std::as_bytes(std::span(mine)),
+                     std::as_writable_bytes(std::span(all))));
+  std::vector<double> chosen(rounds);
+  for (size_t round = 0; round < rounds; ++round) {
+    chosen[round] = all[round];
+    for (size_t i = round; i < all.size(); i += rounds) {
+      chosen[round] = pick(chosen[round], all[i]);
+    }
+  }
+  return median(std::move(chosen));
 }
 
 Status AutoMode::choose(double compute, double exchange) {

@@ -8,8 +8,9 @@
 namespace cafetiere {
 
 /// Begins as `allreduce`. After kTrialRounds iterations (kFirstLook where most of the time went into
-/// exchanges) rank 0 compares the time of an exchange with that of an iteration's mathematics
-/// (medians): where the exchange takes at most kCheapExchange of a step, the run stays with
+/// exchanges) the ranks compare the time of an exchange with that of an iteration's mathematics
+/// (medians): the slowest rank's mathematics, and the exchange as the last to arrive has it, who waits
+/// for nobody. Where the exchange takes at most kCheapExchange of a step, the run stays with
 /// `allreduce`, whose steps see the whole global batch; else it goes on with `diloco` and the
 /// shortest period that brings the exchange below that share. The choice is told, is the same on all
 /// ranks and is kept in the checkpoint. What the settings say of the outer step holds.
@@ -55,7 +56,10 @@ class AutoMode : public Sync {
 
  private:
   using Clock = std::chrono::steady_clock;
+  using Pick = const double& (*)(const double&, const double&);
   Status look();
+  /// The median over the rounds of the ranks' seconds, of which `pick` takes one for each round.
+  Result<double> over_ranks(const std::vector<double>& mine, Pick pick) const;
   Status choose(double compute, double exchange);
   Status adopt(int period);
 
