@@ -81,7 +81,8 @@ std::vector<std::string> predictions(const Graph& graph) {
 
 /// Finds out along which axis the rows of each output lie, and whether they are alone.
 Status find_rows(cft_predictor* p) {
-  CFT_ASSIGN(const std::vector<int> axes, row_axes(p->graph, p->batch));
+  CFT_ASSIGN(const std::vector<Shape> shapes, p->graph.infer(p->batch));
+  const std::vector<int> axes = row_axes(p->graph, p->batch, shapes);
   CFT_ASSIGN(const Plan* plan, p->plan_for(p->batch));  // which checks the outputs' names
   for (const Plan::Blob& blob : plan->outputs()) {
     const int axis = axes[size_t(p->graph.find_blob(blob.name))];
@@ -93,7 +94,7 @@ Status find_rows(cft_predictor* p) {
     }
     p->row_axes.push_back(axis);
   }
-  CFT_ASSIGN(p->rows_alone, rows_are_apart(p->graph, p->batch, axes, p->outputs));
+  p->rows_alone = rows_are_apart(p->graph, shapes, axes, p->outputs);
   return {};
 }
 

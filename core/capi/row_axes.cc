@@ -104,8 +104,8 @@ constexpr Mixing kMixing[] = {
 /// One layer of a net with the shapes and the row axes of all blobs.
 class RowPaths {
  public:
-  RowPaths(std::vector<Shape> shapes, const std::vector<int>& axes)
-      : shapes_(std::move(shapes)), axes_(axes) {}
+  RowPaths(const std::vector<Shape>& shapes, const std::vector<int>& axes)
+      : shapes_(shapes), axes_(axes) {}
 
   /// Whether the layer keeps the rows of its bottoms apart in top `top`.
   bool keeps_apart(const Node& node, int top) const {
@@ -124,14 +124,13 @@ class RowPaths {
   }
 
  private:
-  std::vector<Shape> shapes_;
+  const std::vector<Shape>& shapes_;
   const std::vector<int>& axes_;
 };
 
 }  // namespace
 
-Result<std::vector<int>> row_axes(const Graph& graph, int64_t batch) {
-  CFT_ASSIGN(const std::vector<Shape> shapes, graph.infer(batch));
+std::vector<int> row_axes(const Graph& graph, int64_t batch, const std::vector<Shape>& shapes) {
   const auto more = graph.infer(batch + 1);  // not every net can: one may reshape to fixed sizes
   std::vector<int> axes;
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -146,10 +145,9 @@ Result<std::vector<int>> row_axes(const Graph& graph, int64_t batch) {
   return axes;
 }
 
-Result<bool> rows_are_apart(const Graph& graph, int64_t batch, const std::vector<int>& row_axes,
-                            const std::vector<std::string>& outputs) {
-  CFT_ASSIGN(std::vector<Shape> shapes, graph.infer(batch));
-  const RowPaths paths(std::move(shapes), row_axes);
+bool rows_are_apart(const Graph& graph, const std::vector<Shape>& shapes,
+                    const std::vector<int>& row_axes, const std::vector<std::string>& outputs) {
+  const RowPaths paths(shapes, row_axes);
   std::vector<bool> needed(graph.blob_names().size(), false);
   for (const std::string& output : outputs) {
     const size_t blob = size_t(graph.find_blob(output));

@@ -53,7 +53,7 @@ inline Result<RecurrentSizes> recurrent_sizes(const caffe::RecurrentParameter& p
   z.steps = x[0], z.streams = x[1], z.inputs = x.count(2);
   if (!(bottoms[1] == Shape{z.steps, z.streams})) {
     return invalid_argument("cont must have shape " + Shape{z.steps, z.streams}.str() +
-                            "as x has " + x.str() + "; it has " + bottoms[1].str());
+                            " as x has " + x.str() + "; it has " + bottoms[1].str());
   }
   z.has_static = bottoms.size() == 3 + given;
   if (z.has_static) {
@@ -66,7 +66,7 @@ inline Result<RecurrentSizes> recurrent_sizes(const caffe::RecurrentParameter& p
   const Shape state{1, z.streams, z.units};
   for (size_t i = z.first_state(); i < bottoms.size(); ++i) {
     if (bottoms[i] == state) continue;
-    return invalid_argument("a first state must have shape " + state.str() + "not " +
+    return invalid_argument("a first state must have shape " + state.str() + ", not " +
                             bottoms[i].str());
   }
   return z;
