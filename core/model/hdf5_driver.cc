@@ -1,6 +1,9 @@
 #include "core/model/hdf5_driver.h"
 
+#include <cstring>
 #include <memory>
+#include <set>
+#include <span>
 
 namespace cafetiere {
 namespace {
@@ -9,6 +12,7 @@ namespace {
 struct OpenFile : H5FD_t {
   Hdf5Bytes bytes;
   haddr_t used = 0;  // up to where the library believes that the file reaches
+  std::set<haddr_t> heap_ends;
 };
 
 OpenFile* ours(H5FD_t* file) { return static_cast<OpenFile*>(file); }
@@ -30,10 +34,57 @@ herr_t set_used(H5FD_t* file, H5FD_mem_t, haddr_t used) {
   return 0;
 }
 
-herr_t read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t at, size_t count, void* to) {
-  const Hdf5Bytes& bytes = ours(file)->bytes;
-  const bool inside = at <= bytes.size && count <= bytes.size - at;
-  return inside && bytes.read(at, count, to) ? 0 : -1;
+bool read_bytes(const Hdf5Bytes& bytes, haddr_t at, size_t count, void* to) {
+  return at <= bytes.size && count <= bytes.size - at && bytes.read(at, count, to);
+}
+
+uint64_t little_endian(std::span<const uint8_t> bytes) {
+  uint64_t value = 0;
+  for (size_t i = bytes.size(); i-- > 0;) value = value << 8 | bytes[i];
+  return value;
+}
+
+/// Notes where the local heap ends whose header `read` begins with; false when it is damaged.
+/// HDF5 file format 3.0, "Local Heaps" and "Superblock".
+bool note_heap(OpenFile& file, haddr_t at, std::span<const uint8_t> read) {
+  uint8_t super[7];  // from the superblock's version on
+  if (!read_bytes(file.bytes, file.base_addr + 8, sizeof super, super)) return false;
+  const size_t offset_size = super[0] < 2 ? super[5] : super[1];
+  const size_t length_size = super[0] < 2 ? super[6] : super[2];
+  const size_t header = 8 + 2 * length_size + offset_size;
+  if (offset_size > 8 || length_size > 8 || header > read.size()) return false;
+  const uint64_t size = little_endian(read.subspan(8, length_size));
+  const uint64_t names = little_endian(read.subspan(8 + 2 * length_size, offset_size));
+  haddr_t begin = 0, end = 0;
+  if (size == 0) return true;
+  if (__builtin_add_overflow(names, file.base_addr, &begin) ||
+      __builtin_add_overflow(begin, size, &end) || (begin < at + header && end > at)) {
+    return false;
+  }
+  file.heap_ends.insert(end);
+  return true;
+}
+
+/// The library takes the names in a local heap for C strings that end within it. So the last byte
+/// of each is made the zero that it is in every sound file.
+bool end_names(OpenFile& file, haddr_t at, std::span<uint8_t> read) {
+  const auto end = [&] {
+    auto heap = file.heap_ends.upper_bound(at);
+    for (; heap != file.heap_ends.end() && *heap - at <= read.size(); ++heap) {
+      read[*heap - at - 1] = 0;
+    }
+  };
+  end();
+  if (read.size() < 4 || std::memcmp(read.data(), "HEAP", 4) != 0) return true;
+  if (!note_heap(file, at, read)) return false;
+  end();
+  return true;
+}
+
+herr_t read(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t at, size_t count, void* to) {
+  if (!read_bytes(ours(file)->bytes, at, count, to)) return -1;
+  if (kind != H5FD_MEM_LHEAP) return 0;
+  return end_names(*ours(file), at, {static_cast<uint8_t*>(to), count}) ? 0 : -1;
 }
 
 /// Files are the same to the library when this is 0: two readers of one file share nothing.

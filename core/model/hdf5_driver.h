@@ -19,7 +19,8 @@ struct Hdf5Bytes {
 /// Opens an HDF5 file; a handle that is not ok() when it is none. The library's own drivers collect
 /// metadata in a buffer that version 1.10 reads through a null pointer where a damaged file names an
 /// address near 2^64 (github.com/HDFGroup/hdf5/issues/584); ours has no such buffer, refuses each
-/// read outside of the file, and needs no copy of a file that is in memory.
+/// read outside of the file, ends the last name of a group, which that version may look for beyond
+/// the group's names, and needs no copy of a file that is in memory.
 Hdf5Handle open_hdf5(const Hdf5Bytes& bytes);
 
 }  // namespace cafetiere
