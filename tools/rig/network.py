@@ -11,6 +11,8 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILT = ROOT / "build" / "rig"
+PAYLOAD = 1448 / 1514  # of what tbf counts
+ROUND_TRIP_MS = 0.05  # of veth
 
 
 @dataclasses.dataclass(frozen=True)
