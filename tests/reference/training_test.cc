@@ -113,10 +113,10 @@ TEST_P(ReferenceTraining, TakesTheSameCourse) {
     if (HasFatalFailure()) return;
     EXPECT_LE(course.first, kClose);
     EXPECT_TRUE(course.rounding_explains());
-    RecordProperty(rule, fmt::format("{:.1e} | {:.1e} | {:.1e} | {} | {} | {}", course.first,
-                                     course.all, fmt::join(course.spreads, " | "),
-                                     figure(course.ours_exact), figure(course.plain_exact),
-                                     figure(course.theirs_exact)));
+    RecordProperty(rule,
+                   fmt::format("{:.1e} | {:.1e} | {:.1e} | {} | {} | {}", course.first, course.all,
+                               fmt::join(course.spreads, " | "), figure(course.ours_exact),
+                               figure(course.plain_exact), figure(course.theirs_exact)));
   }
   RecordProperty("kernels", reference_kernels()[1].core);
 }
