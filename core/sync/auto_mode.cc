@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "core/comm/collectives.h"
 
@@ -42,24 +43,20 @@ Status AutoMode::adopt(int period) {
 
 Status AutoMode::end_round(const UpdateStep& step, std::span<float> gradient,
                            std::span<float> weights) {
-  const auto begun = Clock::now();
+  const auto computed = Clock::now();
   CFT_TRY(mode_->end_round(step, gradient, weights));
   if (chosen_) return {};
-  const auto now = Clock::now();
-  // The first rounds build plans and warm caches; so does what follows a pause of the trainer.
-  if (ended_ != Clock::time_point()) {
-    compute_.push_back(seconds(begun - ended_));
-    exchange_.push_back(seconds(now - begun));
-  }
-  ended_ = now;
+  if (!std::exchange(warm_, true)) return {};  // the first round builds plans and fills caches
+  compute_.push_back(seconds(computed - begun_));
+  exchange_.push_back(seconds(Clock::now() - computed));
   const size_t trials = compute_.size();
   return trials == kFirstLook || trials == kTrialRounds ? look() : Status();
 }
 
 int AutoMode::period_for(double compute, double exchange) {
-  // exchange / (exchange + period * compute) <= kCheapExchange
-  const double period = exchange * (1 - kCheapExchange) / (kCheapExchange * compute);
-  if (period <= 1) return 1;
+  if (exchange <= kCheapExchange * (exchange + compute)) return 1;
+  // exchange / (exchange + period * compute) <= kRareExchange
+  const double period = exchange * (1 - kRareExchange) / (kRareExchange * compute);
   return int(std::ceil(std::clamp<double>(period, kShortestPeriod, kLongestPeriod)));
 }
 

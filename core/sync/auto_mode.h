@@ -12,13 +12,16 @@ namespace cafetiere {
 /// (medians): the slowest rank's mathematics, and the exchange as the last to arrive has it, who waits
 /// for nobody. Where the exchange takes at most kCheapExchange of a step, the run stays with
 /// `allreduce`, whose steps see the whole global batch; else it goes on with `diloco` and the
-/// shortest period that brings the exchange below that share. The choice is told, is the same on all
+/// shortest period that brings the exchange down to kRareExchange. The choice is told, is the same on all
 /// ranks and is kept in the checkpoint. What the settings say of the outer step holds.
 class AutoMode : public Sync {
  public:
   static constexpr int kFirstLook = 3;
   static constexpr int kTrialRounds = 10;
   static constexpr double kCheapExchange = 0.1;
+  /// Periods that bring the exchange further down cost more iterations than they save time
+  /// (docs/modes.md).
+  static constexpr double kRareExchange = 0.2;
   /// Outer steps over fewer iterations than SparkNet's ten take more of them in all.
   static constexpr int kShortestPeriod = 10;
   static constexpr int kLongestPeriod = 50;
@@ -33,6 +36,7 @@ class AutoMode : public Sync {
   ShardRange partners(int shard) const override { return mode_->partners(shard); }
   int round_length(int iter) const override { return mode_->round_length(iter); }
   void begin_shard(int shard, std::span<float> weights) override {
+    if (shard == shards().begin) begun_ = Clock::now();
     mode_->begin_shard(shard, weights);
   }
   Status gradient(const UpdateStep& step, double loss, std::span<float> gradient,
@@ -50,8 +54,9 @@ class AutoMode : public Sync {
   Result<SyncState> state() override;
   Status restore(const SyncState& state) override;
 
-  /// The period with which an exchange of `exchange` seconds takes at most kCheapExchange of the
-  /// time beside iterations of `compute` seconds, within the bounds above; 1 stands for `allreduce`.
+  /// The period with which an exchange of `exchange` seconds takes at most kRareExchange of the time
+  /// beside iterations of `compute` seconds, within the bounds above; 1, which stands for
+  /// `allreduce`, where it takes at most kCheapExchange of each step.
   static int period_for(double compute, double exchange);
 
  private:
@@ -69,7 +74,8 @@ class AutoMode : public Sync {
   std::unique_ptr<Sync> mode_;
   bool chosen_ = false;
   int period_ = 1;
-  Clock::time_point ended_{};
+  Clock::time_point begun_{};  // the round
+  bool warm_ = false;
   std::vector<double> compute_, exchange_;  // seconds, one a trial round
 };
 

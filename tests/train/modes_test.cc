@@ -230,7 +230,7 @@ TEST(Auto, ChoosesByTheShareOfTheExchange) {
   EXPECT_EQ(AutoMode::period_for(1, 0.01), 1);
   EXPECT_EQ(AutoMode::period_for(1, 0.11), 1);
   EXPECT_EQ(AutoMode::period_for(1, 0.2), AutoMode::kShortestPeriod);
-  EXPECT_EQ(AutoMode::period_for(1, 2), 18);
+  EXPECT_EQ(AutoMode::period_for(1, 5), 20);
   EXPECT_EQ(AutoMode::period_for(1, 1e6), AutoMode::kLongestPeriod);
 }
 
