@@ -37,4 +37,10 @@ struct ExchangeSetting {
 double exchange_seconds(const Link& link, ExchangeKind exchange, double floats,
                         const ExchangeSetting& setting);
 
+/// What half of an exchange, the sums alone or the weights alone, takes however little travels.
+inline double trip_seconds(const Link& link, ExchangeKind exchange,
+                           const ExchangeSetting& setting) {
+  return exchange_seconds(link, exchange, 0, setting) / 2;
+}
+
 }  // namespace cafetiere

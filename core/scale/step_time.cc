@@ -15,6 +15,25 @@ double alone(const Work& work, const ScaleSetting& setting, int shards) {
   return shards * work.seconds * mean_of_slowest(1, setting.spread);
 }
 
+ExchangeSetting exchange_setting(const ScaleSetting& setting) {
+  return {.ranks = setting.ranks,
+          .ranks_per_host = setting.ranks_per_host,
+          .shards = setting.ranks * setting.shards_per_rank,
+          .wire_bytes = setting.wire_bytes};
+}
+
+/// How long the sums keep a step waiting: the last bucket travels when backward has ended, those
+/// before it beside backward, on a trip of their own.
+double sums_seconds(const Work& work, const ScaleSetting& setting, double sums) {
+  const double buckets =
+      std::ceil(work.floats / double(GradientExchange::bucket_floats(size_t(work.floats))));
+  if (buckets <= 1 || setting.backward <= 0) return sums;
+  const double trip = trip_seconds(setting.link, setting.exchange, exchange_setting(setting));
+  const double early = trip + (sums - trip) * (1 - 1 / buckets);
+  const double last = trip + (sums - trip) / buckets;
+  return std::max(early - setting.backward * work.seconds, 0.0) + last;
+}
+
 ModeTime mode_time(const Work& work, const ScaleSetting& setting, int shards, double compute,
                    double exchange) {
   const double rows = shards * work.rows * setting.ranks;
@@ -25,11 +44,7 @@ ModeTime mode_time(const Work& work, const ScaleSetting& setting, int shards, do
 }  // namespace
 
 double exchange_seconds(const Work& work, const ScaleSetting& setting) {
-  return exchange_seconds(setting.link, setting.exchange, work.floats,
-                          {.ranks = setting.ranks,
-                           .ranks_per_host = setting.ranks_per_host,
-                           .shards = setting.ranks * setting.shards_per_rank,
-                           .wire_bytes = setting.wire_bytes});
+  return exchange_seconds(setting.link, setting.exchange, work.floats, exchange_setting(setting));
 }
 
 ModeTime allreduce_time(const Work& work, const ScaleSetting& setting) {
@@ -38,12 +53,8 @@ ModeTime allreduce_time(const Work& work, const ScaleSetting& setting) {
                          mean_of_slowest(setting.ranks, spread_of_sum(setting.spread, shards)) *
                          mean_of_slowest(1, setting.spread) /
                          mean_of_slowest(1, spread_of_sum(setting.spread, shards));
-  const double exchange = exchange_seconds(work, setting);
-  const double buckets =
-      std::ceil(work.floats / double(GradientExchange::bucket_floats(size_t(work.floats))));
-  const double early = exchange / 2 * (1 - 1 / buckets);  // of the sums, half of an exchange
-  const double hidden = std::min(early, setting.backward * work.seconds);
-  return mode_time(work, setting, shards, compute, exchange - hidden);
+  const double half = exchange_seconds(work, setting) / 2;
+  return mode_time(work, setting, shards, compute, sums_seconds(work, setting, half) + half);
 }
 
 ModeTime average_time(const Work& work, const ScaleSetting& setting, int period) {
