@@ -34,7 +34,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class SurvivorTest {
   private static final int ROWS = 1_007;
   private static final int WORKERS = 2;
-  private static final int FEW_STEPS = 60;
+  private static final int CALM_STEPS = 300;  // so many that the first ones do not hide the rate
   private static final int CHECKPOINT_EVERY = 20;
   private static final double ACCURACY = 0.95;
 
@@ -100,9 +100,9 @@ class SurvivorTest {
     private static void survive(SparkSession spark, Dataset<Row> table, String mode, Path dir,
         Fault... faults) throws Exception {
       JsonNode calm =
-          Json.parse(fit(mode, table, FEW_STEPS, dir.resolve(mode).resolve("calm")).result());
+          Json.parse(fit(mode, table, CALM_STEPS, dir.resolve(mode).resolve("calm")).result());
       assertEquals(1, calm.path("views").asInt());
-      double stepsPerSecond = FEW_STEPS / calm.path("seconds").asDouble();
+      double stepsPerSecond = CALM_STEPS / calm.path("seconds").asDouble();
       for (Fault fault : faults) {
         int steps = (int) (stepsPerSecond * fault.seconds);
         survive(spark, table, mode, steps, fault, dir.resolve(mode).resolve(fault.name()));
