@@ -62,14 +62,20 @@ std::optional<Shape> shape_of(hid_t dataset) {
 
 /// Why a dataset's values cannot be read from its own file; "" when they can. What other files hold
 /// is not ours to read, and a filter of a damaged file may ask for any memory.
-std::string_view fault_of_storage(hid_t dataset, uint64_t dataset_bytes) {
+/// `stored` of its `file_bytes` are the dataset's.
+std::string_view fault_of_storage(hid_t dataset, uint64_t dataset_bytes, uint64_t stored,
+                                  uint64_t file_bytes) {
   const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
   const H5D_layout_t layout = H5Pget_layout(properties.get());
   if (layout == H5D_VIRTUAL || H5Pget_external_count(properties.get()) != 0) {
     return "has its values in other files; copy them into this one";
   }
-  // The library copies a compact dataset's values from the header without asking how many there are.
-  if (layout == H5D_COMPACT && H5Dget_storage_size(dataset) < dataset_bytes) return kTooFew;
+  // The library copies a compact dataset's values from the header without asking how many there are;
+  // and a damaged header must not make us reserve terabytes. Only chunks are packed.
+  if (stored > file_bytes ||
+      dataset_bytes / (layout == H5D_CHUNKED ? kMaxCompression : 1) > stored) {
+    return kTooFew;
+  }
   if (layout != H5D_CHUNKED) return "";
   for (int i = 0; i < H5Pget_nfilters(properties.get()); ++i) {
     size_t values = 0;
@@ -105,14 +111,6 @@ bool has_sound_bits(hid_t type) {
   return H5Tget_fields(type, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits) >= 0 &&
          within(sign, 1) && within(exponent, exponent_bits) && within(mantissa, mantissa_bits) &&
          exponent_bits > 0 && exponent_bits < 64 && mantissa_bits > 0;
-}
-
-/// Whether `stored` bytes of a file can hold what the shape says, so that a damaged header does not
-/// make us reserve terabytes.
-bool is_credible(hid_t dataset, uint64_t dataset_bytes, uint64_t stored, uint64_t file_bytes) {
-  const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
-  const bool chunked = H5Pget_layout(properties.get()) == H5D_CHUNKED;  // only these are packed
-  return stored <= file_bytes && dataset_bytes / (chunked ? kMaxCompression : 1) <= stored;
 }
 
 /// Names of the links of a group that lead to objects of `kind`.
@@ -187,12 +185,9 @@ struct Hdf5Reader::File {
         shape && !__builtin_mul_overflow(uint64_t(shape->count()), H5Tget_size(dataset.type.get()),
                                          &value_bytes);
     dataset.stored = H5Dget_storage_size(id);
-    if (!fits || !is_credible(id, value_bytes, dataset.stored, bytes)) {
-      return error(path, kTooFew);
-    }
-    if (const std::string_view fault = fault_of_storage(id, value_bytes); !fault.empty()) {
-      return error(path, fault);
-    }
+    if (!fits) return error(path, kTooFew);
+    const std::string_view fault = fault_of_storage(id, value_bytes, dataset.stored, bytes);
+    if (!fault.empty()) return error(path, fault);
     dataset.shape = *std::move(shape);
     return dataset;
   }

@@ -26,6 +26,10 @@ class Link:
     burst_kib: int = 0
     delay_ms: float = 0
 
+    def as_predicted(self, most):
+        """What the model is told: Mbit/s of payload, at most what the cores move, one-way ms."""
+        return min(self.mbit * PAYLOAD, most), self.delay_ms or ROUND_TRIP_MS / 2
+
 
 LINKS = {
     "cores": Link(None),
