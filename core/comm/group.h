@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -32,13 +33,22 @@ class Schedule {
   virtual ~Schedule() = default;
   /// Rounds; at least one.
   virtual int rounds() const = 0;
-  /// Adds the messages that leave in `round`; asked for once those of the round before are gone.
+  /// Whether `round` can begin, for one whose numbers another thread still computes: asked for once
+  /// what leaves in the round before is gone, and again whenever wake_fd() becomes readable.
+  virtual Result<bool> ready(int /*round*/) { return true; }
+  virtual int wake_fd() const { return -1; }
+  /// Adds the messages that leave in `round`, which is ready.
   virtual void sends(int round, std::vector<Send>* messages) = 0;
-  /// Adds the messages that come in `round`; asked for after received() of the round before.
+  /// Adds the messages that come in `round`; asked for after sends() of this round and received() of
+  /// the one before.
   virtual void receives(int round, std::vector<Receive>* messages) = 0;
   /// All that comes in `round` is there. Sends may still be under way.
   virtual void received(int round) = 0;
 };
+
+/// Asks `ready` until it says yes, sleeping in between until `wake_fd` is readable.
+using ReadyTest = std::function<Result<bool>()>;
+Status wait_until_ready(const ReadyTest& ready, int wake_fd);
 
 /// One more connection to each peer, for a protocol of its own.
 struct PeerLinks {

@@ -67,14 +67,19 @@ class Rooms {
 /// slice, and finishes the tree.
 class ReduceSchedule : public Schedule {
  public:
-  ReduceSchedule(TreeSum& sum, Layout layout, std::span<float> out, Wire wire)
+  /// `ready` may be null: the sum is complete.
+  ReduceSchedule(TreeSum& sum, Layout layout, std::span<float> out, Wire wire, ReadyTest ready = {},
+                 int wake_fd = -1)
       : sum_(sum),
         layout_(std::move(layout)),
         out_(out),
         wire_(layout_.ranks > 1 ? wire : Wire::kFloat32),
+        ready_(std::move(ready)),
+        wake_fd_(wake_fd),
         finish_(all_nodes(layout_), sum.shards()),
         segment_(std::min(kSegment, (layout_.longest + 1) / 2 * 2)) {
-    const size_t copies = wire_ == Wire::kFloat32 ? 0 : sum.partials().size() * (layout_.ranks - 1);
+    const size_t own = layout_.nodes[layout_.rank].size();
+    const size_t copies = wire_ == Wire::kFloat32 ? 0 : own * (layout_.ranks - 1);
     const size_t room = segment_ * wire_bytes(wire_) / sizeof(float);
     float* scratch = sum.scratch((layout_.node_count + copies) * room);
     rooms_in_ = Rooms(scratch, room);
@@ -84,6 +89,12 @@ class ReduceSchedule : public Schedule {
   int rounds() const override {
     return layout_.longest == 0 ? 0 : static_cast<int>((layout_.longest - 1) / segment_) + 1;
   }
+
+  Result<bool> ready(int round) override {
+    if (round > 0 || !ready_) return true;
+    return ready_();
+  }
+  int wake_fd() const override { return wake_fd_; }
 
   void sends(int round, std::vector<Send>* messages) override {
     rooms_out_.rewind();
@@ -120,12 +131,14 @@ class ReduceSchedule : public Schedule {
   }
 
   /// For one rank, whose nodes are the whole tree.
-  void run_alone() {
+  Status run_alone() {
+    CFT_TRY(wait_until_ready([this] { return ready(0); }, wake_fd_));
     std::vector<Receive> none;
     for (int round = 0; round < rounds(); ++round) {
       receives(round, &none);
       received(round);
     }
+    return {};
   }
 
   void received(int round) override {
@@ -156,6 +169,8 @@ class ReduceSchedule : public Schedule {
   const Layout layout_;
   const std::span<float> out_;
   const Wire wire_;
+  const ReadyTest ready_;
+  const int wake_fd_;
   const TreeFinish finish_;
   const size_t segment_;
   Rooms rooms_in_, rooms_out_;
@@ -172,6 +187,10 @@ class Chain : public Schedule {
   }
 
   int rounds() const override { return static_cast<int>(rounds_.size()); }
+  Result<bool> ready(int round) override {
+    return rounds_[round].part->ready(rounds_[round].number);
+  }
+  int wake_fd() const override { return rounds_.front().part->wake_fd(); }
   void sends(int round, std::vector<Send>* messages) override {
     rounds_[round].part->sends(rounds_[round].number, messages);
   }
@@ -270,21 +289,28 @@ Status check_reduction(const Group* group, const TreeSum& sum, std::span<const s
       rank, ranks, sum.shards(), out.size(), mine));
 }
 
-Status reduce_scatter(Group* group, std::span<const Reduction> reductions, Wire wire) {
+Status reduce_scatter(Group* group, std::span<const Reduction> reductions, Wire wire, Pace* pace) {
   std::deque<ReduceSchedule> schedules;
   Chain chain;
-  for (const Reduction& r : reductions) {
-    CFT_TRY(check_reduction(group, r.sum, r.slices, r.out));
+  for (size_t index = 0; index < reductions.size(); ++index) {
+    const Reduction& r = reductions[index];
+    CFT_TRY(check_slices(group, r.slices, r.sum.floats()));
+    const auto ready = [=, &r]() -> Result<bool> {
+      CFT_ASSIGN(const bool is_ready, pace ? pace->ready(index) : Result<bool>(true));
+      if (is_ready) CFT_TRY(check_reduction(group, r.sum, r.slices, r.out));
+      return is_ready;
+    };
     std::vector<Slice> parts;
     for (size_t i = 0; i + 1 < r.slices.size(); ++i) {
       parts.push_back({r.slices[i], r.slices[i + 1]});
     }
     Layout layout(group, r.sum.shards(), std::move(parts));
-    chain.append(&schedules.emplace_back(r.sum, std::move(layout), r.out, wire));
+    chain.append(&schedules.emplace_back(r.sum, std::move(layout), r.out, wire, ready,
+                                         pace ? pace->wake_fd() : -1));
   }
   if (chain.rounds() == 0) return {};
   if (group) return group->run(&chain);
-  for (ReduceSchedule& schedule : schedules) schedule.run_alone();
+  for (ReduceSchedule& schedule : schedules) CFT_TRY(schedule.run_alone());
   return {};
 }
 
@@ -341,10 +367,7 @@ Status all_reduce(Group* group, TreeSum& sum, std::span<float> out, Wire wire) {
   if (sum.floats() == 0) return {};
   std::vector<Slice> everything(ranks, Slice{0, sum.floats()});
   ReduceSchedule schedule(sum, Layout(group, sum.shards(), std::move(everything)), out, wire);
-  if (ranks == 1) {
-    schedule.run_alone();
-    return {};
-  }
+  if (ranks == 1) return schedule.run_alone();
   // `out` may be what is still being sent: no receive runs ahead of a send.
   CFT_TRY(group->Group::run(&schedule));
   round_to_wire(wire, out.data(), out.size());

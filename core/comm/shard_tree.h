@@ -92,11 +92,23 @@ struct Reduction {
   std::span<float> out;
 };
 
+/// Tells when the sums of reductions are there that another thread still computes.
+class Pace {
+ public:
+  virtual ~Pace() = default;
+  /// True once the sum of reduction `i` is complete; asked for in their order, and again whenever
+  /// wake_fd() becomes readable. An error ends the exchange.
+  virtual Result<bool> ready(size_t i) = 0;
+  virtual int wake_fd() const = 0;
+};
+
 /// Finishes the trees of several arrays in one exchange; a rank may hand them over in fewer or more
-/// calls than another one, in the same order. A null group is one rank. With a `wire` of 16 bits the
-/// other ranks' nodes arrive rounded and the bits are the same for the same number of ranks only.
+/// calls than another one, in the same order. With a `pace` each goes on its way as soon as it is
+/// ready, without waiting for what the peers make of the one before. A null group is one rank. With a
+/// `wire` of 16 bits the other ranks' nodes arrive rounded and the bits are the same for the same
+/// number of ranks only.
 Status reduce_scatter(Group* group, std::span<const Reduction> reductions,
-                      Wire wire = Wire::kFloat32);
+                      Wire wire = Wire::kFloat32, Pace* pace = nullptr);
 inline Status reduce_scatter(Group* group, TreeSum& sum, std::span<const size_t> slices,
                              std::span<float> out, Wire wire = Wire::kFloat32) {
   const Reduction reduction{sum, slices, out};

@@ -21,6 +21,8 @@ class Renamed : public Schedule {
  public:
   Renamed(Schedule* inner, const std::vector<int>& members) : inner_(inner), members_(members) {}
   int rounds() const override { return inner_->rounds(); }
+  Result<bool> ready(int round) override { return inner_->ready(round); }
+  int wake_fd() const override { return inner_->wake_fd(); }
   void sends(int round, std::vector<Send>* messages) override {
     const size_t first = messages->size();
     inner_->sends(round, messages);

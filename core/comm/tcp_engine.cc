@@ -39,26 +39,31 @@ void TcpEngine::share(std::vector<std::unique_ptr<ShmLink>> links) {
 
 Status TcpEngine::run(Schedule* schedule) {
   const int rounds = schedule->rounds();
-  int sent = 0, received = 0;  // rounds that are done
-  CFT_TRY(load_sends(schedule, 0));
-  CFT_TRY(load_receives(schedule, 0));
+  int begun = 0, received = 0;  // rounds
+  bool receiving = false;       // round `received`
   while (true) {
     if (closed_.load(std::memory_order_acquire)) return {ErrorCode::kCancelled, "group closed"};
     CFT_ASSIGN(bool moved, pump_all());
-    if (sent < rounds && sends_left_ == 0) {
-      if (++sent < rounds) CFT_TRY(load_sends(schedule, sent));
-      moved = true;
+    if (receiving && receives_left_ == 0) {
+      schedule->received(received++);
+      receiving = false;
     }
-    if (received < rounds && receives_left_ == 0) {
-      schedule->received(received);
-      if (++received < rounds) CFT_TRY(load_receives(schedule, received));
-      moved = true;
+    bool starved = false;
+    if (begun < rounds && sends_left_ == 0) {
+      CFT_ASSIGN(const bool ready, schedule->ready(begun));
+      starved = !ready;
+      if (ready) CFT_TRY(load_sends(schedule, begun++));
+      moved |= ready;
     }
-    if (sent == rounds && received == rounds) return {};
+    if (!receiving && received < begun) {
+      CFT_TRY(load_receives(schedule, received));
+      receiving = moved = true;
+    }
+    if (received == rounds && sends_left_ == 0) return {};
     if (moved) {
       spinner_.hit();
     } else if (!spinner_.again()) {
-      wait();
+      wait(starved ? schedule->wake_fd() : -1);
       spinner_.slept();
     }
   }
@@ -182,10 +187,10 @@ bool TcpEngine::Lane::advance(size_t bytes) {
   return true;
 }
 
-/// Sleeps until a socket is ready or the group is closed. The monitor guarantees that one of the
-/// two happens, so no time-out is needed here.
-void TcpEngine::wait() {
-  polls_.assign({{wake_, POLLIN, 0}});
+/// Sleeps until a socket is ready, `schedule_wake` is readable (-1: none) or the group is closed. The
+/// monitor guarantees that one of them happens, so no time-out is needed here.
+void TcpEngine::wait(int schedule_wake) {
+  polls_.assign({{wake_, POLLIN, 0}, {schedule_wake, POLLIN, 0}});
   bool sleep = true;
   for (Connection& c : connections_) {
     if (!c.busy()) continue;

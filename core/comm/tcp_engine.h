@@ -77,7 +77,7 @@ class TcpEngine {
   Status check_header(int peer) const;
   static void wake_peer(const Connection& c);
   Result<size_t> transfer(int peer, Direction direction);
-  void wait();
+  void wait(int schedule_wake);
   void drain(Connection* c);
   std::string name(int peer) const;
 

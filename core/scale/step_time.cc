@@ -22,16 +22,15 @@ ExchangeSetting exchange_setting(const ScaleSetting& setting) {
           .wire_bytes = setting.wire_bytes};
 }
 
-/// How long the sums keep a step waiting: the last bucket travels when backward has ended, those
-/// before it beside backward, on a trip of their own.
+/// How long the sums keep a step waiting: the last bucket leaves when backward has ended and those
+/// before it, beside backward, have left.
 double sums_seconds(const Work& work, const ScaleSetting& setting, double sums) {
   const double buckets =
       std::ceil(work.floats / double(GradientExchange::bucket_floats(size_t(work.floats))));
   if (buckets <= 1 || setting.backward <= 0) return sums;
   const double trip = trip_seconds(setting.link, setting.exchange, exchange_setting(setting));
-  const double early = trip + (sums - trip) * (1 - 1 / buckets);
-  const double last = trip + (sums - trip) / buckets;
-  return std::max(early - setting.backward * work.seconds, 0.0) + last;
+  const double early = (sums - trip) * (1 - 1 / buckets);
+  return std::max(early - setting.backward * work.seconds, 0.0) + sums - early;
 }
 
 ModeTime mode_time(const Work& work, const ScaleSetting& setting, int shards, double compute,

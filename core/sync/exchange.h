@@ -13,9 +13,11 @@ struct Exchange {
   bool ring = false;
 
   /// The rank's slices of sums over all shards, see reduce_scatter().
-  Status reduce(Group* group, std::span<const Reduction> reductions) const {
-    if (!ring) return reduce_scatter(group, reductions, wire);
-    for (const Reduction& r : reductions) {
+  Status reduce(Group* group, std::span<const Reduction> reductions, Pace* pace = nullptr) const {
+    if (!ring) return reduce_scatter(group, reductions, wire, pace);
+    for (size_t i = 0; i < reductions.size(); ++i) {
+      const Reduction& r = reductions[i];
+      if (pace) CFT_TRY(wait_until_ready([&] { return pace->ready(i); }, pace->wake_fd()));
       CFT_TRY(ring_reduce_scatter(group, r.sum, r.slices, r.out, wire));
     }
     return {};

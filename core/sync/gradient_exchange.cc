@@ -1,9 +1,11 @@
 #include "core/sync/gradient_exchange.h"
 
-#include <algorithm>
-#include <utility>
+#include <fmt/format.h>
+#include <sys/eventfd.h>
 
-#include "core/observe/trace.h"
+#include <algorithm>
+#include <cerrno>
+#include <utility>
 
 namespace cafetiere {
 
@@ -20,8 +22,13 @@ GradientExchange::GradientExchange(const SyncContext& context, Exchange exchange
     buckets_.push_back({begin, end, TreeSum(mine, context.shards, end - begin, pool),
                         even_slices(end - begin, ranks)});
   }
-  done_ = buckets_.size();
-  if (ranks > 1) thread_ = std::thread([this] { work(); });
+  if (ranks <= 1) return;
+  wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_.valid()) {
+    status_ = io_error("the exchange of gradients: no eventfd: " + errno_text(errno));
+    return;
+  }
+  thread_ = std::thread([this] { work(); });
 }
 
 GradientExchange::~GradientExchange() {
@@ -31,6 +38,7 @@ GradientExchange::~GradientExchange() {
     stop_ = true;
   }
   changed_.notify_all();
+  eventfd_write(wake_.get(), 1);
   thread_.join();
 }
 
@@ -48,66 +56,73 @@ Status GradientExchange::add(std::span<const float> gradient) {
   return {};
 }
 
-/// The last shard's part of some buckets, and the sums over all ranks.
-Status GradientExchange::reduce(std::span<Bucket> buckets, std::span<float> gradient) {
-  const Trace::Span span(context_.trace, "exchange", "gradients {}-{}", buckets.front().begin,
-                         buckets.back().end);
+/// The sums over all ranks, of the last bucket first.
+Status GradientExchange::reduce() {
   const size_t rank = size_t(rank_of(context_.group));
   std::vector<Reduction> reductions;
-  for (auto b = buckets.rbegin(); b != buckets.rend(); ++b) {
-    const std::span<float> part = gradient.subspan(b->begin, b->end - b->begin);
-    CFT_TRY(b->sum.add(part));
+  for (auto b = buckets_.rbegin(); b != buckets_.rend(); ++b) {
+    const std::span<float> part = gradient_.subspan(b->begin, b->end - b->begin);
     const size_t size = b->slices[rank + 1] - b->slices[rank];
     reductions.push_back({b->sum, b->slices, part.subspan(b->slices[rank], size)});
   }
-  CFT_TRY(exchange_.reduce(context_.group, reductions));
-  for (Bucket& b : buckets) b.sum.reset();
-  return {};
+  Status status = exchange_.reduce(context_.group, reductions, this);
+  span_.reset();
+  for (Bucket& b : buckets_) b.sum.reset();
+  return status;
+}
+
+Result<bool> GradientExchange::ready(size_t i) {
+  Bucket& b = buckets_[buckets_.size() - 1 - i];
+  {
+    const std::lock_guard lock(mutex_);
+    eventfd_t woken = 0;
+    (void)eventfd_read(wake_.get(), &woken);
+    if (stop_) return Status(ErrorCode::kCancelled, "the step was given up");
+    const bool is_final = b.begin >= final_from_;
+    awaited_ = is_final ? 0 : b.begin;
+    if (!is_final) return false;
+  }
+  constexpr fmt::format_string<size_t&, size_t&> kName = "gradients {}-{}";
+  span_.emplace(context_.trace, "exchange", kName, b.begin, b.end);
+  CFT_TRY(b.sum.add(gradient_.subspan(b.begin, b.end - b.begin)));
+  return true;
 }
 
 void GradientExchange::final_from(std::span<float> gradient, size_t from) {
   if (!thread_.joinable()) return;
   const std::lock_guard lock(mutex_);
-  if (!std::exchange(begun_, true)) done_ = 0;
-  gradient_ = gradient;
   final_from_ = from;
-  changed_.notify_all();
+  if (!std::exchange(begun_, true)) {
+    gradient_ = gradient;
+    under_way_ = true;
+    changed_.notify_all();
+  }
+  if (from <= awaited_) eventfd_write(wake_.get(), 1);  // not for every layer: it costs a switch
 }
 
 Status GradientExchange::finish(std::span<float> gradient) {
-  if (!thread_.joinable()) return reduce(buckets_, gradient);
+  if (!thread_.joinable()) {
+    CFT_TRY(status_);
+    gradient_ = gradient;
+    return reduce();
+  }
   final_from(gradient, 0);
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return done_ == buckets_.size() || !status_.ok(); });
+  changed_.wait(lock, [this] { return !under_way_; });
   begun_ = false;
-  gradient_ = {};
   return status_;
 }
 
-/// Whatever is final goes on its way together: over a long way one exchange of many buckets takes no
-/// longer than one of a single bucket.
 void GradientExchange::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    const auto ready = [this]() -> std::span<Bucket> {
-      if (gradient_.empty() || !status_.ok()) return {};
-      const auto end = buckets_.end() - ptrdiff_t(done_);
-      const auto begin = std::find_if(buckets_.begin(), end,
-                                      [this](const Bucket& b) { return b.begin >= final_from_; });
-      return {begin, end};
-    };
-    std::span<Bucket> buckets;
-    changed_.wait(lock, [&] {
-      buckets = ready();
-      return stop_ || !buckets.empty();
-    });
+    changed_.wait(lock, [this] { return stop_ || under_way_; });
     if (stop_) return;
-    const std::span<float> gradient = gradient_;
     lock.unlock();
-    Status status = reduce(buckets, gradient);
+    Status status = reduce();
     lock.lock();
     status_ = std::move(status);
-    done_ += buckets.size();
+    under_way_ = false;
     changed_.notify_all();
   }
 }

@@ -5,20 +5,24 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "core/base/arena_block.h"
 #include "core/comm/collectives.h"
+#include "core/comm/socket.h"
+#include "core/observe/trace.h"
 #include "core/sync/exchange.h"
 #include "core/sync/sync.h"
 
 namespace cafetiere {
 
 /// The arena is cut into buckets, and each bucket into a slice a rank. Backward makes gradients final
-/// from the arena's end on; a thread sends each bucket that is final on its way, in this order on all
-/// ranks. Every element is added in the shard tree whatever the buckets are.
-class GradientExchange {
+/// from the arena's end on; a thread sends each bucket on its way once it is final, in this order on
+/// all ranks and without waiting for the peers, so that a long way is gone once and not once a
+/// bucket. Every element is added in the shard tree whatever the buckets are.
+class GradientExchange : private Pace {
  public:
   /// Floats of a bucket: an eighth of the arena, so that most of it is on its way before backward
   /// ends, but so many that latency does not count, and so few that a large net has many.
@@ -29,7 +33,7 @@ class GradientExchange {
   }
 
   GradientExchange(const SyncContext& context, Exchange exchange);
-  ~GradientExchange();
+  ~GradientExchange() override;
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
 
@@ -60,19 +64,24 @@ class GradientExchange {
     TreeSum sum;
     std::vector<size_t> slices;  // of each rank, counted from `begin`
   };
-  Status reduce(std::span<Bucket> buckets, std::span<float> gradient);
+  Status reduce();
+  Result<bool> ready(size_t i) override;
+  int wake_fd() const override { return wake_.get(); }
   void work();
 
   const SyncContext context_;
   const Exchange exchange_;
   std::vector<Bucket> buckets_;
+  std::optional<Trace::Span> span_;  // of the bucket that was last sent on its way
+  Fd wake_;                          // readable when more may be final
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::span<float> gradient_;  // guarded by mutex_, as are those below
-  bool begun_ = false;         // the exchange of this round's gradient
   size_t final_from_ = 0;      // what may be exchanged
-  size_t done_ = 0;            // buckets of this round, from the last one on
+  size_t awaited_ = 0;         // the exchange stands still until this much is final
+  bool begun_ = false;         // the exchange of this round's gradient
+  bool under_way_ = false;     // and not ended
   bool stop_ = false;
   Status status_;
   std::thread thread_;  // where there is somebody to exchange with; last: it uses all of the above

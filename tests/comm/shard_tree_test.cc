@@ -1,5 +1,8 @@
 #include "core/comm/shard_tree.h"
 
+#include <sys/eventfd.h>
+
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -7,6 +10,7 @@
 #include <random>
 
 #include "core/base/arena_block.h"
+#include "core/comm/socket.h"
 #include "core/comm/sub_group.h"
 #include "ranks.h"
 
@@ -247,6 +251,56 @@ TEST_P(AllReduceTest, RanksMayHandOverSeveralArraysInDifferentPortions) {
     CFT_TRY(all_gather_slices(groups[rank].get(), gatherings));
     for (size_t i = 0; i < lengths.size(); ++i) {
       EXPECT_TRUE(same_bytes(arenas[i], tree_sum(shards[i], 0, ranks))) << "array " << i;
+    }
+    return {};
+  }));
+}
+
+/// Rank 1 has nothing ready before rank 0 was asked for its second array.
+class SlowSecond : public Pace {
+ public:
+  SlowSecond(int rank, std::span<const int> wakes, std::atomic<bool>& asked)
+      : rank_(rank), wakes_(wakes), asked_(asked) {}
+  Result<bool> ready(size_t i) override {
+    if (rank_ == 0 && i == 1) {
+      asked_ = true;
+      eventfd_write(wakes_[1], 1);
+    }
+    return rank_ == 0 || asked_;
+  }
+  int wake_fd() const override { return wakes_[rank_]; }
+
+ private:
+  const int rank_;
+  const std::span<const int> wakes_;
+  std::atomic<bool>& asked_;
+};
+
+TEST_P(AllReduceTest, AnArrayThatIsReadyWaitsForNoPeer) {
+  // In this process ranks exchange round by round.
+  if (GetParam() == Transport::kLocal) GTEST_SKIP();
+  const int ranks = 2;
+  const size_t floats = 5 * kArenaBlock;
+  const Arrays arrays = random_shards(ranks, floats);
+  const Fd first(eventfd(0, EFD_CLOEXEC)), second(eventfd(0, EFD_CLOEXEC));
+  const int wakes[] = {first.get(), second.get()};
+  std::atomic<bool> asked = false;
+  auto groups = make_groups(GetParam(), ranks);
+  expect_ok(on_ranks(ranks, [&](int rank) -> Status {
+    const auto slices = even_slices(floats, ranks);
+    Arrays arenas(2, arrays[rank]);
+    std::deque<TreeSum> sums;
+    std::vector<Reduction> reductions;
+    const size_t begin = slices[rank], size = slices[rank + 1] - begin;
+    for (auto& arena : arenas) {
+      CFT_TRY(sums.emplace_back(ShardRange{rank, rank + 1}, ranks, floats, nullptr).add(arena));
+      reductions.push_back({sums.back(), slices, std::span(arena).subspan(begin, size)});
+    }
+    SlowSecond pace(rank, wakes, asked);
+    CFT_TRY(reduce_scatter(groups[rank].get(), reductions, Wire::kFloat32, &pace));
+    const auto expected = tree_sum(arrays, 0, ranks);
+    for (const Reduction& r : reductions) {
+      EXPECT_TRUE(same_bytes(r.out, std::span(expected).subspan(begin, size)));
     }
     return {};
   }));
