@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -71,7 +72,10 @@ Status reduce(Group* group, TreeSum* sum, std::span<float> arena, const Setting&
 
 /// The seconds that all-reduces of `bytes` took.
 Result<std::vector<double>> time_all_reduce(Group* group, size_t bytes, const Setting& setting) {
-  std::vector<float> arena(bytes / sizeof(float), 0.f);
+  CFT_ASSIGN(const std::shared_ptr<SharedMemory> memory, SharedMemory::create(bytes));
+  std::memset(memory->data(), 0, bytes);
+  group->lend(memory);
+  const std::span<float> arena(reinterpret_cast<float*>(memory->data()), bytes / sizeof(float));
   const int rank = group->rank();
   TreeSum sum({rank, rank + 1}, group->size(), arena.size(), nullptr);
   std::vector<double> seconds;

@@ -60,7 +60,7 @@ FailureCost failures(const ScaleFlags& flags, const Work& work, int ranks) {
 }
 
 void print_table(const ScaleFlags& flags, const Work& work, ScaleSetting setting) {
-  Table table({"ranks", "exchange ms", "allreduce", "easgd", "best", "mode", "rows/s",
+  Table table({"ranks", "exchange ms", "allreduce", "average", "easgd", "best", "mode", "rows/s",
                "shards a rank", "lost s/day"});
   for (int ranks = 1;; ranks = std::min(2 * ranks, flags.ranks)) {
     setting.ranks = ranks;
@@ -69,6 +69,7 @@ void print_table(const ScaleFlags& flags, const Work& work, ScaleSetting setting
     table.add({fmt::format("{}", ranks),
                fmt::format("{:.2f}", 1e3 * exchange_seconds(work, setting)),
                percent(allreduce_time(work, setting).efficiency),
+               percent(average_time(work, setting, flags.period).efficiency),
                percent(easgd_time(work, setting, flags.period).efficiency),
                percent(best.efficiency), mode_name(period), grouped(best.rows_per_s),
                fmt::format("{}", best_shards_per_rank(work, setting)),
@@ -108,10 +109,11 @@ void ScaleFlags::add(CLI::App& app) {
       ->check(CLI::Range(1, 65536));
   app.add_option("--link", link,
                  "between hosts: 1gbe, 10gbe (default), 25gbe, 100gbe, infiniband or "
-                 "MBIT,ONE_WAY_MS");
+                 "MBIT,ONE_WAY_MS[,MBIT of a rank's processor alone]");
   app.add_option("--ranks_per_host", ranks_per_host, "ranks that share a host's link (default 1)")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--period", period, "iterations between exchanges of easgd (default 10)")
+  app.add_option("--period", period,
+                 "iterations between exchanges of average and easgd (default 10)")
       ->check(CLI::PositiveNumber);
   app.add_option("--seconds", seconds,
                  "of forward and backward on one rank (default: measured here)")

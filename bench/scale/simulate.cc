@@ -78,7 +78,7 @@ void build(const Run& run) {
   for (int rank = 0; rank < run.ranks; ++rank) {
     auto* host = zone->create_host(fmt::format("host{}", rank), "1Gf");
     const auto line = [&](const char* way) {
-      auto* link = zone->create_link(fmt::format("{}{}", way, rank), run.link.bytes_per_s);
+      auto* link = zone->create_link(fmt::format("{}{}", way, rank), run.link.rank_rate());
       return sg::LinkInRoute(link->set_latency(run.link.latency_s / 2)->seal());
     };
     zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, {line("up")}, false);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/comm/shared_memory.h"
 #include "core/comm/stream.h"
 
 namespace cafetiere {
@@ -19,11 +20,14 @@ struct Send {
   size_t bytes;
 };
 
-/// Room for bytes from one peer; the size must equal what the peer sends.
+/// Room for bytes from one peer; the size must equal what the peer sends. In a schedule `in_place`,
+/// where it is given, is set to where the bytes lie if they can be read there without a copy to
+/// `data`: until received() returns.
 struct Receive {
   int peer;
   void* data;
   size_t bytes;
+  const void** in_place = nullptr;
 };
 
 /// A long exchange in rounds, so that sums can be formed while the next numbers travel and the same
@@ -37,7 +41,8 @@ class Schedule {
   /// what leaves in the round before is gone, and again whenever wake_fd() becomes readable.
   virtual Result<bool> ready(int /*round*/) { return true; }
   virtual int wake_fd() const { return -1; }
-  /// Adds the messages that leave in `round`, which is ready.
+  /// Adds the messages that leave in `round`, which is ready. What lies in lent memory must stay as it
+  /// is until the schedule ends.
   virtual void sends(int round, std::vector<Send>* messages) = 0;
   /// Adds the messages that come in `round`; asked for after sends() of this round and received() of
   /// the one before.
@@ -75,6 +80,10 @@ class Group {
   /// Goes through a schedule to its end, as exchange() in each round would; where the transport
   /// can, sends run ahead of receives.
   virtual Status run(Schedule* schedule);
+
+  /// Long messages that lie in `memory` may from now on be read there by ranks of this host, without
+  /// a copy on the way. Not while another call is under way.
+  virtual void lend(const std::shared_ptr<const SharedMemory>& /*memory*/) {}
 
   /// Opens the connections of a Messenger; every rank calls it at the same point. They stay open
   /// when a loss closes the group.

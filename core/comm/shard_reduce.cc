@@ -112,6 +112,7 @@ class ReduceSchedule : public Schedule {
   void receives(int round, std::vector<Receive>* messages) override {
     const size_t count = segment_floats(layout_.rank, round);
     sources_.clear();
+    sources_.reserve(layout_.node_count);  // they are pointed to
     rooms_in_.rewind();
     if (count == 0) return;
     for (int peer = 0; peer < layout_.ranks; ++peer) {
@@ -125,7 +126,7 @@ class ReduceSchedule : public Schedule {
       for (size_t node = 0; node < layout_.nodes[peer].size(); ++node) {
         void* room = rooms_in_.take();
         sources_.push_back({room, wire_});
-        messages->push_back({peer, room, count * wire_bytes(wire_)});
+        messages->push_back({peer, room, count * wire_bytes(wire_), &sources_.back().data});
       }
     }
   }

@@ -18,6 +18,7 @@ class SubGroup : public Group {
   int size() const override { return static_cast<int>(members_.size()); }
   Status exchange(std::span<const Send> sends, std::span<const Receive> receives) override;
   Status run(Schedule* schedule) override;
+  void lend(const std::shared_ptr<const SharedMemory>& memory) override { parent_->lend(memory); }
   void cancel() override { parent_->cancel(); }
   Counters counters() const override { return parent_->counters(); }
 

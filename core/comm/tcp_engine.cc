@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 #include "core/comm/check_exchange.h"
@@ -37,7 +38,21 @@ void TcpEngine::share(std::vector<std::unique_ptr<ShmLink>> links) {
   }
 }
 
+void TcpEngine::lend(const std::shared_ptr<const SharedMemory>& memory) {
+  for (Connection& c : connections_) {
+    if (c.shm) c.shm->lend(memory);
+  }
+}
+
 Status TcpEngine::run(Schedule* schedule) {
+  Status status = pump(schedule);
+  for (Connection& c : connections_) {
+    if (!status.ok() && c.shm) c.shm->give_up();  // the caller's memory is its own again
+  }
+  return status;
+}
+
+Status TcpEngine::pump(Schedule* schedule) {
   const int rounds = schedule->rounds();
   int begun = 0, received = 0;  // rounds
   bool receiving = false;       // round `received`
@@ -46,6 +61,7 @@ Status TcpEngine::run(Schedule* schedule) {
     CFT_ASSIGN(bool moved, pump_all());
     if (receiving && receives_left_ == 0) {
       schedule->received(received++);
+      CFT_TRY(give_back());
       receiving = false;
     }
     bool starved = false;
@@ -59,7 +75,10 @@ Status TcpEngine::run(Schedule* schedule) {
       CFT_TRY(load_receives(schedule, received));
       receiving = moved = true;
     }
-    if (received == rounds && sends_left_ == 0) return {};
+    if (received == rounds && sends_left_ == 0) {
+      CFT_ASSIGN(const bool all, all_returned());
+      if (all) return {};
+    }
     if (moved) {
       spinner_.hit();
     } else if (!spinner_.again()) {
@@ -86,7 +105,7 @@ Status TcpEngine::load_receives(Schedule* schedule, int round) {
   schedule->receives(round, &receives_);
   CFT_TRY(check_exchange(rank_, static_cast<int>(links_.size()), {}, receives_));
   for (Connection& c : connections_) c.in.clear();
-  for (const Receive& r : receives_) connections_[r.peer].in.push(r.data, r.bytes);
+  for (const Receive& r : receives_) connections_[r.peer].in.push(r.data, r.bytes, r.in_place);
   receives_left_ = receives_.size();
   return {};
 }
@@ -137,18 +156,57 @@ Result<size_t> TcpEngine::transfer(int peer, Direction direction) {
   const bool out = direction == Direction::kOut;
   Lane& lane = out ? c.out : c.in;
   iovec both[2];
-  const auto parts = rest_of_message(std::as_writable_bytes(std::span(&lane.header, 1)),
-                                     lane.messages[lane.next], lane.offset, kQuantum, both);
+  const auto parts =
+      rest_of_message(std::as_writable_bytes(std::span(&lane.header, 1)), lane.messages[lane.next],
+                      lane.offset, c.shm ? SIZE_MAX : kQuantum, both);
   if (c.shm) {
-    CFT_ASSIGN(const size_t n, out ? c.shm->write(parts) : c.shm->read(parts));
+    CFT_ASSIGN(const size_t n, transfer_shared(c, direction, parts));
     if (n == 0 && c.ended) return connection_lost(name(peer), 0);
-    if (n > 0) wake_peer(c);
+    wake_peer(c);
     return n;
   }
   const ssize_t n = out ? c.stream->send(parts) : c.stream->receive(parts);
   if (n < 0 && would_block()) return size_t{0};
   if (n <= 0) return connection_lost(name(peer), n);
   return static_cast<size_t>(n);
+}
+
+Result<size_t> TcpEngine::transfer_shared(Connection& c, Direction direction,
+                                          std::span<iovec> parts) {
+  if (direction == Direction::kOut) return c.shm->write(parts);
+  const Lane& lane = c.in;
+  const void** const place = lane.in_place[lane.next];
+  // The peer sends nothing more before it has back what it lent: only the round's last message.
+  const bool is_last = lane.next + 1 == lane.messages.size();
+  if (place && is_last && lane.offset == sizeof lane.header) {
+    CFT_ASSIGN(const std::byte* lies, c.shm->borrow(lane.messages[lane.next].iov_len));
+    if (lies) {
+      *place = lies;
+      return lane.messages[lane.next].iov_len;
+    }
+  }
+  return c.shm->read(parts);
+}
+
+/// What was borrowed for a round that is over.
+Status TcpEngine::give_back() {
+  for (Connection& c : connections_) {
+    if (!c.shm || !c.shm->borrowed()) continue;
+    CFT_TRY(c.shm->give_back());
+    wake_peer(c);
+  }
+  return {};
+}
+
+/// Whether the peers have read what they were lent: the caller may change it then.
+Result<bool> TcpEngine::all_returned() const {
+  for (const Connection& c : connections_) {
+    if (!c.shm) continue;
+    CFT_ASSIGN(const bool all, c.shm->all_returned());
+    if (!all && c.ended) return connection_lost(name(int(&c - connections_.data())), 0);
+    if (!all) return false;
+  }
+  return true;
 }
 
 /// A byte on the socket ends the peer's poll(). One that does not fit is one among many there.
@@ -174,6 +232,7 @@ Status TcpEngine::check_header(int peer) const {
 
 void TcpEngine::Lane::clear() {
   messages.clear();
+  in_place.clear();
   next = offset = 0;
 }
 
@@ -193,7 +252,11 @@ void TcpEngine::wait(int schedule_wake) {
   polls_.assign({{wake_, POLLIN, 0}, {schedule_wake, POLLIN, 0}});
   bool sleep = true;
   for (Connection& c : connections_) {
-    if (!c.busy()) continue;
+    c.polled = c.awaited();
+    if (!c.polled) {
+      sleep &= !(c.shm && c.shm->news());  // it may just have returned all
+      continue;
+    }
     int events = (c.out.busy() ? POLLOUT : 0) | (c.in.busy() ? POLLIN : 0);
     if (c.shm) {
       sleep &= c.shm->may_sleep(c.out.busy(), c.in.busy());
@@ -203,7 +266,7 @@ void TcpEngine::wait(int schedule_wake) {
   }
   if (sleep) poll(polls_.data(), polls_.size(), -1);
   for (Connection& c : connections_) {
-    if (c.shm && c.busy()) drain(&c);
+    if (c.shm && c.polled) drain(&c);
   }
 }
 

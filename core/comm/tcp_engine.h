@@ -31,6 +31,9 @@ class TcpEngine {
   /// Uses shared memory with the ranks that `links` has one for, from the next schedule on.
   void share(std::vector<std::unique_ptr<ShmLink>> links);
 
+  /// Lets those ranks read long messages where they lie in `memory`.
+  void lend(const std::shared_ptr<const SharedMemory>& memory);
+
   /// Runs a schedule to its end. kCancelled means: the group was closed meanwhile.
   Status run(Schedule* schedule);
 
@@ -48,14 +51,18 @@ class TcpEngine {
   /// One direction of one connection: its messages in order, and how far the current one is.
   struct Lane {
     std::vector<iovec> messages;
-    size_t next = 0;    // the current message
-    size_t offset = 0;  // bytes of its header and payload that are done
+    std::vector<const void**> in_place;  // of each message that comes, or null
+    size_t next = 0;                     // the current message
+    size_t offset = 0;                   // bytes of its header and payload that are done
     uint32_t sequence = 0;
     FrameHeader header{};
 
     bool busy() const { return next < messages.size(); }
     void clear();
-    void push(void* data, size_t bytes) { messages.push_back({data, bytes}); }
+    void push(void* data, size_t bytes, const void** place = nullptr) {
+      messages.push_back({data, bytes});
+      in_place.push_back(place);
+    }
     bool advance(size_t bytes);
   };
 
@@ -64,11 +71,15 @@ class TcpEngine {
     Stream* stream = nullptr;
     Lane out, in;
     std::unique_ptr<ShmLink> shm;
+    bool polled = false;
     bool ended = false;  // the peer of `shm` closed the socket
 
     bool busy() const { return out.busy() || in.busy(); }
+    /// Whether the peer has something to do for us.
+    bool awaited() const { return busy() || (shm && shm->is_owed()); }
   };
 
+  Status pump(Schedule* schedule);
   Status load_sends(Schedule* schedule, int round);
   Status load_receives(Schedule* schedule, int round);
   Result<bool> pump_all();
@@ -77,6 +88,9 @@ class TcpEngine {
   Status check_header(int peer) const;
   static void wake_peer(const Connection& c);
   Result<size_t> transfer(int peer, Direction direction);
+  Result<size_t> transfer_shared(Connection& c, Direction direction, std::span<iovec> parts);
+  Status give_back();
+  Result<bool> all_returned() const;
   void wait(int schedule_wake);
   void drain(Connection* c);
   std::string name(int peer) const;

@@ -27,6 +27,7 @@ class OneRound : public Schedule {
   }
   void receives(int, std::vector<Receive>* messages) override {
     messages->assign(receives_.begin(), receives_.end());
+    for (Receive& r : *messages) r.in_place = nullptr;  // of use after received() only
   }
   void received(int) override {}
 

@@ -48,6 +48,9 @@ class TcpGroup : public Group {
   int size() const override { return options_.size; }
   Status exchange(std::span<const Send> sends, std::span<const Receive> receives) override;
   Status run(Schedule* schedule) override;
+  void lend(const std::shared_ptr<const SharedMemory>& memory) override {
+    if (engine_) engine_->lend(memory);
+  }
   Result<PeerLinks> open_links() override;
   void cancel() override;
   Counters counters() const override;

@@ -33,19 +33,19 @@ double exchange_seconds(const Link& link, ExchangeKind exchange, double floats,
   const double bytes = floats * setting.wire_bytes;
   const double per_host = std::min(setting.ranks_per_host, setting.ranks);
   const bool one_host = per_host >= ranks;
-  const Link memory{"memory", setting.memory_rate, kMemoryMessage, kMemoryMessage};
+  const Link memory{"memory", setting.memory_rate, kMemoryMessage, kMemoryMessage, 0};
   const Link& road = one_host ? memory : link;
-  const double rate = road.bytes_per_s / (one_host ? 1 : per_host);
+  const double rate = road.rank_rate(one_host ? 1 : per_host);
   switch (exchange) {
     case ExchangeKind::kTree:
       return tree_seconds(road, bytes, ranks, rate, most_nodes(setting.ranks, setting.shards));
     case ExchangeKind::kRing:
       // Between neighbours of a ring only one rank of a host speaks with another host.
-      return 2 * (ranks - 1) * (road.latency_s + road.message_s + bytes / ranks / road.bytes_per_s);
+      return 2 * (ranks - 1) * (road.latency_s + road.message_s + bytes / ranks / road.rank_rate());
     case ExchangeKind::kHierarchical: {
       const double inside = 2 * (per_host - 1) / per_host * bytes / setting.memory_rate;
       const double hosts = ranks / per_host;
-      return inside + (hosts > 1 ? tree_seconds(link, bytes, hosts, link.bytes_per_s, 1) : 0);
+      return inside + (hosts > 1 ? tree_seconds(link, bytes, hosts, link.rank_rate(), 1) : 0);
     }
   }
   return 0;

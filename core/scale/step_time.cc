@@ -10,6 +10,8 @@
 namespace cafetiere {
 namespace {
 
+constexpr double kReportEvery = 1;  // seconds, as Trainer does where the solver says no `display`
+
 /// A rank's iteration of `shards` shards: how long it is on average on one rank alone.
 double alone(const Work& work, const ScaleSetting& setting, int shards) {
   return shards * work.seconds * mean_of_slowest(1, setting.spread);
@@ -22,22 +24,35 @@ ExchangeSetting exchange_setting(const ScaleSetting& setting) {
           .wire_bytes = setting.wire_bytes};
 }
 
+/// The share of a transfer's time in which the processor is at work; all of it in shared memory.
+double busy_share(const ScaleSetting& setting) {
+  if (setting.ranks_per_host >= setting.ranks) return 1;
+  return setting.link.rank_rate(setting.ranks_per_host) * setting.link.byte_s;
+}
+
 /// How long the sums keep a step waiting: the last bucket leaves when backward has ended and those
-/// before it, beside backward, have left.
+/// before it, beside backward, have left. What the processor does for them backward waits for.
 double sums_seconds(const Work& work, const ScaleSetting& setting, double sums) {
   const double buckets =
       std::ceil(work.floats / double(GradientExchange::bucket_floats(size_t(work.floats))));
   if (buckets <= 1 || setting.backward <= 0) return sums;
   const double trip = trip_seconds(setting.link, setting.exchange, exchange_setting(setting));
   const double early = (sums - trip) * (1 - 1 / buckets);
-  return std::max(early - setting.backward * work.seconds, 0.0) + sums - early;
+  const double busy = early * busy_share(setting);
+  return busy + std::max(early - busy - setting.backward * work.seconds, 0.0) + sums - early;
+}
+
+/// What reports make of a second: each is a trip to rank 0 and one back.
+double with_reports(const ScaleSetting& setting) {
+  const double trip = trip_seconds(setting.link, setting.exchange, exchange_setting(setting));
+  return 1 + 2 * trip / kReportEvery;
 }
 
 ModeTime mode_time(const Work& work, const ScaleSetting& setting, int shards, double compute,
                    double exchange) {
   const double rows = shards * work.rows * setting.ranks;
-  return {compute, exchange, alone(work, setting, shards) / (compute + exchange),
-          rows / (compute + exchange)};
+  const double seconds = (compute + exchange) * with_reports(setting);
+  return {compute, exchange, alone(work, setting, shards) / seconds, rows / seconds};
 }
 
 }  // namespace

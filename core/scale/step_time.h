@@ -30,14 +30,15 @@ struct ModeTime {
   double compute = 0;     ///< seconds of an iteration's mathematics, as the slowest rank has it
   double exchange = 0;    ///< seconds that an iteration waits for numbers to travel, on average
   double efficiency = 0;  ///< rows/s of all ranks / (ranks * rows/s of one rank alone)
-  double rows_per_s = 0;  ///< of all ranks
+  double rows_per_s = 0;  ///< of all ranks, which report once a second
 };
 
 /// Seconds of one exchange of all parameters.
 double exchange_seconds(const Work& work, const ScaleSetting& setting);
 
 /// `allreduce`: every iteration waits for the slowest rank and for the part of an exchange that does
-/// not travel beside backward: the sums, one bucket at least, then the new weights.
+/// not travel beside backward: the sums, one bucket at least, then the new weights; and for what the
+/// processor does meanwhile for those that do.
 ModeTime allreduce_time(const Work& work, const ScaleSetting& setting);
 
 /// `average` and `diloco`: the ranks wait for each other every `period` iterations, over which slow

@@ -65,6 +65,9 @@ Status Trainer::run(Group* group, const std::vector<Feed>& train,
   loop.group = group;
   loop.train = &train;
   loop.tests = &tests;
+  if (group) {
+    for (const auto& memory : exchanged_) group->lend(memory);
+  }
   Status status = begin(loop);
   while (status.ok() && !stops(loop) && iter_ < options_.solver.param.max_iter()) {
     status = cancelled_ ? Status(ErrorCode::kCancelled, "the run was cancelled") : one_round(loop);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <random>
 
 #include "core/comm/collectives.h"
@@ -55,8 +56,8 @@ Status Trainer::build() {
   options_.log.info("Creating training net {}", choice.origin);
   CFT_ASSIGN(graph_, training_graph(choice));
   log_net(choice.net, choice.state, graph_, options_.log);
-  CFT_ASSIGN(weights_, allocate_arena(graph_.arena_size()));
-  CFT_ASSIGN(gradients_, allocate_arena(graph_.arena_size()));
+  CFT_ASSIGN(weights_, allocate_exchanged(graph_.arena_size()));
+  CFT_ASSIGN(gradients_, allocate_exchanged(graph_.arena_size()));
   Random random{uint32_t(seed_)};
   const std::span<float> arena(weights_.get(), size_t(graph_.arena_size()));
   CFT_TRY(init_params(graph_, random, arena));
@@ -64,6 +65,17 @@ Status Trainer::build() {
       &graph_, device_.get(), param_pointers(graph_, weights_.get(), gradients_.get()), true);
   CFT_TRY(plans_->at(0).status());  // an impossible plan is told now, not in the first step
   return p.test_interval() > 0 ? build_tests(random) : Status();
+}
+
+/// An arena that other ranks of this host may read, where there can be any and the system allows it.
+Result<Arena> Trainer::allocate_exchanged(int64_t floats) {
+  if (options_.shards == 1) return allocate_arena(floats);
+  auto memory = SharedMemory::create(size_t(floats) * sizeof(float));
+  if (!memory.ok()) return allocate_arena(floats);
+  exchanged_.push_back(*memory);
+  std::memset((*memory)->data(), 0, (*memory)->size());  // touched here, not in the first step
+  auto* const data = reinterpret_cast<float*>((*memory)->data());
+  return Arena(data, [kept = std::move(*memory)](float*) {});
 }
 
 Result<NetChoice> Trainer::training_choice() const {

@@ -11,6 +11,7 @@
 #include "core/base/log.h"
 #include "core/base/thread_pool.h"
 #include "core/comm/group.h"
+#include "core/comm/shared_memory.h"
 #include "core/data/source.h"
 #include "core/graph/graph.h"
 #include "core/model/prototxt.h"
@@ -115,6 +116,7 @@ class Trainer {
   Status log_outputs(std::span<const double> values);
   Status send_progress(const Loop& loop, int iter, double elapsed, std::span<const double> outputs);
   Status log_final_loss(Loop& loop);
+  Result<Arena> allocate_exchanged(int64_t floats);
   Result<NetChoice> training_choice() const;
   Result<Graph> training_graph(const NetChoice& choice) const;
   Status log_debug_info(const Plan& plan);
@@ -136,6 +138,7 @@ class Trainer {
   std::unique_ptr<Device> device_;
   std::unique_ptr<ThreadPool> pool_;
   Arena weights_, gradients_;
+  std::vector<std::shared_ptr<SharedMemory>> exchanged_;  // those two, where they can be lent
   std::unique_ptr<PlanSet> plans_;
   std::vector<std::unique_ptr<Tester>> testers_;
   std::vector<std::vector<float>> test_params_;  // of each test net, where it has layers of its own

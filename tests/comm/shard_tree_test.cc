@@ -256,6 +256,29 @@ TEST_P(AllReduceTest, RanksMayHandOverSeveralArraysInDifferentPortions) {
   }));
 }
 
+TEST_P(AllReduceTest, ReadsLentArraysWhereTheyLie) {
+  const size_t floats = 700'001;
+  for (const int ranks : {2, 3}) {
+    const Arrays arrays = random_shards(ranks, floats);
+    const auto expected = tree_sum(arrays, 0, ranks);
+    auto groups = make_groups(GetParam(), ranks);
+    expect_ok(on_ranks(ranks, [&](int rank) -> Status {
+      CFT_ASSIGN(const auto memory, SharedMemory::create(floats * sizeof(float)));
+      groups[rank]->lend(memory);
+      const std::span<float> arena(reinterpret_cast<float*>(memory->data()), floats);
+      TreeSum sum({rank, rank + 1}, ranks, floats, nullptr);
+      for (int round = 0; round < 100; ++round) {  // so that each meets the other at all points
+        std::ranges::copy(arrays[rank], arena.begin());
+        sum.reset();
+        CFT_TRY(sum.add(arena));
+        CFT_TRY(all_reduce(groups[rank].get(), sum, arena));
+        EXPECT_TRUE(same_bytes(arena, expected));
+      }
+      return {};
+    }));
+  }
+}
+
 /// Rank 1 has nothing ready before rank 0 was asked for its second array.
 class SlowSecond : public Pace {
  public:

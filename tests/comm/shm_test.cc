@@ -3,10 +3,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <numeric>
 
 #include "core/comm/collectives.h"
 #include "core/comm/shm_link.h"
+#include "core/comm/shm_loan.h"
 #include "core/comm/shm_mesh.h"
 #include "ranks.h"
 
@@ -81,10 +83,10 @@ TEST(ShmLink, OpensNothingButThePeersMemory) {
   wrong_token.token[5] ^= 1;
   EXPECT_THAT(ShmLink::open(wrong_token).status().message(), HasSubstr("not the peer's"));
   ShmAddress wrong_fd = (*maker)->address();
-  wrong_fd.fd = STDERR_FILENO;
+  wrong_fd.place.fd = STDERR_FILENO;
   EXPECT_EQ(ShmLink::open(wrong_fd).status().code(), ErrorCode::kIo);
   ShmAddress nobody = (*maker)->address();
-  nobody.pid = 0;
+  nobody.place.pid = 0;
   EXPECT_EQ(ShmLink::open(nobody).status().code(), ErrorCode::kIo);
 }
 
@@ -100,6 +102,117 @@ TEST(ShmLink, AnotherUserCannotOpenIt) {
   int result = -1;
   waitpid(child, &result, 0);
   EXPECT_EQ(WEXITSTATUS(result), 0);
+}
+
+std::shared_ptr<SharedMemory> numbered(size_t count) {
+  auto memory = SharedMemory::create(count * sizeof(int));
+  EXPECT_TRUE(memory.ok()) << memory.status().message();
+  auto* values = reinterpret_cast<int*>((*memory)->data());
+  std::iota(values, values + count, 0);
+  return *memory;
+}
+
+TEST(ShmLoan, LongMessagesAreReadWhereTheyLie) {
+  Pair pair = make_pair();
+  const size_t count = 1'000'003;  // far more than a ring holds
+  const auto memory = numbered(count);
+  pair.maker->lend(memory);
+  int header = 42, after = 43, got = 0;
+  const iovec body{memory->data(), memory->size()};
+  const iovec message[] = {{&header, sizeof header}, body}, next{&after, sizeof after};
+  EXPECT_EQ(*pair.maker->write(message), sizeof header) << "only the header is copied";
+  EXPECT_EQ(*pair.maker->write({&body, 1}), memory->size());
+  EXPECT_EQ(*pair.maker->write({&next, 1}), sizeof after);
+  EXPECT_FALSE(*pair.maker->all_returned());
+  std::vector<int> in(count);
+  const iovec head[] = {{&got, sizeof got}, {in.data(), memory->size()}};
+  EXPECT_EQ(*pair.opener->read(head), sizeof got);
+  EXPECT_EQ(got, 42);
+  for (size_t read = 0; read < memory->size();) {
+    EXPECT_TRUE(pair.maker->may_sleep(false, true)) << "nothing is returned yet";
+    const iovec rest{reinterpret_cast<char*>(in.data()) + read, memory->size() - read};
+    const auto n = pair.opener->read({&rest, 1});
+    ASSERT_TRUE(n.ok()) << n.status().message();
+    ASSERT_GT(*n, 0u);
+    read += *n;
+  }
+  EXPECT_FALSE(pair.maker->may_sleep(false, true));
+  EXPECT_TRUE(*pair.maker->all_returned());
+  EXPECT_EQ(std::memcmp(in.data(), memory->data(), memory->size()), 0);
+  const iovec tail{&got, sizeof got};
+  EXPECT_EQ(*pair.opener->read({&tail, 1}), sizeof got);
+  EXPECT_EQ(got, 43);
+}
+
+TEST(ShmLoan, NoMoreIsLentThanTheBookHolds) {
+  Pair pair = make_pair();
+  const auto memory = numbered(100'000);
+  pair.maker->lend(memory);
+  const iovec body{memory->data(), memory->size()};
+  for (size_t i = 0; i < LoanBook::kMostLoans; ++i) {
+    EXPECT_EQ(*pair.maker->write({&body, 1}), memory->size());
+  }
+  EXPECT_EQ(*pair.maker->write({&body, 1}), 0u);
+  EXPECT_TRUE(pair.maker->may_sleep(true, true));
+  EXPECT_EQ(*pair.opener->borrow(memory->size() - 1), nullptr);
+  const std::byte* lies = *pair.opener->borrow(memory->size());
+  EXPECT_EQ(lies, nullptr) << "it was looked at with another size";
+  std::vector<int> in(100'000);
+  for (size_t read = 0; read < memory->size();) {
+    const iovec rest{reinterpret_cast<char*>(in.data()) + read, memory->size() - read};
+    read += *pair.opener->read({&rest, 1});
+  }
+  EXPECT_FALSE(pair.maker->may_sleep(true, true));
+  EXPECT_EQ(*pair.maker->write({&body, 1}), memory->size());
+  lies = *pair.opener->borrow(memory->size());
+  ASSERT_NE(lies, nullptr);
+  EXPECT_EQ(std::memcmp(lies, in.data(), memory->size()), 0);
+  EXPECT_TRUE(pair.opener->give_back().ok());
+}
+
+TEST(ShmLoan, WhoReadsWhatWasTakenBackKnows) {
+  Pair pair = make_pair();
+  const auto memory = numbered(1'000'000);
+  pair.maker->lend(memory);
+  const iovec body{memory->data(), memory->size()};
+  EXPECT_EQ(*pair.maker->write({&body, 1}), memory->size());
+  std::vector<int> in(1'000'000);
+  const iovec room = part(in, 0, in.size());
+  EXPECT_GT(*pair.opener->read({&room, 1}), 0u);
+  pair.maker->give_up();
+  EXPECT_EQ(pair.opener->read({&room, 1}).status().code(), ErrorCode::kUnavailable);
+}
+
+TEST(ShmLoan, ALenderThatLiesIsFoundOut) {
+  const auto memory = numbered(1000);
+  const uint64_t bytes = memory->size(), id = memory->place().id;
+  struct Lie {
+    uint32_t count, memory;
+    uint64_t offset, bytes, id;
+  };
+  const Lie lies[] = {{0, 0, 0, bytes, id},        {1, 1, 0, bytes, id},
+                      {99, 50, 0, bytes, id},      {1, 0, 0, 0, id},
+                      {1, 0, bytes + 1, 1, id},    {1, 0, 1, bytes, id},
+                      {1, 0, 1, ~uint64_t{0}, id}, {1, 0, 0, bytes, id + 1}};
+  for (const Lie& lie : lies) {
+    auto book = std::make_unique<LoanBook>();
+    book->memories[0] = memory->place();
+    book->memories[0].id = lie.id;
+    book->memory_count = lie.count;
+    book->loans[0] = {0, lie.memory, lie.offset, lie.bytes};
+    book->lent = 1;
+    Borrower borrower(book.get());
+    ASSERT_EQ(borrower.next_at(), 0u);
+    std::vector<int> in(1000);
+    EXPECT_FALSE(borrower.take(part(in, 0, in.size())).ok());
+  }
+}
+
+TEST(ShmLoan, ABorrowerThatLiesIsFoundOut) {
+  auto book = std::make_unique<LoanBook>();
+  Lender lender(book.get());
+  book->taken = 7;
+  EXPECT_EQ(lender.all_returned().status().code(), ErrorCode::kInternal);
 }
 
 TEST(ShmMesh, LinksThoseThatWantIt) {

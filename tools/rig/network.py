@@ -27,8 +27,8 @@ class Link:
     delay_ms: float = 0
 
     def as_predicted(self, most):
-        """What the model is told: Mbit/s of payload, at most what the cores move, one-way ms."""
-        return min(self.mbit * PAYLOAD, most), self.delay_ms or ROUND_TRIP_MS / 2
+        """What the model is told, where the cores move `most` Mbit/s of payload for a host."""
+        return f"{self.mbit * PAYLOAD:.4f},{self.delay_ms or ROUND_TRIP_MS / 2},{most:.4f}"
 
 
 LINKS = {

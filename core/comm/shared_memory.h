@@ -1,0 +1,54 @@
+// SharedMemory: pages that other processes of the host can be let into.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/base/status.h"
+#include "core/comm/socket.h"
+
+namespace cafetiere {
+
+/// A mapped memfd, zero at first and on huge pages where the system has them for it. It cannot
+/// shrink, so whoever maps it can read all of it for as long as they keep it mapped.
+class SharedMemory {
+ public:
+  /// Where another process of the host finds it. `id` tells it from whatever else may have the same
+  /// number there.
+  struct Place {
+    int32_t pid = 0, fd = -1;
+    uint64_t bytes = 0, id = 0;
+  };
+
+  /// An error where the system gives none: kOutOfMemory, or kIo where memfd_create() is forbidden.
+  static Result<std::shared_ptr<SharedMemory>> create(size_t bytes);
+  /// Maps what another process made; an error where it is not there or the system forbids it. Not
+  /// `writable`: to be read only.
+  static Result<std::shared_ptr<SharedMemory>> open(const Place& place, bool writable);
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  std::byte* data() const { return data_; }
+  size_t size() const { return place_.bytes; }
+  /// Of one that was made here, until drop_fd().
+  const Place& place() const { return place_; }
+  /// The others have it open, or never will.
+  void drop_fd() { fd_ = Fd(); }
+
+  bool holds(const void* begin, size_t bytes) const {
+    const auto* first = static_cast<const std::byte*>(begin);
+    return first >= data_ && bytes <= size() && size_t(first - data_) <= size() - bytes;
+  }
+
+ private:
+  SharedMemory(std::byte* data, const Place& place, Fd fd)
+      : data_(data), place_(place), fd_(std::move(fd)) {}
+
+  std::byte* const data_;
+  const Place place_;
+  Fd fd_;
+};
+
+}  // namespace cafetiere
