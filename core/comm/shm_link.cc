@@ -129,7 +129,7 @@ Result<size_t> ShmLink::read(std::span<const iovec> parts) {
       borrower_.next_at().value_or(~uint64_t{0});  // after `held`: it is no older
   if (until == read_) {
     CFT_ASSIGN(const size_t taken, borrower_.take(parts.back()));
-    changed_ = true;
+    changed_ |= !borrower_.reading();
     return taken;
   }
   if (until < read_) return broken();

@@ -76,6 +76,8 @@ class Borrower {
   std::optional<uint64_t> next_at() const;
   /// Copies the loan's next bytes to `part`, at most a chunk; how many.
   Result<size_t> take(const iovec& part);
+  /// Whether a loan is begun and not read to its end.
+  bool reading() const { return left_ > 0; }
   /// The loan itself where it has `bytes` of which none is taken, else null; until give_back().
   Result<const std::byte*> borrow(size_t bytes);
   bool borrowed() const { return borrowed_; }

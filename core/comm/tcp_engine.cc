@@ -63,6 +63,7 @@ Status TcpEngine::pump(Schedule* schedule) {
       schedule->received(received++);
       CFT_TRY(give_back());
       receiving = false;
+      moved = true;
     }
     bool starved = false;
     if (begun < rounds && sends_left_ == 0) {

@@ -12,6 +12,7 @@
 
 #include "cafetiere/c_api.h"
 #include "tests/data/rows.h"
+#include "tests/data/temp_dir.h"
 
 namespace cafetiere {
 namespace {
@@ -37,7 +38,8 @@ constexpr const char* kNet = R"(
 
 /// The weights that a net's fillers make, as a caffemodel.
 std::string first_weights(const std::string& net_text) {
-  const std::string path = testing::TempDir() + "predictor_test.caffemodel";
+  const TempDir folder;  // not shared: tests run beside each other
+  const std::string path = folder.path("weights.caffemodel");
   cft_net* net = nullptr;
   EXPECT_EQ(cft_net_create(nlohmann::json{{"text", net_text}}.dump().c_str(), nullptr, &net), 0)
       << cft_last_error();
