@@ -14,9 +14,7 @@ namespace {
 constexpr size_t kChunk = 256 << 10;  // copied before the other direction has a turn
 constexpr size_t kLong = 1 << 20;     // a message whose end the cache would not hold
 
-Status broken() {
-  return internal_error("shared memory: the peer lends what is not there");
-}
+Status broken() { return internal_error("shared memory: the peer lends what is not there"); }
 
 }  // namespace
 

@@ -28,8 +28,8 @@ struct LoanBook {
   std::array<SharedMemory::Place, kMostMemories> memories;
   std::atomic<uint32_t> memory_count;
   alignas(64) std::array<Loan, kMostLoans> loans;
-  std::atomic<uint64_t> lent;           // loans so far
-  std::atomic<uint32_t> withdrawn;      // not 0: they are not what they were
+  std::atomic<uint64_t> lent;               // loans so far
+  std::atomic<uint32_t> withdrawn;          // not 0: they are not what they were
   alignas(64) std::atomic<uint64_t> taken;  // loans that were read to their end
 };
 
