@@ -12,7 +12,6 @@ namespace {
 
 constexpr size_t kRingBytes = 512 << 10;  // of each direction: stays in a core's cache
 constexpr size_t kChunk = 64 << 10;       // copied before the peer hears of it
-constexpr size_t kLong = 1 << 20;         // a read whose end the cache would not hold
 
 Status broken() {
   return internal_error("shared memory: the peer wrote an index that makes no sense");
@@ -134,15 +133,11 @@ Result<size_t> ShmLink::read(std::span<const iovec> parts) {
   }
   if (until < read_) return broken();
   const size_t count = std::min<uint64_t>({total(parts), held, until - read_, kChunk});
-  const bool is_long = total(parts) >= kLong;
+  const size_t rest = total(parts);
   uint64_t at = read_;
   for_parts(parts, count, [&](std::byte* to, size_t n) {
     in_->for_range(at, n, [&](const std::byte* from, size_t bytes) {
-      if (is_long) {
-        copy_past_cache(to, from, bytes);
-      } else {
-        std::memcpy(to, from, bytes);
-      }
+      copy_message(to, from, bytes, rest);
       to += bytes;
     });
     at += n;

@@ -16,8 +16,6 @@ constexpr size_t kLong = 1 << 20;     // a message whose end the cache would not
 
 Status broken() { return internal_error("shared memory: the peer lends what is not there"); }
 
-}  // namespace
-
 void copy_past_cache(std::byte* to, const std::byte* from, size_t bytes) {
   size_t done = 0;
 #ifdef __AVX__
@@ -30,6 +28,16 @@ void copy_past_cache(std::byte* to, const std::byte* from, size_t bytes) {
   _mm_sfence();
 #endif
   std::memcpy(to + done, from + done, bytes - done);
+}
+
+}  // namespace
+
+void copy_message(std::byte* to, const std::byte* from, size_t bytes, size_t rest) {
+  if (rest >= kLong) {
+    copy_past_cache(to, from, bytes);
+  } else {
+    std::memcpy(to, from, bytes);
+  }
 }
 
 void Lender::add(std::shared_ptr<const SharedMemory> memory) {
@@ -105,12 +113,7 @@ Status Borrower::accept() {
 Result<size_t> Borrower::take(const iovec& part) {
   if (left_ == 0) CFT_TRY(accept());
   const size_t count = std::min({part.iov_len, left_, kChunk});
-  auto* const to = static_cast<std::byte*>(part.iov_base);
-  if (part.iov_len >= kLong) {
-    copy_past_cache(to, next_, count);
-  } else {
-    std::memcpy(to, next_, count);
-  }
+  copy_message(static_cast<std::byte*>(part.iov_base), next_, count, part.iov_len);
   CFT_TRY(check());
   next_ += count;
   left_ -= count;

@@ -33,9 +33,9 @@ struct LoanBook {
   alignas(64) std::atomic<uint64_t> taken;  // loans that were read to their end
 };
 
-/// Copies past the cache, which a long array would only sweep: it need not be read before it is
-/// written.
-void copy_past_cache(std::byte* to, const std::byte* from, size_t bytes);
+/// Copies a part of a message of which `rest` bytes are still to come: past the cache where it is
+/// long, as a long array would only sweep the cache and need not be read before it is written.
+void copy_message(std::byte* to, const std::byte* from, size_t bytes, size_t rest);
 
 /// The side that lends. The bytes must stay as they are until all is returned or withdrawn.
 class Lender {
