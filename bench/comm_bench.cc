@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-reduces between processes, or what plain TCP streams over loopback reach.
 //
 //   comm_bench raw

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints a well-known net as a prototxt for train_bench: bench/make_net.py NET [BATCH].
 
 cifar10_quick, AlexNet and GoogLeNet are as Caffe's model zoo has them, ResNet-50 is that of He et

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The recipes of examples/cifar10 in PyTorch, for their accuracy: the peer of docs/accuracy.md.
 
   bench/torch_cifar.py TRAIN_LIST TRAIN_IMAGES TEST_LIST TEST_IMAGES [--net quick|full]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nets of bench/nets and bench/make_net.py for PyTorch, layer by layer the same."""
 
 import torch

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Training speed of PyTorch on the CPU: images/s of a net in its float32 modes.
 
 A step is forward, loss, backward and SGD (momentum 0.9, weight decay 5e-4) on one resident batch.

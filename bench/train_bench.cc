@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training speed: images/s of full steps (forward, loss, backward, update) on one resident batch.
 //
 //   train_bench SOLVER NET [THREADS [SECONDS [BLOCK]]]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Command lines as people write them for Caffe, brought to the form the parser takes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands of the program: each adds its flags to the parser and gives back what to run.
 #pragma once
 

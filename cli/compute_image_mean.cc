@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // compute_image_mean: the mean image of a database, for mean_file of a transform_param.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // convert_cifar_data: CIFAR-10's binary batches as two databases for Caffe's Data layer.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // convert_imageset: image files from a list as a database for Caffe's Data layer.
 #include <fmt/format.h>
 

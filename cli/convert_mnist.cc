@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/convert_mnist.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // convert_mnist: the digits' IDX files as a database for Caffe's Data layer.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // export_onnx, import_onnx and convert_weights: nets and weights in the forms of other programs.
 #include <algorithm>
 #include <charconv>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // explain: the layers and steps that a net is compiled to, with kernels and reasons, the memory that
 // training it will take, and what more ranks would bring.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What more ranks would bring to a training, as core/scale models it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // extract_features: blobs of a net with trained weights, as databases of float records.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Log lines in the form that Caffe's scripts parse, on the standard error stream.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A net read from a file, with its databases open and its parameters in memory.
 #pragma once
 

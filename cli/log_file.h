@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A log file beside the lines on the screen, named as glog names it.
 #pragma once
 

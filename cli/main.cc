@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cafetiere: trains, tests, times and explains nets from the command line, as Caffe's tool does.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

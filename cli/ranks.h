@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several processes that train together: how each one finds the others.
 #pragma once
 

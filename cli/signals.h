@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What SIGINT and SIGHUP do to a training.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands that need a few lines each: convert_mnist, device_query, version.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

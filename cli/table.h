@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables on the standard output.
 #pragma once
 

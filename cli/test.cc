@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // test: the mean outputs of a net with trained weights over some batches.
 #include <fmt/format.h>
 

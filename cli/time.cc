@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // time: how long each layer of a net takes, forward and backward.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // train: trains a net from the databases that it names, as a solver says.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // upgrade_net_proto_text, upgrade_net_proto_binary, upgrade_solver_proto_text: files of older forms
 // written anew in today's.
 #include <memory>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by the examples' scripts: the program, trainings with a log, and what a log ends with.
 # shellcheck shell=bash
 source "$(dirname "${BASH_SOURCE[0]}")/../tools/common.sh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What libFuzzer calls; CFT_FUZZ_TARGET is the target of this program.
 #include <cstddef>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Feeds every file of the corpora to its target, in an ordinary build: what a fuzzer has found once
 // stays right. A crash or a hang fails the test; leaks show in the asan build.
 #include <gtest/gtest.h>

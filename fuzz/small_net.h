@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What several targets share: a small net to load weights into, and a way to try a graph out.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fuzz targets. Each takes bytes that a stranger may hand in at one of the library's doors, and
 // must come back, with a value or an error, in bounded time and memory. One file a target, in
 // targets/; what each one has learned to tell apart lies in corpus/<target>/.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by the scripts: the project's root, where the tools are, and how to speak.
 # shellcheck shell=bash
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Gloo's all-reduce through PyTorch, timed as comm_bench times ours.
 
 gloo_all_reduce.py RANKS prints the seconds of each run on rank 0 by the array's KiB, as JSON.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI's all-reduce, timed as comm_bench times ours: the seconds of each run by the array's KiB.
 #include <mpi.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // exchange_bench RANKS RANK MEET BIND FLOATS...: one rank of all-reduces over a real network, timed.
 // Rank 0 prints a line of JSON for each size, with float32 and with bfloat16 on the wire;
 // tools/rig/exchanges runs it in the rig.

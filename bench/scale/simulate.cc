@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // simulate: the model of core/scale beside a simulation of the same steps by SimGrid.
 //
 // Each rank is an actor on a host of its own: it computes for a lognormal time, then sends and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The grain of an arena of parameters.
 #pragma once
 

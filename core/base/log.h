@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Logger: where the library's messages go. Passed down by the caller; there is no global logger.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Philox: random numbers as a pure function of a key and a counter.
 #pragma once
 

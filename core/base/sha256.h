@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SHA-256, to tell files and weights apart by their bytes.
 #pragma once
 

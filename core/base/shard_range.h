@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which virtual shards a rank owns: one rule for the exchange, the rows and the tests.
 #pragma once
 

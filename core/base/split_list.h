@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Comma separated lists, as flags and Caffe's `weights` are.
 #pragma once
 

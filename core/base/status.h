@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Status and Result: errors as values. What happened, where, and what to change.
 #pragma once
 

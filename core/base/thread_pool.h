@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ThreadPool: runs the numbered blocks of one operation on a fixed set of threads.
 #pragma once
 

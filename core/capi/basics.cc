@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors, memory, version, rows, groups and reports.
 #include <nlohmann/json.hpp>
 

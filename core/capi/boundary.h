@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The boundary of the C interface: nothing throws across it, and every error leaves a text.
 #pragma once
 

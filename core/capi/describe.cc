@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checking a solver and net without running them.
 #include <nlohmann/json.hpp>
 

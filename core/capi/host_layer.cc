@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layers that are run through the callbacks of a cft_host.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of the C interface that runs nets layer by layer.
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.pb.h>

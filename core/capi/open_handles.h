@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the handles of nets and solvers hold that are run step by step.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options: a JSON object read with types, defaults and a check for unknown keys.
 #pragma once
 

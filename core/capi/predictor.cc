@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The predictor's part of the C interface.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the rows of a batch lie in a net's blobs, and whether the net keeps them apart.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of the C interface that drives a solver step by step.
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trainer's part of the C interface.
 #include <algorithm>
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives: what many ranks do together, built on Group::exchange alone. A null group is one
 // rank. Every rank calls the same functions in the same order.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lossy means of gradients over all ranks. What a step leaves out is kept and added to the next
 // gradient (error feedback), so that nothing is lost for good. The bits are the same for the same
 // number of ranks only.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Group: the ranks of one training and the one operation that everything else is built on.
 #pragma once
 

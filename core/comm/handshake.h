@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Handshake: both ends of a new connection prove that they know the run's secret and agree on
 // generation, size and ranks, before anything else is read.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LocalGroup: ranks as threads of one process. The receiver copies straight from the sender's
 // memory; a sender returns when all its messages are taken. There is no time-out, as a thread
 // cannot die without its process.

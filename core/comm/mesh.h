@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mesh: connects every pair of ranks, whatever else knocks at the port meanwhile.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messenger: requests and replies between two ranks at a time, beside the group's exchange(), for
 // work in which nobody waits for the slowest. The loss of a rank is an event, not the end.
 #pragma once

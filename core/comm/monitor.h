@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Monitor: one thread a group that tells a slow peer from a dead one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread for the library's own work inside somebody else's process.
 #pragma once
 

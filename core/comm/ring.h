@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ring: each rank talks to two neighbours only, whatever the number of ranks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exchanges of the shard tree. Both sides of every message know its size from V, N and the
 // slices, so nothing but numbers travels.
 #include <fmt/format.h>

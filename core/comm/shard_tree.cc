@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/comm/shard_tree.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shard tree: V gradients summed in one fixed order, whichever ranks hold which shards, so that
 // the sum has the same bits on any number of ranks.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SharedMemory: pages that other processes of the host can be let into.
 #pragma once
 

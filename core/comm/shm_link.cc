@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/comm/shm_link.h"
 
 #include <openssl/crypto.h>

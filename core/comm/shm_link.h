@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ShmLink: two ranks of one host share memory: one ring of bytes for each direction, and loans of
 // what is long.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loans: long messages between two ranks of one host, read where they lie.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/comm/shm_mesh.h"
 
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which ranks of a group share memory, and the links between them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sockets: ownership, addresses and the options every connection of a group gets.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Spinner: how long to look again before sleeping.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stream: the bytes between two ranks, as they are or encrypted.
 #pragma once
 

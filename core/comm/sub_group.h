@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SubGroup: some ranks of a group as a group of their own.
 #pragma once
 

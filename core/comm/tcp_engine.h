@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TcpEngine: moves the messages of one schedule over all data connections at once.
 #pragma once
 

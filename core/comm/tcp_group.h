@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TcpGroup: ranks in different processes or machines, joined by TCP.
 #pragma once
 

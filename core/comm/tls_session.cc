@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/comm/tls_session.h"
 
 #include <openssl/bio.h>

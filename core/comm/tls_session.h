@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TlsSession: TLS 1.3 (RFC 8446) between two ranks that share a key, on somebody else's socket.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TreeFinish: the last additions of the shard tree, over the nodes that all ranks bring.
 #pragma once
 

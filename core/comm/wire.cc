@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/comm/wire.h"
 
 #ifdef __F16C__

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wire: the 16-bit formats in which floats may travel between ranks.
 #pragma once
 

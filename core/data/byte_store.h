@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ByteStore: room for many small pieces of bytes without an allocation for each.
 #pragma once
 

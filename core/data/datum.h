@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Datum records: Caffe's images in databases, as pixels.
 #pragma once
 

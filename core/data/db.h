@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Databases of records in key order: LMDB and LevelDB behind one small interface.
 #pragma once
 

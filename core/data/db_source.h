@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DbSource: the batches of Caffe's Data layer, from an LMDB or LevelDB of Datum records.
 #pragma once
 

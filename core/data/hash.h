@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 128-bit content hashes: what identifies a row wherever it lies.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hdf5Source: the batches of Caffe's HDF5Data layer, from a list of HDF5 files.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/data/image.h"
 
 #include <fmt/format.h>

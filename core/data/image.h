@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images: JPEG, PNG and WebP files as pixels and back, resized as OpenCV does it.
 #pragma once
 

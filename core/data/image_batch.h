@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ImageBatch: the tops of a layer that reads images one after another, and how an image gets there.
 #pragma once
 

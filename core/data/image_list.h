@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists of image files with labels: one "path label" a line.
 #pragma once
 

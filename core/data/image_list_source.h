@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ImageListSource: the batches of Caffe's ImageData layer, from a list of image files.
 #pragma once
 

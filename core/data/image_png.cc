@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PNG by libpng. Its errors end in longjmp: no object that needs a destructor may live in a function
 // that calls setjmp, nor between there and the library.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bilinear resize of bytes: the steps of OpenCV's INTER_LINEAR, whose results are the specification.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // WebP by libwebp, which reports errors by values.
 #include <fmt/format.h>
 #include <webp/decode.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The records of an LMDB file, read without trusting the file.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mean images: a BlobProto of one image, made by compute_image_mean.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In which order records are read: sequential or shuffled, epoch after epoch, without state that
 // could be lost.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OwnShard: the rows of one shard, whatever number the shard has today.
 #pragma once
 

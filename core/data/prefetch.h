@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prefetch: makes the next batches while the net works on this one.
 #pragma once
 

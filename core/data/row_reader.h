@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RowReader: one encoded row as the floats that a net's tops take.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RowSchema: the columns of a table of rows, and how one encoded row is read.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RowTable: rows as they came, in native memory, before they are dealt to the shards.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RowsSource: the batches of a table of rows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sampler: which rows of a shard a batch holds.
 #pragma once
 

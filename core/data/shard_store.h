@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ShardStore: the rows of the shards that one rank owns, in their canonical order.
 #pragma once
 

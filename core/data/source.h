@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Source: where the batches of a net's data layer come from.
 #pragma once
 

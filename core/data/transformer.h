@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transformer: crop, mirror, mean and scale, as transform_param says.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a window of an image goes in a net's input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Window files: images with labelled rectangles, as R-CNN makes them.
 #pragma once
 

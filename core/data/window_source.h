@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // WindowSource: the batches of Caffe's WindowData layer, rectangles of images for detection.
 #pragma once
 

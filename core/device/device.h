@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device: turns the operations that layers need into steps of a Program.
 //
 // Element-wise operations are not here: core/device/map.h writes them once for every layout.

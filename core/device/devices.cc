@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/ref/ref_device.h"
 

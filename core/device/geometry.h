@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The geometry of windowed operations: convolution and pooling.
 #pragma once
 

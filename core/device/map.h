@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Element-wise operations, written once as a functor and compiled for every layout.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/device/program.h"
 
 #include "core/device/reorder.h"

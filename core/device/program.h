@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Program: the ordered steps of a net on a device, before memory is assigned.
 //
 // Layers emit operations; a device turns each into steps over tensors; Program remembers in which

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reorder: copies a tensor from one layout to another.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps on row-major tensors: for what has an axis structure and is written as loops over it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RunError: the way out for a kernel that cannot do its work.
 #pragma once
 

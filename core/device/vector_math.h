@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementary functions for element-wise loops: branch-free, so that the compiler makes vector code of
 // them, and made of exactly rounded operations alone, so that a lane and a scalar, one machine and
 // another, give the same bits.

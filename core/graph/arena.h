@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parameter arena of a graph: first values, weights in and weights out.
 #pragma once
 

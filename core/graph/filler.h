@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How parameters get their first values: Caffe's fillers with Caffe's random sequence.
 #pragma once
 

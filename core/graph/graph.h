@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graph: a net after phase rules and splits, with its layers wired, its parameters placed in one
 // arena and the layers that need a gradient marked.
 #pragma once

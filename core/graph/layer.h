@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layer: what a layer type must say of itself. One file in core/layers/ per type.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/graph/net_log.h"
 
 #include "core/graph/phase_rules.h"

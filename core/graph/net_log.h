@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is told of a net while it is built, in the words of Caffe's log.
 #pragma once
 

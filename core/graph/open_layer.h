@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenLayer: a layer that runs on blobs in plain memory and not as steps of a plan: one from outside
 // the engine (Python), or one whose tops take their shapes from values (Filter).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which layers of a net are there in a given phase, level and set of stages.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A blob that several layers read is copied by a Split layer, so that each reader has its own
 // gradient and the sum of them reaches the producer.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AbsVal: y = |x|, element-wise; the slope at 0 is 0.
 #include "core/layers/activation.h"
 

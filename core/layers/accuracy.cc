@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Accuracy: the share of positions whose label is among the top_k scores. Bottoms: scores, labels;
 // tops: the accuracy (a scalar) and, if asked, the accuracy of each class.
 #include <vector>

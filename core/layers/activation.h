@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Activation: a layer that is one function of each element. A layer file gives the function and its
 // slope as a functor F:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ArgMax: the indices, largest score first, of the top_k values along `axis`, or, without an axis,
 // of all that follows the batch axis. Equal scores: the larger index first. out_max_val gives the
 // values too (no axis: a second row) or instead (with an axis). No gradient.

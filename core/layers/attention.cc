@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention: multi-head self-attention with its projections (Vaswani et al. 2017), y = softmax(Q K^T
 // / sqrt(D / heads)) V W^T + b. Bottom and top (N, tokens, D). Blobs: W of queries, keys and values
 // (3 D, D) [, their b (3 D)], W of the output (D, D) [, b (D)].

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AxisSpan: where the operand of Scale and Bias lies: over `num_axes` axes of the first bottom, from
 // `axis` on. With one bottom the operand is learned, with two it is the second.
 #pragma once

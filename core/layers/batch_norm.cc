@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BatchNorm: normalises each channel by batch or by running statistics (Ioffe & Szegedy 2015),
 // without scale and shift. Blobs: running mean (C), running variance (C), their weight (1).
 #include <cmath>

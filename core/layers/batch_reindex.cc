@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BatchReindex: row i of the top is row index[i] of the bottom, which may be taken several times or
 // never. Bottoms: the rows (N, ..), the indices (M); top (M, ..). An index beyond the rows gives a
 // row of zeros.

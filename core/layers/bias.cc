@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bias: y = x + b, b spanning `num_axes` axes from `axis` on. One bottom: b is learned (blob 0); two
 // bottoms: b is the second.
 #include "core/device/map.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BNLL: y = log(1 + e^x), element-wise ("binomial normal log likelihood", also called softplus).
 #include "core/device/vector_math.h"
 #include "core/layers/activation.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ClassLoss: the frame of losses that compare a row of scores with its label.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ClassScores: scores whose classes lie along one axis, with a label for each other position.
 #pragma once
 

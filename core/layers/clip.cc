@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Clip: y = min(max(x, min), max), element-wise; the slope is 1 from min to max, both included.
 #include "core/layers/activation.h"
 

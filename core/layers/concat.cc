@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Concat: joins bottoms along one axis; all other axes must agree.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ContrastiveLoss (Hadsell, Chopra & LeCun 2006): 1 / (2 N) times the sum of d^2 for similar pairs
 // and max(margin - d, 0)^2 for others, d being the distance of a and b. legacy_version takes
 // max(margin - d^2, 0) for the others. Bottoms: a and b (N, C[, 1, 1]), N similarities (not 0 =

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a ConvolutionParameter against the shape of its bottom.
 #pragma once
 

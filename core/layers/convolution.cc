@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolution: y = W * x + b over any number of spatial axes, grouped and dilated.
 // Bottom (N.., C, spatial..) to top (N.., num_output, spatial..); all bottoms share the weights.
 #include "core/layers/conv_geometry.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CoSData: the columns of a table, one a top (CaffeOnSpark). A top holds the batch and then the first
 // sample_num_axes of channels, height and width; a transposed one, such as LSTMs read, has the batch
 // behind its one axis.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Crop: cuts the first bottom to the second one's size on the axes from `axis` on, beginning at
 // `offset` (none = 0, one for all, or one for each of those axes). The second bottom gives its shape
 // alone.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data: batches of Datum records from an LMDB or LevelDB. Gives the images and, if asked, labels.
 #include "core/layers/source.h"
 

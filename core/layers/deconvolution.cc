@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deconvolution: the transpose of a convolution, y = W^T * x + b. Bottom (N.., C, spatial..) to top
 // (N.., num_output, stride (in - 1) + dilation (kernel - 1) + 1 - 2 pad); weights (C, num_output /
 // group, kernel..). With num_output = group = C and a bilinear filler it enlarges images.

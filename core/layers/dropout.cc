@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dropout: in training keeps an element with probability 1 - ratio and scales it by 1 / (1 - ratio);
 // the identity otherwise (Srivastava et al. 2014, inverted form).
 #include "core/base/philox.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DummyData: tops filled by fillers, for tests and timing. Takes nothing, gives any number of tops.
 #include <algorithm>
 

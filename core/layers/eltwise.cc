@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Eltwise: the product, the weighted sum or the maximum of bottoms of one shape, element by element.
 #include <fmt/format.h>
 

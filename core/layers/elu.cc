@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ELU: y = x above 0, alpha (e^x - 1) below, element-wise (Clevert et al. 2016).
 #include "core/device/vector_math.h"
 #include "core/layers/activation.h"

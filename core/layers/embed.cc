@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Embed: row x of a learned table for every index x, plus a bias. Bottom: indices of any shape in
 // [0, input_dim); top: that shape and num_output. An index beyond the table gives the bias alone.
 // Blobs: table (input_dim, num_output)[, bias (num_output)]. Indices have no gradient.

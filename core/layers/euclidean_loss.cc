@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // EuclideanLoss: sum (a - b)^2 / (2 N). Two bottoms of one size; the gradient reaches both.
 #include "core/device/map.h"
 #include "core/device/ref/ref_device.h"

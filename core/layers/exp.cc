@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exp: y = base^(shift + scale x), element-wise; base -1 stands for e.
 #include "core/device/vector_math.h"
 #include "core/layers/activation.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Filter: lets those rows of its bottoms through whose selector, the last bottom, is not 0. How many
 // they are is known only while a net runs, so only Net runs it; a plan refuses it.
 #include <fmt/format.h>

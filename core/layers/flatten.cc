@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flatten: makes one axis of the axes [axis, end_axis].
 #include "core/layers/reshaping.h"
 

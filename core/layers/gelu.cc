@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GELU: y = x Phi(x), Phi being the normal distribution function, element-wise (Hendrycks & Gimpel
 // 2016); with approximate: TANH, Phi is 1/2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
 #include "core/device/vector_math.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GroupNorm: zero mean and unit variance over runs of neighbouring channels of one image, then a
 // learned scale and shift a channel (Wu & He 2018). Bottom (N, C, ..), top the same. Blobs: [scale
 // (C), shift (C)].

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HardSwish: y = x min(max(x / 6 + 1/2, 0), 1), element-wise (MobileNetV3, Howard et al. 2019).
 #include "core/layers/activation.h"
 

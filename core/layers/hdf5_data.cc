@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HDF5Data: batches of rows from HDF5 files. Gives a top for each dataset, of its name.
 #include "core/layers/source.h"
 

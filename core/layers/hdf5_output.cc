@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HDF5Output: writes its bottoms, data and labels, to the datasets "data" and "label" of a file, batch
 // after batch. Gives nothing.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Im2col: the patches under a convolution's kernel as channels. Bottom (N.., C, spatial..) to top
 // (N.., C * kernel, spatial of the convolution..), channel c * kernel + tap; padding gives zeros.
 #include "core/device/row_major.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ImageData: batches of image files from a list. Gives the images and their labels.
 #include "core/layers/source.h"
 

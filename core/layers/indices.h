@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Floats that name things: labels and row numbers as they come in blobs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // InfogainLoss: the mean of -sum_l H[label][l] log softmax(x)[l]. Bottoms: scores, labels (one a
 // position) and the matrix H, unless infogain_loss_param names a file (a binary BlobProto) with it;
 // tops: the loss (a scalar) and, if asked, the probabilities. With H = 1 it is SoftmaxWithLoss.

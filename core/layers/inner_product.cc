@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // InnerProduct: y = W x + b, the axes from `axis` on being one vector of K inputs.
 // Bottom (leading.., K..) to top (leading.., num_output).
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: names the blobs that the caller fills before each pass. Takes nothing, gives one top a blob.
 #include "core/layers/source.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interp: resizes the last two axes, to height x width or by zoom_factor. BILINEAR either maps
 // corner to corner (align_corners; zooming by z gives (size - 1) z + 1) or takes pixels as areas
 // (size z); NEAREST takes the source pixel at floor(i in / out).

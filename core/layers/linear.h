@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Linear: an inner product as a part of a layer, forward and backward.
 #pragma once
 

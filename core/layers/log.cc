@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Log: y = log_base(shift + scale x), element-wise; base -1 stands for e.
 #include "core/layers/activation.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LossNormalizer: which positions count towards a loss and what their sum is divided by, as
 // LossParameter says.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LRN: local response normalisation, across channels or within a channel (Krizhevsky et al. 2012).
 // y = x (k + alpha / n * sum x^2)^-beta over a window of local_size; Caffe divides alpha by n.
 #include <cmath>

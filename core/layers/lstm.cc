@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LSTM: long short-term memory over a sequence; what it takes and gives is told in recurrent.h.
 // Blobs: W_xc (4 D, I), b_c (4 D) [, W_xc_static (4 D, S)], W_hc (4 D, D).
 #include "core/layers/recurrent.h"

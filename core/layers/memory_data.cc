@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MemoryData: batches handed in by the caller, such as rows of a DataFrame. Gives data (N, C, H, W)
 // and labels (N).
 #include "core/layers/source.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mish: y = x tanh(log(1 + e^x)), element-wise (Misra 2020).
 #include "core/device/vector_math.h"
 #include "core/layers/activation.h"

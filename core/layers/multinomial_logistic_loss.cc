@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MultinomialLogisticLoss: the mean of -log p[label]. Bottoms: probabilities (N, classes..), N
 // labels; top: the loss (a scalar). SoftmaxWithLoss does it from scores, and more stably.
 #include <cmath>

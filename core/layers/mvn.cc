@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MVN: each image's channels, or each image, to zero mean and, if asked, unit deviation.
 // Bottom of up to 4 axes, top the same with 4 axes (N, C, H, W). No parameters.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Zero mean, unit variance: the steps that the normalising layers share. A channel (axis 1) is what
 // is normalised as a whole; a layer that means other axes reshapes to (.., rows, ..) first.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts: a tensor as parts that follow each other along one axis; what Concat joins and Slice cuts.
 #pragma once
 

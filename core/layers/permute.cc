@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Permute: top axis i is bottom axis order[i]; axes that `order` does not name follow as they lie.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling: the maximum or average over windows. Bottom (N, C, H, W) to top (N, C, H', W'); a second
 // top of MAX holds the chosen index within the channel.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Power: y = (shift + scale x)^power, element-wise.
 #include "core/layers/activation.h"
 

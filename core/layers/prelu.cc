@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PReLU: y = x above 0, a x below, with a learned slope a for each channel or one for all (He et al.
 // 2015). Blob 0: the slopes, (C) or a scalar; filled with 0.25 unless the filler says otherwise.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Python: a layer that a Python class computes. It runs in nets and solvers of the Python package,
 // which put their own object in the place of this one (GraphOptions::makers).
 #include "core/graph/layer.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent: a cell unrolled over time (backpropagation through time; Werbos 1990).
 //
 // Bottoms: x (T, N, ..), cont (T, N) with 0 where a sequence begins [, x_static (N, ..), added at

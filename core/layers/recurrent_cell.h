@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The recurrent cells: what happens to one sample at one time step.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of layer types, generated from the list of files in this folder.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReLU: y = max(x, 0) + negative_slope * min(x, 0), element-wise.
 #include "core/layers/activation.h"
 

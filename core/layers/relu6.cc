@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReLU6: y = min(max(x, 0), 6), element-wise (MobileNet, Howard et al. 2017).
 #include "core/layers/activation.h"
 

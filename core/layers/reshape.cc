@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reshape: replaces the axes [axis, axis + num_axes) by shape.dim, in which 0 copies the bottom's
 // axis at that place and one -1 is inferred from the count.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReshapingLayer: the common part of layers that give their bottom another shape (Flatten, Reshape).
 // No bytes move, unless a neighbour wants another order.
 #pragma once

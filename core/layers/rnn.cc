@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RNN: h = tanh(W_hh h' + W_xh x + b_h) over a sequence, top = tanh(W_ho h + b_o); what it takes and
 // gives is told in recurrent.h. Blobs: W_xh (D, I), b_h (D) [, W_xh_static (D, S)], W_hh (D, D),
 // W_ho (D, D), b_o (D).

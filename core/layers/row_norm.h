@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RowNorm: rows of a tensor to zero mean and unit variance, each on its own, then a learned scale and
 // shift a channel: what LayerNorm and GroupNorm have in common. Blobs: [scale, shift].
 #pragma once

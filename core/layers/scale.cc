@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scale: y = a x [+ b], a and b spanning `num_axes` axes from `axis` on. One bottom: a is learned;
 // two bottoms: a is the second. Blobs: [a][, b].
 #include "core/device/map.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sigmoid: y = 1 / (1 + e^-x), element-wise.
 #include "core/device/vector_math.h"
 #include "core/layers/activation.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SigmoidCrossEntropyLoss: the sum of -(t log s(x) + (1 - t) log(1 - s(x))), s being the sigmoid,
 // divided by the images unless loss_param says otherwise. Bottoms: logits, targets in [0, 1], one
 // each; top: the loss (a scalar).

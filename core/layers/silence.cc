@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Silence: takes blobs that nobody reads, so that they are no outputs of the net. No gradient goes
 // back through it, which counts as a gradient of 0.
 #include "core/graph/layer.h"

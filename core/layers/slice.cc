@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slice: cuts its bottom along one axis, before each slice_point, or into equal tops.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax: exp(x) normalised to sum 1 along `axis`.
 #include "core/graph/layer.h"
 

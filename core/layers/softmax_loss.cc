@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SoftmaxWithLoss: the mean of -log softmax(x)[label]. Bottoms: scores, labels (one a position);
 // tops: the loss (a scalar) and, if asked, the probabilities.
 #include "core/layers/softmax_loss.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SoftmaxLoss: what losses of softmax probabilities have in common. Bottoms: scores, labels (one a
 // position), perhaps more; tops: the loss (a scalar) and, if asked, the probabilities.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SourceLayer: the common part of layers whose tops are fed from outside (Input, Data, ImageData).
 #pragma once
 

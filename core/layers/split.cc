@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Split: gives its bottom to several consumers; the gradient is the sum of theirs.
 #include "core/device/map.h"
 #include "core/graph/layer.h"

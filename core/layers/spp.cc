@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SPP: spatial pyramid pooling (He, Zhang, Ren & Sun 2014). Level l pools the image into 2^l x 2^l
 // bins; all levels, flattened, stand side by side: (N, C, H, W) to (N, C * sum 4^l) whatever H and W
 // are. A single level keeps its 4 axes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The levels of an SPP layer as Pooling layers.
 #pragma once
 

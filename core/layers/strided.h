@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strided: a box of elements inside a row-major tensor, its axes in any order: what Crop and
 // Permute copy out of and into.
 #pragma once

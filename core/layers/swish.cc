@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Swish: y = x sigmoid(beta x), element-wise (Ramachandran et al. 2017); SiLU with beta 1.
 #include "core/device/vector_math.h"
 #include "core/layers/activation.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TanH: y = tanh x, element-wise.
 #include "core/device/vector_math.h"
 #include "core/layers/activation.h"

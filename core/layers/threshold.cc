@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threshold: y = 1 where x > threshold, else 0, element-wise. It has no gradient.
 #include "core/device/map.h"
 #include "core/graph/layer.h"

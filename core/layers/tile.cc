@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tile: repeats its bottom `tiles` times along one axis; the gradient is the sum over the tiles.
 #include "core/layers/parts.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // WindowData: batches of windows of images, for detection. Gives the windows and their labels.
 #include "core/layers/source.h"
 

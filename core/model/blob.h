@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BlobProto, a stored blob, to and from shapes and flat floats.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole files: read with a limit, written aside and renamed so that no reader sees half of one.
 #pragma once
 

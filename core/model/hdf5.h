@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HDF5 files in memory: reading and writing groups of float and integer datasets.
 #pragma once
 

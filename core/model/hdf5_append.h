@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An HDF5 file on disk whose datasets grow along axis 0.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the HDF5 library reads files here: through a driver of ours, which only reads.
 #pragma once
 

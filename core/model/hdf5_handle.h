@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every user of the HDF5 library in core/model/ needs: closing handles, and silence.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The nearest right name for a wrong one, for errors that say what to change.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text of any message, with errors that point at the spot.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nets and solvers as text: parsing with errors that point at the spot, and printing.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights as a .safetensors file: 8 bytes with the header's length, a JSON header that tells each
 // tensor's type, shape and place, and the values (the format of the safetensors library).
 #pragma once

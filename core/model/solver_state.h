@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SolverState: what a solver needs besides the weights to go on, as .solverstate files.
 #pragma once
 

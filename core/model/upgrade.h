@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Older forms of nets and solvers brought to today's: V0 and V1 `layers`, `input` fields, ...
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // V0, the oldest form: one message for the fields of all types, and padding as a layer of its own.
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights: .caffemodel files and their HDF5 form, both ways.
 #pragma once
 

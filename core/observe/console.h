@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ConsoleSink: the progress of a run for a person at a terminal or a log file.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events: what a run tells while it goes on, and who may listen.
 #pragma once
 

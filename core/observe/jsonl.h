@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JsonlSink: the events of a run as a file of JSON lines.
 #pragma once
 

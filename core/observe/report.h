@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The report of a run: one HTML page with its curves and figures.
 #pragma once
 

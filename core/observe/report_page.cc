@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/observe/report_page.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The frame of the report: markup and style sheet.
 #pragma once
 

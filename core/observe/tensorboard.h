@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TensorBoardSink: scalars as a TensorBoard event file.
 #pragma once
 

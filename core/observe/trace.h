@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trace: what ran when on which thread, as a timeline for chrome://tracing or Perfetto.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Element-wise functions of one value, and Dropout, which is nothing in inference.
 #include <cmath>
 #include <limits>

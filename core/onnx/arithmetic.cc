@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums, products, powers: Power, Exp, Log, Eltwise, Scale and Bias, and ONNX's binary operators with
 // a constant or between values.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention, written out in products, transpositions and a softmax.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants, and shapes, which are known when a model is read. Casts change nothing: a net has floats.
 #include <algorithm>
 

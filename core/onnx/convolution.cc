@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolution and Deconvolution, of any number of spatial axes.
 #include <fmt/format.h>
 

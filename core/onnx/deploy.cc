@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/onnx/deploy.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The deploy form of a net: what is left to score rows with, of a net that was written to train.
 #pragma once
 

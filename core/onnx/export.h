@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Export: a net with its weights as an ONNX model (opset 17), for other runtimes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two tables behind the translation: what writes a layer type as ONNX nodes, and what reads an
 // ONNX node as layers. One file a family of operators holds both for its own.
 #pragma once

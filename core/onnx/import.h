@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Import: an ONNX model as a net with its weights.
 #pragma once
 

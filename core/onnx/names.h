@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UniqueNames: names for nodes, values and layers, none of them given twice.
 #pragma once
 

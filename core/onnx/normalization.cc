@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Normalisations: BatchNorm, LayerNorm, GroupNorm, MVN, LRN and Softmax.
 #include "core/model/blob.h"
 #include "core/onnx/families.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layers that join, cut, repeat and pick values: Concat, Slice, Crop, Tile, BatchReindex.
 #include "core/layers/parts.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling, and SPP, which is several. Caffe pads both sides alike and rounds up by default; ONNX takes
 // a pad for each side, so the trailing ones are chosen to give the same number of windows.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products with a learned matrix: InnerProduct and Embed.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OnnxReader: an ONNX graph as it becomes a net, layer by layer.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LSTM and RNN, unrolled over time: ONNX's own operators cannot begin sequences within a batch, which
 // is what Caffe's second bottom says. The state before the first step is zero, or a bottom; ONNX keeps
 // none from run to run.

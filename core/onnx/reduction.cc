@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduction and ArgMax.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layers that give values another shape or order: Flatten, Reshape, Permute, Interp.
 #include <fmt/format.h>
 

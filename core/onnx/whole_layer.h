@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layers that ONNX has no operator for, written out in many nodes: the first node's documentation
 // holds the layer's prototxt, so that what is read back is one layer again.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OnnxWriter: an ONNX graph as it grows, node by node, in topological order.
 #pragma once
 

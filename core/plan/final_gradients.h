@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When, in the course of backward, the gradients are ready to be sent to other ranks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Assigns every buffer of a program a place in one arena; buffers whose lives do not overlap share.
 #pragma once
 

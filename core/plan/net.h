@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Net: a net run layer by layer, as Caffe runs it. Every blob lies open, row-major, to be read and
 // written between layers, and any range of layers can be run. Plan is the fast way: it fuses layers,
 // keeps the layouts that suit the kernels and lets blobs share memory.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/plan/node_program.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NodeProgram: the steps of one layer on its own, between blobs that lie open.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a Net takes of a process's memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenNode: one layer of a net compiled on its own, between blobs that lie open.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plan: a net compiled for one phase, one batch size and one device. Running it is a walk over a
 // flat list of bound kernels: nothing is allocated or looked up.
 #pragma once

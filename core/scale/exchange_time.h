@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long one exchange of parameters takes, by the model of Hockney ("The communication challenge
 // for MPP", 1994): a message of b bytes takes latency + b / rate, and a rank's messages share its
 // link.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What failures of hosts cost a training that goes on from its newest checkpoint.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Link: what joins two ranks of different hosts, as a model of exchanges needs it.
 #pragma once
 

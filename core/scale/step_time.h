@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long a training's iterations take on many ranks, mode by mode.
 #pragma once
 

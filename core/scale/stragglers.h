@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stragglers: ranks whose iterations take a lognormal time wait for the slowest.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AdaDelta: steps in units of the weights, from running means of squared gradients and steps.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AdaGrad: each weight's rate shrinks with the sum of its squared gradients.
 #include <cmath>
 

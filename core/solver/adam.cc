@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adam: momentum divided by a running root mean square, both corrected for their start at zero.
 #include <cmath>
 

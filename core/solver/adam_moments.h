@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The running moments that Adam, AdamW and LAMB keep of a gradient.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AdamW: Adam whose weight decay pulls at the weights and stays out of the moments (Loshchilov and
 // Hutter, 2019): w -= rate * (direction + decay * w).
 #include "core/solver/adam_moments.h"

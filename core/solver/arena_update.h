@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ArenaUpdate: a solver's update of any slice of the parameter arena.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The norm that gradients are clipped by, summed in an order that depends only on their number.
 #pragma once
 

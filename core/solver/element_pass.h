@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loop that all update rules share: one pass over weights, gradient and history.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LAMB: AdamW's step, scaled for each blob so that its length is `rate` times that of the weights
 // (You et al., 2020, with phi(x) = x). For large batches.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The learning rate of an iteration: Caffe's seven policies and cosine, each with a warm-up.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nesterov: SGD whose step looks ahead along the new momentum.
 #include "core/solver/element_pass.h"
 #include "core/solver/rules.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RMSProp: each weight's rate is divided by a running root mean square of its gradients.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The update rules that there are. A new one is a file with its class and create function, a
 // declaration here and a line in the table of update_rule.cc.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SGD: momentum on the gradient, the learning rate inside the momentum.
 #include "core/solver/element_pass.h"
 #include "core/solver/rules.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UpdateRule: how a gradient changes the weights. One file a rule.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AllReduce: every step, the gradients of all shards are added in one fixed tree and each rank
 // updates the slices of the parameters that it owns (CaffeOnSpark's method, kept synchronous).
 #pragma once

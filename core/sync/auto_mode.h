@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AutoMode: measures what an exchange costs and picks a mode by it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Average: every `period` iterations the replicas' weights are averaged (SparkNet's method).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Centre: the weights that the workers of EASGD pull at and are pulled to, in slices that the ranks
 // keep.
 #pragma once

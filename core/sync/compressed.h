@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compressed: all-reduce of gradients that lose most of their bytes on the way.
 #pragma once
 

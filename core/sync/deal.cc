@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/sync/deal.h"
 
 #include <fmt/format.h>

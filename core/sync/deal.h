@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // deal: rows from wherever they are to the shards they belong to.
 #pragma once
 

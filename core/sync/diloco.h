@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DiLoCo: replicas train apart for `period` iterations; the mean of their moves is the gradient of an
 // outer step with Nesterov's momentum.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // EASGD: workers that train on their own, each tied to a common centre by a spring (Zhang, Choromanska
 // and LeCun, "Deep learning with Elastic Averaging SGD", 2015; asynchronous, as DeepSpark has it).
 #pragma once

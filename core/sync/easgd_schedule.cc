@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/sync/easgd_schedule.h"
 
 #include <algorithm>

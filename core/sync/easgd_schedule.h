@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When a worker of EASGD exchanges with the centre, and how strongly the two pull.
 #pragma once
 

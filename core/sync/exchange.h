@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exchange: how sums travel, as the settings say.
 #pragma once
 

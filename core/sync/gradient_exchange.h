@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GradientExchange: adds up the gradients of all shards, a bucket at a time, while backward still
 // works on the rest.
 #pragma once

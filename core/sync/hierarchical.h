@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hierarchical: the ranks of one host share every step, the hosts average every `period` iterations.
 #pragma once
 

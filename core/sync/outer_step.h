@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OuterStep: Nesterov's momentum on the mean of the replicas' moves.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replicas: the shards of one rank as nets of their own, which train apart between two exchanges.
 #pragma once
 

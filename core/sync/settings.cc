@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The modes by name, and the checks of their settings.
 #include <fmt/format.h>
 

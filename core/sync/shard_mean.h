@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ShardMean: the mean of one array of each shard, the same bits on any number of ranks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sync: how the shards of one training come to one set of weights. One file a mode.
 //
 // The trainer goes through rounds. In a round each of a rank's shards in turn does the same number of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the ranks' weights, so that a fault of memory or code ends a run instead of spoiling it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layout: the orders in which a tensor's elements may lie in memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shape: the sizes of a blob's axes, Caffe's rules for axis arguments included.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // debug_info: the mean magnitude of everything in a training net, layer by layer.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What feeds the data layers of a net: the databases and files that it names.
 #pragma once
 

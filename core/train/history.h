@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A solver's history between the arenas that updates work on and the blobs that states hold.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trainer::Loop: what one run of the training loop keeps between steps.
 #pragma once
 

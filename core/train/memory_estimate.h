@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a training will take of a process's memory, before it runs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NetSolver: a solver that is driven step by step over a net whose blobs lie open: Caffe's Solver as
 // scripts know it. Trainer is the one for whole runs, many ranks and full speed.
 #pragma once

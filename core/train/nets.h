@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The nets that a solver names: one to train, and those to test with.
 #pragma once
 

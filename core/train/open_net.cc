@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/train/open_net.h"
 
 #include "core/layers/registry.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenNet: a net to be run layer by layer, with what its data layers name opened and bound to it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PlanSet: the plans of one net, one for each number of rows that a batch has had.
 #pragma once
 

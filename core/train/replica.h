@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replica: one shard of a training as a net of its own, for engines that call a round at a time and
 // carry weights between rounds themselves.
 #pragma once

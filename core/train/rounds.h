@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rounds: the driver's end of a training whose replicas are called a round at a time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Binds the columns of a table to the tops of a net's data layer.
 #pragma once
 

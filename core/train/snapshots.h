@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Snapshot files, named as Caffe names them.
 #pragma once
 

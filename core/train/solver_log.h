@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What solvers tell of their steps, in the words of Caffe's log.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tester: the mean outputs of a test net over rows or batches.
 #pragma once
 

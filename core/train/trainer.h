@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trainer: the loop of a training, on one rank of any number.
 #pragma once
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the tables of the quickstart: train.parquet, test.parquet and counts.json.
 
 Columns: id (long), image (28 x 28 bytes, row by row), label (int). The images are the 5,000 digits

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A binary caffemodel: upgraded, loaded into a net that has layers of the usual names, written anew
 // in both forms.
 #include "core/graph/arena.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Datum record of a database: its pixels, cropped and scaled. The first byte says how.
 #include "core/data/datum.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A command line, one argument a line, brought to the parser's form and parsed; nothing is run.
 #include <sstream>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hostile peer at either end of a new connection: all it sends, then the end of the stream. The
 // first byte says which end it is, and whether encryption is to follow.
 #include "core/comm/handshake.h"

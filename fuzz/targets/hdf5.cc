@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An HDF5 file as weights, as a solver's state, and as a data layer reads it.
 #include "core/model/hdf5.h"
 

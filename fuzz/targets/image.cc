@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A JPEG, PNG or WebP file, decoded each way; small images are resized and encoded as well.
 #include "core/data/image.h"
 

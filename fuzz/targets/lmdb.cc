@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An LMDB file: all of its records, and what they are as images.
 #include <vector>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A net as text, whatever its form: parsed, upgraded, built for both phases, planned and run.
 #include "fuzz/small_net.h"
 #include "fuzz/targets.h"

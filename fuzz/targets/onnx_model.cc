@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An ONNX model: imported as a net, which is built with its weights and run.
 #include "core/graph/arena.h"
 #include "core/onnx/import.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The JSON options of the C interface, asked for values of every kind; and a schema of rows.
 #include "core/capi/options.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows as a client hands them in: the first byte is how many, the schema's JSON goes to a line's
 // end, and the rest are the rows.
 #include "core/data/row_table.h"

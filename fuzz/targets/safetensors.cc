@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A .safetensors file: read, and written anew.
 #include "core/model/safetensors.h"
 

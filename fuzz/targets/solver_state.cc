@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A binary solver state; one that can be read is the same after a way through both forms.
 #include "core/model/solver_state.h"
 

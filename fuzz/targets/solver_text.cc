@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A solver as text: parsed, upgraded, its rule and its learning rates made.
 #include "core/model/prototxt.h"
 #include "core/solver/lr_policy.h"

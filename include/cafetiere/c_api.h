@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Cafetiere's C interface: the only door for the JVM, Python and other languages.
  *
  * Every function returns 0 or an error code (cft_error); the text of the calling thread's last error

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JNI glue for cafetiere.core.Engine.
 #include "jvm/native/jni_support.h"
 

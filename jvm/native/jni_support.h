@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every function of the JNI glue needs: bytes in and out, and errors as Java exceptions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JNI glue for cafetiere.core.Predictor.
 #include <vector>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JNI glue for cafetiere.core.Trainer. Java's handle is the address of a JavaTrainer.
 #include <memory>
 

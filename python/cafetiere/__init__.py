@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cafetiere: reads Caffe's files and trains deep nets inside Spark executors.
 
 Within this package nets and solvers run in the Python process, under the names that scripts for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The names of Caffe's module `caffe._caffe`."""
 
 from cafetiere import (

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the engine calls back: messages, Python layers and the hooks of solvers."""
 
 import ctypes

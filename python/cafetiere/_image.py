@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resizing arrays by interpolation."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The native library: finding it, loading it at first use, its structs and its errors."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Caffe's interface sets for the whole process: mode, seed, threads, messages."""
 
 import datetime

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blob: an array of the engine and its gradient as numpy sees them, without copies."""
 
 import ctypes

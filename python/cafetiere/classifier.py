@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Classifier: a net with the preparation of its images."""
 
 import numpy as np

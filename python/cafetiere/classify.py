@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Classifies images from the command line.
 
     python -m cafetiere.classify INPUT OUTPUT.npy --model_def NET --pretrained_model WEIGHTS [...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the coordinates of one top of a NetSpec map to those of another, and crops that align them.
 
 A map is (axis, a, b): from `axis` of an image on, x of the input goes to a * x + b of the output;

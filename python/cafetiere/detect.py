@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scores windows of images from the command line.
 
     python -m cafetiere.detect INPUT OUTPUT --model_def NET --pretrained_model WEIGHTS [...]

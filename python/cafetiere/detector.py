@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Detector: classifies windows of images, as R-CNN does."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws nets as graphs: layers as boxes, blobs as octagons.
 
     python -m cafetiere.draw NET.prototxt IMAGE [--rankdir LR] [--phase TRAIN] [--display_lrm]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Images and arrays, to and from what nets and Caffe's files hold."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layer: the base of layers written in Python."""
 
 from cafetiere.blob import BlobVec

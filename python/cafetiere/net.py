@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Net: a net of Caffe's files, run from Python layer by layer."""
 
 import ctypes

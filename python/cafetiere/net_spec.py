@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NetSpec: nets written as Python.
 
     from cafetiere import NetSpec, layers as L, params as P

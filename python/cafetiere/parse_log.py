@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turns the log of a training into tables: ``python -m cafetiere.parse_log LOG OUTDIR``.
 
 Reads logs of ``cafetiere train`` and of Caffe. Writes ``OUTDIR/<log>.train`` and

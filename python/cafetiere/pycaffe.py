@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The names of Caffe's module `caffe.pycaffe`."""
 
 from cafetiere._settings import NCCL

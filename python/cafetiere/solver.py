@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Solvers, driven step by step from Python."""
 
 import ctypes

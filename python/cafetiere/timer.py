@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timer: Caffe's stopwatch."""
 
 import time

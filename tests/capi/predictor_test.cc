@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prediction through the C interface.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

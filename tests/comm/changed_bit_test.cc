@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A bit that is changed between two ranks that ask each other: both lose the other and go on.
 #include <gmock/gmock.h>
 

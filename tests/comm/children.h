@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks as child processes, to be killed and stopped.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lossy means: what they keep exactly, and that error feedback brings the rest.
 #include "core/comm/compress.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What somebody between the ranks can read and change.
 #include <gmock/gmock.h>
 

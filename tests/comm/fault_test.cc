@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks that die, hang or are merely slow. The bounds on time are wide: they tell "at once" from
 // "after a time-out" and from "never", on a busy machine too.
 #include <gmock/gmock.h>

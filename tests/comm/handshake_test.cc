@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who may join a group, and what everybody else is told.
 #include "core/comm/handshake.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Messenger between ranks that live, leave, die and hang. The bounds on time are wide, as in the
 // tests of the group.
 #include "core/comm/messenger.h"

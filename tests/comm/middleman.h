@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A man in the middle, for tests of what he can read and change.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ring beside the tree.
 #include "core/comm/ring.h"
 

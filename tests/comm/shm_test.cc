@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared memory between ranks: the ring, what it refuses, and when it is used at all.
 #include <gmock/gmock.h>
 #include <sys/wait.h>

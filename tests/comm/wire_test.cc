@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The formats of 16 bits against their definitions, and the exchanges that use them.
 #include "core/comm/wire.h"
 

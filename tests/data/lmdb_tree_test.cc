@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The LMDB reader against liblmdb, and on files that are damaged or lie.
 #include "core/data/lmdb_tree.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/data/sampler.h"
 
 #include <gmock/gmock.h>

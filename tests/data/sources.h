@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens the sources of layers given as text, for tests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights of a net: in, out and shared with another net.
 #include "core/graph/arena.h"
 

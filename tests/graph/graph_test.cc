@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the graph does with any layer: gradients, shared parameters, loss weights, its log.
 #include "core/graph/graph.h"
 

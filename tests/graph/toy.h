@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layer types of a few lines each, for tests of what the graph does with any layer.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import cafetiere.core.Engine;
 
 /** Loads the engine out of the jar and asks it about a small net. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a user types into spark-shell: train on a DataFrame, predict, look at an inner blob.
 import cafetiere.spark.CaffeEstimator
 import org.apache.spark.sql.functions._

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every element-wise layer is held to.
 #pragma once
 

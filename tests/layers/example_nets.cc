@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every net of examples/nets is planned, agrees on both devices, and learns one batch by heart.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

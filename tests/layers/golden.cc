@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every layer that is there against the reference implementation's figures.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layer test harness: a net of Input layers and the layers under test is run on every device.
 #pragma once
 

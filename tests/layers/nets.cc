@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole nets through Graph::build: old forms of the schema, and what a faulty net is told.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

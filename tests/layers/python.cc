@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Python: outside Python there is nothing to run it with.
 #include <gmock/gmock.h>
 

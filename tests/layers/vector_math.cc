@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The elementary functions against double precision, in units of the last place.
 #include "core/device/vector_math.h"
 

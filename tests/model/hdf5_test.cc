@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hostile HDF5 files, made with the library itself: what a header promises must not be believed.
 #include "core/model/hdf5.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The schema held against a table of facts, so that an accidental edit of caffe.proto is seen.
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>

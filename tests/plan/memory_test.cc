@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory planner: buffers that are alive at the same time never overlap.
 #include "core/plan/memory.h"
 

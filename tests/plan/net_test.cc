@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Net against Plan: layer by layer and all at once the same figures must come out.
 #include "core/plan/net.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled plans: fusion, the choice of outputs, losses and their gradients.
 #include "core/plan/plan.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package with its library. Tests that need the library are skipped where it is not built."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tests of several files need: a session on real executors, a folder to work in."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nets for the tests of ONNX, and what runs them here and elsewhere."""
 
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tools/check_deps on small trees of its own."""
 
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line program, run as users run it, on databases made from generated digits."""
 
 import gzip

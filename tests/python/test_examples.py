@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples' scripts as they stand, on solvers of two steps a stage and a few made-up images."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `explain` says that a training will take, against what one takes."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks on unlike machines agree on what they generate code for, and train the same weights."""
 
 import json

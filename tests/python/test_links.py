@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks on hosts whose links are slow or break; needs the right to make network namespaces."""
 
 import importlib.util

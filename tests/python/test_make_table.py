@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The quickstart's tables."""
 
 import gzip

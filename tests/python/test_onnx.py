@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nets as ONNX models: written, scored by onnxruntime, and read back."""
 
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nets as they were trained, exported: data layers become inputs, losses what they apply."""
 
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX models as other programs write them, read as nets."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ResNet-18 and MobileNetV2 as PyTorch exports them, read as nets. Skipped where PyTorch is not."""
 
 import pathlib

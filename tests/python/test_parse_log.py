@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables from logs: of the real program, and of lines as Caffe writes them."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """cafetiere.io, Classifier and Detector."""
 
 import numpy as np

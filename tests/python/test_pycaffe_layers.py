@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers written in Python."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nets from Python: blobs without copies, parts of a net, weights, Caffe's conventions."""
 
 import gc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scripts as they are written for Caffe, on the alias package: `import caffe`."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Solvers from Python."""
 
 import gc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NetSpec, coord_map and draw."""
 
 import copy

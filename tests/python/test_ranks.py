@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several processes that train together, and what becomes of them when one dies."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every fenced block of the documentation runs as it stands, or is marked as text."""
 
 import os

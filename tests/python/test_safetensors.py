@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """safetensors files: weights in a form that other programs read and write."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CaffeEstimator and CaffeModel from Python, on real executors."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tools that make and read databases, run as users run them, and nets that read image files."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wheel as a user installs it: into an environment that knows nothing of the source tree."""
 
 import os

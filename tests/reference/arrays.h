@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Named arrays of floats in a file: what the tests and the reference's process tell each other. Both
 // sides compile this header, the reference's as C++11 with the old ABI of the standard library.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The nets on which layers are compared with the reference: for each type a function that draws one.
 #pragma once
 

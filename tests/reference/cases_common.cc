@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layers that rearrange, multiply, normalise or remember.
 #include <fmt/format.h>
 

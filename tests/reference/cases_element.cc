@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layers that work element by element.
 #include <fmt/format.h>
 

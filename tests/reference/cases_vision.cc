@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layers that look at images.
 #include <fmt/format.h>
 

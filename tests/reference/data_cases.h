@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The data layers that are compared with the reference: for each a function that writes files and
 // draws a net that reads them.
 #pragma once

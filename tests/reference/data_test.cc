@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every data layer: the same files give the same batches as in the reference.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

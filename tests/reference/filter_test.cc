@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Filter: the size of its tops depends on the selector's values, so no plan can run it; a net that runs
 // layer by layer does, as the reference's.
 #include <fmt/format.h>

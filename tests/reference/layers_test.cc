@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every layer type that both libraries have: the same nets, parameters, inputs and gradients give the
 // same tops and gradients, on each device.
 #include <fmt/format.h>

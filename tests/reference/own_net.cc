@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/reference/own_net.h"
 
 #include <algorithm>

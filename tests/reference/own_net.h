@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A net of ours, run layer by layer through the C interface, as a script runs it.
 #pragma once
 

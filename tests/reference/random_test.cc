@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layers that draw random numbers, each library by its own generator: what can be compared is what
 // the numbers may be and how often they occur.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference library's side of a comparison: a process that is given files and leaves files.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/reference/training.h"
 
 #include <fmt/format.h>

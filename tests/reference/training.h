@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One training, described once and run by either library.
 #pragma once
 

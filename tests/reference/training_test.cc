@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trainings of small nets by each of Caffe's rules: the same losses as in the reference, and states
 // that pass from one library to the other.
 #include "tests/reference/training.h"

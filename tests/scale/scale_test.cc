@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model of time on many ranks, against closed forms and against the properties it must have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

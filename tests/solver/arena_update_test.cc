@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/solver/arena_update.h"
 
 #include <gtest/gtest.h>

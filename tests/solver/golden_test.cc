@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Eight steps of each solver against the reference's figures, initial weights included.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads NumPy's .npz files (zip archives of .npy arrays) as floats, for figures to compare with.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // EASGD: its formulas against a plain model in double precision, its freedom from waiting, and what
 // the loss of a rank costs.
 #include "core/sync/easgd.h"

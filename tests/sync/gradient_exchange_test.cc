@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients in many buckets: the same sums as in one, whenever a bucket is said to be final.
 #include "core/sync/gradient_exchange.h"
 

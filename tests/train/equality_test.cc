@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same bits on any number of ranks: weights, history and logged losses of a training with four
 // virtual shards, whoever holds which shard, over any transport, with any number of threads.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trainings of several ranks in one process, for comparing their bits.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The predicted memory of a training against what a process that trains really takes.
 #include "core/train/memory_estimate.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The modes of working together: the same bits on any number of ranks where a mode promises them, and
 // what one mode becomes when its settings make it another.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replicas that are called a round at a time come to the bits of ranks in a group: also where one is
 // lost and made anew, and where sums are formed by groups of shards.
 #include "core/train/rounds.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // delay ONE_WAY_MS MBIT NAMESPACE=ADDRESS...: a switch in user space for links with a long way.
 //
 // Each namespace gets a TUN device "eth0", which the caller gives its ADDRESS; a packet leaves at the

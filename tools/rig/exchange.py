@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduces over a link of the rig, timed by bench/scale's exchange_bench."""
 
 import json

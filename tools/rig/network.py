@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hosts that are network namespaces of this machine, joined by links with a rate and a delay.
 
 Needs root and Linux with veth, bridge and tbf; a delay also needs TUN. Nothing is attached to the

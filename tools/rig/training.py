@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trainings of the rig: the examples' nets, their batch shared among ranks, and what they log."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scaled dot-product attention (Vaswani et al. 2017), a tile of queries at a time, so that the
 // matrix of all pairs of tokens is never in memory; the backward pass computes it again from the
 // logarithms of its row sums (Dao et al. 2022).

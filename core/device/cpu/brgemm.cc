@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/device/cpu/brgemm.h"
 
 #include <libxsmm.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Brgemm: the batch-reduce matrix product that every contraction on the CPU is made of.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolution with channels in lanes: products of a block of output channels with the pixels of an
 // output row, one a kernel element, over N S C tensors.
 #include "core/device/cpu/channel_lanes.h"

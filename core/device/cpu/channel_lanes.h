@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the passes of a convolution with channels in lanes share: blocks of lanes and packed weights.
 #pragma once
 

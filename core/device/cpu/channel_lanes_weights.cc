@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The weight gradient with channels in lanes: products of the pixels' output gradients, a block of
 // channels at a time, with the source pixels that each kernel element meets.
 #include <array>

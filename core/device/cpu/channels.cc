@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions to one value a channel in any layout. Where channels lie apart, each is a block with
 // eight partial sums in flight; where they lie side by side, ranges of rows are blocks that sum all
 // channels, and their sums are added in order.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which form of convolution a shape gets, by what was measured (docs/decisions/0005).
 #include "core/device/cpu/convolution.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The forms in which the CPU convolves; CpuDevice picks one by shape (core/device/cpu/convolution.cc).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CpuDevice: contractions as libxsmm products, with images or channels in lanes, the rest as vector
 // loops.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Depthwise convolution (one input channel a group and an output): vector loops along the channels
 // of N S C tensors, as there is nothing to multiply as matrices.
 #include <algorithm>

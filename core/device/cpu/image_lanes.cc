@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolution over pixel-order tensors: for each output pixel a batch-reduce product whose lanes are
 // the images of the batch, so that channel counts such as 20 or 50 waste nothing.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The weight gradient of a convolution: products over (pixel, image) with output channels in lanes.
 #include <algorithm>
 #include <array>

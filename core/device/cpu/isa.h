@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The instruction set that code is generated for: it decides the order of sums, so ranks must agree.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lane chunks: vectors cut into pieces whose sums stay in registers over an inner loop.
 #pragma once
 

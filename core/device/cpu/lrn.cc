@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Local response normalisation across channels: a sliding sum over rows of contiguous elements.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling: what a pixel holds (its channels, or its channels of all images) is one long vector.
 #include <algorithm>
 #include <cfloat>

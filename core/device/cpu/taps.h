@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Taps: which kernel elements meet which source pixels for each output pixel of a convolution.
 #pragma once
 

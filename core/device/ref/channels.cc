@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions to one value a channel, and softmax over channels.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolution by its definition, for any number of spatial axes.
 #include "core/device/map.h"
 #include "core/device/ref/ref_device.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inner products by their definition.
 #include "core/device/map.h"
 #include "core/device/ref/ref_device.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Local response normalisation across channels by its definition.
 #include <algorithm>
 #include <cmath>

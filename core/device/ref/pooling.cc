@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling by its definition, Caffe's border rules included (they live in PoolGeometry).
 #include <algorithm>
 #include <cfloat>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RefDevice: every operation as plain loops over row-major tensors.
 #pragma once
 

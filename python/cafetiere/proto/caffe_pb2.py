@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The messages and enums of caffe.proto: NetParameter, LayerParameter, BlobProto, Datum, TRAIN, ...
 
 They are made from the schema that the engine itself reads files with, when the first of them is

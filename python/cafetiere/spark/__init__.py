@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cafetiere as a stage of a Spark ML pipeline.
 
     from cafetiere.spark import CaffeEstimator, session_builder

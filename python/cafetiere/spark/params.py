@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The params of CaffeEstimator and CaffeModel: names, meanings and defaults as on the JVM."""
 
 from pyspark.ml.param import Param, Params, TypeConverters

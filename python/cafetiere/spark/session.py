@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The jar, and sessions that have it."""
 
 import pathlib

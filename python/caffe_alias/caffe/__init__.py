@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lets scripts that `import caffe` run on cafetiere unchanged: the modules are the same objects.
 
 A package of its own, to be installed only where Caffe itself is not.

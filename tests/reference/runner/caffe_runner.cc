@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs nets and solvers in the reference library, in a process of its own: its protobuf and its C++
 // ABI clash with ours.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package cafetiere.core;
 
 /** An error that the engine reports: what happened, where, and what to change. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package cafetiere.core;
 
 /** What the engine does without an object: tell its version, look at nets, render reports. */

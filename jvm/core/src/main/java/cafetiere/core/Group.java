@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package cafetiere.core;
 
 /** This rank's end of a group of ranks that train together. */

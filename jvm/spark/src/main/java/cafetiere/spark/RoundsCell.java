@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
 import cafetiere.core.Replica;

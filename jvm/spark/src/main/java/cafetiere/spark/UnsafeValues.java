@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
