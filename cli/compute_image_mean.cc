@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kReportEvery = 10000;
 
-struct Flags {
+struct MeanFlags {
   std::string input, output, backend = "lmdb";
 };
 
@@ -73,7 +73,7 @@ Result<Sum> add_all(const std::string& path, DbReader& db, const Logger& log) {
   return sum;
 }
 
-Status compute_image_mean(const Flags& flags) {
+Status compute_image_mean(const MeanFlags& flags) {
   Glog glog(stderr);
   const Logger log = glog.logger();
   CFT_ASSIGN(const DbBackend backend, parse_db_backend(flags.backend));
@@ -98,7 +98,7 @@ Status compute_image_mean(const Flags& flags) {
 }  // namespace
 
 Action add_compute_image_mean(CLI::App& app) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<MeanFlags>();
   app.add_option("INPUT_DB", flags->input, "the database")->required();
   app.add_option("OUTPUT_FILE", flags->output, "the .binaryproto file to write");
   app.add_option("--backend", flags->backend, "lmdb (default) or leveldb")

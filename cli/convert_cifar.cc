@@ -19,7 +19,7 @@ constexpr int kSide = 32, kChannels = 3, kBatches = 5;
 constexpr size_t kImage = kSide * kSide * kChannels, kRecord = 1 + kImage;  // label, then planes
 constexpr int kBatchImages = 10000;
 
-struct Flags {
+struct CifarFlags {
   std::string input, output, backend;
 };
 
@@ -43,7 +43,7 @@ Status add_batch(const std::string& path, int first, DbWriter& db) {
   return db.commit();
 }
 
-Status convert_cifar(const Flags& flags) {
+Status convert_cifar(const CifarFlags& flags) {
   Glog glog(stderr);
   const Logger log = glog.logger();
   CFT_ASSIGN(const DbBackend backend, parse_db_backend(flags.backend));
@@ -65,7 +65,7 @@ Status convert_cifar(const Flags& flags) {
 }  // namespace
 
 Action add_convert_cifar(CLI::App& app) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<CifarFlags>();
   app.add_option("INPUT_FOLDER", flags->input, "holds data_batch_1.bin to _5.bin, test_batch.bin")
       ->required();
   app.add_option("OUTPUT_FOLDER", flags->output, "where cifar10_train_* and cifar10_test_* go")

@@ -22,9 +22,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr int64_t kCommitEvery = 1000;
-
-struct Flags {
+struct ImagesetFlags {
   std::string root, list, db, backend = "lmdb", encode_type;
   bool gray = false, shuffle = false, check_size = false, encoded = false;
   int resize_width = 0, resize_height = 0;
@@ -48,7 +46,7 @@ bool same_format(const std::string& a, const std::string& b) {
 }
 
 /// A record of encoded bytes: the file's own where nothing is to be changed.
-Result<caffe::Datum> encoded_datum(const Flags& flags, const std::string& path,
+Result<caffe::Datum> encoded_datum(const ImagesetFlags& flags, const std::string& path,
                                    const std::string& bytes, const Image& image) {
   const std::string ending = ending_of(path);
   const std::string format = flags.encode_type.empty() ? ending : flags.encode_type;
@@ -62,7 +60,7 @@ Result<caffe::Datum> encoded_datum(const Flags& flags, const std::string& path,
   return datum;
 }
 
-Result<caffe::Datum> read_datum(const Flags& flags, const ImageEntry& entry) {
+Result<caffe::Datum> read_datum(const ImagesetFlags& flags, const ImageEntry& entry) {
   const std::string path = flags.root + entry.path;
   CFT_ASSIGN(const std::string bytes, read_file(path));
   CFT_ASSIGN(Image image, decode_image(bytes, flags.color()));
@@ -73,7 +71,7 @@ Result<caffe::Datum> read_datum(const Flags& flags, const ImageEntry& entry) {
   return datum;
 }
 
-Status convert(const Flags& flags, const std::vector<ImageEntry>& entries, DbWriter& db,
+Status convert(const ImagesetFlags& flags, const std::vector<ImageEntry>& entries, DbWriter& db,
                const Logger& log) {
   std::vector<uint32_t> order(entries.size());
   std::iota(order.begin(), order.end(), 0u);
@@ -110,7 +108,7 @@ Status convert(const Flags& flags, const std::vector<ImageEntry>& entries, DbWri
   return invalid_argument(flags.list + ": none of the images could be read; is ROOTFOLDER right?");
 }
 
-Status convert_imageset(Flags flags) {
+Status convert_imageset(ImagesetFlags flags) {
   Glog glog(stderr);
   const Logger log = glog.logger();
   if (!flags.encode_type.empty() && !flags.encoded) {
@@ -128,7 +126,7 @@ Status convert_imageset(Flags flags) {
 }  // namespace
 
 Action add_convert_imageset(CLI::App& app) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<ImagesetFlags>();
   app.add_option("ROOTFOLDER", flags->root, "put in front of the paths of the list, as it is")
       ->required();
   app.add_option("LISTFILE", flags->list, "one \"path label\" a line")->required();

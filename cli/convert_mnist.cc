@@ -16,7 +16,6 @@ namespace cafetiere {
 namespace {
 
 constexpr uint32_t kImages = 0x803, kLabels = 0x801;  // an IDX file of bytes with 3 axes and with 1
-constexpr int64_t kCommitEvery = 1000;
 constexpr uint32_t kLargestSide = 4096;
 
 /// An IDX file: a magic number, the sizes of its axes, then bytes. zlib reads plain files as well.

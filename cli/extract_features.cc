@@ -16,9 +16,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr int64_t kCommitEvery = 1000;
-
-struct Flags {
+struct FeatureFlags {
   std::string weights, model, blobs, dbs, backend, mode = "CPU";
   int batches = 0, device_id = 0;
 };
@@ -30,7 +28,7 @@ struct Feature {
   int64_t images = 0;
 };
 
-Result<std::vector<Feature>> create_features(const Flags& flags, const Graph& graph) {
+Result<std::vector<Feature>> create_features(const FeatureFlags& flags, const Graph& graph) {
   const std::vector<std::string> blobs = split_list(flags.blobs), dbs = split_list(flags.dbs);
   if (blobs.size() != dbs.size() || blobs.empty()) {
     return invalid_argument(
@@ -79,7 +77,7 @@ Status add_rows(Feature& feature, const Plan::Blob& blob, const Logger& log) {
   return {};
 }
 
-Status run_batches(const Flags& flags, const LoadedNet& net, Plan& plan,
+Status run_batches(const FeatureFlags& flags, const LoadedNet& net, Plan& plan,
                    std::vector<Feature>& features, const Logger& log) {
   ThreadPool pool(DeviceFlags().thread_count());
   for (int batch = 0; batch < flags.batches; ++batch) {
@@ -102,7 +100,7 @@ Status run_batches(const Flags& flags, const LoadedNet& net, Plan& plan,
 }
 
 // Progress is told at the level of errors, as the reference does it.
-Status extract_features(const Flags& flags) {
+Status extract_features(const FeatureFlags& flags) {
   Glog glog(stderr);
   const Logger log = glog.logger();
   if (flags.mode == "GPU") log.warning("GPUs are not supported yet; the CPU is used instead");
@@ -123,7 +121,7 @@ Status extract_features(const Flags& flags) {
 }  // namespace
 
 Action add_extract_features(CLI::App& app) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<FeatureFlags>();
   app.add_option("WEIGHTS", flags->weights, "the .caffemodel file")->required();
   app.add_option("MODEL", flags->model, "the net's prototxt, with a layer that reads the images")
       ->required();

@@ -21,7 +21,8 @@
 namespace cafetiere {
 namespace {
 
-constexpr uint64_t kMagic = 0x50524754464143ull;  // "CAFTGRP", as bytes of a little-endian machine
+constexpr uint64_t kHandshakeMagic =
+    0x50524754464143ull;  // "CAFTGRP", as bytes of a little-endian machine
 constexpr uint32_t kVersion = 2;
 
 enum Refusal : uint32_t {
@@ -58,7 +59,7 @@ Handshake Handshake::initiate(const Identity& self, int peer, Channel channel) {
   h.initiator_ = true;
   h.peer_ = peer;
   h.channel_ = channel;
-  h.hello_ = {.magic = kMagic,
+  h.hello_ = {.magic = kHandshakeMagic,
               .version = kVersion,
               .rank = static_cast<uint32_t>(self.rank),
               .target = static_cast<uint32_t>(peer),
@@ -123,8 +124,8 @@ void Handshake::exchange_messages(int fd) {
     if (n <= 0) return fail(hung_up(n));
     done_ += static_cast<size_t>(n);
     // A stranger's first bytes give it away; do not wait for a whole Hello from a port scanner.
-    if (stage_ == Stage::kHello && !initiator_ && done_ >= sizeof kMagic &&
-        hello_.magic != kMagic) {
+    if (stage_ == Stage::kHello && !initiator_ && done_ >= sizeof kHandshakeMagic &&
+        hello_.magic != kHandshakeMagic) {
       fail(invalid_argument("does not speak this protocol"));
     } else if (done_ == message().size()) {
       finish_stage();
@@ -176,7 +177,7 @@ uint32_t Handshake::judge_hello() const {
 }
 
 void Handshake::take_hello() {
-  reply_ = {.magic = kMagic,
+  reply_ = {.magic = kHandshakeMagic,
             .version = kVersion,
             .refusal = judge_hello(),
             .rank = static_cast<uint32_t>(self_->rank),
@@ -197,7 +198,8 @@ void Handshake::take_hello() {
 }
 
 void Handshake::take_reply() {
-  if (reply_.magic != kMagic) return fail(invalid_argument("does not speak this protocol"));
+  if (reply_.magic != kHandshakeMagic)
+    return fail(invalid_argument("does not speak this protocol"));
   if (reply_.refusal != kNone) return fail(refusal_error(reply_.refusal));
   const auto expected = proof_of('A');
   if (CRYPTO_memcmp(expected.data(), reply_.proof.data(), expected.size()) != 0) {

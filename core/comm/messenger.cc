@@ -17,23 +17,23 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr uint32_t kMagic = 0x4d544643;  // "CFTM"
-constexpr size_t kQuantum = 1 << 20;     // bytes moved before another connection has a turn
-constexpr std::chrono::milliseconds kMaxInterval = 1s;
+constexpr uint32_t kMessageMagic = 0x4d544643;  // "CFTM"
+constexpr size_t kQuantum = 1 << 20;            // bytes moved before another connection has a turn
+constexpr std::chrono::milliseconds kMaxBeatInterval = 1s;
 // How long a rank that leaves waits for the peers to hang up, so that they can read its last words.
 constexpr auto kLeavePatience = 1s;
 
-enum Kind : uint32_t { kRequest = 1, kReply = 2, kBeat = 3, kBye = 4 };
+enum MessageKind : uint32_t { kRequest = 1, kReply = 2, kMessageBeat = 3, kMessageBye = 4 };
 
-struct FrameHeader {
-  uint32_t magic = kMagic;
-  uint32_t kind = kBeat;
+struct MessageHeader {
+  uint32_t magic = kMessageMagic;
+  uint32_t kind = kMessageBeat;
   uint32_t topic = 0, index = 0;
   uint64_t bytes = 0;  // of body that follow
 };
 
 struct Outgoing {
-  FrameHeader header;
+  MessageHeader header;
   std::span<const std::byte> body;
   Messenger::Bytes owned;  // the body of a reply
 };
@@ -49,7 +49,7 @@ struct Messenger::Peer {
   std::deque<Outgoing> out;  // at most one request, one reply, and a beat or a farewell
   size_t sent = 0;           // of out.front()
 
-  FrameHeader header;
+  MessageHeader header;
   size_t received = 0;  // of the header and the body
   std::span<std::byte> body;
   Bytes question;  // the body of a request; its memory is used again
@@ -75,7 +75,7 @@ Result<std::unique_ptr<Messenger>> Messenger::open(Group* group, size_t max_requ
 Messenger::Messenger(Group* group, PeerLinks links, size_t max_request, Events events)
     : cancelled_(links.cancelled),
       timeout_(links.timeout_ms),
-      interval_(links.timeout_ms > 0 ? std::min(timeout_ / 6, kMaxInterval) : kMaxInterval),
+      interval_(links.timeout_ms > 0 ? std::min(timeout_ / 6, kMaxBeatInterval) : kMaxBeatInterval),
       max_request_(max_request),
       events_(std::move(events)),
       peers_(size_t(group->size())),
@@ -160,7 +160,7 @@ void Messenger::leave() {
   leaving_ = true;
   leave_by_ = Clock::now() + kLeavePatience;
   for (const auto& peer : peers_) {
-    if (peer && peer->stream.valid()) peer->out.push_back({{.kind = kBye}, {}, {}});
+    if (peer && peer->stream.valid()) peer->out.push_back({{.kind = kMessageBye}, {}, {}});
   }
 }
 
@@ -240,9 +240,9 @@ Result<bool> Messenger::pump_in(Peer* peer) {
 
 /// The header is complete: checks it and finds room for the body.
 Status Messenger::begin_body(Peer* peer) {
-  const FrameHeader& h = peer->header;
+  const MessageHeader& h = peer->header;
   peer->body = {};
-  if (h.magic != kMagic || h.kind < kRequest || h.kind > kBye) {
+  if (h.magic != kMessageMagic || h.kind < kRequest || h.kind > kMessageBye) {
     return internal_error(peer->name() + " sent bytes that are no message of this group");
   }
   if (h.kind == kRequest) {
@@ -269,8 +269,8 @@ Status Messenger::begin_body(Peer* peer) {
 }
 
 Status Messenger::deliver(Peer* peer) {
-  const FrameHeader h = peer->header;
-  if (h.kind == kBye) return unavailable(peer->name() + " has left");
+  const MessageHeader h = peer->header;
+  if (h.kind == kMessageBye) return unavailable(peer->name() + " has left");
   if (h.kind == kReply) {
     Request* request = peer->asked.front();
     peer->asked.pop_front();
@@ -312,7 +312,7 @@ void Messenger::keep_time(Clock::time_point now) {
   last_beat_ = now;
   for (const auto& peer : peers_) {
     const bool idle = peer && peer->stream.valid() && peer->out.empty();
-    if (idle && !leaving_) peer->out.push_back({{.kind = kBeat}, {}, {}});
+    if (idle && !leaving_) peer->out.push_back({{.kind = kMessageBeat}, {}, {}});
   }
 }
 

@@ -18,9 +18,9 @@ namespace {
 constexpr size_t kMaxText = 1024;
 constexpr auto kMaxInterval = std::chrono::nanoseconds(std::chrono::seconds(1));
 
-enum Kind : uint32_t { kBeat = 1, kBye = 2, kAbort = 3 };
+enum PulseKind : uint32_t { kBeat = 1, kBye = 2, kAbort = 3 };
 
-struct FrameHeader {
+struct PulseHeader {
   uint32_t kind;
   uint32_t bytes;  // of text that follows
 };
@@ -105,7 +105,7 @@ ssize_t Monitor::receive(int peer, std::span<char> bytes) {
 Status Monitor::take_frames(int peer) {
   std::vector<char>& bytes = ears_[peer].bytes;
   size_t at = 0;
-  FrameHeader header{};
+  PulseHeader header{};
   while (bytes.size() - at >= sizeof header) {
     std::memcpy(&header, &bytes[at], sizeof header);
     if (header.bytes > kMaxText || header.kind < kBeat || header.kind > kAbort) {
@@ -151,7 +151,7 @@ void Monitor::send_frame(int peer, uint32_t kind, const std::string& text) {
   Stream& stream = links_[peer].control;
   if (!stream.valid()) return;
   const std::string cut = text.substr(0, kMaxText);
-  const FrameHeader header{kind, static_cast<uint32_t>(cut.size())};
+  const PulseHeader header{kind, static_cast<uint32_t>(cut.size())};
   std::string frame(reinterpret_cast<const char*>(&header), sizeof header);
   frame += cut;
   std::lock_guard lock(stream_mutex_);

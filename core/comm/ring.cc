@@ -9,7 +9,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kSegment = 32 << 10;  // floats that travel in one round
+constexpr size_t kRingSegment = 32 << 10;  // floats that travel in one round
 
 /// Calls for what came: the offset of the first value in its slice, and the values.
 using Take = std::function<void(size_t at, std::span<const float> values)>;
@@ -24,7 +24,7 @@ class RingStep : public Schedule {
         incoming_(incoming),
         wire_(wire),
         take_(std::move(take)),
-        segment_(std::min(kSegment, std::max(out.size(), incoming))),
+        segment_(std::min(kRingSegment, std::max(out.size(), incoming))),
         values_(segment_) {
     if (wire != Wire::kFloat32) {
       narrow_out_.resize(segment_);

@@ -12,7 +12,7 @@ namespace cafetiere {
 namespace {
 
 constexpr size_t kRingBytes = 512 << 10;  // of each direction: stays in a core's cache
-constexpr size_t kChunk = 64 << 10;       // copied before the peer hears of it
+constexpr size_t kRingChunk = 64 << 10;   // copied before the peer hears of it
 
 Status broken() {
   return internal_error("shared memory: the peer wrote an index that makes no sense");
@@ -107,7 +107,7 @@ Result<size_t> ShmLink::write(std::span<const iovec> parts) {
 Result<size_t> ShmLink::write_ring(std::span<const iovec> parts) {
   const uint64_t held = written_ - out_->read.load(std::memory_order_acquire);
   if (held > kRingBytes) return broken();
-  const size_t count = std::min({total(parts), kRingBytes - held, kChunk});
+  const size_t count = std::min({total(parts), kRingBytes - held, kRingChunk});
   uint64_t at = written_;
   for_parts(parts, count, [&](const std::byte* from, size_t n) {
     out_->for_range(at, n, [&](std::byte* to, size_t bytes) {
@@ -133,7 +133,7 @@ Result<size_t> ShmLink::read(std::span<const iovec> parts) {
     return taken;
   }
   if (until < read_) return broken();
-  const size_t count = std::min<uint64_t>({total(parts), held, until - read_, kChunk});
+  const size_t count = std::min<uint64_t>({total(parts), held, until - read_, kRingChunk});
   const size_t rest = total(parts);
   uint64_t at = read_;
   for_parts(parts, count, [&](std::byte* to, size_t n) {

@@ -12,10 +12,10 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kChunk = 256 << 10;  // copied before the other direction has a turn
-constexpr size_t kLong = 1 << 20;     // a message whose end the cache would not hold
+constexpr size_t kLoanChunk = 256 << 10;  // copied before the other direction has a turn
+constexpr size_t kLong = 1 << 20;         // a message whose end the cache would not hold
 
-Status broken() { return internal_error("shared memory: the peer lends what is not there"); }
+Status broken_loan() { return internal_error("shared memory: the peer lends what is not there"); }
 
 void copy_past_cache(std::byte* to, const std::byte* from, size_t bytes) {
   size_t done = 0;
@@ -70,7 +70,7 @@ bool Lender::lend(const iovec& part, uint64_t at) {
 
 Result<bool> Lender::all_returned() const {
   const uint64_t returned = taken();
-  if (returned > lent_) return broken();
+  if (returned > lent_) return broken_loan();
   return returned == lent_;
 }
 
@@ -87,7 +87,7 @@ void Lender::withdraw() {
 Result<const SharedMemory*> Borrower::memory(uint32_t index) {
   if (index >= std::min<uint32_t>(book_->memory_count.load(std::memory_order_acquire),
                                   LoanBook::kMostMemories)) {
-    return broken();
+    return broken_loan();
   }
   if (!memories_[index]) {
     const SharedMemory::Place place = book_->memories[index];
@@ -105,7 +105,8 @@ Status Borrower::accept() {
   const LoanBook::Loan loan = book_->loans[taken_ % LoanBook::kMostLoans];
   CFT_ASSIGN(const SharedMemory* lies_in, memory(loan.memory));
   const size_t size = lies_in->size();
-  if (loan.bytes == 0 || loan.offset > size || loan.bytes > size - loan.offset) return broken();
+  if (loan.bytes == 0 || loan.offset > size || loan.bytes > size - loan.offset)
+    return broken_loan();
   next_ = lies_in->data() + loan.offset;
   left_ = loan.bytes;
   return {};
@@ -113,7 +114,7 @@ Status Borrower::accept() {
 
 Result<size_t> Borrower::take(const iovec& part) {
   if (left_ == 0) CFT_TRY(accept());
-  const size_t count = std::min({part.iov_len, left_, kChunk});
+  const size_t count = std::min({part.iov_len, left_, kLoanChunk});
   copy_message(static_cast<std::byte*>(part.iov_base), next_, count, part.iov_len);
   CFT_TRY(check());
   next_ += count;

@@ -40,6 +40,9 @@ class DbReader {
   virtual Result<std::unique_ptr<DbCursor>> cursor() = 0;
 };
 
+/// Records between two commits of the programs that write databases, as in Caffe.
+inline constexpr int64_t kCommitEvery = 1000;
+
 /// A new database. What was put since the last commit() is lost with the writer.
 class DbWriter {
  public:

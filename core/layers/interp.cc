@@ -13,7 +13,7 @@
 namespace cafetiere {
 namespace {
 
-using Param = caffe::InterpParameter;
+using InterpParam = caffe::InterpParameter;
 
 /// One axis: output i is (1 - weight) in[low] + weight in[high].
 struct Tap {
@@ -53,7 +53,7 @@ class Interp : public Layer {
     if (bottom.axes() < 3 || bottom.count() == 0) {
       return invalid_argument("needs a bottom of at least 3 axes (.., H, W), not " + bottom.str());
     }
-    const Param& p = param().interp_param();
+    const InterpParam& p = param().interp_param();
     const bool sized = p.height() > 0 && p.width() > 0;
     if (sized == (p.zoom_factor() > 0) || (p.height() > 0) != (p.width() > 0)) {
       return invalid_argument("give height and width, or zoom_factor, above 0");
@@ -100,8 +100,8 @@ class Interp : public Layer {
 
  private:
   bool corners() const {
-    const Param& p = param().interp_param();
-    return p.mode() == Param::BILINEAR && p.align_corners();
+    const InterpParam& p = param().interp_param();
+    return p.mode() == InterpParam::BILINEAR && p.align_corners();
   }
   int64_t zoomed(int64_t size) const {
     const double zoom = param().interp_param().zoom_factor();
@@ -115,7 +115,7 @@ class Interp : public Layer {
   }
 
   std::vector<Tap> taps(int64_t in, int64_t out) const {
-    const bool nearest = param().interp_param().mode() == Param::NEAREST;
+    const bool nearest = param().interp_param().mode() == InterpParam::NEAREST;
     std::vector<Tap> taps;
     for (int64_t o = 0; o < out; ++o) {
       const double at = nearest     ? double(o * in / out)

@@ -10,7 +10,7 @@
 namespace cafetiere {
 namespace {
 
-using Param = caffe::PoolingParameter;
+using PoolingParam = caffe::PoolingParameter;
 
 class Pooling : public Layer {
  public:
@@ -46,15 +46,15 @@ class Pooling : public Layer {
 
  private:
   Result<PoolGeometry> geometry(const Shape& bottom) const {
-    const Param& p = param().pooling_param();
+    const PoolingParam& p = param().pooling_param();
     if (bottom.axes() != 4) {
       return invalid_argument("needs a bottom of 4 axes (N, C, H, W), not " + bottom.str());
     }
-    if (p.pool() == Param::STOCHASTIC) {
+    if (p.pool() == PoolingParam::STOCHASTIC) {
       return invalid_argument("pool: STOCHASTIC has no CPU form; use MAX or AVE");
     }
     PoolGeometry g;
-    g.max = p.pool() == Param::MAX;
+    g.max = p.pool() == PoolingParam::MAX;
     g.n = bottom[0], g.channels = bottom[1], g.in_h = bottom[2], g.in_w = bottom[3];
     CFT_TRY(window(p, g));
     g.out_h = outputs(p, g.in_h, g.kernel_h, g.stride_h, g.pad_h);
@@ -69,7 +69,7 @@ class Pooling : public Layer {
     return g;
   }
 
-  static Status window(const Param& p, PoolGeometry& g) {
+  static Status window(const PoolingParam& p, PoolGeometry& g) {
     const bool hw = p.has_kernel_h() || p.has_kernel_w();
     if (p.global_pooling()) {
       if (hw || p.has_kernel_size() || p.pad() || p.pad_h() || p.pad_w() || p.stride() != 1) {
@@ -104,9 +104,11 @@ class Pooling : public Layer {
     return {};
   }
 
-  static int64_t outputs(const Param& p, int64_t in, int64_t kernel, int64_t stride, int64_t pad) {
+  static int64_t outputs(const PoolingParam& p, int64_t in, int64_t kernel, int64_t stride,
+                         int64_t pad) {
     const double steps = double(in + 2 * pad - kernel) / double(stride);
-    return int64_t(p.round_mode() == Param::FLOOR ? std::floor(steps) : std::ceil(steps)) + 1;
+    return int64_t(p.round_mode() == PoolingParam::FLOOR ? std::floor(steps) : std::ceil(steps)) +
+           1;
   }
 };
 

@@ -9,7 +9,7 @@
 namespace cafetiere {
 namespace {
 
-using Param = caffe::ReductionParameter;
+using ReductionParam = caffe::ReductionParameter;
 
 class Reduction : public Layer {
  public:
@@ -25,14 +25,14 @@ class Reduction : public Layer {
   Status forward(LayerPlan& plan) const override {
     const Rows rows = this->rows(plan);
     switch (param().reduction_param().operation()) {
-      case Param::ASUM:
+      case ReductionParam::ASUM:
         reduce(plan, rows, [](double x) { return std::fabs(x); });
         break;
-      case Param::SUMSQ:
+      case ReductionParam::SUMSQ:
         reduce(plan, rows, [](double x) { return x * x; });
         break;
-      case Param::SUM:
-      case Param::MEAN:
+      case ReductionParam::SUM:
+      case ReductionParam::MEAN:
         reduce(plan, rows, [](double x) { return x; });
         break;
     }
@@ -43,14 +43,14 @@ class Reduction : public Layer {
     if (!plan.propagate_down[0]) return {};
     const Rows rows = this->rows(plan);
     switch (param().reduction_param().operation()) {
-      case Param::ASUM:
+      case ReductionParam::ASUM:
         spread(plan, rows, [](float x) { return x > 0 ? 1.f : x < 0 ? -1.f : 0.f; });
         break;
-      case Param::SUMSQ:
+      case ReductionParam::SUMSQ:
         spread(plan, rows, [](float x) { return 2 * x; });
         break;
-      case Param::SUM:
-      case Param::MEAN:
+      case ReductionParam::SUM:
+      case ReductionParam::MEAN:
         spread(plan, rows, [](float) { return 1.f; });
         break;
     }
@@ -64,10 +64,10 @@ class Reduction : public Layer {
   };
 
   Rows rows(const LayerPlan& plan) const {
-    const Param& p = param().reduction_param();
+    const ReductionParam& p = param().reduction_param();
     const int64_t count = plan.top_shapes[0].count();
     const int64_t length = plan.bottom_shape(0).count(plan.top_shapes[0].axes());
-    const bool mean = p.operation() == Param::MEAN;
+    const bool mean = p.operation() == ReductionParam::MEAN;
     return {count, length, mean ? p.coeff() / float(length) : p.coeff()};
   }
 

@@ -12,6 +12,9 @@
 
 namespace cafetiere {
 
+/// Blobs that a layer of a file may have.
+inline constexpr int kMaxBlobs = 1024;
+
 /// The most values a blob has, Caffe's limit.
 inline constexpr int64_t kMaxBlobCount = 2147483647;
 

@@ -19,8 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kMaxHeader = uint64_t{16} << 20;  // 100,000 tensors; memory is a multiple of it
-constexpr int kMaxDepth = 8;                         // of a header; the format needs 3
-constexpr int kMaxBlobs = 1024;                      // of one layer
+constexpr int kMaxHeaderDepth = 8;                   // of a header; the format needs 3
 constexpr const char* kMetadata = "__metadata__";
 
 /// A tensor's name taken apart: the layer, and the blob's index behind the last dot.
@@ -111,7 +110,9 @@ Result<caffe::NetParameter> parse_safetensors(std::string_view bytes) {
                     rest.size(), kMaxHeader));
   }
   // Deep nesting is cut while parsing, so that a hostile header costs neither stack nor memory.
-  const auto shallow = [](int depth, Json::parse_event_t, Json&) { return depth <= kMaxDepth; };
+  const auto shallow = [](int depth, Json::parse_event_t, Json&) {
+    return depth <= kMaxHeaderDepth;
+  };
   const std::string_view text = rest.substr(0, length);
   const Json header = Json::parse(text.begin(), text.end(), shallow, false);
   if (!header.is_object()) return invalid_argument("has a header that is not a JSON object");

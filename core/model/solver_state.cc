@@ -42,7 +42,7 @@ void to_proto(const ReplicaHistory& sync, caffe::SyncState* proto) {
   to_proto(sync.outer, proto->mutable_outer());
 }
 
-Result<SolverState> parse_binary(std::string_view bytes, const std::string& source) {
+Result<SolverState> parse_binary_state(std::string_view bytes, const std::string& source) {
   caffe::SolverState proto;
   if (bytes.size() > static_cast<size_t>(kMaxFileBytes) ||
       !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
@@ -76,8 +76,8 @@ Result<SolverState> parse_hdf5(std::string_view bytes, const std::string& source
   return state;
 }
 
-Result<SolverState> parse_any(std::string_view bytes, const std::string& source) {
-  return is_hdf5(bytes) ? parse_hdf5(bytes, source) : parse_binary(bytes, source);
+Result<SolverState> parse_any_state(std::string_view bytes, const std::string& source) {
+  return is_hdf5(bytes) ? parse_hdf5(bytes, source) : parse_binary_state(bytes, source);
 }
 
 Result<std::string> to_hdf5(const SolverState& state) {
@@ -100,12 +100,13 @@ Result<std::string> to_hdf5(const SolverState& state) {
 }  // namespace
 
 Result<SolverState> parse_solver_state(std::span<const std::byte> bytes) {
-  return parse_any({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "solver state");
+  return parse_any_state({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                         "solver state");
 }
 
 Result<SolverState> read_solver_state(const std::string& path) {
   CFT_ASSIGN(const std::string bytes, read_file(path));
-  return parse_any(bytes, path);
+  return parse_any_state(bytes, path);
 }
 
 Result<std::string> serialize_solver_state(const SolverState& state, ModelFormat format) {

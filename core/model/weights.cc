@@ -14,10 +14,10 @@
 namespace cafetiere {
 namespace {
 
-constexpr int kMaxBlobs = 1024;     // of one layer
 constexpr int kMaxGroupDepth = 64;  // '/' in a layer's name
 
-Result<caffe::NetParameter> parse_binary(std::string_view bytes, const std::string& source) {
+Result<caffe::NetParameter> parse_binary_weights(std::string_view bytes,
+                                                 const std::string& source) {
   if (bytes.size() > static_cast<size_t>(kMaxFileBytes)) {
     return invalid_argument(fmt::format("{}: has {} bytes; a caffemodel has at most {}", source,
                                         bytes.size(), kMaxFileBytes));
@@ -88,8 +88,8 @@ class Hdf5Layers {
   std::set<uint64_t> visited_;
 };
 
-Result<caffe::NetParameter> parse_any(std::string_view bytes, const std::string& source) {
-  if (!is_hdf5(bytes)) return parse_binary(bytes, source);
+Result<caffe::NetParameter> parse_any_weights(std::string_view bytes, const std::string& source) {
+  if (!is_hdf5(bytes)) return parse_binary_weights(bytes, source);
   CFT_ASSIGN(const Hdf5Reader file, Hdf5Reader::open(bytes, source));
   caffe::NetParameter net;
   CFT_TRY(Hdf5Layers(file, &net).read_group("/data", "", 0).with_context(source));
@@ -124,12 +124,12 @@ ModelFormat format_of_path(const std::string& path) {
 }
 
 Result<caffe::NetParameter> parse_weights(std::span<const std::byte> bytes) {
-  return parse_any({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "weights");
+  return parse_any_weights({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "weights");
 }
 
 Result<caffe::NetParameter> read_weights(const std::string& path) {
   CFT_ASSIGN(const std::string bytes, read_file(path));
-  return parse_any(bytes, path);
+  return parse_any_weights(bytes, path);
 }
 
 Result<std::string> serialize_weights(const caffe::NetParameter& net, ModelFormat format) {

@@ -9,59 +9,57 @@
 namespace cafetiere {
 namespace {
 
-using Layer = const ExportLayer&;
-
 template <const char* kOp>
-Result<OnnxValues> same(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> same(const ExportLayer& layer, OnnxWriter& w) {
   return OnnxValues{w.node(kOp, {layer.bottom()})};
 }
 
 constexpr char kAbs[] = "Abs", kSigmoid[] = "Sigmoid", kTanh[] = "Tanh", kSoftplus[] = "Softplus",
                kHardSwish[] = "HardSwish";
 
-Result<OnnxValues> relu(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> relu(const ExportLayer& layer, OnnxWriter& w) {
   const float slope = layer.param.relu_param().negative_slope();
   if (slope == 0) return OnnxValues{w.node("Relu", {layer.bottom()})};
   return OnnxValues{w.node("LeakyRelu", {layer.bottom()}, {{"alpha", slope}})};
 }
 
-Result<OnnxValues> relu6(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> relu6(const ExportLayer& layer, OnnxWriter& w) {
   return OnnxValues{w.node("Clip", {layer.bottom(), w.scalar(0), w.scalar(6)})};
 }
 
-Result<OnnxValues> clip(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> clip(const ExportLayer& layer, OnnxWriter& w) {
   const caffe::ClipParameter& p = layer.param.clip_param();
   return OnnxValues{w.node("Clip", {layer.bottom(), w.scalar(p.min()), w.scalar(p.max())})};
 }
 
 /// Slopes of shape (C) meet bottoms (N, C, ..): ones follow for the axes behind the channels.
-Result<OnnxValues> prelu(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> prelu(const ExportLayer& layer, OnnxWriter& w) {
   std::vector<int64_t> dims{int64_t(layer.params[0].size())};
   if (dims[0] > 1) dims.resize(size_t(layer.bottom_shape().axes() - 1), 1);
   return OnnxValues{w.node("PRelu", {layer.bottom(), layer.constant(w, 0, Shape(dims))})};
 }
 
-Result<OnnxValues> elu(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> elu(const ExportLayer& layer, OnnxWriter& w) {
   return OnnxValues{w.node("Elu", {layer.bottom()}, {{"alpha", layer.param.elu_param().alpha()}})};
 }
 
-Result<OnnxValues> hard_sigmoid(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> hard_sigmoid(const ExportLayer& layer, OnnxWriter& w) {
   return OnnxValues{w.node("HardSigmoid", {layer.bottom()}, {{"alpha", 1.F / 6}, {"beta", 0.5F}})};
 }
 
-Result<OnnxValues> swish(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> swish(const ExportLayer& layer, OnnxWriter& w) {
   const std::string& x = layer.bottom();
   const std::string gate = w.node("Sigmoid", {w.times(x, layer.param.swish_param().beta())});
   return OnnxValues{w.node("Mul", {x, gate})};
 }
 
-Result<OnnxValues> mish(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> mish(const ExportLayer& layer, OnnxWriter& w) {
   const std::string& x = layer.bottom();
   return OnnxValues{w.node("Mul", {x, w.node("Tanh", {w.node("Softplus", {x})})})};
 }
 
 /// x / 2 (1 + f), f being erf(x / sqrt(2)) or tanh(sqrt(2 / pi) (x + 0.044715 x^3)).
-Result<OnnxValues> gelu(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> gelu(const ExportLayer& layer, OnnxWriter& w) {
   const std::string& x = layer.bottom();
   std::string f;
   if (layer.param.gelu_param().approximate() == caffe::GELUParameter::TANH) {
@@ -74,20 +72,20 @@ Result<OnnxValues> gelu(Layer layer, OnnxWriter& w) {
   return OnnxValues{w.node("Mul", {w.times(x, 0.5F), w.plus(f, 1)})};
 }
 
-Result<OnnxValues> threshold(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> threshold(const ExportLayer& layer, OnnxWriter& w) {
   const float level = layer.param.threshold_param().threshold();
   const std::string above = w.node("Greater", {layer.bottom(), w.scalar(level)});
   return OnnxValues{w.node("Cast", {above}, {{"to", int64_t(onnx::TensorProto::FLOAT)}})};
 }
 
 /// Dropout; and Split, whose tops all are the bottom.
-Result<OnnxValues> unchanged(Layer layer, OnnxWriter&) {
+Result<OnnxValues> unchanged(const ExportLayer& layer, OnnxWriter&) {
   return OnnxValues(layer.top_shapes.size(), layer.bottom());
 }
 
-Result<OnnxValues> silence(Layer, OnnxWriter&) { return OnnxValues{}; }
+Result<OnnxValues> silence(const ExportLayer&, OnnxWriter&) { return OnnxValues{}; }
 
-constexpr Exporter kExporters[] = {
+constexpr Exporter kActivationsExporters[] = {
     {"AbsVal", same<kAbs>},
     {"BNLL", same<kSoftplus>},
     {"Clip", clip},
@@ -108,23 +106,21 @@ constexpr Exporter kExporters[] = {
     {"Threshold", threshold},
 };
 
-using Node = const OnnxNode&;
-
 template <const char* kType>
-Status read_same(Node node, OnnxReader& r) {
+Status read_same(const OnnxNode& node, OnnxReader& r) {
   return r.add(r.layer(kType, node));
 }
 
 constexpr char kAbsVal[] = "AbsVal", kBnll[] = "BNLL", kReLU[] = "ReLU", kTanH[] = "TanH",
                kMish[] = "Mish";
 
-Status read_leaky_relu(Node node, OnnxReader& r) {
+Status read_leaky_relu(const OnnxNode& node, OnnxReader& r) {
   caffe::LayerParameter layer = r.layer("ReLU", node);
   layer.mutable_relu_param()->set_negative_slope(node.number("alpha", 0.01F));
   return r.add(std::move(layer));
 }
 
-Status read_prelu(Node node, OnnxReader& r) {
+Status read_prelu(const OnnxNode& node, OnnxReader& r) {
   if (!node.has(1)) return invalid_argument("needs a slope");
   CFT_ASSIGN(const OnnxFloats slope, r.floats(node.input(1)));
   caffe::LayerParameter layer = r.layer("PReLU", node);
@@ -143,13 +139,13 @@ Status read_prelu(Node node, OnnxReader& r) {
   return r.add(std::move(layer));
 }
 
-Status read_elu(Node node, OnnxReader& r) {
+Status read_elu(const OnnxNode& node, OnnxReader& r) {
   caffe::LayerParameter layer = r.layer("ELU", node);
   layer.mutable_elu_param()->set_alpha(node.number("alpha", 1));
   return r.add(std::move(layer));
 }
 
-Status read_hard_sigmoid(Node node, OnnxReader& r) {
+Status read_hard_sigmoid(const OnnxNode& node, OnnxReader& r) {
   if (std::fabs(node.number("alpha", 0.2F) - 1.F / 6) > 1e-6F ||
       node.number("beta", 0.5F) != 0.5F) {
     return invalid_argument("only alpha = 1/6, beta = 1/2 has a layer: HardSigmoid");
@@ -157,7 +153,7 @@ Status read_hard_sigmoid(Node node, OnnxReader& r) {
   return r.add(r.layer("HardSigmoid", node));
 }
 
-Status read_gelu(Node node, OnnxReader& r) {
+Status read_gelu(const OnnxNode& node, OnnxReader& r) {
   caffe::LayerParameter layer = r.layer("GELU", node);
   if (node.text("approximate", "none") == "tanh") {
     layer.mutable_gelu_param()->set_approximate(caffe::GELUParameter::TANH);
@@ -166,7 +162,7 @@ Status read_gelu(Node node, OnnxReader& r) {
 }
 
 /// Bounds are attributes up to opset 10, then inputs; either may be left out.
-Status read_clip(Node node, OnnxReader& r) {
+Status read_clip(const OnnxNode& node, OnnxReader& r) {
   float bounds[] = {node.number("min", std::numeric_limits<float>::lowest()),
                     node.number("max", std::numeric_limits<float>::max())};
   for (int i = 0; i < 2; ++i) {
@@ -182,7 +178,7 @@ Status read_clip(Node node, OnnxReader& r) {
 }
 
 /// A comparison gives 0 or 1 here; a Cast of it to floats changes nothing.
-Status read_greater(Node node, OnnxReader& r) {
+Status read_greater(const OnnxNode& node, OnnxReader& r) {
   if (!node.has(1)) return invalid_argument("needs two inputs");
   CFT_ASSIGN(const OnnxFloats level, r.floats(node.input(1)));
   if (level.values.size() != 1) return invalid_argument("the second input must be one number");
@@ -191,9 +187,11 @@ Status read_greater(Node node, OnnxReader& r) {
   return r.add(std::move(layer));
 }
 
-Status read_unchanged(Node node, OnnxReader& r) { return r.alias(node.output(), node.input(0)); }
+Status read_unchanged(const OnnxNode& node, OnnxReader& r) {
+  return r.alias(node.output(), node.input(0));
+}
 
-constexpr Importer kImporters[] = {
+constexpr Importer kActivationsImporters[] = {
     {"Abs", read_same<kAbsVal>},
     {"Clip", read_clip},
     {"Dropout", read_unchanged},
@@ -214,6 +212,6 @@ constexpr Importer kImporters[] = {
 
 }  // namespace
 
-extern constinit const OnnxFamily onnx_activations{kExporters, kImporters};
+extern constinit const OnnxFamily onnx_activations{kActivationsExporters, kActivationsImporters};
 
 }  // namespace cafetiere

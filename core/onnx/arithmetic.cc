@@ -10,14 +10,13 @@
 namespace cafetiere {
 namespace {
 
-using Layer = const ExportLayer&;
 using EltwiseOp = caffe::EltwiseParameter;
 
 std::string affine(OnnxWriter& w, const std::string& x, float scale, float shift) {
   return w.plus(w.times(x, scale), shift);
 }
 
-Result<OnnxValues> power(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> power(const ExportLayer& layer, OnnxWriter& w) {
   const caffe::PowerParameter& p = layer.param.power_param();
   const std::string line = affine(w, layer.bottom(), p.scale(), p.shift());
   return OnnxValues{p.power() == 1 ? line : w.node("Pow", {line, w.scalar(p.power())})};
@@ -25,19 +24,19 @@ Result<OnnxValues> power(Layer layer, OnnxWriter& w) {
 
 float log_of_base(float base) { return base == -1 ? 1 : std::log(base); }
 
-Result<OnnxValues> exp(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> exp(const ExportLayer& layer, OnnxWriter& w) {
   const caffe::ExpParameter& p = layer.param.exp_param();
   const float rate = log_of_base(p.base());
   return OnnxValues{w.node("Exp", {affine(w, layer.bottom(), rate * p.scale(), rate * p.shift())})};
 }
 
-Result<OnnxValues> log(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> log(const ExportLayer& layer, OnnxWriter& w) {
   const caffe::LogParameter& p = layer.param.log_param();
   const std::string line = affine(w, layer.bottom(), p.scale(), p.shift());
   return OnnxValues{w.times(w.node("Log", {line}), 1 / log_of_base(p.base()))};
 }
 
-Result<OnnxValues> eltwise(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> eltwise(const ExportLayer& layer, OnnxWriter& w) {
   const EltwiseOp& p = layer.param.eltwise_param();
   if (p.operation() == EltwiseOp::MAX) return OnnxValues{w.node("Max", layer.bottoms)};
   const char* op = p.operation() == EltwiseOp::PROD ? "Mul" : "Add";
@@ -58,7 +57,7 @@ Shape aligned(const Shape& shape, int axis, const Shape& x) {
 }
 
 /// The factor or summand of Scale and Bias: the second bottom or the first parameter.
-std::string operand(Layer layer, OnnxWriter& w, int axis) {
+std::string operand(const ExportLayer& layer, OnnxWriter& w, int axis) {
   const Shape& x = layer.bottom_shape();
   if (layer.bottoms.size() == 1) {
     return layer.constant(w, 0, aligned(layer.param_shapes[0], axis, x));
@@ -66,7 +65,7 @@ std::string operand(Layer layer, OnnxWriter& w, int axis) {
   return w.reshape(layer.bottoms[1], aligned(layer.bottom_shapes[1], axis, x));
 }
 
-Result<OnnxValues> scale(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> scale(const ExportLayer& layer, OnnxWriter& w) {
   const Shape& x = layer.bottom_shape();
   CFT_ASSIGN(const int axis, x.axis(layer.param.scale_param().axis()));
   const std::string y = w.node("Mul", {layer.bottom(), operand(layer, w, axis)});
@@ -76,20 +75,19 @@ Result<OnnxValues> scale(Layer layer, OnnxWriter& w) {
   return OnnxValues{w.node("Add", {y, layer.constant(w, last, shape)})};
 }
 
-Result<OnnxValues> bias(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> bias(const ExportLayer& layer, OnnxWriter& w) {
   CFT_ASSIGN(const int axis, layer.bottom_shape().axis(layer.param.bias_param().axis()));
   return OnnxValues{w.node("Add", {layer.bottom(), operand(layer, w, axis)})};
 }
 
-constexpr Exporter kExporters[] = {
+constexpr Exporter kArithmeticExporters[] = {
     {"Bias", bias}, {"Eltwise", eltwise}, {"Exp", exp},
     {"Log", log},   {"Power", power},     {"Scale", scale},
 };
 
-using Node = const OnnxNode&;
-
 /// Reads y = (scale x + shift)^power.
-Status add_power(Node node, OnnxReader& r, int x, float scale, float shift, float power) {
+Status add_power(const OnnxNode& node, OnnxReader& r, int x, float scale, float shift,
+                 float power) {
   caffe::LayerParameter layer = r.layer("Power", node);
   layer.set_bottom(0, node.input(x));
   layer.mutable_power_param()->set_scale(scale);
@@ -124,7 +122,8 @@ Result<Meeting> meet(const Shape& shape, const Shape& x) {
 
 /// x (input `at`) and a constant: Power for one number, else Scale or Bias.
 template <class Change>
-Status add_constant(Node node, OnnxReader& r, int at, bool product, const Change& change) {
+Status add_constant(const OnnxNode& node, OnnxReader& r, int at, bool product,
+                    const Change& change) {
   CFT_ASSIGN(OnnxFloats c, r.floats(node.input(1 - at)));
   CFT_ASSIGN(const Shape x, r.shape(node.input(at)));
   for (float& value : c.values) value = change(value);
@@ -147,7 +146,7 @@ Status add_constant(Node node, OnnxReader& r, int at, bool product, const Change
   return r.add(std::move(layer));
 }
 
-Status add_eltwise(Node node, OnnxReader& r, EltwiseOp::EltwiseOp op,
+Status add_eltwise(const OnnxNode& node, OnnxReader& r, EltwiseOp::EltwiseOp op,
                    const std::vector<float>& coeff = {}) {
   if (node.inputs() == 1) return r.alias(node.output(), node.input(0));
   caffe::LayerParameter layer = r.layer("Eltwise", node);
@@ -159,7 +158,8 @@ Status add_eltwise(Node node, OnnxReader& r, EltwiseOp::EltwiseOp op,
 
 /// Two values of one shape; or one that lacks the other's last axes, or has ones there, as the gate of
 /// a squeeze-and-excitation: Scale and Bias with two bottoms.
-Status add_pair(Node node, OnnxReader& r, bool product, const std::array<std::string, 2>& pair) {
+Status add_pair(const OnnxNode& node, OnnxReader& r, bool product,
+                const std::array<std::string, 2>& pair) {
   CFT_ASSIGN(const Shape a, r.shape(pair[0]));
   CFT_ASSIGN(const Shape b, r.shape(pair[1]));
   if (a == b) {
@@ -191,7 +191,7 @@ Status add_pair(Node node, OnnxReader& r, bool product, const std::array<std::st
 }
 
 /// a - b of different shapes as a + (-b), a / b as a b^-1.
-Status add_opposite_pair(Node node, OnnxReader& r, bool product) {
+Status add_opposite_pair(const OnnxNode& node, OnnxReader& r, bool product) {
   CFT_ASSIGN(const Shape a, r.shape(node.input(0)));
   CFT_ASSIGN(const Shape b, r.shape(node.input(1)));
   if (!product && a == b) return add_eltwise(node, r, EltwiseOp::SUM, {1, -1});
@@ -209,12 +209,12 @@ Status add_opposite_pair(Node node, OnnxReader& r, bool product) {
   return add_pair(node, r, product, {node.input(0), inner});
 }
 
-Status two_inputs(Node node) {
+Status two_inputs(const OnnxNode& node) {
   return node.inputs() == 2 && node.has(1) ? Status() : invalid_argument("needs two inputs");
 }
 
 template <bool kProduct>
-Status read_commuting(Node node, OnnxReader& r) {
+Status read_commuting(const OnnxNode& node, OnnxReader& r) {
   CFT_TRY(two_inputs(node));
   const auto keep = [](float c) { return c; };
   for (int at : {0, 1}) {
@@ -225,7 +225,7 @@ Status read_commuting(Node node, OnnxReader& r) {
 
 /// A scalar minus or over x becomes a Power; other constants may only come second.
 template <bool kProduct>
-Status read_opposite(Node node, OnnxReader& r) {
+Status read_opposite(const OnnxNode& node, OnnxReader& r) {
   CFT_TRY(two_inputs(node));
   if (r.is_constant(node.input(1))) {
     return add_constant(node, r, 0, kProduct, [](float c) { return kProduct ? 1 / c : -c; });
@@ -240,22 +240,28 @@ Status read_opposite(Node node, OnnxReader& r) {
   return add_opposite_pair(node, r, kProduct);
 }
 
-Status read_pow(Node node, OnnxReader& r) {
+Status read_pow(const OnnxNode& node, OnnxReader& r) {
   CFT_TRY(two_inputs(node));
   CFT_ASSIGN(const OnnxFloats c, r.floats(node.input(1)));
   if (c.values.size() != 1) return invalid_argument("the exponent must be one number");
   return add_power(node, r, 0, 1, 0, c.values[0]);
 }
 
-Status read_sqrt(Node node, OnnxReader& r) { return add_power(node, r, 0, 1, 0, 0.5F); }
-Status read_neg(Node node, OnnxReader& r) { return add_power(node, r, 0, -1, 0, 1); }
-Status read_reciprocal(Node node, OnnxReader& r) { return add_power(node, r, 0, 1, 0, -1); }
-Status read_exp(Node node, OnnxReader& r) { return r.add(r.layer("Exp", node)); }
-Status read_log(Node node, OnnxReader& r) { return r.add(r.layer("Log", node)); }
-Status read_sum(Node node, OnnxReader& r) { return add_eltwise(node, r, EltwiseOp::SUM); }
-Status read_max(Node node, OnnxReader& r) { return add_eltwise(node, r, EltwiseOp::MAX); }
+Status read_sqrt(const OnnxNode& node, OnnxReader& r) { return add_power(node, r, 0, 1, 0, 0.5F); }
+Status read_neg(const OnnxNode& node, OnnxReader& r) { return add_power(node, r, 0, -1, 0, 1); }
+Status read_reciprocal(const OnnxNode& node, OnnxReader& r) {
+  return add_power(node, r, 0, 1, 0, -1);
+}
+Status read_exp(const OnnxNode& node, OnnxReader& r) { return r.add(r.layer("Exp", node)); }
+Status read_log(const OnnxNode& node, OnnxReader& r) { return r.add(r.layer("Log", node)); }
+Status read_sum(const OnnxNode& node, OnnxReader& r) {
+  return add_eltwise(node, r, EltwiseOp::SUM);
+}
+Status read_max(const OnnxNode& node, OnnxReader& r) {
+  return add_eltwise(node, r, EltwiseOp::MAX);
+}
 
-constexpr Importer kImporters[] = {
+constexpr Importer kArithmeticImporters[] = {
     {"Add", read_commuting<false>},
     {"Div", read_opposite<true>},
     {"Exp", read_exp},
@@ -272,6 +278,6 @@ constexpr Importer kImporters[] = {
 
 }  // namespace
 
-extern constinit const OnnxFamily onnx_arithmetic{kExporters, kImporters};
+extern constinit const OnnxFamily onnx_arithmetic{kArithmeticExporters, kArithmeticImporters};
 
 }  // namespace cafetiere

@@ -48,10 +48,10 @@ Result<OnnxValues> attention(const ExportLayer& layer, OnnxWriter& w) {
   return OnnxValues{w.reshape(linear(layer, w, joined, outer, p.bias_term()), layer.top_shape())};
 }
 
-constexpr Exporter kExporters[] = {{"Attention", attention, true}};
+constexpr Exporter kAttentionExporters[] = {{"Attention", attention, true}};
 
 }  // namespace
 
-extern constinit const OnnxFamily onnx_attention{kExporters, {}};
+extern constinit const OnnxFamily onnx_attention{kAttentionExporters, {}};
 
 }  // namespace cafetiere

@@ -49,11 +49,11 @@ Status read_cast(const OnnxNode& node, OnnxReader& r) {
   return r.alias(node.output(), node.input(0));
 }
 
-constexpr Importer kImporters[] = {
+constexpr Importer kConstantsImporters[] = {
     {"Cast", read_cast}, {"Constant", read_constant}, {"Shape", read_shape}};
 
 }  // namespace
 
-extern constinit const OnnxFamily onnx_constants{{}, kImporters};
+extern constinit const OnnxFamily onnx_constants{{}, kConstantsImporters};
 
 }  // namespace cafetiere

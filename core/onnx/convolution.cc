@@ -43,7 +43,8 @@ Result<OnnxValues> deconvolution(const ExportLayer& layer, OnnxWriter& w) {
   return write(layer, w, "ConvTranspose");
 }
 
-constexpr Exporter kExporters[] = {{"Convolution", convolution}, {"Deconvolution", deconvolution}};
+constexpr Exporter kConvolutionExporters[] = {{"Convolution", convolution},
+                                              {"Deconvolution", deconvolution}};
 
 using Values = google::protobuf::RepeatedField<uint32_t>;
 
@@ -110,10 +111,11 @@ Status read_conv_transpose(const OnnxNode& node, OnnxReader& r) {
   return read(node, r, "Deconvolution", true);
 }
 
-constexpr Importer kImporters[] = {{"Conv", read_conv}, {"ConvTranspose", read_conv_transpose}};
+constexpr Importer kConvolutionImporters[] = {{"Conv", read_conv},
+                                              {"ConvTranspose", read_conv_transpose}};
 
 }  // namespace
 
-extern constinit const OnnxFamily onnx_convolution{kExporters, kImporters};
+extern constinit const OnnxFamily onnx_convolution{kConvolutionExporters, kConvolutionImporters};
 
 }  // namespace cafetiere

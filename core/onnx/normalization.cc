@@ -6,9 +6,7 @@
 namespace cafetiere {
 namespace {
 
-using Layer = const ExportLayer&;
-
-Result<OnnxValues> batch_norm(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> batch_norm(const ExportLayer& layer, OnnxWriter& w) {
   const caffe::BatchNormParameter& p = layer.param.batch_norm_param();
   if (p.has_use_global_stats() && !p.use_global_stats()) {
     return invalid_argument(
@@ -26,7 +24,7 @@ Result<OnnxValues> batch_norm(Layer layer, OnnxWriter& w) {
   return OnnxValues{w.node("BatchNormalization", inputs, {{"epsilon", p.eps()}})};
 }
 
-Result<OnnxValues> layer_norm(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> layer_norm(const ExportLayer& layer, OnnxWriter& w) {
   const caffe::LayerNormParameter& p = layer.param.layer_norm_param();
   const std::vector<int64_t>& dims = layer.bottom_shape().dims();
   CFT_ASSIGN(const int axis, layer.bottom_shape().axis(p.axis()));
@@ -41,7 +39,7 @@ Result<OnnxValues> layer_norm(Layer layer, OnnxWriter& w) {
 }
 
 /// Groups as the channels of an InstanceNormalization.
-Result<OnnxValues> group_norm(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> group_norm(const ExportLayer& layer, OnnxWriter& w) {
   const caffe::GroupNormParameter& p = layer.param.group_norm_param();
   const Shape& x = layer.bottom_shape();
   const Shape groups{p.group()};
@@ -58,7 +56,7 @@ Result<OnnxValues> group_norm(Layer layer, OnnxWriter& w) {
 }
 
 /// (x - mean) / (deviation + eps).
-Result<OnnxValues> mvn(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> mvn(const ExportLayer& layer, OnnxWriter& w) {
   const caffe::MVNParameter& p = layer.param.mvn_param();
   std::vector<int64_t> axes{2, 3};
   if (p.across_channels()) axes = {1, 2, 3};
@@ -73,7 +71,7 @@ Result<OnnxValues> mvn(Layer layer, OnnxWriter& w) {
 }
 
 /// Within a channel: x (1 + alpha * mean of x^2 over the window)^-beta, the pad counting.
-std::string lrn_within(Layer layer, OnnxWriter& w) {
+std::string lrn_within(const ExportLayer& layer, OnnxWriter& w) {
   const caffe::LRNParameter& p = layer.param.lrn_param();
   const std::string& x = layer.bottom();
   const int64_t size = p.local_size(), pad = size / 2;
@@ -85,7 +83,7 @@ std::string lrn_within(Layer layer, OnnxWriter& w) {
   return w.node("Mul", {x, w.node("Pow", {scale, w.scalar(-p.beta())})});
 }
 
-Result<OnnxValues> lrn(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> lrn(const ExportLayer& layer, OnnxWriter& w) {
   const caffe::LRNParameter& p = layer.param.lrn_param();
   if (p.norm_region() == caffe::LRNParameter::WITHIN_CHANNEL) {
     return OnnxValues{lrn_within(layer, w)};
@@ -97,12 +95,12 @@ Result<OnnxValues> lrn(Layer layer, OnnxWriter& w) {
                             {"bias", p.k()}})};
 }
 
-Result<OnnxValues> softmax(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> softmax(const ExportLayer& layer, OnnxWriter& w) {
   const int64_t axis = layer.param.softmax_param().axis();
   return OnnxValues{w.node("Softmax", {layer.bottom()}, {{"axis", axis}})};
 }
 
-constexpr Exporter kExporters[] = {
+constexpr Exporter kNormalizationExporters[] = {
     {"BatchNorm", batch_norm},
     {"GroupNorm", group_norm},
     {"LRN", lrn},
@@ -111,10 +109,8 @@ constexpr Exporter kExporters[] = {
     {"Softmax", softmax},
 };
 
-using Node = const OnnxNode&;
-
 /// Adds constant input i as the layer's next blob.
-Status add_blob(Node node, const OnnxReader& r, int i, caffe::LayerParameter* layer) {
+Status add_blob(const OnnxNode& node, const OnnxReader& r, int i, caffe::LayerParameter* layer) {
   if (!node.has(i)) return invalid_argument("an input is missing");
   CFT_ASSIGN(const OnnxFloats c, r.floats(node.input(i)));
   floats_to_blob(c.values, c.shape, layer->add_blobs());
@@ -122,7 +118,7 @@ Status add_blob(Node node, const OnnxReader& r, int i, caffe::LayerParameter* la
 }
 
 /// BatchNorm for the statistics, Scale for what was learned.
-Status read_batch_norm(Node node, OnnxReader& r) {
+Status read_batch_norm(const OnnxNode& node, OnnxReader& r) {
   if (node.integer("training_mode", 0)) {
     return invalid_argument("training_mode is set; export the model for inference");
   }
@@ -143,7 +139,7 @@ Status read_batch_norm(Node node, OnnxReader& r) {
   return r.add(std::move(scale));
 }
 
-Status read_instance_norm(Node node, OnnxReader& r) {
+Status read_instance_norm(const OnnxNode& node, OnnxReader& r) {
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
   if (x.axes() < 2) return invalid_argument("needs a channel axis");
   caffe::LayerParameter layer = r.layer("GroupNorm", node);
@@ -154,7 +150,7 @@ Status read_instance_norm(Node node, OnnxReader& r) {
   return r.add(std::move(layer));
 }
 
-Status read_layer_norm(Node node, OnnxReader& r) {
+Status read_layer_norm(const OnnxNode& node, OnnxReader& r) {
   caffe::LayerParameter layer = r.layer("LayerNorm", node);
   layer.mutable_layer_norm_param()->set_axis(int32_t(node.integer("axis", -1)));
   layer.mutable_layer_norm_param()->set_eps(node.number("epsilon", 1e-5F));
@@ -169,7 +165,7 @@ Status read_layer_norm(Node node, OnnxReader& r) {
   return r.add(std::move(layer));
 }
 
-Status read_lrn(Node node, OnnxReader& r) {
+Status read_lrn(const OnnxNode& node, OnnxReader& r) {
   caffe::LayerParameter layer = r.layer("LRN", node);
   caffe::LRNParameter* p = layer.mutable_lrn_param();
   const int64_t size = node.integer("size", 0);
@@ -182,7 +178,7 @@ Status read_lrn(Node node, OnnxReader& r) {
 }
 
 /// Up to opset 12 everything from `axis` on is one axis, which only matters where more follow.
-Result<caffe::LayerParameter> softmax_layer(Node node, const OnnxReader& r) {
+Result<caffe::LayerParameter> softmax_layer(const OnnxNode& node, const OnnxReader& r) {
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
   const bool flattens = r.opset() < 13;
   CFT_ASSIGN(const int axis, x.axis(int(node.integer("axis", flattens ? 1 : -1))));
@@ -194,12 +190,12 @@ Result<caffe::LayerParameter> softmax_layer(Node node, const OnnxReader& r) {
   return layer;
 }
 
-Status read_softmax(Node node, OnnxReader& r) {
+Status read_softmax(const OnnxNode& node, OnnxReader& r) {
   CFT_ASSIGN(caffe::LayerParameter layer, softmax_layer(node, r));
   return r.add(std::move(layer));
 }
 
-Status read_log_softmax(Node node, OnnxReader& r) {
+Status read_log_softmax(const OnnxNode& node, OnnxReader& r) {
   CFT_ASSIGN(caffe::LayerParameter layer, softmax_layer(node, r));
   const std::string inner = r.fresh(node.output());
   layer.set_top(0, inner);
@@ -209,7 +205,7 @@ Status read_log_softmax(Node node, OnnxReader& r) {
   return r.add(std::move(log));
 }
 
-constexpr Importer kImporters[] = {
+constexpr Importer kNormalizationImporters[] = {
     {"BatchNormalization", read_batch_norm},
     {"InstanceNormalization", read_instance_norm},
     {"LRN", read_lrn},
@@ -220,6 +216,7 @@ constexpr Importer kImporters[] = {
 
 }  // namespace
 
-extern constinit const OnnxFamily onnx_normalization{kExporters, kImporters};
+extern constinit const OnnxFamily onnx_normalization{kNormalizationExporters,
+                                                     kNormalizationImporters};
 
 }  // namespace cafetiere

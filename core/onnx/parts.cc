@@ -12,16 +12,14 @@
 namespace cafetiere {
 namespace {
 
-using Layer = const ExportLayer&;
-
-Result<OnnxValues> concat(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> concat(const ExportLayer& layer, OnnxWriter& w) {
   const caffe::ConcatParameter& p = layer.param.concat_param();
   CFT_ASSIGN(const int axis, parts_axis(layer.bottom_shape(), p.has_axis(), p.axis(),
                                         p.has_concat_dim(), p.concat_dim()));
   return OnnxValues{w.node("Concat", layer.bottoms, {{"axis", int64_t(axis)}})};
 }
 
-Result<OnnxValues> slice(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> slice(const ExportLayer& layer, OnnxWriter& w) {
   const caffe::SliceParameter& p = layer.param.slice_param();
   CFT_ASSIGN(const int axis, parts_axis(layer.bottom_shape(), p.has_axis(), p.axis(),
                                         p.has_slice_dim(), p.slice_dim()));
@@ -31,7 +29,7 @@ Result<OnnxValues> slice(Layer layer, OnnxWriter& w) {
                  {{"axis", int64_t(axis)}});
 }
 
-Result<OnnxValues> tile(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> tile(const ExportLayer& layer, OnnxWriter& w) {
   std::vector<int64_t> repeats;
   for (int i = 0; i < layer.top_shape().axes(); ++i) {
     repeats.push_back(layer.bottom_shape()[i] ? layer.top_shape()[i] / layer.bottom_shape()[i] : 1);
@@ -39,7 +37,7 @@ Result<OnnxValues> tile(Layer layer, OnnxWriter& w) {
   return OnnxValues{w.node("Tile", {layer.bottom(), w.integers(repeats)})};
 }
 
-Result<OnnxValues> crop(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> crop(const ExportLayer& layer, OnnxWriter& w) {
   const caffe::CropParameter& p = layer.param.crop_param();
   CFT_ASSIGN(const int first, layer.bottom_shape().axis(p.axis()));
   std::vector<int64_t> begins, ends, axes;
@@ -53,13 +51,13 @@ Result<OnnxValues> crop(Layer layer, OnnxWriter& w) {
       w.node("Slice", {layer.bottom(), w.integers(begins), w.integers(ends), w.integers(axes)})};
 }
 
-Result<OnnxValues> batch_reindex(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> batch_reindex(const ExportLayer& layer, OnnxWriter& w) {
   const std::string index =
       w.node("Cast", {layer.bottoms[1]}, {{"to", int64_t(onnx::TensorProto::INT64)}});
   return OnnxValues{w.node("Gather", {layer.bottom(), index})};
 }
 
-constexpr Exporter kExporters[] = {
+constexpr Exporter kPartsExporters[] = {
     {"BatchReindex", batch_reindex},
     {"Concat", concat},
     {"Crop", crop},
@@ -67,10 +65,8 @@ constexpr Exporter kExporters[] = {
     {"Tile", tile},
 };
 
-using Node = const OnnxNode&;
-
 /// Of constants, a longer list of integers; else a layer.
-Status read_concat(Node node, OnnxReader& r) {
+Status read_concat(const OnnxNode& node, OnnxReader& r) {
   const auto constant = [&](const std::string& input) { return r.is_constant(input); };
   const auto& inputs = node.proto().input();
   if (!std::all_of(inputs.begin(), inputs.end(), constant)) {
@@ -88,7 +84,7 @@ Status read_concat(Node node, OnnxReader& r) {
 }
 
 /// Outputs that nobody reads would be outputs of the net.
-Status silence_unused(Node node, OnnxReader& r) {
+Status silence_unused(const OnnxNode& node, OnnxReader& r) {
   caffe::LayerParameter layer = r.layer("Silence", node);
   layer.clear_bottom();
   layer.clear_top();
@@ -98,7 +94,7 @@ Status silence_unused(Node node, OnnxReader& r) {
   return layer.bottom().empty() ? Status() : r.add(std::move(layer));
 }
 
-Status read_split(Node node, OnnxReader& r) {
+Status read_split(const OnnxNode& node, OnnxReader& r) {
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
   CFT_ASSIGN(const int axis, x.axis(int(node.integer("axis", 0))));
   std::vector<int64_t> sizes = node.integers("split");
@@ -131,7 +127,7 @@ struct Range {
 
 /// The ranges of a Slice of x, those that keep all of an axis left out. What says them are attributes
 /// up to opset 9, then inputs.
-Result<std::vector<Range>> ranges_of(Node node, const OnnxReader& r, const Shape& x) {
+Result<std::vector<Range>> ranges_of(const OnnxNode& node, const OnnxReader& r, const Shape& x) {
   const auto list = [&](int i, const char* name) -> Result<std::vector<int64_t>> {
     return node.has(i) ? r.integers(node.input(i)) : node.integers(name);
   };
@@ -163,7 +159,7 @@ Result<std::vector<Range>> ranges_of(Node node, const OnnxReader& r, const Shape
 }
 
 /// A Slice layer that makes `top` of what `range` keeps, and a Silence for the rest.
-Status add_cut(Node node, OnnxReader& r, const std::string& bottom, const Range& range,
+Status add_cut(const OnnxNode& node, OnnxReader& r, const std::string& bottom, const Range& range,
                const std::string& top) {
   CFT_ASSIGN(const Shape x, r.shape(bottom));
   caffe::LayerParameter layer = r.layer("Slice", node), rest = r.layer("Silence", node);
@@ -190,7 +186,7 @@ Status add_cut(Node node, OnnxReader& r, const std::string& bottom, const Range&
 }
 
 /// Of a constant, a part of the list; else a layer for each axis that is cut.
-Status read_slice(Node node, OnnxReader& r) {
+Status read_slice(const OnnxNode& node, OnnxReader& r) {
   if (r.is_constant(node.input(0))) {
     CFT_ASSIGN(std::vector<int64_t> list, r.integers(node.input(0)));
     const Shape whole{int64_t(list.size())};
@@ -211,7 +207,7 @@ Status read_slice(Node node, OnnxReader& r) {
 }
 
 /// A Tile layer for each axis that is repeated.
-Status read_tile(Node node, OnnxReader& r) {
+Status read_tile(const OnnxNode& node, OnnxReader& r) {
   if (!node.has(1)) return invalid_argument("needs repeats");
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
   CFT_ASSIGN(const std::vector<int64_t> repeats, r.integers(node.input(1)));
@@ -236,11 +232,11 @@ Status read_tile(Node node, OnnxReader& r) {
   return {};
 }
 
-constexpr Importer kImporters[] = {
+constexpr Importer kPartsImporters[] = {
     {"Concat", read_concat}, {"Slice", read_slice}, {"Split", read_split}, {"Tile", read_tile}};
 
 }  // namespace
 
-extern constinit const OnnxFamily onnx_parts{kExporters, kImporters};
+extern constinit const OnnxFamily onnx_parts{kPartsExporters, kPartsImporters};
 
 }  // namespace cafetiere

@@ -12,7 +12,7 @@
 namespace cafetiere {
 namespace {
 
-using Param = caffe::PoolingParameter;
+using PoolParam = caffe::PoolingParameter;
 
 /// One axis of a pooling.
 struct Axis {
@@ -28,7 +28,7 @@ struct Axis {
 };
 
 Axis axis_of(const ExportLayer& layer, int at) {
-  const Param& p = layer.param.pooling_param();
+  const PoolParam& p = layer.param.pooling_param();
   const bool h = at == 2;
   const auto choose = [](bool has, uint32_t own, uint32_t both) {
     return int64_t(has ? own : both);
@@ -54,8 +54,8 @@ std::string correction(OnnxWriter& w, const Axis& h, const Axis& v) {
 }
 
 Result<OnnxValues> pooling(const ExportLayer& layer, OnnxWriter& w) {
-  const Param& p = layer.param.pooling_param();
-  const bool max = p.pool() == Param::MAX;
+  const PoolParam& p = layer.param.pooling_param();
+  const bool max = p.pool() == PoolParam::MAX;
   if (layer.top_shapes.size() > 1) {
     return invalid_argument("its second top, the chosen indices, has no ONNX form; leave it out");
   }
@@ -96,9 +96,9 @@ Result<OnnxValues> spp(const ExportLayer& layer, OnnxWriter& w) {
   return OnnxValues{w.node("Concat", rows, {{"axis", int64_t(1)}})};
 }
 
-constexpr Exporter kExporters[] = {{"Pooling", pooling}, {"SPP", spp}};
+constexpr Exporter kPoolingExporters[] = {{"Pooling", pooling}, {"SPP", spp}};
 
-Status read_global(const OnnxNode& node, OnnxReader& r, Param::PoolMethod method) {
+Status read_global(const OnnxNode& node, OnnxReader& r, PoolParam::PoolMethod method) {
   caffe::LayerParameter layer = r.layer("Pooling", node);
   layer.mutable_pooling_param()->set_pool(method);
   layer.mutable_pooling_param()->set_global_pooling(true);
@@ -106,10 +106,10 @@ Status read_global(const OnnxNode& node, OnnxReader& r, Param::PoolMethod method
 }
 
 Status read_global_average(const OnnxNode& node, OnnxReader& r) {
-  return read_global(node, r, Param::AVE);
+  return read_global(node, r, PoolParam::AVE);
 }
 Status read_global_max(const OnnxNode& node, OnnxReader& r) {
-  return read_global(node, r, Param::MAX);
+  return read_global(node, r, PoolParam::MAX);
 }
 
 /// An attribute of two values, as absent the same one twice.
@@ -193,7 +193,7 @@ Status add_corrected(const OnnxNode& node, OnnxReader& r, caffe::LayerParameter 
   return r.add(std::move(scale));
 }
 
-Status read(const OnnxNode& node, OnnxReader& r, Param::PoolMethod method) {
+Status read(const OnnxNode& node, OnnxReader& r, PoolParam::PoolMethod method) {
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
   const std::string pad_rule = node.text("auto_pad", "NOTSET");
   if (pad_rule != "NOTSET" && pad_rule != "VALID") {
@@ -208,34 +208,34 @@ Status read(const OnnxNode& node, OnnxReader& r, Param::PoolMethod method) {
   }
   const bool pads_count = node.integer("count_include_pad", 0) != 0;
   const bool alike = counts_alike(h, pads_count) && counts_alike(v, pads_count);
-  if (method == Param::AVE && !alike && pads_count && node.integer("ceil_mode", 0)) {
+  if (method == PoolParam::AVE && !alike && pads_count && node.integer("ceil_mode", 0)) {
     return invalid_argument(
         "with ceil_mode and count_include_pad it is not defined what the last windows count: give "
         "pads that fit");
   }
   caffe::LayerParameter layer = r.layer("Pooling", node);
-  Param* p = layer.mutable_pooling_param();
+  PoolParam* p = layer.mutable_pooling_param();
   p->set_pool(method);
-  p->set_round_mode(up ? Param::CEIL : Param::FLOOR);
+  p->set_round_mode(up ? PoolParam::CEIL : PoolParam::FLOOR);
   p->set_kernel_h(uint32_t(h.kernel)), p->set_kernel_w(uint32_t(v.kernel));
   p->set_stride_h(uint32_t(h.stride)), p->set_stride_w(uint32_t(v.stride));
   p->set_pad_h(uint32_t(h.pad)), p->set_pad_w(uint32_t(v.pad));
-  if (method == Param::MAX || alike) return r.add(std::move(layer));
+  if (method == PoolParam::MAX || alike) return r.add(std::move(layer));
   return add_corrected(node, r, std::move(layer), h, v, pads_count);
 }
 
-Status read_average(const OnnxNode& node, OnnxReader& r) { return read(node, r, Param::AVE); }
-Status read_max(const OnnxNode& node, OnnxReader& r) { return read(node, r, Param::MAX); }
+Status read_average(const OnnxNode& node, OnnxReader& r) { return read(node, r, PoolParam::AVE); }
+Status read_max_pool(const OnnxNode& node, OnnxReader& r) { return read(node, r, PoolParam::MAX); }
 
-constexpr Importer kImporters[] = {
+constexpr Importer kPoolingImporters[] = {
     {"AveragePool", read_average},
     {"GlobalAveragePool", read_global_average},
     {"GlobalMaxPool", read_global_max},
-    {"MaxPool", read_max},
+    {"MaxPool", read_max_pool},
 };
 
 }  // namespace
 
-extern constinit const OnnxFamily onnx_pooling{kExporters, kImporters};
+extern constinit const OnnxFamily onnx_pooling{kPoolingExporters, kPoolingImporters};
 
 }  // namespace cafetiere

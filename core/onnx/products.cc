@@ -29,7 +29,7 @@ Result<OnnxValues> embed(const ExportLayer& layer, OnnxWriter& w) {
   return OnnxValues{w.node("Add", {row, layer.constant(w, 1)})};
 }
 
-constexpr Exporter kExporters[] = {{"Embed", embed}, {"InnerProduct", inner_product}};
+constexpr Exporter kProductsExporters[] = {{"Embed", embed}, {"InnerProduct", inner_product}};
 
 /// An InnerProduct from `axis` on with a matrix (outputs, inputs) or, transposed, the other way.
 Result<caffe::LayerParameter> product_layer(const OnnxNode& node, OnnxReader& r, int axis,
@@ -122,11 +122,11 @@ Status read_gather(const OnnxNode& node, OnnxReader& r) {
   return r.add_integers(node.output(), shape, chosen);
 }
 
-constexpr Importer kImporters[] = {
+constexpr Importer kProductsImporters[] = {
     {"Gather", read_gather}, {"Gemm", read_gemm}, {"MatMul", read_mat_mul}};
 
 }  // namespace
 
-extern constinit const OnnxFamily onnx_products{kExporters, kImporters};
+extern constinit const OnnxFamily onnx_products{kProductsExporters, kProductsImporters};
 
 }  // namespace cafetiere

@@ -129,10 +129,10 @@ Result<OnnxValues> rnn(const ExportLayer& layer, OnnxWriter& w) {
   return tops;
 }
 
-constexpr Exporter kExporters[] = {{"LSTM", lstm, true}, {"RNN", rnn, true}};
+constexpr Exporter kRecurrentExporters[] = {{"LSTM", lstm, true}, {"RNN", rnn, true}};
 
 }  // namespace
 
-extern constinit const OnnxFamily onnx_recurrent{kExporters, {}};
+extern constinit const OnnxFamily onnx_recurrent{kRecurrentExporters, {}};
 
 }  // namespace cafetiere

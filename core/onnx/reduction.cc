@@ -7,22 +7,22 @@
 namespace cafetiere {
 namespace {
 
-using Param = caffe::ReductionParameter;
+using ReduceParam = caffe::ReductionParameter;
 
 Result<OnnxValues> reduction(const ExportLayer& layer, OnnxWriter& w) {
-  const Param& p = layer.param.reduction_param();
+  const ReduceParam& p = layer.param.reduction_param();
   std::vector<int64_t> axes;
   for (int axis = layer.top_shape().axes(); axis < layer.bottom_shape().axes(); ++axis) {
     axes.push_back(axis);
   }
   const OnnxAttribute drop{"keepdims", int64_t(0)};
   std::string y;
-  if (p.operation() == Param::SUM) {  // the only one whose axes are an input in this opset
+  if (p.operation() == ReduceParam::SUM) {  // the only one whose axes are an input in this opset
     y = w.node("ReduceSum", {layer.bottom(), w.integers(axes)}, {drop});
   } else {
-    const char* op = p.operation() == Param::ASUM    ? "ReduceL1"
-                     : p.operation() == Param::SUMSQ ? "ReduceSumSquare"
-                                                     : "ReduceMean";
+    const char* op = p.operation() == ReduceParam::ASUM    ? "ReduceL1"
+                     : p.operation() == ReduceParam::SUMSQ ? "ReduceSumSquare"
+                                                           : "ReduceMean";
     y = w.node(op, {layer.bottom()}, {{"axes", axes}, drop});
   }
   return OnnxValues{w.times(y, p.coeff())};
@@ -50,7 +50,7 @@ Result<OnnxValues> argmax(const ExportLayer& layer, OnnxWriter& w) {
   return OnnxValues{w.reshape(rows, layer.top_shape())};
 }
 
-constexpr Exporter kExporters[] = {{"ArgMax", argmax}, {"Reduction", reduction}};
+constexpr Exporter kReductionExporters[] = {{"ArgMax", argmax}, {"Reduction", reduction}};
 
 /// A layer's only top under a name of its own, then a Reshape that makes the node's output of it:
 /// `dims`, where 0 stays.
@@ -67,7 +67,7 @@ Status add_reshaped(const OnnxNode& node, OnnxReader& r, caffe::LayerParameter l
 }
 
 /// A Reduction over the last axes; those that stay as ones are put back by a Reshape.
-Status read(const OnnxNode& node, OnnxReader& r, Param::ReductionOp op) {
+Status read(const OnnxNode& node, OnnxReader& r, ReduceParam::ReductionOp op) {
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
   std::vector<int64_t> axes = node.integers("axes");
   if (node.has(1)) {
@@ -92,7 +92,7 @@ Status read(const OnnxNode& node, OnnxReader& r, Param::ReductionOp op) {
   return add_reshaped(node, r, std::move(layer), dims);
 }
 
-template <Param::ReductionOp kOp>
+template <ReduceParam::ReductionOp kOp>
 Status read_reduction(const OnnxNode& node, OnnxReader& r) {
   return read(node, r, kOp);
 }
@@ -136,17 +136,17 @@ Status read_argmax(const OnnxNode& node, OnnxReader& r) {
   return add_reshaped(node, r, std::move(layer), dims);
 }
 
-constexpr Importer kImporters[] = {
+constexpr Importer kReductionImporters[] = {
     {"ArgMax", read_argmax},
-    {"ReduceL1", read_reduction<Param::ASUM>},
-    {"ReduceMean", read_reduction<Param::MEAN>},
-    {"ReduceSum", read_reduction<Param::SUM>},
-    {"ReduceSumSquare", read_reduction<Param::SUMSQ>},
+    {"ReduceL1", read_reduction<ReduceParam::ASUM>},
+    {"ReduceMean", read_reduction<ReduceParam::MEAN>},
+    {"ReduceSum", read_reduction<ReduceParam::SUM>},
+    {"ReduceSumSquare", read_reduction<ReduceParam::SUMSQ>},
     {"TopK", read_top_k},
 };
 
 }  // namespace
 
-extern constinit const OnnxFamily onnx_reduction{kExporters, kImporters};
+extern constinit const OnnxFamily onnx_reduction{kReductionExporters, kReductionImporters};
 
 }  // namespace cafetiere

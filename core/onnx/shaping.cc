@@ -9,20 +9,18 @@
 namespace cafetiere {
 namespace {
 
-using Layer = const ExportLayer&;
-
-Result<OnnxValues> flatten(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> flatten(const ExportLayer& layer, OnnxWriter& w) {
   if (layer.top_shape() == Shape{layer.bottom_shape()[0], layer.bottom_shape().count(1)}) {
     return OnnxValues{w.node("Flatten", {layer.bottom()})};
   }
   return OnnxValues{w.reshape(layer.bottom(), layer.top_shape())};
 }
 
-Result<OnnxValues> reshape(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> reshape(const ExportLayer& layer, OnnxWriter& w) {
   return OnnxValues{w.reshape(layer.bottom(), layer.top_shape())};
 }
 
-Result<OnnxValues> permute(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> permute(const ExportLayer& layer, OnnxWriter& w) {
   const auto& given = layer.param.permute_param().order();
   std::vector<int64_t> order(given.begin(), given.end());
   for (int axis = 0; axis < layer.bottom_shape().axes(); ++axis) {
@@ -32,7 +30,7 @@ Result<OnnxValues> permute(Layer layer, OnnxWriter& w) {
 }
 
 /// Resize is told the sizes of four axes; what lies in front of height and width is one.
-Result<OnnxValues> interp(Layer layer, OnnxWriter& w) {
+Result<OnnxValues> interp(const ExportLayer& layer, OnnxWriter& w) {
   const caffe::InterpParameter& p = layer.param.interp_param();
   const Shape &in = layer.bottom_shape(), &out = layer.top_shape();
   const int h = in.axes() - 2;
@@ -50,17 +48,15 @@ Result<OnnxValues> interp(Layer layer, OnnxWriter& w) {
   return OnnxValues{in.axes() == 4 ? y : w.reshape(y, out)};
 }
 
-constexpr Exporter kExporters[] = {
+constexpr Exporter kShapingExporters[] = {
     {"Flatten", flatten},
     {"Interp", interp},
     {"Permute", permute},
     {"Reshape", reshape},
 };
 
-using Node = const OnnxNode&;
-
 /// A Reshape to `dims`; a first size that stays is left to the net, so that its batch may change.
-Status add_reshape(Node node, OnnxReader& r, std::vector<int64_t> dims) {
+Status add_reshape(const OnnxNode& node, OnnxReader& r, std::vector<int64_t> dims) {
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
   if (!dims.empty() && x.axes() > 0 && dims[0] == x[0]) dims[0] = 0;
   caffe::LayerParameter layer = r.layer("Reshape", node);
@@ -69,7 +65,7 @@ Status add_reshape(Node node, OnnxReader& r, std::vector<int64_t> dims) {
   return r.add(std::move(layer));
 }
 
-Status read_reshape(Node node, OnnxReader& r) {
+Status read_reshape(const OnnxNode& node, OnnxReader& r) {
   if (!node.has(1)) return invalid_argument("needs a shape");
   CFT_ASSIGN(std::vector<int64_t> dims, r.integers(node.input(1)));
   if (node.integer("allowzero", 0) && std::count(dims.begin(), dims.end(), 0)) {
@@ -84,7 +80,7 @@ Status read_reshape(Node node, OnnxReader& r) {
   return r.add_integers(node.output(), {count}, values);
 }
 
-Status read_flatten(Node node, OnnxReader& r) {
+Status read_flatten(const OnnxNode& node, OnnxReader& r) {
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
   const int64_t given = node.integer("axis", 1);
   if (given == 1 && x.axes() > 1) return r.add(r.layer("Flatten", node));
@@ -94,7 +90,7 @@ Status read_flatten(Node node, OnnxReader& r) {
 }
 
 /// The axes of Squeeze and Unsqueeze: an attribute up to opset 12, then an input. Of `rank`, sorted.
-Result<std::vector<int64_t>> axes_of(Node node, const OnnxReader& r, int64_t rank) {
+Result<std::vector<int64_t>> axes_of(const OnnxNode& node, const OnnxReader& r, int64_t rank) {
   std::vector<int64_t> axes = node.integers("axes");
   if (node.has(1)) {
     CFT_ASSIGN(axes, r.integers(node.input(1)));
@@ -108,14 +104,14 @@ Result<std::vector<int64_t>> axes_of(Node node, const OnnxReader& r, int64_t ran
 }
 
 /// A constant stays a list of numbers, or becomes one.
-Status reshape_constant(Node node, OnnxReader& r, bool squeeze) {
+Status reshape_constant(const OnnxNode& node, OnnxReader& r, bool squeeze) {
   CFT_ASSIGN(const std::vector<int64_t> values, r.integers(node.input(0)));
   return r.add_integers(node.output(),
                         squeeze && values.size() == 1 ? Shape{} : Shape{int64_t(values.size())},
                         values);
 }
 
-Status read_squeeze(Node node, OnnxReader& r) {
+Status read_squeeze(const OnnxNode& node, OnnxReader& r) {
   if (r.is_constant(node.input(0))) return reshape_constant(node, r, true);
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
   CFT_ASSIGN(const std::vector<int64_t> axes, axes_of(node, r, x.axes()));
@@ -128,7 +124,7 @@ Status read_squeeze(Node node, OnnxReader& r) {
   return add_reshape(node, r, std::move(dims));
 }
 
-Status read_unsqueeze(Node node, OnnxReader& r) {
+Status read_unsqueeze(const OnnxNode& node, OnnxReader& r) {
   if (r.is_constant(node.input(0))) return reshape_constant(node, r, false);
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
   int64_t added = int64_t(node.integers("axes").size());
@@ -145,7 +141,7 @@ Status read_unsqueeze(Node node, OnnxReader& r) {
   return add_reshape(node, r, std::move(dims));
 }
 
-Status read_transpose(Node node, OnnxReader& r) {
+Status read_transpose(const OnnxNode& node, OnnxReader& r) {
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
   std::vector<int64_t> order = node.integers("perm");
   if (order.empty()) {
@@ -160,7 +156,7 @@ Status read_transpose(Node node, OnnxReader& r) {
 }
 
 /// The sizes a Resize gives, from its sizes or its scales.
-Result<std::vector<int64_t>> resized(Node node, const OnnxReader& r, const Shape& x) {
+Result<std::vector<int64_t>> resized(const OnnxNode& node, const OnnxReader& r, const Shape& x) {
   if (node.has(3)) return r.integers(node.input(3));
   if (!node.has(2)) return invalid_argument("needs constant sizes or scales");
   CFT_ASSIGN(const OnnxFloats scales, r.floats(node.input(2)));
@@ -173,7 +169,7 @@ Result<std::vector<int64_t>> resized(Node node, const OnnxReader& r, const Shape
   return sizes;
 }
 
-Status read_resize(Node node, OnnxReader& r) {
+Status read_resize(const OnnxNode& node, OnnxReader& r) {
   CFT_ASSIGN(const Shape x, r.shape(node.input(0)));
   CFT_ASSIGN(const std::vector<int64_t> sizes, resized(node, r, x));
   const int h = x.axes() - 2;
@@ -205,13 +201,13 @@ Status read_resize(Node node, OnnxReader& r) {
   return r.add(std::move(layer));
 }
 
-constexpr Importer kImporters[] = {
+constexpr Importer kShapingImporters[] = {
     {"Flatten", read_flatten}, {"Reshape", read_reshape},     {"Resize", read_resize},
     {"Squeeze", read_squeeze}, {"Transpose", read_transpose}, {"Unsqueeze", read_unsqueeze},
 };
 
 }  // namespace
 
-extern constinit const OnnxFamily onnx_shaping{kExporters, kImporters};
+extern constinit const OnnxFamily onnx_shaping{kShapingExporters, kShapingImporters};
 
 }  // namespace cafetiere

@@ -11,8 +11,6 @@
 namespace cafetiere {
 namespace {
 
-constexpr int64_t kAlign = 64;  // floats: four cache lines, so that neighbours never share one
-
 struct Life {
   int first = -1, last = -1;
 };
@@ -80,7 +78,7 @@ class FreeList {
 };
 
 int64_t rounded(int64_t floats) {
-  return std::max<int64_t>(1, (floats + kAlign - 1) / kAlign) * kAlign;
+  return std::max<int64_t>(1, (floats + kBufferAlign - 1) / kBufferAlign) * kBufferAlign;
 }
 
 }  // namespace

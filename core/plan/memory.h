@@ -12,6 +12,9 @@
 
 namespace cafetiere {
 
+/// Floats: four cache lines, so that buffers of different steps never share one.
+inline constexpr int64_t kBufferAlign = 64;
+
 struct MemoryPlan {
   std::vector<int64_t> offsets;  ///< floats, one a buffer; -1 for external and unused ones
   int64_t floats = 0;

@@ -12,8 +12,6 @@
 namespace cafetiere {
 namespace {
 
-constexpr int64_t kAlign = 64;  // floats: buffers of different steps share no cache line
-
 /// A step that copies row-major `count` floats.
 Step copy_step(const std::string& name, int64_t count, BufferId from, BufferId to) {
   Step step;
@@ -103,7 +101,8 @@ MemoryPlan NodeProgram::places() const {
   MemoryPlan places;
   for (const Buffer& buffer : program_.buffers()) {
     places.offsets.push_back(buffer.external ? -1 : places.floats);
-    if (!buffer.external) places.floats += (buffer.floats + kAlign - 1) / kAlign * kAlign;
+    if (!buffer.external)
+      places.floats += (buffer.floats + kBufferAlign - 1) / kBufferAlign * kBufferAlign;
   }
   return places;
 }

@@ -13,7 +13,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr std::string_view kMark = "auto, period ";
+constexpr std::string_view kAutoMark = "auto, period ";
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + ptrdiff_t(values.size() / 2);
@@ -99,14 +99,14 @@ Status AutoMode::choose(double compute, double exchange) {
 
 Result<SyncState> AutoMode::state() {
   CFT_ASSIGN(SyncState state, mode_->state());
-  if (chosen_) state.mode = fmt::format("{}{}", kMark, period_);
+  if (chosen_) state.mode = fmt::format("{}{}", kAutoMark, period_);
   return state;
 }
 
 Status AutoMode::restore(const SyncState& state) {
   int period = 0;
-  if (state.mode.starts_with(kMark)) {
-    const std::string_view number = std::string_view(state.mode).substr(kMark.size());
+  if (state.mode.starts_with(kAutoMark)) {
+    const std::string_view number = std::string_view(state.mode).substr(kAutoMark.size());
     std::from_chars(number.data(), number.data() + number.size(), period);
   }
   if (period >= 1) {

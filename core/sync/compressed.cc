@@ -20,11 +20,11 @@ std::unique_ptr<Compressor> make_compressor(const SyncContext& context, size_t l
                                     sync.compression_rank(), context.seed);
 }
 
-constexpr std::string_view kMark = "compression ";
+constexpr std::string_view kCompressedMark = "compression ";
 
 std::string compressor_name(const caffe::SyncParameter& sync) {
-  if (sync.compression() == "topk") return std::string(kMark) + "topk";
-  return fmt::format("{}powersgd, rank {}", kMark, sync.compression_rank());
+  if (sync.compression() == "topk") return std::string(kCompressedMark) + "topk";
+  return fmt::format("{}powersgd, rank {}", kCompressedMark, sync.compression_rank());
 }
 
 /// Whether an arena a rank, the factors and the solver's history fit one file.
@@ -107,7 +107,7 @@ Result<SyncState> Compressed::state() {
 
 Status Compressed::restore(const SyncState& state) {
   update_.restore({}, state.history);
-  if (!state.mode.starts_with(kMark)) return {};  // nothing was left out before
+  if (!state.mode.starts_with(kCompressedMark)) return {};  // nothing was left out before
   const std::span<float> error = compressor_->error(), factors = compressor_->factors();
   const size_t ranks = size_t(size_of(context_.group)), others = factors.empty() ? 0 : 1;
   if (state.mode != name_ || state.outer.size() != ranks + others) {

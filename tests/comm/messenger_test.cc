@@ -21,7 +21,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using Bytes = Messenger::Bytes;
 
-constexpr size_t kMaxRequest = 8 << 20;
+constexpr size_t kMessengerMaxRequest = 8 << 20;
 enum Topic : uint32_t { kEcho, kSizeOf, kFail };
 
 /// Answers as the topic says and takes note of who is lost.
@@ -29,7 +29,7 @@ class Party {
  public:
   Status open(Group* group) {
     auto opened =
-        Messenger::open(group, kMaxRequest,
+        Messenger::open(group, kMessengerMaxRequest,
                         {.answer = [this](int peer, uint32_t topic, uint32_t index,
                                           Bytes data) { return answer(peer, topic, index, data); },
                          .lost = [this](int peer, const Status& why) { note_loss(peer, why); }});
@@ -176,7 +176,7 @@ TEST_P(MessengerTest, ARequestThatIsTooLargeLosesTheOneWhoAsks) {
       EXPECT_THAT(party.wait_for_loss(0), HasSubstr("rank 0 sent a request of"));
       return {};
     }
-    EXPECT_EQ(party.echo(1, 1, kMaxRequest + 1).code(), ErrorCode::kUnavailable);
+    EXPECT_EQ(party.echo(1, 1, kMessengerMaxRequest + 1).code(), ErrorCode::kUnavailable);
     return {};
   });
 }

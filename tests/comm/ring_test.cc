@@ -12,7 +12,7 @@ namespace cafetiere::test {
 namespace {
 
 /// Small whole numbers: every sum is exact, in 16 bits too.
-std::vector<float> shard(int s, size_t floats) {
+std::vector<float> whole_numbers(int s, size_t floats) {
   std::mt19937 random(static_cast<unsigned>(s) + 1);
   std::vector<float> values(floats);
   for (float& v : values) v = static_cast<float>(static_cast<int>(random() % 9) - 4);
@@ -43,7 +43,7 @@ TEST_P(RingTest, SumsWhatTheTreeSums) {
       const auto slices = even_slices(floats, ranks);
       std::vector<float> expected(floats, 0);
       for (int s = 0; s < shards; ++s) {
-        const auto values = shard(s, floats);
+        const auto values = whole_numbers(s, floats);
         for (size_t i = 0; i < floats; ++i) expected[i] += values[i];
       }
       auto groups = make_groups(GetParam().transport, ranks);
@@ -52,7 +52,7 @@ TEST_P(RingTest, SumsWhatTheTreeSums) {
         TreeSum sum(shards_of_rank(rank, ranks, shards), shards, floats, nullptr);
         std::vector<float> arena;
         for (int s = sum.range().begin; s < sum.range().end; ++s) {
-          arena = shard(s, floats);
+          arena = whole_numbers(s, floats);
           CFT_TRY(sum.add(arena));
         }
         const std::span<float> mine(arena.data() + slices[rank], slices[rank + 1] - slices[rank]);
@@ -73,7 +73,7 @@ TEST(Ring, RanksEndWithTheSameBits) {
   auto groups = make_local_groups(ranks);
   for (Wire wire : {Wire::kFloat32, Wire::kBfloat16, Wire::kFloat16}) {
     expect_ok(on_ranks(ranks, [&](int rank) -> Status {
-      arenas[rank] = shard(rank, floats);
+      arenas[rank] = whole_numbers(rank, floats);
       for (float& v : arenas[rank]) v *= 0.1f;
       TreeSum sum({rank, rank + 1}, ranks, floats, nullptr);
       CFT_TRY(sum.add(arenas[rank]));

@@ -18,11 +18,11 @@ namespace {
 
 using testing::HasSubstr;
 
-struct Pair {
+struct LinkPair {
   std::unique_ptr<ShmLink> maker, opener;
 };
 
-Pair make_pair() {
+LinkPair make_pair() {
   auto maker = ShmLink::create();
   EXPECT_TRUE(maker.ok()) << maker.status().message();
   auto opener = ShmLink::open((*maker)->address());
@@ -36,7 +36,7 @@ iovec part(std::vector<int>& values, size_t first, size_t count) {
 }
 
 TEST(ShmLink, BytesComeInOrderAroundTheRing) {
-  Pair pair = make_pair();
+  LinkPair pair = make_pair();
   std::vector<int> out(3'000'017), in(out.size());
   std::iota(out.begin(), out.end(), 0);
   const auto move = [&](ShmLink& from, ShmLink& to) {
@@ -63,7 +63,7 @@ TEST(ShmLink, BytesComeInOrderAroundTheRing) {
 }
 
 TEST(ShmLink, FullAndEmptyRingsTakeNothing) {
-  Pair pair = make_pair();
+  LinkPair pair = make_pair();
   std::vector<int> values(100'000, 7);
   const iovec some = part(values, 0, values.size());
   EXPECT_EQ(*pair.opener->read({&some, 1}), 0u);
@@ -114,7 +114,7 @@ std::shared_ptr<SharedMemory> numbered(size_t count) {
 }
 
 TEST(ShmLoan, LongMessagesAreReadWhereTheyLie) {
-  Pair pair = make_pair();
+  LinkPair pair = make_pair();
   const size_t count = 1'000'003;  // far more than a ring holds
   const auto memory = numbered(count);
   pair.maker->lend(memory);
@@ -146,7 +146,7 @@ TEST(ShmLoan, LongMessagesAreReadWhereTheyLie) {
 }
 
 TEST(ShmLoan, NoMoreIsLentThanTheBookHolds) {
-  Pair pair = make_pair();
+  LinkPair pair = make_pair();
   const auto memory = numbered(100'000);
   pair.maker->lend(memory);
   const iovec body{memory->data(), memory->size()};
@@ -172,7 +172,7 @@ TEST(ShmLoan, NoMoreIsLentThanTheBookHolds) {
 }
 
 TEST(ShmLoan, WhoReadsWhatWasTakenBackKnows) {
-  Pair pair = make_pair();
+  LinkPair pair = make_pair();
   const auto memory = numbered(1'000'000);
   pair.maker->lend(memory);
   const iovec body{memory->data(), memory->size()};

@@ -118,7 +118,7 @@ TEST_P(WireTest, HalfwayAndSpecialValues) {
   EXPECT_TRUE(std::isnan(travelled(GetParam(), std::bit_cast<float>(0x7fffffffu))));
 }
 
-std::vector<float> shard(int s, size_t floats) {
+std::vector<float> random_floats(int s, size_t floats) {
   std::mt19937 random(static_cast<unsigned>(s));
   std::uniform_real_distribution<float> value(-1, 1);
   std::vector<float> values(floats);
@@ -133,7 +133,7 @@ TEST_P(WireTest, AllRanksEndWithTheSameBitsNearTheSum) {
       const int shards = ranks + 1;
       std::vector<double> exact(floats, 0);
       for (int s = 0; s < shards; ++s) {
-        const auto values = shard(s, floats);
+        const auto values = random_floats(s, floats);
         for (size_t i = 0; i < floats; ++i) exact[i] += values[i];
       }
       std::vector<std::vector<float>> arenas(ranks, std::vector<float>(floats));
@@ -141,7 +141,7 @@ TEST_P(WireTest, AllRanksEndWithTheSameBitsNearTheSum) {
       expect_ok(on_ranks(ranks, [&](int rank) -> Status {
         TreeSum sum(shards_of_rank(rank, ranks, shards), shards, floats, nullptr);
         for (int s = sum.range().begin; s < sum.range().end; ++s) {
-          arenas[rank] = shard(s, floats);
+          arenas[rank] = random_floats(s, floats);
           CFT_TRY(sum.add(arenas[rank]));
         }
         return all_reduce(groups[rank].get(), sum, arenas[rank], GetParam());
@@ -158,7 +158,7 @@ TEST_P(WireTest, AllRanksEndWithTheSameBitsNearTheSum) {
 TEST_P(WireTest, GatheringRoundsTheOwnSliceToo) {
   const size_t floats = 2 * kArenaBlock + 5;
   const auto slices = even_slices(floats, 2);
-  std::vector<std::vector<float>> arenas(2, shard(1, floats));
+  std::vector<std::vector<float>> arenas(2, random_floats(1, floats));
   std::vector<float> expected = arenas[0];
   round_to_wire(GetParam(), expected.data(), floats);
   auto groups = make_tcp_groups(2);

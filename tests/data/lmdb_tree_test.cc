@@ -63,7 +63,7 @@ Status read_all(std::string_view file, Records* records) {
   return {};
 }
 
-std::string error_of(std::string_view file) {
+std::string parse_error_of(std::string_view file) {
   Records records;
   return read_all(file, &records).message();
 }
@@ -109,12 +109,12 @@ TEST(LmdbTree, ReadsWhatWasLeftAfterDeletions) {
 }
 
 TEST(LmdbTree, SaysWhatItDoesNotRead) {
-  EXPECT_THAT(error_of(""), HasSubstr("digits: is not an LMDB file"));
-  EXPECT_THAT(error_of("not a database"), HasSubstr("is not an LMDB file"));
-  EXPECT_THAT(
-      error_of(make_file([](MDB_txn* txn, MDB_dbi db) { put(txn, db, "a", "b"); }, MDB_DUPSORT)),
-      HasSubstr("MDB_DUPSORT"));
-  EXPECT_THAT(error_of(make_file([](MDB_txn* txn, MDB_dbi) {
+  EXPECT_THAT(parse_error_of(""), HasSubstr("digits: is not an LMDB file"));
+  EXPECT_THAT(parse_error_of("not a database"), HasSubstr("is not an LMDB file"));
+  EXPECT_THAT(parse_error_of(
+                  make_file([](MDB_txn* txn, MDB_dbi db) { put(txn, db, "a", "b"); }, MDB_DUPSORT)),
+              HasSubstr("MDB_DUPSORT"));
+  EXPECT_THAT(parse_error_of(make_file([](MDB_txn* txn, MDB_dbi) {
                 MDB_dbi other;
                 EXPECT_EQ(mdb_dbi_open(txn, "other", MDB_CREATE, &other), 0);
               })),
@@ -132,21 +132,27 @@ TEST(LmdbTree, HeadersThatLieAreRefused) {
   // After the first transaction the second header counts.
   const std::string file = file_of(some_records(3000));
   const size_t header = 4096;
-  EXPECT_EQ(error_of(file), "");
-  EXPECT_THAT(error_of(patched<uint32_t>(file, 40, 3000)), HasSubstr("damaged header"));
-  EXPECT_THAT(error_of(patched<uint32_t>(file, 40, 1 << 31)), HasSubstr("damaged header"));
-  EXPECT_THAT(error_of(patched<uint16_t>(file, header + 94, 33)), HasSubstr("damaged header"));
-  EXPECT_THAT(error_of(patched<uint16_t>(file, header + 94, 1)), HasSubstr("not what it should"));
-  EXPECT_THAT(error_of(patched(file, header + 120, ~uint64_t{0})), HasSubstr("damaged header"));
-  EXPECT_THAT(error_of(patched<uint64_t>(file, header + 120, 5)), HasSubstr("more records than"));
-  EXPECT_THAT(error_of(patched<uint64_t>(file, header + 128, 1 << 30)), HasSubstr("lies outside"));
-  EXPECT_THAT(error_of(patched<uint64_t>(file, header + 128, 0)), HasSubstr("not what it should"));
+  EXPECT_EQ(parse_error_of(file), "");
+  EXPECT_THAT(parse_error_of(patched<uint32_t>(file, 40, 3000)), HasSubstr("damaged header"));
+  EXPECT_THAT(parse_error_of(patched<uint32_t>(file, 40, 1 << 31)), HasSubstr("damaged header"));
+  EXPECT_THAT(parse_error_of(patched<uint16_t>(file, header + 94, 33)),
+              HasSubstr("damaged header"));
+  EXPECT_THAT(parse_error_of(patched<uint16_t>(file, header + 94, 1)),
+              HasSubstr("not what it should"));
+  EXPECT_THAT(parse_error_of(patched(file, header + 120, ~uint64_t{0})),
+              HasSubstr("damaged header"));
+  EXPECT_THAT(parse_error_of(patched<uint64_t>(file, header + 120, 5)),
+              HasSubstr("more records than"));
+  EXPECT_THAT(parse_error_of(patched<uint64_t>(file, header + 128, 1 << 30)),
+              HasSubstr("lies outside"));
+  EXPECT_THAT(parse_error_of(patched<uint64_t>(file, header + 128, 0)),
+              HasSubstr("not what it should"));
 }
 
 TEST(LmdbTree, FilesThatWereCutOffAreRefused) {
   const std::string file = file_of(some_records(300));
   for (size_t size = 0; size < file.size() - 4096; size += 512) {
-    EXPECT_NE(error_of(std::string_view(file).substr(0, size)), "") << size;
+    EXPECT_NE(parse_error_of(std::string_view(file).substr(0, size)), "") << size;
   }
 }
 

@@ -36,7 +36,8 @@ std::vector<float> apply(const Transformer& t, const RowPosition& at = {}) {
   return out;
 }
 
-std::string error_of(const caffe::TransformationParameter& param, const Shape& image = kImage) {
+std::string transform_error(const caffe::TransformationParameter& param,
+                            const Shape& image = kImage) {
   const auto t = Transformer::make(param, true, image, 5);
   EXPECT_FALSE(t.ok());
   return t.status().message();
@@ -148,24 +149,24 @@ TEST(Transformer, FloatsNeedNoAlignment) {
 TEST(Transformer, RefusesWhatDoesNotFit) {
   caffe::TransformationParameter param;
   param.set_crop_size(4);
-  EXPECT_THAT(error_of(param), HasSubstr("crop_size 4"));
-  EXPECT_THAT(error_of(param, Shape{7}), HasSubstr("need images"));
+  EXPECT_THAT(transform_error(param), HasSubstr("crop_size 4"));
+  EXPECT_THAT(transform_error(param, Shape{7}), HasSubstr("need images"));
   param.Clear();
   for (int i = 0; i < 3; ++i) param.add_mean_value(1);
-  EXPECT_THAT(error_of(param), HasSubstr("3 mean_values for 2 channels"));
+  EXPECT_THAT(transform_error(param), HasSubstr("3 mean_values for 2 channels"));
   param.set_mean_file("x");
-  EXPECT_THAT(error_of(param), HasSubstr("both given"));
+  EXPECT_THAT(transform_error(param), HasSubstr("both given"));
   param.clear_mean_value();
-  EXPECT_THAT(error_of(param), HasSubstr("mean_file"));
+  EXPECT_THAT(transform_error(param), HasSubstr("mean_file"));
   const TempDir dir;
   param.set_mean_file(mean_file(dir, {2, 4, 3}));
-  EXPECT_THAT(error_of(param), HasSubstr("holds 2 x 4 x 3"));
+  EXPECT_THAT(transform_error(param), HasSubstr("holds 2 x 4 x 3"));
   param.set_mean_file(dir.write("junk", "\xff\xff\xff"));
-  EXPECT_THAT(error_of(param), HasSubstr("not a binary BlobProto"));
+  EXPECT_THAT(transform_error(param), HasSubstr("not a binary BlobProto"));
   param.Clear();
   param.set_force_color(true);
   param.set_force_gray(true);
-  EXPECT_THAT(error_of(param), HasSubstr("force_gray"));
+  EXPECT_THAT(transform_error(param), HasSubstr("force_gray"));
 }
 
 }  // namespace

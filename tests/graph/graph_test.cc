@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Names = std::vector<std::string>;
 
-const std::string kData = toy("data", "Source", "top: 'x' top: 'label'");
+const std::string kGraphData = toy("data", "Source", "top: 'x' top: 'label'");
 const std::string kLoss = toy("loss", "Loss", "bottom: 'b' bottom: 'label' top: 'loss'");
 
 /// The layers that need a gradient; "layer<bottom" for each bottom that one goes down to.
@@ -42,12 +42,12 @@ Names gradients(const std::string& text) {
 std::string refusal_of(const std::string& text) { return build_toy(text).status().message(); }
 
 TEST(Graph, GradientsGoFromALossToWhatLearns) {
-  EXPECT_THAT(gradients(kData + toy_weights("a", "x", 3) + toy_weights("b", "a", 3) + kLoss),
+  EXPECT_THAT(gradients(kGraphData + toy_weights("a", "x", 3) + toy_weights("b", "a", 3) + kLoss),
               ElementsAre("a", "b", "b<a", "loss", "loss<b"));
 }
 
 TEST(Graph, LayersWithoutEndAreRefused) {
-  std::string text = kData;
+  std::string text = kGraphData;
   for (int i = 0; i < 70000; ++i) text += toy("l", "Source", fmt::format("top: '{}'", i));
   EXPECT_THAT(refusal_of(text), HasSubstr("has 70001 layers; at most 65536 are supported"));
 }
@@ -55,24 +55,25 @@ TEST(Graph, LayersWithoutEndAreRefused) {
 TEST(Graph, FrozenLayersAndWhatLeadsToNoLossNeedNone) {
   const std::string frozen = "param { lr_mult: 0 } param { lr_mult: 0 }";
   EXPECT_THAT(
-      gradients(kData + toy_weights("a", "x", 3, frozen) + toy_weights("b", "a", 3) + kLoss),
+      gradients(kGraphData + toy_weights("a", "x", 3, frozen) + toy_weights("b", "a", 3) + kLoss),
       ElementsAre("b", "loss", "loss<b"));
-  EXPECT_THAT(gradients(kData + toy_weights("b", "x", 3) + toy_weights("side", "x", 3) + kLoss),
-              ElementsAre("b", "loss", "loss<b"));
+  EXPECT_THAT(
+      gradients(kGraphData + toy_weights("b", "x", 3) + toy_weights("side", "x", 3) + kLoss),
+      ElementsAre("b", "loss", "loss<b"));
 }
 
 TEST(Graph, PropagateDownCutsAndForces) {
-  EXPECT_THAT(gradients(kData + toy_weights("a", "x", 3) +
+  EXPECT_THAT(gradients(kGraphData + toy_weights("a", "x", 3) +
                         toy_weights("b", "a", 3, "propagate_down: false") + kLoss),
               ElementsAre("b", "loss", "loss<b"))
       << "nothing below the cut is worth a gradient";
-  EXPECT_THAT(gradients(kData + toy_weights("b", "x", 3, "propagate_down: true") + kLoss),
+  EXPECT_THAT(gradients(kGraphData + toy_weights("b", "x", 3, "propagate_down: true") + kLoss),
               ElementsAre("b", "b<x", "loss", "loss<b"));
 }
 
 TEST(Graph, ForceBackwardReachesEverythingButLabels) {
   const std::string frozen = "param { lr_mult: 0 } param { lr_mult: 0 } propagate_down: false";
-  EXPECT_THAT(gradients("force_backward: true\n" + kData + toy_weights("b", "x", 3, frozen) +
+  EXPECT_THAT(gradients("force_backward: true\n" + kGraphData + toy_weights("b", "x", 3, frozen) +
                         kLoss + toy("side", "Map", "bottom: 'x' top: 'side'")),
               ElementsAre("x_data_0_split", "x_data_0_split<x", "b", "b<x_data_0_split_0", "loss",
                           "loss<b", "side", "side<x_data_0_split_1"));
@@ -80,27 +81,27 @@ TEST(Graph, ForceBackwardReachesEverythingButLabels) {
 
 TEST(Graph, ALabelThatLearnsIsRefused) {
   EXPECT_THAT(
-      refusal_of(kData + toy_weights("b", "x", 3) + toy_weights("l", "label", 3) +
+      refusal_of(kGraphData + toy_weights("b", "x", 3) + toy_weights("l", "label", 3) +
                  toy("loss", "Loss", "bottom: 'b' bottom: 'l' top: 'loss'")),
       AllOf(HasSubstr("net:4: layer 'loss'"), HasSubstr("no gradient for its bottom 1 ('l')"),
             HasSubstr("propagate_down: false")));
 }
 
 TEST(Graph, AnyTopMayBeWeightedAsALoss) {
-  auto graph = build_toy(kData + toy_weights("a", "x", 3, "loss_weight: 0.5") +
+  auto graph = build_toy(kGraphData + toy_weights("a", "x", 3, "loss_weight: 0.5") +
                          toy("end", "Map", "bottom: 'label' top: 'end'"));
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   EXPECT_TRUE(graph->nodes()[1].needs_backward);
-  EXPECT_THAT(refusal_of(kData + toy("a", "Map",
-                                     "bottom: 'x' bottom: 'label' top: 'a' "
-                                     "loss_weight: 1 loss_weight: 2")),
+  EXPECT_THAT(refusal_of(kGraphData + toy("a", "Map",
+                                          "bottom: 'x' bottom: 'label' top: 'a' "
+                                          "loss_weight: 1 loss_weight: 2")),
               HasSubstr("loss_weight is given 2 time(s) for 1 top(s)"));
 }
 
 TEST(Graph, SharedParametersFitByShapeOrByCount) {
   const auto two = [&](int first, int second, const std::string& mode) {
     const std::string shared = "param { name: 'w' ";
-    return kData + toy_weights("a", "x", first, shared + "}") +
+    return kGraphData + toy_weights("a", "x", first, shared + "}") +
            toy_weights("b", "a", second, shared + mode + "}") + kLoss;
   };
   auto graph = build_toy(two(3, 3, ""));
@@ -116,7 +117,7 @@ TEST(Graph, SharedParametersFitByShapeOrByCount) {
 
 TEST(Graph, SharedMultipliersMustAgreeWhereBothAreGiven) {
   const auto rate = [&](const std::string& first, const std::string& second) {
-    return build_toy(kData + toy_weights("a", "x", 3, "param { name: 'w' " + first + "}") +
+    return build_toy(kGraphData + toy_weights("a", "x", 3, "param { name: 'w' " + first + "}") +
                      toy_weights("b", "a", 3, "param { name: 'w' " + second + "}") + kLoss);
   };
   EXPECT_EQ(rate("", "lr_mult: 3 decay_mult: 2")->params()[0].lr_mult, 3);
@@ -130,23 +131,24 @@ TEST(Graph, SharedMultipliersMustAgreeWhereBothAreGiven) {
 }
 
 TEST(Graph, TooManyParams) {
-  EXPECT_THAT(refusal_of(kData + toy_weights("a", "x", 3, "param {} param {} param {}")),
+  EXPECT_THAT(refusal_of(kGraphData + toy_weights("a", "x", 3, "param {} param {} param {}")),
               AllOf(HasSubstr("net:2: layer 'a'"), HasSubstr("Too many params"),
                     HasSubstr("3 param entries for 2 blobs")));
 }
 
 TEST(Graph, ALayerInPlaceHasANewBlobOfTheSameName) {
-  auto graph =
-      build_toy(kData + toy_weights("b", "x", 3) + toy("m", "Map", "bottom: 'b' top: 'b'") + kLoss);
+  auto graph = build_toy(kGraphData + toy_weights("b", "x", 3) +
+                         toy("m", "Map", "bottom: 'b' top: 'b'") + kLoss);
   ASSERT_TRUE(graph.ok());
   EXPECT_NE(graph->nodes()[2].bottoms[0], graph->nodes()[2].tops[0]);
-  EXPECT_THAT(refusal_of(kData + toy("m", "Map", "bottom: 'x' bottom: 'label' top: 'y' top: 'x'")),
-              HasSubstr("Top blob 'x' produced by multiple sources."));
+  EXPECT_THAT(
+      refusal_of(kGraphData + toy("m", "Map", "bottom: 'x' bottom: 'label' top: 'y' top: 'x'")),
+      HasSubstr("Top blob 'x' produced by multiple sources."));
 }
 
 TEST(NetLog, SaysWhatCaffeSays) {
   auto net = parse_net(
-      "name: 'toy'\n" + kData + toy_weights("b", "x", 3, "param { name: 'w' }") +
+      "name: 'toy'\n" + kGraphData + toy_weights("b", "x", 3, "param { name: 'w' }") +
           toy("m", "Map", "bottom: 'b' top: 'b'") +
           toy("t", "Map", "bottom: 'x' top: 't' include { phase: TEST }") +
           toy_weights("c", "b", 3, "param { name: 'w' } include { stage: 'deep' }") + kLoss,

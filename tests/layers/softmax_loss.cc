@@ -12,37 +12,41 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::string loss(const std::vector<int64_t>& dims, const std::vector<int64_t>& labels,
-                 const std::string& fields = "", const std::string& tops = "top: 'y'") {
+std::string softmax_loss_layer(const std::vector<int64_t>& dims, const std::vector<int64_t>& labels,
+                               const std::string& fields = "",
+                               const std::string& tops = "top: 'y'") {
   return input("x", dims) + input("label", labels) +
          layer("SoftmaxWithLoss", "bottom: 'x' bottom: 'label' " + tops, fields);
 }
 
 TEST(SoftmaxLoss, Gradients) {
-  check_layer({.layers = loss({4, 5}, {4}), .labels = 5});
-  check_layer({.layers = loss({2, 4, 3, 2}, {2, 1, 3, 2}), .labels = 4});
-  check_layer({.layers = loss({2, 3, 4}, {2, 3}, "softmax_param { axis: 2 }"), .labels = 4});
+  check_layer({.layers = softmax_loss_layer({4, 5}, {4}), .labels = 5});
+  check_layer({.layers = softmax_loss_layer({2, 4, 3, 2}, {2, 1, 3, 2}), .labels = 4});
+  check_layer(
+      {.layers = softmax_loss_layer({2, 3, 4}, {2, 3}, "softmax_param { axis: 2 }"), .labels = 4});
 }
 
 TEST(SoftmaxLoss, Normalizations) {
   for (const char* mode : {"FULL", "VALID", "BATCH_SIZE", "NONE"}) {
-    check_layer(
-        {.layers = loss({2, 4, 3, 2}, {2, 3, 2},
-                        std::string("loss_param { ignore_label: 1 normalization: ") + mode + " }"),
-         .labels = 4});
+    check_layer({.layers = softmax_loss_layer(
+                     {2, 4, 3, 2}, {2, 3, 2},
+                     std::string("loss_param { ignore_label: 1 normalization: ") + mode + " }"),
+                 .labels = 4});
   }
-  check_layer({.layers = loss({4, 5}, {4}, "loss_param { normalize: false }"), .labels = 5});
+  check_layer(
+      {.layers = softmax_loss_layer({4, 5}, {4}, "loss_param { normalize: false }"), .labels = 5});
 }
 
 // The gradient of the second top is ignored, as in Caffe.
 TEST(SoftmaxLoss, AlsoGivesTheProbabilities) {
-  check_layer({.layers = loss({4, 5}, {4}, "", "top: 'y' top: 'mask'"), .labels = 5});
+  check_layer({.layers = softmax_loss_layer({4, 5}, {4}, "", "top: 'y' top: 'mask'"), .labels = 5});
 }
 
 TEST(SoftmaxLoss, AnUnweightedLossHasNoGradient) {
-  const std::string net = loss({4, 5}, {4}, "loss_weight: 0 loss_weight: 0", "top: 'y' top: 'p'") +
-                          layer("InnerProduct", "name: 'ip' bottom: 'p' top: 'z'",
-                                "inner_product_param { num_output: 2 }");
+  const std::string net =
+      softmax_loss_layer({4, 5}, {4}, "loss_weight: 0 loss_weight: 0", "top: 'y' top: 'p'") +
+      layer("InnerProduct", "name: 'ip' bottom: 'p' top: 'z'",
+            "inner_product_param { num_output: 2 }");
   auto built = TestNet::build(net, caffe::TRAIN);
   ASSERT_TRUE(built.ok()) << built.status().message();
   const auto cpu = make_cpu_device();
@@ -57,8 +61,8 @@ TEST(SoftmaxLoss, Values) {
   const std::vector<float> scores = {0, 0, 0, 0, 1000, 0};
   for (const auto& device : {make_ref_device(), make_cpu_device()}) {
     const auto value = [&](const std::string& fields, std::vector<float> labels) {
-      return evaluate(loss({3, 2}, {3}, fields), {{"x", scores}, {"label", std::move(labels)}},
-                      caffe::TRAIN, *device)["y"][0];
+      return evaluate(softmax_loss_layer({3, 2}, {3}, fields),
+                      {{"x", scores}, {"label", std::move(labels)}}, caffe::TRAIN, *device)["y"][0];
     };
     EXPECT_NEAR(value("", {0, 1, 0}), 2 * std::log(2) / 3, 1e-6);
     EXPECT_NEAR(value("loss_param { ignore_label: 1 }", {0, 1, 0}), std::log(2) / 2, 1e-6);
@@ -71,11 +75,11 @@ TEST(SoftmaxLoss, Values) {
 
 TEST(SoftmaxLoss, Refusals) {
   EXPECT_THAT(
-      refusal(loss({4, 5}, {3})),
+      refusal(softmax_loss_layer({4, 5}, {3})),
       AllOf(HasSubstr("net:3: layer 'L'"), HasSubstr("one label for each of the 4 positions")));
   EXPECT_THAT(refusal(input("x", {4, 5}) + layer("SoftmaxWithLoss", "bottom: 'x' top: 'y'")),
               HasSubstr("1 bottom(s) but takes exactly 2"));
-  EXPECT_THAT(refusal(loss({4, 5}, {4}, "loss_weight: 1 loss_weight: 1")),
+  EXPECT_THAT(refusal(softmax_loss_layer({4, 5}, {4}, "loss_weight: 1 loss_weight: 1")),
               HasSubstr("loss_weight is given 2 time(s) for 1 top(s)"));
 }
 

@@ -8,7 +8,7 @@
 namespace cafetiere {
 namespace {
 
-const char* const kOneToOne = "bottom: 'x' top: 'y'";
+const char* const kVisionOneToOne = "bottom: 'x' top: 'y'";
 
 std::string image(Draw& d, int channels, int smallest = 5) {
   return input("x", {d.integer(1, 4), channels, d.integer(smallest, smallest + 9),
@@ -30,7 +30,7 @@ ParityNet filters(Draw& d, const char* type) {
   const int groups = d.pick({1, 1, 2, 4}), each = d.integer(1, 5);
   const std::string text =
       image(d, groups * d.integer(1, 5)) +
-      layer(type, kOneToOne,
+      layer(type, kVisionOneToOne,
             fmt::format("convolution_param {{ num_output: {} group: {} bias_term: {} {} }}",
                         groups * each, groups, d.coin(), window(d)));
   return {.text = text};
@@ -41,7 +41,7 @@ ParityNet deconvolution(Draw& d) { return filters(d, "Deconvolution"); }
 
 ParityNet im2col(Draw& d) {
   return {.text = image(d, d.integer(1, 4)) +
-                  layer("Im2col", kOneToOne, "convolution_param { " + window(d) + " }")};
+                  layer("Im2col", kVisionOneToOne, "convolution_param { " + window(d) + " }")};
 }
 
 ParityNet pooling(Draw& d) {
@@ -54,13 +54,13 @@ ParityNet pooling(Draw& d) {
   fields += maximum ? " pool: MAX" : " pool: AVE";
   const std::string tops = maximum && d.coin() ? " top: 'mask'" : "";
   return {.text = image(d, d.integer(1, 5)) +
-                  layer("Pooling", kOneToOne + tops, "pooling_param { " + fields + " }")};
+                  layer("Pooling", kVisionOneToOne + tops, "pooling_param { " + fields + " }")};
 }
 
 ParityNet lrn(Draw& d) {
   const bool within = d.coin();
   return {.text = image(d, d.integer(1, 9)) +
-                  layer("LRN", kOneToOne,
+                  layer("LRN", kVisionOneToOne,
                         fmt::format("lrn_param {{ local_size: {} alpha: {} beta: {} k: {} "
                                     "norm_region: {} }}",
                                     d.pick({1, 3, 5}), d.real(0.1, 2), d.real(0.25, 1),
@@ -70,7 +70,7 @@ ParityNet lrn(Draw& d) {
 
 ParityNet spp(Draw& d) {
   return {.text = image(d, d.integer(1, 4), 8) +
-                  layer("SPP", kOneToOne,
+                  layer("SPP", kVisionOneToOne,
                         fmt::format("spp_param {{ pyramid_height: {} pool: {} }}", d.integer(1, 3),
                                     d.pick({"MAX", "AVE"})))};
 }

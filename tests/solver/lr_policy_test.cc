@@ -13,14 +13,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Result<LrPolicy> make(const std::string& text) {
+Result<LrPolicy> make_policy(const std::string& text) {
   auto solver = parse_solver("base_lr: 0.01 " + text, "solver.prototxt");
   EXPECT_TRUE(solver.ok()) << solver.status().message();
   return LrPolicy::create(solver->param);
 }
 
 float rate_at(const std::string& text, int iter) {
-  auto policy = make(text);
+  auto policy = make_policy(text);
   EXPECT_TRUE(policy.ok()) << policy.status().message();
   int current_step = 0;
   return policy->rate(iter, &current_step);
@@ -58,12 +58,13 @@ TEST(LrPolicy, EveryPolicyWarmsUp) {
     EXPECT_FLOAT_EQ(rate_at(warm, 1), 0.4F * rate_at(policy, 1)) << policy;
     EXPECT_EQ(rate_at(warm, 4), rate_at(policy, 4)) << policy;
   }
-  EXPECT_THAT(make("lr_policy: 'fixed' warmup_start: 2").status().message(),
+  EXPECT_THAT(make_policy("lr_policy: 'fixed' warmup_start: 2").status().message(),
               HasSubstr("warmup_start in [0, 1]"));
 }
 
 TEST(LrPolicy, MultistepTakesOneStepACallAndKeepsItsCount) {
-  auto policy = make("lr_policy: 'multistep' gamma: 0.5 stepvalue: 2 stepvalue: 2 stepvalue: 5");
+  auto policy =
+      make_policy("lr_policy: 'multistep' gamma: 0.5 stepvalue: 2 stepvalue: 2 stepvalue: 5");
   ASSERT_TRUE(policy.ok());
   int step = 0;
   std::vector<int> steps;
@@ -76,15 +77,20 @@ TEST(LrPolicy, MultistepTakesOneStepACallAndKeepsItsCount) {
 }
 
 TEST(LrPolicy, RefusesWhatCannotWork) {
-  EXPECT_THAT(make("lr_policy: 'stp'").status().message(),
+  EXPECT_THAT(make_policy("lr_policy: 'stp'").status().message(),
               HasSubstr("Unknown learning rate policy: stp"));
-  EXPECT_THAT(make("lr_policy: 'stp'").status().message(), HasSubstr("did you mean \"step\"?"));
-  EXPECT_THAT(make("").status().message(),
+  EXPECT_THAT(make_policy("lr_policy: 'stp'").status().message(),
+              HasSubstr("did you mean \"step\"?"));
+  EXPECT_THAT(make_policy("").status().message(),
               HasSubstr("Unknown learning rate policy: none is given"));
-  EXPECT_THAT(make("lr_policy: 'step' gamma: 0.1").status().message(), HasSubstr("stepsize > 0"));
-  EXPECT_THAT(make("lr_policy: 'sigmoid' gamma: 1").status().message(), HasSubstr("stepsize > 0"));
-  EXPECT_THAT(make("lr_policy: 'inv' gamma: -1").status().message(), HasSubstr("gamma >= 0"));
-  EXPECT_THAT(make("lr_policy: 'poly' power: 1").status().message(), HasSubstr("max_iter > 0"));
+  EXPECT_THAT(make_policy("lr_policy: 'step' gamma: 0.1").status().message(),
+              HasSubstr("stepsize > 0"));
+  EXPECT_THAT(make_policy("lr_policy: 'sigmoid' gamma: 1").status().message(),
+              HasSubstr("stepsize > 0"));
+  EXPECT_THAT(make_policy("lr_policy: 'inv' gamma: -1").status().message(),
+              HasSubstr("gamma >= 0"));
+  EXPECT_THAT(make_policy("lr_policy: 'poly' power: 1").status().message(),
+              HasSubstr("max_iter > 0"));
 }
 
 }  // namespace

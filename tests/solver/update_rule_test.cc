@@ -49,7 +49,7 @@ struct State {
   }
 };
 
-State start() {
+State start_state() {
   const size_t n = 1003;
   State state{noise(n, 1), noise(n, 2), {noise(n, 3), noise(n, 4)}};
   for (Floats& history : state.history) {
@@ -64,8 +64,8 @@ TEST_P(UpdateRules, GiveTheSameBitsHoweverTheSpansAreCut) {
   auto rule = make_update_rule(solver_of(GetParam()));
   ASSERT_TRUE(rule.ok()) << rule.status().message();
   for (bool l1 : {false, true}) {
-    State whole = start();
-    State pieces = start();
+    State whole = start_state();
+    State pieces = start_state();
     const size_t n = whole.weights.size();
     (*rule)->prepare(whole.args(0, n, l1));
     (*rule)->apply(whole.args(0, n, l1));
@@ -74,7 +74,7 @@ TEST_P(UpdateRules, GiveTheSameBitsHoweverTheSpansAreCut) {
       (*rule)->prepare(pieces.args(begin, size, l1));
       (*rule)->apply(pieces.args(begin, size, l1));
     }
-    EXPECT_NE(whole.weights, start().weights);
+    EXPECT_NE(whole.weights, start_state().weights);
     EXPECT_EQ(whole.weights, pieces.weights);
     EXPECT_EQ(whole.history, pieces.history);
   }
@@ -86,8 +86,8 @@ TEST(UpdateRule, SgdFollowsItsFormulaInFloats) {
   auto rule = make_update_rule(solver_of("SGD"));
   ASSERT_TRUE(rule.ok());
   EXPECT_EQ((*rule)->history_per_param(), 1);
-  State state = start();
-  const State before = start();
+  State state = start_state();
+  const State before = start_state();
   (*rule)->apply(state.args(0, state.weights.size(), false));
   for (size_t i = 0; i < state.weights.size(); ++i) {
     const float g = 0.0005F * before.weights[i] + before.gradient[i] * 0.5F;
@@ -102,8 +102,8 @@ TEST(UpdateRule, AdaDeltaFollowsItsFormula) {
   auto rule = make_update_rule(solver_of("AdaDelta"));
   ASSERT_TRUE(rule.ok());
   EXPECT_EQ((*rule)->history_per_param(), 2);
-  State state = start();
-  const State before = start();
+  State state = start_state();
+  const State before = start_state();
   (*rule)->apply(state.args(0, state.weights.size(), false));
   for (size_t i = 0; i < state.weights.size(); ++i) {
     const double g = 0.0005 * before.weights[i] + before.gradient[i] * 0.5;
@@ -116,7 +116,7 @@ TEST(UpdateRule, AdaDeltaFollowsItsFormula) {
   }
 }
 
-/// The direction that AdamW and LAMB go, in double precision, after the three updates of start().
+/// The direction that AdamW and LAMB go, in double precision, after the three updates of start_state().
 double adam_direction(const State& before, size_t i) {
   const double g = before.gradient[i] * 0.5;
   const double m = 0.9 * before.history[0][i] + 0.1 * g;
@@ -127,8 +127,8 @@ double adam_direction(const State& before, size_t i) {
 TEST(UpdateRule, AdamWDecaysTheWeightsAlone) {
   auto rule = make_update_rule(solver_of("AdamW"));
   ASSERT_TRUE(rule.ok());
-  State state = start();
-  const State before = start();
+  State state = start_state();
+  const State before = start_state();
   (*rule)->apply(state.args(0, state.weights.size(), false));
   for (size_t i = 0; i < state.weights.size(); ++i) {
     const double step = adam_direction(before, i) + 0.0005 * before.weights[i];
@@ -140,8 +140,8 @@ TEST(UpdateRule, LambStepsAreAsLongAsTheWeightsTimesTheRate) {
   auto rule = make_update_rule(solver_of("LAMB"));
   ASSERT_TRUE(rule.ok());
   ASSERT_TRUE((*rule)->needs_norms());
-  State state = start();
-  const State before = start();
+  State state = start_state();
+  const State before = start_state();
   UpdateArgs args = state.args(0, state.weights.size(), false);
   const SquareNorms norms = (*rule)->prepare(args);
   EXPECT_EQ(state.weights, before.weights);

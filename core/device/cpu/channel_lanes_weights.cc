@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kPixels = 64;  // pixels a product: their gradients stay in the first cache
 constexpr int64_t kSumFloats = 64 << 10;  // sums a block: they stay in the second cache
-constexpr int64_t kFewBlocks = 16;        // with fewer the images are divided into parts
+constexpr int64_t kFewWeightBlocks = 16;  // with fewer the images are divided into parts
 
 /// How the sum is cut into blocks: (part of the images, group, range of outputs, range of source
 /// channels). The parts are summed on their own and added in order.
@@ -35,7 +35,8 @@ struct WeightGradient {
     const int64_t together = std::max<int64_t>(1, kSumFloats / (per_source * fit));
     outputs = (lanes.count + together - 1) / together;
     const int64_t blocks = c.group * outputs * sources;
-    parts = std::clamp<int64_t>((kFewBlocks + blocks - 1) / blocks, 1, std::min<int64_t>(8, c.n));
+    parts =
+        std::clamp<int64_t>((kFewWeightBlocks + blocks - 1) / blocks, 1, std::min<int64_t>(8, c.n));
     for (int64_t t = 0; t < col_tiles; ++t) {
       spans.push_back(cafetiere::spans(c.cols, column(t), column(t + 1), c.kernel_w));
       for (const Span& s : spans.back()) generate(s);

@@ -55,7 +55,7 @@ BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g
 }
 
 /// One product shape: (lanes, outputs) x depth.
-using Products = std::map<std::array<int64_t, 3>, Brgemm>;
+using ProductsByShape = std::map<std::array<int64_t, 3>, Brgemm>;
 
 /// Runs a correlation for one output row, one chunk of lanes and one chunk of output channels.
 struct CorrelationKernel {
@@ -64,7 +64,7 @@ struct CorrelationKernel {
   float* dst;
   bool relu;
   int64_t lane_chunks, out_chunk, out_chunks;
-  std::shared_ptr<const Products> products;
+  std::shared_ptr<const ProductsByShape> products;
 
   void operator()(int block) const {
     const int64_t oh = block / (lane_chunks * out_chunks);
@@ -124,7 +124,7 @@ void emit_correlation(Program& p, const std::string& name, const Packed& c, Tens
     const int64_t fit = std::max<int64_t>(16, kWeightBlock / (c.depth() * c.taps()) / 16 * 16);
     const int64_t chunk = std::min(c.group_out(), fit);
     const int64_t chunks = (c.group_out() + chunk - 1) / chunk;
-    auto products = std::make_shared<Products>();
+    auto products = std::make_shared<ProductsByShape>();
     for (int64_t lanes : {std::min(kLanes, c.n), c.n - (lane_chunks - 1) * kLanes}) {
       for (int64_t outs : {chunk, c.group_out() - (chunks - 1) * chunk}) {
         for (const auto& col : c.cols) {

@@ -41,12 +41,12 @@ struct WeightGradient {
   }
 };
 
-using Products = std::map<int64_t, Brgemm>;  // by number of columns
+using ProductsByColumns = std::map<int64_t, Brgemm>;  // by number of columns
 
 /// Sums one tap over one range of output rows.
 struct TapKernel {
   std::shared_ptr<const WeightGradient> w;
-  std::shared_ptr<const Products> products;
+  std::shared_ptr<const ProductsByColumns> products;
   const float *src, *diff;  // diff: [pixel][image][group][lane]
   float* partial;
 
@@ -194,7 +194,7 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
   step.reads = {p.read(src, Layout::kPixels), diff};
   step.writes = {partial};
   step.make = [=, read = step.reads[0]](const Binder& at) {
-    auto products = std::make_shared<Products>();
+    auto products = std::make_shared<ProductsByColumns>();
     const auto add_shape = [&](int64_t columns) {
       products->try_emplace(columns, w->lanes(), columns, g.n, g.group * w->lanes(), g.n,
                             w->lanes(), true);

@@ -10,7 +10,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr int64_t kLanes = 64;
+constexpr int64_t kProductLanes = 64;
 constexpr int64_t kOutputs = 64;  // outputs a block
 
 int64_t chunks(int64_t size, int64_t chunk) { return (size + chunk - 1) / chunk; }
@@ -50,7 +50,7 @@ void CpuDevice::inner_product(Program& p, const std::string& name, const InnerPr
   if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
   step.writes = {p.write(dst, Layout::kFeatures)};
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    const ChunkedProduct product(g.n, g.outputs, g.k, g.n, g.k, g.n, kLanes, kOutputs, true);
+    const ChunkedProduct product(g.n, g.outputs, g.k, g.n, g.k, g.n, kProductLanes, kOutputs, true);
     const float *x = at(reads[0]), *w = at(reads[1]);
     const float* b = bias == kNoTensor ? nullptr : at(reads[2]);
     float* y = at(write);
@@ -60,7 +60,7 @@ void CpuDevice::inner_product(Program& p, const std::string& name, const InnerPr
                     for (int64_t o = o0; o < o1; ++o) {
                       std::fill_n(y + o * g.n, g.n, b ? b[o] : 0.f);
                     }
-                    for (int64_t n = 0; n < g.n; n += kLanes) {
+                    for (int64_t n = 0; n < g.n; n += kProductLanes) {
                       product.at(n, o0)(x + n, w + o0 * g.k, y + o0 * g.n + n);
                     }
                     if (!relu) return;
@@ -83,11 +83,12 @@ void CpuDevice::inner_product_backward_data(Program& p, const std::string& name,
   step.reads = {p.read(diff_dst, Layout::kRowMajor), p.read(weights, Layout::kRowMajor)};
   step.writes = {p.write(diff_src, Layout::kRowMajor)};
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    const ChunkedProduct product(g.k, g.n, g.outputs, g.k, g.outputs, g.k, kLanes, g.n, false);
+    const ChunkedProduct product(g.k, g.n, g.outputs, g.k, g.outputs, g.k, kProductLanes, g.n,
+                                 false);
     const float *dy = at(reads[0]), *w = at(reads[1]);
     float* dx = at(write);
-    return Kernel{int(chunks(g.k, kLanes)), [=](int block) {
-                    const int64_t k = block * kLanes;
+    return Kernel{int(chunks(g.k, kProductLanes)), [=](int block) {
+                    const int64_t k = block * kProductLanes;
                     product.at(k, 0)(w + k, dy, dx + k);
                   }};
   };
@@ -107,15 +108,16 @@ void CpuDevice::inner_product_backward_weights(Program& p, const std::string& na
   step.reads = {p.read(src, Layout::kRowMajor), p.read(diff_dst, Layout::kFeatures)};
   step.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    const ChunkedProduct replace(g.k, g.outputs, g.n, g.k, g.n, g.k, kLanes, kOutputs, false);
-    const ChunkedProduct add(g.k, g.outputs, g.n, g.k, g.n, g.k, kLanes, kOutputs, true);
+    const ChunkedProduct replace(g.k, g.outputs, g.n, g.k, g.n, g.k, kProductLanes, kOutputs,
+                                 false);
+    const ChunkedProduct add(g.k, g.outputs, g.n, g.k, g.n, g.k, kProductLanes, kOutputs, true);
     const float *x = at(reads[0]), *dy = at(reads[1]);
     float* dw = at(write);
     const RunContext* run = at.run();
     return Kernel{int(chunks(g.outputs, kOutputs)), [=](int block) {
                     const ChunkedProduct& product = diff_weights.adds(*run) ? add : replace;
                     const int64_t o = block * kOutputs;
-                    for (int64_t k = 0; k < g.k; k += kLanes) {
+                    for (int64_t k = 0; k < g.k; k += kProductLanes) {
                       product.at(k, o)(x + k, dy + o * g.n, dw + o * g.k + k);
                     }
                   }};
