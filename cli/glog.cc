@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sys/time.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -26,7 +27,7 @@ std::string glog_line(LogLevel level, std::string_view message) {
   ::localtime_r(&now.tv_sec, &local);
   return fmt::format("{}{:02}{:02} {:02}:{:02}:{:02}.{:06} {:5} cafetiere:0] {}",
                      "IWE"[static_cast<int>(level)], local.tm_mon + 1, local.tm_mday, local.tm_hour,
-                     local.tm_min, local.tm_sec, now.tv_usec, ::gettid(), message);
+                     local.tm_min, local.tm_sec, now.tv_usec, syscall(SYS_gettid), message);
 }
 
 /// Shows progress only: test results are told by log lines already.

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
 #include <vector>
 
+#include "cafetiere/c_api.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "core/capi/boundary.h"
 #include "core/model/nearest.h"
 
 namespace cafetiere {
@@ -118,11 +121,18 @@ int run_program(const std::vector<std::string>& given) {
 }  // namespace
 }  // namespace cafetiere
 
-int main(int count, char** arguments) {
+int cft_main(int count, const char* const* arguments) {
+  int code = cafetiere::kFailed;
+  if (const char* lack = cafetiere::capi::missing_feature()) {
+    std::fprintf(stderr, "cafetiere: %s\n", lack);
+    return code;
+  }
   try {
-    return cafetiere::run_program({arguments + 1, arguments + count});
+    code = cafetiere::run_program({arguments + std::min(1, count), arguments + count});
   } catch (const std::exception& error) {  // such as memory that ran out in a library
     std::fprintf(stderr, "cafetiere: %s\n", error.what());
-    return 1;
   }
+  // Before a host that has buffers of its own writes on.
+  std::fflush(stdout);
+  return code;
 }

@@ -2,7 +2,7 @@
 #include "cli/ranks.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -38,7 +38,7 @@ Result<std::string> await(const fs::path& path, std::chrono::steady_clock::time_
 
 Result<std::string> random_secret() {
   std::array<unsigned char, 32> bytes{};
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+  if (getentropy(bytes.data(), bytes.size()) != 0) {
     return io_error(fmt::format("no random bytes: {}", strerror(errno)));
   }
   return fmt::format("{:02x}", fmt::join(bytes, ""));

@@ -16,9 +16,13 @@ namespace cafetiere::capi {
 /// Keeps a status as the calling thread's last error and returns its code.
 int finish(const Status& status);
 
+/// What this processor lacks of the engine's instructions, as an error text; null if nothing.
+const char* missing_feature();
+
 /// Runs `body` (which returns a Status) so that no exception passes.
 template <class F>
 int guarded(const F& body) {
+  if (const char* lack = missing_feature()) return finish({ErrorCode::kInvalidArgument, lack});
   try {
     return finish(body());
   } catch (const std::bad_alloc&) {

@@ -53,6 +53,11 @@ CFT_API const char* cft_instruction_set(void);
  * before the process has trained or predicted. */
 CFT_API int cft_use_instruction_set(const char* name);
 
+/* The command line `cafetiere`: runs the command that arguments[1..count) name, as Caffe's tool does,
+ * and returns the exit status. Writes to the standard streams and takes signals while a training
+ * runs. arguments[0] is the program's name. */
+CFT_API int cft_main(int count, const char* const* arguments);
+
 /* ---- look before you leap ------------------------------------------------------------------ */
 
 /* Parses and checks a solver and net without running them, for preflight and tools.

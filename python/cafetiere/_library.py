@@ -93,7 +93,7 @@ def _candidates():
         return [pathlib.Path(told)]
     package = pathlib.Path(__file__).parent
     bundled = package / "lib" / "libcafetiere.so"
-    builds = package.parents[1].glob("build/*/core/libcafetiere.so")
+    builds = package.parents[1].glob("build/*/lib/libcafetiere.so")
     return [bundled, *sorted(builds, key=lambda path: path.stat().st_mtime, reverse=True)]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 JAR = ROOT / "jvm/spark/target/cafetiere-spark.jar"
-LIBRARY = ROOT / "build/release/core/libcafetiere.so"
+LIBRARY = ROOT / "build/release/lib/libcafetiere.so"
 pytestmark = pytest.mark.skipif(
     not (JAR.exists() and LIBRARY.exists()), reason="the project has not been built"
 )

@@ -7,7 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * The functions of libcafetiere_jni, one for one those of the C interface. Text crosses as UTF-8
+ * The JNI functions of libcafetiere.so, one for one those of the C interface. Text crosses as UTF-8
  * bytes, because JNI's own strings are a modified UTF-8; handles cross as addresses.
  */
 final class Native {

@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.core;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
-import java.util.stream.Stream;
+import java.util.Set;
 
 /**
- * Loads libcafetiere_jni.so, once a class loader. The jar carries it and all libraries it needs
- * beyond libc; they are unpacked into a private folder that is removed as soon as they are loaded.
- * The system property cafetiere.native.path names a folder to load from instead.
+ * Loads libcafetiere.so, once a class loader. The jar carries one for each platform; it is unpacked
+ * into a private folder that is removed as soon as the library is loaded. Where a folder is mounted
+ * noexec the next is tried: java.io.tmpdir, the folders that YARN or Spark gave the executor, the
+ * working folder. The system property cafetiere.native.path names a folder to load from instead.
  */
 public final class NativeLibrary {
-  private static final String PLATFORM = "linux-x86_64";
-  private static final String LIBRARY = "libcafetiere_jni.so";
+  private static final String LIBRARY = "libcafetiere.so";
   private static final String OVERRIDE = "cafetiere.native.path";
 
   private static boolean loaded;
@@ -43,83 +41,73 @@ public final class NativeLibrary {
   }
 
   private static void loadFromJar() {
-    requirePlatform();
-    try {
-      Path folder = Files.createTempDirectory("cafetiere-native-");
-      try {
-        unpack(folder);
-        link(folder.resolve(LIBRARY));
-      } finally {
-        remove(folder);
-      }
-    } catch (IOException e) {
+    String resource = "/native/" + platform() + "/" + LIBRARY;
+    if (NativeLibrary.class.getResource(resource) == null) {
       throw new CafetiereException(
-          CafetiereException.Code.IO,
-          "cannot unpack the native library: " + e.getMessage() + ": point java.io.tmpdir to a"
-              + " folder with space, or unpack it yourself and set -D" + OVERRIDE,
-          e);
+          CafetiereException.Code.NOT_FOUND,
+          "this jar has no native code for " + platform() + ", on which this JVM runs: take the"
+              + " jar of a release, which has linux-x86_64 and linux-aarch64, or build the library"
+              + " and set -D" + OVERRIDE + " to its folder");
     }
+    List<String> failures = new ArrayList<>();
+    for (Path place : places()) {
+      try {
+        unpackAndLink(resource, place);
+        return;
+      } catch (IOException | CafetiereException e) {
+        failures.add(e.getMessage());
+      }
+    }
+    throw new CafetiereException(
+        CafetiereException.Code.IO,
+        "cannot load the native library: " + String.join("; ", failures) + ": set -Djava.io.tmpdir"
+            + " to a folder with 20 MB of space that is not mounted noexec, or unpack " + LIBRARY
+            + " from the jar yourself and set -D" + OVERRIDE + " to its folder");
   }
 
-  private static void requirePlatform() {
+  private static String platform() {
     String os = System.getProperty("os.name").toLowerCase(Locale.ROOT);
     String arch = System.getProperty("os.arch").toLowerCase(Locale.ROOT);
-    boolean x86 = arch.equals("amd64") || arch.equals("x86_64");
-    if (!os.equals("linux") || !x86) {
-      throw new CafetiereException(
-          CafetiereException.Code.INVALID_ARGUMENT,
-          "this jar has native code for " + PLATFORM + " only and this JVM runs on " + os + "-"
-              + arch + ": use such a machine, or build the library and set -D" + OVERRIDE);
-    }
+    return os + "-" + (arch.equals("amd64") ? "x86_64" : arch);
   }
 
-  private static void unpack(Path folder) throws IOException {
-    for (String name : libraries()) {
-      try (InputStream in = resource(name)) {
-        if (in == null) {
-          throw new IOException("the jar lacks " + name + " though its index names it");
+  private static Set<Path> places() {
+    Set<Path> places = new LinkedHashSet<>();
+    places.add(Path.of(System.getProperty("java.io.tmpdir")));
+    for (String variable : new String[] {"LOCAL_DIRS", "SPARK_LOCAL_DIRS"}) {
+      String folders = System.getenv(variable);
+      if (folders != null) {
+        for (String folder : folders.split(",")) {
+          places.add(Path.of(folder));
         }
-        Files.copy(in, folder.resolve(name));
       }
     }
+    places.add(Path.of("").toAbsolutePath());
+    return places;
   }
 
-  private static List<String> libraries() throws IOException {
-    try (InputStream index = resource("index")) {
-      if (index == null) {
-        throw new CafetiereException(
-            CafetiereException.Code.NOT_FOUND,
-            "the jar carries no native library for " + PLATFORM
-                + ": build the CMake target native_bundle before the jar, or set -D" + OVERRIDE);
-      }
-      List<String> names = new ArrayList<>();
-      new String(index.readAllBytes(), UTF_8).lines().forEach(names::add);
-      return names;
+  private static void unpackAndLink(String resource, Path place) throws IOException {
+    Path folder;
+    try {
+      folder = Files.createTempDirectory(place, "cafetiere-native-");
+    } catch (IOException e) {
+      throw new IOException("cannot write to " + place + " (" + e.getMessage() + ")", e);
     }
-  }
-
-  private static InputStream resource(String name) {
-    return NativeLibrary.class.getResourceAsStream("/native/" + PLATFORM + "/" + name);
+    Path library = folder.resolve(LIBRARY);
+    try (InputStream in = NativeLibrary.class.getResourceAsStream(resource)) {
+      Files.copy(in, library);
+      link(library);
+    } finally {
+      Files.deleteIfExists(library);
+      Files.delete(folder);
+    }
   }
 
   private static void link(Path library) {
     try {
       System.load(library.toString());
     } catch (UnsatisfiedLinkError e) {
-      throw new CafetiereException(
-          CafetiereException.Code.INTERNAL,
-          "cannot load " + library + ": " + e.getMessage()
-              + ": the machine needs glibc as new as the one it was built with, a CPU with AVX2,"
-              + " and a java.io.tmpdir that is not mounted noexec",
-          e);
-    }
-  }
-
-  private static void remove(Path folder) throws IOException {
-    try (Stream<Path> paths = Files.walk(folder)) {
-      for (Path path : paths.sorted(Comparator.reverseOrder()).toList()) {
-        Files.delete(path);
-      }
+      throw new CafetiereException(CafetiereException.Code.INTERNAL, e.getMessage(), e);
     }
   }
 }
