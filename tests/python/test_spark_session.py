@@ -141,7 +141,7 @@ for _ in range(2):
     assert sessions == 2 * [{**BOTH, "files": ""}]
 
 
-@pytest.mark.parametrize("python", PYTHONS[:1], indirect=True)
+@pytest.mark.parametrize("python", PYTHONS[:1], indirect=True, ids=[".venv"])
 def test_a_jar_that_the_user_gives_is_not_added_again(python, tmp_path):
     shutil.copy(JAR, tmp_path / "mine.jar")
     script = f"""
