@@ -62,7 +62,7 @@ class _Running:
     def _give_values(self, event):
         first = [blob.data.copy() for blob in self.layer.blobs]
         self._attach(self.layer.blobs, event.params, event.param_count)
-        for blob, values in zip(self.layer.blobs, first, strict=True):
+        for blob, values in zip(self.layer.blobs, first):
             blob.data[...] = values
 
 

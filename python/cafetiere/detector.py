@@ -48,7 +48,7 @@ class Detector(Net):
         name = self.inputs[0]
         rows = np.stack([self.transformer.preprocess(name, crop) for crop in crops])
         scores = self.forward_all(**{name: rows})[self.outputs[0]].reshape(len(rows), -1)
-        for detection, prediction in zip(found, scores, strict=True):
+        for detection, prediction in zip(found, scores):
             detection["prediction"] = prediction
         return found
 
@@ -61,7 +61,7 @@ class Detector(Net):
 
         names = [os.path.abspath(name) for name in image_fnames]
         windows = selective_search.get_windows(names, cmd="selective_search_rcnn")
-        return self.detect_windows(zip(names, windows, strict=True))
+        return self.detect_windows(zip(names, windows))
 
     def crop(self, im, window):
         """The part of an image in a window, with the context that configure_crop() asked for.

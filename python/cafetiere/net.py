@@ -42,7 +42,7 @@ class Net:
     """
 
     def __init__(self, network_file, *args, **kwargs):
-        if args and isinstance(args[0], str | os.PathLike):  # the older form
+        if args and isinstance(args[0], (str, os.PathLike)):  # the older form
             args, kwargs["weights"] = args[1:], args[0]
         self._open(network_file, *args, **kwargs)
 
@@ -100,9 +100,9 @@ class Net:
                 self.layers.append(self._host.layers[layer["host_layer"]].layer)
             else:
                 self.layers.append(NetLayer(layer["name"], layer["type"], blobs))
-        self.blobs = OrderedDict(zip(names, self._blobs, strict=True))
-        self.blob_loss_weights = OrderedDict(zip(names, self._blob_loss_weights, strict=True))
-        self.layer_dict = OrderedDict(zip(self._layer_names, self.layers, strict=True))
+        self.blobs = OrderedDict(zip(names, self._blobs))
+        self.blob_loss_weights = OrderedDict(zip(names, self._blob_loss_weights))
+        self.layer_dict = OrderedDict(zip(self._layer_names, self.layers))
         self.inputs = [names[i] for i in self._inputs]
         self.outputs = [names[i] for i in self._outputs]
         self._hooks = {"before_forward": [], "after_forward": []}
@@ -226,7 +226,7 @@ class Net:
         tops = {name: rows for name, rows in kwargs.items() if name in self.outputs}
         all_blobs, all_diffs = {}, {}
         batches = self._batch(tops) if tops else iter(dict, None)
-        for batch, top_diffs in zip(self._batch(inputs), batches, strict=False):
+        for batch, top_diffs in zip(self._batch(inputs), batches):
             for name, array in self.forward(blobs=blobs, **batch).items():
                 all_blobs.setdefault(name, []).extend(array.copy())
             for name, array in self.backward(diffs=diffs, **top_diffs).items():

@@ -37,7 +37,7 @@ def _assign(message, name, value):
         raise AttributeError(f"{message.DESCRIPTOR.name} has no field '{name}'")
     target = getattr(message, name)
     if hasattr(target, "extend"):
-        values = value if isinstance(value, list | tuple) else [value]
+        values = value if isinstance(value, (list, tuple)) else [value]
         if field.message_type is None:
             target.extend(values)
             return

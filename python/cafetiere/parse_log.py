@@ -129,11 +129,11 @@ def plot(log: Log, path: str | pathlib.Path, x: str = "NumIters") -> None:
     figure, axes = pyplot.subplots(
         max(len(names), 1), sharex=True, squeeze=False, figsize=(8, 3 * max(len(names), 1))
     )
-    for axis, name in zip(axes[:, 0], names, strict=False):
+    for axis, name in zip(axes[:, 0], names):
         for rows, label in ((log.train, "train"), (log.test, "test")):
             points = [(row[x], row[name]) for row in rows if name in row]
             if points and not (name == "LearningRate" and label == "test"):
-                axis.plot(*zip(*points, strict=True), marker=".", label=label)
+                axis.plot(*zip(*points), marker=".", label=label)
         axis.set_ylabel(name)
         axis.legend()
     axes[-1, 0].set_xlabel(x)

@@ -10,4 +10,11 @@ try:
 except ImportError as missing:
     pytest.skip(str(missing), allow_module_level=True)
 
-__all__ = ["caffe"]
+__all__ = ["aligned", "caffe"]
+
+
+def aligned(*rows):
+    """zip() of rows that must be of one length; its own strict= is not in Python 3.9."""
+    rows = [list(row) for row in rows]
+    assert len({len(row) for row in rows}) == 1
+    return zip(*rows)

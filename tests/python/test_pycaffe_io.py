@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from built import caffe
+from built import aligned, caffe
 
 from cafetiere import classify, detect
 
@@ -52,7 +52,7 @@ def test_old_blobproto():
 def test_blobproto_vector(random):
     arrays = [random.standard_normal(shape) for shape in ((2, 3), (4,))]
     text = caffe.io.arraylist_to_blobprotovector_str(arrays)
-    for one, other in zip(arrays, caffe.io.blobprotovector_str_to_arraylist(text), strict=True):
+    for one, other in aligned(arrays, caffe.io.blobprotovector_str_to_arraylist(text)):
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 

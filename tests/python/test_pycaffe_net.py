@@ -5,7 +5,7 @@ import gc
 
 import numpy as np
 import pytest
-from built import caffe
+from built import aligned, caffe
 
 DUMMY = """
 name: "small" force_backward: true
@@ -105,7 +105,7 @@ def test_arrays_outlive_the_net(make):
     sums = [float(array.sum()) for array in arrays]
     del net
     gc.collect()
-    for array, before in zip(arrays, sums, strict=True):
+    for array, before in aligned(arrays, sums):
         assert float(array.sum()) == before
         array[...] = 1
 
@@ -231,7 +231,7 @@ def test_save_and_load(net, make, tmp_path):
                 blob.data[...] = 0
         other.copy_from(path)
         for name, blobs in net.params.items():
-            for mine, theirs in zip(blobs, other.params[name], strict=True):
+            for mine, theirs in aligned(blobs, other.params[name]):
                 np.testing.assert_array_equal(mine.data, theirs.data)
     loaded = make(DUMMY.format(outputs=13), caffe.TRAIN, weights=path)
     np.testing.assert_array_equal(loaded.params["ip"][0].data, net.params["ip"][0].data)

@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from built import caffe
+from built import aligned, caffe
 
 from cafetiere.parse_log import parse_log
 from cafetiere.proto import caffe_pb2
@@ -74,7 +74,7 @@ def test_solve(write):
 def test_test_nets_use_the_weights(write):
     solver = caffe.SGDSolver(write())
     solver.step(2)
-    for mine, theirs in zip(weights(solver.net), weights(solver.test_nets[0]), strict=True):
+    for mine, theirs in aligned(weights(solver.net), weights(solver.test_nets[0])):
         np.testing.assert_array_equal(mine, theirs)
 
 
@@ -86,7 +86,7 @@ def test_a_step_is_what_it_says(write):
     solver.net.backward()
     gradients = [b.diff.copy() for bs in solver.net.params.values() for b in bs]
     solver.apply_update()
-    for w, g, after in zip(before, gradients, weights(solver.net), strict=True):
+    for w, g, after in aligned(before, gradients, weights(solver.net)):
         np.testing.assert_allclose(after, w - 0.05 * (g + 0.001 * w), rtol=1e-5, atol=1e-7)
 
 
@@ -95,7 +95,7 @@ def test_base_lr_can_be_set(write):
     solver.param.base_lr = 0
     before = weights(solver.net)
     solver.step(2)
-    for one, other in zip(before, weights(solver.net), strict=True):
+    for one, other in aligned(before, weights(solver.net)):
         np.testing.assert_array_equal(one, other)
 
 
@@ -113,7 +113,7 @@ def test_resume_is_the_same_as_going_on(write, tmp_path):
         resumed.restore(str(state))
         assert resumed.iter == 20
         resumed.step(10)
-        for one, other in zip(weights(whole.net), weights(resumed.net), strict=True):
+        for one, other in aligned(weights(whole.net), weights(resumed.net)):
             np.testing.assert_array_equal(one, other)
 
 
@@ -135,7 +135,7 @@ def test_a_snapshot_holds_the_last_update_when_asked(write, tmp_path):
     model = caffe_pb2.NetParameter()
     model.ParseFromString((tmp_path / "model_iter_3.caffemodel").read_bytes())
     kept = [np.array(blob.diff) for layer in model.layer for blob in layer.blobs]
-    for old, new, diff in zip(before, weights(solver.net), kept, strict=True):
+    for old, new, diff in aligned(before, weights(solver.net), kept):
         np.testing.assert_array_equal((old - new).ravel(), diff)
 
 
@@ -144,7 +144,7 @@ def test_fine_tuning(write, tmp_path):
     first.step(3)
     first.snapshot()
     second = caffe.SGDSolver(write(f'weights: "{tmp_path}/model_iter_3.caffemodel, "'))
-    for one, other in zip(weights(first.net), weights(second.net), strict=True):
+    for one, other in aligned(weights(first.net), weights(second.net)):
         np.testing.assert_array_equal(one, other)
 
 
@@ -204,7 +204,7 @@ def test_every_type(write, kind):
     assert solver.type == kind
     before = weights(solver.net)
     solver.step(3)
-    assert all((a != b).any() for a, b in zip(before, weights(solver.net), strict=True))
+    assert all((a != b).any() for a, b in aligned(before, weights(solver.net)))
 
 
 def test_messages(write, caplog):
@@ -224,7 +224,8 @@ def test_a_script_leaves_a_log_that_tools_read(write, tmp_path):
     )
     log = tmp_path / "log"
     with log.open("w") as stderr:
-        path = {**os.environ, "PYTHONPATH": str(pathlib.Path(caffe.__file__).parents[1])}
+        folders = [str(pathlib.Path(caffe.__file__).parents[1]), *sys.path]
+        path = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
         subprocess.run([sys.executable, "-c", script], stderr=stderr, env=path, check=True)
     text = log.read_text()
     for line in (

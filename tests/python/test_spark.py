@@ -2,10 +2,6 @@
 """CaffeEstimator and CaffeModel from Python, on real executors."""
 
 import hashlib
-import os
-import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -13,7 +9,6 @@ import pytest
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.param import Params
 
-import cafetiere
 from cafetiere.spark import CaffeEstimator, CaffeModel
 from cafetiere.spark.params import PREDICTION, TRAINING
 
@@ -109,22 +104,3 @@ def test_params_are_those_of_the_jvm(spark):
         value = java.getDefault(java.getParam(name)).get()
         assert (list(value) if isinstance(default, list) else value) == default, name
         assert doc
-
-
-def test_a_session_without_the_jar_is_told_what_to_set():
-    script = """
-from pyspark.sql import SparkSession
-SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-from cafetiere.spark import CaffeEstimator
-CaffeEstimator()
-"""
-    package = pathlib.Path(cafetiere.__file__).parents[1]
-    run = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "PYTHONPATH": str(package)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 1
-    assert "spark.jars=" in run.stderr.splitlines()[-1]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+import zipfile
 
 import pytest
 
@@ -18,28 +19,31 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+def wheel() -> pathlib.Path:
+    return next((ROOT / "build/wheel").glob("cafetiere-*.whl"))
+
+
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):
     """The interpreter of a fresh environment with the wheel; its dependencies are borrowed."""
-    subprocess.run([ROOT / "python/build_wheel"], check=True, capture_output=True)
+    subprocess.run([ROOT / "python/build_wheel"], check=True)
     folder = tmp_path_factory.mktemp("wheel") / "venv"
     venv.create(folder, symlinks=True)
     packages = next(folder.glob("lib/python3*/site-packages"))
     (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    wheel = max((ROOT / "build/wheel").glob("cafetiere-*.whl"), key=lambda p: p.stat().st_mtime)
-    install = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps"]
-    install += ["--no-index", "--target", str(packages), str(wheel)]
-    subprocess.run([sys.executable, *install], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", folder / "bin/python"]
+    install = [*pip, "install", "-q", "--disable-pip-version-check", "--no-deps", "--no-index"]
+    subprocess.run([*install, wheel()], check=True)
     return folder / "bin/python"
 
 
-def run(python: pathlib.Path, folder: pathlib.Path, script: str) -> list[str]:
-    """The lines that a script prints, run away from the source tree."""
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+def run(command: list, folder: pathlib.Path) -> list[str]:
+    """The lines that a command prints, run away from the source tree."""
+    apart = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "CAFETIERE_LIBRARY")}
     done = subprocess.run(
-        [python, "-c", script],
+        command,
         cwd=folder,
-        env=environment,
+        env={**apart, "CAFETIERE_CACHE": str(folder / "cache")},
         capture_output=True,
         text=True,
         check=False,
@@ -48,14 +52,19 @@ def run(python: pathlib.Path, folder: pathlib.Path, script: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_the_engine_is_inside(python, tmp_path):
-    lines = run(
-        python,
-        tmp_path,
-        "import cafetiere; print(cafetiere.__file__); print(len(cafetiere.layer_type_list()))",
-    )
-    assert lines[0].startswith(str(python.parents[1]))
-    assert int(lines[1]) > 15
+def test_the_engine_is_inside_once(python, tmp_path):
+    names = zipfile.ZipFile(wheel()).namelist()
+    assert [name for name in names if ".so" in name] == ["cafetiere/lib/libcafetiere.so"]
+    with zipfile.ZipFile(wheel()).open("cafetiere/jars/cafetiere-spark.jar") as jar:
+        assert not any(name.startswith("native/") for name in zipfile.ZipFile(jar).namelist())
+    script = "import cafetiere; print(cafetiere.__file__, len(cafetiere.layer_type_list()))"
+    place, layers = run([python, "-c", script], tmp_path)[0].split()
+    assert place.startswith(str(python.parents[1]))
+    assert int(layers) > 15
+
+
+def test_the_program_is_inside(python, tmp_path):
+    assert run([python.parent / "cafetiere", "version"], tmp_path) == ["cafetiere version 0.1.0"]
 
 
 def test_spark_finds_the_jar_inside(python, tmp_path):
@@ -68,6 +77,6 @@ print(CaffeEstimator().getEngine())
 print(spark.sparkContext._jvm.cafetiere.core.Engine.version())
 spark.stop()
 """
-    jar, engine, version = run(python, tmp_path, script)[-3:]
-    assert jar.startswith(str(python.parents[1]))
+    jar, engine, version = run([python, "-c", script], tmp_path)[-3:]
+    assert jar.startswith(str(tmp_path / "cache"))
     assert (engine, version) == ("barrier", "0.1.0")

@@ -10,6 +10,11 @@
 
 The classes are defined here, and not in modules of their own, because Spark finds the Python class
 of a saved stage by the name of its Java class.
+
+Import this before the session starts: any session that the process starts afterwards, by
+session_builder() or SparkSession.builder, gets the jar and the plugin that carries progress to the
+driver, besides the jars and plugins it is told of. One that finds the jar among those is left as it
+is.
 """
 
 import json
@@ -18,10 +23,13 @@ from pyspark import keyword_only
 from pyspark.ml.util import JavaMLReadable, JavaMLReader, JavaMLWritable
 from pyspark.ml.wrapper import JavaEstimator, JavaModel
 
+from cafetiere.spark.jar import jar_path
 from cafetiere.spark.params import PREDICTION, TRAINING, defaults, with_params
-from cafetiere.spark.session import jar_path, require_jar, session_builder
+from cafetiere.spark.session import add_to_new_sessions, require_jar, session_builder
 
 __all__ = ["CaffeEstimator", "CaffeModel", "jar_path", "session_builder"]
+
+add_to_new_sessions()
 
 
 class _Reader(JavaMLReader):

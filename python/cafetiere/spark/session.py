@@ -1,32 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The jar, and sessions that have it."""
+"""Sessions that have the jar."""
 
-import pathlib
+import contextlib
+import os
 
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-JAR = "cafetiere-spark.jar"
+from cafetiere.spark.jar import jar_path
 
-
-def jar_path() -> str:
-    """Path of the jar: the one inside this package, or the one a source tree has built."""
-    package = pathlib.Path(__file__).resolve().parent.parent
-    candidates = [
-        package / "jars" / JAR,
-        package.parent.parent / "jvm" / "spark" / "target" / JAR,
-    ]
-    for path in candidates:
-        if path.exists():
-            return str(path)
-    raise FileNotFoundError(
-        f"{JAR} is neither in the package nor in a built source tree (looked at "
-        f"{', '.join(map(str, candidates))}); install the wheel, or run tools/build in the tree"
-    )
+_PLUGIN = "cafetiere.spark.CafetierePlugin"
 
 
 def session_builder() -> "SparkSession.Builder":
-    """A SparkSession.builder whose session has our jar on the driver and the executors."""
-    return SparkSession.builder.config("spark.jars", jar_path())
+    """A SparkSession.builder whose new session has our jar and plugin besides the user's.
+
+    Raises FileNotFoundError where there is no jar, and OSError where none can be written.
+    """
+    jar_path()
+    return SparkSession.builder
+
+
+def add_to_new_sessions() -> None:
+    """From now on every session that this process starts gets our jar and plugin.
+
+    They are appended after Spark has put together what files, flags and environment say, and before
+    the builder's settings replace that: any one of these places alone would drop the others' jars.
+    A gateway that the caller brings belongs to somebody else, and is left alone like a server for
+    Spark Connect.
+    """
+    original = SparkContext._ensure_initialized.__func__
+
+    def ensure_initialized(cls, instance=None, gateway=None, conf=None):
+        original(cls, instance, gateway, conf)
+        if instance is None or gateway is not None or "SPARK_LOCAL_REMOTE" in os.environ:
+            return
+        # What goes wrong here, require_jar() tells when a class is used.
+        with contextlib.suppress(OSError, Py4JError):
+            _add(cls._jvm, conf)
+
+    SparkContext._ensure_initialized = classmethod(ensure_initialized)
+
+
+def _add(jvm, conf) -> None:
+    """Adds jar and plugin to a JVM in which no context runs, and to the conf of the next one."""
+    jar = jar_path()
+    properties = jvm.java.lang.System
+    if jar not in (properties.getProperty("spark.jars") or "").split(","):
+        if _can_load(jvm, _PLUGIN):
+            return  # the user has seen to it
+        url = jvm.java.io.File(jar).toURI().toURL()
+        jvm.Thread.currentThread().getContextClassLoader().addURL(url)
+    for key, ours in (("spark.jars", jar), ("spark.plugins", _PLUGIN)):
+        listed = properties.getProperty(key)
+        properties.setProperty(key, _appended(listed, ours))
+        if conf is not None:
+            conf.set(key, _appended(conf.get(key, listed), ours))
+
+
+def _appended(listed, ours: str) -> str:
+    """A list with commas, with ours at its end unless it is there."""
+    entries = [entry.strip() for entry in (listed or "").split(",") if entry.strip()]
+    return ",".join(entries if ours in entries else [*entries, ours])
+
+
+def _can_load(jvm, java_class: str) -> bool:
+    try:
+        jvm.Thread.currentThread().getContextClassLoader().loadClass(java_class)
+    except Py4JError as error:
+        if "ClassNotFoundException" not in str(error):
+            raise
+        return False
+    return True
 
 
 def require_jar(java_class: str) -> None:
@@ -37,14 +83,13 @@ def require_jar(java_class: str) -> None:
             "no Spark session runs; make one first: "
             "spark = cafetiere.spark.session_builder().getOrCreate()"
         )
-    try:
-        loader = spark._jvm.Thread.currentThread().getContextClassLoader()
-        loader.loadClass(java_class)
-    except Exception as error:
-        if "ClassNotFoundException" not in str(error):
-            raise
-        raise RuntimeError(
-            "the running Spark session does not have Cafetiere's jar; stop it and set "
-            f"spark.jars={jar_path()} before it starts, or make the session with "
-            "cafetiere.spark.session_builder()"
-        ) from None
+    if _can_load(spark._jvm, java_class):
+        return
+    conf = spark.sparkContext.getConf()
+    jars = _appended(conf.get("spark.jars"), jar_path())
+    plugins = _appended(conf.get("spark.plugins"), _PLUGIN)
+    raise RuntimeError(
+        "the running Spark session does not have Cafetiere's jar; import cafetiere.spark before "
+        f"the session starts, or start it with --conf spark.jars={jars} "
+        f"--conf spark.plugins={plugins}"
+    )

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How sessions come by the jar and the plugin, on every Spark that is installed here."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import zipfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+JAR = ROOT / "jvm/spark/target/cafetiere-spark.jar"
+OURS = "cafetiere.spark.CafetierePlugin"
+PYTHONS = [ROOT / venv / "bin/python" for venv in (".venv", ".venv35")]
+JAVAC = shutil.which("javac", path=f"{os.environ.get('JAVA_HOME', '')}/bin:{os.environ['PATH']}")
+pytestmark = pytest.mark.skipif(not (JAR.exists() and JAVAC), reason="needs the jar and a JDK")
+
+OTHER_PLUGIN = """
+package other;
+public class Plugin implements org.apache.spark.api.plugin.SparkPlugin {
+  public org.apache.spark.api.plugin.DriverPlugin driverPlugin() { return null; }
+  public org.apache.spark.api.plugin.ExecutorPlugin executorPlugin() { return null; }
+}
+"""
+# What a running session has; one that could not load a plugin on an executor never counts to 10.
+TELL = """
+import json
+def tell(spark):
+    conf, jars = spark.sparkContext.getConf(), spark.sparkContext._jsc.sc().listJars()
+    print("told " + json.dumps({
+        "jars": sorted(jars.apply(i).split("/")[-1] for i in range(jars.size())),
+        "plugins": conf.get("spark.plugins"),
+        "files": conf.get("spark.files", ""),
+        "rows": spark._jsparkSession.range(10).count(),
+        "engine": CaffeEstimator().getEngine(),
+        "version": spark._jvm.cafetiere.core.Engine.version(),
+    }))
+"""
+BOTH = {
+    "jars": ["cafetiere-spark.jar", "other.jar"],
+    "plugins": f"other.Plugin,{OURS}",
+    "rows": 10,
+    "engine": "barrier",
+    "version": "0.1.0",
+}
+
+
+@pytest.fixture(params=PYTHONS, ids=lambda python: python.parents[1].name)
+def python(request):
+    """An interpreter that has Spark."""
+    if not request.param.exists():
+        pytest.skip(f"there is no {request.param.parents[1].name}")
+    return request.param
+
+
+def spark_home(python):
+    return next(python.parents[1].glob("lib/python3*/site-packages/pyspark"))
+
+
+@pytest.fixture
+def other(python, tmp_path):
+    """A user's own jar, with a plugin of Spark."""
+    source = tmp_path / "Plugin.java"
+    source.write_text(OTHER_PLUGIN)
+    compile_it = [JAVAC, "-cp", f"{spark_home(python)}/jars/*", "-d", tmp_path / "classes", source]
+    subprocess.run(compile_it, check=True)
+    with zipfile.ZipFile(tmp_path / "other.jar", "w") as jar:
+        jar.write(tmp_path / "classes/other/Plugin.class", "other/Plugin.class")
+    return tmp_path / "other.jar"
+
+
+def run(command, python, folder, script, **environment):
+    """Runs a script by a command, without the UI; spark-defaults.conf lies in `folder`/conf."""
+    (folder / "conf").mkdir(exist_ok=True)
+    with (folder / "conf/spark-defaults.conf").open("a") as defaults:
+        defaults.write("spark.ui.enabled false\nspark.driver.host 127.0.0.1\n")
+        defaults.write("spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1\n")
+    (folder / "script.py").write_text(TELL + script)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "python"),
+        "SPARK_HOME": str(spark_home(python)),
+        "SPARK_CONF_DIR": str(folder / "conf"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": str(python),
+        "PYSPARK_DRIVER_PYTHON": str(python),
+        **environment,
+    }
+    return subprocess.run(
+        [*command, folder / "script.py"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def told(done) -> list:
+    """What the script's sessions told."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith("told ")]
+    return [json.loads(line.removeprefix("told ")) for line in lines]
+
+
+def test_session_builder_keeps_what_files_flags_and_environment_say(python, other):
+    folder = other.parent
+    (folder / "conf").mkdir()
+    (folder / "conf/spark-defaults.conf").write_text("spark.plugins other.Plugin\n")
+    (folder / "some.txt").write_text("text")
+    script = """
+from cafetiere.spark import CaffeEstimator, session_builder
+builder = session_builder().master("local-cluster[1,1,512]")
+tell(builder.config("spark.executor.memory", "512m").getOrCreate())
+"""
+    flags = f"--jars {other} --conf spark.files={folder}/some.txt pyspark-shell"
+    (session,) = told(run([python], python, folder, script, PYSPARK_SUBMIT_ARGS=flags))
+    assert session.pop("files").endswith("/some.txt")
+    assert session == BOTH
+
+
+@pytest.mark.parametrize("way", ["python", "spark-submit"])
+def test_an_import_is_enough_for_a_plain_builder(way, python, other):
+    script = f"""
+import cafetiere.spark
+from cafetiere.spark import CaffeEstimator
+from pyspark.sql import SparkSession
+for _ in range(2):
+    builder = SparkSession.builder.master("local[1]").config("spark.jars", "{other}")
+    session = builder.config("spark.plugins", "other.Plugin").getOrCreate()
+    tell(session)
+    session.stop()
+"""
+    command = [python] if way == "python" else [spark_home(python) / "bin/spark-submit"]
+    if way == "spark-submit":
+        command += ["--jars", other]  # too late for a class of a builder's jar
+    sessions = told(run(command, python, other.parent, script))
+    assert sessions == 2 * [{**BOTH, "files": ""}]
+
+
+@pytest.mark.parametrize("python", PYTHONS[:1], indirect=True, ids=[".venv"])
+def test_a_jar_that_the_user_gives_is_not_added_again(python, tmp_path):
+    shutil.copy(JAR, tmp_path / "mine.jar")
+    script = f"""
+from cafetiere.spark import CaffeEstimator, session_builder
+tell(session_builder().master("local[1]").config("spark.jars", "{tmp_path}/mine.jar").getOrCreate())
+"""
+    (session,) = told(run([python], python, tmp_path, script))
+    assert (session["jars"], session["plugins"]) == (["mine.jar"], None)
+
+
+def test_a_running_session_without_the_jar_is_told_what_to_set(python, other):
+    script = f"""
+from pyspark.sql import SparkSession
+SparkSession.builder.master("local[1]").config("spark.jars", "{other}").getOrCreate()
+from cafetiere.spark import CaffeEstimator
+CaffeEstimator()
+"""
+    done = run([python], python, other.parent, script)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "RuntimeError: the running Spark session does not have Cafetiere's jar; import "
+        "cafetiere.spark before the session starts, or start it with "
+        f"--conf spark.jars={other},{JAR} --conf spark.plugins={OURS}"
+    )
