@@ -13,7 +13,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 JAR = ROOT / "jvm/spark/target/cafetiere-spark.jar"
-LIBRARY = ROOT / "build/release/lib/libcafetiere.so"
+LIBRARY = ROOT / "build/release/lib/shipped/libcafetiere.so"
 pytestmark = pytest.mark.skipif(
     not (JAR.exists() and LIBRARY.exists()), reason="the project has not been built"
 )
