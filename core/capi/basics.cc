@@ -17,8 +17,10 @@ const char* missing_feature() {
 #ifdef __x86_64__
   static const bool complete = __builtin_cpu_supports("x86-64-v3");
   if (!complete) {
-    return "this processor has no AVX2, FMA and BMI, which the engine needs: use a machine that has "
-           "them, as all servers since 2015 (Intel) and 2017 (AMD), or a virtual machine that passes "
+    return "this processor has no AVX2, FMA and BMI, which the engine needs: use a machine that "
+           "has "
+           "them, as all servers since 2015 (Intel) and 2017 (AMD), or a virtual machine that "
+           "passes "
            "its host's processor through";
   }
 #endif
