@@ -63,7 +63,12 @@ set(protobuf_files
     unknown_field_set.cc wire_format.cc wire_format_lite.cc)
 list(TRANSFORM protobuf_files PREPEND ${protobuf_source}/)
 add_library(protobuf STATIC ${protobuf_files})
-set_target_properties(protobuf PROPERTIES UNITY_BUILD OFF)
+# Its files leave their macros behind, and some have a name that another has.
+set_target_properties(
+  protobuf PROPERTIES UNITY_BUILD_BATCH_SIZE 15 UNITY_BUILD_CODE_AFTER_INCLUDE
+  "#ifdef PROTOBUF_VERSION\n#include <google/protobuf/port_undef.inc>\n#endif")
+set_source_files_properties(${protobuf_source}/extension_set_heavy.cc
+                            ${protobuf_source}/generated_message_reflection.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 target_include_directories(protobuf SYSTEM PRIVATE ${protobuf_source}/../..)
 target_compile_definitions(protobuf PRIVATE HAVE_PTHREAD)
 target_compile_options(protobuf PRIVATE -O2 -w ${CFT_BASELINE})

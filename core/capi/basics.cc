@@ -17,11 +17,8 @@ const char* missing_feature() {
 #ifdef __x86_64__
   static const bool complete = __builtin_cpu_supports("x86-64-v3");
   if (!complete) {
-    return "this processor has no AVX2, FMA and BMI, which the engine needs: use a machine that "
-           "has "
-           "them, as all servers since 2015 (Intel) and 2017 (AMD), or a virtual machine that "
-           "passes "
-           "its host's processor through";
+    return "this processor lacks AVX2, FMA or BMI, which the engine needs: use a machine of 2015 "
+           "or later, or a virtual one that passes its host's processor through";
   }
 #endif
   return nullptr;
