@@ -1,11 +1,12 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cafetiere's C interface: the only door for the JVM, Python and other languages.
  *
  * Every function returns 0 or an error code (cft_error); the text of the calling thread's last error
  * is cft_last_error(). Options are JSON objects in UTF-8; an unknown key is an error that names the
  * nearest known one. Nothing throws across this boundary, aborts or exits. Objects are handles; each
  * may be used by one thread at a time except where "any thread" is said. Text and bytes that a
- * function hands out belong to the caller, who frees them with cft_free().
+ * function hands out belong to the caller, who frees them with cft_free(). What does
+ * not say since when is there since version 0.1.0.
  */
 #ifndef CAFETIERE_C_API_H_
 #define CAFETIERE_C_API_H_
