@@ -36,6 +36,7 @@ class EstimatorTest {
     points = TestNets.points(TestCluster.session(), ROWS).repartition(3).cache();
   }
 
+  @BothLines
   @Test
   void aFittedNetTellsTheClassesApart() {
     CaffeModel model = estimator().fit(points);
@@ -58,6 +59,7 @@ class EstimatorTest {
     assertEquals(39, Json.parse(model.result()).get("steps").asLong());
   }
 
+  @BothLines
   @Test
   void heldOutRowsAreNotTrainedOn() {
     // Where the mark is missing, the row is trained on.
@@ -82,6 +84,7 @@ class EstimatorTest {
     assertArrayEquals(whole.weights(), resumed.weights());
   }
 
+  @BothLines
   @Test
   void aPipelineTrainsAndSurvivesSaving() throws Exception {
     Pipeline pipeline = new Pipeline().setStages(new PipelineStage[] {estimator()});
@@ -91,6 +94,7 @@ class EstimatorTest {
     assertTrue(accuracy(model.transform(points)) > 0.9);
   }
 
+  @BothLines
   @Test
   void aCrossValidatorPicksTheBetterSetting() {
     CaffeEstimator estimator = estimator();

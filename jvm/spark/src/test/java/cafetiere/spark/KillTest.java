@@ -24,7 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(value = 480, unit = TimeUnit.SECONDS)
 class KillTest {
   private static final int ROWS = 1_007;
-  private static final int STEPS = 400;
+  private static final int STEPS = 160;
   private static final int CHECKPOINT_EVERY = 20;
 
   private static SparkSession spark;
@@ -51,6 +51,7 @@ class KillTest {
     assertSameBits(TestImages.images(spark, ROWS).repartition(7));
   }
 
+  @BothLines
   @Test
   void alsoUnderAdaptiveExecutionBehindAShuffle() throws Exception {
     spark.conf().set("spark.sql.adaptive.enabled", "true");
