@@ -42,7 +42,7 @@ class SurvivorTest {
 
   /** What happens to an executor; an undisturbed run takes so long that it can return. */
   enum Fault {
-    KILLED(6), STOPPED(45), CONTINUED(10);
+    KILLED(6), STOPPED(55), CONTINUED(10);
 
     private final double seconds;
 
