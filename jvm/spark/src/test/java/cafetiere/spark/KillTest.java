@@ -21,8 +21,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * An executor that is killed in mid-run costs some seconds, and not one bit of the weights, also where
- * the rows are shuffled and laid out in another way. {@link FaultTest} has the table as it is.
+ * An executor that is killed in mid-run costs some seconds, and not one bit of the weights, also
+ * where the rows are shuffled and laid out in another way; {@link FaultTest} has them as they are.
  */
 @Timeout(value = 480, unit = TimeUnit.SECONDS)
 class KillTest {

@@ -169,7 +169,8 @@ class SurvivorTest {
       return new CaffeEstimator()
           .setSolver(TestImages.solver(steps)).setNet(TestImages.lenet())
           .setFeaturesCol("image").setLabelCol("label")
-          .setNumWorkers(WORKERS).setPeerTimeout(PEER_TIMEOUT_MILLIS).setSyncMode(mode).setSyncPeriod(5).setSurvivors(true)
+          .setNumWorkers(WORKERS).setPeerTimeout(PEER_TIMEOUT_MILLIS)
+          .setSyncMode(mode).setSyncPeriod(5).setSurvivors(true)
           .setCheckpointDir(checkpoints.toUri().toString())
           .setCheckpointInterval(CHECKPOINT_EVERY).fit(table);
     }
