@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
@@ -20,22 +21,24 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(value = 480, unit = TimeUnit.SECONDS)
 class DriverRestartTest {
   private static final int ROWS = 1_007;
-  private static final int STEPS = 400;
+  private static final int STEPS = 200;
 
   @TempDir Path dir;
 
   @Test
   void theNextDriverGoesOnWithTheSameBits() throws Exception {
+    SparkSession spark = TestImages.session();
     Path interrupted = Files.createDirectory(dir.resolve("interrupted"));
     Process driver = DriverProcess.start(
         Driver.class, dir.resolve("log"), interrupted.toUri().toString());
+    CompletableFuture<JsonNode> calm = CompletableFuture.supplyAsync(
+        () -> fit(spark, dir.resolve("undisturbed").toUri().toString()));
     KillTest.awaitCheckpoint(interrupted);
     assertTrue(driver.isAlive(), "the training ended before its driver");
     driver.destroyForcibly().waitFor();
 
-    SparkSession spark = TestImages.session();
+    JsonNode undisturbed = calm.get();
     JsonNode resumed = fit(spark, interrupted.toUri().toString());
-    JsonNode undisturbed = fit(spark, dir.resolve("undisturbed").toUri().toString());
     assertTrue(resumed.path("first_step").asLong() >= 40, resumed.toString());
     assertEquals(0, undisturbed.path("first_step").asLong());
     assertEquals(undisturbed.path("sha256"), resumed.path("sha256"));

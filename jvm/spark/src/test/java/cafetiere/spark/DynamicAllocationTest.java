@@ -25,7 +25,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(value = 480, unit = TimeUnit.SECONDS)
 class DynamicAllocationTest {
   private static final int ROWS = 1_007;
-  private static final int STEPS = 400;
+  private static final int STEPS = 250;
 
   @TempDir Path dir;
 
@@ -67,11 +67,11 @@ class DynamicAllocationTest {
           .master("local-cluster[3,1,512]").config("spark.executor.memory", "512m")
           .config("spark.dynamicAllocation.enabled", true)
           .config("spark.dynamicAllocation.shuffleTracking.enabled", true)
-          .config("spark.dynamicAllocation.shuffleTracking.timeout", "2s")
+          .config("spark.dynamicAllocation.shuffleTracking.timeout", "1s")
           .config("spark.dynamicAllocation.minExecutors", 1)
           .config("spark.dynamicAllocation.maxExecutors", EXECUTORS)
           .config("spark.dynamicAllocation.initialExecutors", EXECUTORS)
-          .config("spark.dynamicAllocation.executorIdleTimeout", "2s").getOrCreate()) {
+          .config("spark.dynamicAllocation.executorIdleTimeout", "1s").getOrCreate()) {
         ClusterSlots.await(spark.sparkContext(), EXECUTORS, 120, TimeUnit.SECONDS);
         Visits visits = new Visits();
         spark.sparkContext().addSparkListener(visits);

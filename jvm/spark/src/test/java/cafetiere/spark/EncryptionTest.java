@@ -24,6 +24,7 @@ class EncryptionTest {
 
   @TempDir Path dir;
 
+  @BothLines
   @Test
   void autoDoesAsSparkDoes() {
     assertFalse(Encryption.of("auto", new SparkConf(false)));

@@ -36,6 +36,7 @@ class EstimatorTest {
     points = TestNets.points(TestCluster.session(), ROWS).repartition(3).cache();
   }
 
+  @BothLines
   @Test
   void aFittedNetTellsTheClassesApart() {
     CaffeModel model = estimator().fit(points);
@@ -54,10 +55,11 @@ class EstimatorTest {
   @Test
   void epochsAreTurnedIntoSteps() {
     // Two shards of 102 and 101 rows make 13 batches of 8 each.
-    CaffeModel model = estimator().setShards(2).setEpochs(3).fit(points);
+    CaffeModel model = alone().setShards(2).setEpochs(3).fit(points);
     assertEquals(39, Json.parse(model.result()).get("steps").asLong());
   }
 
+  @BothLines
   @Test
   void heldOutRowsAreNotTrainedOn() {
     // Where the mark is missing, the row is trained on.
@@ -71,17 +73,18 @@ class EstimatorTest {
 
   @Test
   void trainingGoesOnFromSavedWeightsAndState() {
-    CaffeModel whole = estimator().setMaxIter(40).fit(points);
-    CaffeModel half = estimator().setMaxIter(20).fit(points);
+    CaffeModel whole = alone().setMaxIter(40).fit(points);
+    CaffeModel half = alone().setMaxIter(20).fit(points);
     String weights = folder.resolve("half.caffemodel").toString();
     String state = folder.resolve("half.solverstate").toString();
     HadoopFiles.write(weights, half.weights(), new org.apache.hadoop.conf.Configuration());
     HadoopFiles.write(state, half.solverState(), new org.apache.hadoop.conf.Configuration());
     CaffeModel resumed =
-        estimator().setMaxIter(40).setWeights(weights).setSnapshot(state).fit(points);
+        alone().setMaxIter(40).setWeights(weights).setSnapshot(state).fit(points);
     assertArrayEquals(whole.weights(), resumed.weights());
   }
 
+  @BothLines
   @Test
   void aPipelineTrainsAndSurvivesSaving() throws Exception {
     Pipeline pipeline = new Pipeline().setStages(new PipelineStage[] {estimator()});
@@ -91,9 +94,10 @@ class EstimatorTest {
     assertTrue(accuracy(model.transform(points)) > 0.9);
   }
 
+  @BothLines
   @Test
   void aCrossValidatorPicksTheBetterSetting() {
-    CaffeEstimator estimator = estimator();
+    CaffeEstimator estimator = alone();
     ParamMap[] grid = new ParamGridBuilder()
         .addGrid(estimator.maxIter(), new long[] {1, 60}).build();
     CrossValidatorModel best = new CrossValidator()
@@ -108,7 +112,7 @@ class EstimatorTest {
   @Test
   void aNetWithinTheSolverIsUsed() {
     String solver = TestNets.SOLVER + "net_param { " + TestNets.CLASSIFIER + " }";
-    CaffeModel model = estimator().setSolver(solver).setNet("").fit(points);
+    CaffeModel model = alone().setSolver(solver).setNet("").fit(points);
     assertTrue(accuracy(model.transform(points)) > 0.9);
   }
 
@@ -121,7 +125,7 @@ class EstimatorTest {
     Files.writeString(dir.resolve("test.prototxt"), TestNets.CLASSIFIER + accuracy);
     String solver = TestNets.SOLVER + "test_interval: 30 test_iter: 1 train_net: '"
         + dir.resolve("train.prototxt") + "' test_net: '" + dir.resolve("test.prototxt") + "'";
-    CaffeEstimator estimator = estimator().setSolver(solver).setNet("").setValidationData(points);
+    CaffeEstimator estimator = alone().setSolver(solver).setNet("").setValidationData(points);
     CaffeModel model = estimator.fit(points);
     assertTrue(model.events().contains("\"right\":"), model.events());
     assertTrue(model.getNet().contains("Accuracy"), model.getNet());
@@ -166,6 +170,11 @@ class EstimatorTest {
   private static CaffeEstimator estimator() {
     return new CaffeEstimator().setSolver(TestNets.SOLVER).setNet(TestNets.CLASSIFIER)
         .setIdCol("id").setNumWorkers(2);
+  }
+
+  /** Of one rank: Spark takes a second to have two of them meet. */
+  private static CaffeEstimator alone() {
+    return estimator().setNumWorkers(1);
   }
 
   private static double accuracy(Dataset<Row> predictions) {

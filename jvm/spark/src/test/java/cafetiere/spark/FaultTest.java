@@ -67,6 +67,7 @@ class FaultTest {
     disturbed("KILL", () -> exists(STEPS - 1), () -> assertFalse(exists(STEPS), "it was over"));
   }
 
+  @BothLines
   @Test
   void stoppedInMidRun() throws Exception {
     disturbed("STOP", () -> exists(2), () -> assertFalse(exists(STEPS), "it was over"));
@@ -79,6 +80,7 @@ class FaultTest {
   }
 
   /** Whichever member is the first is the one that finds no room. */
+  @BothLines
   @Test
   void aFullDiskEndsTheRunOfSurvivors() throws Exception {
     JsonNode result = onAFullDisk("16m",

@@ -32,6 +32,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Every column type arrives in the engine as it was, from binary and from external rows. */
+@BothLines
 class FeedTest {
   private static final StructType IMAGE = new StructType()
       .add("origin", DataTypes.StringType).add("height", DataTypes.IntegerType)

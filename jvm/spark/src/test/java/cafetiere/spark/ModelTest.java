@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A model adds its outputs to every row, in order, and survives saving. */
+@BothLines
 class ModelTest {
   private static final int ROWS = 203;
 

@@ -22,6 +22,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Each refusal comes within seconds and says what to change. */
+@BothLines
 @Timeout(value = 120, unit = TimeUnit.SECONDS)
 class PreflightTest {
   private static final long BOUND_SECONDS = 6;

@@ -37,6 +37,7 @@ class RoundsTest {
     spark = TestImages.session();
   }
 
+  @BothLines
   @Test
   void theWeightsAreThoseOfTheBarrierEngine() {
     Dataset<Row> table = TestImages.images(spark, ROWS);
@@ -62,7 +63,7 @@ class RoundsTest {
   @Test
   void anExecutorThatIsKilledCostsNoBit() throws Exception {
     Dataset<Row> table = TestImages.images(spark, ROWS);
-    TrainingPlan plan = plan(table, "mode: 'average'", 300, 2);
+    TrainingPlan plan = plan(table, "mode: 'average'", 150, 2);
     String undisturbed = sha256(RoundsJob.run(plan, table, null));
     long victim = TestImages.executorPids(spark).get(0);
     try (AfterJobs kill = new AfterJobs(spark.sparkContext(), KILL_AFTER_JOBS,
@@ -70,7 +71,7 @@ class RoundsTest {
       JsonNode result = Json.parse(RoundsJob.run(plan, table, null).result());
       assertTrue(kill.done(), "the training ended before the executor");
       assertEquals(undisturbed, result.path("sha256").asText());
-      assertEquals(60, result.path("rounds").asInt());
+      assertEquals(30, result.path("rounds").asInt());
       result.path("rows_per_epoch").forEach(used -> assertTrue(used.asLong() <= ROWS));
     }
     TestImages.session();
@@ -91,7 +92,7 @@ class RoundsTest {
   @Test
   void anInterruptedRunIsTakenUpWithTheSameBits(@TempDir Path dir) throws Exception {
     Dataset<Row> table = TestImages.images(spark, ROWS);
-    CaffeEstimator estimator = estimator(TestImages.solver(300), "mode: 'average'", 2)
+    CaffeEstimator estimator = estimator(TestImages.solver(150), "mode: 'average'", 2)
         .setEngine("rounds").setCheckpointInterval(20);
     String undisturbed = sha256(estimator.fit(table).result());
 
@@ -125,6 +126,7 @@ class RoundsTest {
     assertTrue(file.contains("\"test\"") && file.contains("\"progress\""), file);
   }
 
+  @BothLines
   @Test
   void theEstimatorTakesTheEngineByItsName() {
     Dataset<Row> table = TestImages.images(spark, ROWS);

@@ -55,6 +55,7 @@ class SubmitTest {
     assertTrue(Files.readString(dir.resolve("events.jsonl")).contains("\"progress\""));
   }
 
+  @BothLines
   @Test
   void featuresWritesEveryRowWithItsId() {
     submit("-features", "ip1", "-label", "label", "-testData", uri("test.parquet"),
@@ -70,6 +71,7 @@ class SubmitTest {
     }
   }
 
+  @BothLines
   @Test
   void testWritesALineForEveryOutput() throws IOException {
     submit("-test", "-testData", uri("test.parquet"), "-output", uri("result.txt"));

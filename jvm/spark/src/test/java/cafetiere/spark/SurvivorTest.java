@@ -29,19 +29,20 @@ import org.junit.jupiter.params.provider.CsvSource;
 /**
  * The others go on when an executor is killed or stopped, and its task joins them from another one,
  * or from there when the executor goes on. There are three executors for two members, so that the
- * task finds its new place at once; Spark itself would wait an hour for one that is stopped.
+ * task finds its new place at once. Spark itself would wait an hour for one that is stopped.
  */
 @Timeout(value = 900, unit = TimeUnit.SECONDS)
 class SurvivorTest {
   private static final int ROWS = 1_007;
   private static final int WORKERS = 2;
-  private static final int CALM_STEPS = 300;  // so many that the first ones do not hide the rate
+  private static final int CALM_STEPS = 200;  // so many that the first ones do not hide the rate
   private static final int CHECKPOINT_EVERY = 20;
+  private static final int PEER_TIMEOUT_MILLIS = 3_000;
   private static final double ACCURACY = 0.95;
 
   /** What happens to an executor; an undisturbed run takes so long that it can return. */
   enum Fault {
-    KILLED(20), STOPPED(60), CONTINUED(30);
+    KILLED(6), STOPPED(55), CONTINUED(10);
 
     private final double seconds;
 
@@ -90,7 +91,8 @@ class SurvivorTest {
       try (SparkSession spark = SparkSession.builder().appName("survivors")
           .master("local-cluster[" + (WORKERS + 1) + ",1,512]")
           .config("spark.executor.memory", "512m")
-          .config("spark.network.timeout", "1h").getOrCreate()) {
+          // So long that one that goes on has not been replaced before.
+          .config("spark.executor.heartbeatInterval", "10s").getOrCreate()) {
         Dataset<Row> table = TestImages.images(spark, ROWS);
         Path dir = Path.of(args[0]);
         survive(spark, table, "average", dir, Fault.KILLED, Fault.STOPPED);
@@ -167,7 +169,8 @@ class SurvivorTest {
       return new CaffeEstimator()
           .setSolver(TestImages.solver(steps)).setNet(TestImages.lenet())
           .setFeaturesCol("image").setLabelCol("label")
-          .setNumWorkers(WORKERS).setSyncMode(mode).setSyncPeriod(5).setSurvivors(true)
+          .setNumWorkers(WORKERS).setPeerTimeout(PEER_TIMEOUT_MILLIS)
+          .setSyncMode(mode).setSyncPeriod(5).setSurvivors(true)
           .setCheckpointDir(checkpoints.toUri().toString())
           .setCheckpointInterval(CHECKPOINT_EVERY).fit(table);
     }

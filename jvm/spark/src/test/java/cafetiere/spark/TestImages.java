@@ -89,7 +89,7 @@ final class TestImages {
     List<Integer> tasks = IntStream.range(0, 8 * EXECUTORS).boxed().toList();
     return JavaSparkContext.fromSparkContext(spark.sparkContext())
         .parallelize(tasks, tasks.size()).mapToPair(task -> {
-          Thread.sleep(100);
+          Thread.sleep(50);
           return new Tuple2<>(SparkEnv.get().executorId(), ProcessHandle.current().pid());
         }).distinct().collectAsMap();
   }

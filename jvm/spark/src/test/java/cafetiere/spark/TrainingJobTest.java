@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** A training on two executors from the first row to the model. */
+@BothLines
 @Timeout(value = 120, unit = TimeUnit.SECONDS)
 class TrainingJobTest {
   private static final int ROWS = 2_003;
