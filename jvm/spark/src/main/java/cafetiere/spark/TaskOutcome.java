@@ -5,7 +5,9 @@ import cafetiere.core.CafetiereException.Code;
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -24,8 +26,7 @@ import java.util.Set;
 record TaskOutcome(int rank, String executor, Code code, String message, String result,
     String route, List<RunEvent> events) {
   private static final ObjectMapper JSON = new ObjectMapper();
-  private static final Set<Code> TRANSIENT =
-      Set.of(Code.UNAVAILABLE, Code.TIMEOUT, Code.CANCELLED, Code.IO);
+  private static final Set<Code> OF_PEERS = Set.of(Code.UNAVAILABLE, Code.TIMEOUT, Code.CANCELLED);
 
   /** Whether the rank did its part to the end. */
   @JsonIgnore
@@ -36,7 +37,16 @@ record TaskOutcome(int rank, String executor, Code code, String message, String 
   /** Whether the user has to change something: another attempt would fail in the same way. */
   @JsonIgnore
   boolean isPermanent() {
-    return !isGood() && !TRANSIENT.contains(code);
+    return !isGood() && code != Code.IO && !OF_PEERS.contains(code);
+  }
+
+  /**
+   * The failure to tell of: one with a cause of its own before those of ranks that lost a peer by it,
+   * in whichever order they came in.
+   */
+  static Optional<TaskOutcome> cause(List<TaskOutcome> outcomes) {
+    return outcomes.stream().filter(o -> !o.isGood())
+        .min(Comparator.comparing(o -> OF_PEERS.contains(o.code)));
   }
 
   String toJson() {

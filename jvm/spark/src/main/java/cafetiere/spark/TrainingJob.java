@@ -212,7 +212,7 @@ public final class TrainingJob {
 
   /** What a rank said of the failure; else the telling line of what Spark says. */
   private static String message(TaskStage stage, Exception failure) {
-    return stage.outcomes().stream().filter(o -> !o.isGood()).map(TaskOutcome::message).findFirst()
+    return TaskOutcome.cause(stage.outcomes()).map(TaskOutcome::message)
         .orElseGet(() -> TaskStage.tellingLine(failure));
   }
 
