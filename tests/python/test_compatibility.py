@@ -41,7 +41,7 @@ def test_spark_is_what_the_jar_is_built_and_tested_with():
 
 def test_scala_and_java_are_those_of_the_pom():
     assert versions("Scala") == sorted(of_pom("scala.line"))
-    assert versions("Java") == of_pom("maven.compiler.release")
+    assert versions("Java") == of_pom("java.release")
 
 
 def test_python_is_what_the_wheel_asks_for():

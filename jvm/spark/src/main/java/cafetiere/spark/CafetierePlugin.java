@@ -23,6 +23,7 @@ public final class CafetierePlugin implements SparkPlugin {
 
   @Override
   public DriverPlugin driverPlugin() {
+    JavaVersion.require();
     return new DriverPlugin() {
       @Override
       public Map<String, String> init(SparkContext sc, PluginContext context) {
@@ -31,7 +32,8 @@ public final class CafetierePlugin implements SparkPlugin {
 
       @Override
       public Object receive(Object message) {
-        if (message instanceof RunEvent event) {
+        if (message instanceof RunEvent) {
+          RunEvent event = (RunEvent) message;
           Consumer<RunEvent> listener = LISTENERS.get(event.run());
           if (listener != null) listener.accept(event);
         }
@@ -42,6 +44,7 @@ public final class CafetierePlugin implements SparkPlugin {
 
   @Override
   public ExecutorPlugin executorPlugin() {
+    JavaVersion.require();
     return new ExecutorPlugin() {
       @Override
       public void init(PluginContext context, Map<String, String> extraConf) {

@@ -3,6 +3,7 @@ package cafetiere.spark;
 
 import cafetiere.spark.NetDescription.Top;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
@@ -30,7 +31,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   private static final long EXECUTOR_WAIT_SECONDS = 30;
 
   private static final String ROUNDS = "rounds";
-  private static final List<String> ENGINES = List.of("barrier", ROUNDS);
+  private static final List<String> ENGINES = Arrays.asList("barrier", ROUNDS);
 
   private final String uid;
   private transient Dataset<Row> validation;
@@ -42,6 +43,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
 
   /** An estimator with the given uid. */
   public CaffeEstimator(String uid) {
+    JavaVersion.require();
     this.uid = uid;
     setTrainingDefaults();
   }

@@ -89,6 +89,7 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
 
   /** Reads a model that was saved. */
   public static MLReader<CaffeModel> read() {
+    JavaVersion.require();
     return new CaffeModelReader();
   }
 
