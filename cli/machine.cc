@@ -26,6 +26,7 @@ std::string cpu_name() {
 
 std::vector<std::string> instruction_sets() {
   std::vector<std::string> sets;
+#if defined(__x86_64__)
   const auto add = [&](bool there, const char* name) {
     if (there) sets.emplace_back(name);
   };
@@ -34,6 +35,9 @@ std::vector<std::string> instruction_sets() {
   add(__builtin_cpu_supports("avx512f"), "avx512f");
   add(__builtin_cpu_supports("avx512vnni"), "avx512vnni");
   add(__builtin_cpu_supports("avx512bf16"), "avx512bf16");
+#elif defined(__aarch64__)
+  sets.emplace_back("neon");  // a part of every ARMv8-A
+#endif
   return sets;
 }
 

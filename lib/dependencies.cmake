@@ -34,10 +34,11 @@ endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   cft_archives(libxsmm xsmm xsmmnoblas HEADER libxsmm.h)
 else()
-  # It generates code for x86 alone; elsewhere plain loops do the products.
+  # It generates code for x86 alone: its header, and functions that generate nothing.
+  find_path(CFT_libxsmm_INCLUDE libxsmm.h REQUIRED)
   add_library(libxsmm STATIC ${PROJECT_SOURCE_DIR}/lib/xsmm_none.c)
-  target_include_directories(libxsmm SYSTEM INTERFACE ${LIBXSMM_INCLUDE})
-  target_compile_definitions(libxsmm INTERFACE LIBXSMM_PLATFORM_FORCE=1)
+  target_include_directories(libxsmm SYSTEM PUBLIC ${CFT_libxsmm_INCLUDE})
+  target_compile_definitions(libxsmm PUBLIC LIBXSMM_PLATFORM_FORCE=1)
 endif()
 
 add_library(fmt STATIC ${PROJECT_SOURCE_DIR}/lib/fmt.cc)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/thread_pool.h"
 
-#include <immintrin.h>
-
 #include <chrono>
 
 namespace cafetiere {
@@ -11,6 +9,15 @@ namespace {
 constexpr uint64_t kClosed = 0xffffffffu;  // no block has this number
 constexpr auto kSpin = std::chrono::microseconds(50);
 
+/// Tells the processor that this is a loop of waiting.
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 /// Spins for a short while, as the next operation of a step usually follows within microseconds.
 template <class Done>
 bool spin_until(const Done& done) {
@@ -18,7 +25,7 @@ bool spin_until(const Done& done) {
   do {
     for (int i = 0; i < 64; ++i) {
       if (done()) return true;
-      _mm_pause();
+      pause();
     }
   } while (std::chrono::steady_clock::now() < end);
   return false;

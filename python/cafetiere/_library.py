@@ -94,6 +94,7 @@ def _candidates():
     package = pathlib.Path(__file__).parent
     bundled = package / "lib" / "libcafetiere.so"
     builds = package.parents[1].glob("build/*/lib/libcafetiere.so")
+    builds = [path for path in builds if path.parts[-3] != "arm64"]  # that one is cross-built
     return [bundled, *sorted(builds, key=lambda path: path.stat().st_mtime, reverse=True)]
 
 

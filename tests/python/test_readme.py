@@ -12,11 +12,11 @@ import sys
 import numpy as np
 import pyspark
 import pytest
+from test_cli import PROGRAM
 
 ROOT = pathlib.Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 JAR = ROOT / "jvm/spark/target/cafetiere-spark.jar"
-PROGRAMS = sorted(ROOT.glob("build/*/cli/cafetiere"), key=lambda path: path.stat().st_mtime)
 # spark-shell leaves with 0 whatever happens, so the script says that it came to its end.
 SCALA_END = '\nprintln("the end")\nSystem.exit(0)\n'
 
@@ -59,7 +59,7 @@ def place(tmp_path_factory):
     solver.write_text(re.sub(r"\btest_iter: \d+", "test_iter: 1", short))
     (folder / "jvm").symlink_to(ROOT / "jvm")
     (folder / "bin").mkdir()
-    (folder / "bin/cafetiere").symlink_to(PROGRAMS[-1])
+    (folder / "bin/cafetiere").symlink_to(PROGRAM)
     for part, count in (("train", 200), ("t10k", 100)):
         write_idx(folder, part, count)
     make_table = [sys.executable, "examples/quickstart/make_table.py", "--data", ".", "--out"]
@@ -86,7 +86,7 @@ def command(language: str, text: str, place: pathlib.Path) -> list:
     }[language]
 
 
-@pytest.mark.skipif(not (PROGRAMS and JAR.exists()), reason="the project has not been built")
+@pytest.mark.skipif(not (PROGRAM and JAR.exists()), reason="the project has not been built")
 @pytest.mark.parametrize(("language", "text"), blocks())
 def test_block(language, text, place):
     if language == "text":

@@ -7,8 +7,8 @@
 namespace cafetiere {
 
 /// C(m x n) = [C +] sum over i of A_i(m x k) B_i(k x n), column-major, float32, generated for
-/// exactly this shape by libxsmm; plain loops where code cannot be generated. The order of the sum
-/// is i, then k, for every element of C, whoever calls it.
+/// exactly this shape by libxsmm; by the compiler's vectors where code cannot be generated. The
+/// order of the sum is i, then k, for every element of C, whoever calls it.
 class Brgemm {
  public:
   /// How B lies in memory: columns of k elements, or k rows of n.
