@@ -47,3 +47,17 @@ use_java() {
   done
   fail "no JDK 17 found; install openjdk-17-jdk-headless or set JAVA_HOME to one"
 }
+
+# project_version: the project's, from the one file that has it.
+project_version() { sed -n 's/^version = "\(.*\)"$/\1/p' "$root/project.toml"; }
+
+# native_build ARCHITECTURE: the CMake build whose library and program ship for it.
+native_build() { if [[ $1 == "$(uname -m)" ]]; then echo build/release; else echo build/arm64; fi; }
+
+# write_legal FOLDER: what goes with every copy of the native library.
+write_legal() {
+  cp "$root"/{LICENSE,NOTICE} "$1"
+  "$root/.venv/bin/python" "$root/tools/third_party" notices "$1/THIRD-PARTY-NOTICES"
+  "$root/.venv/bin/python" "$root/tools/third_party" sbom "$1/cafetiere.cdx.json" \
+    --version "$(project_version)"
+}
