@@ -2,7 +2,7 @@
 # Sourced by the scripts: the project's root, where the tools are, and how to speak.
 # shellcheck shell=bash
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 
 if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
   bold=$'\e[1m' red=$'\e[31m' green=$'\e[32m' plain=$'\e[0m'
