@@ -42,6 +42,7 @@ else()
 endif()
 
 add_library(fmt STATIC ${PROJECT_SOURCE_DIR}/lib/fmt.cc)
+set_target_properties(fmt PROPERTIES OUTPUT_NAME cft_fmt)  # our file: tools/third_party goes by names
 
 # protobuf's archive of the distributions cannot be part of a shared library, so the runtime is
 # compiled from the same version's source, which tools/protobuf gets.

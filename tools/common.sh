@@ -2,7 +2,7 @@
 # Sourced by the scripts: the project's root, where the tools are, and how to speak.
 # shellcheck shell=bash
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 
 if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
   bold=$'\e[1m' red=$'\e[31m' green=$'\e[32m' plain=$'\e[0m'
@@ -66,4 +66,18 @@ install_packages() {
   "${as_root[@]}" apt-get update -q
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -q --no-install-recommends "${missing[@]}"
+}
+
+# project_version: the project's, from the one file that has it.
+project_version() { sed -n 's/^version = "\(.*\)"$/\1/p' "$root/project.toml"; }
+
+# native_build ARCHITECTURE: the CMake build whose library and program ship for it.
+native_build() { if [[ $1 == "$(uname -m)" ]]; then echo build/release; else echo build/arm64; fi; }
+
+# write_legal FOLDER: what goes with every copy of the native library.
+write_legal() {
+  cp "$root"/{LICENSE,NOTICE} "$1"
+  "$root/.venv/bin/python" "$root/tools/third_party" notices "$1/THIRD-PARTY-NOTICES"
+  "$root/.venv/bin/python" "$root/tools/third_party" sbom "$1/cafetiere.cdx.json" \
+    --version "$(project_version)"
 }

@@ -42,7 +42,7 @@ typedef struct cft_memory cft_memory;
 
 /* Text of the calling thread's last error; "" if there was none. Valid until its next call. */
 CFT_API const char* cft_last_error(void);
-/* "0.1.0". Static. */
+/* The version, as "major.minor.patch". Static. */
 CFT_API const char* cft_version(void);
 /* Frees text or bytes that this library handed out; NULL is fine. */
 CFT_API void cft_free(void* memory);

@@ -24,6 +24,7 @@ from cafetiere._settings import (
     solver_count,
     solver_rank,
 )
+from cafetiere._version import __version__ as __version__
 from cafetiere.classifier import Classifier
 from cafetiere.detector import Detector
 from cafetiere.layer import Layer
@@ -41,8 +42,6 @@ from cafetiere.solver import (
     get_solver,
 )
 from cafetiere.timer import Timer
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AdaDeltaSolver",

@@ -2,13 +2,21 @@
 """The package as a whole."""
 
 import pathlib
-import re
+import subprocess
+import tomllib
 
-import cafetiere
+from cafetiere import __version__
 
 ROOT = pathlib.Path(__file__).parents[2]
 
 
 def test_version_is_the_projects():
-    text = (ROOT / "CMakeLists.txt").read_text()
-    assert re.search(r"project\(cafetiere VERSION ([\d.]+)", text).group(1) == cafetiere.__version__
+    assert tomllib.loads((ROOT / "project.toml").read_text())["version"] == __version__
+
+
+def test_no_other_file_states_the_version():
+    # Documents must name it, and others' libraries may have the same.
+    aside = [":!*.md", ":!tools/requirements*.txt", ":!tools/third_party.toml"]
+    command = ["git", "grep", "-lIwF", __version__, "--", *aside]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["project.toml"]

@@ -10,6 +10,8 @@ import zipfile
 
 import pytest
 
+from cafetiere import __version__
+
 ROOT = pathlib.Path(__file__).parents[2]
 JAR = ROOT / "jvm/spark/target/cafetiere-spark.jar"
 OURS = "cafetiere.spark.CafetierePlugin"
@@ -43,7 +45,7 @@ BOTH = {
     "plugins": f"other.Plugin,{OURS}",
     "rows": 10,
     "engine": "barrier",
-    "version": "0.1.0",
+    "version": __version__,
 }
 
 

@@ -11,6 +11,8 @@ import zipfile
 
 import pytest
 
+from cafetiere import __version__
+
 ROOT = pathlib.Path(__file__).parents[2]
 JAR = ROOT / "jvm/spark/target/cafetiere-spark.jar"
 LIBRARY = ROOT / "build/release/lib/shipped/libcafetiere.so"
@@ -64,7 +66,8 @@ def test_the_engine_is_inside_once(python, tmp_path):
 
 
 def test_the_program_is_inside(python, tmp_path):
-    assert run([python.parent / "cafetiere", "version"], tmp_path) == ["cafetiere version 0.1.0"]
+    told = run([python.parent / "cafetiere", "version"], tmp_path)
+    assert told == [f"cafetiere version {__version__}"]
 
 
 def test_spark_finds_the_jar_inside(python, tmp_path):
@@ -79,4 +82,4 @@ spark.stop()
 """
     jar, engine, version = run([python, "-c", script], tmp_path)[-3:]
     assert jar.startswith(str(tmp_path / "cache"))
-    assert (engine, version) == ("barrier", "0.1.0")
+    assert (engine, version) == ("barrier", __version__)

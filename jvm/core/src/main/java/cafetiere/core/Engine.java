@@ -5,7 +5,7 @@ package cafetiere.core;
 public final class Engine {
   private Engine() {}
 
-  /** The engine's version, such as "0.1.0". */
+  /** The engine's version, as "major.minor.patch". */
   public static String version() {
     NativeLibrary.load();
     return Native.text(Native.version());
