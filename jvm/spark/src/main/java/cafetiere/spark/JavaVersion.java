@@ -16,7 +16,7 @@ final class JavaVersion {
     if (!version.startsWith("1.") && Integer.parseInt(version) >= NEEDED) return;
     throw new IllegalStateException("Cafetiere needs Java " + NEEDED + " or newer, and this JVM is"
         + " Java " + version + " (" + System.getProperty("java.home") + "): set JAVA_HOME to a"
-        + " newer one for the driver, and spark.executorEnv.JAVA_HOME for the executors; every Spark"
-        + " that Cafetiere works with runs on Java " + NEEDED);
+        + " newer one for the driver, and spark.executorEnv.JAVA_HOME for the executors; every"
+        + " Spark that Cafetiere works with runs on Java " + NEEDED);
   }
 }
