@@ -8,8 +8,8 @@ import java.nio.ByteOrder;
 /** Trains a small net for one step with the engine of this class's own loader. */
 public final class OneStep {
   private static final int ROWS = 4;
-  private static final String NET = "layer { name: 'data' type: 'MemoryData' top: 'data' top: 'label'"
-      + " memory_data_param { batch_size: 4 channels: 2 height: 1 width: 1 } }"
+  private static final String NET = "layer { name: 'data' type: 'MemoryData' top: 'data'"
+      + " top: 'label' memory_data_param { batch_size: 4 channels: 2 height: 1 width: 1 } }"
       + " layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip'"
       + " inner_product_param { num_output: 2 weight_filler { type: 'xavier' } } }"
       + " layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' }";
@@ -26,7 +26,8 @@ public final class OneStep {
         Trainer trainer = new Trainer(options, new Silent())) {
       rows.append(ROWS, encoded());
       trainer.run(rows);
-      return Engine.version() + " " + trainer.result().replaceAll(".*\"sha256\":\"(\\w+)\".*", "$1");
+      String sha256 = trainer.result().replaceAll(".*\"sha256\":\"(\\w+)\".*", "$1");
+      return Engine.version() + " " + sha256;
     }
   }
 

@@ -16,7 +16,7 @@ from test_cli import pytestmark as needs_the_program
 from test_loading import JAR, compiled, needs_a_jar
 
 QEMU = shutil.which("qemu-x86_64-static") or shutil.which("qemu-x86_64")
-SENTENCE = "this processor has no AVX2"
+SENTENCE = "this processor lacks AVX2, FMA or BMI"
 # What a function may use before the processor has been looked at: nothing that came after SSE.
 NEWER = re.compile(r"%[yz]mm|\tv[a-z]|\t(?:shlx|shrx|sarx|rorx|mulx|andn|bzhi|pdep|pext|movbe)")
 

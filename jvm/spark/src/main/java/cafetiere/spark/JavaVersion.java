@@ -15,8 +15,8 @@ final class JavaVersion {
     String version = System.getProperty("java.specification.version"); // "1.8", "11", "17"
     if (!version.startsWith("1.") && Integer.parseInt(version) >= NEEDED) return;
     throw new IllegalStateException("Cafetiere needs Java " + NEEDED + " or newer, and this JVM is"
-        + " Java " + version + " (" + System.getProperty("java.home") + "): set JAVA_HOME to a newer"
-        + " one for the driver, and spark.executorEnv.JAVA_HOME for the executors; all versions of"
-        + " Spark that Cafetiere works with run on Java " + NEEDED);
+        + " Java " + version + " (" + System.getProperty("java.home") + "): set JAVA_HOME to a"
+        + " newer one for the driver, and spark.executorEnv.JAVA_HOME for the executors; every"
+        + " Spark that Cafetiere works with runs on Java " + NEEDED);
   }
 }
