@@ -2,8 +2,8 @@
 #include "cli/glog.h"
 
 #include <fmt/format.h>
-#include <sys/time.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cstdlib>

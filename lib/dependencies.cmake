@@ -39,6 +39,7 @@ else()
   add_library(libxsmm STATIC ${PROJECT_SOURCE_DIR}/lib/xsmm_none.c)
   target_include_directories(libxsmm SYSTEM PUBLIC ${CFT_libxsmm_INCLUDE})
   target_compile_definitions(libxsmm PUBLIC LIBXSMM_PLATFORM_FORCE=1)
+  set_target_properties(libxsmm PROPERTIES OUTPUT_NAME cft_xsmm_none)
 endif()
 
 add_library(fmt STATIC ${PROJECT_SOURCE_DIR}/lib/fmt.cc)

@@ -35,7 +35,7 @@ class MeshBuilder {
         deadline_(Clock::now() + std::chrono::milliseconds(options.connect_timeout_ms)),
         links_(options.self.size) {}
 
-  Result<std::vector<Link>> build() {
+  Result<std::vector<PeerLink>> build() {
     CFT_TRY(call_lower_ranks());
     while (!complete()) {
       if (Clock::now() >= deadline_) return missing();
@@ -73,7 +73,7 @@ class MeshBuilder {
   Status wait() {
     polls_.assign({{options_.wake, POLLIN, 0}, {options_.listener, POLLIN, 0}});
     auto next = deadline_;
-    for (const Link& link : links_) polls_.push_back({link.control.fd(), POLLRDHUP, 0});
+    for (const PeerLink& link : links_) polls_.push_back({link.control.fd(), POLLRDHUP, 0});
     for (const Candidate& c : candidates_) {
       polls_.push_back({c.fd.get(), c.handshake.events(), 0});
       next = std::min(next, c.deadline);
@@ -115,7 +115,7 @@ class MeshBuilder {
   }
 
   void adopt(Candidate* c) {
-    Link& link = links_[c->handshake.peer()];
+    PeerLink& link = links_[c->handshake.peer()];
     const bool data = c->handshake.channel() == Channel::kData;
     Stream& slot = data ? link.data : link.control;
     if (slot.valid()) {
@@ -172,7 +172,7 @@ class MeshBuilder {
   const MeshOptions& options_;
   const int size_;
   const Clock::time_point deadline_;
-  std::vector<Link> links_;
+  std::vector<PeerLink> links_;
   std::vector<Candidate> candidates_;
   std::vector<pollfd> polls_;
   std::string last_refusal_;
@@ -180,7 +180,7 @@ class MeshBuilder {
 
 }  // namespace
 
-Result<std::vector<Link>> form_mesh(const MeshOptions& options) {
+Result<std::vector<PeerLink>> form_mesh(const MeshOptions& options) {
   return MeshBuilder(options).build();
 }
 

@@ -13,7 +13,7 @@
 namespace cafetiere {
 
 /// The two connections to one peer; both invalid for the rank itself.
-struct Link {
+struct PeerLink {
   Stream data;
   Stream control;
   std::string address;  ///< for messages
@@ -34,6 +34,6 @@ struct MeshOptions {
 
 /// Connects to all lower ranks, accepts all higher ones. A stranger is dropped and logged and the
 /// waiting goes on; a rank that refuses us, or that is known and lost again, is an error at once.
-Result<std::vector<Link>> form_mesh(const MeshOptions& options);
+Result<std::vector<PeerLink>> form_mesh(const MeshOptions& options);
 
 }  // namespace cafetiere

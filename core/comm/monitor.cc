@@ -27,7 +27,7 @@ struct PulseHeader {
 
 }  // namespace
 
-Monitor::Monitor(int rank, std::vector<Link>& links, int timeout_ms, OnFailure on_failure)
+Monitor::Monitor(int rank, std::vector<PeerLink>& links, int timeout_ms, OnFailure on_failure)
     : rank_(rank),
       links_(links),
       timeout_(std::chrono::milliseconds(timeout_ms)),
@@ -52,7 +52,7 @@ Monitor::Ticks Monitor::now() {
 
 void Monitor::loop() {
   std::vector<pollfd> polls;
-  for (const Link& link : links_) polls.push_back({link.control.fd(), POLLIN, 0});
+  for (const PeerLink& link : links_) polls.push_back({link.control.fd(), POLLIN, 0});
   polls.push_back({wake_.get(), POLLIN, 0});
   Ticks next_beat = 0;
   while (!stop_.load()) {

@@ -25,7 +25,7 @@ class Monitor {
 
   /// `links` outlives the monitor, which alone uses their control connections. `on_failure` is
   /// called once, from the monitor's thread.
-  Monitor(int rank, std::vector<Link>& links, int timeout_ms, OnFailure on_failure);
+  Monitor(int rank, std::vector<PeerLink>& links, int timeout_ms, OnFailure on_failure);
   /// Stops the thread; say farewell() before.
   ~Monitor();
 
@@ -56,7 +56,7 @@ class Monitor {
   };
 
   const int rank_;
-  std::vector<Link>& links_;
+  std::vector<PeerLink>& links_;
   const std::chrono::nanoseconds timeout_;
   const std::chrono::nanoseconds interval_;
   const OnFailure on_failure_;

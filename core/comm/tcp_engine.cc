@@ -16,12 +16,12 @@ namespace cafetiere {
 namespace {
 
 constexpr uint32_t kFrameMagic = 0x46544643;  // "CFTF"
-constexpr size_t kQuantum = 1 << 20;          // bytes moved before the other direction has a turn
+constexpr size_t kStreamQuantum = 1 << 20;    // bytes moved before the other direction has a turn
 
 }  // namespace
 
-TcpEngine::TcpEngine(int rank, std::vector<Link>& links, int wake, const std::atomic<bool>& closed,
-                     std::function<void(int)> heard)
+TcpEngine::TcpEngine(int rank, std::vector<PeerLink>& links, int wake,
+                     const std::atomic<bool>& closed, std::function<void(int)> heard)
     : rank_(rank),
       links_(links),
       wake_(wake),
@@ -160,7 +160,7 @@ Result<size_t> TcpEngine::transfer(int peer, Direction direction) {
   iovec both[2];
   const auto parts =
       rest_of_message(std::as_writable_bytes(std::span(&lane.header, 1)), lane.messages[lane.next],
-                      lane.offset, c.shm ? SIZE_MAX : kQuantum, both);
+                      lane.offset, c.shm ? SIZE_MAX : kStreamQuantum, both);
   if (c.shm) {
     CFT_ASSIGN(const size_t n, transfer_shared(c, direction, parts));
     if (n == 0 && c.ended) return connection_lost(name(peer), 0);

@@ -26,7 +26,7 @@ class TcpEngine {
  public:
   /// `links` outlives the engine, which alone uses their data connections. `wake` becomes readable, and `closed` true, when the group ends.
   /// `heard` is told of every peer that bytes come from.
-  TcpEngine(int rank, std::vector<Link>& links, int wake, const std::atomic<bool>& closed,
+  TcpEngine(int rank, std::vector<PeerLink>& links, int wake, const std::atomic<bool>& closed,
             std::function<void(int peer)> heard);
 
   /// Uses shared memory with the ranks that `links` has one for, from the next schedule on.
@@ -97,7 +97,7 @@ class TcpEngine {
   std::string name(int peer) const;
 
   const int rank_;
-  std::vector<Link>& links_;
+  std::vector<PeerLink>& links_;
   const int wake_;
   const std::atomic<bool>& closed_;
   const std::function<void(int)> heard_;

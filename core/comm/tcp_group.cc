@@ -124,11 +124,11 @@ Result<PeerLinks> TcpGroup::open_links() {
   // A control connection that closes looks like a lost rank to those that are still meeting.
   CFT_TRY(barrier(this));
   PeerLinks result{.streams = {}, .cancelled = cancelled_.get(), .timeout_ms = options_.timeout_ms};
-  for (Link& link : *links) result.streams.push_back(std::move(link.data));
+  for (PeerLink& link : *links) result.streams.push_back(std::move(link.data));
   return result;
 }
 
-Status TcpGroup::install(std::vector<Link> links) {
+Status TcpGroup::install(std::vector<PeerLink> links) {
   std::lock_guard lock(mutex_);
   if (!verdict_.ok()) return verdict_;
   links_ = std::move(links);
@@ -174,7 +174,7 @@ Status TcpGroup::close(Status why) {
   verdict_ = std::move(why);
   closed_.store(true);
   if (monitor_) monitor_->farewell(verdict_.message());
-  for (const Link& link : links_) {
+  for (const PeerLink& link : links_) {
     for (const Stream* stream : {&link.data, &link.control}) {
       if (stream->valid()) shutdown(stream->fd(), SHUT_RDWR);
     }

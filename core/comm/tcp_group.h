@@ -59,7 +59,7 @@ class TcpGroup : public Group {
  private:
   TcpGroup(GroupOptions options, Fd listener, Fd wake, Fd cancelled);
   MeshOptions mesh_options(const Fd& listener, const std::vector<std::string>& addresses) const;
-  Status install(std::vector<Link> links);
+  Status install(std::vector<PeerLink> links);
   Status verdict() const;
   Status close(Status why);
   Status give_up(Status why);
@@ -69,7 +69,7 @@ class TcpGroup : public Group {
   Fd wake_;       // readable from close() on
   Fd cancelled_;  // readable from cancel() on
   std::string address_;
-  std::vector<Link> links_;
+  std::vector<PeerLink> links_;
   std::unique_ptr<TcpEngine> engine_;
   std::atomic<double> seconds_{0};
 

@@ -17,12 +17,12 @@ namespace {
 constexpr int kMaxScans = 500;  // a hostile file of thousands of scans would take hours
 
 /// What the library calls on errors; `base` must come first, as it gets that pointer back.
-struct Errors {
+struct JpegErrors {
   jpeg_error_mgr base;
   std::jmp_buf jump;
   char text[JMSG_LENGTH_MAX] = "";
 
-  Errors() {
+  JpegErrors() {
     jpeg_std_error(&base);
     base.error_exit = [](j_common_ptr info) { fail(info); };
     base.emit_message = [](j_common_ptr info, int) {
@@ -33,21 +33,21 @@ struct Errors {
   }
 
   [[noreturn]] static void fail(j_common_ptr info) {
-    auto* errors = reinterpret_cast<Errors*>(info->err);
+    auto* errors = reinterpret_cast<JpegErrors*>(info->err);
     info->err->format_message(info, errors->text);
     std::longjmp(errors->jump, 1);
   }
 };
 
-class Decoder {
+class JpegDecoder {
  public:
-  Decoder() {
+  JpegDecoder() {
     info_.err = &errors_.base;
     progress_.progress_monitor = limit_scans;
   }
-  ~Decoder() { jpeg_destroy_decompress(&info_); }  // does nothing before it was created
-  Decoder(const Decoder&) = delete;
-  Decoder& operator=(const Decoder&) = delete;
+  ~JpegDecoder() { jpeg_destroy_decompress(&info_); }  // does nothing before it was created
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
 
   bool read_header(std::span<const uint8_t> bytes, ImageColor color) {
     if (setjmp(errors_.jump)) return false;
@@ -93,7 +93,7 @@ class Decoder {
   static void limit_scans(j_common_ptr info) {
     if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMaxScans) return;
     info->err->msg_code = JERR_BAD_PROGRESSION;
-    Errors::fail(info);
+    JpegErrors::fail(info);
   }
 
   /// Cyan, magenta, yellow and black, inverted as Adobe's programs write them.
@@ -110,21 +110,21 @@ class Decoder {
     }
   }
 
-  Errors errors_;
+  JpegErrors errors_;
   jpeg_progress_mgr progress_{};
   jpeg_decompress_struct info_{};
   int channels_ = 0;
 };
 
-class Encoder {
+class JpegEncoder {
  public:
-  Encoder() { info_.err = &errors_.base; }
-  ~Encoder() {
+  JpegEncoder() { info_.err = &errors_.base; }
+  ~JpegEncoder() {
     jpeg_destroy_compress(&info_);
     std::free(bytes_);
   }
-  Encoder(const Encoder&) = delete;
-  Encoder& operator=(const Encoder&) = delete;
+  JpegEncoder(const JpegEncoder&) = delete;
+  JpegEncoder& operator=(const JpegEncoder&) = delete;
 
   bool write(const Image& image, int quality) {
     if (setjmp(errors_.jump)) return false;
@@ -152,7 +152,7 @@ class Encoder {
   Status error() const { return invalid_argument(fmt::format("JPEG: {}", errors_.text)); }
 
  private:
-  Errors errors_;
+  JpegErrors errors_;
   jpeg_compress_struct info_{};
   unsigned char* bytes_ = nullptr;  // the library's, from malloc
   unsigned long size_ = 0;
@@ -161,7 +161,7 @@ class Encoder {
 }  // namespace
 
 Result<Image> decode_jpeg(std::span<const uint8_t> bytes, ImageColor color) {
-  Decoder decoder;
+  JpegDecoder decoder;
   if (!decoder.read_header(bytes, color)) return decoder.error();
   if (!decoder.is_credible(bytes.size())) {
     return invalid_argument(fmt::format("JPEG: {} bytes cannot be an image of {} x {} pixels",
@@ -174,7 +174,7 @@ Result<Image> decode_jpeg(std::span<const uint8_t> bytes, ImageColor color) {
 }
 
 Result<std::string> encode_jpeg(const Image& image, int quality) {
-  Encoder encoder;
+  JpegEncoder encoder;
   if (!encoder.write(image, quality)) return encoder.error();
   return encoder.bytes();
 }

@@ -13,11 +13,11 @@ namespace cafetiere {
 namespace {
 
 /// The last error's text; png_error() comes back to the setjmp of whoever called the library.
-struct Errors {
+struct PngErrors {
   char text[160] = "";
 
   [[noreturn]] static void fail(png_structp png, png_const_charp message) {
-    auto* errors = static_cast<Errors*>(png_get_error_ptr(png));
+    auto* errors = static_cast<PngErrors*>(png_get_error_ptr(png));
     std::strncpy(errors->text, message, sizeof errors->text - 1);
     png_longjmp(png, 1);
   }
@@ -25,15 +25,16 @@ struct Errors {
   Status status() const { return invalid_argument(fmt::format("PNG: {}", text)); }
 };
 
-class Decoder {
+class PngDecoder {
  public:
-  explicit Decoder(std::span<const uint8_t> bytes) : left_(bytes) {
-    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &errors_, Errors::fail, Errors::ignore);
+  explicit PngDecoder(std::span<const uint8_t> bytes) : left_(bytes) {
+    png_ =
+        png_create_read_struct(PNG_LIBPNG_VER_STRING, &errors_, PngErrors::fail, PngErrors::ignore);
     info_ = png_ ? png_create_info_struct(png_) : nullptr;
   }
-  ~Decoder() { png_destroy_read_struct(&png_, &info_, nullptr); }
-  Decoder(const Decoder&) = delete;
-  Decoder& operator=(const Decoder&) = delete;
+  ~PngDecoder() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  PngDecoder(const PngDecoder&) = delete;
+  PngDecoder& operator=(const PngDecoder&) = delete;
 
   bool read_header(ImageColor color) {
     if (!png_ || !info_ || setjmp(png_jmpbuf(png_))) return false;
@@ -68,7 +69,7 @@ class Decoder {
 
  private:
   static void read_bytes(png_structp png, png_bytep to, size_t size) {
-    auto* self = static_cast<Decoder*>(png_get_io_ptr(png));
+    auto* self = static_cast<PngDecoder*>(png_get_io_ptr(png));
     if (size > self->left_.size()) png_error(png, "the file ends too early");
     std::memcpy(to, self->left_.data(), size);
     self->left_ = self->left_.subspan(size);
@@ -91,22 +92,23 @@ class Decoder {
     png_set_interlace_handling(png_);
   }
 
-  Errors errors_;
+  PngErrors errors_;
   std::span<const uint8_t> left_;
   png_structp png_;
   png_infop info_;
   int channels_ = 1;
 };
 
-class Encoder {
+class PngEncoder {
  public:
-  Encoder() {
-    png_ = png_create_write_struct(PNG_LIBPNG_VER_STRING, &errors_, Errors::fail, Errors::ignore);
+  PngEncoder() {
+    png_ = png_create_write_struct(PNG_LIBPNG_VER_STRING, &errors_, PngErrors::fail,
+                                   PngErrors::ignore);
     info_ = png_ ? png_create_info_struct(png_) : nullptr;
   }
-  ~Encoder() { png_destroy_write_struct(&png_, &info_); }
-  Encoder(const Encoder&) = delete;
-  Encoder& operator=(const Encoder&) = delete;
+  ~PngEncoder() { png_destroy_write_struct(&png_, &info_); }
+  PngEncoder(const PngEncoder&) = delete;
+  PngEncoder& operator=(const PngEncoder&) = delete;
 
   bool write(const Image& image, std::string* to) {
     if (!png_ || !info_ || setjmp(png_jmpbuf(png_))) return false;
@@ -134,7 +136,7 @@ class Encoder {
         ->append(reinterpret_cast<const char*>(bytes), size);
   }
 
-  Errors errors_;
+  PngErrors errors_;
   png_structp png_;
   png_infop info_;
 };
@@ -142,7 +144,7 @@ class Encoder {
 }  // namespace
 
 Result<Image> decode_png(std::span<const uint8_t> bytes, ImageColor color) {
-  Decoder decoder(bytes);
+  PngDecoder decoder(bytes);
   if (!decoder.read_header(color)) return decoder.error();
   CFT_ASSIGN(Image image, new_image(decoder.height(), decoder.width(), decoder.channels()));
   std::vector<uint8_t*> rows(size_t(image.height));
@@ -151,7 +153,7 @@ Result<Image> decode_png(std::span<const uint8_t> bytes, ImageColor color) {
 }
 
 Result<std::string> encode_png(const Image& image) {
-  Encoder encoder;
+  PngEncoder encoder;
   std::string bytes;
   if (!encoder.write(image, &bytes)) return encoder.error();
   return bytes;

@@ -11,6 +11,9 @@
 
 namespace cafetiere {
 
+/// What a probability counts at least in a loss (kLOG_THRESHOLD of Caffe).
+inline constexpr float kLeastProbability = 1e-20f;
+
 struct ClassScores {
   int64_t outer = 0, classes = 0, inner = 0;
 

@@ -11,8 +11,6 @@
 namespace cafetiere {
 namespace {
 
-constexpr float kLeast = 1e-20f;  ///< what a probability counts at least
-
 class InfogainLoss : public SoftmaxLoss {
  public:
   using SoftmaxLoss::SoftmaxLoss;
@@ -38,7 +36,7 @@ class InfogainLoss : public SoftmaxLoss {
       const float* gain = in[2] + s.class_of(in[1][i]) * s.classes;
       double sum = 0;
       for (int64_t c = 0; c < s.classes; ++c) {
-        sum -= gain[c] * std::log(std::max(in[0][s.at(i, c)], kLeast));
+        sum -= gain[c] * std::log(std::max(in[0][s.at(i, c)], kLeastProbability));
       }
       return sum;
     });

@@ -8,15 +8,13 @@
 namespace cafetiere {
 namespace {
 
-constexpr float kLeast = 1e-20f;  ///< what a probability counts at least
-
 struct LogOfLabel {
   explicit LogOfLabel(const caffe::LayerParameter&) {}
 
   double sum(const ClassScores& s, const float* scores, const float* labels) const {
     double sum = 0;
     for (int64_t i = 0; i < s.outer; ++i) {
-      sum -= std::log(std::max(scores[s.at(i, s.class_of(labels[i]))], kLeast));
+      sum -= std::log(std::max(scores[s.at(i, s.class_of(labels[i]))], kLeastProbability));
     }
     return sum;
   }
@@ -27,7 +25,7 @@ struct LogOfLabel {
     std::fill_n(out, s.count(), 0.f);
     for (int64_t i = 0; i < s.outer; ++i) {
       const int64_t at = s.at(i, s.class_of(labels[i]));
-      out[at] = -weight / std::max(scores[at], kLeast);
+      out[at] = -weight / std::max(scores[at], kLeastProbability);
     }
   }
 };

@@ -11,10 +11,10 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const std::string kParam = "hdf5_data_param { source: 'no.txt' batch_size: 4 }";
+const std::string kHdf5Param = "hdf5_data_param { source: 'no.txt' batch_size: 4 }";
 
 TEST(HDF5Data, TakesItsShapesFromWhatIsFed) {
-  auto net = parse_net(layer("HDF5Data", "top: 'a' top: 'b' top: 'c'", kParam), "net");
+  auto net = parse_net(layer("HDF5Data", "top: 'a' top: 'b' top: 'c'", kHdf5Param), "net");
   ASSERT_TRUE(net.ok());
   const std::vector<Shape> fed = {Shape{4, 3}, Shape{4}, Shape{4, 2, 2, 2, 2}};
   auto graph = Graph::build(*net, {}, {.types = layer_types(), .fed = {{"L", fed}}});
@@ -23,9 +23,9 @@ TEST(HDF5Data, TakesItsShapesFromWhatIsFed) {
 }
 
 TEST(HDF5Data, Refusals) {
-  EXPECT_THAT(refusal(layer("HDF5Data", "top: 'data'", kParam)),
+  EXPECT_THAT(refusal(layer("HDF5Data", "top: 'data'", kHdf5Param)),
               AllOf(HasSubstr("net:1: layer 'L'"), HasSubstr("'no.txt' is not known")));
-  EXPECT_THAT(refusal(layer("HDF5Data", "", kParam)), HasSubstr("0 top(s)"));
+  EXPECT_THAT(refusal(layer("HDF5Data", "", kHdf5Param)), HasSubstr("0 top(s)"));
 }
 
 }  // namespace

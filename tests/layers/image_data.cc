@@ -11,10 +11,10 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const std::string kParam = "image_data_param { source: 'no.txt' batch_size: 4 }";
+const std::string kImageParam = "image_data_param { source: 'no.txt' batch_size: 4 }";
 
 TEST(ImageData, TakesItsShapesFromWhatIsFed) {
-  auto net = parse_net(layer("ImageData", "top: 'data' top: 'label'", kParam), "net");
+  auto net = parse_net(layer("ImageData", "top: 'data' top: 'label'", kImageParam), "net");
   ASSERT_TRUE(net.ok());
   auto graph = Graph::build(
       *net, {}, {.types = layer_types(), .fed = {{"L", {Shape{4, 3, 6, 5}, Shape{4}}}}});
@@ -23,9 +23,9 @@ TEST(ImageData, TakesItsShapesFromWhatIsFed) {
 }
 
 TEST(ImageData, Refusals) {
-  EXPECT_THAT(refusal(layer("ImageData", "top: 'data' top: 'label'", kParam)),
+  EXPECT_THAT(refusal(layer("ImageData", "top: 'data' top: 'label'", kImageParam)),
               AllOf(HasSubstr("net:1: layer 'L'"), HasSubstr("'no.txt' is not known")));
-  EXPECT_THAT(refusal(layer("ImageData", "top: 'data'", kParam)),
+  EXPECT_THAT(refusal(layer("ImageData", "top: 'data'", kImageParam)),
               HasSubstr("1 top(s) but takes exactly 2"));
 }
 

@@ -14,9 +14,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::string loss(const std::vector<int64_t>& dims, const std::vector<int64_t>& labels,
-                 const std::vector<int64_t>& matrix, const std::string& fields = "",
-                 const std::string& tops = "top: 'y'") {
+std::string infogain_layer(const std::vector<int64_t>& dims, const std::vector<int64_t>& labels,
+                           const std::vector<int64_t>& matrix, const std::string& fields = "",
+                           const std::string& tops = "top: 'y'") {
   return input("x", dims) + input("label", labels) + input("H", matrix) +
          layer("InfogainLoss", "bottom: 'x' bottom: 'label' bottom: 'H' " + tops, fields);
 }
@@ -48,19 +48,20 @@ class InfogainFile : public ::testing::Test {
 };
 
 TEST(InfogainLoss, Gradients) {
-  check_layer({.layers = loss({4, 5}, {4}, {5, 5}), .batches = {}, .labels = 5});
-  check_layer({.layers = loss({2, 3, 4}, {2, 4}, {3, 3}), .batches = {}, .labels = 3});
-  check_layer({.layers = loss({2, 3, 4}, {2, 3}, {1, 1, 4, 4}, "infogain_loss_param { axis: -1 }"),
+  check_layer({.layers = infogain_layer({4, 5}, {4}, {5, 5}), .batches = {}, .labels = 5});
+  check_layer({.layers = infogain_layer({2, 3, 4}, {2, 4}, {3, 3}), .batches = {}, .labels = 3});
+  check_layer({.layers = infogain_layer({2, 3, 4}, {2, 3}, {1, 1, 4, 4},
+                                        "infogain_loss_param { axis: -1 }"),
                .batches = {},
                .labels = 4});
   for (const char* mode : {"FULL", "VALID", "BATCH_SIZE", "NONE"}) {
-    check_layer(
-        {.layers = loss({2, 3, 4}, {2, 4}, {3, 3},
-                        std::string("loss_param { ignore_label: 1 normalization: ") + mode + " }"),
-         .batches = {},
-         .labels = 3});
+    check_layer({.layers = infogain_layer(
+                     {2, 3, 4}, {2, 4}, {3, 3},
+                     std::string("loss_param { ignore_label: 1 normalization: ") + mode + " }"),
+                 .batches = {},
+                 .labels = 3});
   }
-  check_layer({.layers = loss({4, 5}, {4}, {5, 5}, "", "top: 'y' top: 'mask'"),
+  check_layer({.layers = infogain_layer({4, 5}, {4}, {5, 5}, "", "top: 'y' top: 'mask'"),
                .batches = {},
                .labels = 5});
 }
@@ -90,9 +91,10 @@ TEST_F(InfogainFile, Refusals) {
 }
 
 TEST(InfogainLoss, Refusals) {
-  EXPECT_THAT(refusal(loss({4, 5}, {3}, {5, 5})), HasSubstr("one label for each of the 4"));
-  EXPECT_THAT(refusal(loss({4, 5}, {4}, {5, 4})), HasSubstr("H must be 5 x 5"));
-  EXPECT_THAT(refusal(loss({4, 5}, {4}, {5, 5}, "loss_param { normalize: true }")),
+  EXPECT_THAT(refusal(infogain_layer({4, 5}, {3}, {5, 5})),
+              HasSubstr("one label for each of the 4"));
+  EXPECT_THAT(refusal(infogain_layer({4, 5}, {4}, {5, 4})), HasSubstr("H must be 5 x 5"));
+  EXPECT_THAT(refusal(infogain_layer({4, 5}, {4}, {5, 5}, "loss_param { normalize: true }")),
               HasSubstr("use normalization"));
   EXPECT_THAT(refusal(loss_from("")), HasSubstr("needs H"));
 }

@@ -10,7 +10,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::string exposed(int64_t steps, int64_t streams, bool fixed) {
+std::string exposed_rnn(int64_t steps, int64_t streams, bool fixed) {
   return input("x", {steps, streams, 2, 2}) + input("label", {steps, streams}) +
          (fixed ? input("s", {streams, 3}) : "") + input("h", {1, streams, 5}) +
          layer("RNN",
@@ -20,8 +20,8 @@ std::string exposed(int64_t steps, int64_t streams, bool fixed) {
 }
 
 TEST(RNN, ExposedStates) {
-  check_layer({.layers = exposed(4, 3, false), .batches = {}, .labels = 2});
-  check_layer({.layers = exposed(2, 17, true), .batches = {}, .labels = 2});
+  check_layer({.layers = exposed_rnn(4, 3, false), .batches = {}, .labels = 2});
+  check_layer({.layers = exposed_rnn(2, 17, true), .batches = {}, .labels = 2});
 }
 
 // Two steps of one unit by hand, and the next run, which goes on from there.
@@ -51,7 +51,7 @@ TEST(RNN, KeepsItsState) {
 }
 
 TEST(RNN, Blobs) {
-  auto net = TestNet::build(exposed(2, 3, true), caffe::TEST);
+  auto net = TestNet::build(exposed_rnn(2, 3, true), caffe::TEST);
   ASSERT_TRUE(net.ok()) << net.status().message();
   std::vector<Shape> shapes;
   for (const Param& p : (*net)->graph().params()) shapes.push_back(p.shape);

@@ -11,26 +11,28 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string loss(const std::vector<int64_t>& logits, const std::vector<int64_t>& targets,
-                 const std::string& fields = "") {
+std::string sigmoid_cross_entropy_layer(const std::vector<int64_t>& logits,
+                                        const std::vector<int64_t>& targets,
+                                        const std::string& fields = "") {
   return input("x", logits) + input("t", targets) +
          layer("SigmoidCrossEntropyLoss", "bottom: 'x' bottom: 't' top: 'y'",
                "loss_param { " + fields + " }");
 }
 
 TEST(SigmoidCrossEntropyLoss, Gradients) {
-  check_layer({loss({4, 5}, {4, 5})});
-  check_layer({loss({2, 3, 4}, {2, 12})});
+  check_layer({sigmoid_cross_entropy_layer({4, 5}, {4, 5})});
+  check_layer({sigmoid_cross_entropy_layer({2, 3, 4}, {2, 12})});
   for (const char* mode : {"FULL", "VALID", "BATCH_SIZE", "NONE"}) {
-    check_layer({loss({4, 5}, {4, 5}, std::string("ignore_label: 1 normalization: ") + mode)});
+    check_layer({sigmoid_cross_entropy_layer(
+        {4, 5}, {4, 5}, std::string("ignore_label: 1 normalization: ") + mode)});
   }
 }
 
 TEST(SigmoidCrossEntropyLoss, Values) {
   for (const auto& device : {make_ref_device(), make_cpu_device()}) {
     const auto value = [&](const std::string& fields, const std::vector<float>& x) {
-      return evaluate(loss({2, 2}, {2, 2}, fields), {{"x", x}, {"t", {0, 1, 1, 0}}}, caffe::TRAIN,
-                      *device)["y"][0];
+      return evaluate(sigmoid_cross_entropy_layer({2, 2}, {2, 2}, fields),
+                      {{"x", x}, {"t", {0, 1, 1, 0}}}, caffe::TRAIN, *device)["y"][0];
     };
     EXPECT_NEAR(value("", {0, 0, 0, 0}), 2 * std::log(2), 1e-6) << "divided by the images";
     EXPECT_NEAR(value("normalization: VALID", {0, 0, 0, 0}), std::log(2), 1e-6);
@@ -41,7 +43,8 @@ TEST(SigmoidCrossEntropyLoss, Values) {
 }
 
 TEST(SigmoidCrossEntropyLoss, Refusals) {
-  EXPECT_THAT(refusal(loss({4, 5}, {4, 4})), HasSubstr("one target for each logit"));
+  EXPECT_THAT(refusal(sigmoid_cross_entropy_layer({4, 5}, {4, 4})),
+              HasSubstr("one target for each logit"));
 }
 
 }  // namespace

@@ -11,10 +11,10 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const std::string kParam = "window_data_param { source: 'no.txt' batch_size: 4 }";
+const std::string kWindowParam = "window_data_param { source: 'no.txt' batch_size: 4 }";
 
 TEST(WindowData, TakesItsShapesFromWhatIsFed) {
-  auto net = parse_net(layer("WindowData", "top: 'data' top: 'label'", kParam), "net");
+  auto net = parse_net(layer("WindowData", "top: 'data' top: 'label'", kWindowParam), "net");
   ASSERT_TRUE(net.ok());
   auto graph = Graph::build(
       *net, {}, {.types = layer_types(), .fed = {{"L", {Shape{4, 3, 6, 6}, Shape{4}}}}});
@@ -23,9 +23,9 @@ TEST(WindowData, TakesItsShapesFromWhatIsFed) {
 }
 
 TEST(WindowData, Refusals) {
-  EXPECT_THAT(refusal(layer("WindowData", "top: 'data' top: 'label'", kParam)),
+  EXPECT_THAT(refusal(layer("WindowData", "top: 'data' top: 'label'", kWindowParam)),
               AllOf(HasSubstr("net:1: layer 'L'"), HasSubstr("'no.txt' is not known")));
-  EXPECT_THAT(refusal(layer("WindowData", "top: 'data'", kParam)),
+  EXPECT_THAT(refusal(layer("WindowData", "top: 'data'", kWindowParam)),
               HasSubstr("1 top(s) but takes exactly 2"));
 }
 
