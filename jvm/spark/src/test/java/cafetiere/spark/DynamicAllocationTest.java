@@ -72,15 +72,14 @@ class DynamicAllocationTest {
           .config("spark.dynamicAllocation.maxExecutors", EXECUTORS)
           .config("spark.dynamicAllocation.initialExecutors", EXECUTORS)
           .config("spark.dynamicAllocation.executorIdleTimeout", "1s").getOrCreate()) {
-        ClusterSlots.await(spark.sparkContext(), EXECUTORS, 120, TimeUnit.SECONDS);
+        JavaSparkContext sc = JavaSparkContext.fromSparkContext(spark.sparkContext());
+        keepBusyUntilAllAreThere(sc);
         Visits visits = new Visits();
         spark.sparkContext().addSparkListener(visits);
         CompletableFuture<Void> guests = CompletableFuture.runAsync(() -> {
           KillTest.awaitCheckpoint(dir.resolve("dynamic"));
           visits.awaitLeave();
-          JavaSparkContext.fromSparkContext(spark.sparkContext())
-              .parallelize(IntStream.range(0, TASKS).boxed().toList(), TASKS)
-              .foreach(task -> Thread.sleep(500));
+          askForAll(sc);
         });
         CaffeModel model = fit(spark, dir.resolve("dynamic"));
         int came = visits.came.get();
@@ -91,6 +90,19 @@ class DynamicAllocationTest {
             .put("came", came).put("went", went).toString());
       }
     }
+  }
+
+  /** Without work the first executor would leave before the last has come. */
+  private static void keepBusyUntilAllAreThere(JavaSparkContext sc) {
+    do {
+      askForAll(sc);
+    } while (sc.sc().statusTracker().getExecutorInfos().length <= Driver.EXECUTORS); // with the driver
+  }
+
+  /** A job that is too long for one executor. */
+  private static void askForAll(JavaSparkContext sc) {
+    sc.parallelize(IntStream.range(0, Driver.TASKS).boxed().toList(), Driver.TASKS)
+        .foreach(task -> Thread.sleep(500));
   }
 
   /** Counts the executors that come and go. */
