@@ -76,15 +76,20 @@ class FaultTest {
   @Test
   void aFullDiskEndsTheRunAndWhatWasStoredIsGoneOnFrom() throws Exception {
     JsonNode result = onAFullDisk("8m", estimator -> estimator);
+    assertEquals(2, result.path("first_step").asLong());
     assertEquals(undisturbed, result.path("sha256").asText());
   }
 
-  /** Whichever member is the first is the one that finds no room. */
+  /**
+   * Whichever member is the first is the one that finds no room. The other may store one more when
+   * there is room again, before it hears that the run is over.
+   */
   @BothLines
   @Test
   void aFullDiskEndsTheRunOfSurvivors() throws Exception {
     JsonNode result = onAFullDisk("16m",
         estimator -> estimator.setSyncMode("average").setSyncPeriod(1).setSurvivors(true));
+    assertTrue(result.path("first_step").asLong() >= 2, result::toString);
     assertEquals(STEPS, result.path("steps").asInt());
   }
 
@@ -105,9 +110,7 @@ class FaultTest {
       assertTrue(told.contains("free space there or set checkpointDir"), told);
 
       assertEquals(0, Processes.run("mount", "-o", "remount,size=64m", disk.toString()));
-      JsonNode result = Json.parse(estimator.fit(table()).result());
-      assertEquals(2, result.path("first_step").asLong());
-      return result;
+      return Json.parse(estimator.fit(table()).result());
     } finally {
       Processes.run("umount", disk.toString());
     }
