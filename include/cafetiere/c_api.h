@@ -6,7 +6,7 @@
  * nearest known one. Nothing throws across this boundary, aborts or exits. Objects are handles; each
  * may be used by one thread at a time except where "any thread" is said. Text and bytes that a
  * function hands out belong to the caller, who frees them with cft_free(). What does
- * not say since when is there since version 0.1.0.
+ * not say since when is there since the first release.
  */
 #ifndef CAFETIERE_C_API_H_
 #define CAFETIERE_C_API_H_
