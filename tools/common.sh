@@ -68,8 +68,8 @@ install_packages() {
     apt-get install -y -q --no-install-recommends "${missing[@]}"
 }
 
-# project_version: the project's, from the one file that has it.
-project_version() { sed -n 's/^version = "\(.*\)"$/\1/p' "$root/project.toml"; }
+# project_field NAME: what project.toml says of the project, such as its version.
+project_field() { sed -n "s/^$1 = \"\(.*\)\"\$/\1/p" "$root/project.toml"; }
 
 # native_build ARCHITECTURE: the CMake build whose library and program ship for it.
 native_build() { if [[ $1 == "$(uname -m)" ]]; then echo build/release; else echo build/arm64; fi; }
@@ -79,5 +79,5 @@ write_legal() {
   cp "$root"/{LICENSE,NOTICE} "$1"
   "$root/.venv/bin/python" "$root/tools/third_party" notices "$1/THIRD-PARTY-NOTICES"
   "$root/.venv/bin/python" "$root/tools/third_party" sbom "$1/cafetiere.cdx.json" \
-    --version "$(project_version)"
+    --version "$(project_field version)"
 }
