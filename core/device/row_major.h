@@ -44,22 +44,47 @@ void row_major_step(Program& p, std::string name, const char* kernel,
   p.step(std::move(step));
 }
 
-/// A step over `count` independent items of equal cost: body(begin, end, in, out, run) for runs of
-/// items, each run being about kMapBlock floats of the step's largest tensor.
+/// A step of one block, for what is short or has an order: body(in, out, run).
+template <class Body>
+void serial_step(Program& p, std::string name, const std::vector<TensorId>& in,
+                 const std::vector<TensorId>& out, Body body, double flops = 0,
+                 const char* kernel = "serial") {
+  row_major_step(
+      p, std::move(name), kernel, in, out,
+      [=](const RowMajor& at) {
+        return Kernel{1, [=](int) { body(at.in, at.out, *at.run); }};
+      },
+      flops);
+}
+
+/// `count` independent items of equal cost in blocks: each is about kMapBlock floats of the largest of
+/// the tensors.
+struct Ranges {
+  int64_t count, items;  ///< in all, in a block
+
+  Ranges(const Program& p, const std::vector<TensorId>& tensors, int64_t count) : count(count) {
+    int64_t floats = 1;
+    for (TensorId id : tensors) {
+      if (id != kNoTensor) floats = std::max(floats, p.shape(id).count());
+    }
+    items = std::max<int64_t>(1, kMapBlock * count / floats);
+  }
+  int blocks() const { return int((count + items - 1) / items); }
+  int64_t begin(int block) const { return block * items; }
+  int64_t end(int block) const { return std::min(count, begin(block) + items); }
+};
+
+/// A step over `count` independent items of equal cost: body(begin, end, in, out, run) for each block
+/// of Ranges.
 template <class Body>
 void range_step(Program& p, std::string name, const std::vector<TensorId>& in,
                 const std::vector<TensorId>& out, int64_t count, Body body) {
-  int64_t floats = 1;
-  for (const auto& list : {in, out}) {
-    for (TensorId id : list) {
-      if (id != kNoTensor) floats = std::max(floats, p.shape(id).count());
-    }
-  }
-  const int64_t items = std::max<int64_t>(1, kMapBlock * count / floats);
+  std::vector<TensorId> tensors = in;
+  tensors.insert(tensors.end(), out.begin(), out.end());
+  const Ranges ranges(p, tensors, count);
   row_major_step(p, std::move(name), "ranges", in, out, [=](const RowMajor& at) {
-    return Kernel{int((count + items - 1) / items), [=](int block) {
-                    const int64_t begin = block * items;
-                    body(begin, std::min(count, begin + items), at.in, at.out, *at.run);
+    return Kernel{ranges.blocks(), [=](int block) {
+                    body(ranges.begin(block), ranges.end(block), at.in, at.out, *at.run);
                   }};
   });
 }

@@ -5,8 +5,13 @@
 #pragma once
 
 #include <bit>
+#include <cfloat>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <numbers>
+
+#include "core/base/elementary.h"
 
 namespace cafetiere::vec {
 
@@ -66,5 +71,33 @@ inline float tanh(float x) {
   const float e = expm1(-2 * std::fabs(x));
   return std::copysign(e / (2 + e), x);
 }
+
+/// The natural logarithm within 2 ulp; -infinity for 0, NaN for what is negative or NaN.
+inline float log(float x) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const bool subnormal = x < FLT_MIN;
+  const int32_t bits = std::bit_cast<int32_t>(subnormal ? x * 0x1p23F : x);
+  // x = 2^k (1 + f) with 1 + f in [1 / sqrt 2, sqrt 2); log(1 + f) = 2 artanh s, s = f / (2 + f), by
+  // its series to s^9, and 2 s = f - s f.
+  const int32_t k = (bits - std::bit_cast<int32_t>(std::numbers::sqrt2_v<float> / 2)) >> 23;
+  const float f = std::bit_cast<float>(bits - (k << 23)) - 1;
+  const float s = f / (2 + f), z = s * s;
+  const float series = z * polynomial(z, 2.F / 9, 2.F / 7, 2.F / 5, 2.F / 3);
+  const float n = static_cast<float>(subnormal ? k - 23 : k);
+  const float y = std::fma(n, 0.693359375F, f - std::fma(n, 2.12194440e-4F, s * (f - series)));
+  const float rest = x == 0 ? -kInfinity : std::numeric_limits<float>::quiet_NaN();
+  return x > 0 ? (x < kInfinity ? y : x) : rest;
+}
+
+/// log(1 + w) for w in [0, 1], relative error below 3e-7: 2 artanh(w / (2 + w)), the series to the
+/// 15th power.
+inline float log1p_of_fraction(float w) {
+  const float z = w / (2 + w), s = z * z;
+  return 2 * z *
+         polynomial(s, 1.F / 15, 1.F / 13, 1.F / 11, 1.F / 9, 1.F / 7, 1.F / 5, 1.F / 3, 1.F);
+}
+
+/// x^y within 1 ulp; no vector code, as it takes the double's. See elementary::pow.
+inline float pow(float x, float y) { return static_cast<float>(elementary::pow(x, y)); }
 
 }  // namespace cafetiere::vec

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/random/bernoulli_distribution.hpp>
+#include <boost/random/exponential_distribution.hpp>
 #include <boost/random/normal_distribution.hpp>
 #include <boost/random/uniform_real_distribution.hpp>
 #include <cmath>
@@ -14,7 +15,21 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/elementary.h"
 #include "core/model/nearest.h"
+
+// Boost's generators ask libm for e^x, which may differ in the last bit from machine to machine, and
+// with it all that is drawn after.
+namespace boost::random::detail {
+template <>
+float unit_normal_distribution<float>::f(float x) {
+  return static_cast<float>(cafetiere::elementary::exp(-(x * x / 2)));
+}
+template <>
+float unit_exponential_distribution<float>::f(float x) {
+  return static_cast<float>(cafetiere::elementary::exp(-x));
+}
+}  // namespace boost::random::detail
 
 namespace cafetiere {
 namespace {

@@ -3,7 +3,7 @@
 // tops: the accuracy (a scalar) and, if asked, the accuracy of each class.
 #include <vector>
 
-#include "core/device/ref/ref_device.h"
+#include "core/device/row_major.h"
 #include "core/layers/class_scores.h"
 
 namespace cafetiere {
@@ -31,23 +31,24 @@ class Accuracy : public Layer {
                ClassScores::along(plan.bottom_shape(0), p.axis(), plan.bottom_shape(1)));
     std::vector<TensorId> tops{plan.new_top(0)};
     if (plan.tops.size() > 1) tops.push_back(plan.new_top(1));
-    ref_step(plan.program, plan.step("forward"), {plan.bottoms[0], plan.bottoms[1]}, tops,
-             [=](const auto& in, const auto& out, const RunContext&) {
-               std::vector<int64_t> seen(size_t(s.classes), 0), right(size_t(s.classes), 0);
-               int64_t total = 0, correct = 0;
-               for (int64_t i = 0; i < s.outer * s.inner; ++i) {
-                 const int64_t label = index_below(in[1][i], s.classes);
-                 if (label < 0 || (p.has_ignore_label() && label == p.ignore_label())) continue;
-                 const float* scores = in[0] + s.at(i, 0);
-                 const bool hit = among_best(scores, s.classes, s.inner, label, p.top_k());
-                 ++total, ++seen[size_t(label)];
-                 correct += hit, right[size_t(label)] += hit;
-               }
-               out[0][0] = total ? float(correct) / float(total) : 0.f;
-               for (int64_t c = 0; out.size() > 1 && c < s.classes; ++c) {
-                 out[1][c] = seen[size_t(c)] ? float(right[size_t(c)]) / float(seen[size_t(c)]) : 0;
-               }
-             });
+    serial_step(plan.program, plan.step("forward"), {plan.bottoms[0], plan.bottoms[1]}, tops,
+                [=](const auto& in, const auto& out, const RunContext&) {
+                  std::vector<int64_t> seen(size_t(s.classes), 0), right(size_t(s.classes), 0);
+                  int64_t total = 0, correct = 0;
+                  for (int64_t i = 0; i < s.outer * s.inner; ++i) {
+                    const int64_t label = index_below(in[1][i], s.classes);
+                    if (label < 0 || (p.has_ignore_label() && label == p.ignore_label())) continue;
+                    const float* scores = in[0] + s.at(i, 0);
+                    const bool hit = among_best(scores, s.classes, s.inner, label, p.top_k());
+                    ++total, ++seen[size_t(label)];
+                    correct += hit, right[size_t(label)] += hit;
+                  }
+                  out[0][0] = total ? float(correct) / float(total) : 0.f;
+                  for (int64_t c = 0; out.size() > 1 && c < s.classes; ++c) {
+                    out[1][c] =
+                        seen[size_t(c)] ? float(right[size_t(c)]) / float(seen[size_t(c)]) : 0;
+                  }
+                });
     return {};
   }
   Status backward(LayerPlan&) const override { return {}; }

@@ -2,16 +2,14 @@
 // ClassLoss: the frame of losses that compare a row of scores with its label.
 #pragma once
 
-#include "core/device/ref/ref_device.h"
-#include "core/layers/class_scores.h"
+#include "core/layers/loss_steps.h"
 
 namespace cafetiere {
 
 /// Bottoms: scores (N, classes..), N labels; top: the mean over rows (a scalar). `Formula` is made of
-/// the layer's message and has, for all rows at once,
-///   double sum(const ClassScores&, const float* scores, const float* labels) const
-///   void gradient(const ClassScores&, const float* scores, const float* labels, float weight,
-///                 float* out) const, which writes weight * d sum / d score to every element.
+/// the layer's message and has, for one row,
+///   double loss(const float* scores, int64_t classes, int64_t label) const
+///   float slope(float score, bool is_label) const, the derivative by one score.
 template <class Formula>
 class ClassLoss : public Layer {
  public:
@@ -24,26 +22,32 @@ class ClassLoss : public Layer {
   }
 
   Status forward(LayerPlan& plan) const override {
-    CFT_ASSIGN(const ClassScores s,
-               ClassScores::of_rows(plan.bottom_shape(0), plan.bottom_shape(1)));
-    ref_step(plan.program, plan.step("forward"), {plan.bottoms[0], plan.bottoms[1]},
-             {plan.new_top(0)},
-             [s, formula = Formula(param())](const auto& in, const auto& out, const RunContext&) {
-               out[0][0] = float(formula.sum(s, in[0], in[1]) / double(s.outer));
-             });
+    CFT_ASSIGN(const ClassScores s, scores(plan));
+    plan.saved = {emit_loss(plan, LossNormalizer(s.outer), {plan.bottoms[0], plan.bottoms[1]},
+                            [s, formula = Formula(param())](const auto& in, int64_t i) {
+                              return formula.loss(in[0] + s.at(i, 0), s.classes,
+                                                  s.class_of(in[1][i]));
+                            })};
     return {};
   }
 
   Status backward(LayerPlan& plan) const override {
     if (!plan.propagate_down[0]) return {};
-    CFT_ASSIGN(const ClassScores s,
-               ClassScores::of_rows(plan.bottom_shape(0), plan.bottom_shape(1)));
-    ref_step(plan.program, plan.step("backward"),
-             {plan.bottoms[0], plan.bottoms[1], plan.top_diffs[0]}, {plan.new_bottom_diff(0)},
-             [s, formula = Formula(param())](const auto& in, const auto& out, const RunContext&) {
-               formula.gradient(s, in[0], in[1], in[2][0] / float(s.outer), out[0]);
-             });
+    CFT_ASSIGN(const ClassScores s, scores(plan));
+    emit_loss_gradient(plan, s, LossNormalizer(s.outer), {plan.bottoms[0], plan.bottoms[1]},
+                       plan.saved[0], plan.top_diffs[0], plan.new_bottom_diff(0),
+                       [s, formula = Formula(param())](const auto& in, int64_t i) {
+                         return [=, scores = in[0], label = s.class_of(in[1][i])](int64_t c,
+                                                                                  int64_t e) {
+                           return formula.slope(scores[e], c == label);
+                         };
+                       });
     return {};
+  }
+
+ private:
+  static Result<ClassScores> scores(const LayerPlan& plan) {
+    return ClassScores::of_rows(plan.bottom_shape(0), plan.bottom_shape(1));
   }
 };
 

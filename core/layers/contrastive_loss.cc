@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/device/ref/ref_device.h"
-#include "core/graph/layer.h"
+#include "core/layers/loss_steps.h"
 
 namespace cafetiere {
 namespace {
@@ -32,15 +31,11 @@ class ContrastiveLoss : public Layer {
 
   Status forward(LayerPlan& plan) const override {
     const Pairs pairs = this->pairs(plan);
-    ref_step(plan.program, plan.step("forward"),
-             {plan.bottoms[0], plan.bottoms[1], plan.bottoms[2]}, {plan.new_top(0)},
-             [=](const auto& in, const auto& out, const RunContext&) {
-               double sum = 0;
-               for (int64_t n = 0; n < pairs.count; ++n) {
-                 sum += pairs.loss(pairs.square(in[0], in[1], n), in[2][n]);
-               }
-               out[0][0] = float(sum / double(pairs.count) / 2);
-             });
+    plan.saved = {emit_loss(plan, LossNormalizer(pairs.count),
+                            {plan.bottoms[0], plan.bottoms[1], plan.bottoms[2]},
+                            [=](const auto& in, int64_t n) {
+                              return pairs.loss(pairs.square(in[0], in[1], n), in[2][n]) / 2.;
+                            })};
     return {};
   }
 
@@ -49,18 +44,14 @@ class ContrastiveLoss : public Layer {
     const Pairs pairs = this->pairs(plan);
     for (size_t i = 0; i < 2; ++i) {
       if (!plan.propagate_down[i]) continue;
-      const float sign = i == 0 ? 1.f : -1.f;
-      ref_step(plan.program, plan.step("backward"),
-               {plan.bottoms[0], plan.bottoms[1], plan.bottoms[2], plan.top_diffs[0]},
-               {plan.new_bottom_diff(i)}, [=](const auto& in, const auto& out, const RunContext&) {
-                 const float scale = sign * in[3][0] / float(pairs.count);
-                 for (int64_t n = 0; n < pairs.count; ++n) {
-                   const float slope = scale * pairs.slope(pairs.square(in[0], in[1], n), in[2][n]);
-                   for (int64_t c = n * pairs.dim; c < (n + 1) * pairs.dim; ++c) {
-                     out[0][c] = slope * (in[0][c] - in[1][c]);
-                   }
-                 }
-               });
+      emit_loss_gradient(
+          plan, {.outer = pairs.count, .classes = pairs.dim, .inner = 1},
+          LossNormalizer(pairs.count), {plan.bottoms[i], plan.bottoms[1 - i], plan.bottoms[2]},
+          plan.saved[0], plan.top_diffs[0], plan.new_bottom_diff(i),
+          [=](const auto& in, int64_t n) {
+            const float slope = pairs.slope(pairs.square(in[0], in[1], n), in[2][n]);
+            return [=, a = in[0], b = in[1]](int64_t, int64_t e) { return slope * (a[e] - b[e]); };
+          });
     }
     return {};
   }

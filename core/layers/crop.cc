@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "core/device/ref/ref_device.h"
+#include "core/device/row_major.h"
 #include "core/graph/layer.h"
 #include "core/layers/strided.h"
 
@@ -36,12 +36,12 @@ class Crop : public Layer {
   Status backward(LayerPlan& plan) const override {
     if (!plan.propagate_down[0]) return {};
     CFT_ASSIGN(const Strided box, this->box(plan.bottom_shape(0), plan.bottom_shape(1)));
-    ref_step(plan.program, plan.step("backward"), {plan.top_diffs[0]}, {plan.new_bottom_diff(0)},
-             [=, count = plan.bottom_shape(0).count()](const auto& in, const auto& out,
-                                                       const RunContext&) {
-               std::fill_n(out[0], count, 0.f);
-               box.write(in[0], out[0]);
-             });
+    serial_step(plan.program, plan.step("backward"), {plan.top_diffs[0]}, {plan.new_bottom_diff(0)},
+                [=, count = plan.bottom_shape(0).count()](const auto& in, const auto& out,
+                                                          const RunContext&) {
+                  std::fill_n(out[0], count, 0.f);
+                  box.write(in[0], out[0]);
+                });
     return {};
   }
 

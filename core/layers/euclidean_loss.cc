@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EuclideanLoss: sum (a - b)^2 / (2 N). Two bottoms of one size; the gradient reaches both.
-#include "core/device/map.h"
-#include "core/device/ref/ref_device.h"
-#include "core/graph/layer.h"
+#include "core/layers/loss_steps.h"
 
 namespace cafetiere {
 namespace {
@@ -22,32 +20,37 @@ class EuclideanLoss : public Layer {
   }
 
   Status forward(LayerPlan& plan) const override {
-    const int64_t count = plan.bottom_shape(0).count(), batch = plan.bottom_shape(0)[0];
-    ref_step(plan.program, plan.step("forward"), {plan.bottoms[0], plan.bottoms[1]},
-             {plan.new_top(0)}, [=](const auto& in, const auto& out, const RunContext&) {
-               double sum = 0;
-               for (int64_t i = 0; i < count; ++i) {
-                 const double d = double(in[0][i]) - in[1][i];
-                 sum += d * d;
-               }
-               out[0][0] = float(sum / double(batch) / 2);
-             });
+    const ClassScores rows = this->rows(plan);
+    plan.saved = {emit_loss(plan, LossNormalizer(rows.outer), {plan.bottoms[0], plan.bottoms[1]},
+                            [rows](const auto& in, int64_t n) {
+                              double sum = 0;
+                              for (int64_t i = rows.at(n, 0); i < rows.at(n + 1, 0); ++i) {
+                                const double d = double(in[0][i]) - in[1][i];
+                                sum += d * d;
+                              }
+                              return sum / 2;
+                            })};
     return {};
   }
 
   Status backward(LayerPlan& plan) const override {
-    const int64_t count = plan.bottom_shape(0).count(), batch = plan.bottom_shape(0)[0];
+    const ClassScores rows = this->rows(plan);
     for (size_t i = 0; i < 2; ++i) {
       if (!plan.propagate_down[i]) continue;
-      const float sign = i == 0 ? 1.f : -1.f;
-      ref_step(plan.program, plan.step("backward"),
-               {plan.bottoms[0], plan.bottoms[1], plan.top_diffs[0]}, {plan.new_bottom_diff(i)},
-               [=](const auto& in, const auto& out, const RunContext&) {
-                 const float scale = sign * in[2][0] / float(batch);
-                 for (int64_t j = 0; j < count; ++j) out[0][j] = scale * (in[0][j] - in[1][j]);
-               });
+      emit_loss_gradient(
+          plan, rows, LossNormalizer(rows.outer), {plan.bottoms[i], plan.bottoms[1 - i]},
+          plan.saved[0], plan.top_diffs[0], plan.new_bottom_diff(i), [](const auto& in, int64_t) {
+            return [a = in[0], b = in[1]](int64_t, int64_t e) { return a[e] - b[e]; };
+          });
     }
     return {};
+  }
+
+ private:
+  /// A row for each image.
+  static ClassScores rows(const LayerPlan& plan) {
+    const Shape& a = plan.bottom_shape(0);
+    return {.outer = a[0], .classes = a.count(1), .inner = 1};
   }
 };
 

@@ -9,7 +9,7 @@ namespace {
 struct Exp : SlopeOfTop {
   explicit Exp(const caffe::LayerParameter& param) {
     const caffe::ExpParameter& p = param.exp_param();
-    const double log_base = p.base() == -1 ? 1 : std::log(double(p.base()));
+    const double log_base = p.base() == -1 ? 1 : elementary::log(p.base());
     rate = float(log_base * p.scale());
     offset = float(log_base * p.shift());
   }

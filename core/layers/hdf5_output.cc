@@ -5,7 +5,7 @@
 
 #include <mutex>
 
-#include "core/device/ref/ref_device.h"
+#include "core/device/row_major.h"
 #include "core/device/run_error.h"
 #include "core/graph/layer.h"
 #include "core/model/hdf5_append.h"
@@ -68,12 +68,12 @@ class Hdf5Output : public Layer {
   Status forward(LayerPlan& plan) const override {
     CFT_TRY(output_->open());
     const Shape data = four_axes(plan.bottom_shape(0)), label = four_axes(plan.bottom_shape(1));
-    ref_step(plan.program, plan.step("write"), {plan.bottoms[0], plan.bottoms[1]}, {},
-             [=, output = output_, where = "layer '" + param().name() + "'"](
-                 const auto& in, const auto&, const RunContext& run) {
-               Status status = output->append(data, in[0], label, in[1]);
-               if (!status.ok()) run.error->report(std::move(status).with_context(where));
-             });
+    serial_step(plan.program, plan.step("write"), {plan.bottoms[0], plan.bottoms[1]}, {},
+                [=, output = output_, where = "layer '" + param().name() + "'"](
+                    const auto& in, const auto&, const RunContext& run) {
+                  Status status = output->append(data, in[0], label, in[1]);
+                  if (!status.ok()) run.error->report(std::move(status).with_context(where));
+                });
     return {};
   }
 

@@ -12,34 +12,25 @@ class Hinge {
   explicit Hinge(const caffe::LayerParameter& param)
       : squared_(param.hinge_loss_param().norm() == caffe::HingeLossParameter::L2) {}
 
-  double sum(const ClassScores& s, const float* scores, const float* labels) const {
+  double loss(const float* scores, int64_t classes, int64_t label) const {
     double sum = 0;
-    for_each_margin(s, scores, labels, [&](int64_t, float, float margin) {
-      sum += squared_ ? double(margin) * margin : margin;
-    });
+    for (int64_t c = 0; c < classes; ++c) {
+      const float lack = margin(scores[c], c == label);
+      sum += squared_ ? double(lack) * lack : lack;
+    }
     return sum;
   }
 
-  void gradient(const ClassScores& s, const float* scores, const float* labels, float weight,
-                float* out) const {
-    for_each_margin(s, scores, labels, [&](int64_t i, float sign, float margin) {
-      const float slope = squared_ ? 2 * margin : margin > 0 ? 1.f : 0.f;
-      out[i] = -sign * slope * weight;
-    });
+  float slope(float score, bool is_label) const {
+    const float lack = margin(score, is_label);
+    const float size = squared_ ? 2 * lack : lack > 0 ? 1.f : 0.f;
+    return is_label ? -size : size;
   }
 
  private:
-  /// Calls f(element, t, max(0, 1 - t s)) for all scores.
-  template <class F>
-  static void for_each_margin(const ClassScores& s, const float* scores, const float* labels,
-                              const F& f) {
-    for (int64_t n = 0; n < s.outer; ++n) {
-      const int64_t label = s.class_of(labels[n]);
-      for (int64_t c = 0; c < s.classes; ++c) {
-        const float sign = c == label ? 1.f : -1.f;
-        f(s.at(n, c), sign, std::max(0.f, 1 - sign * scores[s.at(n, c)]));
-      }
-    }
+  /// max(0, 1 - t s)
+  static float margin(float score, bool is_label) {
+    return std::max(0.f, is_label ? 1 - score : 1 + score);
   }
 
   bool squared_;

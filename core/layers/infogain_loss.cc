@@ -2,8 +2,7 @@
 // InfogainLoss: the mean of -sum_l H[label][l] log softmax(x)[l]. Bottoms: scores, labels (one a
 // position) and the matrix H, unless infogain_loss_param names a file (a binary BlobProto) with it;
 // tops: the loss (a scalar) and, if asked, the probabilities. With H = 1 it is SoftmaxWithLoss.
-#include <cmath>
-
+#include "core/device/vector_math.h"
 #include "core/layers/softmax_loss.h"
 #include "core/model/blob.h"
 #include "core/model/file.h"
@@ -36,7 +35,7 @@ class InfogainLoss : public SoftmaxLoss {
       const float* gain = in[2] + s.class_of(in[1][i]) * s.classes;
       double sum = 0;
       for (int64_t c = 0; c < s.classes; ++c) {
-        sum -= gain[c] * std::log(std::max(in[0][s.at(i, c)], kLeastProbability));
+        sum -= gain[c] * vec::log(std::max(in[0][s.at(i, c)], kLeastProbability));
       }
       return sum;
     });
@@ -47,13 +46,13 @@ class InfogainLoss : public SoftmaxLoss {
   Status backward(LayerPlan& plan) const override {
     if (!plan.propagate_down[0] || plan.top_diffs[0] == kNoTensor) return {};
     CFT_ASSIGN(const ClassScores s, scores(plan.bottom_shape(0), plan.bottom_shape(1)));
-    backward_loss(plan, s, [=](const auto& in, int64_t i, float* dx) {
+    backward_loss(plan, s, [=](const auto& in, int64_t i) {
       const float* gain = in[2] + s.class_of(in[1][i]) * s.classes;
       double sum = 0;
       for (int64_t c = 0; c < s.classes; ++c) sum += gain[c];
-      for (int64_t c = 0; c < s.classes; ++c) {
-        dx[s.at(i, c)] = in[0][s.at(i, c)] * float(sum) - gain[c];
-      }
+      return [prob = in[0], gain, sum = float(sum)](int64_t c, int64_t e) {
+        return prob[e] * sum - gain[c];
+      };
     });
     return {};
   }
@@ -92,10 +91,10 @@ class InfogainLoss : public SoftmaxLoss {
     if (plan.bottoms.size() > 2) return TensorId(plan.bottoms[2]);
     CFT_ASSIGN(std::vector<float> values, read_matrix(classes));
     const TensorId id = plan.new_tensor("H", {classes, classes});
-    ref_step(plan.program, plan.step("matrix"), {}, {id},
-             [values = std::move(values)](const auto&, const auto& out, const RunContext&) {
-               std::ranges::copy(values, out[0]);
-             });
+    serial_step(plan.program, plan.step("matrix"), {}, {id},
+                [values = std::move(values)](const auto&, const auto& out, const RunContext&) {
+                  std::ranges::copy(values, out[0]);
+                });
     return TensorId(id);
   }
 };

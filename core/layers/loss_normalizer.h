@@ -14,20 +14,24 @@ namespace cafetiere {
 struct LossNormalizer {
   using Mode = caffe::LossParameter::NormalizationMode;
 
-  int64_t outer;    ///< images
-  int64_t inner;    ///< positions of an image, each with a label
-  bool has_ignore;  ///< whether positions labelled `ignore` are left out
-  int32_t ignore;
+  int64_t outer;  ///< images
+  int64_t inner;  ///< positions of an image, each with a label
   Mode mode;
+  bool has_ignore = false;  ///< whether positions labelled `ignore` are left out
+  int32_t ignore = 0;
+
+  /// The mean over `images`, all of which count.
+  explicit LossNormalizer(int64_t images)
+      : outer(images), inner(1), mode(caffe::LossParameter::BATCH_SIZE) {}
 
   /// `absent` is what holds when the layer says neither `normalization` nor the older `normalize`.
   LossNormalizer(const caffe::LossParameter& p, int64_t outer, int64_t inner,
                  Mode absent = caffe::LossParameter::VALID)
       : outer(outer),
         inner(inner),
+        mode(absent),
         has_ignore(p.has_ignore_label()),
-        ignore(p.ignore_label()),
-        mode(absent) {
+        ignore(p.ignore_label()) {
     if (p.has_normalization()) {
       mode = p.normalization();
     } else if (p.has_normalize()) {
@@ -35,47 +39,27 @@ struct LossNormalizer {
     }
   }
 
-  /// The sum of f(position) over the positions that count, divided.
-  template <class F>
-  float loss(const float* labels, const F& f) const {
-    double sum = 0;
-    const float divisor = for_each(labels, [&](int64_t i) { sum += f(i); });
-    return float(sum / divisor);
-  }
-  /// Its gradient: f(position) writes that of a position that counts; all `count` values of dx are
-  /// then scaled by weight / divisor, and those that nobody wrote are 0.
-  template <class F>
-  void gradient(const float* labels, float weight, float* dx, int64_t count, const F& f) const {
-    std::fill_n(dx, count, 0.f);
-    const float scale = weight / for_each(labels, f);
-    for (int64_t i = 0; i < count; ++i) dx[i] *= scale;
+  /// Whether position i counts. The labels are read only where some may be left out.
+  bool counts(const float* labels, int64_t i) const {
+    return !has_ignore || std::trunc(labels[i]) != float(ignore);
   }
 
- private:
-  /// Calls f(position) for each position that counts; returns the divisor, at least 1.
-  template <class F>
-  float for_each(const float* labels, const F& f) const {
-    int64_t valid = 0;
-    for (int64_t i = 0; i < outer * inner; ++i) {
-      if (has_ignore && std::trunc(labels[i]) == float(ignore)) continue;
-      ++valid;
-      f(i);
-    }
-    return float(std::max<int64_t>(1, divisor(valid)));
-  }
-
-  int64_t divisor(int64_t valid) const {
+  /// What the sum over `valid` positions is divided by, at least 1.
+  float divisor(int64_t valid) const {
     switch (mode) {
       case caffe::LossParameter::FULL:
-        return outer * inner;
+        valid = outer * inner;
+        break;
       case caffe::LossParameter::VALID:
-        return valid;
+        break;
       case caffe::LossParameter::BATCH_SIZE:
-        return outer;
+        valid = outer;
+        break;
       case caffe::LossParameter::NONE:
-        return 1;
+        valid = 1;
+        break;
     }
-    return 1;
+    return float(std::max<int64_t>(1, valid));
   }
 };
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // LRN: local response normalisation, across channels or within a channel (Krizhevsky et al. 2012).
 // y = x (k + alpha / n * sum x^2)^-beta over a window of local_size; Caffe divides alpha by n.
-#include <cmath>
-
 #include "core/device/map.h"
+#include "core/device/vector_math.h"
 #include "core/graph/layer.h"
 
 namespace cafetiere {
@@ -65,7 +64,7 @@ class Lrn : public Layer {
     const TensorId x = plan.bottoms[0];
     map(
         plan.program, plan.step("forward"),
-        [=](float v, float m) { return v * std::pow(1 + alpha * m, -beta); }, plan.new_top(0), x,
+        [=](float v, float m) { return v * vec::pow(1 + alpha * m, -beta); }, plan.new_top(0), x,
         mean);
     plan.saved = {mean};
     return {};
@@ -80,14 +79,14 @@ class Lrn : public Layer {
     const TensorId x = plan.bottoms[0], dy = plan.top_diffs[0], mean = plan.saved[0];
     map(
         plan.program, plan.step("inner gradient"),
-        [=](float d, float v, float m) { return d * v * std::pow(1 + alpha * m, -beta - 1); },
+        [=](float d, float v, float m) { return d * v * vec::pow(1 + alpha * m, -beta - 1); },
         inner, dy, x, mean);
     plan.device.pooling_backward(plan.program, plan.step("spread"), pool(shape), inner, kNoTensor,
                                  spread);
     map(
         plan.program, plan.step("backward"),
         [=](float d, float v, float m, float p) {
-          return d * std::pow(1 + alpha * m, -beta) - 2 * alpha * beta * v * p;
+          return d * vec::pow(1 + alpha * m, -beta) - 2 * alpha * beta * v * p;
         },
         plan.new_bottom_diff(0), dy, x, mean, spread);
     return {};

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MultinomialLogisticLoss: the mean of -log p[label]. Bottoms: probabilities (N, classes..), N
 // labels; top: the loss (a scalar). SoftmaxWithLoss does it from scores, and more stably.
-#include <cmath>
-
+#include "core/device/vector_math.h"
 #include "core/layers/class_loss.h"
 
 namespace cafetiere {
@@ -11,22 +10,12 @@ namespace {
 struct LogOfLabel {
   explicit LogOfLabel(const caffe::LayerParameter&) {}
 
-  double sum(const ClassScores& s, const float* scores, const float* labels) const {
-    double sum = 0;
-    for (int64_t i = 0; i < s.outer; ++i) {
-      sum -= std::log(std::max(scores[s.at(i, s.class_of(labels[i]))], kLeastProbability));
-    }
-    return sum;
+  double loss(const float* scores, int64_t, int64_t label) const {
+    return -vec::log(std::max(scores[label], kLeastProbability));
   }
 
-  /// -weight / p at the label, zero elsewhere.
-  void gradient(const ClassScores& s, const float* scores, const float* labels, float weight,
-                float* out) const {
-    std::fill_n(out, s.count(), 0.f);
-    for (int64_t i = 0; i < s.outer; ++i) {
-      const int64_t at = s.at(i, s.class_of(labels[i]));
-      out[at] = -weight / std::max(scores[at], kLeastProbability);
-    }
+  float slope(float p, bool is_label) const {
+    return is_label ? -1 / std::max(p, kLeastProbability) : 0;
   }
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Power: y = (shift + scale x)^power, element-wise.
+#include "core/device/vector_math.h"
 #include "core/layers/activation.h"
 
 namespace cafetiere {
@@ -21,7 +22,7 @@ struct Power : SlopeOfBottom {
     if (exponent == 0) return 1;
     if (exponent == 1) return base;
     if (exponent == 2) return base * base;
-    return std::pow(base, exponent);
+    return vec::pow(base, exponent);
   }
 
   float power, scale, shift;

@@ -4,9 +4,8 @@
 // each; top: the loss (a scalar).
 #include <cmath>
 
-#include "core/device/ref/ref_device.h"
-#include "core/graph/layer.h"
-#include "core/layers/loss_normalizer.h"
+#include "core/device/vector_math.h"
+#include "core/layers/loss_steps.h"
 
 namespace cafetiere {
 namespace {
@@ -25,29 +24,26 @@ class SigmoidCrossEntropyLoss : public Layer {
   }
 
   Status forward(LayerPlan& plan) const override {
-    const LossNormalizer rule = this->rule(plan.bottom_shape(0));
-    ref_step(plan.program, plan.step("forward"), {plan.bottoms[0], plan.bottoms[1]},
-             {plan.new_top(0)}, [=](const auto& in, const auto& out, const RunContext&) {
-               out[0][0] = rule.loss(in[1], [&](int64_t i) {
-                 // log s(x) = min(x, 0) - log(1 + e^-|x|) overflows for no x.
-                 const float x = in[0][i], t = in[1][i];
-                 return std::log1p(std::exp(-std::fabs(x))) - x * (t - (x >= 0 ? 1.f : 0.f));
-               });
-             });
+    plan.saved = {emit_loss(plan, rule(plan.bottom_shape(0)), {plan.bottoms[0], plan.bottoms[1]},
+                            [](const auto& in, int64_t i) {
+                              // log s(x) = min(x, 0) - log(1 + e^-|x|) overflows for no x.
+                              const float x = in[0][i], t = in[1][i];
+                              return vec::log1p_of_fraction(vec::exp(-std::fabs(x))) -
+                                     x * (t - (x >= 0 ? 1.f : 0.f));
+                            })};
     return {};
   }
 
   /// (s(x) - t) * weight / divisor; zero where the target is ignored.
   Status backward(LayerPlan& plan) const override {
     if (!plan.propagate_down[0]) return {};
-    const LossNormalizer rule = this->rule(plan.bottom_shape(0));
-    ref_step(plan.program, plan.step("backward"),
-             {plan.bottoms[0], plan.bottoms[1], plan.top_diffs[0]}, {plan.new_bottom_diff(0)},
-             [=](const auto& in, const auto& out, const RunContext&) {
-               rule.gradient(in[1], in[2][0], out[0], rule.outer * rule.inner, [&](int64_t i) {
-                 out[0][i] = 0.5f * std::tanh(0.5f * in[0][i]) + 0.5f - in[1][i];
-               });
-             });
+    const Shape& logits = plan.bottom_shape(0);
+    emit_loss_gradient(plan, {.outer = logits.count(), .classes = 1, .inner = 1}, rule(logits),
+                       {plan.bottoms[0], plan.bottoms[1]}, plan.saved[0], plan.top_diffs[0],
+                       plan.new_bottom_diff(0), [](const auto& in, int64_t i) {
+                         const float slope = vec::sigmoid(in[0][i]) - in[1][i];
+                         return [slope](int64_t, int64_t) { return slope; };
+                       });
     return {};
   }
 

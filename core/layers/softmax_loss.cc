@@ -4,7 +4,8 @@
 #include "core/layers/softmax_loss.h"
 
 #include <cfloat>
-#include <cmath>
+
+#include "core/device/vector_math.h"
 
 namespace cafetiere {
 namespace {
@@ -22,7 +23,7 @@ class SoftmaxWithLoss : public SoftmaxLoss {
   Status forward(LayerPlan& plan) const override {
     CFT_ASSIGN(const ClassScores s, scores(plan.bottom_shape(0), plan.bottom_shape(1)));
     forward_loss(plan, s, kNoTensor, [=](const auto& in, int64_t i) {
-      return -std::log(std::max(in[0][s.at(i, s.class_of(in[1][i]))], FLT_MIN));
+      return -vec::log(std::max(in[0][s.at(i, s.class_of(in[1][i]))], FLT_MIN));
     });
     return {};
   }
@@ -31,11 +32,10 @@ class SoftmaxWithLoss : public SoftmaxLoss {
   Status backward(LayerPlan& plan) const override {
     if (!plan.propagate_down[0] || plan.top_diffs[0] == kNoTensor) return {};
     CFT_ASSIGN(const ClassScores s, scores(plan.bottom_shape(0), plan.bottom_shape(1)));
-    backward_loss(plan, s, [=](const auto& in, int64_t i, float* dx) {
-      const int64_t label = s.class_of(in[1][i]);
-      for (int64_t c = 0; c < s.classes; ++c) {
-        dx[s.at(i, c)] = in[0][s.at(i, c)] - (c == label ? 1.f : 0.f);
-      }
+    backward_loss(plan, s, [=](const auto& in, int64_t i) {
+      return [prob = in[0], label = s.class_of(in[1][i])](int64_t c, int64_t e) {
+        return prob[e] - (c == label ? 1.f : 0.f);
+      };
     });
     return {};
   }

@@ -3,9 +3,7 @@
 // position), perhaps more; tops: the loss (a scalar) and, if asked, the probabilities.
 #pragma once
 
-#include "core/device/ref/ref_device.h"
-#include "core/layers/class_scores.h"
-#include "core/layers/loss_normalizer.h"
+#include "core/layers/loss_steps.h"
 
 namespace cafetiere {
 
@@ -26,26 +24,18 @@ class SoftmaxLoss : public Layer {
     const TensorId prob = plan.new_tensor("prob", s.shape());
     plan.device.softmax(plan.program, plan.step("softmax"), x, prob);
     const LossNormalizer rule(param().loss_param(), s.outer, s.inner);
-    ref_step(plan.program, plan.step("forward"), {prob, plan.bottoms[1], extra}, {plan.new_top(0)},
-             [=](const auto& in, const auto& out, const RunContext&) {
-               out[0][0] = rule.loss(in[1], [&](int64_t i) { return loss(in, i); });
-             });
-    plan.saved = {prob, extra};
+    plan.saved = {prob, extra, emit_loss(plan, rule, {prob, plan.bottoms[1], extra}, loss)};
     if (plan.tops.size() > 1) plan.tops[1] = plan.program.reshaped(prob, plan.top_shapes[1]);
   }
 
-  /// gradient({probabilities, labels, extra}, position, dx) writes the position's classes. The
+  /// gradient({probabilities, labels, extra}, position) gives a function of (class, element). The
   /// second top has none.
   template <class F>
   void backward_loss(LayerPlan& plan, const ClassScores& s, F gradient) const {
     const LossNormalizer rule(param().loss_param(), s.outer, s.inner);
     const TensorId down = plan.new_tensor("diff", s.shape());
-    ref_step(plan.program, plan.step("backward"),
-             {plan.saved[0], plan.bottoms[1], plan.saved[1], plan.top_diffs[0]}, {down},
-             [=](const auto& in, const auto& out, const RunContext&) {
-               rule.gradient(in[1], in[3][0], out[0], s.count(),
-                             [&](int64_t i) { gradient(in, i, out[0]); });
-             });
+    emit_loss_gradient(plan, s, rule, {plan.saved[0], plan.bottoms[1], plan.saved[1]},
+                       plan.saved[2], plan.top_diffs[0], down, gradient);
     plan.bottom_diffs[0] = plan.program.reshaped(down, plan.bottom_shape(0));
   }
 };

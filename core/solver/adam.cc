@@ -25,8 +25,8 @@ class Adam : public UpdateRule {
   int history_per_param() const override { return AdamDelta::kHistory; }
   void apply(const UpdateArgs& args) const override {
     const int step = args.iter + 1;
-    const double bias1 = 1 - std::pow(static_cast<double>(moments_.beta1), step);
-    const double bias2 = 1 - std::pow(static_cast<double>(moments_.beta2), step);
+    const double bias1 = 1 - elementary::pow(static_cast<double>(moments_.beta1), step);
+    const double bias2 = 1 - elementary::pow(static_cast<double>(moments_.beta2), step);
     const auto correction = static_cast<float>(std::sqrt(bias2) / bias1);
     apply_each(args, AdamDelta{moments_, args.rate * correction});
   }

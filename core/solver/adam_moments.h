@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "core/base/elementary.h"
 #include "core/solver/rules.h"
 
 namespace cafetiere {
@@ -41,9 +42,11 @@ struct AdamDirection {
   /// After `iter` earlier updates.
   AdamDirection(const AdamMoments& m, int iter)
       : moments(m),
-        mean_scale(static_cast<float>(1 / (1 - std::pow(static_cast<double>(m.beta1), iter + 1)))),
+        mean_scale(
+            static_cast<float>(1 / (1 - elementary::pow(static_cast<double>(m.beta1), iter + 1)))),
         square_scale(
-            static_cast<float>(1 / (1 - std::pow(static_cast<double>(m.beta2), iter + 1)))) {}
+            static_cast<float>(1 / (1 - elementary::pow(static_cast<double>(m.beta2), iter + 1)))) {
+  }
 
   float operator()(float mean, float square) const {
     return mean * mean_scale / (std::sqrt(square * square_scale) + moments.epsilon);

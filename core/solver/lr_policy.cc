@@ -4,13 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numbers>
 #include <string_view>
 
+#include "core/base/elementary.h"
 #include "core/model/nearest.h"
 
 namespace cafetiere {
+
+namespace {
+
+float power_of(float x, float y) { return static_cast<float>(elementary::pow(x, y)); }
+
+}  // namespace
 
 // Where float and double arithmetic mix below, they mix as in the reference, whose bits count.
 
@@ -18,37 +24,39 @@ float LrPolicy::fixed(const LrPolicy& p, int, int*) { return p.base_; }
 
 float LrPolicy::step(const LrPolicy& p, int iter, int* current_step) {
   *current_step = iter / p.step_size_;
-  return static_cast<float>(p.base_ * std::pow(static_cast<double>(p.gamma_), *current_step));
+  return static_cast<float>(p.base_ *
+                            elementary::pow(static_cast<double>(p.gamma_), *current_step));
 }
 
 float LrPolicy::exponential(const LrPolicy& p, int iter, int*) {
-  return static_cast<float>(p.base_ * std::pow(static_cast<double>(p.gamma_), iter));
+  return static_cast<float>(p.base_ * elementary::pow(static_cast<double>(p.gamma_), iter));
 }
 
 float LrPolicy::inverse(const LrPolicy& p, int iter, int*) {
-  return p.base_ * std::pow(1.0F + p.gamma_ * static_cast<float>(iter), -p.power_);
+  return p.base_ * power_of(1.0F + p.gamma_ * static_cast<float>(iter), -p.power_);
 }
 
 float LrPolicy::multistep(const LrPolicy& p, int iter, int* current_step) {
   const auto next = static_cast<size_t>(*current_step);
   if (next < p.step_values_.size() && iter >= p.step_values_[next]) ++*current_step;
-  return static_cast<float>(p.base_ * std::pow(static_cast<double>(p.gamma_), *current_step));
+  return static_cast<float>(p.base_ *
+                            elementary::pow(static_cast<double>(p.gamma_), *current_step));
 }
 
 float LrPolicy::polynomial(const LrPolicy& p, int iter, int*) {
   const float left = 1.0F - static_cast<float>(iter) / static_cast<float>(p.max_iter_);
-  return p.base_ * std::pow(std::max(left, 0.0F), p.power_);
+  return p.base_ * power_of(std::max(left, 0.0F), p.power_);
 }
 
 float LrPolicy::sigmoid(const LrPolicy& p, int iter, int*) {
   const float distance = static_cast<float>(iter) - static_cast<float>(p.step_size_);
-  return p.base_ * (1.0F / (1.0F + std::exp(-p.gamma_ * distance)));
+  return p.base_ * (1.0F / (1.0F + static_cast<float>(elementary::exp(-p.gamma_ * distance))));
 }
 
 /// Half a wave from base_lr down to min_lr at max_iter (Loshchilov and Hutter, 2017, one period).
 float LrPolicy::cosine(const LrPolicy& p, int iter, int*) {
   const double done = std::min(1.0, static_cast<double>(iter) / p.max_iter_);
-  const double height = (1 + std::cos(std::numbers::pi * done)) / 2;
+  const double height = (1 + elementary::cos(std::numbers::pi * done)) / 2;
   return static_cast<float>(p.min_rate_ + (p.base_ - p.min_rate_) * height);
 }
 
@@ -61,16 +69,14 @@ struct LrPolicy::Policy {
   bool needs_max_iter;
 };
 
-const LrPolicy::Policy* LrPolicy::find(const std::string& name) {
+std::span<const LrPolicy::Policy> LrPolicy::policies() {
   static constexpr Policy kPolicies[] = {
       {"fixed", fixed, false, false, false},        {"step", step, true, true, false},
       {"exp", exponential, true, false, false},     {"inv", inverse, true, false, false},
       {"multistep", multistep, true, false, false}, {"poly", polynomial, false, false, true},
       {"sigmoid", sigmoid, true, true, false},      {"cosine", cosine, false, false, true},
   };
-  const auto* policy = std::find_if(std::begin(kPolicies), std::end(kPolicies),
-                                    [&](const Policy& p) { return p.name == name; });
-  return policy == std::end(kPolicies) ? nullptr : policy;
+  return kPolicies;
 }
 
 LrPolicy::LrPolicy(const caffe::SolverParameter& solver, RateFn rate)
@@ -87,10 +93,10 @@ LrPolicy::LrPolicy(const caffe::SolverParameter& solver, RateFn rate)
 
 Result<LrPolicy> LrPolicy::create(const caffe::SolverParameter& solver) {
   const std::string& name = solver.lr_policy();
-  const Policy* policy = find(name);
-  if (policy == nullptr) {
-    const std::vector<std::string> names = {"fixed",     "step", "exp",     "inv",
-                                            "multistep", "poly", "sigmoid", "cosine"};
+  const auto policy = std::ranges::find(policies(), name, &Policy::name);
+  if (policy == policies().end()) {
+    std::vector<std::string> names;
+    for (const Policy& known : policies()) names.emplace_back(known.name);
     return invalid_argument(fmt::format("Unknown learning rate policy: {} (known: {}){}",
                                         name.empty() ? "none is given" : name,
                                         fmt::join(names, ", "), did_you_mean(name, names)));

@@ -2,6 +2,7 @@
 // The learning rate of an iteration: Caffe's seven policies and cosine, each with a warm-up.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "core/base/status.h"
@@ -16,14 +17,15 @@ class LrPolicy {
   static Result<LrPolicy> create(const caffe::SolverParameter& solver);
 
   /// The rate of iteration `iter`: what the policy says, in the first warmup_iter iterations times a
-  /// factor that climbs in a line from warmup_start at 0 to 1. `current_step` counts the steps taken so far, 0 at the start;
-  /// multistep raises it by at most one a call, so call once an iteration, in order.
+  /// factor that climbs in a line from warmup_start at 0 to 1. `current_step` counts the steps taken so
+  /// far, 0 at the start; multistep raises it by at most one a call, so call once an iteration, in
+  /// order.
   float rate(int iter, int* current_step) const;
 
  private:
   using RateFn = float (*)(const LrPolicy&, int iter, int* current_step);
   struct Policy;
-  static const Policy* find(const std::string& name);
+  static std::span<const Policy> policies();
 
   LrPolicy(const caffe::SolverParameter& solver, RateFn rate);
   static float fixed(const LrPolicy& p, int iter, int* current_step);

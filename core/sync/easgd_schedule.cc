@@ -2,7 +2,8 @@
 #include "core/sync/easgd_schedule.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "core/base/elementary.h"
 
 namespace cafetiere {
 
@@ -10,7 +11,7 @@ float Decay::at(int64_t iterations) const {
   if (step <= 0) return start;
   int64_t times = iterations / step;
   if (limit >= 0) times = std::min<int64_t>(times, limit);
-  return static_cast<float>(start * std::pow(double(rate), double(times)));
+  return static_cast<float>(start * elementary::pow(rate, double(times)));
 }
 
 Decay moving_rate(const caffe::SyncParameter& sync) {

@@ -23,6 +23,12 @@ TEST(Softmax, Axes) {
   check_layer({.layers = softmax({4, 3}, "axis: 0"), .batches = {}});
 }
 
+// Rows and planes that take several blocks, with a rest.
+TEST(Softmax, ManyClassesAndPlanes) {
+  check_layer({.layers = softmax({70, 1003}), .batches = {}, .numeric = false});
+  check_layer({.layers = softmax({3, 21, 37, 41}), .batches = {}, .numeric = false});
+}
+
 TEST(Softmax, LargeScoresDoNotOverflow) {
   for (const auto& device : {make_ref_device(), make_cpu_device()}) {
     Figures figures = evaluate(softmax({1, 3}), {{"x", {1000, 1000, -1000}}}, caffe::TEST, *device);

@@ -37,6 +37,19 @@ TEST(SoftmaxLoss, Normalizations) {
       {.layers = softmax_loss_layer({4, 5}, {4}, "loss_param { normalize: false }"), .labels = 5});
 }
 
+// Positions that take several blocks, some of them left out.
+TEST(SoftmaxLoss, ManyPositions) {
+  check_layer(
+      {.layers = softmax_loss_layer({3, 21, 37, 41}, {3, 37, 41}, "loss_param { ignore_label: 4 }"),
+       .batches = {},
+       .labels = 21,
+       .numeric = false});
+  check_layer({.layers = softmax_loss_layer({70, 1003}, {70}),
+               .batches = {},
+               .labels = 1003,
+               .numeric = false});
+}
+
 // The gradient of the second top is ignored, as in Caffe.
 TEST(SoftmaxLoss, AlsoGivesTheProbabilities) {
   check_layer({.layers = softmax_loss_layer({4, 5}, {4}, "", "top: 'y' top: 'mask'"), .labels = 5});

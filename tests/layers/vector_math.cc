@@ -34,6 +34,23 @@ TEST(VectorMath, ErrorsAreAsStated) {
   EXPECT_LE(worst(-40, 88.7F, vec::expm1, [](double x) { return std::expm1(x); }), 2);
   EXPECT_LE(worst(-88, 40, vec::sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }), 3);
   EXPECT_LE(worst(-12, 12, vec::tanh, [](double x) { return std::tanh(x); }), 3);
+  const auto log = [](double x) { return std::log(x); };
+  EXPECT_LE(worst(
+                0.5F, 2, [](float x) { return vec::log(std::fabs(x)); },
+                [&](double x) { return log(std::fabs(x)); }),
+            2);
+  EXPECT_LE(worst(
+                -103, 88.7F, [](float x) { return vec::log(vec::exp(x)); },
+                [&](double x) { return log(vec::exp(float(x))); }),
+            2);
+  EXPECT_LE(worst(
+                0, 1, [](float x) { return vec::log1p_of_fraction(std::fabs(x)); },
+                [](double x) { return std::log1p(std::fabs(x)); }),
+            5);
+  EXPECT_LE(worst(
+                1e-3F, 50, [](float x) { return vec::pow(std::fabs(x), -0.6F); },
+                [](double x) { return std::pow(std::fabs(x), double(-0.6F)); }),
+            1);
 }
 
 TEST(VectorMath, FarOut) {
@@ -49,6 +66,10 @@ TEST(VectorMath, FarOut) {
     EXPECT_EQ(vec::tanh(x), 1);
     EXPECT_EQ(vec::tanh(-x), -1);
   }
+  EXPECT_EQ(vec::log(0), -kInfinity);
+  EXPECT_EQ(vec::log(kInfinity), kInfinity);
+  EXPECT_EQ(vec::log(1), 0);
+  EXPECT_TRUE(std::isnan(vec::log(nan)) && std::isnan(vec::log(-1)));
   EXPECT_TRUE(std::isnan(vec::exp(nan)) && std::isnan(vec::expm1(nan)) &&
               std::isnan(vec::sigmoid(nan)) && std::isnan(vec::tanh(nan)));
 }

@@ -160,7 +160,7 @@ class AttentionHead {
     const float total = sum(count, at);
     for (int64_t j = 0; j < count; ++j) x[j] /= total;
     std::fill(x + count, x + g_.tokens, 0.F);
-    return scale * largest + std::log(total);
+    return scale * largest + vec::log(total);
   }
 
   /// Scores to weights again, and the gradient of the weights to that of the unscaled scores.

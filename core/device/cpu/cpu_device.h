@@ -38,6 +38,9 @@ class CpuDevice : public RefDevice {
                        TensorId variance) override;
   void channel_sums(Program&, const std::string& name, TensorId a, TensorId b, Gradient sum_a,
                     Gradient sum_ab) override;
+  void softmax(Program&, const std::string& name, TensorId src, TensorId dst) override;
+  void softmax_backward(Program&, const std::string& name, TensorId dst, TensorId diff_dst,
+                        TensorId diff_src) override;
 };
 
 }  // namespace cafetiere

@@ -6,6 +6,7 @@
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/map.h"
+#include "core/device/vector_math.h"
 
 namespace cafetiere {
 namespace {
@@ -20,7 +21,7 @@ void with_power(float beta, const F& f) {
       return 1.f / (root * std::sqrt(root));
     });
   } else {
-    f([beta](float scale) { return std::pow(scale, -beta); });
+    f([beta](float scale) { return vec::pow(scale, -beta); });
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/device/map.h"
 #include "core/device/ref/ref_device.h"
+#include "core/device/vector_math.h"
 
 namespace cafetiere {
 namespace {
@@ -63,7 +64,7 @@ void RefDevice::softmax(Program& p, const std::string& name, TensorId src, Tenso
         float largest = x[0];
         for (int64_t c = 1; c < e.c; ++c) largest = std::max(largest, x[c * e.s]);
         float sum = 0;
-        for (int64_t c = 0; c < e.c; ++c) sum += y[c * e.s] = std::exp(x[c * e.s] - largest);
+        for (int64_t c = 0; c < e.c; ++c) sum += y[c * e.s] = vec::exp(x[c * e.s] - largest);
         for (int64_t c = 0; c < e.c; ++c) y[c * e.s] /= sum;
       }
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/elementary.h"
 #include "core/device/ref/ref_device.h"
 
 namespace cafetiere {
@@ -23,7 +24,7 @@ void RefDevice::lrn(Program& p, const std::string& name, const LrnGeometry& g, T
           }
           const int64_t i = (n * e.c + c) * e.s + s;
           out[0][i] = float(g.k + g.alpha / double(g.size) * sum);
-          out[1][i] = float(in[0][i] * std::pow(double(out[0][i]), -double(g.beta)));
+          out[1][i] = float(in[0][i] * elementary::pow(double(out[0][i]), -double(g.beta)));
         }
       }
     }
@@ -48,7 +49,7 @@ void RefDevice::lrn_backward(Program& p, const std::string& name, const LrnGeome
                      sum += double(in[3][j]) * in[2][j] / in[1][j];
                    }
                    const int64_t i = (n * e.c + c) * e.s + s;
-                   out[0][i] = float(in[3][i] * std::pow(double(in[1][i]), -double(g.beta)) -
+                   out[0][i] = float(in[3][i] * elementary::pow(double(in[1][i]), -double(g.beta)) -
                                      ratio * in[0][i] * sum);
                  }
                }

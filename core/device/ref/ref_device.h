@@ -49,12 +49,7 @@ class RefDevice : public Device {
 template <class Body>
 void ref_step(Program& p, std::string name, const std::vector<TensorId>& in,
               const std::vector<TensorId>& out, Body body, double flops = 0) {
-  row_major_step(
-      p, std::move(name), "ref", in, out,
-      [=](const RowMajor& at) {
-        return Kernel{1, [=](int) { body(at.in, at.out, *at.run); }};
-      },
-      flops);
+  serial_step(p, std::move(name), in, out, std::move(body), flops, "ref");
 }
 
 }  // namespace cafetiere

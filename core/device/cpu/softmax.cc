@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax over the channels of row-major tensors. Where an image is one row of channels, blocks are
+// runs of rows, and a row's sum is kept in lanes; where each channel is a plane, blocks are pieces of
+// the planes, and each lane is a position.
+#include <algorithm>
+#include <array>
+
+#include "core/device/cpu/cpu_device.h"
+#include "core/device/row_major.h"
+#include "core/device/vector_math.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr int64_t kRowLanes = 16;     ///< of a row: fixed, so that the sum's order is
+constexpr int64_t kPlanePiece = 256;  ///< positions: what is kept for each stays in the first cache
+
+/// merge(lane, element) over [0, count) in lanes, then over the lanes in order.
+template <class T, class F, class Merge>
+T in_lanes(int64_t count, T start, const F& value, const Merge& merge) {
+  std::array<T, kRowLanes> lanes;
+  lanes.fill(start);
+  int64_t i = 0;
+  for (; i + kRowLanes <= count; i += kRowLanes) {
+    for (int64_t l = 0; l < kRowLanes; ++l)
+      lanes[size_t(l)] = merge(lanes[size_t(l)], value(i + l));
+  }
+  for (int64_t l = 0; i < count; ++i, ++l) lanes[size_t(l)] = merge(lanes[size_t(l)], value(i));
+  T all = start;
+  for (T lane : lanes) all = merge(all, lane);
+  return all;
+}
+
+constexpr auto kLarger = [](float a, float b) { return a < b ? b : a; };
+constexpr auto kSum = [](auto a, auto b) { return a + b; };
+
+void softmax_row(const float* x, float* y, int64_t count) {
+  const float largest = in_lanes(
+      count, x[0], [=](int64_t i) { return x[i]; }, kLarger);
+  CFT_INDEPENDENT
+  for (int64_t i = 0; i < count; ++i) y[i] = vec::exp(x[i] - largest);
+  const float sum = in_lanes(
+      count, 0.F, [=](int64_t i) { return y[i]; }, kSum);
+  CFT_INDEPENDENT
+  for (int64_t i = 0; i < count; ++i) y[i] /= sum;
+}
+
+void softmax_row_backward(const float* y, const float* dy, float* dx, int64_t count) {
+  const double dot = in_lanes(
+      count, 0.0, [=](int64_t i) { return double(y[i]) * dy[i]; }, kSum);
+  CFT_INDEPENDENT
+  for (int64_t i = 0; i < count; ++i) dx[i] = y[i] * float(dy[i] - dot);
+}
+
+/// `width` positions of an image's planes, which lie `stride` apart.
+void softmax_planes(const float* x, float* y, int64_t channels, int64_t stride, int64_t width) {
+  std::array<float, kPlanePiece> largest, sum{};
+  std::copy_n(x, width, largest.begin());
+  for (int64_t c = 1; c < channels; ++c) {
+    const float* from = x + c * stride;
+    for (int64_t i = 0; i < width; ++i) largest[size_t(i)] = kLarger(largest[size_t(i)], from[i]);
+  }
+  for (int64_t c = 0; c < channels; ++c) {
+    const float* from = x + c * stride;
+    float* to = y + c * stride;
+    CFT_INDEPENDENT
+    for (int64_t i = 0; i < width; ++i) {
+      sum[size_t(i)] += to[i] = vec::exp(from[i] - largest[size_t(i)]);
+    }
+  }
+  for (int64_t c = 0; c < channels; ++c) {
+    float* to = y + c * stride;
+    CFT_INDEPENDENT
+    for (int64_t i = 0; i < width; ++i) to[i] /= sum[size_t(i)];
+  }
+}
+
+void softmax_planes_backward(const float* y, const float* dy, float* dx, int64_t channels,
+                             int64_t stride, int64_t width) {
+  std::array<double, kPlanePiece> dot{};
+  for (int64_t at = 0; at < channels * stride; at += stride) {
+    for (int64_t i = 0; i < width; ++i) dot[size_t(i)] += double(y[at + i]) * dy[at + i];
+  }
+  for (int64_t at = 0; at < channels * stride; at += stride) {
+    CFT_INDEPENDENT
+    for (int64_t i = 0; i < width; ++i) dx[at + i] = y[at + i] * float(dy[at + i] - dot[size_t(i)]);
+  }
+}
+
+/// A step over the images: row(offset) for images that are rows, piece(offset, width) for pieces of
+/// planes, each with the addresses of the step's tensors.
+template <class Row, class Piece>
+void softmax_step(Program& p, const std::string& name, const std::vector<TensorId>& in,
+                  TensorId out, Row row, Piece piece) {
+  const Extents e(p.shape(out));
+  const int64_t size = e.c * e.s, pieces = (e.s + kPlanePiece - 1) / kPlanePiece;
+  if (e.s == 1) {
+    return range_step(p, name, in, {out}, e.n,
+                      [=](int64_t begin, int64_t end, const auto& from, const auto& to, auto&) {
+                        for (int64_t n = begin; n < end; ++n) row(from, to[0], n * size);
+                      });
+  }
+  range_step(p, name, in, {out}, e.n * pieces,
+             [=](int64_t begin, int64_t end, const auto& from, const auto& to, auto&) {
+               for (int64_t b = begin; b < end; ++b) {
+                 const int64_t first = b % pieces * kPlanePiece;
+                 piece(from, to[0], b / pieces * size + first, std::min(kPlanePiece, e.s - first));
+               }
+             });
+}
+
+}  // namespace
+
+void CpuDevice::softmax(Program& p, const std::string& name, TensorId src, TensorId dst) {
+  const Extents e(p.shape(src));
+  softmax_step(
+      p, name, {src}, dst,
+      [e](const auto& in, float* out, int64_t at) { softmax_row(in[0] + at, out + at, e.c); },
+      [e](const auto& in, float* out, int64_t at, int64_t width) {
+        softmax_planes(in[0] + at, out + at, e.c, e.s, width);
+      });
+}
+
+void CpuDevice::softmax_backward(Program& p, const std::string& name, TensorId dst,
+                                 TensorId diff_dst, TensorId diff_src) {
+  const Extents e(p.shape(dst));
+  softmax_step(
+      p, name, {dst, diff_dst}, diff_src,
+      [e](const auto& in, float* out, int64_t at) {
+        softmax_row_backward(in[0] + at, in[1] + at, out + at, e.c);
+      },
+      [e](const auto& in, float* out, int64_t at, int64_t width) {
+        softmax_planes_backward(in[0] + at, in[1] + at, out + at, e.c, e.s, width);
+      });
+}
+
+}  // namespace cafetiere
