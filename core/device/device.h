@@ -75,6 +75,14 @@ class Device {
   virtual void softmax(Program&, const std::string& name, TensorId src, TensorId dst) = 0;
   virtual void softmax_backward(Program&, const std::string& name, TensorId dst, TensorId diff_dst,
                                 TensorId diff_src) = 0;
+
+  /// dst = softmax(Q K^T / sqrt(width)) V, head by head; `log_sums` (n * heads, tokens) keeps the
+  /// logarithm of what the softmax of each query divided by, for the backward pass.
+  virtual void attention(Program&, const std::string& name, const AttentionGeometry&, TensorId qkv,
+                         TensorId dst, TensorId log_sums) = 0;
+  virtual void attention_backward(Program&, const std::string& name, const AttentionGeometry&,
+                                  TensorId qkv, TensorId dst, TensorId log_sums, TensorId diff_dst,
+                                  TensorId diff_qkv) = 0;
 };
 
 /// Plain loops over row-major tensors: slow, always there, and the truth that the others must meet.

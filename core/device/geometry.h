@@ -70,4 +70,16 @@ struct LrnGeometry {
   float alpha = 1, beta = 0.75f, k = 1;
 };
 
+/// Self-attention of `heads` heads over `tokens` tokens: queries, keys and values of a token are the
+/// thirds of its row of 3 heads * width floats; the outputs of a token are a row of heads * width.
+struct AttentionGeometry {
+  int64_t n = 0, tokens = 0, heads = 0, width = 0;
+  bool causal = false;  ///< a token attends to itself and those before it
+
+  int64_t features() const { return heads * width; }
+  int64_t pairs() const { return n * heads; }
+  /// Multiply-adds of the forward pass counted as two; the backward pass has 5/2 of them.
+  double flops() const { return 4.0 * double(pairs()) * double(tokens * tokens) * double(width); }
+};
+
 }  // namespace cafetiere

@@ -2,17 +2,12 @@
 // Attention: multi-head self-attention with its projections (Vaswani et al. 2017), y = softmax(Q K^T
 // / sqrt(D / heads)) V W^T + b. Bottom and top (N, tokens, D). Blobs: W of queries, keys and values
 // (3 D, D) [, their b (3 D)], W of the output (D, D) [, b (D)].
-#include "core/device/cpu/attention.h"
-
 #include <fmt/format.h>
 
-#include "core/device/row_major.h"
 #include "core/layers/linear.h"
 
 namespace cafetiere {
 namespace {
-
-constexpr int64_t kBlocks = 64;  ///< at most; each has working memory of its own
 
 class Attention : public Layer {
  public:
@@ -42,11 +37,7 @@ class Attention : public Layer {
     const TensorId qkv = inner(plan).forward(plan, "queries, keys, values", plan.bottoms[0]);
     const TensorId mixed = plan.new_tensor("mixed", {g.n * g.tokens, g.features()});
     const TensorId log_sums = plan.new_tensor("log sums", {g.pairs(), g.tokens});
-    const AttentionHead head(g);
-    steps(plan, g, "attention", {qkv}, {mixed, log_sums}, g.flops(),
-          [head](int64_t pair, const auto& in, const auto& out, float* scratch) {
-            head.forward(pair, in[0], out[0], out[1], scratch);
-          });
+    plan.device.attention(plan.program, plan.step("attention"), g, qkv, mixed, log_sums);
     plan.saved = {qkv, mixed, log_sums};
     plan.tops[0] =
         plan.program.reshaped(outer(plan).forward(plan, "output", mixed), plan.top_shapes[0]);
@@ -63,11 +54,8 @@ class Attention : public Layer {
                           bias ? diffs[3] : Gradient{});
     const TensorId dmixed = outer(plan).backward(plan, "output backward", dy);
     const TensorId dqkv = plan.new_tensor("queries, keys, values diff", plan.program.shape(qkv));
-    const AttentionHead head(g);
-    steps(plan, g, "attention backward", {qkv, mixed, log_sums, dmixed}, {dqkv}, 2.5 * g.flops(),
-          [head](int64_t pair, const auto& in, const auto& out, float* scratch) {
-            head.backward(pair, in[0], in[1], in[2], in[3], out[0], scratch);
-          });
+    plan.device.attention_backward(plan.program, plan.step("attention backward"), g, qkv, mixed,
+                                   log_sums, dmixed, dqkv);
     inner(plan).gradients(plan, "input gradient", plan.bottoms[0], dqkv, diffs[0],
                           bias ? diffs[1] : Gradient{});
     if (!plan.propagate_down[0]) return {};
@@ -94,26 +82,6 @@ class Attention : public Layer {
     return {{x[0] * x[1], x[2], outputs * x[2]},
             plan.params[weights],
             bias ? plan.params[weights + 1] : kNoTensor};
-  }
-
-  /// body(pair, in, out, scratch) for every head of every sample.
-  template <class Body>
-  static void steps(LayerPlan& plan, const AttentionGeometry& g, const char* what,
-                    const std::vector<TensorId>& in, std::vector<TensorId> out, double flops,
-                    Body body) {
-    const int64_t blocks = std::min(kBlocks, g.pairs()), floats = AttentionHead::scratch(g);
-    out.push_back(plan.new_tensor("scratch", {blocks, floats}));
-    row_major_step(
-        plan.program, plan.step(what), "brgemm, tiles of queries", in, out,
-        [=](const RowMajor& at) {
-          return Kernel{int(blocks), [=](int block) {
-                          float* scratch = at.out.back() + block * floats;
-                          for (int64_t pair = block; pair < g.pairs(); pair += blocks) {
-                            body(pair, at.in, at.out, scratch);
-                          }
-                        }};
-        },
-        flops);
   }
 };
 

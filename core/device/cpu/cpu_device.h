@@ -41,6 +41,11 @@ class CpuDevice : public RefDevice {
   void softmax(Program&, const std::string& name, TensorId src, TensorId dst) override;
   void softmax_backward(Program&, const std::string& name, TensorId dst, TensorId diff_dst,
                         TensorId diff_src) override;
+  void attention(Program&, const std::string& name, const AttentionGeometry&, TensorId qkv,
+                 TensorId dst, TensorId log_sums) override;
+  void attention_backward(Program&, const std::string& name, const AttentionGeometry&, TensorId qkv,
+                          TensorId dst, TensorId log_sums, TensorId diff_dst,
+                          TensorId diff_qkv) override;
 };
 
 }  // namespace cafetiere

@@ -6,47 +6,31 @@
 #include <array>
 
 #include "core/device/cpu/cpu_device.h"
+#include "core/device/cpu/fold.h"
 #include "core/device/row_major.h"
 #include "core/device/vector_math.h"
 
 namespace cafetiere {
 namespace {
 
-constexpr int64_t kRowLanes = 16;     ///< of a row: fixed, so that the sum's order is
 constexpr int64_t kPlanePiece = 256;  ///< positions: what is kept for each stays in the first cache
-
-/// merge(lane, element) over [0, count) in lanes, then over the lanes in order.
-template <class T, class F, class Merge>
-T in_lanes(int64_t count, T start, const F& value, const Merge& merge) {
-  std::array<T, kRowLanes> lanes;
-  lanes.fill(start);
-  int64_t i = 0;
-  for (; i + kRowLanes <= count; i += kRowLanes) {
-    for (int64_t l = 0; l < kRowLanes; ++l)
-      lanes[size_t(l)] = merge(lanes[size_t(l)], value(i + l));
-  }
-  for (int64_t l = 0; i < count; ++i, ++l) lanes[size_t(l)] = merge(lanes[size_t(l)], value(i));
-  T all = start;
-  for (T lane : lanes) all = merge(all, lane);
-  return all;
-}
 
 constexpr auto kLarger = [](float a, float b) { return a < b ? b : a; };
 constexpr auto kSum = [](auto a, auto b) { return a + b; };
 
 void softmax_row(const float* x, float* y, int64_t count) {
-  const float largest = in_lanes(
+  const float largest = fold(
       count, x[0], [=](int64_t i) { return x[i]; }, kLarger);
   CFT_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) y[i] = vec::exp(x[i] - largest);
-  const float sum = in_lanes(
+  const float sum = fold(
       count, 0.F, [=](int64_t i) { return y[i]; }, kSum);
   CFT_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) y[i] /= sum;
 }
 
 void softmax_row_backward(const float* y, const float* dy, float* dx, int64_t count) {
-  const double dot = in_lanes(
+  const double dot = fold(
       count, 0.0, [=](int64_t i) { return double(y[i]) * dy[i]; }, kSum);
   CFT_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) dx[i] = y[i] * float(dy[i] - dot);

@@ -42,6 +42,11 @@ class RefDevice : public Device {
   void softmax(Program&, const std::string& name, TensorId src, TensorId dst) override;
   void softmax_backward(Program&, const std::string& name, TensorId dst, TensorId diff_dst,
                         TensorId diff_src) override;
+  void attention(Program&, const std::string& name, const AttentionGeometry&, TensorId qkv,
+                 TensorId dst, TensorId log_sums) override;
+  void attention_backward(Program&, const std::string& name, const AttentionGeometry&, TensorId qkv,
+                          TensorId dst, TensorId log_sums, TensorId diff_dst,
+                          TensorId diff_qkv) override;
 };
 
 /// A step whose reads and writes are row-major tensors and whose body is one plain function of

@@ -2,30 +2,22 @@
 // Scaled dot-product attention (Vaswani et al. 2017), a tile of queries at a time, so that the
 // matrix of all pairs of tokens is never in memory; the backward pass computes it again from the
 // logarithms of its row sums (Dao et al. 2022).
-#pragma once
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "core/device/cpu/brgemm.h"
+#include "core/device/cpu/cpu_device.h"
+#include "core/device/cpu/fold.h"
+#include "core/device/row_major.h"
 #include "core/device/transpose.h"
 #include "core/device/vector_math.h"
 
 namespace cafetiere {
+namespace {
 
-/// Self-attention of `heads` heads over `tokens` tokens: queries, keys and values of a token are the
-/// thirds of its row of 3 heads * width floats; the outputs of a token are a row of heads * width.
-struct AttentionGeometry {
-  int64_t n = 0, tokens = 0, heads = 0, width = 0;
-  bool causal = false;  ///< a token attends to itself and those before it
-
-  int64_t features() const { return heads * width; }
-  int64_t pairs() const { return n * heads; }
-  /// Multiply-adds of the forward pass counted as two; the backward pass has 5/2 of them.
-  double flops() const { return 4.0 * double(pairs()) * double(tokens * tokens) * double(width); }
-};
+constexpr int64_t kAttentionBlocks = 64;  ///< at most; each has working memory of its own
 
 /// The attention of one head of one sample, `pair` being sample * heads + head.
 class AttentionHead {
@@ -132,22 +124,9 @@ class AttentionHead {
     transpose_tiles(in, g_.tokens, g_.width, ld, out, g_.tokens);
   }
 
-  /// join of term(i) for all i < count, in 16 running values, so that it is a vector loop.
-  template <class Term, class Join>
-  static float fold(int64_t count, float start, const Term& term, const Join& join) {
-    std::array<float, 16> lanes;
-    lanes.fill(start);
-    int64_t i = 0;
-    for (; i + 16 <= count; i += 16) {
-      for (int64_t l = 0; l < 16; ++l) lanes[size_t(l)] = join(lanes[size_t(l)], term(i + l));
-    }
-    for (int64_t l = 0; i < count; ++i, ++l) lanes[size_t(l)] = join(lanes[size_t(l)], term(i));
-    for (float lane : lanes) start = join(start, lane);
-    return start;
-  }
   template <class Term>
   static float sum(int64_t count, const Term& term) {
-    return fold(count, 0, term, [](float a, float b) { return a + b; });
+    return fold(count, 0.F, term, [](float a, float b) { return a + b; });
   }
 
   /// Scores to weights, in place; gives the logarithm of the sum of their exponentials.
@@ -180,5 +159,46 @@ class AttentionHead {
   int64_t tile_;
   Products whole_, last_;
 };
+
+/// body(pair, in, out, scratch) for every head of every sample.
+template <class Body>
+void attention_step(Program& p, const std::string& name, const AttentionGeometry& g,
+                    const std::vector<TensorId>& in, std::vector<TensorId> out, double flops,
+                    Body body) {
+  const int64_t blocks = std::min(kAttentionBlocks, g.pairs()), floats = AttentionHead::scratch(g);
+  out.push_back(p.tensor(name + " scratch", {blocks, floats}));
+  row_major_step(
+      p, name, "brgemm, tiles of queries", in, out,
+      [=](const RowMajor& at) {
+        return Kernel{int(blocks), [=](int block) {
+                        float* scratch = at.out.back() + block * floats;
+                        for (int64_t pair = block; pair < g.pairs(); pair += blocks) {
+                          body(pair, at.in, at.out, scratch);
+                        }
+                      }};
+      },
+      flops);
+}
+
+}  // namespace
+
+void CpuDevice::attention(Program& p, const std::string& name, const AttentionGeometry& g,
+                          TensorId qkv, TensorId dst, TensorId log_sums) {
+  attention_step(
+      p, name, g, {qkv}, {dst, log_sums}, g.flops(),
+      [head = AttentionHead(g)](int64_t pair, const auto& in, const auto& out, float* scratch) {
+        head.forward(pair, in[0], out[0], out[1], scratch);
+      });
+}
+
+void CpuDevice::attention_backward(Program& p, const std::string& name, const AttentionGeometry& g,
+                                   TensorId qkv, TensorId dst, TensorId log_sums, TensorId diff_dst,
+                                   TensorId diff_qkv) {
+  attention_step(
+      p, name, g, {qkv, dst, log_sums, diff_dst}, {diff_qkv}, 2.5 * g.flops(),
+      [head = AttentionHead(g)](int64_t pair, const auto& in, const auto& out, float* scratch) {
+        head.backward(pair, in[0], in[1], in[2], in[3], out[0], scratch);
+      });
+}
 
 }  // namespace cafetiere

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// fold: a reduction in sixteen lanes, so that it is a vector loop and its order is fixed.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace cafetiere {
+
+/// join of start and term(i) for all i < count: in 16 running values, then those in order. `start` is
+/// joined more than once.
+template <class T, class Term, class Join>
+T fold(int64_t count, T start, const Term& term, const Join& join) {
+  std::array<T, 16> lanes;
+  lanes.fill(start);
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    for (int64_t l = 0; l < 16; ++l) lanes[size_t(l)] = join(lanes[size_t(l)], term(i + l));
+  }
+  for (int64_t l = 0; i < count; ++i, ++l) lanes[size_t(l)] = join(lanes[size_t(l)], term(i));
+  for (T lane : lanes) start = join(start, lane);
+  return start;
+}
+
+}  // namespace cafetiere
