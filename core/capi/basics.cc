@@ -5,7 +5,7 @@
 #include "core/capi/boundary.h"
 #include "core/capi/handles.h"
 #include "core/capi/options.h"
-#include "core/device/cpu/isa.h"
+#include "core/device/isa.h"
 #include "core/observe/report.h"
 
 namespace cafetiere::capi {

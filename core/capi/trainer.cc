@@ -9,7 +9,7 @@
 #include "core/capi/handles.h"
 #include "core/capi/options.h"
 #include "core/data/own_shard.h"
-#include "core/device/cpu/isa.h"
+#include "core/device/isa.h"
 #include "core/model/weights.h"
 #include "core/observe/event_files.h"
 

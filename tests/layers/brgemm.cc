@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "core/device/cpu/isa.h"
+#include "core/device/isa.h"
 
 namespace cafetiere {
 namespace {

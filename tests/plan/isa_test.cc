@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The instruction set is the process's, so each of these tests looks at it in a process of its own.
-#include "core/device/cpu/isa.h"
+#include "core/device/isa.h"
 
 #include <gtest/gtest.h>
 

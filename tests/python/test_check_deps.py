@@ -18,8 +18,9 @@ def check(root):
 @pytest.fixture
 def tree(tmp_path):
     for name, text in {
-        "core/deps.txt": "# comment\nbase\nobserve\nlayers\n",
+        "core/deps.txt": "# comment\nbase:\nobserve: base\nbase/fast: base\nlayers: observe\n",
         "core/base/a.h": "",
+        "core/base/fast/a.cc": '#include "core/base/a.h"\n',
         "core/observe/b.cc": '#include "core/base/a.h"\n#include "core/observe/c.h"\n',
         "core/layers/relu.cc": '#include "core/observe/c.h"\n',
         "tests/layers/relu.txt": "",
@@ -30,15 +31,29 @@ def tree(tmp_path):
     return tmp_path
 
 
-def test_passes_a_tree_in_order(tree):
+def test_passes_a_tree_that_follows(tree):
     assert check(tree) == (0, "check_deps: core/ follows core/deps.txt\n")
 
 
-def test_names_file_and_line_of_an_include_against_the_order(tree):
-    (tree / "core/base/a.h").write_text('\n#include "core/observe/c.h"\n')
-    code, out = check(tree)
-    assert code == 1
-    assert out == "core/base/a.h:2: base may not include observe, which comes after it\n"
+@pytest.mark.parametrize("target", ["observe/c.h", "base/fast/a.h"])
+def test_names_file_and_line_of_an_include_that_is_not_allowed(tree, target):
+    (tree / "core/base/a.h").write_text(f'\n#include "core/{target}"\n')
+    folder = target.rpartition("/")[0]
+    assert check(tree) == (1, f"core/base/a.h:2: base may not include {folder}\n")
+
+
+def test_an_allowed_folder_does_not_bring_those_that_it_includes(tree):
+    (tree / "core/layers/relu.cc").write_text(
+        '#include "core/observe/c.h"\n#include "core/base/a.h"\n'
+    )
+    assert check(tree) == (1, "core/layers/relu.cc:2: layers may not include base\n")
+
+
+def test_names_an_edge_that_nothing_uses_and_a_cycle(tree):
+    (tree / "core/layers/relu.cc").write_text("")
+    assert check(tree) == (1, "core/deps.txt: layers does not include observe\n")
+    (tree / "core/deps.txt").write_text("base: layers\nlayers: base\n")
+    assert "core/deps.txt:1: base names layers, which is not above it\n" in check(tree)[1]
 
 
 def test_refuses_relative_includes_and_unknown_folders(tree):

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/device/cpu/cpu_device.h"
-#include "core/device/ref/ref_device.h"
 
 namespace cafetiere {
 
-std::unique_ptr<Device> make_ref_device() { return std::make_unique<RefDevice>(); }
 std::unique_ptr<Device> make_cpu_device() { return std::make_unique<CpuDevice>(); }
 
 }  // namespace cafetiere

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/device/cpu/isa.h"
+#include "core/device/isa.h"
 
 #include <fmt/format.h>
 #include <libxsmm.h>
