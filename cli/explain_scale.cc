@@ -5,10 +5,10 @@
 #include <chrono>
 
 #include "cli/machine.h"
+#include "cli/scale/failures.h"
+#include "cli/scale/step_time.h"
 #include "cli/table.h"
 #include "core/observe/grouped.h"
-#include "core/scale/failures.h"
-#include "core/scale/step_time.h"
 #include "core/sync/auto_mode.h"
 
 namespace cafetiere {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// simulate: the model of core/scale beside a simulation of the same steps by SimGrid.
+// simulate: the model of cli/scale beside a simulation of the same steps by SimGrid.
 //
 // Each rank is an actor on a host of its own: it computes for a lognormal time, then sends and
 // receives the messages of the exchange; SimGrid shares the links among them. Prints a line of
@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "core/scale/exchange_time.h"
-#include "core/scale/stragglers.h"
+#include "cli/scale/exchange_time.h"
+#include "cli/scale/stragglers.h"
 
 namespace sg = simgrid::s4u;
 

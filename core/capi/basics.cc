@@ -6,7 +6,6 @@
 #include "core/capi/handles.h"
 #include "core/capi/options.h"
 #include "core/device/isa.h"
-#include "core/observe/report.h"
 
 namespace cafetiere::capi {
 namespace {
@@ -101,11 +100,3 @@ int cft_group_connect(cft_group* group, const char* addresses) {
 
 void cft_group_cancel(cft_group* group) { group->group->cancel(); }
 void cft_group_destroy(cft_group* group) { delete group; }
-
-int cft_report(const char* events, const char* result, char** html) {
-  return capi::guarded([&]() -> Status {
-    CFT_ASSIGN(const std::string page,
-               cafetiere::render_report(events ? events : "", result ? result : "{}"));
-    return capi::give_text(page, html);
-  });
-}

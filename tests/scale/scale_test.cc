@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "core/scale/failures.h"
-#include "core/scale/step_time.h"
-#include "core/scale/stragglers.h"
+#include "cli/scale/failures.h"
+#include "cli/scale/step_time.h"
+#include "cli/scale/stragglers.h"
 #include "core/sync/auto_mode.h"
 
 namespace cafetiere {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/scale/exchange_time.h"
+#include "cli/scale/exchange_time.h"
 
 #include <algorithm>
 

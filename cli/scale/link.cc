@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/scale/link.h"
+#include "cli/scale/link.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/observe/report_page.h"
+#include "report/report_page.h"
 
 #include <fmt/format.h>
 
-#include "core/observe/svg_chart.h"
+#include "report/svg_chart.h"
 
 namespace cafetiere {
 namespace {

@@ -4,7 +4,7 @@
 // link.
 #pragma once
 
-#include "core/scale/link.h"
+#include "cli/scale/link.h"
 
 namespace cafetiere {
 

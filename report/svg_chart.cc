@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/observe/svg_chart.h"
+#include "report/svg_chart.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // How long a training's iterations take on many ranks, mode by mode.
 #pragma once
 
-#include "core/scale/exchange_time.h"
+#include "cli/scale/exchange_time.h"
 
 namespace cafetiere {
 

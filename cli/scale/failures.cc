@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/scale/failures.h"
+#include "cli/scale/failures.h"
 
 #include <algorithm>
 #include <cmath>

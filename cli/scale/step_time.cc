@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/scale/step_time.h"
+#include "cli/scale/step_time.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "core/scale/stragglers.h"
+#include "cli/scale/stragglers.h"
 #include "core/sync/auto_mode.h"
 #include "core/sync/gradient_exchange.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/scale/stragglers.h"
+#include "cli/scale/stragglers.h"
 
 #include <cmath>
 #include <numbers>

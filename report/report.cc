@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/observe/report.h"
+#include "report/report.h"
 
 #include <fmt/format.h>
 
@@ -13,8 +13,8 @@
 
 #include "core/observe/events.h"
 #include "core/observe/grouped.h"
-#include "core/observe/report_page.h"
-#include "core/observe/svg_chart.h"
+#include "report/report_page.h"
+#include "report/svg_chart.h"
 
 namespace cafetiere {
 namespace {

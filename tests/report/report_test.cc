@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/observe/report.h"
+#include "report/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "core/observe/events.h"
-#include "core/observe/svg_chart.h"
+#include "report/svg_chart.h"
 
 namespace cafetiere {
 namespace {
