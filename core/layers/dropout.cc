@@ -47,12 +47,10 @@ class Dropout : public Layer {
     const float ratio = param().dropout_param().dropout_ratio();
     const float scale = 1 / (1 - ratio);
     const uint32_t threshold = uint32_t(double(ratio) * 4294967296.0);
-    uint32_t layer = 2166136261u;  // FNV-1a of the name
-    for (char c : plan.name) layer = (layer ^ uint8_t(c)) * 16777619u;
     map_indexed(
         plan.program, std::move(name),
-        [=](const RunContext& run) {
-          const uint64_t key = run.seed ^ (uint64_t(layer) << 32);
+        [=, purpose = "dropout " + plan.name](const RunContext& run) {
+          const uint64_t key = Philox::key(run.seed, purpose);
           const uint32_t step = uint32_t(run.sub_step);
           const int64_t first = run.first_sample;
           return [=](float x, int64_t sample, int64_t element) {
