@@ -9,31 +9,40 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerApplicationEnd;
 import org.apache.spark.scheduler.SparkListenerExecutorMetricsUpdate;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.SparkListenerTaskStart;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Listens to Spark's heartbeats of the executors that work for a tagged job. Spark itself gives an
- * executor that hangs {@code spark.network.timeout}, two minutes by default, and until then its
- * slots count as there. Where its peers have missed it, too, a missing heartbeat is enough.
+ * Listens to the tasks of a tagged job and to Spark's heartbeats of the executors that run them.
+ * Spark itself gives an executor that hangs {@code spark.network.timeout}, two minutes by default,
+ * and until then its slots count as there. Where its peers have missed it, too, a missing heartbeat
+ * is enough.
  */
 final class ExecutorPulse extends SparkListener implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ExecutorPulse.class);
   private static final String TAGS = "spark.job.tags";
   private static final String INTERVAL = "spark.executor.heartbeatInterval";
 
+  /** What a killed task may take in an executor that answers, and how long one may not answer. */
+  private static final long END_SECONDS = 120;
+  private static final long GRACE_SECONDS = 10;
+
   private final SparkContext sc;
   private final String tag;
   private final long patienceNanos;
   private final Set<Integer> stages = new HashSet<>();
   private final Map<String, Long> heard = new HashMap<>();
+  private final Map<Long, String> running = new HashMap<>();
   private boolean closed;
 
   /** Listens from now on; to be made before the job is submitted. */
@@ -58,6 +67,43 @@ final class ExecutorPulse extends SparkListener implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+  }
+
+  /**
+   * Waits for the tasks of jobs that are over. Spark ends a job that is cancelled before its tasks,
+   * and one of them may still be storing a checkpoint. Executors that run them and do not send
+   * heartbeats any more are replaced.
+   */
+  void awaitTasks() {
+    SparkInternals.awaitEvents(sc, TimeUnit.SECONDS.toMillis(GRACE_SECONDS));
+    try {
+      if (awaitTasks(GRACE_SECONDS)) return;
+      replaceSilent(idle());
+      if (awaitTasks(END_SECONDS)) return;
+      LOG.warn("Tasks on executors {} were killed and have not ended in {} s; they may still write to"
+          + " the folder of checkpoints", busy(), END_SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Whether no task runs any more, at the latest after so many seconds. */
+  private synchronized boolean awaitTasks(long seconds) throws InterruptedException {
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds);
+    while (!running.isEmpty() && !closed && System.nanoTime() < end) {
+      TimeUnit.NANOSECONDS.timedWait(this, end - System.nanoTime());
+    }
+    return running.isEmpty() || closed;
+  }
+
+  private synchronized Set<String> busy() {
+    return new TreeSet<>(running.values());
+  }
+
+  private synchronized Set<String> idle() {
+    Set<String> idle = new HashSet<>(heard.keySet());
+    idle.removeAll(running.values());
+    return idle;
   }
 
   /**
@@ -98,7 +144,13 @@ final class ExecutorPulse extends SparkListener implements AutoCloseable {
   public synchronized void onTaskStart(SparkListenerTaskStart start) {
     if (stages.contains(start.stageId())) {
       heard.put(start.taskInfo().executorId(), System.nanoTime());
+      running.put(start.taskInfo().taskId(), start.taskInfo().executorId());
     }
+  }
+
+  @Override
+  public synchronized void onTaskEnd(SparkListenerTaskEnd end) {
+    if (running.remove(end.taskInfo().taskId()) != null) notifyAll();
   }
 
   @Override
@@ -109,6 +161,13 @@ final class ExecutorPulse extends SparkListener implements AutoCloseable {
   @Override
   public synchronized void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
     heard.remove(removed.executorId());
+    running.values().removeIf(removed.executorId()::equals);
+    notifyAll();
+  }
+
+  @Override
+  public synchronized void onApplicationEnd(SparkListenerApplicationEnd end) {
+    closed = true;
     notifyAll();
   }
 

@@ -42,6 +42,16 @@ final class SparkInternals {
     sc.killAndReplaceExecutor(executor);
   }
 
+  /** Waits until listeners have heard all that has happened so far; false: that takes longer. */
+  static boolean awaitEvents(SparkContext sc, long millis) {
+    try {
+      sc.listenerBus().waitUntilEmpty(millis);
+      return true;
+    } catch (Exception e) {  // a TimeoutException, which Scala does not declare
+      return false;
+    }
+  }
+
   /** Turns any internal row into a binary one. */
   static UnsafeProjection unsafeProjection(StructType schema) {
     return UnsafeProjection.create(schema);
