@@ -12,6 +12,8 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.util.SerializableConfiguration;
 
 /** Where a run keeps its checkpoints: a place that outlives its executors. */
@@ -19,23 +21,32 @@ final class CheckpointFolder {
   private CheckpointFolder() {}
 
   /**
-   * The folder for a run: inside {@code wanted}, if the user named one, else inside Spark's
+   * The folder for a run. One that is to go on from an interrupted one has the folder of its plan
+   * and rows: the folds of a cross-validation have the same plan.
+   */
+  static String ofRun(SparkContext sc, TrainingPlan plan, Dataset<Row> train, String run) {
+    return of(sc, plan.checkpointDir(),
+        plan.resume() ? plan.fingerprint(RowsHash.of(plan.schema(), train)) : run);
+  }
+
+  /**
+   * The folder of that name: inside {@code wanted}, if the user named one, else inside Spark's
    * checkpoint folder, else in the home folder of the cluster's file system, else in the temporary
    * folder of this machine (which {@link Preflight} refuses where executors run elsewhere).
    */
-  static String of(SparkContext sc, String wanted, String run) {
-    if (!wanted.isEmpty()) return wanted + "/run-" + run;
-    if (sc.getCheckpointDir().isDefined()) return sc.getCheckpointDir().get() + "/run-" + run;
+  static String of(SparkContext sc, String wanted, String name) {
+    if (!wanted.isEmpty()) return wanted + "/run-" + name;
+    if (sc.getCheckpointDir().isDefined()) return sc.getCheckpointDir().get() + "/run-" + name;
     Configuration conf = sc.hadoopConfiguration();
     if (!isLocalMaster(sc) && !isNodeLocal(FileSystem.getDefaultUri(conf))) {
       try {
-        return FileSystem.get(conf).getHomeDirectory() + "/.cafetiere/run-" + run;
+        return FileSystem.get(conf).getHomeDirectory() + "/.cafetiere/run-" + name;
       } catch (IOException e) {
         throw new IllegalStateException("cannot reach " + FileSystem.getDefaultUri(conf)
             + " for checkpoints (" + e.getMessage() + "): set checkpointDir", e);
       }
     }
-    return new File(System.getProperty("java.io.tmpdir"), "cafetiere/run-" + run).toURI()
+    return new File(System.getProperty("java.io.tmpdir"), "cafetiere/run-" + name).toURI()
         .toString();
   }
 

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -171,7 +172,8 @@ public final class Preflight {
 
   /** Whether the driver can write there and the executors see what it wrote. */
   private void checkCheckpoints() {
-    String folder = CheckpointFolder.of(sc, plan.checkpointDir(), "preflight");
+    String folder = CheckpointFolder.of(
+        sc, plan.checkpointDir(), "preflight-" + UUID.randomUUID());  // others may look as well
     Path probe = new Path(folder, "probe");
     try {
       FileSystem files = probe.getFileSystem(sc.hadoopConfiguration());

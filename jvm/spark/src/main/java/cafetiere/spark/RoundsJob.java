@@ -62,13 +62,13 @@ public final class RoundsJob {
   private long storedAtNanos = System.nanoTime();
   private long storingNanos;
 
-  private RoundsJob(SparkContext sc, TrainingPlan plan, Rounds rounds) throws IOException {
+  private RoundsJob(SparkContext sc, TrainingPlan plan, Dataset<Row> train, Rounds rounds)
+      throws IOException {
     this.sc = sc;
     this.plan = plan;
     this.shards = shards(plan);
     this.rounds = rounds;
-    this.folder = CheckpointFolder.of(sc, plan.checkpointDir(),
-        plan.resume() ? plan.fingerprint() : run);
+    this.folder = CheckpointFolder.ofRun(sc, plan, train, run);
     this.checkpoints = new CheckpointStore(folder, sc.hadoopConfiguration());
     this.progress = new ProgressLine(System.err, System.console() != null, 0);
     this.events = new RunEvents(MAX_EVENTS, progress);
@@ -88,7 +88,7 @@ public final class RoundsJob {
     Preflight.checkRounds(sc, plan, train);
     String options = options(plan).put("events", plan.events()).toString();
     try (Rounds rounds = new Rounds(options)) {
-      return new RoundsJob(sc, plan, rounds).train(train, validation, start);
+      return new RoundsJob(sc, plan, train, rounds).train(train, validation, start);
     } catch (IOException e) {
       throw new UncheckedIOException("checkpoints could not be read or written: "
           + e.getMessage(), e);

@@ -56,8 +56,7 @@ public final class TrainingJob {
     this.train = train;
     this.validation = validation;
     this.hadoop = new SerializableConfiguration(sc.hadoopConfiguration());
-    this.folder = CheckpointFolder.of(sc, plan.checkpointDir(),
-        plan.resume() ? plan.fingerprint() : run);
+    this.folder = CheckpointFolder.ofRun(sc, plan, train, run);
     this.checkpoints = new CheckpointStore(folder, hadoop.value());
     this.progress = new ProgressLine(System.err, System.console() != null, 0);
     this.events = new RunEvents(MAX_EVENTS, progress);

@@ -57,9 +57,9 @@ public record TrainingPlan(
         encrypt, sync, survivors, resume);
   }
 
-  /** Hex digits that tell apart trainings whose weights differ, as far as not by their rows. */
-  String fingerprint() {
-    ObjectNode all = Json.object();
+  /** Hex digits that tell apart trainings whose weights differ; {@code rows}: those of the table. */
+  String fingerprint(String rows) {
+    ObjectNode all = Json.object().put("rows", rows);
     all.put("solver", solver).put("net", net).put("shards", shards);
     all.put("max_iter", maxIter).put("seed", seed).put("model", model).put("state", state);
     sync.addTo(all);

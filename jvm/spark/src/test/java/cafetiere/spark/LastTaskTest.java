@@ -33,23 +33,24 @@ class LastTaskTest {
         .setSyncMode("average").setSyncPeriod(1).setSurvivors(survivors)
         .setCheckpointDir(SlowFiles.path(spark.sparkContext(), dir)).setCheckpointInterval(1);
     CompletableFuture<Void> cancelled = CompletableFuture.runAsync(() -> {
-      awaitMark();
+      awaitMark(dir);
       spark.sparkContext().cancelAllJobs();
     });
     assertThrows(Exception.class, () -> estimator.fit(TestImages.images(spark, 203)));
     cancelled.join();
-    assertEquals(count("-entered"), count("-left"), "a task still stores a checkpoint");
+    assertEquals(count(dir, "-entered"), count(dir, "-left"), "a task still stores a checkpoint");
   }
 
-  private void awaitMark() {
+  /** Waits until a checkpoint below {@code dir} is being put in its place. */
+  static void awaitMark(Path dir) {
     try {
-      while (count("-entered") == 0) Thread.sleep(20);
+      while (count(dir, "-entered") == 0) Thread.sleep(20);
     } catch (InterruptedException e) {
       throw Unchecked.rethrow(e);
     }
   }
 
-  private long count(String mark) {
+  private static long count(Path dir, String mark) {
     try (Stream<Path> found =
         Files.find(dir, 3, (path, attributes) -> path.toString().endsWith(mark))) {
       return found.count();

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -137,6 +138,15 @@ class PreflightTest {
     String finding = refusal(estimator().setCheckpointDir("file:/proc/nowhere"), table).get(0);
     assertTrue(finding.startsWith("checkpoints cannot be written to file:/proc/nowhere"), finding);
     assertTrue(finding.contains("set checkpointDir to a folder that"), finding);
+  }
+
+  /** As a cross-validation with several threads does. */
+  @Test
+  void whatAnotherPreflightTriesIsLeftAlone() throws Exception {
+    Path other = Files.createDirectories(dir.resolve("run-preflight")).resolve("probe");
+    Files.createFile(other);
+    check(conf(), estimator().setCheckpointDir(dir.toUri().toString()), table);
+    assertTrue(Files.exists(other), "the folder of another one was deleted");
   }
 
   @Test
