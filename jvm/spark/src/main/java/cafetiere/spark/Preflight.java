@@ -105,7 +105,7 @@ public final class Preflight {
       return false;
     }
     int taskCpus = conf.getInt("spark.task.cpus", 1);
-    int configured = configuredSlots(taskCpus);
+    int configured = ClusterSlots.configured(sc.master(), conf).orElse(0);
     int wait = configured >= plan.workers() ? START_SECONDS : SLOT_SECONDS;
     int slots = waitForSlots(wait);
     if (slots >= plan.workers()) return true;
@@ -123,13 +123,6 @@ public final class Preflight {
     }
   }
 
-  /** The slots that executors still starting will bring; 0 where the settings do not tell. */
-  private int configuredSlots(int taskCpus) {
-    if (!isManaged()) return 0;
-    int cores = conf.getInt("spark.executor.cores", 1);
-    return conf.getInt("spark.executor.instances", 2) * (cores / taskCpus);
-  }
-
   private String settingForMoreSlots(int taskCpus) {
     int cores = plan.workers() * taskCpus;
     if (sc.master().startsWith("local-cluster")) {
@@ -144,9 +137,8 @@ public final class Preflight {
     return "workers to the cluster, or --conf spark.cores.max=" + cores;
   }
 
-  /** Whether a resource manager starts the executors and ends those that take too much memory. */
   private boolean isManaged() {
-    return sc.master().startsWith("yarn") || sc.master().startsWith("k8s");
+    return ClusterSlots.isManaged(sc.master());
   }
 
   private void checkMemory(long netBytes) {
