@@ -4,6 +4,7 @@ package cafetiere.spark;
 import java.io.IOException;
 import java.io.Serializable;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.Set;
@@ -23,6 +24,10 @@ final class LineServer implements AutoCloseable {
     /** The task's end of a connection. */
     LineChannel connect() throws IOException {
       return LineChannel.connect(host, port, secret);
+    }
+
+    InetSocketAddress driver() {
+      return new InetSocketAddress(host, port);
     }
   }
 
