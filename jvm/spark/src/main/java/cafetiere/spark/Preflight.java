@@ -57,8 +57,10 @@ public final class Preflight {
   }
 
   /** The same for the rounds engine, which takes the executors that there are. */
-  static void checkRounds(SparkContext sc, TrainingPlan plan, Dataset<Row> train) {
-    Preflight preflight = new Preflight(sc, sc.getConf(), plan, train);
+  static void checkRounds(SparkContext sc, SparkConf conf, TrainingPlan plan, Dataset<Row> train,
+      RoundsRoom room) {
+    Preflight preflight = new Preflight(sc, conf, plan, train);
+    preflight.findings.addAll(room.findings(conf, Runtime.getRuntime().maxMemory()));
     preflight.checkFolderAndLabels(preflight.checkNet());
     preflight.refuse();
   }
@@ -97,11 +99,11 @@ public final class Preflight {
   /** Whether all ranks can run at once; nothing that needs executors is tried otherwise. */
   private boolean checkSlots() {
     if (!sc.isLocal() && conf.getBoolean("spark.dynamicAllocation.enabled", false)) {
-      // Ordinary jobs: Spark asks for the executors when they are submitted.
-      if (plan.survivors()) return true;
-      findings.add("dynamic allocation is on, and Spark runs no barrier stage under it: add"
+      findings.add("dynamic allocation is on, and " + (plan.survivors()
+          ? "the executors of survivors have to be there before their first job"
+          : "Spark runs no barrier stage under it") + ": add"
           + " --conf spark.dynamicAllocation.enabled=false --conf spark.executor.instances="
-          + plan.workers());
+          + plan.workers() + (plan.survivors() ? ", or set engine to rounds" : ""));
       return false;
     }
     int taskCpus = conf.getInt("spark.task.cpus", 1);

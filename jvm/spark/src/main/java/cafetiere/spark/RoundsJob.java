@@ -85,9 +85,12 @@ public final class RoundsJob {
   public static TrainingResult run(TrainingPlan plan, Dataset<Row> train, Dataset<Row> validation) {
     long start = System.nanoTime();
     SparkContext sc = train.sparkSession().sparkContext();
-    Preflight.checkRounds(sc, plan, train);
     String options = options(plan).put("events", plan.events()).toString();
     try (Rounds rounds = new Rounds(options)) {
+      JsonNode description = Json.parse(rounds.describe());
+      RoundsRoom room = RoundsRoom.of(description.path("floats").asLong(), shards(plan),
+          description.path("keeps_history").asBoolean());
+      Preflight.checkRounds(sc, sc.getConf(), plan, train, room);
       return new RoundsJob(sc, plan, train, rounds).train(train, validation, start);
     } catch (IOException e) {
       throw new UncheckedIOException("checkpoints could not be read or written: "

@@ -59,6 +59,34 @@ class PreflightTest {
         refusal(conf, estimator(), table));
   }
 
+  /** Survivors wait for their executors before Spark has a job to ask for them. */
+  @Test
+  void survivorsUnderDynamicAllocation() {
+    SparkConf conf = conf().set("spark.dynamicAllocation.enabled", "true");
+    assertFinding("dynamic allocation is on, and the executors of survivors have to be there before"
+        + " their first job: add --conf spark.dynamicAllocation.enabled=false --conf"
+        + " spark.executor.instances=2, or set engine to rounds",
+        refusal(conf, estimator().setSurvivors(true).setSyncMode("average"), table));
+  }
+
+  /** AlexNet's weights from eight shards; the heap of 1 GiB is this test's own. */
+  @Test
+  void roundsThatTheDriverCannotTake() {
+    RoundsRoom room = RoundsRoom.of(60_965_224, 8, false);
+    TrainingPlan plan = plan(estimator().setSyncMode("average"), table);
+    List<String> findings = assertThrows(PreflightException.class,
+        () -> Preflight.checkRounds(spark.sparkContext(), conf(), plan, table, room)).findings();
+    assertEquals("a round sends 8 times 233 MiB to the driver at once, and"
+        + " spark.driver.maxResultSize is 1024 MiB: add --conf spark.driver.maxResultSize=2326m",
+        findings.get(0));
+    assertTrue(findings.get(1).matches(".*at once, which needs about 4419 MiB of the driver's heap of"
+        + " \\d+ MiB: add --driver-memory 5523m"), findings.get(1));
+    SparkConf unlimited = conf().set("spark.driver.maxResultSize", "0");
+    assertEquals(List.of(), room.findings(unlimited, 8L << 30));
+    assertEquals(7, RoundsRoom.of(1, 100, false).outcomes(), "groups of 16 shards");
+    assertEquals(100, RoundsRoom.of(1, 100, true).outcomes(), "a history from each");
+  }
+
   @Test
   void tooLittleMemoryOverhead() {
     SparkConf conf = conf().set("spark.executor.memoryOverhead", "1m");
