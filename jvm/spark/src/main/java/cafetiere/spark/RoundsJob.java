@@ -108,7 +108,8 @@ public final class RoundsJob {
     boolean tests = validation != null && now.path("test_interval").asLong() > 0;
     RoundsRows.Dealt heldOut = tests ? deal(validation) : null;
     instructionSet = rows.instructionSet();
-    try (PulseServer pulse = PulseServer.replacing(sc, run, plan.timeoutMillis());
+    try (ExecutorPulse heartbeats = new ExecutorPulse(sc, "");
+        PulseServer pulse = PulseServer.replacing(sc, heartbeats, run, plan.timeoutMillis());
         RoundsStage opened = stage(rows, heldOut, pulse.address())) {
       stage = opened;
       restore();
