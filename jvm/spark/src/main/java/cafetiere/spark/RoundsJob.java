@@ -49,6 +49,7 @@ public final class RoundsJob {
   private final String run = UUID.randomUUID().toString().substring(0, 8);
   private final CheckpointStore checkpoints;
   private final ProgressLine progress;
+  private final EventFiles files;
   private final RunEvents events;
   private final RetryPolicy policy = new RetryPolicy();
   private final boolean keepsHistory;
@@ -71,7 +72,8 @@ public final class RoundsJob {
     this.folder = CheckpointFolder.ofRun(sc, plan, train, run);
     this.checkpoints = new CheckpointStore(folder, sc.hadoopConfiguration());
     this.progress = new ProgressLine(System.err, System.console() != null, 0);
-    this.events = new RunEvents(MAX_EVENTS, progress);
+    this.files = new EventFiles(plan.events(), sc.hadoopConfiguration());
+    this.events = new RunEvents(MAX_EVENTS, progress, files::write);
     this.now = Json.parse(rounds.describe());
     this.keepsHistory = now.path("keeps_history").asBoolean();
   }
@@ -85,8 +87,7 @@ public final class RoundsJob {
   public static TrainingResult run(TrainingPlan plan, Dataset<Row> train, Dataset<Row> validation) {
     long start = System.nanoTime();
     SparkContext sc = train.sparkSession().sparkContext();
-    String options = options(plan).put("events", plan.events()).toString();
-    try (Rounds rounds = new Rounds(options)) {
+    try (Rounds rounds = new Rounds(options(plan).toString())) {
       JsonNode description = Json.parse(rounds.describe());
       RoundsRoom room = RoundsRoom.of(description.path("floats").asLong(), shards(plan),
           description.path("keeps_history").asBoolean());
@@ -114,8 +115,9 @@ public final class RoundsJob {
       stage = opened;
       restore();
       long firstStep = iter();
+      files.startFrom(firstStep);
       events.startAttempt(0, firstStep);
-      RoundsLog log = new RoundsLog(events, rounds::event, run, now);
+      RoundsLog log = new RoundsLog(events, run, now);
       while (length() > 0) {
         round(log, tests && isTestDue());
         if (isCheckpointDue()) checkpoint();
@@ -128,6 +130,7 @@ public final class RoundsJob {
       }
       return finish(log, state, rows.rows(), firstStep, start);
     } finally {
+      files.close();
       progress.finish();
     }
   }

@@ -128,7 +128,8 @@ class MetricsTest {
   }
 
   private RunEvents events(int limit) {
-    return new RunEvents(limit, new ProgressLine(new PrintStream(printed), false, 20));
+    return new RunEvents(limit, new ProgressLine(new PrintStream(printed), false, 20),
+        event -> {});
   }
 
   private static Address address(int port, String secret) {
