@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSError;
@@ -146,7 +147,7 @@ public final class CheckpointStore {
 
   /** The name of the checkpoint at a step. */
   static String name(long step) {
-    return String.format("%s%012d", PREFIX, step);
+    return String.format(Locale.ROOT, "%s%012d", PREFIX, step);
   }
 
   /** Names of the finished checkpoints, newest first. */

@@ -12,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
@@ -85,6 +86,17 @@ class CheckpointStoreTest {
     write(10);
     Files.createDirectories(dir.resolve("run/_writing-20-1"));
     assertEquals(10, store.newest().orElseThrow().step());
+  }
+
+  @Test
+  void namesHaveTheSameDigitsInEveryLocale() {
+    Locale before = Locale.getDefault();
+    Locale.setDefault(Locale.forLanguageTag("ar-EG-u-nu-arab"));
+    try {
+      assertEquals("step-000000000020", CheckpointStore.name(20));
+    } finally {
+      Locale.setDefault(before);
+    }
   }
 
   private void write(long step) throws IOException {
