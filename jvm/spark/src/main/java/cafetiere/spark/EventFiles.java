@@ -60,7 +60,7 @@ final class EventFiles implements AutoCloseable {
     } catch (ExecutionException e) {
       String message = "events cannot be written to " + prefix + ".jsonl ("
           + e.getCause().getMessage() + "): set events to a path that the driver can write to";
-      if (!wasOpen) throw new UncheckedIOException(message, (IOException) e.getCause());
+      if (!wasOpen) throw new UncheckedIOException(message, new IOException(e.getCause()));
       LOG.warn(message);
     } catch (InterruptedException e) {
       throw Unchecked.rethrow(e);
