@@ -37,8 +37,8 @@ final class PulseServer implements AutoCloseable {
     this.judge = judge;
     String name = "cafetiere-pulse-" + run;
     String secret = Handshake.newSecret();
-    server = new LineServer(LineServer.bindAddress(conf), name, secret, this::serve);
-    address = new LineServer.Address(LineServer.host(conf), server.port(), secret);
+    server = new LineServer(DriverPorts.listen(conf), name, secret, this::serve);
+    address = new LineServer.Address(DriverPorts.host(conf), server.port(), secret);
     clock = new SilenceClock(name, this::look, () -> pulses.forEach(Pulse::hear));
   }
 

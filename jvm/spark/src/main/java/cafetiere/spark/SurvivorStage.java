@@ -60,10 +60,10 @@ final class SurvivorStage implements TaskStage {
   }
 
   private void run(ExecutorPulse pulse) throws Exception {
-    try (MembershipServer server = new MembershipServer(LineServer.bindAddress(sc.getConf()), tag,
+    try (MembershipServer server = new MembershipServer(DriverPorts.listen(sc.getConf()), tag,
         setup.secret(), membership, () -> replaceSilent(pulse))) {
       JavaRDD<String> tasks = tasks(new LineServer.Address(
-          LineServer.host(sc.getConf()), server.port(), setup.secret()));
+          DriverPorts.host(sc.getConf()), server.port(), setup.secret()));
       for (int partition = 0; partition < tasks.getNumPartitions(); partition++) {
         jobs.add(start(tasks, partition));
       }
