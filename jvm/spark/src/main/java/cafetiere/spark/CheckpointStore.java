@@ -145,6 +145,13 @@ public final class CheckpointStore {
     files.delete(dir, true);
   }
 
+  /** Removes the folder if no checkpoint in it is finished; whether one is. */
+  boolean keepFinished() throws IOException {
+    if (!names().isEmpty()) return true;
+    delete();
+    return false;
+  }
+
   /** The name of the checkpoint at a step. */
   static String name(long step) {
     return String.format(Locale.ROOT, "%s%012d", PREFIX, step);

@@ -18,6 +18,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.Dataset;
@@ -53,6 +54,7 @@ public final class RoundsJob {
   private final RunEvents events;
   private final RetryPolicy policy = new RetryPolicy();
   private final boolean keepsHistory;
+  private final long checkpointSeconds;
   private final String folder;
   private RoundsStage stage;
   private String instructionSet;
@@ -69,6 +71,7 @@ public final class RoundsJob {
     this.plan = plan;
     this.shards = shards(plan);
     this.rounds = rounds;
+    this.checkpointSeconds = CheckpointFolder.seconds(train.sparkSession());
     this.folder = CheckpointFolder.ofRun(sc, plan, train, run);
     this.checkpoints = new CheckpointStore(folder, sc.hadoopConfiguration());
     this.progress = new ProgressLine(System.err, System.console() != null, 0);
@@ -129,6 +132,9 @@ public final class RoundsJob {
         log.test(retried(Work.TEST), iter());
       }
       return finish(log, state, rows.rows(), firstStep, start);
+    } catch (Throwable e) {
+      CheckpointFolder.leave(checkpoints);
+      throw e;
     } finally {
       files.close();
       progress.finish();
@@ -216,7 +222,12 @@ public final class RoundsJob {
     if (length() == 0) return false;  // it comes anyway
     long every = plan.checkpointInterval() > 0 ? plan.checkpointInterval()
         : now.path("snapshot").asLong();
-    return keepsHistory && isHistoryDue() || every > 0 && iter() / every > stored / every;
+    return keepsHistory && isHistoryDue()
+        || (every > 0 ? iter() / every > stored / every : isTimeForCheckpoint());
+  }
+
+  private boolean isTimeForCheckpoint() {
+    return System.nanoTime() - storedAtNanos >= TimeUnit.SECONDS.toNanos(checkpointSeconds);
   }
 
   /** A lost replica repeats the rounds since, and what they began with stays broadcast. */

@@ -105,6 +105,9 @@ public final class TrainingJob {
         }
         decide(stage, failure);
       }
+    } catch (Throwable e) {
+      CheckpointFolder.leave(checkpoints);
+      throw e;
     } finally {
       files.close();
       progress.finish();
