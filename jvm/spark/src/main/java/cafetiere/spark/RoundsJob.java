@@ -193,7 +193,7 @@ public final class RoundsJob {
         throw e;
       } catch (Exception e) {
         String message = TaskStage.tellingLine(e);
-        if (sc.isStopped() || e instanceof InterruptedException || TaskStage.isCancelled(e)
+        if (sc.isStopped() || e instanceof InterruptedException || SparkInternals.isCancelled(e)
             || !policy.retryAfter(iter(), message)) {
           throw Unchecked.rethrow(e);
         }

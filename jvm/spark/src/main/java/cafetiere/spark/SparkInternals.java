@@ -3,6 +3,7 @@ package cafetiere.spark;
 
 import java.lang.reflect.InvocationTargetException;
 import org.apache.spark.SparkContext;
+import org.apache.spark.SparkThrowable;
 import org.apache.spark.ml.param.Params;
 import org.apache.spark.ml.util.DefaultParamsReader$;
 import org.apache.spark.ml.util.DefaultParamsWriter$;
@@ -50,6 +51,17 @@ final class SparkInternals {
     } catch (Exception e) {  // a TimeoutException, which Scala does not declare
       return false;
     }
+  }
+
+  /**
+   * Whether a job failed because somebody cancelled it. Spark 4 gives that a name; Spark 3.5 says it
+   * in words only.
+   */
+  static boolean isCancelled(Throwable failure) {
+    if (!(failure instanceof SparkThrowable spark)) return false;
+    String name = spark.getErrorClass();
+    return name != null ? name.equals("SPARK_JOB_CANCELLED")
+        : String.valueOf(failure.getMessage()).matches("(?s)Job \\d+ cancelled.*");
   }
 
   /** Turns any internal row into a binary one. */

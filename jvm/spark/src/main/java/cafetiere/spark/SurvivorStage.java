@@ -129,7 +129,7 @@ final class SurvivorStage implements TaskStage {
         return;
       } catch (Exception e) {
         String message = TaskStage.tellingLine(e);
-        if (sc.isStopped() || TaskStage.isCancelled(e)) {
+        if (sc.isStopped() || SparkInternals.isCancelled(e)) {
           membership.fail(e);
         } else if (!policy.retryAfter(step.getAsLong(), message)) {
           membership.giveUp(partition, message);

@@ -223,7 +223,7 @@ public final class TrainingJob {
   }
 
   private static boolean isCancelledByUser(TaskStage stage, Exception failure) {
-    return failure != null && !stage.wasCancelled() && TaskStage.isCancelled(failure);
+    return failure != null && !stage.wasCancelled() && SparkInternals.isCancelled(failure);
   }
 
   private static boolean isInterrupted(Exception failure) {
