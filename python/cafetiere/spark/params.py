@@ -165,8 +165,7 @@ TRAINING = {
         "",
     ),
     "events": (
-        "path prefix for JSONL and TensorBoard files on the machine of rank 0, or of the driver "
-        'with engine rounds; "": none',
+        'path prefix of JSONL and TensorBoard files that the driver writes; "": none',
         TypeConverters.toString,
         "",
     ),

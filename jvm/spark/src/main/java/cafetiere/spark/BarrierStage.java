@@ -56,6 +56,8 @@ final class BarrierStage implements TaskStage {
         sc.cancelJobsWithTag(tag);
         if (wasCancelled()) replaceSilent(pulse);
         throw failure;
+      } finally {
+        pulse.awaitTasks();
       }
     } finally {
       sc.removeJobTag(tag);

@@ -5,9 +5,7 @@ import cafetiere.spark.NetDescription.Top;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.spark.SparkContext;
 import org.apache.spark.ml.Estimator;
 import org.apache.spark.ml.param.Param;
 import org.apache.spark.ml.param.ParamMap;
@@ -28,7 +26,6 @@ import org.slf4j.LoggerFactory;
 public final class CaffeEstimator extends Estimator<CaffeModel>
     implements CaffeParams, DefaultParamsWritable {
   private static final Logger LOG = LoggerFactory.getLogger(CaffeEstimator.class);
-  private static final long EXECUTOR_WAIT_SECONDS = 30;
 
   private static final String ROUNDS = "rounds";
   private static final List<String> ENGINES = Arrays.asList("barrier", ROUNDS);
@@ -271,16 +268,16 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     NetDescription description = NetDescription.ofTraining(getSolver(), getNet(), sync, threads);
     requireOneNet(description);
     FeedSchema schema = feed(train.schema(), description.tops());
-    int workers = getNumWorkers() > 0 ? getNumWorkers() : slots(spark.sparkContext());
-    int shards = getShards() > 0 ? getShards() : workers;
+    Parallelism parallel = Parallelism.of(spark.sparkContext(), getNumWorkers(), getShards());
+    int shards = parallel.shards();
     if (description.wantsGpu()) {
       LOG.warn("GPUs are not supported yet; the CPU is used instead of what solver_mode asks for");
     }
     String solver = getNet().isEmpty() ? description.solverText() : getSolver();
     long maxIter = getEpochs() > 0
         ? description.steps(getEpochs(), train.count(), shards) : getMaxIter();
-    return new TrainingPlan(solver, getNet(), schema, workers, shards, threads, maxIter, getSeed(),
-        getCheckpointDir(), getCheckpointInterval(), bytesAt(getWeights(), conf),
+    return new TrainingPlan(solver, getNet(), schema, parallel.workers(), shards, threads,
+        maxIter, getSeed(), getCheckpointDir(), getCheckpointInterval(), bytesAt(getWeights(), conf),
         bytesAt(getSnapshot(), conf), getEvents(), getPeerTimeout(),
         Encryption.of(getEncrypt(), spark.sparkContext().getConf()), sync, getSurvivors(),
         getResume());
@@ -289,17 +286,6 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   private <T> CaffeEstimator with(Param<T> param, T value) {
     set(param, value);
     return this;
-  }
-
-  /** The tasks that can run at once, when the executors that were asked for are there. */
-  private static int slots(SparkContext sc) {
-    try {
-      int executors = sc.getConf().getInt("spark.executor.instances", 1);
-      return Math.max(
-          1, ClusterSlots.await(sc, executors, EXECUTOR_WAIT_SECONDS, TimeUnit.SECONDS));
-    } catch (InterruptedException e) {
-      throw Unchecked.rethrow(e);
-    }
   }
 
   private int threads(SparkSession spark) {

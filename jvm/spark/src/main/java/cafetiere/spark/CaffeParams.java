@@ -85,11 +85,10 @@ public interface CaffeParams extends SyncParams {
         + " on and not trained on; \"\": none");
   }
 
-  /** Where rank 0 writes its events. */
+  /** Where the driver writes events. */
   default Param<String> events() {
     return new Param<>(this, "events",
-        "path prefix for JSONL and TensorBoard files on the machine of"
-        + " rank 0, or of the driver with engine rounds; \"\": none");
+        "path prefix of JSONL and TensorBoard files that the driver writes; \"\": none");
   }
 
   /** Silence that counts as a loss. */
@@ -163,7 +162,7 @@ public interface CaffeParams extends SyncParams {
     return getOrDefault(validationIndicatorCol());
   }
 
-  /** Where rank 0 writes its events. */
+  /** Where the driver writes events. */
   default String getEvents() {
     return getOrDefault(events());
   }

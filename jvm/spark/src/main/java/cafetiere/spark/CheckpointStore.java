@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSError;
@@ -144,9 +145,16 @@ public final class CheckpointStore {
     files.delete(dir, true);
   }
 
+  /** Removes the folder if no checkpoint in it is finished; whether one is. */
+  boolean keepFinished() throws IOException {
+    if (!names().isEmpty()) return true;
+    delete();
+    return false;
+  }
+
   /** The name of the checkpoint at a step. */
   static String name(long step) {
-    return String.format("%s%012d", PREFIX, step);
+    return String.format(Locale.ROOT, "%s%012d", PREFIX, step);
   }
 
   /** Names of the finished checkpoints, newest first. */

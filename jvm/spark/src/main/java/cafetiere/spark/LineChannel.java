@@ -6,7 +6,9 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.TimeUnit;
 
 /**
  * A connection between a task and the driver that carries lines of text, encrypted, each of a
@@ -20,6 +22,7 @@ final class LineChannel implements AutoCloseable {
   private static final int MAX_SEALED = 4 * MAX_LINE + 32;
   private static final int CONNECT_MILLIS = 2_000;
   private static final int HANDSHAKE_MILLIS = 5_000;
+  private static final long NO_END = 0;
 
   private final Socket socket;
   private final BufferedReader in;
@@ -28,7 +31,6 @@ final class LineChannel implements AutoCloseable {
   private LineChannel(Socket socket) throws IOException {
     this.socket = socket;
     socket.setTcpNoDelay(true);
-    socket.setSoTimeout(HANDSHAKE_MILLIS);
     in = new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
   }
 
@@ -39,7 +41,7 @@ final class LineChannel implements AutoCloseable {
       socket.connect(new InetSocketAddress(host, port), CONNECT_MILLIS);
       LineChannel channel = new LineChannel(socket);
       Handshake handshake = new Handshake(secret);
-      String challenge = channel.readPlain(MAX_GREETING);
+      String challenge = channel.readPlain(MAX_GREETING, end(HANDSHAKE_MILLIS));
       if (challenge == null) throw new IOException("the driver closed the connection");
       channel.writePlain(handshake.answer(challenge));
       channel.cipher = handshake.trust(challenge);
@@ -51,12 +53,12 @@ final class LineChannel implements AutoCloseable {
     }
   }
 
-  /** The driver's end: refuses whoever does not know the secret. */
-  static LineChannel accept(Socket socket, String secret) throws IOException {
+  /** The driver's end: refuses whoever does not prove in time that it knows the secret. */
+  static LineChannel accept(Socket socket, String secret, int millis) throws IOException {
     LineChannel channel = new LineChannel(socket);
     Handshake handshake = new Handshake(secret);
     channel.writePlain(handshake.challenge());
-    String answer = channel.readPlain(MAX_GREETING);
+    String answer = channel.readPlain(MAX_GREETING, end(millis));
     try {
       channel.cipher = handshake.accept(answer == null ? "" : answer);
     } catch (IOException e) {
@@ -68,7 +70,7 @@ final class LineChannel implements AutoCloseable {
 
   /** The next line; null at the end. */
   String read() throws IOException {
-    String sealed = readPlain(MAX_SEALED);
+    String sealed = readPlain(MAX_SEALED, NO_END);
     return sealed == null ? null : cipher.open(sealed);
   }
 
@@ -77,14 +79,27 @@ final class LineChannel implements AutoCloseable {
     writePlain(cipher.seal(line));
   }
 
-  private String readPlain(int most) throws IOException {
+  /** A line that is there before {@code end}, a time of the clock, however it trickles in. */
+  private String readPlain(int most, long end) throws IOException {
     StringBuilder line = new StringBuilder();
-    for (int c = in.read(); c != '\n'; c = in.read()) {
+    for (int c = readBefore(end); c != '\n'; c = readBefore(end)) {
       if (c < 0) return null;
       if (line.length() >= most) throw new IOException("a line longer than " + most);
       line.append((char) c);
     }
     return line.toString();
+  }
+
+  private int readBefore(long end) throws IOException {
+    if (end == NO_END) return in.read();
+    long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+    if (left <= 0) throw new SocketTimeoutException("the handshake took too long");
+    socket.setSoTimeout((int) left);
+    return in.read();
+  }
+
+  private static long end(int millis) {
+    return System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
   }
 
   private void writePlain(String line) throws IOException {

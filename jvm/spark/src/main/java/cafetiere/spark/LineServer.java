@@ -3,19 +3,19 @@ package cafetiere.spark;
 
 import java.io.IOException;
 import java.io.Serializable;
-import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
-import org.apache.spark.SparkConf;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Where the driver listens for the tasks of a run. Each connection has a thread of its own; those
- * that have not proved yet that they know the secret are bounded in number and time.
+ * Where the driver listens for the tasks of a run. Each connection has a thread of its own, and there
+ * is a limit to them; those that have not proved yet that they know the secret are bounded in number
+ * and time.
  */
 final class LineServer implements AutoCloseable {
   /** Where a task finds the driver, and what proves that it belongs to the run. */
@@ -24,41 +24,59 @@ final class LineServer implements AutoCloseable {
     LineChannel connect() throws IOException {
       return LineChannel.connect(host, port, secret);
     }
+
+    InetSocketAddress driver() {
+      return new InetSocketAddress(host, port);
+    }
   }
 
-  /** Serves one connection until it ends. */
+  /** What is done with connections. */
   interface Service {
+    /** Serves one until it ends. */
     void serve(LineChannel channel) throws IOException;
+
+    /** No more of them can be accepted, by {@code why}; those that are open stay. */
+    default void ended(Throwable why) {}
+  }
+
+  /**
+   * What a server bears.
+   *
+   * @param strangers connections that have not proved yet that they know the secret
+   * @param connections all of them
+   * @param handshakeMillis what a proof may take
+   * @param failures failures to accept, one after the other, that end the server
+   */
+  record Limits(int strangers, int connections, int handshakeMillis, int failures) {
+    /** Failures of about half a minute end it. */
+    static final Limits DEFAULT = new Limits(64, 4_096, 5_000, 12);
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(LineServer.class);
-  private static final int STRANGERS = 64;
-  private static final int BACKLOG = 64;
+  private static final int LEAST_PAUSE_MILLIS = 10;
+  private static final int MOST_PAUSE_MILLIS = 10_000;
 
   private final String name;
   private final String secret;
   private final Service service;
   private final ServerSocket server;
-  private final Semaphore strangers = new Semaphore(STRANGERS);
+  private final Limits limits;
+  private final Semaphore strangers;
   private final Set<Socket> open = ConcurrentHashMap.newKeySet();
 
-  /** Listens on a free port of {@code address}; {@code name} is for logs. */
-  LineServer(InetAddress address, String name, String secret, Service service) throws IOException {
+  /** Accepts what comes to {@code server}, which it closes at its end; {@code name} is for logs. */
+  LineServer(ServerSocket server, String name, String secret, Service service) {
+    this(server, name, secret, service, Limits.DEFAULT);
+  }
+
+  LineServer(ServerSocket server, String name, String secret, Service service, Limits limits) {
     this.name = name;
     this.secret = secret;
     this.service = service;
-    this.server = new ServerSocket(0, BACKLOG, address);
+    this.server = server;
+    this.limits = limits;
+    this.strangers = new Semaphore(limits.strangers());
     start("accept", this::accept);
-  }
-
-  /** The driver's name as the executors know it. */
-  static String host(SparkConf conf) {
-    return conf.get("spark.driver.host", "localhost");
-  }
-
-  /** The driver's own address. */
-  static InetAddress bindAddress(SparkConf conf) throws IOException {
-    return InetAddress.getByName(conf.get("spark.driver.bindAddress", host(conf)));
   }
 
   int port() {
@@ -73,22 +91,54 @@ final class LineServer implements AutoCloseable {
   }
 
   private void accept() {
+    int failures = 0;
     while (!server.isClosed()) {
       try {
-        Socket socket = server.accept();
-        if (strangers.tryAcquire()) {
-          start("serve", () -> serve(socket));
-        } else {
-          socket.close();
-        }
-      } catch (IOException e) {
-        LOG.debug("{}: a connection was not accepted", name, e);
+        take(server.accept());
+        failures = 0;
+      } catch (IOException | OutOfMemoryError e) {  // the latter: no thread can be started
+        if (!server.isClosed() && !goesOnAfter(++failures, e)) return;
       }
     }
   }
 
-  private void serve(Socket socket) {
+  private void take(Socket socket) throws IOException {
+    if (open.size() >= limits.connections() || !strangers.tryAcquire()) {
+      LOG.warn("{}: {} connections are open, and another one from {} is refused", name, open.size(),
+          socket.getRemoteSocketAddress());
+      socket.close();
+      return;
+    }
     open.add(socket);
+    try {
+      start("serve", () -> serve(socket));
+    } catch (OutOfMemoryError e) {
+      strangers.release();
+      open.remove(socket);
+      closeQuietly(socket);
+      throw e;
+    }
+  }
+
+  /** What fails now may succeed when other files of the process are closed. */
+  private boolean goesOnAfter(int failures, Throwable why) {
+    LOG.warn("{}: a connection was not accepted: {}", name, why.getMessage());
+    if (failures >= limits.failures()) {
+      LOG.error("{}: no more connections are accepted", name, why);
+      closeQuietly(server);
+      service.ended(why);
+      return false;
+    }
+    int pause = Math.min(MOST_PAUSE_MILLIS, LEAST_PAUSE_MILLIS << Math.min(failures, 16));
+    try {
+      Thread.sleep(pause);
+      return true;
+    } catch (InterruptedException e) {
+      return false;
+    }
+  }
+
+  private void serve(Socket socket) {
     // close() may have gone through the set before this one was in it.
     if (server.isClosed()) closeQuietly(socket);
     try (socket; LineChannel channel = meet(socket)) {
@@ -102,7 +152,7 @@ final class LineServer implements AutoCloseable {
 
   private LineChannel meet(Socket socket) throws IOException {
     try {
-      return LineChannel.accept(socket, secret);
+      return LineChannel.accept(socket, secret, limits.handshakeMillis());
     } finally {
       strangers.release();
     }

@@ -31,7 +31,12 @@ final class MemberClient implements AutoCloseable {
   /** Joins as the task that holds {@code partition}. */
   MemberClient(LineServer.Address service, int partition) throws IOException {
     channel = service.connect();
-    channel.write(Notice.join(partition).toLine());
+    try {
+      channel.write(Notice.join(partition).toLine());
+    } catch (IOException e) {
+      channel.close();
+      throw e;
+    }
     heart = Executors.newSingleThreadScheduledExecutor(task -> daemon("cafetiere-heart", task));
     heart.scheduleWithFixedDelay(
         this::beat, HEARTBEAT_MILLIS, HEARTBEAT_MILLIS, TimeUnit.MILLISECONDS);

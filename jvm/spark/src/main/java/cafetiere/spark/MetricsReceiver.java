@@ -33,7 +33,7 @@ final class MetricsReceiver implements AutoCloseable {
     sc.addSparkListener(heartbeats);
     server = openServer(run, secret, events);
     int port = server == null ? 0 : server.port();
-    address = new Address(run, secret, LineServer.host(sc.getConf()), port, accumulator);
+    address = new Address(run, secret, DriverPorts.host(sc.getConf()), port, accumulator);
   }
 
   /** What rank 0 needs to reach this driver. */
@@ -51,7 +51,7 @@ final class MetricsReceiver implements AutoCloseable {
   private MetricsServer openServer(String run, String secret, RunEvents events) {
     try {
       return new MetricsServer(
-          LineServer.bindAddress(sc.getConf()), run, secret, events::accept);
+          DriverPorts.listen(sc.getConf()), run, secret, events::accept);
     } catch (IOException e) {
       LOG.warn("The driver cannot listen for events ({}); they come with Spark's heartbeats",
           e.getMessage());

@@ -3,6 +3,7 @@ package cafetiere.spark;
 
 import java.io.IOException;
 import java.io.Serializable;
+import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.concurrent.ArrayBlockingQueue;
@@ -20,7 +21,11 @@ import org.slf4j.LoggerFactory;
 final class MetricsRoute implements AutoCloseable {
   /** Where the driver listens; port 0: it does not. */
   record Address(String run, String secret, String host, int port, EventAccumulator accumulator)
-      implements Serializable {}
+      implements Serializable {
+    InetSocketAddress driver() {
+      return new InetSocketAddress(host, Math.max(1, port));
+    }
+  }
 
   private interface Sender extends AutoCloseable {
     void send(RunEvent event) throws IOException;

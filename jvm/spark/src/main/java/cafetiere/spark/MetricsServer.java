@@ -2,7 +2,7 @@
 package cafetiere.spark;
 
 import java.io.IOException;
-import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.util.function.Consumer;
 
 /** The driver's end of the event sockets; {@link RunEvents} drops what it has already. */
@@ -11,11 +11,10 @@ final class MetricsServer implements AutoCloseable {
   private final Consumer<RunEvent> sink;
   private final LineServer server;
 
-  MetricsServer(InetAddress address, String run, String secret, Consumer<RunEvent> sink)
-      throws IOException {
+  MetricsServer(ServerSocket socket, String run, String secret, Consumer<RunEvent> sink) {
     this.run = run;
     this.sink = sink;
-    this.server = new LineServer(address, "cafetiere-metrics-" + run, secret, this::receive);
+    this.server = new LineServer(socket, "cafetiere-metrics-" + run, secret, this::receive);
   }
 
   int port() {

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -56,8 +57,10 @@ public final class Preflight {
   }
 
   /** The same for the rounds engine, which takes the executors that there are. */
-  static void checkRounds(SparkContext sc, TrainingPlan plan, Dataset<Row> train) {
-    Preflight preflight = new Preflight(sc, sc.getConf(), plan, train);
+  static void checkRounds(SparkContext sc, SparkConf conf, TrainingPlan plan, Dataset<Row> train,
+      RoundsRoom room) {
+    Preflight preflight = new Preflight(sc, conf, plan, train);
+    preflight.findings.addAll(room.findings(conf, Runtime.getRuntime().maxMemory()));
     preflight.checkFolderAndLabels(preflight.checkNet());
     preflight.refuse();
   }
@@ -96,15 +99,15 @@ public final class Preflight {
   /** Whether all ranks can run at once; nothing that needs executors is tried otherwise. */
   private boolean checkSlots() {
     if (!sc.isLocal() && conf.getBoolean("spark.dynamicAllocation.enabled", false)) {
-      // Ordinary jobs: Spark asks for the executors when they are submitted.
-      if (plan.survivors()) return true;
-      findings.add("dynamic allocation is on, and Spark runs no barrier stage under it: add"
+      findings.add("dynamic allocation is on, and " + (plan.survivors()
+          ? "the executors of survivors have to be there before their first job"
+          : "Spark runs no barrier stage under it") + ": add"
           + " --conf spark.dynamicAllocation.enabled=false --conf spark.executor.instances="
-          + plan.workers());
+          + plan.workers() + (plan.survivors() ? ", or set engine to rounds" : ""));
       return false;
     }
     int taskCpus = conf.getInt("spark.task.cpus", 1);
-    int configured = configuredSlots(taskCpus);
+    int configured = ClusterSlots.configured(sc.master(), conf).orElse(0);
     int wait = configured >= plan.workers() ? START_SECONDS : SLOT_SECONDS;
     int slots = waitForSlots(wait);
     if (slots >= plan.workers()) return true;
@@ -122,13 +125,6 @@ public final class Preflight {
     }
   }
 
-  /** The slots that executors still starting will bring; 0 where the settings do not tell. */
-  private int configuredSlots(int taskCpus) {
-    if (!isManaged()) return 0;
-    int cores = conf.getInt("spark.executor.cores", 1);
-    return conf.getInt("spark.executor.instances", 2) * (cores / taskCpus);
-  }
-
   private String settingForMoreSlots(int taskCpus) {
     int cores = plan.workers() * taskCpus;
     if (sc.master().startsWith("local-cluster")) {
@@ -143,9 +139,8 @@ public final class Preflight {
     return "workers to the cluster, or --conf spark.cores.max=" + cores;
   }
 
-  /** Whether a resource manager starts the executors and ends those that take too much memory. */
   private boolean isManaged() {
-    return sc.master().startsWith("yarn") || sc.master().startsWith("k8s");
+    return ClusterSlots.isManaged(sc.master());
   }
 
   private void checkMemory(long netBytes) {
@@ -171,7 +166,8 @@ public final class Preflight {
 
   /** Whether the driver can write there and the executors see what it wrote. */
   private void checkCheckpoints() {
-    String folder = CheckpointFolder.of(sc, plan.checkpointDir(), "preflight");
+    String folder = CheckpointFolder.of(
+        sc, plan.checkpointDir(), "preflight-" + UUID.randomUUID());  // others may look as well
     Path probe = new Path(folder, "probe");
     try {
       FileSystem files = probe.getFileSystem(sc.hadoopConfiguration());

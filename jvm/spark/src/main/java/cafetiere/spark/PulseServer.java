@@ -6,46 +6,49 @@ import java.io.UncheckedIOException;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Notices executors that hang in a run whose tasks have no peers to miss them. Spark gives them {@code
- * spark.network.timeout}, two minutes by default, and the job waits. An executor that ends is
+ * Notices executors that may hang in a run whose tasks have no peers to miss them. Spark gives them
+ * {@code spark.network.timeout}, two minutes by default, and the job waits. An executor that ends is
  * Spark's own affair: its connection is forgotten.
  */
 final class PulseServer implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(PulseServer.class);
 
   private final long patienceNanos;
-  private final Consumer<String> onSilence;
+  private final Predicate<String> judge;
   private final Set<Pulse> pulses = ConcurrentHashMap.newKeySet();
   private final LineServer server;
   private final LineServer.Address address;
   private final SilenceClock clock;
 
-  /** Tells {@code onSilence} the id of each executor that was silent for so long, once. */
-  PulseServer(SparkConf conf, String run, int timeoutMillis, Consumer<String> onSilence)
+  /**
+   * Asks {@code judge}, in a thread of its own, about each executor that was silent for so long: true
+   * if it is gone, false if it lives, and then it is listened to again.
+   */
+  PulseServer(SparkConf conf, String run, int timeoutMillis, Predicate<String> judge)
       throws IOException {
     this.patienceNanos = TimeUnit.MILLISECONDS.toNanos(timeoutMillis);
-    this.onSilence = onSilence;
+    this.judge = judge;
     String name = "cafetiere-pulse-" + run;
     String secret = Handshake.newSecret();
-    server = new LineServer(LineServer.bindAddress(conf), name, secret, this::serve);
-    address = new LineServer.Address(LineServer.host(conf), server.port(), secret);
+    server = new LineServer(DriverPorts.listen(conf), name, secret, this::serve);
+    address = new LineServer.Address(DriverPorts.host(conf), server.port(), secret);
     clock = new SilenceClock(name, this::look, () -> pulses.forEach(Pulse::hear));
   }
 
-  /** Has Spark replace the executors of the run that hang. */
-  static PulseServer replacing(SparkContext sc, String run, int timeoutMillis) {
+  /** Has Spark replace the executors of the run of which {@code pulse} does not hear, either. */
+  static PulseServer replacing(SparkContext sc, ExecutorPulse pulse, String run,
+      int timeoutMillis) {
     try {
       return new PulseServer(sc.getConf(), run, timeoutMillis, executor -> {
-        LOG.warn("Executor {} was silent for {} ms (peerTimeout): it is replaced", executor,
-            timeoutMillis);
-        SparkInternals.replaceExecutor(sc, executor);
+        LOG.info("Executor {} was silent for {} ms (peerTimeout)", executor, timeoutMillis);
+        return pulse.replaceIfSilent(executor);
       });
     } catch (IOException e) {
       throw new UncheckedIOException(
@@ -78,15 +81,25 @@ final class PulseServer implements AutoCloseable {
   private void look() {
     long now = System.nanoTime();
     for (Pulse pulse : pulses) {
-      boolean silent = now - pulse.heardNanos > patienceNanos;
-      if (silent && pulses.remove(pulse)) onSilence.accept(pulse.executor);
+      if (pulse.doubted || now - pulse.heardNanos <= patienceNanos) continue;
+      pulse.doubted = true;
+      Thread thread = new Thread(() -> doubt(pulse), "cafetiere-doubt-" + pulse.executor);
+      thread.setDaemon(true);
+      thread.start();
     }
+  }
+
+  private void doubt(Pulse pulse) {
+    if (judge.test(pulse.executor)) return;
+    pulse.hear();
+    pulse.doubted = false;
   }
 
   /** When an executor was last heard of. */
   private static final class Pulse {
     private final String executor;
     private volatile long heardNanos = System.nanoTime();
+    private volatile boolean doubted;
 
     Pulse(String executor) {
       this.executor = executor;

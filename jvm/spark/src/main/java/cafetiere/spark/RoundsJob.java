@@ -18,6 +18,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.Dataset;
@@ -49,9 +50,11 @@ public final class RoundsJob {
   private final String run = UUID.randomUUID().toString().substring(0, 8);
   private final CheckpointStore checkpoints;
   private final ProgressLine progress;
+  private final EventFiles files;
   private final RunEvents events;
   private final RetryPolicy policy = new RetryPolicy();
   private final boolean keepsHistory;
+  private final long checkpointSeconds;
   private final String folder;
   private RoundsStage stage;
   private String instructionSet;
@@ -62,16 +65,18 @@ public final class RoundsJob {
   private long storedAtNanos = System.nanoTime();
   private long storingNanos;
 
-  private RoundsJob(SparkContext sc, TrainingPlan plan, Rounds rounds) throws IOException {
+  private RoundsJob(SparkContext sc, TrainingPlan plan, Dataset<Row> train, Rounds rounds)
+      throws IOException {
     this.sc = sc;
     this.plan = plan;
     this.shards = shards(plan);
     this.rounds = rounds;
-    this.folder = CheckpointFolder.of(sc, plan.checkpointDir(),
-        plan.resume() ? plan.fingerprint() : run);
+    this.checkpointSeconds = CheckpointFolder.seconds(train.sparkSession());
+    this.folder = CheckpointFolder.ofRun(sc, plan, train, run);
     this.checkpoints = new CheckpointStore(folder, sc.hadoopConfiguration());
     this.progress = new ProgressLine(System.err, System.console() != null, 0);
-    this.events = new RunEvents(MAX_EVENTS, progress);
+    this.files = new EventFiles(plan.events(), sc.hadoopConfiguration());
+    this.events = new RunEvents(MAX_EVENTS, progress, files::write);
     this.now = Json.parse(rounds.describe());
     this.keepsHistory = now.path("keeps_history").asBoolean();
   }
@@ -85,10 +90,12 @@ public final class RoundsJob {
   public static TrainingResult run(TrainingPlan plan, Dataset<Row> train, Dataset<Row> validation) {
     long start = System.nanoTime();
     SparkContext sc = train.sparkSession().sparkContext();
-    Preflight.checkRounds(sc, plan, train);
-    String options = options(plan).put("events", plan.events()).toString();
-    try (Rounds rounds = new Rounds(options)) {
-      return new RoundsJob(sc, plan, rounds).train(train, validation, start);
+    try (Rounds rounds = new Rounds(options(plan).toString())) {
+      JsonNode description = Json.parse(rounds.describe());
+      RoundsRoom room = RoundsRoom.of(description.path("floats").asLong(), shards(plan),
+          description.path("keeps_history").asBoolean());
+      Preflight.checkRounds(sc, sc.getConf(), plan, train, room);
+      return new RoundsJob(sc, plan, train, rounds).train(train, validation, start);
     } catch (IOException e) {
       throw new UncheckedIOException("checkpoints could not be read or written: "
           + e.getMessage(), e);
@@ -105,13 +112,15 @@ public final class RoundsJob {
     boolean tests = validation != null && now.path("test_interval").asLong() > 0;
     RoundsRows.Dealt heldOut = tests ? deal(validation) : null;
     instructionSet = rows.instructionSet();
-    try (PulseServer pulse = PulseServer.replacing(sc, run, plan.timeoutMillis());
+    try (ExecutorPulse heartbeats = new ExecutorPulse(sc, "");
+        PulseServer pulse = PulseServer.replacing(sc, heartbeats, run, plan.timeoutMillis());
         RoundsStage opened = stage(rows, heldOut, pulse.address())) {
       stage = opened;
       restore();
       long firstStep = iter();
+      files.startFrom(firstStep);
       events.startAttempt(0, firstStep);
-      RoundsLog log = new RoundsLog(events, rounds::event, run, now);
+      RoundsLog log = new RoundsLog(events, run, now);
       while (length() > 0) {
         round(log, tests && isTestDue());
         if (isCheckpointDue()) checkpoint();
@@ -123,7 +132,11 @@ public final class RoundsJob {
         log.test(retried(Work.TEST), iter());
       }
       return finish(log, state, rows.rows(), firstStep, start);
+    } catch (Throwable e) {
+      CheckpointFolder.leave(checkpoints);
+      throw e;
     } finally {
+      files.close();
       progress.finish();
     }
   }
@@ -180,7 +193,7 @@ public final class RoundsJob {
         throw e;
       } catch (Exception e) {
         String message = TaskStage.tellingLine(e);
-        if (sc.isStopped() || e instanceof InterruptedException || TaskStage.isCancelled(e)
+        if (sc.isStopped() || e instanceof InterruptedException || SparkInternals.isCancelled(e)
             || !policy.retryAfter(iter(), message)) {
           throw Unchecked.rethrow(e);
         }
@@ -209,7 +222,12 @@ public final class RoundsJob {
     if (length() == 0) return false;  // it comes anyway
     long every = plan.checkpointInterval() > 0 ? plan.checkpointInterval()
         : now.path("snapshot").asLong();
-    return keepsHistory && isHistoryDue() || every > 0 && iter() / every > stored / every;
+    return keepsHistory && isHistoryDue()
+        || (every > 0 ? iter() / every > stored / every : isTimeForCheckpoint());
+  }
+
+  private boolean isTimeForCheckpoint() {
+    return System.nanoTime() - storedAtNanos >= TimeUnit.SECONDS.toNanos(checkpointSeconds);
   }
 
   /** A lost replica repeats the rounds since, and what they began with stays broadcast. */

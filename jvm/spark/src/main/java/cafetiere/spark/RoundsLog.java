@@ -9,14 +9,12 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.function.Consumer;
 
 /** Adds up what the shards report of their rounds, and tells it as the events of a run. */
 final class RoundsLog {
   private static final long EVENT_NANOS = 200_000_000L;
 
   private final RunEvents events;
-  private final Consumer<String> files;
   private final String run;
   private final long maxIter;
   private final int lossWindow;
@@ -29,10 +27,9 @@ final class RoundsLog {
   private double computeSince;
   private double waitSince;
 
-  /** {@code files} takes the events, too; {@code settings}: what the engine says of the run. */
-  RoundsLog(RunEvents events, Consumer<String> files, String run, JsonNode settings) {
+  /** {@code settings}: what the engine says of the run. */
+  RoundsLog(RunEvents events, String run, JsonNode settings) {
     this.events = events;
-    this.files = files;
     this.run = run;
     this.maxIter = settings.path("max_iter").asLong();
     this.lossWindow = settings.path("average_loss").asInt();
@@ -131,8 +128,6 @@ final class RoundsLog {
   }
 
   private void send(ObjectNode event) {
-    String text = event.toString();
-    files.accept(text);
-    events.accept(new RunEvent(run, 0, ++sequence, text));
+    events.accept(new RunEvent(run, 0, ++sequence, event.toString()));
   }
 }

@@ -16,12 +16,14 @@ import java.util.Deque;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.Partitioner;
+import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.unsafe.Platform;
+import org.apache.spark.util.TaskCompletionListener;
 import scala.Tuple2;
 
 /**
@@ -66,9 +68,14 @@ final class RoundsRows {
 
   /** Appends the rows of a chunk to a native table. */
   static void append(byte[] chunk, Rows to) {
-    ByteBuffer memory = ByteBuffer.allocateDirect(chunk.length - HEAD_BYTES);
-    memory.put(chunk, HEAD_BYTES, memory.capacity()).flip();
-    to.append(ByteBuffer.wrap(chunk).getInt(), memory);
+    long bytes = chunk.length - HEAD_BYTES;
+    long address = Platform.allocateMemory(bytes);
+    try {
+      Platform.copyMemory(chunk, Platform.BYTE_ARRAY_OFFSET + HEAD_BYTES, null, address, bytes);
+      to.append(ByteBuffer.wrap(chunk).getInt(), address, bytes);
+    } finally {
+      Platform.freeMemory(address);
+    }
   }
 
   /** What one range of keys holds, or why its rows cannot be encoded. */
@@ -97,8 +104,11 @@ final class RoundsRows {
     return new String(bytes, StandardCharsets.UTF_8);
   }
 
-  /** Encodes rows; each comes with its key. A row that cannot be fed gives a key of no bytes. */
-  private static final class Keyed implements Iterator<Tuple2<byte[], byte[]>> {
+  /**
+   * Encodes rows; each comes with its key. A row that cannot be fed gives a key of no bytes. What it
+   * takes is freed when its task ends, if it has not come to the end of its rows.
+   */
+  static final class Keyed implements Iterator<Tuple2<byte[], byte[]>> {
     private final String schema;
     private final long seed;
     private final Iterator<InternalRow> rows;
@@ -111,6 +121,7 @@ final class RoundsRows {
       this.seed = seed;
       this.rows = rows;
       this.encoder = new RowEncoder(schema, this::take);
+      TaskContext.get().addTaskCompletionListener((TaskCompletionListener) task -> end());
     }
 
     @Override
@@ -134,8 +145,12 @@ final class RoundsRows {
         byte[] message = e.getMessage().getBytes(StandardCharsets.UTF_8);
         ready.add(new Tuple2<>(new byte[0], message));
       }
+      end();
+    }
+
+    private void end() {
+      if (!ended) encoder.close();
       ended = true;
-      encoder.close();
     }
 
     private void take(long count, long address, long bytes) {

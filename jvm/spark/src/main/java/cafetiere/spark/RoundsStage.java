@@ -122,6 +122,16 @@ final class RoundsStage implements AutoCloseable {
     validation.unpersist();
   }
 
+  /** How many outcomes of a round's tasks come to the driver. */
+  static int outcomes(int shards) {
+    if (shards <= DIRECT_SHARDS) return shards;
+    return (shards + groupSize(shards) - 1) / groupSize(shards);
+  }
+
+  private static int groupSize(int shards) {
+    return Integer.highestOneBit((int) Math.ceil(Math.sqrt(shards)) - 1) * 2;
+  }
+
   private int registered() {
     return sc.sc().statusTracker().getExecutorInfos().length;
   }
@@ -131,10 +141,10 @@ final class RoundsStage implements AutoCloseable {
    * are nodes of the shard tree, so the bits are those of the whole tree.
    */
   private JavaRDD<byte[]> addGroups(JavaRDD<byte[]> outcomes) {
-    int size = Integer.highestOneBit((int) Math.ceil(Math.sqrt(shards)) - 1) * 2;
+    int size = groupSize(shards);
     return outcomes
         .mapToPair(outcome -> new Tuple2<>(TaskContext.getPartitionId(), outcome))
-        .partitionBy(new ByGroup(size, (shards + size - 1) / size))
+        .partitionBy(new ByGroup(size, outcomes(shards)))
         .mapPartitions(group -> {
           List<Tuple2<Integer, byte[]>> members = new ArrayList<>();
           group.forEachRemaining(members::add);

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -21,14 +22,17 @@ final class RunEvents {
 
   private final int limit;
   private final ProgressLine progress;
+  private final Consumer<JsonNode> files;
   private final List<JsonNode> events = new ArrayList<>();
   private int attempt;
   private long lastSequence;
   private long firstStepNanos = -1;
 
-  RunEvents(int limit, ProgressLine progress) {
+  /** {@code files} gets each event as it comes and must not wait. */
+  RunEvents(int limit, ProgressLine progress, Consumer<JsonNode> files) {
     this.limit = limit;
     this.progress = progress;
+    this.files = files;
   }
 
   /**
@@ -59,6 +63,7 @@ final class RunEvents {
     if (firstStepNanos < 0 && json.path("step").asLong(0) > 0) firstStepNanos = System.nanoTime();
     if (events.size() >= limit) thin();
     events.add(json);
+    files.accept(json);
     progress.show(json);
   }
 

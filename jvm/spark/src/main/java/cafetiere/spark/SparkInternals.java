@@ -3,6 +3,7 @@ package cafetiere.spark;
 
 import java.lang.reflect.InvocationTargetException;
 import org.apache.spark.SparkContext;
+import org.apache.spark.SparkThrowable;
 import org.apache.spark.ml.param.Params;
 import org.apache.spark.ml.util.DefaultParamsReader$;
 import org.apache.spark.ml.util.DefaultParamsWriter$;
@@ -40,6 +41,27 @@ final class SparkInternals {
   /** Has an executor killed and another one started, where the cluster manager can do that. */
   static void replaceExecutor(SparkContext sc, String executor) {
     sc.killAndReplaceExecutor(executor);
+  }
+
+  /** Waits until listeners have heard all that has happened so far; false: that takes longer. */
+  static boolean awaitEvents(SparkContext sc, long millis) {
+    try {
+      sc.listenerBus().waitUntilEmpty(millis);
+      return true;
+    } catch (Exception e) {  // a TimeoutException, which Scala does not declare
+      return false;
+    }
+  }
+
+  /**
+   * Whether a job failed because somebody cancelled it. Spark 4 gives that a name; Spark 3.5 says it
+   * in words only.
+   */
+  static boolean isCancelled(Throwable failure) {
+    if (!(failure instanceof SparkThrowable spark)) return false;
+    String name = spark.getErrorClass();
+    return name != null ? name.equals("SPARK_JOB_CANCELLED")
+        : String.valueOf(failure.getMessage()).matches("(?s)Job \\d+ cancelled.*");
   }
 
   /** Turns any internal row into a binary one. */

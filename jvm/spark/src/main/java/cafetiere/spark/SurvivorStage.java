@@ -32,6 +32,7 @@ final class SurvivorStage implements TaskStage {
   private final LongSupplier step;
   private final Membership membership;
   private final List<TaskOutcome> outcomes = new ArrayList<>();
+  private final List<Thread> jobs = new ArrayList<>();
 
   /** {@code step} tells how far the training is. */
   SurvivorStage(SparkContext sc, String tag, TrainingTask.Setup setup,
@@ -47,22 +48,29 @@ final class SurvivorStage implements TaskStage {
 
   @Override
   public void run() throws Exception {
-    List<Thread> jobs = new ArrayList<>();
-    try (ExecutorPulse pulse = new ExecutorPulse(sc, tag);
-        MembershipServer server = new MembershipServer(LineServer.bindAddress(sc.getConf()), tag,
-            setup.secret(), membership, () -> replaceSilent(pulse))) {
+    try (ExecutorPulse pulse = new ExecutorPulse(sc, tag)) {
+      try {
+        run(pulse);
+      } finally {
+        sc.cancelJobsWithTag(tag);
+        join();
+        pulse.awaitTasks();
+      }
+    }
+  }
+
+  private void run(ExecutorPulse pulse) throws Exception {
+    try (MembershipServer server = new MembershipServer(DriverPorts.listen(sc.getConf()), tag,
+        setup.secret(), membership, () -> replaceSilent(pulse))) {
       JavaRDD<String> tasks = tasks(new LineServer.Address(
-          LineServer.host(sc.getConf()), server.port(), setup.secret()));
+          DriverPorts.host(sc.getConf()), server.port(), setup.secret()));
       for (int partition = 0; partition < tasks.getNumPartitions(); partition++) {
         jobs.add(start(tasks, partition));
       }
       membership.ended().get();
-      join(jobs);
+      join();
     } catch (ExecutionException e) {
       throw (Exception) e.getCause();
-    } finally {
-      sc.cancelJobsWithTag(tag);
-      join(jobs);
     }
   }
 
@@ -103,7 +111,7 @@ final class SurvivorStage implements TaskStage {
   }
 
   /** Waits for the jobs' ends; one whose executor does not answer is not waited for. */
-  private static void join(List<Thread> jobs) throws InterruptedException {
+  private void join() throws InterruptedException {
     long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(GRACE_MILLIS);
     for (Thread job : jobs) {
       long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
@@ -121,7 +129,7 @@ final class SurvivorStage implements TaskStage {
         return;
       } catch (Exception e) {
         String message = TaskStage.tellingLine(e);
-        if (sc.isStopped() || TaskStage.isCancelled(e)) {
+        if (sc.isStopped() || SparkInternals.isCancelled(e)) {
           membership.fail(e);
         } else if (!policy.retryAfter(step.getAsLong(), message)) {
           membership.giveUp(partition, message);

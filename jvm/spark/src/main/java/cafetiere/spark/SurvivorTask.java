@@ -10,7 +10,6 @@ import cafetiere.spark.Notice.Kind;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
-import java.net.InetAddress;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.SparkEnv;
@@ -123,7 +122,7 @@ final class SurvivorTask implements Serializable {
     private void open(Notice view) throws IOException {
       close();
       String host = SparkEnv.get().blockManager().blockManagerId().host();
-      String bind = InetAddress.getByName(host).getHostAddress();
+      String bind = PeerAddress.of(host, false, service.driver());
       group = new Group(setup.plan().groupOptions(view.rank(), view.size(), bind, setup.secret(),
           setup.generation() + "/" + view.generation()));
       duties.startView(view.generation(), view.rank() == 0);

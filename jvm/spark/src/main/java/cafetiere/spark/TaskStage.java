@@ -20,11 +20,6 @@ interface TaskStage {
     return Json.object();
   }
 
-  /** Whether a job of Spark failed because somebody cancelled it. */
-  static boolean isCancelled(Throwable failure) {
-    return String.valueOf(failure.getMessage()).matches("(?s).*Job \\d+ cancelled.*");
-  }
-
   /** Spark names the stage and task first, and in a second line what became of the task. */
   static String tellingLine(Throwable failure) {
     String message = String.valueOf(failure.getMessage());

@@ -43,6 +43,7 @@ public final class TrainingJob {
   private final String folder;
   private final CheckpointStore checkpoints;
   private final ProgressLine progress;
+  private final EventFiles files;
   private final RunEvents events;
   private final RetryPolicy policy = new RetryPolicy();
   private JavaRDD<Iterator<InternalRow>> input;
@@ -56,11 +57,11 @@ public final class TrainingJob {
     this.train = train;
     this.validation = validation;
     this.hadoop = new SerializableConfiguration(sc.hadoopConfiguration());
-    this.folder = CheckpointFolder.of(sc, plan.checkpointDir(),
-        plan.resume() ? plan.fingerprint() : run);
+    this.folder = CheckpointFolder.ofRun(sc, plan, train, run);
     this.checkpoints = new CheckpointStore(folder, hadoop.value());
     this.progress = new ProgressLine(System.err, System.console() != null, 0);
-    this.events = new RunEvents(MAX_EVENTS, progress);
+    this.files = new EventFiles(plan.events(), sc.hadoopConfiguration());
+    this.events = new RunEvents(MAX_EVENTS, progress, files::write);
   }
 
   /**
@@ -87,6 +88,7 @@ public final class TrainingJob {
         int ranks = ranks(attempt);
         Optional<Checkpoint> from = checkpoints.newest();
         long step = from.map(Checkpoint::step).orElse(0L);
+        files.startFrom(step);
         events.startAttempt(attempt, step);
         if (attempt == 0) firstStep = step;
         LOG.info("Run {}, attempt {}: {} ranks from step {}", run, attempt, ranks, step);
@@ -103,7 +105,11 @@ public final class TrainingJob {
         }
         decide(stage, failure);
       }
+    } catch (Throwable e) {
+      CheckpointFolder.leave(checkpoints);
+      throw e;
     } finally {
+      files.close();
       progress.finish();
     }
   }
@@ -217,7 +223,7 @@ public final class TrainingJob {
   }
 
   private static boolean isCancelledByUser(TaskStage stage, Exception failure) {
-    return failure != null && !stage.wasCancelled() && TaskStage.isCancelled(failure);
+    return failure != null && !stage.wasCancelled() && SparkInternals.isCancelled(failure);
   }
 
   private static boolean isInterrupted(Exception failure) {

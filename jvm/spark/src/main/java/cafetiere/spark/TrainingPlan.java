@@ -21,7 +21,7 @@ import java.util.UUID;
  * @param checkpointInterval steps from one checkpoint to the next, 0 for the solver's snapshot
  * @param model weights to start from, null for those of the net's fillers
  * @param state solver state to go on from, null to start at step 0
- * @param events path prefix for JSONL and TensorBoard files on rank 0's machine, "" for none
+ * @param events Hadoop path prefix of JSONL and TensorBoard files that the driver writes, "" for none
  * @param timeoutMillis silence of a peer that counts as its loss
  * @param encrypt whether what travels between the ranks is encrypted
  * @param sync what replaces fields of the solver's sync { }
@@ -57,9 +57,9 @@ public record TrainingPlan(
         encrypt, sync, survivors, resume);
   }
 
-  /** Hex digits that tell apart trainings whose weights differ, as far as not by their rows. */
-  String fingerprint() {
-    ObjectNode all = Json.object();
+  /** Hex digits that tell apart trainings whose weights differ; {@code rows}: those of the table. */
+  String fingerprint(String rows) {
+    ObjectNode all = Json.object().put("rows", rows);
     all.put("solver", solver).put("net", net).put("shards", shards);
     all.put("max_iter", maxIter).put("seed", seed).put("model", model).put("state", state);
     sync.addTo(all);
@@ -79,7 +79,6 @@ public record TrainingPlan(
     options.put("rank", survivors ? 0 : rank).put("size", workers);
     options.put("shards", shards).put("threads", threads).put("seed", seed);
     options.put("max_iter", maxIter).put("checkpoint_every", checkpointInterval);
-    options.put("events", rank == 0 ? events : "");
     sync.addTo(options);
     if (survivors) options.put("survivors", 1);
     options.set("inputs", schema.inputsJson());

@@ -14,8 +14,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
-import java.net.InetAddress;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.BarrierTaskContext;
@@ -173,8 +173,10 @@ final class TrainingTask implements Serializable {
 
   private String groupOptions(BarrierTaskContext context) throws IOException {
     int rank = context.partitionId();
-    String host = context.getTaskInfos()[rank].address().replaceFirst(":\\d+$", "");
-    String bind = InetAddress.getByName(host).getHostAddress();
+    List<String> hosts = Arrays.stream(context.getTaskInfos())
+        .map(task -> task.address().replaceFirst(":\\d+$", "")).toList();
+    boolean alone = hosts.stream().distinct().count() == 1;
+    String bind = PeerAddress.of(hosts.get(rank), alone, setup.metrics().driver());
     return setup.plan().groupOptions(
         rank, setup.plan().workers(), bind, setup.secret(), setup.generation());
   }

@@ -3,6 +3,7 @@ package cafetiere.spark;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.spark.CheckpointStore.Checkpoint;
@@ -11,7 +12,10 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
@@ -85,6 +89,44 @@ class CheckpointStoreTest {
     write(10);
     Files.createDirectories(dir.resolve("run/_writing-20-1"));
     assertEquals(10, store.newest().orElseThrow().step());
+  }
+
+  @Test
+  void namesHaveTheSameDigitsInEveryLocale() {
+    Locale before = Locale.getDefault();
+    Locale.setDefault(Locale.forLanguageTag("ar-EG-u-nu-arab"));
+    try {
+      assertEquals("step-000000000020", CheckpointStore.name(20));
+    } finally {
+      Locale.setDefault(before);
+    }
+  }
+
+  @Test
+  void aFolderWithoutAFinishedCheckpointIsRemoved() throws IOException {
+    Files.createDirectories(dir.resolve("run/_writing-20-1"));
+    assertFalse(store.keepFinished());
+    assertFalse(Files.exists(dir.resolve("run")));
+    write(10);
+    assertTrue(store.keepFinished());
+    assertEquals(10, store.newest().orElseThrow().step());
+  }
+
+  @Test
+  void foldersOfFailedRunsGoAfterAWeek() throws IOException {
+    long now = System.currentTimeMillis();
+    for (String name : List.of("run-old", "run-new", "other")) {
+      Files.createDirectories(dir.resolve(name));
+      long days = name.equals("run-new") ? 6 : 8;
+      Files.setLastModifiedTime(
+          dir.resolve(name), FileTime.fromMillis(now - TimeUnit.DAYS.toMillis(days)));
+    }
+    CheckpointFolder.sweep(new org.apache.hadoop.fs.Path(dir.resolve("run-own").toUri()),
+        new Configuration(), now);
+    try (Stream<Path> left = Files.list(dir)) {
+      assertEquals(List.of("other", "run-new"),
+          left.map(path -> path.getFileName().toString()).sorted().toList());
+    }
   }
 
   private void write(long step) throws IOException {

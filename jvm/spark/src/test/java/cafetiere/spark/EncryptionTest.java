@@ -38,6 +38,18 @@ class EncryptionTest {
   }
 
   @Test
+  void aSecretThatSparkSendsInTheClearIsWarnedOf() {
+    SparkConf yarn = new SparkConf(false).set("spark.master", "yarn");
+    String warning = Encryption.warning("on", yarn).orElseThrow();
+    assertTrue(warning.contains("--conf spark.network.crypto.enabled=true"), warning);
+    assertTrue(Encryption.warning("auto", yarn).isEmpty());
+    assertTrue(
+        Encryption.warning("on", yarn.set("spark.network.crypto.enabled", "true")).isEmpty());
+    assertTrue(
+        Encryption.warning("on", new SparkConf(false).set("spark.master", "local[2]")).isEmpty());
+  }
+
+  @Test
   void executorsOfAnEncryptedClusterTrainTheSameWeights() throws Exception {
     Path log = dir.resolve("log");
     Process driver = DriverProcess.start(Driver.class, log, dir.toString());

@@ -83,7 +83,7 @@ class LineChannelTest {
   }
 
   private static void echo(ServerSocket server) {
-    try (Socket socket = server.accept(); LineChannel channel = LineChannel.accept(socket, SECRET)) {
+    try (Socket socket = server.accept(); LineChannel channel = LineChannel.accept(socket, SECRET, 5_000)) {
       for (String line = channel.read(); line != null; line = channel.read()) channel.write(line);
     } catch (IOException e) {
       throw new IllegalStateException(e);

@@ -10,6 +10,7 @@ import cafetiere.core.Group;
 import cafetiere.spark.Notice.Kind;
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -33,7 +34,7 @@ class MembershipServerTest {
   @BeforeEach
   void serve() throws IOException {
     server = new MembershipServer(
-        InetAddress.getLoopbackAddress(), "test", SECRET, membership, () -> {});
+        new ServerSocket(0, 8, InetAddress.getLoopbackAddress()), "test", SECRET, membership, () -> {});
   }
 
   @AfterEach

@@ -9,9 +9,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import cafetiere.spark.MetricsRoute.Address;
 import java.io.BufferedReader;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -27,8 +29,7 @@ class MetricsTest {
   @Test
   void eventsArriveByTheSocketInOrder() throws Exception {
     BlockingQueue<RunEvent> arrived = new LinkedBlockingQueue<>();
-    InetAddress loopback = InetAddress.getLoopbackAddress();
-    try (MetricsServer server = new MetricsServer(loopback, "r", SECRET, arrived::add);
+    try (MetricsServer server = new MetricsServer(socket(), "r", SECRET, arrived::add);
         MetricsRoute route = new MetricsRoute(address(server.port(), SECRET), 3)) {
       assertEquals("a socket to the driver", route.name());
       route.send("{\"event\":\"log\",\"text\":\"größe\"}");
@@ -43,7 +44,7 @@ class MetricsTest {
   void whoDoesNotKnowTheSecretIsRefusedAndTheNextIsServed() throws Exception {
     BlockingQueue<RunEvent> arrived = new LinkedBlockingQueue<>();
     InetAddress loopback = InetAddress.getLoopbackAddress();
-    try (MetricsServer server = new MetricsServer(loopback, "r", SECRET, arrived::add)) {
+    try (MetricsServer server = new MetricsServer(socket(), "r", SECRET, arrived::add)) {
       try (Socket intruder = new Socket(loopback, server.port())) {
         BufferedReader in = new BufferedReader(
             new InputStreamReader(intruder.getInputStream(), StandardCharsets.UTF_8));
@@ -127,8 +128,13 @@ class MetricsTest {
     assertFalse(printed.toString(StandardCharsets.UTF_8).contains("\r"));
   }
 
+  private static ServerSocket socket() throws IOException {
+    return new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+  }
+
   private RunEvents events(int limit) {
-    return new RunEvents(limit, new ProgressLine(new PrintStream(printed), false, 20));
+    return new RunEvents(limit, new ProgressLine(new PrintStream(printed), false, 20),
+        event -> {});
   }
 
   private static Address address(int port, String secret) {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -56,6 +57,34 @@ class PreflightTest {
     assertFinding("dynamic allocation is on, and Spark runs no barrier stage under it: add --conf"
         + " spark.dynamicAllocation.enabled=false --conf spark.executor.instances=2",
         refusal(conf, estimator(), table));
+  }
+
+  /** Survivors wait for their executors before Spark has a job to ask for them. */
+  @Test
+  void survivorsUnderDynamicAllocation() {
+    SparkConf conf = conf().set("spark.dynamicAllocation.enabled", "true");
+    assertFinding("dynamic allocation is on, and the executors of survivors have to be there before"
+        + " their first job: add --conf spark.dynamicAllocation.enabled=false --conf"
+        + " spark.executor.instances=2, or set engine to rounds",
+        refusal(conf, estimator().setSurvivors(true).setSyncMode("average"), table));
+  }
+
+  /** AlexNet's weights from eight shards; the heap of 1 GiB is this test's own. */
+  @Test
+  void roundsThatTheDriverCannotTake() {
+    RoundsRoom room = RoundsRoom.of(60_965_224, 8, false);
+    TrainingPlan plan = plan(estimator().setSyncMode("average"), table);
+    List<String> findings = assertThrows(PreflightException.class,
+        () -> Preflight.checkRounds(spark.sparkContext(), conf(), plan, table, room)).findings();
+    assertEquals("a round sends 8 times 233 MiB to the driver at once, and"
+        + " spark.driver.maxResultSize is 1024 MiB: add --conf spark.driver.maxResultSize=2326m",
+        findings.get(0));
+    assertTrue(findings.get(1).matches(".*at once, which needs about 4419 MiB of the driver's heap of"
+        + " \\d+ MiB: add --driver-memory 5523m"), findings.get(1));
+    SparkConf unlimited = conf().set("spark.driver.maxResultSize", "0");
+    assertEquals(List.of(), room.findings(unlimited, 8L << 30));
+    assertEquals(7, RoundsRoom.of(1, 100, false).outcomes(), "groups of 16 shards");
+    assertEquals(100, RoundsRoom.of(1, 100, true).outcomes(), "a history from each");
   }
 
   @Test
@@ -137,6 +166,15 @@ class PreflightTest {
     String finding = refusal(estimator().setCheckpointDir("file:/proc/nowhere"), table).get(0);
     assertTrue(finding.startsWith("checkpoints cannot be written to file:/proc/nowhere"), finding);
     assertTrue(finding.contains("set checkpointDir to a folder that"), finding);
+  }
+
+  /** As a cross-validation with several threads does. */
+  @Test
+  void whatAnotherPreflightTriesIsLeftAlone() throws Exception {
+    Path other = Files.createDirectories(dir.resolve("run-preflight")).resolve("probe");
+    Files.createFile(other);
+    check(conf(), estimator().setCheckpointDir(dir.toUri().toString()), table);
+    assertTrue(Files.exists(other), "the folder of another one was deleted");
   }
 
   @Test

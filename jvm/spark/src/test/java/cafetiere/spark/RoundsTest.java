@@ -8,10 +8,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import cafetiere.core.CafetiereException;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.lang.management.ManagementFactory;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import java.util.stream.IntStream;
 import javax.management.ObjectName;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -110,6 +112,19 @@ class RoundsTest {
     assertEquals(undisturbed, sha256(resumed));
   }
 
+  /** Where neither solver nor params have an interval. */
+  @Test
+  void checkpointsAreStoredByTime(@TempDir Path dir) throws Exception {
+    Dataset<Row> table = TestImages.images(spark, ROWS);
+    assertEquals(List.of(20L), storedSteps(table, dir.resolve("late")), "before ten minutes");
+    spark.conf().set("spark.cafetiere.checkpointTime", "0s");
+    try {
+      assertEquals(List.of(15L, 20L), storedSteps(table, dir.resolve("soon")));
+    } finally {
+      spark.conf().unset("spark.cafetiere.checkpointTime");
+    }
+  }
+
   @Test
   void validationRowsAreTestedOnAtEndsOfRounds(@TempDir Path dir) throws Exception {
     Dataset<Row> table = TestImages.images(spark, ROWS);
@@ -148,6 +163,17 @@ class RoundsTest {
         assertThrows(CafetiereException.class, () -> RoundsJob.run(plan, table, null));
     assertEquals(CafetiereException.Code.INVALID_ARGUMENT, e.code());
     assertTrue(e.getMessage().contains("label") && e.getMessage().contains("99"), e.getMessage());
+  }
+
+  /** The steps of the checkpoints that a fit leaves. */
+  private static List<Long> storedSteps(Dataset<Row> table, Path dir) throws IOException {
+    estimator(TestImages.solver(20), "mode: 'average'", 2)
+        .setEngine("rounds").setCheckpointDir(dir.toUri().toString()).fit(table);
+    try (Stream<Path> found = Files.find(dir, 3,
+        (path, attributes) -> path.getFileName().toString().startsWith("step-"))) {
+      return found.map(path -> Long.parseLong(path.getFileName().toString().substring(5)))
+          .sorted().toList();
+    }
   }
 
   private static TrainingPlan plan(Dataset<Row> table, String sync, int steps, int shards) {

@@ -89,7 +89,7 @@ class TrainingJobTest {
     assertEquals(2, TestImages.executorPids(spark).size());
   }
 
-  private static CaffeEstimator estimator(int steps) {
+  static CaffeEstimator estimator(int steps) {
     return new CaffeEstimator().setSolver(TestImages.solver(steps)).setNet(TestImages.lenet())
         .setFeaturesCol("image").setLabelCol("label").setIdCol("id")
         .setNumWorkers(TestImages.EXECUTORS);

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.SparkConf;
+
+/**
+ * What the rounds engine sends to the driver at once, against what Spark lets through and what the
+ * driver's heap holds.
+ *
+ * @param outcomes results of one job
+ * @param bytes of each of them
+ */
+record RoundsRoom(int outcomes, long bytes) {
+  private static final long MIB = 1 << 20;
+  /** An outcome as it comes and its floats; the weights as such, as a broadcast and as a model. */
+  private static final int COPIES_OF_OUTCOMES = 2;
+  private static final int COPIES_OF_WEIGHTS = 3;
+
+  /**
+   * Of a run whose tasks share {@code floats} floats. Replicas with history of their own send all of
+   * it for a checkpoint, at least as many floats from each.
+   */
+  static RoundsRoom of(long floats, int shards, boolean keepsHistory) {
+    return new RoundsRoom(keepsHistory ? shards : RoundsStage.outcomes(shards),
+        Math.multiplyExact(floats, Float.BYTES));
+  }
+
+  /** What does not fit, and the setting that makes room; {@code heap}: bytes, at most. */
+  List<String> findings(SparkConf conf, long heap) {
+    List<String> findings = new ArrayList<>();
+    long atOnce = mib(outcomes * bytes);
+    String what = "a round sends " + outcomes + " times " + mib(bytes) + " MiB to the driver at once";
+    long limit = conf.getSizeAsMb("spark.driver.maxResultSize", "1g");
+    if (limit > 0 && atOnce > limit) {
+      findings.add(what + ", and spark.driver.maxResultSize is " + limit
+          + " MiB: add --conf spark.driver.maxResultSize=" + atOnce * 5 / 4 + "m");
+    }
+    long needed = mib((COPIES_OF_OUTCOMES * outcomes + COPIES_OF_WEIGHTS) * bytes);
+    if (needed > heap / MIB) {
+      findings.add(what + ", which needs about " + needed + " MiB of the driver's heap of "
+          + heap / MIB + " MiB: add --driver-memory " + needed * 5 / 4 + "m");
+    }
+    return findings;
+  }
+
+  private static long mib(long bytes) {
+    return (bytes + MIB - 1) / MIB;
+  }
+}

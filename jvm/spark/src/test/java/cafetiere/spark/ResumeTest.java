@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.functions;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a fit with {@code resume} goes on from: its own rows' checkpoints, as those of folds. */
+@Timeout(value = 240, unit = TimeUnit.SECONDS)
+class ResumeTest {
+  private static SparkSession spark;
+  private static Dataset<Row> points;
+
+  @TempDir Path dir;
+
+  @BeforeAll
+  static void table() {
+    spark = TestImages.session();
+    points = TestNets.points(spark, 203).cache();
+  }
+
+  @BothLines
+  @Test
+  void otherRowsStartAnewAndTheirsAreKeptForThem() {
+    interrupt(fold(0));
+    CaffeModel other = fit(fold(1), dir.toUri().toString());
+    assertEquals(0, Json.parse(other.result()).path("first_step").asLong());
+    assertArrayEquals(
+        fit(fold(1), dir.resolve("elsewhere").toUri().toString()).weights(), other.weights());
+    CaffeModel same = fit(fold(0), dir.toUri().toString());
+    assertNotEquals(0, Json.parse(same.result()).path("first_step").asLong());
+  }
+
+  @BothLines
+  @Test
+  void theHashOfRowsIsThatOfTheRowsAndNotOfTheirOrder() {
+    FeedSchema images = TrainingJobTest.estimator(1).plan(TestImages.images(spark, 7)).schema();
+    Dataset<Row> table = TestImages.images(spark, 20);
+    String hash = RowsHash.of(images, table);
+    assertEquals(hash, RowsHash.of(images, table.repartition(3).orderBy(functions.desc("id"))));
+    assertNotEquals(hash, RowsHash.of(images, table.filter("id <> 3")));
+    assertNotEquals(hash, RowsHash.of(images, table.filter("id <> 3").union(
+        table.filter("id = 4"))), "a row twice in another's place");
+    assertNotEquals(hash, RowsHash.of(images, table.union(table)));
+    assertNotEquals(hash, RowsHash.of(images, table.withColumn("label", functions.lit(1))));
+  }
+
+  private static Dataset<Row> fold(int number) {
+    return points.filter("id % 2 = " + number);
+  }
+
+  /** Ends a fit when it has stored a checkpoint. */
+  private void interrupt(Dataset<Row> rows) {
+    CompletableFuture<Void> cancelled = CompletableFuture.runAsync(() -> {
+      LastTaskTest.awaitMark(dir);
+      spark.sparkContext().cancelAllJobs();
+    });
+    assertThrows(Exception.class, () -> fit(rows, SlowFiles.path(spark.sparkContext(), dir)));
+    cancelled.join();
+  }
+
+  private static CaffeModel fit(Dataset<Row> rows, String checkpoints) {
+    return new CaffeEstimator().setSolver(TestNets.SOLVER).setNet(TestNets.CLASSIFIER)
+        .setIdCol("id").setNumWorkers(1).setMaxIter(8)
+        .setCheckpointDir(checkpoints).setCheckpointInterval(2).setResume(true).fit(rows);
+  }
+}
