@@ -55,9 +55,8 @@ final class BarrierStage implements TaskStage {
       } catch (Throwable failure) {
         sc.cancelJobsWithTag(tag);
         if (wasCancelled()) replaceSilent(pulse);
-        throw failure;
-      } finally {
         pulse.awaitTasks();
+        throw failure;
       }
     } finally {
       sc.removeJobTag(tag);

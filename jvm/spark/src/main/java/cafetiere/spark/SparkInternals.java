@@ -48,7 +48,8 @@ final class SparkInternals {
     try {
       sc.listenerBus().waitUntilEmpty(millis);
       return true;
-    } catch (Exception e) {  // a TimeoutException, which Scala does not declare
+    } catch (Exception e) {  // a TimeoutException or InterruptedException: Scala declares neither
+      if (e instanceof InterruptedException) Thread.currentThread().interrupt();
       return false;
     }
   }

@@ -11,10 +11,14 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -105,6 +109,31 @@ class LineServerTest {
     }
   }
 
+  /** The driver ends the connection between a member's proof and its first line. */
+  @Test
+  void aMemberThatCannotJoinLeavesNoConnection() throws Exception {
+    int wanted = 40;
+    int failures = 0;
+    try (ServerSocket socket = new ServerSocket(0, 8, LOOPBACK)) {
+      Thread driver = new Thread(() -> breakOffAll(socket));
+      driver.start();
+      LineServer.Address address =
+          new LineServer.Address(LOOPBACK.getHostAddress(), socket.getLocalPort(), SECRET);
+      long before = openSockets();
+      while (failures < wanted) {
+        try {
+          new MemberClient(address, 0).close();
+        } catch (IOException e) {
+          failures++;
+        }
+      }
+      long left = openSockets() - before;
+      assertTrue(left < wanted / 2, left + " connections are left of " + wanted);
+      socket.close();
+      driver.join();
+    }
+  }
+
   @Test
   void thePortIsOneOfThoseOfTheSettings() throws Exception {
     SparkConf conf = new SparkConf(false).set("spark.driver.host", "127.0.0.1");
@@ -124,6 +153,33 @@ class LineServerTest {
       conf.set(DriverPorts.SETTING, wrong);
       String message = assertThrows(IOException.class, () -> DriverPorts.listen(conf)).getMessage();
       assertTrue(message.contains("'" + wrong + "': set it to a port"), message);
+    }
+  }
+
+  private static void breakOffAll(ServerSocket server) {
+    while (true) {
+      try (Socket member = server.accept()) {
+        member.setSoLinger(true, 0);
+        String challenge = new Handshake(SECRET).challenge() + "\n";
+        member.getOutputStream().write(challenge.getBytes(StandardCharsets.US_ASCII));
+        while (member.getInputStream().read() != '\n') { }
+      } catch (IOException e) {
+        if (server.isClosed()) return;
+      }
+    }
+  }
+
+  private static long openSockets() throws IOException {
+    try (Stream<Path> files = Files.list(Path.of("/proc/self/fd"))) {
+      return files.filter(LineServerTest::isSocket).count();
+    }
+  }
+
+  private static boolean isSocket(Path file) {
+    try {
+      return Files.readSymbolicLink(file).toString().startsWith("socket:");
+    } catch (IOException e) {
+      return false;  // closed meanwhile
     }
   }
 
