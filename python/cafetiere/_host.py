@@ -8,6 +8,7 @@ import sys
 
 from cafetiere import _settings
 from cafetiere._library import Error, HostStruct, call
+from cafetiere._signals import Deferred
 from cafetiere.blob import BlobVec, LayerBlob
 from cafetiere.proto import caffe_pb2
 
@@ -101,6 +102,7 @@ class Host:
         self.layers = {}  # running Python layers by number
         self._failure = None
         self._text = b""
+        self._signals = Deferred()
         self.struct = HostStruct(
             None,
             HostStruct.LOG(lambda _, level, text: _settings.write(level, text.decode())),
@@ -117,8 +119,7 @@ class Host:
     def _guard(self, function, *arguments):
         """No exception passes into the engine; it is kept for call() to raise."""
         try:
-            if function:
-                function(*arguments)
+            self._signals.run(function, *arguments)
         except BaseException as failure:  # KeyboardInterrupt, too
             self._failure = failure
             self._text = f"{type(failure).__name__}: {failure}".encode()
@@ -136,8 +137,10 @@ class Host:
     def call(self, name, *arguments):
         """Calls the library; an exception of a callback becomes the cause of the Error."""
         self._failure = None
+        outer, self._signals = self._signals, Deferred()
         try:
-            call(name, *arguments)
+            with self._signals:
+                call(name, *arguments)
         except Error as error:
             failure, self._failure = self._failure, None
             if failure is None:
@@ -145,3 +148,5 @@ class Host:
             if not isinstance(failure, Exception):
                 raise failure from None  # KeyboardInterrupt, SystemExit
             raise Error(str(error), error.code) from failure
+        finally:
+            self._signals = outer
