@@ -7,8 +7,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import org.apache.spark.SparkContext;
-import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.ml.Model;
@@ -27,7 +25,7 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
   private final String uid;
   private final TrainingResult training;
   private Map<String, String> boundColumns = Map.of();
-  private transient Broadcast<byte[]> broadcast;
+  private final SentWeights sent = new SentWeights();
 
   /** A model of what a training left behind; the param `net` must be set. */
   public CaffeModel(String uid, TrainingResult training) {
@@ -66,7 +64,7 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
     StructType schema = data.schema();
     PredictionPlan plan = plan(schema);
     StructType result = Outputs.append(schema, plan.outputs(), getPredictionCol());
-    Broadcast<byte[]> model = broadcast(data.sparkSession().sparkContext());
+    Broadcast<byte[]> model = sent.to(data.sparkSession().sparkContext(), weights());
     MapPartitionsFunction<Row, Row> predict =
         rows -> new PredictionIterator(plan, model.value(), rows);
     return data.toDF().mapPartitions(predict, Encoders.row(result));
@@ -190,13 +188,6 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
     }
     String id = columns.contains(getIdCol()) ? getIdCol() : "";
     return FeedSchema.of(schema, inputs, id).resizing(getResize());
-  }
-
-  private synchronized Broadcast<byte[]> broadcast(SparkContext sc) {
-    if (broadcast == null) {
-      broadcast = JavaSparkContext.fromSparkContext(sc).broadcast(weights());
-    }
-    return broadcast;
   }
 
   private <T> CaffeModel with(Param<T> param, T value) {
