@@ -3,7 +3,6 @@ package cafetiere.spark;
 
 import cafetiere.spark.NetDescription.Top;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
@@ -29,9 +28,6 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     implements CaffeParams, DefaultParamsWritable {
   private static final Logger LOG = LoggerFactory.getLogger(CaffeEstimator.class);
   private static final long EXECUTOR_WAIT_SECONDS = 30;
-
-  private static final String ROUNDS = "rounds";
-  private static final List<String> ENGINES = Arrays.asList("barrier", ROUNDS);
 
   private final String uid;
   private transient Dataset<Row> validation;
@@ -67,8 +63,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     }
     TrainingPlan plan = plan(train);
     String netToPredict = netToPredict();
-    TrainingResult result = getEngine().equals(ROUNDS) ? RoundsJob.run(plan, train, test)
-        : TrainingJob.run(plan, train, test);
+    TrainingResult result = getEngine().equals(ParamChecks.ROUNDS)
+        ? RoundsJob.run(plan, train, test) : TrainingJob.run(plan, train, test);
     return copyValues(new CaffeModel(uid, result), ParamMap.empty())
         .setNet(netToPredict)
         .setParent(this);
@@ -341,17 +337,9 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     if (getRequireGpu()) {
       findings.add("requireGpu is set, and this version trains on the CPU alone: set it to false");
     }
-    if (!ENGINES.contains(getEngine())) {
-      findings.add("engine is '" + getEngine() + "': set it to one of "
-          + String.join(", ", ENGINES));
-    }
-    if (!Encryption.CHOICES.contains(getEncrypt())) {
-      findings.add("encrypt is '" + getEncrypt() + "': set it to one of "
-          + String.join(", ", Encryption.CHOICES));
-    }
-    if (getEngine().equals(ROUNDS) && getSurvivors()) {
-      findings.add("survivors is set and engine is " + ROUNDS + ", which repeats what was lost: set"
-          + " one of them only");
+    if (getEngine().equals(ParamChecks.ROUNDS) && getSurvivors()) {
+      findings.add("survivors is set and engine is rounds, which repeats what was lost: set one of"
+          + " them only");
     }
     if (getEpochs() > 0 && getMaxIter() > 0) {
       findings.add("both epochs and maxIter are set: set the one that tells when to stop");
