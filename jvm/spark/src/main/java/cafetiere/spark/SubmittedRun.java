@@ -5,6 +5,7 @@ import cafetiere.core.CafetiereException;
 import cafetiere.spark.NetDescription.Top;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -13,9 +14,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -62,7 +65,11 @@ final class SubmittedRun {
     } catch (Flags.UsageException | PreflightException e) {
       System.err.println("cafetiere: " + e.getMessage());
       code = EXIT_USAGE;
-    } catch (CafetiereException e) {
+    } catch (Exception e) {
+      // What the user has to change says so itself; a stack trace is for what has no name here.
+      boolean isTold = e instanceof CafetiereException || e instanceof UncheckedIOException
+          || e instanceof AnalysisException;
+      if (!isTold) throw e;
       System.err.println("cafetiere: " + e.getMessage());
       code = EXIT_FAILED;
     }
@@ -142,22 +149,39 @@ final class SubmittedRun {
   private void test() {
     List<String> blobs = new ArrayList<>();
     describe("TEST").json().path("outputs").forEach(name -> blobs.add(name.asText()));
-    Dataset<Row> rows = outputs(blobs).cache();
-    StringBuilder text = new StringBuilder();
-    for (String blob : blobs) text.append(blob).append(": ").append(means(rows, blob)).append('\n');
-    rows.unpersist();
-    HadoopFiles.writeText(flags.get("output", "output"), text.toString(), conf);
+    String text = means(outputs(blobs).cache(), blobs);
+    HadoopFiles.writeText(flags.get("output", "output"), text, conf);
     LOG.info("Tested: {}", text);
   }
 
-  private static String means(Dataset<Row> rows, String blob) {
-    Column column = quoted(blob);
-    int size = rows.select(functions.size(column)).first().getInt(0);
-    List<String> values = new ArrayList<>();
-    for (int i = 0; i < size; i++) {
-      values.add(rows.agg(functions.avg(column.getItem(i))).first().get(0).toString());
+  /** The means of all elements of all blobs, in two jobs; a line for each blob. */
+  private static String means(Dataset<Row> rows, List<String> blobs) {
+    try {
+      List<Row> first = rows.select(columns(blobs, functions::size)).takeAsList(1);
+      if (first.isEmpty()) throw new Flags.UsageException("the table to test on has no rows");
+      List<Column> averages = new ArrayList<>();
+      for (int i = 0; i < blobs.size(); i++) {
+        Column blob = quoted(blobs.get(i));
+        for (int k = 0; k < first.get(0).getInt(i); k++) {
+          averages.add(functions.avg(blob.getItem(k)));
+        }
+      }
+      Row means = rows.select(averages.toArray(new Column[0])).first();
+      StringBuilder text = new StringBuilder();
+      int next = 0;
+      for (int i = 0; i < blobs.size(); i++) {
+        List<String> values = new ArrayList<>();
+        for (int k = 0; k < first.get(0).getInt(i); k++) values.add(means.get(next++).toString());
+        text.append(blobs.get(i)).append(": ").append(String.join(",", values)).append('\n');
+      }
+      return text.toString();
+    } finally {
+      rows.unpersist();
     }
-    return String.join(",", values);
+  }
+
+  private static Column[] columns(List<String> names, UnaryOperator<Column> of) {
+    return names.stream().map(name -> of.apply(quoted(name))).toArray(Column[]::new);
   }
 
   /**
