@@ -273,13 +273,29 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
       LOG.warn("GPUs are not supported yet; the CPU is used instead of what solver_mode asks for");
     }
     String solver = getNet().isEmpty() ? description.solverText() : getSolver();
-    long maxIter = getEpochs() > 0
-        ? description.steps(getEpochs(), train.count(), shards) : getMaxIter();
+    tellBatch(description, shards);
+    Epochs epochs = new Epochs(description, train, shards);
+    long maxIter = getEpochs() > 0 ? epochs.steps(getEpochs()) : getMaxIter();
+    boolean isValidated = validation != null || !getValidationIndicatorCol().isEmpty();
+    if (isValidated) solver = epochs.testedEachEpoch(solver);
     return new TrainingPlan(solver, getNet(), schema, workers, shards, threads, maxIter, getSeed(),
         getCheckpointDir(), getCheckpointInterval(), bytesAt(getWeights(), conf),
         bytesAt(getSnapshot(), conf), getEvents(), getPeerTimeout(),
         Encryption.of(getEncrypt(), spark.sparkContext().getConf()), sync, getSurvivors(),
         getResume());
+  }
+
+  /** The rows of a step grow with the shards, and these with the cluster where nobody set them. */
+  private void tellBatch(NetDescription description, int shards) {
+    long rows = description.batchSize() * description.iterSize() * shards;
+    String sum = rows + " rows: the net's batch of " + description.batchSize() + " x " + shards
+        + " shards" + (description.iterSize() > 1 ? " x iter_size " + description.iterSize() : "");
+    if (getShards() > 0 || shards == 1) {
+      LOG.info("A step takes {}", sum);
+    } else {
+      LOG.warn("A step takes {}, as many as there are workers, since shards is not set: set it, and"
+          + " base_lr for that batch, so that the weights do not depend on the cluster", sum);
+    }
   }
 
   private <T> CaffeEstimator with(Param<T> param, T value) {

@@ -108,6 +108,17 @@ record NetDescription(JsonNode json) {
     return json.path("solver").path("sync").asText("allreduce");
   }
 
+  /** Steps from one test to the next, 0 if the solver does not say. */
+  long testInterval() {
+    return json.path("solver").path("test_interval").asLong();
+  }
+
+  /** The text of a solver with a number in one of its own fields, in place of what it has there. */
+  static String withField(String solver, String field, long value) {
+    String others = solver.replaceAll("(?m)(^|[\\s;,{}])" + field + "\\s*:\\s*-?\\d+", "$1");
+    return others + "\n" + field + ": " + value + "\n";
+  }
+
   /** Whether the solver says solver_mode: GPU. */
   boolean wantsGpu() {
     return json.path("solver").path("solver_mode").asText().equals("GPU");
