@@ -64,6 +64,10 @@ class Blob:
             self._arrays[part] = cached
         return cached[1]
 
+    def __repr__(self):
+        """Its kind and shape."""
+        return f"<{type(self).__name__} of shape {self.shape}>"
+
     @property
     def data(self):
         """The values."""

@@ -116,6 +116,15 @@ class Net:
         self._hooks = {"before_forward": [], "after_forward": []}
         self._hooks.update({"before_backward": [], "after_backward": []})
 
+    def __repr__(self):
+        """Its name and sizes."""
+        # A parameter that layers share counts once.
+        own = {id(blob): blob.count for blobs in self.params.values() for blob in blobs}
+        return (
+            f"<{type(self).__name__} '{self.name}': {len(self.layers)} layers, "
+            f"{len(self.blobs)} blobs, {sum(own.values())} parameters>"
+        )
+
     # ---- running
 
     def _layer_index(self, name):

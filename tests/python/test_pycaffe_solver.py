@@ -61,6 +61,14 @@ def weights(net):
     return [blob.data.copy() for blobs in net.params.values() for blob in blobs]
 
 
+def test_what_is_printed(write):
+    solver = caffe.SGDSolver(write())
+    net = "<Net '': 3 layers, 4 blobs, 21 parameters>"
+    assert repr(solver.net) == net
+    assert repr(solver) == f"<SGDSolver of {net} at iteration 0>"
+    assert repr(solver.net.blobs["data"]) == "<Blob of shape (8, 6)>"
+
+
 def test_solve(write):
     solver = caffe.get_solver(write())
     assert isinstance(solver, caffe.SGDSolver) and solver.iter == 0
