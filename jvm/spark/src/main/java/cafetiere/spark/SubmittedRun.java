@@ -93,7 +93,7 @@ final class SubmittedRun {
 
   private void train() {
     NetDescription description = describe("TRAIN");
-    NetTable table = NetTable.open(spark, flags, description, "trainData");
+    NetTable table = open(description, "trainData");
     CaffeEstimator estimator = new CaffeEstimator()
         .setSolver(solver).setNet(net)
         .setFeaturesCol(table.dataColumn()).setLabelCol(table.labelColumn())
@@ -115,7 +115,7 @@ final class SubmittedRun {
     if (flags.has("validationIndicatorCol")) {
       estimator.setValidationIndicatorCol(flags.get("validationIndicatorCol", ""));
     } else if (isTestedOn(description)) {
-      estimator.setValidationData(NetTable.open(spark, flags, describe("TEST"), "testData").rows());
+      estimator.setValidationData(open(describe("TEST"), "testData").rows());
     }
     CaffeModel model = estimator.fit(table.rows());
     String target = flags.get("model", "");
@@ -190,7 +190,7 @@ final class SubmittedRun {
    */
   private Dataset<Row> outputs(List<String> blobs) {
     NetDescription description = describe("TEST");
-    NetTable table = NetTable.open(spark, flags, description, "testData");
+    NetTable table = open(description, "testData");
     List<String> there = Arrays.asList(table.rows().columns());
     Column id = table.idColumn().isEmpty()
         ? functions.monotonically_increasing_id() : quoted(table.idColumn());
@@ -218,6 +218,11 @@ final class SubmittedRun {
 
   private static Column quoted(String name) {
     return functions.col("`" + name.replace("`", "``") + "`");
+  }
+
+  private NetTable open(NetDescription description, String flag) {
+    String text = net.isEmpty() ? description.netText() : net;
+    return NetTable.open(spark, flags, description, text, flag);
   }
 
   private NetDescription describe(String phase) {
