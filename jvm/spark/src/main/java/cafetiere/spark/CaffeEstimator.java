@@ -261,13 +261,14 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   /** What the ranks will be told; checks solver, net and columns. */
   TrainingPlan plan(Dataset<Row> train) {
     SparkSession spark = train.sparkSession();
-    Configuration conf = spark.sparkContext().hadoopConfiguration();
+    SparkContext sc = spark.sparkContext();
+    Configuration conf = sc.hadoopConfiguration();
     int threads = threads(spark);
     SyncSettings sync = SyncSettings.of(this, conf);
     NetDescription description = NetDescription.ofTraining(getSolver(), getNet(), sync, threads);
     requireOneNet(description);
     FeedSchema schema = feed(train.schema(), description.tops());
-    int workers = getNumWorkers() > 0 ? getNumWorkers() : slots(spark.sparkContext());
+    int workers = getNumWorkers() > 0 ? getNumWorkers() : slots(sc);
     int shards = getShards() > 0 ? getShards() : workers;
     if (description.wantsGpu()) {
       LOG.warn("GPUs are not supported yet; the CPU is used instead of what solver_mode asks for");
@@ -278,11 +279,11 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     long maxIter = getEpochs() > 0 ? epochs.steps(getEpochs()) : getMaxIter();
     boolean isValidated = validation != null || !getValidationIndicatorCol().isEmpty();
     if (isValidated) solver = epochs.testedEachEpoch(solver);
-    return new TrainingPlan(solver, getNet(), schema, workers, shards, threads, maxIter, getSeed(),
-        getCheckpointDir(), getCheckpointInterval(), bytesAt(getWeights(), conf),
-        bytesAt(getSnapshot(), conf), getEvents(), getPeerTimeout(),
-        Encryption.of(getEncrypt(), spark.sparkContext().getConf()), sync, getSurvivors(),
-        getResume());
+    return new TrainingPlan(MeanFiles.shipped(solver, sc), MeanFiles.shipped(getNet(), sc),
+        schema, workers, shards, threads, maxIter, getSeed(), getCheckpointDir(),
+        getCheckpointInterval(), bytesAt(getWeights(), conf), bytesAt(getSnapshot(), conf),
+        getEvents(), getPeerTimeout(), Encryption.of(getEncrypt(), sc.getConf()), sync,
+        getSurvivors(), getResume());
   }
 
   /** The rows of a step grow with the shards, and these with the cluster where nobody set them. */

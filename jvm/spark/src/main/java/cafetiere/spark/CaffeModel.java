@@ -18,6 +18,7 @@ import org.apache.spark.ml.util.MLWriter;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.StructType;
 
 /** A trained net, which adds its outputs to a table. */
@@ -26,6 +27,8 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
   private final TrainingResult training;
   private Map<String, String> boundColumns = Map.of();
   private final SentWeights sent = new SentWeights();
+  private transient PredictionPlan lastPlan;
+  private transient List<String> lastOutputs;
 
   /** A model of what a training left behind; the param `net` must be set. */
   public CaffeModel(String uid, TrainingResult training) {
@@ -158,16 +161,25 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
     int batch = getBatchSize() > 0 ? getBatchSize() : (int) description.batchSize();
     List<String> outputs = List.of(getOutputCols());
     FeedSchema feed = feed(schema, description.tops(), outputs);
-    PredictionPlan plan = new PredictionPlan(getNet(), feed, outputs, batch, getThreadsPerWorker(),
+    String net = MeanFiles.shipped(getNet(), SparkSession.active().sparkContext());
+    PredictionPlan plan = new PredictionPlan(net, feed, outputs, batch, getThreadsPerWorker(),
         !getPredictionCol().isEmpty());
     return outputs.isEmpty() ? plan.withOutputs(defaultOutputs(plan)) : plan;
   }
 
-  /** What the net computes at its end, which the engine knows once the weights are in. */
-  private List<String> defaultOutputs(PredictionPlan plan) {
-    try (Predictor predictor = plan.open(weights())) {
-      return PredictionPlan.outputs(predictor).stream().map(PredictionPlan.Output::name).toList();
+  /**
+   * What the net computes at its end, which the engine knows once the weights are in. It is kept,
+   * since transformSchema asks for it again and again.
+   */
+  private synchronized List<String> defaultOutputs(PredictionPlan plan) {
+    if (!plan.equals(lastPlan)) {
+      try (Predictor predictor = plan.open(weights())) {
+        lastOutputs = PredictionPlan.outputs(predictor).stream()
+            .map(PredictionPlan.Output::name).toList();
+      }
+      lastPlan = plan;
     }
+    return lastOutputs;
   }
 
   /**

@@ -26,7 +26,7 @@ final class Epochs {
     return net.steps(epochs, rows(), shards);
   }
 
-  /** The solver with a test of the validation rows after each epoch, unless it says when to test. */
+  /** The solver with a test of the validation rows each epoch, unless it says when to test. */
   String testedEachEpoch(String solver) {
     if (net.testInterval() > 0) return solver;
     long interval = Math.max(1, steps(1));
@@ -38,8 +38,8 @@ final class Epochs {
   private long rows() {
     if (rows < 0) {
       String advice = table.storageLevel().useMemory() || table.storageLevel().useDisk() ? ""
-          : ", in a pass of its own: cache it if it is dear to make, or set maxIter and the solver's"
-              + " test_interval instead";
+          : ", in a pass of its own: cache it if it is dear to make, or set maxIter and the"
+              + " solver's test_interval instead";
       LOG.info("Counting the rows of the table for the length of an epoch{}", advice);
       rows = table.count();
     }
