@@ -31,6 +31,8 @@ import org.slf4j.LoggerFactory;
 final class SubmittedRun {
   private static final Logger LOG = LoggerFactory.getLogger(SubmittedRun.class);
   private static final Pattern NET = Pattern.compile("(?:^|\\s)net\\s*:\\s*['\"]([^'\"]+)['\"]");
+  private static final Pattern HDF5 = Pattern.compile("\\bsnapshot_format\\s*:\\s*(HDF5|0)\\b");
+  private static final Pattern SNAPSHOT = Pattern.compile("\\bsnapshot\\s*:\\s*[1-9]");
   private static final String ID = "SampleID";
   private static final String INPUT = "cafetiere input ";
   private static final int EXIT_FAILED = 1;
@@ -235,6 +237,15 @@ final class SubmittedRun {
     }
     if (flags.get("connection", "").toLowerCase(Locale.ROOT).equals("infiniband")) {
       LOG.warn("-connection infiniband: this version talks TCP, over InfiniBand's IP if need be");
+    }
+    String fields = solver.replaceAll("#[^\n]*", "");
+    if (flags.has("train") && HDF5.matcher(fields).find()) {
+      LOG.warn("snapshot_format: HDF5 has no effect: the snapshot is written as .caffemodel and"
+          + " .solverstate; 'cafetiere convert_weights' makes an .h5 of the .caffemodel");
+    }
+    if (flags.has("train") && SNAPSHOT.matcher(fields).find()) {
+      LOG.warn("snapshot: there are checkpoints every so many steps to go on from, but beside -model"
+          + " is only the snapshot of the end");
     }
     if (flags.has("devices")) {
       LOG.warn("-devices {} asks for GPUs, which are not supported yet: the CPU is used",

@@ -46,6 +46,19 @@ class SubmitTest {
     train();
   }
 
+  @Test
+  void whatIsNotWrittenIsTold() throws IOException {
+    Path hdf5 = dir.resolve("hdf5.prototxt");
+    Files.writeString(hdf5, TestImages.solver(STEPS)
+        + " net: \"lenet.prototxt\" snapshot: 20 snapshot_format: HDF5");
+    try (Logged logged = new Logged(SubmittedRun.class)) {
+      assertThrows(Flags.UsageException.class, () -> Submit.run(
+          spark, "-conf", hdf5.toString(), "-train", "-model", uri("never.model")));
+      assertTrue(logged.text().contains("snapshot_format: HDF5 has no effect"), logged.text());
+      assertTrue(logged.text().contains("only the snapshot of the end"), logged.text());
+    }
+  }
+
   private static void train() {
     submit("-train", "-trainData", uri("train.parquet"), "-clusterSize", "2", "-persistent",
         "-connection", "ethernet", "-devices", "1", "-events", uri("events.jsonl"));
