@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
@@ -34,7 +35,8 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
   private static final List<String> NO_TABLES =
       List.of(SOURCES + "LMDB", SOURCES + "SeqImageDataSource");
   private static final Pattern ENCODED = Pattern.compile("\\bimage_encoded\\s*:\\s*(true|t|1)\\b");
-  private static final List<String> SIZES = List.of("height", "width", "channels");
+  private static final Pattern MEMORY =
+      Pattern.compile("\\bmemory_data_param\\s*:?\\s*\\{[^{}]*\\}");
 
   /**
    * Opens the table of a phase's data layer; {@code flag} may name another one.
@@ -58,7 +60,10 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     if (!select.isEmpty()) rows = rows.selectExpr(select.toArray(new String[0]));
     NetTable table = of(rows, flags, net.tops());
     if (!layer.path("type").asText().equals("MemoryData")) return table;
-    return table.ofImages(ENCODED.matcher(text.replaceAll("#[^\n]*", "")).find());
+    String fields = text.replaceAll("#[^\n]*", "");
+    Matcher declared = MEMORY.matcher(fields);
+    boolean isByPixel = sourceClass.equals(TABLES.get(0)) && declared.find();
+    return table.ofImages(ENCODED.matcher(fields).find(), isByPixel ? declared.group() : "");
   }
 
   /** The column that feeds a top of the net's data layer. */
@@ -80,9 +85,10 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
 
   /**
    * With what CaffeOnSpark's ImageDataFrame means by its columns: data may be a string of bytes,
-   * and raw images lie pixel by pixel where channels, height and width are there, as Spark's images do.
+   * and raw images lie pixel by pixel, as Spark's images do, where channels, height and width are
+   * columns or in {@code declared}, the fields of the layer.
    */
-  private NetTable ofImages(boolean isEncoded) {
+  private NetTable ofImages(boolean isEncoded, String declared) {
     List<String> columns = Arrays.asList(rows.columns());
     if (!columns.contains(dataColumn)) return this;
     DataType type = rows.schema().apply(dataColumn).dataType();
@@ -95,16 +101,24 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
       Column isOther = rows.col("encoded").equalTo(!isEncoded);
       data = functions.when(isOther, functions.raise_error(functions.lit(text))).otherwise(data);
     }
-    if (!isEncoded && columns.containsAll(SIZES)) {
-      data = functions.struct(functions.lit("").as("origin"), size("height").as("height"),
-          size("width").as("width"), size("channels").as("nChannels"),
-          functions.lit(0).as("mode"), data.as("data"));
+    Optional<Column> height = size("height", declared);
+    Optional<Column> width = size("width", declared);
+    Optional<Column> channels = size("channels", declared);
+    if (!isEncoded && height.isPresent() && width.isPresent() && channels.isPresent()) {
+      data = functions.struct(functions.lit("").as("origin"), height.get().as("height"),
+          width.get().as("width"), channels.get().as("nChannels"), functions.lit(0).as("mode"),
+          data.as("data"));
     }
     return new NetTable(rows.withColumn(dataColumn, data), dataColumn, labelColumn, idColumn);
   }
 
-  private Column size(String column) {
-    return rows.col(column).cast(DataTypes.IntegerType);
+  private Optional<Column> size(String name, String declared) {
+    if (Arrays.asList(rows.columns()).contains(name)) {
+      return Optional.of(rows.col(name).cast(DataTypes.IntegerType));
+    }
+    Matcher field = Pattern.compile("\\b" + name + "\\s*:\\s*(\\d+)").matcher(declared);
+    return field.find()
+        ? Optional.of(functions.lit(Integer.parseInt(field.group(1)))) : Optional.empty();
   }
 
   private static NetTable of(Dataset<Row> rows, Flags flags, List<Top> tops) {

@@ -37,6 +37,12 @@ class NetTableTest {
   }
 
   @Test
+  void rawImagesOfAnImageDataFrameLieByPixel() {
+    assertEquals("adbecf", fed("declared", table("cast('abcdef' as binary) data"),
+        "source_class: 'com.yahoo.ml.caffe.ImageDataFrame'"));
+  }
+
+  @Test
   void withoutSizesRawImagesLieByChannel() {
     assertEquals(BYTES, fed("plain", table("cast('abcdef' as binary) data"), ""));
   }
