@@ -77,7 +77,9 @@ class CaffeEstimator(CheckedParams, JavaEstimator, _Readable, JavaMLWritable):
         return self._set(**params)
 
     def setValidationData(self, data):
-        """Rows to test on, every test_interval steps of the solver; returns the estimator."""
+        """Rows to test on, every test_interval steps of the solver or, where it has none, once an
+        epoch; returns the estimator.
+        """
         self._java_obj.setValidationData(data._jdf if data is not None else None)
         return self
 

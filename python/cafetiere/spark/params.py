@@ -163,7 +163,8 @@ TRAINING = {
         0,
     ),
     "validationIndicatorCol": (
-        'boolean column, true for rows that are tested on and not trained on; "": none',
+        "boolean column, true for rows that are not trained on but tested on, every test_interval "
+        'steps of the solver or once an epoch; "": none',
         TypeConverters.toString,
         "",
     ),

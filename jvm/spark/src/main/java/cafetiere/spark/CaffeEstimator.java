@@ -70,7 +70,10 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
         .setParent(this);
   }
 
-  /** Tests on these rows in the intervals of the solver's test net; null for none. */
+  /**
+   * Tests on these rows, every test_interval steps of the solver or, where it has none, once an
+   * epoch; null for none.
+   */
   public CaffeEstimator setValidationData(Dataset<?> data) {
     validation = data == null ? null : data.toDF();
     return this;

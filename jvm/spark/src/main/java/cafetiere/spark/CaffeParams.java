@@ -87,8 +87,8 @@ public interface CaffeParams extends SyncParams {
   /** The column that picks the validation rows. */
   default Param<String> validationIndicatorCol() {
     return new Param<>(this, "validationIndicatorCol",
-        "boolean column, true for rows that are tested"
-        + " on and not trained on; \"\": none");
+        "boolean column, true for rows that are not trained on but tested on, every test_interval"
+        + " steps of the solver or once an epoch; \"\": none");
   }
 
   /** Where rank 0 writes its events. */
