@@ -50,7 +50,8 @@ class Deferred:
 
     def _restore(self):
         for number, handler in reversed(self._previous.items()):
-            signal.signal(number, handler)
+            if signal.getsignal(number) == self._arrived:  # else a callback has set another
+                signal.signal(number, handler)
 
     def _arrived(self, number, frame):
         self._pending.append((number, frame))

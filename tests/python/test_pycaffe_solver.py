@@ -234,6 +234,13 @@ def test_the_handlers_of_signals_are_those_of_before(write):
     assert signal.getsignal(signal.SIGINT) is before
     assert inside[0] is not before
 
+    solver.add_callback(lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), lambda: None)
+    try:
+        solver.step(1)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
 
 def test_nets_outlive_their_solver(write):
     solver = caffe.SGDSolver(write())
