@@ -14,13 +14,16 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.storage.BlockId;
+import org.apache.spark.storage.BlockManager;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import scala.Function1;
 import scala.runtime.AbstractFunction1;
 
 /** How long the weights that a model sends to the executors are kept. */
 @Timeout(value = 240, unit = TimeUnit.SECONDS)
+@BothLines
 class ModelBroadcastTest {
   private static final int MODELS = 12;
 
@@ -52,9 +55,12 @@ class ModelBroadcastTest {
     assertEquals(50, models.get(0).transform(points).count(), "sent again");
   }
 
-  /** On the driver, Spark's own included. */
-  private static int broadcasts() {
-    return SparkEnv.get().blockManager().getMatchingBlockIds(new IsBroadcast()).size();
+  /** On the driver, Spark's own included. The method's Seq is another class in Scala 2.12. */
+  private static int broadcasts() throws ReflectiveOperationException {
+    BlockManager blocks = SparkEnv.get().blockManager();
+    Object ids = BlockManager.class.getMethod("getMatchingBlockIds", Function1.class)
+        .invoke(blocks, new IsBroadcast());
+    return ((scala.collection.Iterable<?>) ids).size();
   }
 
   /** Picks a broadcast's value, not its pieces. */
