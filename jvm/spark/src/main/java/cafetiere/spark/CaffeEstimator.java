@@ -282,11 +282,11 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     long maxIter = getEpochs() > 0 ? epochs.steps(getEpochs()) : getMaxIter();
     boolean isValidated = validation != null || !getValidationIndicatorCol().isEmpty();
     if (isValidated) solver = epochs.testedEachEpoch(solver);
-    return new TrainingPlan(MeanFiles.shipped(solver, sc), MeanFiles.shipped(getNet(), sc),
-        schema, workers, shards, threads, maxIter, getSeed(), getCheckpointDir(),
-        getCheckpointInterval(), bytesAt(getWeights(), conf), bytesAt(getSnapshot(), conf),
-        getEvents(), getPeerTimeout(), Encryption.of(getEncrypt(), sc.getConf()), sync,
-        getSurvivors(), getResume());
+    String net = MeanFiles.shipped(getNet(), () -> sc);
+    return new TrainingPlan(MeanFiles.shipped(solver, () -> sc), net, schema, workers, shards,
+        threads, maxIter, getSeed(), getCheckpointDir(), getCheckpointInterval(),
+        bytesAt(getWeights(), conf), bytesAt(getSnapshot(), conf), getEvents(), getPeerTimeout(),
+        Encryption.of(getEncrypt(), sc.getConf()), sync, getSurvivors(), getResume());
   }
 
   /** The rows of a step grow with the shards, and these with the cluster where nobody set them. */

@@ -161,7 +161,7 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
     int batch = getBatchSize() > 0 ? getBatchSize() : (int) description.batchSize();
     List<String> outputs = List.of(getOutputCols());
     FeedSchema feed = feed(schema, description.tops(), outputs);
-    String net = MeanFiles.shipped(getNet(), SparkSession.active().sparkContext());
+    String net = MeanFiles.shipped(getNet(), () -> SparkSession.active().sparkContext());
     PredictionPlan plan = new PredictionPlan(net, feed, outputs, batch, getThreadsPerWorker(),
         !getPredictionCol().isEmpty());
     return outputs.isEmpty() ? plan.withOutputs(defaultOutputs(plan)) : plan;

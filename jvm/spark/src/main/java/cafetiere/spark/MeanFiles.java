@@ -14,6 +14,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.SparkContext;
@@ -24,8 +25,9 @@ import org.apache.spark.SparkFiles;
  * The driver reads them, by Hadoop path or from its own disk, and adds them to Spark's files.
  */
 final class MeanFiles {
-  private static final Pattern FIELD =
-      Pattern.compile("(\\bmean_file\\s*:\\s*)(\"[^\"\\n]*\"|'[^'\\n]*')");
+  /** The field, a comment or another string. */
+  private static final Pattern FIELD = Pattern.compile("(\\bmean_?file\\s*:\\s*)"
+      + "(\"[^\"\\n]*\"|'[^'\\n]*')|#[^\\n]*|\"[^\"\\n]*\"|'[^'\\n]*'");
   private static final Pattern SHIPPED =
       Pattern.compile("(?<![\\w./-])cafetiere-mean-[0-9a-f-]{36}\\.binaryproto");
   private static final Path FOLDER = Path.of("/tmp");
@@ -34,11 +36,12 @@ final class MeanFiles {
   private MeanFiles() {}
 
   /** On the driver: a solver or net with names of Spark's files in place of paths. */
-  static String shipped(String text, SparkContext sc) {
+  static String shipped(String text, Supplier<SparkContext> sc) {
     return FIELD.matcher(text).replaceAll(field -> {
+      if (field.group(1) == null) return Matcher.quoteReplacement(field.group());
       String path = field.group(2).substring(1, field.group(2).length() - 1);
       boolean isDone = path.isEmpty() || SHIPPED.matcher(path).matches();
-      String name = isDone ? path : add(path, sc);
+      String name = isDone ? path : add(path, sc.get());
       return Matcher.quoteReplacement(field.group(1) + '"' + name + '"');
     });
   }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -25,6 +26,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** transform_param { mean_file } names a Hadoop path, which executors need not see as a file. */
 @Timeout(value = 240, unit = TimeUnit.SECONDS)
+@BothLines
 class MeanFileTest {
   private static final int ROWS = 100;
 
@@ -48,6 +50,19 @@ class MeanFileTest {
     assertTrue(uri.getNet().contains(uri()), "the model's net names the file as it was given");
     assertEquals(uri.transform(images).select("prediction").collectAsList(),
         local.transform(images).select("prediction").collectAsList());
+  }
+
+  @Test
+  void onlyTheFieldIsReplaced() {
+    String text = "# mean_file: 'a comment'\nsource: \"mean_file: 'a string' # and no comment\""
+        + " mean_file: \"" + uri() + "\" meanfile : '" + uri() + "'";
+    String shipped = MeanFiles.shipped(text, () -> TestImages.session().sparkContext());
+    String name = "\"cafetiere-mean-[0-9a-f-]{36}.binaryproto\"";
+    assertTrue(shipped.matches("# mean_file: 'a comment'\nsource: \"mean_file: 'a string' # and no"
+        + " comment\" mean_file: " + name + " meanfile : " + name), shipped);
+    assertEquals(shipped, MeanFiles.shipped(shipped, () -> TestImages.session().sparkContext()));
+    String none = "transform_param { scale: 1 }";
+    assertEquals(none, MeanFiles.shipped(none, () -> fail("there is no file")));
   }
 
   @Test
