@@ -52,7 +52,10 @@ final class MeanFiles {
         .replaceAll(name -> Matcher.quoteReplacement(placed(name.group()).toString()));
   }
 
-  /** A caffemodel holds the path, so that it must be the same on all executors. */
+  /**
+   * A caffemodel holds the path, so that it must be the same on all executors. The file stays:
+   * another executor of the machine may be about to read it.
+   */
   private static Path placed(String name) {
     Path target = FOLDER.resolve(name);
     try {
