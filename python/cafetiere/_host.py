@@ -8,6 +8,7 @@ import sys
 
 from cafetiere import _settings
 from cafetiere._library import Error, HostStruct, call
+from cafetiere._signals import Deferred
 from cafetiere.blob import BlobVec, LayerBlob
 from cafetiere.proto import caffe_pb2
 
@@ -20,22 +21,28 @@ class _Running:
     def __init__(self, layer):
         self.layer = layer
         self.bottoms, self.tops = [], []
+        self._of_net = ([], [], [])
+
+    def belongs_to(self, bottoms, tops, params):
+        """Tells which of the net's blobs the layer is handed, once there is a net."""
+        self._of_net = bottoms, tops, params
 
     @staticmethod
-    def _attach(blobs, structs, count):
+    def _attach(blobs, structs, count, of_net):
         """Makes `blobs` look at `count` structs."""
         while len(blobs) < count:
             blobs.append(LayerBlob())
         for i, blob in enumerate(blobs):
-            blob.attach(structs[i])
+            blob.attach(structs[i], of_net[i] if of_net else None)
 
     def __call__(self, event):
         """Runs the method of an event and writes back what it decided."""
         layer, bottoms, tops = self.layer, self.bottoms, self.tops
+        net_bottoms, net_tops, net_params = self._of_net
         if event.event == _VALUES:
             self._give_values(event)
             return
-        self._attach(bottoms, event.bottoms, event.bottom_count)
+        self._attach(bottoms, event.bottoms, event.bottom_count, net_bottoms)
         if event.event in (_SETUP, _RESHAPE):
             self._settle_tops(event)
             (layer.setup if event.event == _SETUP else layer.reshape)(bottoms, tops)
@@ -46,8 +53,8 @@ class _Running:
                 for i, blob in enumerate(layer.blobs):
                     event.params[i].shape = blob.shape
             return
-        self._attach(tops, event.tops, event.top_count)
-        self._attach(layer.blobs, event.params, event.param_count)
+        self._attach(tops, event.tops, event.top_count, net_tops)
+        self._attach(layer.blobs, event.params, event.param_count, net_params)
         if event.event == _FORWARD:
             layer.forward(bottoms, tops)
         else:
@@ -61,7 +68,7 @@ class _Running:
 
     def _give_values(self, event):
         first = [blob.data.copy() for blob in self.layer.blobs]
-        self._attach(self.layer.blobs, event.params, event.param_count)
+        self._attach(self.layer.blobs, event.params, event.param_count, self._of_net[2])
         for blob, values in zip(self.layer.blobs, first):
             blob.data[...] = values
 
@@ -101,6 +108,7 @@ class Host:
         self.layers = {}  # running Python layers by number
         self._failure = None
         self._text = b""
+        self._signals = Deferred()
         self.struct = HostStruct(
             None,
             HostStruct.LOG(lambda _, level, text: _settings.write(level, text.decode())),
@@ -117,8 +125,7 @@ class Host:
     def _guard(self, function, *arguments):
         """No exception passes into the engine; it is kept for call() to raise."""
         try:
-            if function:
-                function(*arguments)
+            self._signals.run(function, *arguments)
         except BaseException as failure:  # KeyboardInterrupt, too
             self._failure = failure
             self._text = f"{type(failure).__name__}: {failure}".encode()
@@ -136,8 +143,10 @@ class Host:
     def call(self, name, *arguments):
         """Calls the library; an exception of a callback becomes the cause of the Error."""
         self._failure = None
+        outer, self._signals = self._signals, Deferred()
         try:
-            call(name, *arguments)
+            with self._signals:
+                call(name, *arguments)
         except Error as error:
             failure, self._failure = self._failure, None
             if failure is None:
@@ -145,3 +154,5 @@ class Host:
             if not isinstance(failure, Exception):
                 raise failure from None  # KeyboardInterrupt, SystemExit
             raise Error(str(error), error.code) from failure
+        finally:
+            self._signals = outer

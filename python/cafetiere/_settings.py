@@ -8,6 +8,8 @@ import secrets
 import sys
 import warnings
 
+from cafetiere import _cores
+
 logger = logging.getLogger("cafetiere")
 _GLOG_LEVEL = "GLOG_minloglevel"
 _LEVELS = (logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
@@ -30,7 +32,7 @@ class _Settings:
         self.gpu_told = False
         self.seed = None
         self.nets = 0  # made since the seed was set
-        self.threads = len(os.sched_getaffinity(0))
+        self.threads = _cores.available()
         self.solver_count = 1
         self.solver_rank = 0
         self.multiprocess = False
@@ -70,7 +72,7 @@ def set_random_seed(seed):
 
 
 def set_num_threads(threads):
-    """Threads for nets made from now on; by default as many as the process has cores."""
+    """Threads for nets made from now on; by default one for each core that it may use."""
     if int(threads) < 1:
         raise ValueError("there must be at least one thread")
     settings.threads = int(threads)

@@ -46,6 +46,13 @@ class Blob:
         call(self._function, self._net, self._number, ctypes.byref(struct), memory)
         return struct
 
+    def memory_at(self, part, address):
+        """What keeps `data` or `diff` valid at an address; None if it lies elsewhere by now."""
+        handle = ctypes.c_void_p()
+        struct = self._struct(ctypes.byref(handle))
+        memory = _Memory(handle)
+        return memory if getattr(struct, part) == address else None
+
     def _array(self, part):
         struct = self._struct()
         key = (getattr(struct, part), struct.shape)
@@ -56,6 +63,10 @@ class Blob:
             cached = (key, view(*key, _Memory(handle)))
             self._arrays[part] = cached
         return cached[1]
+
+    def __repr__(self):
+        """Its kind and shape."""
+        return f"<{type(self).__name__} of shape {self.shape}>"
 
     @property
     def data(self):
@@ -126,14 +137,21 @@ class LayerBlob(Blob):
         self._parts = {}
         self._at = {}
 
-    def attach(self, struct):
-        """Looks at the engine's memory from now on; None where there is none."""
+    def attach(self, struct, of_net):
+        """Looks at the engine's memory from now on; None where there is none.
+
+        `of_net` gives the net's own Blob of that memory, which its arrays keep alive; it is None
+        before there is a net.
+        """
         self._shape = struct.shape
         for part in ("data", "diff"):
             address = getattr(struct, part)
-            if address and self._at.get(part) != (address, self._shape):
-                self._at[part] = (address, self._shape)
-                self._parts[part] = view(address, self._shape, None)
+            key = (address, self._shape, of_net is not None)
+            if address and self._at.get(part) != key:
+                self._at[part] = key
+                blob = of_net() if of_net else None
+                owner = blob.memory_at(part, address) if blob else None
+                self._parts[part] = view(address, self._shape, owner)
 
     def _struct(self, memory=None):
         struct = BlobStruct()

@@ -100,14 +100,16 @@ def coord_map_from_to(top_from, top_to):
 def crop(top_from, top_to):
     """A Crop layer that brings top_from to the size and place of top_to.
 
-    Raises ValueError when they differ in scale or the offset is negative or not whole.
+    Raises AssertionError, as Caffe does, when they differ in scale or the offset is negative or not
+    whole.
     """
     axis, a, b = coord_map_from_to(top_from, top_to)
     if not np.all(np.equal(a, 1)):
-        raise ValueError(f"the tops differ in scale by {a}, which a crop cannot change")
+        raise AssertionError(f"the tops differ in scale by {a}, which a crop cannot change")
     if np.any(np.greater(b, 0)):
-        raise ValueError(f"the crop would begin at {-np.asarray(b)}, outside of what is cropped")
+        begin = -np.asarray(b)
+        raise AssertionError(f"the crop would begin at {begin}, outside of what is cropped")
     if np.any(np.round(b) != b):
-        raise ValueError(f"the crop would begin at {-np.asarray(b)}, between pixels")
+        raise AssertionError(f"the crop would begin at {-np.asarray(b)}, between pixels")
     offset = [int(v) for v in -np.atleast_1d(np.round(b))]
     return L.Crop(top_from, top_to, crop_param={"axis": axis + 1, "offset": offset})

@@ -4,6 +4,7 @@
 import ctypes
 import json
 import os
+import weakref
 from collections import OrderedDict
 
 import numpy as np
@@ -97,7 +98,14 @@ class Net:
             if blobs:
                 self.params[layer["name"]] = blobs
             if layer["host_layer"]:
-                self.layers.append(self._host.layers[layer["host_layer"]].layer)
+                running = self._host.layers[layer["host_layer"]]
+                # Not the blobs themselves: they hold the net, which holds the layer.
+                running.belongs_to(
+                    [weakref.ref(self._blobs[i]) for i in layer["bottoms"]],
+                    [weakref.ref(self._blobs[i]) for i in layer["tops"]],
+                    [weakref.ref(params[i]) for i in layer["params"]],
+                )
+                self.layers.append(running.layer)
             else:
                 self.layers.append(NetLayer(layer["name"], layer["type"], blobs))
         self.blobs = OrderedDict(zip(names, self._blobs))
@@ -107,6 +115,15 @@ class Net:
         self.outputs = [names[i] for i in self._outputs]
         self._hooks = {"before_forward": [], "after_forward": []}
         self._hooks.update({"before_backward": [], "after_backward": []})
+
+    def __repr__(self):
+        """Its name and sizes."""
+        # A parameter that layers share counts once.
+        own = {id(blob): blob.count for blobs in self.params.values() for blob in blobs}
+        return (
+            f"<{type(self).__name__} '{self.name}': {len(self.layers)} layers, "
+            f"{len(self.blobs)} blobs, {sum(own.values())} parameters>"
+        )
 
     # ---- running
 

@@ -77,9 +77,7 @@ class Function:
     def __init__(self, type_name, inputs, params):
         for index, given in enumerate(inputs):
             if not isinstance(given, Top):
-                raise TypeError(
-                    f"{type_name}: input {index} is {given!r}, not a top of another layer"
-                )
+                raise TypeError(f"{type_name} input {index} is not a Top (type is {type(given)})")
         self.type_name, self.inputs, self.params = type_name, inputs, dict(params)
         self.ntop = self.params.pop("ntop", 1)
         self.in_place = self.params.pop("in_place", False)

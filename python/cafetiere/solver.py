@@ -84,6 +84,10 @@ class Solver:
         call("cft_solver_net", self._handle, number, ctypes.byref(pointer))
         return Net._of_solver(Handle(pointer, owner=self._handle), self._host)
 
+    def __repr__(self):
+        """Its type, net and iteration."""
+        return f"<{type(self).__name__} of {self.net!r} at iteration {self.iter}>"
+
     @property
     def iter(self):
         """Iterations done."""

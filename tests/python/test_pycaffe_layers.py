@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers written in Python."""
 
+import subprocess
 import sys
 
 import numpy as np
@@ -209,3 +210,47 @@ def test_a_loss_trains(make, tmp_path):
     first = float(solver.net.blobs["loss"].data[0])
     solver.solve()
     assert solver.net.blobs["loss"].data[0] < first / 100
+
+
+# Blobs so large that freed memory goes back to the system, where reading it ends the process.
+KEEPER = """
+import sys
+import types
+import numpy as np
+import cafetiere as caffe
+
+class Keeper(caffe.Layer):
+    def reshape(self, bottom, top):
+        top[0].reshape(*bottom[0].shape)
+
+    def forward(self, bottom, top):
+        top[0].data[...] = bottom[0].data
+        kept.extend((bottom[0].data, top[0].data, bottom[0].diff))
+
+kept = []
+sys.modules["keeper"] = types.ModuleType("keeper")
+sys.modules["keeper"].Keeper = Keeper
+net = caffe.Net(sys.argv[1], caffe.TRAIN)
+net.blobs["data"].data[...] = 7
+net.forward()
+net.blobs["data"].reshape(4, 1_000_000)
+net.forward()
+del net
+assert [float(array.sum()) for array in kept[:2]] == [7e6, 7e6], kept
+assert not kept[2].any()
+print("kept")
+"""
+
+
+def test_arrays_that_a_layer_keeps_stay_valid(work):
+    path = work / "net.prototxt"
+    path.write_text(
+        'layer { name: "in" type: "Input" top: "data"\n'
+        "  input_param { shape { dim: 1 dim: 1000000 } } }\n"
+        'layer { name: "keeper" type: "Python" bottom: "data" top: "out"\n'
+        '  python_param { module: "keeper" layer: "Keeper" } }\n'
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", KEEPER, str(path)], capture_output=True, text=True, check=False
+    )
+    assert run.stdout == "kept\n", (run.returncode, run.stderr)

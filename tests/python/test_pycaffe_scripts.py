@@ -150,6 +150,12 @@ def test_learning_from_arrays(tmp_path):
     assert (tmp_path / "learned.caffemodel").stat().st_size > 0
 
 
+def test_the_alias_says_which_caffe_it_is(tmp_path):
+    script = "import caffe, caffe.draw, caffe.io as a, cafetiere.io as b; "
+    script += "print(caffe.__version__, a is b, caffe.io is a, caffe.Net.__module__)"
+    assert run(script, tmp_path) == "1.0.0 True True cafetiere.net"
+
+
 def test_net_surgery(tmp_path):
     assert run(SURGERY, tmp_path) == "(1, 4, 5, 5)"
 

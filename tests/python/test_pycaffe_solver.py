@@ -4,9 +4,13 @@
 import gc
 import os
 import pathlib
+import random
 import re
+import signal
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -55,6 +59,14 @@ def write(tmp_path):
 
 def weights(net):
     return [blob.data.copy() for blobs in net.params.values() for blob in blobs]
+
+
+def test_what_is_printed(write):
+    solver = caffe.SGDSolver(write())
+    net = "<Net '': 3 layers, 4 blobs, 21 parameters>"
+    assert repr(solver.net) == net
+    assert repr(solver) == f"<SGDSolver of {net} at iteration 0>"
+    assert repr(solver.net.blobs["data"]) == "<Blob of shape (8, 6)>"
 
 
 def test_solve(write):
@@ -176,6 +188,58 @@ def test_a_key_press_passes_through(write):
     solver.add_callback(press, lambda: None)
     with pytest.raises(KeyboardInterrupt):
         solver.step(1)
+
+
+INTERRUPTED = """
+import sys
+import cafetiere as caffe
+solver = caffe.SGDSolver(sys.argv[1])
+for i in range(int(sys.argv[3])):
+    try:
+        print("runs", flush=True)
+        solver.step(10**9) if sys.argv[2] == "step" else solver.solve()
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize("method", ["step", "solve"])
+def test_every_interrupt_ends_the_run(write, method):
+    path = write()
+    text = pathlib.Path(path).read_text()
+    for key in ("max_iter", "test_interval", "display"):
+        text = re.sub(f"{key}: [0-9]+", f"{key}: 1000000000", text)
+    pathlib.Path(path).write_text(text)
+    times = 20
+    command = [sys.executable, "-c", INTERRUPTED, path, method, str(times)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        watchdog = threading.Timer(30, child.kill)
+        watchdog.start()
+        delays = random.Random(1)
+        for _ in range(times):
+            assert child.stdout.readline() == "runs\n"
+            time.sleep(delays.uniform(0, 0.03))  # any moment will do
+            child.send_signal(signal.SIGINT)
+            assert child.stdout.readline() == "interrupted\n"
+        watchdog.cancel()
+    assert child.returncode == 0
+
+
+def test_the_handlers_of_signals_are_those_of_before(write):
+    before = signal.getsignal(signal.SIGINT)
+    solver = caffe.SGDSolver(write())
+    inside = []
+    solver.add_callback(lambda: inside.append(signal.getsignal(signal.SIGINT)), lambda: None)
+    solver.step(1)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert inside[0] is not before
+
+    solver.add_callback(lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), lambda: None)
+    try:
+        solver.step(1)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_nets_outlive_their_solver(write):

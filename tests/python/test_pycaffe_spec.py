@@ -87,7 +87,14 @@ def test_fields_of_the_layer_itself():
     assert layer.relu_param.negative_slope == pytest.approx(0.1)
     with pytest.raises(AttributeError, match="no field 'wrong'"):
         L.ReLU(data, wrong=1).to_proto()
-    with pytest.raises(TypeError, match="input 0"):
+
+
+def test_an_input_that_is_not_a_top():
+    tops = L.DummyData(ntop=2, dummy_data_param=dict(shape=dict(dim=[1])))
+    text = r"^Silence input 0 is not a Top \(type is <class 'tuple'>\)$"
+    with pytest.raises(TypeError, match=text):
+        L.Silence(tops, ntop=0)  # and not *tops
+    with pytest.raises(TypeError, match=r"^ReLU input 0 is not a Top \(type is <class 'str'>\)$"):
         L.ReLU("data")
 
 
@@ -155,11 +162,11 @@ def test_what_cannot_be_mapped():
 
 def test_what_cannot_be_cropped():
     data = start()
-    with pytest.raises(ValueError, match="outside"):
+    with pytest.raises(AssertionError, match="outside"):
         coord_map.crop(L.Convolution(data, kernel_size=3, num_output=1), data)
-    with pytest.raises(ValueError, match="between pixels"):
+    with pytest.raises(AssertionError, match="between pixels"):
         coord_map.crop(data, L.Convolution(data, kernel_size=2, num_output=1))
-    with pytest.raises(ValueError, match="scale"):
+    with pytest.raises(AssertionError, match="scale"):
         coord_map.crop(data, L.Pooling(data, kernel_size=2, stride=2))
 
 

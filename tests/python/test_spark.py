@@ -2,6 +2,7 @@
 """CaffeEstimator and CaffeModel from Python, on real executors."""
 
 import hashlib
+import inspect
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.param import Params
 
 from cafetiere.spark import CaffeEstimator, CaffeModel
-from cafetiere.spark.params import PREDICTION, TRAINING
+from cafetiere.spark.params import PREDICTION, TRAINING, defaults
 
 NET = """
 name: "blobs"
@@ -104,3 +105,32 @@ def test_params_are_those_of_the_jvm(spark):
         value = java.getDefault(java.getParam(name)).get()
         assert (list(value) if isinstance(default, list) else value) == default, name
         assert doc
+
+
+def test_every_param_is_a_keyword():
+    for method in (CaffeEstimator.__init__, CaffeEstimator.setParams):
+        keywords = {
+            name: parameter.default
+            for name, parameter in inspect.signature(method).parameters.items()
+            if name != "self"
+        }
+        assert keywords == {**defaults(PREDICTION), **defaults(TRAINING)}
+
+
+def test_keywords_are_set(spark):
+    estimator = CaffeEstimator(resize=True, seed=3)
+    assert estimator.getResize() and estimator.getSeed() == 3
+    assert not estimator.setParams(resize=False).getResize()
+    with pytest.raises(TypeError, match="resise"):
+        CaffeEstimator(resise=True)
+    with pytest.raises(TypeError):
+        CaffeEstimator("solver.prototxt")
+
+
+def test_a_value_that_cannot_be_is_refused_when_it_is_set(spark):
+    with pytest.raises(Exception, match="numWorkers is -3: set it to 0 or more"):
+        CaffeEstimator(numWorkers=-3)
+    estimator = CaffeEstimator(syncMode="average")
+    with pytest.raises(Exception, match='syncMode is "averge".*did you mean "average"'):
+        estimator.setSyncMode("averge")
+    assert estimator.getSyncMode() == "average"

@@ -19,12 +19,18 @@ is.
 
 import json
 
-from pyspark import keyword_only
 from pyspark.ml.util import JavaMLReadable, JavaMLReader, JavaMLWritable
 from pyspark.ml.wrapper import JavaEstimator, JavaModel
 
 from cafetiere.spark.jar import jar_path
-from cafetiere.spark.params import PREDICTION, TRAINING, defaults, with_params
+from cafetiere.spark.params import (
+    PREDICTION,
+    TRAINING,
+    CheckedParams,
+    defaults,
+    with_keywords,
+    with_params,
+)
 from cafetiere.spark.session import add_to_new_sessions, require_jar, session_builder
 
 __all__ = ["CaffeEstimator", "CaffeModel", "jar_path", "session_builder"]
@@ -50,63 +56,30 @@ class _Readable(JavaMLReadable):
         return _Reader(cls)
 
 
+@with_keywords(PREDICTION, TRAINING)
 @with_params(TRAINING, setters=True)
 @with_params(PREDICTION, setters=True)
-class CaffeEstimator(JavaEstimator, _Readable, JavaMLWritable):
+class CaffeEstimator(CheckedParams, JavaEstimator, _Readable, JavaMLWritable):
     """Trains a Caffe net on a DataFrame, inside the executors that hold it.
 
     The params may be given by name, by setters, or to fit() for one fit.
     """
 
-    @keyword_only
-    def __init__(
-        self,
-        *,
-        solver="",
-        net="",
-        featuresCol="features",
-        labelCol="label",
-        idCol="",
-        outputCols=(),
-        predictionCol="prediction",
-        batchSize=0,
-        threadsPerWorker=0,
-        weights="",
-        snapshot="",
-        numWorkers=0,
-        shards=0,
-        syncMode="",
-        syncPeriod=0,
-        syncHistory="",
-        syncOptions="",
-        syncParamFile="",
-        survivors=False,
-        engine="barrier",
-        encrypt="auto",
-        maxIter=0,
-        epochs=0,
-        requireGpu=False,
-        seed=1,
-        checkpointDir="",
-        resume=False,
-        checkpointInterval=0,
-        validationIndicatorCol="",
-        events="",
-        peerTimeout=6000,
-    ):
+    def __init__(self, **params):
         super().__init__()
         require_jar("cafetiere.spark.CaffeEstimator")
         self._java_obj = self._new_java_obj("cafetiere.spark.CaffeEstimator", self.uid)
         self._setDefault(**defaults(PREDICTION), **defaults(TRAINING))
-        self.setParams(**self._input_kwargs)
+        self.setParams(**params)
 
-    @keyword_only
-    def setParams(self, **_):
+    def setParams(self, **params):
         """Sets params by name; returns the estimator."""
-        return self._set(**self._input_kwargs)
+        return self._set(**params)
 
     def setValidationData(self, data):
-        """Rows to test on, every test_interval steps of the solver; returns the estimator."""
+        """Rows to test on, every test_interval steps of the solver or, where it has none, once an
+        epoch; returns the estimator.
+        """
         self._java_obj.setValidationData(data._jdf if data is not None else None)
         return self
 
@@ -115,7 +88,7 @@ class CaffeEstimator(JavaEstimator, _Readable, JavaMLWritable):
 
 
 @with_params(PREDICTION, setters=True)
-class CaffeModel(JavaModel, _Readable, JavaMLWritable):
+class CaffeModel(CheckedParams, JavaModel, _Readable, JavaMLWritable):
     """A trained net: transform() adds predictions and blobs as columns to every row, in order."""
 
     def __init__(self, java_model=None):

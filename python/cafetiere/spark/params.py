@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The params of CaffeEstimator and CaffeModel: names, meanings and defaults as on the JVM."""
 
+import functools
+import inspect
+
 from pyspark.ml.param import Param, Params, TypeConverters
 
 # name: (what it says, converter, default); the defaults must equal the JVM's.
@@ -160,7 +163,8 @@ TRAINING = {
         0,
     ),
     "validationIndicatorCol": (
-        'boolean column, true for rows that are tested on and not trained on; "": none',
+        "boolean column, true for rows that are not trained on but tested on, every test_interval "
+        'steps of the solver or once an epoch; "": none',
         TypeConverters.toString,
         "",
     ),
@@ -206,6 +210,48 @@ def with_params(table: dict, setters: bool):
         return cls
 
     return decorate
+
+
+def with_keywords(*tables: dict):
+    """A class decorator: __init__ and setParams take the params of the tables as keywords."""
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    for name, (_, _, default) in (item for table in tables for item in table.items()):
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameters.append(inspect.Parameter(name, kind, default=default))
+    signature = inspect.Signature(parameters)
+
+    def of_known_names(method):
+        @functools.wraps(method)
+        def call(self, **keywords):
+            signature.bind(self, **keywords)  # TypeError for another name
+            return method(self, **keywords)
+
+        call.__signature__ = signature
+        return call
+
+    def decorate(cls):
+        cls.__init__ = of_known_names(cls.__init__)
+        cls.setParams = of_known_names(cls.setParams)
+        return cls
+
+    return decorate
+
+
+class CheckedParams:
+    """Of a stage with a stage on the JVM, which refuses at once what a param cannot be."""
+
+    def _set(self, **values):
+        before = self._paramMap.copy()
+        super()._set(**values)
+        try:
+            for param in map(self.getParam, values if self._java_obj is not None else ()):
+                if self.isSet(param):  # None sets nothing
+                    value = self._paramMap[param]
+                    self._java_obj.set(self._make_java_param_pair(param, value))
+        except Exception:
+            self._paramMap = before
+            raise
+        return self
 
 
 def defaults(table: dict) -> dict:

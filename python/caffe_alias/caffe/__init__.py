@@ -24,4 +24,7 @@ _MODULES = (
 
 for _name in _MODULES:
     sys.modules["caffe." + _name] = importlib.import_module("cafetiere." + _name)
-sys.modules["caffe"] = cafetiere
+globals().update((name, value) for name, value in vars(cafetiere).items() if name[:2] != "__")
+
+__all__ = cafetiere.__all__
+__version__ = "1.0.0"  # the Caffe whose interface this is, which scripts ask for

@@ -3,9 +3,9 @@ package cafetiere.spark;
 
 import cafetiere.spark.NetDescription.Top;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.SparkContext;
 import org.apache.spark.ml.Estimator;
 import org.apache.spark.ml.param.Param;
 import org.apache.spark.ml.param.ParamMap;
@@ -26,9 +26,6 @@ import org.slf4j.LoggerFactory;
 public final class CaffeEstimator extends Estimator<CaffeModel>
     implements CaffeParams, DefaultParamsWritable {
   private static final Logger LOG = LoggerFactory.getLogger(CaffeEstimator.class);
-
-  private static final String ROUNDS = "rounds";
-  private static final List<String> ENGINES = Arrays.asList("barrier", ROUNDS);
 
   private final String uid;
   private transient Dataset<Row> validation;
@@ -64,14 +61,17 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     }
     TrainingPlan plan = plan(train);
     String netToPredict = netToPredict();
-    TrainingResult result = getEngine().equals(ROUNDS) ? RoundsJob.run(plan, train, test)
-        : TrainingJob.run(plan, train, test);
+    TrainingResult result = getEngine().equals(ParamChecks.ROUNDS)
+        ? RoundsJob.run(plan, train, test) : TrainingJob.run(plan, train, test);
     return copyValues(new CaffeModel(uid, result), ParamMap.empty())
         .setNet(netToPredict)
         .setParent(this);
   }
 
-  /** Tests on these rows in the intervals of the solver's test net; null for none. */
+  /**
+   * Tests on these rows, every test_interval steps of the solver or, where it has none, once an
+   * epoch; null for none.
+   */
   public CaffeEstimator setValidationData(Dataset<?> data) {
     validation = data == null ? null : data.toDF();
     return this;
@@ -262,25 +262,43 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   /** What the ranks will be told; checks solver, net and columns. */
   TrainingPlan plan(Dataset<Row> train) {
     SparkSession spark = train.sparkSession();
-    Configuration conf = spark.sparkContext().hadoopConfiguration();
+    SparkContext sc = spark.sparkContext();
+    Configuration conf = sc.hadoopConfiguration();
     int threads = threads(spark);
     SyncSettings sync = SyncSettings.of(this, conf);
     NetDescription description = NetDescription.ofTraining(getSolver(), getNet(), sync, threads);
     requireOneNet(description);
     FeedSchema schema = feed(train.schema(), description.tops());
-    Parallelism parallel = Parallelism.of(spark.sparkContext(), getNumWorkers(), getShards());
+    Parallelism parallel = Parallelism.of(sc, getNumWorkers(), getShards());
     int shards = parallel.shards();
     if (description.wantsGpu()) {
       LOG.warn("GPUs are not supported yet; the CPU is used instead of what solver_mode asks for");
     }
     String solver = getNet().isEmpty() ? description.solverText() : getSolver();
-    long maxIter = getEpochs() > 0
-        ? description.steps(getEpochs(), train.count(), shards) : getMaxIter();
-    return new TrainingPlan(solver, getNet(), schema, parallel.workers(), shards, threads,
-        maxIter, getSeed(), getCheckpointDir(), getCheckpointInterval(), bytesAt(getWeights(), conf),
-        bytesAt(getSnapshot(), conf), getEvents(), getPeerTimeout(),
-        Encryption.of(getEncrypt(), spark.sparkContext().getConf()), sync, getSurvivors(),
-        getResume());
+    tellBatch(description, shards);
+    Epochs epochs = new Epochs(description, train, shards);
+    long maxIter = getEpochs() > 0 ? epochs.steps(getEpochs()) : getMaxIter();
+    boolean isValidated = validation != null || !getValidationIndicatorCol().isEmpty();
+    if (isValidated) solver = epochs.testedEachEpoch(solver);
+    String net = MeanFiles.shipped(getNet(), () -> sc);
+    return new TrainingPlan(MeanFiles.shipped(solver, () -> sc), net, schema,
+        parallel.workers(), shards, threads, maxIter, getSeed(), getCheckpointDir(),
+        getCheckpointInterval(), bytesAt(getWeights(), conf), bytesAt(getSnapshot(), conf),
+        getEvents(), getPeerTimeout(), Encryption.of(getEncrypt(), sc.getConf()), sync,
+        getSurvivors(), getResume());
+  }
+
+  /** The rows of a step grow with the shards, and these with the cluster where nobody set them. */
+  private void tellBatch(NetDescription description, int shards) {
+    long rows = description.batchSize() * description.iterSize() * shards;
+    String sum = rows + " rows: the net's batch of " + description.batchSize() + " x " + shards
+        + " shards" + (description.iterSize() > 1 ? " x iter_size " + description.iterSize() : "");
+    if (getShards() > 0 || shards == 1) {
+      LOG.info("A step takes {}", sum);
+    } else {
+      LOG.warn("A step takes {}, as many as there are workers, since shards is not set: set it, and"
+          + " base_lr for that batch, so that the weights do not depend on the cluster", sum);
+    }
   }
 
   private <T> CaffeEstimator with(Param<T> param, T value) {
@@ -327,17 +345,9 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     if (getRequireGpu()) {
       findings.add("requireGpu is set, and this version trains on the CPU alone: set it to false");
     }
-    if (!ENGINES.contains(getEngine())) {
-      findings.add("engine is '" + getEngine() + "': set it to one of "
-          + String.join(", ", ENGINES));
-    }
-    if (!Encryption.CHOICES.contains(getEncrypt())) {
-      findings.add("encrypt is '" + getEncrypt() + "': set it to one of "
-          + String.join(", ", Encryption.CHOICES));
-    }
-    if (getEngine().equals(ROUNDS) && getSurvivors()) {
-      findings.add("survivors is set and engine is " + ROUNDS + ", which repeats what was lost: set"
-          + " one of them only");
+    if (getEngine().equals(ParamChecks.ROUNDS) && getSurvivors()) {
+      findings.add("survivors is set and engine is rounds, which repeats what was lost: set one of"
+          + " them only");
     }
     if (getEpochs() > 0 && getMaxIter() > 0) {
       findings.add("both epochs and maxIter are set: set the one that tells when to stop");

@@ -7,8 +7,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import org.apache.spark.SparkContext;
-import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.ml.Model;
@@ -20,6 +18,7 @@ import org.apache.spark.ml.util.MLWriter;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.StructType;
 
 /** A trained net, which adds its outputs to a table. */
@@ -27,7 +26,9 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
   private final String uid;
   private final TrainingResult training;
   private Map<String, String> boundColumns = Map.of();
-  private transient Broadcast<byte[]> broadcast;
+  private final SentWeights sent = new SentWeights();
+  private transient PredictionPlan lastPlan;
+  private transient List<String> lastOutputs;
 
   /** A model of what a training left behind; the param `net` must be set. */
   public CaffeModel(String uid, TrainingResult training) {
@@ -66,7 +67,7 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
     StructType schema = data.schema();
     PredictionPlan plan = plan(schema);
     StructType result = Outputs.append(schema, plan.outputs(), getPredictionCol());
-    Broadcast<byte[]> model = broadcast(data.sparkSession().sparkContext());
+    Broadcast<byte[]> model = sent.to(data.sparkSession().sparkContext(), weights());
     MapPartitionsFunction<Row, Row> predict =
         rows -> new PredictionIterator(plan, model.value(), rows);
     return data.toDF().mapPartitions(predict, Encoders.row(result));
@@ -160,16 +161,25 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
     int batch = getBatchSize() > 0 ? getBatchSize() : (int) description.batchSize();
     List<String> outputs = List.of(getOutputCols());
     FeedSchema feed = feed(schema, description.tops(), outputs);
-    PredictionPlan plan = new PredictionPlan(getNet(), feed, outputs, batch, getThreadsPerWorker(),
+    String net = MeanFiles.shipped(getNet(), () -> SparkSession.active().sparkContext());
+    PredictionPlan plan = new PredictionPlan(net, feed, outputs, batch, getThreadsPerWorker(),
         !getPredictionCol().isEmpty());
     return outputs.isEmpty() ? plan.withOutputs(defaultOutputs(plan)) : plan;
   }
 
-  /** What the net computes at its end, which the engine knows once the weights are in. */
-  private List<String> defaultOutputs(PredictionPlan plan) {
-    try (Predictor predictor = plan.open(weights())) {
-      return PredictionPlan.outputs(predictor).stream().map(PredictionPlan.Output::name).toList();
+  /**
+   * What the net computes at its end, which the engine knows once the weights are in. It is kept,
+   * since transformSchema asks for it again and again.
+   */
+  private synchronized List<String> defaultOutputs(PredictionPlan plan) {
+    if (!plan.equals(lastPlan)) {
+      try (Predictor predictor = plan.open(weights())) {
+        lastOutputs = PredictionPlan.outputs(predictor).stream()
+            .map(PredictionPlan.Output::name).toList();
+      }
+      lastPlan = plan;
     }
+    return lastOutputs;
   }
 
   /**
@@ -190,13 +200,6 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
     }
     String id = columns.contains(getIdCol()) ? getIdCol() : "";
     return FeedSchema.of(schema, inputs, id).resizing(getResize());
-  }
-
-  private synchronized Broadcast<byte[]> broadcast(SparkContext sc) {
-    if (broadcast == null) {
-      broadcast = JavaSparkContext.fromSparkContext(sc).broadcast(weights());
-    }
-    return broadcast;
   }
 
   private <T> CaffeModel with(Param<T> param, T value) {

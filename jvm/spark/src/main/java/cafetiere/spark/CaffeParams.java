@@ -28,23 +28,27 @@ public interface CaffeParams extends SyncParams {
   /** Ranks. */
   default IntParam numWorkers() {
     return new IntParam(this, "numWorkers",
-        "tasks that train together; 0: as many as can run at once");
+        "tasks that train together; 0: as many as can run at once",
+        ParamChecks.atLeast("numWorkers", 0));
   }
 
   /** Shards. */
   default IntParam shards() {
     return new IntParam(this, "shards", "shards of the data, each with the net's batch; the weights"
-        + " depend on them and not on numWorkers; 0: numWorkers");
+        + " depend on them and not on numWorkers; 0: numWorkers",
+        ParamChecks.atLeast("shards", 0));
   }
 
   /** Steps. */
   default LongParam maxIter() {
-    return new LongParam(this, "maxIter", "steps to train to; 0: the solver's max_iter, or epochs");
+    return new LongParam(this, "maxIter", "steps to train to; 0: the solver's max_iter, or epochs",
+        ParamChecks.atLeast("maxIter", 0));
   }
 
   /** Passes over the table. */
   default IntParam epochs() {
-    return new IntParam(this, "epochs", "passes over the table, instead of maxIter; 0: not used");
+    return new IntParam(this, "epochs", "passes over the table, instead of maxIter; 0: not used",
+        ParamChecks.atLeast("epochs", 0));
   }
 
   /** Whether the CPU will not do. */
@@ -56,7 +60,8 @@ public interface CaffeParams extends SyncParams {
   /** The seed. */
   default LongParam seed() {
     return new LongParam(this, "seed",
-        "seed of everything random, unless the solver has random_seed");
+        "seed of everything random, unless the solver has random_seed",
+        ParamChecks.atLeast("seed", 0));
   }
 
   /** Where checkpoints go. */
@@ -75,14 +80,15 @@ public interface CaffeParams extends SyncParams {
   /** Steps between checkpoints. */
   default LongParam checkpointInterval() {
     return new LongParam(this, "checkpointInterval", "steps from one checkpoint to the next; 0: the"
-        + " solver's snapshot");
+        + " solver's snapshot",
+        ParamChecks.atLeast("checkpointInterval", 0));
   }
 
   /** The column that picks the validation rows. */
   default Param<String> validationIndicatorCol() {
     return new Param<>(this, "validationIndicatorCol",
-        "boolean column, true for rows that are tested"
-        + " on and not trained on; \"\": none");
+        "boolean column, true for rows that are not trained on but tested on, every test_interval"
+        + " steps of the solver or once an epoch; \"\": none");
   }
 
   /** Where the driver writes events. */
@@ -94,7 +100,8 @@ public interface CaffeParams extends SyncParams {
   /** Silence that counts as a loss. */
   default IntParam peerTimeout() {
     return new IntParam(this, "peerTimeout",
-        "milliseconds of silence of a peer that count as its loss");
+        "milliseconds of silence of a peer that count as its loss",
+        ParamChecks.atLeast("peerTimeout", 1));
   }
 
   /** The solver's prototxt. */

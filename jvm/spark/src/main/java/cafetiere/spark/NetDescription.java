@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
+import cafetiere.core.CafetiereException;
 import cafetiere.core.Engine;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -13,6 +14,13 @@ import java.util.List;
  * @param json the whole answer, as cft_describe gives it
  */
 record NetDescription(JsonNode json) {
+  /** Of the engine's message about a layer whose shape is in a file. */
+  private static final String FILE_LAYER = "it could not be opened here";
+  private static final String ADVICE = ". On Spark a net is fed by the DataFrame and not by files or"
+      + " databases: replace the layer by one of type MemoryData with the same name and tops and"
+      + " memory_data_param { batch_size: 64 channels: 3 height: 227 width: 227 }, the sizes of your"
+      + " rows, or by Input or CoSData; featuresCol and labelCol name the columns that feed it";
+
   /** Asks the engine. A text that is "" is not given. */
   static NetDescription of(String solver, String net, String phase, int threads) {
     ObjectNode options = Json.object().put("phase", phase).put("threads", threads);
@@ -30,9 +38,17 @@ record NetDescription(JsonNode json) {
     return of(options.toString());
   }
 
-  /** Asks the engine; `options` as in cft_describe. */
+  /**
+   * Asks the engine; `options` as in cft_describe. Of a layer that reads files, such as Data, the
+   * engine knows no shape here; a {@link PreflightException} says what to write instead.
+   */
   static NetDescription of(String options) {
-    return new NetDescription(Json.parse(Engine.describe(options)));
+    try {
+      return new NetDescription(Json.parse(Engine.describe(options)));
+    } catch (CafetiereException e) {
+      if (!e.getMessage().contains(FILE_LAYER)) throw e;
+      throw new PreflightException(List.of(e.getMessage() + ADVICE));
+    }
   }
 
   /**
@@ -90,6 +106,17 @@ record NetDescription(JsonNode json) {
   /** The way of working together that solver and sync settings name. */
   String syncMode() {
     return json.path("solver").path("sync").asText("allreduce");
+  }
+
+  /** Steps from one test to the next, 0 if the solver does not say. */
+  long testInterval() {
+    return json.path("solver").path("test_interval").asLong();
+  }
+
+  /** The text of a solver with a number in one of its own fields, in place of what it has there. */
+  static String withField(String solver, String field, long value) {
+    String others = solver.replaceAll("(?m)(^|[\\s;,{}])" + field + "\\s*:\\s*-?\\d+", "$1");
+    return others + "\n" + field + ": " + value + "\n";
   }
 
   /** Whether the solver says solver_mode: GPU. */

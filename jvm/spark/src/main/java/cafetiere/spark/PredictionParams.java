@@ -57,12 +57,14 @@ public interface PredictionParams extends Params {
   /** Rows computed together. */
   default IntParam batchSize() {
     return new IntParam(this, "batchSize",
-        "rows that transform computes at a time; 0: the net's batch");
+        "rows that transform computes at a time; 0: the net's batch",
+        ParamChecks.atLeast("batchSize", 0));
   }
 
   /** Threads of each task. */
   default IntParam threadsPerWorker() {
-    return new IntParam(this, "threadsPerWorker", "threads of each task; 0: spark.task.cpus");
+    return new IntParam(this, "threadsPerWorker", "threads of each task; 0: spark.task.cpus",
+        ParamChecks.atLeast("threadsPerWorker", 0));
   }
 
   /** The net's prototxt. */

@@ -38,7 +38,7 @@ record PredictionPlan(
     options.set("schema", schema.toJson());
     options.set("inputs", schema.inputsJson());
     outputs.forEach(options.putArray("outputs")::add);
-    return new Predictor(options.toString(), model);
+    return new Predictor(MeanFiles.local(options.toString()), model);
   }
 
   /** The outputs of a predictor. */

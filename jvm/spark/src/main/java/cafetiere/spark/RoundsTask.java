@@ -111,7 +111,7 @@ record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Wor
       throws IOException {
     RoundsCell.Setup setup = cell.value().setup();
     InstructionSet.use(setup.instructionSet());
-    Replica replica = new Replica(setup.options(shard));
+    Replica replica = new Replica(MeanFiles.local(setup.options(shard)));
     try (Rows rows = read(train); Rows heldOut = read(validation)) {
       replica.feed(rows, setup.rows());
       replica.validation(heldOut);

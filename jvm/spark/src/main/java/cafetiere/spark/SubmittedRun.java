@@ -5,6 +5,7 @@ import cafetiere.core.CafetiereException;
 import cafetiere.spark.NetDescription.Top;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -13,9 +14,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -28,6 +31,8 @@ import org.slf4j.LoggerFactory;
 final class SubmittedRun {
   private static final Logger LOG = LoggerFactory.getLogger(SubmittedRun.class);
   private static final Pattern NET = Pattern.compile("(?:^|\\s)net\\s*:\\s*['\"]([^'\"]+)['\"]");
+  private static final Pattern HDF5 = Pattern.compile("\\bsnapshot_format\\s*:\\s*(HDF5|0)\\b");
+  private static final Pattern SNAPSHOT = Pattern.compile("\\bsnapshot\\s*:\\s*[1-9]");
   private static final String ID = "SampleID";
   private static final String INPUT = "cafetiere input ";
   private static final int EXIT_FAILED = 1;
@@ -62,7 +67,11 @@ final class SubmittedRun {
     } catch (Flags.UsageException | PreflightException e) {
       System.err.println("cafetiere: " + e.getMessage());
       code = EXIT_USAGE;
-    } catch (CafetiereException e) {
+    } catch (Exception e) {
+      // What the user has to change says so itself; a stack trace is for what has no name here.
+      boolean isTold = e instanceof CafetiereException || e instanceof UncheckedIOException
+          || e instanceof AnalysisException;
+      if (!isTold) throw e;
       System.err.println("cafetiere: " + e.getMessage());
       code = EXIT_FAILED;
     }
@@ -86,7 +95,7 @@ final class SubmittedRun {
 
   private void train() {
     NetDescription description = describe("TRAIN");
-    NetTable table = NetTable.open(spark, flags, description, "trainData");
+    NetTable table = open(description, "trainData");
     CaffeEstimator estimator = new CaffeEstimator()
         .setSolver(solver).setNet(net)
         .setFeaturesCol(table.dataColumn()).setLabelCol(table.labelColumn())
@@ -108,7 +117,7 @@ final class SubmittedRun {
     if (flags.has("validationIndicatorCol")) {
       estimator.setValidationIndicatorCol(flags.get("validationIndicatorCol", ""));
     } else if (isTestedOn(description)) {
-      estimator.setValidationData(NetTable.open(spark, flags, describe("TEST"), "testData").rows());
+      estimator.setValidationData(open(describe("TEST"), "testData").rows());
     }
     CaffeModel model = estimator.fit(table.rows());
     String target = flags.get("model", "");
@@ -142,22 +151,39 @@ final class SubmittedRun {
   private void test() {
     List<String> blobs = new ArrayList<>();
     describe("TEST").json().path("outputs").forEach(name -> blobs.add(name.asText()));
-    Dataset<Row> rows = outputs(blobs).cache();
-    StringBuilder text = new StringBuilder();
-    for (String blob : blobs) text.append(blob).append(": ").append(means(rows, blob)).append('\n');
-    rows.unpersist();
-    HadoopFiles.writeText(flags.get("output", "output"), text.toString(), conf);
+    String text = means(outputs(blobs).cache(), blobs);
+    HadoopFiles.writeText(flags.get("output", "output"), text, conf);
     LOG.info("Tested: {}", text);
   }
 
-  private static String means(Dataset<Row> rows, String blob) {
-    Column column = quoted(blob);
-    int size = rows.select(functions.size(column)).first().getInt(0);
-    List<String> values = new ArrayList<>();
-    for (int i = 0; i < size; i++) {
-      values.add(rows.agg(functions.avg(column.getItem(i))).first().get(0).toString());
+  /** The means of all elements of all blobs, in two jobs; a line for each blob. */
+  private static String means(Dataset<Row> rows, List<String> blobs) {
+    try {
+      List<Row> first = rows.select(columns(blobs, functions::size)).takeAsList(1);
+      if (first.isEmpty()) throw new Flags.UsageException("the table to test on has no rows");
+      List<Column> averages = new ArrayList<>();
+      for (int i = 0; i < blobs.size(); i++) {
+        Column blob = quoted(blobs.get(i));
+        for (int k = 0; k < first.get(0).getInt(i); k++) {
+          averages.add(functions.avg(blob.getItem(k)));
+        }
+      }
+      Row means = rows.select(averages.toArray(new Column[0])).first();
+      StringBuilder text = new StringBuilder();
+      int next = 0;
+      for (int i = 0; i < blobs.size(); i++) {
+        List<String> values = new ArrayList<>();
+        for (int k = 0; k < first.get(0).getInt(i); k++) values.add(means.get(next++).toString());
+        text.append(blobs.get(i)).append(": ").append(String.join(",", values)).append('\n');
+      }
+      return text.toString();
+    } finally {
+      rows.unpersist();
     }
-    return String.join(",", values);
+  }
+
+  private static Column[] columns(List<String> names, UnaryOperator<Column> of) {
+    return names.stream().map(name -> of.apply(quoted(name))).toArray(Column[]::new);
   }
 
   /**
@@ -166,7 +192,7 @@ final class SubmittedRun {
    */
   private Dataset<Row> outputs(List<String> blobs) {
     NetDescription description = describe("TEST");
-    NetTable table = NetTable.open(spark, flags, description, "testData");
+    NetTable table = open(description, "testData");
     List<String> there = Arrays.asList(table.rows().columns());
     Column id = table.idColumn().isEmpty()
         ? functions.monotonically_increasing_id() : quoted(table.idColumn());
@@ -196,6 +222,11 @@ final class SubmittedRun {
     return functions.col("`" + name.replace("`", "``") + "`");
   }
 
+  private NetTable open(NetDescription description, String flag) {
+    String text = net.isEmpty() ? description.netText() : net;
+    return NetTable.open(spark, flags, description, text, flag);
+  }
+
   private NetDescription describe(String phase) {
     return NetDescription.of(solver, net, phase, 1);
   }
@@ -206,6 +237,15 @@ final class SubmittedRun {
     }
     if (flags.get("connection", "").toLowerCase(Locale.ROOT).equals("infiniband")) {
       LOG.warn("-connection infiniband: this version talks TCP, over InfiniBand's IP if need be");
+    }
+    String fields = solver.replaceAll("#[^\n]*", "");
+    if (flags.has("train") && HDF5.matcher(fields).find()) {
+      LOG.warn("snapshot_format: HDF5 has no effect: the snapshot is written as .caffemodel and"
+          + " .solverstate; 'cafetiere convert_weights' makes an .h5 of the .caffemodel");
+    }
+    if (flags.has("train") && SNAPSHOT.matcher(fields).find()) {
+      LOG.warn("snapshot: there are checkpoints every so many steps to go on from, but beside -model"
+          + " is only the snapshot of the end");
     }
     if (flags.has("devices")) {
       LOG.warn("-devices {} asks for GPUs, which are not supported yet: the CPU is used",

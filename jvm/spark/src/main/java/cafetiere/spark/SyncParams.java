@@ -10,19 +10,22 @@ public interface SyncParams extends PredictionParams {
   /** How the ranks keep in step. */
   default Param<String> syncMode() {
     return new Param<>(this, "syncMode", "how the ranks keep in step: allreduce, average, easgd,"
-        + " diloco, hierarchical or auto; \"\": what the solver's sync { } says, else allreduce");
+        + " diloco, hierarchical or auto; \"\": what the solver's sync { } says, else allreduce",
+        ParamChecks.oneOf("syncMode", ParamChecks.SYNC_MODES));
   }
 
   /** Iterations between exchanges. */
   default IntParam syncPeriod() {
     return new IntParam(this, "syncPeriod", "iterations from one exchange to the next, of modes"
-        + " whose replicas train on their own between them; 0: the solver's, else 10");
+        + " whose replicas train on their own between them; 0: the solver's, else 10",
+        ParamChecks.atLeast("syncPeriod", 0));
   }
 
   /** What becomes of the replicas' history. */
   default Param<String> syncHistory() {
     return new Param<>(this, "syncHistory", "what becomes of the replicas' history at an exchange:"
-        + " kept, averaged or reset; \"\": what the solver says, else kept");
+        + " kept, averaged or reset; \"\": what the solver says, else kept",
+        ParamChecks.oneOf("syncHistory", ParamChecks.SYNC_HISTORIES));
   }
 
   /** The rest of the settings. */
@@ -48,14 +51,16 @@ public interface SyncParams extends PredictionParams {
   default Param<String> engine() {
     return new Param<>(this, "engine", "what carries the training: barrier, one stage whose tasks"
         + " talk to each other; or rounds, for average and diloco: ordinary jobs, which need no port"
-        + " between executors and take these as they come and go");
+        + " between executors and take these as they come and go",
+        ParamChecks.oneOf("engine", ParamChecks.ENGINES));
   }
 
   /** Whether what travels between the ranks is encrypted. */
   default Param<String> encrypt() {
     return new Param<>(this, "encrypt", "whether what travels between the ranks is encrypted (TLS"
         + " 1.3): on, off, or auto: when Spark's own traffic is, by spark.network.crypto.enabled,"
-        + " spark.ssl.rpc.enabled or spark.ssl.enabled");
+        + " spark.ssl.rpc.enabled or spark.ssl.enabled",
+        ParamChecks.oneOf("encrypt", Encryption.CHOICES));
   }
 
   /** How the ranks keep in step. */

@@ -82,7 +82,7 @@ public record TrainingPlan(
     sync.addTo(options);
     if (survivors) options.put("survivors", 1);
     options.set("inputs", schema.inputsJson());
-    return options.toString();
+    return MeanFiles.local(options.toString());
   }
 
   /** The options of one rank's cafetiere.core.Group, of {@code size} ranks. */

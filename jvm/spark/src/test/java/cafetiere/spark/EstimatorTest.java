@@ -6,8 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.spark.ml.Pipeline;
 import org.apache.spark.ml.PipelineModel;
 import org.apache.spark.ml.PipelineStage;
@@ -22,6 +25,8 @@ import org.apache.spark.sql.functions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** An estimator trains over the executors and behaves as Spark ML's own do. */
 class EstimatorTest {
@@ -69,6 +74,49 @@ class EstimatorTest {
     CaffeModel model = estimator().setSolver(solver).setValidationIndicatorCol("held").fit(marked);
     assertEquals(ROWS - held, Json.parse(model.result()).get("rows_given").asLong());
     assertTrue(model.events().contains("\"test\""), model.events());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"barrier", "survivors", "rounds"})
+  void heldOutRowsAreTestedOnceAnEpochWhereTheSolverSaysNothing(String engine) {
+    // 162 rows in 2 shards make 11 batches of 8 each.
+    Dataset<Row> marked = points.withColumn("held", functions.expr("id % 5 = 4"));
+    CaffeEstimator estimator = estimator().setShards(2).setValidationIndicatorCol("held")
+        .setMaxIter(22).setSolver(TestNets.SOLVER + "test_interval: 0\n");
+    if (!engine.equals("barrier")) estimator.setSyncMode("average").setSyncPeriod(11);
+    if (engine.equals("survivors")) estimator.setSurvivors(true);
+    if (engine.equals("rounds")) estimator.setEngine("rounds");
+    List<Long> tested = new ArrayList<>();
+    for (String line : estimator.fit(marked).events().split("\n")) {
+      JsonNode event = Json.parse(line);
+      if (event.path("event").asText().equals("test")) tested.add(event.path("step").asLong());
+    }
+    assertEquals(List.of(0L, 11L, 22L), tested);
+  }
+
+  @Test
+  void theSizeOfAStepIsTold() {
+    try (Logged logged = new Logged(CaffeEstimator.class)) {
+      estimator().plan(points);
+      assertTrue(logged.text().contains("WARN A step takes 16 rows: the net's batch of 8 x 2 shards,"
+          + " as many as there are workers, since shards is not set"), logged.text());
+    }
+    try (Logged logged = new Logged(CaffeEstimator.class)) {
+      estimator().setShards(4).setSolver(TestNets.SOLVER + "iter_size: 3\n").plan(points);
+      assertTrue(logged.text().contains(
+          "INFO A step takes 96 rows: the net's batch of 8 x 4 shards x iter_size 3"),
+          logged.text());
+    }
+  }
+
+  @Test
+  void rowsAreCountedOnceAndOnlyForTheLengthOfAnEpoch() {
+    try (Logged logged = new Logged(Epochs.class)) {
+      alone().plan(points);
+      assertEquals("", logged.text());
+      alone().setEpochs(2).setValidationData(points).plan(points);
+      assertEquals(1, logged.text().split("Counting", -1).length - 1, logged.text());
+    }
   }
 
   @Test

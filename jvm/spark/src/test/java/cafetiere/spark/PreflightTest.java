@@ -127,6 +127,23 @@ class PreflightTest {
   }
 
   @Test
+  void aNetThatReadsFiles() {
+    String data = "layer { name: \"mnist\" type: \"%s\" top: \"data\" top: \"label\" }\n";
+    String classifier = TestNets.CLASSIFIER;
+    String net = classifier.substring(classifier.indexOf("layer { name: \"hidden"));
+    for (String type : List.of("Data", "ImageData", "HDF5Data", "WindowData")) {
+      CaffeEstimator estimator = estimator().setNet("# a comment\n" + data.formatted(type) + net);
+      PreflightException e =
+          assertThrows(PreflightException.class, () -> estimator.fit(table), type);
+      assertEquals(1, e.findings().size());
+      String finding = e.findings().get(0);
+      assertTrue(finding.startsWith("net:2: layer 'mnist': "), finding);
+      assertTrue(finding.contains("replace the layer by one of type MemoryData"), finding);
+      assertTrue(finding.contains("or by Input or CoSData; featuresCol and labelCol"), finding);
+    }
+  }
+
+  @Test
   void aLabelOutOfRange() {
     assertFinding("column 'label' of the row with id 207 holds 10, and the net's labels are the whole"
         + " numbers from 0 to 9: correct the label, or the num_output of the last layer",

@@ -3,6 +3,7 @@ package cafetiere.spark;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -11,7 +12,11 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerJobStart;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -39,6 +44,19 @@ class SubmitTest {
     Files.writeString(dir.resolve("solver.prototxt"),
         TestImages.solver(STEPS) + " net: \"lenet.prototxt\"");
     train();
+  }
+
+  @Test
+  void whatIsNotWrittenIsTold() throws IOException {
+    Path hdf5 = dir.resolve("hdf5.prototxt");
+    Files.writeString(hdf5, TestImages.solver(STEPS)
+        + " net: \"lenet.prototxt\" snapshot: 20 snapshot_format: HDF5");
+    try (Logged logged = new Logged(SubmittedRun.class)) {
+      assertThrows(Flags.UsageException.class, () -> Submit.run(
+          spark, "-conf", hdf5.toString(), "-train", "-model", uri("never.model")));
+      assertTrue(logged.text().contains("snapshot_format: HDF5 has no effect"), logged.text());
+      assertTrue(logged.text().contains("only the snapshot of the end"), logged.text());
+    }
   }
 
   private static void train() {
@@ -81,6 +99,63 @@ class SubmitTest {
     assertTrue(lines.get(1).matches("loss: \\d+\\.\\d+.*"), lines.get(1));
     double accuracy = Double.parseDouble(lines.get(0).substring("accuracy: ".length()));
     assertTrue(accuracy > 0.9, lines.get(0));
+  }
+
+  @Test
+  void testTakesAsManyJobsForManyOutputs() throws IOException {
+    String prob = "layer { name: 'prob' type: 'Softmax' bottom: 'ip2' top: 'prob' }\n";
+    Files.writeString(dir.resolve("prob.prototxt"), TestImages.lenet() + prob);
+    List<String> counted = new CopyOnWriteArrayList<>();
+    SparkListener counter = new SparkListener() {
+      @Override
+      public void onJobStart(SparkListenerJobStart start) {
+        counted.add("job " + start.jobId());
+      }
+    };
+    spark.sparkContext().addSparkListener(counter);
+    submit("-test", "-net", dir.resolve("prob.prototxt").toString(),
+        "-testData", uri("test.parquet"), "-output", uri("prob.txt"));
+    spark.sparkContext().removeSparkListener(counter);
+    String line = Files.readAllLines(dir.resolve("prob.txt")).stream()
+        .filter(l -> l.startsWith("prob: ")).findFirst().orElseThrow();
+    double sum = Stream.of(line.substring("prob: ".length()).split(","))
+        .mapToDouble(Double::parseDouble).sum();
+    assertEquals(1, sum, 1e-5, line);
+    assertTrue(counted.size() < TestImages.CLASSES, counted.toString());
+  }
+
+  @Test
+  void aTableThatIsNotThereIsToldInASentence() throws Exception {
+    Path log = dir.resolve("submit.log");
+    Process process = DriverProcess.start(LocalSubmit.class, log, "-conf",
+        dir.resolve("solver.prototxt").toString(), "-train", "-trainData", uri("nowhere.parquet"),
+        "-model", uri("never.model"));
+    assertEquals(1, process.waitFor());
+    String output = DriverProcess.read(log);
+    assertTrue(output.contains("cafetiere: [PATH_NOT_FOUND]"), output);
+    assertFalse(output.contains("Exception in thread"), output);
+  }
+
+  @Test
+  void aModelThatIsNotThereIsToldInASentence() throws Exception {
+    Path log = dir.resolve("submit2.log");
+    Process process = DriverProcess.start(LocalSubmit.class, log, "-conf",
+        dir.resolve("solver.prototxt").toString(), "-test", "-testData", uri("test.parquet"),
+        "-model", uri("never.model"));
+    assertEquals(1, process.waitFor());
+    String output = DriverProcess.read(log);
+    assertTrue(output.contains("cafetiere: cannot read " + uri("never.model")), output);
+    assertFalse(output.contains("Exception in thread"), output);
+  }
+
+  /** Submit with a local master. */
+  static final class LocalSubmit {
+    private LocalSubmit() {}
+
+    public static void main(String[] args) {
+      System.setProperty("spark.master", "local[1]");
+      Submit.main(args);
+    }
   }
 
   @Test
