@@ -35,7 +35,9 @@ struct Plan::Builder {
 
   Program program;
   std::vector<Shape> shapes;
-  std::vector<bool> needed;            // by node
+  std::vector<bool> needed;  // by node
+  enum class Fusion { kNone, kAppliesReLU, kApplied };
+  std::vector<Fusion> fused;           // by node
   std::vector<int> kept;               // blobs
   std::vector<TensorId> blobs, diffs;  // by blob
   std::vector<TensorId> params;
@@ -48,6 +50,7 @@ struct Plan::Builder {
     blobs.assign(shapes.size(), kNoTensor);
     diffs.assign(shapes.size(), kNoTensor);
     CFT_TRY(choose_nodes());
+    choose_fusions();
     add_params();
     CFT_TRY(forward());
     plan.first_backward_ = program.steps().size();
@@ -109,10 +112,10 @@ struct Plan::Builder {
       LayerPlan& layer = layers.back();
       if (node.type->source) {
         add_inputs(node, layer);
-      } else if (fused_into(n) >= 0) {
+      } else if (fused[n] == Fusion::kApplied) {
         layer.tops[0] = layer.bottoms[0];
       } else {
-        layer.fuse_relu = fuses_relu(n);
+        layer.fuse_relu = fused[n] == Fusion::kAppliesReLU;
         CFT_TRY(node.layer->forward(layer).with_context(node.where));
       }
       for (size_t i = 0; i < node.tops.size(); ++i) blobs[size_t(node.tops[i])] = layer.tops[i];
@@ -140,26 +143,24 @@ struct Plan::Builder {
     return layer;
   }
 
-  /// The index of the node whose convolution or inner product applies this ReLU; -1 if none does.
-  int fused_into(size_t n) const {
-    const Node& node = graph.nodes()[n];
-    if (std::string_view(node.type->name) != "ReLU") return -1;
-    if (node.param.relu_param().negative_slope() != 0) return -1;
-    const int bottom = node.bottoms[0];
-    if (std::find(kept.begin(), kept.end(), bottom) != kept.end()) return -1;
-    for (size_t i = 0; i < n; ++i) {
-      const Node& producer = graph.nodes()[i];
-      const std::string_view type = producer.type->name;
-      const bool contraction = type == "Convolution" || type == "InnerProduct";
-      if (contraction && producer.tops.size() == 1 && producer.tops[0] == bottom) return int(i);
+  /// Finds the convolutions and inner products that apply the ReLU behind them. A blob has one
+  /// reader at most, so one pass sees every pair.
+  void choose_fusions() {
+    fused.assign(graph.nodes().size(), Fusion::kNone);
+    std::vector<int> maker(shapes.size(), -1);  // by blob: the node that could apply a ReLU to it
+    for (size_t n = 0; n < graph.nodes().size(); ++n) {
+      const Node& node = graph.nodes()[n];
+      const std::string_view type = node.type->name;
+      if (!needed[n]) continue;
+      if ((type == "Convolution" || type == "InnerProduct") && node.tops.size() == 1) {
+        maker[size_t(node.tops[0])] = int(n);
+      }
+      if (type != "ReLU" || node.param.relu_param().negative_slope() != 0) continue;
+      const int bottom = node.bottoms[0], by = maker[size_t(bottom)];
+      if (by < 0 || std::ranges::find(kept, bottom) != kept.end()) continue;
+      fused[size_t(by)] = Fusion::kAppliesReLU;
+      fused[n] = Fusion::kApplied;
     }
-    return -1;
-  }
-  bool fuses_relu(size_t n) const {
-    for (size_t i = n + 1; i < graph.nodes().size(); ++i) {
-      if (needed[i] && fused_into(i) == int(n)) return true;
-    }
-    return false;
   }
 
   float* hold(const Shape& shape) {

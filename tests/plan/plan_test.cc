@@ -88,6 +88,20 @@ TEST(Plan, FusedReLUEqualsUnfused) {
   }
 }
 
+// ReLUs that nothing applies: the search for who could once took cubic time and did not end here.
+TEST(Plan, ManyThousandLayersCompile) {
+  constexpr int kPairs = 5000;
+  std::string net = input("x", {1, 1});
+  for (int i = 0; i < kPairs; ++i) {
+    const std::string n = std::to_string(i);
+    net += layer("AbsVal", "name: 'abs" + n + "' bottom: 'x' top: 'x'") +
+           layer("ReLU", "name: 'relu" + n + "' bottom: 'x' top: 'x'");
+  }
+  const auto device = make_ref_device();
+  const Compiled deep(net, *device, {.outputs = {}});
+  EXPECT_EQ(deep.plan->describe().size(), size_t(2 * kPairs));
+}
+
 // Wide channels stay side by side from the first convolution, which reads the images as they come,
 // to the inner product.
 TEST(Plan, WideNetsAreNotReordered) {
