@@ -33,23 +33,33 @@ Result<std::unique_ptr<LoadedNet>> LoadedNet::load(const NetChoice& choice, cons
   CFT_ASSIGN(net->graph, Graph::build(choice.net, choice.state,
                                       {.types = layer_types(), .fed = net->feeds.shapes}));
   log_net(choice.net, choice.state, net->graph, log);
-  net->weights.resize(size_t(net->graph.arena_size()));
-  net->gradients.resize(net->weights.size());
-  Random random{uint32_t(kSeed)};
-  CFT_TRY(init_params(net->graph, random, net->weights));
   net->device = make_cpu_device();
   return net;
 }
 
+Status LoadedNet::fill_parameters() {
+  if (!weights.empty()) return {};
+  weights.resize(size_t(graph.arena_size()));
+  gradients.resize(weights.size());
+  Random random{uint32_t(kSeed)};
+  return init_params(graph, random, weights);
+}
+
 Status LoadedNet::load_weights(const std::string& file, const Logger& log) {
   CFT_ASSIGN(const caffe::NetParameter from, read_weights(file));
+  CFT_TRY(fill_parameters());
   std::vector<std::string> ignored;
   CFT_TRY(cafetiere::load_weights(graph, from, weights, &ignored).with_context(file));
   for (const std::string& layer : ignored) log.info("Ignoring source layer {}", layer);
   return {};
 }
 
+Result<PlanOutline> LoadedNet::outline(const PlanOptions& options) const {
+  return PlanOutline::make(graph, *device, options);
+}
+
 Result<std::unique_ptr<Plan>> LoadedNet::compile(const PlanOptions& options) {
+  CFT_TRY(fill_parameters());
   return Plan::compile(graph, *device, param_pointers(graph, weights.data(), gradients.data()),
                        options);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A net read from a file, with its databases open and its parameters in memory.
+// A net read from a file, with its databases open.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,8 @@
 
 namespace cafetiere {
 
-/// For the commands that run a net without a solver. Parameters have their fillers' values.
+/// For the commands that look at a net or run it without a solver. Parameters get memory and their
+/// fillers' values when they are first needed.
 struct LoadedNet {
   NetFeeds feeds;
   Graph graph;
@@ -31,11 +32,16 @@ struct LoadedNet {
   /// Replaces parameters by those of a weights file; layers that the net does not have are logged.
   Status load_weights(const std::string& path, const Logger& log);
 
+  /// What a plan would do and take; costs neither.
+  Result<PlanOutline> outline(const PlanOptions& options) const;
   Result<std::unique_ptr<Plan>> compile(const PlanOptions& options);
   /// Whether any top counts towards a loss.
   bool has_loss() const;
   /// Puts the batch of a sub-step into the plan's inputs.
   Status fill(const Feed& feed, int64_t sub_step, Plan& plan) const;
+
+ private:
+  Status fill_parameters();
 };
 
 /// The layer of a step: steps are called by their layer's name, a space and what they do.

@@ -87,7 +87,7 @@ Status time_layers(const LoadedNet& net, Plan& plan, const TimeFlags& flags, con
     CFT_TRY(plan.time(pool, {.seed = 1, .sub_step = i}, seconds));
     log.info("Iteration: {} forward-backward time: {:g} ms.", i, ms_since(start));
   }
-  const std::vector<Plan::StepInfo> steps = plan.describe();
+  const std::vector<StepInfo> steps = plan.describe();
   for (size_t i = 0; i < steps.size(); ++i) {
     LayerTime& layer = (*layers)[layer_of(steps[i].name, net.graph)];
     (steps[i].backward ? layer.backward : layer.forward) += seconds[i] * 1e3;

@@ -6,7 +6,7 @@
 #include "core/capi/options.h"
 #include "core/graph/graph.h"
 #include "core/layers/registry.h"
-#include "core/plan/plan.h"
+#include "core/plan/lower.h"
 #include "core/solver/lr_policy.h"
 #include "core/solver/update_rule.h"
 #include "core/sync/sync.h"
@@ -22,15 +22,11 @@ using nlohmann::json;
 /// As estimated for one shard, and one partial sum of gradients more.
 Result<int64_t> predicted_memory(const Graph& graph, int history) {
   const bool train = graph.phase() == caffe::TRAIN;
-  const int64_t floats = graph.arena_size();
-  std::vector<float> arena(size_t(floats) * 2);
   const auto device = make_cpu_device();
-  CFT_ASSIGN(
-      const auto plan,
-      Plan::compile(graph, *device, param_pointers(graph, arena.data(), arena.data() + floats),
-                    {.backward = train, .outputs = {}}));
-  if (!train) return estimate_scoring(graph, *plan).total();
-  const MemoryEstimate estimate = estimate_training(graph, *plan, history);
+  CFT_ASSIGN(const PlanOutline plan,
+             PlanOutline::make(graph, *device, {.backward = train, .outputs = {}}));
+  if (!train) return estimate_scoring(graph, plan).total();
+  const MemoryEstimate estimate = estimate_training(graph, plan, history);
   return estimate.total() + estimate.gradients;
 }
 
@@ -118,7 +114,6 @@ int cft_describe(const char* options, char** out) {
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(capi::Options o, capi::Options::parse(options));
     const std::string given_phase = o.text("phase");
-    o.number("threads", 1, 1, 1024);
     CFT_ASSIGN(capi::TrainingText training, capi::take_training(o));
     const SolverText& solver = training.solver;
     const std::string phase =

@@ -42,11 +42,9 @@ class Attention : public Layer {
     const TensorId qkv = inner(plan).forward(plan, "queries, keys, values", plan.bottoms[0]);
     const TensorId mixed = plan.new_tensor("mixed", {g.n * g.tokens, g.features()});
     const TensorId log_sums = plan.new_tensor("log sums", {g.pairs(), g.tokens});
-    const AttentionHead head(g);
     steps(plan, g, "attention", {qkv}, {mixed, log_sums}, g.flops(),
-          [head](int64_t pair, const auto& in, const auto& out, float* scratch) {
-            head.forward(pair, in[0], out[0], out[1], scratch);
-          });
+          [](const AttentionHead& head, int64_t pair, const auto& in, const auto& out,
+             float* scratch) { head.forward(pair, in[0], out[0], out[1], scratch); });
     plan.saved = {qkv, mixed, log_sums};
     plan.tops[0] =
         plan.program.reshaped(outer(plan).forward(plan, "output", mixed), plan.top_shapes[0]);
@@ -63,11 +61,9 @@ class Attention : public Layer {
                           bias ? diffs[3] : Gradient{});
     const TensorId dmixed = outer(plan).backward(plan, "output backward", dy);
     const TensorId dqkv = plan.new_tensor("queries, keys, values diff", plan.program.shape(qkv));
-    const AttentionHead head(g);
     steps(plan, g, "attention backward", {qkv, mixed, log_sums, dmixed}, {dqkv}, 2.5 * g.flops(),
-          [head](int64_t pair, const auto& in, const auto& out, float* scratch) {
-            head.backward(pair, in[0], in[1], in[2], in[3], out[0], scratch);
-          });
+          [](const AttentionHead& head, int64_t pair, const auto& in, const auto& out,
+             float* scratch) { head.backward(pair, in[0], in[1], in[2], in[3], out[0], scratch); });
     inner(plan).gradients(plan, "input gradient", plan.bottoms[0], dqkv, diffs[0],
                           bias ? diffs[1] : Gradient{});
     if (!plan.propagate_down[0]) return {};
@@ -96,7 +92,7 @@ class Attention : public Layer {
             bias ? plan.params[weights + 1] : kNoTensor};
   }
 
-  /// body(pair, in, out, scratch) for every head of every sample.
+  /// body(head, pair, in, out, scratch) for every head of every sample.
   template <class Body>
   static void steps(LayerPlan& plan, const AttentionGeometry& g, const char* what,
                     const std::vector<TensorId>& in, std::vector<TensorId> out, double flops,
@@ -106,10 +102,11 @@ class Attention : public Layer {
     row_major_step(
         plan.program, plan.step(what), "brgemm, tiles of queries", in, out,
         [=](const RowMajor& at) {
+          const AttentionHead head(g);
           return Kernel{int(blocks), [=](int block) {
                           float* scratch = at.out.back() + block * floats;
                           for (int64_t pair = block; pair < g.pairs(); pair += blocks) {
-                            body(pair, at.in, at.out, scratch);
+                            body(head, pair, at.in, at.out, scratch);
                           }
                         }};
         },

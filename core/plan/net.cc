@@ -11,6 +11,18 @@
 
 namespace cafetiere {
 
+std::vector<int> blob_homes(const Graph& graph) {
+  std::vector<int> homes;
+  std::map<std::string, int> by_name;
+  int count = 0;
+  for (const std::string& name : graph.blob_names()) {
+    const auto known = name == "(automatic)" ? by_name.end() : by_name.find(name);
+    homes.push_back(known == by_name.end() ? count++ : known->second);
+    by_name[name] = homes.back();
+  }
+  return homes;
+}
+
 Result<std::unique_ptr<Net>> Net::create(Graph graph, const Options& options) {
   std::unique_ptr<Net> net(new Net(std::move(graph)));
   CFT_TRY(net->build(options));
@@ -57,13 +69,11 @@ std::span<float> Net::diff_arena() const {
 }
 
 void Net::place_blobs() {
-  std::map<std::string, int> by_name;
-  for (const std::string& name : graph_.blob_names()) {
-    const auto known = name == "(automatic)" ? by_name.end() : by_name.find(name);
-    homes_.push_back(known == by_name.end() ? int(blobs_.size()) : known->second);
-    if (known != by_name.end()) continue;
-    by_name[name] = homes_.back();
-    blobs_.push_back({.name = name, .shape = {}, .data = nullptr, .diff = nullptr});
+  homes_ = blob_homes(graph_);
+  for (size_t i = 0; i < homes_.size(); ++i) {
+    if (size_t(homes_[i]) < blobs_.size()) continue;
+    blobs_.push_back(
+        {.name = graph_.blob_names()[i], .shape = {}, .data = nullptr, .diff = nullptr});
   }
   for (const Node& node : graph_.nodes()) {
     for (size_t i = 0; i < node.tops.size(); ++i) {
@@ -112,7 +122,7 @@ Status Net::reshape_node(size_t n) {
   CFT_TRY(check_params(node, s.params).with_context(node.where));
   for (size_t i = 0; i < s.tops.size(); ++i) {
     Blob& top = blobs_[size_t(home(node.tops[i]))];
-    if (std::string_view(node.type->name) == "Split") {
+    if (node.type->identity) {
       // The tops are the bottom: what is written to it is seen behind the split at once.
       top.data = blobs_[size_t(home(node.bottoms[0]))].data;
       if (!top.diff || s.tops[i].count() > top.capacity) {

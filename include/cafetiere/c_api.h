@@ -61,10 +61,11 @@ CFT_API int cft_main(int count, const char* const* arguments);
 
 /* ---- look before you leap ------------------------------------------------------------------ */
 
-/* Parses and checks a solver and net without running them, for preflight and tools.
- * options: {"solver": TEXT, "net": TEXT, "phase": "TRAIN"|"TEST", "threads": N, "sync" and
- * "deepspark": as for the trainer}; "solver" may be absent when "net" is given. Without "net" the net
- * is what the solver trains or, in phase TEST, the first of the test nets that it has of its own.
+/* Parses and checks a solver and net without running them, for preflight and tools. Takes none of the
+ * memory that it predicts.
+ * options: {"solver": TEXT, "net": TEXT, "phase": "TRAIN"|"TEST", "sync" and "deepspark": as for the
+ * trainer}; "solver" may be absent when "net" is given. Without "net" the net is what the solver
+ * trains or, in phase TEST, the first of the test nets that it has of its own.
  * out: {"name", "net_path": what the solver's "net:" says or ""; if no net was given, "net_text": its
  *   text, and "solver_text": the solver with all its nets inside; "batch_size", "parameters": floats,
  *   "memory_bytes": predicted for one rank, "data_layer": {"name", "type", "tops": [{"name", "shape",

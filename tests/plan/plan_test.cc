@@ -52,8 +52,7 @@ struct Compiled {
   }
   int steps_named(const std::string& text) const {
     int count = 0;
-    for (const Plan::StepInfo& s : plan->describe())
-      count += s.name.find(text) != std::string::npos;
+    for (const StepInfo& s : plan->describe()) count += s.name.find(text) != std::string::npos;
     return count;
   }
   std::vector<float> output(const std::string& name) const {
@@ -122,7 +121,7 @@ TEST(Plan, WideNetsAreNotReordered) {
       layer("InnerProduct", "name: 'ip' bottom: 'w' top: 'y'",
             "inner_product_param { num_output: 4 weight_filler { type: 'xavier' } }");
   const Compiled forward(net, *cpu, {.outputs = {"y"}});
-  for (const Plan::StepInfo& step : forward.plan->describe()) {
+  for (const StepInfo& step : forward.plan->describe()) {
     const bool spatial = step.name.find("reorder") != std::string::npos && step.bytes > 20000;
     EXPECT_FALSE(spatial) << step.name << ": " << step.kernel;
   }
@@ -159,7 +158,7 @@ TEST(Plan, EmptyBlobsAreRefused) {
   float memory[64] = {};
   const auto plan =
       Plan::compile((*net)->graph(), *device, param_pointers((*net)->graph(), memory, nullptr), {});
-  EXPECT_THAT(plan.status().message(), HasSubstr("blob 'x' of net '' has no values"));
+  EXPECT_THAT(plan.status().message(), HasSubstr("blob 'x' has no values"));
 }
 
 TEST(Plan, AForwardPlanNeedsLessMemory) {

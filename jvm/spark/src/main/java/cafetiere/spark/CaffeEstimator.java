@@ -83,7 +83,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   @Override
   public StructType transformSchema(StructType schema) {
     requireConsistentParams();
-    feed(schema, NetDescription.of(getSolver(), getNet(), "TRAIN", 1).tops());
+    feed(schema, NetDescription.of(getSolver(), getNet(), "TRAIN").tops());
     return appendOutputs(schema);
   }
 
@@ -268,7 +268,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     Configuration conf = spark.sparkContext().hadoopConfiguration();
     int threads = threads(spark);
     SyncSettings sync = SyncSettings.of(this, conf);
-    NetDescription description = NetDescription.ofTraining(getSolver(), getNet(), sync, threads);
+    NetDescription description = NetDescription.ofTraining(getSolver(), getNet(), sync);
     requireOneNet(description);
     FeedSchema schema = feed(train.schema(), description.tops());
     int workers = getNumWorkers() > 0 ? getNumWorkers() : slots(spark.sparkContext());
@@ -324,8 +324,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   /** The net that the solver tests with, where it has one apart from what it trains. */
   private String netToPredict() {
     if (!getNet().isEmpty()) return getNet();
-    NetDescription trained = NetDescription.of(getSolver(), "", "TRAIN", 1);
-    return trained.hasTestNets() ? NetDescription.of(getSolver(), "", "TEST", 1).netText()
+    NetDescription trained = NetDescription.of(getSolver(), "", "TRAIN");
+    return trained.hasTestNets() ? NetDescription.of(getSolver(), "", "TEST").netText()
         : trained.netText();
   }
 

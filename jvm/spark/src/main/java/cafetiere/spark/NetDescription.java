@@ -14,16 +14,16 @@ import java.util.List;
  */
 record NetDescription(JsonNode json) {
   /** Asks the engine. A text that is "" is not given. */
-  static NetDescription of(String solver, String net, String phase, int threads) {
-    ObjectNode options = Json.object().put("phase", phase).put("threads", threads);
+  static NetDescription of(String solver, String net, String phase) {
+    ObjectNode options = Json.object().put("phase", phase);
     if (!solver.isEmpty()) options.put("solver", solver);
     if (!net.isEmpty()) options.put("net", net);
     return of(options.toString());
   }
 
   /** Asks the engine about a training. A net that is "" is not given. */
-  static NetDescription ofTraining(String solver, String net, SyncSettings sync, int threads) {
-    ObjectNode options = Json.object().put("phase", "TRAIN").put("threads", threads);
+  static NetDescription ofTraining(String solver, String net, SyncSettings sync) {
+    ObjectNode options = Json.object().put("phase", "TRAIN");
     options.put("solver", solver);
     if (!net.isEmpty()) options.put("net", net);
     sync.addTo(options);
