@@ -23,6 +23,15 @@ std::vector<int> blob_homes(const Graph& graph) {
   return homes;
 }
 
+namespace {
+
+/// The sizes that a layer gives its tops come from anywhere: from Python, or from values.
+Status check_top(const Node& node, size_t i, const Shape& shape) {
+  return check_blob_shape(shape).with_context(fmt::format("top '{}'", node.param.top(int(i))));
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Net>> Net::create(Graph graph, const Options& options) {
   std::unique_ptr<Net> net(new Net(std::move(graph)));
   CFT_TRY(net->build(options));
@@ -121,6 +130,7 @@ Status Net::reshape_node(size_t n) {
   CFT_TRY(node.layer->shape(s).with_context(node.where));
   CFT_TRY(check_params(node, s.params).with_context(node.where));
   for (size_t i = 0; i < s.tops.size(); ++i) {
+    CFT_TRY(check_top(node, i, s.tops[i]).with_context(node.where));
     Blob& top = blobs_[size_t(home(node.tops[i]))];
     if (node.type->identity) {
       // The tops are the bottom: what is written to it is seen behind the split at once.
@@ -142,6 +152,7 @@ Status Net::shape_by_values(const OpenLayer& layer, const Node& node) {
   CFT_TRY(layer.shape_by_values(blobs.bottoms, shapes));
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (shapes[i] == blobs.tops[i].shape) continue;
+    CFT_TRY(check_top(node, i, shapes[i]));
     set_shape(blobs_[size_t(home(node.tops[i]))], std::move(shapes[i]));
   }
   return {};
@@ -164,11 +175,22 @@ Status Net::feed(const std::string& layer, Source* source) {
     if (node.param.name() != layer) continue;
     if (!node.type->source) break;
     const std::vector<Shape> shapes = source->top_shapes();
+    std::vector<Shape> before;
     for (size_t i = 0; i < node.tops.size() && i < shapes.size(); ++i) {
-      set_shape(blobs_[size_t(home(node.tops[i]))], shapes[i]);
+      Blob& top = blobs_[size_t(home(node.tops[i]))];
+      before.push_back(top.shape);
+      set_shape(top, shapes[i]);
     }
-    sources_[layer] = {source, 0};
-    return reshape();
+    const Status fits = reshape();
+    if (fits.ok()) {
+      sources_[layer] = {source, 0};
+      return {};
+    }
+    for (size_t i = 0; i < before.size(); ++i) {
+      set_shape(blobs_[size_t(home(node.tops[i]))], before[i]);
+    }
+    (void)reshape();  // the first failure is the one to tell
+    return fits;
   }
   return not_found(
       fmt::format("net '{}' has no layer '{}' that could be fed", graph_.name(), layer));

@@ -56,7 +56,8 @@ class Net {
   /// Works out all shapes again, from those of the inputs.
   Status reshape();
 
-  /// Makes `source` fill the tops of a layer on each forward pass. It must outlive the net.
+  /// Makes `source` fill the tops of a layer on each forward pass. It must outlive the net; where this
+  /// fails, the source before stays.
   Status feed(const std::string& layer, Source* source);
 
   /// Runs layers [from, to]; returns what their losses add up to.
