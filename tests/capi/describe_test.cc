@@ -128,5 +128,34 @@ TEST(Describe, HasNoThreads) {
   EXPECT_THAT(cft_last_error(), HasSubstr("unknown option \"threads\""));
 }
 
+constexpr const char* kStages = R"(
+  layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 2 dim: 4 } } }
+  layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip"
+          inner_product_param { num_output: 3 } }
+  layer { name: "deep" type: "InnerProduct" bottom: "ip" top: "deep" include { stage: "deep" }
+          inner_product_param { num_output: 3 } }
+  layer { name: "fine" type: "InnerProduct" bottom: "ip" top: "fine" include { min_level: 2 }
+          inner_product_param { num_output: 3 } })";
+
+// The trainer gives its nets the solver's states; who asks before or after must see the same layers.
+TEST(Describe, NetsAreInTheStatesOfTheSolver) {
+  const json options = {{"solver", std::string(kSolver) + " train_state { stage: 'deep' }" +
+                                       " test_iter: 1 test_interval: 1 test_state { level: 2 }"},
+                        {"net", kStages}};
+  const auto outputs = [](json from, const char* phase) {
+    from["phase"] = phase;
+    return describe(from)["outputs"];
+  };
+  EXPECT_EQ(outputs(options, "TRAIN"), json({"deep"}));
+  EXPECT_EQ(outputs(options, "TEST"), json({"fine"}));
+  json test = options;
+  test["phase"] = "TEST";
+  const json description = describe(test);
+  EXPECT_EQ(description["solver"]["has_test_state"], true);
+  // A predictor has this text and no solver.
+  EXPECT_EQ(outputs({{"net", description["net_text"]}}, "TEST"), json({"fine"}));
+  EXPECT_EQ(outputs({{"net", kStages}}, "TEST"), json({"ip"}));
+}
+
 }  // namespace
 }  // namespace cafetiere

@@ -321,12 +321,13 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     return Outputs.append(schema, List.of(getOutputCols()), getPredictionCol());
   }
 
-  /** The net that the solver tests with, where it has one apart from what it trains. */
+  /** The net that the solver tests with, where it has one or a state apart from what it trains. */
   private String netToPredict() {
-    if (!getNet().isEmpty()) return getNet();
-    NetDescription trained = NetDescription.of(getSolver(), "", "TRAIN");
-    return trained.hasTestNets() ? NetDescription.of(getSolver(), "", "TEST").netText()
-        : trained.netText();
+    NetDescription trained = NetDescription.of(getSolver(), getNet(), "TRAIN");
+    if (trained.hasTestNets() || trained.hasTestState()) {
+      return NetDescription.of(getSolver(), getNet(), "TEST").netText();
+    }
+    return getNet().isEmpty() ? trained.netText() : getNet();
   }
 
   private void requireOneNet(NetDescription description) {

@@ -77,6 +77,11 @@ record NetDescription(JsonNode json) {
     return json.path("solver").path("has_test_nets").asBoolean();
   }
 
+  /** Whether the solver gives its test nets a level or stages. */
+  boolean hasTestState() {
+    return json.path("solver").path("has_test_state").asBoolean();
+  }
+
   /** Rows of one shard's batch. */
   long batchSize() {
     return json.path("batch_size").asLong(1);
