@@ -29,6 +29,7 @@ struct ExplainFlags {
   std::string net, solver, phase = "TRAIN";
   int batch = 0;
   StateFlags state;
+  ShapeFlags shapes;
   ScaleFlags scale;
 };
 
@@ -154,8 +155,8 @@ Result<std::vector<NetChoice>> tests_of(const Subject& subject) {
   return tested ? test_nets(subject.solver, subject.given()) : std::vector<NetChoice>();
 }
 
-Result<MemoryEstimate> training_memory(const Subject& subject, const LoadedNet& net,
-                                       const PlanOutline& plan) {
+Result<MemoryEstimate> training_memory(const Subject& subject, const ShapeFlags& shapes,
+                                       const LoadedNet& net, const PlanOutline& plan) {
   const caffe::SolverParameter& p = subject.solver.param;
   CFT_ASSIGN(const auto rule, make_update_rule(p));
   MemoryEstimate memory = estimate_training(net.graph, plan, rule->history_per_param());
@@ -166,17 +167,25 @@ Result<MemoryEstimate> training_memory(const Subject& subject, const LoadedNet& 
   }
   CFT_ASSIGN(const std::vector<NetChoice> tests, tests_of(subject));
   for (const NetChoice& choice : tests) {
-    CFT_ASSIGN(const std::unique_ptr<LoadedNet> test, LoadedNet::load(choice, Logger()));
+    CFT_ASSIGN(const std::unique_ptr<LoadedNet> test, LoadedNet::load(choice, Logger(), &shapes));
     CFT_ASSIGN(const PlanOutline test_plan, test->outline({}));
     memory.test_nets += test_net_bytes(net.graph, test->graph, test_plan);
   }
   return memory;
 }
 
+/// Prints warnings alone.
+Logger notes() {
+  return Logger([](LogLevel level, std::string_view text) {
+    if (level >= LogLevel::kWarning) fmt::print("note: {}\n", text);
+  });
+}
+
 Status explain(const ExplainFlags& flags) {
   const bool train = flags.phase == "TRAIN";
   CFT_ASSIGN(const Subject subject, read_subject(flags));
-  CFT_ASSIGN(const std::unique_ptr<LoadedNet> net, LoadedNet::load(subject.choice, Logger()));
+  CFT_ASSIGN(const std::unique_ptr<LoadedNet> net,
+             LoadedNet::load(subject.choice, notes(), &flags.shapes));
   const PlanOptions options{.batch = flags.batch, .backward = train, .outputs = {}};
   CFT_ASSIGN(const PlanOutline plan, net->outline(options));
   print_head(*net, plan);
@@ -184,7 +193,7 @@ Status explain(const ExplainFlags& flags) {
   print_steps(plan);
   MemoryEstimate memory = estimate_scoring(net->graph, plan);
   if (train) {
-    CFT_ASSIGN(memory, training_memory(subject, *net, plan));
+    CFT_ASSIGN(memory, training_memory(subject, flags.shapes, *net, plan));
   }
   print_memory(memory, train ? subject.solver.param.type() : "");
   return flags.scale.ranks > 1 ? print_scale(flags.scale, *net, options) : Status();
@@ -202,8 +211,12 @@ Action add_explain(CLI::App& app) {
   app.add_option("--batch", flags->batch, "rows of a batch instead of what the net says")
       ->check(CLI::PositiveNumber);
   flags->state.add(app);
+  flags->shapes.add(app);
   flags->scale.add(app);
-  return [flags] { return explain(*flags); };
+  return [flags]() -> Status {
+    CFT_TRY(flags->shapes.parse());
+    return explain(*flags);
+  };
 }
 
 }  // namespace cafetiere

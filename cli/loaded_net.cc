@@ -17,19 +17,21 @@ constexpr uint64_t kSeed = 1;
 
 Result<std::unique_ptr<LoadedNet>> LoadedNet::load(const std::string& path,
                                                    const caffe::NetState& state, const Logger& log,
-                                                   bool force_backward) {
+                                                   bool force_backward, const ShapeFlags* shapes) {
   NetChoice choice;
   CFT_ASSIGN(choice.net, read_net(path));
   if (force_backward) choice.net.param.set_force_backward(true);
   choice.state = choice.net.param.state();
   choice.state.MergeFrom(state);
-  return load(choice, log);
+  return load(choice, log, shapes);
 }
 
-Result<std::unique_ptr<LoadedNet>> LoadedNet::load(const NetChoice& choice, const Logger& log) {
+Result<std::unique_ptr<LoadedNet>> LoadedNet::load(const NetChoice& choice, const Logger& log,
+                                                   const ShapeFlags* shapes) {
   auto net = std::make_unique<LoadedNet>();
   for (const std::string& note : choice.net.notes) log.info("{}", note);
-  CFT_ASSIGN(net->feeds, open_feeds(choice, kSeed, log));
+  CFT_ASSIGN(net->feeds,
+             shapes ? open_or_state(choice, *shapes, kSeed, log) : open_feeds(choice, kSeed, log));
   CFT_ASSIGN(net->graph, Graph::build(choice.net, choice.state,
                                       {.types = layer_types(), .fed = net->feeds.shapes}));
   log_net(choice.net, choice.state, net->graph, log);

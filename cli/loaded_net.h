@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/data_shapes.h"
 #include "core/device/device.h"
 #include "core/graph/graph.h"
 #include "core/plan/plan.h"
@@ -21,13 +22,15 @@ struct LoadedNet {
   std::vector<float> weights, gradients;  ///< one arena each
   std::unique_ptr<Device> device;
 
-  /// Opens a net in its state.
-  static Result<std::unique_ptr<LoadedNet>> load(const NetChoice& choice, const Logger& log);
+  /// Opens a net in its state; with `shapes`, data need not be there: see open_or_state().
+  static Result<std::unique_ptr<LoadedNet>> load(const NetChoice& choice, const Logger& log,
+                                                 const ShapeFlags* shapes = nullptr);
   /// Reads `path`; phase, level and stages are in `state`. With `force_backward` every layer gets a
   /// gradient, whether or not a loss needs it.
   static Result<std::unique_ptr<LoadedNet>> load(const std::string& path,
                                                  const caffe::NetState& state, const Logger& log,
-                                                 bool force_backward = false);
+                                                 bool force_backward = false,
+                                                 const ShapeFlags* shapes = nullptr);
 
   /// Replaces parameters by those of a weights file; layers that the net does not have are logged.
   Status load_weights(const std::string& path, const Logger& log);
