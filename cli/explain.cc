@@ -13,9 +13,9 @@
 #include "cli/flags.h"
 #include "cli/loaded_net.h"
 #include "cli/table.h"
-#include "core/layers/registry.h"
 #include "core/model/prototxt.h"
 #include "core/observe/grouped.h"
+#include "core/plan/open_memory.h"
 #include "core/solver/update_rule.h"
 #include "core/train/memory_estimate.h"
 #include "core/train/nets.h"
@@ -29,6 +29,7 @@ struct ExplainFlags {
   std::string net, solver, phase = "TRAIN";
   int batch = 0;
   StateFlags state;
+  ShapeFlags shapes;
   ScaleFlags scale;
 };
 
@@ -44,13 +45,13 @@ int64_t parameters_of(const Node& node, const Graph& graph) {
   return count;
 }
 
-void print_head(const LoadedNet& net, const Plan& plan) {
+void print_head(const LoadedNet& net, const PlanOutline& plan) {
   int64_t parameters = 0;
   for (const Param& p : net.graph.params()) parameters += p.shape.count();
   fmt::print("{} (phase {}, device {})\n", net.graph.name(), caffe::Phase_Name(net.graph.phase()),
              net.device->name());
-  for (const Plan::Blob& b : plan.inputs()) fmt::print("  in   {} {}\n", b.name, b.shape.str());
-  for (const Plan::Blob& b : plan.outputs()) fmt::print("  out  {} {}\n", b.name, b.shape.str());
+  for (const auto& b : plan.inputs) fmt::print("  in   {} {}\n", b.name, b.shape.str());
+  for (const auto& b : plan.outputs) fmt::print("  out  {} {}\n", b.name, b.shape.str());
   fmt::print("  {} parameters\n\n", grouped(double(parameters)));
 }
 
@@ -59,10 +60,10 @@ struct LayerWork {
   int64_t bytes = 0;
 };
 
-Status print_layers(const LoadedNet& net, const Plan& plan, int64_t batch) {
+Status print_layers(const LoadedNet& net, const PlanOutline& plan, int64_t batch) {
   CFT_ASSIGN(const std::vector<Shape> shapes, net.graph.infer(batch));
   std::map<std::string, LayerWork> work;
-  for (const Plan::StepInfo& step : plan.describe()) {
+  for (const StepInfo& step : plan.steps) {
     LayerWork& layer = work[layer_of(step.name, net.graph)];
     (step.backward ? layer.backward : layer.forward) += step.flops;
     layer.bytes += step.bytes;
@@ -80,11 +81,11 @@ Status print_layers(const LoadedNet& net, const Plan& plan, int64_t batch) {
   return {};
 }
 
-void print_steps(const Plan& plan) {
+void print_steps(const PlanOutline& plan) {
   Table table({"step", "kernel", "MFLOP", "MiB moved"});
   double flops = 0;
   int64_t bytes = 0;
-  for (const Plan::StepInfo& step : plan.describe()) {
+  for (const StepInfo& step : plan.steps) {
     table.add({step.name, step.kernel, mflop(step.flops), mib(step.bytes)});
     flops += step.flops;
     bytes += step.bytes;
@@ -154,42 +155,48 @@ Result<std::vector<NetChoice>> tests_of(const Subject& subject) {
   return tested ? test_nets(subject.solver, subject.given()) : std::vector<NetChoice>();
 }
 
-Result<MemoryEstimate> training_memory(const Subject& subject, const LoadedNet& net,
-                                       const Plan& plan) {
+Result<MemoryEstimate> training_memory(const Subject& subject, const ShapeFlags& shapes,
+                                       const LoadedNet& net, const PlanOutline& plan) {
   const caffe::SolverParameter& p = subject.solver.param;
   CFT_ASSIGN(const auto rule, make_update_rule(p));
   MemoryEstimate memory = estimate_training(net.graph, plan, rule->history_per_param());
   if (subject.solver.source.empty()) return memory;
   memory.snapshot = snapshot_bytes(net.graph, p, rule->history_per_param());
   if (p.debug_info() && p.display() > 0) {
-    CFT_ASSIGN(Graph graph, Graph::build(subject.choice.net, subject.choice.state,
-                                         {.types = layer_types(), .fed = net.feeds.shapes}));
-    CFT_ASSIGN(memory.debug_info, debug_info_bytes(std::move(graph)));
+    CFT_ASSIGN(memory.debug_info, open_net_bytes(net.graph));
   }
   CFT_ASSIGN(const std::vector<NetChoice> tests, tests_of(subject));
   for (const NetChoice& choice : tests) {
-    CFT_ASSIGN(const std::unique_ptr<LoadedNet> test, LoadedNet::load(choice, Logger()));
-    CFT_ASSIGN(const std::unique_ptr<Plan> test_plan, test->compile({.outputs = {}}));
-    memory.test_nets += test_net_bytes(net.graph, test->graph, *test_plan);
+    CFT_ASSIGN(const std::unique_ptr<LoadedNet> test, LoadedNet::load(choice, Logger(), &shapes));
+    CFT_ASSIGN(const PlanOutline test_plan, test->outline({}));
+    memory.test_nets += test_net_bytes(net.graph, test->graph, test_plan);
   }
   return memory;
+}
+
+/// Prints warnings alone.
+Logger notes() {
+  return Logger([](LogLevel level, std::string_view text) {
+    if (level >= LogLevel::kWarning) fmt::print("note: {}\n", text);
+  });
 }
 
 Status explain(const ExplainFlags& flags) {
   const bool train = flags.phase == "TRAIN";
   CFT_ASSIGN(const Subject subject, read_subject(flags));
-  CFT_ASSIGN(const std::unique_ptr<LoadedNet> net, LoadedNet::load(subject.choice, Logger()));
-  CFT_ASSIGN(const std::unique_ptr<Plan> plan,
-             net->compile({.batch = flags.batch, .backward = train, .outputs = {}}));
-  print_head(*net, *plan);
-  CFT_TRY(print_layers(*net, *plan, flags.batch));
-  print_steps(*plan);
-  MemoryEstimate memory = estimate_scoring(net->graph, *plan);
+  CFT_ASSIGN(const std::unique_ptr<LoadedNet> net,
+             LoadedNet::load(subject.choice, notes(), &flags.shapes));
+  const PlanOptions options{.batch = flags.batch, .backward = train, .outputs = {}};
+  CFT_ASSIGN(const PlanOutline plan, net->outline(options));
+  print_head(*net, plan);
+  CFT_TRY(print_layers(*net, plan, flags.batch));
+  print_steps(plan);
+  MemoryEstimate memory = estimate_scoring(net->graph, plan);
   if (train) {
-    CFT_ASSIGN(memory, training_memory(subject, *net, *plan));
+    CFT_ASSIGN(memory, training_memory(subject, flags.shapes, *net, plan));
   }
   print_memory(memory, train ? subject.solver.param.type() : "");
-  return flags.scale.ranks > 1 ? print_scale(flags.scale, net->graph, *plan) : Status();
+  return flags.scale.ranks > 1 ? print_scale(flags.scale, *net, options) : Status();
 }
 
 }  // namespace
@@ -204,8 +211,12 @@ Action add_explain(CLI::App& app) {
   app.add_option("--batch", flags->batch, "rows of a batch instead of what the net says")
       ->check(CLI::PositiveNumber);
   flags->state.add(app);
+  flags->shapes.add(app);
   flags->scale.add(app);
-  return [flags] { return explain(*flags); };
+  return [flags]() -> Status {
+    CFT_TRY(flags->shapes.parse());
+    return explain(*flags);
+  };
 }
 
 }  // namespace cafetiere

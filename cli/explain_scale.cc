@@ -18,13 +18,14 @@ constexpr double kDiskRate = 200e6;  // bytes/s of a checkpoint, weights and one
 constexpr int kPasses = 3;
 
 /// The median seconds of an iteration on this machine, after one that warms it up.
-Result<double> measure(Plan& plan) {
+Result<double> measure(LoadedNet& net, const PlanOptions& options) {
+  CFT_ASSIGN(const std::unique_ptr<Plan> plan, net.compile(options));
   ThreadPool pool(usable_cores());
-  CFT_TRY(plan.run(pool, {.seed = 1}));
+  CFT_TRY(plan->run(pool, {.seed = 1}));
   std::vector<double> seconds;
   for (int i = 0; i < kPasses; ++i) {
     const auto begun = std::chrono::steady_clock::now();
-    CFT_TRY(plan.run(pool, {.seed = 1, .sub_step = i}));
+    CFT_TRY(plan->run(pool, {.seed = 1, .sub_step = i}));
     seconds.push_back(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count());
   }
@@ -32,13 +33,14 @@ Result<double> measure(Plan& plan) {
   return seconds[kPasses / 2];
 }
 
-Result<Work> work_of(const ScaleFlags& flags, const Graph& graph, Plan& plan) {
+Result<Work> work_of(const ScaleFlags& flags, LoadedNet& net, const PlanOptions& options) {
   Work work;
-  work.rows = plan.inputs().empty() ? 1 : double(plan.inputs().front().shape[0]);
-  for (const Param& param : graph.params()) work.floats += double(param.shape.count());
+  CFT_ASSIGN(const PlanOutline plan, net.outline(options));
+  work.rows = plan.inputs.empty() ? 1 : double(plan.inputs.front().shape[0]);
+  for (const Param& param : net.graph.params()) work.floats += double(param.shape.count());
   work.seconds = flags.seconds;
   if (work.seconds == 0) {
-    CFT_ASSIGN(work.seconds, measure(plan));
+    CFT_ASSIGN(work.seconds, measure(net, options));
   }
   return work;
 }
@@ -126,13 +128,13 @@ void ScaleFlags::add(CLI::App& app) {
       ->check(CLI::PositiveNumber);
 }
 
-Status print_scale(const ScaleFlags& flags, const Graph& graph, Plan& plan) {
+Status print_scale(const ScaleFlags& flags, LoadedNet& net, const PlanOptions& options) {
   ScaleSetting setting;
   CFT_ASSIGN(setting.link, parse_link(flags.link));
   setting.ranks = flags.ranks;
   setting.ranks_per_host = flags.ranks_per_host;
   setting.spread = flags.spread;
-  CFT_ASSIGN(const Work work, work_of(flags, graph, plan));
+  CFT_ASSIGN(const Work work, work_of(flags, net, options));
   fmt::print(
       "scale predicted: {}, {:.4g} MB/s and {:.3g} ms one way; an iteration of {} rows takes "
       "{:.4g} ms{}\n",

@@ -5,8 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "core/graph/graph.h"
-#include "core/plan/plan.h"
+#include "cli/loaded_net.h"
 
 namespace cafetiere {
 
@@ -21,7 +20,8 @@ struct ScaleFlags {
   void add(CLI::App& app);
 };
 
-/// Prints a table for 1, 2, 4, ... ranks, and in words what is best for `flags.ranks` of them.
-Status print_scale(const ScaleFlags& flags, const Graph& graph, Plan& plan);
+/// Prints a table for 1, 2, 4, ... ranks, and in words what is best for `flags.ranks` of them. Runs the
+/// plan of `options` where the flags do not say how long an iteration takes.
+Status print_scale(const ScaleFlags& flags, LoadedNet& net, const PlanOptions& options);
 
 }  // namespace cafetiere

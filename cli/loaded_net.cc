@@ -17,39 +17,51 @@ constexpr uint64_t kSeed = 1;
 
 Result<std::unique_ptr<LoadedNet>> LoadedNet::load(const std::string& path,
                                                    const caffe::NetState& state, const Logger& log,
-                                                   bool force_backward) {
+                                                   bool force_backward, const ShapeFlags* shapes) {
   NetChoice choice;
   CFT_ASSIGN(choice.net, read_net(path));
   if (force_backward) choice.net.param.set_force_backward(true);
   choice.state = choice.net.param.state();
   choice.state.MergeFrom(state);
-  return load(choice, log);
+  return load(choice, log, shapes);
 }
 
-Result<std::unique_ptr<LoadedNet>> LoadedNet::load(const NetChoice& choice, const Logger& log) {
+Result<std::unique_ptr<LoadedNet>> LoadedNet::load(const NetChoice& choice, const Logger& log,
+                                                   const ShapeFlags* shapes) {
   auto net = std::make_unique<LoadedNet>();
   for (const std::string& note : choice.net.notes) log.info("{}", note);
-  CFT_ASSIGN(net->feeds, open_feeds(choice, kSeed, log));
+  CFT_ASSIGN(net->feeds,
+             shapes ? open_or_state(choice, *shapes, kSeed, log) : open_feeds(choice, kSeed, log));
   CFT_ASSIGN(net->graph, Graph::build(choice.net, choice.state,
                                       {.types = layer_types(), .fed = net->feeds.shapes}));
   log_net(choice.net, choice.state, net->graph, log);
-  net->weights.resize(size_t(net->graph.arena_size()));
-  net->gradients.resize(net->weights.size());
-  Random random{uint32_t(kSeed)};
-  CFT_TRY(init_params(net->graph, random, net->weights));
   net->device = make_cpu_device();
   return net;
 }
 
+Status LoadedNet::fill_parameters() {
+  if (!weights.empty()) return {};
+  weights.resize(size_t(graph.arena_size()));
+  gradients.resize(weights.size());
+  Random random{uint32_t(kSeed)};
+  return init_params(graph, random, weights);
+}
+
 Status LoadedNet::load_weights(const std::string& file, const Logger& log) {
   CFT_ASSIGN(const caffe::NetParameter from, read_weights(file));
+  CFT_TRY(fill_parameters());
   std::vector<std::string> ignored;
   CFT_TRY(cafetiere::load_weights(graph, from, weights, &ignored).with_context(file));
   for (const std::string& layer : ignored) log.info("Ignoring source layer {}", layer);
   return {};
 }
 
+Result<PlanOutline> LoadedNet::outline(const PlanOptions& options) const {
+  return PlanOutline::make(graph, *device, options);
+}
+
 Result<std::unique_ptr<Plan>> LoadedNet::compile(const PlanOptions& options) {
+  CFT_TRY(fill_parameters());
   return Plan::compile(graph, *device, param_pointers(graph, weights.data(), gradients.data()),
                        options);
 }

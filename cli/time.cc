@@ -23,6 +23,7 @@ struct TimeFlags {
   std::string model, phase = "TRAIN";
   int iterations = 50;
   StateFlags state;
+  ShapeFlags shapes;
   DeviceFlags device;
 };
 
@@ -49,10 +50,10 @@ Status load_and_compile(const TimeFlags& flags, const Logger& log, std::unique_p
   caffe::NetState state;
   state.set_phase(flags.phase == "TRAIN" ? caffe::TRAIN : caffe::TEST);
   flags.state.apply(&state);
-  CFT_ASSIGN(*net, LoadedNet::load(flags.model, state, log));
+  CFT_ASSIGN(*net, LoadedNet::load(flags.model, state, log, false, &flags.shapes));
   const bool has_loss = (*net)->has_loss();
   if (!has_loss) {
-    CFT_ASSIGN(*net, LoadedNet::load(flags.model, state, log, true));
+    CFT_ASSIGN(*net, LoadedNet::load(flags.model, state, log, true, &flags.shapes));
   }
   CFT_ASSIGN(*plan,
              (*net)->compile({.backward = true, .feed_gradients = !has_loss, .outputs = {}}));
@@ -87,7 +88,7 @@ Status time_layers(const LoadedNet& net, Plan& plan, const TimeFlags& flags, con
     CFT_TRY(plan.time(pool, {.seed = 1, .sub_step = i}, seconds));
     log.info("Iteration: {} forward-backward time: {:g} ms.", i, ms_since(start));
   }
-  const std::vector<Plan::StepInfo> steps = plan.describe();
+  const std::vector<StepInfo> steps = plan.describe();
   for (size_t i = 0; i < steps.size(); ++i) {
     LayerTime& layer = (*layers)[layer_of(steps[i].name, net.graph)];
     (steps[i].backward ? layer.backward : layer.forward) += seconds[i] * 1e3;
@@ -143,8 +144,12 @@ Action add_time(CLI::App& app) {
   app.add_option("--phase", flags->phase, "TRAIN (default) or TEST")
       ->check(CLI::IsMember({"TRAIN", "TEST"}));
   flags->state.add(app);
+  flags->shapes.add(app);
   flags->device.add(app);
-  return [flags] { return time_net(*flags); };
+  return [flags]() -> Status {
+    CFT_TRY(flags->shapes.parse());
+    return time_net(*flags);
+  };
 }
 
 }  // namespace cafetiere

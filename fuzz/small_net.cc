@@ -64,7 +64,7 @@ void try_out(const Graph& graph) {
   std::vector<float> data(size_t(graph.arena_size()), 0.5F), diff(data.size());
   const std::unique_ptr<Device> device = make_cpu_device();
   auto plan = Plan::compile(graph, *device, param_pointers(graph, data.data(), diff.data()),
-                            {.backward = backward});
+                            {.backward = backward, .outputs = {}});
   if (!plan.ok()) return;
   ThreadPool pool(1);
   const Status ran = (*plan)->run(pool, {});

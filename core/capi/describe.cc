@@ -6,7 +6,7 @@
 #include "core/capi/options.h"
 #include "core/graph/graph.h"
 #include "core/layers/registry.h"
-#include "core/plan/plan.h"
+#include "core/plan/lower.h"
 #include "core/solver/lr_policy.h"
 #include "core/solver/update_rule.h"
 #include "core/sync/sync.h"
@@ -22,15 +22,11 @@ using nlohmann::json;
 /// As estimated for one shard, and one partial sum of gradients more.
 Result<int64_t> predicted_memory(const Graph& graph, int history) {
   const bool train = graph.phase() == caffe::TRAIN;
-  const int64_t floats = graph.arena_size();
-  std::vector<float> arena(size_t(floats) * 2);
   const auto device = make_cpu_device();
-  CFT_ASSIGN(
-      const auto plan,
-      Plan::compile(graph, *device, param_pointers(graph, arena.data(), arena.data() + floats),
-                    {.backward = train, .outputs = {}}));
-  if (!train) return estimate_scoring(graph, *plan).total();
-  const MemoryEstimate estimate = estimate_training(graph, *plan, history);
+  CFT_ASSIGN(const PlanOutline plan,
+             PlanOutline::make(graph, *device, {.backward = train, .outputs = {}}));
+  if (!train) return estimate_scoring(graph, plan).total();
+  const MemoryEstimate estimate = estimate_training(graph, plan, history);
   return estimate.total() + estimate.gradients;
 }
 
@@ -48,18 +44,34 @@ json solver_json(const caffe::SolverParameter& p) {
           {"display", p.display()},
           {"sync", p.sync().mode()},
           {"has_test_nets", has_test_nets(p)},
+          {"has_test_state", p.test_state_size() > 0},
           {"solver_mode",  // Caffe's default is GPU, but its tools use one only where it is written
            p.has_solver_mode() && p.solver_mode() == caffe::SolverParameter::GPU ? "GPU" : "CPU"}};
 }
 
-/// What the solver trains, or what it tests with first.
-Result<NetText> named_net(const SolverText& solver, const std::string& phase) {
-  if (phase == "TEST" && has_test_nets(solver.param)) {
-    CFT_ASSIGN(std::vector<NetChoice> choices, test_nets(solver, nullptr));
-    return std::move(choices.front().net);
+/// What is trained or, in phase TEST, what is tested with first, in the state that the trainer gives it.
+Result<NetChoice> chosen_net(const TrainingText& training, const std::string& phase) {
+  const SolverText& solver = training.solver;
+  const NetText* given = training.has_net ? &training.net : nullptr;
+  NetChoice trained;
+  if (phase == "TRAIN" || (!given && !has_test_nets(solver.param))) {
+    CFT_ASSIGN(trained, training_net(solver, given));
+    if (phase == "TRAIN") return trained;
+    given = &trained.net;
   }
-  CFT_ASSIGN(NetChoice choice, training_net(solver, nullptr));
-  return std::move(choice.net);
+  CFT_ASSIGN(std::vector<NetChoice> tests, test_nets(solver, given));
+  return std::move(tests.front());
+}
+
+/// The net with the level and the stages that the solver adds to its own: the same layers for a
+/// predictor, which knows no solver.
+caffe::NetParameter with_state(const NetChoice& choice) {
+  caffe::NetParameter net = choice.net.param;
+  const caffe::NetState &own = net.state(), &used = choice.state;
+  if (own.level() == used.level() && own.stage_size() == used.stage_size()) return net;
+  net.mutable_state()->set_level(used.level());
+  *net.mutable_state()->mutable_stage() = used.stage();
+  return net;
 }
 
 json data_layer_json(const Graph& graph, const std::vector<Shape>& shapes) {
@@ -118,8 +130,7 @@ int cft_describe(const char* options, char** out) {
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(capi::Options o, capi::Options::parse(options));
     const std::string given_phase = o.text("phase");
-    o.number("threads", 1, 1, 1024);
-    CFT_ASSIGN(capi::TrainingText training, capi::take_training(o));
+    CFT_ASSIGN(const capi::TrainingText training, capi::take_training(o));
     const SolverText& solver = training.solver;
     const std::string phase =
         !given_phase.empty() ? given_phase : (training.has_solver ? "TRAIN" : "TEST");
@@ -134,18 +145,13 @@ int cft_describe(const char* options, char** out) {
       history = rule->history_per_param();
       extra = capi::solver_json(solver.param);
     }
-    NetText net = std::move(training.net);
-    if (!training.has_net) {
-      CFT_ASSIGN(net, capi::named_net(solver, phase));
-    }
-    caffe::NetState state;
-    state.set_phase(phase == "TRAIN" ? caffe::TRAIN : caffe::TEST);
-    state.MergeFrom(net.param.state());
-    CFT_ASSIGN(const Graph graph, Graph::build(net, state, {.types = layer_types(), .fed = {}}));
+    CFT_ASSIGN(const NetChoice choice, capi::chosen_net(training, phase));
+    CFT_ASSIGN(const Graph graph,
+               Graph::build(choice.net, choice.state, {.types = layer_types(), .fed = {}}));
     CFT_ASSIGN(nlohmann::json json, capi::describe(graph, history));
     json["net_path"] = solver.param.net();
+    json["net_text"] = to_text(phase == "TEST" ? capi::with_state(choice) : choice.net.param);
     if (!training.has_net) {
-      json["net_text"] = to_text(net.param);
       CFT_ASSIGN(const caffe::SolverParameter whole, with_nets_inside(solver));
       json["solver_text"] = to_text(whole);
     }

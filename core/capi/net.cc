@@ -122,6 +122,14 @@ Status set_input(cft_net* handle, const std::string& layer, const float* data, c
   for (const Node& node : net.graph().nodes()) {
     if (node.param.name() != layer || node.param.type() != "MemoryData") continue;
     const Shape shape = net.blobs()[size_t(net.home(node.tops[0]))].shape;
+    if (shape.axes() == 0 || shape[0] == 0) {
+      return invalid_argument(
+          fmt::format("layer '{}': blob '{}' has shape {}, which has no rows; reshape it first",
+                      layer, node.param.top(0), shape.str()));
+    }
+    if (!data || (!labels && node.tops.size() > 1)) {
+      return invalid_argument(fmt::format("layer '{}': data and labels must not be null", layer));
+    }
     if (rows <= 0 || rows % shape[0] != 0) {
       return invalid_argument(fmt::format(
           "layer '{}': {} rows are not a multiple of its batch_size {}", layer, rows, shape[0]));

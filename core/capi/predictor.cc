@@ -68,7 +68,8 @@ std::vector<std::string> predictions(const Graph& graph) {
     const std::string_view type = node.type->name;
     const auto is_used = [&](int top) { return used[size_t(top)]; };
     const bool end = std::none_of(node.tops.begin(), node.tops.end(), is_used);
-    if (node.type->loss || type == "Accuracy" || type == "Silence" || (type == "Split" && end)) {
+    if (node.type->loss || type == "Accuracy" || type == "Silence" ||
+        (node.type->identity && end)) {
       continue;
     }
     for (int bottom : node.bottoms) used[size_t(bottom)] = true;

@@ -10,9 +10,9 @@ TensorId Program::tensor(std::string name, Shape shape) {
   return static_cast<TensorId>(tensors_.size()) - 1;
 }
 
-TensorId Program::external(std::string name, Shape shape, float* data) {
+TensorId Program::external(std::string name, Shape shape) {
   const TensorId id = tensor(std::move(name), std::move(shape));
-  buffers_.push_back({this->shape(id).count(), data, false});
+  buffers_.push_back({this->shape(id).count(), true, false});
   tensors_[size_t(id)].versions.emplace_back(Layout::kRowMajor, BufferId(buffers_.size()) - 1);
   return id;
 }
@@ -51,7 +51,7 @@ BufferId Program::write(TensorId id, Layout layout) {
 }
 
 BufferId Program::scratch(int64_t floats) {
-  buffers_.push_back({floats, nullptr, false});
+  buffers_.push_back({floats, false, false});
   return static_cast<BufferId>(buffers_.size()) - 1;
 }
 

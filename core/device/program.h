@@ -70,7 +70,7 @@ struct Step {
 /// A region of memory. `external` ones belong to somebody else (parameters, gradients, inputs).
 struct Buffer {
   int64_t floats = 0;
-  float* external = nullptr;
+  bool external = false;
   bool keep = false;  ///< still readable after the run
 };
 
@@ -78,8 +78,8 @@ class Program {
  public:
   /// A tensor that a step will write.
   TensorId tensor(std::string name, Shape shape);
-  /// A row-major tensor in memory that outlives the program.
-  TensorId external(std::string name, Shape shape, float* data);
+  /// A row-major tensor in memory of somebody else, who gives it when the program is bound.
+  TensorId external(std::string name, Shape shape);
   /// The same elements under another shape with the same batch axis; no bytes move unless the
   /// tensor exists only with its pixels apart.
   TensorId reshaped(TensorId id, Shape shape);

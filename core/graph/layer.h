@@ -101,6 +101,7 @@ struct LayerType {
   std::unique_ptr<Layer> (*create)(const caffe::LayerParameter&);
   bool loss = false;      ///< its first top counts towards the objective with weight 1
   bool source = false;    ///< its tops are fed from outside
+  bool identity = false;  ///< its tops are its bottom under other names
   bool no_label = false;  ///< the gradient stops at bottoms other than the first
 };
 

@@ -9,6 +9,14 @@ class Data : public FileLayer {
  public:
   using FileLayer::FileLayer;
   const std::string& source() const override { return param().data_param().source(); }
+  int64_t batch_size() const override { return param().data_param().batch_size(); }
+  /// Records have the channels of their images; the transformations may tell how many.
+  std::optional<Shape> stated_row(size_t top) const override {
+    const caffe::TransformationParameter& p = param().transform_param();
+    const int values = p.mean_value_size();
+    const int channels = p.force_gray() ? 1 : p.force_color() ? 3 : values > 1 ? values : 0;
+    return stated_image(top, channels, 0, 0);
+  }
 };
 
 }  // namespace

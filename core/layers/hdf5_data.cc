@@ -9,6 +9,8 @@ class HDF5Data : public FileLayer {
  public:
   using FileLayer::FileLayer;
   const std::string& source() const override { return param().hdf5_data_param().source(); }
+  int64_t batch_size() const override { return param().hdf5_data_param().batch_size(); }
+  std::optional<Shape> stated_row(size_t) const override { return std::nullopt; }
 };
 
 }  // namespace

@@ -9,6 +9,11 @@ class ImageData : public FileLayer {
  public:
   using FileLayer::FileLayer;
   const std::string& source() const override { return param().image_data_param().source(); }
+  int64_t batch_size() const override { return param().image_data_param().batch_size(); }
+  std::optional<Shape> stated_row(size_t top) const override {
+    const caffe::ImageDataParameter& p = param().image_data_param();
+    return stated_image(top, p.is_color() ? 3 : 1, p.new_height(), p.new_width());
+  }
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 // SourceLayer: the common part of layers whose tops are fed from outside (Input, Data, ImageData).
 #pragma once
 
+#include <optional>
+
 #include "core/graph/layer.h"
 
 namespace cafetiere {
@@ -38,10 +40,25 @@ class FileLayer : public SourceLayer {
 
   /// What the layer's message calls `source`.
   virtual const std::string& source() const = 0;
+  /// Rows of a batch.
+  virtual int64_t batch_size() const = 0;
+  /// The shape of one row of a top, as far as the net says it without the files.
+  virtual std::optional<Shape> stated_row(size_t top) const = 0;
 
   Status declared(size_t, size_t, Shape&) const override {
     return invalid_argument("the shape of '" + source() +
                             "' is not known: it could not be opened here");
+  }
+
+ protected:
+  /// An image of so many channels, and the label behind it.
+  std::optional<Shape> stated_image(size_t top, int64_t channels, int64_t height,
+                                    int64_t width) const {
+    if (top > 0) return Shape{};
+    const int64_t crop = param().transform_param().crop_size();
+    if (crop > 0) height = width = crop;
+    if (channels == 0 || height == 0 || width == 0) return std::nullopt;
+    return Shape{channels, height, width};
   }
 };
 

@@ -43,6 +43,7 @@ extern const LayerType layer_split{.name = "Split",
                                    .max_bottoms = 1,
                                    .min_tops = 1,
                                    .max_tops = -1,
-                                   .create = create_layer<Split>};
+                                   .create = create_layer<Split>,
+                                   .identity = true};
 
 }  // namespace cafetiere

@@ -9,6 +9,8 @@ class WindowData : public FileLayer {
  public:
   using FileLayer::FileLayer;
   const std::string& source() const override { return param().window_data_param().source(); }
+  int64_t batch_size() const override { return param().window_data_param().batch_size(); }
+  std::optional<Shape> stated_row(size_t top) const override { return stated_image(top, 3, 0, 0); }
 };
 
 }  // namespace

@@ -9,9 +9,11 @@
 namespace cafetiere {
 
 /// For each step of `program`: once it has run, the gradients at this address and all behind it are
-/// final; null where they are no more than before. `gradients`: where they lie, in one arena in the order of the layers;
-/// null for a parameter without one.
+/// final; null where they are no more than before. `addresses` are those of the program's buffers;
+/// `gradients`: where the parameters' lie, in one arena in the order of the layers, null for a
+/// parameter without one.
 std::vector<const float*> final_gradients(const Program& program,
+                                          const std::vector<float*>& addresses,
                                           const std::vector<float*>& gradients);
 
 }  // namespace cafetiere

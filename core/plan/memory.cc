@@ -77,13 +77,13 @@ class FreeList {
   int64_t end_ = 0;
 };
 
-int64_t rounded(int64_t floats) {
+}  // namespace
+
+int64_t placed_size(int64_t floats) {
   return std::max<int64_t>(1, (floats + kBufferAlign - 1) / kBufferAlign) * kBufferAlign;
 }
 
-}  // namespace
-
-MemoryPlan plan_memory(const Program& program) {
+MemoryPlan place(const Program& program) {
   const auto& buffers = program.buffers();
   const auto& steps = program.steps();
   std::vector<Life> lives = lives_of(program);
@@ -104,17 +104,17 @@ MemoryPlan plan_memory(const Program& program) {
         const BufferId from = step.reads[size_t(step.in_place)];
         const bool dies = lives[size_t(from)].last == s && !handed_over[size_t(from)];
         if (dies && !buffers[size_t(from)].external &&
-            rounded(buffers[size_t(from)].floats) == rounded(buffer.floats)) {
+            placed_size(buffers[size_t(from)].floats) == placed_size(buffer.floats)) {
           plan.offsets[size_t(id)] = plan.offsets[size_t(from)];
           handed_over[size_t(from)] = true;
           continue;
         }
       }
-      plan.offsets[size_t(id)] = free_list.take(rounded(buffer.floats));
+      plan.offsets[size_t(id)] = free_list.take(placed_size(buffer.floats));
     }
     for (BufferId id : ends[size_t(s)]) {
       if (handed_over[size_t(id)] || plan.offsets[size_t(id)] < 0) continue;
-      free_list.give(plan.offsets[size_t(id)], rounded(buffers[size_t(id)].floats));
+      free_list.give(plan.offsets[size_t(id)], placed_size(buffers[size_t(id)].floats));
     }
   }
   plan.floats = free_list.end();

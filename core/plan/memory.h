@@ -15,12 +15,16 @@ namespace cafetiere {
 /// Floats: four cache lines, so that buffers of different steps never share one.
 inline constexpr int64_t kBufferAlign = 64;
 
+/// Floats that a buffer takes.
+int64_t placed_size(int64_t floats);
+
 struct MemoryPlan {
   std::vector<int64_t> offsets;  ///< floats, one a buffer; -1 for external and unused ones
   int64_t floats = 0;
 };
 
-MemoryPlan plan_memory(const Program& program);
+/// A place for every buffer that a step uses.
+MemoryPlan place(const Program& program);
 
 /// Floats in one piece; knows how to free itself.
 using Arena = std::unique_ptr<float, std::function<void(float*)>>;

@@ -11,6 +11,27 @@
 
 namespace cafetiere {
 
+std::vector<int> blob_homes(const Graph& graph) {
+  std::vector<int> homes;
+  std::map<std::string, int> by_name;
+  int count = 0;
+  for (const std::string& name : graph.blob_names()) {
+    const auto known = name == "(automatic)" ? by_name.end() : by_name.find(name);
+    homes.push_back(known == by_name.end() ? count++ : known->second);
+    by_name[name] = homes.back();
+  }
+  return homes;
+}
+
+namespace {
+
+/// The sizes that a layer gives its tops come from anywhere: from Python, or from values.
+Status check_top(const Node& node, size_t i, const Shape& shape) {
+  return check_blob_shape(shape).with_context(fmt::format("top '{}'", node.param.top(int(i))));
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Net>> Net::create(Graph graph, const Options& options) {
   std::unique_ptr<Net> net(new Net(std::move(graph)));
   CFT_TRY(net->build(options));
@@ -57,13 +78,11 @@ std::span<float> Net::diff_arena() const {
 }
 
 void Net::place_blobs() {
-  std::map<std::string, int> by_name;
-  for (const std::string& name : graph_.blob_names()) {
-    const auto known = name == "(automatic)" ? by_name.end() : by_name.find(name);
-    homes_.push_back(known == by_name.end() ? int(blobs_.size()) : known->second);
-    if (known != by_name.end()) continue;
-    by_name[name] = homes_.back();
-    blobs_.push_back({.name = name, .shape = {}, .data = nullptr, .diff = nullptr});
+  homes_ = blob_homes(graph_);
+  for (size_t i = 0; i < homes_.size(); ++i) {
+    if (size_t(homes_[i]) < blobs_.size()) continue;
+    blobs_.push_back(
+        {.name = graph_.blob_names()[i], .shape = {}, .data = nullptr, .diff = nullptr});
   }
   for (const Node& node : graph_.nodes()) {
     for (size_t i = 0; i < node.tops.size(); ++i) {
@@ -111,8 +130,9 @@ Status Net::reshape_node(size_t n) {
   CFT_TRY(node.layer->shape(s).with_context(node.where));
   CFT_TRY(check_params(node, s.params).with_context(node.where));
   for (size_t i = 0; i < s.tops.size(); ++i) {
+    CFT_TRY(check_top(node, i, s.tops[i]).with_context(node.where));
     Blob& top = blobs_[size_t(home(node.tops[i]))];
-    if (std::string_view(node.type->name) == "Split") {
+    if (node.type->identity) {
       // The tops are the bottom: what is written to it is seen behind the split at once.
       top.data = blobs_[size_t(home(node.bottoms[0]))].data;
       if (!top.diff || s.tops[i].count() > top.capacity) {
@@ -132,6 +152,7 @@ Status Net::shape_by_values(const OpenLayer& layer, const Node& node) {
   CFT_TRY(layer.shape_by_values(blobs.bottoms, shapes));
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (shapes[i] == blobs.tops[i].shape) continue;
+    CFT_TRY(check_top(node, i, shapes[i]));
     set_shape(blobs_[size_t(home(node.tops[i]))], std::move(shapes[i]));
   }
   return {};
@@ -154,11 +175,22 @@ Status Net::feed(const std::string& layer, Source* source) {
     if (node.param.name() != layer) continue;
     if (!node.type->source) break;
     const std::vector<Shape> shapes = source->top_shapes();
+    std::vector<Shape> before;
     for (size_t i = 0; i < node.tops.size() && i < shapes.size(); ++i) {
-      set_shape(blobs_[size_t(home(node.tops[i]))], shapes[i]);
+      Blob& top = blobs_[size_t(home(node.tops[i]))];
+      before.push_back(top.shape);
+      set_shape(top, shapes[i]);
     }
-    sources_[layer] = {source, 0};
-    return reshape();
+    const Status fits = reshape();
+    if (fits.ok()) {
+      sources_[layer] = {source, 0};
+      return {};
+    }
+    for (size_t i = 0; i < before.size(); ++i) {
+      set_shape(blobs_[size_t(home(node.tops[i]))], before[i]);
+    }
+    (void)reshape();  // the first failure is the one to tell
+    return fits;
   }
   return not_found(
       fmt::format("net '{}' has no layer '{}' that could be fed", graph_.name(), layer));

@@ -15,6 +15,10 @@
 
 namespace cafetiere {
 
+/// For each of the graph's blobs the number of the Caffe blob that it is, in net order: those that
+/// share a name are one, those without a name are not.
+std::vector<int> blob_homes(const Graph& graph);
+
 class Net {
  public:
   struct Options {
@@ -37,7 +41,7 @@ class Net {
 
     BlobView view() const { return {shape, data.get(), diff.get()}; }
   };
-  /// Caffe's blobs, in net order: those that share a name are one, those without a name are not.
+  /// Caffe's blobs, in the order of blob_homes().
   const std::vector<Blob>& blobs() const { return blobs_; }
   /// The blob that Graph calls `id`.
   int home(int id) const { return homes_[size_t(id)]; }
@@ -52,7 +56,8 @@ class Net {
   /// Works out all shapes again, from those of the inputs.
   Status reshape();
 
-  /// Makes `source` fill the tops of a layer on each forward pass. It must outlive the net.
+  /// Makes `source` fill the tops of a layer on each forward pass. It must outlive the net; where this
+  /// fails, the source before stays.
   Status feed(const std::string& layer, Source* source);
 
   /// Runs layers [from, to]; returns what their losses add up to.

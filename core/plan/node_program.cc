@@ -37,42 +37,21 @@ bool contains(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// No kernel has to think of blobs without values.
-Status check_values(const Names& names, const std::vector<BlobView>& blobs) {
-  for (size_t i = 0; i < blobs.size(); ++i) {
-    if (blobs[i].shape.count() > 0) continue;
-    return invalid_argument(fmt::format("blob '{}' has no values: its shape is {}", names[int(i)],
-                                        blobs[i].shape.str()));
-  }
-  return {};
-}
-
 }  // namespace
 
-NodeProgram::NodeProgram(const Node& node, const Graph& graph, Device& device,
-                         const NodeBlobs& blobs)
-    : node_(node),
-      graph_(graph),
-      blobs_(blobs),
-      layer_{.program = program_, .device = device, .name = node.param.name()} {}
-
 Status NodeProgram::forward() {
-  layer_.train = node_.param.phase() == caffe::TRAIN;
-  layer_.propagate_down = node_.propagate_down;
-  CFT_TRY(check_values(node_.param.bottom(), blobs_.bottoms));
-  CFT_TRY(check_values(node_.param.top(), blobs_.tops));
+  NodeTensors tensors;
   for (size_t i = 0; i < blobs_.bottoms.size(); ++i) {
-    const BlobView& bottom = blobs_.bottoms[i];
     const bool overwritten = contains(node_.param.top(), node_.param.bottom(int(i)));
-    layer_.bottoms.push_back(input("bottom", bottom.shape, bottom.data, overwritten));
+    tensors.bottoms.push_back(
+        input("bottom", blobs_.bottoms[i], blobs_.bottoms[i].data, overwritten));
   }
-  layer_.bottom_diffs.assign(blobs_.bottoms.size(), kNoTensor);
-  layer_.tops.assign(blobs_.tops.size(), kNoTensor);
-  for (const BlobView& top : blobs_.tops) layer_.top_shapes.push_back(top.shape);
-  for (size_t i = 0; i < blobs_.params.size(); ++i) add_param(i);
-  CFT_TRY(node_.layer->forward(layer_));
+  for (const BlobView& top : blobs_.tops) tensors.top_shapes.push_back(top.shape);
+  for (size_t i = 0; i < blobs_.params.size(); ++i) tensors.params.push_back(param(i));
+  layer_.emplace(layer_plan(node_, program_, device_, tensors));
+  CFT_TRY(lower_node(node_, *layer_));
   for (size_t i = 0; i < blobs_.tops.size(); ++i) {
-    output(layer_.tops[i], blobs_.tops[i].shape, blobs_.tops[i].data);
+    output(layer_->tops[i], blobs_.tops[i].shape, blobs_.tops[i].data);
   }
   forward_steps_ = program_.steps().size();
   return {};
@@ -83,16 +62,14 @@ Status NodeProgram::backward() {
   for (size_t i = 0; i < blobs_.tops.size(); ++i) {
     const BlobView& top = blobs_.tops[i];
     // Read anew: the caller may have changed it since forward. A later layer in place has for sure.
-    if (!overwritten_later(node_.tops[i])) {
-      layer_.tops[i] = program_.external("top", top.shape, top.data);
-    }
+    if (!overwritten_later(node_.tops[i])) layer_->tops[i] = external("top", top.shape, top.data);
     const bool overwritten = contains(node_.param.bottom(), node_.param.top(int(i)));
-    layer_.top_diffs.push_back(input("top diff", top.shape, top.diff, overwritten));
+    layer_->top_diffs.push_back(input("top diff", top, top.diff, overwritten));
   }
-  CFT_TRY(node_.layer->backward(layer_));
+  CFT_TRY(lower_node_backward(node_, *layer_));
   for (size_t i = 0; i < blobs_.bottoms.size(); ++i) {
-    if (layer_.bottom_diffs[i] == kNoTensor) continue;
-    output(layer_.bottom_diffs[i], blobs_.bottoms[i].shape, blobs_.bottoms[i].diff);
+    if (layer_->bottom_diffs[i] == kNoTensor) continue;
+    output(layer_->bottom_diffs[i], blobs_.bottoms[i].shape, blobs_.bottoms[i].diff);
   }
   return {};
 }
@@ -101,10 +78,18 @@ MemoryPlan NodeProgram::places() const {
   MemoryPlan places;
   for (const Buffer& buffer : program_.buffers()) {
     places.offsets.push_back(buffer.external ? -1 : places.floats);
-    if (!buffer.external)
-      places.floats += (buffer.floats + kBufferAlign - 1) / kBufferAlign * kBufferAlign;
+    if (!buffer.external) places.floats += placed_size(buffer.floats);
   }
   return places;
+}
+
+std::vector<float*> NodeProgram::addresses(float* memory) const {
+  std::vector<float*> addresses;
+  for (int64_t offset : places().offsets) {
+    addresses.push_back(offset < 0 ? nullptr : memory + offset);
+  }
+  for (const auto& [buffer, address] : externals_) addresses[size_t(buffer)] = address;
+  return addresses;
 }
 
 bool NodeProgram::overwritten_later(int blob) const {
@@ -116,11 +101,23 @@ bool NodeProgram::overwritten_later(int blob) const {
   });
 }
 
-TensorId NodeProgram::input(const char* what, const Shape& shape, float* memory, bool overwritten) {
-  const TensorId blob = program_.external(layer_.name + " " + what, shape, memory);
-  if (!overwritten) return blob;
-  const TensorId copy = layer_.new_tensor(what, shape);
-  program_.step(copy_step(layer_.name, shape.count(), program_.read(blob, Layout::kRowMajor),
+TensorId NodeProgram::external(const char* what, const Shape& shape, float* memory) {
+  const TensorId id = program_.external(node_.param.name() + " " + what, shape);
+  put(id, memory);
+  return id;
+}
+
+void NodeProgram::put(TensorId id, float* memory) {
+  externals_[program_.read(id, Layout::kRowMajor)] = memory;
+}
+
+TensorId NodeProgram::input(const char* what, const BlobView& blob, float* memory,
+                            bool overwritten) {
+  const TensorId id = external(what, blob.shape, memory);
+  if (!overwritten) return id;
+  const TensorId copy = program_.tensor(node_.param.name() + " " + what, blob.shape);
+  program_.step(copy_step(node_.param.name(), blob.shape.count(),
+                          program_.read(id, Layout::kRowMajor),
                           program_.write(copy, Layout::kRowMajor)));
   return copy;
 }
@@ -128,25 +125,24 @@ TensorId NodeProgram::input(const char* what, const Shape& shape, float* memory,
 void NodeProgram::output(TensorId made, const Shape& shape, float* memory) {
   const Layout layout = program_.layout(made);
   const BufferId from = program_.read(made, layout);
-  if (program_.buffers()[size_t(from)].external == memory) return;
-  const TensorId blob = program_.external(layer_.name, shape, memory);
-  const BufferId to = program_.write(blob, Layout::kRowMajor);
+  const auto there = externals_.find(from);
+  if (there != externals_.end() && there->second == memory) return;
+  const BufferId to = program_.write(external("output", shape, memory), Layout::kRowMajor);
+  const std::string& name = node_.param.name();
   program_.step(same_order(shape, layout, Layout::kRowMajor)
-                    ? copy_step(layer_.name, shape.count(), from, to)
-                    : reorder_step(layer_.name, shape, layout, from, Layout::kRowMajor, to));
+                    ? copy_step(name, shape.count(), from, to)
+                    : reorder_step(name, shape, layout, from, Layout::kRowMajor, to));
 }
 
-void NodeProgram::add_param(size_t i) {
+ParamTensors NodeProgram::param(size_t i) {
   const Param& p = graph_.params()[size_t(node_.params[i])];
   const BlobView& view = blobs_.params[i];
-  layer_.params.push_back(program_.external(p.layer, view.shape, view.data));
-  Gradient gradient;
-  if (p.kind == ParamKind::kStatistic) {
-    gradient.tensor = program_.external(p.layer, view.shape, view.data);
-  } else if (p.lr_mult != 0 || graph_.force_backward()) {
-    gradient.tensor = program_.external(p.layer + " diff", view.shape, view.diff);
+  const ParamTensors tensors = add_param(program_, p, wants_gradient(p, graph_.force_backward()));
+  put(tensors.data, view.data);
+  if (tensors.gradient.tensor != kNoTensor) {
+    put(tensors.gradient.tensor, p.kind == ParamKind::kStatistic ? view.data : view.diff);
   }
-  layer_.param_diffs.push_back(gradient);
+  return tensors;
 }
 
 }  // namespace cafetiere

@@ -2,8 +2,12 @@
 // NodeProgram: the steps of one layer on its own, between blobs that lie open.
 #pragma once
 
+#include <map>
+#include <optional>
+
 #include "core/device/device.h"
 #include "core/graph/graph.h"
+#include "core/plan/lower_node.h"
 #include "core/plan/memory.h"
 #include "core/plan/open_node.h"
 
@@ -12,7 +16,8 @@ namespace cafetiere {
 /// Lays out the steps of a layer between copies from and to its blobs. All arguments outlive it.
 class NodeProgram {
  public:
-  NodeProgram(const Node& node, const Graph& graph, Device& device, const NodeBlobs& blobs);
+  NodeProgram(const Node& node, const Graph& graph, Device& device, const NodeBlobs& blobs)
+      : node_(node), graph_(graph), device_(device), blobs_(blobs) {}
   NodeProgram(const NodeProgram&) = delete;  // it points into itself
   NodeProgram& operator=(const NodeProgram&) = delete;
 
@@ -27,22 +32,29 @@ class NodeProgram {
   size_t forward_steps() const { return forward_steps_; }
   /// A place for every buffer that shares memory with none, so that both passes can run in any order.
   MemoryPlan places() const;
+  /// The addresses of all buffers when those with a place lie in `memory`.
+  std::vector<float*> addresses(float* memory) const;
 
  private:
   /// Whether a layer in place puts its top where this blob is.
   bool overwritten_later(int blob) const;
+  /// A tensor in a blob's memory, or in a parameter's.
+  TensorId external(const char* what, const Shape& shape, float* memory);
+  void put(TensorId id, float* memory);
   /// What the layer reads: the blob itself, or a copy when the layer is about to overwrite it.
-  TensorId input(const char* what, const Shape& shape, float* memory, bool overwritten);
+  TensorId input(const char* what, const BlobView& blob, float* memory, bool overwritten);
   /// Puts what the layer made into its blob.
   void output(TensorId made, const Shape& shape, float* memory);
   /// Statistics have no gradient here: what a layer observes goes into them at once, as in Caffe.
-  void add_param(size_t i);
+  ParamTensors param(size_t i);
 
   const Node& node_;
   const Graph& graph_;
+  Device& device_;
   const NodeBlobs& blobs_;
   Program program_;
-  LayerPlan layer_;
+  std::map<BufferId, float*> externals_;
+  std::optional<LayerPlan> layer_;
   size_t forward_steps_ = 0;
 };
 

@@ -2,59 +2,81 @@
 #include "core/plan/open_memory.h"
 
 #include <map>
+#include <numeric>
 
+#include "core/plan/net.h"
 #include "core/plan/node_program.h"
 
 namespace cafetiere {
 namespace {
 
-/// Arrays by where they begin: those that several layers see count once.
-using Arrays = std::map<const float*, int64_t>;
-
-NodeBlobs blobs_of(const Net& net, const Node& node) {
-  NodeBlobs blobs;
-  const auto view = [&](int blob) { return net.blobs()[size_t(net.home(blob))].view(); };
-  for (int bottom : node.bottoms) blobs.bottoms.push_back(view(bottom));
-  for (int top : node.tops) blobs.tops.push_back(view(top));
-  for (int p : node.params) blobs.params.push_back(net.params()[size_t(p)].view());
-  return blobs;
-}
-
-void add_written(const Node& node, const NodeBlobs& blobs, Arrays* written) {
-  for (const BlobView& top : blobs.tops) {
-    (*written)[top.data] = top.shape.count();
-    if (node.needs_backward) (*written)[top.diff] = top.shape.count();
+/// The arrays that passes write, and their floats: those that several layers see count once.
+class Written {
+ public:
+  Written(const Graph& graph, const std::vector<Shape>& shapes)
+      : homes_(blob_homes(graph)), shapes_(shapes.size()), data_of_(shapes.size()) {
+    std::iota(data_of_.begin(), data_of_.end(), 0);
+    for (size_t i = 0; i < shapes.size(); ++i) shapes_[home(int(i))] = shapes[i];
   }
-  for (size_t i = 0; i < blobs.bottoms.size(); ++i) {
-    if (!node.needs_backward || !node.propagate_down[i]) continue;
-    (*written)[blobs.bottoms[i].diff] = blobs.bottoms[i].shape.count();
-  }
-}
 
-/// Floats of the buffers of one layer.
-Result<int64_t> floats_of(const Net& net, const Node& node, const NodeBlobs& blobs,
+  void add(const Node& node) {
+    for (int top : node.tops) {
+      // The tops of a split are its bottom.
+      if (node.type->identity) data_of_[home(top)] = data_of_[home(node.bottoms[0])];
+      data_[data_of_[home(top)]] = shape(top).count();
+      if (node.needs_backward) diffs_[home(top)] = shape(top).count();
+    }
+    for (size_t i = 0; i < node.bottoms.size(); ++i) {
+      if (!node.needs_backward || !node.propagate_down[i]) continue;
+      diffs_[home(node.bottoms[i])] = shape(node.bottoms[i]).count();
+    }
+  }
+
+  const Shape& shape(int blob) const { return shapes_[home(blob)]; }
+  int64_t floats() const {
+    int64_t sum = 0;
+    for (const auto& arrays : {data_, diffs_}) {
+      for (const auto& [blob, count] : arrays) sum += count;
+    }
+    return sum;
+  }
+
+ private:
+  size_t home(int blob) const { return size_t(homes_[size_t(blob)]); }
+
+  std::vector<int> homes_;                  // by the graph's blob
+  std::vector<Shape> shapes_;               // by home, as are all that follow
+  std::vector<size_t> data_of_;             // whose data a blob's is
+  std::map<size_t, int64_t> data_, diffs_;  // floats
+};
+
+/// Floats of the buffers of one layer, wherever its blobs may lie.
+Result<int64_t> floats_of(const Graph& graph, const Node& node, const Written& blobs,
                           Device& device) {
   if (node.type->source || dynamic_cast<const OpenLayer*>(node.layer.get())) return 0;
-  NodeProgram program(node, net.graph(), device, blobs);
-  CFT_TRY(program.forward().with_context(node.where));
-  CFT_TRY(program.backward().with_context(node.where));
+  NodeBlobs views;
+  for (int bottom : node.bottoms) views.bottoms.push_back({.shape = blobs.shape(bottom)});
+  for (int top : node.tops) views.tops.push_back({.shape = blobs.shape(top)});
+  for (int p : node.params) views.params.push_back({.shape = graph.params()[size_t(p)].shape});
+  NodeProgram program(node, graph, device, views);
+  CFT_TRY(program.forward());
+  CFT_TRY(program.backward());
   return program.places().floats;
 }
 
 }  // namespace
 
-Result<int64_t> open_net_bytes(const Net& net) {
+Result<int64_t> open_net_bytes(const Graph& graph) {
   const auto device = make_cpu_device();
-  int64_t floats = 2 * net.graph().arena_size();
-  Arrays written;
-  for (const Node& node : net.graph().nodes()) {
-    const NodeBlobs blobs = blobs_of(net, node);
-    add_written(node, blobs, &written);
-    CFT_ASSIGN(const int64_t own, floats_of(net, node, blobs, *device));
+  CFT_ASSIGN(const std::vector<Shape> shapes, graph.infer(0));
+  Written written(graph, shapes);
+  int64_t floats = 2 * graph.arena_size();
+  for (const Node& node : graph.nodes()) {
+    written.add(node);
+    CFT_ASSIGN(const int64_t own, floats_of(graph, node, written, *device));
     floats += own;
   }
-  for (const auto& [begin, count] : written) floats += count;
-  return floats * int64_t(sizeof(float));
+  return (floats + written.floats()) * int64_t(sizeof(float));
 }
 
 }  // namespace cafetiere

@@ -9,33 +9,22 @@
 namespace cafetiere {
 
 std::shared_ptr<float> zeroed_memory(int64_t floats) {
-  constexpr size_t kAlign = 256;  // bytes: four cache lines, so that neighbours never share one
+  constexpr size_t kAlign = kBufferAlign * sizeof(float);
   void* const block = std::calloc(size_t(floats) * sizeof(float) + kAlign, 1);
   if (!block) throw std::bad_alloc();
   const uintptr_t begin = (reinterpret_cast<uintptr_t>(block) + kAlign - 1) / kAlign * kAlign;
   return {reinterpret_cast<float*>(begin), [block](float*) { std::free(block); }};
 }
 
-/// Gives every buffer its own memory and makes the kernels.
-class OpenNode::Compiler : public NodeProgram {
- public:
-  using NodeProgram::NodeProgram;
-
-  void bind(OpenNode* to) const {
-    const MemoryPlan memory = places();
-    to->memory_ = zeroed_memory(memory.floats);
-    std::vector<float*> addresses;
-    for (size_t i = 0; i < memory.offsets.size(); ++i) {
-      float* const external = program().buffers()[i].external;
-      addresses.push_back(external ? external : to->memory_.get() + memory.offsets[i]);
-    }
-    const Binder binder(addresses, to->context_.get());
-    for (size_t i = 0; i < program().steps().size(); ++i) {
-      auto& list = i < forward_steps() ? to->forward_ : to->backward_;
-      list.push_back(program().steps()[i].make(binder));
-    }
+void OpenNode::bind(const NodeProgram& program) {
+  memory_ = zeroed_memory(program.places().floats);
+  const std::vector<float*> addresses = program.addresses(memory_.get());
+  const Binder binder(addresses, context_.get());
+  const std::vector<Step>& steps = program.program().steps();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    (i < program.forward_steps() ? forward_ : backward_).push_back(steps[i].make(binder));
   }
-};
+}
 
 Status OpenNode::prepare(const Node& node, const Graph& graph, Device& device,
                          const NodeBlobs& blobs) {
@@ -44,10 +33,10 @@ Status OpenNode::prepare(const Node& node, const Graph& graph, Device& device,
   forward_.clear();
   backward_.clear();
   blobs_ = blobs;
-  Compiler compiler(node, graph, device, blobs_);
-  CFT_TRY(compiler.forward().with_context(node.where));
-  backward_status_ = compiler.backward().with_context(node.where);
-  compiler.bind(this);
+  NodeProgram program(node, graph, device, blobs_);
+  CFT_TRY(program.forward());
+  backward_status_ = program.backward();
+  bind(program);
   compiled_ = true;
   return {};
 }

@@ -32,8 +32,9 @@ class OpenNode {
                   const NodeBlobs& blobs);
 
  private:
-  class Compiler;
   Status prepare(const Node& node, const Graph& graph, Device& device, const NodeBlobs& blobs);
+  /// Gives every buffer its own memory and makes the kernels.
+  void bind(const class NodeProgram& program);
 
   bool compiled_ = false;
   NodeBlobs blobs_;

@@ -12,22 +12,12 @@
 #include "core/device/device.h"
 #include "core/device/run_error.h"
 #include "core/graph/graph.h"
+#include "core/plan/lower.h"
 
 namespace cafetiere {
 
-struct PlanOptions {
-  int64_t batch = 0;            ///< rows the sources give; 0 = what the net says
-  bool backward = false;        ///< lay out the gradients too
-  bool feed_gradients = false;  ///< the caller gives the outputs' gradients (no loss needed)
-  /// Blobs to keep readable; empty = the net's outputs. With a list, layers that none of them needs
-  /// are left out.
-  std::vector<std::string> outputs;
-  /// A plan whose values nobody reads once this one has run, nor the reverse: its arena is used
-  /// where it is large enough.
-  const class Plan* beside = nullptr;
-};
-
 /// Where a net's parameters and their gradients are: one pointer each for every Graph::params().
+/// Gradients are not looked at in a plan without backward steps.
 struct ParamPointers {
   std::vector<float*> data, diff;
 };
@@ -37,6 +27,7 @@ ParamPointers param_pointers(const Graph& graph, float* data, float* diff);
 
 class Plan {
  public:
+  /// Lowers a net, places its buffers, and binds the kernels to them.
   static Result<std::unique_ptr<Plan>> compile(const Graph& graph, Device& device,
                                                const ParamPointers& params,
                                                const PlanOptions& options);
@@ -69,13 +60,6 @@ class Plan {
   /// The sum of all weighted tops after a forward pass.
   float loss() const;
 
-  /// What a step is, for `explain` and `time`.
-  struct StepInfo {
-    std::string name, kernel;
-    double flops;
-    bool backward;
-    int64_t bytes;  ///< of the buffers it reads and writes
-  };
   std::vector<StepInfo> describe() const;
   /// Runs all steps once and adds each one's seconds to `seconds` (one entry a step).
   Status time(ThreadPool& pool, const RunContext& context, std::vector<double>& seconds);
@@ -84,8 +68,13 @@ class Plan {
 
  private:
   Plan() = default;
+  Status bind(LoweredNet net, const MemoryPlan& memory, const ParamPointers& params,
+              const Plan* beside);
+  Status take_arena(int64_t floats, const Plan* beside);
+  std::vector<float*> place_buffers(const LoweredNet& net, const MemoryPlan& memory,
+                                    const ParamPointers& params);
+  float* hold(const Shape& shape);
   void begin(const RunContext& context);
-  struct Builder;
   struct Bound {
     Kernel kernel;
     StepInfo info;

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "core/graph/arena.h"
-#include "core/plan/open_memory.h"
 
 namespace cafetiere {
 namespace {
@@ -16,39 +15,35 @@ constexpr int64_t kBatchesAhead = 3;  // Prefetch: two filled ones and the one b
 constexpr int64_t kOverhead = 15 << 20;
 constexpr int64_t kTestNetOverhead = 2 << 20;  // kernels of its own
 
-int64_t input_bytes(const Plan& plan) {
+int64_t input_bytes(const PlanOutline& plan) {
   int64_t floats = 0;
-  for (const Plan::Blob& input : plan.inputs()) floats += input.shape.count();
+  for (const LoweredNet::Blob& input : plan.inputs) floats += input.shape.count();
   return floats * kFloat;
 }
 
 }  // namespace
 
-MemoryEstimate estimate_training(const Graph& graph, const Plan& plan, int history_per_param) {
+MemoryEstimate estimate_training(const Graph& graph, const PlanOutline& plan,
+                                 int history_per_param) {
   const int64_t arena = graph.arena_size() * kFloat;
   return {.parameters = arena,
           .gradients = arena,
           .history = arena * history_per_param,
-          .blobs = plan.arena_bytes(),
+          .blobs = plan.arena_bytes,
           .inputs = input_bytes(plan) * (1 + kBatchesAhead),
           .overhead = kOverhead};
 }
 
-MemoryEstimate estimate_scoring(const Graph& graph, const Plan& plan) {
+MemoryEstimate estimate_scoring(const Graph& graph, const PlanOutline& plan) {
   return {.parameters = graph.arena_size() * kFloat,
-          .blobs = plan.arena_bytes(),
+          .blobs = plan.arena_bytes,
           .inputs = input_bytes(plan),
           .overhead = kOverhead};
 }
 
-int64_t test_net_bytes(const Graph& owner, const Graph& graph, const Plan& plan) {
+int64_t test_net_bytes(const Graph& owner, const Graph& graph, const PlanOutline& plan) {
   const int64_t own = covers(owner, graph) ? 0 : graph.arena_size() * kFloat;
-  return own + plan.arena_bytes() + input_bytes(plan) + kTestNetOverhead;
-}
-
-Result<int64_t> debug_info_bytes(Graph graph) {
-  CFT_ASSIGN(const std::unique_ptr<Net> net, Net::create(std::move(graph), {}));
-  return open_net_bytes(*net);
+  return own + plan.arena_bytes + input_bytes(plan) + kTestNetOverhead;
 }
 
 int64_t snapshot_bytes(const Graph& graph, const caffe::SolverParameter& solver,

@@ -4,7 +4,7 @@
 
 #include "core/graph/graph.h"
 #include "core/model/proto/caffe.pb.h"
-#include "core/plan/plan.h"
+#include "core/plan/lower.h"
 
 namespace cafetiere {
 
@@ -28,19 +28,17 @@ struct MemoryEstimate {
   int64_t total() const { return of_a_step() + snapshot; }
 };
 
-/// Of training `graph` by `plan`, compiled with gradients for the full batch, under a rule that keeps
+/// Of training `graph` by `plan`, laid out with gradients for the full batch, under a rule that keeps
 /// `history_per_param` values for each weight; without test nets, debug_info and snapshots.
-MemoryEstimate estimate_training(const Graph& graph, const Plan& plan, int history_per_param);
+MemoryEstimate estimate_training(const Graph& graph, const PlanOutline& plan,
+                                 int history_per_param);
 
 /// Of running `plan` forward only.
-MemoryEstimate estimate_scoring(const Graph& graph, const Plan& plan);
+MemoryEstimate estimate_scoring(const Graph& graph, const PlanOutline& plan);
 
-/// What a test net takes beside the training net `owner`, whose weights it reads; `plan` is compiled
-/// without gradients.
-int64_t test_net_bytes(const Graph& owner, const Graph& graph, const Plan& plan);
-
-/// What debug_info takes for a training net that is built like `graph`.
-Result<int64_t> debug_info_bytes(Graph graph);
+/// What a test net takes beside the training net `owner`, whose weights it reads; `plan` is laid
+/// out without gradients.
+int64_t test_net_bytes(const Graph& owner, const Graph& graph, const PlanOutline& plan);
 
 /// What a snapshot takes while `solver` makes it: weights and history are there several times then, as
 /// values, as messages and as bytes. 0 for a solver that makes none.

@@ -61,18 +61,20 @@ CFT_API int cft_main(int count, const char* const* arguments);
 
 /* ---- look before you leap ------------------------------------------------------------------ */
 
-/* Parses and checks a solver and net without running them, for preflight and tools.
- * options: {"solver": TEXT, "net": TEXT, "phase": "TRAIN"|"TEST", "threads": N, "sync" and
- * "deepspark": as for the trainer}; "solver" may be absent when "net" is given. Without "net" the net
- * is what the solver trains or, in phase TEST, the first of the test nets that it has of its own.
- * out: {"name", "net_path": what the solver's "net:" says or ""; if no net was given, "net_text": its
- *   text, and "solver_text": the solver with all its nets inside; "batch_size", "parameters": floats,
- *   "memory_bytes": predicted for one rank, "data_layer": {"name", "type", "tops": [{"name", "shape",
+/* Parses and checks a solver and net without running them, for preflight and tools. Takes none of the
+ * memory that it predicts.
+ * options: {"solver": TEXT, "net": TEXT, "phase": "TRAIN"|"TEST", "sync" and "deepspark": as for the
+ * trainer}; "solver" may be absent when "net" is given. Without "net" the net is what the solver
+ * trains or, in phase TEST, the first of the test nets that it has of its own.
+ * The solver's train_state or first test_state counts as in training.
+ * out: {"name", "net_path": what the solver's "net:" says or "", "net_text": the net's text, in phase
+ *   TEST with the level and stages of test_state inside, for the predictor; if no net was given, "solver_text": the solver with
+ *   all its nets inside; "batch_size", "parameters": floats, "memory_bytes": predicted for one rank, "data_layer": {"name", "type", "tops": [{"name", "shape",
  *   "classes": the labels that losses and accuracies take from it are below, 0 if there are none,
  *   "ignore_label": only where one is, "column": of CoSData}], "source", "dataframe_format",
  *   "dataframe_column_select", "source_class"}, "outputs": [NAMES], "blobs": [{"name","shape"}],
  *   "solver": {"max_iter", "test_interval", "snapshot", "snapshot_prefix", "iter_size",
- *   "has_test_nets": beside the net to train, "solver_mode": "GPU" where that is written, ...}}. */
+ *   "has_test_nets": beside the net to train, "has_test_state", "solver_mode": "GPU" where that is written, ...}}. */
 CFT_API int cft_describe(const char* options, char** out);
 
 /* ---- rows ---------------------------------------------------------------------------------- */

@@ -48,11 +48,39 @@ struct ToyLoss : Layer {
 };
 
 inline LayerTypes toy_types() {
-  static const LayerType source{"Source", 0, 0, 1, -1, create_layer<ToySource>, false, true};
-  static const LayerType map{"Map", 1, -1, 1, -1, create_layer<ToyMap>};
-  static const LayerType split{"Split", 1, 1, 1, -1, create_layer<ToyMap>};
-  static const LayerType weights{"Weights", 1, 1, 1, 1, create_layer<ToyWeights>};
-  static const LayerType loss{"Loss", 2, 2, 1, 1, create_layer<ToyLoss>, true, false, true};
+  static const LayerType source{.name = "Source",
+                                .min_bottoms = 0,
+                                .max_bottoms = 0,
+                                .min_tops = 1,
+                                .max_tops = -1,
+                                .create = create_layer<ToySource>,
+                                .source = true};
+  static const LayerType map{.name = "Map",
+                             .min_bottoms = 1,
+                             .max_bottoms = -1,
+                             .min_tops = 1,
+                             .max_tops = -1,
+                             .create = create_layer<ToyMap>};
+  static const LayerType split{.name = "Split",
+                               .min_bottoms = 1,
+                               .max_bottoms = 1,
+                               .min_tops = 1,
+                               .max_tops = -1,
+                               .create = create_layer<ToyMap>};
+  static const LayerType weights{.name = "Weights",
+                                 .min_bottoms = 1,
+                                 .max_bottoms = 1,
+                                 .min_tops = 1,
+                                 .max_tops = 1,
+                                 .create = create_layer<ToyWeights>};
+  static const LayerType loss{.name = "Loss",
+                              .min_bottoms = 2,
+                              .max_bottoms = 2,
+                              .min_tops = 1,
+                              .max_tops = 1,
+                              .create = create_layer<ToyLoss>,
+                              .loss = true,
+                              .no_label = true};
   static const LayerType* const types[] = {&source, &map, &split, &weights, &loss};
   return types;
 }

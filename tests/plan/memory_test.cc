@@ -61,7 +61,7 @@ TEST(Memory, RandomProgramsKeepTheirValues) {
       program.step(step_of(reads, writes, reads.empty() ? -1 : 0));
       written.insert(written.end(), writes.begin(), writes.end());
     }
-    expect_values_survive(program, plan_memory(program));
+    expect_values_survive(program, place(program));
   }
 }
 
@@ -75,7 +75,7 @@ TEST(Memory, AChainNeedsTwoBuffersAndInPlaceOne) {
       program.step(step_of({last}, {next}, in_place ? 0 : -1));
       last = next;
     }
-    EXPECT_EQ(plan_memory(program).floats, in_place ? 640 : 1280);
+    EXPECT_EQ(place(program).floats, in_place ? 640 : 1280);
   }
 }
 
@@ -89,17 +89,16 @@ TEST(Memory, KeptBuffersAreNeverReused) {
     const BufferId b = program.scratch(64);
     program.step(step_of({a}, {b}, 0));
   }
-  const MemoryPlan plan = plan_memory(program);
+  const MemoryPlan plan = place(program);
   expect_values_survive(program, plan);
   EXPECT_EQ(plan.floats, 128);
 }
 
 TEST(Memory, UnusedAndExternalBuffersTakeNone) {
   Program program;
-  float memory[4];
-  program.external("x", {4}, memory);
+  program.external("x", {4});
   program.scratch(1000);
-  const MemoryPlan plan = plan_memory(program);
+  const MemoryPlan plan = place(program);
   EXPECT_EQ(plan.floats, 0);
   EXPECT_EQ(plan.offsets, (std::vector<int64_t>{-1, -1}));
 }

@@ -183,5 +183,16 @@ TEST(Net, SharesParameters) {
   EXPECT_NE(net->param_arena()[0], 42);
 }
 
+// Both would have been memory of more than any blob may have.
+TEST(Net, RefusesTopsThatNoBlobCanHold) {
+  const auto net = make(R"(
+    layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 1 dim: 4 } } }
+    layer { name: "tile" type: "Tile" bottom: "x" top: "y"
+            tile_param { axis: 0 tiles: 1048576 } })");
+  ASSERT_TRUE(net->reshape_blob(0, {1, 4096}).ok());
+  const Status status = net->reshape();
+  EXPECT_THAT(status.message(), HasSubstr("top 'y': impossible shape 1048576 4096"));
+}
+
 }  // namespace
 }  // namespace cafetiere

@@ -126,12 +126,9 @@ Result<MemoryEstimate> predict(const std::string& text, const std::string& type)
   solver.set_type(type);
   CFT_ASSIGN(const auto rule, make_update_rule(solver));
   const auto device = make_cpu_device();
-  std::vector<float> arena(size_t(graph.arena_size()) * 2);
-  CFT_ASSIGN(const auto plan,
-             Plan::compile(graph, *device,
-                           param_pointers(graph, arena.data(), arena.data() + graph.arena_size()),
-                           {.backward = true, .outputs = {}}));
-  return estimate_training(graph, *plan, rule->history_per_param());
+  CFT_ASSIGN(const PlanOutline plan,
+             PlanOutline::make(graph, *device, {.backward = true, .outputs = {}}));
+  return estimate_training(graph, plan, rule->history_per_param());
 }
 
 /// By how many bytes a process grows while it trains, beyond what a small training before it took:

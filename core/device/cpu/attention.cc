@@ -160,7 +160,7 @@ class AttentionHead {
   Products whole_, last_;
 };
 
-/// body(pair, in, out, scratch) for every head of every sample.
+/// body(head, pair, in, out, scratch) for every head of every sample.
 template <class Body>
 void attention_step(Program& p, const std::string& name, const AttentionGeometry& g,
                     const std::vector<TensorId>& in, std::vector<TensorId> out, double flops,
@@ -170,10 +170,11 @@ void attention_step(Program& p, const std::string& name, const AttentionGeometry
   row_major_step(
       p, name, "brgemm, tiles of queries", in, out,
       [=](const RowMajor& at) {
+        const AttentionHead head(g);
         return Kernel{int(blocks), [=](int block) {
                         float* scratch = at.out.back() + block * floats;
                         for (int64_t pair = block; pair < g.pairs(); pair += blocks) {
-                          body(pair, at.in, at.out, scratch);
+                          body(head, pair, at.in, at.out, scratch);
                         }
                       }};
       },
@@ -184,11 +185,9 @@ void attention_step(Program& p, const std::string& name, const AttentionGeometry
 
 void CpuDevice::attention(Program& p, const std::string& name, const AttentionGeometry& g,
                           TensorId qkv, TensorId dst, TensorId log_sums) {
-  attention_step(
-      p, name, g, {qkv}, {dst, log_sums}, g.flops(),
-      [head = AttentionHead(g)](int64_t pair, const auto& in, const auto& out, float* scratch) {
-        head.forward(pair, in[0], out[0], out[1], scratch);
-      });
+  attention_step(p, name, g, {qkv}, {dst, log_sums}, g.flops(),
+                 [](const AttentionHead& head, int64_t pair, const auto& in, const auto& out,
+                    float* scratch) { head.forward(pair, in[0], out[0], out[1], scratch); });
 }
 
 void CpuDevice::attention_backward(Program& p, const std::string& name, const AttentionGeometry& g,
@@ -196,7 +195,7 @@ void CpuDevice::attention_backward(Program& p, const std::string& name, const At
                                    TensorId diff_qkv) {
   attention_step(
       p, name, g, {qkv, dst, log_sums, diff_dst}, {diff_qkv}, 2.5 * g.flops(),
-      [head = AttentionHead(g)](int64_t pair, const auto& in, const auto& out, float* scratch) {
+      [](const AttentionHead& head, int64_t pair, const auto& in, const auto& out, float* scratch) {
         head.backward(pair, in[0], in[1], in[2], in[3], out[0], scratch);
       });
 }

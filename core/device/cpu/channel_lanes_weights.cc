@@ -23,8 +23,7 @@ struct WeightGradient {
   Correlation c;
   LaneBlocks lanes;
   int64_t row_tile, col_tiles, outputs, sources, parts;
-  std::vector<std::vector<Span>> spans;               // by tile of columns
-  std::map<std::array<int64_t, 4>, Brgemm> products;  // by columns, their step, lanes and channels
+  std::vector<std::vector<Span>> spans;  // by tile of columns
 
   explicit WeightGradient(const ConvGeometry& g) : c(forward_correlation(g)), lanes(c.group_out()) {
     row_tile = std::max<int64_t>(1, kPixels / c.out_w);
@@ -39,7 +38,6 @@ struct WeightGradient {
         std::clamp<int64_t>((kFewWeightBlocks + blocks - 1) / blocks, 1, std::min<int64_t>(8, c.n));
     for (int64_t t = 0; t < col_tiles; ++t) {
       spans.push_back(cafetiere::spans(c.cols, column(t), column(t + 1), c.kernel_w));
-      for (const Span& s : spans.back()) generate(s);
     }
   }
 
@@ -49,22 +47,32 @@ struct WeightGradient {
   int64_t depth() const { return c.group_in() * c.kernel_size(); }
   /// Floats of one part: [group][block of lanes][source channel][kernel element][lane].
   int64_t size() const { return c.out_channels * depth(); }
+};
 
-  void generate(const Span& s) {
-    for (int64_t height : {lanes.size, lanes.lanes(lanes.count - 1)}) {
-      for (int64_t range = 0; range < sources; ++range) {
-        const int64_t width = source(range + 1) - source(range);
-        products.try_emplace({s.count, s.src_step, height, width}, height, width, s.count, height,
-                             s.src_step * c.in_channels, c.kernel_size() * height, true,
-                             Brgemm::B::kRows);
+/// The products of all blocks, by columns, their step, lanes and channels.
+using WeightProducts = std::map<std::array<int64_t, 4>, Brgemm>;
+
+WeightProducts generate(const WeightGradient& w) {
+  WeightProducts products;
+  for (const auto& tile : w.spans) {
+    for (const Span& s : tile) {
+      for (int64_t height : {w.lanes.size, w.lanes.lanes(w.lanes.count - 1)}) {
+        for (int64_t range = 0; range < w.sources; ++range) {
+          const int64_t width = w.source(range + 1) - w.source(range);
+          products.try_emplace({s.count, s.src_step, height, width}, height, width, s.count, height,
+                               s.src_step * w.c.in_channels, w.c.kernel_size() * height, true,
+                               Brgemm::B::kRows);
+        }
       }
     }
   }
-};
+  return products;
+}
 
 /// Sums one block.
 struct PartKernel {
   std::shared_ptr<const WeightGradient> w;
+  std::shared_ptr<const WeightProducts> products;
   const float *src, *diff;
   float* partial;
 
@@ -112,7 +120,7 @@ struct PartKernel {
       }
     }
     for (const Span& span : w->spans[size_t(tile)]) {
-      const Brgemm& product = w->products.at({span.count, span.src_step, lanes, channels});
+      const Brgemm& product = products->at({span.count, span.src_step, lanes, channels});
       for (int64_t kh = 0; kh < c.kernel_h; ++kh) {
         std::array<const float*, kPixels> as, bs;
         int64_t count = 0;
@@ -182,7 +190,9 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
   step.reads = {in, p.read(diff_dst, Layout::kChannels)};
   step.writes = {partial};
   step.make = [=, reads = step.reads](const Binder& at) {
-    return Kernel{int(w->blocks()), PartKernel{w, at(reads[0]), at(reads[1]), at(partial)}};
+    const auto products = std::make_shared<const WeightProducts>(generate(*w));
+    return Kernel{int(w->blocks()),
+                  PartKernel{w, products, at(reads[0]), at(reads[1]), at(partial)}};
   };
   p.step(std::move(step));
 

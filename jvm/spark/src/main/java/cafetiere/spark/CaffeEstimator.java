@@ -80,7 +80,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   @Override
   public StructType transformSchema(StructType schema) {
     requireConsistentParams();
-    feed(schema, NetDescription.of(getSolver(), getNet(), "TRAIN", 1).tops());
+    feed(schema, NetDescription.of(getSolver(), getNet(), "TRAIN").tops());
     return appendOutputs(schema);
   }
 
@@ -266,7 +266,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     Configuration conf = sc.hadoopConfiguration();
     int threads = threads(spark);
     SyncSettings sync = SyncSettings.of(this, conf);
-    NetDescription description = NetDescription.ofTraining(getSolver(), getNet(), sync, threads);
+    NetDescription description = NetDescription.ofTraining(getSolver(), getNet(), sync);
     requireOneNet(description);
     FeedSchema schema = feed(train.schema(), description.tops());
     Parallelism parallel = Parallelism.of(sc, getNumWorkers(), getShards());
@@ -325,12 +325,13 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     return Outputs.append(schema, List.of(getOutputCols()), getPredictionCol());
   }
 
-  /** The net that the solver tests with, where it has one apart from what it trains. */
+  /** The net that the solver tests with, where it has one or a state apart from what it trains. */
   private String netToPredict() {
-    if (!getNet().isEmpty()) return getNet();
-    NetDescription trained = NetDescription.of(getSolver(), "", "TRAIN", 1);
-    return trained.hasTestNets() ? NetDescription.of(getSolver(), "", "TEST", 1).netText()
-        : trained.netText();
+    NetDescription trained = NetDescription.of(getSolver(), getNet(), "TRAIN");
+    if (trained.hasTestNets() || trained.hasTestState()) {
+      return NetDescription.of(getSolver(), getNet(), "TEST").netText();
+    }
+    return getNet().isEmpty() ? trained.netText() : getNet();
   }
 
   private void requireOneNet(NetDescription description) {

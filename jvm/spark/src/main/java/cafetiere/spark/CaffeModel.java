@@ -157,7 +157,7 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
 
   /** What the tasks will be told; checks net and columns. */
   private PredictionPlan plan(StructType schema) {
-    NetDescription description = NetDescription.of("", getNet(), "TEST", 1);
+    NetDescription description = NetDescription.of("", getNet(), "TEST");
     int batch = getBatchSize() > 0 ? getBatchSize() : (int) description.batchSize();
     List<String> outputs = List.of(getOutputCols());
     FeedSchema feed = feed(schema, description.tops(), outputs);

@@ -22,16 +22,16 @@ record NetDescription(JsonNode json) {
       + " rows, or by Input or CoSData; featuresCol and labelCol name the columns that feed it";
 
   /** Asks the engine. A text that is "" is not given. */
-  static NetDescription of(String solver, String net, String phase, int threads) {
-    ObjectNode options = Json.object().put("phase", phase).put("threads", threads);
+  static NetDescription of(String solver, String net, String phase) {
+    ObjectNode options = Json.object().put("phase", phase);
     if (!solver.isEmpty()) options.put("solver", solver);
     if (!net.isEmpty()) options.put("net", net);
     return of(options.toString());
   }
 
   /** Asks the engine about a training. A net that is "" is not given. */
-  static NetDescription ofTraining(String solver, String net, SyncSettings sync, int threads) {
-    ObjectNode options = Json.object().put("phase", "TRAIN").put("threads", threads);
+  static NetDescription ofTraining(String solver, String net, SyncSettings sync) {
+    ObjectNode options = Json.object().put("phase", "TRAIN");
     options.put("solver", solver);
     if (!net.isEmpty()) options.put("net", net);
     sync.addTo(options);
@@ -91,6 +91,11 @@ record NetDescription(JsonNode json) {
   /** Whether the solver tests with nets of its own. */
   boolean hasTestNets() {
     return json.path("solver").path("has_test_nets").asBoolean();
+  }
+
+  /** Whether the solver gives its test nets a level or stages. */
+  boolean hasTestState() {
+    return json.path("solver").path("has_test_state").asBoolean();
   }
 
   /** Rows of one shard's batch. */

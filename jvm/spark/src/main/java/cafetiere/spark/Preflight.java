@@ -78,7 +78,7 @@ public final class Preflight {
   private Optional<NetDescription> checkNet() {
     try {
       NetDescription net =
-          NetDescription.ofTraining(plan.solver(), plan.net(), plan.sync(), plan.threads());
+          NetDescription.ofTraining(plan.solver(), plan.net(), plan.sync());
       checkSurvivors(net.syncMode());
       checkMemory(net.json().path("memory_bytes").asLong());
       return Optional.of(net);

@@ -228,7 +228,7 @@ final class SubmittedRun {
   }
 
   private NetDescription describe(String phase) {
-    return NetDescription.of(solver, net, phase, 1);
+    return NetDescription.of(solver, net, phase);
   }
 
   private void tellWhatHasNoEffect() {

@@ -219,7 +219,7 @@ class PreflightTest {
   }
 
   private static NetDescription described(String solver) {
-    return NetDescription.of(solver, TestImages.lenet(), "TRAIN", 1);
+    return NetDescription.of(solver, TestImages.lenet(), "TRAIN");
   }
 
   private static CaffeEstimator estimator() {

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/lower.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "core/plan/lower_node.h"
+
+namespace cafetiere {
+namespace {
+
+/// Lays out the layers of a net, forward and then backward.
+class Lowering {
+ public:
+  Lowering(const Graph& graph, Device& device, const PlanOptions& options, LoweredNet* net)
+      : graph_(graph), device_(device), options_(options), net_(*net), program_(net->program) {}
+
+  Status run() {
+    CFT_ASSIGN(shapes_, graph_.infer(options_.batch));
+    blobs_.assign(shapes_.size(), kNoTensor);
+    diffs_.assign(shapes_.size(), kNoTensor);
+    CFT_TRY(choose_nodes());
+    choose_fusions();
+    add_params();
+    CFT_TRY(forward());
+    net_.first_backward = program_.steps().size();
+    return options_.backward ? backward() : Status();
+  }
+
+ private:
+  Status choose_nodes() {
+    needed_.assign(graph_.nodes().size(), options_.outputs.empty());
+    if (options_.outputs.empty()) {
+      kept_ = graph_.outputs();
+      return {};
+    }
+    std::vector<bool> wanted(shapes_.size(), false);
+    for (const std::string& name : options_.outputs) {
+      const int blob = graph_.find_blob(name);
+      if (blob < 0) return not_found(fmt::format("the net has no blob '{}'", name));
+      kept_.push_back(blob);
+      wanted[size_t(blob)] = true;
+    }
+    for (size_t n = graph_.nodes().size(); n-- > 0;) {
+      const Node& node = graph_.nodes()[n];
+      for (int top : node.tops) needed_[n] = needed_[n] || wanted[size_t(top)];
+      for (int bottom : node.bottoms) wanted[size_t(bottom)] = wanted[size_t(bottom)] || needed_[n];
+    }
+    return {};
+  }
+
+  /// Finds the convolutions and inner products that apply the ReLU behind them. A blob has one
+  /// reader at most, so one pass sees every pair.
+  void choose_fusions() {
+    fused_.assign(graph_.nodes().size(), Fusion::kNone);
+    std::vector<int> maker(shapes_.size(), -1);  // by blob: the node that could apply a ReLU to it
+    for (size_t n = 0; n < graph_.nodes().size(); ++n) {
+      const Node& node = graph_.nodes()[n];
+      const std::string_view type = node.type->name;
+      if (!needed_[n]) continue;
+      if ((type == "Convolution" || type == "InnerProduct") && node.tops.size() == 1) {
+        maker[size_t(node.tops[0])] = int(n);
+      }
+      if (type != "ReLU" || node.param.relu_param().negative_slope() != 0) continue;
+      const int bottom = node.bottoms[0], by = maker[size_t(bottom)];
+      if (by < 0 || std::ranges::find(kept_, bottom) != kept_.end()) continue;
+      fused_[size_t(by)] = Fusion::kAppliesReLU;
+      fused_[n] = Fusion::kApplied;
+    }
+  }
+
+  void add_params() {
+    const bool forced = options_.feed_gradients || graph_.force_backward();
+    for (const Param& p : graph_.params()) {
+      params_.push_back(add_param(program_, p, options_.backward && wants_gradient(p, forced)));
+      net_.params.push_back(external(params_.back().data));
+      const TensorId gradient = params_.back().gradient.tensor;
+      net_.gradients.push_back(gradient == kNoTensor ? kNoBuffer : external(gradient));
+    }
+  }
+
+  /// The one buffer of memory that belongs to somebody else.
+  BufferId external(TensorId id) { return program_.read(id, Layout::kRowMajor); }
+
+  Status forward() {
+    layers_.resize(graph_.nodes().size());
+    for (size_t n = 0; n < graph_.nodes().size(); ++n) {
+      const Node& node = graph_.nodes()[n];
+      if (!needed_[n]) continue;
+      LayerPlan& layer = layers_[n].emplace(layer_plan(node, program_, device_, tensors_of(node)));
+      if (node.type->source) {
+        CFT_TRY(check_values(node, layer));
+        add_inputs(node, layer);
+      } else if (fused_[n] == Fusion::kApplied) {
+        layer.tops[0] = layer.bottoms[0];
+      } else {
+        layer.fuse_relu = fused_[n] == Fusion::kAppliesReLU;
+        CFT_TRY(lower_node(node, layer));
+      }
+      for (size_t i = 0; i < node.tops.size(); ++i) blobs_[size_t(node.tops[i])] = layer.tops[i];
+    }
+    keep_outputs();
+    return {};
+  }
+
+  NodeTensors tensors_of(const Node& node) {
+    NodeTensors tensors;
+    for (int blob : node.bottoms) tensors.bottoms.push_back(blobs_[size_t(blob)]);
+    for (int blob : node.tops) tensors.top_shapes.push_back(shapes_[size_t(blob)]);
+    for (int p : node.params) {
+      tensors.params.push_back(params_[size_t(p)]);
+      // Forward writes statistics; what shares one adds to it.
+      const bool statistic = graph_.params()[size_t(p)].kind == ParamKind::kStatistic;
+      params_[size_t(p)].gradient.add = params_[size_t(p)].gradient.add || statistic;
+    }
+    return tensors;
+  }
+
+  void add_inputs(const Node& node, LayerPlan& layer) {
+    for (size_t i = 0; i < node.tops.size(); ++i) {
+      layer.tops[i] = program_.external(node.param.top(int(i)), layer.top_shapes[i]);
+      net_.inputs.push_back({node.param.top(int(i)), node.param.name(), layer.top_shapes[i],
+                             external(layer.tops[i])});
+    }
+  }
+
+  void keep_outputs() {
+    for (int blob : kept_) {
+      if (blobs_[size_t(blob)] == kNoTensor) continue;
+      net_.outputs.push_back({graph_.blob_names()[size_t(blob)], "", shapes_[size_t(blob)],
+                              program_.keep(blobs_[size_t(blob)])});
+    }
+    for_losses([&](const Node& node, size_t top) {
+      const int blob = node.tops[top];
+      const float weight = node.loss_weights[top];
+      net_.losses.push_back(
+          {program_.keep(blobs_[size_t(blob)]), shapes_[size_t(blob)].count(), weight});
+      for (size_t k = 0; k < kept_.size(); ++k) {
+        if (kept_[k] == blob) net_.outputs[k].loss_weight = weight;
+      }
+    });
+  }
+
+  /// Calls `visit` for each top that counts towards the objective.
+  template <class Visit>
+  void for_losses(Visit visit) const {
+    for (size_t n = 0; n < graph_.nodes().size(); ++n) {
+      const Node& node = graph_.nodes()[n];
+      for (size_t i = 0; i < node.tops.size() && needed_[n]; ++i) {
+        if (node.loss_weights[i] != 0) visit(node, i);
+      }
+    }
+  }
+
+  Status backward() {
+    if (options_.feed_gradients) {
+      feed_gradients();
+    } else {
+      for_losses([&](const Node& node, size_t top) { seed_gradient(node, top); });
+    }
+    for (size_t n = graph_.nodes().size(); n-- > 0;) {
+      const Node& node = graph_.nodes()[n];
+      if (!needed_[n] || !node.needs_backward || node.type->source) continue;
+      CFT_TRY(lower_backward(node, *layers_[n]));
+    }
+    keep_input_diffs();
+    return {};
+  }
+
+  Status lower_backward(const Node& node, LayerPlan& layer) {
+    for (int top : node.tops) layer.top_diffs.push_back(diffs_[size_t(top)]);
+    const auto arrives = [](TensorId diff) { return diff != kNoTensor; };
+    if (std::ranges::none_of(layer.top_diffs, arrives)) return {};
+    for (size_t i = 0; i < node.params.size(); ++i) {
+      Gradient& gradient = params_[size_t(node.params[i])].gradient;
+      layer.param_diffs[i] = gradient;
+      gradient.add = true;
+    }
+    CFT_TRY(lower_node_backward(node, layer));
+    for (size_t i = 0; i < node.bottoms.size(); ++i) {
+      diffs_[size_t(node.bottoms[i])] = layer.bottom_diffs[i];
+    }
+    return {};
+  }
+
+  void feed_gradients() {
+    for (size_t k = 0; k < kept_.size(); ++k) {
+      LoweredNet::Blob& output = net_.outputs[k];
+      TensorId& diff = diffs_[size_t(kept_[k])];
+      diff = program_.external(output.name + " diff", output.shape);
+      output.diff = external(diff);
+    }
+  }
+
+  /// A loss's own gradient: its weight times this batch's share of the rows.
+  void seed_gradient(const Node& node, size_t top) {
+    const size_t blob = size_t(node.tops[top]);
+    const float weight = node.loss_weights[top];
+    const int64_t count = shapes_[blob].count();
+    diffs_[blob] = program_.tensor(node.param.top(int(top)) + " diff", shapes_[blob]);
+    Step step;
+    step.name = node.param.name() + " seed";
+    step.kernel = "constant";
+    step.writes = {program_.write(diffs_[blob], Layout::kRowMajor)};
+    step.make = [=, write = step.writes[0]](const Binder& at) {
+      float* to = at(write);
+      const RunContext* run = at.run();
+      return Kernel{1, [=](int) { std::fill_n(to, count, weight * run->loss_scale); }};
+    };
+    program_.step(std::move(step));
+  }
+
+  void keep_input_diffs() {
+    for (const Node& node : graph_.nodes()) {
+      for (size_t i = 0; i < node.tops.size() && node.type->source; ++i) {
+        const size_t blob = size_t(node.tops[i]);
+        if (diffs_[blob] == kNoTensor) continue;
+        net_.input_diffs.push_back({node.param.top(int(i)), node.param.name(), shapes_[blob],
+                                    program_.keep(diffs_[blob])});
+      }
+    }
+  }
+
+  const Graph& graph_;
+  Device& device_;
+  const PlanOptions& options_;
+  LoweredNet& net_;
+  Program& program_;
+  std::vector<Shape> shapes_;
+  enum class Fusion { kNone, kAppliesReLU, kApplied };
+  std::vector<bool> needed_;                      // by node
+  std::vector<Fusion> fused_;                     // by node
+  std::vector<std::optional<LayerPlan>> layers_;  // by node
+  std::vector<int> kept_;                         // blobs
+  std::vector<TensorId> blobs_, diffs_;           // by blob
+  std::vector<ParamTensors> params_;  // by parameter; gradients as the next layer sees them
+};
+
+int64_t bytes_of(const Program& program, const Step& step) {
+  int64_t floats = 0;
+  for (BufferId id : step.reads) floats += program.buffers()[size_t(id)].floats;
+  for (BufferId id : step.writes) floats += program.buffers()[size_t(id)].floats;
+  return floats * int64_t(sizeof(float));
+}
+
+}  // namespace
+
+std::vector<StepInfo> LoweredNet::steps() const {
+  std::vector<StepInfo> list;
+  for (const Step& step : program.steps()) {
+    list.push_back({step.name, step.kernel, step.flops, list.size() >= first_backward,
+                    bytes_of(program, step)});
+  }
+  return list;
+}
+
+Result<LoweredNet> lower(const Graph& graph, Device& device, const PlanOptions& options) {
+  LoweredNet net;
+  CFT_TRY(Lowering(graph, device, options, &net).run());
+  return net;
+}
+
+Result<PlanOutline> PlanOutline::make(const Graph& graph, Device& device,
+                                      const PlanOptions& options) {
+  CFT_ASSIGN(LoweredNet net, lower(graph, device, options));
+  std::vector<StepInfo> steps = net.steps();
+  const int64_t bytes = place(net.program).floats * int64_t(sizeof(float));
+  return PlanOutline{std::move(net.inputs), std::move(net.outputs), std::move(steps), bytes};
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a graph to steps and from steps to places in memory: all that can be known of a plan before
+// memory is taken and code is generated.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/device/device.h"
+#include "core/graph/graph.h"
+#include "core/plan/memory.h"
+
+namespace cafetiere {
+
+/// What is laid out of a net.
+struct PlanOptions {
+  int64_t batch = 0;            ///< rows the sources give; 0 = what the net says
+  bool backward = false;        ///< lay out the gradients too
+  bool feed_gradients = false;  ///< the caller gives the outputs' gradients (no loss needed)
+  /// Blobs to keep readable; empty = the net's outputs. With a list, layers that none of them needs
+  /// are left out.
+  std::vector<std::string> outputs;
+  /// A plan whose values nobody reads once this one has run, nor the reverse: its arena is used
+  /// where it is large enough.
+  const class Plan* beside = nullptr;
+};
+
+/// What a step is, for `explain` and `time`.
+struct StepInfo {
+  std::string name, kernel;
+  double flops;
+  bool backward;
+  int64_t bytes;  ///< of the buffers it reads and writes
+};
+
+inline constexpr BufferId kNoBuffer = -1;
+
+/// A net as the steps of a device. Its external buffers are the inputs, the gradients that a caller
+/// feeds, the parameters and their gradients.
+struct LoweredNet {
+  /// A blob that the caller fills or reads, row-major.
+  struct Blob {
+    std::string name;
+    std::string layer;  ///< of an input: the source layer
+    Shape shape;
+    BufferId data = kNoBuffer;
+    BufferId diff = kNoBuffer;  ///< of an output, with feed_gradients
+    float loss_weight = 0;      ///< of an output
+  };
+  /// A top that counts towards the objective.
+  struct Loss {
+    BufferId data;
+    int64_t count;
+    float weight;
+  };
+
+  Program program;
+  size_t first_backward = 0;  ///< the step with which backward begins
+  std::vector<Blob> inputs, outputs;
+  std::vector<Blob> input_diffs;  ///< the gradients that reach the inputs
+  std::vector<Loss> losses;
+  std::vector<BufferId> params, gradients;  ///< by Graph::params(); kNoBuffer: no gradient
+
+  std::vector<StepInfo> steps() const;
+};
+
+/// Lays out the steps of all layers. The result refers to nothing of `graph`.
+Result<LoweredNet> lower(const Graph& graph, Device& device, const PlanOptions& options);
+
+/// What a plan will do and take: lowered and placed, but not bound.
+struct PlanOutline {
+  std::vector<LoweredNet::Blob> inputs, outputs;
+  std::vector<StepInfo> steps;
+  int64_t arena_bytes = 0;  ///< of activations, gradients of activations and scratch memory
+
+  static Result<PlanOutline> make(const Graph& graph, Device& device, const PlanOptions& options);
+};
+
+}  // namespace cafetiere

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Describing a solver and net through the C interface.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cafetiere/c_api.h"
+
+namespace cafetiere {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+/// The answer of cft_describe; null where it is refused.
+json describe(const json& options) {
+  char* text = nullptr;
+  if (cft_describe(options.dump().c_str(), &text) != 0) return {};
+  json answer = json::parse(text);
+  cft_free(text);
+  return answer;
+}
+
+std::string inner_product(const std::string& name, const std::string& bottom, int outputs) {
+  return "layer { name: '" + name + "' type: 'InnerProduct' bottom: '" + bottom + "' top: '" +
+         name + "' inner_product_param { num_output: " + std::to_string(outputs) +
+         " weight_filler { type: 'gaussian' std: 0.01 } } }\n";
+}
+
+std::string relu(const std::string& top) {
+  return "layer { name: 'relu_" + top + "' type: 'ReLU' bottom: '" + top + "' top: '" + top +
+         "' }\n";
+}
+
+/// VGG-16 for ImageNet: 138 million parameters.
+std::string vgg16(int batch) {
+  const std::string n = std::to_string(batch);
+  std::string net =
+      "name: 'VGG16' layer { name: 'in' type: 'Input' top: 'data' top: 'label' input_param { "
+      "shape { dim: " +
+      n + " dim: 3 dim: 224 dim: 224 } shape { dim: " + n + " } } }\n";
+  std::string bottom = "data";
+  const std::vector<std::vector<int>> stages = {
+      {64, 64}, {128, 128}, {256, 256, 256}, {512, 512, 512}, {512, 512, 512}};
+  for (size_t stage = 0; stage < stages.size(); ++stage) {
+    const std::string s = std::to_string(stage + 1);
+    for (size_t i = 0; i < stages[stage].size(); ++i) {
+      const std::string name = "conv" + s + "_" + std::to_string(i + 1);
+      net += "layer { name: '" + name + "' type: 'Convolution' bottom: '" + bottom + "' top: '" +
+             name + "' convolution_param { num_output: " + std::to_string(stages[stage][i]) +
+             " kernel_size: 3 pad: 1 weight_filler { type: 'xavier' } } }\n" + relu(name);
+      bottom = name;
+    }
+    net += "layer { name: 'pool" + s + "' type: 'Pooling' bottom: '" + bottom + "' top: 'pool" + s +
+           "' pooling_param { kernel_size: 2 stride: 2 } }\n";
+    bottom = "pool" + s;
+  }
+  net += inner_product("fc6", bottom, 4096) + relu("fc6") + inner_product("fc7", "fc6", 4096) +
+         relu("fc7") + inner_product("fc8", "fc7", 1000);
+  return net +
+         "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'fc8' bottom: 'label' top: 'loss' }";
+}
+
+constexpr const char* kSolver = "base_lr: 0.01 lr_policy: 'fixed' max_iter: 1 momentum: 0.9";
+
+int64_t peak_bytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;
+}
+
+/// By how much the peak of a process of its own grows while it does `work`.
+template <class Work>
+int64_t growth_of(Work work) {
+  int ends[2];
+  if (::pipe(ends) != 0) return -1;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int64_t before = peak_bytes();
+    const bool good = work();
+    const int64_t grown = good ? peak_bytes() - before : -1;
+    ::_exit(::write(ends[1], &grown, sizeof grown) == sizeof grown ? 0 : 1);
+  }
+  ::close(ends[1]);
+  int64_t grown = -1;
+  const bool received = ::read(ends[0], &grown, sizeof grown) == sizeof grown;
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  return received ? grown : -1;
+}
+
+// The driver asks before it knows whether any host has what the training takes.
+TEST(Describe, TakesNoneOfTheMemoryThatItPredicts) {
+  const int64_t grown = growth_of([] {
+    const json answer = describe({{"solver", kSolver}, {"net", vgg16(64)}});
+    return !answer.is_null() && answer["parameters"] == 138'357'544 &&
+           answer["memory_bytes"] > int64_t{4} << 30;
+  });
+  EXPECT_GT(grown, 0);
+  EXPECT_LT(grown, 50 << 20);
+}
+
+/// The instruction set can still be lowered where no code has been generated.
+TEST(Describe, GeneratesNoCode) {
+  const std::string attention =
+      "layer { name: 'in' type: 'Input' top: 'x' input_param { shape { dim: 2 dim: 5 dim: 8 } } }\n"
+      "layer { name: 'heads' type: 'Attention' bottom: 'x' top: 'y' attention_param { num_heads: 2 "
+      "} "
+      "}\n layer { name: 'loss' type: 'Reduction' bottom: 'y' top: 'z' loss_weight: 1 }";
+  for (const std::string& net : {vgg16(16), attention}) {
+    const int64_t grown = growth_of([&] {
+      const json answer = describe({{"net", net}, {"phase", "TRAIN"}});
+      return !answer.is_null() && cft_use_instruction_set("generic") == 0;
+    });
+    EXPECT_GE(grown, 0) << cft_last_error();
+  }
+}
+
+// The prediction does not depend on it.
+TEST(Describe, HasNoThreads) {
+  char* text = nullptr;
+  EXPECT_NE(cft_describe(R"({"net": "", "threads": 2})", &text), 0);
+  EXPECT_THAT(cft_last_error(), HasSubstr("unknown option \"threads\""));
+}
+
+constexpr const char* kStages = R"(
+  layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 2 dim: 4 } } }
+  layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip"
+          inner_product_param { num_output: 3 } }
+  layer { name: "deep" type: "InnerProduct" bottom: "ip" top: "deep" include { stage: "deep" }
+          inner_product_param { num_output: 3 } }
+  layer { name: "fine" type: "InnerProduct" bottom: "ip" top: "fine" include { min_level: 2 }
+          inner_product_param { num_output: 3 } })";
+
+// The trainer gives its nets the solver's states; who asks before or after must see the same layers.
+TEST(Describe, NetsAreInTheStatesOfTheSolver) {
+  const json options = {{"solver", std::string(kSolver) + " train_state { stage: 'deep' }" +
+                                       " test_iter: 1 test_interval: 1 test_state { level: 2 }"},
+                        {"net", kStages}};
+  const auto outputs = [](json from, const char* phase) {
+    from["phase"] = phase;
+    return describe(from)["outputs"];
+  };
+  EXPECT_EQ(outputs(options, "TRAIN"), json({"deep"}));
+  EXPECT_EQ(outputs(options, "TEST"), json({"fine"}));
+  json test = options;
+  test["phase"] = "TEST";
+  const json description = describe(test);
+  EXPECT_EQ(description["solver"]["has_test_state"], true);
+  // A predictor has this text and no solver.
+  EXPECT_EQ(outputs({{"net", description["net_text"]}}, "TEST"), json({"fine"}));
+  EXPECT_EQ(outputs({{"net", kStages}}, "TEST"), json({"ip"}));
+}
+
+}  // namespace
+}  // namespace cafetiere
