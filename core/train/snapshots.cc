@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/model/file.h"
+#include "core/sync/modes.h"
 
 namespace cafetiere {
 namespace {
@@ -32,10 +33,11 @@ std::string weights_of(const SolverState& state, const std::string& state_path) 
   return find_beside(state.learned_net, state_path);
 }
 
-/// Only allreduce of whole gradients keeps nothing beside the solver's history.
+/// What a mode keeps beside the solver's history has no place in HDF5.
 Status check_form(const caffe::SyncParameter& sync, bool hdf5) {
-  const bool plain = sync.mode() == "allreduce" && sync.compression() == "none";
-  if (plain || !hdf5) return {};
+  if (!hdf5) return {};
+  CFT_TRY(check_sync(sync));
+  if (find_sync_mode(sync.mode())->plain_state && sync.compression() == "none") return {};
   return invalid_argument(fmt::format(
       "snapshot_format: HDF5 cannot hold what sync mode \"{}\"{} keeps; set it to BINARYPROTO",
       sync.mode(), sync.compression() == "none" ? "" : " with compression"));

@@ -12,6 +12,7 @@
 #include "core/layers/registry.h"
 #include "core/model/weights.h"
 #include "core/solver/random_seed.h"
+#include "core/sync/modes.h"
 #include "core/train/loop.h"
 
 namespace cafetiere {
@@ -42,10 +43,10 @@ Status Trainer::build() {
   CFT_TRY(check_solver(p).with_context(options_.solver.source));
   CFT_TRY(check_sync(p.sync()).with_context(options_.solver.source));
   if (options_.shards < 1) return invalid_argument("shards must be at least 1");
-  const std::string& mode = p.sync().mode();
-  if (options_.survivors && mode != "average" && mode != "diloco" && mode != "easgd") {
-    return invalid_argument(fmt::format(
-        "ranks can come and go in the modes average, diloco and easgd, not in \"{}\"", mode));
+  if (options_.survivors && !find_sync_mode(p.sync().mode())->survivors) {
+    return invalid_argument(fmt::format("ranks cannot come and go in mode \"{}\": use one of {}",
+                                        p.sync().mode(),
+                                        fmt::join(sync_mode_names(&SyncMode::survivors), ", ")));
   }
   if (options_.threads < 1) return invalid_argument("threads must be at least 1");
   seed_ = random_seed(p, options_.seed);
@@ -136,13 +137,16 @@ Status Trainer::restore(const caffe::NetParameter* weights, const SolverState* s
   return {};
 }
 
-std::string Trainer::model_bytes() const {
-  const Result<std::string> bytes =
-      serialize_weights(to_weights(graph_, weights()), ModelFormat::kBinary);
-  return bytes.ok() ? *bytes : std::string();
+Result<std::string> Trainer::model_bytes() const {
+  return serialize_weights(to_weights(graph_, weights()), ModelFormat::kBinary);
 }
 
-Status Trainer::take_checkpoint(Loop& loop) {
+Status Trainer::check_cancelled() const {
+  return cancelled_ ? Status(ErrorCode::kCancelled, "the run was cancelled") : Status();
+}
+
+/// Keeps the state and, with `hand_over`, gives it to on_checkpoint() with the weights.
+Status Trainer::take_checkpoint(Loop& loop, bool hand_over) {
   CFT_TRY(settle(loop, false));
   CFT_ASSIGN(SyncState sync, loop.sync->state());
   loop.checkpoint_iter = iter_;
@@ -152,11 +156,12 @@ Status Trainer::take_checkpoint(Loop& loop) {
   CFT_ASSIGN(checkpoint_.state,
              serialize_solver_state(solver_state(graph_, iter_, current_step_, std::move(sync)),
                                     ModelFormat::kBinary));
+  if (!hand_over || !options_.on_checkpoint) return {};
   std::vector<float> moved(loop.weights_before.size());
   for (size_t i = 0; i < moved.size(); ++i) moved[i] = loop.weights_before[i] - weights()[i];
   CFT_ASSIGN(checkpoint_.model,
              serialize_weights(to_weights(graph_, weights(), moved), ModelFormat::kBinary));
-  const Status status = options_.on_checkpoint ? options_.on_checkpoint(checkpoint_) : Status();
+  const Status status = options_.on_checkpoint(checkpoint_);
   release(checkpoint_.model);
   return status;
 }

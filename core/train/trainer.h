@@ -55,7 +55,9 @@ struct TrainerOptions {
   Logger log;
   EventSink* events = nullptr;  ///< rank 0's; may be null
   Trace* trace = nullptr;       ///< the timeline; may be null
-  /// Called on rank 0 with each checkpoint.
+  /// last_checkpoint() has the state of the end of a run, also where the solver wants no snapshot then.
+  bool keep_state = false;
+  /// Called on rank 0 with each checkpoint that the solver asks for.
   std::function<Status(const Checkpoint&)> on_checkpoint;
 };
 
@@ -92,13 +94,13 @@ class Trainer {
   void request_stop() { stop_ = true; }
   /// The same: run() takes a checkpoint then, and goes on.
   void request_snapshot() { snapshot_now_ = true; }
-  /// From any thread: run() fails with kCancelled at its next step.
+  /// From any thread: run() fails with kCancelled at its next iteration or test batch.
   void cancel() { cancelled_ = true; }
 
   const TrainingSummary& summary() const { return summary_; }
   /// The weights of the last complete step.
-  std::string model_bytes() const;
-  /// On rank 0, without its weights: model_bytes() gives those.
+  Result<std::string> model_bytes() const;
+  /// The last that was taken, on rank 0, without its weights: model_bytes() gives those.
   const Checkpoint& last_checkpoint() const { return checkpoint_; }
   std::span<const float> weights() const { return {weights_.get(), size_t(graph_.arena_size())}; }
 
@@ -109,28 +111,28 @@ class Trainer {
   Status build_tests(class Random& random);
   Status begin(Loop& loop);
   Status one_round(Loop& loop);
-  std::vector<UpdateStep> steps_of_round(Loop& loop, int length);
-  Status iteration(Loop& loop, int shard, const UpdateStep& step);
-  Status pass(Loop& loop, int shard, int iter, int index);
   Status end_round(Loop& loop, const UpdateStep& last);
   Status report(Loop& loop, int iter, bool shown);
-  Status log_outputs(std::span<const double> values);
-  Status send_progress(const Loop& loop, int iter, double elapsed, std::span<const double> outputs);
+  void log_outputs(const Loop& loop, std::span<const double> values);
+  void send_progress(const Loop& loop, int iter, double elapsed, std::span<const double> outputs);
   Status log_final_loss(Loop& loop);
   Result<Arena> allocate_exchanged(int64_t floats);
   Result<NetChoice> training_choice() const;
   Result<Graph> training_graph(const NetChoice& choice) const;
   Status log_debug_info(const Plan& plan);
   Status test_all(Loop& loop);
-  Status take_checkpoint(Loop& loop);
+  Status take_checkpoint(Loop& loop, bool hand_over);
+  Status check_cancelled() const;
   Status finish(Loop& loop);
   Status meet_members(Loop& loop);
+  void note_round();
   void keep_round(Loop& loop);
   Status settle(Loop& loop, bool end);
   bool stops(const Loop& loop) const;
   bool snapshot_due(Loop& loop);
 
   std::span<float> weights_span() { return {weights_.get(), size_t(graph_.arena_size())}; }
+  std::span<float> gradients_span() { return {gradients_.get(), size_t(graph_.arena_size())}; }
 
   TrainerOptions options_;
   uint64_t seed_ = 1;
@@ -146,7 +148,8 @@ class Trainer {
   std::unique_ptr<DebugInfo> debug_info_;        // made when it is first asked for
   int iter_ = 0, current_step_ = 0;
   std::optional<SyncState> restored_;  // until run() takes it
-  std::vector<float> round_weights_;   // with survivors: those of the last round
+  std::vector<float> round_weights_;   // with survivors: those of the last round, and
+  int round_step_ = 0;                 // current_step_ then
   TrainingSummary summary_;
   Checkpoint checkpoint_;
   std::atomic<bool> stop_{false}, snapshot_now_{false}, cancelled_{false};

@@ -23,7 +23,7 @@ RowTable part_of_rows(const Job& s, int rank) {
     chunk.append(reinterpret_cast<const char*>(&size), 4);
     chunk.append(static_cast<const char*>(bytes), size);
   };
-  for (int i = 0; i < kRows; ++i) {
+  for (int i = 0; i < s.rows; ++i) {
     std::vector<uint8_t> image(size_t(s.pixels));
     for (uint8_t& pixel : image) pixel = uint8_t(random() >> 24);
     const int32_t label = int32_t(image[0] / 26);
@@ -66,7 +66,8 @@ Status run_rank(const Job& s, int rank, Group* group, Outcome* out) {
              make_rows_source(group, std::move(rows), s.shards, fed, true, trainer->seed()));
   CFT_TRY(trainer->run(group, {{fed.node->param.name(), source.get()}}, {}));
   if (rank == 0) {
-    *out = {trainer->model_bytes(), trainer->last_checkpoint().state, losses.values,
+    CFT_ASSIGN(std::string model, trainer->model_bytes());
+    *out = {std::move(model), trainer->last_checkpoint().state, losses.values,
             trainer->summary().rows_per_epoch};
   }
   return {};
