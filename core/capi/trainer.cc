@@ -74,10 +74,12 @@ Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
   options.on_checkpoint = [t](const Checkpoint& c) -> Status {
     const cft_callbacks& cb = t->callbacks;
     if (!cb.checkpoint) return {};
+    CFT_ASSIGN(const std::string model, c.model_bytes());
+    CFT_ASSIGN(const std::string state, c.state_bytes());
     const std::string json =
-        nlohmann::json{{"step", c.step}, {"sha256", sha256_of(c.model)}}.dump();
-    const int stop = cb.checkpoint(cb.context, json.c_str(), c.model.data(), c.model.size(),
-                                   c.state.data(), c.state.size());
+        nlohmann::json{{"step", c.step()}, {"sha256", sha256_of(model)}}.dump();
+    const int stop = cb.checkpoint(cb.context, json.c_str(), model.data(), model.size(),
+                                   state.data(), state.size());
     return stop ? Status(ErrorCode::kCancelled, "the checkpoint could not be stored") : Status();
   };
   return options;
@@ -215,10 +217,7 @@ int cft_trainer_model(cft_trainer* t, void** out, uint64_t* bytes) {
 
 int cft_trainer_state(cft_trainer* t, void** out, uint64_t* bytes) {
   return capi::guarded([&]() -> Status {
-    const std::string& state = t->trainer->last_checkpoint().state;
-    if (state.empty()) {
-      return cafetiere::not_found("there is no state: rank 0 has it once the run has ended");
-    }
+    CFT_ASSIGN(const std::string state, t->trainer->state_bytes());
     return capi::give_bytes(state, out, bytes);
   });
 }

@@ -22,8 +22,7 @@ struct SyncMode {
   bool survivors;             ///< ranks may come and go (TrainerOptions::survivors)
   bool rounds;                ///< a driver may call the replicas a round at a time (Rounds)
   bool compression;           ///< gradients travel each step, and may be compressed
-  bool plain_state;  ///< keeps nothing beside the solver's history, as Caffe's files hold it
-  bool outer_step;   ///< the replicas' mean goes through an OuterStep
+  bool outer_step;            ///< the replicas' mean goes through an OuterStep
   Make make;
 };
 

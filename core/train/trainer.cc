@@ -25,9 +25,6 @@ Status check_solver(const caffe::SolverParameter& p) {
   return {};
 }
 
-/// Frees the memory of a string, which assignment would keep.
-void release(std::string& bytes) { std::string().swap(bytes); }
-
 }  // namespace
 
 Trainer::Trainer(TrainerOptions options) : options_(std::move(options)) {}
@@ -145,25 +142,26 @@ Status Trainer::check_cancelled() const {
   return cancelled_ ? Status(ErrorCode::kCancelled, "the run was cancelled") : Status();
 }
 
-/// Keeps the state and, with `hand_over`, gives it to on_checkpoint() with the weights.
-Status Trainer::take_checkpoint(Loop& loop, bool hand_over) {
+Result<std::string> Trainer::state_bytes() const {
+  if (!state_) return not_found("there is no state: rank 0 has it once the run has ended");
+  return serialize_solver_state(*state_, ModelFormat::kBinary);
+}
+
+/// `asked`: by the solver or a user, so that on_checkpoint() is to have it.
+Status Trainer::take_checkpoint(Loop& loop, bool asked) {
   CFT_TRY(settle(loop, false));
+  state_.reset();  // the last one goes first: every copy counts where the weights fill the memory
   CFT_ASSIGN(SyncState sync, loop.sync->state());
   loop.checkpoint_iter = iter_;
   if (rank_of(loop.group) != 0) return {};
-  release(checkpoint_.state);  // the last one goes first: every copy counts
-  checkpoint_.step = iter_;
-  CFT_ASSIGN(checkpoint_.state,
-             serialize_solver_state(solver_state(graph_, iter_, current_step_, std::move(sync)),
-                                    ModelFormat::kBinary));
-  if (!hand_over || !options_.on_checkpoint) return {};
-  std::vector<float> moved(loop.weights_before.size());
-  for (size_t i = 0; i < moved.size(); ++i) moved[i] = loop.weights_before[i] - weights()[i];
-  CFT_ASSIGN(checkpoint_.model,
-             serialize_weights(to_weights(graph_, weights(), moved), ModelFormat::kBinary));
-  const Status status = options_.on_checkpoint(checkpoint_);
-  release(checkpoint_.model);
-  return status;
+  SolverState state = solver_state(graph_, iter_, current_step_, std::move(sync));
+  if (asked && options_.on_checkpoint) {
+    std::vector<float> moved(loop.weights_before.size());
+    for (size_t i = 0; i < moved.size(); ++i) moved[i] = loop.weights_before[i] - weights()[i];
+    CFT_TRY(options_.on_checkpoint({graph_, weights(), moved, state}));
+  }
+  if (options_.keep_state) state_ = std::move(state);
+  return {};
 }
 
 }  // namespace cafetiere

@@ -21,6 +21,7 @@
 #include "core/plan/memory.h"
 #include "core/solver/lr_policy.h"
 #include "core/sync/sync.h"
+#include "core/train/checkpoint.h"
 #include "core/train/debug_info.h"
 #include "core/train/history.h"
 #include "core/train/nets.h"
@@ -28,13 +29,6 @@
 #include "core/train/tester.h"
 
 namespace cafetiere {
-
-/// Weights and state after a step, as files hold them.
-struct Checkpoint {
-  int64_t step = 0;
-  std::string model;  ///< caffemodel bytes
-  std::string state;  ///< solverstate bytes
-};
 
 struct TrainerOptions {
   SolverText solver;
@@ -55,7 +49,7 @@ struct TrainerOptions {
   Logger log;
   EventSink* events = nullptr;  ///< rank 0's; may be null
   Trace* trace = nullptr;       ///< the timeline; may be null
-  /// last_checkpoint() has the state of the end of a run, also where the solver wants no snapshot then.
+  /// state_bytes() gives the state of the end of a run, whatever snapshots the solver wants.
   bool keep_state = false;
   /// Called on rank 0 with each checkpoint that the solver asks for.
   std::function<Status(const Checkpoint&)> on_checkpoint;
@@ -98,10 +92,10 @@ class Trainer {
   void cancel() { cancelled_ = true; }
 
   const TrainingSummary& summary() const { return summary_; }
-  /// The weights of the last complete step.
+  /// The weights of the last complete step, as a caffemodel.
   Result<std::string> model_bytes() const;
-  /// The last that was taken, on rank 0, without its weights: model_bytes() gives those.
-  const Checkpoint& last_checkpoint() const { return checkpoint_; }
+  /// On rank 0 and with keep_state: the state that the last run ended with, as a solverstate.
+  Result<std::string> state_bytes() const;
   std::span<const float> weights() const { return {weights_.get(), size_t(graph_.arena_size())}; }
 
  private:
@@ -121,7 +115,7 @@ class Trainer {
   Result<Graph> training_graph(const NetChoice& choice) const;
   Status log_debug_info(const Plan& plan);
   Status test_all(Loop& loop);
-  Status take_checkpoint(Loop& loop, bool hand_over);
+  Status take_checkpoint(Loop& loop, bool asked);
   Status check_cancelled() const;
   Status finish(Loop& loop);
   Status meet_members(Loop& loop);
@@ -151,7 +145,7 @@ class Trainer {
   std::vector<float> round_weights_;   // with survivors: those of the last round, and
   int round_step_ = 0;                 // current_step_ then
   TrainingSummary summary_;
-  Checkpoint checkpoint_;
+  std::optional<SolverState> state_;  // with keep_state: of the last checkpoint
   std::atomic<bool> stop_{false}, snapshot_now_{false}, cancelled_{false};
 };
 

@@ -53,6 +53,7 @@ Status run_rank(const Job& s, int rank, Group* group, Outcome* out) {
   options.shards = s.shards;
   options.threads = s.threads;
   options.max_iter = s.max_iter;
+  options.keep_state = true;
   if (rank == 0) options.events = &losses;
   CFT_ASSIGN(const auto trainer, Trainer::create(std::move(options)));
   if (s.from) {
@@ -67,8 +68,8 @@ Status run_rank(const Job& s, int rank, Group* group, Outcome* out) {
   CFT_TRY(trainer->run(group, {{fed.node->param.name(), source.get()}}, {}));
   if (rank == 0) {
     CFT_ASSIGN(std::string model, trainer->model_bytes());
-    *out = {std::move(model), trainer->last_checkpoint().state, losses.values,
-            trainer->summary().rows_per_epoch};
+    CFT_ASSIGN(std::string state, trainer->state_bytes());
+    *out = {std::move(model), std::move(state), losses.values, trainer->summary().rows_per_epoch};
   }
   return {};
 }
