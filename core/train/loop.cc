@@ -61,8 +61,9 @@ Status Trainer::begin(Loop& loop) {
                            .feeds = loop.train,
                            .cancelled = &cancelled_,
                            .trace = options_.trace};
-  if (p.debug_info())
+  if (p.debug_info()) {
     setup.before_shown = [this](const Plan& plan) { return log_debug_info(plan); };
+  }
   CFT_ASSIGN(loop.runner, ShardRunner::create(std::move(setup), loop.sync.get()));
   loop.start = loop.last_report = Loop::Clock::now();
   return {};
@@ -89,6 +90,7 @@ Status Trainer::run(Group* group, const std::vector<Feed>& train,
 
 /// Takes iteration and weights from the member that is furthest, the first of those.
 Status Trainer::meet_members(Loop& loop) {
+  note_round();
   struct Place {
     int32_t iter, current_step;
   };
@@ -106,15 +108,17 @@ Status Trainer::meet_members(Loop& loop) {
 
 /// Remembers where the last round ended, which keep_round() goes back to.
 void Trainer::note_round() {
-  round_weights_.assign(weights().begin(), weights().end());
-  round_step_ = current_step_;
+  last_round_.iter = iter_;
+  last_round_.current_step = current_step_;
+  last_round_.weights.assign(weights().begin(), weights().end());
 }
 
 /// Goes back to the end of the last round, for the next group; the history stays this rank's own.
 void Trainer::keep_round(Loop& loop) {
-  if (round_weights_.empty()) return;
-  std::ranges::copy(round_weights_, weights_.get());
-  current_step_ = round_step_;
+  if (last_round_.weights.empty()) return;  // the run has not got so far
+  iter_ = last_round_.iter;
+  current_step_ = last_round_.current_step;
+  std::ranges::copy(last_round_.weights, weights_.get());
   restored_ = loop.sync->own_state();
 }
 

@@ -142,8 +142,10 @@ class Trainer {
   std::unique_ptr<DebugInfo> debug_info_;        // made when it is first asked for
   int iter_ = 0, current_step_ = 0;
   std::optional<SyncState> restored_;  // until run() takes it
-  std::vector<float> round_weights_;   // with survivors: those of the last round, and
-  int round_step_ = 0;                 // current_step_ then
+  struct {
+    int iter = 0, current_step = 0;
+    std::vector<float> weights;
+  } last_round_;  // with survivors: where it ended
   TrainingSummary summary_;
   std::optional<SolverState> state_;  // with keep_state: of the last checkpoint
   std::atomic<bool> stop_{false}, snapshot_now_{false}, cancelled_{false};

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <thread>
 
+#include "core/comm/collectives.h"
 #include "core/train/plan_set.h"
 
 namespace cafetiere {
@@ -99,6 +101,34 @@ TEST(Trainer, ARoundThatIsTriedAgainHasTheSameRates) {
     return weights_of(*trainer);
   };
   EXPECT_EQ(train(-1), train(7));
+}
+
+// A member that is ahead is lost before it has given its weights away: what a newcomer goes on from is
+// its own iteration with its own weights.
+TEST(Trainer, ANewcomerWhoseMeetingFailsGoesOnFromWhereItWas) {
+  const auto train = [](bool disturbed) {
+    TrainerOptions options =
+        options_for("base_lr: 0.1 max_iter: 8 sync { mode: 'average' period: 4 }");
+    options.survivors = true;
+    const auto trainer = make_trainer(std::move(options));
+    Numbers rows;
+    if (disturbed) {
+      auto groups = make_local_groups(2);
+      std::thread ahead([&] {
+        const int32_t place[2] = {4, 0};
+        std::vector<int32_t> all(4);
+        EXPECT_TRUE(all_gather(groups[0].get(), std::as_bytes(std::span(place)),
+                               std::as_writable_bytes(std::span(all)))
+                        .ok());
+        groups[0]->cancel();
+      });
+      EXPECT_FALSE(trainer->run(groups[1].get(), {{"rows", &rows}}, {}).ok());
+      ahead.join();
+    }
+    EXPECT_TRUE(trainer->run(nullptr, {{"rows", &rows}}, {}).ok());
+    return weights_of(*trainer);
+  };
+  EXPECT_EQ(train(false), train(true));
 }
 
 // An output that nobody reads may be a whole feature map: one number stands for it.
