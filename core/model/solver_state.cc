@@ -167,14 +167,14 @@ Result<std::string> serialize_solver_state(const SolverState& state, ModelFormat
   std::string bytes;
   const size_t size = proto.ByteSizeLong();
   if (size > static_cast<size_t>(kMaxFileBytes) || !proto.SerializeToString(&bytes)) {
-    return invalid_argument(
-        fmt::format("the solver state takes {} bytes; the binary form has at most {}: set "
-                    "snapshot_format to HDF5{}",
-                    size, kMaxFileBytes,
-                    state.sync.replicas.empty()
-                        ? ""
-                        : ", or history to \"averaged\" or \"reset\" in sync, which keep one "
-                          "history instead of one a shard"));
+    return invalid_argument(fmt::format(
+        "the solver state takes {} bytes; the binary form has at most {}, an HDF5 file "
+        "holds more{}",
+        size, kMaxFileBytes,
+        state.sync.replicas.empty()
+            ? ""
+            : "; in sync, history \"averaged\" or \"reset\" keeps one history instead of "
+              "one a shard"));
   }
   return bytes;
 }

@@ -169,9 +169,8 @@ Result<std::string> serialize_weights(const caffe::NetParameter& net, ModelForma
   std::string bytes;
   if (size > static_cast<size_t>(kMaxFileBytes) || !net.SerializePartialToString(&bytes)) {
     return invalid_argument(fmt::format(
-        "the weights take {} bytes; a caffemodel has at most {}: write them as HDF5 (in a solver, "
-        "snapshot_format: HDF5)",
-        size, kMaxFileBytes));
+        "the weights take {} bytes; a caffemodel has at most {}, an HDF5 file holds more", size,
+        kMaxFileBytes));
   }
   return bytes;
 }
