@@ -11,7 +11,7 @@
 
 #include "core/comm/tcp_group.h"
 #include "core/model/file.h"
-#include "core/sync/sync.h"
+#include "core/sync/modes.h"
 
 namespace cafetiere {
 namespace {
@@ -47,10 +47,9 @@ Result<std::string> random_secret() {
 }  // namespace
 
 void RankFlags::add(CLI::App& app) {
-  app.add_option(
-      "--sync", sync,
-      "how ranks work together: allreduce, average, easgd, diloco, hierarchical or auto, "
-      "or text of a SyncParameter");
+  app.add_option("--sync", sync,
+                 fmt::format("how ranks work together: {}, or text of a SyncParameter",
+                             fmt::join(sync_mode_names(), ", ")));
   app.add_option("--deepspark", deepspark, "a DeepSpark parameter file: mode easgd");
   app.add_option(
          "--shards", shards,

@@ -12,6 +12,7 @@
 #include "core/device/isa.h"
 #include "core/model/weights.h"
 #include "core/observe/event_files.h"
+#include "core/sync/modes.h"
 
 namespace cafetiere::capi {
 namespace {
@@ -55,6 +56,7 @@ Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
   options.seed = uint64_t(o.number("seed", 1, 0, INT64_MAX));
   t->survivors = options.survivors = o.number("survivors", 0, 0, 1) != 0;
   options.max_iter = o.number("max_iter", 0, 0, INT32_MAX);
+  options.keep_state = true;  // for cft_trainer_state()
   options.checkpoint_every = o.number("checkpoint_every", 0, 0, INT32_MAX);
   t->inputs = o.pairs("inputs", "top", "column");
   const std::string events = o.text("events");
@@ -72,10 +74,12 @@ Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
   options.on_checkpoint = [t](const Checkpoint& c) -> Status {
     const cft_callbacks& cb = t->callbacks;
     if (!cb.checkpoint) return {};
+    CFT_ASSIGN(const std::string model, c.model_bytes());
+    CFT_ASSIGN(const std::string state, c.state_bytes());
     const std::string json =
-        nlohmann::json{{"step", c.step}, {"sha256", sha256_of(c.model)}}.dump();
-    const int stop = cb.checkpoint(cb.context, json.c_str(), c.model.data(), c.model.size(),
-                                   c.state.data(), c.state.size());
+        nlohmann::json{{"step", c.step()}, {"sha256", sha256_of(model)}}.dump();
+    const int stop = cb.checkpoint(cb.context, json.c_str(), model.data(), model.size(),
+                                   state.data(), state.size());
     return stop ? Status(ErrorCode::kCancelled, "the checkpoint could not be stored") : Status();
   };
   return options;
@@ -127,6 +131,20 @@ Status run(cft_trainer* t, Group* group, RowTable* rows) {
 using cafetiere::Status;
 namespace capi = cafetiere::capi;
 
+int cft_sync_modes(char** out) {
+  return capi::guarded([&] {
+    nlohmann::json modes = nlohmann::json::array();
+    for (const cafetiere::SyncMode& mode : cafetiere::sync_modes()) {
+      modes.push_back({{"name", mode.name},
+                       {"text", mode.text},
+                       {"promises", mode.promises},
+                       {"survivors", mode.survivors},
+                       {"rounds", mode.rounds}});
+    }
+    return capi::give_text(modes.dump(), out);
+  });
+}
+
 int cft_trainer_create(const char* options, const cft_callbacks* callbacks, cft_trainer** out) {
   return capi::guarded([&]() -> Status {
     auto t = std::make_unique<cft_trainer>();
@@ -171,8 +189,9 @@ int cft_trainer_run(cft_trainer* t, cft_group* group, cft_rows* rows) {
 void cft_trainer_cancel(cft_trainer* t) { t->trainer->cancel(); }
 
 int cft_trainer_result(cft_trainer* t, char** out) {
-  return capi::guarded([&] {
+  return capi::guarded([&]() -> Status {
     const cafetiere::TrainingSummary& s = t->trainer->summary();
+    CFT_ASSIGN(const std::string model, t->trainer->model_bytes());
     const nlohmann::json json{{"steps", s.steps},
                               {"epochs", s.rows_per_epoch.size()},
                               {"rows_given", t->rows_given},
@@ -180,7 +199,7 @@ int cft_trainer_result(cft_trainer* t, char** out) {
                               {"loss", s.loss},
                               {"seconds", s.seconds},
                               {"rows_per_s", s.rows_per_s},
-                              {"sha256", capi::sha256_of(t->trainer->model_bytes())},
+                              {"sha256", capi::sha256_of(model)},
                               {"shards", t->shards},
                               {"ranks", t->size},
                               {"peak_bytes", s.peak_bytes},
@@ -190,17 +209,15 @@ int cft_trainer_result(cft_trainer* t, char** out) {
 }
 
 int cft_trainer_model(cft_trainer* t, void** out, uint64_t* bytes) {
-  return capi::guarded([&] { return capi::give_bytes(t->trainer->model_bytes(), out, bytes); });
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const std::string model, t->trainer->model_bytes());
+    return capi::give_bytes(model, out, bytes);
+  });
 }
 
 int cft_trainer_state(cft_trainer* t, void** out, uint64_t* bytes) {
   return capi::guarded([&]() -> Status {
-    const std::string& state = t->trainer->last_checkpoint().state;
-    if (state.empty()) {
-      return cafetiere::not_found(
-          "no state was kept: rank 0 keeps it when snapshot_after_train is "
-          "set and the run has ended");
-    }
+    CFT_ASSIGN(const std::string state, t->trainer->state_bytes());
     return capi::give_bytes(state, out, bytes);
   });
 }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/model/blob.h"
+#include "core/model/weights.h"
 
 namespace cafetiere {
 namespace {
@@ -96,6 +97,25 @@ caffe::NetParameter to_weights(const Graph& graph, std::span<const float> arena,
     }
   }
   return net;
+}
+
+Status write_hdf5_weights(const Graph& graph, std::span<const float> arena,
+                          std::span<const float> diffs, const std::string& path) {
+  return replace_hdf5(path, [&](Hdf5Writer* file) -> Status {
+    CFT_ASSIGN(Hdf5Weights weights, Hdf5Weights::begin(file));
+    for (const Node& node : graph.nodes()) {
+      CFT_TRY(weights.layer(node.param.name()));
+      for (int i = 0; i < int(node.params.size()); ++i) {
+        const Param& p = graph.params()[size_t(node.params[size_t(i)])];
+        const size_t offset = size_t(p.offset), count = size_t(p.shape.count());
+        CFT_TRY(
+            weights.blob(i, i < node.param.param_size() ? node.param.param(i).name() : "", p.shape,
+                         arena.subspan(offset, count),
+                         diffs.empty() ? std::span<const float>() : diffs.subspan(offset, count)));
+      }
+    }
+    return {};
+  });
 }
 
 Result<std::vector<float*>> shared_params(const Graph& graph, const Graph& owner, float* arena,

@@ -25,6 +25,11 @@ Status load_weights(const Graph& graph, const caffe::NetParameter& weights, std:
 caffe::NetParameter to_weights(const Graph& graph, std::span<const float> arena,
                                std::span<const float> diffs = {});
 
+/// Writes the same as an HDF5 file, straight from the arenas: without the net, of any size, aside and
+/// renamed.
+Status write_hdf5_weights(const Graph& graph, std::span<const float> arena,
+                          std::span<const float> diffs, const std::string& path);
+
 /// For each parameter of `graph`, that of the same layer and blob of `owner`, in `arena`: how a test
 /// net uses the weights of a training net. Layers that `owner` lacks keep theirs, in `own`. An error
 /// names a parameter that does not fit.

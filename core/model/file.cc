@@ -48,15 +48,15 @@ Status write_all(int fd, std::string_view bytes, const std::string& path) {
   return {};
 }
 
-Status write_aside(const std::string& aside, const std::string& path, std::string_view bytes,
-                   mode_t mode) {
+Status fill_aside(const std::string& aside, const std::string& path,
+                  const std::function<Status(const std::string& aside)>& write, mode_t mode) {
   Descriptor file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
   if (file.get() < 0) {
     const Status status = os_error(path, "create");
     return Status(status.code(),
                   status.message() + "; make sure that the directory exists and is writable");
   }
-  CFT_TRY(write_all(file.get(), bytes, aside));
+  CFT_TRY(write(aside));
   if (::fsync(file.get()) != 0 || !file.close()) return os_error(aside, "write");
   if (::rename(aside.c_str(), path.c_str()) != 0) return os_error(path, "rename to");
   return {};
@@ -101,11 +101,22 @@ std::string find_beside(const std::string& path, const std::string& neighbour) {
   return beside;
 }
 
-Status write_file(const std::string& path, std::string_view bytes, mode_t mode) {
+Status replace_file(const std::string& path,
+                    const std::function<Status(const std::string& aside)>& write, mode_t mode) {
   const std::string aside = fmt::format("{}.{}.tmp", path, ::getpid());
-  Status status = write_aside(aside, path, bytes, mode);
+  Status status = fill_aside(aside, path, write, mode);
   if (!status.ok()) ::unlink(aside.c_str());
   return status;
+}
+
+Status write_file(const std::string& path, std::string_view bytes, mode_t mode) {
+  const auto write = [&](const std::string& aside) -> Status {
+    Descriptor file(::open(aside.c_str(), O_WRONLY | O_CLOEXEC));
+    if (file.get() < 0) return os_error(aside, "write");
+    CFT_TRY(write_all(file.get(), bytes, aside));
+    return file.close() ? Status() : os_error(aside, "write");
+  };
+  return replace_file(path, write, mode);
 }
 
 }  // namespace cafetiere

@@ -18,24 +18,12 @@ using Handle = Hdf5Handle;
 using Quiet = Hdf5Quiet;
 
 constexpr std::string_view kSignature("\x89HDF\r\n\x1a\n", 8);
-constexpr size_t kGrowBytes = size_t{1} << 20;  // how an in-memory file grows
 constexpr size_t kMaxNumberBytes = 16;
 constexpr uint64_t kMaxChunkBytes = uint64_t{64} << 20;  // of datasets that are smaller themselves
 constexpr uint64_t kMaxCompression = 1032;               // what gzip saves at most
 constexpr uint64_t kMinLinkBytes = 8;                    // of a link in its group, its name too
 constexpr std::string_view kTooLarge = "has chunks that are larger than itself";
 constexpr std::string_view kTooFew = "has fewer values than its shape says";
-
-/// A name for the file in memory that `owner` holds. The library takes two open files of one name
-/// for the same one, and a file on disk of that name would be in the way.
-std::string memory_name(const void* owner) { return fmt::format("/dev/null/{}", owner); }
-
-/// Access properties of a file that is written in memory.
-Handle memory_access() {
-  Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  H5Pset_fapl_core(access.get(), kGrowBytes, 0);
-  return access;
-}
 
 /// Access properties, of groups or datasets, that do not follow a link into another file.
 Handle inside_access(hid_t kind) {
@@ -145,6 +133,12 @@ std::vector<std::string> members(hid_t file, hsize_t file_bytes, const std::stri
 }  // namespace
 
 bool is_hdf5(std::string_view bytes) { return bytes.starts_with(kSignature); }
+
+bool is_hdf5_file(const std::string& path) {
+  std::string bytes(kSignature.size(), '\0');
+  std::ifstream file(path, std::ios::binary);
+  return file.read(bytes.data(), std::streamsize(bytes.size())).good() && is_hdf5(bytes);
+}
 
 struct Hdf5Reader::File {
   Handle handle;
@@ -300,97 +294,6 @@ Result<std::string> Hdf5Reader::string(const std::string& path) const {
   }
   value.resize(std::min(value.find('\0'), value.size()));
   return value;
-}
-
-namespace {
-
-/// The library takes names and texts up to their first zero byte: a longer one would be another.
-Status check_text(const std::string& text) {
-  if (text.find('\0') == text.npos) return {};
-  return invalid_argument("HDF5 holds no text with a zero byte: " + std::string(text.c_str()) +
-                          "\\0...");
-}
-
-}  // namespace
-
-struct Hdf5Writer::File {
-  Handle handle;
-  Handle make_groups;  // link properties: create the groups on the way
-  Handle untimed;      // dataset properties: equal contents make equal bytes
-
-  File()
-      : make_groups(H5Pcreate(H5P_LINK_CREATE), H5Pclose),
-        untimed(H5Pcreate(H5P_DATASET_CREATE), H5Pclose) {
-    const Quiet quiet;
-    const Handle access = memory_access();
-    handle = Handle(H5Fcreate(memory_name(this).c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()),
-                    H5Fclose);
-    H5Pset_create_intermediate_group(make_groups.get(), 1);
-    H5Pset_obj_track_times(untimed.get(), false);
-  }
-
-  Status write(const std::string& path, hid_t type, const Shape& shape, const void* data) {
-    const Quiet quiet;
-    CFT_TRY(check_text(path));
-    const std::vector<hsize_t> dims(shape.dims().begin(), shape.dims().end());
-    const Handle space(H5Screate_simple(shape.axes(), dims.data(), nullptr), H5Sclose);
-    const Handle dataset(H5Dcreate2(handle.get(), path.c_str(), type, space.get(),
-                                    make_groups.get(), untimed.get(), H5P_DEFAULT),
-                         H5Dclose);
-    if (!dataset.ok() || H5Dwrite(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) {
-      return invalid_argument(
-          fmt::format("HDF5 dataset {} cannot be written; is there another "
-                      "layer or blob of that name?",
-                      path));
-    }
-    return {};
-  }
-};
-
-Hdf5Writer::Hdf5Writer() : file_(std::make_unique<File>()) {}
-Hdf5Writer::~Hdf5Writer() = default;
-
-Status Hdf5Writer::group(const std::string& path) {
-  const Quiet quiet;
-  CFT_TRY(check_text(path));
-  const Handle existing(H5Gopen2(file_->handle.get(), path.c_str(), H5P_DEFAULT), H5Gclose);
-  if (existing.ok()) return {};
-  const Handle made(H5Gcreate2(file_->handle.get(), path.c_str(), file_->make_groups.get(),
-                               H5P_DEFAULT, H5P_DEFAULT),
-                    H5Gclose);
-  if (made.ok()) return {};
-  return invalid_argument(
-      fmt::format("HDF5 group {} cannot be created; is there a blob of that "
-                  "name?",
-                  path));
-}
-
-Status Hdf5Writer::floats(const std::string& path, const Shape& shape,
-                          std::span<const float> values) {
-  return file_->write(path, H5T_NATIVE_FLOAT, shape, values.data());
-}
-
-Status Hdf5Writer::integer(const std::string& path, int value) {
-  return file_->write(path, H5T_NATIVE_INT, {1}, &value);
-}
-
-Status Hdf5Writer::string(const std::string& path, const std::string& value) {
-  CFT_TRY(check_text(value));
-  const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
-  H5Tset_size(type.get(), value.size() + 1);
-  return file_->write(path, type.get(), {}, value.c_str());
-}
-
-Result<std::string> Hdf5Writer::finish() {
-  const Quiet quiet;
-  H5Fflush(file_->handle.get(), H5F_SCOPE_GLOBAL);
-  const ssize_t size = H5Fget_file_image(file_->handle.get(), nullptr, 0);
-  if (size <= 0) return io_error("the HDF5 library cannot produce the file");
-  std::string bytes(static_cast<size_t>(size), '\0');
-  if (H5Fget_file_image(file_->handle.get(), bytes.data(), bytes.size()) < 0) {
-    return io_error("the HDF5 library cannot produce the file");
-  }
-  return bytes;
 }
 
 }  // namespace cafetiere

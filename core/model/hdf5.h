@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// HDF5 files in memory: reading and writing groups of float and integer datasets.
+// HDF5 files, in memory and on disk: reading and writing groups of float and integer datasets.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,6 +20,8 @@ struct Hdf5Bytes;
 
 /// Whether `bytes` begin like an HDF5 file.
 bool is_hdf5(std::string_view bytes);
+/// The same of a file; false where it cannot be read.
+bool is_hdf5_file(const std::string& path);
 
 /// A dataset read as floats, whatever kind of number it holds.
 struct Hdf5Floats {
@@ -59,10 +62,11 @@ class Hdf5Reader {
   std::unique_ptr<File> file_;
 };
 
-/// An HDF5 file that is written in memory. Groups on the way to a path are created.
+/// An HDF5 file that is written. Groups on the way to a path are created.
 class Hdf5Writer {
  public:
-  Hdf5Writer();
+  /// In memory or, given a path, on disk as it goes, of any size (replace_file()).
+  explicit Hdf5Writer(const std::string& path = "");
   ~Hdf5Writer();
   Hdf5Writer(const Hdf5Writer&) = delete;
   Hdf5Writer& operator=(const Hdf5Writer&) = delete;
@@ -72,12 +76,17 @@ class Hdf5Writer {
   Status integer(const std::string& path, int value);
   Status string(const std::string& path, const std::string& value);
 
-  /// The file's bytes. Call once, last.
+  /// Of a file in memory: its bytes. Call once, last.
   Result<std::string> finish();
+  /// Of a file on disk. Call once, last.
+  Status close();
 
  private:
   struct File;
   std::unique_ptr<File> file_;
 };
+
+/// Writes a file of any size aside and renames it (replace_file()).
+Status replace_hdf5(const std::string& path, const std::function<Status(Hdf5Writer*)>& write);
 
 }  // namespace cafetiere

@@ -62,8 +62,47 @@ Result<SolverState> parse_binary_state(std::string_view bytes, const std::string
   return state;
 }
 
-Result<SolverState> parse_hdf5(std::string_view bytes, const std::string& source) {
-  CFT_ASSIGN(const Hdf5Reader file, Hdf5Reader::open(bytes, source));
+/// The datasets of a group, which are called by their numbers from 0 on.
+Result<Arenas> read_arenas(const Hdf5Reader& file, const std::string& group) {
+  Arenas arenas;
+  const size_t count = file.datasets(group).size();
+  for (size_t i = 0; i < count; ++i) {
+    CFT_ASSIGN(Hdf5Floats floats, file.floats(fmt::format("{}/{}", group, i)));
+    arenas.push_back(std::move(floats.values));
+  }
+  return arenas;
+}
+
+Status write_arenas(const Arenas& arenas, const std::string& group, Hdf5Writer* file) {
+  CFT_TRY(file->group(group));
+  for (size_t i = 0; i < arenas.size(); ++i) {
+    CFT_TRY(file->floats(fmt::format("{}/{}", group, i), {int64_t(arenas[i].size())}, arenas[i]));
+  }
+  return {};
+}
+
+Result<ReplicaHistory> read_sync(const Hdf5Reader& file) {
+  ReplicaHistory sync;
+  if (file.datasets("sync").empty()) return sync;
+  CFT_ASSIGN(sync.mode, file.string("sync/mode"));
+  const size_t replicas = file.groups("sync/replica").size();
+  for (size_t i = 0; i < replicas; ++i) {
+    CFT_ASSIGN(sync.replicas.emplace_back(), read_arenas(file, fmt::format("sync/replica/{}", i)));
+  }
+  CFT_ASSIGN(sync.outer, read_arenas(file, "sync/outer"));
+  return sync;
+}
+
+Status write_sync(const ReplicaHistory& sync, Hdf5Writer* file) {
+  if (sync.mode.empty()) return {};
+  CFT_TRY(file->string("sync/mode", sync.mode));
+  for (size_t i = 0; i < sync.replicas.size(); ++i) {
+    CFT_TRY(write_arenas(sync.replicas[i], fmt::format("sync/replica/{}", i), file));
+  }
+  return write_arenas(sync.outer, "sync/outer", file);
+}
+
+Result<SolverState> parse_hdf5_state(const Hdf5Reader& file) {
   SolverState state;
   CFT_ASSIGN(state.iter, file.integer("iter"));
   CFT_ASSIGN(state.learned_net, file.string("learned_net"));
@@ -73,28 +112,26 @@ Result<SolverState> parse_hdf5(std::string_view bytes, const std::string& source
     CFT_ASSIGN(Hdf5Floats blob, file.floats(fmt::format("history/{}", i)));
     state.history.push_back({std::move(blob.shape), std::move(blob.values)});
   }
+  CFT_ASSIGN(state.sync, read_sync(file));
   return state;
 }
 
 Result<SolverState> parse_any_state(std::string_view bytes, const std::string& source) {
-  return is_hdf5(bytes) ? parse_hdf5(bytes, source) : parse_binary_state(bytes, source);
+  if (!is_hdf5(bytes)) return parse_binary_state(bytes, source);
+  CFT_ASSIGN(const Hdf5Reader file, Hdf5Reader::open(bytes, source));
+  return parse_hdf5_state(file);
 }
 
-Result<std::string> to_hdf5(const SolverState& state) {
-  if (!state.sync.mode.empty()) {
-    return invalid_argument("only the binary form holds what mode \"" + state.sync.mode +
-                            "\" keeps: set snapshot_format to BINARYPROTO");
-  }
-  Hdf5Writer file;
-  CFT_TRY(file.integer("iter", state.iter));
-  CFT_TRY(file.string("learned_net", state.learned_net));
-  CFT_TRY(file.integer("current_step", state.current_step));
-  CFT_TRY(file.group("history"));
+Status write_hdf5_state(const SolverState& state, Hdf5Writer* file) {
+  CFT_TRY(file->integer("iter", state.iter));
+  CFT_TRY(file->string("learned_net", state.learned_net));
+  CFT_TRY(file->integer("current_step", state.current_step));
+  CFT_TRY(file->group("history"));
   for (size_t i = 0; i < state.history.size(); ++i) {
     const HistoryBlob& blob = state.history[i];
-    CFT_TRY(file.floats(fmt::format("history/{}", i), blob.shape, blob.values));
+    CFT_TRY(file->floats(fmt::format("history/{}", i), blob.shape, blob.values));
   }
-  return file.finish();
+  return write_sync(state.sync, file);
 }
 
 }  // namespace
@@ -105,12 +142,20 @@ Result<SolverState> parse_solver_state(std::span<const std::byte> bytes) {
 }
 
 Result<SolverState> read_solver_state(const std::string& path) {
+  if (is_hdf5_file(path)) {
+    CFT_ASSIGN(const Hdf5Reader file, Hdf5Reader::open_file(path));
+    return parse_hdf5_state(file);
+  }
   CFT_ASSIGN(const std::string bytes, read_file(path));
   return parse_any_state(bytes, path);
 }
 
 Result<std::string> serialize_solver_state(const SolverState& state, ModelFormat format) {
-  if (format == ModelFormat::kHdf5) return to_hdf5(state);
+  if (format == ModelFormat::kHdf5) {
+    Hdf5Writer file;
+    CFT_TRY(write_hdf5_state(state, &file));
+    return file.finish();
+  }
   caffe::SolverState proto;
   proto.set_iter(state.iter);
   proto.set_learned_net(state.learned_net);
@@ -122,15 +167,22 @@ Result<std::string> serialize_solver_state(const SolverState& state, ModelFormat
   std::string bytes;
   const size_t size = proto.ByteSizeLong();
   if (size > static_cast<size_t>(kMaxFileBytes) || !proto.SerializeToString(&bytes)) {
-    return invalid_argument(
-        fmt::format("the solver state takes {} bytes; the binary form has at most {}: set "
-                    "snapshot_format to HDF5",
-                    size, kMaxFileBytes));
+    return invalid_argument(fmt::format(
+        "the solver state takes {} bytes; the binary form has at most {}, an HDF5 file "
+        "holds more{}",
+        size, kMaxFileBytes,
+        state.sync.replicas.empty()
+            ? ""
+            : "; in sync, history \"averaged\" or \"reset\" keeps one history instead of "
+              "one a shard"));
   }
   return bytes;
 }
 
 Status write_solver_state(const SolverState& state, const std::string& path, ModelFormat format) {
+  if (format == ModelFormat::kHdf5) {
+    return replace_hdf5(path, [&](Hdf5Writer* file) { return write_hdf5_state(state, file); });
+  }
   CFT_ASSIGN(const std::string bytes, serialize_solver_state(state, format));
   return write_file(path, bytes);
 }

@@ -22,7 +22,7 @@ struct HistoryBlob {
 };
 
 /// What a training with several replicas keeps beside the weights: flat arrays, laid out as the net's
-/// parameters are. Only the binary form holds it.
+/// parameters are. Other readers of the files skip it.
 struct ReplicaHistory {
   std::string mode;                                       ///< which mode kept it; "" = nothing
   std::vector<std::vector<std::vector<float>>> replicas;  ///< by shard and kind
@@ -48,9 +48,9 @@ Result<SolverState> parse_solver_state(std::span<const std::byte> bytes);
 /// A state from a file; errors name it, "File not found: F" when there is none.
 Result<SolverState> read_solver_state(const std::string& path);
 
-/// The bytes of a state.
+/// The bytes of a state; the binary form has at most kMaxFileBytes.
 Result<std::string> serialize_solver_state(const SolverState& state, ModelFormat format);
-/// Writes a state to a file, aside and renamed.
+/// Writes a state to a file, aside and renamed; HDF5 as it goes, of any size.
 Status write_solver_state(const SolverState& state, const std::string& path, ModelFormat format);
 
 }  // namespace cafetiere

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "core/model/file.h"
-#include "core/model/hdf5.h"
 #include "core/model/upgrade.h"
 
 namespace cafetiere {
@@ -88,32 +87,37 @@ class Hdf5Layers {
   std::set<uint64_t> visited_;
 };
 
-Result<caffe::NetParameter> parse_any_weights(std::string_view bytes, const std::string& source) {
-  if (!is_hdf5(bytes)) return parse_binary_weights(bytes, source);
-  CFT_ASSIGN(const Hdf5Reader file, Hdf5Reader::open(bytes, source));
+Result<caffe::NetParameter> parse_hdf5_weights(const Hdf5Reader& file, const std::string& source) {
   caffe::NetParameter net;
   CFT_TRY(Hdf5Layers(file, &net).read_group("/data", "", 0).with_context(source));
   return net;
 }
 
-Status write_layer(const caffe::LayerParameter& layer, std::set<std::string>* written,
-                   Hdf5Writer* file) {
-  CFT_TRY(file->group("/data/" + layer.name()));
+Result<caffe::NetParameter> parse_any_weights(std::string_view bytes, const std::string& source) {
+  if (!is_hdf5(bytes)) return parse_binary_weights(bytes, source);
+  CFT_ASSIGN(const Hdf5Reader file, Hdf5Reader::open(bytes, source));
+  return parse_hdf5_weights(file, source);
+}
+
+Status write_layer(const caffe::LayerParameter& layer, Hdf5Weights* weights) {
+  CFT_TRY(weights->layer(layer.name()));
   for (int i = 0; i < layer.blobs_size(); ++i) {
     const caffe::BlobProto& blob = layer.blobs(i);
-    const std::string& shared = i < layer.param_size() ? layer.param(i).name() : "";
-    const std::string path = fmt::format("{}/{}", layer.name(), i);
     CFT_ASSIGN(const Shape shape, blob_shape(blob));
-    if (shared.empty() || written->insert(shared).second) {
-      std::vector<float> values(value_count(blob));
-      CFT_TRY(blob_to_floats(blob, shape, values).with_context(path));
-      CFT_TRY(file->floats("/data/" + path, shape, values));
-    }
-    if (blob.diff_size() > 0 && blob.diff_size() == shape.count()) {
-      CFT_TRY(file->floats("/diff/" + path, shape,
-                           {blob.diff().data(), static_cast<size_t>(blob.diff_size())}));
-    }
+    std::vector<float> values(value_count(blob));
+    CFT_TRY(
+        blob_to_floats(blob, shape, values).with_context(fmt::format("{}/{}", layer.name(), i)));
+    std::span<const float> diff(blob.diff().data(), static_cast<size_t>(blob.diff_size()));
+    if (blob.diff_size() != shape.count()) diff = {};
+    CFT_TRY(
+        weights->blob(i, i < layer.param_size() ? layer.param(i).name() : "", shape, values, diff));
   }
+  return {};
+}
+
+Status write_layers(const caffe::NetParameter& net, Hdf5Writer* file) {
+  CFT_ASSIGN(Hdf5Weights weights, Hdf5Weights::begin(file));
+  for (const caffe::LayerParameter& layer : net.layer()) CFT_TRY(write_layer(layer, &weights));
   return {};
 }
 
@@ -128,31 +132,53 @@ Result<caffe::NetParameter> parse_weights(std::span<const std::byte> bytes) {
 }
 
 Result<caffe::NetParameter> read_weights(const std::string& path) {
+  if (is_hdf5_file(path)) {
+    CFT_ASSIGN(const Hdf5Reader file, Hdf5Reader::open_file(path));
+    return parse_hdf5_weights(file, path);
+  }
   CFT_ASSIGN(const std::string bytes, read_file(path));
   return parse_any_weights(bytes, path);
+}
+
+Result<Hdf5Weights> Hdf5Weights::begin(Hdf5Writer* file) {
+  CFT_TRY(file->group("/data"));
+  return Hdf5Weights(file);
+}
+
+Status Hdf5Weights::layer(const std::string& name) {
+  layer_ = name;
+  return file_->group("/data/" + name);
+}
+
+Status Hdf5Weights::blob(int index, const std::string& shared, const Shape& shape,
+                         std::span<const float> values, std::span<const float> diff) {
+  const std::string path = fmt::format("{}/{}", layer_, index);
+  if (shared.empty() || written_.insert(shared).second) {
+    CFT_TRY(file_->floats("/data/" + path, shape, values));
+  }
+  return diff.empty() ? Status() : file_->floats("/diff/" + path, shape, diff);
 }
 
 Result<std::string> serialize_weights(const caffe::NetParameter& net, ModelFormat format) {
   if (format == ModelFormat::kHdf5) {
     Hdf5Writer file;
-    CFT_TRY(file.group("/data"));
-    std::set<std::string> written;
-    for (const caffe::LayerParameter& layer : net.layer()) {
-      CFT_TRY(write_layer(layer, &written, &file));
-    }
+    CFT_TRY(write_layers(net, &file));
     return file.finish();
   }
   const size_t size = net.ByteSizeLong();
   std::string bytes;
   if (size > static_cast<size_t>(kMaxFileBytes) || !net.SerializePartialToString(&bytes)) {
     return invalid_argument(fmt::format(
-        "the weights take {} bytes; a caffemodel has at most {}: set snapshot_format to HDF5", size,
+        "the weights take {} bytes; a caffemodel has at most {}, an HDF5 file holds more", size,
         kMaxFileBytes));
   }
   return bytes;
 }
 
 Status write_weights(const caffe::NetParameter& net, const std::string& path, ModelFormat format) {
+  if (format == ModelFormat::kHdf5) {
+    return replace_hdf5(path, [&](Hdf5Writer* file) { return write_layers(net, file); });
+  }
   CFT_ASSIGN(const std::string bytes, serialize_weights(net, format));
   return write_file(path, bytes);
 }

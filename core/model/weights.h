@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <span>
 #include <string>
 
 #include "core/base/status.h"
 #include "core/model/blob.h"
+#include "core/model/hdf5.h"
 #include "core/model/proto/caffe.pb.h"
 
 namespace cafetiere {
@@ -27,7 +29,25 @@ Result<caffe::NetParameter> read_weights(const std::string& path);
 /// The bytes of `net` (structure and weights, or in HDF5 the weights only). Where layers share a
 /// parameter by name, HDF5 holds it once, with the first of them.
 Result<std::string> serialize_weights(const caffe::NetParameter& net, ModelFormat format);
-/// Writes `net` to a file, aside and renamed.
+/// Writes `net` to a file, aside and renamed; HDF5 as it goes, of any size.
 Status write_weights(const caffe::NetParameter& net, const std::string& path, ModelFormat format);
+
+/// Writes weights into an HDF5 file, a layer after another, as Caffe lays them out.
+class Hdf5Weights {
+ public:
+  /// `file` outlives this object and holds no weights yet.
+  static Result<Hdf5Weights> begin(Hdf5Writer* file);
+  Status layer(const std::string& name);
+  /// Blob `index` of the last layer. `shared`: the name by which layers share it, or ""; it is held
+  /// once, with the first of them. `diff` may be empty.
+  Status blob(int index, const std::string& shared, const Shape& shape,
+              std::span<const float> values, std::span<const float> diff);
+
+ private:
+  explicit Hdf5Weights(Hdf5Writer* file) : file_(file) {}
+  Hdf5Writer* file_;
+  std::string layer_;
+  std::set<std::string> written_;  // of the shared ones
+};
 
 }  // namespace cafetiere

@@ -16,15 +16,22 @@ class AllReduce : public Sync {
 
   ShardRange shards() const override { return exchange_.shards(); }
   ShardRange partners(int) const override { return {0, context_.shards}; }
+  int round_length(int) const override { return 1; }
+  void begin_shard(int, std::span<float>) override {}
   void final_from(std::span<float> gradient, size_t from) override {
     exchange_.final_from(gradient, from);
   }
   Status gradient(const UpdateStep&, double, std::span<float> gradient, std::span<float>) override;
+  Status end_shard(int, std::span<float>) override { return {}; }
   Status end_round(const UpdateStep& step, std::span<float> gradient,
                    std::span<float> weights) override;
+  bool meets() const override { return true; }
+  bool in_step() const override { return true; }
+  Status settle(bool, std::span<float>) override { return {}; }
   const Clipping& last_clipping() const override { return clipping_; }
 
   Result<SyncState> state() override;
+  SyncState own_state() override { return {}; }
   Status restore(const SyncState& state) override;
 
  private:

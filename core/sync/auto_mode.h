@@ -40,6 +40,9 @@ class AutoMode : public Sync {
     if (shard == shards().begin) begun_ = Clock::now();
     mode_->begin_shard(shard, weights);
   }
+  void final_from(std::span<float> gradient, size_t from) override {
+    if (chosen_) mode_->final_from(gradient, from);  // a trial measures the whole exchange
+  }
   Status gradient(const UpdateStep& step, double loss, std::span<float> gradient,
                   std::span<float> weights) override {
     return mode_->gradient(step, loss, gradient, weights);
@@ -49,10 +52,12 @@ class AutoMode : public Sync {
   }
   Status end_round(const UpdateStep& step, std::span<float> gradient,
                    std::span<float> weights) override;
+  bool meets() const override { return mode_->meets(); }
   bool in_step() const override { return mode_->in_step(); }
   Status settle(bool end, std::span<float> weights) override { return mode_->settle(end, weights); }
   const Clipping& last_clipping() const override { return mode_->last_clipping(); }
   Result<SyncState> state() override;
+  SyncState own_state() override { return mode_->own_state(); }
   Status restore(const SyncState& state) override;
 
   /// The period with which an exchange of `exchange` seconds takes at most kRareExchange of the time

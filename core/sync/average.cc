@@ -5,38 +5,42 @@
 
 namespace cafetiere {
 
-Average::Average(const SyncContext& context, ArenaUpdate update, int period, HistoryRule history,
+Average::Average(const SyncContext& context, ArenaUpdate update, const caffe::SyncParameter& sync,
                  Exchange exchange)
     : group_(context.group),
-      period_(period),
-      rule_(history),
-      rounds_(exchange.rounds()),
+      mode_(sync.mode()),
+      period_(sync.period()),
+      rule_(history_rule(sync)),
+      narrow_(exchange.rounds()),
       replicas_(context, std::move(update)),
-      mean_(context, exchange) {}
+      mean_(context, exchange),
+      outer_(outer_step_of(sync, mean_.begin(), mean_.end(), replicas_.learned())) {}
+
+void Average::begin_shard(int shard, std::span<float> weights) {
+  if (shard == shards().begin) {
+    start_.assign(weights.begin(), weights.end());
+  } else {
+    std::ranges::copy(start_, weights.begin());
+  }
+  replicas_.begin_shard(shard, weights);
+}
 
 /// In 16 bits weights would lose their small steps: the moves since the round began travel instead.
 Status Average::end_shard(int, std::span<float> weights) {
-  if (rounds_) {
-    for (size_t i = 0; i < weights.size(); ++i) weights[i] -= replicas_.start()[i];
-  }
+  for (size_t i = 0; narrow_ && i < weights.size(); ++i) weights[i] -= start_[i];
   return mean_.add(weights);
 }
 
 Status Average::end_round(const UpdateStep&, std::span<float>, std::span<float> weights) {
-  const std::span<const float> start = replicas_.start();
   const size_t begin = mean_.begin(), count = mean_.end() - begin;
+  const std::span<const float> start = std::span(start_).subspan(begin, count);
   const std::span<float> mine = weights.subspan(begin, count);
   CFT_TRY(mean_.reduce(weights));
-  if (!rounds_) {
-    outer_step(start.subspan(begin, count), mine);
-    CFT_TRY(mean_.gather(weights));
-    return end_history();
-  }
-  for (size_t i = 0; i < count; ++i) mine[i] += start[begin + i];
-  outer_step(start.subspan(begin, count), mine);
-  for (size_t i = 0; i < count; ++i) mine[i] -= start[begin + i];
+  for (size_t i = 0; narrow_ && i < count; ++i) mine[i] += start[i];
+  if (outer_) outer_->apply(start, mine);
+  for (size_t i = 0; narrow_ && i < count; ++i) mine[i] -= start[i];
   CFT_TRY(mean_.gather(weights));
-  for (size_t i = 0; i < weights.size(); ++i) weights[i] += start[i];
+  for (size_t i = 0; narrow_ && i < weights.size(); ++i) weights[i] += start_[i];
   return end_history();
 }
 
@@ -58,17 +62,18 @@ Status Average::end_history() {
 }
 
 Result<SyncState> Average::state() {
-  SyncState state;
-  state.mode = "average";
+  SyncState state{.mode = mode_};
   if (rule_ == HistoryRule::kKept) {
     CFT_ASSIGN(state.replicas, replicas_.gather());
   }
   if (rank_of(group_) == 0) state.history = replicas_.history(0);
+  if (outer_) CFT_TRY(outer_->keep(group_, mean_.floats(), &state));
   return state;
 }
 
 Status Average::restore(const SyncState& state) {
   replicas_.restore(state.replicas, state.history);
+  if (outer_) outer_->restore(state);
   return {};
 }
 

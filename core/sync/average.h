@@ -1,56 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// Average: every `period` iterations the replicas' weights are averaged (SparkNet's method).
+// Average: every `period` iterations the replicas' weights are averaged (SparkNet's method); in DiLoCo
+// an outer step follows.
 #pragma once
 
+#include "core/sync/outer_step.h"
 #include "core/sync/replicas.h"
 #include "core/sync/shard_mean.h"
 
 namespace cafetiere {
 
-/// Each shard is a replica that does `period` iterations on its own; then all take the mean of the
-/// weights. Weights are the same bytes for any number of ranks.
+/// Each shard is a replica that does `period` iterations on its own, with history of its own
+/// (HistoryRule); then all take the mean of the weights, changed by the OuterStep where the mode has
+/// one. Of weights there is one copy beside those at work, however many shards a rank has. Weights are
+/// the same bytes for any number of ranks.
 class Average : public Sync {
  public:
-  Average(const SyncContext& context, ArenaUpdate update, int period, HistoryRule history,
-          Exchange exchange = {});
+  Average(const SyncContext& context, ArenaUpdate update, const caffe::SyncParameter& sync,
+          Exchange exchange);
 
   ShardRange shards() const override { return replicas_.shards(); }
-  ShardRange partners(int shard) const override { return {shard, shard + 1}; }
+  ShardRange partners(int shard) const override { return replicas_.partners(shard); }
   int round_length(int iter) const override { return period_ - iter % period_; }
 
-  void begin_shard(int shard, std::span<float> weights) override {
-    replicas_.begin_shard(shard, weights);
-  }
-  Status gradient(const UpdateStep& step, double, std::span<float> gradient,
+  void begin_shard(int shard, std::span<float> weights) override;
+  void final_from(std::span<float>, size_t) override {}
+  Status gradient(const UpdateStep& step, double loss, std::span<float> gradient,
                   std::span<float> weights) override {
-    replicas_.step(step, gradient, weights);
-    return {};
+    return replicas_.gradient(step, loss, gradient, weights);
   }
   Status end_shard(int, std::span<float> weights) override;
   Status end_round(const UpdateStep& step, std::span<float>, std::span<float> weights) override;
 
+  bool meets() const override { return true; }
+  bool in_step() const override { return true; }
+  Status settle(bool, std::span<float>) override { return {}; }
   const Clipping& last_clipping() const override { return replicas_.last_clipping(); }
   Result<SyncState> state() override;
   SyncState own_state() override { return {.history = replicas_.history(0)}; }
   Status restore(const SyncState& state) override;
 
- protected:
-  /// What becomes of the rank's slice of the mean, `mean`, before all ranks take it. `start`: what
-  /// the slice was when the round began.
-  virtual void outer_step(std::span<const float> /*start*/, std::span<float> /*mean*/) {}
-
-  const ShardMean& mean() const { return mean_; }
-  size_t learned() const { return replicas_.learned(); }
-
  private:
   Status end_history();
 
   Group* const group_;
+  const std::string mode_;
   const int period_;
   const HistoryRule rule_;
-  const bool rounds_;
+  const bool narrow_;  // 16 bits a number on the wire
   Replicas replicas_;
   ShardMean mean_;
+  std::optional<OuterStep> outer_;  // of this rank's slice
+  std::vector<float> start_;        // weights when the round began
 };
 
 }  // namespace cafetiere

@@ -36,8 +36,10 @@ class Easgd : public Sync {
   ShardRange partners(int shard) const override { return {shard, shard + 1}; }
   int round_length(int) const override { return clock_.remaining(); }
   void begin_shard(int shard, std::span<float> weights) override;
+  void final_from(std::span<float>, size_t) override {}
   Status gradient(const UpdateStep& step, double loss, std::span<float> gradient,
                   std::span<float> weights) override;
+  Status end_shard(int, std::span<float>) override { return {}; }
   Status end_round(const UpdateStep& step, std::span<float> gradient,
                    std::span<float> weights) override;
   bool meets() const override { return false; }

@@ -20,17 +20,29 @@ class Hierarchical : public Sync {
 
   ShardRange shards() const override;
   ShardRange partners(int) const override { return team_shards_; }
+  int round_length(int iter) const override { return steps_->round_length(iter); }
+  void begin_shard(int shard, std::span<float> weights) override {
+    steps_->begin_shard(shard - team_shards_.begin, weights);
+  }
+  void final_from(std::span<float> gradient, size_t from) override {
+    steps_->final_from(gradient, from);
+  }
   Status gradient(const UpdateStep& step, double loss, std::span<float> gradient,
                   std::span<float> weights) override {
     return steps_->gradient(step, loss, gradient, weights);
   }
+  Status end_shard(int shard, std::span<float> weights) override {
+    return steps_->end_shard(shard - team_shards_.begin, weights);
+  }
   Status end_round(const UpdateStep& step, std::span<float> gradient,
                    std::span<float> weights) override;
+  bool meets() const override { return true; }
   bool in_step() const override { return in_step_; }
   Status settle(bool end, std::span<float> weights) override;
 
   const Clipping& last_clipping() const override { return steps_->last_clipping(); }
   Result<SyncState> state() override { return steps_->state(); }
+  SyncState own_state() override { return steps_->own_state(); }
   Status restore(const SyncState& state) override { return steps_->restore(state); }
 
  private:

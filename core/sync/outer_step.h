@@ -1,37 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// OuterStep: Nesterov's momentum on the mean of the replicas' moves.
+// OuterStep: what DiLoCo makes of the replicas' mean, Nesterov's momentum on the mean of their moves.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
+
+#include "core/sync/sync.h"
 
 namespace cafetiere {
 
 /// Douillard et al., "DiLoCo" (arXiv 2311.08105): d = start - mean; v = momentum * v + d;
-/// w = start - rate * (d + momentum * v).
+/// w = start - rate * (d + momentum * v). For a slice of the arena.
 class OuterStep {
  public:
-  /// For `count` weights, with a velocity of 0.
-  OuterStep(float rate, float momentum, size_t count)
-      : rate_(rate), momentum_(momentum), velocity_(count, 0.f) {}
+  /// For floats [begin, end) of an arena whose first `learned` floats have gradients; the velocity
+  /// is 0.
+  OuterStep(const caffe::SyncParameter& sync, size_t begin, size_t end, size_t learned);
 
-  /// Turns the first count values of `mean` into the weights after the step; the rest, statistics
-  /// that have no gradient, stay the mean.
-  void apply(std::span<const float> start, std::span<float> mean, size_t count) {
-    for (size_t i = 0; i < count; ++i) {
-      const float move = start[i] - mean[i];
-      velocity_[i] = momentum_ * velocity_[i] + move;
-      mean[i] = start[i] - rate_ * (move + momentum_ * velocity_[i]);
-    }
-  }
+  /// Turns the slice's `mean` into the weights after the step. Statistics, which have no gradient,
+  /// stay the mean. `start`: the slice when the round began.
+  void apply(std::span<const float> start, std::span<float> mean);
 
-  std::vector<float>& velocity() { return velocity_; }
-  const std::vector<float>& velocity() const { return velocity_; }
+  /// Puts the velocity of all ranks' even slices into a state. Every rank calls it.
+  Status keep(Group* group, size_t floats, SyncState* state) const;
+  /// Takes the velocity out of a state of DiLoCo, or of "auto" that chose it.
+  void restore(const SyncState& state);
 
  private:
   float rate_, momentum_;
-  std::vector<float> velocity_;
+  size_t begin_;
+  std::vector<float> velocity_;  // of the slice
+  size_t learned_;               // floats at the slice's front
 };
+
+/// The outer step of the mode that `sync` names; none where replicas go on with their mean.
+std::optional<OuterStep> outer_step_of(const caffe::SyncParameter& sync, size_t begin, size_t end,
+                                       size_t learned);
 
 }  // namespace cafetiere

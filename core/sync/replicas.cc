@@ -10,21 +10,17 @@
 namespace cafetiere {
 
 Replicas::Replicas(const SyncContext& context, ArenaUpdate update)
+    : Replicas(context,
+               shards_of_rank(rank_of(context.group), size_of(context.group), context.shards),
+               std::move(update)) {}
+
+Replicas::Replicas(const SyncContext& context, ShardRange shards, ArenaUpdate update)
     : context_(context),
       update_(std::move(update)),
-      shards_(shards_of_rank(rank_of(context.group), size_of(context.group), context.shards)),
+      shards_(shards),
       history_(size_t(shards_.size()), HistoryArenas(kinds())) {
   for (HistoryArenas& shard : history_) {
     for (std::vector<float>& kind : shard) kind.resize(size_t(context.floats), 0.f);
-  }
-}
-
-void Replicas::begin_shard(int shard, std::span<float> weights) {
-  at_work_ = size_t(shard - shards_.begin);
-  if (at_work_ == 0) {
-    start_.assign(weights.begin(), weights.end());
-  } else {
-    std::copy(start_.begin(), start_.end(), weights.begin());
   }
 }
 

@@ -16,22 +16,32 @@ enum class HistoryRule {
 /// The rule that `sync.history()` names.
 HistoryRule history_rule(const caffe::SyncParameter& sync);
 
-/// Trains one shard after another from the same weights. Each has history of its own; of weights
-/// there is one copy beside the one at work, however many shards a rank has.
-class Replicas {
+/// Trains one shard after another, each with history of its own, on weights that are at work one
+/// after another, too.
+class Replicas : public ShardUpdate {
  public:
+  /// The shards of this rank.
   Replicas(const SyncContext& context, ArenaUpdate update);
+  /// These shards.
+  Replicas(const SyncContext& context, ShardRange shards, ArenaUpdate update);
 
-  ShardRange shards() const { return shards_; }
+  ShardRange shards() const override { return shards_; }
+  ShardRange partners(int shard) const override { return {shard, shard + 1}; }
+  /// `shard` is at work from now on; the weights are the caller's affair.
+  void begin_shard(int shard, std::span<float>) override {
+    at_work_ = size_t(shard - shards_.begin);
+  }
+  void final_from(std::span<float>, size_t) override {}
+  Status gradient(const UpdateStep& step, double, std::span<float> gradient,
+                  std::span<float> weights) override {
+    this->step(step, gradient, weights);
+    return {};
+  }
+  Status end_shard(int, std::span<float>) override { return {}; }
 
-  /// Puts the weights into `weights` that the round began with; `shard` is at work from now on.
-  void begin_shard(int shard, std::span<float> weights);
   /// Clips and applies one iteration's gradient.
   void step(UpdateStep step, std::span<float> gradient, std::span<float> weights);
   const Clipping& last_clipping() const { return clipping_; }
-
-  /// Weights at the start of the round; of a rank with shards.
-  std::span<const float> start() const { return start_; }
 
   /// History of the i-th of shards(), one arena a kind.
   HistoryArenas& history(int i) { return history_[size_t(i)]; }
@@ -49,7 +59,6 @@ class Replicas {
   const ArenaUpdate update_;
   const ShardRange shards_;
   std::vector<HistoryArenas> history_;  // of each shard
-  std::vector<float> start_;
   size_t at_work_ = 0;
   Clipping clipping_;
 };

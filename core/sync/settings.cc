@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modes by name, and the checks of their settings.
+// The checks of the modes' settings.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "core/model/nearest.h"
 #include "core/model/parse_text.h"
-#include "core/sync/allreduce.h"
-#include "core/sync/auto_mode.h"
-#include "core/sync/average.h"
-#include "core/sync/compressed.h"
-#include "core/sync/diloco.h"
-#include "core/sync/easgd.h"
-#include "core/sync/hierarchical.h"
+#include "core/sync/modes.h"
+#include "core/sync/replicas.h"
 
 namespace cafetiere {
 namespace {
@@ -30,20 +25,11 @@ Status check_range(const char* field, double value, double low, double high) {
       fmt::format("sync {{ {}: {:g} }}: it must be from {:g} to {:g}", field, value, low, high));
 }
 
-Wire wire_of(const std::string& word) {
-  if (word == "bfloat16") return Wire::kBfloat16;
-  return word == "float16" ? Wire::kFloat16 : Wire::kFloat32;
-}
-
 }  // namespace
 
 HistoryRule history_rule(const caffe::SyncParameter& sync) {
   if (sync.history() == "averaged") return HistoryRule::kAveraged;
   return sync.history() == "reset" ? HistoryRule::kReset : HistoryRule::kKept;
-}
-
-std::vector<std::string> sync_modes() {
-  return {"allreduce", "average", "easgd", "diloco", "hierarchical", "auto"};
 }
 
 Status merge_sync(std::string_view text, const std::string& source, caffe::SyncParameter* sync) {
@@ -78,7 +64,7 @@ Status merge_deepspark(std::string_view text, const std::string& source,
 }
 
 Status check_sync(const caffe::SyncParameter& sync) {
-  CFT_TRY(check_word("mode", sync.mode(), sync_modes()));
+  CFT_TRY(check_word("mode", sync.mode(), sync_mode_names()));
   CFT_TRY(check_word("history", sync.history(), {"kept", "averaged", "reset"}));
   CFT_TRY(check_word("wire", sync.wire(), {"float32", "bfloat16", "float16"}));
   CFT_TRY(check_word("exchange", sync.exchange(), {"tree", "ring"}));
@@ -92,40 +78,12 @@ Status check_sync(const caffe::SyncParameter& sync) {
   CFT_TRY(check_range("compression_density", double(sync.compression_density()), 1e-6, 1));
   CFT_TRY(check_range("check_interval", sync.check_interval(), 0, 1e9));
   CFT_TRY(check_range("group_size", sync.group_size(), 0, 1e6));
-  if (sync.compression() == "none" || sync.mode() == "allreduce") return {};
+  if (sync.compression() == "none" || find_sync_mode(sync.mode())->compression) return {};
   return invalid_argument(fmt::format(
       "sync {{ compression: \"{}\" }}: gradients are compressed, which mode \"{}\" does not send; "
-      "use mode \"allreduce\"",
-      sync.compression(), sync.mode()));
-}
-
-Result<std::unique_ptr<Sync>> make_sync(const caffe::SyncParameter& sync,
-                                        const SyncContext& context, const UpdateMaker& update) {
-  CFT_TRY(check_sync(sync));
-  const HistoryRule history = history_rule(sync);
-  const Exchange exchange{wire_of(sync.wire()), sync.exchange() == "ring"};
-  if (sync.mode() == "auto") {
-    auto mode = std::make_unique<AutoMode>(context, sync, update);
-    CFT_TRY(mode->start());
-    return std::unique_ptr<Sync>(std::move(mode));
-  }
-  CFT_ASSIGN(ArenaUpdate rule, update());
-  if (sync.mode() == "average") {
-    return std::unique_ptr<Sync>(
-        std::make_unique<Average>(context, std::move(rule), sync.period(), history, exchange));
-  }
-  if (sync.mode() == "diloco") {
-    return std::unique_ptr<Sync>(
-        std::make_unique<DiLoCo>(context, std::move(rule), sync, history, exchange));
-  }
-  if (sync.mode() == "easgd") return make_easgd(sync, context, std::move(rule));
-  if (sync.mode() == "hierarchical") {
-    return Hierarchical::make(context, std::move(rule), sync.period(), sync.group_size());
-  }
-  if (sync.compression() != "none") {
-    return std::unique_ptr<Sync>(std::make_unique<Compressed>(context, std::move(rule), sync));
-  }
-  return std::unique_ptr<Sync>(std::make_unique<AllReduce>(context, std::move(rule), exchange));
+      "use mode \"{}\"",
+      sync.compression(), sync.mode(),
+      fmt::join(sync_mode_names(&SyncMode::compression), "\" or \"")));
 }
 
 }  // namespace cafetiere

@@ -3,13 +3,16 @@
 
 namespace cafetiere {
 
+void divide_by_shards(std::span<float> sum, int shards) {
+  for (float& value : sum) value /= float(shards);
+}
+
 Status ShardMean::reduce(std::span<float> array) {
   const std::span<float> mine = array.subspan(begin(), end() - begin());
   const Reduction reduction{sum_, slices_, mine};
   CFT_TRY(exchange_.reduce(context_.group, {&reduction, 1}));
   sum_.reset();
-  const float shards = float(context_.shards);
-  for (float& value : mine) value /= shards;
+  divide_by_shards(mine, context_.shards);
   return {};
 }
 

@@ -8,6 +8,9 @@
 
 namespace cafetiere {
 
+/// Makes the mean of `shards` arrays out of their sum.
+void divide_by_shards(std::span<float> sum, int shards);
+
 /// Adds up the arrays of all shards in the shard tree and divides by their number. Each rank works
 /// out a slice of the mean; the slices can be changed before all ranks get the whole.
 class ShardMean {
@@ -19,6 +22,8 @@ class ShardMean {
              context.shards, size_t(context.floats), context.pool),
         slices_(even_slices(size_t(context.floats), size_of(context.group))) {}
 
+  size_t floats() const { return sum_.floats(); }
+  /// This rank's slice.
   size_t begin() const { return slices_[size_t(rank_of(context_.group))]; }
   size_t end() const { return slices_[size_t(rank_of(context_.group)) + 1]; }
 

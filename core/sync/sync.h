@@ -55,29 +55,34 @@ struct SyncContext {
   std::vector<MatrixRange> matrices = {};  ///< the parameters, for compression
 };
 
-class Sync {
+/// What becomes of the gradients of the shards that a process computes.
+class ShardUpdate {
  public:
-  virtual ~Sync() = default;
+  virtual ~ShardUpdate() = default;
 
-  /// The shards whose gradients this rank computes.
+  /// The shards whose gradients this process computes.
   virtual ShardRange shards() const = 0;
   /// The shards that make each step together with `shard`; their rows share one normalisation.
   virtual ShardRange partners(int shard) const = 0;
-  /// Iterations of the round that begins with iteration `iter`.
-  virtual int round_length(int /*iter*/) const { return 1; }
 
   /// Before a shard's iterations of a round: puts its weights into `weights`.
-  virtual void begin_shard(int /*shard*/, std::span<float> /*weights*/) {}
-  /// While the last pass of the rank's last shard of a round goes backward: its gradient is final
-  /// from float `from` on. Does not wait.
-  virtual void final_from(std::span<float> /*gradient*/, size_t /*from*/) {}
-  /// Takes the gradient of one iteration; `loss` is the shard's mean in it. A mode whose shards
-  /// train on their own makes the step here; another needs the last shard's `gradient` until
-  /// end_round().
+  virtual void begin_shard(int shard, std::span<float> weights) = 0;
+  /// While the last pass of an iteration of the last shard goes backward: its gradient is final from
+  /// float `from` on. Does not wait.
+  virtual void final_from(std::span<float> gradient, size_t from) = 0;
+  /// Takes the gradient of one iteration; `loss` is the shard's mean in it. Where shards train on
+  /// their own this is the step; elsewhere the last shard's `gradient` must stay until the round ends.
   virtual Status gradient(const UpdateStep& step, double loss, std::span<float> gradient,
                           std::span<float> weights) = 0;
   /// After a shard's iterations of a round.
-  virtual Status end_shard(int /*shard*/, std::span<float> /*weights*/) { return {}; }
+  virtual Status end_shard(int shard, std::span<float> weights) = 0;
+};
+
+/// A mode. Nothing has a default: a mode that is made of others would forget to hand it on.
+class Sync : public ShardUpdate {
+ public:
+  /// Iterations of the round that begins with iteration `iter`.
+  virtual int round_length(int iter) const = 0;
   /// Ends the round whose last iteration `step` is: `weights` become those that the ranks agree on.
   /// `gradient` is that of the last shard, used up. Every rank calls it.
   virtual Status end_round(const UpdateStep& step, std::span<float> gradient,
@@ -85,20 +90,21 @@ class Sync {
 
   /// Whether the ranks may wait for each other between rounds. If not, each reports and tests its own
   /// part, and no rank needs the others to be alive.
-  virtual bool meets() const { return true; }
+  virtual bool meets() const = 0;
   /// Whether the ranks hold the same weights between rounds.
-  virtual bool in_step() const { return true; }
+  virtual bool in_step() const = 0;
   /// Before weights are tested or written: rank 0's are to be those that the training stands for.
   /// `end` is true once, after the last round. Every rank calls it.
-  virtual Status settle(bool /*end*/, std::span<float> /*weights*/) { return {}; }
+  virtual Status settle(bool end, std::span<float> weights) = 0;
 
   /// Of the last iteration; the factor is 1 where nothing was clipped.
   virtual const Clipping& last_clipping() const = 0;
 
   /// Between rounds; every rank calls it.
   virtual Result<SyncState> state() = 0;
-  /// What this rank alone goes on with in another group, after this one broke.
-  virtual SyncState own_state() { return {}; }
+  /// What this rank alone goes on with in another group, after this one broke; empty in a mode that
+  /// does not allow survivors (modes.h).
+  virtual SyncState own_state() = 0;
   /// Goes on from a state of any mode: what another mode kept beside the history is left out. The
   /// arenas fit the net and the solver.
   virtual Status restore(const SyncState& state) = 0;
@@ -114,9 +120,6 @@ Status merge_sync(std::string_view text, const std::string& source, caffe::SyncP
 /// The same from a DeepSpark parameter file (DeepSparkParam); the mode becomes "easgd".
 Status merge_deepspark(std::string_view text, const std::string& source,
                        caffe::SyncParameter* sync);
-
-/// The words that `mode` can be.
-std::vector<std::string> sync_modes();
 
 /// Makes the solver's update.
 using UpdateMaker = std::function<Result<ArenaUpdate>()>;

@@ -54,9 +54,9 @@ Result<HistoryArenas> history_arenas(const Graph& graph, std::span<const History
   return arenas;
 }
 
-std::vector<HistoryBlob> history_blobs(const Graph& graph, const HistoryArenas& arenas) {
+std::vector<HistoryBlob> history_blobs(const Graph& graph, HistoryArenas arenas) {
   std::vector<HistoryBlob> blobs;
-  for (const std::vector<float>& arena : arenas) {
+  for (std::vector<float>& arena : arenas) {
     for (const Param& p : graph.params()) {
       std::vector<float> values(size_t(p.shape.count()), 0.f);
       if (p.kind == ParamKind::kLearned) {
@@ -64,6 +64,7 @@ std::vector<HistoryBlob> history_blobs(const Graph& graph, const HistoryArenas& 
       }
       blobs.push_back({p.shape, std::move(values)});
     }
+    std::vector<float>().swap(arena);  // every copy counts where the weights fill the memory
   }
   return blobs;
 }
@@ -88,9 +89,8 @@ Result<SyncState> sync_state(const Graph& graph, const SolverState& state, size_
 }
 
 SolverState solver_state(const Graph& graph, int iter, int current_step, SyncState&& sync) {
-  // Every copy counts where the weights fill the memory.
-  const HistoryArenas history = std::exchange(sync.history, {});
-  SolverState state{iter, "", current_step, history_blobs(graph, history), {}};
+  SolverState state{
+      iter, "", current_step, history_blobs(graph, std::exchange(sync.history, {})), {}};
   state.sync = {std::move(sync.mode), std::move(sync.replicas), std::move(sync.outer)};
   return state;
 }

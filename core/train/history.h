@@ -23,8 +23,8 @@ Result<HistoryArenas> history_arenas(const Graph& graph, std::span<const History
                                      size_t kinds);
 
 /// The parameters' history in net order, all first kinds before all second ones; zeros for
-/// statistics, for which Caffe insists on having some.
-std::vector<HistoryBlob> history_blobs(const Graph& graph, const HistoryArenas& arenas);
+/// statistics, for which Caffe insists on having some. Frees each arena once it is read.
+std::vector<HistoryBlob> history_blobs(const Graph& graph, HistoryArenas arenas);
 
 /// What a mode goes on with, from a state; an error where it does not fit the net or the solver.
 Result<SyncState> sync_state(const Graph& graph, const SolverState& state, size_t kinds);

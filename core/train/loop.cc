@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "core/data/own_shard.h"
-#include "core/observe/trace.h"
 #include "core/solver/clip.h"
 #include "core/sync/weight_check.h"
 #include "core/train/solver_log.h"
@@ -51,11 +50,21 @@ Status Trainer::begin(Loop& loop) {
                                   update));
   if (restored_) CFT_TRY(loop.sync->restore(*std::exchange(restored_, std::nullopt)));
   if (options_.survivors) CFT_TRY(meet_members(loop));
-  loop.passes = p.iter_size();
-  loop.first_iter = iter_;
-  loop.values.resize(size_t(loop.sync->shards().size()));
-  CFT_ASSIGN(const Plan* plan, plans_->at(0));
-  for (const Plan::Blob& out : plan->outputs()) loop.output_count += size_t(out.shape.count());
+  ShardRunner::Setup setup{.solver = &options_.solver.param,
+                           .plans = plans_.get(),
+                           .pool = pool_.get(),
+                           .weights = weights_span(),
+                           .gradients = gradients_span(),
+                           .seed = seed_,
+                           .shards = loop.shards,
+                           .joint_values = loop.sync->meets(),
+                           .feeds = loop.train,
+                           .cancelled = &cancelled_,
+                           .trace = options_.trace};
+  if (p.debug_info()) {
+    setup.before_shown = [this](const Plan& plan) { return log_debug_info(plan); };
+  }
+  CFT_ASSIGN(loop.runner, ShardRunner::create(std::move(setup), loop.sync.get()));
   loop.start = loop.last_report = Loop::Clock::now();
   return {};
 }
@@ -71,7 +80,7 @@ Status Trainer::run(Group* group, const std::vector<Feed>& train,
   }
   Status status = begin(loop);
   while (status.ok() && !stops(loop) && iter_ < options_.solver.param.max_iter()) {
-    status = cancelled_ ? Status(ErrorCode::kCancelled, "the run was cancelled") : one_round(loop);
+    status = one_round(loop);
   }
   if (status.ok()) status = finish(loop);
   if (!status.ok() && group) group->cancel();  // no peer waits for one that has failed
@@ -81,6 +90,7 @@ Status Trainer::run(Group* group, const std::vector<Feed>& train,
 
 /// Takes iteration and weights from the member that is furthest, the first of those.
 Status Trainer::meet_members(Loop& loop) {
+  note_round();
   struct Place {
     int32_t iter, current_step;
   };
@@ -92,14 +102,23 @@ Status Trainer::meet_members(Loop& loop) {
   iter_ = first->iter;
   current_step_ = first->current_step;
   CFT_TRY(broadcast(loop.group, int(first - all.begin()), std::as_writable_bytes(weights_span())));
-  round_weights_.assign(weights().begin(), weights().end());
+  note_round();
   return {};
+}
+
+/// Remembers where the last round ended, which keep_round() goes back to.
+void Trainer::note_round() {
+  last_round_.iter = iter_;
+  last_round_.current_step = current_step_;
+  last_round_.weights.assign(weights().begin(), weights().end());
 }
 
 /// Goes back to the end of the last round, for the next group; the history stays this rank's own.
 void Trainer::keep_round(Loop& loop) {
-  if (round_weights_.empty()) return;
-  std::ranges::copy(round_weights_, weights_.get());
+  if (last_round_.weights.empty()) return;  // the run has not got so far
+  iter_ = last_round_.iter;
+  current_step_ = last_round_.current_step;
+  std::ranges::copy(last_round_.weights, weights_.get());
   restored_ = loop.sync->own_state();
 }
 
@@ -129,19 +148,15 @@ Status Trainer::one_round(Loop& loop) {
   // A mode may not talk to the group for long, or have nobody to talk to, when it is broken off.
   if (options_.survivors && loop.group) CFT_TRY(loop.group->exchange({}, {}));
   const int length = std::min(loop.sync->round_length(iter_), p.max_iter() - iter_);
-  if (length != loop.round_length) loop.prefetch_from(iter_, length, p.max_iter());
-  const std::vector<UpdateStep> steps = steps_of_round(loop, length);
-  const ShardRange mine = loop.sync->shards();
+  loop.round_length = length;
+  const std::vector<UpdateStep> steps =
+      update_steps(*loop.policy, p, iter_, length, &current_step_, options_.log);
   if (p.snapshot_diff()) loop.weights_before.assign(weights().begin(), weights().end());
-  for (int shard = mine.begin; shard < mine.end; ++shard) {
-    loop.sync->begin_shard(shard, weights_span());
-    for (const UpdateStep& step : steps) CFT_TRY(iteration(loop, shard, step));
-    CFT_TRY(loop.sync->end_shard(shard, weights_span()));
-  }
+  CFT_TRY(loop.runner->round(steps));
   CFT_TRY(end_round(loop, steps.back()));
   const int first = iter_;
   iter_ += length;
-  if (options_.survivors) round_weights_.assign(weights().begin(), weights().end());
+  if (options_.survivors) note_round();
   const bool shown = holds_multiple(first, iter_, p.display());
   if (shown || (p.display() <= 0 && loop.steps_pending >= loop.report_every)) {
     CFT_TRY(report(loop, iter_ - 1, shown));
@@ -151,101 +166,19 @@ Status Trainer::one_round(Loop& loop) {
   }
   const int64_t every = options_.checkpoint_every > 0 ? options_.checkpoint_every : p.snapshot();
   if (holds_multiple(first + 1, iter_ + 1, int(every)) || snapshot_due(loop)) {
-    CFT_TRY(take_checkpoint(loop));
+    CFT_TRY(take_checkpoint(loop, true));
   }
   return {};
-}
-
-/// What the solver's update depends on, for each iteration of a round.
-std::vector<UpdateStep> Trainer::steps_of_round(Loop& loop, int length) {
-  const caffe::SolverParameter& p = options_.solver.param;
-  std::vector<UpdateStep> steps;
-  for (int iter = iter_; iter < iter_ + length; ++iter) {
-    steps.push_back({.iter = iter,
-                     .rate = rate_at(*loop.policy, p, iter, &current_step_, options_.log),
-                     .gradient_scale = 1.f / float(loop.passes),
-                     .passes = loop.passes});
-  }
-  return steps;
-}
-
-/// One iteration of one shard: its passes, and what the mode does with the gradient.
-Status Trainer::iteration(Loop& loop, int shard, const UpdateStep& step) {
-  Loop::ShardValues& values = loop.values[size_t(shard - loop.sync->shards().begin)];
-  values.losses.push_back(0);
-  values.outputs.assign(loop.output_count, 0);
-  values.loss = 0;
-  values.rows = 0;
-  for (int i = 0; i < loop.passes; ++i) CFT_TRY(pass(loop, shard, step.iter, i));
-  // A shard on its own that has no rows left in this epoch sits the step out.
-  if (values.rows == 0 && !loop.train->empty() && loop.sync->partners(shard).size() == 1 &&
-      loop.shards > 1) {
-    return {};
-  }
-  const std::span<float> gradient(gradients_.get(), size_t(graph_.arena_size()));
-  return loop.sync->gradient(step, values.loss, gradient, weights_span());
 }
 
 /// The exchange and, where all shards step together, the solver's step.
 Status Trainer::end_round(Loop& loop, const UpdateStep& last) {
-  const std::span<float> gradient(gradients_.get(), size_t(graph_.arena_size()));
   const auto before = Loop::Clock::now();
-  CFT_TRY(loop.sync->end_round(last, gradient, weights_span()));
+  CFT_TRY(loop.sync->end_round(last, gradients_span(), weights_span()));
   loop.sync_seconds += Loop::seconds(before);
   log_clipping(loop.sync->last_clipping(), options_.solver.param, options_.log);
   loop.steps_pending += last.iter - iter_ + 1;
   loop.last_rate = last.rate;
-  return {};
-}
-
-Status Trainer::pass(Loop& loop, int shard, int iter, int index) {
-  Loop::ShardValues& values = loop.values[size_t(shard - loop.sync->shards().begin)];
-  const int64_t sub_step = int64_t(iter) * loop.passes + index;
-  std::vector<Prefetch::Batch> batches;
-  for (auto& prefetch : loop.prefetch) {
-    CFT_ASSIGN(batches.emplace_back(), prefetch->next());
-  }
-  const Loop::Rows rows = loop.rows_of(shard, sub_step, loop.shards);
-  CFT_ASSIGN(Plan * plan, plans_->at(batches.empty() ? 0 : rows.rows));
-  loop.count_rows(sub_step, rows.rows);
-  values.rows += rows.rows;
-  if (!batches.empty() && rows.rows == 0) {  // an empty shard: no gradient and no statistics
-    if (index == 0) std::fill_n(gradients_.get(), graph_.arena_size(), 0.f);
-    return {};
-  }
-  for (size_t i = 0; i < batches.size(); ++i) {
-    feed_plan(*plan, (*loop.train)[i].layer, batches[i].tops);
-  }
-  const int display = options_.solver.param.display();
-  const bool shown = display > 0 && iter % display == 0 && shard == 0 && index == 0;
-  if (shown && options_.solver.param.debug_info()) CFT_TRY(log_debug_info(*plan));
-  const Trace::Span span(options_.trace, "step", "shard {}, step {}", shard, iter);
-  const auto before = Loop::Clock::now();
-  const RunContext context{.seed = seed_,
-                           .shard = shard,
-                           .sub_step = sub_step,
-                           .first_sample = rows.first,
-                           .loss_scale = rows.step_share(loop.sync->partners(shard).size()),
-                           .accumulate = index > 0};
-  if (index + 1 == loop.passes && shard + 1 == loop.sync->shards().end) {
-    const std::span<float> gradient(gradients_.get(), size_t(graph_.arena_size()));
-    CFT_TRY(plan->run(*pool_, context, [&](const float* from) {
-      loop.sync->final_from(gradient, size_t(from - gradient.data()));
-    }));
-  } else {
-    CFT_TRY(plan->run(*pool_, context));
-  }
-  loop.compute_seconds += Loop::seconds(before);
-  const double share = loop.sync->meets() ? rows.loss_share(loop.shards) : 1;
-  const double weight = share / loop.passes;
-  values.loss += double(plan->loss()) / loop.passes;
-  values.losses.back() += weight * double(plan->loss());
-  size_t at = 0;
-  for (const Plan::Blob& output : plan->outputs()) {
-    for (int64_t i = 0; i < output.shape.count() && at < values.outputs.size(); ++i) {
-      values.outputs[at++] += weight * double(output.data[i]);
-    }
-  }
   return {};
 }
 
@@ -278,7 +211,9 @@ Status Trainer::test_all(Loop& loop) {
   const caffe::SolverParameter& p = options_.solver.param;
   const int64_t index = iter_ / p.test_interval() - (p.test_initialization() ? 0 : 1);
   const auto go_on = [&]() -> Result<bool> {
-    if (snapshot_due(loop)) CFT_TRY(take_checkpoint(loop));
+    CFT_TRY(check_cancelled());
+    if (loop.group) return true;  // all ranks stop together, when a report is due
+    if (snapshot_due(loop)) CFT_TRY(take_checkpoint(loop, true));
     return !stops(loop);
   };
   for (size_t i = 0; i < testers_.size() && i < loop.tests->size() && !stops(loop); ++i) {
@@ -289,7 +224,7 @@ Status Trainer::test_all(Loop& loop) {
                testers_[i]->run({.group = apart ? nullptr : loop.group,
                                  .shards = apart ? 1 : loop.shards,
                                  .seed = seed_,
-                                 .go_on = loop.group ? nullptr : TestRun::GoOn(go_on)},
+                                 .go_on = go_on},
                                 apart ? own_part(feed, own) : feed, index, *pool_));
     if (scores.interrupted) {
       options_.log.info("Test interrupted.");
@@ -305,28 +240,32 @@ Status Trainer::test_all(Loop& loop) {
     }
     if (options_.events) options_.events->test(event);
   }
-  return {};
+  return check_cancelled();
 }
 
 Status Trainer::finish(Loop& loop) {
   const caffe::SolverParameter& p = options_.solver.param;
+  CFT_TRY(check_cancelled());
   if (loop.steps_pending > 0) {
     CFT_TRY(report(loop, iter_ - 1, p.display() > 0 && (iter_ - 1) % p.display() == 0));
   }
   CFT_TRY(settle(loop, true));
-  if (p.snapshot_after_train() && loop.checkpoint_iter != iter_) CFT_TRY(take_checkpoint(loop));
-  loop.prefetch.clear();  // the sources are ours again
+  if (loop.checkpoint_iter != iter_ && (p.snapshot_after_train() || options_.keep_state)) {
+    CFT_TRY(take_checkpoint(loop, p.snapshot_after_train()));
+  }
+  loop.runner->stop_prefetch();  // the sources are ours again
   const bool stopped = stops(loop);
   if (!stopped && p.display() > 0 && iter_ % p.display() == 0) CFT_TRY(log_final_loss(loop));
   if (!stopped && p.test_interval() > 0 && iter_ % p.test_interval() == 0) CFT_TRY(test_all(loop));
   options_.log.info("{}", stopped ? "Optimization stopped early." : "Optimization Done.");
   summary_.steps = iter_;
   summary_.seconds = Loop::seconds(loop.start);
-  CFT_ASSIGN(summary_.rows_per_epoch, loop.all_rows());
+  CFT_ASSIGN(summary_.rows_per_epoch, loop.rows_by_epoch());
   int64_t rows = 0;
   for (int64_t r : summary_.rows_per_epoch) rows += r;
   summary_.rows_per_s = summary_.seconds > 0 ? double(rows) / summary_.seconds : 0;
-  summary_.not_compute = 1 - (loop.compute_seconds + loop.sync_seconds) / summary_.seconds;
+  summary_.not_compute =
+      1 - (loop.runner->compute_seconds() + loop.sync_seconds) / summary_.seconds;
   summary_.loss = loop.last_loss;
   const int64_t floats = graph_.arena_size() * int64_t(2 + loop.history_per_param);
   summary_.peak_bytes = plans_->bytes() + floats * int64_t(sizeof(float));
@@ -336,19 +275,8 @@ Status Trainer::finish(Loop& loop) {
 /// The loss of the finished weights on the batch that would have come next.
 Status Trainer::log_final_loss(Loop& loop) {
   if (!loop.sync->meets()) return {};
-  const int64_t sub_step = int64_t(iter_) * loop.passes;
-  const ShardRange mine = loop.sync->shards();
-  std::vector<double> losses;
-  for (int shard = mine.begin; shard < mine.end; ++shard) {
-    const Loop::Rows rows = loop.rows_of(shard, sub_step, loop.shards);
-    losses.push_back(0);
-    if (!loop.train->empty() && rows.rows == 0) continue;
-    CFT_ASSIGN(Plan * plan, plans_->at(rows.rows));
-    for (const Feed& feed : *loop.train) CFT_TRY(fill_plan(*plan, feed, shard, sub_step));
-    CFT_TRY(plan->run_forward(
-        *pool_, {.seed = seed_, .shard = shard, .sub_step = sub_step, .first_sample = rows.first}));
-    losses.back() = rows.loss_share(loop.shards) * double(plan->loss());
-  }
+  const int64_t sub_step = int64_t(iter_) * options_.solver.param.iter_size();
+  CFT_ASSIGN(const std::vector<double> losses, loop.runner->losses_at(sub_step));
   std::vector<double> all(static_cast<size_t>(loop.shards));
   CFT_TRY(gather_shard_values(loop.group, loop.shards, losses, 1, all));
   const double loss = loop.smoothed(tree_sum(all), options_.solver.param.average_loss());

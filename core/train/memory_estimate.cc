@@ -49,17 +49,16 @@ int64_t test_net_bytes(const Graph& owner, const Graph& graph, const PlanOutline
 int64_t snapshot_bytes(const Graph& graph, const caffe::SolverParameter& solver,
                        int history_per_param) {
   if (solver.snapshot() == 0 && !solver.snapshot_after_train()) return 0;
-  // In arenas. A file is made of values, which become a message, which becomes bytes. An HDF5 file
-  // grows in memory besides, and leaves about as much behind as it has.
+  // In arenas. The history becomes blobs, an arena after another; an HDF5 file is written from those
+  // and from the weights, a binary one from a message that becomes bytes.
   const int64_t history = history_per_param;
   const int64_t moved = solver.snapshot_diff() ? 1 : 0;  // the last update, and the weights before
   const int64_t model = 1 + moved;
-  const int64_t make_state = 3 * history;
-  const int64_t make_model = history + moved + 2 * model;
-  const int64_t held = history + moved + model;  // bytes of both, while they become files
   const bool hdf5 = solver.snapshot_format() == caffe::SolverParameter::HDF5;
-  const int64_t write = hdf5 ? 4 * std::max(history, model) : history;
-  const int64_t arenas = moved + std::max({make_state, make_model, held + write});
+  const int64_t collect = history > 0 ? history + 1 : 0;
+  const int64_t held = history + moved;
+  const int64_t write = hdf5 ? 0 : 2 * std::max(model, history);
+  const int64_t arenas = moved + std::max(collect, held + write);
   return arenas * graph.arena_size() * kFloat;
 }
 

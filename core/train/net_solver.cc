@@ -214,14 +214,10 @@ Status NetSolver::snapshot() {
   }
   const Net& net = *net_->net;
   CFT_ASSIGN(SyncState sync, sync_->state());
-  const SolverState state = solver_state(net.graph(), iter_, current_step_, std::move(sync));
-  Checkpoint checkpoint{iter_, {}, {}};
+  SolverState state = solver_state(net.graph(), iter_, current_step_, std::move(sync));
   std::vector<float> moved(before_.size());
   std::ranges::transform(before_, net.param_arena(), moved.begin(), std::minus());
-  CFT_ASSIGN(checkpoint.model, serialize_weights(to_weights(net.graph(), net.param_arena(), moved),
-                                                 ModelFormat::kBinary));
-  CFT_ASSIGN(checkpoint.state, serialize_solver_state(state, ModelFormat::kBinary));
-  return snapshots_->write(checkpoint);
+  return snapshots_->write({net.graph(), net.param_arena(), moved, state});
 }
 
 Status NetSolver::restore(const std::string& state_path) {

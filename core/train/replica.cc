@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "core/device/device.h"
 #include "core/graph/arena.h"
 #include "core/layers/registry.h"
 #include "core/solver/random_seed.h"
+#include "core/sync/modes.h"
 #include "core/train/nets.h"
 
 namespace cafetiere {
@@ -48,13 +48,11 @@ Status settle_options(ReplicaOptions& options) {
   if (p.iter_size() < 1) return invalid_argument("iter_size must be at least 1");
   if (options.max_iter > 0) p.set_max_iter(int(options.max_iter));
   CFT_TRY(check_sync(p.sync()));
-  if (p.sync().mode() != "average" && p.sync().mode() != "diloco") {
-    return invalid_argument(fmt::format(
-        "sync {{ mode: \"{}\" }}: rounds are for replicas that train on their own between two "
-        "exchanges; use \"average\" or \"diloco\"",
-        p.sync().mode()));
-  }
-  return {};
+  if (find_sync_mode(p.sync().mode())->rounds) return {};
+  return invalid_argument(fmt::format(
+      "sync {{ mode: \"{}\" }}: rounds are for replicas that train on their own between two "
+      "exchanges; use \"{}\"",
+      p.sync().mode(), fmt::join(sync_mode_names(&SyncMode::rounds), "\" or \"")));
 }
 
 uint64_t seed_of(const ReplicaOptions& options) {
@@ -91,7 +89,7 @@ Status Replica::build() {
   CFT_ASSIGN(policy_, LrPolicy::create(p));
   replicas_ = std::make_unique<Replicas>(
       SyncContext{.floats = floats, .clip = p.clip_gradients(), .pool = pool_.get(), .log = {}},
-      std::move(update));
+      ShardRange{options_.shard, options_.shard + 1}, std::move(update));
   plans_ = std::make_unique<PlanSet>(
       &graph_, device_.get(), param_pointers(graph_, weights_.get(), gradients_.get()), true);
   return p.test_interval() > 0 ? build_test() : Status();
@@ -117,9 +115,20 @@ Status Replica::build_test() {
 
 Status Replica::feed(RowTable&& rows, int64_t total_rows) {
   CFT_ASSIGN(const FedLayer fed, bind_rows(graph_, rows.schema(), options_.inputs, false));
-  layer_ = fed.node->param.name();
+  runner_.reset();  // it may be using the source
   CFT_ASSIGN(source_, source_of(std::move(rows), options_.shard, options_.shards, total_rows, fed,
                                 true, seed_of(options_)));
+  feeds_ = {{fed.node->param.name(), source_.get()}};
+  CFT_ASSIGN(runner_, ShardRunner::create({.solver = &options_.solver.param,
+                                           .plans = plans_.get(),
+                                           .pool = pool_.get(),
+                                           .weights = weights(),
+                                           .gradients = gradients(),
+                                           .seed = seed_of(options_),
+                                           .shards = options_.shards,
+                                           .feeds = &feeds_,
+                                           .cancelled = &cancelled_},
+                                          replicas_.get()));
   return {};
 }
 
@@ -137,22 +146,6 @@ Status Replica::restore(const SolverState& state) {
   const bool own = parsed.replicas.size() == size_t(options_.shards);
   const HistoryArenas& mine = own ? parsed.replicas[size_t(options_.shard)] : parsed.history;
   if (mine.size() == replicas_->kinds()) replicas_->history(0) = mine;
-  return {};
-}
-
-/// Goes to an iteration. The learning rate's policy counts its steps from the first one on.
-Status Replica::seek(int iter) {
-  if (prefetch_ && iter == iter_) return {};
-  if (!source_) return internal_error("a replica was asked for a round before it had rows");
-  current_step_ = 0;
-  for (iter_ = 0; iter_ < iter; ++iter_) policy_->rate(iter_, &current_step_);
-  const caffe::SolverParameter& p = options_.solver.param;
-  const int64_t passes = p.iter_size();
-  prefetch_.reset();  // it may still be using the source
-  prefetch_ = std::make_unique<Prefetch>(
-      source_.get(),
-      BatchSequence{
-          {options_.shard, options_.shard + 1}, iter * passes, p.max_iter() * passes, passes});
   return {};
 }
 
@@ -180,70 +173,35 @@ void Replica::give(std::span<float> shared) {
 }
 
 Result<RoundReport> Replica::round(int iter, int steps, std::span<float> shared) {
+  if (!runner_) return internal_error("a replica was asked for a round before it had rows");
   CFT_TRY(take(shared));
-  CFT_TRY(seek(iter));
-  RoundReport report;
-  const double waited = prefetch_->wait_seconds();
-  for (int i = 0; i < steps; ++i) {
-    if (cancelled_) return Status(ErrorCode::kCancelled, "the round was cancelled");
-    CFT_TRY(iteration(report));
-  }
-  report.wait_seconds = prefetch_->wait_seconds() - waited;
-  report.epoch = double(iter_) * options_.solver.param.iter_size() /
-                 double(source_->sampler().batches_per_epoch());
+  const double waited = runner_->wait_seconds(), computed = runner_->compute_seconds();
+  int current_step = current_step_at(*policy_, iter);
+  const std::vector<UpdateStep> updates =
+      update_steps(*policy_, options_.solver.param, iter, steps, &current_step, {});
+  CFT_TRY(runner_->round(updates));
+  const auto& rows = runner_->rows_by_epoch();
+  RoundReport report{
+      .losses = runner_->values().front().losses,
+      .rows = {rows.begin(), rows.end()},
+      .epoch = runner_->epochs_at(int64_t(iter + steps) * options_.solver.param.iter_size()),
+      .rate = updates.back().rate,
+      .compute_seconds = runner_->compute_seconds() - computed,
+      .wait_seconds = runner_->wait_seconds() - waited};
+  runner_->clear_losses();
+  runner_->clear_rows();
+  CFT_TRY(check_losses(report.losses, iter));
   give(shared);
   return report;
 }
 
-Status Replica::iteration(RoundReport& report) {
-  const int passes = options_.solver.param.iter_size();
-  double loss = 0;
-  for (int i = 0; i < passes; ++i) {
-    CFT_ASSIGN(const double of_pass, pass(int64_t(iter_) * passes + i, i, report));
-    loss += of_pass / passes;
-  }
-  if (!std::isfinite(loss)) {
-    return invalid_argument(
-        fmt::format("the loss of shard {} became {} at iteration {}; lower base_lr, or set "
-                    "clip_gradients in the "
-                    "solver",
-                    options_.shard, loss, iter_));
-  }
-  report.losses.push_back(loss);
-  report.rate = policy_->rate(iter_, &current_step_);
-  replicas_->step(
-      {.iter = iter_, .rate = report.rate, .gradient_scale = 1.f / float(passes), .passes = passes},
-      gradients(), weights());
-  ++iter_;
-  return {};
-}
-
-/// One forward and backward pass; its loss, times the shard's share of the rows of all shards.
-Result<double> Replica::pass(int64_t sub_step, int index, RoundReport& report) {
-  CFT_ASSIGN(const Prefetch::Batch batch, prefetch_->next());
-  const Sampler& sampler = source_->sampler();
-  int64_t first = 0;
-  for (int s = 0; s < options_.shard; ++s) first += sampler.rows(s, sub_step);
-  const int64_t epoch = sampler.epoch(sub_step);
-  if (report.rows.empty() || report.rows.back().first != epoch) report.rows.push_back({epoch, 0});
-  report.rows.back().second += batch.rows;
-  if (batch.rows == 0) {  // the others' shards are longer: no gradient and no statistics
-    if (index == 0) std::ranges::fill(gradients(), 0.f);
-    return 0.;
-  }
-  CFT_ASSIGN(Plan * plan, plans_->at(batch.rows));
-  feed_plan(*plan, layer_, batch.tops);
-  const auto before = std::chrono::steady_clock::now();
-  CFT_TRY(plan->run(*pool_, {.seed = seed_of(options_),
-                             .shard = options_.shard,
-                             .sub_step = sub_step,
-                             .first_sample = first,
-                             .loss_scale = 1,
-                             .accumulate = index > 0}));
-  report.compute_seconds +=
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
-  const double share = double(batch.rows) / double(sampler.total_rows(sub_step));
-  return share * double(plan->loss());
+Status Replica::check_losses(std::span<const double> losses, int iter) const {
+  const auto bad = std::ranges::find_if_not(losses, [](double l) { return std::isfinite(l); });
+  if (bad == losses.end()) return {};
+  return invalid_argument(
+      fmt::format("the loss of shard {} became {} at iteration {}; lower base_lr, or set "
+                  "clip_gradients in the solver",
+                  options_.shard, *bad, iter + (bad - losses.begin())));
 }
 
 Result<ShardScores> Replica::test(std::span<const float> shared) {

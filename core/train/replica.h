@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "core/base/thread_pool.h"
-#include "core/data/prefetch.h"
 #include "core/data/rows_source.h"
 #include "core/model/prototxt.h"
 #include "core/plan/memory.h"
@@ -21,6 +20,7 @@
 #include "core/sync/replicas.h"
 #include "core/train/history.h"
 #include "core/train/rows_feed.h"
+#include "core/train/shard_runner.h"
 #include "core/train/tester.h"
 
 namespace cafetiere {
@@ -91,11 +91,9 @@ class Replica {
   explicit Replica(ReplicaOptions options) : options_(std::move(options)) {}
   Status build();
   Status build_test();
-  Status seek(int iter);
   Status take(std::span<const float> shared);
   void give(std::span<float> shared);
-  Status iteration(RoundReport& report);
-  Result<double> pass(int64_t sub_step, int index, RoundReport& report);
+  Status check_losses(std::span<const double> losses, int iter) const;
 
   std::span<float> weights() { return {weights_.get(), size_t(graph_.arena_size())}; }
   std::span<float> gradients() { return {gradients_.get(), size_t(graph_.arena_size())}; }
@@ -112,11 +110,11 @@ class Replica {
   std::unique_ptr<Tester> tester_;
   std::optional<LrPolicy> policy_;
   std::unique_ptr<Replicas> replicas_;
-  std::string layer_, test_layer_;  // that the rows feed
+  std::string test_layer_;  // that the rows held out feed
   std::unique_ptr<RowsSource> source_, held_out_;
-  std::unique_ptr<Prefetch> prefetch_;  // from iteration iter_ on
-  int iter_ = 0, current_step_ = 0;
+  std::vector<Feed> feeds_;  // source_, once there is one
   std::atomic<bool> cancelled_{false};
+  std::optional<ShardRunner> runner_;  // last: it uses all of the above
 };
 
 }  // namespace cafetiere

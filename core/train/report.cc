@@ -15,60 +15,27 @@ namespace {
 /// The sum over all shards of value `which` of `k` that each one gave.
 double total_of(std::span<const double> all, int shards, int k, int which) {
   std::vector<double> terms;
-  for (int s = 0; s < shards; ++s) terms.push_back(all[size_t(s * k + which)]);
+  for (int s = 0; s < shards; ++s) terms.push_back(all[size_t(s) * size_t(k) + size_t(which)]);
   return tree_sum(terms);
 }
 
 }  // namespace
 
-Trainer::Loop::Rows Trainer::Loop::rows_of(int shard, int64_t sub_step, int shards) const {
-  if (train->empty()) return {0, 0, 0, 0};
-  const Source& source = *train->front().source;
-  const ShardRange partners = sync->partners(shard);
-  Rows r{source.rows(shard, sub_step), 0, 0, 0};
-  for (int s = 0; s < shards; ++s) {
-    const int64_t n = source.rows(s, sub_step);
-    if (s < shard) r.first += n;
-    if (s >= partners.begin && s < partners.end) r.together += n;
-    r.total += n;
+int64_t Trainer::Loop::rows() const {
+  int64_t sum = 0;
+  for (const auto& [epoch, rows] : runner->rows_by_epoch()) sum += rows;
+  return sum;
+}
+
+Result<std::vector<int64_t>> Trainer::Loop::rows_by_epoch() const {
+  const std::map<int64_t, int64_t>& epochs = runner->rows_by_epoch();
+  std::vector<int64_t> mine;
+  for (const auto& [epoch, rows] : epochs) {
+    mine.resize(size_t(epoch - epochs.begin()->first) + 1, 0);
+    mine.back() = rows;
   }
-  return r;
-}
-
-int64_t Trainer::Loop::batches_per_epoch() const {
-  if (train->empty()) return 0;
-  return train->front().source->batches_per_epoch();
-}
-
-double Trainer::Loop::epoch(int64_t sub_steps) const {
-  const int64_t batches = batches_per_epoch();
-  return batches > 0 ? double(sub_steps) / double(batches) : 0;
-}
-
-void Trainer::Loop::prefetch_from(int iter, int length, int max_iter) {
-  const ShardRange mine = sync->shards();
-  round_length = length;
-  waited_before = wait_seconds();
-  prefetch.clear();
-  for (const Feed& feed : *train) {
-    const BatchSequence sequence{mine, int64_t(iter) * passes, int64_t(max_iter) * passes,
-                                 int64_t(length) * passes};
-    prefetch.push_back(std::make_unique<Prefetch>(feed.source, sequence));
-  }
-}
-
-void Trainer::Loop::count_rows(int64_t sub_step, int64_t rows) {
-  const int64_t batches = batches_per_epoch();
-  const int64_t first = batches > 0 ? int64_t(first_iter) * passes / batches : 0;
-  const size_t epoch = batches > 0 ? size_t(sub_step / batches - first) : 0;
-  if (rows_by_epoch.size() <= epoch) rows_by_epoch.resize(epoch + 1, 0);
-  rows_by_epoch[epoch] += rows;
-  rows_since_report += rows;
-}
-
-Result<std::vector<int64_t>> Trainer::Loop::all_rows() const {
-  if (!meets()) return rows_by_epoch;
-  CFT_ASSIGN(const auto parts, all_gather_v(group, std::as_bytes(std::span(rows_by_epoch))));
+  if (!meets()) return mine;
+  CFT_ASSIGN(const auto parts, all_gather_v(group, std::as_bytes(std::span(mine))));
   std::vector<int64_t> sum;
   for (const auto& bytes : parts) {
     std::vector<int64_t> rows(bytes.size() / sizeof(int64_t));
@@ -76,12 +43,6 @@ Result<std::vector<int64_t>> Trainer::Loop::all_rows() const {
     sum.resize(std::max(sum.size(), rows.size()), 0);
     for (size_t i = 0; i < rows.size(); ++i) sum[i] += rows[i];
   }
-  return sum;
-}
-
-double Trainer::Loop::wait_seconds() const {
-  double sum = waited_before;
-  for (const auto& p : prefetch) sum += p->wait_seconds();
   return sum;
 }
 
@@ -96,15 +57,15 @@ double Trainer::Loop::smoothed(double loss, int window) {
 /// the iteration that was computed last; `shown` puts it into the log.
 Status Trainer::report(Loop& loop, int iter, bool shown) {
   const caffe::SolverParameter& p = options_.solver.param;
-  const int steps = loop.steps_pending, k = steps + int(loop.output_count);
+  const int steps = loop.steps_pending, k = steps + int(loop.runner->outputs().count());
   std::vector<double> mine;
-  for (Loop::ShardValues& values : loop.values) {
+  for (const ShardRunner::Values& values : loop.runner->values()) {
     mine.insert(mine.end(), values.losses.begin(), values.losses.end());
     mine.insert(mine.end(), values.outputs.begin(), values.outputs.end());
-    values.losses.clear();
   }
+  loop.runner->clear_losses();
   const int shards = loop.reported_shards();
-  std::vector<double> all(size_t(shards * k));
+  std::vector<double> all(size_t(shards) * size_t(k));
   CFT_TRY(gather_shard_values(loop.meets() ? loop.group : nullptr, shards, mine, k, all));
   for (int step = 0; step < steps; ++step) {
     const double loss = total_of(all, shards, k, step);
@@ -121,10 +82,10 @@ Status Trainer::report(Loop& loop, int iter, bool shown) {
   if (shown) {
     options_.log.info("Iteration {} ({:g} iter/s, {:g}s/{} iters), loss = {:g}", iter,
                       steps / elapsed, elapsed, p.display(), loop.last_loss);
-    CFT_TRY(log_outputs(outputs));
+    log_outputs(loop, outputs);
     options_.log.info("Iteration {}, lr = {:g}", iter, loop.last_rate);
   }
-  CFT_TRY(send_progress(loop, iter, elapsed, outputs));
+  send_progress(loop, iter, elapsed, outputs);
   struct {
     int32_t report_every;
     bool stop, snapshot;
@@ -139,48 +100,41 @@ Status Trainer::report(Loop& loop, int iter, bool shown) {
   }
   loop.steps_pending = 0;
   loop.last_report = Loop::Clock::now();
-  loop.last_wait = loop.wait_seconds();
+  loop.last_wait = loop.runner->wait_seconds();
   loop.last_sync = loop.sync_seconds;
-  loop.rows_since_report = 0;
-  return {};
+  loop.last_rows = loop.rows();
+  return check_cancelled();
 }
 
-/// A line for every element of every output of the training net.
-Status Trainer::log_outputs(std::span<const double> values) {
-  CFT_ASSIGN(const Plan* plan, plans_->at(0));
-  size_t at = 0;
-  for (const Plan::Blob& out : plan->outputs()) {
-    for (int64_t i = 0; i < out.shape.count(); ++i, ++at) {
-      options_.log.info("    Train net output #{}: {} = {:g}{}", at, out.name, values[at],
-                        loss_note(out.loss_weight, values[at]));
+/// A line for every value of every output of the training net.
+void Trainer::log_outputs(const Loop& loop, std::span<const double> values) {
+  for (const OutputValues::Output& out : loop.runner->outputs().outputs()) {
+    for (size_t i = out.first; i < out.first + out.count; ++i) {
+      options_.log.info("    Train net output #{}: {} = {:g}{}", i, out.name, values[i],
+                        loss_note(out.loss_weight, values[i]));
     }
   }
-  return {};
 }
 
-/// Rank 0 tells where the run stands; of an output with many elements, the first.
-Status Trainer::send_progress(const Loop& loop, int iter, double elapsed,
-                              std::span<const double> outputs) {
-  if (!options_.events || rank_of(loop.group) != 0) return {};
+/// Rank 0 tells where the run stands; of an output with several values, the first.
+void Trainer::send_progress(const Loop& loop, int iter, double elapsed,
+                            std::span<const double> outputs) {
+  if (!options_.events || rank_of(loop.group) != 0) return;
   Progress event{
       .step = iter + 1,
       .max_iter = options_.solver.param.max_iter(),
-      .epoch = loop.epoch(int64_t(iter + 1) * loop.passes),
+      .epoch = loop.runner->epochs_at(int64_t(iter + 1) * options_.solver.param.iter_size()),
       .loss = loop.last_loss,
       .lr = double(loop.last_rate),
-      .rows_per_s = double(loop.rows_since_report) * size_of(loop.group) / elapsed,
-      .wait_data = (loop.wait_seconds() - loop.last_wait) / elapsed,
+      .rows_per_s = double(loop.rows() - loop.last_rows) * size_of(loop.group) / elapsed,
+      .wait_data = (loop.runner->wait_seconds() - loop.last_wait) / elapsed,
       .wait_comm = size_of(loop.group) > 1 ? (loop.sync_seconds - loop.last_sync) / elapsed : 0,
       .seconds = Loop::seconds(loop.start),
       .outputs = {}};
-  CFT_ASSIGN(const Plan* plan, plans_->at(0));
-  size_t at = 0;
-  for (const Plan::Blob& out : plan->outputs()) {
-    if (out.shape.count() > 0) event.outputs.emplace_back(out.name, outputs[at]);
-    at += size_t(out.shape.count());
+  for (const OutputValues::Output& out : loop.runner->outputs().outputs()) {
+    if (out.count > 0) event.outputs.emplace_back(out.name, outputs[out.first]);
   }
   options_.events->progress(event);
-  return {};
 }
 
 }  // namespace cafetiere

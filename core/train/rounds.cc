@@ -8,6 +8,7 @@
 #include "core/comm/shard_tree.h"
 #include "core/graph/arena.h"
 #include "core/solver/update_rule.h"
+#include "core/sync/shard_mean.h"
 
 namespace cafetiere {
 
@@ -27,9 +28,7 @@ Status Rounds::build() {
   shared_.assign(shared_floats(graph_, kinds_, rule_), 0.f);
   Random random{uint32_t(seed_of(options_))};
   CFT_TRY(init_params(graph_, random, std::span(shared_).first(floats())));
-  if (p.sync().mode() == "diloco") {
-    outer_.emplace(p.sync().outer_rate(), p.sync().outer_momentum(), size_t(graph_.learned_size()));
-  }
+  outer_ = outer_step_of(p.sync(), 0, floats(), size_t(graph_.learned_size()));
   return {};
 }
 
@@ -42,9 +41,7 @@ Status Rounds::restore(const caffe::NetParameter& weights, const SolverState* st
     auto at = shared_.begin() + ptrdiff_t(floats());
     for (const std::vector<float>& kind : parsed.history) at = std::ranges::copy(kind, at).out;
   }
-  if (outer_ && parsed.mode == "diloco" && parsed.outer.size() == 1) {
-    std::copy_n(parsed.outer[0].begin(), outer_->velocity().size(), outer_->velocity().begin());
-  }
+  if (outer_) outer_->restore(parsed);
   return {};
 }
 
@@ -59,8 +56,8 @@ Status Rounds::end_round(std::span<const std::span<const float>> sums) {
     return internal_error(
         fmt::format("a round ended with {} floats instead of {}", mean.size(), shared_.size()));
   }
-  for (float& value : mean) value /= float(options_.shards);
-  if (outer_) outer_->apply(shared_, mean, outer_->velocity().size());
+  divide_by_shards(mean, options_.shards);
+  if (outer_) outer_->apply(shared_, mean);
   iter_ += length();
   shared_ = std::move(mean);
   return {};
@@ -85,14 +82,11 @@ Result<std::string> Rounds::state(std::vector<HistoryArenas> replicas) const {
                                   : std::vector<float>(floats(), 0.f));
     }
   }
-  if (outer_) {
-    state.outer.emplace_back(outer_->velocity()).resize(floats(), 0.f);
-  }
+  if (outer_) CFT_TRY(outer_->keep(nullptr, floats(), &state));
   CFT_ASSIGN(const LrPolicy policy, LrPolicy::create(solver()));
-  int current_step = 0;
-  for (int i = 0; i < iter_; ++i) policy.rate(i, &current_step);
-  return serialize_solver_state(solver_state(graph_, iter_, current_step, std::move(state)),
-                                ModelFormat::kBinary);
+  return serialize_solver_state(
+      solver_state(graph_, iter_, current_step_at(policy, iter_), std::move(state)),
+      ModelFormat::kBinary);
 }
 
 Result<std::vector<float>> tree_sum_of(std::span<const std::span<const float>> arrays) {

@@ -58,7 +58,7 @@ class Rounds {
   size_t kinds_ = 0;
   int iter_ = 0;
   std::vector<float> shared_;
-  std::optional<OuterStep> outer_;  // of DiLoCo
+  std::optional<OuterStep> outer_;  // where the mode has one
 };
 
 /// The sum of equally long arrays, in the tree over as many shards.

@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <span>
 #include <system_error>
 #include <utility>
 
@@ -15,10 +14,6 @@ namespace cafetiere {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span(text));
-}
 
 /// The weights of a state: the file it names, else one of that name beside the state, else the one
 /// named like the state.
@@ -30,15 +25,6 @@ std::string weights_of(const SolverState& state, const std::string& state_path) 
     return (path.parent_path() / stem).string() + (hdf5 ? ".caffemodel.h5" : ".caffemodel");
   }
   return find_beside(state.learned_net, state_path);
-}
-
-/// Only allreduce of whole gradients keeps nothing beside the solver's history.
-Status check_form(const caffe::SyncParameter& sync, bool hdf5) {
-  const bool plain = sync.mode() == "allreduce" && sync.compression() == "none";
-  if (plain || !hdf5) return {};
-  return invalid_argument(fmt::format(
-      "snapshot_format: HDF5 cannot hold what sync mode \"{}\"{} keeps; set it to BINARYPROTO",
-      sync.mode(), sync.compression() == "none" ? "" : " with compression"));
 }
 
 }  // namespace
@@ -58,7 +44,6 @@ Result<Snapshots> Snapshots::make(const SolverText& solver, Logger log) {
     snapshots.prefix_ = fs::path(p.snapshot_prefix()) / source.stem();
   }
   if (p.snapshot() > 0 || p.snapshot_after_train()) {
-    CFT_TRY(check_form(p.sync(), hdf5).with_context(solver.source));
     CFT_TRY(snapshots.check_writable());
   }
   return snapshots;
@@ -80,26 +65,12 @@ Status Snapshots::check_writable() const {
 Status Snapshots::write(const Checkpoint& checkpoint) const {
   const bool hdf5 = format_ == ModelFormat::kHdf5;
   const std::string form = hdf5 ? "HDF5 file" : "binary proto file", end = hdf5 ? ".h5" : "";
-  const std::string stem = fmt::format("{}_iter_{}", prefix_, checkpoint.step);
-  const std::string model = stem + ".caffemodel" + end, state_path = stem + ".solverstate" + end;
-
+  const std::string stem = fmt::format("{}_iter_{}", prefix_, checkpoint.step());
+  const std::string model = stem + ".caffemodel" + end, state = stem + ".solverstate" + end;
   log_.info("Snapshotting to {} {}", form, model);
-  if (hdf5) {
-    CFT_ASSIGN(const caffe::NetParameter net, parse_weights(bytes_of(checkpoint.model)));
-    CFT_TRY(write_weights(net, model, format_));
-  } else {
-    CFT_TRY(write_file(model, checkpoint.model));
-  }
-  log_.info("Snapshotting solver state to {} {}", form, state_path);
-  if (!hdf5) {
-    // Messages that follow each other are one, so the state need not be read to name its weights.
-    caffe::SolverState names_weights;
-    names_weights.set_learned_net(model);
-    return write_file(state_path, checkpoint.state + names_weights.SerializeAsString());
-  }
-  CFT_ASSIGN(SolverState state, parse_solver_state(bytes_of(checkpoint.state)));
-  state.learned_net = model;
-  return write_solver_state(state, state_path, format_);
+  CFT_TRY(checkpoint.write_model(model, format_));
+  log_.info("Snapshotting solver state to {} {}", form, state);
+  return checkpoint.write_state(state, model, format_);
 }
 
 Result<Snapshot> read_snapshot(const std::string& state_path) {

@@ -14,8 +14,7 @@ namespace cafetiere {
 class Snapshots {
  public:
   /// Without a snapshot_prefix the solver's own path without its ending is used; a prefix that is a
-  /// folder means files in it named after the solver. Refuses a place that cannot be written, and a
-  /// format that cannot hold what the sync mode keeps.
+  /// folder means files in it named after the solver. Refuses a place that cannot be written.
   static Result<Snapshots> make(const SolverText& solver, Logger log);
 
   /// Writes <prefix>_iter_<n>.caffemodel and .solverstate, each aside and renamed.

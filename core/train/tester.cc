@@ -18,10 +18,10 @@ Result<TestScores> Tester::run(const TestRun& run, const TestFeed& feed, int64_t
                                ThreadPool& pool) {
   const ShardRange mine = shards_of_rank(rank_of(run.group), size_of(run.group), run.shards);
   CFT_ASSIGN(const Plan* plan, plans_.at(0));
+  const OutputValues values(*plan);
   TestScores scores;
-  for (const Plan::Blob& blob : plan->outputs()) {
-    scores.outputs.insert(scores.outputs.end(), size_t(blob.shape.count()),
-                          {blob.name, 0, blob.loss_weight});
+  for (const OutputValues::Output& out : values.outputs()) {
+    scores.outputs.insert(scores.outputs.end(), out.count, {out.name, 0, out.loss_weight});
   }
   const int outputs = int(scores.outputs.size()), k = outputs + 2;  // and the loss, and the rows
   std::vector<double> sums;
@@ -34,7 +34,7 @@ Result<TestScores> Tester::run(const TestRun& run, const TestFeed& feed, int64_t
         scores.interrupted = !go_on;
         if (!go_on) return scores;
       }
-      CFT_TRY(add_batch(feed, shard, q, pool, run.seed, of_shard));
+      CFT_TRY(add_batch(run, feed, shard, q, pool, values, of_shard));
     }
     sums.insert(sums.end(), of_shard.begin(), of_shard.end());
   }
@@ -42,7 +42,8 @@ Result<TestScores> Tester::run(const TestRun& run, const TestFeed& feed, int64_t
   CFT_TRY(gather_shard_values(run.group, run.shards, sums, k, all));
   const auto total = [&](int which) {
     std::vector<double> terms;
-    for (int s = 0; s < run.shards; ++s) terms.push_back(all[size_t(s * k + which)]);
+    for (int s = 0; s < run.shards; ++s)
+      terms.push_back(all[size_t(s) * size_t(k) + size_t(which)]);
     return tree_sum(terms);
   };
   const double rows = total(k - 1);
@@ -52,24 +53,18 @@ Result<TestScores> Tester::run(const TestRun& run, const TestFeed& feed, int64_t
   return scores;
 }
 
-Status Tester::add_batch(const TestFeed& feed, int shard, int64_t sub_step, ThreadPool& pool,
-                         uint64_t seed, std::vector<double>& sums) {
+/// `sums`: the outputs' values, the loss, and the rows.
+Status Tester::add_batch(const TestRun& run, const TestFeed& feed, int shard, int64_t sub_step,
+                         ThreadPool& pool, const OutputValues& values, std::span<double> sums) {
   const int64_t rows = feed.feeds.empty() ? 0 : feed.feeds[0].source->rows(shard, sub_step);
   if (!feed.feeds.empty() && rows == 0) return {};
   CFT_ASSIGN(Plan * plan, plans_.at(rows));
   for (const Feed& f : feed.feeds) CFT_TRY(fill_plan(*plan, f, shard, sub_step));
-  CFT_TRY(plan->run(pool, {.seed = seed, .shard = shard, .sub_step = sub_step}));
+  CFT_TRY(plan->run(pool, {.seed = run.seed, .shard = shard, .sub_step = sub_step}));
   const double weight = rows > 0 ? double(rows) : 1;
-  size_t at = 0;
-  for (const Plan::Blob& blob : plan->outputs()) {
-    // An output with a row for each input (a batch that got shorter) has fewer elements: only what
-    // is there is added.
-    for (int64_t i = 0; i < blob.shape.count() && at + 2 < sums.size(); ++i) {
-      sums[at++] += weight * double(blob.data[i]);
-    }
-  }
-  sums[sums.size() - 2] += weight * double(plan->loss());
-  sums.back() += weight;
+  values.add(*plan, weight, sums);
+  sums[values.count()] += weight * double(plan->loss());
+  sums[values.count() + 1] += weight;
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "core/comm/group.h"
 #include "core/data/source.h"
 #include "core/observe/events.h"
+#include "core/train/output_values.h"
 #include "core/train/plan_set.h"
 
 namespace cafetiere {
@@ -23,7 +24,8 @@ struct TestFeed {
   bool whole = false;
 };
 
-/// One element of an output blob: its name, its mean and what it adds to the objective.
+/// One value of an output blob (OutputValues): the blob's name, the mean and what it adds to the
+/// objective.
 struct TestOutput {
   std::string blob;
   double mean = 0;
@@ -31,7 +33,7 @@ struct TestOutput {
 };
 
 struct TestScores {
-  std::vector<TestOutput> outputs;  ///< one an element of the net's outputs, in their order
+  std::vector<TestOutput> outputs;  ///< one a value of the net's outputs, in order
   double loss = 0;                  ///< the mean objective
   bool interrupted = false;         ///< go_on() said no; the rest means nothing
 };
@@ -42,7 +44,7 @@ struct TestRun {
   Group* group = nullptr;
   int shards = 1;
   uint64_t seed = 1;
-  GoOn go_on;  ///< asked before each batch, where there is one rank; may be empty
+  GoOn go_on;  ///< asked before each batch; with several ranks it is not to say no; may be empty
 };
 
 /// " (* 0.3 = 0.12 loss)" for an output that counts towards the objective, as Caffe's logs say it.
@@ -59,8 +61,8 @@ class Tester {
   const Graph& graph() const { return plans_.graph(); }
 
  private:
-  Status add_batch(const TestFeed& feed, int shard, int64_t sub_step, ThreadPool& pool,
-                   uint64_t seed, std::vector<double>& sums);
+  Status add_batch(const TestRun& run, const TestFeed& feed, int shard, int64_t sub_step,
+                   ThreadPool& pool, const OutputValues& values, std::span<double> sums);
   PlanSet plans_;
 };
 

@@ -12,6 +12,7 @@
 #include "core/layers/registry.h"
 #include "core/model/weights.h"
 #include "core/solver/random_seed.h"
+#include "core/sync/modes.h"
 #include "core/train/loop.h"
 
 namespace cafetiere {
@@ -23,9 +24,6 @@ Status check_solver(const caffe::SolverParameter& p) {
   if (p.test_interval() < 0) return invalid_argument("test_interval must not be negative");
   return {};
 }
-
-/// Frees the memory of a string, which assignment would keep.
-void release(std::string& bytes) { std::string().swap(bytes); }
 
 }  // namespace
 
@@ -42,10 +40,10 @@ Status Trainer::build() {
   CFT_TRY(check_solver(p).with_context(options_.solver.source));
   CFT_TRY(check_sync(p.sync()).with_context(options_.solver.source));
   if (options_.shards < 1) return invalid_argument("shards must be at least 1");
-  const std::string& mode = p.sync().mode();
-  if (options_.survivors && mode != "average" && mode != "diloco" && mode != "easgd") {
-    return invalid_argument(fmt::format(
-        "ranks can come and go in the modes average, diloco and easgd, not in \"{}\"", mode));
+  if (options_.survivors && !find_sync_mode(p.sync().mode())->survivors) {
+    return invalid_argument(fmt::format("ranks cannot come and go in mode \"{}\": use one of {}",
+                                        p.sync().mode(),
+                                        fmt::join(sync_mode_names(&SyncMode::survivors), ", ")));
   }
   if (options_.threads < 1) return invalid_argument("threads must be at least 1");
   seed_ = random_seed(p, options_.seed);
@@ -136,29 +134,34 @@ Status Trainer::restore(const caffe::NetParameter* weights, const SolverState* s
   return {};
 }
 
-std::string Trainer::model_bytes() const {
-  const Result<std::string> bytes =
-      serialize_weights(to_weights(graph_, weights()), ModelFormat::kBinary);
-  return bytes.ok() ? *bytes : std::string();
+Result<std::string> Trainer::model_bytes() const {
+  return serialize_weights(to_weights(graph_, weights()), ModelFormat::kBinary);
 }
 
-Status Trainer::take_checkpoint(Loop& loop) {
+Status Trainer::check_cancelled() const {
+  return cancelled_ ? Status(ErrorCode::kCancelled, "the run was cancelled") : Status();
+}
+
+Result<std::string> Trainer::state_bytes() const {
+  if (!state_) return not_found("there is no state: rank 0 has it once the run has ended");
+  return serialize_solver_state(*state_, ModelFormat::kBinary);
+}
+
+/// `asked`: by the solver or a user, so that on_checkpoint() is to have it.
+Status Trainer::take_checkpoint(Loop& loop, bool asked) {
   CFT_TRY(settle(loop, false));
+  state_.reset();  // the last one goes first: every copy counts where the weights fill the memory
   CFT_ASSIGN(SyncState sync, loop.sync->state());
   loop.checkpoint_iter = iter_;
   if (rank_of(loop.group) != 0) return {};
-  release(checkpoint_.state);  // the last one goes first: every copy counts
-  checkpoint_.step = iter_;
-  CFT_ASSIGN(checkpoint_.state,
-             serialize_solver_state(solver_state(graph_, iter_, current_step_, std::move(sync)),
-                                    ModelFormat::kBinary));
-  std::vector<float> moved(loop.weights_before.size());
-  for (size_t i = 0; i < moved.size(); ++i) moved[i] = loop.weights_before[i] - weights()[i];
-  CFT_ASSIGN(checkpoint_.model,
-             serialize_weights(to_weights(graph_, weights(), moved), ModelFormat::kBinary));
-  const Status status = options_.on_checkpoint ? options_.on_checkpoint(checkpoint_) : Status();
-  release(checkpoint_.model);
-  return status;
+  SolverState state = solver_state(graph_, iter_, current_step_, std::move(sync));
+  if (asked && options_.on_checkpoint) {
+    std::vector<float> moved(loop.weights_before.size());
+    for (size_t i = 0; i < moved.size(); ++i) moved[i] = loop.weights_before[i] - weights()[i];
+    CFT_TRY(options_.on_checkpoint({graph_, weights(), moved, state}));
+  }
+  if (options_.keep_state) state_ = std::move(state);
+  return {};
 }
 
 }  // namespace cafetiere

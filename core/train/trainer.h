@@ -21,6 +21,7 @@
 #include "core/plan/memory.h"
 #include "core/solver/lr_policy.h"
 #include "core/sync/sync.h"
+#include "core/train/checkpoint.h"
 #include "core/train/debug_info.h"
 #include "core/train/history.h"
 #include "core/train/nets.h"
@@ -28,13 +29,6 @@
 #include "core/train/tester.h"
 
 namespace cafetiere {
-
-/// Weights and state after a step, as files hold them.
-struct Checkpoint {
-  int64_t step = 0;
-  std::string model;  ///< caffemodel bytes
-  std::string state;  ///< solverstate bytes
-};
 
 struct TrainerOptions {
   SolverText solver;
@@ -55,7 +49,9 @@ struct TrainerOptions {
   Logger log;
   EventSink* events = nullptr;  ///< rank 0's; may be null
   Trace* trace = nullptr;       ///< the timeline; may be null
-  /// Called on rank 0 with each checkpoint.
+  /// state_bytes() gives the state of the end of a run, whatever snapshots the solver wants.
+  bool keep_state = false;
+  /// Called on rank 0 with each checkpoint that the solver asks for.
   std::function<Status(const Checkpoint&)> on_checkpoint;
 };
 
@@ -92,14 +88,14 @@ class Trainer {
   void request_stop() { stop_ = true; }
   /// The same: run() takes a checkpoint then, and goes on.
   void request_snapshot() { snapshot_now_ = true; }
-  /// From any thread: run() fails with kCancelled at its next step.
+  /// From any thread: run() fails with kCancelled at its next iteration or test batch.
   void cancel() { cancelled_ = true; }
 
   const TrainingSummary& summary() const { return summary_; }
-  /// The weights of the last complete step.
-  std::string model_bytes() const;
-  /// On rank 0, without its weights: model_bytes() gives those.
-  const Checkpoint& last_checkpoint() const { return checkpoint_; }
+  /// The weights of the last complete step, as a caffemodel.
+  Result<std::string> model_bytes() const;
+  /// On rank 0 and with keep_state: the state that the last run ended with, as a solverstate.
+  Result<std::string> state_bytes() const;
   std::span<const float> weights() const { return {weights_.get(), size_t(graph_.arena_size())}; }
 
  private:
@@ -109,28 +105,28 @@ class Trainer {
   Status build_tests(class Random& random);
   Status begin(Loop& loop);
   Status one_round(Loop& loop);
-  std::vector<UpdateStep> steps_of_round(Loop& loop, int length);
-  Status iteration(Loop& loop, int shard, const UpdateStep& step);
-  Status pass(Loop& loop, int shard, int iter, int index);
   Status end_round(Loop& loop, const UpdateStep& last);
   Status report(Loop& loop, int iter, bool shown);
-  Status log_outputs(std::span<const double> values);
-  Status send_progress(const Loop& loop, int iter, double elapsed, std::span<const double> outputs);
+  void log_outputs(const Loop& loop, std::span<const double> values);
+  void send_progress(const Loop& loop, int iter, double elapsed, std::span<const double> outputs);
   Status log_final_loss(Loop& loop);
   Result<Arena> allocate_exchanged(int64_t floats);
   Result<NetChoice> training_choice() const;
   Result<Graph> training_graph(const NetChoice& choice) const;
   Status log_debug_info(const Plan& plan);
   Status test_all(Loop& loop);
-  Status take_checkpoint(Loop& loop);
+  Status take_checkpoint(Loop& loop, bool asked);
+  Status check_cancelled() const;
   Status finish(Loop& loop);
   Status meet_members(Loop& loop);
+  void note_round();
   void keep_round(Loop& loop);
   Status settle(Loop& loop, bool end);
   bool stops(const Loop& loop) const;
   bool snapshot_due(Loop& loop);
 
   std::span<float> weights_span() { return {weights_.get(), size_t(graph_.arena_size())}; }
+  std::span<float> gradients_span() { return {gradients_.get(), size_t(graph_.arena_size())}; }
 
   TrainerOptions options_;
   uint64_t seed_ = 1;
@@ -146,9 +142,12 @@ class Trainer {
   std::unique_ptr<DebugInfo> debug_info_;        // made when it is first asked for
   int iter_ = 0, current_step_ = 0;
   std::optional<SyncState> restored_;  // until run() takes it
-  std::vector<float> round_weights_;   // with survivors: those of the last round
+  struct {
+    int iter = 0, current_step = 0;
+    std::vector<float> weights;
+  } last_round_;  // with survivors: where it ended
   TrainingSummary summary_;
-  Checkpoint checkpoint_;
+  std::optional<SolverState> state_;  // with keep_state: of the last checkpoint
   std::atomic<bool> stop_{false}, snapshot_now_{false}, cancelled_{false};
 };
 

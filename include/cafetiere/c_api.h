@@ -110,6 +110,11 @@ CFT_API void cft_group_destroy(cft_group* group);
 
 /* ---- training ------------------------------------------------------------------------------ */
 
+/* The modes of training together that "sync" names, the default first:
+ * [{"name", "text": how ranks work together, "promises": when two trainings end with the same bits,
+ *   "survivors": whether ranks may come and go, "rounds": whether a cft_rounds can drive it}, ...] */
+CFT_API int cft_sync_modes(char** out);
+
 /* Called on the thread that runs the trainer. Return 0 to go on, non-zero to stop the run with
  * CFT_CANCELLED. */
 typedef struct cft_callbacks {
@@ -150,7 +155,7 @@ CFT_API int cft_trainer_validation(cft_trainer* trainer, cft_rows* rows);
  * cft_group_cancel), it may be called again with another group and `rows` NULL: the training goes on
  * from the newest round that a member of the group has, and a newcomer gets its weights from it. */
 CFT_API int cft_trainer_run(cft_trainer* trainer, cft_group* group, cft_rows* rows);
-/* Any thread: the run stops with CFT_CANCELLED at its next step. */
+/* Any thread: the run stops with CFT_CANCELLED at its next iteration or test batch. */
 CFT_API void cft_trainer_cancel(cft_trainer* trainer);
 /* After a run: {"steps", "epochs", "rows_given", "rows_per_epoch": [..], "loss", "seconds",
  *   "rows_per_s", "sha256": of the model, "shards", "ranks", "peak_bytes",
@@ -158,7 +163,8 @@ CFT_API void cft_trainer_cancel(cft_trainer* trainer);
 CFT_API int cft_trainer_result(cft_trainer* trainer, char** out);
 /* After a run: the weights as a caffemodel. */
 CFT_API int cft_trainer_model(cft_trainer* trainer, void** out, uint64_t* bytes);
-/* After a run: iteration and history as a solverstate. */
+/* After a run, on rank 0: iteration and history at its end as a solverstate, whatever the solver's
+ * snapshot_after_train says. */
 CFT_API int cft_trainer_state(cft_trainer* trainer, void** out, uint64_t* bytes);
 CFT_API void cft_trainer_destroy(cft_trainer* trainer);
 

@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <numeric>
 
+#include "core/model/file.h"
 #include "core/model/weights.h"
 #include "tests/graph/toy.h"
 
@@ -66,6 +68,23 @@ TEST(Arena, WeightsGoThroughBothFormats) {
       ASSERT_TRUE(status.ok()) << status.message();
       EXPECT_EQ(params_of(graph, loaded), params_of(graph, arena));
     }
+  }
+}
+
+// The same file, whether it is written from the arena or from the net that holds a copy of it.
+TEST(Arena, Hdf5IsWrittenStraightFromTheArena) {
+  const std::string one = testing::TempDir() + "cafetiere_arena_test.1.h5";
+  const std::string two = testing::TempDir() + "cafetiere_arena_test.2.h5";
+  for (const std::string& text : {kNet, kShared}) {
+    const Graph graph = graph_of(text);
+    const std::vector<float> arena = numbered(graph), diffs(arena.size(), 0.5F);
+    ASSERT_TRUE(write_hdf5_weights(graph, arena, diffs, one).ok());
+    ASSERT_TRUE(write_weights(to_weights(graph, arena, diffs), two, ModelFormat::kHdf5).ok());
+    const auto first = read_file(one), second = read_file(two);
+    ASSERT_TRUE(first.ok() && second.ok());
+    EXPECT_TRUE(*first == *second);
+    std::remove(one.c_str());
+    std::remove(two.c_str());
   }
 }
 

@@ -23,6 +23,18 @@ TEST(SolverState, BothFormsGoBothWays) {
   }
 }
 
+TEST(SolverState, BothFormsHoldWhatAModeKeeps) {
+  SolverState state = sample_state();
+  state.sync = {"diloco", {{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}}, {{9, 10}}};
+  for (ModelFormat format : {ModelFormat::kBinary, ModelFormat::kHdf5}) {
+    auto bytes = serialize_solver_state(state, format);
+    ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+    auto read = parse_solver_state(std::as_bytes(std::span(*bytes)));
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(*read, state);
+  }
+}
+
 TEST(SolverState, ManyHistoryBlobsKeepTheirOrder) {
   SolverState many;
   for (int i = 0; i < 25; ++i) many.history.push_back({{1}, {static_cast<float>(i)}});
@@ -35,11 +47,15 @@ TEST(SolverState, ManyHistoryBlobsKeepTheirOrder) {
 
 TEST(SolverState, FilesGoBothWaysAndErrorsNameThem) {
   const std::string path = ::testing::TempDir() + "cafetiere_state_test.solverstate";
-  ASSERT_TRUE(write_solver_state(sample_state(), path, ModelFormat::kBinary).ok());
-  auto state = read_solver_state(path);
-  ASSERT_TRUE(state.ok()) << state.status().message();
-  EXPECT_EQ(*state, sample_state());
-  std::remove(path.c_str());
+  for (ModelFormat format : {ModelFormat::kBinary, ModelFormat::kHdf5}) {
+    ASSERT_TRUE(write_solver_state(sample_state(), path, format).ok());
+    auto state = read_solver_state(path);
+    ASSERT_TRUE(state.ok()) << state.status().message();
+    EXPECT_EQ(*state, sample_state());
+    std::remove(path.c_str());
+  }
+  EXPECT_THAT(write_solver_state(sample_state(), "/no/such/folder/x", ModelFormat::kHdf5).message(),
+              HasSubstr("make sure that the directory exists"));
   EXPECT_EQ(read_solver_state(path).status().message(), "File not found: " + path);
 }
 

@@ -218,13 +218,19 @@ def test_snapshots_hold_the_last_differences_when_asked(trained, tmp_path, form)
     assert sizes[1] - sizes[0] >= weights
 
 
-@pytest.mark.parametrize("sync", ["mode: 'average'", "compression: 'topk'"])
-def test_a_format_that_cannot_hold_the_mode_is_refused_before_training(tmp_path, sync):
-    make_work(tmp_path, "lmdb")
-    (tmp_path / "hdf5.prototxt").write_text(SOLVER + f"snapshot_format: HDF5 sync {{ {sync} }}")
-    log = run("train", "-solver", "hdf5.prototxt", cwd=tmp_path, code=1)
-    assert "set it to BINARYPROTO" in log and "hdf5.prototxt" in log
-    assert "Iteration 0" not in log
+@pytest.mark.parametrize("sync", ["mode: 'average' period: 5", "compression: 'topk'"])
+def test_both_forms_of_a_snapshot_hold_what_the_mode_keeps(trained, tmp_path, sync):
+    folder, _ = trained
+    solver, models = SOLVED + f"sync {{ {sync} }} ", []
+    for form, end in (("BINARYPROTO", ""), ("HDF5", ".h5")):
+        out = tmp_path / form
+        out.mkdir()
+        begin = solver + f"snapshot_format: {form}"
+        train(folder, out, begin, "-shards", 2, "-max_iter", 10)
+        state = out / f"s_iter_10.solverstate{end}"
+        train(folder, out, solver, "-shards", 2, "-snapshot", state)
+        models.append((out / "s_iter_20.caffemodel").read_bytes())
+    assert models[0] == models[1]
 
 
 def test_average_loss_smooths_what_is_shown(trained, tmp_path):

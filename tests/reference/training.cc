@@ -49,7 +49,8 @@ Result<TrainingOutcome> train(const SolverText& solver, const std::string& weigh
     CFT_ASSIGN(const caffe::NetParameter weights, read_weights(weights_path));
     CFT_TRY(trainer->restore(&weights, nullptr));
   } else {
-    CFT_TRY(write_file(weights_path, trainer->model_bytes()));
+    CFT_ASSIGN(const std::string model, trainer->model_bytes());
+    CFT_TRY(write_file(weights_path, model));
   }
   CFT_TRY(trainer->run(nullptr, feeds.feeds, {}));
   TrainingOutcome outcome{losses.values, {}};

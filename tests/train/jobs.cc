@@ -23,7 +23,7 @@ RowTable part_of_rows(const Job& s, int rank) {
     chunk.append(reinterpret_cast<const char*>(&size), 4);
     chunk.append(static_cast<const char*>(bytes), size);
   };
-  for (int i = 0; i < kRows; ++i) {
+  for (int i = 0; i < s.rows; ++i) {
     std::vector<uint8_t> image(size_t(s.pixels));
     for (uint8_t& pixel : image) pixel = uint8_t(random() >> 24);
     const int32_t label = int32_t(image[0] / 26);
@@ -53,6 +53,7 @@ Status run_rank(const Job& s, int rank, Group* group, Outcome* out) {
   options.shards = s.shards;
   options.threads = s.threads;
   options.max_iter = s.max_iter;
+  options.keep_state = true;
   if (rank == 0) options.events = &losses;
   CFT_ASSIGN(const auto trainer, Trainer::create(std::move(options)));
   if (s.from) {
@@ -66,8 +67,9 @@ Status run_rank(const Job& s, int rank, Group* group, Outcome* out) {
              make_rows_source(group, std::move(rows), s.shards, fed, true, trainer->seed()));
   CFT_TRY(trainer->run(group, {{fed.node->param.name(), source.get()}}, {}));
   if (rank == 0) {
-    *out = {trainer->model_bytes(), trainer->last_checkpoint().state, losses.values,
-            trainer->summary().rows_per_epoch};
+    CFT_ASSIGN(std::string model, trainer->model_bytes());
+    CFT_ASSIGN(std::string state, trainer->state_bytes());
+    *out = {std::move(model), std::move(state), losses.values, trainer->summary().rows_per_epoch};
   }
   return {};
 }

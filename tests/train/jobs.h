@@ -80,6 +80,7 @@ struct Job {
   std::string solver = kSolver;
   int shards = 4;
   bool encrypt = false;  // with TCP, which then serves alone, without shared memory
+  int rows = kRows;      // of all ranks
 };
 
 /// The rows that a rank brings.

@@ -52,7 +52,7 @@ RowTable rows_of(const Job& job, int shard) {
 std::unique_ptr<Replica> replica(const Job& job, int shard) {
   auto made = Replica::create(options(job, shard));
   EXPECT_TRUE(made.ok()) << made.status().message();
-  const Status fed = (*made)->feed(rows_of(job, shard), kRows);
+  const Status fed = (*made)->feed(rows_of(job, shard), job.rows);
   EXPECT_TRUE(fed.ok()) << fed.message();
   return std::move(*made);
 }
@@ -60,7 +60,7 @@ std::unique_ptr<Replica> replica(const Job& job, int shard) {
 /// A training in rounds on which a test can lay hands.
 struct Training {
   explicit Training(const Job& of) : job(of), rounds(*Rounds::create(options(of, 0))) {
-    for (int shard = 0; shard < kShards; ++shard) replicas.push_back(replica(job, shard));
+    for (int shard = 0; shard < job.shards; ++shard) replicas.push_back(replica(job, shard));
   }
 
   std::vector<float> train(int shard, int iter, int steps, std::vector<float> shared) {
@@ -74,9 +74,9 @@ struct Training {
   void round(int group) {
     starts.push_back({rounds->iter(), {rounds->shared().begin(), rounds->shared().end()}});
     std::vector<std::vector<float>> sums;
-    for (int first = 0; first < kShards; first += group) {
+    for (int first = 0; first < job.shards; first += group) {
       std::vector<std::vector<float>> trained;
-      for (int shard = first; shard < std::min(first + group, kShards); ++shard) {
+      for (int shard = first; shard < std::min(first + group, job.shards); ++shard) {
         trained.push_back(train(shard, rounds->iter(), rounds->length(), starts.back().second));
       }
       sums.push_back(*tree_sum_of(spans(trained)));
@@ -122,6 +122,26 @@ TEST(Rounds, AreTheBitsOfRanksInAGroup) {
     two.ranks = 2;
     expect_same_weights(train_in_rounds(job(sync), 1), train(two), sync);
   }
+}
+
+// 129 rows of two shards in batches of 64: the second shard has none in every other iteration, where
+// momentum and weight decay must not move its weights either.
+TEST(Rounds, AShardWithoutRowsSitsTheIterationOut) {
+  Job of{.net = R"(name: "small"
+           layer { name: "rows" type: "MemoryData" top: "data" top: "label"
+             memory_data_param { batch_size: 64 channels: 1 height: 4 width: 4 } }
+           layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+             inner_product_param { num_output: 10 weight_filler { type: "xavier" } } }
+           layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" })",
+         .pixels = 16,
+         .max_iter = 8,
+         .solver = R"(base_lr: 0.0001 momentum: 0.9 weight_decay: 0.01 lr_policy: "fixed"
+           random_seed: 7 sync { mode: "average" period: 2 })",
+         .shards = 2,
+         .rows = 129};
+  const Outcome rounds = train_in_rounds(of, 1);
+  of.ranks = 2;
+  expect_same_weights(rounds, train(of), "129 rows");
 }
 
 TEST(Rounds, TheSizeOfGroupsDoesNotShowInTheSum) {

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/sync/modes.h"
+
+#include <algorithm>
+
+#include "core/sync/allreduce.h"
+#include "core/sync/auto_mode.h"
+#include "core/sync/average.h"
+#include "core/sync/compressed.h"
+#include "core/sync/easgd.h"
+#include "core/sync/hierarchical.h"
+
+namespace cafetiere {
+namespace {
+
+using Made = Result<std::unique_ptr<Sync>>;
+
+Exchange exchange_of(const caffe::SyncParameter& sync) {
+  const bool brain = sync.wire() == "bfloat16", half = sync.wire() == "float16";
+  return {brain  ? Wire::kBfloat16
+          : half ? Wire::kFloat16
+                 : Wire::kFloat32,
+          sync.exchange() == "ring"};
+}
+
+Made make_allreduce(const caffe::SyncParameter& sync, const SyncContext& context,
+                    const UpdateMaker& update) {
+  CFT_ASSIGN(ArenaUpdate rule, update());
+  if (sync.compression() != "none") {
+    return std::unique_ptr<Sync>(std::make_unique<Compressed>(context, std::move(rule), sync));
+  }
+  return std::unique_ptr<Sync>(
+      std::make_unique<AllReduce>(context, std::move(rule), exchange_of(sync)));
+}
+
+Made make_average(const caffe::SyncParameter& sync, const SyncContext& context,
+                  const UpdateMaker& update) {
+  CFT_ASSIGN(ArenaUpdate rule, update());
+  return std::unique_ptr<Sync>(
+      std::make_unique<Average>(context, std::move(rule), sync, exchange_of(sync)));
+}
+
+Made make_elastic(const caffe::SyncParameter& sync, const SyncContext& context,
+                  const UpdateMaker& update) {
+  CFT_ASSIGN(ArenaUpdate rule, update());
+  return make_easgd(sync, context, std::move(rule));
+}
+
+Made make_hierarchical(const caffe::SyncParameter& sync, const SyncContext& context,
+                       const UpdateMaker& update) {
+  CFT_ASSIGN(ArenaUpdate rule, update());
+  return Hierarchical::make(context, std::move(rule), sync.period(), sync.group_size());
+}
+
+Made make_auto(const caffe::SyncParameter& sync, const SyncContext& context,
+               const UpdateMaker& update) {
+  auto mode = std::make_unique<AutoMode>(context, sync, update);
+  CFT_TRY(mode->start());
+  return std::unique_ptr<Sync>(std::move(mode));
+}
+
+constexpr SyncMode kModes[] = {
+    {.name = "allreduce",
+     .text = "every step, the gradients of all shards are added up",
+     .promises =
+         "the same bits on any number of ranks; with compression, a 16-bit wire or a ring, on "
+         "the same number",
+     .survivors = false,
+     .rounds = false,
+     .compression = true,
+     .outer_step = false,
+     .make = make_allreduce},
+    {.name = "average",
+     .text = "each shard trains on its own; every `period` iterations the weights are averaged",
+     .promises = "the same bits on any number of ranks; with a 16-bit wire or a ring, on the same "
+                 "number",
+     .survivors = true,
+     .rounds = true,
+     .compression = false,
+     .outer_step = false,
+     .make = make_average},
+    {.name = "easgd",
+     .text = "each rank trains on its own, tied to a common centre; none waits for another",
+     .promises = "none: the bits depend on who is faster",
+     .survivors = true,
+     .rounds = false,
+     .compression = false,
+     .outer_step = false,
+     .make = make_elastic},
+    {.name = "diloco",
+     .text = "as average, with an outer step of Nesterov's momentum on the mean",
+     .promises = "the same bits on any number of ranks; with a 16-bit wire or a ring, on the same "
+                 "number",
+     .survivors = true,
+     .rounds = true,
+     .compression = false,
+     .outer_step = true,
+     .make = make_average},
+    {.name = "hierarchical",
+     .text = "the ranks of a host share every step; every `period` iterations the hosts average",
+     .promises = "the same bits for the same teams",
+     .survivors = false,
+     .rounds = false,
+     .compression = false,
+     .outer_step = false,
+     .make = make_hierarchical},
+    {.name = "auto",
+     .text = "measures some steps of allreduce, then stays with it or goes on with diloco",
+     .promises = "the same bits for the same choice, which a checkpoint keeps",
+     .survivors = false,
+     .rounds = false,
+     .compression = false,
+     .outer_step = false,
+     .make = make_auto},
+};
+
+}  // namespace
+
+std::span<const SyncMode> sync_modes() { return kModes; }
+
+const SyncMode* find_sync_mode(std::string_view name) {
+  const auto* found = std::ranges::find(kModes, name, &SyncMode::name);
+  return found == std::end(kModes) ? nullptr : found;
+}
+
+std::vector<std::string> sync_mode_names(bool SyncMode::*property) {
+  std::vector<std::string> names;
+  for (const SyncMode& mode : kModes) {
+    if (!property || mode.*property) names.emplace_back(mode.name);
+  }
+  return names;
+}
+
+Result<std::unique_ptr<Sync>> make_sync(const caffe::SyncParameter& sync,
+                                        const SyncContext& context, const UpdateMaker& update) {
+  CFT_TRY(check_sync(sync));
+  return find_sync_mode(sync.mode())->make(sync, context, update);
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training through the C interface: what the host is given at the end, and how it stops a run.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cafetiere/c_api.h"
+#include "core/model/solver_state.h"
+#include "core/model/weights.h"
+#include "tests/data/rows.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr const char* kTrainedNet = R"(
+  name: "small"
+  layer { name: "rows" type: "MemoryData" top: "data" top: "label"
+    memory_data_param { batch_size: 4 channels: 6 height: 1 width: 1 } }
+  layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+    inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
+  layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" })";
+
+struct DestroyTrained {
+  void operator()(cft_trainer* t) const { cft_trainer_destroy(t); }
+  void operator()(cft_rows* r) const { cft_rows_destroy(r); }
+};
+using TrainerHandle = std::unique_ptr<cft_trainer, DestroyTrained>;
+
+/// What the host's callbacks were given.
+struct Host {
+  std::vector<int64_t> checkpoints;  // steps
+  int stop_at_event = 0;             // the event, from 1, whose answer is "stop"
+  int events = 0;
+
+  cft_callbacks callbacks() {
+    return {.context = this,
+            .event = [](void* host, const char*) -> int {
+              auto* self = static_cast<Host*>(host);
+              return ++self->events == self->stop_at_event ? 1 : 0;
+            },
+            .checkpoint = [](void* host, const char* json, const void*, uint64_t, const void*,
+                             uint64_t) -> int {
+              static_cast<Host*>(host)->checkpoints.push_back(nlohmann::json::parse(json)["step"]);
+              return 0;
+            }};
+  }
+};
+
+std::unique_ptr<cft_rows, DestroyTrained> trained_rows() {
+  cft_rows* rows = nullptr;
+  EXPECT_EQ(cft_rows_create(R"({"columns": [{"name": "data", "type": "f32"},
+                                            {"name": "label", "type": "i32"}], "id": ""})",
+                            &rows),
+            CFT_OK)
+      << cft_last_error();
+  for (int i = 0; i < 20; ++i) {
+    RowBytes bytes;
+    bytes.add_all(std::vector<float>(6, 0.1F * float(i % 7))).add(int32_t(i % 3));
+    EXPECT_EQ(cft_rows_append(rows, 1, bytes.span().data(), bytes.span().size()), CFT_OK);
+  }
+  return std::unique_ptr<cft_rows, DestroyTrained>(rows);
+}
+
+TrainerHandle make_trained(const std::string& solver, Host* host) {
+  const nlohmann::json options{
+      {"solver", "base_lr: 0.1 momentum: 0.9 lr_policy: 'fixed' max_iter: 5 " + solver},
+      {"net", kTrainedNet}};
+  const cft_callbacks callbacks = host->callbacks();
+  cft_trainer* trainer = nullptr;
+  EXPECT_EQ(cft_trainer_create(options.dump().c_str(), &callbacks, &trainer), CFT_OK)
+      << cft_last_error();
+  return TrainerHandle(trainer);
+}
+
+std::string bytes_of(int (*get)(cft_trainer*, void**, uint64_t*), const TrainerHandle& trainer) {
+  void* bytes = nullptr;
+  uint64_t size = 0;
+  EXPECT_EQ(get(trainer.get(), &bytes, &size), CFT_OK) << cft_last_error();
+  std::string text(static_cast<const char*>(bytes), size);
+  cft_free(bytes);
+  return text;
+}
+
+/// The state that a run of five iterations ends with.
+SolverState state_after(const std::string& solver, Host* host) {
+  const TrainerHandle trainer = make_trained(solver, host);
+  const auto rows = trained_rows();
+  EXPECT_EQ(cft_trainer_run(trainer.get(), nullptr, rows.get()), CFT_OK) << cft_last_error();
+  const std::string bytes = bytes_of(cft_trainer_state, trainer);
+  auto state = parse_solver_state(std::as_bytes(std::span(bytes)));
+  EXPECT_TRUE(state.ok()) << state.status().message();
+  return state.ok() ? *state : SolverState();
+}
+
+TEST(TrainerInterface, GivesTheStateOfTheEndWithoutASnapshotAfterTraining) {
+  Host with, without;
+  const SolverState expected = state_after("", &with);
+  EXPECT_EQ(expected.iter, 5);
+  EXPECT_TRUE(state_after("snapshot_after_train: false", &without) == expected);
+  EXPECT_THAT(with.checkpoints, testing::ElementsAre(5));
+  EXPECT_THAT(without.checkpoints, testing::IsEmpty());
+}
+
+TEST(TrainerInterface, GivesTheStateOfTheEndAndNotOfAnEarlierSnapshot) {
+  Host host;
+  EXPECT_EQ(state_after("snapshot: 3 snapshot_after_train: false", &host).iter, 5);
+  EXPECT_THAT(host.checkpoints, testing::ElementsAre(3));
+}
+
+// A run this short has a progress event after its first iteration, and one at the end.
+TEST(TrainerInterface, TheLastEventCanStopTheRunToo) {
+  Host host;
+  host.stop_at_event = 2;
+  const TrainerHandle trainer = make_trained("", &host);
+  const auto rows = trained_rows();
+  EXPECT_EQ(cft_trainer_run(trainer.get(), nullptr, rows.get()), CFT_CANCELLED);
+  EXPECT_THAT(host.checkpoints, testing::IsEmpty());
+}
+
+TEST(SyncModes, TheTableSaysWhatEachAllows) {
+  char* text = nullptr;
+  ASSERT_EQ(cft_sync_modes(&text), CFT_OK);
+  const nlohmann::json modes = nlohmann::json::parse(text);
+  cft_free(text);
+  std::vector<std::string> names, survivors, rounds;
+  for (const auto& mode : modes) {
+    names.push_back(mode["name"]);
+    if (mode["survivors"]) survivors.push_back(mode["name"]);
+    if (mode["rounds"]) rounds.push_back(mode["name"]);
+    EXPECT_FALSE(mode["text"].get<std::string>().empty());
+    EXPECT_FALSE(mode["promises"].get<std::string>().empty());
+  }
+  using testing::ElementsAre;
+  EXPECT_THAT(names,
+              ElementsAre("allreduce", "average", "easgd", "diloco", "hierarchical", "auto"));
+  EXPECT_THAT(survivors, ElementsAre("average", "easgd", "diloco"));
+  EXPECT_THAT(rounds, ElementsAre("average", "diloco"));
+}
+
+}  // namespace
+}  // namespace cafetiere
