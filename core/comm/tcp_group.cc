@@ -92,7 +92,7 @@ Status TcpGroup::connect(const std::vector<std::string>& addresses) {
   if (!links.ok()) {
     return close(links.status().with_context(fmt::format("rank {} cannot join the group", rank())));
   }
-  CFT_TRY(install(std::move(*links)));
+  if (Status status = install(std::move(*links)); !status.ok()) return close(std::move(status));
   CFT_ASSIGN(auto shared, share_memory(this, options_.shared_memory));
   engine_->share(std::move(shared));
   return barrier(this);
@@ -136,7 +136,7 @@ Status TcpGroup::install(std::vector<PeerLink> links) {
                                        [this](Status why) { (void)close(std::move(why)); });
   engine_ = std::make_unique<TcpEngine>(rank(), links_, wake_.get(), closed_,
                                         [this](int peer) { monitor_->heard(peer); });
-  return {};
+  return monitor_->start();
 }
 
 Status TcpGroup::exchange(std::span<const Send> sends, std::span<const Receive> receives) {

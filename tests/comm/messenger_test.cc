@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <new>
 
 #include "children.h"
 #include "core/comm/collectives.h"
@@ -22,7 +23,7 @@ using testing::StartsWith;
 using Bytes = Messenger::Bytes;
 
 constexpr size_t kMessengerMaxRequest = 8 << 20;
-enum Topic : uint32_t { kEcho, kSizeOf, kFail };
+enum Topic : uint32_t { kEcho, kSizeOf, kFail, kThrow };
 
 /// Answers as the topic says and takes note of who is lost.
 class Party {
@@ -61,6 +62,7 @@ class Party {
  private:
   static Result<Bytes> answer(int, uint32_t topic, uint32_t index, Bytes& data) {
     if (topic == kFail) return invalid_argument("no such topic");
+    if (topic == kThrow) throw std::bad_alloc();
     if (topic == kSizeOf) return Bytes(index);
     for (std::byte& b : data) b = std::byte(int(b) + int(index));
     return std::move(data);
@@ -129,6 +131,22 @@ TEST_P(MessengerTest, SeveralRequestsToOnePeerAreAnsweredInOrder) {
     }
     CFT_TRY(party.messenger().ask(requests));
     for (size_t i = 0; i < replies.size(); ++i) EXPECT_EQ(int(replies[i].back()), int(i) + 1);
+    return {};
+  });
+}
+
+TEST_P(MessengerTest, WhatItsThreadThrowsEndsItForBothSides) {
+  with_parties(2, [](int rank, Party& party) -> Status {
+    Bytes reply(1);
+    Messenger::Request request{1 - rank, rank == 0 ? kThrow : kEcho, 0, reply, reply};
+    if (rank == 0) {
+      CFT_TRY(party.messenger().ask({&request, 1}));
+      EXPECT_EQ(request.status.code(), ErrorCode::kUnavailable) << request.status.message();
+      return {};
+    }
+    while (party.messenger().status().ok()) std::this_thread::yield();
+    EXPECT_EQ(party.messenger().ask({&request, 1}).code(), ErrorCode::kOutOfMemory);
+    EXPECT_FALSE(party.messenger().alive(0));
     return {};
   });
 }
