@@ -4,14 +4,15 @@
 #include <cxxabi.h>
 
 #include <new>
+#include <stdexcept>
 
 namespace cafetiere {
 namespace {
 
-/// The text may be too long for what memory is left.
-Status internal_or_memory(const char* what) {
+/// The error, whose text may be too long for what memory is left.
+Status error_or_memory(ErrorCode code, const char* what) {
   try {
-    return internal_error(what);
+    return {code, what};
   } catch (const std::bad_alloc&) {
     return {ErrorCode::kOutOfMemory, "out of memory"};
   }
@@ -25,13 +26,16 @@ Status status_of_exception() {
   } catch (const abi::__forced_unwind&) {
     throw;  // pthread_exit(), as Python calls it in its daemon threads: it may not be held up
   } catch (const StatusError& e) {
-    return e.status();
+    return error_or_memory(e.status().code(), e.what());
   } catch (const std::bad_alloc&) {
     return {ErrorCode::kOutOfMemory, "out of memory"};
+  } catch (const std::length_error&) {  // of a container
+    return {ErrorCode::kOutOfMemory, "out of memory: more was asked for than a process can hold"};
   } catch (const std::exception& e) {
-    return internal_or_memory(e.what());
+    return error_or_memory(ErrorCode::kInternal, e.what());
   } catch (...) {
-    return internal_or_memory("an exception that is none of the standard library's");
+    return error_or_memory(ErrorCode::kInternal,
+                           "an exception that is none of the standard library's");
   }
 }
 

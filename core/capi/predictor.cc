@@ -147,8 +147,8 @@ Status create(const char* options, const void* model, uint64_t bytes, cft_predic
   if (p->batch == 0) p->batch = fed.batch;
   if (p->outputs.empty()) p->outputs = predictions(p->graph);
   p->arena.assign(size_t(p->graph.arena_size()), 0.f);
-  CFT_ASSIGN(const caffe::NetParameter weights,
-             parse_weights({static_cast<const std::byte*>(model), size_t(bytes)}));
+  CFT_ASSIGN(const auto given, given_bytes(model, bytes, "model"));
+  CFT_ASSIGN(const caffe::NetParameter weights, parse_weights(given));
   CFT_TRY(load_weights(p->graph, weights, p->arena, nullptr));
   CFT_TRY(find_rows(p.get()));
   *out = p.release();
@@ -163,10 +163,12 @@ namespace capi = cafetiere::capi;
 
 int cft_predictor_create(const char* options, const void* model, uint64_t model_bytes,
                          cft_predictor** out) {
+  CFT_NOT_NULL(out);
   return capi::guarded([&] { return capi::create(options, model, model_bytes, out); });
 }
 
 int cft_predictor_describe(const cft_predictor* p, char** out) {
+  CFT_NOT_NULL(p, out);
   return capi::guarded([&] {
     const cafetiere::Plan& plan = *p->plans.at(p->batch);
     nlohmann::json list = nlohmann::json::array();
@@ -184,9 +186,15 @@ int cft_predictor_describe(const cft_predictor* p, char** out) {
 
 int cft_predictor_run(cft_predictor* p, int64_t count, const void* chunk, uint64_t bytes,
                       float* const* outputs) {
+  CFT_NOT_NULL(p, outputs);
   return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const auto encoded, capi::given_bytes(chunk, bytes, "chunk"));
+    const std::span given(outputs, p->row_axes.size());
+    if (std::ranges::count(given, nullptr) > 0) {
+      return cafetiere::invalid_argument("one of the arrays of `outputs` is NULL");
+    }
     cafetiere::RowTable table(p->schema);
-    CFT_TRY(table.append(count, {static_cast<const std::byte*>(chunk), size_t(bytes)}));
+    CFT_TRY(table.append(count, encoded));
     for (int64_t first = 0; first < count; first += p->batch) {
       CFT_TRY(capi::run_batch(p, table, first, std::min(p->batch, count - first), outputs));
     }

@@ -34,5 +34,6 @@ int main(void) {
   expect(cft_main(2, version) == 0, "the command line runs");
   const char* const wrong[] = {"cafetiere", "trian"};
   expect(cft_main(2, wrong) == 2, "an unknown command is a wrong usage");
+  expect(cft_main(-1, NULL) != 0 && cft_main(3, NULL) != 0, "no arguments are refused");
   return failures;
 }
