@@ -260,7 +260,10 @@ Status Messenger::begin_body(Peer* peer) {
     peer->body = peer->question;
     return {};
   }
-  const bool expected = h.kind != kReply || !peer->asked.empty();
+  // A reply before all of the request has left: it cannot answer that, and its bytes are still needed.
+  const auto asks = [](const Outgoing& o) { return o.header.kind == kRequest; };
+  const bool expected =
+      h.kind != kReply || (!peer->asked.empty() && std::ranges::none_of(peer->out, asks));
   if (expected && h.kind == kReply) peer->body = peer->asked.front()->reply;
   if (!expected || h.bytes != peer->body.size()) {
     return internal_error(

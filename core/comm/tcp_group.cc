@@ -41,9 +41,12 @@ Status check(const GroupOptions& o) {
   if (o.size < 1 || o.rank < 0 || o.rank >= o.size) {
     return invalid_argument(fmt::format("group: rank {} of {} does not exist", o.rank, o.size));
   }
-  if (o.secret.empty()) {
+  if (o.secret.size() < kMinSecret) {
     return invalid_argument(
-        "group: the secret is empty: give all ranks the same random bytes, fresh for each run");
+        fmt::format("group: the secret has {} bytes and could be guessed: give all ranks the same "
+                    "{} random bytes "
+                    "or more, fresh for each run",
+                    o.secret.size(), kMinSecret));
   }
   if (o.generation.size() > kMaxGeneration) {
     return invalid_argument(fmt::format("group: the generation has {} bytes, at most {} fit",

@@ -103,10 +103,13 @@ CFT_API void cft_rows_destroy(cft_rows* rows);
 
 /* Opens this rank's end of a group and listens; no peer is contacted yet.
  * options: {"rank", "size", "bind": IP address to listen on and advertise,
- *   "secret": text all ranks share (never sent), "generation": text all ranks of this attempt share,
+ *   "secret": text all ranks share (never sent), 16 random bytes or more and others in each run; whoever
+ *   does not know it is refused and learns nothing of the group, "generation": text all ranks of this attempt share,
  *   "timeout_ms": silence of a peer that counts as its loss (default 6000),
  *   "encrypt": 1 for TLS 1.3 on all connections, the same on all ranks (default 0); memory that
- *   ranks of one host share is not encrypted} */
+ *   ranks of one host share is not encrypted}
+ * Without "encrypt" only the beginning of a connection is authenticated: whoever can change packets on
+ * the way can read and change what follows. */
 CFT_API int cft_group_create(const char* options, cft_group** out);
 /* "IP:port" to hand to the other ranks. */
 CFT_API int cft_group_address(const cft_group* group, char** out);
@@ -262,6 +265,11 @@ CFT_API int cft_predictor_describe(const cft_predictor* predictor, char** out);
 /* Runs `count` rows (encoded as for cft_rows_append); outputs[i] receives count * size_i floats. */
 CFT_API int cft_predictor_run(cft_predictor* predictor, int64_t count, const void* chunk,
                               uint64_t bytes, float* const* outputs);
+/* Since API version 2. The same, and an error before anything is written where `outputs` are not
+ * `output_count` or an array has room for fewer than count * size_i floats. room: floats of each. */
+CFT_API int cft_predictor_fill(cft_predictor* predictor, int64_t count, const void* chunk,
+                               uint64_t bytes, float* const* outputs, const uint64_t* room,
+                               int32_t output_count);
 CFT_API void cft_predictor_destroy(cft_predictor* predictor);
 
 /* ---- nets, layer by layer ------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include "core/comm/messenger.h"
 
 #include <gmock/gmock.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <barrier>
@@ -149,6 +150,40 @@ TEST_P(MessengerTest, WhatItsThreadThrowsEndsItForBothSides) {
     EXPECT_FALSE(party.messenger().alive(0));
     return {};
   });
+}
+
+/// A rank that speaks the protocol by hand.
+TEST(Messenger, AReplyBeforeTheWholeRequestIsNone) {
+  auto groups = make_groups(Transport::kTcp, 2);
+  expect_ok(on_ranks(2, [&](int rank) -> Status {
+    if (rank == 0) {
+      Party party;
+      CFT_TRY(party.open(groups[0].get()));
+      const Bytes large(64 << 20);  // more than the sockets hold
+      Bytes reply(4);
+      Messenger::Request request{1, kEcho, 0, large, reply};
+      CFT_TRY(party.messenger().ask({&request, 1}));
+      EXPECT_THAT(request.status.message(), HasSubstr("sends 4 bytes where 0 are expected"));
+      return {};
+    }
+    CFT_ASSIGN(PeerLinks links, groups[1]->open_links());
+    Stream& stream = links.streams[0];
+    std::byte first{};  // of the request, which is under way then
+    pollfd begun{stream.fd(), POLLIN, 0};
+    poll(&begun, 1, -1);
+    EXPECT_EQ(stream.receive({&first, 1}), 1);
+    struct {
+      uint32_t magic = 0x4d544643, kind = 2, topic = 0, index = 0;
+      uint64_t bytes = 4;
+      uint32_t body = 7, none = 0;
+    } early;
+    constexpr size_t kBytes = 28;
+    const auto message = std::as_bytes(std::span(&early, 1)).first(kBytes);
+    EXPECT_EQ(stream.send(message), ssize_t(kBytes));
+    pollfd end{stream.fd(), POLLRDHUP, 0};  // reads nothing: the request stays on its way
+    poll(&end, 1, -1);
+    return {};
+  }));
 }
 
 TEST_P(MessengerTest, ARankThatComputesAnswers) {
