@@ -220,6 +220,7 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_predictor_create);
   CALL(cft_predictor_describe);
   CALL(cft_predictor_run);
+  CALL(cft_predictor_fill);
   CALL(cft_net_create);
   CALL(cft_net_describe);
   CALL(cft_net_blob);
