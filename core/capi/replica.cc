@@ -228,7 +228,7 @@ int cft_rounds_create(const char* options, cft_rounds** out) {
     read.log = handle->log.logger();
     CFT_ASSIGN(handle->rounds, cafetiere::Rounds::create(std::move(read)));
     if (!prefix.empty()) {
-      CFT_ASSIGN(handle->events, cafetiere::open_event_files(prefix));
+      CFT_ASSIGN(handle->events, cafetiere::open_event_files(prefix, handle->log.logger()));
     }
     *out = handle.release();
     return {};

@@ -105,7 +105,7 @@ Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
   options.log = logger_of(t);
   if (t->rank != 0) return options;
   if (!events.empty()) {
-    CFT_ASSIGN(auto files, open_event_files(events));
+    CFT_ASSIGN(auto files, open_event_files(events, logger_of(t)));
     t->events.add(std::move(files));
   }
   t->events.add(std::make_unique<CallbackSink>(t));

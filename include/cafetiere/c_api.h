@@ -101,7 +101,9 @@ CFT_API void cft_rows_destroy(cft_rows* rows);
 
 /* ---- groups -------------------------------------------------------------------------------- */
 
-/* Opens this rank's end of a group and listens; no peer is contacted yet.
+/* Opens this rank's end of a group and listens; no peer is contacted yet. Every two ranks are joined by
+ * two connections, so each rank holds 2 * (size - 1) of the files that its process may open; fewer
+ * allowed is an error here.
  * options: {"rank", "size", "bind": IP address to listen on and advertise,
  *   "secret": text all ranks share (never sent), 16 random bytes or more and others in each run; whoever
  *   does not know it is refused and learns nothing of the group, "generation": text all ranks of this attempt share,

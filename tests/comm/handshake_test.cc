@@ -3,7 +3,9 @@
 #include "core/comm/handshake.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <mutex>
 
@@ -133,6 +135,19 @@ TEST(Handshake, TellsAStrangerNothing) {
     const std::string rest = told.substr(sizeof(wire::Reply) + sizeof(uint32_t));
     EXPECT_EQ(rest, std::string(rest.size(), '\0'));
   }
+}
+
+TEST(TcpGroupDeathTest, RefusesMoreRanksThanItMayOpenFiles) {
+  const auto poor = [] {
+    const rlimit limit{64, 64};
+    setrlimit(RLIMIT_NOFILE, &limit);
+    const Status refused = TcpGroup::listen(tcp_options(0, 1000)).status();
+    std::fputs(refused.message().c_str(), stderr);
+    _exit(TcpGroup::listen(tcp_options(0, 8)).ok() ? 0 : 1);
+  };
+  EXPECT_EXIT(poor(), testing::ExitedWithCode(0),
+              "1000 ranks need 1998 connections on each rank, and this process may have 64 files "
+              "open.*ulimit -n");
 }
 
 TEST(TcpGroup, RefusesASecretThatCouldBeGuessed) {
