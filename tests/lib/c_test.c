@@ -19,7 +19,8 @@ int main(void) {
   expect(strchr(cft_version(), '.') != NULL, "the version has a dot");
 
   const char* net =
-      "{\"net\": \"layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 2 dim: 3 } } } "
+      "{\"net\": \"layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 2 dim: 3 } "
+      "} } "
       "layer { name: 'ip' type: 'InnerProduct' bottom: 'x' top: 'ip' inner_product_param { "
       "num_output: 4 } }\", \"phase\": \"TEST\"}";
   expect(cft_describe(net, &text) == CFT_OK, "a net is described");
