@@ -10,6 +10,13 @@
 
 namespace cafetiere {
 
+/// Sanitizers map more memory than any limit allows.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kCanBeShort = false;
+#else
+inline constexpr bool kCanBeShort = true;
+#endif
+
 /// So many do not start after allow_few_threads().
 inline constexpr int kTooManyThreads = 64;
 
