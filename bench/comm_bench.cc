@@ -220,7 +220,7 @@ Result<nlohmann::json> run_rank(int rank, const Setting& setting, const std::vec
   GroupOptions options;
   options.rank = rank;
   options.size = setting.ranks;
-  options.secret = options.generation = "bench";
+  options.secret = options.generation = "a bench of the ranks";
   options.shared_memory = setting.shared_memory;
   options.encrypt = setting.encrypt;
   CFT_ASSIGN(auto group, TcpGroup::listen(options));

@@ -26,7 +26,7 @@ std::string glog_line(LogLevel level, std::string_view message) {
   tm local{};
   ::localtime_r(&now.tv_sec, &local);
   return fmt::format("{}{:02}{:02} {:02}:{:02}:{:02}.{:06} {:5} cafetiere:0] {}",
-                     "IWE"[static_cast<int>(level)], local.tm_mon + 1, local.tm_mday, local.tm_hour,
+                     "IWE"[severity(level)], local.tm_mon + 1, local.tm_mday, local.tm_hour,
                      local.tm_min, local.tm_sec, now.tv_usec, syscall(SYS_gettid), message);
 }
 

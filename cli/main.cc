@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <string>
 #include <vector>
 
@@ -127,11 +126,15 @@ int cft_main(int count, const char* const* arguments) {
     std::fprintf(stderr, "cafetiere: %s\n", lack);
     return code;
   }
-  try {
-    code = cafetiere::run_program({arguments + std::min(1, count), arguments + count});
-  } catch (const std::exception& error) {  // such as memory that ran out in a library
-    std::fprintf(stderr, "cafetiere: %s\n", error.what());
+  if (count < 0 || (count > 0 && !arguments)) {
+    std::fprintf(stderr, "cafetiere: cft_main was given no arguments\n");
+    return code;
   }
+  const cafetiere::Status end = cafetiere::guard([&] {
+    code = cafetiere::run_program({arguments + std::min(1, count), arguments + count});
+  });
+  // Such as memory that ran out in a library.
+  if (!end.ok()) std::fprintf(stderr, "cafetiere: %s\n", end.message().c_str());
   // Before a host that has buffers of its own writes on.
   std::fflush(stdout);
   return code;

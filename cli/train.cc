@@ -120,7 +120,7 @@ Status train(const TrainFlags& flags) {
   Broadcast events;
   if (auto sink = glog.progress_sink()) events.add(std::move(sink));
   if (!flags.events.empty()) {
-    CFT_ASSIGN(auto files, open_event_files(flags.events));
+    CFT_ASSIGN(auto files, open_event_files(flags.events, log));
     events.add(std::move(files));
   }
   TrainerOptions options;

@@ -6,6 +6,7 @@
 namespace capi = cafetiere::capi;
 
 int cft_report(const char* events, const char* result, char** html) {
+  CFT_NOT_NULL(html);
   return capi::guarded([&]() -> cafetiere::Status {
     CFT_ASSIGN(const std::string page,
                cafetiere::render_report(events ? events : "", result ? result : "{}"));

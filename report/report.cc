@@ -185,7 +185,7 @@ std::string table(const Json& result) {
 std::string messages(const std::vector<LogMessage>& log) {
   std::string items;
   for (const LogMessage& message : log) {
-    if (message.level == LogLevel::kInfo) continue;
+    if (severity(message.level) == 0) continue;
     const char* kind = message.level == LogLevel::kError ? "error" : "warning";
     items += fmt::format("<li class=\"{}\">{}</li>\n", kind, escape_html(message.text));
   }

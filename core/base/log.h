@@ -11,7 +11,13 @@
 
 namespace cafetiere {
 
-enum class LogLevel { kInfo = 0, kWarning = 1, kError = 2 };
+/// A notice is an info that also reaches those who read no log: it becomes an event of the run.
+enum class LogLevel { kInfo, kNotice, kWarning, kError };
+
+/// As interfaces count them, where a notice is an info: 0 info, 1 warning, 2 error.
+constexpr int severity(LogLevel level) {
+  return level < LogLevel::kWarning ? 0 : int(level) - int(LogLevel::kWarning) + 1;
+}
 
 /// Forwards messages to one sink. Copies share the sink. Safe to call from several threads when
 /// the sink is.
@@ -28,6 +34,10 @@ class Logger {
   template <class... Args>
   void info(fmt::format_string<Args...> format, Args&&... args) const {
     write(LogLevel::kInfo, fmt::format(format, std::forward<Args>(args)...));
+  }
+  template <class... Args>
+  void notice(fmt::format_string<Args...> format, Args&&... args) const {
+    write(LogLevel::kNotice, fmt::format(format, std::forward<Args>(args)...));
   }
   template <class... Args>
   void warning(fmt::format_string<Args...> format, Args&&... args) const {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/thread_pool.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
+
+#include "core/base/guard.h"
 
 namespace cafetiere {
 namespace {
@@ -33,15 +37,24 @@ bool spin_until(const Done& done) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) : next_(kClosed) {
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { worker(); });
+ThreadPool::ThreadPool(int threads)
+    : next_(kClosed), workers_(size_t(threads > 1 ? threads - 1 : 0)) {
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    const Status status = workers_[i].start("the pool", [this] { worker(); }, {});
+    if (status.ok()) continue;
+    stop();
+    throw StatusError(
+        status.with_context(fmt::format("{} threads were asked for, {} started", threads, i + 1)));
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
   stop_.store(true);
   generation_.fetch_add(1);
   generation_.notify_all();
-  for (auto& w : workers_) w.join();
+  for (GuardedThread& w : workers_) w.join();
 }
 
 bool ThreadPool::take_block() {
@@ -52,7 +65,11 @@ bool ThreadPool::take_block() {
   const uint32_t block = static_cast<uint32_t>(next);
   if (block >= blocks) return false;
   if (!next_.compare_exchange_strong(next, next + 1)) return true;  // lost the race: look again
-  fn(arg, static_cast<int>(block));
+  try {
+    fn(arg, static_cast<int>(block));
+  } catch (...) {
+    if (!failed_.exchange(true)) failure_ = std::current_exception();
+  }
   if (done_.fetch_add(1) + 1 == blocks) done_.notify_one();
   return true;
 }
@@ -73,9 +90,14 @@ void ThreadPool::run_blocks(int blocks, BlockFn fn, const void* arg) {
   generation_.notify_all();
   while (take_block()) {
   }
-  const uint32_t all = static_cast<uint32_t>(blocks);
-  if (spin_until([&] { return done_.load() == all; })) return;
-  for (uint32_t done = done_.load(); done != all; done = done_.load()) done_.wait(done);
+  wait_for(static_cast<uint32_t>(blocks));
+  // No sooner: the other threads use `arg` until they are done.
+  if (failed_.exchange(false)) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void ThreadPool::wait_for(uint32_t blocks) {
+  if (spin_until([&] { return done_.load() == blocks; })) return;
+  for (uint32_t done = done_.load(); done != blocks; done = done_.load()) done_.wait(done);
 }
 
 void ThreadPool::worker() {

@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <thread>
+#include <exception>
 #include <vector>
+
+#include "core/base/guarded_thread.h"
 
 namespace cafetiere {
 
@@ -14,7 +16,7 @@ namespace cafetiere {
 /// on the number of threads.
 class ThreadPool {
  public:
-  /// `threads` >= 1 counts the caller.
+  /// `threads` >= 1 counts the caller. Throws a StatusError where one of them cannot start.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -22,8 +24,8 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  /// Calls fn(block) once for each block in [0, blocks); returns when all are done. `fn` must not
-  /// throw. One caller at a time.
+  /// Calls fn(block) once for each block in [0, blocks); returns when all are done. What a block
+  /// throws is thrown here then, the first of several. One caller at a time.
   template <class F>
   void run(int blocks, const F& fn) {
     run_blocks(
@@ -34,7 +36,9 @@ class ThreadPool {
   using BlockFn = void (*)(const void*, int);
   void run_blocks(int blocks, BlockFn fn, const void* arg);
   bool take_block();
+  void wait_for(uint32_t blocks);
   void worker();
+  void stop();
 
   // The current job. Written only while next_ is closed, read before a block is claimed; a claim
   // that succeeds proves that what was read belongs to the same job.
@@ -46,7 +50,9 @@ class ThreadPool {
   alignas(64) std::atomic<uint32_t> done_{0};        // blocks finished in this generation
   alignas(64) std::atomic<uint32_t> generation_{0};  // what sleeping workers wait on
   std::atomic<bool> stop_{false};
-  std::vector<std::thread> workers_;
+  std::atomic<bool> failed_{false};
+  std::exception_ptr failure_;  // of whoever set failed_, until all blocks are done
+  std::vector<GuardedThread> workers_;
 };
 
 }  // namespace cafetiere

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors, memory, version, rows, groups and reports.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/capi/boundary.h"
@@ -23,9 +26,25 @@ const char* missing_feature() {
   return nullptr;
 }
 
+/// The text may not fit what memory is left; the code is the caller's in any case.
 int finish(const Status& status) {
-  last_error = status.message();
+  const Status kept = guard([&] { last_error = status.message(); });
+  if (!kept.ok()) last_error = kept.message();
   return int(status.code());
+}
+
+Status not_null(const char* function, std::string_view names,
+                std::initializer_list<const void*> pointers) {
+  for (const void* pointer : pointers) {
+    const size_t end = std::min(names.find(','), names.size());
+    if (!pointer) {
+      return guard([&] {
+        return invalid_argument(fmt::format("{}: {} is NULL", function, names.substr(0, end)));
+      });
+    }
+    names.remove_prefix(std::min(names.size(), end + 2));  // and ", "
+  }
+  return {};
 }
 
 }  // namespace cafetiere::capi
@@ -35,6 +54,7 @@ namespace capi = cafetiere::capi;
 
 const char* cft_last_error(void) { return capi::last_error.c_str(); }
 const char* cft_version(void) { return CFT_VERSION; }
+int cft_api_version(void) { return CFT_API_VERSION; }
 const char* cft_instruction_set(void) { return cafetiere::instruction_set().data(); }
 int cft_use_instruction_set(const char* name) {
   return capi::guarded([&] { return cafetiere::use_instruction_set(name ? name : ""); });
@@ -42,6 +62,7 @@ int cft_use_instruction_set(const char* name) {
 void cft_free(void* memory) { std::free(memory); }
 
 int cft_rows_create(const char* schema, cft_rows** out) {
+  CFT_NOT_NULL(out);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(cafetiere::RowSchema parsed, cafetiere::RowSchema::parse(schema ? schema : ""));
     *out = new cft_rows{cafetiere::RowTable(std::move(parsed))};
@@ -50,19 +71,22 @@ int cft_rows_create(const char* schema, cft_rows** out) {
 }
 
 int cft_rows_append(cft_rows* rows, int64_t count, const void* chunk, uint64_t bytes) {
-  return capi::guarded([&] {
-    return rows->table.append(count, {static_cast<const std::byte*>(chunk), size_t(bytes)});
+  CFT_NOT_NULL(rows);
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const auto encoded, capi::given_bytes(chunk, bytes, "chunk"));
+    return rows->table.append(count, encoded);
   });
 }
 
 int cft_rows_count(const cft_rows* rows, int64_t* out) {
-  *out = rows->table.rows();
-  return capi::finish({});
+  CFT_NOT_NULL(rows, out);
+  return capi::guarded([&] { *out = rows->table.rows(); });
 }
 
 void cft_rows_destroy(cft_rows* rows) { delete rows; }
 
 int cft_group_create(const char* options, cft_group** out) {
+  CFT_NOT_NULL(out);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(capi::Options o, capi::Options::parse(options));
     cafetiere::GroupOptions group;
@@ -74,17 +98,21 @@ int cft_group_create(const char* options, cft_group** out) {
     group.timeout_ms = int(o.number("timeout_ms", 6000, 100, 3600000));
     group.encrypt = o.number("encrypt", 0, 0, 1) != 0;
     CFT_TRY(o.done());
-    CFT_ASSIGN(auto made, cafetiere::TcpGroup::listen(std::move(group)));
-    *out = new cft_group{std::move(made)};
+    auto handle = std::make_unique<cft_group>();
+    group.log = handle->log.logger();
+    CFT_ASSIGN(handle->group, cafetiere::TcpGroup::listen(std::move(group)));
+    *out = handle.release();
     return {};
   });
 }
 
 int cft_group_address(const cft_group* group, char** out) {
+  CFT_NOT_NULL(group, out);
   return capi::guarded([&] { return capi::give_text(group->group->address(), out); });
 }
 
 int cft_group_connect(cft_group* group, const char* addresses) {
+  CFT_NOT_NULL(group);
   return capi::guarded([&]() -> Status {
     const auto json = nlohmann::json::parse(addresses ? addresses : "", nullptr, false);
     std::vector<std::string> list;
@@ -98,5 +126,12 @@ int cft_group_connect(cft_group* group, const char* addresses) {
   });
 }
 
-void cft_group_cancel(cft_group* group) { group->group->cancel(); }
+int cft_group_log(cft_group* group, cft_log log, void* context) {
+  CFT_NOT_NULL(group);
+  return capi::guarded([&] { group->log.listen(capi::sink_of(log, context)); });
+}
+
+void cft_group_cancel(cft_group* group) {
+  if (group) capi::guarded([&] { group->group->cancel(); });
+}
 void cft_group_destroy(cft_group* group) { delete group; }

@@ -2,14 +2,16 @@
 // The boundary of the C interface: nothing throws across it, and every error leaves a text.
 #pragma once
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
-#include <new>
+#include <initializer_list>
+#include <span>
 #include <string>
 
 #include "cafetiere/c_api.h"
-#include "core/base/status.h"
+#include "core/base/guard.h"
+#include "core/base/log.h"
 
 namespace cafetiere::capi {
 
@@ -19,17 +21,34 @@ int finish(const Status& status);
 /// What this processor lacks of the engine's instructions, as an error text; null if nothing.
 const char* missing_feature();
 
-/// Runs `body` (which returns a Status) so that no exception passes.
+/// Runs `body`, which returns a Status or nothing, so that no exception passes.
 template <class F>
 int guarded(const F& body) {
   if (const char* lack = missing_feature()) return finish({ErrorCode::kInvalidArgument, lack});
-  try {
-    return finish(body());
-  } catch (const std::bad_alloc&) {
-    return finish({ErrorCode::kOutOfMemory, "out of memory"});
-  } catch (const std::exception& e) {
-    return finish({ErrorCode::kInternal, e.what()});
+  return finish(guard(body));
+}
+
+/// An error that names the first null pointer among the arguments of a function of the interface.
+/// `names`: what the caller calls them, with commas between.
+Status not_null(const char* function, std::string_view names,
+                std::initializer_list<const void*> pointers);
+
+/// The bytes that a caller gave; an error where there are to be some and the pointer is null.
+inline Result<std::span<const std::byte>> given_bytes(const void* bytes, uint64_t size,
+                                                      const char* name) {
+  if (!bytes && size > 0) {
+    return invalid_argument(std::string(name) + " is NULL and is to have " + std::to_string(size) +
+                            " bytes");
   }
+  return std::span(static_cast<const std::byte*>(bytes), size_t(size));
+}
+
+/// A caller's function as a sink; none for NULL.
+inline Logger::Sink sink_of(cft_log log, void* context) {
+  if (!log) return {};
+  return [log, context](LogLevel level, std::string_view text) {
+    log(context, severity(level), std::string(text).c_str());
+  };
 }
 
 /// A copy for the caller, to be freed with cft_free().
@@ -47,3 +66,11 @@ inline Status give_text(const std::string& text, char** out) {
 }
 
 }  // namespace cafetiere::capi
+
+/// Returns from a function of the interface with an error if one of these arguments is null.
+#define CFT_NOT_NULL(...)                                                   \
+  do {                                                                      \
+    const ::cafetiere::Status cft_null =                                    \
+        ::cafetiere::capi::not_null(__func__, #__VA_ARGS__, {__VA_ARGS__}); \
+    if (!cft_null.ok()) return ::cafetiere::capi::finish(cft_null);         \
+  } while (0)

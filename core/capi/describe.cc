@@ -126,6 +126,7 @@ Result<json> describe(const Graph& graph, int history) {
 }  // namespace cafetiere::capi
 
 int cft_describe(const char* options, char** out) {
+  CFT_NOT_NULL(out);
   using namespace cafetiere;  // NOLINT: the whole body is the library's
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(capi::Options o, capi::Options::parse(options));

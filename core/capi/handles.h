@@ -6,8 +6,10 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cafetiere/c_api.h"
+#include "core/base/log_relay.h"
 #include "core/comm/tcp_group.h"
 #include "core/data/row_table.h"
 #include "core/observe/events.h"
@@ -19,11 +21,15 @@ struct cft_rows {
 };
 
 struct cft_group {
+  cafetiere::LogRelay log;  // first: the group speaks through it
   std::unique_ptr<cafetiere::TcpGroup> group;
 };
 
 struct cft_trainer {
+  cafetiere::LogRelay log;  // first: the trainer speaks through it
   cafetiere::Broadcast events;
+  std::vector<cafetiere::LogMessage> notices;  // until a run begins, where they become events
+  bool running = false;
   std::unique_ptr<cafetiere::Trainer> trainer;
   cft_callbacks callbacks{};
   cafetiere::InputBindings inputs;

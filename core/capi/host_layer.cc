@@ -142,7 +142,7 @@ OpenNetOptions open_net_options(const Host& host, int threads, uint64_t seed) {
   options.net = {.threads = threads, .seed = seed};
   if (host->log) {
     options.log = Logger([host](LogLevel level, std::string_view text) {
-      host->log(host->context, int(level), std::string(text).c_str());
+      host->log(host->context, severity(level), std::string(text).c_str());
     });
   }
   if (host->layer_create && host->layer_call) {

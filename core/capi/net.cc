@@ -127,8 +127,9 @@ Status set_input(cft_net* handle, const std::string& layer, const float* data, c
           fmt::format("layer '{}': blob '{}' has shape {}, which has no rows; reshape it first",
                       layer, node.param.top(0), shape.str()));
     }
-    if (!data || (!labels && node.tops.size() > 1)) {
-      return invalid_argument(fmt::format("layer '{}': data and labels must not be null", layer));
+    if (!labels && node.tops.size() > 1) {
+      return invalid_argument(
+          fmt::format("labels is NULL, and layer '{}' has a top for labels", layer));
     }
     if (rows <= 0 || rows % shape[0] != 0) {
       return invalid_argument(fmt::format(
@@ -149,38 +150,46 @@ using cafetiere::Status;
 namespace capi = cafetiere::capi;
 
 int cft_net_create(const char* options, const cft_host* host, cft_net** out) {
+  CFT_NOT_NULL(out);
   return capi::guarded([&] { return capi::create(options, host, out); });
 }
 
 int cft_net_describe(const cft_net* net, char** out) {
+  CFT_NOT_NULL(net, out);
   return capi::guarded([&] { return capi::give_text(capi::describe(net->net()).dump(), out); });
 }
 
 int cft_net_blob(const cft_net* net, int32_t number, cft_blob* out, cft_memory** memory) {
+  CFT_NOT_NULL(net, out);
   return capi::guarded([&] { return capi::give_blob(net->net().blobs(), number, out, memory); });
 }
 
 int cft_net_param(const cft_net* net, int32_t number, cft_blob* out, cft_memory** memory) {
+  CFT_NOT_NULL(net, out);
   return capi::guarded([&] { return capi::give_blob(net->net().params(), number, out, memory); });
 }
 
 void cft_memory_release(cft_memory* memory) { delete memory; }
 
 int cft_net_reshape_blob(cft_net* net, int32_t number, const int64_t* dims, int32_t axes) {
+  CFT_NOT_NULL(net);
   return capi::guarded([&]() -> Status {
     if (axes < 0 || axes > CFT_MAX_AXES) {
       return cafetiere::invalid_argument(fmt::format("a blob has 0 to {} axes", CFT_MAX_AXES));
     }
+    if (!dims && axes > 0) return cafetiere::invalid_argument("dims is NULL and axes is not 0");
     cafetiere::Shape shape(std::vector<int64_t>(dims, dims + axes));
     return net->net().reshape_blob(number, std::move(shape));
   });
 }
 
 int cft_net_reshape(cft_net* net) {
+  CFT_NOT_NULL(net);
   return capi::guarded([&] { return net->net().reshape(); });
 }
 
 int cft_net_forward(cft_net* net, int32_t from, int32_t to, float* loss) {
+  CFT_NOT_NULL(net);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(const float sum, net->net().forward(from, to));
     if (loss) *loss = sum;
@@ -189,24 +198,28 @@ int cft_net_forward(cft_net* net, int32_t from, int32_t to, float* loss) {
 }
 
 int cft_net_backward(cft_net* net, int32_t from, int32_t to) {
+  CFT_NOT_NULL(net);
   return capi::guarded([&] { return net->net().backward(from, to); });
 }
 
 int cft_net_clear_param_diffs(cft_net* net) {
-  net->net().clear_param_diffs();
-  return capi::finish({});
+  CFT_NOT_NULL(net);
+  return capi::guarded([&] { net->net().clear_param_diffs(); });
 }
 
 int cft_net_set_input(cft_net* net, const char* layer, const float* data, const float* labels,
                       int64_t rows) {
+  CFT_NOT_NULL(net, layer, data);
   return capi::guarded([&] { return capi::set_input(net, layer, data, labels, rows); });
 }
 
 int cft_net_copy_from(cft_net* net, const char* path) {
+  CFT_NOT_NULL(net, path);
   return capi::guarded([&] { return net->open->copy_from(path, net->log); });
 }
 
 int cft_net_share_with(cft_net* net, const cft_net* other) {
+  CFT_NOT_NULL(net, other);
   return capi::guarded([&]() -> Status {
     if (net->in_solver) {
       return cafetiere::invalid_argument(
@@ -220,6 +233,7 @@ int cft_net_share_with(cft_net* net, const cft_net* other) {
 }
 
 int cft_net_save(const cft_net* net, const char* path, int hdf5) {
+  CFT_NOT_NULL(net, path);
   return capi::guarded([&] {
     using cafetiere::ModelFormat;
     return cafetiere::write_weights(net->net().weights(), path,
@@ -230,6 +244,7 @@ int cft_net_save(const cft_net* net, const char* path, int hdf5) {
 void cft_net_destroy(cft_net* net) { delete net; }
 
 int cft_schema(void** out, uint64_t* bytes) {
+  CFT_NOT_NULL(out);
   return capi::guarded([&] {
     google::protobuf::FileDescriptorProto file;
     caffe::NetParameter::descriptor()->file()->CopyTo(&file);
@@ -238,6 +253,7 @@ int cft_schema(void** out, uint64_t* bytes) {
 }
 
 int cft_layer_types(char** out) {
+  CFT_NOT_NULL(out);
   return capi::guarded([&] {
     std::vector<std::string> names;
     for (const cafetiere::LayerType* type : cafetiere::layer_types()) names.push_back(type->name);

@@ -126,6 +126,37 @@ Status run_batch(cft_predictor* p, const RowTable& table, int64_t first, int64_t
   return {};
 }
 
+Status run(cft_predictor* p, int64_t count, const void* chunk, uint64_t bytes,
+           float* const* outputs) {
+  CFT_ASSIGN(const auto encoded, given_bytes(chunk, bytes, "chunk"));
+  if (std::ranges::count(std::span(outputs, p->row_axes.size()), nullptr) > 0) {
+    return invalid_argument("one of the arrays of `outputs` is NULL");
+  }
+  RowTable table(p->schema);
+  CFT_TRY(table.append(count, encoded));
+  for (int64_t first = 0; first < count; first += p->batch) {
+    CFT_TRY(run_batch(p, table, first, std::min(p->batch, count - first), outputs));
+  }
+  return {};
+}
+
+/// Whether the outputs of `count` rows fit.
+Status check_room(const cft_predictor& p, int64_t count, const uint64_t* room, int32_t outputs) {
+  const std::vector<Plan::Blob>& blobs = p.plans.at(p.batch)->outputs();
+  if (outputs < 0 || size_t(outputs) != blobs.size()) {
+    return invalid_argument(
+        fmt::format("room is given for {} outputs, and there are {}", outputs, blobs.size()));
+  }
+  for (size_t o = 0; o < blobs.size(); ++o) {
+    const auto size = uint64_t(row_size(blobs[o], p.row_axes[o], p.batch));
+    if (count <= 0 || size == 0 || room[o] / size >= uint64_t(count)) continue;
+    return invalid_argument(
+        fmt::format("output '{}' has room for {} floats, and {} rows have {} each", blobs[o].name,
+                    room[o], count, size));
+  }
+  return {};
+}
+
 Status create(const char* options, const void* model, uint64_t bytes, cft_predictor** out) {
   CFT_ASSIGN(Options o, Options::parse(options));
   auto p = std::make_unique<cft_predictor>();
@@ -148,8 +179,8 @@ Status create(const char* options, const void* model, uint64_t bytes, cft_predic
   if (p->batch == 0) p->batch = fed.batch;
   if (p->outputs.empty()) p->outputs = predictions(p->graph);
   p->arena.assign(size_t(p->graph.arena_size()), 0.f);
-  CFT_ASSIGN(const caffe::NetParameter weights,
-             parse_weights({static_cast<const std::byte*>(model), size_t(bytes)}));
+  CFT_ASSIGN(const auto given, given_bytes(model, bytes, "model"));
+  CFT_ASSIGN(const caffe::NetParameter weights, parse_weights(given));
   CFT_TRY(load_weights(p->graph, weights, p->arena, nullptr));
   CFT_TRY(find_rows(p.get()));
   *out = p.release();
@@ -164,10 +195,12 @@ namespace capi = cafetiere::capi;
 
 int cft_predictor_create(const char* options, const void* model, uint64_t model_bytes,
                          cft_predictor** out) {
+  CFT_NOT_NULL(out);
   return capi::guarded([&] { return capi::create(options, model, model_bytes, out); });
 }
 
 int cft_predictor_describe(const cft_predictor* p, char** out) {
+  CFT_NOT_NULL(p, out);
   return capi::guarded([&] {
     const cafetiere::Plan& plan = *p->plans.at(p->batch);
     nlohmann::json list = nlohmann::json::array();
@@ -185,13 +218,16 @@ int cft_predictor_describe(const cft_predictor* p, char** out) {
 
 int cft_predictor_run(cft_predictor* p, int64_t count, const void* chunk, uint64_t bytes,
                       float* const* outputs) {
+  CFT_NOT_NULL(p, outputs);
+  return capi::guarded([&] { return capi::run(p, count, chunk, bytes, outputs); });
+}
+
+int cft_predictor_fill(cft_predictor* p, int64_t count, const void* chunk, uint64_t bytes,
+                       float* const* outputs, const uint64_t* room, int32_t output_count) {
+  CFT_NOT_NULL(p, outputs, room);
   return capi::guarded([&]() -> Status {
-    cafetiere::RowTable table(p->schema);
-    CFT_TRY(table.append(count, {static_cast<const std::byte*>(chunk), size_t(bytes)}));
-    for (int64_t first = 0; first < count; first += p->batch) {
-      CFT_TRY(capi::run_batch(p, table, first, std::min(p->batch, count - first), outputs));
-    }
-    return {};
+    CFT_TRY(capi::check_room(*p, count, room, output_count));
+    return capi::run(p, count, chunk, bytes, outputs);
   });
 }
 

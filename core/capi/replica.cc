@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The replicas' part of the C interface.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -13,10 +15,12 @@
 #include "core/train/rounds.h"
 
 struct cft_replica {
+  cafetiere::LogRelay log;  // first: the replica speaks through it
   std::unique_ptr<cafetiere::Replica> replica;
 };
 
 struct cft_rounds {
+  cafetiere::LogRelay log;
   std::unique_ptr<cafetiere::Rounds> rounds;
   std::unique_ptr<cafetiere::EventSink> events;  // null: they go nowhere
 };
@@ -39,14 +43,16 @@ Result<ReplicaOptions> read_options(Options o) {
   return options;
 }
 
-std::span<const std::byte> bytes_of(const void* bytes, uint64_t size) {
-  return {static_cast<const std::byte*>(bytes), size_t(size)};
-}
-
-std::vector<std::span<const float>> arrays_of(const float* const* arrays, int32_t count,
-                                              uint64_t floats) {
+Result<std::vector<std::span<const float>>> arrays_of(const float* const* arrays, int32_t count,
+                                                      uint64_t floats) {
+  if (count < 0 || (count > 0 && !arrays)) {
+    return invalid_argument(fmt::format("there are no {} arrays", count));
+  }
   std::vector<std::span<const float>> spans;
-  for (int32_t i = 0; i < count; ++i) spans.emplace_back(arrays[i], size_t(floats));
+  for (int32_t i = 0; i < count; ++i) {
+    if (!arrays[i] && floats > 0) return invalid_argument(fmt::format("array {} is NULL", i));
+    spans.emplace_back(arrays[i], size_t(floats));
+  }
   return spans;
 }
 
@@ -111,7 +117,9 @@ using cafetiere::Status;
 namespace capi = cafetiere::capi;
 
 int cft_rows_keys(const cft_rows* rows, int64_t seed, void* keys) {
+  CFT_NOT_NULL(rows);
   return capi::guarded([&]() -> Status {
+    if (!keys && rows->table.rows() > 0) return cafetiere::invalid_argument("keys is NULL");
     auto* to = static_cast<std::byte*>(keys);
     for (int64_t row = 0; row < rows->table.rows(); ++row) {
       const cafetiere::RowKey key = cafetiere::row_key(rows->table, row, uint64_t(seed));
@@ -128,46 +136,61 @@ int cft_rows_keys(const cft_rows* rows, int64_t seed, void* keys) {
 
 int cft_tree_sum(const float* const* arrays, int32_t count, uint64_t floats, float* out) {
   return capi::guarded([&]() -> Status {
-    CFT_ASSIGN(const auto sum, cafetiere::tree_sum_of(capi::arrays_of(arrays, count, floats)));
+    if (!out && floats > 0) return cafetiere::invalid_argument("out is NULL");
+    CFT_ASSIGN(const auto terms, capi::arrays_of(arrays, count, floats));
+    CFT_ASSIGN(const auto sum, cafetiere::tree_sum_of(terms));
     std::copy(sum.begin(), sum.end(), out);
     return {};
   });
 }
 
 int cft_replica_create(const char* options, cft_replica** out) {
+  CFT_NOT_NULL(out);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(capi::Options parsed, capi::Options::parse(options));
     CFT_ASSIGN(auto read, capi::read_options(std::move(parsed)));
-    CFT_ASSIGN(auto replica, cafetiere::Replica::create(std::move(read)));
-    *out = new cft_replica{std::move(replica)};
+    auto handle = std::make_unique<cft_replica>();
+    read.log = handle->log.logger();
+    CFT_ASSIGN(handle->replica, cafetiere::Replica::create(std::move(read)));
+    *out = handle.release();
     return {};
   });
 }
 
 int cft_replica_rows(cft_replica* r, cft_rows* rows, int64_t total_rows) {
+  CFT_NOT_NULL(r, rows);
   return capi::guarded([&] { return r->replica->feed(std::move(rows->table), total_rows); });
 }
 
 int cft_replica_validation(cft_replica* r, cft_rows* rows) {
+  CFT_NOT_NULL(r, rows);
   return capi::guarded([&] { return r->replica->hold_out(std::move(rows->table)); });
 }
 
 int cft_replica_restore(cft_replica* r, const void* state, uint64_t bytes) {
+  CFT_NOT_NULL(r);
   return capi::guarded([&]() -> Status {
-    CFT_ASSIGN(const auto parsed, cafetiere::parse_solver_state(capi::bytes_of(state, bytes)));
+    CFT_ASSIGN(const auto given, capi::given_bytes(state, bytes, "state"));
+    CFT_ASSIGN(const auto parsed, cafetiere::parse_solver_state(given));
     return r->replica->restore(parsed);
   });
 }
 
 int cft_replica_round(cft_replica* r, int64_t iter, int64_t steps, float* shared, uint64_t floats,
                       char** report) {
+  CFT_NOT_NULL(r, shared, report);
   return capi::guarded([&]() -> Status {
+    if (std::clamp<int64_t>(iter, 0, INT32_MAX) != iter ||
+        std::clamp<int64_t>(steps, 0, INT32_MAX - iter) != steps) {
+      return cafetiere::invalid_argument(fmt::format("no {} iterations begin at {}", steps, iter));
+    }
     CFT_ASSIGN(const auto done, r->replica->round(int(iter), int(steps), {shared, size_t(floats)}));
     return capi::give_text(capi::to_json(done).dump(), report);
   });
 }
 
 int cft_replica_test(cft_replica* r, const float* shared, uint64_t floats, char** scores) {
+  CFT_NOT_NULL(r, shared, scores);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(const auto result, r->replica->test({shared, size_t(floats)}));
     return capi::give_text(capi::to_json(result).dump(), scores);
@@ -175,6 +198,7 @@ int cft_replica_test(cft_replica* r, const float* shared, uint64_t floats, char*
 }
 
 int cft_replica_history(cft_replica* r, void** out, uint64_t* bytes) {
+  CFT_NOT_NULL(r, out);
   return capi::guarded([&]() -> Status {
     std::string all;
     for (const std::vector<float>& kind : r->replica->history()) {
@@ -184,25 +208,35 @@ int cft_replica_history(cft_replica* r, void** out, uint64_t* bytes) {
   });
 }
 
-void cft_replica_cancel(cft_replica* r) { r->replica->cancel(); }
+int cft_replica_log(cft_replica* r, cft_log log, void* context) {
+  CFT_NOT_NULL(r);
+  return capi::guarded([&] { r->log.listen(capi::sink_of(log, context)); });
+}
+
+void cft_replica_cancel(cft_replica* r) {
+  if (r) r->replica->cancel();
+}
 void cft_replica_destroy(cft_replica* r) { delete r; }
 
 int cft_rounds_create(const char* options, cft_rounds** out) {
+  CFT_NOT_NULL(out);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(capi::Options parsed, capi::Options::parse(options));
     const std::string prefix = parsed.text("events");
     CFT_ASSIGN(auto read, capi::read_options(std::move(parsed)));
-    CFT_ASSIGN(auto rounds, cafetiere::Rounds::create(std::move(read)));
-    std::unique_ptr<cafetiere::EventSink> events;
+    auto handle = std::make_unique<cft_rounds>();
+    read.log = handle->log.logger();
+    CFT_ASSIGN(handle->rounds, cafetiere::Rounds::create(std::move(read)));
     if (!prefix.empty()) {
-      CFT_ASSIGN(events, cafetiere::open_event_files(prefix));
+      CFT_ASSIGN(handle->events, cafetiere::open_event_files(prefix, handle->log.logger()));
     }
-    *out = new cft_rounds{std::move(rounds), std::move(events)};
+    *out = handle.release();
     return {};
   });
 }
 
 int cft_rounds_event(cft_rounds* r, const char* event) {
+  CFT_NOT_NULL(r, event);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(const cafetiere::Event parsed, cafetiere::parse_event(event));
     if (r->events) r->events->send(parsed);
@@ -212,20 +246,24 @@ int cft_rounds_event(cft_rounds* r, const char* event) {
 
 int cft_rounds_restore(cft_rounds* r, const void* model, uint64_t model_bytes, const void* state,
                        uint64_t state_bytes) {
+  CFT_NOT_NULL(r);
   return capi::guarded([&]() -> Status {
-    CFT_ASSIGN(const auto weights, cafetiere::parse_weights(capi::bytes_of(model, model_bytes)));
+    CFT_ASSIGN(const auto given, capi::given_bytes(model, model_bytes, "model"));
+    CFT_ASSIGN(const auto weights, cafetiere::parse_weights(given));
     if (!state) return r->rounds->restore(weights, nullptr);
-    CFT_ASSIGN(const auto parsed,
-               cafetiere::parse_solver_state(capi::bytes_of(state, state_bytes)));
+    CFT_ASSIGN(const auto history, capi::given_bytes(state, state_bytes, "state"));
+    CFT_ASSIGN(const auto parsed, cafetiere::parse_solver_state(history));
     return r->rounds->restore(weights, &parsed);
   });
 }
 
 int cft_rounds_describe(const cft_rounds* r, char** out) {
+  CFT_NOT_NULL(r, out);
   return capi::guarded([&] { return capi::give_text(capi::to_json(*r->rounds).dump(), out); });
 }
 
 int cft_rounds_shared(const cft_rounds* r, float* out, uint64_t floats) {
+  CFT_NOT_NULL(r, out);
   return capi::guarded([&]() -> Status {
     const std::span<const float> shared = r->rounds->shared();
     if (floats != shared.size()) return cafetiere::invalid_argument("not the number of floats");
@@ -235,10 +273,15 @@ int cft_rounds_shared(const cft_rounds* r, float* out, uint64_t floats) {
 }
 
 int cft_rounds_end(cft_rounds* r, const float* const* sums, int32_t count, uint64_t floats) {
-  return capi::guarded([&] { return r->rounds->end_round(capi::arrays_of(sums, count, floats)); });
+  CFT_NOT_NULL(r);
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const auto terms, capi::arrays_of(sums, count, floats));
+    return r->rounds->end_round(terms);
+  });
 }
 
 int cft_rounds_model(const cft_rounds* r, void** out, uint64_t* bytes) {
+  CFT_NOT_NULL(r, out);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(const std::string model, r->rounds->model());
     return capi::give_bytes(model, out, bytes);
@@ -247,12 +290,18 @@ int cft_rounds_model(const cft_rounds* r, void** out, uint64_t* bytes) {
 
 int cft_rounds_state(const cft_rounds* r, const float* const* histories, int32_t count,
                      uint64_t floats, void** out, uint64_t* bytes) {
+  CFT_NOT_NULL(r, out);
   return capi::guarded([&]() -> Status {
-    CFT_ASSIGN(auto replicas,
-               capi::histories_of(*r->rounds, capi::arrays_of(histories, count, floats)));
+    CFT_ASSIGN(const auto arrays, capi::arrays_of(histories, count, floats));
+    CFT_ASSIGN(auto replicas, capi::histories_of(*r->rounds, arrays));
     CFT_ASSIGN(const std::string state, r->rounds->state(std::move(replicas)));
     return capi::give_bytes(state, out, bytes);
   });
+}
+
+int cft_rounds_log(cft_rounds* r, cft_log log, void* context) {
+  CFT_NOT_NULL(r);
+  return capi::guarded([&] { r->log.listen(capi::sink_of(log, context)); });
 }
 
 void cft_rounds_destroy(cft_rounds* r) { delete r; }

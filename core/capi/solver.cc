@@ -59,10 +59,12 @@ using cafetiere::Status;
 namespace capi = cafetiere::capi;
 
 int cft_solver_create(const char* options, const cft_host* host, cft_solver** out) {
+  CFT_NOT_NULL(out);
   return capi::guarded([&] { return capi::create(options, host, out); });
 }
 
 int cft_solver_describe(const cft_solver* solver, char** out) {
+  CFT_NOT_NULL(solver, out);
   return capi::guarded([&] {
     const caffe::SolverParameter& p = solver->solver->param();
     const nlohmann::json json{{"type", p.type()},
@@ -77,8 +79,9 @@ int cft_solver_describe(const cft_solver* solver, char** out) {
 }
 
 int cft_solver_net(cft_solver* solver, int32_t test, cft_net** out) {
+  CFT_NOT_NULL(solver, out);
   return capi::guarded([&]() -> Status {
-    if (test < -1 || size_t(test + 1) >= solver->nets.size()) {
+    if (test < -1 || int64_t(test) + 1 >= int64_t(solver->nets.size())) {
       return cafetiere::not_found("the solver has no such test net");
     }
     *out = solver->nets[size_t(test + 1)].get();
@@ -87,22 +90,27 @@ int cft_solver_net(cft_solver* solver, int32_t test, cft_net** out) {
 }
 
 int cft_solver_step(cft_solver* solver, int32_t iterations) {
+  CFT_NOT_NULL(solver);
   return capi::guarded([&] { return solver->solver->step(iterations); });
 }
 int cft_solver_solve(cft_solver* solver) {
+  CFT_NOT_NULL(solver);
   return capi::guarded([&] { return solver->solver->solve(); });
 }
 int cft_solver_apply_update(cft_solver* solver) {
+  CFT_NOT_NULL(solver);
   return capi::guarded([&] { return solver->solver->apply_update(); });
 }
 int cft_solver_set_base_lr(cft_solver* solver, float rate) {
-  solver->solver->set_base_lr(rate);
-  return capi::finish({});
+  CFT_NOT_NULL(solver);
+  return capi::guarded([&] { solver->solver->set_base_lr(rate); });
 }
 int cft_solver_snapshot(cft_solver* solver) {
+  CFT_NOT_NULL(solver);
   return capi::guarded([&] { return solver->solver->snapshot(); });
 }
 int cft_solver_restore(cft_solver* solver, const char* path) {
+  CFT_NOT_NULL(solver, path);
   return capi::guarded([&] { return solver->solver->restore(path); });
 }
 void cft_solver_destroy(cft_solver* solver) { delete solver; }

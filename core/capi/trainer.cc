@@ -45,6 +45,46 @@ class CallbackSink : public EventSink {
   std::chrono::steady_clock::time_point sent_{};
 };
 
+/// Tells what users of events should know, too; before a run it waits for it.
+void notice(cft_trainer* t, LogLevel level, std::string_view text) {
+  constexpr size_t kMost = 100;
+  if (t->running) {
+    t->events.log({level, std::string(text)});
+  } else if (t->notices.size() < kMost) {
+    t->notices.push_back({level, std::string(text)});
+  }
+}
+
+/// What the trainer and its sync mode say, all on the thread that calls in.
+Logger logger_of(cft_trainer* t) {
+  return Logger([t, log = t->log.logger()](LogLevel level, std::string_view text) {
+    log.write(level, text);
+    if (level >= LogLevel::kNotice) notice(t, level, text);
+  });
+}
+
+/// While a run is under way: its notices are events, and what a group says that nobody listens to.
+class Telling {
+ public:
+  Telling(cft_trainer* t, cft_group* group)
+      : t_(t), group_(group && !group->log.is_heard() ? group : nullptr) {
+    t->running = !group || group->group->rank() == 0;
+    if (group_) group_->log.listen([log = logger_of(t)](auto... m) { log.write(m...); });
+    if (!t->running) return;
+    for (const LogMessage& message : std::exchange(t->notices, {})) t->events.log(message);
+  }
+  ~Telling() {
+    t_->running = false;
+    if (group_) group_->log.listen({});
+  }
+  Telling(const Telling&) = delete;
+  Telling& operator=(const Telling&) = delete;
+
+ private:
+  cft_trainer* t_;
+  cft_group* group_;
+};
+
 Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
   CFT_ASSIGN(Options o, Options::parse(text));
   TrainerOptions options;
@@ -64,9 +104,10 @@ Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
   options.solver = std::move(training.solver);
   options.net = std::move(training.net);
   options.has_net = training.has_net;
+  options.log = logger_of(t);
   if (t->rank != 0) return options;
   if (!events.empty()) {
-    CFT_ASSIGN(auto files, open_event_files(events));
+    CFT_ASSIGN(auto files, open_event_files(events, logger_of(t)));
     t->events.add(std::move(files));
   }
   t->events.add(std::make_unique<CallbackSink>(t));
@@ -132,6 +173,7 @@ using cafetiere::Status;
 namespace capi = cafetiere::capi;
 
 int cft_sync_modes(char** out) {
+  CFT_NOT_NULL(out);
   return capi::guarded([&] {
     nlohmann::json modes = nlohmann::json::array();
     for (const cafetiere::SyncMode& mode : cafetiere::sync_modes()) {
@@ -146,6 +188,7 @@ int cft_sync_modes(char** out) {
 }
 
 int cft_trainer_create(const char* options, const cft_callbacks* callbacks, cft_trainer** out) {
+  CFT_NOT_NULL(out);
   return capi::guarded([&]() -> Status {
     auto t = std::make_unique<cft_trainer>();
     if (callbacks) t->callbacks = *callbacks;
@@ -158,10 +201,10 @@ int cft_trainer_create(const char* options, const cft_callbacks* callbacks, cft_
 
 int cft_trainer_restore(cft_trainer* t, const void* model, uint64_t model_bytes, const void* state,
                         uint64_t state_bytes) {
+  CFT_NOT_NULL(t);
   return capi::guarded([&]() -> Status {
-    CFT_ASSIGN(
-        const caffe::NetParameter weights,
-        cafetiere::parse_weights({static_cast<const std::byte*>(model), size_t(model_bytes)}));
+    CFT_ASSIGN(const auto bytes, capi::given_bytes(model, model_bytes, "model"));
+    CFT_ASSIGN(const caffe::NetParameter weights, cafetiere::parse_weights(bytes));
     if (!state) return t->trainer->restore(&weights, nullptr);
     CFT_ASSIGN(
         const cafetiere::SolverState parsed,
@@ -171,6 +214,7 @@ int cft_trainer_restore(cft_trainer* t, const void* model, uint64_t model_bytes,
 }
 
 int cft_trainer_validation(cft_trainer* t, cft_rows* rows) {
+  CFT_NOT_NULL(t, rows);
   return capi::guarded([&]() -> Status {
     t->validation = std::move(rows->table);
     return {};
@@ -178,17 +222,28 @@ int cft_trainer_validation(cft_trainer* t, cft_rows* rows) {
 }
 
 int cft_trainer_run(cft_trainer* t, cft_group* group, cft_rows* rows) {
+  CFT_NOT_NULL(t);
   return capi::guarded([&] {
     cafetiere::Group* g = group ? group->group.get() : nullptr;
-    const Status status = capi::run(t, g, rows ? &rows->table : nullptr);
+    const capi::Telling telling(t, group);
+    const Status status =
+        cafetiere::guard([&] { return capi::run(t, g, rows ? &rows->table : nullptr); });
     if (!status.ok() && g) g->cancel();
     return status;
   });
 }
 
-void cft_trainer_cancel(cft_trainer* t) { t->trainer->cancel(); }
+int cft_trainer_log(cft_trainer* t, cft_log log, void* context) {
+  CFT_NOT_NULL(t);
+  return capi::guarded([&] { t->log.listen(capi::sink_of(log, context)); });
+}
+
+void cft_trainer_cancel(cft_trainer* t) {
+  if (t) t->trainer->cancel();
+}
 
 int cft_trainer_result(cft_trainer* t, char** out) {
+  CFT_NOT_NULL(t, out);
   return capi::guarded([&]() -> Status {
     const cafetiere::TrainingSummary& s = t->trainer->summary();
     CFT_ASSIGN(const std::string model, t->trainer->model_bytes());
@@ -209,6 +264,7 @@ int cft_trainer_result(cft_trainer* t, char** out) {
 }
 
 int cft_trainer_model(cft_trainer* t, void** out, uint64_t* bytes) {
+  CFT_NOT_NULL(t, out);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(const std::string model, t->trainer->model_bytes());
     return capi::give_bytes(model, out, bytes);
@@ -216,6 +272,7 @@ int cft_trainer_model(cft_trainer* t, void** out, uint64_t* bytes) {
 }
 
 int cft_trainer_state(cft_trainer* t, void** out, uint64_t* bytes) {
+  CFT_NOT_NULL(t, out);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(const std::string state, t->trainer->state_bytes());
     return capi::give_bytes(state, out, bytes);

@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint64_t kHandshakeMagic =
     0x50524754464143ull;  // "CAFTGRP", as bytes of a little-endian machine
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 
 enum Refusal : uint32_t {
   kNone = 0,
@@ -143,17 +143,14 @@ void Handshake::finish_stage() {
     case Stage::kReply:
       stage_ = Stage::kProof;
       if (initiator_) take_reply();
-      if (!initiator_ && reply_.refusal != kNone) fail(refusal_error(reply_.refusal));
+      if (!initiator_ && hello_.version != kVersion) fail(refusal_error(kWrongVersion));
       break;
     case Stage::kProof:
       stage_ = Stage::kVerdict;
       if (!initiator_) take_proof();
-      if (initiator_ && !doubt_.ok()) fail(doubt_);
       break;
     case Stage::kVerdict:
-      stage_ = self_->encrypt ? Stage::kTls : Stage::kEnd;
-      if (verdict_.refusal != kNone) return fail(refusal_error(verdict_.refusal));
-      if (self_->encrypt) start_tls();
+      take_verdict();
       break;
     case Stage::kTls:
     case Stage::kEnd:
@@ -163,7 +160,6 @@ void Handshake::finish_stage() {
 
 uint32_t Handshake::judge_hello() const {
   const std::string& generation = self_->generation;
-  if (hello_.version != kVersion) return kWrongVersion;
   if (hello_.generation_bytes != generation.size() ||
       !std::equal(generation.begin(), generation.end(), hello_.generation.begin())) {
     return kWrongGeneration;
@@ -177,50 +173,59 @@ uint32_t Handshake::judge_hello() const {
 }
 
 void Handshake::take_hello() {
-  reply_ = {.magic = kHandshakeMagic,
-            .version = kVersion,
-            .refusal = judge_hello(),
-            .rank = static_cast<uint32_t>(self_->rank),
-            .size = static_cast<uint32_t>(self_->size),
-            .generation_bytes = 0,
-            .reserved = 0,
-            .generation = {},
-            .nonce = {},
-            .proof = {}};
-  put_generation(self_->generation, &reply_);
-  if (reply_.refusal != kNone) return;
-  peer_ = static_cast<int>(hello_.rank);
-  channel_ = static_cast<Channel>(hello_.channel);
+  reply_ = {.magic = kHandshakeMagic, .version = kVersion, .reserved = 0, .nonce = {}};
   if (RAND_bytes(reply_.nonce.data(), reply_.nonce.size()) != 1) {
-    return fail(internal_error("handshake: the system gave no random bytes"));
+    fail(internal_error("handshake: the system gave no random bytes"));
   }
-  reply_.proof = proof_of('A');
 }
 
 void Handshake::take_reply() {
-  if (reply_.magic != kHandshakeMagic)
+  if (reply_.magic != kHandshakeMagic) {
     return fail(invalid_argument("does not speak this protocol"));
-  if (reply_.refusal != kNone) return fail(refusal_error(reply_.refusal));
-  const auto expected = proof_of('A');
-  if (CRYPTO_memcmp(expected.data(), reply_.proof.data(), expected.size()) != 0) {
-    doubt_ = refusal_error(kWrongSecret);
   }
-  proof_ = proof_of('I');
+  if (reply_.version != kVersion) return fail(refusal_error(kWrongVersion));
+  proof_ = initiators_proof();
 }
 
 void Handshake::take_proof() {
-  const auto expected = proof_of('I');
-  const bool same = CRYPTO_memcmp(expected.data(), proof_.data(), expected.size()) == 0;
-  verdict_ = {.refusal = same ? kNone : kWrongSecret, .reserved = 0};
+  verdict_ = {};
+  verdict_.refusal = kWrongSecret;
+  const auto expected = initiators_proof();
+  if (CRYPTO_memcmp(expected.data(), proof_.data(), expected.size()) != 0) return;
+  verdict_.refusal = judge_hello();
+  verdict_.rank = static_cast<uint32_t>(self_->rank);
+  verdict_.size = static_cast<uint32_t>(self_->size);
+  put_generation(self_->generation, &verdict_);
+  verdict_.proof = acceptors_proof();
+  if (verdict_.refusal != kNone) return;
+  peer_ = static_cast<int>(hello_.rank);
+  channel_ = static_cast<Channel>(hello_.channel);
+}
+
+void Handshake::take_verdict() {
+  if (initiator_) {
+    const auto expected = acceptors_proof();
+    const bool same = CRYPTO_memcmp(expected.data(), verdict_.proof.data(), expected.size()) == 0;
+    if (!same) verdict_.refusal = kWrongSecret;
+  }
+  if (verdict_.refusal != kNone) return fail(refusal_error(verdict_.refusal));
+  stage_ = self_->encrypt ? Stage::kTls : Stage::kEnd;
+  if (self_->encrypt) start_tls();
 }
 
 std::string Handshake::transcript() const {
   return std::string(reinterpret_cast<const char*>(&hello_), sizeof hello_) +
-         std::string(reinterpret_cast<const char*>(&reply_), offsetof(wire::Reply, proof));
+         std::string(reinterpret_cast<const char*>(&reply_), sizeof reply_);
 }
 
-std::array<uint8_t, 32> Handshake::proof_of(char role) const {
-  const std::string text = role + transcript();
+std::array<uint8_t, 32> Handshake::initiators_proof() const { return proof_of('I' + transcript()); }
+
+std::array<uint8_t, 32> Handshake::acceptors_proof() const {
+  const auto* verdict = reinterpret_cast<const char*>(&verdict_);
+  return proof_of('A' + transcript() + std::string(verdict, offsetof(wire::Verdict, proof)));
+}
+
+std::array<uint8_t, 32> Handshake::proof_of(const std::string& text) const {
   std::array<uint8_t, 32> mac{};
   unsigned bytes = 0;
   HMAC(EVP_sha256(), self_->secret.data(), static_cast<int>(self_->secret.size()),
@@ -257,7 +262,7 @@ void Handshake::start_tls() {
 }
 
 Status Handshake::refusal_error(uint32_t refusal) const {
-  const std::string theirs = initiator_ ? printable(reply_.generation, reply_.generation_bytes)
+  const std::string theirs = initiator_ ? printable(verdict_.generation, verdict_.generation_bytes)
                                         : printable(hello_.generation, hello_.generation_bytes);
   switch (refusal) {
     case kWrongVersion:
@@ -272,7 +277,7 @@ Status Handshake::refusal_error(uint32_t refusal) const {
                       theirs, self_->generation));
     case kWrongSize:
       return invalid_argument(fmt::format("counts {} ranks, this rank counts {}",
-                                          initiator_ ? reply_.size : hello_.size, self_->size));
+                                          initiator_ ? verdict_.size : hello_.size, self_->size));
     case kWrongRank:
       return invalid_argument(
           "holds another rank than the list of addresses says: give every rank the same list, in "

@@ -4,13 +4,15 @@
 //
 //   initiator                     acceptor
 //   Hello (who, nonce)      ->
-//                           <-    Reply (refusal?, nonce, proof)
+//                           <-    Reply (nonce)
 //   Proof                   ->
-//                           <-    Verdict
+//                           <-    Verdict (refusal?, who, proof)
 //
-// A proof is HMAC-SHA256 with the secret over the role, the Hello and the Reply, so it serves for
-// this connection, this direction and these claims only. Every message has a fixed size: a
-// stranger can make us hold a few hundred bytes until the deadline, nothing more.
+// A proof is HMAC-SHA256 with the secret over the role and all messages before it, so it serves for
+// this connection, this direction and these claims only. The initiator proves first: who connects
+// without the secret learns the protocol's version and no more, neither what this rank belongs to nor
+// anything to test guesses at. Every message has a fixed size: a stranger can make us hold a few
+// hundred bytes until the deadline, nothing more.
 //
 // With encryption TLS follows, with a key for this connection only: HKDF-SHA256 (RFC 5869) of the
 // secret, salted with the Hello and the Reply. No stranger ever speaks to the TLS library.
@@ -29,6 +31,8 @@
 namespace cafetiere {
 
 inline constexpr size_t kMaxGeneration = 96;
+/// Bytes of a secret: who listens where a rank connects could try out all shorter ones on its proof.
+inline constexpr size_t kMinSecret = 16;
 
 /// What a rank says of itself. All ranks of a group share everything but `rank`.
 struct Identity {
@@ -56,17 +60,16 @@ struct Hello {
 
 struct Reply {
   uint64_t magic;
-  uint32_t version;
-  uint32_t refusal;
-  uint32_t rank, size;
-  uint32_t generation_bytes, reserved;
-  std::array<char, kMaxGeneration> generation;
+  uint32_t version, reserved;
   std::array<uint8_t, 32> nonce;
-  std::array<uint8_t, 32> proof;
 };
 
+/// All zero but `refusal` for one who has not proved that it knows the secret.
 struct Verdict {
-  uint32_t refusal, reserved;
+  uint32_t refusal;
+  uint32_t rank, size, generation_bytes;
+  std::array<char, kMaxGeneration> generation;
+  std::array<uint8_t, 32> proof;
 };
 
 }  // namespace wire
@@ -107,7 +110,9 @@ class Handshake {
   uint32_t judge_hello() const;
   Status refusal_error(uint32_t refusal) const;
   std::string transcript() const;
-  std::array<uint8_t, 32> proof_of(char role) const;
+  std::array<uint8_t, 32> initiators_proof() const;
+  std::array<uint8_t, 32> acceptors_proof() const;
+  std::array<uint8_t, 32> proof_of(const std::string& text) const;
   Result<TlsSession::Key> tls_key() const;
   void fail(Status status);
 
@@ -122,7 +127,6 @@ class Handshake {
   wire::Verdict verdict_{};
   std::unique_ptr<TlsSession> tls_;
   size_t done_ = 0;  // bytes of this stage's message that are read or written
-  Status doubt_;     // the peer's proof is wrong; told after ours is sent, so that it can tell too
   Status status_;
 };
 

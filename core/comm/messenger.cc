@@ -10,8 +10,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/comm/quiet_thread.h"
-
 namespace cafetiere {
 namespace {
 
@@ -68,7 +66,9 @@ Result<std::unique_ptr<Messenger>> Messenger::open(Group* group, size_t max_requ
   if (!messenger->wake_.valid()) {
     return io_error("messenger: cannot make an eventfd: " + errno_text(errno));
   }
-  messenger->thread_ = quiet_thread([raw = messenger.get()] { raw->loop(); });
+  CFT_TRY(messenger->thread_.start(
+      "messages between ranks", [raw = messenger.get()] { raw->loop(); },
+      [raw = messenger.get()](const Status& why) { raw->fail(why); }));
   return messenger;
 }
 
@@ -94,7 +94,7 @@ Messenger::Messenger(Group* group, PeerLinks links, size_t max_request, Events e
 Messenger::~Messenger() {
   stop_.store(true);
   eventfd_write(wake_.get(), 1);
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
 }
 
 Status Messenger::ask(std::span<Request> requests) {
@@ -106,7 +106,10 @@ Status Messenger::ask(std::span<Request> requests) {
   }
   open_ = requests.size();
   eventfd_write(wake_.get(), 1);
-  answered_.wait(lock, [&] { return open_ == 0; });
+  answered_.wait(lock, [&] { return open_ == 0 || dead_; });
+  for (Request& request : requests) {
+    if (dead_ && request.status.ok()) request.status = closed_;
+  }
   return closed_;
 }
 
@@ -257,7 +260,10 @@ Status Messenger::begin_body(Peer* peer) {
     peer->body = peer->question;
     return {};
   }
-  const bool expected = h.kind != kReply || !peer->asked.empty();
+  // A reply before all of the request has left: it cannot answer that, and its bytes are still needed.
+  const auto asks = [](const Outgoing& o) { return o.header.kind == kRequest; };
+  const bool expected =
+      h.kind != kReply || (!peer->asked.empty() && std::ranges::none_of(peer->out, asks));
   if (expected && h.kind == kReply) peer->body = peer->asked.front()->reply;
   if (!expected || h.bytes != peer->body.size()) {
     return internal_error(
@@ -368,6 +374,21 @@ void Messenger::close(Status why) {
   take_posted();
   for (const auto& peer : peers_) {
     if (peer && peer->stream.valid()) lose(peer.get(), why);
+  }
+}
+
+/// The thread has thrown `why` and ends: the peers see that this rank is gone.
+void Messenger::fail(const Status& why) {
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = why;
+    dead_ = true;
+    posted_.clear();
+    alive_.assign(alive_.size(), false);
+  }
+  answered_.notify_all();
+  for (const auto& peer : peers_) {
+    if (peer) peer->stream = Stream();
   }
 }
 

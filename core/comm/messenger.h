@@ -12,9 +12,9 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <thread>
 #include <vector>
 
+#include "core/base/guarded_thread.h"
 #include "core/base/status.h"
 #include "core/comm/group.h"
 
@@ -85,6 +85,7 @@ class Messenger {
   void finish(Request* request, Status status);
   void lose(Peer* peer, Status why);
   void close(Status why);
+  void fail(const Status& why);
 
   const int cancelled_;                      // readable once the group was cancelled
   const std::chrono::milliseconds timeout_;  // zero: no peer can fall silent
@@ -103,8 +104,9 @@ class Messenger {
   size_t open_ = 0;               // requests that ask() waits for
   std::vector<bool> alive_;
   Status closed_;
+  bool dead_ = false;  // the thread has thrown: it touches no request any more
 
-  std::thread thread_;
+  GuardedThread thread_;
 };
 
 }  // namespace cafetiere

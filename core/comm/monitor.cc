@@ -10,8 +10,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/comm/quiet_thread.h"
-
 namespace cafetiere {
 namespace {
 
@@ -37,7 +35,11 @@ Monitor::Monitor(int rank, std::vector<PeerLink>& links, int timeout_ms, OnFailu
       ears_(links.size()),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   for (size_t peer = 0; peer < links.size(); ++peer) heard_[peer] = now();
-  thread_ = quiet_thread([this] { loop(); });
+}
+
+Status Monitor::start() {
+  return thread_.start(
+      "the heartbeats of a group", [this] { loop(); }, on_failure_);
 }
 
 Monitor::~Monitor() {

@@ -9,9 +9,9 @@
 #include <mutex>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "core/base/guarded_thread.h"
 #include "core/base/status.h"
 #include "core/comm/mesh.h"
 
@@ -26,6 +26,8 @@ class Monitor {
   /// `links` outlives the monitor, which alone uses their control connections. `on_failure` is
   /// called once, from the monitor's thread.
   Monitor(int rank, std::vector<PeerLink>& links, int timeout_ms, OnFailure on_failure);
+  /// Starts the thread. Once.
+  Status start();
   /// Stops the thread; say farewell() before.
   ~Monitor();
 
@@ -65,7 +67,7 @@ class Monitor {
   std::mutex stream_mutex_;  // of the control connections: one thread at a time
   Fd wake_;
   std::atomic<bool> stop_{false};
-  std::thread thread_;
+  GuardedThread thread_;
 };
 
 }  // namespace cafetiere

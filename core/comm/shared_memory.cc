@@ -42,14 +42,16 @@ Result<std::shared_ptr<SharedMemory>> SharedMemory::create(size_t bytes) {
 
 Result<std::shared_ptr<SharedMemory>> SharedMemory::open(const Place& place, bool writable) {
   const std::string path = fmt::format("/proc/{}/fd/{}", place.pid, place.fd);
+  // O_NONBLOCK: what lies there may be anything, such as a pipe.
+  const Fd fd(::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid()) return os_error("open it");
+  // Of what was opened: the peer can put another file at the path at any time.
   struct stat about {};
-  if (stat(path.c_str(), &about) != 0) return os_error("find it");
+  if (fstat(fd.get(), &about) != 0) return os_error("find it");
   if (!S_ISREG(about.st_mode) || static_cast<uint64_t>(about.st_size) != place.bytes ||
       about.st_ino != place.id) {
     return io_error("shared memory: the peer's is not there");
   }
-  const Fd fd(::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC));
-  if (!fd.valid()) return os_error("open it");
   if ((fcntl(fd.get(), F_GET_SEALS) & kSeals) != kSeals) return os_error("trust it");
   CFT_ASSIGN(std::byte* const data,
              map(fd, place.bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ));

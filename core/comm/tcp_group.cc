@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 
 #include <chrono>
+#include <filesystem>
 
 #include "core/comm/collectives.h"
 #include "core/comm/shm_mesh.h"
@@ -37,13 +39,36 @@ class OneRound : public Schedule {
   const std::span<const Receive> receives_;
 };
 
+/// Whether this process may open as many files as a group has connections: a data and a control
+/// connection to each other rank.
+Status check_open_files(int size) {
+  constexpr uint64_t kMore = 16;  // for the listener, events, memory, files of the run
+  rlimit limit{};
+  std::error_code error;
+  uint64_t open = 0;
+  for (std::filesystem::directory_iterator it("/proc/self/fd", error), end; it != end && !error;
+       it.increment(error)) {
+    ++open;
+  }
+  const uint64_t needed = 2 * uint64_t(size - 1);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || open + needed + kMore <= limit.rlim_cur) return {};
+  return invalid_argument(
+      fmt::format("group: {} ranks need {} connections on each rank, and this process may have {} "
+                  "files open, of "
+                  "which {} are: raise that limit (ulimit -n) to {} or more, or use fewer ranks",
+                  size, needed, limit.rlim_cur, open, open + needed + kMore));
+}
+
 Status check(const GroupOptions& o) {
   if (o.size < 1 || o.rank < 0 || o.rank >= o.size) {
     return invalid_argument(fmt::format("group: rank {} of {} does not exist", o.rank, o.size));
   }
-  if (o.secret.empty()) {
+  if (o.secret.size() < kMinSecret) {
     return invalid_argument(
-        "group: the secret is empty: give all ranks the same random bytes, fresh for each run");
+        fmt::format("group: the secret has {} bytes and could be guessed: give all ranks the same "
+                    "{} random bytes "
+                    "or more, fresh for each run",
+                    o.secret.size(), kMinSecret));
   }
   if (o.generation.size() > kMaxGeneration) {
     return invalid_argument(fmt::format("group: the generation has {} bytes, at most {} fit",
@@ -60,6 +85,7 @@ Status check(const GroupOptions& o) {
 
 Result<std::unique_ptr<TcpGroup>> TcpGroup::listen(GroupOptions options) {
   CFT_TRY(check(options));
+  CFT_TRY(check_open_files(options.size));
   CFT_ASSIGN(Fd listener, listen_on(options.bind));
   Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   Fd cancelled(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -92,7 +118,7 @@ Status TcpGroup::connect(const std::vector<std::string>& addresses) {
   if (!links.ok()) {
     return close(links.status().with_context(fmt::format("rank {} cannot join the group", rank())));
   }
-  CFT_TRY(install(std::move(*links)));
+  if (Status status = install(std::move(*links)); !status.ok()) return close(std::move(status));
   CFT_ASSIGN(auto shared, share_memory(this, options_.shared_memory));
   engine_->share(std::move(shared));
   return barrier(this);
@@ -110,6 +136,7 @@ MeshOptions TcpGroup::mesh_options(const Fd& listener,
 }
 
 Result<PeerLinks> TcpGroup::open_links() {
+  if (Status status = check_open_files(size()); !status.ok()) return close(std::move(status));
   CFT_ASSIGN(const Fd listener, listen_on(options_.bind));
   const std::string mine = local_endpoint(listener.get()).text();
   CFT_ASSIGN(const auto texts, all_gather_v(this, std::as_bytes(std::span(mine))));
@@ -136,7 +163,7 @@ Status TcpGroup::install(std::vector<PeerLink> links) {
                                        [this](Status why) { (void)close(std::move(why)); });
   engine_ = std::make_unique<TcpEngine>(rank(), links_, wake_.get(), closed_,
                                         [this](int peer) { monitor_->heard(peer); });
-  return {};
+  return monitor_->start();
 }
 
 Status TcpGroup::exchange(std::span<const Send> sends, std::span<const Receive> receives) {

@@ -22,7 +22,7 @@ struct GroupOptions {
   int rank = 0;
   int size = 1;
   std::string bind = "127.0.0.1";  ///< the one address to listen on; the other ranks reach us by it
-  std::string secret;              ///< random bytes, fresh for each run; never empty
+  std::string secret;              ///< random bytes, kMinSecret or more, fresh for each run
   std::string generation;          ///< names the attempt, so that left-overs of another stay out
   int timeout_ms = 6000;           ///< silence after which a peer counts as lost
   int connect_timeout_ms = 10000;  ///< until all ranks must have met

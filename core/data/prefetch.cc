@@ -9,7 +9,9 @@ namespace cafetiere {
 Prefetch::Prefetch(Source* source, const BatchSequence& sequence, int depth)
     : source_(source), sequence_(sequence) {
   allocate(std::max(depth, 1) + 1);  // and the one in the consumer's hands
-  thread_ = std::thread([this] { produce(); });
+  const Status started = thread_.start(
+      "reading rows ahead", [this] { produce(); }, [this](const Status& why) { end(why); });
+  if (!started.ok()) end(started);
 }
 
 Prefetch::~Prefetch() {
@@ -44,7 +46,9 @@ Result<Prefetch::Batch> Prefetch::next() {
   changed_.wait(lock, [this] { return !filled_.empty() || finished_; });
   wait_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (filled_.empty()) {
-    return failed_ = internal_error("a batch was asked for behind the end of the sequence");
+    return failed_ = !end_.ok()
+                         ? end_
+                         : internal_error("a batch was asked for behind the end of the sequence");
   }
   in_use_ = filled_.front();
   filled_.pop_front();
@@ -61,8 +65,13 @@ void Prefetch::produce() {
       }
     }
   }
+  end({});
+}
+
+void Prefetch::end(const Status& why) {
   std::lock_guard lock(mutex_);
   finished_ = true;
+  end_ = why;
   changed_.notify_all();
 }
 

@@ -7,9 +7,9 @@
 #include <deque>
 #include <mutex>
 #include <span>
-#include <thread>
 #include <vector>
 
+#include "core/base/guarded_thread.h"
 #include "core/base/status.h"
 #include "core/data/shard_store.h"
 #include "core/data/source.h"
@@ -44,8 +44,8 @@ class Prefetch {
   Prefetch(const Prefetch&) = delete;
   Prefetch& operator=(const Prefetch&) = delete;
 
-  /// The next batch of the sequence. An error of the source comes at its batch, and again at every
-  /// later call. Behind the end of the sequence it is kInternal.
+  /// The next batch of the sequence. An error of the source, or what it throws, comes at its batch,
+  /// and again at every later call. Behind the end of the sequence it is kInternal.
   Result<Batch> next();
 
   /// Seconds that next() has waited so far: the share of a step that data cost.
@@ -60,6 +60,7 @@ class Prefetch {
   };
   void allocate(int depth);
   void produce();
+  void end(const Status& why);
   /// Fills and hands over one batch; false when there is nothing more to do.
   bool produce_one(int shard, int64_t sub_step);
   void fill(Slot& slot, int shard, int64_t sub_step);
@@ -75,11 +76,12 @@ class Prefetch {
   std::deque<Slot*> filled_;  // guarded by mutex_
   bool stop_ = false;         // guarded by mutex_
   bool finished_ = false;     // guarded by mutex_: nothing will be added to filled_
+  Status end_;                // guarded by mutex_: why it is finished, if not at the end
 
   Slot* in_use_ = nullptr;  // the consumer's
   Status failed_;
   double wait_seconds_ = 0;
-  std::thread thread_;  // last: it uses everything above
+  GuardedThread thread_;  // last: it uses everything above
 };
 
 }  // namespace cafetiere

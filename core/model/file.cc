@@ -50,7 +50,11 @@ Status write_all(int fd, std::string_view bytes, const std::string& path) {
 
 Status fill_aside(const std::string& aside, const std::string& path,
                   const std::function<Status(const std::string& aside)>& write, mode_t mode) {
-  Descriptor file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+  // One that a killed process of the same number has left may go; whatever else is there, a link that
+  // somebody put there too, is not written to.
+  ::unlink(aside.c_str());
+  Descriptor file(
+      ::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (file.get() < 0) {
     const Status status = os_error(path, "create");
     return Status(status.code(),

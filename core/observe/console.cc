@@ -129,6 +129,7 @@ void ConsoleSink::test(const TestResult& event) {
 void ConsoleSink::log(const LogMessage& event) {
   switch (event.level) {
     case LogLevel::kInfo:
+    case LogLevel::kNotice:
       return print_line(event.text);
     case LogLevel::kWarning:
       return print_line(painted("33", "warning: ", style_.colour) + event.text);

@@ -12,7 +12,7 @@
 
 namespace cafetiere {
 
-Result<std::unique_ptr<EventSink>> open_event_files(const std::string& prefix) {
+Result<std::unique_ptr<EventSink>> open_event_files(const std::string& prefix, Logger log) {
   std::filesystem::path folder = std::filesystem::path(prefix).parent_path();
   if (folder.empty()) folder = ".";
   std::error_code error;
@@ -23,8 +23,8 @@ Result<std::unique_ptr<EventSink>> open_event_files(const std::string& prefix) {
                     "another prefix",
                     folder.string(), error.message()));
   }
-  CFT_ASSIGN(auto jsonl, JsonlSink::open(prefix + ".jsonl"));
-  CFT_ASSIGN(auto tensorboard, TensorBoardSink::open(folder.string()));
+  CFT_ASSIGN(auto jsonl, JsonlSink::open(prefix + ".jsonl", log));
+  CFT_ASSIGN(auto tensorboard, TensorBoardSink::open(folder.string(), std::move(log)));
   auto both = std::make_unique<Broadcast>();
   both->add(std::move(jsonl));
   both->add(std::move(tensorboard));

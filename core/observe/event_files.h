@@ -10,7 +10,7 @@
 namespace cafetiere {
 
 /// A sink that writes PREFIX.jsonl and a TensorBoard file in the same folder; the folder is made
-/// when it is missing.
-Result<std::unique_ptr<EventSink>> open_event_files(const std::string& prefix);
+/// when it is missing. `log` is told, once a file, when one can be written no longer.
+Result<std::unique_ptr<EventSink>> open_event_files(const std::string& prefix, Logger log = {});
 
 }  // namespace cafetiere

@@ -34,7 +34,7 @@ Json encode(const TestResult& e) {
 }
 
 Json encode(const LogMessage& e) {
-  return {{"event", "log"}, {"level", kLevels[static_cast<int>(e.level)]}, {"text", e.text}};
+  return {{"event", "log"}, {"level", kLevels[severity(e.level)]}, {"text", e.text}};
 }
 
 double as_number(const Json& value) {
@@ -74,9 +74,10 @@ Progress decode_progress(const Json& json) {
 
 LogMessage decode_log(const Json& json) {
   const std::string level = text(json, "level");
-  int index = 2;
-  while (index > 0 && level != kLevels[index]) --index;
-  return {static_cast<LogLevel>(index), text(json, "text")};
+  for (const LogLevel known : {LogLevel::kError, LogLevel::kWarning}) {
+    if (level == kLevels[severity(known)]) return {known, text(json, "text")};
+  }
+  return {LogLevel::kInfo, text(json, "text")};
 }
 
 }  // namespace

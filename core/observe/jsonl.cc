@@ -1,30 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/observe/jsonl.h"
 
-#include <fmt/format.h>
-
-#include <cerrno>
-#include <cstring>
+#include <utility>
 
 namespace cafetiere {
 
-Result<std::unique_ptr<JsonlSink>> JsonlSink::open(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "ae");
-  if (!file) {
-    return io_error(
-        fmt::format("cannot open the event log '{}': {}; choose a path in a folder that "
-                    "exists and can be written",
-                    path, std::strerror(errno)));
-  }
-  return std::unique_ptr<JsonlSink>(new JsonlSink(file));
+Result<std::unique_ptr<JsonlSink>> JsonlSink::open(const std::string& path, Logger log) {
+  CFT_ASSIGN(EventFile file, EventFile::open(path, "ae", "event log", std::move(log)));
+  return std::unique_ptr<JsonlSink>(new JsonlSink(std::move(file)));
 }
 
-JsonlSink::~JsonlSink() { std::fclose(file_); }
-
-void JsonlSink::write(const Event& event) {
-  const std::string line = to_json(event) + "\n";
-  std::fwrite(line.data(), 1, line.size(), file_);
-  std::fflush(file_);
-}
+void JsonlSink::write(const Event& event) { file_.append(to_json(event) + "\n"); }
 
 }  // namespace cafetiere

@@ -2,10 +2,10 @@
 // JsonlSink: the events of a run as a file of JSON lines.
 #pragma once
 
-#include <cstdio>
 #include <memory>
 #include <string>
 
+#include "core/observe/event_file.h"
 #include "core/observe/events.h"
 
 namespace cafetiere {
@@ -14,20 +14,17 @@ namespace cafetiere {
 /// leaves whole lines. A resumed run goes on in the same file.
 class JsonlSink : public EventSink {
  public:
-  static Result<std::unique_ptr<JsonlSink>> open(const std::string& path);
-  ~JsonlSink() override;
-  JsonlSink(const JsonlSink&) = delete;
-  JsonlSink& operator=(const JsonlSink&) = delete;
+  static Result<std::unique_ptr<JsonlSink>> open(const std::string& path, Logger log = {});
 
   void progress(const Progress& event) override { write(event); }
   void test(const TestResult& event) override { write(event); }
   void log(const LogMessage& event) override { write(event); }
 
  private:
-  explicit JsonlSink(std::FILE* file) : file_(file) {}
+  explicit JsonlSink(EventFile file) : file_(std::move(file)) {}
   void write(const Event& event);
 
-  std::FILE* file_;
+  EventFile file_;
 };
 
 }  // namespace cafetiere

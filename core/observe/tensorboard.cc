@@ -6,9 +6,7 @@
 
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <utility>
 
 namespace cafetiere {
@@ -88,31 +86,20 @@ std::string tfrecord(std::string_view payload) {
   return record;
 }
 
-Result<std::unique_ptr<TensorBoardSink>> TensorBoardSink::open(const std::string& folder) {
+Result<std::unique_ptr<TensorBoardSink>> TensorBoardSink::open(const std::string& folder,
+                                                               Logger log) {
   const auto now = std::chrono::system_clock::now();
   const auto stamp = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch());
   std::string path = fmt::format("{}/events.out.tfevents.{}.{}", folder, stamp.count(), ::getpid());
-  std::FILE* file = std::fopen(path.c_str(), "wbe");
-  if (!file) {
-    return io_error(
-        fmt::format("cannot open the TensorBoard file '{}': {}; choose a folder that "
-                    "exists and can be written",
-                    path, std::strerror(errno)));
-  }
-  std::unique_ptr<TensorBoardSink> sink(new TensorBoardSink(file, std::move(path)));
+  CFT_ASSIGN(EventFile file, EventFile::open(path, "wbe", "TensorBoard file", std::move(log)));
+  std::unique_ptr<TensorBoardSink> sink(new TensorBoardSink(std::move(file), std::move(path)));
   std::string event = event_at(now);
   put_bytes(event, 3, "brain.Event:2");
   sink->write(event);
   return sink;
 }
 
-TensorBoardSink::~TensorBoardSink() { std::fclose(file_); }
-
-void TensorBoardSink::write(std::string_view event) {
-  const std::string record = tfrecord(event);
-  std::fwrite(record.data(), 1, record.size(), file_);
-  std::fflush(file_);
-}
+void TensorBoardSink::write(std::string_view event) { file_.append(tfrecord(event)); }
 
 void TensorBoardSink::write_scalars(int64_t step, const std::string& prefix,
                                     const NamedValues& values) {

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "core/observe/event_file.h"
 #include "core/observe/events.h"
 
 namespace cafetiere {
@@ -22,21 +22,19 @@ std::string tfrecord(std::string_view payload);
 /// `test/<name>`; each event is flushed, so that a running TensorBoard follows.
 class TensorBoardSink : public EventSink {
  public:
-  static Result<std::unique_ptr<TensorBoardSink>> open(const std::string& folder);
-  ~TensorBoardSink() override;
-  TensorBoardSink(const TensorBoardSink&) = delete;
-  TensorBoardSink& operator=(const TensorBoardSink&) = delete;
+  static Result<std::unique_ptr<TensorBoardSink>> open(const std::string& folder, Logger log = {});
 
   void progress(const Progress& event) override;
   void test(const TestResult& event) override;
   const std::string& path() const { return path_; }
 
  private:
-  TensorBoardSink(std::FILE* file, std::string path) : file_(file), path_(std::move(path)) {}
+  TensorBoardSink(EventFile file, std::string path)
+      : file_(std::move(file)), path_(std::move(path)) {}
   void write(std::string_view event);
   void write_scalars(int64_t step, const std::string& prefix, const NamedValues& values);
 
-  std::FILE* file_;
+  EventFile file_;
   std::string path_;
   TestNames names_;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/sync/allreduce.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -29,12 +31,18 @@ Result<std::vector<T>> gather_in_order(Group* group, const std::vector<std::vect
                 values.size() * sizeof(T));
   }
   CFT_ASSIGN(const auto parts, all_gather_v(group, bytes));
-  std::vector<size_t> at(parts.size(), buckets * sizeof(uint64_t));
+  const size_t head = buckets * sizeof(uint64_t);
+  std::vector<size_t> at(parts.size(), head);
   std::vector<T> all;
   for (size_t b = 0; b < buckets; ++b) {
     for (size_t rank = 0; rank < parts.size(); ++rank) {
       uint64_t count = 0;
-      std::memcpy(&count, parts[rank].data() + b * sizeof count, sizeof count);
+      const size_t size = parts[rank].size();
+      if (size >= head) std::memcpy(&count, parts[rank].data() + b * sizeof count, sizeof count);
+      if (size < head || count > (size - at[rank]) / sizeof(T)) {
+        return internal_error(fmt::format(
+            "rank {} sent {} bytes of norms, which do not hold what they say", rank, size));
+      }
       const size_t to = all.size();
       all.resize(to + count);
       if (count > 0) std::memcpy(&all[to], parts[rank].data() + at[rank], count * sizeof(T));

@@ -87,7 +87,7 @@ Result<double> AutoMode::over_ranks(const std::vector<double>& mine, Pick pick) 
 Status AutoMode::choose(double compute, double exchange) {
   const int period = period_for(compute, exchange);
   chosen_ = true;
-  context_.log.info(
+  context_.log.notice(
       "Mode auto: an iteration takes {:.1f} ms, an exchange {:.1f} ms ({:.0f} % of a step): {}",
       compute * 1e3, exchange * 1e3, 100 * exchange / (compute + exchange),
       period == 1 ? "allreduce, every step" : fmt::format("diloco, period {}", period));

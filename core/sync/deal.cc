@@ -58,6 +58,9 @@ Result<int64_t> agree(Group* group, const RowTable& mine, int shards, uint64_t s
           "rank {} deals to {} shards with seed {}, rank {} to {} with seed {}; they must agree",
           rank, all[rank].shards, all[rank].seed, rank_of(group), shards, seed));
     }
+    if (all[rank].rows < 0 || all[rank].rows > INT64_MAX - total) {
+      return internal_error(fmt::format("rank {} counts {} rows", rank, all[rank].rows));
+    }
     total += all[rank].rows;
   }
   return total;
@@ -105,7 +108,8 @@ Result<std::vector<Bytes>> sort_keys(Group* group, const std::vector<Bytes>& key
 }
 
 /// The global position of each row of `mine`.
-Result<std::vector<int64_t>> global_positions(Group* group, const RowTable& mine, uint64_t seed) {
+Result<std::vector<int64_t>> global_positions(Group* group, const RowTable& mine, int64_t total,
+                                              uint64_t seed) {
   const int ranks = size_of(group);
   std::vector<Bytes> keys(static_cast<size_t>(ranks));
   std::vector<uint32_t> sorter(static_cast<size_t>(mine.rows()));
@@ -124,8 +128,13 @@ Result<std::vector<int64_t>> global_positions(Group* group, const RowTable& mine
   std::vector<int64_t> positions;
   positions.reserve(sorter.size());
   for (const uint32_t rank : sorter) {
-    positions.push_back(read<int64_t>(answered[rank], at[rank]));
-    at[rank] += sizeof(int64_t);
+    const bool answers = answered[rank].size() - at[rank] >= sizeof(int64_t);
+    const int64_t position = answers ? read<int64_t>(answered[rank], at[rank]) : -1;
+    if (position < 0 || position >= total) {
+      return internal_error(fmt::format("rank {} gave rows no positions among {}", rank, total));
+    }
+    positions.push_back(position);
+    at[rank] += sizeof position;
   }
   return positions;
 }
@@ -189,7 +198,7 @@ Result<ShardStore> deal_rows(Group* group, RowTable& mine, int shards, uint64_t 
     return invalid_argument(fmt::format("there are {} shards; use 1 or more", shards));
   }
   CFT_ASSIGN(const int64_t total, agree(group, mine, shards, seed));
-  CFT_ASSIGN(const std::vector<int64_t> positions, global_positions(group, mine, seed));
+  CFT_ASSIGN(const std::vector<int64_t> positions, global_positions(group, mine, total, seed));
   const int ranks = size_of(group);
   ShardStore store(mine.schema(), shards, shards_of_rank(rank_of(group), ranks, shards), total);
   if (ranks > 1) {

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/base/guard.h"
+
 namespace cafetiere {
 
 GradientExchange::GradientExchange(const SyncContext& context, Exchange exchange)
@@ -29,11 +31,13 @@ GradientExchange::GradientExchange(const SyncContext& context, Exchange exchange
     status_ = io_error("the exchange of gradients: no eventfd: " + errno_text(errno));
     return;
   }
-  thread_ = std::thread([this] { work(); });
+  status_ = thread_.start(
+      "the exchange of gradients", [this] { work(); },
+      [this](const Status& why) { end_step(why); });
 }
 
 GradientExchange::~GradientExchange() {
-  if (!thread_.joinable()) return;
+  if (!thread_.started()) return;
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -90,7 +94,7 @@ Result<bool> GradientExchange::ready(size_t i) {
 }
 
 void GradientExchange::final_from(std::span<float> gradient, size_t from) {
-  if (!thread_.joinable()) return;
+  if (!thread_.started()) return;
   const std::lock_guard lock(mutex_);
   final_from_ = from;
   if (!std::exchange(begun_, true)) {
@@ -102,7 +106,7 @@ void GradientExchange::final_from(std::span<float> gradient, size_t from) {
 }
 
 Status GradientExchange::finish(std::span<float> gradient) {
-  if (!thread_.joinable()) {
+  if (!thread_.started()) {
     CFT_TRY(status_);
     gradient_ = gradient;
     return reduce();
@@ -120,12 +124,16 @@ void GradientExchange::work() {
     changed_.wait(lock, [this] { return stop_ || under_way_; });
     if (stop_) return;
     lock.unlock();
-    Status status = reduce();
+    end_step(guard([this] { return reduce(); }));
     lock.lock();
-    status_ = std::move(status);
-    under_way_ = false;
-    changed_.notify_all();
   }
+}
+
+void GradientExchange::end_step(Status status) {
+  const std::lock_guard lock(mutex_);
+  status_ = std::move(status);
+  under_way_ = false;
+  changed_.notify_all();
 }
 
 Status GradientExchange::gather(std::span<float> arena, bool rounded) {

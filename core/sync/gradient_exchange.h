@@ -7,10 +7,10 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "core/base/arena_block.h"
+#include "core/base/guarded_thread.h"
 #include "core/comm/collectives.h"
 #include "core/comm/socket.h"
 #include "core/observe/trace.h"
@@ -69,6 +69,7 @@ class GradientExchange : private Pace {
   Result<bool> ready(size_t i) override;
   int wake_fd() const override { return wake_.get(); }
   void work();
+  void end_step(Status status);
 
   const SyncContext context_;
   const Exchange exchange_;
@@ -85,7 +86,8 @@ class GradientExchange : private Pace {
   bool under_way_ = false;     // and not ended
   bool stop_ = false;
   Status status_;
-  std::thread thread_;  // where there is somebody to exchange with; last: it uses all of the above
+  GuardedThread
+      thread_;  // where there is somebody to exchange with; last: it uses all of the above
 };
 
 }  // namespace cafetiere

@@ -82,13 +82,14 @@ Status Replica::build() {
   device_ = make_cpu_device();
   pool_ = std::make_unique<ThreadPool>(options_.threads);
   CFT_ASSIGN(graph_, training_graph(options_));
+  options_.log.info("Shard {} of {} trains net {}", options_.shard, options_.shards, graph_.name());
   const int64_t floats = graph_.arena_size();
   CFT_ASSIGN(weights_, allocate_arena(floats));
   CFT_ASSIGN(gradients_, allocate_arena(floats));
   CFT_ASSIGN(ArenaUpdate update, ArenaUpdate::make(p, param_spans(graph_), graph_.learned_size()));
   CFT_ASSIGN(policy_, LrPolicy::create(p));
   replicas_ = std::make_unique<Replicas>(
-      SyncContext{.floats = floats, .clip = p.clip_gradients(), .pool = pool_.get(), .log = {}},
+      SyncContext{.floats = floats, .clip = p.clip_gradients(), .pool = pool_.get(), .log = options_.log},
       ShardRange{options_.shard, options_.shard + 1}, std::move(update));
   plans_ = std::make_unique<PlanSet>(
       &graph_, device_.get(), param_pointers(graph_, weights_.get(), gradients_.get()), true);

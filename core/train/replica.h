@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/log.h"
 #include "core/base/thread_pool.h"
 #include "core/data/rows_source.h"
 #include "core/model/prototxt.h"
@@ -34,6 +35,7 @@ struct ReplicaOptions {
   uint64_t seed = 1;     ///< for what the solver's random_seed does not set
   int64_t max_iter = 0;  ///< 0 = the solver's
   InputBindings inputs;
+  Logger log;
 };
 
 /// Checks solver and sync settings, and puts seed and max_iter where both ends look for them.

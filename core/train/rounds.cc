@@ -33,7 +33,9 @@ Status Rounds::build() {
 }
 
 Status Rounds::restore(const caffe::NetParameter& weights, const SolverState* state) {
-  CFT_TRY(load_weights(graph_, weights, std::span(shared_).first(floats()), nullptr));
+  std::vector<std::string> ignored;
+  CFT_TRY(load_weights(graph_, weights, std::span(shared_).first(floats()), &ignored));
+  for (const std::string& name : ignored) options_.log.notice("Ignoring source layer {}", name);
   if (!state) return {};
   iter_ = state->iter;
   CFT_ASSIGN(const SyncState parsed, sync_state(graph_, *state, kinds_));

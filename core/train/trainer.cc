@@ -120,7 +120,7 @@ Status Trainer::restore(const caffe::NetParameter* weights, const SolverState* s
     std::vector<std::string> ignored;
     const std::span<float> arena(weights_.get(), size_t(graph_.arena_size()));
     CFT_TRY(load_weights(graph_, *weights, arena, &ignored));
-    for (const std::string& name : ignored) options_.log.info("Ignoring source layer {}", name);
+    for (const std::string& name : ignored) options_.log.notice("Ignoring source layer {}", name);
     for (size_t i = 0; i < test_params_.size(); ++i) {
       if (test_params_[i].empty()) continue;
       CFT_TRY(load_weights(test_graphs_[i], *weights, test_params_[i], nullptr));

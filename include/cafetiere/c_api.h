@@ -47,6 +47,16 @@ CFT_API const char* cft_version(void);
 /* Frees text or bytes that this library handed out; NULL is fine. */
 CFT_API void cft_free(void* memory);
 
+/* Counts the additions to this interface; nothing is taken away or changed. What was compiled with one
+ * number works with every library whose cft_api_version() is as high or higher. */
+#define CFT_API_VERSION 2
+CFT_API int cft_api_version(void);
+
+/* Hears what an object says: all of it, as Caffe's log has it. level: 0 info, 1 warning, 2 error; text
+ * ends without a line end and is valid during the call. Called on whichever thread works for the
+ * object, one message at a time; it must not call a function of that object. */
+typedef void (*cft_log)(void* context, int level, const char* text);
+
 /* The instruction set that this process generates code for, which decides the order of sums:
  * "avx512", "avx2", "avx" or "generic". */
 CFT_API const char* cft_instruction_set(void);
@@ -93,17 +103,26 @@ CFT_API void cft_rows_destroy(cft_rows* rows);
 
 /* ---- groups -------------------------------------------------------------------------------- */
 
-/* Opens this rank's end of a group and listens; no peer is contacted yet.
+/* Opens this rank's end of a group and listens; no peer is contacted yet. Every two ranks are joined by
+ * two connections, so each rank holds 2 * (size - 1) of the files that its process may open; fewer
+ * allowed is an error here.
  * options: {"rank", "size", "bind": IP address to listen on and advertise,
- *   "secret": text all ranks share (never sent), "generation": text all ranks of this attempt share,
+ *   "secret": text all ranks share (never sent), 16 random bytes or more and others in each run; whoever
+ *   does not know it is refused and learns nothing of the group, "generation": text all ranks of this attempt share,
  *   "timeout_ms": silence of a peer that counts as its loss (default 6000),
  *   "encrypt": 1 for TLS 1.3 on all connections, the same on all ranks (default 0); memory that
- *   ranks of one host share is not encrypted} */
+ *   ranks of one host share is not encrypted}
+ * Without "encrypt" only the beginning of a connection is authenticated: whoever can change packets on
+ * the way can read and change what follows. */
 CFT_API int cft_group_create(const char* options, cft_group** out);
 /* "IP:port" to hand to the other ranks. */
 CFT_API int cft_group_address(const cft_group* group, char** out);
 /* addresses: JSON array of all ranks' addresses, by rank. Returns when all are connected. */
 CFT_API int cft_group_connect(cft_group* group, const char* addresses);
+/* Since API version 2. Who hears of connections that were refused, for one. What was said before is
+ * kept, the newest 1000 messages, and told first. NULL: nobody. Without a listener the trainer that
+ * runs with the group says it. */
+CFT_API int cft_group_log(cft_group* group, cft_log log, void* context);
 /* Any thread: every pending and later call of any rank of this group fails within milliseconds. */
 CFT_API void cft_group_cancel(cft_group* group);
 CFT_API void cft_group_destroy(cft_group* group);
@@ -122,7 +141,8 @@ typedef struct cft_callbacks {
   /* One JSON object, on rank 0 only, about once a second and at the end:
    * {"event": "progress", "step", "max_iter", "epoch", "loss", "lr", "rows_per_s", "wait_data",
    *  "wait_comm", "seconds"} | {"event": "test", "step", "net", "outputs": {NAME: VALUE}} |
-   * {"event": "log", "level", "text"} */
+   * {"event": "log", "level": "info"|"warning"|"error", "text"}: warnings and what the run has decided,
+   *   such as the mode that "auto" takes; cft_trainer_log() tells all */
   int (*event)(void* context, const char* json);
   /* A complete checkpoint, on rank 0 only; may be NULL. json: {"step", "sha256": of the model}.
    * The bytes are valid during the call. */
@@ -155,6 +175,8 @@ CFT_API int cft_trainer_validation(cft_trainer* trainer, cft_rows* rows);
  * cft_group_cancel), it may be called again with another group and `rows` NULL: the training goes on
  * from the newest round that a member of the group has, and a newcomer gets its weights from it. */
 CFT_API int cft_trainer_run(cft_trainer* trainer, cft_group* group, cft_rows* rows);
+/* Since API version 2. As cft_group_log, on every rank. */
+CFT_API int cft_trainer_log(cft_trainer* trainer, cft_log log, void* context);
 /* Any thread: the run stops with CFT_CANCELLED at its next iteration or test batch. */
 CFT_API void cft_trainer_cancel(cft_trainer* trainer);
 /* After a run: {"steps", "epochs", "rows_given", "rows_per_epoch": [..], "loss", "seconds",
@@ -207,6 +229,8 @@ CFT_API int cft_replica_test(cft_replica* replica, const float* shared, uint64_t
                              char** scores);
 /* The shard's history as float32, for cft_rounds_state. */
 CFT_API int cft_replica_history(cft_replica* replica, void** out, uint64_t* bytes);
+/* Since API version 2. As cft_group_log. */
+CFT_API int cft_replica_log(cft_replica* replica, cft_log log, void* context);
 /* Any thread: the round under way fails with CFT_CANCELLED at its next iteration. */
 CFT_API void cft_replica_cancel(cft_replica* replica);
 CFT_API void cft_replica_destroy(cft_replica* replica);
@@ -233,6 +257,8 @@ CFT_API int cft_rounds_model(const cft_rounds* rounds, void** out, uint64_t* byt
  * count is 0. */
 CFT_API int cft_rounds_state(const cft_rounds* rounds, const float* const* histories, int32_t count,
                              uint64_t floats, void** out, uint64_t* bytes);
+/* Since API version 2. As cft_group_log. */
+CFT_API int cft_rounds_log(cft_rounds* rounds, cft_log log, void* context);
 CFT_API void cft_rounds_destroy(cft_rounds* rounds);
 
 /* ---- prediction ---------------------------------------------------------------------------- */
@@ -249,6 +275,11 @@ CFT_API int cft_predictor_describe(const cft_predictor* predictor, char** out);
 /* Runs `count` rows (encoded as for cft_rows_append); outputs[i] receives count * size_i floats. */
 CFT_API int cft_predictor_run(cft_predictor* predictor, int64_t count, const void* chunk,
                               uint64_t bytes, float* const* outputs);
+/* Since API version 2. The same, and an error before anything is written where `outputs` are not
+ * `output_count` or an array has room for fewer than count * size_i floats. room: floats of each. */
+CFT_API int cft_predictor_fill(cft_predictor* predictor, int64_t count, const void* chunk,
+                               uint64_t bytes, float* const* outputs, const uint64_t* room,
+                               int32_t output_count);
 CFT_API void cft_predictor_destroy(cft_predictor* predictor);
 
 /* ---- nets, layer by layer ------------------------------------------------------------------- */

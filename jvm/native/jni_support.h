@@ -5,12 +5,23 @@
 #include <jni.h>
 
 #include <cstdint>
+#include <cstring>
+#include <exception>
 #include <limits>
+#include <new>
+#include <stdexcept>
 #include <string>
 
 #include "cafetiere/c_api.h"
 
+/// A function of the class Native. Its body is a try block, and CFT_CATCH follows: no exception may
+/// leave through a frame of Java's.
 #define CFT_JNI(type, name) extern "C" JNIEXPORT type JNICALL Java_cafetiere_core_Native_##name
+#define CFT_CATCH(type)              \
+  catch (...) {                      \
+    cafetiere::jni::throw_java(env); \
+    return type();                   \
+  }
 
 namespace cafetiere::jni {
 
@@ -74,18 +85,42 @@ class Bytes {
   jbyte* data_;
 };
 
-/// Throws the engine's last error unless the code is CFT_OK; tells whether all is well.
-inline bool check(JNIEnv* env, int code) {
-  if (code == CFT_OK) return true;
-  const std::string message = cft_last_error();
+/// Throws Native.error(code, message).
+inline void throw_error(JNIEnv* env, int code, const char* message) {
   jclass native = env->FindClass("cafetiere/core/Native");
   jmethodID make =
       native ? env->GetStaticMethodID(native, "error", "(I[B)Lcafetiere/core/CafetiereException;")
              : nullptr;
-  jbyteArray text = make ? to_java(env, message) : nullptr;
+  jbyteArray text = make ? to_java(env, message, std::strlen(message)) : nullptr;
   jobject error = text ? env->CallStaticObjectMethod(native, make, jint{code}, text) : nullptr;
   if (!env->ExceptionCheck()) env->Throw(static_cast<jthrowable>(error));
-  return false;
+}
+
+/// Throws the engine's last error unless the code is CFT_OK, or an exception is pending that explains
+/// it; tells whether all is well.
+inline bool check(JNIEnv* env, int code) {
+  if (env->ExceptionCheck()) return false;
+  if (code != CFT_OK) throw_error(env, code, cft_last_error());
+  return code == CFT_OK;
+}
+
+/// Makes a Java exception of the C++ one that is being handled.
+inline void throw_java(JNIEnv* env) {
+  if (env->ExceptionCheck()) return;
+  const auto out_of_memory = [env] {
+    env->ThrowNew(env->FindClass("java/lang/OutOfMemoryError"), "no native memory is left");
+  };
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    out_of_memory();
+  } catch (const std::length_error&) {  // of a container that cannot be so large
+    out_of_memory();
+  } catch (const std::exception& e) {
+    throw_error(env, CFT_INTERNAL, e.what());
+  } catch (...) {
+    throw_error(env, CFT_INTERNAL, "an exception that is none of the standard library's");
+  }
 }
 
 /// Bytes that a call hands out, as a byte[]: `call` fills a pointer and a size and returns a code.

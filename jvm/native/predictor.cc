@@ -6,33 +6,41 @@
 
 using namespace cafetiere::jni;
 
-CFT_JNI(jlong, predictorCreate)(JNIEnv* env, jclass, jbyteArray options, jbyteArray model) {
+CFT_JNI(jlong, predictorCreate)(JNIEnv* env, jclass, jbyteArray options, jbyteArray model) try {
   const Bytes weights(env, model);
   cft_predictor* predictor = nullptr;
   check(env, cft_predictor_create(to_text(env, options).c_str(), weights.data(), weights.size(),
                                   &predictor));
   return address_of(predictor);
 }
+CFT_CATCH(jlong)
 
-CFT_JNI(jbyteArray, predictorDescribe)(JNIEnv* env, jclass, jlong predictor) {
+CFT_JNI(jbyteArray, predictorDescribe)(JNIEnv* env, jclass, jlong predictor) try {
   return text_from(env, [&](char** out) {
     return cft_predictor_describe(object<cft_predictor>(predictor), out);
   });
 }
+CFT_CATCH(jbyteArray)
 
 CFT_JNI(void, predictorRun)
 (JNIEnv* env, jclass, jlong predictor, jlong count, jlong chunk, jlong bytes,
- jobjectArray outputs) {
-  std::vector<float*> memory(env->GetArrayLength(outputs));
+ jobjectArray outputs) try {
+  std::vector<float*> memory(outputs ? env->GetArrayLength(outputs) : 0);
+  std::vector<uint64_t> room(memory.size());
   for (size_t i = 0; i < memory.size(); ++i) {
     jobject buffer = env->GetObjectArrayElement(outputs, static_cast<jsize>(i));
+    if (!buffer) throw std::invalid_argument("an output is null");
     memory[i] = static_cast<float*>(env->GetDirectBufferAddress(buffer));
+    if (!memory[i]) throw std::invalid_argument("an output is no direct buffer");
+    room[i] = static_cast<uint64_t>(env->GetDirectBufferCapacity(buffer)) / sizeof(float);
     env->DeleteLocalRef(buffer);
   }
-  check(env, cft_predictor_run(object<cft_predictor>(predictor), count, object<void>(chunk), bytes,
-                               memory.data()));
+  check(env, cft_predictor_fill(object<cft_predictor>(predictor), count, object<void>(chunk), bytes,
+                                memory.data(), room.data(), static_cast<int32_t>(memory.size())));
 }
+CFT_CATCH(void)
 
-CFT_JNI(void, predictorDestroy)(JNIEnv*, jclass, jlong predictor) {
+CFT_JNI(void, predictorDestroy)(JNIEnv* env, jclass, jlong predictor) try {
   cft_predictor_destroy(object<cft_predictor>(predictor));
 }
+CFT_CATCH(void)

@@ -110,49 +110,60 @@ cft_trainer* trainer_of(jlong handle) { return object<JavaTrainer>(handle)->trai
 
 }  // namespace
 
-CFT_JNI(jlong, trainerCreate)(JNIEnv* env, jclass, jbyteArray options, jobject listener) {
+CFT_JNI(jlong, trainerCreate)(JNIEnv* env, jclass, jbyteArray options, jobject listener) try {
   auto java = std::make_unique<JavaTrainer>(env, listener);
   const int code =
       cft_trainer_create(to_text(env, options).c_str(), &java->callbacks, &java->trainer);
   return check(env, code) ? address_of(java.release()) : 0;
 }
+CFT_CATCH(jlong)
 
 CFT_JNI(void, trainerRestore)
-(JNIEnv* env, jclass, jlong handle, jbyteArray model, jbyteArray state) {
+(JNIEnv* env, jclass, jlong handle, jbyteArray model, jbyteArray state) try {
   const Bytes weights(env, model);
   const Bytes history(env, state);
   check(env, cft_trainer_restore(trainer_of(handle), weights.data(), weights.size(), history.data(),
                                  history.size()));
 }
+CFT_CATCH(void)
 
-CFT_JNI(void, trainerValidation)(JNIEnv* env, jclass, jlong handle, jlong rows) {
+CFT_JNI(void, trainerValidation)(JNIEnv* env, jclass, jlong handle, jlong rows) try {
   check(env, cft_trainer_validation(trainer_of(handle), object<cft_rows>(rows)));
 }
+CFT_CATCH(void)
 
-CFT_JNI(void, trainerRun)(JNIEnv* env, jclass, jlong handle, jlong group, jlong rows) {
+CFT_JNI(void, trainerRun)(JNIEnv* env, jclass, jlong handle, jlong group, jlong rows) try {
   auto* java = object<JavaTrainer>(handle);
   const int code = cft_trainer_run(java->trainer, object<cft_group>(group), object<cft_rows>(rows));
   if (!java->listener.rethrow(env)) check(env, code);
 }
+CFT_CATCH(void)
 
-CFT_JNI(void, trainerCancel)(JNIEnv*, jclass, jlong handle) {
+CFT_JNI(void, trainerCancel)(JNIEnv* env, jclass, jlong handle) try {
   cft_trainer_cancel(trainer_of(handle));
 }
+CFT_CATCH(void)
 
-CFT_JNI(jbyteArray, trainerResult)(JNIEnv* env, jclass, jlong handle) {
+CFT_JNI(jbyteArray, trainerResult)(JNIEnv* env, jclass, jlong handle) try {
   return text_from(env, [&](char** out) { return cft_trainer_result(trainer_of(handle), out); });
 }
+CFT_CATCH(jbyteArray)
 
-CFT_JNI(jbyteArray, trainerModel)(JNIEnv* env, jclass, jlong handle) {
+CFT_JNI(jbyteArray, trainerModel)(JNIEnv* env, jclass, jlong handle) try {
   return bytes_from(env, [&](void** out, uint64_t* size) {
     return cft_trainer_model(trainer_of(handle), out, size);
   });
 }
+CFT_CATCH(jbyteArray)
 
-CFT_JNI(jbyteArray, trainerState)(JNIEnv* env, jclass, jlong handle) {
+CFT_JNI(jbyteArray, trainerState)(JNIEnv* env, jclass, jlong handle) try {
   return bytes_from(env, [&](void** out, uint64_t* size) {
     return cft_trainer_state(trainer_of(handle), out, size);
   });
 }
+CFT_CATCH(jbyteArray)
 
-CFT_JNI(void, trainerDestroy)(JNIEnv*, jclass, jlong handle) { delete object<JavaTrainer>(handle); }
+CFT_JNI(void, trainerDestroy)(JNIEnv* env, jclass, jlong handle) try {
+  delete object<JavaTrainer>(handle);
+}
+CFT_CATCH(void)

@@ -4,7 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <stdexcept>
+#include <thread>
 #include <vector>
+
+#include "core/base/guard.h"
+#include "tests/base/few_threads.h"
 
 namespace cafetiere {
 namespace {
@@ -30,6 +35,40 @@ TEST(ThreadPool, TwoPoolsWorkAtTheSameTime) {
   for (int i = 0; i < 500; ++i) a.run(8, [&](int) { sum.fetch_add(1); });
   other.join();
   EXPECT_EQ(sum.load(), 8000);
+}
+
+TEST(ThreadPool, WhatABlockThrowsIsThrownWhenAllAreDone) {
+  for (int threads : {1, 2, 4}) {
+    ThreadPool pool(threads);
+    for (int round = 0; round < 500; ++round) {
+      std::atomic<int> done{0};
+      const int bad = round % 8;
+      // The pool may run on by itself after a throw: then `done` would be gone.
+      EXPECT_THROW(pool.run(8,
+                            [&](int b) {
+                              if (b == bad) throw std::runtime_error("a kernel");
+                              done.fetch_add(1);
+                            }),
+                   std::runtime_error);
+      EXPECT_EQ(done.load(), threads > 1 ? 7 : bad);
+    }
+    std::atomic<int> sum{0};
+    pool.run(8, [&](int) { sum.fetch_add(1); });
+    EXPECT_EQ(sum.load(), 8) << "the pool goes on";
+  }
+}
+
+TEST(ThreadPoolDeathTest, EndsItsThreadsWhenOneCannotStart) {
+  if (!kCanBeShort) GTEST_SKIP() << "limits do not hold for sanitizers";
+  const auto starve = [] {
+    allow_few_threads();
+    const Status status = guard([] { ThreadPool pool(kTooManyThreads); });
+    std::fputs(status.message().c_str(), stderr);
+    EXPECT_EQ(status.code(), ErrorCode::kOutOfMemory);
+    ThreadPool small(2);  // what had started is gone, and its stacks with it
+    _exit(status.ok() ? 1 : 0);
+  };
+  EXPECT_EXIT(starve(), testing::ExitedWithCode(0), "64 threads were asked for, .*limit");
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ TEST(NetInput, NoArraysAreRefused) {
   const std::vector<float> data(8);
   const NetHandle net = fed_net();
   EXPECT_NE(cft_net_set_input(net.get(), "in", data.data(), nullptr, 2), 0);
-  EXPECT_THAT(cft_last_error(), HasSubstr("must not be null"));
+  EXPECT_THAT(cft_last_error(), HasSubstr("labels is NULL"));
 }
 
 }  // namespace

@@ -229,5 +229,23 @@ TEST(Predictor, AddsRowsWhereLayersKeepThemApart) {
   }
 }
 
+TEST(Predictor, WritesNothingWhereThereIsNoRoom) {
+  const auto p = predictor(kNet, "score");
+  ASSERT_TRUE(p);
+  const RowBytes rows = same_rows(2);
+  std::vector<float> scores(2 * kScores, -1);
+  float* const outputs[] = {scores.data()};
+  const auto fill = [&](uint64_t room, int32_t count) {
+    return cft_predictor_fill(p.get(), 2, rows.span().data(), rows.span().size(), outputs, &room,
+                              count);
+  };
+  EXPECT_EQ(fill(2 * kScores - 1, 1), CFT_INVALID_ARGUMENT);
+  EXPECT_THAT(cft_last_error(), HasSubstr("'score' has room for 19 floats"));
+  EXPECT_EQ(fill(2 * kScores, 2), CFT_INVALID_ARGUMENT);
+  EXPECT_THAT(scores, Each(-1));
+  EXPECT_EQ(fill(2 * kScores, 1), 0) << cft_last_error();
+  EXPECT_NE(scores.back(), -1);
+}
+
 }  // namespace
 }  // namespace cafetiere

@@ -3,7 +3,9 @@
 #include "core/comm/handshake.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <mutex>
 
@@ -64,7 +66,7 @@ TEST(Handshake, AcceptsItsOwnAndNothingWithOneBitChanged) {
     EXPECT_NE(bad.acceptor, Handshake::State::kDone) << "byte " << at << " to the acceptor";
     EXPECT_NE(bad.initiator, Handshake::State::kDone);
   }
-  for (size_t at = 0; at < sizeof(wire::Reply); ++at) {
+  for (size_t at = 0; at < sizeof(wire::Reply) + sizeof(wire::Verdict); ++at) {
     const Outcome bad = shake(identity(1), identity(0), none, at);
     EXPECT_NE(bad.initiator, Handshake::State::kDone) << "byte " << at << " to the initiator";
   }
@@ -97,6 +99,62 @@ TEST(Handshake, NeedsTheSameSecretOnBothSides) {
   const Outcome outcome = shake(other, identity(0), std::string::npos, std::string::npos);
   EXPECT_EQ(outcome.initiator, Handshake::State::kFailed);
   EXPECT_EQ(outcome.acceptor, Handshake::State::kFailed);
+}
+
+/// All that an acceptor sends to one who does not know the secret.
+std::string told_to_stranger(const Identity& acceptor) {
+  int ends[2];
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+  const Fd ours(ends[0]), theirs(ends[1]);
+  Identity guess = identity(1);
+  guess.secret = "guess";
+  Handshake stranger = Handshake::initiate(guess, 0, Channel::kData);
+  Handshake asked = Handshake::accept(acceptor);
+  std::string heard(1024, '\0');
+  const auto peek = [&] {
+    return std::max<ssize_t>(0, recv(ends[0], heard.data(), heard.size(), MSG_PEEK | MSG_DONTWAIT));
+  };
+  std::string all;
+  for (int round = 0; round < 10; ++round) {
+    asked.step(ends[1]);
+    all.append(heard, 0, size_t(peek()));
+    stranger.step(ends[0]);
+  }
+  EXPECT_EQ(asked.step(ends[1]), Handshake::State::kFailed);
+  return all;
+}
+
+TEST(Handshake, TellsAStrangerNothing) {
+  const Identity members[] = {{0, 2, "job 7 of the bank", "secret", false},
+                              {1, 9, "run/1", "secret", true}};
+  for (const Identity& member : members) {
+    const std::string told = told_to_stranger(member);
+    EXPECT_EQ(told.size(), sizeof(wire::Reply) + sizeof(wire::Verdict));
+    EXPECT_EQ(told.find(member.generation), std::string::npos);
+    // All that is not zero: a nonce, and in each message what every rank of this release says.
+    const std::string rest = told.substr(sizeof(wire::Reply) + sizeof(uint32_t));
+    EXPECT_EQ(rest, std::string(rest.size(), '\0'));
+  }
+}
+
+TEST(TcpGroupDeathTest, RefusesMoreRanksThanItMayOpenFiles) {
+  const auto poor = [] {
+    const rlimit limit{64, 64};
+    setrlimit(RLIMIT_NOFILE, &limit);
+    const Status refused = TcpGroup::listen(tcp_options(0, 1000)).status();
+    std::fputs(refused.message().c_str(), stderr);
+    _exit(TcpGroup::listen(tcp_options(0, 8)).ok() ? 0 : 1);
+  };
+  EXPECT_EXIT(poor(), testing::ExitedWithCode(0),
+              "1000 ranks need 1998 connections on each rank, and this process may have 64 files "
+              "open.*ulimit -n");
+}
+
+TEST(TcpGroup, RefusesASecretThatCouldBeGuessed) {
+  GroupOptions options = tcp_options(0, 1);
+  options.secret = "fifteen bytes..";
+  EXPECT_THAT(TcpGroup::listen(options).status().message(),
+              HasSubstr("15 bytes and could be guessed: give all ranks the same 16 random bytes"));
 }
 
 class JoinTest : public testing::TestWithParam<Transport> {};
@@ -135,7 +193,7 @@ Status meet_changed(Transport transport, const std::function<void(GroupOptions*)
 TEST_P(JoinTest, RefusesAnotherSecret) {
   std::string log;
   const Status told = meet_changed(
-      GetParam(), [](GroupOptions* o) { o->secret = "guess"; }, &log);
+      GetParam(), [](GroupOptions* o) { o->secret = "another of the test"; }, &log);
   EXPECT_EQ(told.code(), ErrorCode::kInvalidArgument);
   EXPECT_THAT(told.message(), HasSubstr("another secret"));
   EXPECT_THAT(told.message(), HasSubstr("rank 0"));
@@ -232,7 +290,7 @@ TEST(TcpGroup, RefusesBadOptionsWithAdvice) {
     adapt(&options);
     return TcpGroup::listen(options).status();
   };
-  EXPECT_THAT(refusal([](auto* o) { o->secret = ""; }).message(), HasSubstr("secret is empty"));
+  EXPECT_THAT(refusal([](auto* o) { o->secret = ""; }).message(), HasSubstr("secret has 0 bytes"));
   EXPECT_THAT(refusal([](auto* o) { o->bind = "0.0.0.0"; }).message(),
               HasSubstr("names every interface"));
   EXPECT_THAT(refusal([](auto* o) { o->bind = "192.0.2.1"; }).message(),

@@ -4,12 +4,14 @@
 #include "core/comm/messenger.h"
 
 #include <gmock/gmock.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <barrier>
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <new>
 
 #include "children.h"
 #include "core/comm/collectives.h"
@@ -22,7 +24,7 @@ using testing::StartsWith;
 using Bytes = Messenger::Bytes;
 
 constexpr size_t kMessengerMaxRequest = 8 << 20;
-enum Topic : uint32_t { kEcho, kSizeOf, kFail };
+enum Topic : uint32_t { kEcho, kSizeOf, kFail, kThrow };
 
 /// Answers as the topic says and takes note of who is lost.
 class Party {
@@ -61,6 +63,7 @@ class Party {
  private:
   static Result<Bytes> answer(int, uint32_t topic, uint32_t index, Bytes& data) {
     if (topic == kFail) return invalid_argument("no such topic");
+    if (topic == kThrow) throw std::bad_alloc();
     if (topic == kSizeOf) return Bytes(index);
     for (std::byte& b : data) b = std::byte(int(b) + int(index));
     return std::move(data);
@@ -131,6 +134,56 @@ TEST_P(MessengerTest, SeveralRequestsToOnePeerAreAnsweredInOrder) {
     for (size_t i = 0; i < replies.size(); ++i) EXPECT_EQ(int(replies[i].back()), int(i) + 1);
     return {};
   });
+}
+
+TEST_P(MessengerTest, WhatItsThreadThrowsEndsItForBothSides) {
+  with_parties(2, [](int rank, Party& party) -> Status {
+    Bytes reply(1);
+    Messenger::Request request{1 - rank, rank == 0 ? kThrow : kEcho, 0, reply, reply};
+    if (rank == 0) {
+      CFT_TRY(party.messenger().ask({&request, 1}));
+      EXPECT_EQ(request.status.code(), ErrorCode::kUnavailable) << request.status.message();
+      return {};
+    }
+    while (party.messenger().status().ok()) std::this_thread::yield();
+    EXPECT_EQ(party.messenger().ask({&request, 1}).code(), ErrorCode::kOutOfMemory);
+    EXPECT_FALSE(party.messenger().alive(0));
+    return {};
+  });
+}
+
+/// A rank that speaks the protocol by hand.
+TEST(Messenger, AReplyBeforeTheWholeRequestIsNone) {
+  auto groups = make_groups(Transport::kTcp, 2);
+  expect_ok(on_ranks(2, [&](int rank) -> Status {
+    if (rank == 0) {
+      Party party;
+      CFT_TRY(party.open(groups[0].get()));
+      const Bytes large(64 << 20);  // more than the sockets hold
+      Bytes reply(4);
+      Messenger::Request request{1, kEcho, 0, large, reply};
+      CFT_TRY(party.messenger().ask({&request, 1}));
+      EXPECT_THAT(request.status.message(), HasSubstr("sends 4 bytes where 0 are expected"));
+      return {};
+    }
+    CFT_ASSIGN(PeerLinks links, groups[1]->open_links());
+    Stream& stream = links.streams[0];
+    std::byte first{};  // of the request, which is under way then
+    pollfd begun{stream.fd(), POLLIN, 0};
+    poll(&begun, 1, -1);
+    EXPECT_EQ(stream.receive({&first, 1}), 1);
+    struct {
+      uint32_t magic = 0x4d544643, kind = 2, topic = 0, index = 0;
+      uint64_t bytes = 4;
+      uint32_t body = 7, none = 0;
+    } early;
+    constexpr size_t kBytes = 28;
+    const auto message = std::as_bytes(std::span(&early, 1)).first(kBytes);
+    EXPECT_EQ(stream.send(message), ssize_t(kBytes));
+    pollfd end{stream.fd(), POLLRDHUP, 0};  // reads nothing: the request stays on its way
+    poll(&end, 1, -1);
+    return {};
+  }));
 }
 
 TEST_P(MessengerTest, ARankThatComputesAnswers) {

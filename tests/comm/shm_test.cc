@@ -4,8 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 #include "core/comm/collectives.h"
 #include "core/comm/shm_link.h"
@@ -33,6 +35,29 @@ LinkPair make_pair() {
 
 iovec part(std::vector<int>& values, size_t first, size_t count) {
   return {values.data() + first, count * sizeof(int)};
+}
+
+/// The peer decides what lies at the path, also between two looks at it.
+TEST(SharedMemory, MapsWhatItHasLookedAt) {
+  constexpr size_t kLarge = 1 << 20;
+  auto large = std::move(*SharedMemory::create(kLarge));
+  auto small = std::move(*SharedMemory::create(4096));
+  const Fd at(dup(large->place().fd));
+  SharedMemory::Place place = large->place();
+  place.fd = at.get();
+  std::atomic<bool> stop{false};
+  std::thread swapper([&] {
+    while (!stop) {
+      dup2(small->place().fd, at.get());
+      dup2(large->place().fd, at.get());
+    }
+  });
+  for (int i = 0; i < 5000; ++i) {
+    auto opened = SharedMemory::open(place, false);
+    if (opened.ok()) EXPECT_EQ((*opened)->data()[kLarge - 1], std::byte{0});  // or SIGBUS
+  }
+  stop = true;
+  swapper.join();
 }
 
 TEST(ShmLink, BytesComeInOrderAroundTheRing) {

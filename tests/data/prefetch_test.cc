@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <new>
+#include <thread>
 
 namespace cafetiere {
 namespace {
@@ -20,12 +22,13 @@ class CountingSource : public Source {
   Status fill(int shard, int64_t sub_step, std::span<float* const> tops) override {
     std::this_thread::sleep_for(delay);
     ++filled;
+    if (sub_step == short_sub_step) throw std::bad_alloc();
     if (sub_step == bad_sub_step) return invalid_argument("row 7 is bad");
     std::fill_n(tops[0], 6, static_cast<float>(100 * sub_step + shard));
     std::fill_n(tops[1], 2, static_cast<float>(shard));
     return {};
   }
-  int64_t bad_sub_step = -1;
+  int64_t bad_sub_step = -1, short_sub_step = -1;
   milliseconds delay{0};
   std::atomic<int> filled{0};
 };
@@ -65,6 +68,16 @@ TEST(Prefetch, DeliversAnErrorAtItsBatch) {
   EXPECT_TRUE(prefetch.next().ok());
   EXPECT_THAT(prefetch.next().status().message(), testing::HasSubstr("row 7"));
   EXPECT_THAT(prefetch.next().status().message(), testing::HasSubstr("row 7"));
+}
+
+TEST(Prefetch, DeliversWhatItsThreadThrows) {
+  CountingSource source;
+  source.short_sub_step = 2;
+  Prefetch prefetch(&source, {{0, 1}, 0, 100});
+  EXPECT_TRUE(prefetch.next().ok());
+  EXPECT_TRUE(prefetch.next().ok());
+  EXPECT_EQ(prefetch.next().status().code(), ErrorCode::kOutOfMemory);
+  EXPECT_EQ(prefetch.next().status().code(), ErrorCode::kOutOfMemory);
 }
 
 TEST(Prefetch, CountsTheWaiting) {

@@ -19,7 +19,8 @@ int main(void) {
   expect(strchr(cft_version(), '.') != NULL, "the version has a dot");
 
   const char* net =
-      "{\"net\": \"layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 2 dim: 3 } } } "
+      "{\"net\": \"layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 2 dim: 3 } "
+      "} } "
       "layer { name: 'ip' type: 'InnerProduct' bottom: 'x' top: 'ip' inner_product_param { "
       "num_output: 4 } }\", \"phase\": \"TEST\"}";
   expect(cft_describe(net, &text) == CFT_OK, "a net is described");
@@ -34,5 +35,6 @@ int main(void) {
   expect(cft_main(2, version) == 0, "the command line runs");
   const char* const wrong[] = {"cafetiere", "trian"};
   expect(cft_main(2, wrong) == 2, "an unknown command is a wrong usage");
+  expect(cft_main(-1, NULL) != 0 && cft_main(3, NULL) != 0, "no arguments are refused");
   return failures;
 }

@@ -102,5 +102,15 @@ TEST(EventFiles, MakesTheFolderAndBothFiles) {
   EXPECT_EQ(files, 2);
 }
 
+TEST(EventFiles, SayOnceThatTheyCannotBeWritten) {
+  std::vector<std::string> told;
+  const Logger log([&](LogLevel, std::string_view text) { told.emplace_back(text); });
+  auto sink = JsonlSink::open("/dev/full", log);
+  ASSERT_TRUE(sink.ok());
+  for (int i = 0; i < 3; ++i) (*sink)->send(LogMessage{LogLevel::kInfo, "x"});
+  ASSERT_EQ(told.size(), 1);
+  EXPECT_THAT(told[0], HasSubstr("cannot write the event log '/dev/full': No space left"));
+}
+
 }  // namespace
 }  // namespace cafetiere

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
 #include <random>
 #include <thread>
 
@@ -74,6 +75,31 @@ TEST(GradientExchange, TellsThatAPeerIsGone) {
   exchange.final_from(gradient, kBucket);
   groups[1]->cancel();
   EXPECT_FALSE(exchange.finish(gradient).ok());
+}
+
+/// A group whose exchanges run out of memory.
+class ShortGroup : public Group {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  Status exchange(std::span<const Send>, std::span<const Receive>) override {
+    throw std::bad_alloc();
+  }
+  Status run(Schedule*) override { throw std::bad_alloc(); }
+  void cancel() override {}
+  Counters counters() const override { return {}; }
+};
+
+TEST(GradientExchange, TellsWhatItsThreadThrows) {
+  ShortGroup group;
+  ThreadPool pool(1);
+  GradientExchange exchange(
+      {.group = &group, .shards = 2, .floats = int64_t(kFloats), .pool = &pool}, {});
+  std::vector<float> gradient(kFloats);
+  for (int round = 0; round < 2; ++round) {
+    exchange.final_from(gradient, kBucket);
+    EXPECT_EQ(exchange.finish(gradient).code(), ErrorCode::kOutOfMemory);
+  }
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ std::vector<std::unique_ptr<Group>> make_groups(const Job& s) {
     GroupOptions options;
     options.rank = r;
     options.size = s.ranks;
-    options.secret = "s3cret";
+    options.secret = "a secret of the tests";
     options.generation = "1";
     options.timeout_ms = 60000;
     options.encrypt = s.encrypt;
