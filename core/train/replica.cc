@@ -89,7 +89,8 @@ Status Replica::build() {
   CFT_ASSIGN(ArenaUpdate update, ArenaUpdate::make(p, param_spans(graph_), graph_.learned_size()));
   CFT_ASSIGN(policy_, LrPolicy::create(p));
   replicas_ = std::make_unique<Replicas>(
-      SyncContext{.floats = floats, .clip = p.clip_gradients(), .pool = pool_.get(), .log = options_.log},
+      SyncContext{
+          .floats = floats, .clip = p.clip_gradients(), .pool = pool_.get(), .log = options_.log},
       ShardRange{options_.shard, options_.shard + 1}, std::move(update));
   plans_ = std::make_unique<PlanSet>(
       &graph_, device_.get(), param_pointers(graph_, weights_.get(), gradients_.get()), true);
