@@ -104,6 +104,7 @@ class _Fit:
         self.checkpoints = self.cluster.disk / "checkpoints" / name
         self.pending = list(faults)
         self.happened: list[plan.Fault] = []
+        self.steps = plan.STEPS[engine]
         self.newest = 0
         self.ends = contextlib.ExitStack()  # what ends faults that last
         self.over = 0.0  # when they are to end
@@ -140,7 +141,7 @@ class _Fit:
             self.ends.close()
         steps = [re.search(r"step-(\d+)$", str(path)) for path in self.checkpoints.glob("run-*/*")]
         self.newest = max([self.newest, *(int(step[1]) for step in steps if step)])
-        if time.monotonic() < self.over or not self.pending:
+        if time.monotonic() < self.over or not self.pending or self.newest == self.steps:
             return
         fault = self.pending[0]
         victim = self.cluster.executor(fault.worker)
@@ -190,6 +191,8 @@ class _Fit:
         self.ends.callback(end, *arguments)
 
     def _params(self, engine, mode):
+        # The default, 0.9, is too much for this net; auto may choose diloco.
+        outer = "outer_momentum: 0.5" if mode in ("diloco", "auto") else ""
         return {
             "solver": SOLVER,
             "net": EXAMPLE.read_text(),
@@ -198,9 +201,10 @@ class _Fit:
             "survivors": engine == "survivors",
             "syncMode": mode,
             "syncPeriod": PERIOD,
+            "syncOptions": outer,
             "numWorkers": plan.RANKS,
             "shards": plan.RANKS,
-            "maxIter": plan.STEPS,
+            "maxIter": self.steps,
             "peerTimeout": PEER_TIMEOUT_MS,
             "checkpointDir": self.checkpoints.as_uri(),
             "checkpointInterval": plan.INTERVAL,

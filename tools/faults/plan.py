@@ -26,7 +26,8 @@ PAIRS = (
 WITHOUT_BITS = ("easgd", "auto")
 KINDS = ("kill", "stop", "pause", "cut", "slow", "disk", "driver")
 RANKS = 3  # one on each worker, so that every fault is felt
-STEPS = 400
+# The members that are left go on at once: longer, so that the lost one can come back.
+STEPS = {"barrier": 400, "survivors": 1200, "rounds": 400}
 INTERVAL = 10  # of checkpoints, the progress that is seen
 FAULTS_A_FIT = 3
 
@@ -70,7 +71,7 @@ def drawn(seed: int, engine: str, mode: str):
     while True:
         # Far enough from each other that the training gets on between them: what fails twice at
         # one step is, rightly, not tried for ever.
-        places = range(INTERVAL, STEPS - 4 * INTERVAL, 4 * INTERVAL)
+        places = range(INTERVAL, STEPS[engine] - 4 * INTERVAL, 4 * INTERVAL)
         faults = []
         for step in sorted(draw.sample(places, FAULTS_A_FIT)):
             deck = deck or draw.sample(KINDS, len(KINDS))
