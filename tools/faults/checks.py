@@ -42,9 +42,9 @@ def of_checkpoints(folder: pathlib.Path) -> list[str]:
 
 
 def of_processes(cluster: Cluster) -> list[str]:
-    """No executor outlives the sessions."""
+    """Nothing but Spark's daemons outlives the sessions."""
     deadline = time.monotonic() + GONE_SECONDS
-    while (left := cluster.executors()) and time.monotonic() < deadline:
+    while (left := cluster.sessions()) and time.monotonic() < deadline:
         time.sleep(0.5)
     return [f"process {pid} is left: {words(pid)[:200]}" for pid in left]
 

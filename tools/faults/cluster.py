@@ -86,6 +86,7 @@ class Cluster:
         environment = {
             **os.environ,
             MARK: self._mark,
+            "PYTHONPATH": str(ROOT / "python"),
             "SPARK_LOCAL_IP": where,
             "SPARK_LOCAL_HOSTNAME": where,
             "SPARK_LOCAL_DIRS": str(self.local),
@@ -136,6 +137,11 @@ class Cluster:
         """The process ids of all executors."""
         return [pid for pid in self.processes() if "CoarseGrainedExecutorBackend" in words(pid)]
 
+    def sessions(self) -> list[int]:
+        """The process ids of all drivers, executors and what they have started."""
+        daemons = {daemon.pid for daemon in self._daemons}
+        return [pid for pid in self.processes() if pid not in daemons]
+
     def processes(self) -> list[int]:
         """All that runs on behalf of this cluster, but for what has ended and is not waited for."""
         mark, found = f"{MARK}={self._mark}".encode(), []
@@ -146,10 +152,10 @@ class Cluster:
         return found
 
     def stacks(self) -> list[str]:
-        """Writes the stacks of the JVMs that run sessions into the logs; returns where."""
+        """Writes the stacks of the sessions' JVMs into the logs; returns where."""
         written = []
-        for pid in self.processes():
-            if "CoarseGrainedExecutorBackend" in words(pid) or "SparkSubmit" in words(pid):
+        for pid in self.sessions():
+            if "/java " in words(pid):
                 written.append(str(self.folder / "log" / f"stack-{pid}"))
                 with open(written[-1], "w") as file:
                     file.write(f"{words(pid)}\n")
