@@ -49,12 +49,13 @@ def of_processes(cluster: Cluster) -> list[str]:
     return [f"process {pid} is left: {words(pid)[:200]}" for pid in left]
 
 
-def of_files(cluster: Cluster) -> list[str]:
-    """Nothing of ours stays in the temporary folder, nor anything in Spark's local one.
+def of_files(cluster: Cluster, driver_killed: bool) -> list[str]:
+    """Nothing of ours stays in the temporary folder, and no file in Spark's local one.
 
-    A driver that is killed leaves Spark's own folders there, as it does without Cafetiere.
+    A driver that is killed leaves Spark's own files there, as it does without Cafetiere.
     """
-    names = [path.name for path in cluster.temporary.iterdir()]
-    ours = [name for name in names if "cafetiere" in name or "cft" in name]
-    ours += [str(path) for path in cluster.local.rglob("*cafetiere*")]
-    return [f"left in the temporary folders: {name}" for name in ours]
+    left = [path for path in cluster.temporary.rglob("*") if "cafetiere" in path.name]
+    for path in cluster.local.rglob("*"):
+        if "cafetiere" in path.name or path.is_file() and not driver_killed:
+            left.append(path)
+    return [f"left: {path}" for path in left]
