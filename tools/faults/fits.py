@@ -28,12 +28,12 @@ SOLVER = (
 )
 
 
-class Hanging(Exception):
-    """A fit, or the start of a session, did not end in time."""
+class Broken(Exception):
+    """A fit, or the start or end of a session, took too long; or a driver ended by itself."""
 
 
 class Driver:
-    """A driver's process with its session; `lived` tells the processes to watch on a hang."""
+    """A driver's process with its session."""
 
     def __init__(self, cluster: Cluster):
         program = [sys.executable, pathlib.Path(__file__).with_name("driver.py")]
@@ -43,7 +43,7 @@ class Driver:
         deadline = time.monotonic() + START_SECONDS
         while self.answer(1) is None:
             if time.monotonic() > deadline:
-                raise Hanging(f"no session after {START_SECONDS} s")
+                raise Broken(f"no session after {START_SECONDS} s")
 
     def ask(self, fit: dict):
         """Has a fit begin."""
@@ -56,7 +56,7 @@ class Driver:
             return None
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the driver has ended with {self.process.wait()}")
+            raise Broken(f"the driver has ended with {self.process.wait()}")
         return json.loads(line)
 
     def kill(self):
@@ -70,7 +70,7 @@ class Driver:
         try:
             self.process.wait(60)
         except subprocess.TimeoutExpired:
-            raise Hanging("the driver has not ended 60 s after its session was stopped") from None
+            raise Broken("the driver has not ended 60 s after its session was stopped") from None
 
 
 class Fits:
@@ -93,7 +93,7 @@ class Fits:
         for worker in range(1, self.cluster.workers + 1):
             while self.cluster.executor(worker) is None:
                 if time.monotonic() > deadline:
-                    raise Hanging(f"worker {worker} has had no executor for {START_SECONDS} s")
+                    raise Broken(f"worker {worker} has had no executor for {START_SECONDS} s")
                 time.sleep(0.2)
 
 
@@ -124,7 +124,7 @@ class _Fit:
                     self.ends.close()
                     self.fits.driver.ask(self.asked)
                 self._proceed()
-            raise Hanging(f"the fit has not ended after {FIT_SECONDS} s")
+            raise Broken(f"the fit has not ended after {FIT_SECONDS} s")
 
     def _go_on(self):
         """Continues what is still stopped: Spark would wait for it when the session stops."""
