@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import pathlib
-import re
 import select
 import signal
 import subprocess
@@ -139,8 +138,9 @@ class _Fit:
         """Ends the fault that lasts when it is time, and begins the next."""
         if time.monotonic() >= self.over:
             self.ends.close()
-        steps = [re.search(r"step-(\d+)$", str(path)) for path in self.checkpoints.glob("run-*/*")]
-        self.newest = max([self.newest, *(int(step[1]) for step in steps if step)])
+        with contextlib.suppress(FileNotFoundError):  # they come and go
+            for path in self.checkpoints.glob("run-*/step-*"):
+                self.newest = max(self.newest, int(path.name.removeprefix("step-")))
         if time.monotonic() < self.over or not self.pending or self.newest == self.steps:
             return
         fault = self.pending[0]
