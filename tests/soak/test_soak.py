@@ -69,6 +69,7 @@ class Process:
         self.jvm = spark._jvm
         self.folder = folder
         self.proc = pathlib.Path(f"/proc/{self.jvm.ProcessHandle.current().pid()}")
+        self.rss_mib()  # the first jcmd has the JVM start a thread that listens to such
 
     def settled(self) -> dict[str, Counter]:
         """What it holds once that has not changed for a while of garbage collections."""
