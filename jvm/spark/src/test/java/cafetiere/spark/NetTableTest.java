@@ -110,7 +110,7 @@ class NetTableTest {
     List<String> first = List.of("-conf", "s", "-test", "-model", "m");
     for (int i = 0; i < 5; i++) all[i] = first.get(i);
     System.arraycopy(more, 0, all, 5, more.length);
-    NetDescription description = NetDescription.of("", net, "TEST", 1);
+    NetDescription description = NetDescription.of("", net, "TEST");
     return NetTable.open(spark, Flags.parse(all), description, net, flag);
   }
 

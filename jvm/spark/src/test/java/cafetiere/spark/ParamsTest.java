@@ -85,7 +85,7 @@ class ParamsTest {
 
   private static void described(CaffeEstimator estimator) {
     NetDescription.ofTraining(TestNets.SOLVER, TestNets.CLASSIFIER,
-        SyncSettings.of(estimator, new org.apache.hadoop.conf.Configuration()), 1);
+        SyncSettings.of(estimator, new org.apache.hadoop.conf.Configuration()));
   }
 
   private void set(String name, Object value) {
