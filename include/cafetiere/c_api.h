@@ -179,6 +179,10 @@ CFT_API int cft_trainer_run(cft_trainer* trainer, cft_group* group, cft_rows* ro
 CFT_API int cft_trainer_log(cft_trainer* trainer, cft_log log, void* context);
 /* Any thread: the run stops with CFT_CANCELLED at its next iteration or test batch. */
 CFT_API void cft_trainer_cancel(cft_trainer* trainer);
+/* Since API version 2. Any thread, on rank 0: the run takes a checkpoint between two of its next
+ * steps, in a group after the next progress event and once all ranks have the same weights. The
+ * weights do not depend on it. Ignored on other ranks of a group. */
+CFT_API int cft_trainer_checkpoint(cft_trainer* trainer);
 /* After a run: {"steps", "epochs", "rows_given", "rows_per_epoch": [..], "loss", "seconds",
  *   "rows_per_s", "sha256": of the model, "shards", "ranks", "peak_bytes",
  *   "instruction_set": see cft_instruction_set} */

@@ -52,6 +52,7 @@ final class SurvivorTask implements Serializable {
         Run run = new Run(client, trainer, rows, duties);
         TaskWatch watch = new TaskWatch(context, run::cancel)) {
       setup.restore(trainer);
+      duties.storeByTime(trainer);
       if (testRows != null) trainer.validation(testRows);
       client.send(Notice.ready(rows.count()));
       String result = run.toTheEnd();
