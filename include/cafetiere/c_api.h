@@ -107,6 +107,7 @@ CFT_API void cft_rows_destroy(cft_rows* rows);
  * two connections, so each rank holds 2 * (size - 1) of the files that its process may open; fewer
  * allowed is an error here.
  * options: {"rank", "size", "bind": IP address to listen on and advertise,
+ *   "ports": to listen on one of, as in "40000-40100" (default: any that is free),
  *   "secret": text all ranks share (never sent), 16 random bytes or more and others in each run; whoever
  *   does not know it is refused and learns nothing of the group, "generation": text all ranks of this attempt share,
  *   "timeout_ms": silence of a peer that counts as its loss (default 6000),

@@ -124,8 +124,9 @@ final class SurvivorTask implements Serializable {
       close();
       String host = SparkEnv.get().blockManager().blockManagerId().host();
       String bind = PeerAddress.of(host, false, service.driver());
-      group = new Group(setup.plan().groupOptions(view.rank(), view.size(), bind, setup.secret(),
-          setup.generation() + "/" + view.generation()));
+      PortRange ports = PortRange.of(SparkEnv.get().conf(), PortRange.RANKS);
+      group = new Group(setup.plan().groupOptions(view.rank(), view.size(), bind, ports,
+          setup.secret(), setup.generation() + "/" + view.generation()));
       duties.startView(view.generation(), view.rank() == 0);
       client.agree(view.generation(), group);
     }

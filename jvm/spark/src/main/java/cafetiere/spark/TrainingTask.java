@@ -179,8 +179,9 @@ final class TrainingTask implements Serializable {
         .map(task -> task.address().replaceFirst(":\\d+$", "")).toList();
     boolean alone = hosts.stream().distinct().count() == 1;
     String bind = PeerAddress.of(hosts.get(rank), alone, setup.metrics().driver());
+    PortRange ports = PortRange.of(SparkEnv.get().conf(), PortRange.RANKS);
     return setup.plan().groupOptions(
-        rank, setup.plan().workers(), bind, setup.secret(), setup.generation());
+        rank, setup.plan().workers(), bind, ports, setup.secret(), setup.generation());
   }
 
   private static void cancel(Trainer trainer, Group group) {
