@@ -60,6 +60,8 @@ void RankFlags::add(CLI::App& app) {
   app.add_option("--rank", rank, "which of them this is, from 0")->check(CLI::Range(0, 65535));
   app.add_option("--meet", meet, "a new folder that all ranks see, where they find each other");
   app.add_option("--bind", bind, "the address of this machine that the other ranks reach");
+  app.add_option("--ports", ports,
+                 "ports to listen on one of, as in 40000-40100 (default: any that is free)");
   app.add_flag("--encrypt", encrypt,
                "encrypt what travels between the ranks (TLS 1.3); all ranks say it, or none");
 }
@@ -95,6 +97,7 @@ Result<std::unique_ptr<Group>> RankFlags::join(const Logger& log) const {
   options.rank = rank;
   options.size = ranks;
   options.bind = bind;
+  CFT_ASSIGN(options.ports, parse_ports(ports));
   options.encrypt = encrypt;
   options.generation = "1";
   options.log = log;

@@ -242,6 +242,11 @@ void cft_trainer_cancel(cft_trainer* t) {
   if (t) t->trainer->cancel();
 }
 
+int cft_trainer_checkpoint(cft_trainer* t) {
+  CFT_NOT_NULL(t);
+  return capi::guarded([&] { t->trainer->request_snapshot(); });
+}
+
 int cft_trainer_result(cft_trainer* t, char** out) {
   CFT_NOT_NULL(t, out);
   return capi::guarded([&]() -> Status {

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <memory>
+#include <string_view>
 #include <system_error>
 
 namespace cafetiere {
@@ -110,20 +112,49 @@ Result<Endpoint> parse_endpoint(const std::string& text) {
   return resolve(host, text.substr(colon + 1));
 }
 
-Result<Fd> listen_on(const std::string& host) {
-  CFT_ASSIGN(Endpoint at, resolve(host, "0"));
-  if (at.is_wildcard()) {
+Result<PortRange> parse_ports(const std::string& text) {
+  constexpr int kLastPort = 65535;
+  if (text.empty()) return PortRange();
+  const auto parse = [](std::string_view digits) {
+    int port = 0;
+    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), port);
+    return error == std::errc() && end == digits.end() ? port : 0;
+  };
+  const size_t dash = text.find('-');
+  PortRange ports{parse(std::string_view(text).substr(0, dash)), 0};
+  ports.last =
+      dash == std::string::npos ? ports.first : parse(std::string_view(text).substr(dash + 1));
+  if (ports.first < 1 || ports.last < ports.first || ports.last > kLastPort) {
     return invalid_argument(fmt::format(
-        "cannot listen on '{}': it names every interface; give the one address that the other "
-        "ranks reach this machine by",
-        host));
+        "ports are '{}': set them to a port, or to the first and the last as in 40000-40100",
+        text));
   }
-  Fd fd(socket(at.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd.valid() || bind(fd.get(), at.get(), at.length) != 0 || listen(fd.get(), kBacklog) != 0) {
-    return io_error(fmt::format("cannot listen on '{}': {}; is it an address of this machine?",
-                                host, errno_text(errno)));
+  return ports;
+}
+
+Result<Fd> listen_on(const std::string& host, PortRange ports) {
+  for (int port = ports.first; port <= ports.last; ++port) {
+    CFT_ASSIGN(const Endpoint at, resolve(host, std::to_string(port)));
+    if (at.is_wildcard()) {
+      return invalid_argument(fmt::format(
+          "cannot listen on '{}': it names every interface; give the one address that the other "
+          "ranks reach this machine by",
+          host));
+    }
+    Fd fd(socket(at.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    // Connections of an earlier group may still hold a port that is given.
+    if (fd.valid() && port != 0) set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+    if (fd.valid() && bind(fd.get(), at.get(), at.length) == 0 && listen(fd.get(), kBacklog) == 0) {
+      return fd;
+    }
+    if (port == 0 || errno != EADDRINUSE) {
+      return io_error(fmt::format("cannot listen on '{}': {}; is it an address of this machine?",
+                                  at.text(), errno_text(errno)));
+    }
   }
-  return fd;
+  return io_error(fmt::format(
+      "no port of {}-{} is free at '{}': name more of them; each rank of a machine takes one",
+      ports.first, ports.last, host));
 }
 
 Endpoint local_endpoint(int fd) {

@@ -43,8 +43,16 @@ struct Endpoint {
 /// "host:port" or "[ipv6]:port".
 Result<Endpoint> parse_endpoint(const std::string& text);
 
-/// Listens, non-blocking, on a free port of this one address.
-Result<Fd> listen_on(const std::string& host);
+/// Ports to listen on, for machines behind a firewall; by default any that is free.
+struct PortRange {
+  int first = 0, last = 0;
+};
+
+/// "40000" or "40000-40100"; "" for any.
+Result<PortRange> parse_ports(const std::string& text);
+
+/// Listens, non-blocking, on the first free one of `ports` at this one address.
+Result<Fd> listen_on(const std::string& host, PortRange ports = {});
 
 Endpoint local_endpoint(int fd);
 Endpoint remote_endpoint(int fd);

@@ -86,7 +86,7 @@ Status check(const GroupOptions& o) {
 Result<std::unique_ptr<TcpGroup>> TcpGroup::listen(GroupOptions options) {
   CFT_TRY(check(options));
   CFT_TRY(check_open_files(options.size));
-  CFT_ASSIGN(Fd listener, listen_on(options.bind));
+  CFT_ASSIGN(Fd listener, listen_on(options.bind, options.ports));
   Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   Fd cancelled(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid() || !cancelled.valid()) {
@@ -137,7 +137,7 @@ MeshOptions TcpGroup::mesh_options(const Fd& listener,
 
 Result<PeerLinks> TcpGroup::open_links() {
   if (Status status = check_open_files(size()); !status.ok()) return close(std::move(status));
-  CFT_ASSIGN(const Fd listener, listen_on(options_.bind));
+  CFT_ASSIGN(const Fd listener, listen_on(options_.bind, options_.ports));
   const std::string mine = local_endpoint(listener.get()).text();
   CFT_ASSIGN(const auto texts, all_gather_v(this, std::as_bytes(std::span(mine))));
   std::vector<std::string> addresses;

@@ -13,15 +13,17 @@
 #include "core/comm/group.h"
 #include "core/comm/mesh.h"
 #include "core/comm/monitor.h"
+#include "core/comm/socket.h"
 #include "core/comm/tcp_engine.h"
 
 namespace cafetiere {
 
-/// How one rank joins a group. Everything but `rank`, `bind` and `log` is the same on all ranks.
+/// How one rank joins a group. Everything but `rank`, `bind`, `ports` and `log` is the same on all ranks.
 struct GroupOptions {
   int rank = 0;
   int size = 1;
   std::string bind = "127.0.0.1";  ///< the one address to listen on; the other ranks reach us by it
+  PortRange ports;                 ///< of which to listen on one; any that is free
   std::string secret;              ///< random bytes, kMinSecret or more, fresh for each run
   std::string generation;          ///< names the attempt, so that left-overs of another stay out
   int timeout_ms = 6000;           ///< silence after which a peer counts as lost
@@ -35,7 +37,7 @@ struct GroupOptions {
 /// in the order of the ranks, exchange().
 class TcpGroup : public Group {
  public:
-  /// Opens a free port of the bind address.
+  /// Opens a free port of the bind address, or one of `ports` there.
   static Result<std::unique_ptr<TcpGroup>> listen(GroupOptions options);
   ~TcpGroup() override;
 

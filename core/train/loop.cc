@@ -133,7 +133,10 @@ bool Trainer::stops(const Loop& loop) const {
   return loop.meets() ? loop.asked.stop : stop_.load();
 }
 
+/// Where somebody asks for one, the ranks must have the same weights anyway: when they meet must not
+/// depend on when that was.
 bool Trainer::snapshot_due(Loop& loop) {
+  if (loop.meets() && !loop.sync->in_step()) return false;
   return loop.meets() ? std::exchange(loop.asked.snapshot, false) : snapshot_now_.exchange(false);
 }
 

@@ -95,7 +95,7 @@ Status Trainer::report(Loop& loop, int iter, bool shown) {
   }
   loop.report_every = next.report_every;
   if (loop.meets()) {
-    loop.asked = {next.stop, next.snapshot};
+    loop.asked = {next.stop, loop.asked.snapshot || next.snapshot};
     if (next.snapshot) snapshot_now_ = false;
   }
   loop.steps_pending = 0;

@@ -86,7 +86,8 @@ class Trainer {
   /// snapshot_after_train is set. With a group only rank 0's request counts, and all ranks stop
   /// together when the next report is due.
   void request_stop() { stop_ = true; }
-  /// The same: run() takes a checkpoint then, and goes on.
+  /// The same: run() takes a checkpoint then, or once the ranks' weights are the same again, and goes
+  /// on; the weights that it ends with do not depend on it.
   void request_snapshot() { snapshot_now_ = true; }
   /// From any thread: run() fails with kCancelled at its next iteration or test batch.
   void cancel() { cancelled_ = true; }

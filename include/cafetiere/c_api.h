@@ -107,6 +107,7 @@ CFT_API void cft_rows_destroy(cft_rows* rows);
  * two connections, so each rank holds 2 * (size - 1) of the files that its process may open; fewer
  * allowed is an error here.
  * options: {"rank", "size", "bind": IP address to listen on and advertise,
+ *   "ports": to listen on one of, as in "40000-40100" (default: any that is free),
  *   "secret": text all ranks share (never sent), 16 random bytes or more and others in each run; whoever
  *   does not know it is refused and learns nothing of the group, "generation": text all ranks of this attempt share,
  *   "timeout_ms": silence of a peer that counts as its loss (default 6000),
@@ -179,6 +180,10 @@ CFT_API int cft_trainer_run(cft_trainer* trainer, cft_group* group, cft_rows* ro
 CFT_API int cft_trainer_log(cft_trainer* trainer, cft_log log, void* context);
 /* Any thread: the run stops with CFT_CANCELLED at its next iteration or test batch. */
 CFT_API void cft_trainer_cancel(cft_trainer* trainer);
+/* Since API version 2. Any thread, on rank 0: the run takes a checkpoint between two of its next
+ * steps, in a group after the next progress event and once all ranks have the same weights. The
+ * weights do not depend on it. Ignored on other ranks of a group. */
+CFT_API int cft_trainer_checkpoint(cft_trainer* trainer);
 /* After a run: {"steps", "epochs", "rows_given", "rows_per_epoch": [..], "loss", "seconds",
  *   "rows_per_s", "sha256": of the model, "shards", "ranks", "peak_bytes",
  *   "instruction_set": see cft_instruction_set} */

@@ -144,6 +144,11 @@ CFT_JNI(void, trainerCancel)(JNIEnv* env, jclass, jlong handle) try {
 }
 CFT_CATCH(void)
 
+CFT_JNI(void, trainerCheckpoint)(JNIEnv* env, jclass, jlong handle) try {
+  check(env, cft_trainer_checkpoint(trainer_of(handle)));
+}
+CFT_CATCH(void)
+
 CFT_JNI(jbyteArray, trainerResult)(JNIEnv* env, jclass, jlong handle) try {
   return text_from(env, [&](char** out) { return cft_trainer_result(trainer_of(handle), out); });
 }

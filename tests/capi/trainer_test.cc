@@ -10,6 +10,7 @@
 #include "cafetiere/c_api.h"
 #include "core/model/solver_state.h"
 #include "core/model/weights.h"
+#include "tests/capi/small_training.h"
 #include "tests/data/rows.h"
 
 namespace cafetiere {
@@ -118,6 +119,66 @@ TEST(TrainerInterface, TheLastEventCanStopTheRunToo) {
   const auto rows = trained_rows();
   EXPECT_EQ(cft_trainer_run(trainer.get(), nullptr, rows.get()), CFT_CANCELLED);
   EXPECT_THAT(host.checkpoints, testing::IsEmpty());
+}
+
+/// What a training of two ranks, each a team of its own, is told when rank 0 asks at its first event.
+struct AskedFor {
+  bool ask = false;
+  cft_trainer* first = nullptr;
+  std::vector<int64_t> checkpoints{};
+  std::string sha256{};
+};
+
+void train_two_teams(AskedFor* run) {
+  const auto groups = small_groups(2);
+  const cft_callbacks callbacks{.context = run,
+                                .event = [](void* context, const char*) -> int {
+                                  auto* self = static_cast<AskedFor*>(context);
+                                  if (std::exchange(self->ask, false)) {
+                                    EXPECT_EQ(cft_trainer_checkpoint(self->first), CFT_OK);
+                                  }
+                                  return 0;
+                                },
+                                .checkpoint = [](void* context, const char* json, const void*,
+                                                 uint64_t, const void*, uint64_t) -> int {
+                                  const int64_t step = nlohmann::json::parse(json)["step"];
+                                  static_cast<AskedFor*>(context)->checkpoints.push_back(step);
+                                  return 0;
+                                }};
+  std::vector<TrainerHandle> trainers;
+  for (int rank = 0; rank < 2; ++rank) {
+    nlohmann::json options = small_options(rank, 2, "mode: 'hierarchical' period: 7 group_size: 1");
+    options["solver"] = std::string(kSmallSolver) + " display: 1";
+    cft_trainer* trainer = nullptr;
+    EXPECT_EQ(cft_trainer_create(options.dump().c_str(), &callbacks, &trainer), CFT_OK)
+        << cft_last_error();
+    trainers.emplace_back(trainer);
+  }
+  run->first = trainers[0].get();
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      const std::unique_ptr<cft_rows, DestroyTrained> rows(small_rows(int(rank)));
+      EXPECT_EQ(cft_trainer_run(trainers[rank].get(), groups[rank], rows.get()), CFT_OK)
+          << cft_last_error();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (cft_group* group : groups) cft_group_destroy(group);
+  char* text = nullptr;
+  EXPECT_EQ(cft_trainer_result(run->first, &text), CFT_OK) << cft_last_error();
+  run->sha256 = nlohmann::json::parse(text)["sha256"];
+  cft_free(text);
+}
+
+// Where teams meet every seven steps, a checkpoint in between would have them meet there, too.
+TEST(TrainerInterface, ACheckpointThatIsAskedForChangesNoWeights) {
+  AskedFor asked{.ask = true}, undisturbed{.ask = false};
+  train_two_teams(&undisturbed);
+  train_two_teams(&asked);
+  EXPECT_THAT(undisturbed.checkpoints, testing::ElementsAre(40));
+  EXPECT_THAT(asked.checkpoints, testing::ElementsAre(7, 40));
+  EXPECT_EQ(asked.sha256, undisturbed.sha256);
 }
 
 TEST(SyncModes, TheTableSaysWhatEachAllows) {

@@ -157,5 +157,44 @@ TEST_P(GroupTest, FinishedRankDoesNotDisturbTheOthers) {
   }));
 }
 
+int port_of(const std::string& address) {
+  return std::stoi(address.substr(address.rfind(':') + 1));
+}
+
+// As behind a firewall; the first port of the range is another program's.
+TEST(Ports, RanksListenOnThoseThatAreFree) {
+  const Fd other = std::move(*listen_on("127.0.0.1"));
+  const int taken = port_of(local_endpoint(other.get()).text());
+  if (taken > 65500) GTEST_SKIP() << "no room for a range behind port " << taken;
+  for (int again = 0; again < 2; ++again) {
+    std::vector<std::unique_ptr<TcpGroup>> groups;
+    std::vector<std::string> addresses;
+    for (int rank = 0; rank < 2; ++rank) {
+      GroupOptions options = tcp_options(rank, 2);
+      options.ports = {taken, taken + 30};
+      auto group = TcpGroup::listen(options);
+      ASSERT_TRUE(group.ok()) << group.status().message();
+      addresses.push_back((*group)->address());
+      EXPECT_GT(port_of(addresses.back()), taken);
+      EXPECT_LE(port_of(addresses.back()), taken + 30);
+      groups.push_back(std::move(*group));
+    }
+    EXPECT_NE(addresses[0], addresses[1]);
+    expect_ok(on_ranks(2, [&](int rank) { return groups[rank]->connect(addresses); }));
+  }
+  GroupOptions options = tcp_options(0, 2);
+  options.ports = {taken, taken};
+  EXPECT_THAT(TcpGroup::listen(options).status().message(), HasSubstr("is free at '127.0.0.1'"));
+}
+
+TEST(Ports, ThatAreNoneAreTold) {
+  EXPECT_EQ(parse_ports("40000")->last, 40000);
+  EXPECT_EQ(parse_ports("40000-40100")->last, 40100);
+  EXPECT_EQ(parse_ports("")->last, 0);
+  for (const char* wrong : {"0", "a", "40000-", "-40000", "40100-40000", "1-70000", "1 - 2"}) {
+    EXPECT_THAT(parse_ports(wrong).status().message(), HasSubstr("as in 40000-40100")) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace cafetiere::test

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -75,6 +76,16 @@ def test_ranks_do_not_show_in_the_weights(work, tmp_path, mode):
         assert all(code == 0 for code, _ in ends), ends
         bytes_of[ranks] = weights(folder)
     assert bytes_of[1] == bytes_of[2] == bytes_of[3]
+
+
+def test_ranks_listen_on_the_ports_they_are_given(work, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        last = min(taken + 30, 65535)
+        ends = Ranks(work, tmp_path, 2, "--ports", f"{taken}-{last}").wait()
+    assert all(code == 0 for code, _ in ends), ends
+    ports = [int((tmp_path / "meet" / f"rank{r}").read_text().split(":")[1]) for r in range(2)]
+    assert all(taken < port <= last for port in ports), ports
 
 
 def test_encryption_does_not_show_in_the_weights(work, tmp_path):

@@ -54,6 +54,8 @@ final class Native {
 
   static native void trainerCancel(long trainer);
 
+  static native void trainerCheckpoint(long trainer);
+
   static native byte[] trainerResult(long trainer);
 
   static native byte[] trainerModel(long trainer);

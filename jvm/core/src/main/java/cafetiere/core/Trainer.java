@@ -57,6 +57,14 @@ public final class Trainer extends Handle {
     runUnlessClosed(Native::trainerCancel);
   }
 
+  /**
+   * Asks rank 0 for a checkpoint between two of its next steps; the weights do not depend on it. Any
+   * thread; safe after close.
+   */
+  public void checkpoint() {
+    runUnlessClosed(Native::trainerCheckpoint);
+  }
+
   /** The summary of a finished run, as JSON. */
   public String result() {
     return call(trainer -> Native.text(Native.trainerResult(trainer)));

@@ -124,6 +124,11 @@ record NetDescription(JsonNode json) {
     return others + "\n" + field + ": " + value + "\n";
   }
 
+  /** Whether the solver has an interval of its own for checkpoints. */
+  boolean hasSnapshots() {
+    return json.path("solver").path("snapshot").asLong() > 0;
+  }
+
   /** Whether the solver says solver_mode: GPU. */
   boolean wantsGpu() {
     return json.path("solver").path("solver_mode").asText().equals("GPU");

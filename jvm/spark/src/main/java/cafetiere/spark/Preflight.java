@@ -52,6 +52,7 @@ public final class Preflight {
   static void check(SparkContext sc, SparkConf conf, TrainingPlan plan, Dataset<Row> train) {
     Preflight preflight = new Preflight(sc, conf, plan, train);
     Optional<NetDescription> net = preflight.checkNet();
+    preflight.checkPorts();
     if (preflight.checkSlots()) preflight.checkFolderAndLabels(net);
     preflight.refuse();
   }
@@ -115,6 +116,22 @@ public final class Preflight {
         + " cluster can run " + slots + " (spark.task.cpus=" + taskCpus + "): add "
         + settingForMoreSlots(taskCpus) + " or set numWorkers to " + Math.max(1, slots));
     return false;
+  }
+
+  /** Whether each rank of a host finds a port among those that the settings name. */
+  private void checkPorts() {
+    int slots = conf.getInt("spark.executor.cores", 1) / conf.getInt("spark.task.cpus", 1);
+    boolean together = CheckpointFolder.isLocalMaster(sc);
+    int ranks = together ? plan.workers() : Math.max(1, Math.min(slots, plan.workers()));
+    try {
+      PortRange ports = PortRange.of(conf, PortRange.RANKS);
+      if (ports.isAny() || plan.workers() == 1 || ports.count() >= ranks) return;
+      findings.add(PortRange.RANKS + " is " + ports + ", and each of " + ranks + " ranks of a host"
+          + " needs a port: name " + ranks + " or more, as in " + ports.first() + "-"
+          + (ports.first() + ranks - 1));
+    } catch (IOException e) {
+      findings.add(e.getMessage());
+    }
   }
 
   private int waitForSlots(int seconds) {

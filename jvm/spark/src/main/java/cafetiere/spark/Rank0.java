@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 
 /**
@@ -22,6 +23,9 @@ final class Rank0 implements Trainer.Listener, AutoCloseable {
   private final String writer;
   private final CheckpointStore checkpoints;
   private MetricsRoute route;
+  private final long checkpointNanos;
+  private Trainer trainer;
+  private long storedAtNanos = System.nanoTime();
   private boolean leads = true;
   private long view;
 
@@ -29,7 +33,13 @@ final class Rank0 implements Trainer.Listener, AutoCloseable {
   Rank0(TrainingTask.Setup setup, String writer) throws IOException {
     this.setup = setup;
     this.writer = writer;
+    this.checkpointNanos = TimeUnit.SECONDS.toNanos(setup.checkpointSeconds());
     this.checkpoints = new CheckpointStore(setup.checkpoints(), setup.hadoop().value());
+  }
+
+  /** Has {@code trainer} take checkpoints by time, where there is no interval of steps. */
+  void storeByTime(Trainer trainer) {
+    this.trainer = trainer;
   }
 
   /** A view of survivors begins, in which this member is rank 0 or not. */
@@ -47,10 +57,20 @@ final class Rank0 implements Trainer.Listener, AutoCloseable {
       route.startView(view);
     }
     route.send(json);
+    askForCheckpoint();
+  }
+
+  /** There is an event at least once a second. */
+  private void askForCheckpoint() {
+    long now = System.nanoTime();
+    if (trainer == null || checkpointNanos == 0 || now - storedAtNanos < checkpointNanos) return;
+    storedAtNanos = now;
+    trainer.checkpoint();
   }
 
   @Override
   public void checkpoint(String json, ByteBuffer model, ByteBuffer state) {
+    storedAtNanos = System.nanoTime();
     try {
       write(checkpoints, JSON.readTree(json).path("step").asLong(), model, state);
     } catch (JsonProcessingException e) {

@@ -52,6 +52,7 @@ final class SurvivorTask implements Serializable {
         Run run = new Run(client, trainer, rows, duties);
         TaskWatch watch = new TaskWatch(context, run::cancel)) {
       setup.restore(trainer);
+      duties.storeByTime(trainer);
       if (testRows != null) trainer.validation(testRows);
       client.send(Notice.ready(rows.count()));
       String result = run.toTheEnd();
@@ -123,8 +124,9 @@ final class SurvivorTask implements Serializable {
       close();
       String host = SparkEnv.get().blockManager().blockManagerId().host();
       String bind = PeerAddress.of(host, false, service.driver());
-      group = new Group(setup.plan().groupOptions(view.rank(), view.size(), bind, setup.secret(),
-          setup.generation() + "/" + view.generation()));
+      PortRange ports = PortRange.of(SparkEnv.get().conf(), PortRange.RANKS);
+      group = new Group(setup.plan().groupOptions(view.rank(), view.size(), bind, ports,
+          setup.secret(), setup.generation() + "/" + view.generation()));
       duties.startView(view.generation(), view.rank() == 0);
       client.agree(view.generation(), group);
     }

@@ -42,6 +42,7 @@ public final class TrainingJob {
   private final SerializableConfiguration hadoop;
   private final String folder;
   private final CheckpointStore checkpoints;
+  private final long checkpointSeconds;
   private final ProgressLine progress;
   private final EventFiles files;
   private final RunEvents events;
@@ -59,6 +60,9 @@ public final class TrainingJob {
     this.hadoop = new SerializableConfiguration(sc.hadoopConfiguration());
     this.folder = CheckpointFolder.ofRun(sc, plan, train, run);
     this.checkpoints = new CheckpointStore(folder, hadoop.value());
+    boolean counts = plan.checkpointInterval() > 0
+        || NetDescription.ofTraining(plan.solver(), plan.net(), plan.sync()).hasSnapshots();
+    this.checkpointSeconds = counts ? 0 : CheckpointFolder.seconds(train.sparkSession());
     this.progress = new ProgressLine(System.err, System.console() != null, 0);
     this.files = new EventFiles(plan.events(), sc.hadoopConfiguration());
     this.events = new RunEvents(MAX_EVENTS, progress, files::write);
@@ -167,7 +171,7 @@ public final class TrainingJob {
       MetricsRoute.Address metrics) {
     TrainingPlan now = plan.with(ranks);
     String generation = sc.applicationId() + "/" + run + "/" + attempt;
-    return new TrainingTask.Setup(now, attempt, generation, secret, folder,
+    return new TrainingTask.Setup(now, attempt, generation, secret, folder, checkpointSeconds,
         from.map(Checkpoint::name).orElse(""), from.map(Checkpoint::instructionSet).orElse(""),
         hadoop, metrics);
   }

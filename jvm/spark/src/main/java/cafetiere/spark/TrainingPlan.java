@@ -85,10 +85,15 @@ public record TrainingPlan(
     return MeanFiles.local(options.toString());
   }
 
-  /** The options of one rank's cafetiere.core.Group, of {@code size} ranks. */
-  String groupOptions(int rank, int size, String bind, String secret, String generation) {
+  /**
+   * The options of one rank's cafetiere.core.Group, of {@code size} ranks, which listens at
+   * {@code bind} on one of {@code ports}.
+   */
+  String groupOptions(int rank, int size, String bind, PortRange ports, String secret,
+      String generation) {
     ObjectNode options = Json.object();
-    options.put("rank", rank).put("size", size).put("bind", bind).put("secret", secret);
+    options.put("rank", rank).put("size", size).put("bind", bind);
+    options.put("ports", ports.option()).put("secret", secret);
     options.put("generation", generation).put("timeout_ms", timeoutMillis);
     options.put("encrypt", encrypt ? 1 : 0);
     return options.toString();

@@ -42,13 +42,14 @@ final class TrainingTask implements Serializable {
    * @param generation text that no other attempt of any run has
    * @param secret known to the ranks and the driver only
    * @param checkpoints the run's folder for checkpoints
+   * @param checkpointSeconds from one to the next, 0 where steps are counted instead
    * @param resume name of the checkpoint to go on from, "" to begin
    * @param instructionSet what the checkpoint was computed with, "" to begin
    * @param hadoop how Hadoop's file systems are reached
    * @param metrics how the driver is reached
    */
   record Setup(TrainingPlan plan, int attempt, String generation, String secret,
-      String checkpoints, String resume, String instructionSet,
+      String checkpoints, long checkpointSeconds, String resume, String instructionSet,
       SerializableConfiguration hadoop, MetricsRoute.Address metrics) implements Serializable {
 
     /** Reads a partition into native memory. */
@@ -118,6 +119,7 @@ final class TrainingTask implements Serializable {
         Trainer trainer = new Trainer(plan.trainerOptions(rank), first);
         TaskWatch watch = new TaskWatch(context, () -> cancel(trainer, group))) {
       setup.restore(trainer);
+      if (first != null) first.storeByTime(trainer);
       if (testRows != null) trainer.validation(testRows);
       if (group == null) {
         trainer.run(rows);
@@ -177,8 +179,9 @@ final class TrainingTask implements Serializable {
         .map(task -> task.address().replaceFirst(":\\d+$", "")).toList();
     boolean alone = hosts.stream().distinct().count() == 1;
     String bind = PeerAddress.of(hosts.get(rank), alone, setup.metrics().driver());
+    PortRange ports = PortRange.of(SparkEnv.get().conf(), PortRange.RANKS);
     return setup.plan().groupOptions(
-        rank, setup.plan().workers(), bind, setup.secret(), setup.generation());
+        rank, setup.plan().workers(), bind, ports, setup.secret(), setup.generation());
   }
 
   private static void cancel(Trainer trainer, Group group) {

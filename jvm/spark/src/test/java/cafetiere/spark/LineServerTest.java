@@ -140,17 +140,17 @@ class LineServerTest {
     int taken;
     try (ServerSocket first = DriverPorts.listen(conf)) {
       taken = first.getLocalPort();
-      conf.set(DriverPorts.SETTING, taken + "-" + (taken + 20));
+      conf.set(PortRange.DRIVER, taken + "-" + (taken + 20));
       try (ServerSocket next = DriverPorts.listen(conf)) {
         assertTrue(next.getLocalPort() > taken && next.getLocalPort() <= taken + 20);
       }
-      conf.set(DriverPorts.SETTING, "" + taken);
+      conf.set(PortRange.DRIVER, "" + taken);
       String message = assertThrows(IOException.class, () -> DriverPorts.listen(conf)).getMessage();
       assertTrue(message.startsWith("no port of " + taken + " (spark.cafetiere.port) is free at "),
           message);
     }
     for (String wrong : new String[] {"any", "9-8", "70000", "1-2-3"}) {
-      conf.set(DriverPorts.SETTING, wrong);
+      conf.set(PortRange.DRIVER, wrong);
       String message = assertThrows(IOException.class, () -> DriverPorts.listen(conf)).getMessage();
       assertTrue(message.contains("'" + wrong + "': set it to a port"), message);
     }

@@ -113,6 +113,15 @@ class PreflightTest {
   }
 
   @Test
+  void tooFewPortsForTheRanksOfAHost() {
+    assertFinding("spark.cafetiere.rankPorts is 41000, and each of 2 ranks of a host needs a port:"
+        + " name 2 or more, as in 41000-41001",
+        refusal(conf().set(PortRange.RANKS, "41000"), estimator(), table));
+    assertFinding("spark.cafetiere.rankPorts is '9-8': set it to a port, or to two of them as in"
+        + " 41000-41015", refusal(conf().set(PortRange.RANKS, "9-8"), estimator(), table));
+  }
+
+  @Test
   void aGpuIsWantedOnlyWhereTheSolverSaysSo() {
     assertTrue(described(TestImages.solver(10) + " solver_mode: GPU").wantsGpu());
     assertFalse(described("base_lr: 0.1 lr_policy: \"fixed\" max_iter: 1").wantsGpu());

@@ -8,8 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.core.CafetiereException;
 import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
@@ -17,6 +20,7 @@ import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 
 /** A training on two executors from the first row to the model. */
 @BothLines
@@ -59,6 +63,23 @@ class TrainingJobTest {
         .setValidationData(TestImages.images(spark, 101))
         .fit(TestImages.images(spark, ROWS));
     assertTrue(model.events().contains("\"test\""), model.events());
+  }
+
+  /** Where neither solver nor params have an interval; the last step's comes anyway. */
+  @Test
+  void checkpointsAreStoredByTime(@TempDir Path dir) throws Exception {
+    spark.conf().set("spark.cafetiere.checkpointTime", "1s");
+    String solver = TestImages.solver(5) + " iter_size: 40";  // steps of some seconds
+    try {
+      estimator(5).setSolver(solver).setCheckpointDir(dir.toUri().toString())
+          .fit(TestImages.images(spark, ROWS));
+    } finally {
+      spark.conf().unset("spark.cafetiere.checkpointTime");
+    }
+    try (Stream<Path> found = Files.find(dir, 3,
+        (path, attributes) -> path.getFileName().toString().startsWith("step-"))) {
+      assertEquals(CheckpointStore.KEPT, found.count());
+    }
   }
 
   @Test
