@@ -16,25 +16,34 @@ import org.slf4j.LoggerFactory;
  * A Spark job that nobody waits for when it takes too long. It is left to end by itself: cancelling
  * would fail what it shares with later jobs, such as the shuffle below a cached DataFrame.
  */
-final class BoundedJob {
+final class BoundedJob<T> {
   private static final Logger LOG = LoggerFactory.getLogger(BoundedJob.class);
-  private static final long SECONDS = 3;
 
-  private BoundedJob() {}
+  private final String tag;
+  private final int seconds;
+  private final long end;
+  private final FutureTask<T> task;
 
-  /** The job's value; empty if it failed or did not end in time. */
-  static <T> Optional<T> run(SparkContext sc, String tag, Supplier<T> job) {
-    FutureTask<T> task = new FutureTask<>(() -> {
+  /** Starts the job in a thread of its own; it is waited for until so many seconds later. */
+  BoundedJob(SparkContext sc, String tag, int seconds, Supplier<T> job) {
+    this.tag = tag;
+    this.seconds = seconds;
+    this.end = System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds);
+    task = new FutureTask<>(() -> {
       sc.addJobTag(tag);
       return job.get();
     });
     Thread thread = new Thread(task, tag);
     thread.setDaemon(true);
     thread.start();
+  }
+
+  /** Its value; empty if it failed or did not end in time. */
+  Optional<T> result() {
     try {
-      return Optional.of(task.get(SECONDS, TimeUnit.SECONDS));
+      return Optional.of(task.get(end - System.nanoTime(), TimeUnit.NANOSECONDS));
     } catch (TimeoutException | CancellationException e) {
-      LOG.info("{} takes longer than {} s and is left out", tag, SECONDS);
+      LOG.info("{} takes longer than {} s and is left out", tag, seconds);
     } catch (ExecutionException e) {
       LOG.warn("{} failed and is left out: {}", tag, e.getCause().getMessage());
     } catch (InterruptedException e) {

@@ -266,9 +266,14 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     Configuration conf = sc.hadoopConfiguration();
     int threads = threads(spark);
     SyncSettings sync = SyncSettings.of(this, conf);
-    NetDescription description = NetDescription.ofTraining(getSolver(), getNet(), sync);
-    requireOneNet(description);
-    FeedSchema schema = feed(train.schema(), description.tops());
+    Findings findings = new Findings();
+    byte[] model = findings.file("weights", getWeights(), () -> HadoopFiles.read(getWeights(), conf));
+    byte[] state = findings.file("snapshot", getSnapshot(), () -> HadoopFiles.read(getSnapshot(), conf));
+    NetDescription description = findings.of(() -> describe(sync));
+    FeedSchema schema = description == null ? null
+        : findings.of(() -> feed(train.schema(), description.tops()));
+    if (!findings.isEmpty()) findings.add(Preflight.ofSettings(sc, this));
+    findings.refuse();
     Parallelism parallel = Parallelism.of(sc, getNumWorkers(), getShards());
     int shards = parallel.shards();
     if (description.wantsGpu()) {
@@ -283,8 +288,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     String net = MeanFiles.shipped(getNet(), () -> sc);
     return new TrainingPlan(MeanFiles.shipped(solver, () -> sc), net, schema,
         parallel.workers(), shards, threads, maxIter, getSeed(), getCheckpointDir(),
-        getCheckpointInterval(), bytesAt(getWeights(), conf), bytesAt(getSnapshot(), conf),
-        getEvents(), getPeerTimeout(), Encryption.of(getEncrypt(), sc.getConf()), sync,
+        getCheckpointInterval(), model, state, getEvents(), getPeerTimeout(), Encryption.of(getEncrypt(), sc.getConf()), sync,
         getSurvivors(), getResume());
   }
 
@@ -334,8 +338,10 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     return getNet().isEmpty() ? trained.netText() : getNet();
   }
 
-  private void requireOneNet(NetDescription description) {
-    if (getNet().isEmpty() || !description.hasTestNets()) return;
+  /** The one net that is trained. */
+  private NetDescription describe(SyncSettings sync) {
+    NetDescription description = NetDescription.ofTraining(getSolver(), getNet(), sync);
+    if (getNet().isEmpty() || !description.hasTestNets()) return description;
     throw new PreflightException(List.of("net is set, and the solver names test nets of its own,"
         + " which would not be used: let the solver name all its nets and leave net empty, or take"
         + " the test nets out of the solver"));
@@ -366,9 +372,5 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
           "both setValidationData and validationIndicatorCol are used: use one of them");
     }
     if (!findings.isEmpty()) throw new PreflightException(findings);
-  }
-
-  private static byte[] bytesAt(String path, Configuration conf) {
-    return path.isEmpty() ? null : HadoopFiles.read(path, conf);
   }
 }

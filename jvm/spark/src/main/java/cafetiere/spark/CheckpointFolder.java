@@ -3,22 +3,17 @@ package cafetiere.spark;
 
 import java.io.File;
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.URI;
-import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.IntStream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.SparkContext;
-import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.util.SerializableConfiguration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -107,18 +102,6 @@ final class CheckpointFolder {
   /** Whether driver and executors share a machine by the master's definition. */
   static boolean isLocalMaster(SparkContext sc) {
     return sc.master().startsWith("local");
-  }
-
-  /** The hosts of those of {@code tasks} tasks that do not see the file. */
-  static List<String> executorsWithout(SparkContext sc, Path file, int tasks) {
-    String path = file.toString();
-    SerializableConfiguration conf = new SerializableConfiguration(sc.hadoopConfiguration());
-    List<Integer> numbers = IntStream.range(0, tasks).boxed().toList();
-    return JavaSparkContext.fromSparkContext(sc).parallelize(numbers, tasks).map(number -> {
-      Path probe = new Path(path);
-      boolean seen = probe.getFileSystem(conf.value()).exists(probe);
-      return seen ? "" : InetAddress.getLocalHost().getHostName();
-    }).filter(host -> !host.isEmpty()).distinct().collect();
   }
 
   private static boolean isNodeLocal(URI uri) {

@@ -4,6 +4,7 @@ package cafetiere.spark;
 import java.lang.reflect.Method;
 import java.util.OptionalInt;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;
@@ -89,9 +90,15 @@ final class ClusterSlots {
   /** Waits until {@code wanted} tasks can run or the time is over; the number there is then. */
   static int await(SparkContext sc, int wanted, long timeout, TimeUnit unit)
       throws InterruptedException {
+    return await(sc, wanted, timeout, unit, () -> false);
+  }
+
+  /** The same, which ends as well when {@code givesUp} says that no more will come. */
+  static int await(SparkContext sc, int wanted, long timeout, TimeUnit unit,
+      BooleanSupplier givesUp) throws InterruptedException {
     long end = System.nanoTime() + unit.toNanos(timeout);
     int slots = available(sc);
-    while (slots < wanted && System.nanoTime() < end) {
+    while (slots < wanted && System.nanoTime() < end && !givesUp.getAsBoolean()) {
       Thread.sleep(POLL_MILLIS);
       slots = available(sc);
     }

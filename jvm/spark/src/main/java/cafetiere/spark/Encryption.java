@@ -34,6 +34,22 @@ final class Encryption {
         + " spark.authenticate=true --conf spark.network.crypto.enabled=true");
   }
 
+  /**
+   * What keeps encryption from being worth anything: Spark's own SSL without authentication lets
+   * everybody who reaches the driver in as an executor, to whom the secret of the ranks is sent.
+   */
+  static Optional<String> finding(boolean encrypt, boolean oneProcess, SparkConf conf) {
+    boolean ssl = conf.getBoolean("spark.ssl.enabled", false)
+        || conf.getBoolean("spark.ssl.rpc.enabled", false);
+    if (!encrypt || oneProcess || !ssl || conf.getBoolean("spark.authenticate", false)) {
+      return Optional.empty();
+    }
+    return Optional.of("spark.ssl is on without a secret that executors have to know, so that whoever"
+        + " reaches the driver is sent what encrypts the training: add --conf spark.authenticate=true"
+        + " --conf spark.authenticate.secret=SECRET (not on YARN, which makes one) --conf"
+        + " spark.network.crypto.enabled=true, or set encrypt to off");
+  }
+
   private static boolean isSparkEncrypted(SparkConf conf) {
     return SPARKS_OWN.stream().anyMatch(key -> conf.getBoolean(key, false));
   }

@@ -7,10 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.UUID;
-import java.util.concurrent.TimeUnit;
-import org.apache.hadoop.fs.FileSystem;
-import org.apache.hadoop.fs.Path;
+import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.Dataset;
@@ -23,8 +20,10 @@ import org.apache.spark.sql.SparkSession;
  */
 public final class Preflight {
   private static final long MIB = 1 << 20;
-  private static final int SLOT_SECONDS = 4;
-  private static final int START_SECONDS = 60;
+  private static final String EXECUTOR_JOB = "cafetiere-preflight-executors";
+  /** The first job of executors that have just started takes seconds, whatever it does. */
+  private static final int EXECUTOR_SECONDS = 10;
+  private static final int SAMPLE_SECONDS = 3;
   private static final List<String> LOOSE_MODES = List.of("average", "easgd", "diloco");
   private static final double OVERHEAD_FACTOR = 0.1;
   private static final long LEAST_OVERHEAD_MIB = 384;
@@ -52,9 +51,19 @@ public final class Preflight {
   static void check(SparkContext sc, SparkConf conf, TrainingPlan plan, Dataset<Row> train) {
     Preflight preflight = new Preflight(sc, conf, plan, train);
     Optional<NetDescription> net = preflight.checkNet();
+<<<<<<< HEAD
     preflight.checkPorts();
     if (preflight.checkSlots()) preflight.checkFolderAndLabels(net);
     preflight.refuse();
+=======
+    try (FailedStarts failed = new FailedStarts(sc, EXECUTOR_JOB)) {
+      Optional<String> slots =
+          new SlotCheck(sc, conf, plan.workers(), plan.survivors()).find(failed);
+      slots.ifPresent(preflight.findings::add);
+      preflight.checkCluster();
+      preflight.checkRun(net, slots.isEmpty(), failed);
+    }
+>>>>>>> h15-preflight
   }
 
   /** The same for the rounds engine, which takes the executors that there are. */
@@ -62,17 +71,77 @@ public final class Preflight {
       RoundsRoom room) {
     Preflight preflight = new Preflight(sc, conf, plan, train);
     preflight.findings.addAll(room.findings(conf, Runtime.getRuntime().maxMemory()));
-    preflight.checkFolderAndLabels(preflight.checkNet());
-    preflight.refuse();
+    preflight.checkCluster();
+    try (FailedStarts failed = new FailedStarts(sc, EXECUTOR_JOB)) {
+      preflight.checkRun(preflight.checkNet(), true, failed);
+    }
   }
 
-  private void checkFolderAndLabels(Optional<NetDescription> net) {
-    checkCheckpoints();
-    net.ifPresent(this::checkLabels);
+  /**
+   * What can be said of the cluster where net or table allow no plan; with numWorkers alone, as what
+   * it would otherwise be depends on executors that are waited for.
+   */
+  static List<String> ofSettings(SparkContext sc, CaffeEstimator fit) {
+    List<String> findings = new ArrayList<>();
+    if (!fit.getEngine().equals(ParamChecks.ROUNDS) && fit.getNumWorkers() > 0) {
+      try (FailedStarts failed = new FailedStarts(sc, EXECUTOR_JOB)) {
+        new SlotCheck(sc, sc.getConf(), fit.getNumWorkers(), fit.getSurvivors()).find(failed)
+            .ifPresent(findings::add);
+      }
+    }
+    try (CheckpointProbe probe = new CheckpointProbe(sc, fit.getCheckpointDir())) {
+      probe.finding().ifPresent(findings::add);
+    }
+    return findings;
   }
 
-  private void refuse() {
+  /** What the settings tell. */
+  private void checkCluster() {
+    Encryption.finding(plan.encrypt(), sc.isLocal(), conf).ifPresent(findings::add);
+    checkPort();
+  }
+
+  private void checkPort() {
+    if (!conf.contains(DriverPorts.SETTING)) return;
+    try {
+      DriverPorts.listen(conf).close();
+    } catch (IOException e) {
+      findings.add(e.getMessage() + " (--conf " + DriverPorts.SETTING + "=41000-41015)");
+    }
+  }
+
+  /**
+   * What has to be tried, all at the same time; nothing that needs executors where they are not
+   * there. Then throws what was found.
+   */
+  private void checkRun(Optional<NetDescription> net, boolean executors, FailedStarts failed) {
+    try (CheckpointProbe probe = new CheckpointProbe(sc, plan.checkpointDir())) {
+      probe.finding().ifPresent(findings::add);
+      Optional<BoundedJob<List<String>>> tried = executors && !sc.isLocal()
+          ? Optional.of(new BoundedJob<>(sc, EXECUTOR_JOB, EXECUTOR_SECONDS,
+              () -> ExecutorCheck.find(sc, plan.workers(), probe.toBeSeen())))
+          : Optional.empty();
+      List<BoundedJob<List<String>>> samples =
+          executors && net.isPresent() ? sampleJobs(net.get()) : List.of();
+      tried.ifPresent(job -> findings.addAll(job.result()
+          .orElseGet(() -> failed.finding().map(List::of).orElse(List.of()))));
+      samples.forEach(job -> job.result().ifPresent(findings::addAll));
+    }
     if (!findings.isEmpty()) throw new PreflightException(findings);
+  }
+
+  private List<BoundedJob<List<String>>> sampleJobs(NetDescription net) {
+    List<BoundedJob<List<String>>> jobs = new ArrayList<>();
+    Optional<LabelCheck> labels = LabelCheck.of(net, plan.schema());
+    labels.ifPresent(check -> jobs.add(sampleJob("labels", () -> check.find(train))));
+    String labelColumn = labels.map(LabelCheck::column).orElse("");
+    jobs.add(sampleJob("numbers",
+        () -> NumberCheck.find(plan.schema(), train, labelColumn)));
+    return jobs;
+  }
+
+  private BoundedJob<List<String>> sampleJob(String what, Supplier<List<String>> work) {
+    return new BoundedJob<>(sc, "cafetiere-preflight-" + what, SAMPLE_SECONDS, work);
   }
 
   /** Net and solver, then what they will take of each executor's memory. */
@@ -97,6 +166,7 @@ public final class Preflight {
     }
   }
 
+<<<<<<< HEAD
   /** Whether all ranks can run at once; nothing that needs executors is tried otherwise. */
   private boolean checkSlots() {
     if (!sc.isLocal() && conf.getBoolean("spark.dynamicAllocation.enabled", false)) {
@@ -160,8 +230,10 @@ public final class Preflight {
     return ClusterSlots.isManaged(sc.master());
   }
 
+=======
+>>>>>>> h15-preflight
   private void checkMemory(long netBytes) {
-    if (!isManaged() && !conf.contains("spark.executor.memoryOverhead")) return;
+    if (!ClusterSlots.isManaged(sc.master()) && !conf.contains("spark.executor.memoryOverhead")) return;
     long heap = conf.getSizeAsMb("spark.executor.memory", "1g");
     double factor = conf.getDouble("spark.executor.memoryOverheadFactor", OVERHEAD_FACTOR);
     long byDefault = Math.max(LEAST_OVERHEAD_MIB, (long) (factor * heap));
@@ -179,44 +251,5 @@ public final class Preflight {
 
   private static long mib(long bytes) {
     return (bytes + MIB - 1) / MIB;
-  }
-
-  /** Whether the driver can write there and the executors see what it wrote. */
-  private void checkCheckpoints() {
-    String folder = CheckpointFolder.of(
-        sc, plan.checkpointDir(), "preflight-" + UUID.randomUUID());  // others may look as well
-    Path probe = new Path(folder, "probe");
-    try {
-      FileSystem files = probe.getFileSystem(sc.hadoopConfiguration());
-      try {
-        files.create(probe, true).close();
-        if (!CheckpointFolder.isLocalMaster(sc)
-            && CheckpointFolder.isNodeLocal(folder, sc.hadoopConfiguration())) {
-          checkVisible(probe);
-        }
-      } finally {
-        files.delete(new Path(folder), true);
-      }
-    } catch (IOException e) {
-      findings.add("checkpoints cannot be written to " + folder + " (" + e.getMessage()
-          + "): set checkpointDir to a folder that driver and executors can write to");
-    }
-  }
-
-  private void checkVisible(Path probe) {
-    List<String> blind = BoundedJob.run(sc, "cafetiere-preflight-checkpoints",
-        () -> CheckpointFolder.executorsWithout(sc, probe, plan.workers())).orElse(List.of());
-    if (!blind.isEmpty()) {
-      findings.add("checkpoints would go to " + probe.getParent().getParent() + ", which is a folder"
-          + " of one machine and not seen on " + String.join(", ", blind) + ": set checkpointDir to a"
-          + " folder of a shared file system, such as hdfs:///user/" + sc.sparkUser()
-          + "/checkpoints");
-    }
-  }
-
-  private void checkLabels(NetDescription net) {
-    LabelCheck.of(net, plan.schema())
-        .flatMap(check -> BoundedJob.run(sc, "cafetiere-preflight-labels", () -> check.find(train)))
-        .ifPresent(findings::addAll);
   }
 }

@@ -206,8 +206,9 @@ class PreflightTest {
   @Test
   void aFolderThatExecutorsDoNotSee() {
     var file = new org.apache.hadoop.fs.Path(dir.resolve("nowhere").toUri());
-    List<String> blind = CheckpointFolder.executorsWithout(spark.sparkContext(), file, 2);
-    assertEquals(1, blind.size(), "the one host of both executors");
+    List<String> findings = ExecutorCheck.find(spark.sparkContext(), 2, file);
+    assertEquals(1, findings.size(), "one sentence on both executors");
+    assertTrue(findings.get(0).contains("not seen by executor "), findings.get(0));
   }
 
   @Test
