@@ -51,19 +51,14 @@ public final class Preflight {
   static void check(SparkContext sc, SparkConf conf, TrainingPlan plan, Dataset<Row> train) {
     Preflight preflight = new Preflight(sc, conf, plan, train);
     Optional<NetDescription> net = preflight.checkNet();
-<<<<<<< HEAD
-    preflight.checkPorts();
-    if (preflight.checkSlots()) preflight.checkFolderAndLabels(net);
-    preflight.refuse();
-=======
     try (FailedStarts failed = new FailedStarts(sc, EXECUTOR_JOB)) {
       Optional<String> slots =
           new SlotCheck(sc, conf, plan.workers(), plan.survivors()).find(failed);
       slots.ifPresent(preflight.findings::add);
+      preflight.checkPorts();
       preflight.checkCluster();
       preflight.checkRun(net, slots.isEmpty(), failed);
     }
->>>>>>> h15-preflight
   }
 
   /** The same for the rounds engine, which takes the executors that there are. */
@@ -166,28 +161,6 @@ public final class Preflight {
     }
   }
 
-<<<<<<< HEAD
-  /** Whether all ranks can run at once; nothing that needs executors is tried otherwise. */
-  private boolean checkSlots() {
-    if (!sc.isLocal() && conf.getBoolean("spark.dynamicAllocation.enabled", false)) {
-      findings.add("dynamic allocation is on, and " + (plan.survivors()
-          ? "the executors of survivors have to be there before their first job"
-          : "Spark runs no barrier stage under it") + ": add"
-          + " --conf spark.dynamicAllocation.enabled=false --conf spark.executor.instances="
-          + plan.workers() + (plan.survivors() ? ", or set engine to rounds" : ""));
-      return false;
-    }
-    int taskCpus = conf.getInt("spark.task.cpus", 1);
-    int configured = ClusterSlots.configured(sc.master(), conf).orElse(0);
-    int wait = configured >= plan.workers() ? START_SECONDS : SLOT_SECONDS;
-    int slots = waitForSlots(wait);
-    if (slots >= plan.workers()) return true;
-    findings.add("the training needs " + plan.workers() + " tasks at once (numWorkers) and the"
-        + " cluster can run " + slots + " (spark.task.cpus=" + taskCpus + "): add "
-        + settingForMoreSlots(taskCpus) + " or set numWorkers to " + Math.max(1, slots));
-    return false;
-  }
-
   /** Whether each rank of a host finds a port among those that the settings name. */
   private void checkPorts() {
     int slots = conf.getInt("spark.executor.cores", 1) / conf.getInt("spark.task.cpus", 1);
@@ -204,34 +177,6 @@ public final class Preflight {
     }
   }
 
-  private int waitForSlots(int seconds) {
-    try {
-      return ClusterSlots.await(sc, plan.workers(), seconds, TimeUnit.SECONDS);
-    } catch (InterruptedException e) {
-      throw Unchecked.rethrow(e);
-    }
-  }
-
-  private String settingForMoreSlots(int taskCpus) {
-    int cores = plan.workers() * taskCpus;
-    if (sc.master().startsWith("local-cluster")) {
-      return "--master 'local-cluster[" + plan.workers() + "," + taskCpus + ",2048]'";
-    }
-    if (CheckpointFolder.isLocalMaster(sc)) return "--master 'local[" + cores + "]'";
-    if (isManaged()) {
-      int perExecutor = Math.max(1, conf.getInt("spark.executor.cores", 1) / taskCpus);
-      int executors = (plan.workers() + perExecutor - 1) / perExecutor;
-      return "--conf spark.executor.instances=" + executors;
-    }
-    return "workers to the cluster, or --conf spark.cores.max=" + cores;
-  }
-
-  private boolean isManaged() {
-    return ClusterSlots.isManaged(sc.master());
-  }
-
-=======
->>>>>>> h15-preflight
   private void checkMemory(long netBytes) {
     if (!ClusterSlots.isManaged(sc.master()) && !conf.contains("spark.executor.memoryOverhead")) return;
     long heap = conf.getSizeAsMb("spark.executor.memory", "1g");
