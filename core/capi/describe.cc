@@ -39,6 +39,7 @@ json solver_json(const caffe::SolverParameter& p) {
           {"test_iter", std::vector<int>(p.test_iter().begin(), p.test_iter().end())},
           {"snapshot", p.snapshot()},
           {"snapshot_prefix", p.snapshot_prefix()},
+          {"snapshot_format", caffe::SolverParameter::SnapshotFormat_Name(p.snapshot_format())},
           {"iter_size", p.iter_size()},
           {"random_seed", p.random_seed()},
           {"display", p.display()},

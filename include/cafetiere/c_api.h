@@ -83,7 +83,8 @@ CFT_API int cft_main(int count, const char* const* arguments);
  *   "classes": the labels that losses and accuracies take from it are below, 0 if there are none,
  *   "ignore_label": only where one is, "column": of CoSData}], "source", "dataframe_format",
  *   "dataframe_column_select", "source_class"}, "outputs": [NAMES], "blobs": [{"name","shape"}],
- *   "solver": {"max_iter", "test_interval", "snapshot", "snapshot_prefix", "iter_size",
+ *   "solver": {"max_iter", "test_interval", "snapshot", "snapshot_prefix",
+ *   "snapshot_format": "HDF5"|"BINARYPROTO", "iter_size",
  *   "has_test_nets": beside the net to train, "has_test_state", "solver_mode": "GPU" where that is written, ...}}. */
 CFT_API int cft_describe(const char* options, char** out);
 
@@ -194,6 +195,11 @@ CFT_API int cft_trainer_model(cft_trainer* trainer, void** out, uint64_t* bytes)
  * snapshot_after_train says. */
 CFT_API int cft_trainer_state(cft_trainer* trainer, void** out, uint64_t* bytes);
 CFT_API void cft_trainer_destroy(cft_trainer* trainer);
+/* Since API version 2. What Caffe writes with snapshot_format: HDF5, of a caffemodel's bytes and of a
+ * solverstate's; learned_net: path of the weights' file. */
+CFT_API int cft_weights_hdf5(const void* model, uint64_t model_bytes, void** out, uint64_t* bytes);
+CFT_API int cft_state_hdf5(const void* state, uint64_t state_bytes, const char* learned_net,
+                           void** out, uint64_t* bytes);
 
 /* ---- replicas ------------------------------------------------------------------------------ */
 

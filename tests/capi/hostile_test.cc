@@ -201,6 +201,8 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_trainer_result);
   CALL(cft_trainer_model);
   CALL(cft_trainer_state);
+  CALL(cft_weights_hdf5);
+  CALL(cft_state_hdf5);
   CALL(cft_rows_keys);
   CALL(cft_tree_sum);
   CALL(cft_replica_create);

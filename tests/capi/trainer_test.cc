@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -179,6 +180,45 @@ TEST(TrainerInterface, ACheckpointThatIsAskedForChangesNoWeights) {
   EXPECT_THAT(undisturbed.checkpoints, testing::ElementsAre(40));
   EXPECT_THAT(asked.checkpoints, testing::ElementsAre(7, 40));
   EXPECT_EQ(asked.sha256, undisturbed.sha256);
+}
+
+std::string hdf5_of(const std::function<int(void**, uint64_t*)>& form) {
+  void* bytes = nullptr;
+  uint64_t size = 0;
+  EXPECT_EQ(form(&bytes, &size), CFT_OK) << cft_last_error();
+  std::string file(static_cast<const char*>(bytes), size);
+  cft_free(bytes);
+  return file;
+}
+
+TEST(Hdf5Form, HoldsWhatTheBinaryFormDoes) {
+  Host host;
+  const TrainerHandle trainer = make_trained("", &host);
+  const auto rows = trained_rows();
+  ASSERT_EQ(cft_trainer_run(trainer.get(), nullptr, rows.get()), CFT_OK) << cft_last_error();
+  const std::string model = bytes_of(cft_trainer_model, trainer);
+  const std::string state = bytes_of(cft_trainer_state, trainer);
+  const std::string model_file = hdf5_of([&](void** out, uint64_t* size) {
+    return cft_weights_hdf5(model.data(), model.size(), out, size);
+  });
+  const std::string state_file = hdf5_of([&](void** out, uint64_t* size) {
+    return cft_state_hdf5(state.data(), state.size(), "a.caffemodel.h5", out, size);
+  });
+  EXPECT_EQ(model_file.substr(1, 3), "HDF");
+  const auto weights_in = [](const std::string& bytes) {
+    const auto net = parse_weights(std::as_bytes(std::span(bytes)));
+    EXPECT_TRUE(net.ok()) << net.status().message();
+    std::vector<std::vector<float>> blobs;
+    for (const auto& layer : net->layer()) {
+      for (const auto& b : layer.blobs()) blobs.emplace_back(b.data().begin(), b.data().end());
+    }
+    return blobs;
+  };
+  EXPECT_EQ(weights_in(model).size(), 2u);
+  EXPECT_EQ(weights_in(model_file), weights_in(model));
+  SolverState expected = *parse_solver_state(std::as_bytes(std::span(state)));
+  expected.learned_net = "a.caffemodel.h5";
+  EXPECT_TRUE(*parse_solver_state(std::as_bytes(std::span(state_file))) == expected);
 }
 
 TEST(SyncModes, TheTableSaysWhatEachAllows) {

@@ -56,6 +56,10 @@ final class Native {
 
   static native void trainerCheckpoint(long trainer);
 
+  static native byte[] weightsHdf5(byte[] model);
+
+  static native byte[] stateHdf5(byte[] state, byte[] learnedNet);
+
   static native byte[] trainerResult(long trainer);
 
   static native byte[] trainerModel(long trainer);

@@ -2,6 +2,7 @@
 package cafetiere.spark;
 
 import cafetiere.core.CafetiereException;
+import cafetiere.core.Hdf5Form;
 import cafetiere.spark.NetDescription.Top;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
@@ -31,7 +32,7 @@ import org.slf4j.LoggerFactory;
 final class SubmittedRun {
   private static final Logger LOG = LoggerFactory.getLogger(SubmittedRun.class);
   private static final Pattern NET = Pattern.compile("(?:^|\\s)net\\s*:\\s*['\"]([^'\"]+)['\"]");
-  private static final Pattern HDF5 = Pattern.compile("\\bsnapshot_format\\s*:\\s*(HDF5|0)\\b");
+  private static final String H5 = ".h5";
   private static final Pattern SNAPSHOT = Pattern.compile("\\bsnapshot\\s*:\\s*[1-9]");
   private static final String ID = "SampleID";
   private static final String INPUT = "cafetiere input ";
@@ -120,18 +121,32 @@ final class SubmittedRun {
       estimator.setValidationData(open(describe("TEST"), "testData").rows());
     }
     CaffeModel model = estimator.fit(table.rows());
-    String target = flags.get("model", "");
-    HadoopFiles.write(target, model.weights(), conf);
-    JsonNode settings = description.json().path("solver");
-    String prefix = Path.of(settings.path("snapshot_prefix").asText("snapshot")).getFileName()
-        + "_iter_" + Json.parse(model.result()).path("steps").asLong();
-    String folder = target.contains("/") ? target.substring(0, target.lastIndexOf('/') + 1) : "";
-    HadoopFiles.write(folder + prefix + ".caffemodel", model.weights(), conf);
-    HadoopFiles.write(folder + prefix + ".solverstate", model.solverState(), conf);
+    writeModel(model, description.json().path("solver"));
     if (flags.has("events")) {
       HadoopFiles.writeText(flags.get("events", ""), model.events(), conf);
     }
     LOG.info("Trained: {}", model.result());
+  }
+
+  /** The model and, beside it, the snapshot of the end, named and formed as the solver says. */
+  private void writeModel(CaffeModel model, JsonNode settings) {
+    String target = flags.get("model", "");
+    byte[] weights = model.weights();
+    HadoopFiles.write(target, target.endsWith(H5) ? Hdf5Form.ofWeights(weights) : weights, conf);
+    String folder = target.contains("/") ? target.substring(0, target.lastIndexOf('/') + 1) : "";
+    String stem = Path.of(settings.path("snapshot_prefix").asText("snapshot")).getFileName()
+        + "_iter_" + Json.parse(model.result()).path("steps").asLong();
+    String weightsName = stem + ".caffemodel";
+    String stateName = stem + ".solverstate";
+    byte[] state = model.solverState();
+    if (settings.path("snapshot_format").asText().equals("HDF5")) {
+      weightsName += H5;
+      stateName += H5;
+      weights = Hdf5Form.ofWeights(weights);
+      state = Hdf5Form.ofState(state, weightsName);
+    }
+    HadoopFiles.write(folder + weightsName, weights, conf);
+    HadoopFiles.write(folder + stateName, state, conf);
   }
 
   /** Rows to test on are there, and the solver wants to. */
@@ -239,10 +254,6 @@ final class SubmittedRun {
       LOG.warn("-connection infiniband: this version talks TCP, over InfiniBand's IP if need be");
     }
     String fields = solver.replaceAll("#[^\n]*", "");
-    if (flags.has("train") && HDF5.matcher(fields).find()) {
-      LOG.warn("snapshot_format: HDF5 has no effect: the snapshot is written as .caffemodel and"
-          + " .solverstate; 'cafetiere convert_weights' makes an .h5 of the .caffemodel");
-    }
     if (flags.has("train") && SNAPSHOT.matcher(fields).find()) {
       LOG.warn("snapshot: there are checkpoints every so many steps to go on from, but beside -model"
           + " is only the snapshot of the end");

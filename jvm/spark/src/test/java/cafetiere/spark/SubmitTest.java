@@ -48,13 +48,11 @@ class SubmitTest {
 
   @Test
   void whatIsNotWrittenIsTold() throws IOException {
-    Path hdf5 = dir.resolve("hdf5.prototxt");
-    Files.writeString(hdf5, TestImages.solver(STEPS)
-        + " net: \"lenet.prototxt\" snapshot: 20 snapshot_format: HDF5");
+    Path often = dir.resolve("often.prototxt");
+    Files.writeString(often, TestImages.solver(STEPS) + " net: \"lenet.prototxt\" snapshot: 20");
     try (Logged logged = new Logged(SubmittedRun.class)) {
       assertThrows(Flags.UsageException.class, () -> Submit.run(
-          spark, "-conf", hdf5.toString(), "-train", "-model", uri("never.model")));
-      assertTrue(logged.text().contains("snapshot_format: HDF5 has no effect"), logged.text());
+          spark, "-conf", often.toString(), "-train", "-model", uri("never.model")));
       assertTrue(logged.text().contains("only the snapshot of the end"), logged.text());
     }
   }
@@ -167,6 +165,34 @@ class SubmitTest {
         "-weights", dir.resolve("lenet_iter_" + STEPS + ".caffemodel").toString(),
         "-snapshot", dir.resolve("lenet_iter_" + STEPS + ".solverstate").toString());
     assertTrue(Files.exists(dir.resolve("lenet_iter_" + (STEPS + 20) + ".solverstate")));
+  }
+
+  @Test
+  void snapshotsAreHdf5WhereTheSolverWantsThat() throws IOException {
+    Path hdf5 = dir.resolve("hdf5.prototxt");
+    String solver = TestImages.solver(STEPS + 5).replace("lenet", "hdf5");
+    Files.writeString(hdf5, solver + " net: \"lenet.prototxt\" snapshot_format: HDF5");
+    String prefix = "hdf5_iter_" + (STEPS + 5);
+    Submit.run(spark, "-conf", hdf5.toString(), "-train", "-trainData", uri("train.parquet"),
+        "-clusterSize", "2", "-model", uri("hdf5.model.h5"),
+        "-weights", dir.resolve("lenet_iter_" + STEPS + ".caffemodel").toString(),
+        "-snapshot", dir.resolve("lenet_iter_" + STEPS + ".solverstate").toString());
+    for (String name : List.of("hdf5.model.h5", prefix + ".caffemodel.h5",
+        prefix + ".solverstate.h5")) {
+      byte[] file = Files.readAllBytes(dir.resolve(name));
+      assertEquals("HDF", new String(file, 1, 3, StandardCharsets.US_ASCII), name);
+    }
+    assertFalse(Files.exists(dir.resolve(prefix + ".caffemodel")));
+    Files.writeString(hdf5, solver.replace("" + (STEPS + 5), "" + (STEPS + 7))
+        + " net: \"lenet.prototxt\"");
+    Submit.run(spark, "-conf", hdf5.toString(), "-train", "-trainData", uri("train.parquet"),
+        "-clusterSize", "2", "-model", uri("hdf5.model"),
+        "-weights", dir.resolve(prefix + ".caffemodel.h5").toString(),
+        "-snapshot", dir.resolve(prefix + ".solverstate.h5").toString());
+    assertTrue(Files.exists(dir.resolve("hdf5_iter_" + (STEPS + 7) + ".solverstate")));
+    Submit.run(spark, "-conf", hdf5.toString(), "-test", "-testData", uri("test.parquet"),
+        "-model", uri("hdf5.model.h5"), "-output", uri("hdf5.txt"));
+    assertEquals(2, Files.readAllLines(dir.resolve("hdf5.txt")).size());
   }
 
   @Test
