@@ -97,11 +97,11 @@ public final class Preflight {
   }
 
   private void checkPort() {
-    if (!conf.contains(DriverPorts.SETTING)) return;
+    if (!conf.contains(PortRange.DRIVER)) return;
     try {
       DriverPorts.listen(conf).close();
     } catch (IOException e) {
-      findings.add(e.getMessage() + " (--conf " + DriverPorts.SETTING + "=41000-41015)");
+      findings.add(e.getMessage() + " (--conf " + PortRange.DRIVER + "=41000-41015)");
     }
   }
 
@@ -178,7 +178,9 @@ public final class Preflight {
   }
 
   private void checkMemory(long netBytes) {
-    if (!ClusterSlots.isManaged(sc.master()) && !conf.contains("spark.executor.memoryOverhead")) return;
+    if (!ClusterSlots.isManaged(sc.master()) && !conf.contains("spark.executor.memoryOverhead")) {
+      return;
+    }
     long heap = conf.getSizeAsMb("spark.executor.memory", "1g");
     double factor = conf.getDouble("spark.executor.memoryOverheadFactor", OVERHEAD_FACTOR);
     long byDefault = Math.max(LEAST_OVERHEAD_MIB, (long) (factor * heap));

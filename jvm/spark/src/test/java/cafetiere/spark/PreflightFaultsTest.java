@@ -94,7 +94,7 @@ class PreflightFaultsTest {
             "if(id = 7, array(features[0], features[1], float('NaN')), features)"))
         .withColumn("label", functions.expr("if(id = 9, 2, label)"));
     try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
-      SparkConf conf = conf().set(DriverPorts.SETTING, "" + taken.getLocalPort());
+      SparkConf conf = conf().set(PortRange.DRIVER, "" + taken.getLocalPort());
       CaffeEstimator estimator = estimator().setCheckpointDir("file:/proc/nowhere");
       assertAnswer(() -> check(conf, estimator, bad),
           "port-range-closed", "unwritable-folder", "label-out-of-range", "nan");
