@@ -281,15 +281,16 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     }
     String solver = getNet().isEmpty() ? description.solverText() : getSolver();
     tellBatch(description, shards);
-    Epochs epochs = new Epochs(description, train, shards);
-    long maxIter = getEpochs() > 0 ? epochs.steps(getEpochs()) : getMaxIter();
     boolean isValidated = validation != null || !getValidationIndicatorCol().isEmpty();
-    if (isValidated) solver = epochs.testedEachEpoch(solver);
+    Epochs epochs = Epochs.of(description, getEpochs(), isValidated);
     String net = MeanFiles.shipped(getNet(), () -> sc);
-    return new TrainingPlan(MeanFiles.shipped(solver, () -> sc), net, schema,
-        parallel.workers(), shards, threads, maxIter, getSeed(), getCheckpointDir(),
-        getCheckpointInterval(), model, state, getEvents(), getPeerTimeout(), Encryption.of(getEncrypt(), sc.getConf()), sync,
+    TrainingPlan plan = new TrainingPlan(MeanFiles.shipped(solver, () -> sc), net, schema,
+        parallel.workers(), shards, threads, getMaxIter(), epochs, getSeed(), getCheckpointDir(),
+        getCheckpointInterval(), model, state,
+        getEvents(), getPeerTimeout(), Encryption.of(getEncrypt(), sc.getConf()), sync,
         getSurvivors(), getResume());
+    // Survivors keep their rows to themselves, and begin before all have read theirs.
+    return getSurvivors() && epochs.needRows() ? plan.ofRows(Epochs.rows(train)) : plan;
   }
 
   /** The rows of a step grow with the shards, and these with the cluster where nobody set them. */

@@ -1,48 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
+import java.io.Serializable;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** How many steps make an epoch of a table. Its rows are counted once, when that is asked first. */
-final class Epochs {
+/**
+ * What a plan leaves to be said in steps once its rows have been read, so that nobody has to count
+ * them before.
+ *
+ * @param count passes over the table to train for, 0 where the plan has a number of steps
+ * @param areTested whether the validation rows are to be tested on once in each pass
+ * @param batch rows of a shard that the net takes at a time
+ * @param iterSize batches of a shard that make a step
+ */
+record Epochs(int count, boolean areTested, long batch, long iterSize) implements Serializable {
+  static final Epochs NONE = new Epochs(0, false, 1, 1);
+
   private static final Logger LOG = LoggerFactory.getLogger(Epochs.class);
 
-  private final NetDescription net;
-  private final Dataset<Row> table;
-  private final int shards;
-  private long rows = -1;
-
-  Epochs(NetDescription net, Dataset<Row> table, int shards) {
-    this.net = net;
-    this.table = table;
-    this.shards = shards;
-  }
-
-  /** The steps of so many epochs. */
-  long steps(int epochs) {
-    return net.steps(epochs, rows(), shards);
-  }
-
-  /** The solver with a test of the validation rows each epoch, unless it says when to test. */
-  String testedEachEpoch(String solver) {
-    if (net.testInterval() > 0) return solver;
-    long interval = Math.max(1, steps(1));
-    LOG.info("The solver has no test_interval: the validation rows are tested every {} steps, once"
-        + " an epoch", interval);
-    return NetDescription.withField(solver, "test_interval", interval);
-  }
-
-  private long rows() {
-    if (rows < 0) {
-      String advice = table.storageLevel().useMemory() || table.storageLevel().useDisk() ? ""
-          : ", in a pass of its own: cache it if it is dear to make, or set maxIter and the"
-              + " solver's test_interval instead";
-      LOG.info("Counting the rows of the table for the length of an epoch{}", advice);
-      rows = table.count();
+  /** Of {@code net}; with {@code isValidated}, tests each epoch unless its solver says when. */
+  static Epochs of(NetDescription net, int count, boolean isValidated) {
+    boolean areTested = isValidated && net.testInterval() == 0;
+    if (areTested) {
+      LOG.info("The solver has no test_interval: the validation rows are tested on once an epoch");
     }
-    return rows;
+    return new Epochs(count, areTested, net.batchSize(), net.iterSize());
+  }
+
+  boolean needRows() {
+    return count > 0 || areTested;
+  }
+
+  /** Steps that make {@code passes} over {@code rows} rows when they are dealt to the shards. */
+  long steps(int passes, long rows, int shards) {
+    return ceilDiv(passes * ceilDiv(ceilDiv(rows, shards), batch), iterSize);
+  }
+
+  /** The rows of a table, in a pass of its own, for an engine that must know them before. */
+  static long rows(Dataset<Row> table) {
+    String advice = table.storageLevel().useMemory() || table.storageLevel().useDisk() ? ""
+        : ", in a pass of its own: cache it if it is dear to make, or set maxIter and the"
+            + " solver's test_interval instead";
+    LOG.info("Counting the rows of the table for the length of an epoch{}", advice);
+    return table.count();
+  }
+
+  private static long ceilDiv(long a, long b) {
+    return (a + b - 1) / b;
   }
 }

@@ -133,14 +133,4 @@ record NetDescription(JsonNode json) {
   boolean wantsGpu() {
     return json.path("solver").path("solver_mode").asText().equals("GPU");
   }
-
-  /** Steps that make `epochs` passes over `rows` rows when they are dealt to `shards` shards. */
-  long steps(int epochs, long rows, int shards) {
-    long rowsOfShard = ceilDiv(rows, shards);
-    return ceilDiv(epochs * ceilDiv(rowsOfShard, batchSize()), iterSize());
-  }
-
-  private static long ceilDiv(long a, long b) {
-    return (a + b - 1) / b;
-  }
 }

@@ -43,10 +43,8 @@ public final class RoundsJob {
   /** Between them: when storing takes no more than this part of the time. */
   private static final double STORING_SHARE = 0.05;
 
-  private final TrainingPlan plan;
   private final int shards;
   private final SparkContext sc;
-  private final Rounds rounds;
   private final String run = UUID.randomUUID().toString().substring(0, 8);
   private final CheckpointStore checkpoints;
   private final ProgressLine progress;
@@ -56,6 +54,8 @@ public final class RoundsJob {
   private final boolean keepsHistory;
   private final long checkpointSeconds;
   private final String folder;
+  private TrainingPlan plan;
+  private Rounds rounds;
   private RoundsStage stage;
   private String instructionSet;
   private JsonNode now;
@@ -90,7 +90,7 @@ public final class RoundsJob {
   public static TrainingResult run(TrainingPlan plan, Dataset<Row> train, Dataset<Row> validation) {
     long start = System.nanoTime();
     SparkContext sc = train.sparkSession().sparkContext();
-    try (Rounds rounds = new Rounds(options(plan).toString())) {
+    try (Rounds rounds = new Rounds(options(plan.ofRows(1)).toString())) {
       JsonNode description = Json.parse(rounds.describe());
       RoundsRoom room = RoundsRoom.of(description.path("floats").asLong(), shards(plan),
           description.path("keeps_history").asBoolean());
@@ -109,6 +109,7 @@ public final class RoundsJob {
       throw new CafetiereException(Code.INVALID_ARGUMENT,
           "the table has no rows; there is nothing to train on");
     }
+    takeLength(rows.rows());
     boolean tests = validation != null && now.path("test_interval").asLong() > 0;
     RoundsRows.Dealt heldOut = tests ? deal(validation) : null;
     instructionSet = rows.instructionSet();
@@ -136,9 +137,19 @@ public final class RoundsJob {
       CheckpointFolder.leave(checkpoints);
       throw e;
     } finally {
+      rounds.close();
       files.close();
       progress.finish();
     }
+  }
+
+  /** Begins anew with steps in place of epochs. */
+  private void takeLength(long rows) {
+    if (!plan.epochs().needRows()) return;
+    plan = plan.ofRows(rows);
+    rounds.close();  // the weights are there once
+    rounds = new Rounds(options(plan).toString());
+    now = Json.parse(rounds.describe());
   }
 
   private RoundsStage stage(RoundsRows.Dealt rows, RoundsRows.Dealt heldOut,

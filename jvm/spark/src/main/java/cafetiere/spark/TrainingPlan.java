@@ -16,6 +16,7 @@ import java.util.UUID;
  * @param shards shards of the data; the weights depend on them and not on the ranks
  * @param threads threads of each rank
  * @param maxIter steps to train to, 0 for the solver's max_iter
+ * @param epochs what becomes a number of steps by {@link #ofRows}
  * @param seed used where the solver has no random_seed
  * @param checkpointDir where checkpoints go, a Hadoop path; "" to choose one
  * @param checkpointInterval steps from one checkpoint to the next, 0 for the solver's snapshot
@@ -36,6 +37,7 @@ public record TrainingPlan(
     int shards,
     int threads,
     long maxIter,
+    Epochs epochs,
     long seed,
     String checkpointDir,
     long checkpointInterval,
@@ -53,15 +55,28 @@ public record TrainingPlan(
   /** The same training by {@code ranks} ranks; each of the survivors is a shard of its own. */
   TrainingPlan with(int ranks) {
     return new TrainingPlan(solver, net, schema, ranks, survivors ? ranks : shards, threads,
-        maxIter, seed, checkpointDir, checkpointInterval, model, state, events, timeoutMillis,
-        encrypt, sync, survivors, resume);
+        maxIter, epochs, seed, checkpointDir, checkpointInterval, model, state, events,
+        timeoutMillis, encrypt, sync, survivors, resume);
+  }
+
+  /** The same with epochs in steps, of a table that has so many rows. */
+  TrainingPlan ofRows(long rows) {
+    if (!epochs.needRows()) return this;
+    long steps = epochs.count() > 0 ? epochs.steps(epochs.count(), rows, shards) : maxIter;
+    long epoch = Math.max(1, epochs.steps(1, rows, shards));
+    String tested = epochs.areTested()
+        ? NetDescription.withField(solver, "test_interval", epoch) : solver;
+    return new TrainingPlan(tested, net, schema, workers, shards, threads, steps, Epochs.NONE, seed,
+        checkpointDir, checkpointInterval, model, state, events, timeoutMillis, encrypt, sync,
+        survivors, resume);
   }
 
   /** Hex digits that tell apart trainings whose weights differ; {@code rows}: those of the table. */
   String fingerprint(String rows) {
     ObjectNode all = Json.object().put("rows", rows);
     all.put("solver", solver).put("net", net).put("shards", shards);
-    all.put("max_iter", maxIter).put("seed", seed).put("model", model).put("state", state);
+    all.put("max_iter", maxIter).put("epochs", epochs.toString());
+    all.put("seed", seed).put("model", model).put("state", state);
     sync.addTo(all);
     all.set("schema", schema.toJson());
     all.set("inputs", schema.inputsJson());

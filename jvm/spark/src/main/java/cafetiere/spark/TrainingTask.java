@@ -115,16 +115,16 @@ final class TrainingTask implements Serializable {
     TrainingPlan plan = setup.plan();
     try (Rows rows = setup.read(train);
         Rows testRows = validation == null ? null : setup.read(validation);
-        Group group = meet(context);
-        Trainer trainer = new Trainer(plan.trainerOptions(rank), first);
-        TaskWatch watch = new TaskWatch(context, () -> cancel(trainer, group))) {
+        Meeting met = meet(context, rows.count());
+        Trainer trainer = new Trainer(plan.ofRows(met.rows()).trainerOptions(rank), first);
+        TaskWatch watch = new TaskWatch(context, () -> cancel(trainer, met.group()))) {
       setup.restore(trainer);
       if (first != null) first.storeByTime(trainer);
       if (testRows != null) trainer.validation(testRows);
-      if (group == null) {
+      if (met.group() == null) {
         trainer.run(rows);
       } else {
-        trainer.run(group, rows);
+        trainer.run(met.group(), rows);
       }
       if (first == null) return "";
       first.finish(trainer);
@@ -132,29 +132,40 @@ final class TrainingTask implements Serializable {
     }
   }
 
+  /** The ranks together, null for one that is alone, and the rows of all. */
+  private record Meeting(Group group, long rows) implements AutoCloseable {
+    @Override
+    public void close() {
+      if (group != null) group.close();
+    }
+  }
+
   /**
    * The one rendezvous of an attempt; Spark takes a second for it. The ranks also agree on an
-   * instruction set there, before any code is generated. Null for a rank that is alone.
+   * instruction set there, before any code is generated, and tell how many rows each has.
    */
-  private Group meet(BarrierTaskContext context) throws IOException {
+  private Meeting meet(BarrierTaskContext context, long ownRows) throws IOException {
     if (setup.plan().workers() == 1) {
       agree(List.of(InstructionSet.here()));
-      return null;
+      return new Meeting(null, ownRows);
     }
     Group group = new Group(groupOptions(context));
     try (TaskWatch watch = new TaskWatch(context, group::cancel)) {
       ObjectNode note = JSON.createObjectNode();
       note.put("address", group.address()).put("isa", InstructionSet.here());
+      note.put("rows", ownRows);
+      long rows = 0;
       ArrayNode addresses = JSON.createArrayNode();
       List<String> sets = new ArrayList<>();
       for (String text : context.allGather(note.toString())) {
         JsonNode peer = JSON.readTree(text);
         addresses.add(peer.path("address").asText());
         sets.add(peer.path("isa").asText());
+        rows += peer.path("rows").asLong();
       }
       agree(sets);
       group.connect(addresses.toString());
-      return group;
+      return new Meeting(group, rows);
     } catch (Throwable e) {
       group.close();
       throw e;
