@@ -20,7 +20,9 @@ import org.apache.spark.util.SerializableConfiguration;
 
 /** What keeps executors from training, tried in one task for each rank: they may run on each other. */
 final class ExecutorCheck {
-  private static final String NO_CLASS = "ClassNotFoundException: cafetiere.";
+  /** What Java says where a task's classes are missing. */
+  private static final List<String> NO_CLASS =
+      List.of("ClassNotFoundException: cafetiere.", "instance of java.lang.invoke.SerializedLambda");
 
   private ExecutorCheck() {}
 
@@ -47,7 +49,8 @@ final class ExecutorCheck {
       answers = JavaSparkContext.fromSparkContext(sc).parallelize(numbers, tasks).map(look)
           .collect();
     } catch (Exception e) {  // a SparkException, which Scala does not declare
-      if (String.valueOf(e.getMessage()).contains(NO_CLASS)) return List.of(noClasses());
+      String message = String.valueOf(e.getMessage());
+      if (NO_CLASS.stream().anyMatch(message::contains)) return List.of(noClasses());
       throw e;
     }
     List<String> findings = new ArrayList<>();

@@ -16,7 +16,7 @@ final class PreflightDriver {
   private static final String WRAPPER = """
       #!/bin/sh
       unset LOCAL_DIRS SPARK_LOCAL_DIRS
-      if mkdir %1$s/first 2> %1$s/log; then
+      if mkdir %1$s/first 2> /dev/null; then
         exec unshare --mount %2$s sh -c 'mount -t tmpfs -o noexec tmpfs "$0" && cd "$0" && exec "$@"' \\
           %1$s/locked %3$s/bin/java -Djava.io.tmpdir=%1$s/locked "$@"
       fi
@@ -35,6 +35,8 @@ final class PreflightDriver {
         "spark.ssl.enabled", "true"), "");
     answer(dir, "plug-in", "local-cluster[2,1,512]", Map.of(
         "spark.plugins", CafetierePlugin.class.getName(),
+        "spark.executor.extraClassPath", ""), "");
+    answer(dir, "jar", "local-cluster[2,1,512]", Map.of(
         "spark.executor.extraClassPath", ""), "");
     Path locked = Files.createDirectories(dir.resolve("locked"));
     answer(dir, "executors", "local-cluster[2,1,512]", Map.of(
@@ -57,7 +59,7 @@ final class PreflightDriver {
         .config("spark.executor.memory", "512m");
     settings.forEach(builder::config);
     try (SparkSession spark = builder.getOrCreate()) {
-      if (name.equals("executors")) {  // what is timed is preflight and not how long they start
+      if (name.equals("executors") || name.equals("jar")) {  // what is timed is preflight and not how long they start
         ClusterSlots.await(spark.sparkContext(), 2, 60, TimeUnit.SECONDS);
       }
       Dataset<Row> table = TestNets.points(spark, 50);

@@ -132,6 +132,11 @@ class PreflightFaultsTest {
     assertDriver("plug-in", "plug-in-jar-missing");
   }
 
+  @Test
+  void theJarIsMissingOnExecutors() {
+    assertDriver("jar", "jar-missing");
+  }
+
   /** Each executor has a fault of its own. */
   @Test
   void executorsThatCannotTrain() throws Exception {
@@ -201,6 +206,9 @@ class PreflightFaultsTest {
       driver.waitFor();
       List<String> lines = Files.readAllLines(answer);
       MILLIS.put(String.join(", ", names), Long.parseLong(lines.get(0)));
+      if (lines.get(1).startsWith("nothing was found")) {
+        throw new AssertionError(DriverProcess.read(dir.resolve("log")));
+      }
       assertGolden(lines.subList(1, lines.size()), names);
     } catch (IOException | InterruptedException e) {
       throw new AssertionError(DriverProcess.read(dir.resolve("log")), e);

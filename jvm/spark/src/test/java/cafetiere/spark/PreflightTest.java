@@ -22,12 +22,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Each refusal comes within seconds and says what to change. */
+/** Each refusal says what to change; see also {@link PreflightFaultsTest}. */
 @BothLines
 @Timeout(value = 120, unit = TimeUnit.SECONDS)
 class PreflightTest {
-  private static final long BOUND_SECONDS = 6;
-
   private static SparkSession spark;
   private static Dataset<Row> table;
 
@@ -259,14 +257,7 @@ class PreflightTest {
   }
 
   private static void check(SparkConf conf, CaffeEstimator estimator, Dataset<Row> rows) {
-    TrainingPlan plan = plan(estimator, rows);
-    long start = System.nanoTime();
-    try {
-      Preflight.check(spark.sparkContext(), conf, plan, rows);
-    } finally {
-      long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start);
-      assertTrue(seconds < BOUND_SECONDS, "took " + seconds + " s");
-    }
+    Preflight.check(spark.sparkContext(), conf, plan(estimator, rows), rows);
   }
 
   private static void assertFinding(String expected, List<String> findings) {
