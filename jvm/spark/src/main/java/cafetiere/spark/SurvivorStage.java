@@ -62,10 +62,10 @@ final class SurvivorStage implements TaskStage {
   private void run(ExecutorPulse pulse) throws Exception {
     try (MembershipServer server = new MembershipServer(DriverPorts.listen(sc.getConf()), tag,
         setup.secret(), membership, () -> replaceSilent(pulse))) {
-      JavaRDD<String> tasks = tasks(new LineServer.Address(
-          DriverPorts.host(sc.getConf()), server.port(), setup.secret()));
-      for (int partition = 0; partition < tasks.getNumPartitions(); partition++) {
-        jobs.add(start(tasks, partition));
+      LineServer.Address service = new LineServer.Address(
+          DriverPorts.host(sc.getConf()), server.port(), setup.secret());
+      for (int partition = 0; partition < rows.getNumPartitions(); partition++) {
+        jobs.add(start(tasks(service), partition));
       }
       membership.ended().get();
       join();
@@ -89,6 +89,10 @@ final class SurvivorStage implements TaskStage {
     return membership.account();
   }
 
+  /**
+   * One member takes a partition of it; each has its own, as Spark ends all jobs of an RDD when one of
+   * its tasks has failed too often.
+   */
   private JavaRDD<String> tasks(LineServer.Address service) {
     RankWork work = new Members(new SurvivorTask(setup, service));
     return rows.rdd().mapPartitions(work, false, RankWork.STRING).toJavaRDD();

@@ -51,7 +51,7 @@ final class SurvivorTask implements Serializable {
         Trainer trainer = new Trainer(setup.plan().trainerOptions(partition), duties);
         Run run = new Run(client, trainer, rows, duties);
         TaskWatch watch = new TaskWatch(context, run::cancel)) {
-      setup.restore(trainer);
+      setup.restoreNewest(trainer);
       duties.storeByTime(trainer);
       if (testRows != null) trainer.validation(testRows);
       client.send(Notice.ready(rows.count()));

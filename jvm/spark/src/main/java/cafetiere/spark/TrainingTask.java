@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Optional;
 import org.apache.spark.BarrierTaskContext;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -71,6 +72,19 @@ final class TrainingTask implements Serializable {
         trainer.restore(checkpoint.model(), checkpoint.state());
       } else if (plan.model() != null) {
         trainer.restore(plan.model(), plan.state());
+      }
+    }
+
+    /**
+     * The same for a member of survivors, which may come back when the checkpoint that the attempt
+     * began with is gone. Whatever it begins with, the group gives it what it has reached.
+     */
+    void restoreNewest(Trainer trainer) throws IOException {
+      Optional<Checkpoint> newest = new CheckpointStore(checkpoints, hadoop.value()).newest();
+      if (newest.isPresent()) {
+        trainer.restore(newest.get().model(), newest.get().state());
+      } else {
+        restore(trainer);
       }
     }
   }

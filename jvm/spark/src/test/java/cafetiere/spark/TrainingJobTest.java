@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.core.CafetiereException;
+import cafetiere.core.Trainer;
 import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.util.SerializableConfiguration;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -65,6 +71,29 @@ class TrainingJobTest {
     assertTrue(model.events().contains("\"test\""), model.events());
   }
 
+  /** The checkpoint that the attempt began with is gone by then. */
+  @Test
+  void aMemberThatComesBackBeginsWithTheNewestCheckpoint(@TempDir Path dir) throws Exception {
+    Dataset<Row> table = TestImages.images(spark, 300);
+    CaffeEstimator estimator =
+        estimator(4).setCheckpointDir(dir.toUri().toString()).setCheckpointInterval(1);
+    estimator.fit(table);
+    String folder;
+    try (Stream<Path> runs = Files.list(dir)) {
+      folder = runs.findFirst().orElseThrow().toUri().toString();
+    }
+    Configuration hadoop = spark.sparkContext().hadoopConfiguration();
+    TrainingPlan plan = estimator.plan(table);
+    TrainingTask.Setup setup = new TrainingTask.Setup(plan, 0, "", "", folder, 0,
+        CheckpointStore.name(1), "", new SerializableConfiguration(hadoop), null);
+    try (Trainer trainer = new Trainer(plan.trainerOptions(0), new Deaf())) {
+      assertThrows(IOException.class, () -> setup.restore(trainer));
+      setup.restoreNewest(trainer);
+      assertArrayEquals(
+          new CheckpointStore(folder, hadoop).newest().orElseThrow().model(), trainer.model());
+    }
+  }
+
   /** Where neither solver nor params have an interval; the last step's comes anyway. */
   @Test
   void checkpointsAreStoredByTime(@TempDir Path dir) throws Exception {
@@ -108,6 +137,15 @@ class TrainingJobTest {
     }
     assertFalse(fit.isAlive(), "fit went on");
     assertEquals(2, TestImages.executorPids(spark).size());
+  }
+
+  /** Hears nothing. */
+  private static final class Deaf implements Trainer.Listener {
+    @Override
+    public void event(String json) {}
+
+    @Override
+    public void checkpoint(String json, ByteBuffer model, ByteBuffer state) {}
   }
 
   static CaffeEstimator estimator(int steps) {
