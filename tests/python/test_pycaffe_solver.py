@@ -190,9 +190,12 @@ def test_a_key_press_passes_through(write):
         solver.step(1)
 
 
+# Where the tests run in the background of a script, SIGINT comes ignored.
 INTERRUPTED = """
+import signal
 import sys
 import cafetiere as caffe
+signal.signal(signal.SIGINT, signal.default_int_handler)
 solver = caffe.SGDSolver(sys.argv[1])
 for i in range(int(sys.argv[3])):
     try:
@@ -225,21 +228,25 @@ def test_every_interrupt_ends_the_run(write, method):
     assert child.returncode == 0
 
 
-def test_the_handlers_of_signals_are_those_of_before(write):
-    before = signal.getsignal(signal.SIGINT)
+@pytest.fixture
+def interruptible():
+    """SIGINT's handler is Python's own."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_the_handlers_of_signals_are_those_of_before(write, interruptible):
     solver = caffe.SGDSolver(write())
     inside = []
     solver.add_callback(lambda: inside.append(signal.getsignal(signal.SIGINT)), lambda: None)
     solver.step(1)
-    assert signal.getsignal(signal.SIGINT) is before
-    assert inside[0] is not before
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert inside[0] is not signal.default_int_handler
 
     solver.add_callback(lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), lambda: None)
-    try:
-        solver.step(1)
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
+    solver.step(1)
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
 def test_nets_outlive_their_solver(write):
