@@ -11,17 +11,17 @@
 
 namespace cafetiere::elementary {
 
+/// A polynomial by Horner's rule, the highest coefficient first.
+template <class T, class... C>
+T polynomial(T x, T sum, C... coefficients) {
+  ((sum = std::fma(sum, x, coefficients)), ...);
+  return sum;
+}
+
 namespace detail {
 
 inline constexpr double kLn2High = 0x1.62e42fefa39efp-1, kLn2Low = 0x1.abc9e3b39803fp-56;
 inline constexpr double kHalfPiHigh = 0x1.921fb54442d18p+0, kHalfPiLow = 0x1.1a62633145c07p-54;
-
-/// A polynomial by Horner's rule, the highest coefficient first.
-template <class... C>
-double polynomial(double x, double sum, C... coefficients) {
-  ((sum = std::fma(sum, x, coefficients)), ...);
-  return sum;
-}
 
 /// x rounded to an integer, |x| < 2^51.
 inline double nearest(double x) {
@@ -42,9 +42,9 @@ inline double exp(double x) {
   // x = n ln 2 + r with |r| <= ln 2 / 2; the Taylor series to r^13 leaves out less than 1e-17 of it.
   const double n = detail::nearest(x * std::numbers::log2e);
   const double r = std::fma(n, -detail::kLn2Low, std::fma(n, -detail::kLn2High, x));
-  const double q = detail::polynomial(r, 1. / 6227020800, 1. / 479001600, 1. / 39916800,
-                                      1. / 3628800, 1. / 362880, 1. / 40320, 1. / 5040, 1. / 720,
-                                      1. / 120, 1. / 24, 1. / 6, 0.5);
+  const double q =
+      polynomial(r, 1. / 6227020800, 1. / 479001600, 1. / 39916800, 1. / 3628800, 1. / 362880,
+                 1. / 40320, 1. / 5040, 1. / 720, 1. / 120, 1. / 24, 1. / 6, 0.5);
   // In two halves, as 2^n itself may be no normal number.
   const int64_t half = static_cast<int64_t>(n) >> 1;
   return (std::fma(q, r * r, r) + 1) * detail::power_of_two(half) *
@@ -63,8 +63,8 @@ inline double log(double x) {
   const int64_t k = (bits - std::bit_cast<int64_t>(std::numbers::sqrt2 / 2)) >> 52;
   const double f = std::bit_cast<double>(bits - (k << 52)) - 1;
   const double s = f / (2 + f), z = s * s;
-  const double series = z * detail::polynomial(z, 2. / 23, 2. / 21, 2. / 19, 2. / 17, 2. / 15,
-                                               2. / 13, 2. / 11, 2. / 9, 2. / 7, 2. / 5, 2. / 3);
+  const double series = z * polynomial(z, 2. / 23, 2. / 21, 2. / 19, 2. / 17, 2. / 15, 2. / 13,
+                                       2. / 11, 2. / 9, 2. / 7, 2. / 5, 2. / 3);
   const double exponent = static_cast<double>(subnormal ? k - 54 : k);
   return std::fma(exponent, detail::kLn2High,
                   f - std::fma(-exponent, detail::kLn2Low, s * (f - series)));
@@ -87,12 +87,11 @@ inline double cos(double x) {
   const double n = detail::nearest(x / detail::kHalfPiHigh);
   const double r = std::fma(n, -detail::kHalfPiLow, std::fma(n, -detail::kHalfPiHigh, x));
   const double z = r * r;
-  const double cosine =
-      detail::polynomial(z, 1. / 20922789888000, -1. / 87178291200, 1. / 479001600, -1. / 3628800,
-                         1. / 40320, -1. / 720, 1. / 24, -0.5, 1.);
+  const double cosine = polynomial(z, 1. / 20922789888000, -1. / 87178291200, 1. / 479001600,
+                                   -1. / 3628800, 1. / 40320, -1. / 720, 1. / 24, -0.5, 1.);
   const double sine =
-      r * detail::polynomial(z, 1. / 355687428096000, -1. / 1307674368000, 1. / 6227020800,
-                             -1. / 39916800, 1. / 362880, -1. / 5040, 1. / 120, -1. / 6, 1.);
+      r * polynomial(z, 1. / 355687428096000, -1. / 1307674368000, 1. / 6227020800, -1. / 39916800,
+                     1. / 362880, -1. / 5040, 1. / 120, -1. / 6, 1.);
   switch (static_cast<int64_t>(n) & 3) {
     case 0:
       return cosine;

@@ -15,12 +15,7 @@
 
 namespace cafetiere::vec {
 
-/// A polynomial by Horner's rule, the highest coefficient first.
-template <class... C>
-float polynomial(float x, float sum, C... coefficients) {
-  ((sum = std::fma(sum, x, coefficients)), ...);
-  return sum;
-}
+using elementary::polynomial;
 
 namespace detail {
 
