@@ -150,11 +150,6 @@ CFT_JNI(jlong, roundsCreate)(JNIEnv* env, jclass, jbyteArray options) try {
 }
 CFT_CATCH(jlong)
 
-CFT_JNI(void, roundsEvent)(JNIEnv* env, jclass, jlong rounds, jbyteArray event) try {
-  check(env, cft_rounds_event(object<cft_rounds>(rounds), to_text(env, event).c_str()));
-}
-CFT_CATCH(void)
-
 CFT_JNI(void, roundsRestore)
 (JNIEnv* env, jclass, jlong rounds, jbyteArray model, jbyteArray state) try {
   const Bytes weights(env, model);

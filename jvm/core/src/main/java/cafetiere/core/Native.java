@@ -90,8 +90,6 @@ final class Native {
 
   static native long roundsCreate(byte[] options);
 
-  static native void roundsEvent(long rounds, byte[] event);
-
   static native void roundsRestore(long rounds, byte[] model, byte[] state);
 
   static native byte[] roundsDescribe(long rounds);

@@ -13,11 +13,6 @@ public final class Rounds extends Handle {
     super(create(options), Native::roundsDestroy);
   }
 
-  /** Writes an event of the run, a JSON object, to the files that the option "events" names. */
-  public void event(String json) {
-    run(rounds -> Native.roundsEvent(rounds, Native.utf8(json)));
-  }
-
   /** Starts from these weights and, unless `state` is null, goes on from this solver state. */
   public void restore(byte[] model, byte[] state) {
     run(rounds -> Native.roundsRestore(rounds, model, state));
