@@ -197,7 +197,8 @@ public final class Preflight {
         + overhead + ": add --conf spark.executor.memoryOverhead=" + (net + rows) * 5 / 4 + "m");
   }
 
-  private static long mib(long bytes) {
+  /** Bytes as MiB, rounded up. */
+  static long mib(long bytes) {
     return (bytes + MIB - 1) / MIB;
   }
 }

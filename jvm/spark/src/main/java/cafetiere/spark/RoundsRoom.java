@@ -30,22 +30,18 @@ record RoundsRoom(int outcomes, long bytes) {
   /** What does not fit, and the setting that makes room; {@code heap}: bytes, at most. */
   List<String> findings(SparkConf conf, long heap) {
     List<String> findings = new ArrayList<>();
-    long atOnce = mib(outcomes * bytes);
-    String what = "a round sends " + outcomes + " times " + mib(bytes) + " MiB to the driver at once";
+    long atOnce = Preflight.mib(outcomes * bytes);
+    String what = "a round sends " + outcomes + " times " + Preflight.mib(bytes) + " MiB to the driver at once";
     long limit = conf.getSizeAsMb("spark.driver.maxResultSize", "1g");
     if (limit > 0 && atOnce > limit) {
       findings.add(what + ", and spark.driver.maxResultSize is " + limit
           + " MiB: add --conf spark.driver.maxResultSize=" + atOnce * 5 / 4 + "m");
     }
-    long needed = mib((COPIES_OF_OUTCOMES * outcomes + COPIES_OF_WEIGHTS) * bytes);
+    long needed = Preflight.mib((COPIES_OF_OUTCOMES * outcomes + COPIES_OF_WEIGHTS) * bytes);
     if (needed > heap / MIB) {
       findings.add(what + ", which needs about " + needed + " MiB of the driver's heap of "
           + heap / MIB + " MiB: add --driver-memory " + needed * 5 / 4 + "m");
     }
     return findings;
-  }
-
-  private static long mib(long bytes) {
-    return (bytes + MIB - 1) / MIB;
   }
 }
