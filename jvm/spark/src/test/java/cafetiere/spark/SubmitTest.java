@@ -124,25 +124,23 @@ class SubmitTest {
 
   @Test
   void aTableThatIsNotThereIsToldInASentence() throws Exception {
-    Path log = dir.resolve("submit.log");
-    Process process = DriverProcess.start(LocalSubmit.class, log, "-conf",
-        dir.resolve("solver.prototxt").toString(), "-train", "-trainData", uri("nowhere.parquet"),
-        "-model", uri("never.model"));
-    assertEquals(1, process.waitFor());
-    String output = DriverProcess.read(log);
-    assertTrue(output.contains("cafetiere: [PATH_NOT_FOUND]"), output);
-    assertFalse(output.contains("Exception in thread"), output);
+    refused("[PATH_NOT_FOUND]", "-train", "-trainData", uri("nowhere.parquet"));
   }
 
   @Test
   void aModelThatIsNotThereIsToldInASentence() throws Exception {
-    Path log = dir.resolve("submit2.log");
+    refused("cannot read " + uri("never.model"), "-test", "-testData", uri("test.parquet"));
+  }
+
+  /** Submit ends with 1 and a sentence that begins so, and with no stack trace. */
+  private void refused(String sentence, String task, String flag, String table) throws Exception {
+    Path log = dir.resolve("refused" + task + ".log");
     Process process = DriverProcess.start(LocalSubmit.class, log, "-conf",
-        dir.resolve("solver.prototxt").toString(), "-test", "-testData", uri("test.parquet"),
-        "-model", uri("never.model"));
+        dir.resolve("solver.prototxt").toString(), task, flag, table, "-model",
+        uri("never.model"));
     assertEquals(1, process.waitFor());
     String output = DriverProcess.read(log);
-    assertTrue(output.contains("cafetiere: cannot read " + uri("never.model")), output);
+    assertTrue(output.contains("cafetiere: " + sentence), output);
     assertFalse(output.contains("Exception in thread"), output);
   }
 
