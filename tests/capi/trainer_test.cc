@@ -17,14 +17,6 @@
 namespace cafetiere {
 namespace {
 
-constexpr const char* kTrainedNet = R"(
-  name: "small"
-  layer { name: "rows" type: "MemoryData" top: "data" top: "label"
-    memory_data_param { batch_size: 4 channels: 6 height: 1 width: 1 } }
-  layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
-    inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
-  layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" })";
-
 struct DestroyTrained {
   void operator()(cft_trainer* t) const { cft_trainer_destroy(t); }
   void operator()(cft_rows* r) const { cft_rows_destroy(r); }
@@ -52,24 +44,13 @@ struct Host {
 };
 
 std::unique_ptr<cft_rows, DestroyTrained> trained_rows() {
-  cft_rows* rows = nullptr;
-  EXPECT_EQ(cft_rows_create(R"({"columns": [{"name": "data", "type": "f32"},
-                                            {"name": "label", "type": "i32"}], "id": ""})",
-                            &rows),
-            CFT_OK)
-      << cft_last_error();
-  for (int i = 0; i < 20; ++i) {
-    RowBytes bytes;
-    bytes.add_all(std::vector<float>(6, 0.1F * float(i % 7))).add(int32_t(i % 3));
-    EXPECT_EQ(cft_rows_append(rows, 1, bytes.span().data(), bytes.span().size()), CFT_OK);
-  }
-  return std::unique_ptr<cft_rows, DestroyTrained>(rows);
+  return std::unique_ptr<cft_rows, DestroyTrained>(small_rows(0));
 }
 
 TrainerHandle make_trained(const std::string& solver, Host* host) {
   const nlohmann::json options{
       {"solver", "base_lr: 0.1 momentum: 0.9 lr_policy: 'fixed' max_iter: 5 " + solver},
-      {"net", kTrainedNet}};
+      {"net", kSmallNet}};
   const cft_callbacks callbacks = host->callbacks();
   cft_trainer* trainer = nullptr;
   EXPECT_EQ(cft_trainer_create(options.dump().c_str(), &callbacks, &trainer), CFT_OK)
