@@ -8,23 +8,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/base/bfloat16.h"
+
 namespace cafetiere {
 namespace {
-
-uint16_t to_bfloat16(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-  const uint32_t quiet_nan = (bits >> 16) | 0x40;  // rounding could carry a NaN into infinity
-  return static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? quiet_nan : rounded);
-}
-
-void narrow_bfloat16(const float* from, size_t count, uint16_t* to) {
-  for (size_t i = 0; i < count; ++i) to[i] = to_bfloat16(from[i]);
-}
-
-void widen_bfloat16(const uint16_t* from, size_t count, float* to) {
-  for (size_t i = 0; i < count; ++i) to[i] = std::bit_cast<float>(uint32_t{from[i]} << 16);
-}
 
 constexpr uint32_t kHalfBias = (127 - 15) << 23;  // what the exponents of binary16 lack to float's
 
