@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/device/program.h"
 
-#include "core/device/reorder.h"
+#include <algorithm>
+
+#include "core/device/convert.h"
 
 namespace cafetiere {
+namespace {
+
+/// The version from which one conversion makes `want`, on the way from one that is there. Layouts
+/// change in float32.
+Version before(const Shape& shape, const Version& have, const Version& want) {
+  const bool same_layout = same_order(shape, have.layout, want.layout);
+  if (want.format != Format::kFloat32) return {want.layout};
+  return same_layout ? Version(want.layout, have.format) : Version(have.layout);
+}
+
+}  // namespace
 
 TensorId Program::tensor(std::string name, Shape shape) {
   tensors_.push_back({std::move(name), std::move(shape), {}});
@@ -12,46 +25,74 @@ TensorId Program::tensor(std::string name, Shape shape) {
 
 TensorId Program::external(std::string name, Shape shape) {
   const TensorId id = tensor(std::move(name), std::move(shape));
-  buffers_.push_back({this->shape(id).count(), true, false});
-  tensors_[size_t(id)].versions.emplace_back(Layout::kRowMajor, BufferId(buffers_.size()) - 1);
+  const BufferId buffer = scratch(this->shape(id).count());
+  buffers_[size_t(buffer)].external = true;
+  tensors_[size_t(id)].versions.push_back({Layout::kRowMajor, buffer});
   return id;
 }
 
 TensorId Program::reshaped(TensorId id, Shape shape) {
   const bool same_batch =
       shape.axes() > 0 && this->shape(id).axes() > 0 && shape[0] == this->shape(id)[0];
-  Layout layout = this->layout(id);
-  if (!same_batch) layout = Layout::kRowMajor;
-  if (layout == Layout::kPixels) layout = Layout::kFeatures;
-  if (layout == Layout::kChannels) layout = Layout::kRowMajor;
-  const BufferId buffer = read(id, layout);
+  Version version = first(id);
+  if (!same_batch) version.layout = Layout::kRowMajor;
+  if (version.layout == Layout::kPixels) version.layout = Layout::kFeatures;
+  if (version.layout == Layout::kChannels) version.layout = Layout::kRowMajor;
+  const BufferId buffer = read(id, version);
   const TensorId view = tensor(name(id), std::move(shape));
-  tensors_[size_t(view)].versions.emplace_back(layout, buffer);
+  tensors_[size_t(view)].versions.push_back({version, buffer});
   return view;
 }
 
-BufferId Program::read(TensorId id, Layout layout) {
+BufferId Program::read(TensorId id, Version want) {
   const Tensor& t = tensors_[size_t(id)];
-  for (const auto& [have, buffer] : t.versions) {
-    if (same_order(t.shape, have, layout)) return buffer;
+  for (const Stored& have : t.versions) {
+    if (have.version.format == want.format &&
+        same_order(t.shape, have.version.layout, want.layout)) {
+      return have.buffer;
+    }
   }
-  const auto [from, source] = t.versions.front();
-  const BufferId target = scratch(t.shape.count());
-  tensors_[size_t(id)].versions.emplace_back(layout, target);
-  step(reorder_step(t.name, t.shape, from, source, layout, target));
-  return target;
+  const Version via = before(t.shape, first(id), want);
+  const Stored from{via, read(id, via)};
+  const Stored to{want, scratch(t.shape.count(), want.format)};
+  tensors_[size_t(id)].versions.push_back(to);
+  step(conversion(id, from, to));
+  return to.buffer;
 }
 
-BufferId Program::write(TensorId id, Layout layout) {
+BufferId Program::write(TensorId id, Version want) {
   Tensor& t = tensors_[size_t(id)];
-  if (!t.versions.empty()) return t.versions.front().second;  // external memory: row-major
-  const BufferId buffer = scratch(t.shape.count());
-  t.versions.emplace_back(layout, buffer);
-  return buffer;
+  if (t.versions.empty()) {
+    t.versions.push_back({want, scratch(t.shape.count(), want.format)});
+    return t.versions.front().buffer;
+  }
+  t.versions.erase(t.versions.begin() + 1, t.versions.end());  // made of the old values
+  const Stored home = t.versions.front();
+  if (want.format == home.version.format) return home.buffer;
+  const Stored away{{home.version.layout, want.format},
+                    read(id, {home.version.layout, want.format})};
+  returning_.emplace_back(id, away);
+  return away.buffer;
 }
 
-BufferId Program::scratch(int64_t floats) {
-  buffers_.push_back({floats, false, false});
+void Program::step(Step step) {
+  const std::vector<BufferId> writes = step.writes;
+  steps_.push_back(std::move(step));
+  for (const auto& [id, away] : std::exchange(returning_, {})) {
+    if (std::ranges::find(writes, away.buffer) != writes.end()) {
+      steps_.push_back(conversion(id, away, tensors_[size_t(id)].versions.front()));
+    } else {
+      returning_.emplace_back(id, away);
+    }
+  }
+}
+
+Step Program::conversion(TensorId id, const Stored& from, const Stored& to) const {
+  return conversion_step(name(id), shape(id), from.version, from.buffer, to.version, to.buffer);
+}
+
+BufferId Program::scratch(int64_t count, Format format) {
+  buffers_.push_back({count * format_size(format), false, false});
   return static_cast<BufferId>(buffers_.size()) - 1;
 }
 

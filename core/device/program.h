@@ -2,9 +2,9 @@
 // Program: the ordered steps of a net on a device, before memory is assigned.
 //
 // Layers emit operations; a device turns each into steps over tensors; Program remembers in which
-// layouts a tensor exists and inserts a reorder where a step wants another one. Every tensor is
-// written once, so the first write and the last read of each buffer are known, and plan/ can place
-// all of them in one arena.
+// versions (layout, number format, memory) a tensor exists and inserts a conversion where a step wants
+// another one. Every tensor is written once, so the first write and the last read of each buffer are
+// known, and plan/ can place all of them in one arena.
 #pragma once
 
 #include <deque>
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/tensor/layout.h"
 #include "core/tensor/shape.h"
+#include "core/tensor/version.h"
 
 namespace cafetiere {
 
@@ -45,13 +45,19 @@ struct Kernel {
 /// Gives a step's buffers their addresses.
 class Binder {
  public:
-  Binder(const std::vector<float*>& addresses, const RunContext* run)
+  Binder(const std::vector<void*>& addresses, const RunContext* run)
       : addresses_(addresses), run_(run) {}
-  float* operator()(BufferId id) const { return addresses_[static_cast<size_t>(id)]; }
+  /// Of a buffer of floats, which most are.
+  float* operator()(BufferId id) const { return as<float>(id); }
+  /// Of a buffer of another number format.
+  template <class T>
+  T* as(BufferId id) const {
+    return static_cast<T*>(addresses_[static_cast<size_t>(id)]);
+  }
   const RunContext* run() const { return run_; }
 
  private:
-  const std::vector<float*>& addresses_;
+  const std::vector<void*>& addresses_;
   const RunContext* run_;
 };
 
@@ -69,7 +75,7 @@ struct Step {
 
 /// A region of memory. `external` ones belong to somebody else (parameters, gradients, inputs).
 struct Buffer {
-  int64_t floats = 0;
+  int64_t bytes = 0;
   bool external = false;
   bool keep = false;  ///< still readable after the run
 };
@@ -88,32 +94,44 @@ class Program {
   const Shape& shape(TensorId id) const { return tensors_[size_t(id)].shape; }
   const std::string& name(TensorId id) const { return tensors_[size_t(id)].name; }
   /// The layout in which the tensor was written first.
-  Layout layout(TensorId id) const { return tensors_[size_t(id)].versions.front().first; }
+  Layout layout(TensorId id) const { return first(id).layout; }
 
-  /// The buffer that holds the tensor in this layout; emits a reorder when there is none yet.
-  BufferId read(TensorId id, Layout layout);
-  /// The buffer into which the coming step writes the tensor.
-  BufferId write(TensorId id, Layout layout);
-  /// Memory that lives from the step that writes it to the last one that reads it.
-  BufferId scratch(int64_t floats);
+  /// The buffer that holds this version of the tensor; emits the conversions (a step each) that make
+  /// it when there is none yet.
+  BufferId read(TensorId id, Version version);
+  /// The buffer into which the coming step writes the tensor. One that is there already, as external
+  /// memory is, keeps its layout; where its format is not the version's, the step gets a copy of what
+  /// is there, and a conversion back follows it.
+  BufferId write(TensorId id, Version version);
+  /// Memory for `count` numbers that lives from the step that writes it to the last one that reads it.
+  BufferId scratch(int64_t count, Format format = Format::kFloat32);
   /// Makes the tensor readable, row-major, after the run.
   BufferId keep(TensorId id);
 
-  void step(Step step) { steps_.push_back(std::move(step)); }
+  void step(Step step);
 
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
 
  private:
+  struct Stored {
+    Version version;
+    BufferId buffer;
+  };
   struct Tensor {
     std::string name;
     Shape shape;
-    std::vector<std::pair<Layout, BufferId>> versions;
+    std::vector<Stored> versions;
   };
+  const Version& first(TensorId id) const { return tensors_[size_t(id)].versions.front().version; }
+  Step conversion(TensorId id, const Stored& from, const Stored& to) const;
+
   std::deque<Tensor>
       tensors_;  // stays in place while it grows: shape() and name() hand out references
   std::vector<Buffer> buffers_;
   std::vector<Step> steps_;
+  std::vector<std::pair<TensorId, Stored>>
+      returning_;  // written by the coming step, wanted elsewhere
 };
 
 }  // namespace cafetiere

@@ -8,7 +8,7 @@
 namespace cafetiere {
 
 std::vector<const float*> final_gradients(const Program& program,
-                                          const std::vector<float*>& addresses,
+                                          const std::vector<void*>& addresses,
                                           const std::vector<float*>& gradients) {
   std::vector<const float*>
       waiting;  // from the last one in the arena on: backward ends with the first
@@ -16,7 +16,7 @@ std::vector<const float*> final_gradients(const Program& program,
     if (gradient) waiting.push_back(gradient);
   }
   std::ranges::sort(waiting, std::greater<>());
-  std::map<const float*, size_t> last_write;
+  std::map<const void*, size_t> last_write;
   for (size_t i = 0; i < program.steps().size(); ++i) {
     for (BufferId id : program.steps()[i].writes) {
       last_write[addresses[size_t(id)]] = i;

@@ -13,7 +13,7 @@ namespace cafetiere {
 /// `gradients`: where the parameters' lie, in one arena in the order of the layers, null for a
 /// parameter without one.
 std::vector<const float*> final_gradients(const Program& program,
-                                          const std::vector<float*>& addresses,
+                                          const std::vector<void*>& addresses,
                                           const std::vector<float*>& gradients);
 
 }  // namespace cafetiere

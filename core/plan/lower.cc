@@ -239,10 +239,10 @@ class Lowering {
 };
 
 int64_t bytes_of(const Program& program, const Step& step) {
-  int64_t floats = 0;
-  for (BufferId id : step.reads) floats += program.buffers()[size_t(id)].floats;
-  for (BufferId id : step.writes) floats += program.buffers()[size_t(id)].floats;
-  return floats * int64_t(sizeof(float));
+  int64_t bytes = 0;
+  for (BufferId id : step.reads) bytes += program.buffers()[size_t(id)].bytes;
+  for (BufferId id : step.writes) bytes += program.buffers()[size_t(id)].bytes;
+  return bytes;
 }
 
 }  // namespace
@@ -266,7 +266,7 @@ Result<PlanOutline> PlanOutline::make(const Graph& graph, Device& device,
                                       const PlanOptions& options) {
   CFT_ASSIGN(LoweredNet net, lower(graph, device, options));
   std::vector<StepInfo> steps = net.steps();
-  const int64_t bytes = place(net.program).floats * int64_t(sizeof(float));
+  const int64_t bytes = place(net.program).bytes;
   return PlanOutline{std::move(net.inputs), std::move(net.outputs), std::move(steps), bytes};
 }
 

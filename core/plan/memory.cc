@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/memory.h"
 
-#include <fmt/format.h>
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 namespace cafetiere {
 namespace {
@@ -79,8 +74,8 @@ class FreeList {
 
 }  // namespace
 
-int64_t placed_size(int64_t floats) {
-  return std::max<int64_t>(1, (floats + kBufferAlign - 1) / kBufferAlign) * kBufferAlign;
+int64_t placed_size(int64_t bytes) {
+  return std::max<int64_t>(1, (bytes + kBufferAlign - 1) / kBufferAlign) * kBufferAlign;
 }
 
 MemoryPlan place(const Program& program) {
@@ -104,33 +99,21 @@ MemoryPlan place(const Program& program) {
         const BufferId from = step.reads[size_t(step.in_place)];
         const bool dies = lives[size_t(from)].last == s && !handed_over[size_t(from)];
         if (dies && !buffers[size_t(from)].external &&
-            placed_size(buffers[size_t(from)].floats) == placed_size(buffer.floats)) {
+            placed_size(buffers[size_t(from)].bytes) == placed_size(buffer.bytes)) {
           plan.offsets[size_t(id)] = plan.offsets[size_t(from)];
           handed_over[size_t(from)] = true;
           continue;
         }
       }
-      plan.offsets[size_t(id)] = free_list.take(placed_size(buffer.floats));
+      plan.offsets[size_t(id)] = free_list.take(placed_size(buffer.bytes));
     }
     for (BufferId id : ends[size_t(s)]) {
       if (handed_over[size_t(id)] || plan.offsets[size_t(id)] < 0) continue;
-      free_list.give(plan.offsets[size_t(id)], placed_size(buffers[size_t(id)].floats));
+      free_list.give(plan.offsets[size_t(id)], placed_size(buffers[size_t(id)].bytes));
     }
   }
-  plan.floats = free_list.end();
+  plan.bytes = free_list.end();
   return plan;
-}
-
-Result<Arena> allocate_arena(int64_t floats) {
-  const size_t bytes = size_t(std::max<int64_t>(floats, 1)) * sizeof(float);
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) {
-    return Status(ErrorCode::kOutOfMemory,
-                  fmt::format("cannot allocate {} bytes: {}", bytes, std::strerror(errno)));
-  }
-  madvise(memory, bytes, MADV_HUGEPAGE);  // a wish: refusal costs time only
-  std::memset(memory, 0, bytes);          // touched once, here, not in the first step
-  return Arena(static_cast<float*>(memory), [bytes](float* arena) { munmap(arena, bytes); });
 }
 
 }  // namespace cafetiere

@@ -77,14 +77,14 @@ Status NodeProgram::backward() {
 MemoryPlan NodeProgram::places() const {
   MemoryPlan places;
   for (const Buffer& buffer : program_.buffers()) {
-    places.offsets.push_back(buffer.external ? -1 : places.floats);
-    if (!buffer.external) places.floats += placed_size(buffer.floats);
+    places.offsets.push_back(buffer.external ? -1 : places.bytes);
+    if (!buffer.external) places.bytes += placed_size(buffer.bytes);
   }
   return places;
 }
 
-std::vector<float*> NodeProgram::addresses(float* memory) const {
-  std::vector<float*> addresses;
+std::vector<void*> NodeProgram::addresses(std::byte* memory) const {
+  std::vector<void*> addresses;
   for (int64_t offset : places().offsets) {
     addresses.push_back(offset < 0 ? nullptr : memory + offset);
   }

@@ -33,7 +33,7 @@ class NodeProgram {
   /// A place for every buffer that shares memory with none, so that both passes can run in any order.
   MemoryPlan places() const;
   /// The addresses of all buffers when those with a place lie in `memory`.
-  std::vector<float*> addresses(float* memory) const;
+  std::vector<void*> addresses(std::byte* memory) const;
 
  private:
   /// Whether a layer in place puts its top where this blob is.

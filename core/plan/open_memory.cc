@@ -50,9 +50,9 @@ class Written {
   std::map<size_t, int64_t> data_, diffs_;  // floats
 };
 
-/// Floats of the buffers of one layer, wherever its blobs may lie.
-Result<int64_t> floats_of(const Graph& graph, const Node& node, const Written& blobs,
-                          Device& device) {
+/// Bytes of the buffers of one layer, wherever its blobs may lie.
+Result<int64_t> bytes_of(const Graph& graph, const Node& node, const Written& blobs,
+                         Device& device) {
   if (node.type->source || dynamic_cast<const OpenLayer*>(node.layer.get())) return 0;
   NodeBlobs views;
   for (int bottom : node.bottoms) views.bottoms.push_back({.shape = blobs.shape(bottom)});
@@ -61,7 +61,7 @@ Result<int64_t> floats_of(const Graph& graph, const Node& node, const Written& b
   NodeProgram program(node, graph, device, views);
   CFT_TRY(program.forward());
   CFT_TRY(program.backward());
-  return program.places().floats;
+  return program.places().bytes;
 }
 
 }  // namespace
@@ -70,13 +70,13 @@ Result<int64_t> open_net_bytes(const Graph& graph) {
   const auto device = make_cpu_device();
   CFT_ASSIGN(const std::vector<Shape> shapes, graph.infer(0));
   Written written(graph, shapes);
-  int64_t floats = 2 * graph.arena_size();
+  int64_t own = 0;
   for (const Node& node : graph.nodes()) {
     written.add(node);
-    CFT_ASSIGN(const int64_t own, floats_of(graph, node, written, *device));
-    floats += own;
+    CFT_ASSIGN(const int64_t bytes, bytes_of(graph, node, written, *device));
+    own += bytes;
   }
-  return (floats + written.floats()) * int64_t(sizeof(float));
+  return (2 * graph.arena_size() + written.floats()) * int64_t(sizeof(float)) + own;
 }
 
 }  // namespace cafetiere

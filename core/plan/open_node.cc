@@ -8,17 +8,21 @@
 
 namespace cafetiere {
 
-std::shared_ptr<float> zeroed_memory(int64_t floats) {
-  constexpr size_t kAlign = kBufferAlign * sizeof(float);
-  void* const block = std::calloc(size_t(floats) * sizeof(float) + kAlign, 1);
+Memory zeroed_bytes(int64_t bytes) {
+  constexpr size_t kAlign = kBufferAlign;
+  void* const block = std::calloc(size_t(bytes) + kAlign, 1);
   if (!block) throw std::bad_alloc();
   const uintptr_t begin = (reinterpret_cast<uintptr_t>(block) + kAlign - 1) / kAlign * kAlign;
-  return {reinterpret_cast<float*>(begin), [block](float*) { std::free(block); }};
+  return {reinterpret_cast<std::byte*>(begin), [block](std::byte*) { std::free(block); }};
+}
+
+std::shared_ptr<float> zeroed_memory(int64_t floats) {
+  return std::reinterpret_pointer_cast<float>(zeroed_bytes(floats * int64_t(sizeof(float))));
 }
 
 void OpenNode::bind(const NodeProgram& program) {
-  memory_ = zeroed_memory(program.places().floats);
-  const std::vector<float*> addresses = program.addresses(memory_.get());
+  memory_ = zeroed_bytes(program.places().bytes);
+  const std::vector<void*> addresses = program.addresses(memory_.get());
   const Binder binder(addresses, context_.get());
   const std::vector<Step>& steps = program.program().steps();
   for (size_t i = 0; i < steps.size(); ++i) {

@@ -7,6 +7,7 @@
 
 #include "core/base/thread_pool.h"
 #include "core/device/device.h"
+#include "core/device/host_memory.h"
 #include "core/device/run_error.h"
 #include "core/graph/graph.h"
 #include "core/graph/open_layer.h"
@@ -40,13 +41,14 @@ class OpenNode {
   NodeBlobs blobs_;
   std::vector<Kernel> forward_, backward_;
   Status backward_status_;  ///< why the layer has no backward steps; told when they are asked for
-  std::shared_ptr<float> memory_;
+  Memory memory_;
   /// What the kernels were bound to; it does not move when the node does.
   std::unique_ptr<RunContext> context_ = std::make_unique<RunContext>();
   std::unique_ptr<RunError> error_ = std::make_unique<RunError>();
 };
 
 /// Zeros that cost nothing until they are touched.
+Memory zeroed_bytes(int64_t bytes);
 std::shared_ptr<float> zeroed_memory(int64_t floats);
 
 }  // namespace cafetiere

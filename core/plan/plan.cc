@@ -33,10 +33,10 @@ Result<std::unique_ptr<Plan>> Plan::compile(const Graph& graph, Device& device,
 
 Status Plan::bind(LoweredNet net, const MemoryPlan& memory, const ParamPointers& params,
                   const Plan* beside) {
-  CFT_TRY(take_arena(memory.floats, beside));
-  const std::vector<float*> addresses = place_buffers(net, memory, params);
-  const auto at = [&](BufferId id) { return id == kNoBuffer ? nullptr : addresses[size_t(id)]; };
+  CFT_TRY(take_arena(memory.bytes, beside));
+  const std::vector<void*> addresses = place_buffers(net, memory, params);
   const Binder binder(addresses, &context_);
+  const auto at = [&](BufferId id) { return id == kNoBuffer ? nullptr : binder(id); };
   std::vector<StepInfo> infos = net.steps();
   for (size_t i = 0; i < infos.size(); ++i) {
     steps_.push_back({net.program.steps()[i].make(binder), std::move(infos[i])});
@@ -58,26 +58,26 @@ Status Plan::bind(LoweredNet net, const MemoryPlan& memory, const ParamPointers&
   return {};
 }
 
-Status Plan::take_arena(int64_t floats, const Plan* beside) {
-  if (beside && beside->arena_floats_ >= floats) {
+Status Plan::take_arena(int64_t bytes, const Plan* beside) {
+  if (beside && beside->arena_bytes_ >= bytes) {
     arena_ = beside->arena_;
-    arena_floats_ = beside->arena_floats_;
+    arena_bytes_ = beside->arena_bytes_;
     shares_arena_ = true;
     return {};
   }
-  Result<Arena> arena = allocate_arena(floats);
+  Result<Memory> arena = allocate_host(bytes);
   if (!arena.ok()) {
     return arena.status().with_context("the blobs (a smaller batch_size needs less)");
   }
   arena_ = std::move(*arena);
-  arena_floats_ = floats;
+  arena_bytes_ = bytes;
   return {};
 }
 
 /// The address of each buffer; those that nobody uses may have any.
-std::vector<float*> Plan::place_buffers(const LoweredNet& net, const MemoryPlan& memory,
-                                        const ParamPointers& params) {
-  std::vector<float*> addresses;
+std::vector<void*> Plan::place_buffers(const LoweredNet& net, const MemoryPlan& memory,
+                                       const ParamPointers& params) {
+  std::vector<void*> addresses;
   for (int64_t offset : memory.offsets) {
     addresses.push_back(arena_.get() + std::max<int64_t>(offset, 0));
   }

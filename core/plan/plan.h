@@ -10,6 +10,7 @@
 
 #include "core/base/thread_pool.h"
 #include "core/device/device.h"
+#include "core/device/host_memory.h"
 #include "core/device/run_error.h"
 #include "core/graph/graph.h"
 #include "core/plan/lower.h"
@@ -64,15 +65,15 @@ class Plan {
   /// Runs all steps once and adds each one's seconds to `seconds` (one entry a step).
   Status time(ThreadPool& pool, const RunContext& context, std::vector<double>& seconds);
   /// Bytes of activations, gradients of activations and scratch memory; 0 in another plan's arena.
-  int64_t arena_bytes() const { return shares_arena_ ? 0 : arena_floats_ * int64_t(sizeof(float)); }
+  int64_t arena_bytes() const { return shares_arena_ ? 0 : arena_bytes_; }
 
  private:
   Plan() = default;
   Status bind(LoweredNet net, const MemoryPlan& memory, const ParamPointers& params,
               const Plan* beside);
-  Status take_arena(int64_t floats, const Plan* beside);
-  std::vector<float*> place_buffers(const LoweredNet& net, const MemoryPlan& memory,
-                                    const ParamPointers& params);
+  Status take_arena(int64_t bytes, const Plan* beside);
+  std::vector<void*> place_buffers(const LoweredNet& net, const MemoryPlan& memory,
+                                   const ParamPointers& params);
   float* hold(const Shape& shape);
   void begin(const RunContext& context);
   struct Bound {
@@ -91,8 +92,8 @@ class Plan {
   std::vector<Loss> losses_;
   RunContext context_;
   RunError error_;
-  std::shared_ptr<float> arena_;
-  int64_t arena_floats_ = 0;
+  Memory arena_;
+  int64_t arena_bytes_ = 0;
   bool shares_arena_ = false;
   std::vector<std::vector<float>> held_;  // inputs and fed gradients
 };

@@ -84,8 +84,8 @@ Status Replica::build() {
   CFT_ASSIGN(graph_, training_graph(options_));
   options_.log.info("Shard {} of {} trains net {}", options_.shard, options_.shards, graph_.name());
   const int64_t floats = graph_.arena_size();
-  CFT_ASSIGN(weights_, allocate_arena(floats));
-  CFT_ASSIGN(gradients_, allocate_arena(floats));
+  CFT_ASSIGN(weights_, allocate_host_floats(floats));
+  CFT_ASSIGN(gradients_, allocate_host_floats(floats));
   CFT_ASSIGN(ArenaUpdate update, ArenaUpdate::make(p, param_spans(graph_), graph_.learned_size()));
   CFT_ASSIGN(policy_, LrPolicy::create(p));
   replicas_ = std::make_unique<Replicas>(

@@ -15,8 +15,8 @@
 #include "core/base/log.h"
 #include "core/base/thread_pool.h"
 #include "core/data/rows_source.h"
+#include "core/device/host_memory.h"
 #include "core/model/prototxt.h"
-#include "core/plan/memory.h"
 #include "core/solver/lr_policy.h"
 #include "core/sync/replicas.h"
 #include "core/train/history.h"
@@ -106,7 +106,7 @@ class Replica {
   std::optional<Graph> test_graph_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<ThreadPool> pool_;
-  Arena weights_, gradients_;
+  std::shared_ptr<float> weights_, gradients_;
   std::vector<float> test_params_;  // of layers that the training net lacks
   std::unique_ptr<PlanSet> plans_;
   std::unique_ptr<Tester> tester_;

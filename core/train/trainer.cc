@@ -67,14 +67,14 @@ Status Trainer::build() {
 }
 
 /// An arena that other ranks of this host may read, where there can be any and the system allows it.
-Result<Arena> Trainer::allocate_exchanged(int64_t floats) {
-  if (options_.shards == 1) return allocate_arena(floats);
+Result<std::shared_ptr<float>> Trainer::allocate_exchanged(int64_t floats) {
+  if (options_.shards == 1) return allocate_host_floats(floats);
   auto memory = SharedMemory::create(size_t(floats) * sizeof(float));
-  if (!memory.ok()) return allocate_arena(floats);
+  if (!memory.ok()) return allocate_host_floats(floats);
   exchanged_.push_back(*memory);
   std::memset((*memory)->data(), 0, (*memory)->size());  // touched here, not in the first step
   auto* const data = reinterpret_cast<float*>((*memory)->data());
-  return Arena(data, [kept = std::move(*memory)](float*) {});
+  return std::shared_ptr<float>(data, [kept = std::move(*memory)](float*) {});
 }
 
 Result<NetChoice> Trainer::training_choice() const {

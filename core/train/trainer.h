@@ -14,11 +14,11 @@
 #include "core/comm/group.h"
 #include "core/comm/shared_memory.h"
 #include "core/data/source.h"
+#include "core/device/host_memory.h"
 #include "core/graph/graph.h"
 #include "core/model/prototxt.h"
 #include "core/model/solver_state.h"
 #include "core/observe/events.h"
-#include "core/plan/memory.h"
 #include "core/solver/lr_policy.h"
 #include "core/sync/sync.h"
 #include "core/train/checkpoint.h"
@@ -111,7 +111,7 @@ class Trainer {
   void log_outputs(const Loop& loop, std::span<const double> values);
   void send_progress(const Loop& loop, int iter, double elapsed, std::span<const double> outputs);
   Status log_final_loss(Loop& loop);
-  Result<Arena> allocate_exchanged(int64_t floats);
+  Result<std::shared_ptr<float>> allocate_exchanged(int64_t floats);
   Result<NetChoice> training_choice() const;
   Result<Graph> training_graph(const NetChoice& choice) const;
   Status log_debug_info(const Plan& plan);
@@ -135,7 +135,7 @@ class Trainer {
   std::vector<Graph> test_graphs_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<ThreadPool> pool_;
-  Arena weights_, gradients_;
+  std::shared_ptr<float> weights_, gradients_;
   std::vector<std::shared_ptr<SharedMemory>> exchanged_;  // those two, where they can be lent
   std::unique_ptr<PlanSet> plans_;
   std::vector<std::unique_ptr<Tester>> testers_;

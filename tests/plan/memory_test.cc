@@ -19,12 +19,12 @@ Step step_of(std::vector<BufferId> reads, std::vector<BufferId> writes, int in_p
 
 /// Runs the program on buffers of stamps: a step fails if what it reads is not what was written.
 void expect_values_survive(const Program& program, const MemoryPlan& plan) {
-  std::vector<int> arena(size_t(plan.floats), -1);
+  std::vector<int> arena(size_t(plan.bytes), -1);
   const auto extent = [&](BufferId id) {
     const int64_t at = plan.offsets[size_t(id)];
     EXPECT_GE(at, 0);
-    EXPECT_LE(at + program.buffers()[size_t(id)].floats, plan.floats);
-    return std::pair(arena.begin() + at, arena.begin() + at + program.buffers()[size_t(id)].floats);
+    EXPECT_LE(at + program.buffers()[size_t(id)].bytes, plan.bytes);
+    return std::pair(arena.begin() + at, arena.begin() + at + program.buffers()[size_t(id)].bytes);
   };
   const auto expect_intact = [&](BufferId id, size_t when) {
     const auto [begin, end] = extent(id);
@@ -56,7 +56,8 @@ TEST(Memory, RandomProgramsKeepTheirValues) {
         reads.push_back(written[written.size() - 1 - below(std::min<size_t>(5, written.size()))]);
       }
       for (size_t i = 0; i < 1 + below(2); ++i) {
-        writes.push_back(program.scratch(int64_t(1 + below(3) * 64)));
+        const Format format = below(2) == 0 ? Format::kFloat32 : Format::kBFloat16;
+        writes.push_back(program.scratch(int64_t(1 + below(3) * 64), format));
       }
       program.step(step_of(reads, writes, reads.empty() ? -1 : 0));
       written.insert(written.end(), writes.begin(), writes.end());
@@ -75,7 +76,7 @@ TEST(Memory, AChainNeedsTwoBuffersAndInPlaceOne) {
       program.step(step_of({last}, {next}, in_place ? 0 : -1));
       last = next;
     }
-    EXPECT_EQ(place(program).floats, in_place ? 640 : 1280);
+    EXPECT_EQ(place(program).bytes, 4 * (in_place ? 640 : 1280));
   }
 }
 
@@ -91,7 +92,7 @@ TEST(Memory, KeptBuffersAreNeverReused) {
   }
   const MemoryPlan plan = place(program);
   expect_values_survive(program, plan);
-  EXPECT_EQ(plan.floats, 128);
+  EXPECT_EQ(plan.bytes, 4 * 128);
 }
 
 TEST(Memory, UnusedAndExternalBuffersTakeNone) {
@@ -99,7 +100,7 @@ TEST(Memory, UnusedAndExternalBuffersTakeNone) {
   program.external("x", {4});
   program.scratch(1000);
   const MemoryPlan plan = place(program);
-  EXPECT_EQ(plan.floats, 0);
+  EXPECT_EQ(plan.bytes, 0);
   EXPECT_EQ(plan.offsets, (std::vector<int64_t>{-1, -1}));
 }
 
