@@ -37,11 +37,23 @@ void make_format_change(Step& step, int64_t count, BufferId source, Format to, B
   };
 }
 
+void make_copy(Step& step, Space to_space, int64_t bytes, BufferId source, BufferId target,
+               Queue* queue) {
+  step.name += " copy";
+  step.kernel = to_space == Space::kDevice ? "host to device" : "device to host";
+  step.space = Space::kDevice;
+  step.make = [=](const Binder& at) {
+    const void* from = at.as<void>(source);
+    void* to = at.as<void>(target);
+    return Kernel{1, [=](int) { queue->copy(to, from, bytes); }};
+  };
+}
+
 }  // namespace
 
 Step conversion_step(const std::string& name, const Shape& shape, const Version& from,
-                     BufferId source, const Version& to, BufferId target) {
-  if (from.format == to.format) {
+                     BufferId source, const Version& to, BufferId target, Queue* queue) {
+  if (from.format == to.format && from.space == to.space) {
     return reorder_step(name, shape, from.layout, source, to.layout, target);
   }
   Step step;
@@ -49,7 +61,11 @@ Step conversion_step(const std::string& name, const Shape& shape, const Version&
   step.kernel = from.name() + " to " + to.name();
   step.reads = {source};
   step.writes = {target};
-  make_format_change(step, shape.count(), source, to.format, target);
+  if (from.space == to.space) {
+    make_format_change(step, shape.count(), source, to.format, target);
+  } else {
+    make_copy(step, to.space, shape.count() * format_size(to.format), source, target, queue);
+  }
   return step;
 }
 

@@ -6,9 +6,11 @@
 
 namespace cafetiere {
 
-/// A step that makes version `to` of a tensor from `from`, which differs in its layout or in its number
-/// format, but not in both.
+class Queue;
+
+/// A step that makes version `to` of a tensor from `from`, which differs in one of its layout, its number
+/// format and its memory. `queue` is that of the device whose memory one of them is in.
 Step conversion_step(const std::string& name, const Shape& shape, const Version& from,
-                     BufferId source, const Version& to, BufferId target);
+                     BufferId source, const Version& to, BufferId target, Queue* queue);
 
 }  // namespace cafetiere

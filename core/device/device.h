@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device: turns the operations that layers need into steps of a Program.
 //
-// Element-wise operations are not here: core/device/map.h writes them once for every layout.
-// All tensors are named by id; a device picks the layouts and Program reorders at the edges.
+// Element-wise operations are not here: core/device/map.h writes them once for every layout, and asks
+// the device where they are to run. All tensors are named by id; a device picks the versions and Program
+// converts at the edges.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "core/device/geometry.h"
+#include "core/device/host_memory.h"
 #include "core/device/program.h"
 
 namespace cafetiere {
@@ -25,10 +27,33 @@ struct Gradient {
   bool adds(const RunContext& run) const { return add || (parameter && run.accumulate); }
 };
 
+/// The queue of a device with memory of its own: runs kernels one after another, in the order in which
+/// it gets them, while the host goes on.
+class Queue {
+ public:
+  virtual ~Queue() = default;
+  /// Takes a kernel, which must live until wait() has returned.
+  virtual void submit(const Kernel& kernel) = 0;
+  /// For a kernel of this queue: copies between the host's memory and the device's.
+  virtual void copy(void* to, const void* from, int64_t bytes) = 0;
+  /// Returns when all kernels have run.
+  virtual void wait() = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
   virtual const char* name() const = 0;
+
+  /// Zero-filled memory for the buffers of a program, and the address by which kernels know it. Fails
+  /// with kOutOfMemory.
+  virtual Result<Memory> allocate(Space space, int64_t bytes);
+  /// What runs the steps in Space::kDevice; nullptr for a device that works in the host's memory. It
+  /// belongs to the device.
+  virtual Queue* queue() { return nullptr; }
+  /// Where a step of map.h or row_major.h is to run: on the device if it has that kernel, else on the
+  /// host, between copies. Only name and kernel of the step are set.
+  virtual Space space_of(const Step&) const { return Space::kHost; }
 
   /// dst = conv(src, weights) + bias, then max(., 0) if `relu`. bias may be kNoTensor.
   virtual void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,

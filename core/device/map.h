@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise operations, written once as a functor and compiled for every layout.
+// Element-wise operations, written once as a functor and compiled for every layout. The device of the
+// program says whose memory they work in.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +34,10 @@ void map(Program& p, std::string name, F f, TensorId out, In... in) {
   Step step;
   step.name = std::move(name);
   step.kernel = std::string("map ") + layout_name(layout);
-  for (TensorId id : inputs) step.reads.push_back(p.read(id, layout));
-  step.writes = {p.write(out, layout)};
+  step.space = p.space_of(step);
+  const Version version(layout, Format::kFloat32, step.space);
+  for (TensorId id : inputs) step.reads.push_back(p.read(id, version));
+  step.writes = {p.write(out, version)};
   step.in_place = 0;
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     std::array<const float*, sizeof...(In)> src;
@@ -94,9 +97,12 @@ void map_channels(Program& p, std::string name, F f, TensorId out,
   Step step;
   step.name = std::move(name);
   step.kernel = std::string("channel map ") + layout_name(layout);
-  for (TensorId id : data) step.reads.push_back(p.read(id, layout));
-  for (TensorId id : channel) step.reads.push_back(p.read(id, Layout::kRowMajor));
-  step.writes = {p.write(out, layout)};
+  step.space = p.space_of(step);
+  const Version version(layout, Format::kFloat32, step.space);
+  for (TensorId id : data) step.reads.push_back(p.read(id, version));
+  const Version row(Layout::kRowMajor, Format::kFloat32, step.space);
+  for (TensorId id : channel) step.reads.push_back(p.read(id, row));
+  step.writes = {p.write(out, version)};
   step.in_place = 0;
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     std::array<const float*, D> src;
@@ -147,8 +153,10 @@ void map_indexed(Program& p, std::string name, F make_f, TensorId out, TensorId 
   Step step;
   step.name = std::move(name);
   step.kernel = std::string("indexed map ") + layout_name(layout);
-  step.reads = {p.read(in, layout)};
-  step.writes = {p.write(out, layout)};
+  step.space = p.space_of(step);
+  const Version version(layout, Format::kFloat32, step.space);
+  step.reads = {p.read(in, version)};
+  step.writes = {p.write(out, version)};
   step.in_place = 0;
   step.make = [=, read = step.reads[0], write = step.writes[0]](const Binder& at) {
     const float* src = at(read);

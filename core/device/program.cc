@@ -4,14 +4,17 @@
 #include <algorithm>
 
 #include "core/device/convert.h"
+#include "core/device/device.h"
 
 namespace cafetiere {
 namespace {
 
 /// The version from which one conversion makes `want`, on the way from one that is there. Layouts
-/// change in float32.
+/// change in float32, and both layouts and formats in the host's memory.
 Version before(const Shape& shape, const Version& have, const Version& want) {
+  if (want.space == Space::kDevice) return {want.layout, want.format};
   const bool same_layout = same_order(shape, have.layout, want.layout);
+  if (same_layout && have.format == want.format) return have;
   if (want.format != Format::kFloat32) return {want.layout};
   return same_layout ? Version(want.layout, have.format) : Version(have.layout);
 }
@@ -41,20 +44,21 @@ TensorId Program::reshaped(TensorId id, Shape shape) {
   const BufferId buffer = read(id, version);
   const TensorId view = tensor(name(id), std::move(shape));
   tensors_[size_t(view)].versions.push_back({version, buffer});
+  views_.insert({{buffer, id}, {buffer, view}});
   return view;
 }
 
 BufferId Program::read(TensorId id, Version want) {
   const Tensor& t = tensors_[size_t(id)];
   for (const Stored& have : t.versions) {
-    if (have.version.format == want.format &&
-        same_order(t.shape, have.version.layout, want.layout)) {
+    const auto& [layout, format, space] = have.version;
+    if (format == want.format && space == want.space && same_order(t.shape, layout, want.layout)) {
       return have.buffer;
     }
   }
   const Version via = before(t.shape, first(id), want);
   const Stored from{via, read(id, via)};
-  const Stored to{want, scratch(t.shape.count(), want.format)};
+  const Stored to{want, scratch(t.shape.count(), want.format, want.space)};
   tensors_[size_t(id)].versions.push_back(to);
   step(conversion(id, from, to));
   return to.buffer;
@@ -63,16 +67,27 @@ BufferId Program::read(TensorId id, Version want) {
 BufferId Program::write(TensorId id, Version want) {
   Tensor& t = tensors_[size_t(id)];
   if (t.versions.empty()) {
-    t.versions.push_back({want, scratch(t.shape.count(), want.format)});
+    t.versions.push_back({want, scratch(t.shape.count(), want.format, want.space)});
     return t.versions.front().buffer;
   }
-  t.versions.erase(t.versions.begin() + 1, t.versions.end());  // made of the old values
+  drop_conversions(id);
   const Stored home = t.versions.front();
-  if (want.format == home.version.format) return home.buffer;
-  const Stored away{{home.version.layout, want.format},
-                    read(id, {home.version.layout, want.format})};
+  if (want.format == home.version.format && want.space == home.version.space) return home.buffer;
+  want.layout = home.version.layout;
+  const Stored away{want, read(id, want)};
   returning_.emplace_back(id, away);
   return away.buffer;
+}
+
+void Program::drop_conversions(TensorId id) {
+  const BufferId shared = tensors_[size_t(id)].versions.front().buffer;
+  const auto drop = [&](Tensor& t) {
+    if (t.versions.front().buffer != shared) return;
+    t.versions.erase(t.versions.begin() + 1, t.versions.end());
+  };
+  drop(tensors_[size_t(id)]);
+  const auto [begin, end] = views_.equal_range(shared);
+  for (auto it = begin; it != end; ++it) drop(tensors_[size_t(it->second)]);
 }
 
 void Program::step(Step step) {
@@ -88,11 +103,16 @@ void Program::step(Step step) {
 }
 
 Step Program::conversion(TensorId id, const Stored& from, const Stored& to) const {
-  return conversion_step(name(id), shape(id), from.version, from.buffer, to.version, to.buffer);
+  return conversion_step(name(id), shape(id), from.version, from.buffer, to.version, to.buffer,
+                         device_ ? device_->queue() : nullptr);
 }
 
-BufferId Program::scratch(int64_t count, Format format) {
-  buffers_.push_back({count * format_size(format), false, false});
+Space Program::space_of(const Step& step) const {
+  return device_ ? device_->space_of(step) : Space::kHost;
+}
+
+BufferId Program::scratch(int64_t count, Format format, Space space) {
+  buffers_.push_back({.bytes = count * format_size(format), .space = space});
   return static_cast<BufferId>(buffers_.size()) - 1;
 }
 

@@ -9,6 +9,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 
 namespace cafetiere {
 
+class Device;
 class RunError;
 
 /// What changes from run to run of the same plan.
@@ -68,6 +70,9 @@ struct Step {
   std::vector<BufferId> reads;
   std::vector<BufferId> writes;
   std::function<Kernel(const Binder&)> make;
+  /// Where it runs: on the threads of the host, or in the queue of the device, whose memory all of its
+  /// buffers but those of a copy are in.
+  Space space = Space::kHost;
   double flops = 0;
   /// writes[0] may take the place of reads[in_place] when nobody reads that one later.
   int in_place = -1;
@@ -76,12 +81,17 @@ struct Step {
 /// A region of memory. `external` ones belong to somebody else (parameters, gradients, inputs).
 struct Buffer {
   int64_t bytes = 0;
+  Space space = Space::kHost;
   bool external = false;
   bool keep = false;  ///< still readable after the run
 };
 
 class Program {
  public:
+  /// Steps for `device`, which must outlive those that run in its queue; without one all are the
+  /// host's.
+  explicit Program(Device* device = nullptr) : device_(device) {}
+
   /// A tensor that a step will write.
   TensorId tensor(std::string name, Shape shape);
   /// A row-major tensor in memory of somebody else, who gives it when the program is bound.
@@ -101,14 +111,17 @@ class Program {
   BufferId read(TensorId id, Version version);
   /// The buffer into which the coming step writes the tensor. One that is there already, as external
   /// memory is, keeps its layout; where its format is not the version's, the step gets a copy of what
-  /// is there, and a conversion back follows it.
+  /// is there, and a conversion back follows it. So it is with memory that the version is not in.
   BufferId write(TensorId id, Version version);
   /// Memory for `count` numbers that lives from the step that writes it to the last one that reads it.
-  BufferId scratch(int64_t count, Format format = Format::kFloat32);
+  BufferId scratch(int64_t count, Format format = Format::kFloat32, Space space = Space::kHost);
   /// Makes the tensor readable, row-major, after the run.
   BufferId keep(TensorId id);
 
   void step(Step step);
+  /// Where the device wants a step to run that is written once for all devices; name and kernel are
+  /// set.
+  Space space_of(const Step& step) const;
 
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
@@ -124,10 +137,14 @@ class Program {
     std::vector<Stored> versions;
   };
   const Version& first(TensorId id) const { return tensors_[size_t(id)].versions.front().version; }
+  /// Of a tensor and all that share its first buffer, the other versions: they are of old values.
+  void drop_conversions(TensorId id);
   Step conversion(TensorId id, const Stored& from, const Stored& to) const;
 
+  Device* device_;
   std::deque<Tensor>
       tensors_;  // stays in place while it grows: shape() and name() hand out references
+  std::multimap<BufferId, TensorId> views_;  // tensors and their reshaped() by what they share
   std::vector<Buffer> buffers_;
   std::vector<Step> steps_;
   std::vector<std::pair<TensorId, Stored>>

@@ -27,11 +27,13 @@ void row_major_step(Program& p, std::string name, const char* kernel,
   step.name = std::move(name);
   step.kernel = kernel;
   step.flops = flops;
+  step.space = p.space_of(step);
+  const Version version(Layout::kRowMajor, Format::kFloat32, step.space);
   for (TensorId id : in) {
-    step.reads.push_back(id == kNoTensor ? -1 : p.read(id, Layout::kRowMajor));
+    step.reads.push_back(id == kNoTensor ? -1 : p.read(id, version));
   }
   for (TensorId id : out) {
-    step.writes.push_back(id == kNoTensor ? -1 : p.write(id, Layout::kRowMajor));
+    step.writes.push_back(id == kNoTensor ? -1 : p.write(id, version));
   }
   step.make = [=, reads = step.reads, writes = step.writes](const Binder& at) {
     RowMajor addresses{{}, {}, at.run()};

@@ -250,7 +250,8 @@ int64_t bytes_of(const Program& program, const Step& step) {
 std::vector<StepInfo> LoweredNet::steps() const {
   std::vector<StepInfo> list;
   for (const Step& step : program.steps()) {
-    list.push_back({step.name, step.kernel, step.flops, list.size() >= first_backward,
+    const char* where = step.space == Space::kDevice ? ", queued" : "";
+    list.push_back({step.name, step.kernel + where, step.flops, list.size() >= first_backward,
                     bytes_of(program, step)});
   }
   return list;
@@ -258,6 +259,7 @@ std::vector<StepInfo> LoweredNet::steps() const {
 
 Result<LoweredNet> lower(const Graph& graph, Device& device, const PlanOptions& options) {
   LoweredNet net;
+  net.program = Program(&device);
   CFT_TRY(Lowering(graph, device, options, &net).run());
   return net;
 }

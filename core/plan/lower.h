@@ -65,14 +65,15 @@ struct LoweredNet {
   std::vector<StepInfo> steps() const;
 };
 
-/// Lays out the steps of all layers. The result refers to nothing of `graph`.
+/// Lays out the steps of all layers. The result refers to nothing of `graph`, but to the device.
 Result<LoweredNet> lower(const Graph& graph, Device& device, const PlanOptions& options);
 
 /// What a plan will do and take: lowered and placed, but not bound.
 struct PlanOutline {
   std::vector<LoweredNet::Blob> inputs, outputs;
   std::vector<StepInfo> steps;
-  int64_t arena_bytes = 0;  ///< of activations, gradients of activations and scratch memory
+  int64_t arena_bytes =
+      0;  ///< of the host, for activations, gradients of activations and scratch memory
 
   static Result<PlanOutline> make(const Graph& graph, Device& device, const PlanOptions& options);
 };

@@ -84,7 +84,10 @@ MemoryPlan place(const Program& program) {
   std::vector<Life> lives = lives_of(program);
   MemoryPlan plan;
   plan.offsets.assign(buffers.size(), -1);
-  FreeList free_list;
+  FreeList host, device;
+  const auto arena_of = [&](const Buffer& buffer) -> FreeList& {
+    return buffer.space == Space::kHost ? host : device;
+  };
   std::vector<std::vector<BufferId>> ends(steps.size() + 1);
   for (size_t i = 0; i < lives.size(); ++i) {
     if (!buffers[i].external && lives[i].last >= 0) ends[size_t(lives[i].last)].push_back(int(i));
@@ -99,20 +102,23 @@ MemoryPlan place(const Program& program) {
         const BufferId from = step.reads[size_t(step.in_place)];
         const bool dies = lives[size_t(from)].last == s && !handed_over[size_t(from)];
         if (dies && !buffers[size_t(from)].external &&
+            buffers[size_t(from)].space == buffer.space &&
             placed_size(buffers[size_t(from)].bytes) == placed_size(buffer.bytes)) {
           plan.offsets[size_t(id)] = plan.offsets[size_t(from)];
           handed_over[size_t(from)] = true;
           continue;
         }
       }
-      plan.offsets[size_t(id)] = free_list.take(placed_size(buffer.bytes));
+      plan.offsets[size_t(id)] = arena_of(buffer).take(placed_size(buffer.bytes));
     }
     for (BufferId id : ends[size_t(s)]) {
       if (handed_over[size_t(id)] || plan.offsets[size_t(id)] < 0) continue;
-      free_list.give(plan.offsets[size_t(id)], placed_size(buffers[size_t(id)].bytes));
+      arena_of(buffers[size_t(id)])
+          .give(plan.offsets[size_t(id)], placed_size(buffers[size_t(id)].bytes));
     }
   }
-  plan.bytes = free_list.end();
+  plan.bytes = host.end();
+  plan.device_bytes = device.end();
   return plan;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assigns every buffer of a program a place in one arena; buffers whose lives do not overlap share.
+// Assigns every buffer of a program a place in the arena of its memory; buffers whose lives do not overlap share.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ int64_t placed_size(int64_t bytes);
 
 struct MemoryPlan {
   std::vector<int64_t> offsets;  ///< bytes, one a buffer; -1 for external and unused ones
-  int64_t bytes = 0;
+  int64_t bytes = 0;             ///< of the host's memory
+  int64_t device_bytes = 0;      ///< of the device's
 };
 
 /// A place for every buffer that a step uses.

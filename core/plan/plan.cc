@@ -26,21 +26,19 @@ Result<std::unique_ptr<Plan>> Plan::compile(const Graph& graph, Device& device,
   CFT_ASSIGN(LoweredNet net, lower(graph, device, options));
   const MemoryPlan memory = place(net.program);
   std::unique_ptr<Plan> plan(new Plan);
-  CFT_TRY(plan->bind(std::move(net), memory, params, options.beside)
+  CFT_TRY(plan->bind(std::move(net), device, memory, params, options.beside)
               .with_context(fmt::format("net '{}'", graph.name())));
   return plan;
 }
 
-Status Plan::bind(LoweredNet net, const MemoryPlan& memory, const ParamPointers& params,
-                  const Plan* beside) {
-  CFT_TRY(take_arena(memory.bytes, beside));
+Status Plan::bind(LoweredNet net, Device& device, const MemoryPlan& memory,
+                  const ParamPointers& params, const Plan* beside) {
+  queue_ = device.queue();
+  CFT_TRY(take_arenas(device, memory, beside));
   const std::vector<void*> addresses = place_buffers(net, memory, params);
   const Binder binder(addresses, &context_);
   const auto at = [&](BufferId id) { return id == kNoBuffer ? nullptr : binder(id); };
-  std::vector<StepInfo> infos = net.steps();
-  for (size_t i = 0; i < infos.size(); ++i) {
-    steps_.push_back({net.program.steps()[i].make(binder), std::move(infos[i])});
-  }
+  bind_steps(net, binder);
   first_backward_ = net.first_backward;
   final_from_ = final_gradients(net.program, addresses, params.diff);
   const auto blobs = [&](std::vector<LoweredNet::Blob>& from, std::vector<Blob>* to) {
@@ -58,19 +56,39 @@ Status Plan::bind(LoweredNet net, const MemoryPlan& memory, const ParamPointers&
   return {};
 }
 
-Status Plan::take_arena(int64_t bytes, const Plan* beside) {
-  if (beside && beside->arena_bytes_ >= bytes) {
+/// A step of the host waits for the queue if that has got something to do with the host's memory, which
+/// is copies alone, since the last wait.
+void Plan::bind_steps(const LoweredNet& net, const Binder& binder) {
+  const auto on_host = [&](BufferId id) {
+    return net.program.buffers()[size_t(id)].space == Space::kHost;
+  };
+  std::vector<StepInfo> infos = net.steps();
+  bool copies = false;
+  for (size_t i = 0; i < infos.size(); ++i) {
+    const Step& step = net.program.steps()[i];
+    const bool queued = step.space == Space::kDevice;
+    steps_.push_back({step.make(binder), std::move(infos[i]), queued, !queued && copies});
+    copies = queued && (copies || std::ranges::any_of(step.reads, on_host) ||
+                        std::ranges::any_of(step.writes, on_host));
+  }
+}
+
+Status Plan::take_arenas(Device& device, const MemoryPlan& memory, const Plan* beside) {
+  if (memory.device_bytes > 0) {
+    CFT_ASSIGN(device_arena_, device.allocate(Space::kDevice, memory.device_bytes));
+  }
+  if (beside && beside->arena_bytes_ >= memory.bytes) {
     arena_ = beside->arena_;
     arena_bytes_ = beside->arena_bytes_;
     shares_arena_ = true;
     return {};
   }
-  Result<Memory> arena = allocate_host(bytes);
+  Result<Memory> arena = device.allocate(Space::kHost, memory.bytes);
   if (!arena.ok()) {
     return arena.status().with_context("the blobs (a smaller batch_size needs less)");
   }
   arena_ = std::move(*arena);
-  arena_bytes_ = bytes;
+  arena_bytes_ = memory.bytes;
   return {};
 }
 
@@ -78,8 +96,10 @@ Status Plan::take_arena(int64_t bytes, const Plan* beside) {
 std::vector<void*> Plan::place_buffers(const LoweredNet& net, const MemoryPlan& memory,
                                        const ParamPointers& params) {
   std::vector<void*> addresses;
-  for (int64_t offset : memory.offsets) {
-    addresses.push_back(arena_.get() + std::max<int64_t>(offset, 0));
+  for (size_t i = 0; i < memory.offsets.size(); ++i) {
+    const bool host = net.program.buffers()[i].space == Space::kHost;
+    std::byte* const arena = (host ? arena_ : device_arena_).get();
+    addresses.push_back(arena + std::max<int64_t>(memory.offsets[i], 0));
   }
   const auto put = [&](BufferId id, float* address) {
     if (id != kNoBuffer) addresses[size_t(id)] = address;
@@ -101,31 +121,43 @@ float* Plan::hold(const Shape& shape) {
 }
 
 void Plan::begin(const RunContext& context) {
+  wait();  // a run that ended with an exception may have left kernels behind
   context_ = context;
   context_.error = &error_;
 }
 
+void Plan::start(ThreadPool& pool, const Bound& step) {
+  if (step.queued) return queue_->submit(step.kernel);
+  if (step.waits) queue_->wait();
+  pool.run(step.kernel.blocks, step.kernel.run);
+}
+
+Status Plan::finish() {
+  wait();
+  return error_.take();
+}
+
 Status Plan::run(ThreadPool& pool, const RunContext& context) {
   begin(context);
-  for (const Bound& step : steps_) pool.run(step.kernel.blocks, step.kernel.run);
-  return error_.take();
+  for (const Bound& step : steps_) start(pool, step);
+  return finish();
 }
 
 Status Plan::run(ThreadPool& pool, const RunContext& context, const FinalFrom& final_from) {
   begin(context);
   for (size_t i = 0; i < steps_.size(); ++i) {
-    pool.run(steps_[i].kernel.blocks, steps_[i].kernel.run);
-    if (final_from_[i]) final_from(final_from_[i]);
+    start(pool, steps_[i]);
+    if (!final_from_[i]) continue;
+    wait();
+    final_from(final_from_[i]);
   }
-  return error_.take();
+  return finish();
 }
 
 Status Plan::run_forward(ThreadPool& pool, const RunContext& context) {
   begin(context);
-  for (size_t i = 0; i < first_backward_; ++i) {
-    pool.run(steps_[i].kernel.blocks, steps_[i].kernel.run);
-  }
-  return error_.take();
+  for (size_t i = 0; i < first_backward_; ++i) start(pool, steps_[i]);
+  return finish();
 }
 
 float Plan::loss() const {
@@ -146,11 +178,12 @@ Status Plan::time(ThreadPool& pool, const RunContext& context, std::vector<doubl
   begin(context);
   seconds.resize(steps_.size(), 0);
   for (size_t i = 0; i < steps_.size(); ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    pool.run(steps_[i].kernel.blocks, steps_[i].kernel.run);
-    seconds[i] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const auto begun = std::chrono::steady_clock::now();
+    start(pool, steps_[i]);
+    wait();
+    seconds[i] += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   }
-  return error_.take();
+  return finish();
 }
 
 }  // namespace cafetiere

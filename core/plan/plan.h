@@ -28,10 +28,12 @@ ParamPointers param_pointers(const Graph& graph, float* data, float* diff);
 
 class Plan {
  public:
-  /// Lowers a net, places its buffers, and binds the kernels to them.
+  /// Lowers a net, places its buffers, and binds the kernels to them. A device with a queue must
+  /// outlive the plan.
   static Result<std::unique_ptr<Plan>> compile(const Graph& graph, Device& device,
                                                const ParamPointers& params,
                                                const PlanOptions& options);
+  ~Plan() { wait(); }
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
@@ -69,18 +71,27 @@ class Plan {
 
  private:
   Plan() = default;
-  Status bind(LoweredNet net, const MemoryPlan& memory, const ParamPointers& params,
+  Status bind(LoweredNet net, Device& device, const MemoryPlan& memory, const ParamPointers& params,
               const Plan* beside);
-  Status take_arena(int64_t bytes, const Plan* beside);
+  Status take_arenas(Device& device, const MemoryPlan& memory, const Plan* beside);
   std::vector<void*> place_buffers(const LoweredNet& net, const MemoryPlan& memory,
                                    const ParamPointers& params);
   float* hold(const Shape& shape);
+  void bind_steps(const LoweredNet& net, const Binder& binder);
   void begin(const RunContext& context);
   struct Bound {
     Kernel kernel;
     StepInfo info;
+    bool queued = false;  ///< runs in the device's queue
+    bool waits = false;   ///< may touch memory that the queue has not done with
   };
+  void start(ThreadPool& pool, const Bound& step);
+  void wait() {
+    if (queue_) queue_->wait();
+  }
+  Status finish();
   std::vector<Bound> steps_;
+  Queue* queue_ = nullptr;
   size_t first_backward_ = 0;
   std::vector<const float*> final_from_;  // by step; null where no more gradients are final
   std::vector<Blob> inputs_, outputs_, input_diffs_;
@@ -92,7 +103,7 @@ class Plan {
   std::vector<Loss> losses_;
   RunContext context_;
   RunError error_;
-  Memory arena_;
+  Memory arena_, device_arena_;
   int64_t arena_bytes_ = 0;
   bool shares_arena_ = false;
   std::vector<std::vector<float>> held_;  // inputs and fed gradients

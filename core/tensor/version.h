@@ -32,11 +32,10 @@ struct Version {
   Version(Layout layout, Format format = Format::kFloat32, Space space = Space::kHost)
       : layout(layout), format(format), space(space) {}
 
-  /// Where it is stored is told of a device's memory only.
+  /// Layout and format; that it is float32 goes without saying.
   std::string name() const {
     std::string text = layout_name(layout);
     if (format != Format::kFloat32) text += std::string(" ") + format_name(format);
-    if (space == Space::kDevice) text += " on the device";
     return text;
   }
 };
