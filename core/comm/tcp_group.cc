@@ -101,7 +101,7 @@ TcpGroup::TcpGroup(GroupOptions options, Fd listener, Fd wake, Fd cancelled)
       listener_(std::move(listener)),
       wake_(std::move(wake)),
       cancelled_(std::move(cancelled)) {
-  address_ = local_endpoint(listener_.get()).text();
+  address_ = local_address(listener_.get()).text();
 }
 
 TcpGroup::~TcpGroup() {
@@ -138,7 +138,7 @@ MeshOptions TcpGroup::mesh_options(const Fd& listener,
 Result<PeerLinks> TcpGroup::open_links() {
   if (Status status = check_open_files(size()); !status.ok()) return close(std::move(status));
   CFT_ASSIGN(const Fd listener, listen_on(options_.bind, options_.ports));
-  const std::string mine = local_endpoint(listener.get()).text();
+  const std::string mine = local_address(listener.get()).text();
   CFT_ASSIGN(const auto texts, all_gather_v(this, std::as_bytes(std::span(mine))));
   std::vector<std::string> addresses;
   for (const auto& text : texts) {
