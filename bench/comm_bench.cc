@@ -125,7 +125,7 @@ bool receive_stream(int fd) {
 /// A child process sends over `streams` connections at once, one thread each; we receive.
 Result<nlohmann::json> time_raw(int streams) {
   CFT_ASSIGN(const Fd listener, listen_on("127.0.0.1"));
-  const Endpoint at = local_endpoint(listener.get());
+  const SocketAddress at = local_address(listener.get());
   const pid_t child = fork();
   std::vector<Fd> fds;
   for (int i = 0; i < streams; ++i) {
@@ -157,7 +157,7 @@ Result<nlohmann::json> time_raw(int streams) {
 /// A 4 KiB message to a child process and back, over and over.
 Result<nlohmann::json> time_raw_round_trip() {
   CFT_ASSIGN(const Fd listener, listen_on("127.0.0.1"));
-  const Endpoint at = local_endpoint(listener.get());
+  const SocketAddress at = local_address(listener.get());
   const pid_t child = fork();
   Fd fd;
   if (child == 0) {

@@ -51,7 +51,7 @@ class MeshBuilder {
   Status call_lower_ranks() {
     for (int peer = 0; peer < size_; ++peer) links_[peer].address = options_.addresses[peer];
     for (int peer = 0; peer < options_.self.rank; ++peer) {
-      CFT_ASSIGN(const Endpoint to, parse_endpoint(options_.addresses[peer]));
+      CFT_ASSIGN(const SocketAddress to, parse_address(options_.addresses[peer]));
       for (Channel channel : {Channel::kData, Channel::kControl}) {
         auto fd = start_connect(to);
         if (!fd.ok()) return fd.status().with_context(fmt::format("rank {}", peer));
@@ -145,7 +145,7 @@ class MeshBuilder {
       Fd fd(accept4(options_.listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!fd.valid()) return;
       if (candidates_.size() >= kMaxStrangers + 2 * links_.size()) drop_oldest_stranger();
-      std::string address = remote_endpoint(fd.get()).text();
+      std::string address = remote_address(fd.get()).text();
       candidates_.push_back({std::move(fd), Handshake::accept(options_.self), false,
                              Clock::now() + kStrangerDeadline, std::move(address)});
     }

@@ -21,7 +21,7 @@ namespace {
 constexpr int kBacklog = 256;
 constexpr int kSocketBuffer = 4 << 20;
 
-Result<Endpoint> resolve(const std::string& host, const std::string& port) {
+Result<SocketAddress> resolve(const std::string& host, const std::string& port) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -35,7 +35,7 @@ Result<Endpoint> resolve(const std::string& host, const std::string& port) {
                     host, port, gai_strerror(error)));
   }
   std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> guard(found, freeaddrinfo);
-  Endpoint e;
+  SocketAddress e;
   std::memcpy(&e.storage, found->ai_addr, found->ai_addrlen);
   e.length = found->ai_addrlen;
   return e;
@@ -46,11 +46,11 @@ bool is_private_v4(uint32_t a) {
          (a >> 16) == 0xa9fe;
 }
 
-const in6_addr& v6_address(const Endpoint& e) {
+const in6_addr& v6_address(const SocketAddress& e) {
   return reinterpret_cast<const sockaddr_in6&>(e.storage).sin6_addr;
 }
 
-uint32_t v4_address(const Endpoint& e) {
+uint32_t v4_address(const SocketAddress& e) {
   return ntohl(reinterpret_cast<const sockaddr_in&>(e.storage).sin_addr.s_addr);
 }
 
@@ -77,7 +77,7 @@ Fd::~Fd() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-std::string Endpoint::text() const {
+std::string SocketAddress::text() const {
   char host[INET6_ADDRSTRLEN] = "?";
   if (storage.ss_family == AF_INET6) {
     const auto& v6 = reinterpret_cast<const sockaddr_in6&>(storage);
@@ -89,18 +89,18 @@ std::string Endpoint::text() const {
   return fmt::format("{}:{}", host, ntohs(v4.sin_port));
 }
 
-bool Endpoint::is_private() const {
+bool SocketAddress::is_private() const {
   if (storage.ss_family == AF_INET) return is_private_v4(v4_address(*this));
   const in6_addr& a = v6_address(*this);
   return IN6_IS_ADDR_LOOPBACK(&a) || IN6_IS_ADDR_LINKLOCAL(&a) || (a.s6_addr[0] & 0xfe) == 0xfc;
 }
 
-bool Endpoint::is_wildcard() const {
+bool SocketAddress::is_wildcard() const {
   if (storage.ss_family == AF_INET) return v4_address(*this) == INADDR_ANY;
   return IN6_IS_ADDR_UNSPECIFIED(&v6_address(*this));
 }
 
-Result<Endpoint> parse_endpoint(const std::string& text) {
+Result<SocketAddress> parse_address(const std::string& text) {
   const size_t colon = text.rfind(':');
   std::string host = colon == std::string::npos ? "" : text.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
@@ -134,7 +134,7 @@ Result<PortRange> parse_ports(const std::string& text) {
 
 Result<Fd> listen_on(const std::string& host, PortRange ports) {
   for (int port = ports.first; port <= ports.last; ++port) {
-    CFT_ASSIGN(const Endpoint at, resolve(host, std::to_string(port)));
+    CFT_ASSIGN(const SocketAddress at, resolve(host, std::to_string(port)));
     if (at.is_wildcard()) {
       return invalid_argument(fmt::format(
           "cannot listen on '{}': it names every interface; give the one address that the other "
@@ -157,21 +157,21 @@ Result<Fd> listen_on(const std::string& host, PortRange ports) {
       ports.first, ports.last, host));
 }
 
-Endpoint local_endpoint(int fd) {
-  Endpoint e;
+SocketAddress local_address(int fd) {
+  SocketAddress e;
   e.length = sizeof e.storage;
   getsockname(fd, e.get(), &e.length);
   return e;
 }
 
-Endpoint remote_endpoint(int fd) {
-  Endpoint e;
+SocketAddress remote_address(int fd) {
+  SocketAddress e;
   e.length = sizeof e.storage;
   getpeername(fd, e.get(), &e.length);
   return e;
 }
 
-Result<Fd> start_connect(const Endpoint& to) {
+Result<Fd> start_connect(const SocketAddress& to) {
   Fd fd(socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return io_error("cannot make a socket: " + errno_text(errno));
   if (connect(fd.get(), to.get(), to.length) != 0 && errno != EINPROGRESS) {
@@ -186,7 +186,7 @@ void tune_data(int fd) {
   // buffers, which is then the better choice: so force, or leave them alone.
   set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, kSocketBuffer);
   set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, kSocketBuffer);
-  if (remote_endpoint(fd).is_private()) {
+  if (remote_address(fd).is_private()) {
     setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5);
   }
 }

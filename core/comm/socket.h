@@ -29,7 +29,7 @@ class Fd {
 };
 
 /// An IP address with a port.
-struct Endpoint {
+struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t length = 0;
 
@@ -41,7 +41,7 @@ struct Endpoint {
 };
 
 /// "host:port" or "[ipv6]:port".
-Result<Endpoint> parse_endpoint(const std::string& text);
+Result<SocketAddress> parse_address(const std::string& text);
 
 /// Ports to listen on, for machines behind a firewall; by default any that is free.
 struct PortRange {
@@ -54,11 +54,11 @@ Result<PortRange> parse_ports(const std::string& text);
 /// Listens, non-blocking, on the first free one of `ports` at this one address.
 Result<Fd> listen_on(const std::string& host, PortRange ports = {});
 
-Endpoint local_endpoint(int fd);
-Endpoint remote_endpoint(int fd);
+SocketAddress local_address(int fd);
+SocketAddress remote_address(int fd);
 
 /// Starts a non-blocking connection; it is open when the socket becomes writable.
-Result<Fd> start_connect(const Endpoint& to);
+Result<Fd> start_connect(const SocketAddress& to);
 
 /// For bulk: no delay, deep buffers, and cubic on near links, where a paced congestion control
 /// would hold the sender back. No TCP_USER_TIMEOUT: it would also end a connection whose receiver

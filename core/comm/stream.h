@@ -24,6 +24,7 @@ class Stream {
   explicit Stream(Fd fd, std::unique_ptr<TlsSession> tls = nullptr);
 
   bool valid() const { return fd_.valid(); }
+  bool encrypted() const { return tls_ != nullptr; }
   /// To poll, to tune and to shut down.
   int fd() const { return fd_.get(); }
 

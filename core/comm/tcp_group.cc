@@ -9,7 +9,9 @@
 #include <filesystem>
 
 #include "core/comm/collectives.h"
+#include "core/comm/shm_endpoint.h"
 #include "core/comm/shm_mesh.h"
+#include "core/comm/socket_endpoint.h"
 
 namespace cafetiere {
 namespace {
@@ -101,7 +103,7 @@ TcpGroup::TcpGroup(GroupOptions options, Fd listener, Fd wake, Fd cancelled)
       listener_(std::move(listener)),
       wake_(std::move(wake)),
       cancelled_(std::move(cancelled)) {
-  address_ = local_endpoint(listener_.get()).text();
+  address_ = local_address(listener_.get()).text();
 }
 
 TcpGroup::~TcpGroup() {
@@ -120,7 +122,11 @@ Status TcpGroup::connect(const std::vector<std::string>& addresses) {
   }
   if (Status status = install(std::move(*links)); !status.ok()) return close(std::move(status));
   CFT_ASSIGN(auto shared, share_memory(this, options_.shared_memory));
-  engine_->share(std::move(shared));
+  for (int peer = 0; peer < size(); ++peer) {
+    if (!shared[peer]) continue;
+    engine_->replace(peer, std::make_unique<ShmEndpoint>(name(peer), std::move(shared[peer]),
+                                                         links_[peer].data.fd()));
+  }
   return barrier(this);
 }
 
@@ -138,7 +144,7 @@ MeshOptions TcpGroup::mesh_options(const Fd& listener,
 Result<PeerLinks> TcpGroup::open_links() {
   if (Status status = check_open_files(size()); !status.ok()) return close(std::move(status));
   CFT_ASSIGN(const Fd listener, listen_on(options_.bind, options_.ports));
-  const std::string mine = local_endpoint(listener.get()).text();
+  const std::string mine = local_address(listener.get()).text();
   CFT_ASSIGN(const auto texts, all_gather_v(this, std::as_bytes(std::span(mine))));
   std::vector<std::string> addresses;
   for (const auto& text : texts) {
@@ -161,8 +167,13 @@ Status TcpGroup::install(std::vector<PeerLink> links) {
   links_ = std::move(links);
   monitor_ = std::make_unique<Monitor>(rank(), links_, options_.timeout_ms,
                                        [this](Status why) { (void)close(std::move(why)); });
-  engine_ = std::make_unique<TcpEngine>(rank(), links_, wake_.get(), closed_,
-                                        [this](int peer) { monitor_->heard(peer); });
+  Engine::Endpoints endpoints(size());
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank()) continue;
+    endpoints[peer] = std::make_unique<SocketEndpoint>(name(peer), &links_[peer].data);
+  }
+  engine_ = std::make_unique<Engine>(rank(), std::move(endpoints), wake_.get(), closed_,
+                                     [this](int peer) { monitor_->heard(peer); });
   return monitor_->start();
 }
 

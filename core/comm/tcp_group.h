@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "core/base/log.h"
+#include "core/comm/engine.h"
 #include "core/comm/group.h"
 #include "core/comm/mesh.h"
 #include "core/comm/monitor.h"
 #include "core/comm/socket.h"
-#include "core/comm/tcp_engine.h"
 
 namespace cafetiere {
 
@@ -62,6 +62,7 @@ class TcpGroup : public Group {
   TcpGroup(GroupOptions options, Fd listener, Fd wake, Fd cancelled);
   MeshOptions mesh_options(const Fd& listener, const std::vector<std::string>& addresses) const;
   Status install(std::vector<PeerLink> links);
+  PeerName name(int peer) const { return {rank(), peer, links_[peer].address}; }
   Status verdict() const;
   Status close(Status why);
   Status give_up(Status why);
@@ -72,7 +73,7 @@ class TcpGroup : public Group {
   Fd cancelled_;  // readable from cancel() on
   std::string address_;
   std::vector<PeerLink> links_;
-  std::unique_ptr<TcpEngine> engine_;
+  std::unique_ptr<Engine> engine_;
   std::atomic<double> seconds_{0};
 
   mutable std::mutex mutex_;  // guards verdict_ and the birth of engine_ and monitor_

@@ -126,7 +126,7 @@ TEST(Log, ToldByTheTrainerThatAStateIsOfAnotherCompression) {
 /// Says something else than a rank would at both ports.
 void knock(const std::vector<std::string>& addresses) {
   for (const std::string& address : addresses) {
-    const Result<Endpoint> to = parse_endpoint(address);
+    const Result<SocketAddress> to = parse_address(address);
     ASSERT_TRUE(to.ok());
     const Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     ASSERT_EQ(connect(fd.get(), to->get(), to->length), 0);

@@ -46,8 +46,8 @@ class ChangedBit : public testing::TestWithParam<Transport> {
  protected:
   void SetUp() override {
     const Fd listener = std::move(*listen_on("127.0.0.1"));
-    middleman_ = std::make_unique<Middleman>(local_endpoint(listener.get()).text());
-    Fd ends[2] = {std::move(*start_connect(*parse_endpoint(middleman_->address()))), Fd()};
+    middleman_ = std::make_unique<Middleman>(local_address(listener.get()).text());
+    Fd ends[2] = {std::move(*start_connect(*parse_address(middleman_->address()))), Fd()};
     pollfd knock{listener.get(), POLLIN, 0};
     poll(&knock, 1, -1);
     ends[1] = Fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK));

@@ -225,7 +225,7 @@ TEST_P(JoinTest, RefusesAnotherGeneration) {
 
 /// A client that is no rank: sends `bytes` and keeps the connection open.
 Fd stranger(const std::string& address, std::string_view bytes) {
-  Fd fd = std::move(*start_connect(*parse_endpoint(address)));
+  Fd fd = std::move(*start_connect(*parse_address(address)));
   const int flags = MSG_NOSIGNAL;
   while (send(fd.get(), bytes.data(), bytes.size(), flags) < 0 && errno != EPIPE) {
   }

@@ -21,7 +21,7 @@ namespace cafetiere::test {
 class Middleman {
  public:
   explicit Middleman(const std::string& target)
-      : target_(*parse_endpoint(target)),
+      : target_(*parse_address(target)),
         listener_(std::move(*listen_on("127.0.0.1"))),
         stop_(eventfd(0, EFD_CLOEXEC)),
         thread_([this] { work(); }) {}
@@ -31,7 +31,7 @@ class Middleman {
     thread_.join();
   }
 
-  std::string address() const { return local_endpoint(listener_.get()).text(); }
+  std::string address() const { return local_address(listener_.get()).text(); }
 
   bool has_seen(const std::string& text) const {
     std::lock_guard lock(mutex_);
@@ -96,7 +96,7 @@ class Middleman {
     return true;
   }
 
-  const Endpoint target_;
+  const SocketAddress target_;
   const Fd listener_, stop_;
   std::vector<Fd> ends_;
   mutable std::mutex mutex_;

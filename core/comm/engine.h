@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Engine: moves the messages of one schedule between this rank and all others at once.
+#pragma once
+
+#include <poll.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/comm/endpoint.h"
+#include "core/comm/group.h"
+#include "core/comm/spinner.h"
+
+namespace cafetiere {
+
+/// One thread drives every send and receive; what carries them is the endpoints' business. Where
+/// nothing can be moved it looks again for a moment and then sleeps.
+class Engine {
+ public:
+  using Endpoints = std::vector<std::unique_ptr<Endpoint>>;
+
+  /// `endpoints` are by rank, null for `rank` itself. `wake` becomes readable, and `closed` true,
+  /// when the group ends. `heard` is told of every peer that bytes come from.
+  Engine(int rank, Endpoints endpoints, int wake, const std::atomic<bool>& closed,
+         std::function<void(int peer)> heard);
+
+  /// Reaches `peer` by `endpoint` from the next schedule on; the peer does the same at that point.
+  void replace(int peer, std::unique_ptr<Endpoint> endpoint);
+
+  /// Lets the peers that can read long messages where they lie in `memory`.
+  void lend(const std::shared_ptr<const SharedMemory>& memory);
+
+  /// Runs a schedule to its end. kCancelled means: the group was closed meanwhile.
+  Status run(Schedule* schedule);
+
+  uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
+
+ private:
+  Status pump(Schedule* schedule);
+  Status post_sends(Schedule* schedule, int round);
+  Status post_receives(Schedule* schedule, int round);
+  Result<bool> progress();
+  Result<bool> settled();
+  void wait(int schedule_wake);
+
+  template <class Fn>
+  void each(const Fn& fn);
+
+  const int rank_;
+  Endpoints endpoints_;
+  const int wake_;
+  const std::atomic<bool>& closed_;
+  const std::function<void(int)> heard_;
+  std::vector<Send> sends_;  // of the current round
+  std::vector<Receive> receives_;
+  bool sending_ = false, receiving_ = false;  // messages of the current rounds are under way
+  std::vector<pollfd> polls_;
+  Spinner spinner_;
+  std::atomic<uint64_t> bytes_sent_{0};
+};
+
+}  // namespace cafetiere
