@@ -46,12 +46,12 @@ Shape with_rows(int64_t rows, const Shape& row) {
 
 /// The shapes of the tops of a layer whose files are not looked at; none where one is not known.
 std::vector<Shape> stated_shapes(const FileLayer& layer, const caffe::LayerParameter& param,
-                                 const ShapeFlags& flags) {
+                                 const TopShapes& by_top) {
   std::vector<Shape> shapes;
   int64_t rows = layer.batch_size();
   for (int i = 0; i < param.top_size(); ++i) {
-    const auto given = flags.by_top().find(param.top(i));
-    if (given != flags.by_top().end()) {
+    const auto given = by_top.find(param.top(i));
+    if (given != by_top.end()) {
       const Shape& shape = given->second;
       shapes.push_back(shape.axes() == 3 ? with_rows(rows, shape) : shape);
       rows = shapes.back()[0];
@@ -113,13 +113,13 @@ Status check_rows(const NetFeeds& feeds) {
   return {};
 }
 
-Status check_tops(const ShapeFlags& flags, const caffe::NetParameter& net) {
+Status check_tops(const TopShapes& by_top, const caffe::NetParameter& net) {
   std::set<std::string> tops;
   for (const caffe::LayerParameter& param : net.layer()) {
     CFT_ASSIGN(const std::unique_ptr<FileLayer> layer, file_layer(param));
     if (layer) tops.insert(param.top().begin(), param.top().end());
   }
-  for (const auto& [top, shape] : flags.by_top()) {
+  for (const auto& [top, shape] : by_top) {
     if (tops.contains(top)) continue;
     return invalid_argument(
         fmt::format("--shape {}={}: no layer that reads files gives '{}'; such tops are: {}", top,
@@ -147,18 +147,18 @@ Status ShapeFlags::parse() {
   return {};
 }
 
-Result<NetFeeds> open_or_state(const NetChoice& net, const ShapeFlags& flags, uint64_t seed,
+Result<NetFeeds> open_or_state(const NetChoice& net, const TopShapes& by_top, uint64_t seed,
                                const Logger& log) {
-  if (flags.by_top().empty()) {
+  if (by_top.empty()) {
     Result<NetFeeds> all = open_feeds(net, seed, log);
     if (all.ok()) return all;
   }
   CFT_ASSIGN(const caffe::NetParameter filtered, filter_net(net.net.param, net.state, nullptr));
-  CFT_TRY(check_tops(flags, filtered));
+  CFT_TRY(check_tops(by_top, filtered));
   NetFeeds feeds;
   for (const caffe::LayerParameter& param : filtered.layer()) {
     CFT_ASSIGN(const std::unique_ptr<FileLayer> layer, file_layer(param));
-    const auto given = [&](const std::string& top) { return flags.by_top().contains(top); };
+    const auto given = [&](const std::string& top) { return by_top.contains(top); };
     Status unread(ErrorCode::kNotFound, "--shape stands for its files");
     if (!layer || std::ranges::none_of(param.top(), given)) {
       Result<NetFeeds> own = open_feeds(only(net, param), seed, log);
@@ -169,7 +169,7 @@ Result<NetFeeds> open_or_state(const NetChoice& net, const ShapeFlags& flags, ui
       unread = own.status();
       if (!layer) return unread;
     }
-    std::vector<Shape> shapes = stated_shapes(*layer, param, flags);
+    std::vector<Shape> shapes = stated_shapes(*layer, param, by_top);
     if (shapes.empty())
       return Status(unread.code(), unread.message() + "; " + advice(*layer, param));
     log.warning("layer '{}' is not read: {}", param.name(), unread.message());

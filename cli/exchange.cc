@@ -4,7 +4,6 @@
 #include <charconv>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -12,7 +11,6 @@
 #include "cli/flags.h"
 #include "cli/glog.h"
 #include "core/base/split_list.h"
-#include "core/graph/arena.h"
 #include "core/layers/registry.h"
 #include "core/model/file.h"
 #include "core/model/safetensors.h"
@@ -83,32 +81,16 @@ caffe::NetState state_of(const NetText& net, const ExportFlags& flags) {
 Result<NetText> deploy_net(const ExportFlags& flags, const Logger& log) {
   CFT_ASSIGN(const NetText all, read_net(flags.model));
   for (const std::string& note : all.notes) log.info("{}", note);
-  const caffe::NetState state = state_of(all, flags);
-  CFT_ASSIGN(NetText net, in_state(all, state));
   std::map<std::string, Shape> shapes;
   for (const std::string& text : flags.shapes) {
     CFT_ASSIGN(auto named, named_shape(text));
     shapes.insert(std::move(named));
   }
-  CFT_TRY(set_input_shapes(shapes, &net).with_context("-shape"));
-  CFT_ASSIGN(const Graph graph, open_graph(net, state, log));
-  DeployForm form = deploy_form(net, graph);
+  const caffe::NetState state = state_of(all, flags);
+  const auto build = [&](const NetText& net) { return open_graph(net, state, log); };
+  CFT_ASSIGN(DeployForm form, deploy_form(all, state, shapes, build));
   for (const std::string& note : form.notes) log.info("{}", note);
   return std::move(form.net);
-}
-
-/// A parameter that the file lacks would be written as zeros.
-Status check_complete(const Graph& graph, const caffe::NetParameter& weights) {
-  std::set<std::string> given;
-  for (const caffe::LayerParameter& layer : weights.layer()) {
-    if (layer.blobs_size() > 0) given.insert(layer.name());
-  }
-  for (const Param& param : graph.params()) {
-    if (given.contains(param.layer)) continue;
-    return invalid_argument("there are no weights for layer '" + param.layer +
-                            "'; give the file that was saved of this net");
-  }
-  return {};
 }
 
 Status run_export(const ExportFlags& flags, const Logger& log) {
@@ -116,13 +98,11 @@ Status run_export(const ExportFlags& flags, const Logger& log) {
   CFT_ASSIGN(const Graph graph,
              Graph::build(net, state_of(net, flags), {.types = layer_types(), .fed = {}}));
   CFT_ASSIGN(const caffe::NetParameter from, read_any_weights(flags.weights));
-  std::vector<float> arena(size_t(graph.arena_size()));
   std::vector<std::string> ignored;
-  CFT_TRY(check_complete(graph, from).with_context(flags.weights));
-  CFT_TRY(load_weights(graph, from, arena, &ignored).with_context(flags.weights));
+  const Result<std::string> bytes = export_onnx(graph, from, &ignored);
+  if (!bytes.ok()) return bytes.status().with_context(flags.weights);
   for (const std::string& layer : ignored) log.info("Ignoring source layer {}", layer);
-  CFT_ASSIGN(const std::string bytes, export_onnx(graph, arena));
-  CFT_TRY(write_file(flags.output, bytes));
+  CFT_TRY(write_file(flags.output, *bytes));
   log.info("Wrote {}", flags.output);
   return {};
 }

@@ -79,7 +79,7 @@ void print_table(const ScaleFlags& flags, const Work& work, ScaleSetting setting
                fmt::format("{:.1f}", failures(flags, work, ranks).lost_s_per_day)});
     if (ranks == flags.ranks) break;
   }
-  table.print(0);
+  fmt::print("{}", table.text(0));
 }
 
 void print_words(const ScaleFlags& flags, const Work& work, const ScaleSetting& setting) {

@@ -17,7 +17,7 @@ constexpr uint64_t kSeed = 1;
 
 Result<std::unique_ptr<LoadedNet>> LoadedNet::load(const std::string& path,
                                                    const caffe::NetState& state, const Logger& log,
-                                                   bool force_backward, const ShapeFlags* shapes) {
+                                                   bool force_backward, const TopShapes* shapes) {
   NetChoice choice;
   CFT_ASSIGN(choice.net, read_net(path));
   if (force_backward) choice.net.param.set_force_backward(true);
@@ -27,7 +27,7 @@ Result<std::unique_ptr<LoadedNet>> LoadedNet::load(const std::string& path,
 }
 
 Result<std::unique_ptr<LoadedNet>> LoadedNet::load(const NetChoice& choice, const Logger& log,
-                                                   const ShapeFlags* shapes) {
+                                                   const TopShapes* shapes) {
   auto net = std::make_unique<LoadedNet>();
   for (const std::string& note : choice.net.notes) log.info("{}", note);
   CFT_ASSIGN(net->feeds,

@@ -24,13 +24,13 @@ struct LoadedNet {
 
   /// Opens a net in its state; with `shapes`, data need not be there: see open_or_state().
   static Result<std::unique_ptr<LoadedNet>> load(const NetChoice& choice, const Logger& log,
-                                                 const ShapeFlags* shapes = nullptr);
+                                                 const TopShapes* shapes = nullptr);
   /// Reads `path`; phase, level and stages are in `state`. With `force_backward` every layer gets a
   /// gradient, whether or not a loss needs it.
   static Result<std::unique_ptr<LoadedNet>> load(const std::string& path,
                                                  const caffe::NetState& state, const Logger& log,
                                                  bool force_backward = false,
-                                                 const ShapeFlags* shapes = nullptr);
+                                                 const TopShapes* shapes = nullptr);
 
   /// Replaces parameters by those of a weights file; layers that the net does not have are logged.
   Status load_weights(const std::string& path, const Logger& log);

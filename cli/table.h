@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables on the standard output.
+// Tables as text.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,16 +19,18 @@ class Table {
     for (size_t i = 0; i < row.size(); ++i) widths_[i] = std::max(widths_[i], row[i].size());
     rows_.push_back(std::move(row));
   }
-  void print(size_t text_columns) const {
+  /// Lines of text, and an empty one; the first columns, which are texts, to the left.
+  std::string text(size_t text_columns) const {
+    std::string all;
     for (const auto& row : rows_) {
       std::string line;
       for (size_t i = 0; i < row.size(); ++i) {
         line += i < text_columns ? fmt::format("{:<{}}  ", row[i], widths_[i])
                                  : fmt::format("{:>{}}  ", row[i], widths_[i]);
       }
-      fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+      all += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
     }
-    fmt::print("\n");
+    return all + "\n";
   }
 
  private:

@@ -50,10 +50,10 @@ Status load_and_compile(const TimeFlags& flags, const Logger& log, std::unique_p
   caffe::NetState state;
   state.set_phase(flags.phase == "TRAIN" ? caffe::TRAIN : caffe::TEST);
   flags.state.apply(&state);
-  CFT_ASSIGN(*net, LoadedNet::load(flags.model, state, log, false, &flags.shapes));
+  CFT_ASSIGN(*net, LoadedNet::load(flags.model, state, log, false, &flags.shapes.by_top()));
   const bool has_loss = (*net)->has_loss();
   if (!has_loss) {
-    CFT_ASSIGN(*net, LoadedNet::load(flags.model, state, log, true, &flags.shapes));
+    CFT_ASSIGN(*net, LoadedNet::load(flags.model, state, log, true, &flags.shapes.by_top()));
   }
   CFT_ASSIGN(*plan,
              (*net)->compile({.backward = true, .feed_gradients = !has_loss, .outputs = {}}));

@@ -47,6 +47,22 @@ Status not_null(const char* function, std::string_view names,
   return {};
 }
 
+Status check_struct(const char* name, const void* bytes, uint64_t size, uint64_t least,
+                    uint64_t known) {
+  constexpr uint64_t kMost = 4096;
+  if (size < least || size > kMost || size % sizeof(void*) != 0) {
+    return invalid_argument(fmt::format(
+        "{}.struct_size is {}, which no version has; set it to sizeof({})", name, size, name));
+  }
+  const auto* fields = static_cast<const char*>(bytes);
+  if (size > known && std::any_of(fields + known, fields + size, [](char c) { return c != 0; })) {
+    return invalid_argument(fmt::format(
+        "{} sets a field that this library, of API version {}, does not know; take a later one",
+        name, CFT_API_VERSION));
+  }
+  return {};
+}
+
 }  // namespace cafetiere::capi
 
 using cafetiere::Status;

@@ -2,12 +2,15 @@
 // The boundary of the C interface: nothing throws across it, and every error leaves a text.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 #include "cafetiere/c_api.h"
 #include "core/base/guard.h"
@@ -41,6 +44,29 @@ inline Result<std::span<const std::byte>> given_bytes(const void* bytes, uint64_
                             " bytes");
   }
   return std::span(static_cast<const std::byte*>(bytes), size_t(size));
+}
+
+inline std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// An error unless a struct of the interface called `name` may have this size: `least` bytes, or more
+/// whole pointers, of which those from byte `known` to the end are zero.
+Status check_struct(const char* name, const void* bytes, uint64_t size, uint64_t least,
+                    uint64_t known);
+
+/// A caller's struct: fields that its version of the header lacks are zero. All its fields are
+/// pointers, `struct_size` and `context` the first; NULL gives one without any.
+template <class T>
+Result<T> given_struct(const T* given, const char* name) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(void*) == 0);
+  T own{};
+  if (given) {
+    CFT_TRY(check_struct(name, given, given->struct_size, 2 * sizeof(void*), sizeof(T)));
+    std::memcpy(&own, given, std::min<size_t>(given->struct_size, sizeof(T)));
+  }
+  own.struct_size = sizeof(T);
+  return own;
 }
 
 /// A caller's function as a sink; none for NULL.

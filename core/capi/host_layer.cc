@@ -4,21 +4,12 @@
 
 #include <algorithm>
 
+#include "core/capi/boundary.h"
 #include "core/capi/open_handles.h"
 #include "core/model/prototxt.h"
 
 namespace cafetiere::capi {
 namespace {
-
-Status to_blob(const BlobView& view, cft_blob* blob) {
-  if (view.shape.axes() > CFT_MAX_AXES) {
-    return invalid_argument(
-        fmt::format("a blob has {} axes, more than {}", view.shape.axes(), CFT_MAX_AXES));
-  }
-  *blob = {view.data, view.diff, view.shape.axes(), {}};
-  std::copy(view.shape.dims().begin(), view.shape.dims().end(), blob->dims);
-  return {};
-}
 
 Result<Shape> shape_of(const cft_blob& blob) {
   if (blob.axes < 0 || blob.axes > CFT_MAX_AXES) {
@@ -27,17 +18,33 @@ Result<Shape> shape_of(const cft_blob& blob) {
   return Shape(std::vector<int64_t>(blob.dims, blob.dims + blob.axes));
 }
 
-/// A call under construction, with the blobs that it points to.
-struct Call {
-  std::vector<cft_blob> bottoms, tops, params;
-  std::vector<uint8_t> down;
-  cft_layer_call call{};
-
-  static Status fill(std::span<const BlobView> views, std::vector<cft_blob>* blobs) {
-    blobs->resize(views.size());
-    for (size_t i = 0; i < views.size(); ++i) CFT_TRY(to_blob(views[i], &(*blobs)[i]));
+/// Blobs of a call, and the array of pointers to them that crosses the boundary.
+class CallBlobs {
+ public:
+  void resize(size_t count) {
+    blobs_.assign(count, {sizeof(cft_blob), nullptr, nullptr, 0, {}});
+    pointers_.resize(count);
+    for (size_t i = 0; i < count; ++i) pointers_[i] = &blobs_[i];
+  }
+  Status fill(std::span<const BlobView> views) {
+    resize(views.size());
+    for (size_t i = 0; i < views.size(); ++i) CFT_TRY(fill_blob(views[i], &blobs_[i]));
     return {};
   }
+  cft_blob& operator[](size_t i) { return blobs_[i]; }
+  int size() const { return int(blobs_.size()); }
+  cft_blob* const* pointers() const { return pointers_.data(); }
+
+ private:
+  std::vector<cft_blob> blobs_;
+  std::vector<cft_blob*> pointers_;
+};
+
+/// A call under construction, with the blobs that it points to.
+struct Call {
+  CallBlobs bottoms, tops, params;
+  std::vector<uint8_t> down;
+  cft_layer_call call{};
 };
 
 class HostLayer : public OpenLayer {
@@ -55,7 +62,7 @@ class HostLayer : public OpenLayer {
     Call c;
     c.bottoms.resize(s.bottoms.size());
     for (size_t i = 0; i < s.bottoms.size(); ++i) {
-      CFT_TRY(to_blob({s.bottoms[i], nullptr, nullptr}, &c.bottoms[i]));
+      CFT_TRY(fill_blob({s.bottoms[i], nullptr, nullptr}, &c.bottoms[i]));
     }
     c.tops.resize(s.tops.size());
     if (!set_up_) {
@@ -65,7 +72,7 @@ class HostLayer : public OpenLayer {
       for (int i = 0; i < std::min(c.call.param_count, CFT_MAX_LAYER_PARAMS); ++i) {
         CFT_ASSIGN(params_.emplace_back(), shape_of(c.params[size_t(i)]));
       }
-      c.params.clear();
+      c.params.resize(0);
     }
     CFT_TRY(run(CFT_LAYER_RESHAPE, c, 0));
     for (size_t i = 0; i < s.tops.size(); ++i) {
@@ -77,16 +84,16 @@ class HostLayer : public OpenLayer {
 
   Status first_values(std::span<const BlobView> params) const override {
     Call c;
-    CFT_TRY(Call::fill(params, &c.params));
+    CFT_TRY(c.params.fill(params));
     return run(CFT_LAYER_VALUES, c, int(params.size()));
   }
 
   Status run_forward(std::span<const BlobView> bottoms, std::span<const BlobView> tops,
                      std::span<const BlobView> params) const override {
     Call c;
-    CFT_TRY(Call::fill(bottoms, &c.bottoms));
-    CFT_TRY(Call::fill(tops, &c.tops));
-    CFT_TRY(Call::fill(params, &c.params));
+    CFT_TRY(c.bottoms.fill(bottoms));
+    CFT_TRY(c.tops.fill(tops));
+    CFT_TRY(c.params.fill(params));
     return run(CFT_LAYER_FORWARD, c, int(params.size()));
   }
 
@@ -94,17 +101,24 @@ class HostLayer : public OpenLayer {
                       std::span<const BlobView> bottoms,
                       std::span<const BlobView> params) const override {
     Call c;
-    CFT_TRY(Call::fill(bottoms, &c.bottoms));
-    CFT_TRY(Call::fill(tops, &c.tops));
-    CFT_TRY(Call::fill(params, &c.params));
+    CFT_TRY(c.bottoms.fill(bottoms));
+    CFT_TRY(c.tops.fill(tops));
+    CFT_TRY(c.params.fill(params));
     c.down.assign(propagate_down.begin(), propagate_down.end());
     return run(CFT_LAYER_BACKWARD, c, int(params.size()));
   }
 
  private:
   Status run(cft_layer_event event, Call& c, int params) const {
-    c.call = {event,         int(c.bottoms.size()), int(c.tops.size()), params, c.bottoms.data(),
-              c.tops.data(), c.params.data(),       c.down.data()};
+    c.call = {.struct_size = sizeof(cft_layer_call),
+              .event = event,
+              .bottom_count = c.bottoms.size(),
+              .top_count = c.tops.size(),
+              .param_count = params,
+              .bottoms = c.bottoms.pointers(),
+              .tops = c.tops.pointers(),
+              .params = c.params.pointers(),
+              .propagate_down = c.down.data()};
     if (host_->layer_call(host_->context, id_, &c.call) == 0) return {};
     return host_error(*host_, "the layer failed");
   }
@@ -117,6 +131,20 @@ class HostLayer : public OpenLayer {
 };
 
 }  // namespace
+
+Status fill_blob(const BlobView& view, cft_blob* blob) {
+  const uint64_t size = blob->struct_size;
+  CFT_TRY(check_struct("cft_blob", blob, size, sizeof(cft_blob), size));
+  if (view.shape.axes() > CFT_MAX_AXES) {
+    return invalid_argument(
+        fmt::format("a blob has {} axes, more than {}", view.shape.axes(), CFT_MAX_AXES));
+  }
+  std::memset(blob, 0, size);
+  blob->struct_size = size;
+  blob->data = view.data, blob->diff = view.diff, blob->axes = view.shape.axes();
+  std::copy(view.shape.dims().begin(), view.shape.dims().end(), blob->dims);
+  return {};
+}
 
 Status host_error(const cft_host& host, const std::string& what) {
   const char* text = host.error ? host.error(host.context) : nullptr;

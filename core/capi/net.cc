@@ -64,8 +64,9 @@ Status create(const char* text, const cft_host* host, cft_net** out) {
   choice.state.set_phase(value);
   choice.state.set_level(int32_t(level));
   for (const std::string& stage : stages) choice.state.add_stage(stage);
+  CFT_ASSIGN(const cft_host callbacks, given_struct(host, "cft_host"));
   const OpenNetOptions options =
-      open_net_options(std::make_shared<cft_host>(host ? *host : cft_host{}), threads, seed);
+      open_net_options(std::make_shared<cft_host>(callbacks), threads, seed);
   auto net = std::make_unique<cft_net>();
   net->log = options.log;
   CFT_ASSIGN(net->owned, OpenNet::create(choice, options));
@@ -109,9 +110,7 @@ Status give_blob(const std::vector<Net::Blob>& blobs, int32_t number, cft_blob* 
     return not_found(fmt::format("there is no number {} among {}", number, blobs.size()));
   }
   const Net::Blob& blob = blobs[size_t(number)];
-  if (blob.shape.axes() > CFT_MAX_AXES) return invalid_argument(blob.name + " has too many axes");
-  *out = {blob.data.get(), blob.diff.get(), blob.shape.axes(), {}};
-  std::copy(blob.shape.dims().begin(), blob.shape.dims().end(), out->dims);
+  CFT_TRY(fill_blob({blob.shape, blob.data.get(), blob.diff.get()}, out).with_context(blob.name));
   if (memory) *memory = new cft_memory{blob.data, blob.diff};
   return {};
 }

@@ -15,6 +15,9 @@ namespace cafetiere::capi {
 /// Who made the object; lives as long as anything that may call back.
 using Host = std::shared_ptr<const cft_host>;
 
+/// Tells a blob's memory and shape in a caller's struct, whose struct_size is set.
+Status fill_blob(const BlobView& view, cft_blob* blob);
+
 /// The error of a callback that failed.
 Status host_error(const cft_host& host, const std::string& what);
 

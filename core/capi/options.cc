@@ -92,6 +92,31 @@ std::vector<std::pair<std::string, std::string>> Options::pairs(const char* key,
   return list;
 }
 
+std::map<std::string, std::vector<int64_t>> Options::shapes(const char* key) {
+  constexpr const char* kWanted =
+      "an object of names with arrays of 1 to 32 sizes, from 1 to 2147483647";
+  std::map<std::string, std::vector<int64_t>> named;
+  const nlohmann::json* value = take(key);
+  if (!value) return named;
+  if (!value->is_object()) {
+    fail(key, kWanted);
+    return named;
+  }
+  const auto is_size = [](const nlohmann::json& n) {
+    return n.is_number_unsigned() && n.get<uint64_t>() >= 1 && n.get<uint64_t>() <= INT32_MAX;
+  };
+  for (const auto& [name, sizes] : value->items()) {
+    const bool good = sizes.is_array() && !sizes.empty() && sizes.size() <= 32 &&
+                      std::all_of(sizes.begin(), sizes.end(), is_size);
+    if (good) {
+      named[name] = sizes.get<std::vector<int64_t>>();
+    } else {
+      fail(key, kWanted);
+    }
+  }
+  return named;
+}
+
 std::string Options::object(const char* key) {
   const nlohmann::json* value = take(key);
   if (!value) return "{}";

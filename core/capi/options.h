@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ class Options {
   /// [{"a": .., "b": ..}] as pairs.
   std::vector<std::pair<std::string, std::string>> pairs(const char* key, const char* first,
                                                          const char* second);
+  /// {"data": [1, 3, 227, 227]}: sizes above 0 of 1 to 32 axes, by name.
+  std::map<std::string, std::vector<int64_t>> shapes(const char* key);
   /// The value itself as JSON text, "{}" when absent.
   std::string object(const char* key);
 

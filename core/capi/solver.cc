@@ -37,7 +37,8 @@ Status create(const char* text, const cft_host* given, cft_solver** out) {
     CFT_ASSIGN(options.solver, read_solver(path));
   }
   if (!type.empty()) options.solver.param.set_type(type);
-  const Host host = std::make_shared<cft_host>(given ? *given : cft_host{});
+  CFT_ASSIGN(const cft_host callbacks, given_struct(given, "cft_host"));
+  const Host host = std::make_shared<cft_host>(callbacks);
   options.net = open_net_options(host, threads, seed);
   options.on_start = callback(host, host->on_start);
   options.on_gradients_ready = callback(host, host->on_gradients_ready);

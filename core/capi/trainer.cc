@@ -191,7 +191,7 @@ int cft_trainer_create(const char* options, const cft_callbacks* callbacks, cft_
   CFT_NOT_NULL(out);
   return capi::guarded([&]() -> Status {
     auto t = std::make_unique<cft_trainer>();
-    if (callbacks) t->callbacks = *callbacks;
+    CFT_ASSIGN(t->callbacks, capi::given_struct(callbacks, "cft_callbacks"));
     CFT_ASSIGN(cafetiere::TrainerOptions read, capi::read_options(options, t.get()));
     CFT_ASSIGN(t->trainer, cafetiere::Trainer::create(std::move(read)));
     *out = t.release();

@@ -251,4 +251,13 @@ DeployForm deploy_form(const NetText& net, const Graph& graph) {
   return Deployment(net, graph).run();
 }
 
+Result<DeployForm> deploy_form(const NetText& all, const caffe::NetState& state,
+                               const std::map<std::string, Shape>& shapes,
+                               const std::function<Result<Graph>(const NetText&)>& build) {
+  CFT_ASSIGN(NetText net, in_state(all, state));
+  CFT_TRY(set_input_shapes(shapes, &net).with_context("shape"));
+  CFT_ASSIGN(const Graph graph, build(net));
+  return deploy_form(net, graph);
+}
+
 }  // namespace cafetiere

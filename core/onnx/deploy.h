@@ -2,6 +2,7 @@
 // The deploy form of a net: what is left to score rows with, of a net that was written to train.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -31,5 +32,11 @@ struct DeployForm {
 /// "prob". Other losses, Accuracy and HDF5Output go, and whatever only they used: labels. A net in its
 /// deploy form stays as it is.
 DeployForm deploy_form(const NetText& net, const Graph& graph);
+
+/// The same of a net as it was written: what it has in `state`, with `shapes` set, an error of which
+/// begins with "shape". `build` makes the graph, for which it may look into what data layers name.
+Result<DeployForm> deploy_form(const NetText& all, const caffe::NetState& state,
+                               const std::map<std::string, Shape>& shapes,
+                               const std::function<Result<Graph>(const NetText&)>& build);
 
 }  // namespace cafetiere

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "core/graph/arena.h"
 #include "core/model/file.h"
 #include "core/onnx/families.h"
 #include "core/onnx/whole_layer.h"
@@ -120,6 +121,20 @@ class Export {
   OnnxWriter writer_;
 };
 
+/// A parameter that the file lacks would be written as zeros.
+Status check_complete(const Graph& graph, const caffe::NetParameter& weights) {
+  std::set<std::string> given;
+  for (const caffe::LayerParameter& layer : weights.layer()) {
+    if (layer.blobs_size() > 0) given.insert(layer.name());
+  }
+  for (const Param& param : graph.params()) {
+    if (given.contains(param.layer)) continue;
+    return invalid_argument("there are no weights for layer '" + param.layer +
+                            "'; give the file that was saved of this net");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> export_onnx(const Graph& graph, std::span<const float> arena) {
@@ -135,6 +150,14 @@ Result<std::string> export_onnx(const Graph& graph, std::span<const float> arena
         fmt::format("the model takes {} bytes; an ONNX file has at most {}", size, kMaxFileBytes));
   }
   return model.SerializeAsString();
+}
+
+Result<std::string> export_onnx(const Graph& graph, const caffe::NetParameter& weights,
+                                std::vector<std::string>* ignored) {
+  std::vector<float> arena(size_t(graph.arena_size()));
+  CFT_TRY(check_complete(graph, weights));
+  CFT_TRY(load_weights(graph, weights, arena, ignored));
+  return export_onnx(graph, arena);
 }
 
 }  // namespace cafetiere

@@ -4,9 +4,11 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/status.h"
 #include "core/graph/graph.h"
+#include "core/model/proto/caffe.pb.h"
 
 namespace cafetiere {
 
@@ -15,5 +17,10 @@ namespace cafetiere {
 /// blobs that nobody consumes, both under their names; shapes, the batch included, are the net's.
 /// A layer without an ONNX form is an error that names it.
 Result<std::string> export_onnx(const Graph& graph, std::span<const float> arena);
+
+/// The same with the parameters in `weights`, which must have all. `ignored` receives the names of
+/// layers that have weights there and are not in the net.
+Result<std::string> export_onnx(const Graph& graph, const caffe::NetParameter& weights,
+                                std::vector<std::string>* ignored);
 
 }  // namespace cafetiere

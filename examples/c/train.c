@@ -70,7 +70,7 @@ static int show(void* context, const char* json) {
 
 int main(void) {
   if (cft_api_version() < CFT_API_VERSION) return 1; /* an older library than this was compiled for */
-  const cft_callbacks callbacks = {NULL, show, NULL};
+  const cft_callbacks callbacks = {sizeof callbacks, NULL, show, NULL};
   cft_trainer* trainer = NULL;
   cft_rows* rows = make_rows();
   must(cft_trainer_create(kOptions, &callbacks, &trainer));

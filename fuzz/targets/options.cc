@@ -14,6 +14,7 @@ void cafetiere::fuzz::options(std::string_view bytes) {
     options->texts("stages");
     options->pairs("columns", "top", "column");
     options->object("schema");
+    options->shapes("shapes");
     (void)options->done();
   }
   (void)RowSchema::parse(bytes);

@@ -7,6 +7,12 @@
  * may be used by one thread at a time except where "any thread" is said. Text and bytes that a
  * function hands out belong to the caller, who frees them with cft_free(). What does
  * not say since when is there since the first release.
+ *
+ * A struct begins with `struct_size`; whoever makes one sets it to the struct's size, as in
+ *   cft_callbacks callbacks = {.struct_size = sizeof callbacks, .event = show};
+ * Later versions may append fields. A smaller struct, of an earlier version, has NULL for what it lacks;
+ * in a larger one what this library does not know must be zero. Sizes that no version has, such as 0,
+ * are an error.
  */
 #ifndef CAFETIERE_C_API_H_
 #define CAFETIERE_C_API_H_
@@ -48,8 +54,9 @@ CFT_API const char* cft_version(void);
 CFT_API void cft_free(void* memory);
 
 /* Counts the additions to this interface; nothing is taken away or changed. What was compiled with one
- * number works with every library whose cft_api_version() is as high or higher. */
-#define CFT_API_VERSION 2
+ * number works with every library whose cft_api_version() is as high or higher. Numbers below 3 belong
+ * to no release. */
+#define CFT_API_VERSION 3
 CFT_API int cft_api_version(void);
 
 /* Hears what an object says: all of it, as Caffe's log has it. level: 0 info, 1 warning, 2 error; text
@@ -87,6 +94,13 @@ CFT_API int cft_main(int count, const char* const* arguments);
  *   "snapshot_format": "HDF5"|"BINARYPROTO", "iter_size",
  *   "has_test_nets": beside the net to train, "has_test_state", "solver_mode": "GPU" where that is written, ...}}. */
 CFT_API int cft_describe(const char* options, char** out);
+
+/* Since API version 3. The text that `cafetiere explain` prints: layers, the steps that they are
+ * compiled to with the reasons, and the memory that training takes. Compiles nothing.
+ * options: {"solver", "net", "sync", "deepspark": as for cft_describe; "phase": "TRAIN" (default) or
+ *   "TEST", "batch": rows (0 = the net's), "level", "stages": [..],
+ *   "shapes": {TOP of a layer whose files are not there: [channels, height, width] or all sizes}} */
+CFT_API int cft_explain(const char* options, char** out);
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
@@ -139,6 +153,7 @@ CFT_API int cft_sync_modes(char** out);
 /* Called on the thread that runs the trainer. Return 0 to go on, non-zero to stop the run with
  * CFT_CANCELLED. */
 typedef struct cft_callbacks {
+  uint64_t struct_size;
   void* context;
   /* One JSON object, on rank 0 only, about once a second and at the end:
    * {"event": "progress", "step", "max_iter", "epoch", "loss", "lr", "rows_per_s", "wait_data",
@@ -295,9 +310,10 @@ CFT_API void cft_predictor_destroy(cft_predictor* predictor);
 
 /* ---- nets, layer by layer ------------------------------------------------------------------- */
 
-/* A blob: row-major float32, `data` and `diff` of the same shape. */
+/* A blob: row-major float32, `data` and `diff` of the same shape. The caller sets `struct_size`. */
 #define CFT_MAX_AXES 32
 typedef struct cft_blob {
+  uint64_t struct_size;
   float* data;
   float* diff;
   int32_t axes;
@@ -316,15 +332,17 @@ typedef enum cft_layer_event {
 
 #define CFT_MAX_LAYER_PARAMS 32
 typedef struct cft_layer_call {
-  int32_t event; /* a cft_layer_event */
+  uint64_t struct_size; /* set by the library, here and in the blobs */
+  int32_t event;        /* a cft_layer_event */
   int32_t bottom_count, top_count, param_count;
-  cft_blob *bottoms, *tops, *params; /* memory is NULL in SETUP and RESHAPE */
-  const uint8_t* propagate_down;     /* one a bottom; in BACKWARD only */
+  cft_blob *const *bottoms, *const *tops, *const *params; /* memory is NULL in SETUP and RESHAPE */
+  const uint8_t* propagate_down;                          /* one a bottom; in BACKWARD only */
 } cft_layer_call;
 
 /* What a net or solver calls back, on the thread that called into it. Where a function returns an
  * int, non-zero ends the call under way with an error whose text `error` gives. Any may be NULL. */
 typedef struct cft_host {
+  uint64_t struct_size;
   void* context;
   void (*log)(void* context, int level, const char* text); /* level: 0 info, 1 warning, 2 error */
   const char* (*error)(void* context); /* what went wrong in the callback that failed last */
@@ -393,6 +411,23 @@ CFT_API void cft_solver_destroy(cft_solver* solver);
 CFT_API int cft_schema(void** out, uint64_t* bytes);
 /* JSON array of the layer types' names, in alphabetical order. */
 CFT_API int cft_layer_types(char** out);
+
+/* Since API version 3. Weights (a caffemodel's bytes, of either form) as a safetensors file, whose
+ * tensors are called LAYER.NUMBER; and such a file as a caffemodel. */
+CFT_API int cft_weights_safetensors(const void* model, uint64_t model_bytes, void** out,
+                                    uint64_t* bytes);
+CFT_API int cft_safetensors_weights(const void* file, uint64_t file_bytes, void** out,
+                                    uint64_t* bytes);
+/* Since API version 3. A net with its weights as an ONNX model: its deploy form, in phase TEST.
+ * options: {"net": TEXT, "shapes": {TOP of a data layer: [sizes, the batch first]}, needed where the
+ *   net does not say them, "level", "stages": [..]}
+ * model: a caffemodel that has all weights of the net. */
+CFT_API int cft_onnx_export(const char* options, const void* model, uint64_t model_bytes,
+                            void** out, uint64_t* bytes);
+/* Since API version 3. An ONNX model (weights inside, opset 9 or later) as the text of a net and a
+ * caffemodel. batch: the first size of inputs that leave it open, from 1 to 1048576. */
+CFT_API int cft_onnx_import(const void* onnx, uint64_t onnx_bytes, int64_t batch, char** net,
+                            void** model, uint64_t* model_bytes);
 
 /* ---- reports ------------------------------------------------------------------------------- */
 

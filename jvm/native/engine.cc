@@ -23,6 +23,11 @@ CFT_JNI(jbyteArray, describe)(JNIEnv* env, jclass, jbyteArray options) try {
 }
 CFT_CATCH(jbyteArray)
 
+CFT_JNI(jbyteArray, syncModes)(JNIEnv* env, jclass) try {
+  return text_from(env, [](char** out) { return cft_sync_modes(out); });
+}
+CFT_CATCH(jbyteArray)
+
 CFT_JNI(jbyteArray, report)(JNIEnv* env, jclass, jbyteArray events, jbyteArray result) try {
   const std::string lines = to_text(env, events);
   const std::string summary = to_text(env, result);

@@ -28,7 +28,9 @@ class Listener {
     env->DeleteGlobalRef(thrown_);
   }
 
-  cft_callbacks callbacks() { return {this, &Listener::event, &Listener::checkpoint}; }
+  cft_callbacks callbacks() {
+    return {sizeof(cft_callbacks), this, &Listener::event, &Listener::checkpoint};
+  }
 
   /// Throws what a callback threw, if one did.
   bool rethrow(JNIEnv* env) {

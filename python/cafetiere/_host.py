@@ -33,7 +33,7 @@ class _Running:
         while len(blobs) < count:
             blobs.append(LayerBlob())
         for i, blob in enumerate(blobs):
-            blob.attach(structs[i], of_net[i] if of_net else None)
+            blob.attach(structs[i].contents, of_net[i] if of_net else None)
 
     def __call__(self, event):
         """Runs the method of an event and writes back what it decided."""
@@ -47,11 +47,11 @@ class _Running:
             self._settle_tops(event)
             (layer.setup if event.event == _SETUP else layer.reshape)(bottoms, tops)
             for i, top in enumerate(tops):
-                event.tops[i].shape = top.shape
+                event.tops[i].contents.shape = top.shape
             if event.event == _SETUP:
                 event.param_count = len(layer.blobs)
                 for i, blob in enumerate(layer.blobs):
-                    event.params[i].shape = blob.shape
+                    event.params[i].contents.shape = blob.shape
             return
         self._attach(tops, event.tops, event.top_count, net_tops)
         self._attach(layer.blobs, event.params, event.param_count, net_params)

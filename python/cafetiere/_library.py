@@ -21,7 +21,16 @@ class Error(RuntimeError):
         self.code = code
 
 
-class BlobStruct(ctypes.Structure):
+class _Sized(ctypes.Structure):
+    """A struct whose first field says how large it is."""
+
+    _fields_ = [("struct_size", ctypes.c_uint64)]
+
+    def __init__(self, *fields):
+        super().__init__(ctypes.sizeof(self), *fields)
+
+
+class BlobStruct(_Sized):
     """cft_blob: where a blob's data and diff are, and its shape."""
 
     _fields_ = [
@@ -45,7 +54,7 @@ class BlobStruct(ctypes.Structure):
             self.dims[i] = int(dim)
 
 
-class LayerCall(ctypes.Structure):
+class LayerCall(_Sized):
     """cft_layer_call: an event of a Python layer and the blobs it is about."""
 
     _fields_ = [
@@ -53,14 +62,14 @@ class LayerCall(ctypes.Structure):
         ("bottom_count", ctypes.c_int32),
         ("top_count", ctypes.c_int32),
         ("param_count", ctypes.c_int32),
-        ("bottoms", ctypes.POINTER(BlobStruct)),
-        ("tops", ctypes.POINTER(BlobStruct)),
-        ("params", ctypes.POINTER(BlobStruct)),
+        ("bottoms", ctypes.POINTER(ctypes.POINTER(BlobStruct))),
+        ("tops", ctypes.POINTER(ctypes.POINTER(BlobStruct))),
+        ("params", ctypes.POINTER(ctypes.POINTER(BlobStruct))),
         ("propagate_down", ctypes.POINTER(ctypes.c_uint8)),
     ]
 
 
-class HostStruct(ctypes.Structure):
+class HostStruct(_Sized):
     """cft_host: the functions that the engine calls back."""
 
     LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)

@@ -5,6 +5,7 @@
 
 #include <climits>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <regex>
 #include <set>
@@ -87,8 +88,21 @@ template <>
 inline constexpr bool is_place<int64_t*> = true;
 template <>
 inline constexpr bool is_place<uint64_t*> = true;
-template <>
-inline constexpr bool is_place<cft_blob*> = true;
+
+template <class T>
+inline constexpr bool is_sized = requires(T t) {
+  t->struct_size;
+};
+
+/// An empty struct that says that it has this size; no caller of more than one may read it.
+template <class T>
+T sized(uint64_t size) {
+  static std::map<uint64_t, std::remove_const_t<std::remove_pointer_t<T>>> structs;
+  auto& one = structs[size];
+  one = {};
+  one.struct_size = size;
+  return &one;
+}
 
 /// A place for a result of type T.
 template <class T>
@@ -110,6 +124,8 @@ std::vector<T> values(const Objects& o) {
     return {T(-1), std::numeric_limits<T>::quiet_NaN()};
   } else if constexpr (std::is_same_v<T, cft_log>) {
     return {nullptr, &hear};
+  } else if constexpr (is_sized<T>) {
+    return {nullptr, sized<T>(sizeof *T()), sized<T>(0), sized<T>(SIZE_MAX - 7), sized<T>(9)};
   } else if constexpr (is_place<T>) {
     return {nullptr, place<T>()};
   } else {
@@ -202,6 +218,11 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_trainer_model);
   CALL(cft_trainer_state);
   CALL(cft_weights_hdf5);
+  CALL(cft_weights_safetensors);
+  CALL(cft_safetensors_weights);
+  CALL(cft_onnx_export);
+  CALL(cft_onnx_import);
+  CALL(cft_explain);
   CALL(cft_state_hdf5);
   CALL(cft_rows_keys);
   CALL(cft_tree_sum);

@@ -44,7 +44,7 @@ struct Rank {
   cft_trainer* trainer = nullptr;
 
   void make(int rank, int size, const std::string& sync, const std::string& solver) {
-    const cft_callbacks callbacks{&listener, &Listener::event, nullptr};
+    const cft_callbacks callbacks{sizeof(cft_callbacks), &listener, &Listener::event, nullptr};
     nlohmann::json options = small_options(rank, size, sync);
     options["solver"] = solver;
     ASSERT_EQ(cft_trainer_create(options.dump().c_str(), &callbacks, &trainer), 0)

@@ -41,7 +41,7 @@ int reshape(const NetHandle& net, std::vector<int64_t> dims) {
 
 /// The values of blob 0.
 std::vector<float> images(const NetHandle& net) {
-  cft_blob blob;
+  cft_blob blob{sizeof blob, nullptr, nullptr, 0, {}};
   EXPECT_EQ(cft_net_blob(net.get(), 0, &blob, nullptr), 0);
   return {blob.data, blob.data + 8};
 }

@@ -30,7 +30,8 @@ struct Host {
   int events = 0;
 
   cft_callbacks callbacks() {
-    return {.context = this,
+    return {.struct_size = sizeof(cft_callbacks),
+            .context = this,
             .event = [](void* host, const char*) -> int {
               auto* self = static_cast<Host*>(host);
               return ++self->events == self->stop_at_event ? 1 : 0;
@@ -113,7 +114,8 @@ struct AskedFor {
 
 void train_two_teams(AskedFor* run) {
   const auto groups = small_groups(2);
-  const cft_callbacks callbacks{.context = run,
+  const cft_callbacks callbacks{.struct_size = sizeof(cft_callbacks),
+                                .context = run,
                                 .event = [](void* context, const char*) -> int {
                                   auto* self = static_cast<AskedFor*>(context);
                                   if (std::exchange(self->ask, false)) {

@@ -26,7 +26,7 @@ static void must(int code) {
 
 static void* train(void* context) {
   (void)context;
-  cft_host host = {0};
+  cft_host host = {.struct_size = sizeof host};
   host.on_start = count_step;
   cft_solver* solver = NULL;
   must(cft_solver_create(

@@ -45,7 +45,7 @@ void OwnNet::backward() { check(cft_net_backward(net_, layers_ - 1, 0)); }
 cft_blob OwnNet::blob(const std::string& name) const {
   const auto found = std::ranges::find(blobs_, name);
   if (found == blobs_.end()) throw std::runtime_error("the net has no blob " + name);
-  cft_blob blob{};
+  cft_blob blob{sizeof blob, nullptr, nullptr, 0, {}};
   check(cft_net_blob(net_, int32_t(found - blobs_.begin()), &blob, nullptr));
   return blob;
 }
@@ -61,13 +61,13 @@ std::span<float> OwnNet::diff(const std::string& name) const {
 }
 
 std::span<float> OwnNet::param(int number) const {
-  cft_blob found{};
+  cft_blob found{sizeof found, nullptr, nullptr, 0, {}};
   check(cft_net_param(net_, number, &found, nullptr));
   return values(found, found.data);
 }
 
 std::span<float> OwnNet::param_diff(int number) const {
-  cft_blob found{};
+  cft_blob found{sizeof found, nullptr, nullptr, 0, {}};
   check(cft_net_param(net_, number, &found, nullptr));
   return values(found, found.diff);
 }

@@ -29,6 +29,12 @@ public final class Engine {
     return Native.text(Native.describe(Native.utf8(options)));
   }
 
+  /** The modes of training together and what each allows, as JSON; see cft_sync_modes. */
+  public static String syncModes() {
+    NativeLibrary.load();
+    return Native.text(Native.syncModes());
+  }
+
   /** Renders a run's events (one JSON object a line) and its result as an HTML page. */
   public static String report(String events, String result) {
     NativeLibrary.load();

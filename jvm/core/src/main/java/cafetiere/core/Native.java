@@ -21,6 +21,8 @@ final class Native {
 
   static native byte[] describe(byte[] options);
 
+  static native byte[] syncModes();
+
   static native byte[] report(byte[] events, byte[] result);
 
   static native long rowsCreate(byte[] schema);

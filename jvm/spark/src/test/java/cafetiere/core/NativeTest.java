@@ -52,6 +52,13 @@ class NativeTest {
     assertTells("is NULL", () -> Native.groupAddress(0));
   }
 
+  @Test
+  void syncModesAreTheEnginesTable() {
+    String modes = Engine.syncModes();
+    assertTrue(modes.startsWith("[{") && modes.contains("\"name\":\"allreduce\""), modes);
+    assertTrue(modes.contains("\"survivors\":true") && modes.contains("\"rounds\":true"), modes);
+  }
+
   private static void assertTells(String words, Executable call) {
     CafetiereException e = assertThrows(CafetiereException.class, call);
     assertTrue(e.getMessage().contains(words), e.getMessage());

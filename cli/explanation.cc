@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/explanation.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "cli/table.h"
+#include "core/observe/grouped.h"
+#include "core/plan/open_memory.h"
+#include "core/solver/update_rule.h"
+#include "core/train/memory_estimate.h"
+#include "core/train/nets.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr double kMiB = 1 << 20;
+
+std::string mib(int64_t bytes) { return fmt::format("{:.2f}", double(bytes) / kMiB); }
+std::string mflop(double flops) { return flops > 0 ? fmt::format("{:.1f}", flops / 1e6) : ""; }
+
+int64_t parameters_of(const Node& node, const Graph& graph) {
+  int64_t count = 0;
+  for (int id : node.params) {
+    const Param& p = graph.params()[size_t(id)];
+    if (p.layer == node.param.name()) count += p.shape.count();  // shared ones count once
+  }
+  return count;
+}
+
+std::string head(const LoadedNet& net, const PlanOutline& plan) {
+  int64_t parameters = 0;
+  for (const Param& p : net.graph.params()) parameters += p.shape.count();
+  std::string text = fmt::format("{} (phase {}, device {})\n", net.graph.name(),
+                                 caffe::Phase_Name(net.graph.phase()), net.device->name());
+  for (const auto& b : plan.inputs) text += fmt::format("  in   {} {}\n", b.name, b.shape.str());
+  for (const auto& b : plan.outputs) text += fmt::format("  out  {} {}\n", b.name, b.shape.str());
+  return text + fmt::format("  {} parameters\n\n", grouped(double(parameters)));
+}
+
+struct LayerWork {
+  double forward = 0, backward = 0;  // operations
+  int64_t bytes = 0;
+};
+
+Result<std::string> layers(const LoadedNet& net, const PlanOutline& plan, int64_t batch) {
+  CFT_ASSIGN(const std::vector<Shape> shapes, net.graph.infer(batch));
+  std::map<std::string, LayerWork> work;
+  for (const StepInfo& step : plan.steps) {
+    LayerWork& layer = work[layer_of(step.name, net.graph)];
+    (step.backward ? layer.backward : layer.forward) += step.flops;
+    layer.bytes += step.bytes;
+  }
+  Table table({"layer", "type", "top", "parameters", "MFLOP forward", "backward", "MiB moved"});
+  for (const Node& node : net.graph.nodes()) {
+    const LayerWork& layer = work[node.param.name()];
+    const int64_t parameters = parameters_of(node, net.graph);
+    table.add({node.param.name(), node.param.type(),
+               node.tops.empty() ? "" : shapes[size_t(node.tops[0])].str(),
+               parameters > 0 ? grouped(double(parameters)) : "", mflop(layer.forward),
+               mflop(layer.backward), layer.bytes > 0 ? mib(layer.bytes) : ""});
+  }
+  return table.text(3);
+}
+
+std::string steps(const PlanOutline& plan) {
+  Table table({"step", "kernel", "MFLOP", "MiB moved"});
+  double flops = 0;
+  int64_t bytes = 0;
+  for (const StepInfo& step : plan.steps) {
+    table.add({step.name, step.kernel, mflop(step.flops), mib(step.bytes)});
+    flops += step.flops;
+    bytes += step.bytes;
+  }
+  table.add({"total", "", mflop(flops), mib(bytes)});
+  return table.text(2);
+}
+
+std::string memory_table(const MemoryEstimate& memory, const std::string& rule) {
+  Table table({"memory predicted", "MiB"});
+  table.add({"parameters", mib(memory.parameters)});
+  if (!rule.empty()) {
+    table.add({"gradients", mib(memory.gradients)});
+    table.add({"history of " + rule, mib(memory.history)});
+  }
+  table.add({"blobs, their gradients and scratch", mib(memory.blobs)});
+  table.add({"inputs", mib(memory.inputs)});
+  if (memory.test_nets > 0) table.add({"test nets", mib(memory.test_nets)});
+  if (memory.debug_info > 0) table.add({"debug_info", mib(memory.debug_info)});
+  table.add({"code and bookkeeping", mib(memory.overhead)});
+  if (memory.snapshot > 0) {
+    table.add({"a step takes", mib(memory.of_a_step())});
+    table.add({"while a snapshot is made", mib(memory.snapshot)});
+  }
+  table.add({"total", mib(memory.total())});
+  return table.text(1);
+}
+
+/// The net that was named or the solver's own, in its state.
+Result<NetChoice> choose(const Subject& subject) {
+  NetChoice choice;
+  if (subject.train) {
+    CFT_ASSIGN(choice, training_net(subject.solver, subject.given()));
+  } else {
+    CFT_ASSIGN(std::vector<NetChoice> tests, test_nets(subject.solver, subject.given()));
+    if (tests.empty()) {
+      CFT_ASSIGN(choice, training_net(subject.solver, subject.given()));
+    } else {
+      choice = std::move(tests.front());
+    }
+  }
+  choice.state.set_phase(subject.train ? caffe::TRAIN : caffe::TEST);
+  choice.state.set_level(subject.level);
+  for (const std::string& stage : subject.stages) choice.state.add_stage(stage);
+  return choice;
+}
+
+/// The nets that the solver tests with.
+Result<std::vector<NetChoice>> tests_of(const Subject& subject) {
+  const caffe::SolverParameter& p = subject.solver.param;
+  const bool tested = p.test_interval() > 0 && (p.test_iter_size() > 0 || has_test_nets(p));
+  return tested ? test_nets(subject.solver, subject.given()) : std::vector<NetChoice>();
+}
+
+Result<MemoryEstimate> training_memory(const Subject& subject, const LoadedNet& net,
+                                       const PlanOutline& plan) {
+  const caffe::SolverParameter& p = subject.solver.param;
+  CFT_ASSIGN(const auto rule, make_update_rule(p));
+  MemoryEstimate memory = estimate_training(net.graph, plan, rule->history_per_param());
+  if (!subject.has_solver) return memory;
+  memory.snapshot = snapshot_bytes(net.graph, p, rule->history_per_param());
+  if (p.debug_info() && p.display() > 0) {
+    CFT_ASSIGN(memory.debug_info, open_net_bytes(net.graph));
+  }
+  CFT_ASSIGN(const std::vector<NetChoice> tests, tests_of(subject));
+  for (const NetChoice& choice : tests) {
+    CFT_ASSIGN(const std::unique_ptr<LoadedNet> test,
+               LoadedNet::load(choice, Logger(), &subject.shapes));
+    CFT_ASSIGN(const PlanOutline test_plan, test->outline({}));
+    memory.test_nets += test_net_bytes(net.graph, test->graph, test_plan);
+  }
+  return memory;
+}
+
+}  // namespace
+
+Result<Explanation> explain(const Subject& subject, const Logger& log) {
+  Explanation result;
+  CFT_ASSIGN(const NetChoice choice, choose(subject));
+  CFT_ASSIGN(result.net, LoadedNet::load(choice, log, &subject.shapes));
+  result.options = {.batch = subject.batch, .backward = subject.train, .outputs = {}};
+  const LoadedNet& net = *result.net;
+  CFT_ASSIGN(const PlanOutline plan, net.outline(result.options));
+  CFT_ASSIGN(const std::string layer_table, layers(net, plan, subject.batch));
+  MemoryEstimate memory = estimate_scoring(net.graph, plan);
+  if (subject.train) {
+    CFT_ASSIGN(memory, training_memory(subject, net, plan));
+  }
+  result.text = head(net, plan) + layer_table + steps(plan) +
+                memory_table(memory, subject.train ? subject.solver.param.type() : "");
+  return result;
+}
+
+}  // namespace cafetiere
