@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/device/program.h"
 
+#include <algorithm>
+
 #include "core/device/reorder.h"
 
 namespace cafetiere {
@@ -59,6 +61,12 @@ BufferId Program::keep(TensorId id) {
   const BufferId buffer = read(id, Layout::kRowMajor);
   buffers_[size_t(buffer)].keep = true;
   return buffer;
+}
+
+void Program::remark(const std::string& step, const std::string& text) {
+  const auto of = std::find_if(steps_.rbegin(), steps_.rend(),
+                               [&](const Step& known) { return known.name == step; });
+  if (of != steps_.rend()) of->kernel += text;
 }
 
 }  // namespace cafetiere

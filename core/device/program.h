@@ -100,6 +100,8 @@ class Program {
   BufferId keep(TensorId id);
 
   void step(Step step) { steps_.push_back(std::move(step)); }
+  /// Adds to what is said of the kernel of the newest step of that name.
+  void remark(const std::string& step, const std::string& text);
 
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
