@@ -122,4 +122,10 @@ BufferId Program::keep(TensorId id) {
   return buffer;
 }
 
+void Program::remark(const std::string& step, const std::string& text) {
+  const auto of = std::find_if(steps_.rbegin(), steps_.rend(),
+                               [&](const Step& known) { return known.name == step; });
+  if (of != steps_.rend()) of->kernel += text;
+}
+
 }  // namespace cafetiere

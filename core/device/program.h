@@ -122,6 +122,8 @@ class Program {
   /// Where the device wants a step to run that is written once for all devices; name and kernel are
   /// set.
   Space space_of(const Step& step) const;
+  /// Adds to what is said of the kernel of the newest step of that name.
+  void remark(const std::string& step, const std::string& text);
 
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }

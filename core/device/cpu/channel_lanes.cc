@@ -18,6 +18,10 @@ constexpr int64_t kColumns = 48;      // output pixels a product
 constexpr int64_t kTilePixels = 192;  // output pixels a block: their sums stay in the second cache
 constexpr int64_t kFewBlocks = 16;    // with fewer the output channels are divided too
 constexpr int64_t kMaxRows = 64;      // kernel rows a call
+constexpr int64_t kImages = 8;        // with fewer a vector of images would be part empty
+
+/// Whether channels fill vectors of 8, or are so many that the last one does not matter.
+bool fills(int64_t channels) { return channels % 8 == 0 || channels >= 64; }
 
 /// Products of one shape but for the number of lanes.
 struct Products {
@@ -188,7 +192,7 @@ void emit(Program& p, const std::string& name, Correlation correlation, bool bac
   Step step;
   step.name = name;
   step.kernel = "brgemm NSC, lanes are channels (" + correlation.widths() +
-                (correlation.n < 8 ? ", few images)" : ")");
+                (correlation.n < kImages ? ", few images)" : ")");
   step.flops = flops;
   step.reads = {src, packed};
   if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
@@ -203,6 +207,21 @@ void emit(Program& p, const std::string& name, Correlation correlation, bool bac
 }
 
 }  // namespace
+
+std::string declines(const ConvGeometry& g) {
+  if (const std::string axes = not_planar(g); !axes.empty()) return axes;
+  if (g.kernel[0] > kMaxRows) return std::to_string(g.kernel[0]) + " kernel rows";
+  const int64_t in = g.channels / g.group, out = g.outputs / g.group;
+  if (g.n < kImages || (fills(out) && (fills(in) || narrow(g)))) return {};
+  return channel_widths(in, out) + " leave lanes empty";
+}
+
+std::string declines_backward_data(const ConvGeometry& g) {
+  std::string reason = declines(g);
+  if (!reason.empty() || !narrow(g) || g.n < kImages) return reason;
+  if (!image_lanes::declines(g).empty()) return {};
+  return "a source of " + std::to_string(g.channels) + " channels leaves lanes empty";
+}
 
 bool narrow(const ConvGeometry& g) { return g.group == 1 && g.channels < 16 && g.kernel[1] > 1; }
 

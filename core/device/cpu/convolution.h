@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms in which the CPU convolves; CpuDevice picks one by shape (core/device/cpu/convolution.cc).
+// The forms in which the CPU convolves, listed in core/device/cpu/convolution.cc. Each says with
+// declines() why a planar() geometry is not for it; an empty text means that it is.
 #pragma once
 
 #include <string>
@@ -28,6 +29,16 @@ inline ConvGeometry planar(ConvGeometry g) {
   return g;
 }
 
+/// "20 to 50 channels", for what `explain` says.
+inline std::string channel_widths(int64_t in, int64_t out) {
+  return std::to_string(in) + " to " + std::to_string(out) + " channels";
+}
+
+/// What no form over two axes takes.
+inline std::string not_planar(const ConvGeometry& g) {
+  return g.spatial() == 2 ? std::string() : std::to_string(g.spatial()) + " spatial axes";
+}
+
 /// dst(pixel) = sum over taps of W(tap) src(tap's pixel): what the forward pass and the data gradient
 /// of a convolution over two axes have in common.
 struct Correlation {
@@ -39,9 +50,7 @@ struct Correlation {
   int64_t group_out() const { return out_channels / group; }
   int64_t kernel_size() const { return kernel_h * kernel_w; }
   /// What the choice of a form depends on, for the kernel's description.
-  std::string widths() const {
-    return std::to_string(group_in()) + " to " + std::to_string(group_out()) + " channels";
-  }
+  std::string widths() const { return channel_widths(group_in(), group_out()); }
 };
 
 inline Correlation forward_correlation(const ConvGeometry& g) {
@@ -81,6 +90,7 @@ BufferId pack_step(Program& p, const std::string& name, const ConvGeometry& g, T
 
 /// Images in lanes (S C N): no lane is lost to odd channel counts. At most 256 kernel elements.
 namespace image_lanes {
+std::string declines(const ConvGeometry&);
 void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
                  TensorId weights, TensorId bias, TensorId dst, bool relu);
 void backward_data(Program&, const std::string& name, const ConvGeometry&, TensorId diff_dst,
@@ -91,6 +101,8 @@ void backward_weights(Program&, const std::string& name, const ConvGeometry&, Te
 
 /// Channels in lanes (N S C): for wide layers and small batches.
 namespace channel_lanes {
+std::string declines(const ConvGeometry&);
+std::string declines_backward_data(const ConvGeometry&);
 void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
                  TensorId weights, TensorId bias, TensorId dst, bool relu);
 void backward_data(Program&, const std::string& name, const ConvGeometry&, TensorId diff_dst,
@@ -101,6 +113,7 @@ void backward_weights(Program&, const std::string& name, const ConvGeometry&, Te
 
 /// One channel in, one out a group (N S C).
 namespace depthwise {
+std::string declines(const ConvGeometry&);
 void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
                  TensorId weights, TensorId bias, TensorId dst, bool relu);
 void backward_data(Program&, const std::string& name, const ConvGeometry&, TensorId diff_dst,

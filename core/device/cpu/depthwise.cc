@@ -146,6 +146,13 @@ void emit_unpack(Program& p, const std::string& name, const ConvGeometry& g, int
 
 }  // namespace
 
+std::string declines(const ConvGeometry& g) {
+  if (const std::string axes = not_planar(g); !axes.empty()) return axes;
+  if (g.group == 1) return "1 group";
+  if (g.group == g.channels && g.group == g.outputs) return {};
+  return channel_widths(g.channels / g.group, g.outputs / g.group) + " a group";
+}
+
 void convolution(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
                  TensorId weights, TensorId bias, TensorId dst, bool relu) {
   emit(p, name, g, forward_correlation(g), false, src, weights, bias, dst, relu);

@@ -114,7 +114,7 @@ void emit_correlation(Program& p, const std::string& name, const Packed& c, Tens
                       BufferId packed, TensorId bias, TensorId dst, bool relu, double flops) {
   Step step;
   step.name = name;
-  step.kernel = "brgemm SCN, lanes are images (" + c.widths() + " leave some empty)";
+  step.kernel = "brgemm SCN, lanes are images (" + c.widths() + ")";
   step.flops = flops;
   step.reads = {p.read(src, Layout::kPixels), packed};
   if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
@@ -148,6 +148,12 @@ void emit_correlation(Program& p, const std::string& name, const Packed& c, Tens
 }  // namespace
 
 namespace image_lanes {
+
+std::string declines(const ConvGeometry& g) {
+  if (const std::string axes = not_planar(g); !axes.empty()) return axes;
+  if (g.kernel_size() <= kMaxTaps) return {};
+  return std::to_string(g.kernel_size()) + " kernel elements";
+}
 
 void convolution(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
                  TensorId weights, TensorId bias, TensorId dst, bool relu) {

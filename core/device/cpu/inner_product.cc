@@ -5,6 +5,7 @@
 
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/cpu_device.h"
+#include "core/device/cpu/forms.h"
 #include "core/device/map.h"
 
 namespace cafetiere {
@@ -36,12 +37,8 @@ struct ChunkedProduct {
   }
 };
 
-}  // namespace
-
-void CpuDevice::inner_product(Program& p, const std::string& name, const InnerProductGeometry& g,
-                              TensorId src, TensorId weights, TensorId bias, TensorId dst,
-                              bool relu) {
-  if (g.transposed) return RefDevice::inner_product(p, name, g, src, weights, bias, dst, relu);
+void product(Program& p, const std::string& name, const InnerProductGeometry& g, TensorId src,
+             TensorId weights, TensorId bias, TensorId dst, bool relu) {
   Step step;
   step.name = name;
   step.kernel = "brgemm CSN, lanes are images";
@@ -70,12 +67,8 @@ void CpuDevice::inner_product(Program& p, const std::string& name, const InnerPr
   p.step(std::move(step));
 }
 
-void CpuDevice::inner_product_backward_data(Program& p, const std::string& name,
-                                            const InnerProductGeometry& g, TensorId diff_dst,
-                                            TensorId weights, TensorId diff_src) {
-  if (g.transposed) {
-    return RefDevice::inner_product_backward_data(p, name, g, diff_dst, weights, diff_src);
-  }
+void product_backward_data(Program& p, const std::string& name, const InnerProductGeometry& g,
+                           TensorId diff_dst, TensorId weights, TensorId diff_src) {
   Step step;
   step.name = name;
   step.kernel = "brgemm NCS, lanes are inputs";
@@ -95,12 +88,8 @@ void CpuDevice::inner_product_backward_data(Program& p, const std::string& name,
   p.step(std::move(step));
 }
 
-void CpuDevice::inner_product_backward_weights(Program& p, const std::string& name,
-                                               const InnerProductGeometry& g, TensorId src,
-                                               TensorId diff_dst, Gradient diff_weights) {
-  if (g.transposed) {
-    return RefDevice::inner_product_backward_weights(p, name, g, src, diff_dst, diff_weights);
-  }
+void product_backward_weights(Program& p, const std::string& name, const InnerProductGeometry& g,
+                              TensorId src, TensorId diff_dst, Gradient diff_weights) {
   Step step;
   step.name = name;
   step.kernel = "brgemm, lanes are inputs";
@@ -123,6 +112,47 @@ void CpuDevice::inner_product_backward_weights(Program& p, const std::string& na
                   }};
   };
   p.step(std::move(step));
+}
+
+std::string declines_product(const InnerProductGeometry& g) {
+  return g.transposed ? "transposed weights" : "";
+}
+
+using ProductForm = Form<InnerProductGeometry, TensorId /*src*/, TensorId /*weights*/,
+                         TensorId /*bias*/, TensorId /*dst*/, bool /*relu*/>;
+constexpr ProductForm kProduct[] = {{"brgemm", declines_product, product},
+                                    reference_form<&RefDevice::inner_product, ProductForm>()};
+
+using ProductDataForm =
+    Form<InnerProductGeometry, TensorId /*diff_dst*/, TensorId /*weights*/, TensorId /*diff_src*/>;
+constexpr ProductDataForm kProductBackwardData[] = {
+    {"brgemm", declines_product, product_backward_data},
+    reference_form<&RefDevice::inner_product_backward_data, ProductDataForm>()};
+
+using ProductWeightsForm =
+    Form<InnerProductGeometry, TensorId /*src*/, TensorId /*diff_dst*/, Gradient /*diff_weights*/>;
+constexpr ProductWeightsForm kProductBackwardWeights[] = {
+    {"brgemm", declines_product, product_backward_weights},
+    reference_form<&RefDevice::inner_product_backward_weights, ProductWeightsForm>()};
+
+}  // namespace
+
+void CpuDevice::inner_product(Program& p, const std::string& name, const InnerProductGeometry& g,
+                              TensorId src, TensorId weights, TensorId bias, TensorId dst,
+                              bool relu) {
+  emit_first(kProduct, p, name, g, src, weights, bias, dst, relu);
+}
+
+void CpuDevice::inner_product_backward_data(Program& p, const std::string& name,
+                                            const InnerProductGeometry& g, TensorId diff_dst,
+                                            TensorId weights, TensorId diff_src) {
+  emit_first(kProductBackwardData, p, name, g, diff_dst, weights, diff_src);
+}
+
+void CpuDevice::inner_product_backward_weights(Program& p, const std::string& name,
+                                               const InnerProductGeometry& g, TensorId src,
+                                               TensorId diff_dst, Gradient diff_weights) {
+  emit_first(kProductBackwardWeights, p, name, g, src, diff_dst, diff_weights);
 }
 
 }  // namespace cafetiere

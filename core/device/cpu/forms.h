@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forms: the ways in which the CPU does one operation, in a list; the first that takes the shape does it.
+#pragma once
+
+#include <string>
+#include <type_traits>
+
+#include "core/device/ref/ref_device.h"
+
+namespace cafetiere {
+
+/// One way to do an operation on tensors of a geometry.
+template <class Geometry, class... Operands>
+struct Form {
+  const char* name;
+  /// Why this form is not for the geometry; empty if it is.
+  std::string (*declines)(const Geometry&);
+  void (*emit)(Program&, const std::string& step, const Geometry&, Operands...);
+};
+
+/// The last of a list, which takes everything: what the reference device does.
+template <auto kMethod, class Geometry, class... Operands>
+void emit_reference(Program& p, const std::string& step, const Geometry& g, Operands... operands) {
+  (RefDevice().*kMethod)(p, step, g, operands...);
+}
+template <auto kMethod, class F>
+constexpr F reference_form() {
+  return {"reference", [](const auto&) { return std::string(); }, emit_reference<kMethod>};
+}
+
+/// Emits the first form that takes the geometry, and adds to its kernel why those before did not.
+template <size_t kForms, class Geometry, class... Operands>
+void emit_first(const Form<Geometry, Operands...> (&forms)[kForms], Program& p,
+                const std::string& step, const std::type_identity_t<Geometry>& g,
+                std::type_identity_t<Operands>... operands) {
+  std::string declined;
+  for (const auto& form : forms) {
+    const std::string reason = form.declines(g);
+    if (reason.empty()) {
+      form.emit(p, step, g, operands...);
+      return p.remark(step, declined);
+    }
+    declined += std::string("; not ") + form.name + ": " + reason;
+  }
+}
+
+}  // namespace cafetiere
