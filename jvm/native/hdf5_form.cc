@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JNI glue for cafetiere.core.Hdf5Form.
+// JNI glue for cafetiere.core.Engine: snapshots in HDF5.
 #include "jvm/native/jni_support.h"
 
 using namespace cafetiere::jni;

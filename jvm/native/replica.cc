@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JNI glue for cafetiere.core.Replica and cafetiere.core.Rounds.
+// JNI glue for cafetiere.core.Rounds and its Replica.
 #include <vector>
 
 #include "jvm/native/jni_support.h"

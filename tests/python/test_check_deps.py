@@ -32,7 +32,7 @@ def tree(tmp_path):
 
 
 def test_passes_a_tree_that_follows(tree):
-    assert check(tree) == (0, "check_deps: core/ follows core/deps.txt\n")
+    assert check(tree) == (0, "check_deps: core/ and jvm/ follow their deps.txt\n")
 
 
 @pytest.mark.parametrize("target", ["observe/c.h", "base/fast/a.h"])
@@ -69,3 +69,43 @@ def test_refuses_relative_includes_and_unknown_folders(tree):
 def test_wants_a_case_file_for_each_layer(tree):
     (tree / "tests/layers/relu.txt").unlink()
     assert check(tree) == (1, "core/layers/relu.cc:1: no test: add tests/layers/relu.*\n")
+
+
+@pytest.fixture
+def java(tree):
+    for name, text in {
+        "deps.txt": "public: Fit Net\nfeed:\nrun: feed Net\n",
+        "Fit.java": "import cafetiere.spark.run.Job;\npublic final class Fit {}\n",
+        "Net.java": "public interface Net {}\n",
+        "Helper.java": "final class Helper {}\n",
+        "feed/Row.java": "public record Row() {}\n",
+        "run/Job.java": "import cafetiere.spark.Net;\nimport cafetiere.spark.feed.Row;\n",
+    }.items():
+        folder = tree / ("jvm" if name == "deps.txt" else "jvm/spark/src/main/java/cafetiere/spark")
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return tree / "jvm/spark/src/main/java/cafetiere/spark"
+
+
+def test_passes_packages_that_follow(tree, java):
+    assert check(tree)[0] == 0
+
+
+def test_names_an_import_of_a_package_above(tree, java):
+    (java / "feed/Row.java").write_text("\nimport static cafetiere.spark.run.Job.Kind;\n")
+    path = "jvm/spark/src/main/java/cafetiere/spark/feed/Row.java"
+    assert check(tree) == (1, f"{path}:2: feed may not import run\n")
+
+
+def test_names_a_package_of_more_than_ten_classes(tree, java):
+    for number in range(10):
+        (java / f"run/Class{number}.java").write_text("")
+    assert check(tree) == (
+        1,
+        "jvm/spark/src/main/java/cafetiere/spark/run: 11 classes, 10 is the most\n",
+    )
+
+
+def test_names_a_public_class_that_is_not_listed(tree, java):
+    (java / "Helper.java").write_text("public final class Helper {}\n")
+    assert check(tree) == (1, "jvm/deps.txt: cafetiere.spark.Helper is public\n")

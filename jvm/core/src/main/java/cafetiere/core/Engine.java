@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.core;
 
-/** What the engine does without an object: tell its version, look at nets, render reports. */
+/**
+ * What the engine does without an object: tell its version, look at nets, render reports, write
+ * snapshots in another form.
+ */
 public final class Engine {
   private Engine() {}
 
@@ -39,5 +42,17 @@ public final class Engine {
   public static String report(String events, String result) {
     NativeLibrary.load();
     return Native.text(Native.report(Native.utf8(events), Native.utf8(result)));
+  }
+
+  /** A .caffemodel.h5, as Caffe writes with {@code snapshot_format: HDF5}, of a caffemodel's bytes. */
+  public static byte[] weightsHdf5(byte[] model) {
+    NativeLibrary.load();
+    return Native.weightsHdf5(model);
+  }
+
+  /** A .solverstate.h5 of a solverstate's bytes; {@code learnedNet}: path of its weights. */
+  public static byte[] stateHdf5(byte[] state, String learnedNet) {
+    NativeLibrary.load();
+    return Native.stateHdf5(state, Native.utf8(learnedNet));
   }
 }

@@ -2,6 +2,7 @@
 package cafetiere.core;
 
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 
 /** A net with its weights, ready to compute blobs for rows. */
 public final class Predictor extends Handle {
@@ -25,11 +26,21 @@ public final class Predictor extends Handle {
 
   /** A buffer that run() can fill with `floats` values. */
   public static ByteBuffer allocate(long floats) {
-    return Memory.allocate(floats * Float.BYTES);
+    return direct(floats * Float.BYTES);
   }
 
   private static long create(String options, byte[] model) {
     NativeLibrary.load();
     return Native.predictorCreate(Native.utf8(options), model);
+  }
+
+  /** A direct buffer in the machine's byte order. */
+  private static ByteBuffer direct(long bytes) {
+    if (bytes > Integer.MAX_VALUE) {
+      throw new IllegalArgumentException(
+          "a batch needs " + bytes + " bytes, more than a buffer holds: predict fewer rows"
+              + " at a time");
+    }
+    return ByteBuffer.allocateDirect((int) bytes).order(ByteOrder.nativeOrder());
   }
 }

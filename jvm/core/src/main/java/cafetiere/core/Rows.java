@@ -20,7 +20,7 @@ public final class Rows extends Handle {
 
   /** Appends `count` rows, encoded as above, from the remaining bytes of a direct buffer. */
   public void append(long count, ByteBuffer chunk) {
-    append(count, Memory.address(chunk), chunk.remaining());
+    append(count, address(chunk), chunk.remaining());
   }
 
   /** The number of rows in the table. */
@@ -36,5 +36,14 @@ public final class Rows extends Handle {
   private static long create(String schema) {
     NativeLibrary.load();
     return Native.rowsCreate(Native.utf8(schema));
+  }
+
+  /** The address of the first remaining byte of a direct buffer. */
+  private static long address(ByteBuffer buffer) {
+    if (!buffer.isDirect()) {
+      throw new IllegalArgumentException(
+          "the buffer lies on the Java heap: use ByteBuffer.allocateDirect");
+    }
+    return Native.address(buffer) + buffer.position();
   }
 }

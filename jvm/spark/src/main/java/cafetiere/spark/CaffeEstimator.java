@@ -1,7 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
-import cafetiere.spark.NetDescription.Top;
+import cafetiere.spark.barrier.TrainingJob;
+import cafetiere.spark.feed.FeedSchema;
+import cafetiere.spark.feed.MeanFiles;
+import cafetiere.spark.plan.Encryption;
+import cafetiere.spark.plan.Epochs;
+import cafetiere.spark.plan.NetDescription;
+import cafetiere.spark.plan.NetDescription.Top;
+import cafetiere.spark.plan.Parallelism;
+import cafetiere.spark.plan.SyncSettings;
+import cafetiere.spark.plan.TrainingPlan;
+import cafetiere.spark.predict.Outputs;
+import cafetiere.spark.preflight.Findings;
+import cafetiere.spark.preflight.Preflight;
+import cafetiere.spark.rounds.RoundsJob;
+import cafetiere.spark.run.TrainingResult;
+import cafetiere.spark.util.HadoopFiles;
+import cafetiere.spark.util.JavaVersion;
+import cafetiere.spark.util.ParamChecks;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
@@ -260,7 +277,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   }
 
   /** What the ranks will be told; checks solver, net and columns. */
-  TrainingPlan plan(Dataset<Row> train) {
+  public TrainingPlan plan(Dataset<Row> train) {
     SparkSession spark = train.sparkSession();
     SparkContext sc = spark.sparkContext();
     Configuration conf = sc.hadoopConfiguration();

@@ -2,7 +2,16 @@
 package cafetiere.spark;
 
 import cafetiere.core.Predictor;
-import cafetiere.spark.NetDescription.Top;
+import cafetiere.spark.feed.FeedSchema;
+import cafetiere.spark.feed.MeanFiles;
+import cafetiere.spark.plan.NetDescription;
+import cafetiere.spark.plan.NetDescription.Top;
+import cafetiere.spark.predict.Outputs;
+import cafetiere.spark.predict.PredictionIterator;
+import cafetiere.spark.predict.PredictionPlan;
+import cafetiere.spark.predict.SentWeights;
+import cafetiere.spark.run.TrainingResult;
+import cafetiere.spark.util.JavaVersion;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -31,10 +40,24 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
   private transient List<String> lastOutputs;
 
   /** A model of what a training left behind; the param `net` must be set. */
-  public CaffeModel(String uid, TrainingResult training) {
+  CaffeModel(String uid, TrainingResult training) {
     this.uid = uid;
     this.training = training;
     setPredictionDefaults();
+  }
+
+  /**
+   * A model of weights that were trained elsewhere; the param `net` must be set.
+   *
+   * @param weights a caffemodel
+   * @param columns feeds tops by these columns (top, column), whatever params and net say of them;
+   *     empty to leave it to those
+   */
+  public static CaffeModel ofWeights(byte[] weights, Map<String, String> columns) {
+    CaffeModel model =
+        new CaffeModel("cafetiere", new TrainingResult(weights, new byte[0], "{}", ""));
+    model.boundColumns = Map.copyOf(columns);
+    return model;
   }
 
   @Override
@@ -85,13 +108,13 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
 
   @Override
   public MLWriter write() {
-    return new CaffeModelWriter(this);
+    return new SavedModel.Writer(this);
   }
 
   /** Reads a model that was saved. */
   public static MLReader<CaffeModel> read() {
     JavaVersion.require();
-    return new CaffeModelReader();
+    return new SavedModel.Reader();
   }
 
   /** Loads a model that was saved. */
@@ -142,17 +165,6 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
   /** Sets the param threadsPerWorker. */
   public CaffeModel setThreadsPerWorker(int value) {
     return with(threadsPerWorker(), value);
-  }
-
-  /** Feeds tops by these columns (top, column), whatever params and net say of them. */
-  CaffeModel bind(Map<String, String> columns) {
-    boundColumns = Map.copyOf(columns);
-    return this;
-  }
-
-  /** What was left behind by the training. */
-  TrainingResult training() {
-    return training;
   }
 
   /** What the tasks will be told; checks net and columns. */

@@ -9,7 +9,7 @@ public final class PreflightException extends IllegalArgumentException {
 
   private final List<String> findings;
 
-  PreflightException(List<String> findings) {
+  public PreflightException(List<String> findings) {
     super(findings.size() == 1
         ? findings.get(0)
         : findings.size() + " things to change before this can start:\n  - "

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
+import cafetiere.spark.submit.SubmittedRun;
+import cafetiere.spark.util.JavaVersion;
 import org.apache.spark.sql.SparkSession;
 
 /**

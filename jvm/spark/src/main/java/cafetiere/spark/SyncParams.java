@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
+import cafetiere.spark.util.ParamChecks;
 import org.apache.spark.ml.param.BooleanParam;
 import org.apache.spark.ml.param.IntParam;
 import org.apache.spark.ml.param.Param;
@@ -60,7 +61,7 @@ public interface SyncParams extends PredictionParams {
     return new Param<>(this, "encrypt", "whether what travels between the ranks is encrypted (TLS"
         + " 1.3): on, off, or auto: when Spark's own traffic is, by spark.network.crypto.enabled,"
         + " spark.ssl.rpc.enabled or spark.ssl.enabled",
-        ParamChecks.oneOf("encrypt", Encryption.CHOICES));
+        ParamChecks.oneOf("encrypt", ParamChecks.ENCRYPTIONS));
   }
 
   /** How the ranks keep in step. */

@@ -7,13 +7,13 @@ import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerJobEnd;
 
 /** Does something once when some more of Spark's jobs have ended. */
-final class AfterJobs extends SparkListener implements AutoCloseable {
+public final class AfterJobs extends SparkListener implements AutoCloseable {
   private final SparkContext sc;
   private final Runnable action;
   private final AtomicInteger left;
   private volatile boolean done;
 
-  AfterJobs(SparkContext sc, int jobs, Runnable action) {
+  public AfterJobs(SparkContext sc, int jobs, Runnable action) {
     this.sc = sc;
     this.action = action;
     this.left = new AtomicInteger(jobs);
@@ -27,7 +27,7 @@ final class AfterJobs extends SparkListener implements AutoCloseable {
     done = true;
   }
 
-  boolean done() {
+  public boolean done() {
     return done;
   }
 

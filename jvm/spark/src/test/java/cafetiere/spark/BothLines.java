@@ -14,4 +14,4 @@ import org.junit.jupiter.api.Tag;
 @Tag("both-lines")
 @Retention(RetentionPolicy.RUNTIME)
 @Target({ElementType.TYPE, ElementType.METHOD})
-@interface BothLines {}
+public @interface BothLines {}

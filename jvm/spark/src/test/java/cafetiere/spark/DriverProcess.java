@@ -9,11 +9,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** A driver in a JVM of its own, with this JVM's classes and settings: for what ends a driver. */
-final class DriverProcess {
+public final class DriverProcess {
   private DriverProcess() {}
 
   /** Starts {@code main} with its output in {@code log}. */
-  static Process start(Class<?> main, Path log, String... args) throws IOException {
+  public static Process start(Class<?> main, Path log, String... args) throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     for (String option : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
@@ -32,7 +32,7 @@ final class DriverProcess {
   }
 
   /** The text of a file that a driver left, or why there is none, for an assertion's message. */
-  static String read(Path file) {
+  public static String read(Path file) {
     try {
       return Files.readString(file);
     } catch (IOException e) {

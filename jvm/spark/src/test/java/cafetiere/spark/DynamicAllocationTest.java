@@ -4,6 +4,8 @@ package cafetiere.spark;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import cafetiere.spark.util.Json;
+import cafetiere.spark.util.Unchecked;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.nio.file.Files;
 import java.nio.file.Path;

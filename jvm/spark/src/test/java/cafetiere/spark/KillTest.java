@@ -4,6 +4,8 @@ package cafetiere.spark;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import cafetiere.spark.cluster.ClusterSlots;
+import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -25,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
  * where the rows are shuffled and laid out in another way; {@link FaultTest} has them as they are.
  */
 @Timeout(value = 480, unit = TimeUnit.SECONDS)
-class KillTest {
+public class KillTest {
   private static final int ROWS = 1_007;
   private static final int STEPS = 160;
   private static final int CHECKPOINT_EVERY = 20;
@@ -91,7 +93,7 @@ class KillTest {
     return Json.parse(model.result());
   }
 
-  static void awaitCheckpoint(Path dir) {
+  public static void awaitCheckpoint(Path dir) {
     try {
       while (!hasCheckpoint(dir)) Thread.sleep(50);
     } catch (InterruptedException e) {

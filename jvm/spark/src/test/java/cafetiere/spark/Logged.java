@@ -11,12 +11,12 @@ import org.apache.logging.log4j.core.appender.AbstractAppender;
 import org.apache.logging.log4j.core.config.Property;
 
 /** What a class logs while this is open. */
-final class Logged extends AbstractAppender implements AutoCloseable {
+public final class Logged extends AbstractAppender implements AutoCloseable {
   private final Queue<String> lines = new ConcurrentLinkedQueue<>();
   private final Logger logger;
   private final Level before;
 
-  Logged(Class<?> type) {
+  public Logged(Class<?> type) {
     super("logged", null, null, false, Property.EMPTY_ARRAY);
     logger = (Logger) LogManager.getLogger(type);
     before = logger.getLevel();
@@ -31,7 +31,7 @@ final class Logged extends AbstractAppender implements AutoCloseable {
   }
 
   /** Level and message, a line each. */
-  String text() {
+  public String text() {
     return String.join("\n", lines);
   }
 

@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import cafetiere.spark.plan.NetDescription;
+import cafetiere.spark.plan.SyncSettings;
+import cafetiere.spark.util.ParamChecks;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -25,7 +28,7 @@ class ParamsTest {
 
   private static final Map<String, List<String>> WORDS = Map.of(
       "syncMode", ParamChecks.SYNC_MODES, "syncHistory", ParamChecks.SYNC_HISTORIES,
-      "engine", ParamChecks.ENGINES, "encrypt", Encryption.CHOICES);
+      "engine", ParamChecks.ENGINES, "encrypt", ParamChecks.ENCRYPTIONS);
 
   /** Any text is taken at first; what it means is told by fit. */
   private static final List<String> FREE = List.of("solver", "net", "weights", "snapshot",

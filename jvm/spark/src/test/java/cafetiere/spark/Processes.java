@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
+import cafetiere.spark.util.Unchecked;
 import java.io.IOException;
 
 /** Other programs, run to their end. */
-final class Processes {
+public final class Processes {
   private Processes() {}
 
   /** The exit status of a command; -1 where there is no such program. */
@@ -19,7 +20,7 @@ final class Processes {
   }
 
   /** Sends a signal, by its name without SIG. */
-  static void signal(String name, long pid) {
+  public static void signal(String name, long pid) {
     run("kill", "-" + name, Long.toString(pid));
   }
 }

@@ -4,6 +4,8 @@ package cafetiere.spark;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import cafetiere.spark.cluster.PortRange;
+import cafetiere.spark.util.Json;
 import java.io.IOException;
 import java.net.BindException;
 import java.net.ServerSocket;

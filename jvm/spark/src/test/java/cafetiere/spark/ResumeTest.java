@@ -6,6 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import cafetiere.spark.barrier.TrainingJobTest;
+import cafetiere.spark.feed.FeedSchema;
+import cafetiere.spark.feed.RowsHash;
+import cafetiere.spark.util.Json;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;

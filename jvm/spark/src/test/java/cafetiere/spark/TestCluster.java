@@ -4,11 +4,11 @@ package cafetiere.spark;
 import org.apache.spark.sql.SparkSession;
 
 /** The session of the tests: two executors in JVMs of their own, as long as the tests run. */
-final class TestCluster {
+public final class TestCluster {
   private TestCluster() {}
 
   /** The session, started by the first test that asks for it. */
-  static SparkSession session() {
+  public static SparkSession session() {
     return SparkSession.builder()
         .appName("cafetiere tests")
         .master("local-cluster[2,1,1024]")

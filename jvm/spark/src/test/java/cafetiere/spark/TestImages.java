@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
+import cafetiere.spark.cluster.ClusterSlots;
+import cafetiere.spark.util.Unchecked;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -22,11 +24,11 @@ import org.apache.spark.sql.types.StructType;
 import scala.Tuple2;
 
 /** A small table of images with labels, and LeNet to train on it. */
-final class TestImages {
-  static final int EXECUTORS = 2;
-  static final int SIDE = 28;
-  static final int CLASSES = 10;
-  static final StructType SCHEMA = new StructType()
+public final class TestImages {
+  public static final int EXECUTORS = 2;
+  public static final int SIDE = 28;
+  public static final int CLASSES = 10;
+  public static final StructType SCHEMA = new StructType()
       .add("id", DataTypes.LongType)
       .add("image", DataTypes.BinaryType)
       .add("label", DataTypes.IntegerType);
@@ -34,7 +36,7 @@ final class TestImages {
   private TestImages() {}
 
   /** The tests' session, with its two executors there: an earlier test may have ended one. */
-  static SparkSession session() {
+  public static SparkSession session() {
     SparkSession spark = TestCluster.session();
     try {
       ClusterSlots.await(spark.sparkContext(), EXECUTORS, 60, TimeUnit.SECONDS);
@@ -45,23 +47,23 @@ final class TestImages {
   }
 
   /** Images of a bright bar on noise, whose place tells the label. */
-  static Dataset<Row> images(SparkSession spark, int rows) {
+  public static Dataset<Row> images(SparkSession spark, int rows) {
     List<Row> table = new ArrayList<>();
     for (int id = 0; id < rows; id++) table.add(RowFactory.create((long) id, image(id), label(id)));
     return spark.createDataFrame(table, SCHEMA);
   }
 
-  static int label(int id) {
+  public static int label(int id) {
     return id % CLASSES;
   }
 
   /** Caffe's LeNet, as the quickstart trains it. */
-  static String lenet() {
+  public static String lenet() {
     return example("quickstart/lenet_train_test.prototxt");
   }
 
   /** The path of a file below examples/. */
-  static Path examplePath(String name) {
+  public static Path examplePath(String name) {
     return Path.of(System.getProperty("examples"), name);
   }
 
@@ -74,18 +76,18 @@ final class TestImages {
   }
 
   /** A solver for {@link #lenet} that runs {@code steps} steps. */
-  static String solver(int steps) {
+  public static String solver(int steps) {
     return "base_lr: 0.01 momentum: 0.9 weight_decay: 0.0005 lr_policy: \"inv\" gamma: 0.0001"
         + " power: 0.75 max_iter: " + steps + " random_seed: 7 snapshot_prefix: \"lenet\"";
   }
 
   /** Process ids of the executors. */
-  static List<Long> executorPids(SparkSession spark) {
+  public static List<Long> executorPids(SparkSession spark) {
     return List.copyOf(executors(spark).values());
   }
 
   /** Process ids of the executors, by Spark's ids. */
-  static Map<String, Long> executors(SparkSession spark) {
+  public static Map<String, Long> executors(SparkSession spark) {
     List<Integer> tasks = IntStream.range(0, 8 * EXECUTORS).boxed().toList();
     return JavaSparkContext.fromSparkContext(spark.sparkContext())
         .parallelize(tasks, tasks.size()).mapToPair(task -> {

@@ -3,6 +3,12 @@ package cafetiere.spark;
 
 import cafetiere.core.Rows;
 import cafetiere.core.Trainer;
+import cafetiere.spark.feed.FeedSchema;
+import cafetiere.spark.feed.RowEncoder;
+import cafetiere.spark.plan.Epochs;
+import cafetiere.spark.plan.SyncSettings;
+import cafetiere.spark.plan.TrainingPlan;
+import cafetiere.spark.run.TrainingResult;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Random;
@@ -17,11 +23,11 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /** Small nets and tables: two classes of points in space, told apart by their first coordinate. */
-final class TestNets {
+public final class TestNets {
   static final int FLOATS = 3;
   static final int BATCH = 8;
 
-  static final String SOLVER = """
+  public static final String SOLVER = """
       base_lr: 0.5
       lr_policy: "fixed"
       momentum: 0.9
@@ -29,7 +35,7 @@ final class TestNets {
       random_seed: 7
       """;
 
-  static final String CLASSIFIER = data(BATCH, FLOATS) + """
+  public static final String CLASSIFIER = data(BATCH, FLOATS) + """
       layer { name: "hidden" type: "InnerProduct" bottom: "data" top: "hidden"
         inner_product_param { num_output: 5 weight_filler { type: "xavier" } } }
       layer { name: "relu" type: "ReLU" bottom: "hidden" top: "hidden" }
@@ -41,14 +47,14 @@ final class TestNets {
   private TestNets() {}
 
   /** A data layer for rows of `floats` numbers and a label. */
-  static String data(int batch, int floats) {
+  public static String data(int batch, int floats) {
     return "name: \"test\" layer { name: \"data\" type: \"MemoryData\" top: \"data\" top: \"label\""
         + " memory_data_param { batch_size: " + batch + " channels: " + floats
         + " height: 1 width: 1 } }\n";
   }
 
   /** A table of points: id, features (array of float), label. */
-  static Dataset<Row> points(SparkSession spark, int count) {
+  public static Dataset<Row> points(SparkSession spark, int count) {
     Random random = new Random(1);
     List<Row> rows = IntStream.range(0, count).mapToObj(i -> point(i, random))
         .collect(Collectors.toList());
@@ -78,6 +84,11 @@ final class TestNets {
       return new CaffeModel("model", new TrainingResult(
           trainer.model(), trainer.state(), trainer.result(), "")).setNet(CLASSIFIER);
     }
+  }
+
+  /** What an estimator plans for a table, for tests of other packages. */
+  public static TrainingPlan plan(CaffeEstimator estimator, Dataset<Row> table) {
+    return estimator.plan(table);
   }
 
   private static Row point(long id, Random random) {

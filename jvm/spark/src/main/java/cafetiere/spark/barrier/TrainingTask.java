@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.barrier;
+
+import cafetiere.core.CafetiereException;
+import cafetiere.core.CafetiereException.Code;
+import cafetiere.core.Group;
+import cafetiere.core.Rows;
+import cafetiere.core.Trainer;
+import cafetiere.spark.cluster.InstructionSet;
+import cafetiere.spark.cluster.PeerAddress;
+import cafetiere.spark.cluster.PortRange;
+import cafetiere.spark.events.RunEvent;
+import cafetiere.spark.plan.TrainingPlan;
+import cafetiere.spark.run.LeaderDuties;
+import cafetiere.spark.run.TaskOutcome;
+import cafetiere.spark.run.TaskSetup;
+import cafetiere.spark.run.TaskWatch;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.io.Serializable;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.BarrierTaskContext;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One rank: reads its rows, meets the other ranks, trains. Nothing of it outlives the task or is
+ * shared with another one: several ranks may live in one JVM, and a JVM comes back as another rank.
+ */
+final class TrainingTask implements Serializable {
+  private static final long serialVersionUID = 1L;
+  private static final Logger LOG = LoggerFactory.getLogger(TrainingTask.class);
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final TaskSetup setup;
+
+  TrainingTask(TaskSetup setup) {
+    this.setup = setup;
+  }
+
+  /** Trains on {@code train}; {@code validation} is null where there is nothing to test on. */
+  TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation) {
+    BarrierTaskContext context = BarrierTaskContext.get();
+    int rank = context.partitionId();
+    String executor = SparkEnv.get().executorId();
+    String route = "";
+    List<RunEvent> events = List.of();
+    String result = "";
+    Code code = Code.OK;
+    String message = "";
+    try (LeaderDuties first = rank != 0 ? null
+        : new LeaderDuties(setup, Integer.toString(setup.attempt()))) {
+      try {
+        result = train(context, first, train, validation);
+      } catch (CafetiereException e) {
+        code = e.code();
+        message = e.getMessage();
+      }
+      if (first != null) {
+        route = first.route();
+        events = first.lastEvents();
+      }
+    } catch (IOException | UncheckedIOException e) {
+      code = Code.IO;
+      message = e.getMessage();
+    }
+    return new TaskOutcome(rank, executor, code, message, result, route, events);
+  }
+
+  private String train(BarrierTaskContext context, LeaderDuties first, Iterator<InternalRow> train,
+      Iterator<InternalRow> validation) throws IOException {
+    int rank = context.partitionId();
+    TrainingPlan plan = setup.plan();
+    try (Rows rows = setup.read(train);
+        Rows testRows = validation == null ? null : setup.read(validation);
+        Meeting met = meet(context, rows.count());
+        Trainer trainer = new Trainer(plan.ofRows(met.rows()).trainerOptions(rank), first);
+        TaskWatch watch = new TaskWatch(context, () -> cancel(trainer, met.group()))) {
+      setup.restore(trainer);
+      if (first != null) first.storeByTime(trainer);
+      if (testRows != null) trainer.validation(testRows);
+      if (met.group() == null) {
+        trainer.run(rows);
+      } else {
+        trainer.run(met.group(), rows);
+      }
+      if (first == null) return "";
+      first.finish(trainer);
+      return trainer.result();
+    }
+  }
+
+  /** The ranks together, null for one that is alone, and the rows of all. */
+  private record Meeting(Group group, long rows) implements AutoCloseable {
+    @Override
+    public void close() {
+      if (group != null) group.close();
+    }
+  }
+
+  /**
+   * The one rendezvous of an attempt; Spark takes a second for it. The ranks also agree on an
+   * instruction set there, before any code is generated, and tell how many rows each has.
+   */
+  private Meeting meet(BarrierTaskContext context, long ownRows) throws IOException {
+    if (setup.plan().workers() == 1) {
+      agree(List.of(InstructionSet.here()));
+      return new Meeting(null, ownRows);
+    }
+    Group group = new Group(groupOptions(context));
+    try (TaskWatch watch = new TaskWatch(context, group::cancel)) {
+      ObjectNode note = JSON.createObjectNode();
+      note.put("address", group.address()).put("isa", InstructionSet.here());
+      note.put("rows", ownRows);
+      long rows = 0;
+      ArrayNode addresses = JSON.createArrayNode();
+      List<String> sets = new ArrayList<>();
+      for (String text : context.allGather(note.toString())) {
+        JsonNode peer = JSON.readTree(text);
+        addresses.add(peer.path("address").asText());
+        sets.add(peer.path("isa").asText());
+        rows += peer.path("rows").asLong();
+      }
+      agree(sets);
+      group.connect(addresses.toString());
+      return new Meeting(group, rows);
+    } catch (Throwable e) {
+      group.close();
+      throw e;
+    }
+  }
+
+  /** Takes the lowest set of all ranks, and of the attempt that left the checkpoint. */
+  private void agree(List<String> sets) {
+    String before = setup.instructionSet();
+    String agreed = InstructionSet.lowest(sets);
+    if (!before.isEmpty()) agreed = InstructionSet.lowest(List.of(agreed, before));
+    if (!before.isEmpty() && !agreed.equals(before)) {
+      LOG.warn("The run began with {} and goes on with {}: the weights may differ in their last"
+          + " bits from those of an undisturbed run", before, agreed);
+    }
+    InstructionSet.use(agreed);
+  }
+
+  private String groupOptions(BarrierTaskContext context) throws IOException {
+    int rank = context.partitionId();
+    List<String> hosts = Arrays.stream(context.getTaskInfos())
+        .map(task -> task.address().replaceFirst(":\\d+$", "")).toList();
+    boolean alone = hosts.stream().distinct().count() == 1;
+    String bind = PeerAddress.of(hosts.get(rank), alone, setup.metrics().driver());
+    PortRange ports = PortRange.of(SparkEnv.get().conf(), PortRange.RANKS);
+    return setup.plan().groupOptions(
+        rank, setup.plan().workers(), bind, ports, setup.secret(), setup.generation());
+  }
+
+  private static void cancel(Trainer trainer, Group group) {
+    trainer.cancel();
+    if (group != null) group.cancel();
+  }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.events;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.PrintStream;
+import java.util.Iterator;
+import java.util.Locale;
+
+/**
+ * Shows a run on the driver's console: one line, rewritten in place on a terminal, or a new line
+ * every few seconds where output goes to a log.
+ */
+public final class ProgressLine {
+  private static final long LOG_INTERVAL_NANOS = 5_000_000_000L;
+
+  private final PrintStream out;
+  private final boolean terminal;
+  private final long epochs;
+  private long lastPrint = Long.MIN_VALUE;
+  private int width;
+  private String scores = "";
+  private JsonNode latest;
+  private long firstStep;
+  private double firstSeconds = Double.MAX_VALUE;
+
+  /** {@code epochs} is the run's length in epochs, 0 where only its steps are known. */
+  public ProgressLine(PrintStream out, boolean terminal, long epochs) {
+    this.out = out;
+    this.terminal = terminal;
+    this.epochs = epochs;
+  }
+
+  /** Shows an event, if it is one to be shown and its time has come. */
+  synchronized void show(JsonNode event) {
+    String kind = event.path("event").asText();
+    if (kind.equals("progress")) {
+      latest = event;
+      print(render(event), isLast());
+    } else if (kind.equals("test")) {
+      scores = scores(event.path("outputs"));
+      // The scores of the trained net come behind the last progress.
+      if (isLast()) print(render(latest), true);
+    }
+  }
+
+  private boolean isLast() {
+    return latest != null
+        && latest.path("step").asLong() >= latest.path("max_iter").asLong(Long.MAX_VALUE);
+  }
+
+  /** Ends the line that is rewritten in place, so that other output starts on its own. */
+  public synchronized void finish() {
+    if (terminal && width > 0) out.println();
+    width = 0;
+  }
+
+  private String render(JsonNode event) {
+    long step = event.path("step").asLong();
+    long maxIter = event.path("max_iter").asLong();
+    StringBuilder line = new StringBuilder("cafetiere  ");
+    line.append(text("epoch %.1f", event.path("epoch").asDouble()));
+    if (epochs > 0) line.append('/').append(epochs);
+    line.append(text("  step %d/%d", step, maxIter));
+    line.append(text("  loss %.4f", event.path("loss").asDouble(Double.NaN)));
+    line.append(scores);
+    line.append(text("  %,.0f rows/s", event.path("rows_per_s").asDouble()));
+    line.append(text("  waits: data %.0f %%", 100 * event.path("wait_data").asDouble()));
+    line.append(text(", network %.0f %%", 100 * event.path("wait_comm").asDouble()));
+    return line.append(eta(step, maxIter, event.path("seconds").asDouble())).toString();
+  }
+
+  /** From the pace since the first event of this attempt: a resumed run does not begin at 0. */
+  private String eta(long step, long maxIter, double seconds) {
+    if (seconds < firstSeconds) {
+      firstSeconds = seconds;
+      firstStep = step;
+    }
+    if (step <= firstStep || maxIter < step) return "";
+    double pace = (seconds - firstSeconds) / (step - firstStep);
+    return "  ETA " + clock(pace * (maxIter - step));
+  }
+
+  private void print(String line, boolean last) {
+    if (terminal) {
+      int padding = Math.max(0, width - line.length());
+      out.print("\r" + line + " ".repeat(padding));
+      out.flush();
+      width = line.length();
+      return;
+    }
+    long now = System.nanoTime();
+    if (last || lastPrint == Long.MIN_VALUE || now - lastPrint >= LOG_INTERVAL_NANOS) {
+      out.println(line);
+      lastPrint = now;
+    }
+  }
+
+  private static String scores(JsonNode outputs) {
+    StringBuilder scores = new StringBuilder();
+    for (Iterator<String> names = outputs.fieldNames(); names.hasNext(); ) {
+      String name = names.next();
+      scores.append(text("  test %s ", name)).append(text("%.4f", outputs.get(name).asDouble()));
+    }
+    return scores.toString();
+  }
+
+  private static String text(String format, Object value) {
+    return String.format(Locale.ROOT, format, value);
+  }
+
+  private static String text(String format, long first, long second) {
+    return String.format(Locale.ROOT, format, first, second);
+  }
+
+  private static String clock(double seconds) {
+    long whole = Math.round(seconds);
+    String tail = String.format(Locale.ROOT, "%02d:%02d", whole / 60 % 60, whole % 60);
+    return whole < 3600 ? tail : whole / 3600 + ":" + tail;
+  }
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.events;
+
+import java.io.Serializable;
+
+/**
+ * One event of rank 0 on its way to the driver.
+ *
+ * @param run the run it belongs to
+ * @param attempt number of the barrier stage within the run, from 0
+ * @param sequence number within the attempt, from 1; lets the driver drop what came by two routes
+ * @param json the event as the engine gave it
+ */
+public record RunEvent(String run, int attempt, long sequence, String json) implements Serializable {}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.feed;
+
+import java.util.List;
+import org.apache.spark.ml.linalg.SQLDataTypes;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * The column types that can be fed to a net. Each knows its name in the engine and how to encode
+ * its value from Spark's binary rows, where bulk memory is copied, and from external rows.
+ */
+public enum ColumnType {
+  BOOLEAN("u8", (row, i, out) -> out.uint8(row.getBoolean(i) ? 1 : 0),
+      (row, i, out) -> out.uint8(row.getBoolean(i) ? 1 : 0)),
+  BYTE("i32", (row, i, out) -> out.int32(row.getByte(i)),
+      (row, i, out) -> out.int32(row.getByte(i))),
+  SHORT("i32", (row, i, out) -> out.int32(row.getShort(i)),
+      (row, i, out) -> out.int32(row.getShort(i))),
+  INT("i32", (row, i, out) -> out.int32(row.getInt(i)), (row, i, out) -> out.int32(row.getInt(i))),
+  LONG("i64", (row, i, out) -> out.int64(row.getLong(i)),
+      (row, i, out) -> out.int64(row.getLong(i))),
+  FLOAT("f32", (row, i, out) -> out.float32(row.getFloat(i)),
+      (row, i, out) -> out.float32(row.getFloat(i))),
+  DOUBLE("f64", (row, i, out) -> out.float64(row.getDouble(i)),
+      (row, i, out) -> out.float64(row.getDouble(i))),
+  STRING("string", UnsafeValues::bytes, ExternalValues::string),
+  BINARY("u8", UnsafeValues::bytes, ExternalValues::binary),
+  INTS("i32", (row, i, out) -> UnsafeValues.array(row, i, Integer.BYTES, out),
+      ExternalValues::ints),
+  LONGS("i64", (row, i, out) -> UnsafeValues.array(row, i, Long.BYTES, out),
+      ExternalValues::longs),
+  FLOATS("f32", (row, i, out) -> UnsafeValues.array(row, i, Float.BYTES, out),
+      ExternalValues::floats),
+  DOUBLES("f64", (row, i, out) -> UnsafeValues.array(row, i, Double.BYTES, out),
+      ExternalValues::doubles),
+  VECTOR("f64", UnsafeValues::vector, ExternalValues::vector),
+  /** Spark's image: pixels. */
+  IMAGE("u8", UnsafeValues::image, ExternalValues::image),
+  /** CaffeOnSpark's ENCODED_IMAGE_WITH_DIM: the bytes of an image file and its size. */
+  SIZED_IMAGE("u8", UnsafeValues::sizedImage, ExternalValues::sizedImage);
+
+  /** Encodes one value of a binary row. */
+  interface UnsafeWriter {
+    void write(UnsafeRow row, int ordinal, Chunk out);
+  }
+
+  /** Encodes one value of an external row. */
+  interface RowWriter {
+    void write(Row row, int ordinal, Chunk out);
+  }
+
+  private static final List<String> IMAGE_FIELDS =
+      List.of("origin", "height", "width", "nChannels", "mode", "data");
+  private static final List<String> SIZED_IMAGE_FIELDS = List.of("image", "height", "width");
+
+  private final String engineName;
+  private final UnsafeWriter unsafe;
+  private final RowWriter external;
+
+  ColumnType(String engineName, UnsafeWriter unsafe, RowWriter external) {
+    this.engineName = engineName;
+    this.unsafe = unsafe;
+    this.external = external;
+  }
+
+  /** The type's name in the engine's schema. */
+  String engineName() {
+    return engineName;
+  }
+
+  /** Whether its bytes may be those of an image file. */
+  boolean mayBeEncoded() {
+    return this == BINARY || this == SIZED_IMAGE;
+  }
+
+  void write(UnsafeRow row, int ordinal, Chunk out) {
+    unsafe.write(row, ordinal, out);
+  }
+
+  void write(Row row, int ordinal, Chunk out) {
+    external.write(row, ordinal, out);
+  }
+
+  /** The column type for a Spark type; null if values of it cannot be fed. */
+  static ColumnType of(DataType type) {
+    if (type instanceof ArrayType array) return ofArray(array.elementType());
+    if (type instanceof StructType struct) return ofStruct(struct);
+    if (type.equals(SQLDataTypes.VectorType())) return VECTOR;
+    if (type.equals(DataTypes.BooleanType)) return BOOLEAN;
+    if (type.equals(DataTypes.ByteType)) return BYTE;
+    if (type.equals(DataTypes.ShortType)) return SHORT;
+    if (type.equals(DataTypes.IntegerType)) return INT;
+    if (type.equals(DataTypes.LongType)) return LONG;
+    if (type.equals(DataTypes.FloatType)) return FLOAT;
+    if (type.equals(DataTypes.DoubleType)) return DOUBLE;
+    if (type.equals(DataTypes.StringType)) return STRING;
+    if (type.equals(DataTypes.BinaryType)) return BINARY;
+    return null;
+  }
+
+  private static ColumnType ofArray(DataType element) {
+    if (element.equals(DataTypes.IntegerType)) return INTS;
+    if (element.equals(DataTypes.LongType)) return LONGS;
+    if (element.equals(DataTypes.FloatType)) return FLOATS;
+    if (element.equals(DataTypes.DoubleType)) return DOUBLES;
+    return null;
+  }
+
+  private static ColumnType ofStruct(StructType struct) {
+    List<String> fields = List.of(struct.fieldNames());
+    if (fields.equals(IMAGE_FIELDS)) return IMAGE;
+    boolean isSized = fields.equals(SIZED_IMAGE_FIELDS)
+        && struct.fields()[0].dataType().equals(DataTypes.BinaryType);
+    return isSized ? SIZED_IMAGE : null;
+  }
+}

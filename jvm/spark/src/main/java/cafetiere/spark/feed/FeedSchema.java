@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.feed;
+
+import cafetiere.spark.PreflightException;
+import cafetiere.spark.util.Json;
+import cafetiere.spark.util.NearestName;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * The columns of a table that a net reads, and which of its tops each one feeds.
+ *
+ * @param table the columns, in the order in which they are encoded
+ * @param types how each of them is encoded
+ * @param idColumn the column that identifies a row, "" to identify it by its bytes
+ * @param inputs which column feeds which top of the data layer
+ * @param resize whether encoded images are resized to what the net takes
+ */
+public record FeedSchema(
+    StructType table, List<ColumnType> types, String idColumn, List<Input> inputs, boolean resize)
+    implements Serializable {
+
+  /** A top of the data layer and the column that feeds it. */
+  public record Input(String top, String column) implements Serializable {}
+
+  /**
+   * Finds the columns in a table's schema. A {@link PreflightException} tells all that are missing
+   * or cannot be fed, and what to change.
+   */
+  public static FeedSchema of(StructType schema, List<Input> inputs, String idColumn) {
+    Set<String> names = new LinkedHashSet<>();
+    inputs.forEach(input -> names.add(input.column()));
+    if (!idColumn.isEmpty()) names.add(idColumn);
+    StructType table = new StructType();
+    List<ColumnType> types = new ArrayList<>();
+    List<String> findings = new ArrayList<>();
+    List<String> columns = List.of(schema.fieldNames());
+    for (String name : names) {
+      if (!columns.contains(name)) {
+        findings.add(missing(name, columns));
+        continue;
+      }
+      StructField field = schema.fields()[columns.indexOf(name)];
+      ColumnType type = ColumnType.of(field.dataType());
+      if (type == null) findings.add(unfit(field));
+      table = table.add(field);
+      types.add(type);
+    }
+    if (!findings.isEmpty()) throw new PreflightException(findings);
+    return new FeedSchema(table, List.copyOf(types), idColumn, List.copyOf(inputs), false);
+  }
+
+  /** The same, with encoded images resized or refused where their size is not the net's. */
+  public FeedSchema resizing(boolean wanted) {
+    return new FeedSchema(table, types, idColumn, inputs, wanted);
+  }
+
+  /** The table's columns alone, in the order in which they are encoded. */
+  public Dataset<Row> select(Dataset<?> data) {
+    Column[] columns = new Column[table.size()];
+    for (int i = 0; i < columns.length; i++) {
+      columns[i] = functions.col("`" + table.fieldNames()[i].replace("`", "``") + "`");
+    }
+    return data.toDF().select(columns);
+  }
+
+  /** The column that feeds a top. */
+  public Optional<String> column(String top) {
+    return inputs.stream().filter(input -> input.top().equals(top)).map(Input::column).findFirst();
+  }
+
+  /** Where the columns are in rows of another schema that contains them. */
+  public int[] ordinals(StructType schema) {
+    int[] ordinals = new int[table.size()];
+    for (int i = 0; i < ordinals.length; i++) {
+      ordinals[i] = schema.fieldIndex(table.fieldNames()[i]);
+    }
+    return ordinals;
+  }
+
+  /** Position of the id among the columns, -1 if there is none. */
+  public int idOrdinal() {
+    return idColumn.isEmpty() ? -1 : table.fieldIndex(idColumn);
+  }
+
+  /** The schema as the engine's rows want it. */
+  public ObjectNode toJson() {
+    ObjectNode schema = Json.object();
+    ArrayNode columns = schema.putArray("columns");
+    for (int i = 0; i < types.size(); i++) {
+      ObjectNode column = columns.addObject();
+      column.put("name", table.fieldNames()[i]).put("type", types.get(i).engineName());
+      if (resize && types.get(i).mayBeEncoded()) column.put("resize", true);
+    }
+    return schema.put("id", idColumn);
+  }
+
+  /** The inputs as the engine's trainer and predictor want them. */
+  public ArrayNode inputsJson() {
+    ArrayNode array = Json.array();
+    inputs.forEach(i -> array.addObject().put("top", i.top()).put("column", i.column()));
+    return array;
+  }
+
+  private static String missing(String name, List<String> columns) {
+    String hint = NearestName.of(name, columns)
+        .map(nearest -> ": did you mean '" + nearest + "'?").orElse(".");
+    return "the table has no column '" + name + "'" + hint + " It has: "
+        + String.join(", ", columns);
+  }
+
+  private static String unfit(StructField field) {
+    return "column '" + field.name() + "' is of type " + field.dataType().catalogString()
+        + ", which cannot be fed to a net: cast it to a number, an array of int, bigint, float or"
+        + " double, a vector, binary, string, Spark's image, or a struct of image (binary), height and"
+        + " width";
+  }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.feed;
+
+import cafetiere.core.CafetiereException;
+import cafetiere.core.Rows;
+import cafetiere.spark.internal.SparkInternals;
+import java.util.Iterator;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * Encodes rows into native memory and hands them on in chunks. The memory is reused, and nothing is
+ * allocated for a row.
+ */
+public final class RowEncoder implements AutoCloseable {
+  /** Takes `rows` encoded rows that lie at `address`; the memory is reused afterwards. */
+  public interface Sink {
+    /** Takes one chunk. */
+    void accept(long rows, long address, long bytes);
+  }
+
+  private static final long CHUNK_BYTES = 1 << 20;
+  private static final long HEADROOM_BYTES = 1 << 16;
+
+  private final FeedSchema schema;
+  private final ColumnType[] types;
+  private final Sink sink;
+  private final long chunkBytes;
+  private final Chunk chunk = new Chunk(CHUNK_BYTES + HEADROOM_BYTES);
+  private UnsafeProjection projection;
+  private long rowsInChunk;
+  private long rows;
+
+  /** An encoder that hands on about a MiB at a time. */
+  public RowEncoder(FeedSchema schema, Sink sink) {
+    this(schema, sink, CHUNK_BYTES);
+  }
+
+  /** An encoder that hands on chunks of `chunkBytes` or a row more. */
+  public RowEncoder(FeedSchema schema, Sink sink, long chunkBytes) {
+    this.schema = schema;
+    this.types = schema.types().toArray(new ColumnType[0]);
+    this.sink = sink;
+    this.chunkBytes = chunkBytes;
+  }
+
+  /** Encodes all rows of a partition of `schema.select(table)` into a native table. */
+  public static void feed(FeedSchema schema, Iterator<InternalRow> partition, Rows to) {
+    try (RowEncoder encoder = new RowEncoder(schema, to::append)) {
+      while (partition.hasNext()) {
+        encoder.add(partition.next());
+      }
+      encoder.flush();
+    }
+  }
+
+  /** Encodes one row whose columns are exactly those of the schema. */
+  public void add(InternalRow row) {
+    UnsafeRow binary = row instanceof UnsafeRow unsafe ? unsafe : project(row);
+    long start = chunk.size();
+    for (int i = 0; i < types.length; i++) {
+      try {
+        requireValue(binary.isNullAt(i));
+        types[i].write(binary, i, chunk);
+      } catch (IllegalArgumentException e) {
+        chunk.truncate(start);
+        int id = schema.idOrdinal();
+        Object value = id < 0 ? null : binary.get(id, schema.table().fields()[id].dataType());
+        throw badValue(i, value, e);
+      }
+    }
+    finishRow();
+  }
+
+  /** Encodes one external row; `ordinals` tells where the schema's columns are in it. */
+  public void add(Row row, int[] ordinals) {
+    long start = chunk.size();
+    for (int i = 0; i < types.length; i++) {
+      try {
+        requireValue(row.isNullAt(ordinals[i]));
+        types[i].write(row, ordinals[i], chunk);
+      } catch (IllegalArgumentException e) {
+        chunk.truncate(start);
+        int id = schema.idOrdinal();
+        throw badValue(i, id < 0 ? null : row.get(ordinals[id]), e);
+      }
+    }
+    finishRow();
+  }
+
+  /** Hands on what is left. */
+  public void flush() {
+    if (rowsInChunk > 0) {
+      sink.accept(rowsInChunk, chunk.address(), chunk.size());
+      chunk.truncate(0);
+      rowsInChunk = 0;
+    }
+  }
+
+  /** Frees the memory. Rows that were not flushed are gone. */
+  @Override
+  public void close() {
+    chunk.close();
+  }
+
+  private void finishRow() {
+    rows++;
+    rowsInChunk++;
+    if (chunk.size() >= chunkBytes) flush();
+  }
+
+  private UnsafeRow project(InternalRow row) {
+    if (projection == null) projection = SparkInternals.unsafeProjection(schema.table());
+    return projection.apply(row);
+  }
+
+  private static void requireValue(boolean isNull) {
+    if (isNull) throw new IllegalArgumentException("is null: fill it, or drop the row");
+  }
+
+  private CafetiereException badValue(int column, Object id, IllegalArgumentException cause) {
+    String row = id == null ? "row " + rows + " of this partition" : "the row with id " + id;
+    return new CafetiereException(CafetiereException.Code.INVALID_ARGUMENT,
+        "column '" + schema.table().fieldNames()[column] + "' of " + row + " "
+            + cause.getMessage(),
+        cause);
+  }
+}

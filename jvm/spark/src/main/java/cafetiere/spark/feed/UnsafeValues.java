@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.feed;
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.unsafe.Platform;
+
+/** Encodes what is more than a number in Spark's binary rows, by copying its memory. */
+final class UnsafeValues {
+  private static final int DENSE_VECTOR = 1;
+  private static final int VECTOR_FIELDS = 4;
+  private static final int IMAGE_FIELDS = 6;
+  private static final int SIZED_IMAGE_FIELDS = 3;
+
+  private UnsafeValues() {}
+
+  /** A string or binary value. A field holds its place: offset in the upper half, size below. */
+  static void bytes(UnsafeRow row, int ordinal, Chunk out) {
+    long place = row.getLong(ordinal);
+    out.bytes(row.getBaseObject(), row.getBaseOffset() + (place >>> 32), (int) place);
+  }
+
+  /** An array of `width`-byte numbers: a count, one null bit an element, the numbers. */
+  static void array(UnsafeRow row, int ordinal, int width, Chunk out) {
+    Object base = row.getBaseObject();
+    long start = row.getBaseOffset() + (row.getLong(ordinal) >>> 32);
+    int count = (int) Platform.getLong(base, start);
+    long header = UnsafeArrayData.calculateHeaderPortionInBytes(count);
+    for (long word = Long.BYTES; word < header; word += Long.BYTES) {
+      long nulls = Platform.getLong(base, start + word);
+      if (nulls != 0) {
+        throw nullElement((word - Long.BYTES) * Byte.SIZE + Long.numberOfTrailingZeros(nulls));
+      }
+    }
+    out.bytes(base, start + header, (long) count * width);
+  }
+
+  /** A Spark ML vector: its dense values, zeros included. */
+  static void vector(UnsafeRow row, int ordinal, Chunk out) {
+    UnsafeRow vector = row.getStruct(ordinal, VECTOR_FIELDS);
+    if (vector.getByte(0) == DENSE_VECTOR) {
+      array(vector, 3, Double.BYTES, out);
+      return;
+    }
+    long bytes = (long) vector.getInt(1) * Double.BYTES;
+    UnsafeArrayData indices = vector.getArray(2);
+    UnsafeArrayData values = vector.getArray(3);
+    long to = out.payload(bytes);
+    Platform.setMemory(to, (byte) 0, bytes);
+    for (int i = 0; i < indices.numElements(); i++) {
+      Platform.putDouble(null, to + (long) indices.getInt(i) * Double.BYTES, values.getDouble(i));
+    }
+  }
+
+  /** An image of Spark's image source, planar. */
+  static void image(UnsafeRow row, int ordinal, Chunk out) {
+    UnsafeRow image = row.getStruct(ordinal, IMAGE_FIELDS);
+    if (image.isNullAt(5)) {
+      throw new IllegalArgumentException("holds an image without data: read with dropInvalid");
+    }
+    planar(image.getInt(1), image.getInt(2), image.getInt(3), image.getBinary(5), out);
+  }
+
+  /** The bytes of an image file that stand first in a struct; the net's image has the size. */
+  static void sizedImage(UnsafeRow row, int ordinal, Chunk out) {
+    UnsafeRow image = row.getStruct(ordinal, SIZED_IMAGE_FIELDS);
+    if (image.isNullAt(0)) throw new IllegalArgumentException("holds no image: drop the row");
+    bytes(image, 0, out);
+  }
+
+  /** Writes height x width x channels bytes as channels x height x width, as Caffe's nets want. */
+  static void planar(int height, int width, int channels, byte[] data, Chunk out) {
+    int plane = height * width;
+    if (height < 0 || width < 0 || data.length != plane * channels) {
+      throw new IllegalArgumentException("holds an image of " + data.length + " bytes that says it"
+          + " is " + height + " x " + width + " x " + channels);
+    }
+    long to = out.payload(data.length);
+    for (int channel = 0; channel < channels; channel++) {
+      for (int pixel = 0, from = channel; pixel < plane; pixel++, from += channels) {
+        Platform.putByte(null, to++, data[from]);
+      }
+    }
+  }
+
+  /** The error for a null within an array. */
+  static IllegalArgumentException nullElement(long index) {
+    return new IllegalArgumentException("holds a null at element " + index
+        + ": fill it, or drop the row");
+  }
+}

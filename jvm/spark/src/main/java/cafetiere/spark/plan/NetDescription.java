@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.plan;
+
+import cafetiere.core.CafetiereException;
+import cafetiere.core.Engine;
+import cafetiere.spark.PreflightException;
+import cafetiere.spark.util.Json;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * What the engine says of a solver and net, without running them.
+ *
+ * @param json the whole answer, as cft_describe gives it
+ */
+public record NetDescription(JsonNode json) {
+  /** Of the engine's message about a layer whose shape is in a file. */
+  private static final String FILE_LAYER = "it could not be opened here";
+  private static final String ADVICE = ". On Spark a net is fed by the DataFrame and not by files or"
+      + " databases: replace the layer by one of type MemoryData with the same name and tops and"
+      + " memory_data_param { batch_size: 64 channels: 3 height: 227 width: 227 }, the sizes of your"
+      + " rows, or by Input or CoSData; featuresCol and labelCol name the columns that feed it";
+
+  /** Asks the engine. A text that is "" is not given. */
+  public static NetDescription of(String solver, String net, String phase) {
+    ObjectNode options = Json.object().put("phase", phase);
+    if (!solver.isEmpty()) options.put("solver", solver);
+    if (!net.isEmpty()) options.put("net", net);
+    return of(options.toString());
+  }
+
+  /** Asks the engine about a training. A net that is "" is not given. */
+  public static NetDescription ofTraining(String solver, String net, SyncSettings sync) {
+    ObjectNode options = Json.object().put("phase", "TRAIN");
+    options.put("solver", solver);
+    if (!net.isEmpty()) options.put("net", net);
+    sync.addTo(options);
+    return of(options.toString());
+  }
+
+  /**
+   * Asks the engine; `options` as in cft_describe. Of a layer that reads files, such as Data, the
+   * engine knows no shape here; a {@link PreflightException} says what to write instead.
+   */
+  public static NetDescription of(String options) {
+    try {
+      return new NetDescription(Json.parse(Engine.describe(options)));
+    } catch (CafetiereException e) {
+      if (!e.getMessage().contains(FILE_LAYER)) throw e;
+      throw new PreflightException(List.of(e.getMessage() + ADVICE));
+    }
+  }
+
+  /**
+   * A top of the data layer.
+   *
+   * @param column the column that feeds it, where the layer says so; else ""
+   * @param isLabel whether losses and accuracies take it for the number of a class
+   */
+  public record Top(String name, String column, boolean isLabel) {
+    /** The column that the layer names, else that of the top's name. */
+    public String ownColumn() {
+      return column.isEmpty() ? name : column;
+    }
+
+    /** Its own column, else one of those for the first and second place, else that of its name. */
+    public String columnAt(int place, String features, String label) {
+      if (!column.isEmpty() || place > 1) return ownColumn();
+      return place == 0 ? features : label;
+    }
+  }
+
+  /** The tops of the net's data layer, in order. */
+  public List<Top> tops() {
+    List<Top> tops = new ArrayList<>();
+    json.path("data_layer").path("tops").forEach(top -> tops.add(new Top(top.path("name").asText(),
+        top.path("column").asText(""), top.path("classes").asLong() > 0)));
+    return tops;
+  }
+
+  /** Text of the net that the solver names or carries, "" if another was given. */
+  public String netText() {
+    return json.path("net_text").asText("");
+  }
+
+  /** Text of the solver with all its nets inside, "" if another net was given. */
+  public String solverText() {
+    return json.path("solver_text").asText("");
+  }
+
+  /** Whether the solver tests with nets of its own. */
+  public boolean hasTestNets() {
+    return json.path("solver").path("has_test_nets").asBoolean();
+  }
+
+  /** Whether the solver gives its test nets a level or stages. */
+  public boolean hasTestState() {
+    return json.path("solver").path("has_test_state").asBoolean();
+  }
+
+  /** Rows of one shard's batch. */
+  public long batchSize() {
+    return json.path("batch_size").asLong(1);
+  }
+
+  /** Passes whose gradients are added up for a step. */
+  public long iterSize() {
+    return Math.max(1, json.path("solver").path("iter_size").asLong(1));
+  }
+
+  /** The way of working together that solver and sync settings name. */
+  public String syncMode() {
+    return json.path("solver").path("sync").asText("allreduce");
+  }
+
+  /** Steps from one test to the next, 0 if the solver does not say. */
+  long testInterval() {
+    return json.path("solver").path("test_interval").asLong();
+  }
+
+  /** The text of a solver with a number in one of its own fields, in place of what it has there. */
+  static String withField(String solver, String field, long value) {
+    String others = solver.replaceAll("(?m)(^|[\\s;,{}])" + field + "\\s*:\\s*-?\\d+", "$1");
+    return others + "\n" + field + ": " + value + "\n";
+  }
+
+  /** Whether the solver has an interval of its own for checkpoints. */
+  public boolean hasSnapshots() {
+    return json.path("solver").path("snapshot").asLong() > 0;
+  }
+
+  /** Whether the solver says solver_mode: GPU. */
+  public boolean wantsGpu() {
+    return json.path("solver").path("solver_mode").asText().equals("GPU");
+  }
+}

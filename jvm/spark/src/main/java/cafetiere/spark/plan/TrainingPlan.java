@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.plan;
+
+import cafetiere.spark.cluster.PortRange;
+import cafetiere.spark.feed.FeedSchema;
+import cafetiere.spark.feed.MeanFiles;
+import cafetiere.spark.util.Json;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.Serializable;
+import java.nio.charset.StandardCharsets;
+import java.util.UUID;
+
+/**
+ * Everything that the ranks of a training must know, fixed before it starts.
+ *
+ * @param solver text of the solver's prototxt
+ * @param net text of the net's prototxt, "" if the solver carries it
+ * @param schema the columns that are fed
+ * @param workers ranks, each of them one task of the barrier stage
+ * @param shards shards of the data; the weights depend on them and not on the ranks
+ * @param threads threads of each rank
+ * @param maxIter steps to train to, 0 for the solver's max_iter
+ * @param epochs what becomes a number of steps by {@link #ofRows}
+ * @param seed used where the solver has no random_seed
+ * @param checkpointDir where checkpoints go, a Hadoop path; "" to choose one
+ * @param checkpointInterval steps from one checkpoint to the next, 0 for the solver's snapshot
+ * @param model weights to start from, null for those of the net's fillers
+ * @param state solver state to go on from, null to start at step 0
+ * @param events Hadoop path prefix of JSONL and TensorBoard files that the driver writes, "" for none
+ * @param timeoutMillis silence of a peer that counts as its loss
+ * @param encrypt whether what travels between the ranks is encrypted
+ * @param sync what replaces fields of the solver's sync { }
+ * @param survivors whether the others go on when a rank is lost, and it may join them again
+ * @param resume whether to go on from the checkpoints of an interrupted run of the same plan
+ */
+public record TrainingPlan(
+    String solver,
+    String net,
+    FeedSchema schema,
+    int workers,
+    int shards,
+    int threads,
+    long maxIter,
+    Epochs epochs,
+    long seed,
+    String checkpointDir,
+    long checkpointInterval,
+    byte[] model,
+    byte[] state,
+    String events,
+    int timeoutMillis,
+    boolean encrypt,
+    SyncSettings sync,
+    boolean survivors,
+    boolean resume)
+    implements Serializable {
+  private static final int FINGERPRINT = 16;
+
+  /** The same training by {@code ranks} ranks; each of the survivors is a shard of its own. */
+  public TrainingPlan with(int ranks) {
+    return new TrainingPlan(solver, net, schema, ranks, survivors ? ranks : shards, threads,
+        maxIter, epochs, seed, checkpointDir, checkpointInterval, model, state, events,
+        timeoutMillis, encrypt, sync, survivors, resume);
+  }
+
+  /** The same with epochs in steps, of a table that has so many rows. */
+  public TrainingPlan ofRows(long rows) {
+    if (!epochs.needRows()) return this;
+    long steps = epochs.count() > 0 ? epochs.steps(epochs.count(), rows, shards) : maxIter;
+    long epoch = Math.max(1, epochs.steps(1, rows, shards));
+    String tested = epochs.areTested()
+        ? NetDescription.withField(solver, "test_interval", epoch) : solver;
+    return new TrainingPlan(tested, net, schema, workers, shards, threads, steps, Epochs.NONE, seed,
+        checkpointDir, checkpointInterval, model, state, events, timeoutMillis, encrypt, sync,
+        survivors, resume);
+  }
+
+  /** Hex digits that tell apart trainings whose weights differ; {@code rows}: those of the table. */
+  public String fingerprint(String rows) {
+    ObjectNode all = Json.object().put("rows", rows);
+    all.put("solver", solver).put("net", net).put("shards", shards);
+    all.put("max_iter", maxIter).put("epochs", epochs.toString());
+    all.put("seed", seed).put("model", model).put("state", state);
+    sync.addTo(all);
+    all.set("schema", schema.toJson());
+    all.set("inputs", schema.inputsJson());
+    UUID hash = UUID.nameUUIDFromBytes(all.toString().getBytes(StandardCharsets.UTF_8));
+    return hash.toString().replace("-", "").substring(0, FINGERPRINT);
+  }
+
+  /**
+   * The options of one rank's cafetiere.core.Trainer. Any of the survivors may become rank 0, so all
+   * of them are told that they have its listener.
+   */
+  public String trainerOptions(int rank) {
+    ObjectNode options = Json.object();
+    options.put("solver", solver).put("net", net);
+    options.put("rank", survivors ? 0 : rank).put("size", workers);
+    options.put("shards", shards).put("threads", threads).put("seed", seed);
+    options.put("max_iter", maxIter).put("checkpoint_every", checkpointInterval);
+    sync.addTo(options);
+    if (survivors) options.put("survivors", 1);
+    options.set("inputs", schema.inputsJson());
+    return MeanFiles.local(options.toString());
+  }
+
+  /**
+   * The options of one rank's cafetiere.core.Group, of {@code size} ranks, which listens at
+   * {@code bind} on one of {@code ports}.
+   */
+  public String groupOptions(int rank, int size, String bind, PortRange ports, String secret,
+      String generation) {
+    ObjectNode options = Json.object();
+    options.put("rank", rank).put("size", size).put("bind", bind);
+    options.put("ports", ports.option()).put("secret", secret);
+    options.put("generation", generation).put("timeout_ms", timeoutMillis);
+    options.put("encrypt", encrypt ? 1 : 0);
+    return options.toString();
+  }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.predict;
+
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/** The columns that a model adds to a table. */
+public final class Outputs {
+  private Outputs() {}
+
+  /** The schema with one array column for each output and, unless it is "", the prediction. */
+  public static StructType append(StructType schema, List<String> outputs, String predictionCol) {
+    StructType appended = schema;
+    for (String output : outputs) {
+      requireNew(appended, output, "outputCols");
+      appended = appended.add(output, DataTypes.createArrayType(DataTypes.FloatType, false), false);
+    }
+    if (!predictionCol.isEmpty()) {
+      requireNew(appended, predictionCol, "predictionCol");
+      appended = appended.add(predictionCol, DataTypes.DoubleType, false);
+    }
+    return appended;
+  }
+
+  /** The index of the largest value (the first of equal ones); a single value itself. */
+  static double prediction(float[] values) {
+    if (values.length == 1) return values[0];
+    int best = 0;
+    for (int i = 1; i < values.length; i++) {
+      if (values[i] > values[best]) best = i;
+    }
+    return best;
+  }
+
+  private static void requireNew(StructType schema, String name, String param) {
+    if (Arrays.asList(schema.fieldNames()).contains(name)) {
+      throw new IllegalArgumentException("the table has a column '" + name + "' already, which "
+          + param + " would add: rename the column, or set " + param);
+    }
+  }
+}

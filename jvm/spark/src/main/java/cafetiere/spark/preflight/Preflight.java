@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.preflight;
+
+import cafetiere.core.CafetiereException;
+import cafetiere.spark.CaffeParams;
+import cafetiere.spark.PreflightException;
+import cafetiere.spark.cluster.ClusterSlots;
+import cafetiere.spark.cluster.DriverPorts;
+import cafetiere.spark.cluster.PortRange;
+import cafetiere.spark.internal.TableSize;
+import cafetiere.spark.plan.Encryption;
+import cafetiere.spark.plan.NetDescription;
+import cafetiere.spark.plan.TrainingPlan;
+import cafetiere.spark.store.CheckpointFolder;
+import cafetiere.spark.util.ParamChecks;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.function.Supplier;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+
+/**
+ * Looks before the leap: finds within seconds what would make the barrier stage fail or wait, and
+ * says what to change. Spark itself lets a stage without slots wait for ten minutes.
+ */
+public final class Preflight {
+  private static final long MIB = 1 << 20;
+  private static final String EXECUTOR_JOB = "cafetiere-preflight-executors";
+  /** The first job of executors that have just started takes seconds, whatever it does. */
+  private static final int EXECUTOR_SECONDS = 10;
+  private static final int SAMPLE_SECONDS = 3;
+  /** As the engine's own table has it: cft_sync_modes, which JNI does not reach yet. */
+  private static final List<String> LOOSE_MODES = List.of("average", "easgd", "diloco");
+  private static final double OVERHEAD_FACTOR = 0.1;
+  private static final long LEAST_OVERHEAD_MIB = 384;
+
+  private final SparkContext sc;
+  private final SparkConf conf;
+  private final TrainingPlan plan;
+  private final Dataset<Row> train;
+  private final List<String> findings = new ArrayList<>();
+
+  private Preflight(SparkContext sc, SparkConf conf, TrainingPlan plan, Dataset<Row> train) {
+    this.sc = sc;
+    this.conf = conf;
+    this.plan = plan;
+    this.train = train;
+  }
+
+  /** Throws a {@link PreflightException} with all reasons why the training could not work. */
+  public static void check(SparkSession spark, TrainingPlan plan, Dataset<Row> train) {
+    SparkContext sc = spark.sparkContext();
+    check(sc, sc.getConf(), plan, train);
+  }
+
+  /** The same under settings that are not the session's own. */
+  static void check(SparkContext sc, SparkConf conf, TrainingPlan plan, Dataset<Row> train) {
+    Preflight preflight = new Preflight(sc, conf, plan, train);
+    Optional<NetDescription> net = preflight.checkNet();
+    try (FailedStarts failed = new FailedStarts(sc, EXECUTOR_JOB)) {
+      Optional<String> slots =
+          new SlotCheck(sc, conf, plan.workers(), plan.survivors()).find(failed);
+      slots.ifPresent(preflight.findings::add);
+      preflight.checkPorts();
+      preflight.checkCluster();
+      preflight.checkRun(net, slots.isEmpty(), failed);
+    }
+  }
+
+  /** The same for the rounds engine, which takes the executors that there are. */
+  public static void checkRounds(SparkContext sc, SparkConf conf, TrainingPlan plan, Dataset<Row> train,
+      RoundsRoom room) {
+    Preflight preflight = new Preflight(sc, conf, plan, train);
+    preflight.findings.addAll(room.findings(conf, Runtime.getRuntime().maxMemory()));
+    preflight.checkCluster();
+    try (FailedStarts failed = new FailedStarts(sc, EXECUTOR_JOB)) {
+      preflight.checkRun(preflight.checkNet(), true, failed);
+    }
+  }
+
+  /**
+   * What can be said of the cluster where net or table allow no plan; with numWorkers alone, as what
+   * it would otherwise be depends on executors that are waited for.
+   */
+  public static List<String> ofSettings(SparkContext sc, CaffeParams fit) {
+    List<String> findings = new ArrayList<>();
+    if (!fit.getEngine().equals(ParamChecks.ROUNDS) && fit.getNumWorkers() > 0) {
+      try (FailedStarts failed = new FailedStarts(sc, EXECUTOR_JOB)) {
+        new SlotCheck(sc, sc.getConf(), fit.getNumWorkers(), fit.getSurvivors()).find(failed)
+            .ifPresent(findings::add);
+      }
+    }
+    try (CheckpointProbe probe = new CheckpointProbe(sc, fit.getCheckpointDir())) {
+      probe.finding().ifPresent(findings::add);
+    }
+    return findings;
+  }
+
+  /** What the settings tell. */
+  private void checkCluster() {
+    Encryption.finding(plan.encrypt(), sc.isLocal(), conf).ifPresent(findings::add);
+    checkPort();
+  }
+
+  private void checkPort() {
+    if (!conf.contains(PortRange.DRIVER)) return;
+    try {
+      DriverPorts.listen(conf).close();
+    } catch (IOException e) {
+      findings.add(e.getMessage() + " (--conf " + PortRange.DRIVER + "=41000-41015)");
+    }
+  }
+
+  /**
+   * What has to be tried; nothing that needs executors where they are not
+   * there. Then throws what was found.
+   */
+  private void checkRun(Optional<NetDescription> net, boolean executors, FailedStarts failed) {
+    try (CheckpointProbe probe = new CheckpointProbe(sc, plan.checkpointDir())) {
+      probe.finding().ifPresent(findings::add);
+      if (executors && !sc.isLocal()) {
+        findings.addAll(new BoundedJob<>(sc, EXECUTOR_JOB, EXECUTOR_SECONDS,
+            () -> ExecutorCheck.find(sc, plan.workers(), probe.toBeSeen())).result()
+            .orElseGet(() -> failed.finding().map(List::of).orElse(List.of())));
+      }
+    }
+    // Later, so that the look at the executors finds all of them idle.
+    if (executors && net.isPresent()) {
+      sampleJobs(net.get()).forEach(job -> job.result().ifPresent(findings::addAll));
+    }
+    if (!findings.isEmpty()) throw new PreflightException(findings);
+  }
+
+  private List<BoundedJob<List<String>>> sampleJobs(NetDescription net) {
+    List<BoundedJob<List<String>>> jobs = new ArrayList<>();
+    Optional<LabelCheck> labels = LabelCheck.of(net, plan.schema());
+    labels.ifPresent(check -> jobs.add(sampleJob("labels", () -> check.find(train))));
+    String labelColumn = labels.map(LabelCheck::column).orElse("");
+    jobs.add(sampleJob("numbers",
+        () -> NumberCheck.find(plan.schema(), train, labelColumn)));
+    return jobs;
+  }
+
+  private BoundedJob<List<String>> sampleJob(String what, Supplier<List<String>> work) {
+    return new BoundedJob<>(sc, "cafetiere-preflight-" + what, SAMPLE_SECONDS, work);
+  }
+
+  /** Net and solver, then what they will take of each executor's memory. */
+  private Optional<NetDescription> checkNet() {
+    try {
+      NetDescription net =
+          NetDescription.ofTraining(plan.solver(), plan.net(), plan.sync());
+      checkSurvivors(net.syncMode());
+      checkMemory(net.json().path("memory_bytes").asLong());
+      return Optional.of(net);
+    } catch (CafetiereException e) {
+      findings.add(e.getMessage());
+      return Optional.empty();
+    }
+  }
+
+  private void checkSurvivors(String mode) {
+    if (plan.survivors() && !LOOSE_MODES.contains(mode)) {
+      findings.add("survivors is set and the ranks work together by " + mode + ", which makes every"
+          + " step of all ranks: set syncMode to " + String.join(", ", LOOSE_MODES)
+          + ", or survivors to false");
+    }
+  }
+
+  /** Whether each rank of a host finds a port among those that the settings name. */
+  private void checkPorts() {
+    int slots = conf.getInt("spark.executor.cores", 1) / conf.getInt("spark.task.cpus", 1);
+    boolean together = CheckpointFolder.isLocalMaster(sc);
+    int ranks = together ? plan.workers() : Math.max(1, Math.min(slots, plan.workers()));
+    try {
+      PortRange ports = PortRange.of(conf, PortRange.RANKS);
+      if (ports.isAny() || plan.workers() == 1 || ports.count() >= ranks) return;
+      findings.add(PortRange.RANKS + " is " + ports + ", and each of " + ranks + " ranks of a host"
+          + " needs a port: name " + ranks + " or more, as in " + ports.first() + "-"
+          + (ports.first() + ranks - 1));
+    } catch (IOException e) {
+      findings.add(e.getMessage());
+    }
+  }
+
+  private void checkMemory(long netBytes) {
+    if (!ClusterSlots.isManaged(sc.master()) && !conf.contains("spark.executor.memoryOverhead")) {
+      return;
+    }
+    long heap = conf.getSizeAsMb("spark.executor.memory", "1g");
+    double factor = conf.getDouble("spark.executor.memoryOverheadFactor", OVERHEAD_FACTOR);
+    long byDefault = Math.max(LEAST_OVERHEAD_MIB, (long) (factor * heap));
+    long overhead = conf.getSizeAsMb("spark.executor.memoryOverhead", byDefault + "m");
+    int slots = conf.getInt("spark.executor.cores", 1) / conf.getInt("spark.task.cpus", 1);
+    int ranks = Math.max(1, Math.min(slots, plan.workers()));
+    OptionalLong table = TableSize.bytes(train);
+    long net = mib(netBytes * ranks);
+    long rows = mib(table.orElse(0) * ranks / plan.workers());
+    if (net + rows <= overhead) return;
+    findings.add("the training needs about " + (net + rows) + " MiB of native memory in an executor"
+        + " (" + net + " for the net, " + rows + " for the rows) and spark.executor.memoryOverhead leaves "
+        + overhead + ": add --conf spark.executor.memoryOverhead=" + (net + rows) * 5 / 4 + "m");
+  }
+
+  /** Bytes as MiB, rounded up. */
+  static long mib(long bytes) {
+    return (bytes + MIB - 1) / MIB;
+  }
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.rounds;
+
+import cafetiere.core.CafetiereException;
+import cafetiere.core.CafetiereException.Code;
+import cafetiere.core.Rounds;
+import cafetiere.spark.cluster.ExecutorPulse;
+import cafetiere.spark.cluster.PulseServer;
+import cafetiere.spark.events.EventFiles;
+import cafetiere.spark.events.ProgressLine;
+import cafetiere.spark.events.RunEvents;
+import cafetiere.spark.internal.SparkInternals;
+import cafetiere.spark.line.LineServer;
+import cafetiere.spark.plan.TrainingPlan;
+import cafetiere.spark.preflight.Preflight;
+import cafetiere.spark.preflight.RoundsRoom;
+import cafetiere.spark.rounds.RoundsTask.Work;
+import cafetiere.spark.run.RetryPolicy;
+import cafetiere.spark.run.TaskStage;
+import cafetiere.spark.run.TrainingResult;
+import cafetiere.spark.store.CheckpointFolder;
+import cafetiere.spark.store.CheckpointStore;
+import cafetiere.spark.store.CheckpointStore.Checkpoint;
+import cafetiere.spark.util.Json;
+import cafetiere.spark.util.Unchecked;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.SparkContext;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.util.SerializableConfiguration;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A training as rounds of ordinary Spark jobs, for the modes whose replicas train on their own
+ * between exchanges ("average", "diloco"). It needs no barrier, no port between executors and no
+ * fixed number of them: each round broadcasts the weights, trains a replica a shard and adds up what
+ * they come to. The weights have the same bits wherever the shards run, how often they are repeated,
+ * and as those of the barrier engine with as many shards.
+ */
+public final class RoundsJob {
+  private static final Logger LOG = LoggerFactory.getLogger(RoundsJob.class);
+  private static final int MAX_EVENTS = 20_000;
+  /** Replicas with history of their own are stored not before and not after so many rounds. */
+  private static final int LEAST_REPEATED_ROUNDS = 16;
+  private static final int MOST_REPEATED_ROUNDS = 64;
+  /** Between them: when storing takes no more than this part of the time. */
+  private static final double STORING_SHARE = 0.05;
+
+  private final int shards;
+  private final SparkContext sc;
+  private final String run = UUID.randomUUID().toString().substring(0, 8);
+  private final CheckpointStore checkpoints;
+  private final ProgressLine progress;
+  private final EventFiles files;
+  private final RunEvents events;
+  private final RetryPolicy policy = new RetryPolicy();
+  private final boolean keepsHistory;
+  private final long checkpointSeconds;
+  private final String folder;
+  private TrainingPlan plan;
+  private Rounds rounds;
+  private RoundsStage stage;
+  private String instructionSet;
+  private JsonNode now;
+  private long roundsDone;
+  private long testedAt = -1;
+  private long stored;
+  private long storedAtNanos = System.nanoTime();
+  private long storingNanos;
+
+  private RoundsJob(SparkContext sc, TrainingPlan plan, Dataset<Row> train, Rounds rounds)
+      throws IOException {
+    this.sc = sc;
+    this.plan = plan;
+    this.shards = shards(plan);
+    this.rounds = rounds;
+    this.checkpointSeconds = CheckpointFolder.seconds(train.sparkSession());
+    this.folder = CheckpointFolder.ofRun(sc, plan, train, run);
+    this.checkpoints = new CheckpointStore(folder, sc.hadoopConfiguration());
+    this.progress = new ProgressLine(System.err, System.console() != null, 0);
+    this.files = new EventFiles(plan.events(), sc.hadoopConfiguration());
+    this.events = new RunEvents(MAX_EVENTS, progress, files::write);
+    this.now = Json.parse(rounds.describe());
+    this.keepsHistory = now.path("keeps_history").asBoolean();
+  }
+
+  /**
+   * Trains as {@code plan} says on the rows of {@code train}; {@code validation} is tested on as
+   * the solver's test_interval says, at ends of rounds, or null. Blocks until the training has
+   * ended. What the user has to change is told by a {@code PreflightException} before anything
+   * starts, or by a {@link CafetiereException} where only the replicas could find out.
+   */
+  public static TrainingResult run(TrainingPlan plan, Dataset<Row> train, Dataset<Row> validation) {
+    long start = System.nanoTime();
+    SparkContext sc = train.sparkSession().sparkContext();
+    try (Rounds rounds = new Rounds(options(plan.ofRows(1)).toString())) {
+      JsonNode description = Json.parse(rounds.describe());
+      int outcomes =
+          RoundsStage.outcomes(shards(plan), description.path("keeps_history").asBoolean());
+      RoundsRoom room = RoundsRoom.of(outcomes, description.path("floats").asLong());
+      Preflight.checkRounds(sc, sc.getConf(), plan, train, room);
+      return new RoundsJob(sc, plan, train, rounds).train(train, validation, start);
+    } catch (IOException e) {
+      throw new UncheckedIOException("checkpoints could not be read or written: "
+          + e.getMessage(), e);
+    }
+  }
+
+  private TrainingResult train(Dataset<Row> train, Dataset<Row> validation, long start)
+      throws IOException {
+    RoundsRows.ShardRows rows = deal(train);
+    if (rows.rows() == 0) {
+      throw new CafetiereException(Code.INVALID_ARGUMENT,
+          "the table has no rows; there is nothing to train on");
+    }
+    takeLength(rows.rows());
+    boolean tests = validation != null && now.path("test_interval").asLong() > 0;
+    RoundsRows.ShardRows heldOut = tests ? deal(validation) : null;
+    instructionSet = rows.instructionSet();
+    try (ExecutorPulse heartbeats = new ExecutorPulse(sc, "");
+        PulseServer pulse = PulseServer.replacing(sc, heartbeats, run, plan.timeoutMillis());
+        RoundsStage opened = stage(rows, heldOut, pulse.address())) {
+      stage = opened;
+      restore();
+      long firstStep = iter();
+      files.startFrom(firstStep);
+      events.startAttempt(0, firstStep);
+      RoundsLog log = new RoundsLog(events, run, now);
+      while (length() > 0) {
+        round(log, tests && isTestDue());
+        if (isCheckpointDue()) checkpoint();
+        if (stage.hasIdleExecutors()) spread();
+      }
+      byte[] state = checkpoint();
+      if (tests && testedAt < iter()) {
+        stage.begin(iter(), 0, rounds.shared(now.path("floats").asLong()));
+        log.test(retried(Work.TEST), iter());
+      }
+      return finish(log, state, rows.rows(), firstStep, start);
+    } catch (Throwable e) {
+      CheckpointFolder.leave(checkpoints);
+      throw e;
+    } finally {
+      rounds.close();
+      files.close();
+      progress.finish();
+    }
+  }
+
+  /** Begins anew with steps in place of epochs. */
+  private void takeLength(long rows) {
+    if (!plan.epochs().needRows()) return;
+    plan = plan.ofRows(rows);
+    rounds.close();  // the weights are there once
+    rounds = new Rounds(options(plan).toString());
+    now = Json.parse(rounds.describe());
+  }
+
+  private RoundsStage stage(RoundsRows.ShardRows rows, RoundsRows.ShardRows heldOut,
+      LineServer.Address pulse) {
+    RoundsCell.Setup setup = new RoundsCell.Setup(options(plan).toString(), plan.schema(),
+        rows.rows(), keepsHistory, instructionSet, folder,
+        new SerializableConfiguration(sc.hadoopConfiguration()), pulse);
+    return new RoundsStage(JavaSparkContext.fromSparkContext(sc), setup, shards, rows.chunks(),
+        heldOut == null ? null : heldOut.chunks());
+  }
+
+  private RoundsRows.ShardRows deal(Dataset<Row> table) {
+    return RoundsRows.deal(plan.schema(), table, shards, now.path("seed").asLong());
+  }
+
+  /** Goes on from an interrupted run of the same plan, or from the weights of the plan. */
+  private void restore() throws IOException {
+    Optional<Checkpoint> newest = plan.resume() ? checkpoints.newest() : Optional.empty();
+    if (newest.isPresent()) {
+      rounds.restore(newest.get().model(), newest.get().state());
+      stage.startFrom(newest.get().name());
+      stored = newest.get().step();
+    } else if (plan.model() != null) {
+      rounds.restore(plan.model(), plan.state());
+      now = Json.parse(rounds.describe());
+      if (plan.state() != null) store(plan.model(), plan.state());
+    }
+    now = Json.parse(rounds.describe());
+  }
+
+  private void round(RoundsLog log, boolean test) {
+    long begin = iter();
+    stage.begin(begin, length(), rounds.shared(now.path("floats").asLong()));
+    List<RoundsOutcome> outcomes = retried(test ? Work.TEST_AND_TRAIN : Work.TRAIN);
+    if (test) {
+      log.test(outcomes, begin);
+      testedAt = begin;
+    }
+    rounds.end(outcomes.stream().map(RoundsOutcome::floats).toList());
+    now = Json.parse(rounds.describe());
+    roundsDone++;
+    log.round(outcomes, iter(), stage.executorsUsed());
+    if (!keepsHistory) stage.startFrom("");  // the next round needs nothing of this one
+  }
+
+  /** Runs a job, again where Spark gave it up for a reason that may pass. */
+  private List<RoundsOutcome> retried(Work wanted) {
+    while (true) {
+      try {
+        return checked(stage.run(wanted));
+      } catch (CafetiereException e) {
+        throw e;
+      } catch (Exception e) {
+        String message = TaskStage.tellingLine(e);
+        if (sc.isStopped() || e instanceof InterruptedException || SparkInternals.isCancelled(e)
+            || !policy.retryAfter(iter(), message)) {
+          throw Unchecked.rethrow(e);
+        }
+        LOG.warn("The round after step {} was interrupted and is done again: {}", iter(), message);
+      }
+    }
+  }
+
+  private static List<RoundsOutcome> checked(List<RoundsOutcome> outcomes) {
+    for (RoundsOutcome outcome : outcomes) {
+      for (JsonNode shard : outcome.shards()) {
+        Code code = Code.valueOf(shard.path("code").asText());
+        if (code != Code.OK) throw new CafetiereException(code, shard.path("message").asText());
+      }
+    }
+    return outcomes;
+  }
+
+  private boolean isTestDue() {
+    long interval = now.path("test_interval").asLong();
+    if (iter() == 0) return now.path("test_initialization").asBoolean();
+    return testedAt < 0 ? iter() >= interval : iter() / interval > testedAt / interval;
+  }
+
+  private boolean isCheckpointDue() {
+    if (length() == 0) return false;  // it comes anyway
+    long every = plan.checkpointInterval() > 0 ? plan.checkpointInterval()
+        : now.path("snapshot").asLong();
+    return keepsHistory && isHistoryDue()
+        || (every > 0 ? iter() / every > stored / every : isTimeForCheckpoint());
+  }
+
+  private boolean isTimeForCheckpoint() {
+    return System.nanoTime() - storedAtNanos >= TimeUnit.SECONDS.toNanos(checkpointSeconds);
+  }
+
+  /** A lost replica repeats the rounds since, and what they began with stays broadcast. */
+  private boolean isHistoryDue() {
+    if (stage.rounds() < LEAST_REPEATED_ROUNDS) return false;
+    return stage.rounds() >= MOST_REPEATED_ROUNDS
+        || (System.nanoTime() - storedAtNanos) * STORING_SHARE >= storingNanos;
+  }
+
+  private void spread() throws IOException {
+    LOG.info("Executors have joined after step {}: shards find new places", iter());
+    if (keepsHistory) checkpoint();
+    stage.spread();
+  }
+
+  /** Stores what the training stands at, and returns its state. */
+  private byte[] checkpoint() throws IOException {
+    long begin = System.nanoTime();
+    List<byte[]> histories = new ArrayList<>();
+    if (keepsHistory) retried(Work.HISTORY).forEach(shard -> histories.add(shard.floats()));
+    byte[] state = rounds.state(histories);
+    store(rounds.model(), state);
+    storedAtNanos = System.nanoTime();
+    storingNanos = storedAtNanos - begin;
+    return state;
+  }
+
+  private void store(byte[] model, byte[] state) throws IOException {
+    checkpoints.write(iter(), ByteBuffer.wrap(model), ByteBuffer.wrap(state), shards,
+        instructionSet, run);
+    stage.startFrom(CheckpointStore.name(iter()));
+    stored = iter();
+  }
+
+  private TrainingResult finish(RoundsLog log, byte[] state, long rows, long firstStep,
+      long start) throws IOException {
+    byte[] model = rounds.model();
+    if (plan.checkpointDir().isEmpty() || plan.resume()) checkpoints.delete();
+    ObjectNode result = Json.object().put("steps", iter()).put("rows_given", rows);
+    result.set("rows_per_epoch", log.rowsPerEpoch());
+    result.put("epochs", log.rowsPerEpoch().size()).put("rows_used", log.rows());
+    result.put("loss", log.loss()).put("seconds", log.seconds());
+    result.put("rows_per_s", log.rows() / log.seconds()).put("sha256", sha256(model));
+    result.put("shards", shards).put("ranks", shards).put("instruction_set", instructionSet);
+    result.put("engine", "rounds").put("rounds", roundsDone).put("first_step", firstStep);
+    result.put("executors", stage.executorsUsed()).put("attempts", 1);
+    result.put("fit_seconds", (System.nanoTime() - start) / 1e9);
+    events.firstStepNanos()
+        .ifPresent(at -> result.put("seconds_to_first_step", (at - start) / 1e9));
+    return new TrainingResult(model, state, result.toString(), events.jsonLines());
+  }
+
+  private long iter() {
+    return now.path("iter").asLong();
+  }
+
+  private long length() {
+    return now.path("length").asLong();
+  }
+
+  private static int shards(TrainingPlan plan) {
+    return plan.shards() > 0 ? plan.shards() : plan.workers();
+  }
+
+  /** The options of replicas, but for their shards, and of the rounds. */
+  private static ObjectNode options(TrainingPlan plan) {
+    ObjectNode options = Json.object().put("solver", plan.solver()).put("net", plan.net());
+    options.put("shards", shards(plan)).put("threads", plan.threads()).put("seed", plan.seed());
+    options.put("max_iter", plan.maxIter());
+    plan.sync().addTo(options);
+    options.set("inputs", plan.schema().inputsJson());
+    return options;
+  }
+
+  private static String sha256(byte[] bytes) {
+    try {
+      return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every Java platform has SHA-256", e);
+    }
+  }
+}

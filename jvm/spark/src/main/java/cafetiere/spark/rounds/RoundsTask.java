@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.rounds;
+
+import cafetiere.core.CafetiereException;
+import cafetiere.core.CafetiereException.Code;
+import cafetiere.core.Rounds.Replica;
+import cafetiere.core.Rows;
+import cafetiere.spark.cluster.InstructionSet;
+import cafetiere.spark.feed.MeanFiles;
+import cafetiere.spark.rounds.RoundsCell.LiveReplica;
+import cafetiere.spark.run.TaskWatch;
+import cafetiere.spark.store.CheckpointStore;
+import cafetiere.spark.util.Json;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.io.Serializable;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.FlatMapFunction2;
+import org.apache.spark.broadcast.Broadcast;
+
+/**
+ * A shard's part of a round. Any executor can do it: one that has the shard's replica goes on with
+ * it, another makes it from the shard's rows and the newest checkpoint and repeats the rounds since
+ * then, which is why the broadcasts of those are kept. A repeated round has the same bits.
+ *
+ * @param cell the run, and where replicas live
+ * @param from what the first of {@code rounds} starts from
+ * @param rounds the rounds since {@code from}
+ * @param wanted what to do when they are done
+ */
+record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Work wanted)
+    implements FlatMapFunction2<Iterator<byte[]>, Iterator<byte[]>, byte[]> {
+  private static final long serialVersionUID = 1L;
+  private static final Set<Code> RETRIED = Set.of(Code.IO, Code.CANCELLED, Code.OUT_OF_MEMORY);
+
+  /** A checkpoint by its name, "" for the begin, and how many rounds lie before it. */
+  record Root(String checkpoint, long rounds) implements Serializable {}
+
+  /** Iterations that all replicas do from the same shared floats. */
+  record Round(long iter, long steps, Broadcast<byte[]> shared) implements Serializable {}
+
+  /** What is wanted of a shard. */
+  enum Work {
+    /** The last of the rounds, and its floats. */
+    TRAIN,
+    /** The same, and before it a test of what the round begins with. */
+    TEST_AND_TRAIN,
+    /** A test of what the last of the rounds would begin with. */
+    TEST,
+    /** The history after all rounds. */
+    HISTORY
+  }
+
+  @Override
+  public Iterator<byte[]> call(Iterator<byte[]> train, Iterator<byte[]> validation)
+      throws IOException {
+    TaskContext context = TaskContext.get();
+    ObjectNode report = Json.object().put("shard", context.partitionId());
+    report.put("executor", SparkEnv.get().executorId());
+    LiveReplica held = cell.value().of(context.partitionId());
+    RoundsOutcome outcome;
+    synchronized (held) {
+      try (TaskWatch watch = new TaskWatch(context, held::cancel)) {
+        catchUp(held, context.partitionId(), train, validation);
+        outcome = RoundsOutcome.of(report, work(held, report));
+      } catch (CafetiereException e) {
+        held.close();
+        if (RETRIED.contains(e.code())) throw e;
+        outcome = RoundsOutcome.failed(report, e.code(), e.getMessage());
+      } catch (RuntimeException | IOException | Error e) {
+        held.close();
+        throw e;
+      }
+    }
+    return List.of(outcome.toBytes()).iterator();
+  }
+
+  private byte[] work(LiveReplica held, ObjectNode report) {
+    if (wanted == Work.HISTORY) return held.replica().history();
+    Round last = rounds.get(rounds.size() - 1);
+    byte[] shared = last.shared().value().clone();
+    if (wanted != Work.TRAIN) report.set("test", Json.parse(held.replica().test(shared)));
+    if (wanted == Work.TEST) return new byte[0];
+    report.set("round", Json.parse(train(held, last, shared)));
+    return shared;
+  }
+
+  private static String train(LiveReplica held, Round round, byte[] shared) {
+    String report = held.replica().round(round.iter(), round.steps(), shared);
+    held.set(held.replica(), held.rounds() + 1);
+    return report;
+  }
+
+  /** Brings the replica, whatever is here of it, to the state before the wanted work. */
+  private void catchUp(LiveReplica held, int shard, Iterator<byte[]> train, Iterator<byte[]> validation)
+      throws IOException {
+    long behind = from.rounds() + rounds.size() - (wanted == Work.HISTORY ? 0 : 1);
+    boolean fits = held.rounds() >= from.rounds() && held.rounds() <= behind;
+    boolean keepsHistory = cell.value().setup().keepsHistory();
+    if (held.replica() == null || keepsHistory && !fits) {
+      held.close();
+      held.set(make(shard, train, validation), from.rounds());
+    }
+    if (!keepsHistory) held.set(held.replica(), behind);
+    while (held.rounds() < behind) {
+      Round missed = rounds.get((int) (held.rounds() - from.rounds()));
+      train(held, missed, missed.shared().value().clone());
+    }
+  }
+
+  private Replica make(int shard, Iterator<byte[]> train, Iterator<byte[]> validation)
+      throws IOException {
+    RoundsCell.Setup setup = cell.value().setup();
+    InstructionSet.use(setup.instructionSet());
+    Replica replica = new Replica(MeanFiles.local(setup.options(shard)));
+    try (Rows rows = read(train); Rows heldOut = read(validation)) {
+      replica.feed(rows, setup.rows());
+      replica.validation(heldOut);
+      if (setup.keepsHistory() && !from.checkpoint().isEmpty()) {
+        replica.restore(new CheckpointStore(setup.checkpoints(), setup.hadoop().value())
+            .read(from.checkpoint()).state());
+      }
+      return replica;
+    } catch (RuntimeException | IOException | Error e) {
+      replica.close();
+      throw e;
+    }
+  }
+
+  private Rows read(Iterator<byte[]> chunks) {
+    Rows rows = new Rows(cell.value().setup().schema().toJson().toString());
+    try {
+      while (chunks.hasNext()) RoundsRows.append(chunks.next(), rows);
+      return rows;
+    } catch (RuntimeException | Error e) {
+      rows.close();
+      throw e;
+    }
+  }
+}

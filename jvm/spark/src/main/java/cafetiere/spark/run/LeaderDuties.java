@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.run;
+
+import cafetiere.core.Engine;
+import cafetiere.core.Trainer;
+import cafetiere.spark.events.MetricsRoute;
+import cafetiere.spark.events.RunEvent;
+import cafetiere.spark.store.CheckpointStore;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+
+/**
+ * What rank 0 does besides training: it sends events to the driver and writes checkpoints. Among
+ * survivors anyone may become rank 0, so each of them has one, and it does nothing before its time.
+ */
+public final class LeaderDuties implements Trainer.Listener, AutoCloseable {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final TaskSetup setup;
+  private final String writer;
+  private final CheckpointStore checkpoints;
+  private MetricsRoute route;
+  private final long checkpointNanos;
+  private Trainer trainer;
+  private long storedAtNanos = System.nanoTime();
+  private boolean leads = true;
+  private long view;
+
+  /** {@code writer} tells apart those who may write checkpoints at the same time. */
+  public LeaderDuties(TaskSetup setup, String writer) throws IOException {
+    this.setup = setup;
+    this.writer = writer;
+    this.checkpointNanos = TimeUnit.SECONDS.toNanos(setup.checkpointSeconds());
+    this.checkpoints = new CheckpointStore(setup.checkpoints(), setup.hadoop().value());
+  }
+
+  /** Has {@code trainer} take checkpoints by time, where there is no interval of steps. */
+  public void storeByTime(Trainer trainer) {
+    this.trainer = trainer;
+  }
+
+  /** A view of survivors begins, in which this member is rank 0 or not. */
+  public void startView(long generation, boolean first) {
+    view = generation;
+    leads = first;
+    if (route != null) route.startView(view);
+  }
+
+  @Override
+  public void event(String json) {
+    if (!leads) return;
+    if (route == null) {
+      route = new MetricsRoute(setup.metrics(), setup.attempt());
+      route.startView(view);
+    }
+    route.send(json);
+    askForCheckpoint();
+  }
+
+  /** There is an event at least once a second. */
+  private void askForCheckpoint() {
+    long now = System.nanoTime();
+    if (trainer == null || checkpointNanos == 0 || now - storedAtNanos < checkpointNanos) return;
+    storedAtNanos = now;
+    trainer.checkpoint();
+  }
+
+  @Override
+  public void checkpoint(String json, ByteBuffer model, ByteBuffer state) {
+    storedAtNanos = System.nanoTime();
+    try {
+      write(checkpoints, JSON.readTree(json).path("step").asLong(), model, state);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("the engine describes a checkpoint by " + json, e);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e.getMessage(), e);
+    }
+  }
+
+  /** Puts the trained model where the driver takes it from: it may be too large for a result. */
+  public void finish(Trainer trainer) throws IOException {
+    CheckpointStore results = results(setup.checkpoints(), setup.hadoop().value());
+    write(results, 0, ByteBuffer.wrap(trainer.model()), ByteBuffer.wrap(trainer.state()));
+  }
+
+  /** The folder of {@link #finish}, inside the run's. */
+  public static CheckpointStore results(String checkpoints, Configuration hadoop) throws IOException {
+    return new CheckpointStore(checkpoints + "/result", hadoop);
+  }
+
+  /** How events travel; "" before the first. */
+  public String route() {
+    return route == null ? "" : route.name();
+  }
+
+  /** The newest events. */
+  public List<RunEvent> lastEvents() {
+    return route == null ? List.of() : route.last();
+  }
+
+  @Override
+  public void close() {
+    if (route != null) route.close();
+  }
+
+  private void write(CheckpointStore store, long step, ByteBuffer model, ByteBuffer state)
+      throws IOException {
+    store.write(step, model, state, setup.plan().shards(), Engine.instructionSet(),
+        writer);
+  }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.store;
+
+import cafetiere.spark.feed.RowsHash;
+import cafetiere.spark.plan.TrainingPlan;
+import java.io.File;
+import java.io.IOException;
+import java.net.URI;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.SparkContext;
+import org.apache.spark.network.util.JavaUtils;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Where a run keeps its checkpoints: a place that outlives its executors. */
+public final class CheckpointFolder {
+  private static final Logger LOG = LoggerFactory.getLogger(CheckpointFolder.class);
+  private static final long KEPT_MILLIS = TimeUnit.DAYS.toMillis(7);
+
+  private CheckpointFolder() {}
+
+  /**
+   * The folder for a run. One that is to go on from an interrupted one has the folder of its plan
+   * and rows: the folds of a cross-validation have the same plan.
+   */
+  public static String ofRun(SparkContext sc, TrainingPlan plan, Dataset<Row> train, String run) {
+    String folder = of(sc, plan.checkpointDir(),
+        plan.resume() ? plan.fingerprint(RowsHash.of(plan.schema(), train)) : run);
+    if (plan.checkpointDir().isEmpty()) {
+      sweep(new Path(folder), sc.hadoopConfiguration(), System.currentTimeMillis());
+    }
+    return folder;
+  }
+
+  /** The time from one checkpoint to the next where neither params nor solver have an interval. */
+  public static long seconds(SparkSession spark) {
+    return JavaUtils.timeStringAsSec(spark.conf().get("spark.cafetiere.checkpointTime", "10min"));
+  }
+
+  /**
+   * After a run that failed: what it stored is kept for a week, for whom its log tells the folder, and
+   * one in which nothing is finished is removed.
+   */
+  public static void leave(CheckpointStore checkpoints) {
+    try {
+      if (checkpoints.keepFinished()) {
+        LOG.warn("The checkpoints of the run that failed are kept in {}", checkpoints.location());
+      }
+    } catch (IOException e) {
+      LOG.warn("{} could not be looked into: {}", checkpoints.location(), e.getMessage());
+    }
+  }
+
+  /** Removes what runs that nobody can go on from have left beside {@code run} a week ago. */
+  static void sweep(Path run, Configuration conf, long now) {
+    try {
+      FileSystem files = run.getFileSystem(conf);
+      if (!files.exists(run.getParent())) return;
+      for (FileStatus entry : files.listStatus(run.getParent())) {
+        boolean old = now - entry.getModificationTime() > KEPT_MILLIS;
+        if (!old || !entry.isDirectory() || !entry.getPath().getName().startsWith("run-")) continue;
+        LOG.info("Removing the checkpoints of a run that failed: {}", entry.getPath());
+        files.delete(entry.getPath(), true);
+      }
+    } catch (IOException e) {
+      LOG.info("Old checkpoints beside {} were not removed: {}", run, e.getMessage());
+    }
+  }
+
+  /**
+   * The folder of that name: inside {@code wanted}, if the user named one, else inside Spark's
+   * checkpoint folder, else in the home folder of the cluster's file system, else in the temporary
+   * folder of this machine (which {@code Preflight} refuses where executors run elsewhere).
+   */
+  public static String of(SparkContext sc, String wanted, String name) {
+    if (!wanted.isEmpty()) return wanted + "/run-" + name;
+    if (sc.getCheckpointDir().isDefined()) return sc.getCheckpointDir().get() + "/run-" + name;
+    Configuration conf = sc.hadoopConfiguration();
+    if (!isLocalMaster(sc) && !isNodeLocal(FileSystem.getDefaultUri(conf))) {
+      try {
+        return FileSystem.get(conf).getHomeDirectory() + "/.cafetiere/run-" + name;
+      } catch (IOException e) {
+        throw new IllegalStateException("cannot reach " + FileSystem.getDefaultUri(conf)
+            + " for checkpoints (" + e.getMessage() + "): set checkpointDir", e);
+      }
+    }
+    return new File(System.getProperty("java.io.tmpdir"), "cafetiere/run-" + name).toURI()
+        .toString();
+  }
+
+  /** Whether the path's files are seen by one machine only, unless something is mounted there. */
+  public static boolean isNodeLocal(String path, Configuration conf) {
+    URI uri = new Path(path).toUri();
+    return isNodeLocal(uri.getScheme() == null ? FileSystem.getDefaultUri(conf) : uri);
+  }
+
+  /** Whether driver and executors share a machine by the master's definition. */
+  public static boolean isLocalMaster(SparkContext sc) {
+    return sc.master().startsWith("local");
+  }
+
+  private static boolean isNodeLocal(URI uri) {
+    return uri.getScheme() == null || uri.getScheme().equals("file");
+  }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.submit;
+
+import cafetiere.spark.plan.NetDescription;
+import cafetiere.spark.plan.NetDescription.Top;
+import cafetiere.spark.util.NearestName;
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+
+/**
+ * The table that a net's data layer names, as CaffeOnSpark reads it, or one that the command line
+ * names instead; and which of its columns feed the net.
+ *
+ * @param rows the table
+ * @param dataColumn feeds the data layer's first top, unless the layer names the columns itself
+ * @param labelColumn feeds its second top, likewise
+ * @param idColumn identifies a row, "" if there is none
+ */
+record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String idColumn) {
+  private static final List<String> DATA_NAMES = List.of("data", "image", "features");
+  private static final List<String> ID_NAMES = List.of("id", "SampleID");
+  private static final String SOURCES = "com.yahoo.ml.caffe.";
+  private static final List<String> TABLES =
+      List.of(SOURCES + "ImageDataFrame", SOURCES + "DataFrameSource");
+  private static final List<String> NO_TABLES =
+      List.of(SOURCES + "LMDB", SOURCES + "SeqImageDataSource");
+  private static final Pattern ENCODED = Pattern.compile("\\bimage_encoded\\s*:\\s*(true|t|1)\\b");
+  private static final Pattern MEMORY =
+      Pattern.compile("\\bmemory_data_param\\s*:?\\s*\\{[^{}]*\\}");
+
+  /**
+   * Opens the table of a phase's data layer; {@code flag} may name another one.
+   *
+   * @param text the net's prototxt
+   */
+  static NetTable open(
+      SparkSession spark, Flags flags, NetDescription net, String text, String flag) {
+    JsonNode layer = net.json().path("data_layer");
+    String path = flags.get(flag, layer.path("source").asText(""));
+    if (path.isEmpty()) {
+      throw new Flags.UsageException("the data layer names no source: pass the table with -" + flag
+          + " PATH");
+    }
+    String sourceClass = layer.path("source_class").asText("");
+    if (!flags.has(flag)) requireTable(sourceClass, flag);
+    String format = layer.path("dataframe_format").asText("");
+    Dataset<Row> rows = spark.read().format(format.isEmpty() ? "parquet" : format).load(path);
+    List<String> select = new ArrayList<>();
+    layer.path("dataframe_column_select").forEach(expression -> select.add(expression.asText()));
+    if (!select.isEmpty()) rows = rows.selectExpr(select.toArray(new String[0]));
+    NetTable table = of(rows, flags, net.tops());
+    if (!layer.path("type").asText().equals("MemoryData")) return table;
+    String fields = text.replaceAll("#[^\n]*", "");
+    Matcher declared = MEMORY.matcher(fields);
+    boolean isByPixel = sourceClass.equals(TABLES.get(0)) && declared.find();
+    return table.ofImages(ENCODED.matcher(fields).find(), isByPixel ? declared.group() : "");
+  }
+
+  /** The column that feeds a top of the net's data layer. */
+  String column(Top top, int place) {
+    return top.columnAt(place, dataColumn, labelColumn);
+  }
+
+  private static void requireTable(String sourceClass, String flag) {
+    if (sourceClass.isEmpty() || TABLES.contains(sourceClass)) return;
+    String advice = ": store the table as parquet and pass it with -" + flag + " PATH";
+    if (NO_TABLES.contains(sourceClass)) {
+      throw new Flags.UsageException(
+          "source_class " + sourceClass + " is not read through Spark" + advice);
+    }
+    throw new Flags.UsageException("source_class " + sourceClass + " is not known; "
+        + NearestName.of(sourceClass, TABLES).map(name -> "did you mean " + name + "?")
+            .orElse("there are " + String.join(" and ", TABLES)) + " Or" + advice.substring(1));
+  }
+
+  /**
+   * With what CaffeOnSpark's ImageDataFrame means by its columns: data may be a string of bytes,
+   * and raw images lie pixel by pixel, as Spark's images do, where channels, height and width are
+   * columns or in {@code declared}, the fields of the layer.
+   */
+  private NetTable ofImages(boolean isEncoded, String declared) {
+    List<String> columns = Arrays.asList(rows.columns());
+    if (!columns.contains(dataColumn)) return this;
+    DataType type = rows.schema().apply(dataColumn).dataType();
+    boolean isText = type.equals(DataTypes.StringType);
+    if (!isText && !type.equals(DataTypes.BinaryType)) return this;
+    Column data = rows.col("`" + dataColumn.replace("`", "``") + "`").cast(DataTypes.BinaryType);
+    if (columns.contains("encoded")) {
+      String text = "column 'encoded' is " + !isEncoded + ", and the net's data layer has"
+          + " image_encoded: " + isEncoded + ": change the one or the other";
+      Column isOther = rows.col("encoded").equalTo(!isEncoded);
+      data = functions.when(isOther, functions.raise_error(functions.lit(text))).otherwise(data);
+    }
+    Optional<Column> height = size("height", declared);
+    Optional<Column> width = size("width", declared);
+    Optional<Column> channels = size("channels", declared);
+    if (!isEncoded && height.isPresent() && width.isPresent() && channels.isPresent()) {
+      data = functions.struct(functions.lit("").as("origin"), height.get().as("height"),
+          width.get().as("width"), channels.get().as("nChannels"), functions.lit(0).as("mode"),
+          data.as("data"));
+    }
+    return new NetTable(rows.withColumn(dataColumn, data), dataColumn, labelColumn, idColumn);
+  }
+
+  private Optional<Column> size(String name, String declared) {
+    if (Arrays.asList(rows.columns()).contains(name)) {
+      return Optional.of(rows.col(name).cast(DataTypes.IntegerType));
+    }
+    Matcher field = Pattern.compile("\\b" + name + "\\s*:\\s*(\\d+)").matcher(declared);
+    return field.find()
+        ? Optional.of(functions.lit(Integer.parseInt(field.group(1)))) : Optional.empty();
+  }
+
+  private static NetTable of(Dataset<Row> rows, Flags flags, List<Top> tops) {
+    List<String> columns = Arrays.asList(rows.columns());
+    List<String> dataNames = new ArrayList<>();
+    tops.stream().limit(1).forEach(top -> dataNames.add(top.ownColumn()));
+    dataNames.addAll(DATA_NAMES);
+    List<String> labelNames = new ArrayList<>();
+    tops.stream().skip(1).limit(1).forEach(top -> labelNames.add(top.ownColumn()));
+    labelNames.add("label");
+    String data = flags.has("dataCol") ? flags.get("dataCol", "") : first(dataNames, columns)
+        .orElseThrow(() -> new Flags.UsageException("none of the table's columns ("
+            + String.join(", ", columns) + ") has one of the names " + String.join(", ", dataNames)
+            + ": name the column that feeds the net with -dataCol"));
+    String label = flags.get("labelCol", first(labelNames, columns).orElse("label"));
+    return new NetTable(rows, data, label, flags.get("idCol", first(ID_NAMES, columns).orElse("")));
+  }
+
+  private static Optional<String> first(List<String> wanted, List<String> columns) {
+    return wanted.stream().filter(columns::contains).findFirst();
+  }
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.submit;
+
+import cafetiere.core.CafetiereException;
+import cafetiere.core.Engine;
+import cafetiere.spark.CaffeEstimator;
+import cafetiere.spark.CaffeModel;
+import cafetiere.spark.PreflightException;
+import cafetiere.spark.plan.NetDescription;
+import cafetiere.spark.plan.NetDescription.Top;
+import cafetiere.spark.util.HadoopFiles;
+import cafetiere.spark.util.Json;
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.UnaryOperator;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.functions;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** What {@code Submit} does: trains, tests and extracts features. */
+public final class SubmittedRun {
+  private static final Logger LOG = LoggerFactory.getLogger(SubmittedRun.class);
+  private static final Pattern NET = Pattern.compile("(?:^|\\s)net\\s*:\\s*['\"]([^'\"]+)['\"]");
+  private static final String H5 = ".h5";
+  private static final Pattern SNAPSHOT = Pattern.compile("\\bsnapshot\\s*:\\s*[1-9]");
+  private static final String ID = "SampleID";
+  private static final String INPUT = "cafetiere input ";
+  private static final int EXIT_FAILED = 1;
+  private static final int EXIT_USAGE = 2;
+
+  private final SparkSession spark;
+  private final Configuration conf;
+  private final Flags flags;
+  private final String solver;
+  private final String net;
+
+  private SubmittedRun(SparkSession spark, Flags flags) {
+    this.spark = spark;
+    this.conf = spark.sparkContext().hadoopConfiguration();
+    this.flags = flags;
+    String solverPath = flags.get("conf", "");
+    this.solver = text(solverPath);
+    this.net = text(flags.has("net") ? flags.get("net", "") : netBeside(solverPath));
+  }
+
+  /** Runs a command line in its own session. */
+  public static void main(String[] args) {
+    int code = 0;
+    try {
+      Flags flags = Flags.parse(args);
+      SparkSession spark = SparkSession.builder().appName("cafetiere").getOrCreate();
+      try {
+        new SubmittedRun(spark, flags).run();
+      } finally {
+        spark.stop();
+      }
+    } catch (Flags.UsageException | PreflightException e) {
+      System.err.println("cafetiere: " + e.getMessage());
+      code = EXIT_USAGE;
+    } catch (Exception e) {
+      // What the user has to change says so itself; a stack trace is for what has no name here.
+      boolean isTold = e instanceof CafetiereException || e instanceof UncheckedIOException
+          || e instanceof AnalysisException;
+      if (!isTold) throw e;
+      System.err.println("cafetiere: " + e.getMessage());
+      code = EXIT_FAILED;
+    }
+    if (code != 0) System.exit(code);
+  }
+
+  /** Runs a command line in a session that is there. */
+  public static void run(SparkSession spark, String... args) {
+    new SubmittedRun(spark, Flags.parse(args)).run();
+  }
+
+  private void run() {
+    tellWhatHasNoEffect();
+    if (flags.has("train")) train();
+    if (flags.has("features")) {
+      features();
+    } else if (flags.has("test")) {
+      test();
+    }
+  }
+
+  private void train() {
+    NetDescription description = describe("TRAIN");
+    NetTable table = open(description, "trainData");
+    CaffeEstimator estimator = new CaffeEstimator()
+        .setSolver(solver).setNet(net)
+        .setFeaturesCol(table.dataColumn()).setLabelCol(table.labelColumn())
+        .setIdCol(table.idColumn())
+        .setNumWorkers(flags.getInt("clusterSize", 0, 1))
+        .setRequireGpu(flags.has("requireGpu")).setResize(flags.has("resize"))
+        .setThreadsPerWorker(flags.getInt("threadsPerWorker", 0, 1))
+        .setShards(flags.getInt("shards", 0, 1))
+        .setEpochs(flags.getInt("epochs", 0, 1)).setMaxIter(flags.getLong("maxIter", 0, 1))
+        .setEngine(flags.get("engine", "barrier")).setEncrypt(flags.get("encrypt", "auto"))
+        .setSyncMode(flags.get("sync", "")).setSyncPeriod(flags.getInt("syncPeriod", 0, 1))
+        .setSyncHistory(flags.get("syncHistory", "")).setSyncOptions(flags.get("syncOptions", ""))
+        .setSyncParamFile(located("syncParamFile")).setSurvivors(flags.has("survivors"))
+        .setCheckpointDir(flags.get("checkpointDir", "")).setResume(flags.has("resume"))
+        .setCheckpointInterval(flags.getLong("checkpointInterval", 0, 1))
+        .setWeights(located("weights")).setSnapshot(located("snapshot"));
+    if (flags.has("seed")) estimator.setSeed(flags.getLong("seed", 0, 0));
+    if (flags.has("peerTimeout")) estimator.setPeerTimeout(flags.getInt("peerTimeout", 0, 1));
+    if (flags.has("validationIndicatorCol")) {
+      estimator.setValidationIndicatorCol(flags.get("validationIndicatorCol", ""));
+    } else if (isTestedOn(description)) {
+      estimator.setValidationData(open(describe("TEST"), "testData").rows());
+    }
+    CaffeModel model = estimator.fit(table.rows());
+    writeModel(model, description.json().path("solver"));
+    if (flags.has("events")) {
+      HadoopFiles.writeText(flags.get("events", ""), model.events(), conf);
+    }
+    LOG.info("Trained: {}", model.result());
+  }
+
+  /** The model and, beside it, the snapshot of the end, named and formed as the solver says. */
+  private void writeModel(CaffeModel model, JsonNode settings) {
+    String target = flags.get("model", "");
+    byte[] weights = model.weights();
+    HadoopFiles.write(target, target.endsWith(H5) ? Engine.weightsHdf5(weights) : weights, conf);
+    String folder = target.contains("/") ? target.substring(0, target.lastIndexOf('/') + 1) : "";
+    String stem = Path.of(settings.path("snapshot_prefix").asText("snapshot")).getFileName()
+        + "_iter_" + Json.parse(model.result()).path("steps").asLong();
+    String weightsName = stem + ".caffemodel";
+    String stateName = stem + ".solverstate";
+    byte[] state = model.solverState();
+    if (settings.path("snapshot_format").asText().equals("HDF5")) {
+      weightsName += H5;
+      stateName += H5;
+      weights = Engine.weightsHdf5(weights);
+      state = Engine.stateHdf5(state, weightsName);
+    }
+    HadoopFiles.write(folder + weightsName, weights, conf);
+    HadoopFiles.write(folder + stateName, state, conf);
+  }
+
+  /** Rows to test on are there, and the solver wants to. */
+  private boolean isTestedOn(NetDescription description) {
+    if (description.json().path("solver").path("test_interval").asLong() == 0) return false;
+    if (flags.has("testData")) return true;
+    return !describe("TEST").json().path("data_layer").path("source").asText("").isEmpty();
+  }
+
+  private void features() {
+    List<String> blobs = flags.featureBlobs();
+    outputs(blobs).write().format(flags.get("outputFormat", "json"))
+        .save(flags.get("output", "output"));
+  }
+
+  /** Writes the mean of every output of the TEST net, a line each: its name and its values. */
+  private void test() {
+    List<String> blobs = new ArrayList<>();
+    describe("TEST").json().path("outputs").forEach(name -> blobs.add(name.asText()));
+    String text = means(outputs(blobs).cache(), blobs);
+    HadoopFiles.writeText(flags.get("output", "output"), text, conf);
+    LOG.info("Tested: {}", text);
+  }
+
+  /** The means of all elements of all blobs, in two jobs; a line for each blob. */
+  private static String means(Dataset<Row> rows, List<String> blobs) {
+    try {
+      List<Row> first = rows.select(columns(blobs, functions::size)).takeAsList(1);
+      if (first.isEmpty()) throw new Flags.UsageException("the table to test on has no rows");
+      List<Column> averages = new ArrayList<>();
+      for (int i = 0; i < blobs.size(); i++) {
+        Column blob = quoted(blobs.get(i));
+        for (int k = 0; k < first.get(0).getInt(i); k++) {
+          averages.add(functions.avg(blob.getItem(k)));
+        }
+      }
+      Row means = rows.select(averages.toArray(new Column[0])).first();
+      StringBuilder text = new StringBuilder();
+      int next = 0;
+      for (int i = 0; i < blobs.size(); i++) {
+        List<String> values = new ArrayList<>();
+        for (int k = 0; k < first.get(0).getInt(i); k++) values.add(means.get(next++).toString());
+        text.append(blobs.get(i)).append(": ").append(String.join(",", values)).append('\n');
+      }
+      return text.toString();
+    } finally {
+      rows.unpersist();
+    }
+  }
+
+  private static Column[] columns(List<String> names, UnaryOperator<Column> of) {
+    return names.stream().map(name -> of.apply(quoted(name))).toArray(Column[]::new);
+  }
+
+  /**
+   * SampleID and the blobs for each row of the test table. The table's own columns get other names,
+   * since blobs may have theirs; where there are labels they are fed, for accuracy and loss.
+   */
+  private Dataset<Row> outputs(List<String> blobs) {
+    NetDescription description = describe("TEST");
+    NetTable table = open(description, "testData");
+    List<String> there = Arrays.asList(table.rows().columns());
+    Column id = table.idColumn().isEmpty()
+        ? functions.monotonically_increasing_id() : quoted(table.idColumn());
+    List<Column> inputs = new ArrayList<>(List.of(id.cast("string").as(ID)));
+    Map<String, String> bound = new LinkedHashMap<>();
+    List<Top> tops = description.tops();
+    for (int i = 0; i < tops.size(); i++) {
+      String column = table.column(tops.get(i), i);
+      if (i > 0 && !there.contains(column)) continue;
+      bound.put(tops.get(i).name(), INPUT + i);
+      inputs.add(quoted(column).as(INPUT + i));
+    }
+    byte[] weights = HadoopFiles.read(flags.get("model", ""), conf);
+    Dataset<Row> rows = CaffeModel.ofWeights(weights, bound)
+        .setNet(net.isEmpty() ? description.netText() : net).setPredictionCol("")
+        .setResize(flags.has("resize")).setBatchSize(flags.getInt("batchSize", 0, 1))
+        .setThreadsPerWorker(flags.getInt("threadsPerWorker", 0, 1))
+        .setOutputCols(blobs.toArray(new String[0]))
+        .transform(table.rows().select(inputs.toArray(new Column[0])));
+    List<Column> columns = new ArrayList<>(List.of(functions.col(ID)));
+    blobs.forEach(blob -> columns.add(quoted(blob)));
+    return rows.select(columns.toArray(new Column[0]));
+  }
+
+  private static Column quoted(String name) {
+    return functions.col("`" + name.replace("`", "``") + "`");
+  }
+
+  private NetTable open(NetDescription description, String flag) {
+    String text = net.isEmpty() ? description.netText() : net;
+    return NetTable.open(spark, flags, description, text, flag);
+  }
+
+  private NetDescription describe(String phase) {
+    return NetDescription.of(solver, net, phase);
+  }
+
+  private void tellWhatHasNoEffect() {
+    if (flags.has("persistent")) {
+      LOG.info("-persistent has no effect: rows are read once and kept in native memory");
+    }
+    if (flags.get("connection", "").toLowerCase(Locale.ROOT).equals("infiniband")) {
+      LOG.warn("-connection infiniband: this version talks TCP, over InfiniBand's IP if need be");
+    }
+    String fields = solver.replaceAll("#[^\n]*", "");
+    if (flags.has("train") && SNAPSHOT.matcher(fields).find()) {
+      LOG.warn("snapshot: there are checkpoints every so many steps to go on from, but beside -model"
+          + " is only the snapshot of the end");
+    }
+    if (flags.has("devices")) {
+      LOG.warn("-devices {} asks for GPUs, which are not supported yet: the CPU is used",
+          flags.get("devices", ""));
+    }
+  }
+
+  /** A file that spark-submit put beside the driver is local, whatever the default file system. */
+  private String located(String flag) {
+    if (!flags.has(flag)) return "";
+    String path = flags.get(flag, "");
+    return Files.exists(Path.of(path)) ? Path.of(path).toUri().toString() : path;
+  }
+
+  /** The net that the solver names: where it says, or beside the solver; "" if it names none. */
+  private String netBeside(String solverPath) {
+    Matcher net = NET.matcher(solver.replaceAll("#[^\n]*", ""));
+    if (!net.find()) return "";
+    Path path = Path.of(net.group(1));
+    Path beside = Path.of(solverPath).resolveSibling(path.getFileName());
+    return !Files.exists(path) && Files.exists(beside) ? beside.toString() : net.group(1);
+  }
+
+  private String text(String path) {
+    if (path.isEmpty()) return "";
+    try {
+      if (Files.exists(Path.of(path))) return Files.readString(Path.of(path));
+    } catch (IOException e) {
+      throw new Flags.UsageException("cannot read " + path + ": " + e.getMessage());
+    }
+    return HadoopFiles.readText(path, conf);
+  }
+}

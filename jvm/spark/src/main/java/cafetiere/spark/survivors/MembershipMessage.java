@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.survivors;
+
+import com.fasterxml.jackson.annotation.JsonInclude;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.util.List;
+
+/**
+ * A line between a member and the membership service.
+ *
+ * @param kind what it says
+ * @param generation of the view it is about; 0: of none
+ * @param rank a partition's number in JOIN, a place in the view in PROPOSE
+ * @param size members of the view, in PROPOSE
+ * @param rows in READY
+ * @param text an address or a message
+ * @param addresses by rank, in COMMIT
+ */
+@JsonInclude(JsonInclude.Include.NON_DEFAULT)
+record MembershipMessage(Kind kind, long generation, int rank, int size, long rows, String text,
+    List<String> addresses) {
+  /** Those of a member come first, then those of the service. */
+  enum Kind {
+    /** A task that holds partition {@code rank} is there. */
+    JOIN,
+    /** It has loaded its {@code rows} and waits for a view. */
+    READY,
+    /** It lives. */
+    ALIVE,
+    /** It has opened its end of the proposed view's group, at {@code text}. */
+    AGREE,
+    /** Its run ended by {@code text}, and it waits for the next view. */
+    BROKEN,
+    /** Its run has come to the end. */
+    DONE,
+    /** It has stored the result. */
+    STORED,
+
+    /** Open your end of a group: you are {@code rank} of {@code size}. */
+    PROPOSE,
+    /** All have agreed: connect to {@code addresses} and run. */
+    COMMIT,
+    /** Break your run off: another view is to come. */
+    REFORM,
+    /** All are done: store the result. */
+    STORE,
+    /** There is nothing more to do. */
+    END
+  }
+
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  static MembershipMessage of(Kind kind) {
+    return of(kind, 0, null);
+  }
+
+  static MembershipMessage of(Kind kind, long generation, String text) {
+    return new MembershipMessage(kind, generation, 0, 0, 0, text, null);
+  }
+
+  static MembershipMessage join(int partition) {
+    return new MembershipMessage(Kind.JOIN, 0, partition, 0, 0, null, null);
+  }
+
+  static MembershipMessage ready(long rows) {
+    return new MembershipMessage(Kind.READY, 0, 0, 0, rows, null, null);
+  }
+
+  static MembershipMessage propose(long generation, int rank, int size) {
+    return new MembershipMessage(Kind.PROPOSE, generation, rank, size, 0, null, null);
+  }
+
+  static MembershipMessage commit(long generation, List<String> addresses) {
+    return new MembershipMessage(Kind.COMMIT, generation, 0, 0, 0, null, addresses);
+  }
+
+  String toLine() {
+    try {
+      return JSON.writeValueAsString(this);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("a message is plain data", e);
+    }
+  }
+
+  static MembershipMessage fromLine(String line) throws IOException {
+    return JSON.readValue(line, MembershipMessage.class);
+  }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.survivors;
+
+import cafetiere.spark.cluster.DriverPorts;
+import cafetiere.spark.cluster.ExecutorPulse;
+import cafetiere.spark.internal.SparkInternals;
+import cafetiere.spark.line.LineServer;
+import cafetiere.spark.run.RankWork;
+import cafetiere.spark.run.RetryPolicy;
+import cafetiere.spark.run.TaskOutcome;
+import cafetiere.spark.run.TaskSetup;
+import cafetiere.spark.run.TaskStage;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import org.apache.spark.SparkContext;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Runs the members of a training that goes on while they come and go. Each member is a Spark job of
+ * one task: when an executor is lost with the rows it had shuffled, Spark repeats the stages of that
+ * job alone, while in a common job it would start all members anew beside those that still run. A
+ * job that fails for good is submitted again as long as the training gets on.
+ */
+public final class SurvivorStage implements TaskStage {
+  private static final Logger LOG = LoggerFactory.getLogger(SurvivorStage.class);
+  private static final int GRACE_MILLIS = 10_000;
+
+  private final SparkContext sc;
+  private final String tag;
+  private final TaskSetup setup;
+  private final JavaRDD<Iterator<InternalRow>> rows;
+  private final LongSupplier step;
+  private final Membership membership;
+  private final List<TaskOutcome> outcomes = new ArrayList<>();
+  private final List<Thread> jobs = new ArrayList<>();
+
+  /** {@code step} tells how far the training is. */
+  public SurvivorStage(SparkContext sc, String tag, TaskSetup setup,
+      JavaRDD<Iterator<InternalRow>> rows, LongSupplier step) {
+    this.sc = sc;
+    this.tag = tag;
+    this.setup = setup;
+    this.rows = rows;
+    this.step = step;
+    this.membership =
+        new Membership(setup.plan().workers(), setup.plan().timeoutMillis(), step);
+  }
+
+  @Override
+  public void run() throws Exception {
+    try (ExecutorPulse pulse = new ExecutorPulse(sc, tag)) {
+      try {
+        run(pulse);
+      } finally {
+        sc.cancelJobsWithTag(tag);
+        join();
+        pulse.awaitTasks();
+      }
+    }
+  }
+
+  private void run(ExecutorPulse pulse) throws Exception {
+    try (MembershipServer server = new MembershipServer(DriverPorts.listen(sc.getConf()), tag,
+        setup.secret(), membership, () -> replaceSilent(pulse))) {
+      LineServer.Address service = new LineServer.Address(
+          DriverPorts.host(sc.getConf()), server.port(), setup.secret());
+      for (int partition = 0; partition < rows.getNumPartitions(); partition++) {
+        jobs.add(start(tasks(service), partition));
+      }
+      membership.ended().get();
+      join();
+    } catch (ExecutionException e) {
+      throw (Exception) e.getCause();
+    }
+  }
+
+  @Override
+  public synchronized List<TaskOutcome> outcomes() {
+    return new ArrayList<>(outcomes);
+  }
+
+  @Override
+  public boolean wasCancelled() {
+    return false;
+  }
+
+  @Override
+  public ObjectNode account() {
+    return membership.account();
+  }
+
+  /**
+   * One member takes a partition of it; each has its own, as Spark ends all jobs of an RDD when one of
+   * its tasks has failed too often.
+   */
+  private JavaRDD<String> tasks(LineServer.Address service) {
+    RankWork work = new Members(new SurvivorTask(setup, service));
+    return rows.rdd().mapPartitions(work, false, RankWork.STRING).toJavaRDD();
+  }
+
+  private Thread start(JavaRDD<String> tasks, int partition) {
+    return daemon("" + partition, () -> keep(tasks, partition));
+  }
+
+  /** A member that is silent may yet go on; its executor is replaced when Spark misses it, too. */
+  private void replaceSilent(ExecutorPulse pulse) {
+    daemon("silent", () -> pulse.replaceSilent(List.of()));
+  }
+
+  private Thread daemon(String name, Runnable work) {
+    Thread thread = new Thread(work, tag + "-" + name);
+    thread.setDaemon(true);
+    thread.start();
+    return thread;
+  }
+
+  /** Waits for the jobs' ends; one whose executor does not answer is not waited for. */
+  private void join() throws InterruptedException {
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(GRACE_MILLIS);
+    for (Thread job : jobs) {
+      long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+      if (left > 0) job.join(left);
+    }
+  }
+
+  /** Runs one member, again and again where it has to be. */
+  private void keep(JavaRDD<String> tasks, int partition) {
+    RetryPolicy policy = new RetryPolicy();
+    sc.addJobTag(tag);
+    while (!membership.ended().isDone()) {
+      try {
+        add(TaskOutcome.fromJson(tasks.collectPartitions(new int[] {partition})[0].get(0)));
+        return;
+      } catch (Exception e) {
+        String message = TaskStage.tellingLine(e);
+        if (sc.isStopped() || SparkInternals.isCancelled(e)) {
+          membership.fail(e);
+        } else if (!policy.retryAfter(step.getAsLong(), message)) {
+          membership.giveUp(partition, message);
+          return;
+        }
+        LOG.info("The task of partition {} has failed: {}", partition, message);
+      }
+    }
+  }
+
+  private void add(TaskOutcome outcome) throws IOException {
+    synchronized (this) {
+      outcomes.add(outcome);
+    }
+    if (!outcome.isGood()) membership.fail(new IOException(outcome.message()));
+  }
+
+  private static final class Members extends RankWork {
+    private static final long serialVersionUID = 1L;
+    private final SurvivorTask task;
+
+    Members(SurvivorTask task) {
+      this.task = task;
+    }
+
+    @Override
+    public TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation)
+        throws Exception {
+      return task.run(train, validation);
+    }
+  }
+}

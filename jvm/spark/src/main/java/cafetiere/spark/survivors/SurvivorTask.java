@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.survivors;
+
+import cafetiere.core.CafetiereException;
+import cafetiere.core.CafetiereException.Code;
+import cafetiere.core.Group;
+import cafetiere.core.Rows;
+import cafetiere.core.Trainer;
+import cafetiere.spark.cluster.PeerAddress;
+import cafetiere.spark.cluster.PortRange;
+import cafetiere.spark.line.LineServer;
+import cafetiere.spark.run.LeaderDuties;
+import cafetiere.spark.run.TaskOutcome;
+import cafetiere.spark.run.TaskSetup;
+import cafetiere.spark.run.TaskWatch;
+import cafetiere.spark.survivors.MembershipMessage.Kind;
+import cafetiere.spark.util.Json;
+import java.io.IOException;
+import java.io.Serializable;
+import java.io.UncheckedIOException;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One member of a training that outlives the loss of others: it keeps the rows of its partition and
+ * runs in one view after another, until the service says that all have come to the end.
+ */
+final class SurvivorTask implements Serializable {
+  private static final long serialVersionUID = 1L;
+  private static final Logger LOG = LoggerFactory.getLogger(SurvivorTask.class);
+
+  private final TaskSetup setup;
+  private final LineServer.Address service;
+
+  SurvivorTask(TaskSetup setup, LineServer.Address service) {
+    this.setup = setup;
+    this.service = service;
+  }
+
+  /**
+   * Trains on {@code train}; {@code validation} is null where there is nothing to test on. What the
+   * user has to change, and that a checkpoint found no room, comes back as an outcome; what another
+   * attempt of this task may not meet is thrown, so that Spark makes one.
+   */
+  TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation)
+      throws IOException, InterruptedException {
+    TaskContext context = TaskContext.get();
+    int partition = context.partitionId();
+    String executor = SparkEnv.get().executorId();
+    try (LeaderDuties duties = new LeaderDuties(setup, setup.attempt() + "-" + partition);
+        MemberClient client = new MemberClient(service, partition);
+        Rows rows = setup.read(train);
+        Rows testRows = validation == null ? null : setup.read(validation);
+        Trainer trainer = new Trainer(setup.plan().trainerOptions(partition), duties);
+        Run run = new Run(client, trainer, rows, duties);
+        TaskWatch watch = new TaskWatch(context, run::cancel)) {
+      setup.restoreNewest(trainer);
+      duties.storeByTime(trainer);
+      if (testRows != null) trainer.validation(testRows);
+      client.send(MembershipMessage.ready(rows.count()));
+      String result = run.toTheEnd();
+      return new TaskOutcome(partition, executor, Code.OK, "", result, duties.route(),
+          duties.lastEvents());
+    } catch (CafetiereException e) {
+      TaskOutcome outcome = failure(partition, executor, e.code(), e.getMessage());
+      if (outcome.isPermanent()) return outcome;
+      throw e;
+    } catch (UncheckedIOException e) {
+      // A checkpoint could not be stored: whoever is the first after this one would find the same.
+      return failure(partition, executor, Code.IO, e.getMessage());
+    }
+  }
+
+  private static TaskOutcome failure(int partition, String executor, Code code, String message) {
+    return new TaskOutcome(partition, executor, code, message, "", "", List.of());
+  }
+
+  /** The member's way through the views. */
+  private final class Run implements AutoCloseable {
+    private final MemberClient client;
+    private final Trainer trainer;
+    private final Rows rows;
+    private final LeaderDuties duties;
+    private Group group;
+    private boolean isFed;
+    private String result = "";
+
+    Run(MemberClient client, Trainer trainer, Rows rows, LeaderDuties duties) {
+      this.client = client;
+      this.trainer = trainer;
+      this.rows = rows;
+      this.duties = duties;
+    }
+
+    /** The summary if this member has stored the result, else "". */
+    String toTheEnd() throws IOException, InterruptedException {
+      while (true) {
+        MembershipMessage order = client.next();
+        switch (order.kind()) {
+          case PROPOSE -> open(order);
+          case COMMIT -> train(order);
+          case STORE -> {
+            duties.finish(trainer);
+            result = trainer.result();
+            client.send(MembershipMessage.of(Kind.STORED));
+          }
+          case END -> {
+            return result;
+          }
+          default -> throw new IOException("the driver sent " + order.kind());
+        }
+      }
+    }
+
+    /** From another thread: the task is to be killed. */
+    void cancel() {
+      trainer.cancel();
+      client.close();
+    }
+
+    @Override
+    public void close() {
+      if (group != null) group.close();
+    }
+
+    private void open(MembershipMessage view) throws IOException {
+      close();
+      String host = SparkEnv.get().blockManager().blockManagerId().host();
+      String bind = PeerAddress.of(host, false, service.driver());
+      PortRange ports = PortRange.of(SparkEnv.get().conf(), PortRange.RANKS);
+      group = new Group(setup.plan().groupOptions(view.rank(), view.size(), bind, ports,
+          setup.secret(), setup.generation() + "/" + view.generation()));
+      duties.startView(view.generation(), view.rank() == 0);
+      client.agree(view.generation(), group);
+    }
+
+    /** A lost peer ends the run, not the task. */
+    private void train(MembershipMessage view) {
+      try {
+        group.connect(Json.array(view.addresses()).toString());
+        if (isFed) {
+          trainer.resume(group);
+        } else {
+          isFed = true;
+          trainer.run(group, rows);
+        }
+        client.ranTo(Kind.DONE, "");
+      } catch (CafetiereException e) {
+        if (!e.isRetryable() && e.code() != Code.CANCELLED) throw e;
+        LOG.info("The run in view {} was broken off: {}", view.generation(), e.getMessage());
+        client.ranTo(Kind.BROKEN, e.getMessage());
+      }
+    }
+  }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.util;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
+
+/** The options and answers of the engine, which are JSON. */
+public final class Json {
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+
+  private Json() {}
+
+  public static ObjectNode object() {
+    return MAPPER.createObjectNode();
+  }
+
+  public static ArrayNode array() {
+    return MAPPER.createArrayNode();
+  }
+
+  /** An array of strings. */
+  public static ArrayNode array(List<String> values) {
+    ArrayNode array = array();
+    values.forEach(array::add);
+    return array;
+  }
+
+  /** Reads what the engine wrote. */
+  public static JsonNode parse(String json) {
+    try {
+      return MAPPER.readTree(json);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("the engine's answer is not JSON: " + json, e);
+    }
+  }
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.rounds;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import cafetiere.core.CafetiereException;
+import cafetiere.spark.AfterJobs;
+import cafetiere.spark.BothLines;
+import cafetiere.spark.CaffeEstimator;
+import cafetiere.spark.KillTest;
+import cafetiere.spark.TestImages;
+import cafetiere.spark.TestNets;
+import cafetiere.spark.barrier.TrainingJob;
+import cafetiere.spark.plan.TrainingPlan;
+import cafetiere.spark.run.TrainingResult;
+import cafetiere.spark.util.Json;
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import javax.management.ObjectName;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.SparkSession;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Trainings in rounds of ordinary jobs: the bits of the barrier engine, whatever happens. */
+@Timeout(value = 480, unit = TimeUnit.SECONDS)
+class RoundsTest {
+  private static final int ROWS = 1_007;
+  private static final int KILL_AFTER_JOBS = 15;
+
+  private static SparkSession spark;
+
+  @BeforeAll
+  static void start() {
+    spark = TestImages.session();
+  }
+
+  @BothLines
+  @Test
+  void theDriverGetsSumsOfGroupsOrEachHistory() {
+    assertEquals(8, RoundsStage.outcomes(8, false), "each shard");
+    assertEquals(7, RoundsStage.outcomes(100, false), "groups of 16 shards");
+    assertEquals(100, RoundsStage.outcomes(100, true), "a history from each");
+  }
+
+  @Test
+  void theWeightsAreThoseOfTheBarrierEngine() {
+    Dataset<Row> table = TestImages.images(spark, ROWS);
+    for (String sync : List.of("mode: 'average'", "mode: 'average' history: 'averaged'",
+        "mode: 'average' history: 'reset'", "mode: 'diloco' outer_momentum: 0.5")) {
+      TrainingPlan plan = plan(table, sync, 23, 2);
+      JsonNode rounds = Json.parse(RoundsJob.run(plan, table.repartition(3), null).result());
+      assertEquals(sha256(TrainingJob.run(plan, table, null)), rounds.path("sha256").asText(), sync);
+      assertEquals(5, rounds.path("rounds").asInt());
+      assertEquals(ROWS, rounds.path("rows_given").asLong());
+      assertEquals(ROWS, rounds.path("rows_per_epoch").path(0).asLong());
+    }
+  }
+
+  @Test
+  void alsoWithSumsOfGroupsOfShards() {
+    Dataset<Row> table = TestImages.images(spark, ROWS);
+    TrainingPlan plan = plan(table, "mode: 'average'", 15, 11);
+    assertEquals(sha256(TrainingJob.run(plan, table, null)),
+        sha256(RoundsJob.run(plan, table, null)));
+  }
+
+  @Test
+  void anExecutorThatIsKilledCostsNoBit() throws Exception {
+    Dataset<Row> table = TestImages.images(spark, ROWS);
+    TrainingPlan plan = plan(table, "mode: 'average'", 150, 2);
+    String undisturbed = sha256(RoundsJob.run(plan, table, null));
+    long victim = TestImages.executorPids(spark).get(0);
+    try (AfterJobs kill = new AfterJobs(spark.sparkContext(), KILL_AFTER_JOBS,
+        () -> ProcessHandle.of(victim).orElseThrow().destroyForcibly())) {
+      JsonNode result = Json.parse(RoundsJob.run(plan, table, null).result());
+      assertTrue(kill.done(), "the training ended before the executor");
+      assertEquals(undisturbed, result.path("sha256").asText());
+      assertEquals(30, result.path("rounds").asInt());
+      result.path("rows_per_epoch").forEach(used -> assertTrue(used.asLong() <= ROWS));
+    }
+    TestImages.session();
+  }
+
+  @Test
+  void aRunLeavesNoReplicasBehind() throws Exception {
+    Dataset<Row> table = TestImages.images(spark, ROWS);
+    for (int i = 0; i < 2; i++) {
+      RoundsJob.run(plan(table, "mode: 'average'", 10, 3), table, null);
+    }
+    List<Integer> tasks = IntStream.range(0, 4 * TestImages.EXECUTORS).boxed().toList();
+    int left = JavaSparkContext.fromSparkContext(spark.sparkContext())
+        .parallelize(tasks, tasks.size()).map(task -> liveNetsHere()).reduce(Integer::sum);
+    assertEquals(0, left);
+  }
+
+  @Test
+  void anInterruptedRunIsTakenUpWithTheSameBits(@TempDir Path dir) throws Exception {
+    Dataset<Row> table = TestImages.images(spark, ROWS);
+    CaffeEstimator estimator = estimator(TestImages.solver(150), "mode: 'average'", 2)
+        .setEngine("rounds").setCheckpointInterval(20);
+    String undisturbed = sha256(estimator.fit(table).result());
+
+    estimator.setResume(true).setCheckpointDir(dir.toUri().toString());
+    Thread interrupted =
+        new Thread(() -> assertThrows(Exception.class, () -> estimator.fit(table)));
+    interrupted.start();
+    KillTest.awaitCheckpoint(dir);
+    while (interrupted.isAlive()) {
+      spark.sparkContext().cancelAllJobs();
+      interrupted.join(20);
+    }
+    String resumed = estimator.fit(table).result();
+    assertTrue(Json.parse(resumed).path("first_step").asLong() >= 40, resumed);
+    assertEquals(undisturbed, sha256(resumed));
+  }
+
+  /** Where neither solver nor params have an interval. */
+  @Test
+  void checkpointsAreStoredByTime(@TempDir Path dir) throws Exception {
+    Dataset<Row> table = TestImages.images(spark, ROWS);
+    assertEquals(List.of(20L), storedSteps(table, dir.resolve("late")), "before ten minutes");
+    spark.conf().set("spark.cafetiere.checkpointTime", "0s");
+    try {
+      assertEquals(List.of(15L, 20L), storedSteps(table, dir.resolve("soon")));
+    } finally {
+      spark.conf().unset("spark.cafetiere.checkpointTime");
+    }
+  }
+
+  @Test
+  void validationRowsAreTestedOnAtEndsOfRounds(@TempDir Path dir) throws Exception {
+    Dataset<Row> table = TestImages.images(spark, ROWS);
+    String solver = TestImages.solver(20) + " test_interval: 8 test_iter: 1";
+    TrainingPlan plan = TestNets.plan(estimator(solver, "mode: 'average'", 2)
+        .setEvents(dir.resolve("run").toString()), table);
+    String events = RoundsJob.run(plan, table, TestImages.images(spark, 101)).events();
+    List<Long> tested = events.lines().map(Json::parse)
+        .filter(event -> event.path("event").asText().equals("test"))
+        .map(event -> event.path("step").asLong()).toList();
+    assertEquals(List.of(0L, 10L, 20L), tested);
+    String file = Files.readString(dir.resolve("run.jsonl"));
+    assertEquals(events.lines().count(), file.lines().count());
+    assertTrue(file.contains("\"test\"") && file.contains("\"progress\""), file);
+  }
+
+  @BothLines
+  @Test
+  void theEstimatorTakesTheEngineByItsName() {
+    Dataset<Row> table = TestImages.images(spark, ROWS);
+    CaffeEstimator rounds = estimator(TestImages.solver(10), "mode: 'average'", 2)
+        .setEngine("rounds");
+    assertEquals("rounds", Json.parse(rounds.fit(table).result()).path("engine").asText());
+    assertTrue(assertThrows(IllegalArgumentException.class, () -> rounds.setEngine("cups"))
+        .getMessage().contains("rounds"));
+  }
+
+  @Test
+  void aBadRowEndsTheRunAndIsNamed() {
+    Row bad = RowFactory.create(7L, new byte[TestImages.SIDE * TestImages.SIDE], 99);
+    Dataset<Row> table = TestImages.images(spark, ROWS)
+        .union(spark.createDataFrame(List.of(bad), TestImages.SCHEMA));
+    TrainingPlan plan = plan(table, "mode: 'average'", 1000, 2);
+    CafetiereException e =
+        assertThrows(CafetiereException.class, () -> RoundsJob.run(plan, table, null));
+    assertEquals(CafetiereException.Code.INVALID_ARGUMENT, e.code());
+    assertTrue(e.getMessage().contains("label") && e.getMessage().contains("99"), e.getMessage());
+  }
+
+  /** The steps of the checkpoints that a fit leaves. */
+  private static List<Long> storedSteps(Dataset<Row> table, Path dir) throws IOException {
+    estimator(TestImages.solver(20), "mode: 'average'", 2)
+        .setEngine("rounds").setCheckpointDir(dir.toUri().toString()).fit(table);
+    try (Stream<Path> found = Files.find(dir, 3,
+        (path, attributes) -> path.getFileName().toString().startsWith("step-"))) {
+      return found.map(path -> Long.parseLong(path.getFileName().toString().substring(5)))
+          .sorted().toList();
+    }
+  }
+
+  private static TrainingPlan plan(Dataset<Row> table, String sync, int steps, int shards) {
+    return TestNets.plan(estimator(TestImages.solver(steps), sync, shards), table);
+  }
+
+  private static CaffeEstimator estimator(String solver, String sync, int shards) {
+    return new CaffeEstimator()
+        .setSolver(solver + " sync { period: 5 " + sync + " }").setNet(TestImages.lenet())
+        .setFeaturesCol("image").setLabelCol("label")
+        .setNumWorkers(TestImages.EXECUTORS).setShards(shards);
+  }
+
+  private static String sha256(TrainingResult result) {
+    return sha256(result.result());
+  }
+
+  private static String sha256(String result) {
+    return Json.parse(result).path("sha256").asText();
+  }
+
+  /** Replicas that this JVM's garbage collector could not free. */
+  private static int liveNetsHere() throws Exception {
+    String histogram = (String) ManagementFactory.getPlatformMBeanServer().invoke(
+        new ObjectName("com.sun.management:type=DiagnosticCommand"), "gcClassHistogram",
+        new Object[] {new String[0]}, new String[] {String[].class.getName()});
+    return histogram.lines().filter(line -> line.contains("cafetiere.core.Rounds$Replica "))
+        .mapToInt(line -> Integer.parseInt(line.trim().split("\\s+")[1])).sum();
+  }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.store;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import cafetiere.spark.store.CheckpointStore.Checkpoint;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.apache.hadoop.conf.Configuration;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class CheckpointStoreTest {
+  @TempDir Path dir;
+  private CheckpointStore store;
+
+  @BeforeEach
+  void open() throws IOException {
+    store = new CheckpointStore(dir.resolve("run").toUri().toString(), new Configuration());
+  }
+
+  @Test
+  void isEmptyBeforeTheFirstWrite() throws IOException {
+    assertTrue(store.newest().isEmpty());
+  }
+
+  @Test
+  void givesBackTheNewestBytes() throws IOException {
+    write(10);
+    write(20);
+    Checkpoint newest = store.newest().orElseThrow();
+    assertEquals(20, newest.step());
+    assertArrayEquals(bytes("model 20"), newest.model());
+    assertArrayEquals(bytes("state 20"), newest.state());
+  }
+
+  @Test
+  void keepsTheLastTwo() throws IOException {
+    for (long step : new long[] {5, 50, 500, 1000}) write(step);
+    assertEquals(List.of("step-000000000500", "step-000000001000"), folders());
+  }
+
+  @Test
+  void aStepWrittenTwiceIsReplaced() throws IOException {
+    write(10);
+    write(10);
+    assertEquals(10, store.newest().orElseThrow().step());
+    assertEquals(1, folders().size());
+  }
+
+  @Test
+  void aDamagedModelFallsBackToTheOneBefore() throws IOException {
+    write(10);
+    write(20);
+    damage("step-000000000020", "model.caffemodel");
+    assertEquals(10, store.newest().orElseThrow().step());
+  }
+
+  @Test
+  void aMissingManifestFallsBackToTheOneBefore() throws IOException {
+    write(10);
+    write(20);
+    Files.delete(dir.resolve("run/step-000000000020/manifest.json"));
+    assertEquals(10, store.newest().orElseThrow().step());
+  }
+
+  @Test
+  void nothingGoodIsNothing() throws IOException {
+    write(10);
+    damage("step-000000000010", "state.solverstate");
+    assertTrue(store.newest().isEmpty());
+  }
+
+  @Test
+  void whatWasLeftHalfWrittenIsNotSeen() throws IOException {
+    write(10);
+    Files.createDirectories(dir.resolve("run/_writing-20-1"));
+    assertEquals(10, store.newest().orElseThrow().step());
+  }
+
+  @Test
+  void namesHaveTheSameDigitsInEveryLocale() {
+    Locale before = Locale.getDefault();
+    Locale.setDefault(Locale.forLanguageTag("ar-EG-u-nu-arab"));
+    try {
+      assertEquals("step-000000000020", CheckpointStore.name(20));
+    } finally {
+      Locale.setDefault(before);
+    }
+  }
+
+  @Test
+  void aFolderWithoutAFinishedCheckpointIsRemoved() throws IOException {
+    Files.createDirectories(dir.resolve("run/_writing-20-1"));
+    assertFalse(store.keepFinished());
+    assertFalse(Files.exists(dir.resolve("run")));
+    write(10);
+    assertTrue(store.keepFinished());
+    assertEquals(10, store.newest().orElseThrow().step());
+  }
+
+  @Test
+  void foldersOfFailedRunsGoAfterAWeek() throws IOException {
+    long now = System.currentTimeMillis();
+    for (String name : List.of("run-old", "run-new", "other")) {
+      Files.createDirectories(dir.resolve(name));
+      long days = name.equals("run-new") ? 6 : 8;
+      Files.setLastModifiedTime(
+          dir.resolve(name), FileTime.fromMillis(now - TimeUnit.DAYS.toMillis(days)));
+    }
+    CheckpointFolder.sweep(new org.apache.hadoop.fs.Path(dir.resolve("run-own").toUri()),
+        new Configuration(), now);
+    try (Stream<Path> left = Files.list(dir)) {
+      assertEquals(List.of("other", "run-new"),
+          left.map(path -> path.getFileName().toString()).sorted().toList());
+    }
+  }
+
+  private void write(long step) throws IOException {
+    ByteBuffer model = ByteBuffer.wrap(bytes("model " + step));
+    store.write(step, model, ByteBuffer.wrap(bytes("state " + step)), 2, "avx2", "0");
+    assertEquals(bytes("model " + step).length, model.remaining(), "the caller's buffer is left");
+  }
+
+  /** Flips a bit, as a damaged disk would. */
+  private void damage(String checkpoint, String file) throws IOException {
+    Path path = dir.resolve("run").resolve(checkpoint).resolve(file);
+    byte[] bytes = Files.readAllBytes(path);
+    bytes[0] ^= 1;
+    Files.write(path, bytes);
+  }
+
+  private List<String> folders() throws IOException {
+    try (Stream<Path> entries = Files.list(dir.resolve("run"))) {
+      return entries.map(p -> p.getFileName().toString()).sorted().collect(Collectors.toList());
+    }
+  }
+
+  private static byte[] bytes(String text) {
+    return text.getBytes(StandardCharsets.UTF_8);
+  }
+}

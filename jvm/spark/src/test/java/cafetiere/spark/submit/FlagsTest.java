@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.submit;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import cafetiere.spark.CaffeEstimator;
+import cafetiere.spark.submit.Flags.UsageException;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.ml.param.Param;
+import org.junit.jupiter.api.Test;
+
+class FlagsTest {
+  @Test
+  void readsAnOldCommandLine() {
+    Flags flags = Flags.parse("-train", "-features", "accuracy,ip1", "-label", "label", "-conf",
+        "lenet_solver.prototxt", "-clusterSize", "2", "-devices", "1", "-connection", "ethernet",
+        "-model", "hdfs:///mnist.model", "-output", "hdfs:///features", "-persistent");
+    assertTrue(flags.has("train") && flags.has("persistent"));
+    assertFalse(flags.has("test"));
+    assertEquals(List.of("accuracy", "ip1", "label"), flags.featureBlobs());
+    assertEquals(2, flags.getInt("clusterSize", 1, 1));
+    assertEquals("json", flags.get("outputFormat", "json"));
+  }
+
+  @Test
+  void aSwitchMayBeSpeltOut() {
+    Flags flags = parse("-train", "True", "-test", "false", "-model", "m");
+    assertTrue(flags.has("train"));
+    assertFalse(flags.has("test"));
+  }
+
+  @Test
+  void theWayOfWorkingTogetherIsAFlag() {
+    Flags flags = parse("-train", "-model", "m", "-sync", "easgd", "-syncPeriod", "50",
+        "-syncOptions", "moving_rate: 0.1", "-survivors");
+    assertEquals("easgd", flags.get("sync", ""));
+    assertEquals(50, flags.getInt("syncPeriod", 0, 1));
+    assertEquals("moving_rate: 0.1", flags.get("syncOptions", ""));
+    assertTrue(flags.has("survivors"));
+  }
+
+  /** What the estimator can be told the command line can say, but for what it decides itself. */
+  @Test
+  void everyParamHasItsFlag() {
+    Map<String, String> otherNames = Map.of("solver", "conf", "numWorkers", "clusterSize",
+        "featuresCol", "dataCol", "outputCols", "features", "syncMode", "sync");
+    for (Param<?> param : new CaffeEstimator().params()) {
+      String flag = otherNames.getOrDefault(param.name(), param.name());
+      if (flag.equals("predictionCol")) continue;  // -features and -test write no predictions
+      String problem = message("-" + flag);
+      assertFalse(problem.contains("is not a flag") || problem.contains("refused"), problem);
+    }
+  }
+
+  @Test
+  void anUnknownFlagNamesTheNearest() {
+    assertMessage("-clusterSise is not a flag; did you mean -clusterSize?", "-clusterSise", "2");
+    assertMessage("-modle is not a flag; did you mean -model?", "-modle", "x");
+  }
+
+  @Test
+  void whatIsOutOfScopeSaysSo() {
+    assertTrue(message("-lmdb_partitions", "3").contains("pass parquet"));
+    assertTrue(message("-imageRoot", "x").contains("write the table as parquet"));
+  }
+
+  @Test
+  void saysWhatIsMissing() {
+    assertMessage("nothing to do: give -train, -test or -features BLOB,...", "-model", "m");
+    assertTrue(message("-train").startsWith("-model PATH is missing"));
+    assertTrue(message("-train", "-model", "m", "-snapshot", "s").contains("add -weights PATH"));
+    assertMessage("-model needs a value after it", "-train", "-model");
+    assertTrue(message("-train", "-model", "m", "stray").startsWith("'stray' belongs to no flag"));
+  }
+
+  @Test
+  void numbersAreChecked() {
+    assertMessage("-clusterSize 0: a whole number of at least 1 is needed", "-train", "-model", "m",
+        "-clusterSize", "0");
+    assertMessage("-epochs many: a whole number of at least 1 is needed", "-train", "-model", "m",
+        "-epochs", "many");
+    assertMessage("-connection wifi: write ethernet or infiniband", "-train", "-model", "m",
+        "-connection", "wifi");
+  }
+
+  private static Flags parse(String... args) {
+    String[] all = new String[args.length + 2];
+    all[0] = "-conf";
+    all[1] = "solver.prototxt";
+    System.arraycopy(args, 0, all, 2, args.length);
+    return Flags.parse(all);
+  }
+
+  private static String message(String... args) {
+    return assertThrows(UsageException.class, () -> parse(args)).getMessage();
+  }
+
+  private static void assertMessage(String expected, String... args) {
+    assertEquals(expected, message(args));
+  }
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.submit;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import cafetiere.spark.BothLines;
+import cafetiere.spark.DriverProcess;
+import cafetiere.spark.Logged;
+import cafetiere.spark.Submit;
+import cafetiere.spark.TestImages;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerJobStart;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** CaffeOnSpark's command line, from the table to the features. */
+@Timeout(value = 180, unit = TimeUnit.SECONDS)
+class SubmitTest {
+  private static final int TRAIN_ROWS = 1_000;
+  private static final int TEST_ROWS = 103;
+  private static final int STEPS = 60;
+
+  @TempDir static Path dir;
+  private static SparkSession spark;
+
+  @BeforeAll
+  static void writeTablesAndNet() throws IOException {
+    spark = TestImages.session();
+    TestImages.images(spark, TRAIN_ROWS).write().parquet(uri("train.parquet"));
+    TestImages.images(spark, TEST_ROWS).write().parquet(uri("test.parquet"));
+    Files.writeString(dir.resolve("lenet.prototxt"), TestImages.lenet());
+    Files.writeString(dir.resolve("solver.prototxt"),
+        TestImages.solver(STEPS) + " net: \"lenet.prototxt\"");
+    train();
+  }
+
+  @Test
+  void whatIsNotWrittenIsTold() throws IOException {
+    Path often = dir.resolve("often.prototxt");
+    Files.writeString(often, TestImages.solver(STEPS) + " net: \"lenet.prototxt\" snapshot: 20");
+    try (Logged logged = new Logged(SubmittedRun.class)) {
+      assertThrows(Flags.UsageException.class, () -> Submit.run(
+          spark, "-conf", often.toString(), "-train", "-model", uri("never.model")));
+      assertTrue(logged.text().contains("only the snapshot of the end"), logged.text());
+    }
+  }
+
+  private static void train() {
+    submit("-train", "-trainData", uri("train.parquet"), "-clusterSize", "2", "-persistent",
+        "-connection", "ethernet", "-devices", "1", "-events", uri("events.jsonl"));
+  }
+
+  @Test
+  void trainLeavesTheModelAndTheSnapshotBesideIt() throws IOException {
+    byte[] model = Files.readAllBytes(dir.resolve("lenet.model"));
+    Path snapshot = dir.resolve("lenet_iter_" + STEPS + ".caffemodel");
+    assertArrayEquals(model, Files.readAllBytes(snapshot));
+    assertTrue(Files.size(dir.resolve("lenet_iter_" + STEPS + ".solverstate")) > 0);
+    assertTrue(Files.readString(dir.resolve("events.jsonl")).contains("\"progress\""));
+  }
+
+  @BothLines
+  @Test
+  void featuresWritesEveryRowWithItsId() {
+    submit("-features", "ip1", "-label", "label", "-testData", uri("test.parquet"),
+        "-output", uri("features"), "-outputFormat", "parquet");
+    Dataset<Row> features = spark.read().parquet(uri("features"));
+    assertEquals(List.of("SampleID", "ip1", "label"), List.of(features.columns()));
+    List<Row> rows = features.orderBy(features.col("SampleID").cast("long")).collectAsList();
+    assertEquals(TEST_ROWS, rows.size());
+    for (int id = 0; id < TEST_ROWS; id++) {
+      assertEquals(Integer.toString(id), rows.get(id).getString(0));
+      assertEquals(500, rows.get(id).getList(1).size());
+      assertEquals((float) TestImages.label(id), rows.get(id).<Float>getList(2).get(0));
+    }
+  }
+
+  @BothLines
+  @Test
+  void testWritesALineForEveryOutput() throws IOException {
+    submit("-test", "-testData", uri("test.parquet"), "-output", uri("result.txt"));
+    List<String> lines = Files.readAllLines(dir.resolve("result.txt"));
+    assertEquals(2, lines.size());
+    assertTrue(lines.get(0).matches("accuracy: (1|0)\\.\\d+"), lines.get(0));
+    assertTrue(lines.get(1).matches("loss: \\d+\\.\\d+.*"), lines.get(1));
+    double accuracy = Double.parseDouble(lines.get(0).substring("accuracy: ".length()));
+    assertTrue(accuracy > 0.9, lines.get(0));
+  }
+
+  @Test
+  void testTakesAsManyJobsForManyOutputs() throws IOException {
+    String prob = "layer { name: 'prob' type: 'Softmax' bottom: 'ip2' top: 'prob' }\n";
+    Files.writeString(dir.resolve("prob.prototxt"), TestImages.lenet() + prob);
+    List<String> counted = new CopyOnWriteArrayList<>();
+    SparkListener counter = new SparkListener() {
+      @Override
+      public void onJobStart(SparkListenerJobStart start) {
+        counted.add("job " + start.jobId());
+      }
+    };
+    spark.sparkContext().addSparkListener(counter);
+    submit("-test", "-net", dir.resolve("prob.prototxt").toString(),
+        "-testData", uri("test.parquet"), "-output", uri("prob.txt"));
+    spark.sparkContext().removeSparkListener(counter);
+    String line = Files.readAllLines(dir.resolve("prob.txt")).stream()
+        .filter(l -> l.startsWith("prob: ")).findFirst().orElseThrow();
+    double sum = Stream.of(line.substring("prob: ".length()).split(","))
+        .mapToDouble(Double::parseDouble).sum();
+    assertEquals(1, sum, 1e-5, line);
+    assertTrue(counted.size() < TestImages.CLASSES, counted.toString());
+  }
+
+  @Test
+  void aTableThatIsNotThereIsToldInASentence() throws Exception {
+    refused("[PATH_NOT_FOUND]", "-train", "-trainData", uri("nowhere.parquet"));
+  }
+
+  @Test
+  void aModelThatIsNotThereIsToldInASentence() throws Exception {
+    refused("cannot read " + uri("never.model"), "-test", "-testData", uri("test.parquet"));
+  }
+
+  /** Submit ends with 1 and a sentence that begins so, and with no stack trace. */
+  private void refused(String sentence, String task, String flag, String table) throws Exception {
+    Path log = dir.resolve("refused" + task + ".log");
+    Process process = DriverProcess.start(LocalSubmit.class, log, "-conf",
+        dir.resolve("solver.prototxt").toString(), task, flag, table, "-model",
+        uri("never.model"));
+    assertEquals(1, process.waitFor());
+    String output = DriverProcess.read(log);
+    assertTrue(output.contains("cafetiere: " + sentence), output);
+    assertFalse(output.contains("Exception in thread"), output);
+  }
+
+  /** Submit with a local master. */
+  static final class LocalSubmit {
+    private LocalSubmit() {}
+
+    public static void main(String[] args) {
+      System.setProperty("spark.master", "local[1]");
+      Submit.main(args);
+    }
+  }
+
+  @Test
+  void goesOnFromASnapshot() throws IOException {
+    Path longer = dir.resolve("longer.prototxt");
+    Files.writeString(longer, TestImages.solver(STEPS + 20) + " net: \"lenet.prototxt\"");
+    Submit.run(spark, "-conf", longer.toString(), "-train", "-trainData", uri("train.parquet"),
+        "-clusterSize", "2", "-model", uri("longer.model"),
+        "-weights", dir.resolve("lenet_iter_" + STEPS + ".caffemodel").toString(),
+        "-snapshot", dir.resolve("lenet_iter_" + STEPS + ".solverstate").toString());
+    assertTrue(Files.exists(dir.resolve("lenet_iter_" + (STEPS + 20) + ".solverstate")));
+  }
+
+  @Test
+  void snapshotsAreHdf5WhereTheSolverWantsThat() throws IOException {
+    Path hdf5 = dir.resolve("hdf5.prototxt");
+    String solver = TestImages.solver(STEPS + 5).replace("lenet", "hdf5");
+    Files.writeString(hdf5, solver + " net: \"lenet.prototxt\" snapshot_format: HDF5");
+    String prefix = "hdf5_iter_" + (STEPS + 5);
+    Submit.run(spark, "-conf", hdf5.toString(), "-train", "-trainData", uri("train.parquet"),
+        "-clusterSize", "2", "-model", uri("hdf5.model.h5"),
+        "-weights", dir.resolve("lenet_iter_" + STEPS + ".caffemodel").toString(),
+        "-snapshot", dir.resolve("lenet_iter_" + STEPS + ".solverstate").toString());
+    for (String name : List.of("hdf5.model.h5", prefix + ".caffemodel.h5",
+        prefix + ".solverstate.h5")) {
+      byte[] file = Files.readAllBytes(dir.resolve(name));
+      assertEquals("HDF", new String(file, 1, 3, StandardCharsets.US_ASCII), name);
+    }
+    assertFalse(Files.exists(dir.resolve(prefix + ".caffemodel")));
+    Files.writeString(hdf5, solver.replace("" + (STEPS + 5), "" + (STEPS + 7))
+        + " net: \"lenet.prototxt\"");
+    Submit.run(spark, "-conf", hdf5.toString(), "-train", "-trainData", uri("train.parquet"),
+        "-clusterSize", "2", "-model", uri("hdf5.model"),
+        "-weights", dir.resolve(prefix + ".caffemodel.h5").toString(),
+        "-snapshot", dir.resolve(prefix + ".solverstate.h5").toString());
+    assertTrue(Files.exists(dir.resolve("hdf5_iter_" + (STEPS + 7) + ".solverstate")));
+    Submit.run(spark, "-conf", hdf5.toString(), "-test", "-testData", uri("test.parquet"),
+        "-model", uri("hdf5.model.h5"), "-output", uri("hdf5.txt"));
+    assertEquals(2, Files.readAllLines(dir.resolve("hdf5.txt")).size());
+  }
+
+  @Test
+  void aTableIsAskedForWhereTheNetNamesNone() {
+    String message = assertThrows(Flags.UsageException.class, () -> submit("-train")).getMessage();
+    assertEquals("the data layer names no source: pass the table with -trainData PATH", message);
+  }
+
+  @Test
+  void aWrongFlagEndsTheProgramWithCodeTwo() throws Exception {
+    Process process = new ProcessBuilder(
+        Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
+        System.getProperty("java.class.path"), "cafetiere.spark.Submit", "-conf", "s", "-trian")
+        .redirectErrorStream(true).start();
+    String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertTrue(output.contains("cafetiere: -trian is not a flag; did you mean -train?"), output);
+    assertEquals(2, process.waitFor());
+  }
+
+  private static void submit(String... flags) {
+    String[] all = new String[flags.length + 4];
+    all[0] = "-conf";
+    all[1] = dir.resolve("solver.prototxt").toString();
+    all[2] = "-model";
+    all[3] = uri("lenet.model");
+    System.arraycopy(flags, 0, all, 4, flags.length);
+    Submit.run(spark, all);
+  }
+
+  private static String uri(String name) {
+    return dir.resolve(name).toUri().toString();
+  }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.survivors;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import cafetiere.spark.line.Handshake;
+import cafetiere.spark.line.LineChannel;
+import cafetiere.spark.line.LineServer;
+import cafetiere.spark.survivors.MembershipMessage.Kind;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Both ends of a member's connection, where the other end fails. */
+@Timeout(value = 60, unit = TimeUnit.SECONDS)
+class MemberTest {
+  private static final String SECRET = "a secret of thirty-two characters";
+  private static final InetAddress LOOPBACK = InetAddress.getLoopbackAddress();
+
+  /** A member that is stopped takes nothing; the one who tells it something does not wait for it. */
+  @Test
+  void nobodyWaitsForAMemberThatReadsNothing() throws Exception {
+    String text = "a".repeat(LineChannel.MAX_LINE / 2);
+    CountDownLatch sent = new CountDownLatch(1);
+    LineServer.Service service = channel -> {
+      MemberLink link = new MemberLink(channel);
+      for (int i = 0; i < 1_000; i++) link.send(MembershipMessage.of(Kind.REFORM, i, text));
+      sent.countDown();
+      link.close();
+    };
+    try (LineServer server =
+            new LineServer(new ServerSocket(0, 8, LOOPBACK), "test", SECRET, service);
+        LineChannel member =
+            LineChannel.connect(LOOPBACK.getHostAddress(), server.port(), SECRET)) {
+      sent.await();
+    }
+  }
+
+  /** The driver ends the connection between a member's proof and its first line. */
+  @Test
+  void aMemberThatCannotJoinLeavesNoConnection() throws Exception {
+    int wanted = 40;
+    int failures = 0;
+    try (ServerSocket socket = new ServerSocket(0, 8, LOOPBACK)) {
+      Thread driver = new Thread(() -> breakOffAll(socket));
+      driver.start();
+      LineServer.Address address =
+          new LineServer.Address(LOOPBACK.getHostAddress(), socket.getLocalPort(), SECRET);
+      long before = openSockets();
+      while (failures < wanted) {
+        try {
+          new MemberClient(address, 0).close();
+        } catch (IOException e) {
+          failures++;
+        }
+      }
+      long left = openSockets() - before;
+      assertTrue(left < wanted / 2, left + " connections are left of " + wanted);
+      socket.close();
+      driver.join();
+    }
+  }
+
+  private static void breakOffAll(ServerSocket server) {
+    while (true) {
+      try (Socket member = server.accept()) {
+        member.setSoLinger(true, 0);
+        String challenge = new Handshake(SECRET).challenge() + "\n";
+        member.getOutputStream().write(challenge.getBytes(StandardCharsets.US_ASCII));
+        while (member.getInputStream().read() != '\n') { }
+      } catch (IOException e) {
+        if (server.isClosed()) return;
+      }
+    }
+  }
+
+  private static long openSockets() throws IOException {
+    try (Stream<Path> files = Files.list(Path.of("/proc/self/fd"))) {
+      return files.filter(MemberTest::isSocket).count();
+    }
+  }
+
+  private static boolean isSocket(Path file) {
+    try {
+      return Files.readSymbolicLink(file).toString().startsWith("socket:");
+    } catch (IOException e) {
+      return false;  // closed meanwhile
+    }
+  }
+}
