@@ -109,3 +109,9 @@ def test_names_a_package_of_more_than_ten_classes(tree, java):
 def test_names_a_public_class_that_is_not_listed(tree, java):
     (java / "Helper.java").write_text("public final class Helper {}\n")
     assert check(tree) == (1, "jvm/deps.txt: cafetiere.spark.Helper is public\n")
+
+
+def test_names_an_import_of_spark_s_internals(tree, java):
+    (java / "feed/Row.java").write_text("import org.apache.spark.SparkEnv;\n")
+    path = "jvm/spark/src/main/java/cafetiere/spark/feed/Row.java"
+    assert check(tree) == (1, f"{path}:1: feed may not import org.apache.spark.SparkEnv\n")

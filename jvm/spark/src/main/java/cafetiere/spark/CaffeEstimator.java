@@ -277,7 +277,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   }
 
   /** What the ranks will be told; checks solver, net and columns. */
-  public TrainingPlan plan(Dataset<Row> train) {
+  TrainingPlan plan(Dataset<Row> train) {
     SparkSession spark = train.sparkSession();
     SparkContext sc = spark.sparkContext();
     Configuration conf = sc.hadoopConfiguration();

@@ -245,7 +245,7 @@ public final class TrainingJob {
   /** What a rank said of the failure; else the telling line of what Spark says. */
   private static String message(TaskStage stage, Exception failure) {
     return TaskOutcome.cause(stage.outcomes()).map(TaskOutcome::message)
-        .orElseGet(() -> TaskStage.tellingLine(failure));
+        .orElseGet(() -> SparkInternals.tellingLine(failure));
   }
 
   private static boolean isCancelledByUser(TaskStage stage, Exception failure) {

@@ -10,6 +10,7 @@ import cafetiere.spark.cluster.InstructionSet;
 import cafetiere.spark.cluster.PeerAddress;
 import cafetiere.spark.cluster.PortRange;
 import cafetiere.spark.events.RunEvent;
+import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.run.LeaderDuties;
 import cafetiere.spark.run.TaskOutcome;
@@ -27,7 +28,6 @@ import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.BarrierTaskContext;
-import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -51,7 +51,7 @@ final class TrainingTask implements Serializable {
   TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation) {
     BarrierTaskContext context = BarrierTaskContext.get();
     int rank = context.partitionId();
-    String executor = SparkEnv.get().executorId();
+    String executor = SparkInternals.executorId();
     String route = "";
     List<RunEvent> events = List.of();
     String result = "";
@@ -157,7 +157,7 @@ final class TrainingTask implements Serializable {
         .map(task -> task.address().replaceFirst(":\\d+$", "")).toList();
     boolean alone = hosts.stream().distinct().count() == 1;
     String bind = PeerAddress.of(hosts.get(rank), alone, setup.metrics().driver());
-    PortRange ports = PortRange.of(SparkEnv.get().conf(), PortRange.RANKS);
+    PortRange ports = PortRange.of(SparkInternals.executorConf(), PortRange.RANKS);
     return setup.plan().groupOptions(
         rank, setup.plan().workers(), bind, ports, setup.secret(), setup.generation());
   }

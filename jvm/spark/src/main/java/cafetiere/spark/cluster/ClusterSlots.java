@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.cluster;
 
-import java.lang.reflect.Method;
+import cafetiere.spark.internal.SparkInternals;
 import java.util.OptionalInt;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -9,7 +9,6 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
-import org.apache.spark.resource.ResourceProfile;
 
 /** How many tasks can run at once: in the executors that are there, and by the settings. */
 public final class ClusterSlots {
@@ -21,19 +20,10 @@ public final class ClusterSlots {
 
   private ClusterSlots() {}
 
-  /**
-   * The number that Spark itself compares a barrier stage with. Spark keeps the method to itself,
-   * so it is called by name; the default parallelism stands in where a version lacks it.
-   */
+  /** Tasks that can run now; the default parallelism tells where Spark's own number is not found. */
   public static int available(SparkContext sc) {
-    try {
-      Object manager = SparkContext.class.getMethod("resourceProfileManager").invoke(sc);
-      Method profile = manager.getClass().getMethod("defaultResourceProfile");
-      Method slots = SparkContext.class.getMethod("maxNumConcurrentTasks", ResourceProfile.class);
-      return (int) slots.invoke(sc, profile.invoke(manager));
-    } catch (ReflectiveOperationException e) {
-      return sc.defaultParallelism() / sc.getConf().getInt("spark.task.cpus", 1);
-    }
+    return SparkInternals.taskSlots(sc).orElseGet(
+        () -> sc.defaultParallelism() / sc.getConf().getInt("spark.task.cpus", 1));
   }
 
   /**

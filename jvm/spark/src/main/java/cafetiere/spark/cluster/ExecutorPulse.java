@@ -2,13 +2,11 @@
 package cafetiere.spark.cluster;
 
 import cafetiere.spark.internal.SparkInternals;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Properties;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
@@ -32,7 +30,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class ExecutorPulse extends SparkListener implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ExecutorPulse.class);
-  private static final String TAGS = "spark.job.tags";
   private static final String INTERVAL = "spark.executor.heartbeatInterval";
 
   /** What a killed task may take in an executor that answers, and how long one may not answer. */
@@ -150,11 +147,7 @@ public final class ExecutorPulse extends SparkListener implements AutoCloseable 
 
   @Override
   public synchronized void onStageSubmitted(SparkListenerStageSubmitted submitted) {
-    Properties properties = submitted.properties();
-    String tags = properties == null ? "" : properties.getProperty(TAGS, "");
-    if (!tag.isEmpty() && Arrays.asList(tags.split(",")).contains(tag)) {
-      stages.add(submitted.stageInfo().stageId());
-    }
+    if (SparkInternals.isTagged(submitted, tag)) stages.add(submitted.stageInfo().stageId());
   }
 
   @Override

@@ -3,9 +3,8 @@ package cafetiere.spark.events;
 
 import cafetiere.spark.cluster.DriverPorts;
 import cafetiere.spark.events.MetricsRoute.Address;
+import cafetiere.spark.internal.SparkInternals;
 import java.io.IOException;
-import java.lang.reflect.Method;
-import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.AccumulableInfo;
@@ -60,10 +59,7 @@ public final class MetricsReceiver implements AutoCloseable {
     }
   }
 
-  /**
-   * Takes the accumulator's values out of the executors' heartbeats. {@code accumUpdates} returns
-   * another Seq class in each Scala line, so it is called by name.
-   */
+  /** Takes the accumulator's values out of the executors' heartbeats. */
   private static final class HeartbeatListener extends SparkListener {
     private final long accumulator;
     private final RunEvents events;
@@ -75,16 +71,7 @@ public final class MetricsReceiver implements AutoCloseable {
 
     @Override
     public void onExecutorMetricsUpdate(SparkListenerExecutorMetricsUpdate update) {
-      try {
-        Method accumUpdates = update.getClass().getMethod("accumUpdates");
-        for (Object task : elements(accumUpdates.invoke(update))) {
-          for (Object info : elements(((scala.Tuple4<?, ?, ?, ?>) task)._4())) {
-            take((AccumulableInfo) info);
-          }
-        }
-      } catch (ReflectiveOperationException e) {
-        LOG.debug("heartbeats of this Spark version carry no accumulators", e);
-      }
+      SparkInternals.accumulators(update).forEach(this::take);
     }
 
     private void take(AccumulableInfo info) {
@@ -92,13 +79,6 @@ public final class MetricsReceiver implements AutoCloseable {
       if (info.update().get() instanceof List<?> values) {
         for (Object value : values) events.accept((RunEvent) value);
       }
-    }
-
-    private static Iterable<?> elements(Object seq) {
-      scala.collection.Iterator<?> it = ((scala.collection.Seq<?>) seq).iterator();
-      List<Object> list = new ArrayList<>();
-      while (it.hasNext()) list.add(it.next());
-      return list;
     }
   }
 }

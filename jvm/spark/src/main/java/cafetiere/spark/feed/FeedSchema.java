@@ -91,7 +91,7 @@ public record FeedSchema(
   }
 
   /** Position of the id among the columns, -1 if there is none. */
-  public int idOrdinal() {
+  int idOrdinal() {
     return idColumn.isEmpty() ? -1 : table.fieldIndex(idColumn);
   }
 

@@ -1,50 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.feed;
 
+import cafetiere.spark.internal.UnsafeLayout;
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.unsafe.Platform;
 
 /** Encodes what is more than a number in Spark's binary rows, by copying its memory. */
 final class UnsafeValues {
-  private static final int DENSE_VECTOR = 1;
-  private static final int VECTOR_FIELDS = 4;
   private static final int IMAGE_FIELDS = 6;
   private static final int SIZED_IMAGE_FIELDS = 3;
 
   private UnsafeValues() {}
 
-  /** A string or binary value. A field holds its place: offset in the upper half, size below. */
+  /** A string or binary value. */
   static void bytes(UnsafeRow row, int ordinal, Chunk out) {
-    long place = row.getLong(ordinal);
-    out.bytes(row.getBaseObject(), row.getBaseOffset() + (place >>> 32), (int) place);
+    out.bytes(row.getBaseObject(), UnsafeLayout.offset(row, ordinal),
+        UnsafeLayout.size(row, ordinal));
   }
 
-  /** An array of `width`-byte numbers: a count, one null bit an element, the numbers. */
+  /** An array of `width`-byte numbers. */
   static void array(UnsafeRow row, int ordinal, int width, Chunk out) {
-    Object base = row.getBaseObject();
-    long start = row.getBaseOffset() + (row.getLong(ordinal) >>> 32);
-    int count = (int) Platform.getLong(base, start);
-    long header = UnsafeArrayData.calculateHeaderPortionInBytes(count);
-    for (long word = Long.BYTES; word < header; word += Long.BYTES) {
-      long nulls = Platform.getLong(base, start + word);
-      if (nulls != 0) {
-        throw nullElement((word - Long.BYTES) * Byte.SIZE + Long.numberOfTrailingZeros(nulls));
-      }
-    }
-    out.bytes(base, start + header, (long) count * width);
+    long nullAt = UnsafeLayout.firstNull(row, ordinal);
+    if (nullAt >= 0) throw nullElement(nullAt);
+    out.bytes(row.getBaseObject(), UnsafeLayout.elementsOffset(row, ordinal),
+        (long) UnsafeLayout.elements(row, ordinal) * width);
   }
 
   /** A Spark ML vector: its dense values, zeros included. */
   static void vector(UnsafeRow row, int ordinal, Chunk out) {
-    UnsafeRow vector = row.getStruct(ordinal, VECTOR_FIELDS);
-    if (vector.getByte(0) == DENSE_VECTOR) {
-      array(vector, 3, Double.BYTES, out);
+    UnsafeRow vector = UnsafeLayout.vector(row, ordinal);
+    if (UnsafeLayout.isDense(vector)) {
+      array(vector, UnsafeLayout.VECTOR_VALUES, Double.BYTES, out);
       return;
     }
-    long bytes = (long) vector.getInt(1) * Double.BYTES;
-    UnsafeArrayData indices = vector.getArray(2);
-    UnsafeArrayData values = vector.getArray(3);
+    long bytes = (long) UnsafeLayout.length(vector) * Double.BYTES;
+    UnsafeArrayData indices = UnsafeLayout.indices(vector);
+    UnsafeArrayData values = vector.getArray(UnsafeLayout.VECTOR_VALUES);
     long to = out.payload(bytes);
     Platform.setMemory(to, (byte) 0, bytes);
     for (int i = 0; i < indices.numElements(); i++) {

@@ -2,33 +2,57 @@
 package cafetiere.spark.internal;
 
 import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+import java.util.Properties;
+import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.SparkThrowable;
 import org.apache.spark.ml.param.Params;
 import org.apache.spark.ml.util.DefaultParamsReader$;
 import org.apache.spark.ml.util.DefaultParamsWriter$;
 import org.apache.spark.rdd.RDD;
+import org.apache.spark.resource.ResourceProfile;
+import org.apache.spark.scheduler.AccumulableInfo;
+import org.apache.spark.scheduler.SparkListenerExecutorMetricsUpdate;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
+import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.types.StructType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.Option;
+import scala.Tuple4;
+import scala.collection.Seq;
 
 /**
- * The one place that calls what Spark does not promise to keep. Everything here has the same form
- * in Spark 3.5 and 4.1 (there some of it is deprecated in favour of what 3.5 lacks), except for what
- * is looked up by name.
+ * What Spark does not promise to keep is called here and, for the layout of its rows, in {@link
+ * UnsafeLayout}. Everything has the same form in Spark 3.5 and 4.1 (there some of it is deprecated in
+ * favour of what 3.5 lacks), except for what is looked up by name. A look-up that finds nothing gives
+ * an empty answer, and SparkInternalsTest fails on that line of Spark.
  */
 @SuppressWarnings("deprecation")
 public final class SparkInternals {
+  private static final Logger LOG = LoggerFactory.getLogger(SparkInternals.class);
+  private static final String TAGS = "spark.job.tags";
+  static final String CANNOT_START = "Unable to create executor due to ";
+  /** Beyond this the planner's figure is its way of saying that it does not know. */
+  private static final long UNKNOWN_BYTES = 1L << 50;
+
   private SparkInternals() {}
 
-  /** A table's rows in Spark's binary format. Spark 4 moved the method into a subclass. */
+  /** A table's rows in Spark's binary format. */
   public static RDD<InternalRow> rows(Dataset<?> data) {
     try {
-      Object execution = data.getClass().getMethod("queryExecution").invoke(data);
-      return ((QueryExecution) execution).toRdd();
+      return execution(data).toRdd();
     } catch (InvocationTargetException e) {
       throw new IllegalStateException("cannot plan the table: " + e.getCause(), e.getCause());
     } catch (ReflectiveOperationException e) {
@@ -36,6 +60,95 @@ public final class SparkInternals {
           "this DataFrame gives no access to its rows (" + data.getClass().getName()
               + "): use Spark 3.5 or 4 without Spark Connect", e);
     }
+  }
+
+  /** The planner's estimate of a table's size in bytes; empty if it has none. */
+  public static OptionalLong tableBytes(Dataset<?> table) {
+    try {
+      var size = execution(table).optimizedPlan().stats().sizeInBytes();
+      boolean known = size.isValidLong() && size.toLong() < UNKNOWN_BYTES;
+      return known ? OptionalLong.of(size.toLong()) : OptionalLong.empty();
+    } catch (ReflectiveOperationException e) {
+      return OptionalLong.empty();
+    }
+  }
+
+  /** Spark 4 moved the method into a subclass. */
+  private static QueryExecution execution(Dataset<?> data) throws ReflectiveOperationException {
+    return (QueryExecution) data.getClass().getMethod("queryExecution").invoke(data);
+  }
+
+  /**
+   * How many tasks can run at once: the number that Spark itself compares a barrier stage with. It
+   * keeps the method to itself, so it is called by name; empty where a version lacks it.
+   */
+  public static OptionalInt taskSlots(SparkContext sc) {
+    try {
+      Object manager = SparkContext.class.getMethod("resourceProfileManager").invoke(sc);
+      Object profile = manager.getClass().getMethod("defaultResourceProfile").invoke(manager);
+      Method slots = SparkContext.class.getMethod("maxNumConcurrentTasks", ResourceProfile.class);
+      return OptionalInt.of((int) slots.invoke(sc, profile));
+    } catch (ReflectiveOperationException e) {
+      return OptionalInt.empty();
+    }
+  }
+
+  /** Spark's id of the executor that runs this task. */
+  public static String executorId() {
+    return SparkEnv.get().executorId();
+  }
+
+  /** The name of its host, as other executors know it. */
+  public static String executorHost() {
+    return SparkEnv.get().blockManager().blockManagerId().host();
+  }
+
+  /** The settings that it was started with. */
+  public static SparkConf executorConf() {
+    return SparkEnv.get().conf();
+  }
+
+  /** Whether a stage belongs to a job with this tag; none has "". */
+  public static boolean isTagged(SparkListenerStageSubmitted stage, String tag) {
+    Properties properties = stage.properties();
+    String tags = properties == null ? "" : properties.getProperty(TAGS, "");
+    return !tag.isEmpty() && List.of(tags.split(",")).contains(tag);
+  }
+
+  /**
+   * The accumulators of running tasks that a heartbeat tells of. {@code accumUpdates} returns another
+   * Seq class in each Scala line, so it is called by name; none where a version lacks it.
+   */
+  public static List<AccumulableInfo> accumulators(SparkListenerExecutorMetricsUpdate heartbeat) {
+    List<AccumulableInfo> found = new ArrayList<>();
+    try {
+      Object tasks = heartbeat.getClass().getMethod("accumUpdates").invoke(heartbeat);
+      for (var task = ((Seq<?>) tasks).iterator(); task.hasNext();) {
+        var infos = ((Seq<?>) ((Tuple4<?, ?, ?, ?>) task.next())._4()).iterator();
+        while (infos.hasNext()) found.add((AccumulableInfo) infos.next());
+      }
+    } catch (ReflectiveOperationException e) {
+      LOG.debug("heartbeats of this Spark version carry no accumulators", e);
+    }
+    return found;
+  }
+
+  /** Why an executor ended as it started, in Spark's words; empty if it ended otherwise. */
+  public static Optional<String> failedStart(SparkListenerExecutorRemoved removed) {
+    String reason = removed.reason();
+    return reason.startsWith(CANNOT_START)
+        ? Optional.of(reason.substring(CANNOT_START.length())) : Optional.empty();
+  }
+
+  /**
+   * What became of the task that made a job fail. Spark names the stage and task first, and tells that
+   * in a second line.
+   */
+  public static String tellingLine(Throwable failure) {
+    String message = String.valueOf(failure.getMessage());
+    List<String> lines = message.lines().limit(2).toList();
+    boolean second = lines.size() > 1 && !lines.get(1).isBlank() && !lines.get(1).startsWith("\t");
+    return lines.isEmpty() ? message : lines.get(second ? 1 : 0);
   }
 
   /** Has an executor killed and another one started, where the cluster manager can do that. */

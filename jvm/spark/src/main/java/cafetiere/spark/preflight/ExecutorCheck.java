@@ -3,6 +3,7 @@ package cafetiere.spark.preflight;
 
 import cafetiere.core.CafetiereException;
 import cafetiere.core.Engine;
+import cafetiere.spark.internal.SparkInternals;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,7 +14,6 @@ import java.util.TreeSet;
 import java.util.stream.IntStream;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.SparkContext;
-import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.java.function.Function;
 import org.apache.spark.util.SerializableConfiguration;
@@ -103,9 +103,8 @@ final class ExecutorCheck {
 
     @Override
     public Answer call(Integer number) throws Exception {
-      SparkEnv env = SparkEnv.get();
-      String executor = "executor " + env.executorId() + " on " + env.blockManager()
-          .blockManagerId().host();
+      String executor =
+          "executor " + SparkInternals.executorId() + " on " + SparkInternals.executorHost();
       boolean blind = false;
       if (!probe.isEmpty()) {
         Path path = new Path(probe);

@@ -2,6 +2,7 @@
 package cafetiere.spark.preflight;
 
 import cafetiere.spark.CafetierePlugin;
+import cafetiere.spark.internal.SparkInternals;
 import java.util.Optional;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
@@ -12,7 +13,6 @@ import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
  * that a job waits for them: the one with {@code tag} is cancelled.
  */
 final class FailedStarts extends SparkListener implements AutoCloseable {
-  private static final String CANNOT_START = "Unable to create executor due to ";
   private static final String PLUGIN = CafetierePlugin.class.getName();
 
   private final SparkContext sc;
@@ -27,9 +27,10 @@ final class FailedStarts extends SparkListener implements AutoCloseable {
 
   @Override
   public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
-    if (!removed.reason().startsWith(CANNOT_START)) return;
-    reason = removed.reason().substring(CANNOT_START.length());
-    sc.cancelJobsWithTag(tag);
+    SparkInternals.failedStart(removed).ifPresent(why -> {
+      reason = why;
+      sc.cancelJobsWithTag(tag);
+    });
   }
 
   boolean any() {

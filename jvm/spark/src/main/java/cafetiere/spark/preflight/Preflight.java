@@ -7,7 +7,7 @@ import cafetiere.spark.PreflightException;
 import cafetiere.spark.cluster.ClusterSlots;
 import cafetiere.spark.cluster.DriverPorts;
 import cafetiere.spark.cluster.PortRange;
-import cafetiere.spark.internal.TableSize;
+import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.plan.Encryption;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.TrainingPlan;
@@ -199,7 +199,7 @@ public final class Preflight {
     long overhead = conf.getSizeAsMb("spark.executor.memoryOverhead", byDefault + "m");
     int slots = conf.getInt("spark.executor.cores", 1) / conf.getInt("spark.task.cpus", 1);
     int ranks = Math.max(1, Math.min(slots, plan.workers()));
-    OptionalLong table = TableSize.bytes(train);
+    OptionalLong table = SparkInternals.tableBytes(train);
     long net = mib(netBytes * ranks);
     long rows = mib(table.orElse(0) * ranks / plan.workers());
     if (net + rows <= overhead) return;

@@ -4,13 +4,13 @@ package cafetiere.spark.rounds;
 import cafetiere.core.Rounds.Replica;
 import cafetiere.spark.cluster.PulseSender;
 import cafetiere.spark.feed.FeedSchema;
+import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.line.LineServer;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
 import java.util.HashMap;
 import java.util.Map;
-import org.apache.spark.SparkEnv;
 import org.apache.spark.util.SerializableConfiguration;
 
 /**
@@ -59,7 +59,7 @@ final class RoundsCell implements Serializable {
   /** This executor's place for the replica of a shard. Who uses it holds its lock. */
   synchronized LiveReplica of(int shard) {
     if (replicas == null) replicas = new HashMap<>();
-    if (pulse == null) pulse = new PulseSender(setup.pulse(), SparkEnv.get().executorId());
+    if (pulse == null) pulse = new PulseSender(setup.pulse(), SparkInternals.executorId());
     return replicas.computeIfAbsent(shard, key -> new LiveReplica());
   }
 

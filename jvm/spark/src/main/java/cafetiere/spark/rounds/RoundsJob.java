@@ -221,7 +221,7 @@ public final class RoundsJob {
       } catch (CafetiereException e) {
         throw e;
       } catch (Exception e) {
-        String message = TaskStage.tellingLine(e);
+        String message = SparkInternals.tellingLine(e);
         if (sc.isStopped() || e instanceof InterruptedException || SparkInternals.isCancelled(e)
             || !policy.retryAfter(iter(), message)) {
           throw Unchecked.rethrow(e);

@@ -7,6 +7,7 @@ import cafetiere.core.Rounds.Replica;
 import cafetiere.core.Rows;
 import cafetiere.spark.cluster.InstructionSet;
 import cafetiere.spark.feed.MeanFiles;
+import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.rounds.RoundsCell.LiveReplica;
 import cafetiere.spark.run.TaskWatch;
 import cafetiere.spark.store.CheckpointStore;
@@ -17,7 +18,6 @@ import java.io.Serializable;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
-import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.FlatMapFunction2;
 import org.apache.spark.broadcast.Broadcast;
@@ -60,7 +60,7 @@ record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Wor
       throws IOException {
     TaskContext context = TaskContext.get();
     ObjectNode report = Json.object().put("shard", context.partitionId());
-    report.put("executor", SparkEnv.get().executorId());
+    report.put("executor", SparkInternals.executorId());
     LiveReplica held = cell.value().of(context.partitionId());
     RoundsOutcome outcome;
     synchronized (held) {

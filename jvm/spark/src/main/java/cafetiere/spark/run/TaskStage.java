@@ -20,12 +20,4 @@ public interface TaskStage {
   default ObjectNode account() {
     return Json.object();
   }
-
-  /** Spark names the stage and task first, and in a second line what became of the task. */
-  static String tellingLine(Throwable failure) {
-    String message = String.valueOf(failure.getMessage());
-    List<String> lines = message.lines().limit(2).toList();
-    boolean second = lines.size() > 1 && !lines.get(1).isBlank() && !lines.get(1).startsWith("\t");
-    return lines.isEmpty() ? message : lines.get(second ? 1 : 0);
-  }
 }

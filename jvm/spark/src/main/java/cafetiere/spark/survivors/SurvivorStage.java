@@ -141,7 +141,7 @@ public final class SurvivorStage implements TaskStage {
         add(TaskOutcome.fromJson(tasks.collectPartitions(new int[] {partition})[0].get(0)));
         return;
       } catch (Exception e) {
-        String message = TaskStage.tellingLine(e);
+        String message = SparkInternals.tellingLine(e);
         if (sc.isStopped() || SparkInternals.isCancelled(e)) {
           membership.fail(e);
         } else if (!policy.retryAfter(step.getAsLong(), message)) {

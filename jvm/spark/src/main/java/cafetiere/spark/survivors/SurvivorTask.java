@@ -8,6 +8,7 @@ import cafetiere.core.Rows;
 import cafetiere.core.Trainer;
 import cafetiere.spark.cluster.PeerAddress;
 import cafetiere.spark.cluster.PortRange;
+import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.line.LineServer;
 import cafetiere.spark.run.LeaderDuties;
 import cafetiere.spark.run.TaskOutcome;
@@ -20,7 +21,6 @@ import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.util.Iterator;
 import java.util.List;
-import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.slf4j.Logger;
@@ -51,7 +51,7 @@ final class SurvivorTask implements Serializable {
       throws IOException, InterruptedException {
     TaskContext context = TaskContext.get();
     int partition = context.partitionId();
-    String executor = SparkEnv.get().executorId();
+    String executor = SparkInternals.executorId();
     try (LeaderDuties duties = new LeaderDuties(setup, setup.attempt() + "-" + partition);
         MemberClient client = new MemberClient(service, partition);
         Rows rows = setup.read(train);
@@ -130,9 +130,9 @@ final class SurvivorTask implements Serializable {
 
     private void open(MembershipMessage view) throws IOException {
       close();
-      String host = SparkEnv.get().blockManager().blockManagerId().host();
+      String host = SparkInternals.executorHost();
       String bind = PeerAddress.of(host, false, service.driver());
-      PortRange ports = PortRange.of(SparkEnv.get().conf(), PortRange.RANKS);
+      PortRange ports = PortRange.of(SparkInternals.executorConf(), PortRange.RANKS);
       group = new Group(setup.plan().groupOptions(view.rank(), view.size(), bind, ports,
           setup.secret(), setup.generation() + "/" + view.generation()));
       duties.startView(view.generation(), view.rank() == 0);
