@@ -1,61 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-// LocalGroup: ranks as threads of one process. The receiver copies straight from the sender's
-// memory; a sender returns when all its messages are taken. There is no time-out, as a thread
-// cannot die without its process.
+// LocalGroup: ranks as threads of one process. There is no time-out, as a thread cannot die without
+// its process.
 #include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
-#include <cstring>
 #include <deque>
 #include <mutex>
 
-#include "core/comm/check_exchange.h"
-#include "core/comm/group.h"
+#include "core/comm/engine.h"
+#include "core/comm/local_endpoint.h"
+#include "core/comm/one_round.h"
 
 namespace cafetiere {
 namespace {
 
-/// A posted Send. The sender owns it and waits until the receiver is done with it.
-struct Parcel {
-  enum class State { kPosted, kCopying, kTaken };
-  const void* data = nullptr;
-  size_t bytes = 0;
-  State state = State::kPosted;
-};
-
-/// What the ranks of one group share. Everything but the sizes is guarded by the mutex.
+/// What the ranks of one group share.
 struct Hub {
-  explicit Hub(int n)
-      : size(n), wake(n), left(n, false), queues(size_t(n) * n), ends(size_t(n) * n) {}
+  explicit Hub(int n) : size(n), lanes(size_t(n) * n), ends(size_t(n) * n) {
+    for (int rank = 0; rank < n; ++rank) members.push_back(std::make_shared<LocalMember>());
+    for (auto& lane : lanes) lane = std::make_shared<LocalLane>();
+  }
 
-  std::deque<Parcel*>& queue(int from, int to) { return queues[size_t(from) * size + to]; }
+  const std::shared_ptr<LocalLane>& lane(int from, int to) {
+    return lanes[size_t(from) * size + to];
+  }
 
   /// Ends of connections to `to` that `from` has not taken yet.
   std::deque<Fd>& waiting_ends(int from, int to) { return ends[size_t(from) * size + to]; }
 
-  void close(int rank, Status why) {
+  /// Closes the group for `why` unless it is closed already; the error that `rank` gets from it.
+  Status close(int rank, Status why) {
+    std::lock_guard lock(mutex);
     if (closer < 0) {
       closer = rank;
       reason = std::move(why);
     }
-    for (auto& w : wake) w.notify_all();
-  }
-
-  /// The error that `rank` gets from a closed group.
-  Status verdict(int rank) const {
-    if (rank == closer) return reason;
-    return unavailable(fmt::format("rank {} gave up: {}", closer, reason.message()));
+    closed.store(true, std::memory_order_release);
+    for (auto& member : members) member->wake();
+    return rank == closer
+               ? reason
+               : unavailable(fmt::format("rank {} gave up: {}", closer, reason.message()));
   }
 
   const int size;
-  std::mutex mutex;
-  std::vector<std::condition_variable> wake;  // one a rank
-  std::vector<bool> left;
-  std::vector<std::deque<Parcel*>> queues;
+  std::vector<std::shared_ptr<LocalMember>> members;
+  std::vector<std::shared_ptr<LocalLane>> lanes;
+  std::atomic<bool> closed{false};
+  std::mutex mutex;  // guards the rest
   std::vector<std::deque<Fd>> ends;
   int closer = -1;  // the rank that closed the group, if any
   Status reason;
@@ -63,39 +57,32 @@ struct Hub {
 
 class LocalGroup : public Group {
  public:
-  LocalGroup(std::shared_ptr<Hub> hub, int rank) : hub_(std::move(hub)), rank_(rank) {}
+  LocalGroup(std::shared_ptr<Hub> hub, int rank)
+      : hub_(std::move(hub)),
+        rank_(rank),
+        engine_(rank, endpoints(), hub_->members[rank]->fd(), hub_->closed, [](int) {}) {}
 
   ~LocalGroup() override {
+    hub_->members[rank_]->left.store(true);
+    for (auto& member : hub_->members) member->notify();
     std::lock_guard lock(hub_->mutex);
-    hub_->left[rank_] = true;
     for (int peer = 0; peer < size(); ++peer) hub_->waiting_ends(rank_, peer).clear();
-    for (auto& w : hub_->wake) w.notify_all();
   }
 
   int rank() const override { return rank_; }
   int size() const override { return hub_->size; }
 
   Status exchange(std::span<const Send> sends, std::span<const Receive> receives) override {
+    OneRound round(sends, receives);
+    return run(&round);
+  }
+
+  Status run(Schedule* schedule) override {
     const auto start = std::chrono::steady_clock::now();
-    std::unique_lock lock(hub_->mutex);
-    Status status =
-        hub_->closer >= 0 ? hub_->verdict(rank_) : check_exchange(rank_, size(), sends, receives);
-    if (status.ok()) {
-      post(sends);
-      for (const Receive& r : receives) {
-        status = receive(lock, r);
-        if (!status.ok()) break;
-      }
-      Status sent = finish_sends(lock, sends, status.ok());
-      if (status.ok()) status = sent;
-    }
-    if (!status.ok()) {
-      hub_->close(rank_, status);
-      return hub_->verdict(rank_);
-    }
-    counters_.seconds +=
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return {};
+    Status status = engine_.run(schedule);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    seconds_.store(seconds_.load() + took.count());
+    return status.ok() ? status : hub_->close(rank_, std::move(status));
   }
 
   Result<PeerLinks> open_links() override {
@@ -115,16 +102,26 @@ class LocalGroup : public Group {
 
   void cancel() override {
     eventfd_write(cancelled_.get(), 1);
-    std::lock_guard lock(hub_->mutex);
-    hub_->close(rank_, {ErrorCode::kCancelled, fmt::format("rank {} was cancelled", rank_)});
+    (void)hub_->close(rank_, {ErrorCode::kCancelled, fmt::format("rank {} was cancelled", rank_)});
   }
 
   Counters counters() const override {
-    std::lock_guard lock(hub_->mutex);
-    return counters_;
+    return {.bytes_sent = engine_.bytes_sent(), .seconds = seconds_.load()};
   }
 
  private:
+  Engine::Endpoints endpoints() const {
+    Engine::Endpoints all(hub_->size);
+    for (int peer = 0; peer < hub_->size; ++peer) {
+      if (peer == rank_) continue;
+      all[peer] = std::make_unique<LocalEndpoint>(
+          PeerName{rank_, peer, "this process"},
+          LocalEndpoint::Ends{hub_->members[rank_], hub_->members[peer], hub_->lane(rank_, peer),
+                              hub_->lane(peer, rank_)});
+    }
+    return all;
+  }
+
   /// Makes a connection and leaves each side its end; that of a rank that left is closed.
   Status connect_to(int peer) {
     int ends[2];
@@ -133,73 +130,16 @@ class LocalGroup : public Group {
     }
     hub_->waiting_ends(rank_, peer).emplace_back(ends[0]);
     Fd theirs(ends[1]);
-    if (!hub_->left[peer]) hub_->waiting_ends(peer, rank_).push_back(std::move(theirs));
+    if (!hub_->members[peer]->left.load())
+      hub_->waiting_ends(peer, rank_).push_back(std::move(theirs));
     return {};
   }
 
-  void post(std::span<const Send> sends) {
-    parcels_.resize(sends.size());
-    for (size_t i = 0; i < sends.size(); ++i) {
-      parcels_[i] = {sends[i].data, sends[i].bytes, Parcel::State::kPosted};
-      hub_->queue(rank_, sends[i].peer).push_back(&parcels_[i]);
-      hub_->wake[sends[i].peer].notify_all();
-      counters_.bytes_sent += sends[i].bytes;
-    }
-  }
-
-  Status receive(std::unique_lock<std::mutex>& lock, const Receive& r) {
-    auto& queue = hub_->queue(r.peer, rank_);
-    hub_->wake[rank_].wait(
-        lock, [&] { return !queue.empty() || hub_->closer >= 0 || hub_->left[r.peer]; });
-    if (hub_->closer >= 0) return hub_->verdict(rank_);
-    if (queue.empty()) return gone(r.peer);
-    Parcel* parcel = queue.front();
-    if (parcel->bytes != r.bytes) {
-      return internal_error(fmt::format(
-          "rank {} sends {} bytes where rank {} expects {}: the ranks run different programs or "
-          "settings",
-          r.peer, parcel->bytes, rank_, r.bytes));
-    }
-    queue.pop_front();
-    parcel->state = Parcel::State::kCopying;
-    lock.unlock();
-    if (r.bytes > 0) std::memcpy(r.data, parcel->data, r.bytes);
-    lock.lock();
-    parcel->state = Parcel::State::kTaken;
-    hub_->wake[r.peer].notify_all();
-    return {};
-  }
-
-  /// Returns when no peer will touch our memory again: every parcel is taken or, after an error,
-  /// withdrawn.
-  Status finish_sends(std::unique_lock<std::mutex>& lock, std::span<const Send> sends, bool ok) {
-    Status status;
-    for (size_t i = 0; i < sends.size(); ++i) {
-      const int peer = sends[i].peer;
-      Parcel& parcel = parcels_[i];
-      while (parcel.state != Parcel::State::kTaken) {
-        const bool hopeless = !ok || hub_->closer >= 0 || hub_->left[peer];
-        if (hopeless && parcel.state == Parcel::State::kPosted) {
-          std::erase(hub_->queue(rank_, peer), &parcel);
-          if (status.ok()) status = hub_->closer >= 0 ? hub_->verdict(rank_) : gone(peer);
-          break;
-        }
-        hub_->wake[rank_].wait(lock);
-      }
-    }
-    return status;
-  }
-
-  Status gone(int peer) const {
-    return unavailable(
-        fmt::format("rank {} left the group while rank {} still needs it", peer, rank_));
-  }
-
-  std::shared_ptr<Hub> hub_;
+  const std::shared_ptr<Hub> hub_;
   const int rank_;
   const Fd cancelled_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  std::vector<Parcel> parcels_;
-  Counters counters_;
+  Engine engine_;
+  std::atomic<double> seconds_{0};
 };
 
 }  // namespace

@@ -11,9 +11,6 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kRingBytes = 512 << 10;  // of each direction: stays in a core's cache
-constexpr size_t kRingChunk = 64 << 10;   // copied before the peer hears of it
-
 Status broken() {
   return internal_error("shared memory: the peer wrote an index that makes no sense");
 }
@@ -38,8 +35,8 @@ size_t total(std::span<const iovec> parts) {
 
 /// Bytes written and read since the beginning; their difference is what the ring holds.
 struct ShmLink::Ring {
-  alignas(64) std::atomic<uint64_t> written{0};
-  alignas(64) std::atomic<uint64_t> read{0};
+  alignas(64) SharedWord<uint64_t> written;
+  alignas(64) SharedWord<uint64_t> read;
   alignas(64) std::array<std::byte, kRingBytes> bytes;
 
   /// Calls copy(bytes of the ring, length) for the `count` bytes from index `at`.
@@ -53,7 +50,7 @@ struct ShmLink::Ring {
 
 struct ShmLink::Shared {
   std::array<uint8_t, 32> token;
-  alignas(64) std::atomic<uint32_t> asleep[2];
+  alignas(64) SharedWord<uint32_t> asleep[2];
   Ring rings[2];      // written by side 0, by side 1
   LoanBook loans[2];  // of side 0, of side 1
 };
@@ -111,6 +108,7 @@ Result<size_t> ShmLink::write_ring(std::span<const iovec> parts) {
   uint64_t at = written_;
   for_parts(parts, count, [&](const std::byte* from, size_t n) {
     out_->for_range(at, n, [&](std::byte* to, size_t bytes) {
+      shared_access();
       std::memcpy(to, from, bytes);
       from += bytes;
     });
@@ -159,12 +157,9 @@ Status ShmLink::give_back() {
   return borrower_.give_back();
 }
 
-// A side that sleeps first says so and then looks once more; one that moved bytes first publishes
-// them and then looks whether the other sleeps. The fences keep either from missing the other.
-
 bool ShmLink::may_sleep(bool writes, bool reads) {
   shared_->asleep[side_].store(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  shared_fence(std::memory_order_seq_cst);
   const bool room =
       !overdrawn_ && written_ - out_->read.load(std::memory_order_acquire) < kRingBytes;
   const bool bytes =
@@ -176,8 +171,8 @@ void ShmLink::woke() { shared_->asleep[side_].store(0, std::memory_order_relaxed
 
 bool ShmLink::must_wake_peer() {
   if (!std::exchange(changed_, false)) return false;
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  std::atomic<uint32_t>& asleep = shared_->asleep[1 - side_];
+  shared_fence(std::memory_order_seq_cst);
+  SharedWord<uint32_t>& asleep = shared_->asleep[1 - side_];
   return asleep.load(std::memory_order_relaxed) != 0 && asleep.exchange(0) != 0;
 }
 

@@ -6,7 +6,6 @@
 #include <sys/uio.h>
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +14,7 @@
 
 #include "core/base/status.h"
 #include "core/comm/shm_loan.h"
+#include "core/comm/shm_protocol.h"
 
 namespace cafetiere {
 
@@ -24,7 +24,7 @@ struct ShmAddress {
   std::array<uint8_t, 32> token{};
 };
 
-/// One side of the link. Neither side ever waits for the other in here, and an index that the peer
+/// One side of the link; core/comm/shm_protocol.h has the table of its states. Neither side ever waits for the other in here, and an index that the peer
 /// writes is checked before use: a peer that dies or goes mad at any point costs only its data.
 /// One thread a side.
 class ShmLink {

@@ -12,8 +12,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kLoanChunk = 256 << 10;  // copied before the other direction has a turn
-constexpr size_t kLong = 1 << 20;         // a message whose end the cache would not hold
+constexpr size_t kLong = 1 << 20;  // a message whose end the cache would not hold
 
 Status broken_loan() { return internal_error("shared memory: the peer lends what is not there"); }
 
@@ -34,6 +33,7 @@ void copy_past_cache(std::byte* to, const std::byte* from, size_t bytes) {
 }  // namespace
 
 void copy_message(std::byte* to, const std::byte* from, size_t bytes, size_t rest) {
+  shared_access(from, bytes);
   if (rest >= kLong) {
     copy_past_cache(to, from, bytes);
   } else {
@@ -44,6 +44,7 @@ void copy_message(std::byte* to, const std::byte* from, size_t bytes, size_t res
 void Lender::add(std::shared_ptr<const SharedMemory> memory) {
   const size_t index = memories_.size();
   if (index == LoanBook::kMostMemories) return;
+  shared_access();
   book_->memories[index] = memory->place();
   book_->memory_count.store(uint32_t(index + 1), std::memory_order_release);
   memories_.push_back(std::move(memory));
@@ -56,10 +57,11 @@ const SharedMemory* Lender::find(const iovec& part) const {
 }
 
 bool Lender::lend(const iovec& part, uint64_t at) {
-  if (lent_ - taken() >= LoanBook::kMostLoans) return false;
+  if (lent_ - taken() >= kLoanSlots) return false;
   const SharedMemory* memory = find(part);
   const auto index = std::ranges::find(memories_, memory, [](const auto& m) { return m.get(); });
-  LoanBook::Loan& loan = book_->loans[lent_ % LoanBook::kMostLoans];
+  LoanBook::Loan& loan = book_->loans[lent_ % kLoanSlots];
+  shared_access();
   loan.at = at;
   loan.memory = uint32_t(index - memories_.begin());
   loan.offset = uint64_t(static_cast<std::byte*>(part.iov_base) - memory->data());
@@ -81,7 +83,7 @@ bool Lender::news() {
 
 void Lender::withdraw() {
   book_->withdrawn.store(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // before what is written there from now on
+  shared_fence(std::memory_order_seq_cst);  // before what is written there from now on
 }
 
 Result<const SharedMemory*> Borrower::memory(uint32_t index) {
@@ -98,11 +100,17 @@ Result<const SharedMemory*> Borrower::memory(uint32_t index) {
 
 std::optional<uint64_t> Borrower::next_at() const {
   if (book_->lent.load(std::memory_order_acquire) == taken_) return {};
-  return book_->loans[taken_ % LoanBook::kMostLoans].at;
+  return slot().at;
+}
+
+LoanBook::Loan Borrower::slot() const {
+  const LoanBook::Loan& loan = book_->loans[taken_ % kLoanSlots];
+  shared_access(&loan, sizeof loan);
+  return loan;
 }
 
 Status Borrower::accept() {
-  const LoanBook::Loan loan = book_->loans[taken_ % LoanBook::kMostLoans];
+  const LoanBook::Loan loan = slot();
   CFT_ASSIGN(const SharedMemory* lies_in, memory(loan.memory));
   const size_t size = lies_in->size();
   if (loan.bytes == 0 || loan.offset > size || loan.bytes > size - loan.offset)
@@ -141,7 +149,7 @@ Status Borrower::give_back() {
 
 /// What was read until now is what was lent.
 Status Borrower::check() const {
-  std::atomic_thread_fence(std::memory_order_acquire);
+  shared_fence(std::memory_order_acquire);
   if (book_->withdrawn.load(std::memory_order_relaxed) == 0) return {};
   return unavailable("shared memory: the peer gave up");
 }

@@ -5,7 +5,6 @@
 #include <sys/uio.h>
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,13 +12,13 @@
 
 #include "core/base/status.h"
 #include "core/comm/shared_memory.h"
+#include "core/comm/shm_protocol.h"
 
 namespace cafetiere {
 
-/// What the two sides of one direction share. All of it but `taken` is written by the lender.
+/// What the two sides of one direction share (core/comm/shm_protocol.h has the table of its states).
 struct LoanBook {
   static constexpr size_t kMostMemories = 8;
-  static constexpr size_t kMostLoans = 4;  // at once
 
   struct Loan {
     uint64_t at;  // how many bytes went through the ring before it
@@ -27,11 +26,11 @@ struct LoanBook {
     uint64_t offset, bytes;
   };
   std::array<SharedMemory::Place, kMostMemories> memories;
-  std::atomic<uint32_t> memory_count;
-  alignas(64) std::array<Loan, kMostLoans> loans;
-  std::atomic<uint64_t> lent;               // loans so far
-  std::atomic<uint32_t> withdrawn;          // not 0: they are not what they were
-  alignas(64) std::atomic<uint64_t> taken;  // loans that were read to their end
+  SharedWord<uint32_t> memory_count;
+  alignas(64) std::array<Loan, kLoanSlots> loans;
+  SharedWord<uint64_t> lent;               // loans so far
+  SharedWord<uint32_t> withdrawn;          // not 0: they are not what they were
+  alignas(64) SharedWord<uint64_t> taken;  // loans that were read to their end
 };
 
 /// Copies a part of a message of which `rest` bytes are still to come: past the cache where it is
@@ -46,7 +45,7 @@ class Lender {
   /// Lets the peer into `memory` from now on; nothing where there are kMostMemories already.
   void add(std::shared_ptr<const SharedMemory> memory);
   /// Whether a message of these bytes can be lent.
-  bool lends(const iovec& part) const { return part.iov_len >= kShortest && find(part); }
+  bool lends(const iovec& part) const { return part.iov_len >= kShortestLoan && find(part); }
   /// Lends `part`, which comes after byte `at` of the ring; false where too much is lent already.
   bool lend(const iovec& part, uint64_t at);
   /// Whether the peer has still to read something.
@@ -59,7 +58,6 @@ class Lender {
   void withdraw();
 
  private:
-  static constexpr size_t kShortest = 64 << 10;
   const SharedMemory* find(const iovec& part) const;
   uint64_t taken() const { return book_->taken.load(std::memory_order_acquire); }
 
@@ -86,6 +84,7 @@ class Borrower {
   Status give_back();
 
  private:
+  LoanBook::Loan slot() const;  // of the next loan
   Status accept();
   Status check() const;
   void finish();

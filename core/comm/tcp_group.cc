@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "core/comm/collectives.h"
+#include "core/comm/one_round.h"
 #include "core/comm/shm_endpoint.h"
 #include "core/comm/shm_mesh.h"
 #include "core/comm/socket_endpoint.h"
@@ -20,26 +21,6 @@ using Clock = std::chrono::steady_clock;
 
 // How long a broken data connection waits for the monitor, which may know the deeper reason.
 constexpr auto kReasonPatience = std::chrono::milliseconds(100);
-
-/// What exchange() is given, as a schedule.
-class OneRound : public Schedule {
- public:
-  OneRound(std::span<const Send> sends, std::span<const Receive> receives)
-      : sends_(sends), receives_(receives) {}
-  int rounds() const override { return 1; }
-  void sends(int, std::vector<Send>* messages) override {
-    messages->assign(sends_.begin(), sends_.end());
-  }
-  void receives(int, std::vector<Receive>* messages) override {
-    messages->assign(receives_.begin(), receives_.end());
-    for (Receive& r : *messages) r.in_place = nullptr;  // of use after received() only
-  }
-  void received(int) override {}
-
- private:
-  const std::span<const Send> sends_;
-  const std::span<const Receive> receives_;
-};
 
 /// Whether this process may open as many files as a group has connections: a data and a control
 /// connection to each other rank.

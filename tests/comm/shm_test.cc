@@ -175,7 +175,7 @@ TEST(ShmLoan, NoMoreIsLentThanTheBookHolds) {
   const auto memory = numbered(100'000);
   pair.maker->lend(memory);
   const iovec body{memory->data(), memory->size()};
-  for (size_t i = 0; i < LoanBook::kMostLoans; ++i) {
+  for (size_t i = 0; i < kLoanSlots; ++i) {
     EXPECT_EQ(*pair.maker->write({&body, 1}), memory->size());
   }
   EXPECT_EQ(*pair.maker->write({&body, 1}), 0u);

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// LocalEndpoint: a peer that is a thread of the same process.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/comm/endpoint.h"
+#include "core/comm/socket.h"
+
+namespace cafetiere {
+
+/// One rank as its peers know it.
+class LocalMember {
+ public:
+  LocalMember();
+
+  /// Becomes readable when the rank is woken; invalid where the system gave no eventfd.
+  int fd() const { return wake_.get(); }
+  /// Wakes the rank if it sleeps, after the caller changed something that it may sleep for.
+  void notify();
+  /// Wakes it in any case.
+  void wake();
+  /// By the rank: it is about to look once more and then to sleep, or is awake again.
+  void arm();
+  void disarm();
+
+  std::atomic<bool> left{false};  ///< it will post and take nothing more
+
+ private:
+  const Fd wake_;
+  std::atomic<bool> asleep_{false};
+  bool armed_ = false;
+};
+
+/// The messages from one rank to another. They stay in the sender's memory until they are taken.
+struct LocalLane {
+  std::mutex mutex;
+  std::deque<iovec> posted;        // guarded; the lock is held while one is copied
+  std::atomic<uint64_t> taken{0};  // messages so far
+};
+
+/// The receiver copies straight from the sender's memory.
+class LocalEndpoint : public Endpoint {
+ public:
+  struct Ends {
+    std::shared_ptr<LocalMember> self, peer;
+    std::shared_ptr<LocalLane> out, in;
+  };
+
+  LocalEndpoint(PeerName name, Ends ends) : name_(std::move(name)), ends_(std::move(ends)) {}
+
+  std::string transport() const override { return "memory of the process"; }
+  void send(const void* data, size_t bytes) override;
+  void receive(void* data, size_t bytes, const void** in_place) override;
+  bool sending() const override { return taken() != posted_; }
+  bool receiving() const override { return !expected_.empty(); }
+  Result<Progress> progress() override;
+  bool arm(std::vector<pollfd>* polls) override;
+  void disarm() override { ends_.self->disarm(); }
+  void give_up() override;
+
+ private:
+  uint64_t taken() const { return ends_.out->taken.load(std::memory_order_acquire); }
+  Result<size_t> take();
+
+  const PeerName name_;
+  const Ends ends_;
+  std::deque<iovec> expected_;
+  uint64_t posted_ = 0, seen_taken_ = 0;  // messages
+  size_t news_ = 0;                       // bytes posted since the last progress()
+};
+
+}  // namespace cafetiere
