@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/data/db.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <lmdb.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <utility>
 #include <vector>
 
-#include "core/data/lmdb_tree.h"
+#include "core/data/byte_file.h"
+#include "core/data/lmdb_cursor.h"
 
 namespace cafetiere {
 namespace {
@@ -35,46 +30,15 @@ struct TxnAborter {
 using Env = std::unique_ptr<MDB_env, EnvCloser>;
 using Txn = std::unique_ptr<MDB_txn, TxnAborter>;
 
-/// A file in memory, for as long as this lives. Whoever cuts the file off meanwhile ends the process.
-class Mapping {
- public:
-  static Result<Mapping> open(const std::string& path) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat info {};
-    void* memory = MAP_FAILED;
-    if (fd >= 0 && fstat(fd, &info) == 0) {
-      const auto size = static_cast<size_t>(info.st_size);
-      memory = size == 0 ? nullptr : mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
-    }
-    const int error = errno;
-    if (fd >= 0) close(fd);
-    if (memory == MAP_FAILED) {
-      return io_error(fmt::format("{}: cannot be read: {}", path, std::strerror(error)));
-    }
-    return Mapping({static_cast<const char*>(memory), static_cast<size_t>(info.st_size)});
-  }
-  Mapping(Mapping&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
-  Mapping& operator=(Mapping&&) = delete;
-  ~Mapping() {
-    if (!bytes_.empty()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
-  }
-  std::string_view bytes() const { return bytes_; }
-
- private:
-  explicit Mapping(std::string_view bytes) : bytes_(bytes) {}
-  std::string_view bytes_;
-};
-
 class LmdbReader : public DbReader {
  public:
-  LmdbReader(Mapping file, LmdbTree tree) : file_(std::move(file)), tree_(std::move(tree)) {}
+  explicit LmdbReader(LmdbTree tree) : tree_(std::move(tree)) {}
   int64_t records() const override { return tree_.records; }
   Result<std::unique_ptr<DbCursor>> cursor() override {
     return std::unique_ptr<DbCursor>(new LmdbCursor(tree_));
   }
 
  private:
-  Mapping file_;
   LmdbTree tree_;
 };
 
@@ -123,9 +87,9 @@ class LmdbWriter : public DbWriter {
 // are read, their folder may be read-only, and the nets of several ranks open one at the same time.
 Result<std::unique_ptr<DbReader>> open_lmdb(const std::string& path) {
   const std::string file = path + "/data.mdb";
-  CFT_ASSIGN(Mapping mapping, Mapping::open(file));
-  CFT_ASSIGN(LmdbTree tree, LmdbTree::open(mapping.bytes(), fmt::format("LMDB \"{}\"", file)));
-  return std::unique_ptr<DbReader>(new LmdbReader(std::move(mapping), std::move(tree)));
+  CFT_ASSIGN(std::shared_ptr<ByteFile> mapped, map_file(file));
+  CFT_ASSIGN(LmdbTree tree, LmdbTree::open(std::move(mapped), fmt::format("LMDB \"{}\"", file)));
+  return std::unique_ptr<DbReader>(new LmdbReader(std::move(tree)));
 }
 
 Result<std::unique_ptr<DbWriter>> create_lmdb(const std::string& path) {

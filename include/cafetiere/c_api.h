@@ -405,6 +405,42 @@ CFT_API int cft_solver_snapshot(cft_solver* solver);
 CFT_API int cft_solver_restore(cft_solver* solver, const char* path);
 CFT_API void cft_solver_destroy(cft_solver* solver);
 
+/* ---- LMDB ----------------------------------------------------------------------------------- */
+
+/* Since API version 3, all of it. A file that the caller reads, such as one of HDFS. */
+typedef struct cft_file {
+  uint64_t struct_size;
+  void* context;
+  uint64_t size; /* bytes, which stays what it is */
+  /* Copies `bytes` bytes from `offset` on, all inside the file, to `out`; non-zero ends the call under
+   * way with CFT_IO. Called on the thread that opens, splits or moves a cursor: on several at a time
+   * where the caller does so. */
+  int (*read)(void* context, uint64_t offset, void* out, uint64_t bytes);
+} cft_file;
+
+typedef struct cft_lmdb cft_lmdb;
+typedef struct cft_lmdb_cursor cft_lmdb_cursor;
+
+/* Opens a database that nobody writes to: by the path of its folder or data.mdb, which is mapped into
+ * memory, or through `file`, whose context must stay until the last cursor is gone. The other one is
+ * NULL. What its pages say is checked: a damaged file is an error of the call that meets the damage. */
+CFT_API int cft_lmdb_open(const char* path, const cft_file* file, cft_lmdb** out);
+CFT_API int cft_lmdb_records(const cft_lmdb* lmdb, int64_t* out);
+/* At most ranges - 1 keys, in order, that cut the database into ranges of about equal size; fewer where
+ * it has fewer records. Each key is a uint32 (little-endian) number of bytes, then these. Reads a
+ * fiftieth of a large file at most. */
+CFT_API int cft_lmdb_split(const cft_lmdb* lmdb, int32_t ranges, void** keys, uint64_t* bytes);
+/* Cursors go on without it. */
+CFT_API void cft_lmdb_close(cft_lmdb* lmdb);
+/* Before the first record whose key k has from <= k < to, as memcmp() orders them. NULL with 0 bytes:
+ * from the first, or to the last one. */
+CFT_API int cft_lmdb_cursor_create(const cft_lmdb* lmdb, const void* from, uint64_t from_bytes,
+                                   const void* to, uint64_t to_bytes, cft_lmdb_cursor** out);
+/* The next record, whose bytes are valid until the cursor moves or goes; *key is NULL at the end. */
+CFT_API int cft_lmdb_cursor_next(cft_lmdb_cursor* cursor, const void** key, uint64_t* key_bytes,
+                                 const void** value, uint64_t* value_bytes);
+CFT_API void cft_lmdb_cursor_destroy(cft_lmdb_cursor* cursor);
+
 /* ---- files ---------------------------------------------------------------------------------- */
 
 /* The schema of all files as a serialised FileDescriptorProto, for protobuf in other languages. */

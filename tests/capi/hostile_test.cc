@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "tests/capi/small_training.h"
+#include "tests/data/lmdb_file.h"
 #include "tests/data/temp_dir.h"
 
 namespace cafetiere {
@@ -44,6 +45,8 @@ struct Objects {
   cft_predictor* predictor = nullptr;
   cft_net* net = nullptr;
   cft_solver* solver = nullptr;
+  cft_lmdb* lmdb = nullptr;
+  cft_lmdb_cursor* cursor = nullptr;
 
   explicit Objects(const TempDir& folder) {
     const auto text = [](const nlohmann::json& json) { return json.dump(); };
@@ -64,6 +67,9 @@ struct Objects {
     const std::string solver_text = std::string(kSmallSolver) + " snapshot_prefix: '" +
                                     folder.path("s") + "' net_param {" + kSmallNet + "}";
     make(cft_solver_create(text({{"text", solver_text}}).c_str(), nullptr, &solver));
+    make(
+        cft_lmdb_open(folder.write("data.mdb", file_of(some_records(20))).c_str(), nullptr, &lmdb));
+    make(cft_lmdb_cursor_create(lmdb, nullptr, 0, nullptr, 0, &cursor));
   }
   ~Objects() {
     cft_rows_destroy(rows);
@@ -74,6 +80,8 @@ struct Objects {
     cft_predictor_destroy(predictor);
     cft_net_destroy(net);
     cft_solver_destroy(solver);
+    cft_lmdb_close(lmdb);
+    cft_lmdb_cursor_destroy(cursor);
   }
   static void make(int code) { ASSERT_EQ(code, 0) << cft_last_error(); }
 };
@@ -129,8 +137,8 @@ std::vector<T> values(const Objects& o) {
   } else if constexpr (is_place<T>) {
     return {nullptr, place<T>()};
   } else {
-    const std::tuple all{o.rows,   o.group,     o.trainer, o.replica,
-                         o.rounds, o.predictor, o.net,     o.solver};
+    const std::tuple all{o.rows,      o.group, o.trainer, o.replica, o.rounds,
+                         o.predictor, o.net,   o.solver,  o.lmdb,    o.cursor};
     using Object = std::remove_const_t<std::remove_pointer_t<T>>*;
     std::vector<T> list{nullptr};
     std::apply(
@@ -177,6 +185,8 @@ class Caller {
   static void free_text(T argument) {
     if constexpr (std::is_same_v<T, char**> || std::is_same_v<T, void**>) {
       if (argument) cft_free(std::exchange(*argument, nullptr));
+    } else if constexpr (std::is_same_v<T, cft_lmdb_cursor**>) {
+      if (argument) cft_lmdb_cursor_destroy(std::exchange(*argument, nullptr));
     }
   }
 
@@ -245,6 +255,11 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_predictor_describe);
   CALL(cft_predictor_run);
   CALL(cft_predictor_fill);
+  CALL(cft_lmdb_open);
+  CALL(cft_lmdb_records);
+  CALL(cft_lmdb_split);
+  CALL(cft_lmdb_cursor_create);
+  CALL(cft_lmdb_cursor_next);
   CALL(cft_net_create);
   CALL(cft_net_describe);
   CALL(cft_net_blob);
@@ -293,6 +308,8 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   cft_rounds_destroy(nullptr);
   cft_predictor_destroy(nullptr);
   cft_memory_release(nullptr);
+  cft_lmdb_close(nullptr);
+  cft_lmdb_cursor_destroy(nullptr);
   cft_net_destroy(nullptr);
   cft_solver_destroy(nullptr);
 

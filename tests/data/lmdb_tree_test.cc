@@ -4,56 +4,20 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <lmdb.h>
 
 #include <cstring>
-#include <functional>
-#include <random>
 
-#include "core/model/file.h"
-#include "tests/data/temp_dir.h"
+#include "core/data/lmdb_cursor.h"
+#include "tests/data/lmdb_file.h"
 
 namespace cafetiere {
 namespace {
 
 using testing::HasSubstr;
 
-using Records = std::vector<std::pair<std::string, std::string>>;
-
-/// The file that liblmdb writes in one transaction; `flags` are those of the main database.
-std::string make_file(const std::function<void(MDB_txn* txn, MDB_dbi db)>& fill,
-                      unsigned flags = 0) {
-  const TempDir dir;
-  MDB_env* env = nullptr;
-  MDB_txn* txn = nullptr;
-  MDB_dbi db;
-  EXPECT_EQ(mdb_env_create(&env), 0);
-  EXPECT_EQ(mdb_env_set_mapsize(env, 64 << 20), 0);
-  EXPECT_EQ(mdb_env_set_maxdbs(env, 2), 0);
-  EXPECT_EQ(mdb_env_open(env, dir.path("").c_str(), 0, 0600), 0);
-  EXPECT_EQ(mdb_txn_begin(env, nullptr, 0, &txn), 0);
-  EXPECT_EQ(mdb_dbi_open(txn, nullptr, flags, &db), 0);
-  fill(txn, db);
-  EXPECT_EQ(mdb_txn_commit(txn), 0);
-  mdb_env_close(env);
-  return *read_file(dir.path("data.mdb"));
-}
-
-void put(MDB_txn* txn, MDB_dbi db, const std::string& key, const std::string& value) {
-  MDB_val k{key.size(), const_cast<char*>(key.data())};
-  MDB_val v{value.size(), const_cast<char*>(value.data())};
-  EXPECT_EQ(mdb_put(txn, db, &k, &v, 0), 0);
-}
-
-std::string file_of(const Records& records) {
-  return make_file([&](MDB_txn* txn, MDB_dbi db) {
-    for (const auto& [key, value] : records) put(txn, db, key, value);
-  });
-}
-
 /// All records of a file, or the first error.
 Status read_all(std::string_view file, Records* records) {
-  CFT_ASSIGN(const LmdbTree tree, LmdbTree::open(file, "digits"));
+  CFT_ASSIGN(const LmdbTree tree, LmdbTree::open(std::make_shared<MemoryFile>(file), "digits"));
   LmdbCursor cursor(tree);
   CFT_TRY(cursor.first());
   while (cursor.valid()) {
@@ -68,18 +32,6 @@ std::string parse_error_of(std::string_view file) {
   return read_all(file, &records).message();
 }
 
-/// Keys in order, values from none to some pages.
-Records some_records(int count) {
-  std::mt19937 random(1);
-  Records records;
-  for (int i = 0; i < count; ++i) {
-    const size_t size = i % 50 == 7 ? random() % 20'000 : random() % 300;
-    records.emplace_back("key" + std::to_string(1'000'000 + i),
-                         std::string(size, static_cast<char>(i)));
-  }
-  return records;
-}
-
 TEST(LmdbTree, ReadsWhatTheLibraryWrote) {
   for (const int count : {0, 1, 10, 20'000}) {
     const Records written = some_records(count);
@@ -87,7 +39,7 @@ TEST(LmdbTree, ReadsWhatTheLibraryWrote) {
     Records read;
     const Status status = read_all(file, &read);
     ASSERT_TRUE(status.ok()) << status.message();
-    EXPECT_EQ(LmdbTree::open(file, "digits")->records, count);
+    EXPECT_EQ(LmdbTree::open(std::make_shared<MemoryFile>(file), "digits")->records, count);
     EXPECT_TRUE(read == written) << count;
   }
 }

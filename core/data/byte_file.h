@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// ByteFile: bytes that are read by place, wherever they lie.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/status.h"
+
+namespace cafetiere {
+
+/// A file that does not change while it is read. Several threads may read at once.
+class ByteFile {
+ public:
+  virtual ~ByteFile() = default;
+  virtual uint64_t size() const = 0;
+  /// `bytes` bytes from `offset` on, all inside the file: as they lie in memory, or copied to
+  /// `buffer`. They live as long as the file, and until `buffer` is used again.
+  virtual Result<std::string_view> read(uint64_t offset, uint64_t bytes,
+                                        std::string* buffer) const = 0;
+};
+
+/// Bytes in memory, which must outlive the file.
+class MemoryFile : public ByteFile {
+ public:
+  explicit MemoryFile(std::string_view bytes) : bytes_(bytes) {}
+  uint64_t size() const override { return bytes_.size(); }
+  Result<std::string_view> read(uint64_t offset, uint64_t bytes, std::string*) const override {
+    return bytes_.substr(offset, bytes);
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
+/// A file of this machine, mapped into memory. Whoever cuts it off meanwhile ends the process.
+Result<std::unique_ptr<ByteFile>> map_file(const std::string& path);
+
+}  // namespace cafetiere

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// LMDB through the C interface: from a path, and from a file that the caller reads.
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "cafetiere/c_api.h"
+#include "tests/data/lmdb_file.h"
+
+namespace cafetiere {
+namespace {
+
+using testing::HasSubstr;
+
+struct Close {
+  void operator()(cft_lmdb* lmdb) const { cft_lmdb_close(lmdb); }
+  void operator()(cft_lmdb_cursor* cursor) const { cft_lmdb_cursor_destroy(cursor); }
+};
+using Lmdb = std::unique_ptr<cft_lmdb, Close>;
+using Cursor = std::unique_ptr<cft_lmdb_cursor, Close>;
+
+/// Bytes that a caller gives, until it fails.
+struct Bytes {
+  std::string all;
+  int reads_left = 1 << 30;
+
+  cft_file file() {
+    return {sizeof(cft_file), this, all.size(),
+            [](void* context, uint64_t offset, void* out, uint64_t bytes) -> int {
+              auto* self = static_cast<Bytes*>(context);
+              if (self->reads_left-- <= 0) return 1;
+              EXPECT_LE(offset + bytes, self->all.size());
+              std::memcpy(out, self->all.data() + offset, bytes);
+              return 0;
+            }};
+  }
+};
+
+Lmdb open(const char* path, const cft_file* file) {
+  cft_lmdb* lmdb = nullptr;
+  EXPECT_EQ(cft_lmdb_open(path, file, &lmdb), CFT_OK) << cft_last_error();
+  return Lmdb(lmdb);
+}
+
+Cursor cursor_of(const Lmdb& lmdb, const std::string* from, const std::string* to) {
+  cft_lmdb_cursor* cursor = nullptr;
+  EXPECT_EQ(
+      cft_lmdb_cursor_create(lmdb.get(), from ? from->data() : nullptr, from ? from->size() : 0,
+                             to ? to->data() : nullptr, to ? to->size() : 0, &cursor),
+      CFT_OK)
+      << cft_last_error();
+  return Cursor(cursor);
+}
+
+/// Goes on to the end, or to an error, whose code it gives.
+int read(const Cursor& cursor, Records* records) {
+  while (true) {
+    const void *key = nullptr, *value = nullptr;
+    uint64_t key_bytes = 0, value_bytes = 0;
+    const int code = cft_lmdb_cursor_next(cursor.get(), &key, &key_bytes, &value, &value_bytes);
+    if (code != CFT_OK || !key) return code;
+    records->emplace_back(std::string(static_cast<const char*>(key), key_bytes),
+                          std::string(static_cast<const char*>(value), value_bytes));
+  }
+}
+
+std::vector<std::string> split(const Lmdb& lmdb, int ranges) {
+  void* bytes = nullptr;
+  uint64_t size = 0;
+  EXPECT_EQ(cft_lmdb_split(lmdb.get(), ranges, &bytes, &size), CFT_OK) << cft_last_error();
+  std::vector<std::string> keys;
+  for (uint64_t at = 0; at < size;) {
+    uint32_t length = 0;
+    std::memcpy(&length, static_cast<const char*>(bytes) + at, sizeof length);
+    keys.emplace_back(static_cast<const char*>(bytes) + at + sizeof length, length);
+    at += sizeof length + length;
+  }
+  cft_free(bytes);
+  return keys;
+}
+
+TEST(LmdbInterface, RangesOfACallersFileAreItsRecords) {
+  const Records written = some_records(5'000);
+  Bytes bytes{file_of(written)};
+  const cft_file file = bytes.file();
+  Lmdb lmdb = open(nullptr, &file);
+  int64_t count = 0;
+  EXPECT_EQ(cft_lmdb_records(lmdb.get(), &count), CFT_OK);
+  EXPECT_EQ(count, 5'000);
+  const std::vector<std::string> keys = split(lmdb, 3);
+  ASSERT_EQ(keys.size(), 2U);
+  const Cursor cursors[] = {cursor_of(lmdb, nullptr, &keys[0]), cursor_of(lmdb, &keys[0], &keys[1]),
+                            cursor_of(lmdb, &keys[1], nullptr)};
+  lmdb.reset();  // cursors keep what they read
+  Records records;
+  for (const Cursor& cursor : cursors)
+    EXPECT_EQ(read(cursor, &records), CFT_OK) << cft_last_error();
+  EXPECT_TRUE(records == written);
+  EXPECT_EQ(read(cursors[0], &records), CFT_OK) << "the end stays the end";
+  EXPECT_EQ(records.size(), 5'000U);
+}
+
+TEST(LmdbInterface, AFolderIsADatabase) {
+  const TempDir dir;
+  const Records written = some_records(10);
+  dir.write("data.mdb", file_of(written));
+  for (const std::string& path : {dir.path(""), dir.path("data.mdb")}) {
+    Records records;
+    EXPECT_EQ(read(cursor_of(open(path.c_str(), nullptr), nullptr, nullptr), &records), CFT_OK);
+    EXPECT_TRUE(records == written);
+  }
+}
+
+TEST(LmdbInterface, WhatTheCallerCannotReadIsAnError) {
+  Bytes bytes{file_of(some_records(5'000))};
+  const cft_file file = bytes.file();
+  const Cursor cursor = cursor_of(open(nullptr, &file), nullptr, nullptr);
+  bytes.reads_left = 10;
+  Records records;
+  EXPECT_EQ(read(cursor, &records), CFT_IO);
+  EXPECT_THAT(cft_last_error(), HasSubstr("the caller could not read 4096 bytes at"));
+  EXPECT_GT(records.size(), 50U);
+  cft_lmdb* lmdb = nullptr;
+  EXPECT_EQ(cft_lmdb_open(nullptr, &file, &lmdb), CFT_IO);
+}
+
+TEST(LmdbInterface, APathOrAFile) {
+  Bytes bytes{"not a database"};
+  cft_file file = bytes.file();
+  cft_lmdb* lmdb = nullptr;
+  EXPECT_EQ(cft_lmdb_open(nullptr, nullptr, &lmdb), CFT_INVALID_ARGUMENT);
+  EXPECT_EQ(cft_lmdb_open("x", &file, &lmdb), CFT_INVALID_ARGUMENT);
+  EXPECT_THAT(cft_last_error(), HasSubstr("a path or a file"));
+  EXPECT_EQ(cft_lmdb_open(nullptr, &file, &lmdb), CFT_INVALID_ARGUMENT);
+  EXPECT_THAT(cft_last_error(), HasSubstr("is not an LMDB file"));
+  file.read = nullptr;
+  EXPECT_EQ(cft_lmdb_open(nullptr, &file, &lmdb), CFT_INVALID_ARGUMENT);
+  EXPECT_STREQ(cft_last_error(), "cft_file.read is NULL");
+}
+
+}  // namespace
+}  // namespace cafetiere
