@@ -48,7 +48,7 @@ Status LoadedNet::fill_parameters() {
 }
 
 Status LoadedNet::load_weights(const std::string& file, const Logger& log) {
-  CFT_ASSIGN(const caffe::NetParameter from, read_weights(file));
+  CFT_ASSIGN(const StoredWeights from, StoredWeights::open(file));
   CFT_TRY(fill_parameters());
   std::vector<std::string> ignored;
   CFT_TRY(cafetiere::load_weights(graph, from, weights, &ignored).with_context(file));

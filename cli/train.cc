@@ -77,8 +77,8 @@ Status finetune(Trainer& trainer, const Logger& log) {
   for (const std::string& entry : trainer.solver().weights()) {
     for (const std::string& path : split_list(entry)) {
       log.info("Finetuning from {}", path);
-      CFT_ASSIGN(const caffe::NetParameter weights, read_weights(path));
-      CFT_TRY(trainer.restore(&weights, nullptr).with_context(path));
+      CFT_ASSIGN(const StoredWeights weights, StoredWeights::open(path));
+      CFT_TRY(trainer.restore(weights).with_context(path));
     }
   }
   return {};

@@ -93,23 +93,6 @@ nlohmann::json to_json(const Rounds& rounds) {
           {"average_loss", p.average_loss()}};
 }
 
-/// The history of each shard, cut into arenas.
-Result<std::vector<HistoryArenas>> histories_of(const Rounds& rounds,
-                                                std::span<const std::span<const float>> arrays) {
-  std::vector<HistoryArenas> replicas;
-  for (const std::span<const float> array : arrays) {
-    if (array.size() != rounds.floats() * rounds.kinds()) {
-      return invalid_argument("the history of a shard is not that of this net and solver");
-    }
-    HistoryArenas& kinds = replicas.emplace_back();
-    for (size_t at = 0; at < array.size(); at += rounds.floats()) {
-      const auto kind = array.subspan(at, rounds.floats());
-      kinds.emplace_back(kind.begin(), kind.end());
-    }
-  }
-  return replicas;
-}
-
 }  // namespace
 }  // namespace cafetiere::capi
 
@@ -171,8 +154,8 @@ int cft_replica_restore(cft_replica* r, const void* state, uint64_t bytes) {
   CFT_NOT_NULL(r);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(const auto given, capi::given_bytes(state, bytes, "state"));
-    CFT_ASSIGN(const auto parsed, cafetiere::parse_solver_state(given));
-    return r->replica->restore(parsed);
+    CFT_ASSIGN(auto parsed, cafetiere::parse_solver_state(given));
+    return r->replica->restore(cafetiere::source_of(std::move(parsed)));
   });
 }
 
@@ -249,11 +232,11 @@ int cft_rounds_restore(cft_rounds* r, const void* model, uint64_t model_bytes, c
   CFT_NOT_NULL(r);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(const auto given, capi::given_bytes(model, model_bytes, "model"));
-    CFT_ASSIGN(const auto weights, cafetiere::parse_weights(given));
-    if (!state) return r->rounds->restore(weights, nullptr);
+    CFT_ASSIGN(auto weights, cafetiere::parse_weights(given));
+    if (!state) return r->rounds->restore(std::move(weights));
     CFT_ASSIGN(const auto history, capi::given_bytes(state, state_bytes, "state"));
-    CFT_ASSIGN(const auto parsed, cafetiere::parse_solver_state(history));
-    return r->rounds->restore(weights, &parsed);
+    CFT_ASSIGN(auto parsed, cafetiere::parse_solver_state(history));
+    return r->rounds->restore(std::move(weights), cafetiere::source_of(std::move(parsed)));
   });
 }
 
@@ -293,8 +276,7 @@ int cft_rounds_state(const cft_rounds* r, const float* const* histories, int32_t
   CFT_NOT_NULL(r, out);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(const auto arrays, capi::arrays_of(histories, count, floats));
-    CFT_ASSIGN(auto replicas, capi::histories_of(*r->rounds, arrays));
-    CFT_ASSIGN(const std::string state, r->rounds->state(std::move(replicas)));
+    CFT_ASSIGN(const std::string state, r->rounds->state(arrays));
     return capi::give_bytes(state, out, bytes);
   });
 }

@@ -204,12 +204,12 @@ int cft_trainer_restore(cft_trainer* t, const void* model, uint64_t model_bytes,
   CFT_NOT_NULL(t);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(const auto bytes, capi::given_bytes(model, model_bytes, "model"));
-    CFT_ASSIGN(const caffe::NetParameter weights, cafetiere::parse_weights(bytes));
-    if (!state) return t->trainer->restore(&weights, nullptr);
+    CFT_ASSIGN(caffe::NetParameter weights, cafetiere::parse_weights(bytes));
+    if (!state) return t->trainer->restore(std::move(weights));
     CFT_ASSIGN(
-        const cafetiere::SolverState parsed,
+        cafetiere::SolverState parsed,
         cafetiere::parse_solver_state({static_cast<const std::byte*>(state), size_t(state_bytes)}));
-    return t->trainer->restore(&weights, &parsed);
+    return t->trainer->restore(std::move(weights), cafetiere::source_of(std::move(parsed)));
   });
 }
 

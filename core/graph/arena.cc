@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 #include <unordered_map>
 
@@ -41,6 +42,37 @@ Status check_count(const Graph& graph, const Node& node, const caffe::LayerParam
                   source.name(), have, need));
 }
 
+/// Copies a blob of a layer, both counted, to where it belongs.
+using ReadBlob =
+    std::function<Status(int layer, int blob, const Shape& shape, std::span<float> out)>;
+
+/// `weights` may lack the values, which come from `read`.
+Status load_layers(const Graph& graph, const caffe::NetParameter& weights, const ReadBlob& read,
+                   std::span<float> arena, std::vector<std::string>* ignored) {
+  std::unordered_map<std::string_view, const Node*> nodes;
+  for (const Node& node : graph.nodes()) nodes.emplace(node.param.name(), &node);
+  for (int layer = 0; layer < weights.layer_size(); ++layer) {
+    const caffe::LayerParameter& source = weights.layer(layer);
+    const auto found = nodes.find(source.name());
+    const Node* node = found == nodes.end() ? nullptr : found->second;
+    if (!node) {
+      if (ignored) ignored->push_back(source.name());
+      continue;
+    }
+    CFT_TRY(check_count(graph, *node, source));
+    for (int i = 0; i < source.blobs_size(); ++i) {
+      if (!is_stored(source.blobs(i))) continue;
+      const Param& p = graph.params()[size_t(node->params[size_t(i)])];
+      CFT_TRY(
+          read(layer, i, p.shape, arena.subspan(size_t(p.offset), size_t(p.shape.count())))
+              .with_context(fmt::format("Cannot copy param {} weights from layer '{}' (rename the "
+                                        "layer to learn it from scratch)",
+                                        i, source.name())));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Status init_params(const Graph& graph, Random& random, std::span<float> arena) {
@@ -54,28 +86,28 @@ Status init_params(const Graph& graph, Random& random, std::span<float> arena) {
 
 Status load_weights(const Graph& graph, const caffe::NetParameter& weights, std::span<float> arena,
                     std::vector<std::string>* ignored) {
-  std::unordered_map<std::string_view, const Node*> nodes;
-  for (const Node& node : graph.nodes()) nodes.emplace(node.param.name(), &node);
-  for (const caffe::LayerParameter& source : weights.layer()) {
-    const auto found = nodes.find(source.name());
-    const Node* node = found == nodes.end() ? nullptr : found->second;
-    if (!node) {
-      if (ignored) ignored->push_back(source.name());
-      continue;
-    }
-    CFT_TRY(check_count(graph, *node, source));
-    for (int i = 0; i < source.blobs_size(); ++i) {
-      if (!is_stored(source.blobs(i))) continue;
-      const Param& p = graph.params()[size_t(node->params[size_t(i)])];
-      CFT_TRY(blob_to_floats(source.blobs(i), p.shape,
-                             arena.subspan(size_t(p.offset), size_t(p.shape.count())))
-                  .with_context(fmt::format(
-                      "Cannot copy param {} weights from layer '{}' (rename the layer to "
-                      "learn it from scratch)",
-                      i, source.name())));
-    }
+  const auto read = [&](int layer, int blob, const Shape& shape, std::span<float> out) {
+    return blob_to_floats(weights.layer(layer).blobs(blob), shape, out);
+  };
+  return load_layers(graph, weights, read, arena, ignored);
+}
+
+Status load_weights(const Graph& graph, const StoredWeights& weights, std::span<float> arena,
+                    std::vector<std::string>* ignored) {
+  const auto read = [&](int layer, int blob, const Shape& shape, std::span<float> out) {
+    return weights.read(layer, blob, shape, out);
+  };
+  return load_layers(graph, weights.net(), read, arena, ignored);
+}
+
+size_t binary_bytes(const Graph& graph, bool diffs) {
+  constexpr size_t kBlobHead = 128;  // at most, of its shape and sizes
+  size_t bytes = graph.name().size() + kBlobHead, floats = 0;
+  for (const Node& node : graph.nodes()) {
+    bytes += node.param.ByteSizeLong() + kBlobHead * (1 + node.params.size());
+    for (const int id : node.params) floats += size_t(graph.params()[size_t(id)].shape.count());
   }
-  return {};
+  return bytes + floats * (diffs ? 2 : 1) * sizeof(float);
 }
 
 caffe::NetParameter to_weights(const Graph& graph, std::span<const float> arena,

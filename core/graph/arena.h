@@ -8,6 +8,7 @@
 
 #include "core/graph/filler.h"
 #include "core/graph/graph.h"
+#include "core/model/weights.h"
 
 namespace cafetiere {
 
@@ -19,11 +20,17 @@ Status init_params(const Graph& graph, Random& random, std::span<float> arena);
 /// missing where it is shared and belongs to another layer: HDF5 files hold it once.
 Status load_weights(const Graph& graph, const caffe::NetParameter& weights, std::span<float> arena,
                     std::vector<std::string>* ignored);
+/// The same, a blob at a time: what lies in an HDF5 file is read straight into the arena.
+Status load_weights(const Graph& graph, const StoredWeights& weights, std::span<float> arena,
+                    std::vector<std::string>* ignored);
 
 /// The net with its parameters, as a caffemodel holds them: one layer entry each, splits included.
 /// `diffs`, unless empty, is an arena of differences to store beside the values.
 caffe::NetParameter to_weights(const Graph& graph, std::span<const float> arena,
                                std::span<const float> diffs = {});
+
+/// At most how many bytes that takes as a caffemodel, with differences or without.
+size_t binary_bytes(const Graph& graph, bool diffs);
 
 /// Writes the same as an HDF5 file, straight from the arenas: without the net, of any size, aside and
 /// renamed.

@@ -54,12 +54,15 @@ bool shape_equals(const caffe::BlobProto& blob, const Shape& expected) {
   return stored == wanted;
 }
 
+Status check_shape(const caffe::BlobProto& blob, const Shape& expected) {
+  if (shape_equals(blob, expected)) return {};
+  CFT_ASSIGN(const Shape stored, blob_shape(blob));
+  return invalid_argument(fmt::format("shape mismatch: the file has {}, the net needs {}",
+                                      stored.str(), expected.str()));
+}
+
 Status blob_to_floats(const caffe::BlobProto& blob, const Shape& expected, std::span<float> out) {
-  if (!shape_equals(blob, expected)) {
-    CFT_ASSIGN(const Shape stored, blob_shape(blob));
-    return invalid_argument(fmt::format("shape mismatch: the file has {}, the net needs {}",
-                                        stored.str(), expected.str()));
-  }
+  CFT_TRY(check_shape(blob, expected));
   const size_t values = value_count(blob);
   if (values != out.size() || static_cast<int64_t>(values) != expected.count()) {
     return invalid_argument(

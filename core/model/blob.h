@@ -33,6 +33,9 @@ size_t value_count(const caffe::BlobProto& blob);
 /// old 1x1x1xN bias fits (N).
 bool shape_equals(const caffe::BlobProto& blob, const Shape& expected);
 
+/// An error that says both shapes where a stored blob does not fit `expected`.
+Status check_shape(const caffe::BlobProto& blob, const Shape& expected);
+
 /// Copies a blob's values, float or double, packed or not, to `out`. Its shape must fit `expected`
 /// and it must hold as many values; the error says both shapes.
 Status blob_to_floats(const caffe::BlobProto& blob, const Shape& expected, std::span<float> out);

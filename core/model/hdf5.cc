@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "core/model/hdf5_driver.h"
+#include "core/model/hdf5_slab.h"
 
 namespace cafetiere {
 namespace {
@@ -144,7 +145,7 @@ struct Hdf5Reader::File {
   Handle handle;
   std::string source;
   hsize_t bytes = 0;
-  uint64_t unread = 0;  // bytes of the file that have given no values yet
+  uint64_t unclaimed = 0;  // bytes of the file whose values nobody has asked for yet
 
   Status error(const std::string& path, std::string_view what) const {
     return invalid_argument(fmt::format("{}: dataset {} {}", source, path, what));
@@ -225,7 +226,7 @@ Result<Hdf5Reader> Hdf5Reader::open(const Hdf5Bytes& bytes, std::string source) 
     return invalid_argument(file->source + ": is not an HDF5 file, or is damaged");
   }
   H5Fget_filesize(file->handle.get(), &file->bytes);
-  file->unread = file->bytes;
+  file->unclaimed = file->bytes;
   return Hdf5Reader(std::move(file));
 }
 
@@ -252,21 +253,40 @@ Result<Shape> Hdf5Reader::shape(const std::string& path) const {
 }
 
 Result<Hdf5Floats> Hdf5Reader::floats(const std::string& path) const {
+  Hdf5Floats out;
+  CFT_ASSIGN(out.shape, claim(path));
+  out.values.resize(static_cast<size_t>(out.shape.count()));
+  CFT_TRY(read(path, 0, out.values));
+  return out;
+}
+
+Result<Shape> Hdf5Reader::claim(const std::string& path) const {
   const Quiet quiet;
   CFT_ASSIGN(File::Dataset dataset, file_->open_dataset(path));
   if (!dataset.is_number()) return file_->error(path, "does not hold numbers");
   // Else many datasets on the same few bytes would become any amount of memory.
-  if (dataset.stored > file_->unread) {
+  if (dataset.stored > file_->unclaimed) {
     return file_->error(path, "shares its values with others; write the file anew");
   }
-  file_->unread -= dataset.stored;
-  Hdf5Floats out{std::move(dataset.shape), {}};
-  out.values.resize(static_cast<size_t>(out.shape.count()));
-  if (H5Dread(dataset.handle.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT,
-              out.values.data()) < 0) {
-    return file_->error(path, "cannot be read; it may be damaged");
+  file_->unclaimed -= dataset.stored;
+  return std::move(dataset.shape);
+}
+
+Status Hdf5Reader::read(const std::string& path, size_t begin, std::span<float> out) const {
+  const Quiet quiet;
+  CFT_ASSIGN(const File::Dataset dataset, file_->open_dataset(path));
+  const auto count = static_cast<size_t>(dataset.shape.count());
+  if (!dataset.is_number() || begin > count || out.size() > count - begin) {
+    return file_->error(path, "does not hold the numbers asked for");
   }
-  return out;
+  if (for_each_slab(dataset.handle.get(), dataset.shape, begin, out.size(),
+                    [&](hid_t memory, hid_t slab, size_t at) {
+                      return H5Dread(dataset.handle.get(), H5T_NATIVE_FLOAT, memory, slab,
+                                     H5P_DEFAULT, out.data() + at);
+                    })) {
+    return {};
+  }
+  return file_->error(path, "cannot be read; it may be damaged");
 }
 
 Result<int> Hdf5Reader::integer(const std::string& path) const {

@@ -23,6 +23,12 @@ bool is_hdf5(std::string_view bytes);
 /// The same of a file; false where it cannot be read.
 bool is_hdf5_file(const std::string& path);
 
+/// Values that are written at a time when they come in pieces.
+inline constexpr size_t kHdf5PieceFloats = size_t{1} << 20;
+
+/// Gives floats [begin, begin + out.size()) of an array, a piece at a time.
+using FloatPieces = std::function<Status(size_t begin, std::span<float> out)>;
+
 /// A dataset read as floats, whatever kind of number it holds.
 struct Hdf5Floats {
   Shape shape;
@@ -52,6 +58,11 @@ class Hdf5Reader {
   /// The shape of a dataset, whose values need not be numbers.
   Result<Shape> shape(const std::string& path) const;
   Result<Hdf5Floats> floats(const std::string& path) const;
+  /// The shape of a dataset of numbers that are to be read: an error where the datasets so asked for
+  /// hold more than the file does, since they share their bytes.
+  Result<Shape> claim(const std::string& path) const;
+  /// Floats [begin, begin + out.size()) of a dataset, in row-major order.
+  Status read(const std::string& path, size_t begin, std::span<float> out) const;
   Result<int> integer(const std::string& path) const;
   Result<std::string> string(const std::string& path) const;
 
@@ -73,6 +84,8 @@ class Hdf5Writer {
 
   Status group(const std::string& path);
   Status floats(const std::string& path, const Shape& shape, std::span<const float> values);
+  /// The same in pieces of at most kHdf5PieceFloats, so that the values need not be in memory.
+  Status floats(const std::string& path, const Shape& shape, const FloatPieces& values);
   Status integer(const std::string& path, int value);
   Status string(const std::string& path, const std::string& value);
 

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "core/model/file.h"
 #include "core/model/hdf5.h"
 #include "core/model/hdf5_handle.h"
+#include "core/model/hdf5_slab.h"
 
 namespace cafetiere {
 namespace {
@@ -49,21 +53,42 @@ struct Hdf5Writer::File {
     H5Pset_obj_track_times(untimed.get(), false);
   }
 
-  Status write(const std::string& path, hid_t type, const Shape& shape, const void* data) {
-    const Hdf5Quiet quiet;
+  Result<Hdf5Handle> create(const std::string& path, hid_t type, const Shape& shape) {
     CFT_TRY(check_text(path));
     if (!handle.ok()) return io_error("the HDF5 library cannot create the file");
     const std::vector<hsize_t> dims(shape.dims().begin(), shape.dims().end());
     const Hdf5Handle space(H5Screate_simple(shape.axes(), dims.data(), nullptr), H5Sclose);
-    const Hdf5Handle dataset(H5Dcreate2(handle.get(), path.c_str(), type, space.get(),
-                                        make_groups.get(), untimed.get(), H5P_DEFAULT),
-                             H5Dclose);
-    if (!dataset.ok()) {
-      return invalid_argument(fmt::format(
-          "HDF5 dataset {} cannot be written; is there another layer or blob of that name?", path));
-    }
-    if (H5Dwrite(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) {
-      return io_error(fmt::format("HDF5 dataset {} cannot be written; is the disk full?", path));
+    Hdf5Handle dataset(H5Dcreate2(handle.get(), path.c_str(), type, space.get(), make_groups.get(),
+                                  untimed.get(), H5P_DEFAULT),
+                       H5Dclose);
+    if (dataset.ok()) return dataset;
+    return invalid_argument(fmt::format(
+        "HDF5 dataset {} cannot be written; is there another layer or blob of that name?", path));
+  }
+
+  static Status written(const std::string& path, bool ok) {
+    if (ok) return {};
+    return io_error(fmt::format("HDF5 dataset {} cannot be written; is the disk full?", path));
+  }
+
+  Status write(const std::string& path, hid_t type, const Shape& shape, const void* data) {
+    const Hdf5Quiet quiet;
+    CFT_ASSIGN(const Hdf5Handle dataset, create(path, type, shape));
+    return written(path, H5Dwrite(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
+  }
+
+  Status write(const std::string& path, const Shape& shape, const FloatPieces& values) {
+    const Hdf5Quiet quiet;
+    CFT_ASSIGN(const Hdf5Handle dataset, create(path, H5T_NATIVE_FLOAT, shape));
+    const auto count = static_cast<size_t>(shape.count());
+    std::vector<float> piece(std::min(count, kHdf5PieceFloats));
+    for (size_t begin = 0; begin < count; begin += piece.size()) {
+      piece.resize(std::min(piece.size(), count - begin));
+      CFT_TRY(values(begin, piece));
+      const auto write_slab = [&](hid_t memory, hid_t slab, size_t at) {
+        return H5Dwrite(dataset.get(), H5T_NATIVE_FLOAT, memory, slab, H5P_DEFAULT, &piece[at]);
+      };
+      CFT_TRY(written(path, for_each_slab(dataset.get(), shape, begin, piece.size(), write_slab)));
     }
     return {};
   }
@@ -90,6 +115,10 @@ Status Hdf5Writer::group(const std::string& path) {
 Status Hdf5Writer::floats(const std::string& path, const Shape& shape,
                           std::span<const float> values) {
   return file_->write(path, H5T_NATIVE_FLOAT, shape, values.data());
+}
+
+Status Hdf5Writer::floats(const std::string& path, const Shape& shape, const FloatPieces& values) {
+  return file_->write(path, shape, values);
 }
 
 Status Hdf5Writer::integer(const std::string& path, int value) {

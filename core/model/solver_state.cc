@@ -3,16 +3,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "core/model/file.h"
 #include "core/model/hdf5.h"
+#include "core/model/solver_state_hdf5.h"
 
 namespace cafetiere {
 namespace {
 
 using Arenas = std::vector<std::vector<float>>;
 using ArenaProtos = google::protobuf::RepeatedPtrField<caffe::SyncState::Arena>;
+
+constexpr size_t kArrayHead =
+    16;  // bytes at most, beside its shape, of an array in the binary form
 
 Arenas from_proto(const ArenaProtos& protos) {
   Arenas arenas;
@@ -26,20 +32,6 @@ ReplicaHistory from_proto(const caffe::SyncState& proto) {
     sync.replicas.push_back(from_proto(replica.history()));
   }
   return sync;
-}
-
-void to_proto(const Arenas& arenas, ArenaProtos* protos) {
-  for (const std::vector<float>& arena : arenas) {
-    protos->Add()->mutable_value()->Add(arena.begin(), arena.end());
-  }
-}
-
-void to_proto(const ReplicaHistory& sync, caffe::SyncState* proto) {
-  proto->set_mode(sync.mode);
-  for (const Arenas& replica : sync.replicas) {
-    to_proto(replica, proto->add_replica()->mutable_history());
-  }
-  to_proto(sync.outer, proto->mutable_outer());
 }
 
 Result<SolverState> parse_binary_state(std::string_view bytes, const std::string& source) {
@@ -62,124 +54,171 @@ Result<SolverState> parse_binary_state(std::string_view bytes, const std::string
   return state;
 }
 
-/// The datasets of a group, which are called by their numbers from 0 on.
-Result<Arenas> read_arenas(const Hdf5Reader& file, const std::string& group) {
-  Arenas arenas;
-  const size_t count = file.datasets(group).size();
-  for (size_t i = 0; i < count; ++i) {
-    CFT_ASSIGN(Hdf5Floats floats, file.floats(fmt::format("{}/{}", group, i)));
-    arenas.push_back(std::move(floats.values));
-  }
-  return arenas;
+std::vector<size_t> sizes(const Arenas& arenas) {
+  std::vector<size_t> sizes;
+  for (const auto& arena : arenas) sizes.push_back(arena.size());
+  return sizes;
 }
 
-Status write_arenas(const Arenas& arenas, const std::string& group, Hdf5Writer* file) {
-  CFT_TRY(file->group(group));
-  for (size_t i = 0; i < arenas.size(); ++i) {
-    CFT_TRY(file->floats(fmt::format("{}/{}", group, i), {int64_t(arenas[i].size())}, arenas[i]));
+class MemoryState final : public StateSource {
+ public:
+  explicit MemoryState(std::shared_ptr<const SolverState> state) : state_(std::move(state)) {
+    const ReplicaHistory& sync = state_->sync;
+    outline = {.iter = state_->iter,
+               .learned_net = state_->learned_net,
+               .current_step = state_->current_step,
+               .mode = sync.mode,
+               .outer = sizes(sync.outer)};
+    for (const HistoryBlob& blob : state_->history) outline.history.push_back(blob.shape);
+    for (const Arenas& shard : sync.replicas) outline.replicas.push_back(sizes(shard));
+  }
+
+  Status read(const StateArray& array, size_t begin, std::span<float> out) override {
+    const std::vector<float>& values = values_of(array);
+    if (begin > values.size() || out.size() > values.size() - begin) {
+      return invalid_argument("the solver state has fewer values than its shapes say");
+    }
+    std::copy_n(values.begin() + ptrdiff_t(begin), out.size(), out.begin());
+    return {};
+  }
+
+ private:
+  const std::vector<float>& values_of(const StateArray& array) const {
+    if (array.kind == StateArray::kHistory) return state_->history[array.index].values;
+    if (array.kind == StateArray::kOuter) return state_->sync.outer[array.index];
+    return state_->sync.replicas[array.shard][array.index];
+  }
+  const std::shared_ptr<const SolverState> state_;
+};
+
+/// An array's numbers, as a message holds them.
+Status read_all(StateSource& state, const StateArray& array, size_t floats,
+                google::protobuf::RepeatedField<float>* values) {
+  values->Resize(int(floats), 0.F);
+  return state.read(array, 0, {values->mutable_data(), floats});
+}
+
+Status read_all(StateSource& state, StateArray array, const std::vector<size_t>& floats,
+                ArenaProtos* protos) {
+  for (array.index = 0; array.index < floats.size(); ++array.index) {
+    CFT_TRY(read_all(state, array, floats[array.index], protos->Add()->mutable_value()));
   }
   return {};
 }
 
-Result<ReplicaHistory> read_sync(const Hdf5Reader& file) {
-  ReplicaHistory sync;
-  if (file.datasets("sync").empty()) return sync;
-  CFT_ASSIGN(sync.mode, file.string("sync/mode"));
-  const size_t replicas = file.groups("sync/replica").size();
-  for (size_t i = 0; i < replicas; ++i) {
-    CFT_ASSIGN(sync.replicas.emplace_back(), read_arenas(file, fmt::format("sync/replica/{}", i)));
+/// The same, as a state in memory holds them.
+Result<Arenas> read_all(StateSource& state, StateArray array, const std::vector<size_t>& floats) {
+  Arenas arenas;
+  for (array.index = 0; array.index < floats.size(); ++array.index) {
+    CFT_TRY(state.read(array, 0, arenas.emplace_back(floats[array.index])));
   }
-  CFT_ASSIGN(sync.outer, read_arenas(file, "sync/outer"));
-  return sync;
+  return arenas;
 }
 
-Status write_sync(const ReplicaHistory& sync, Hdf5Writer* file) {
-  if (sync.mode.empty()) return {};
-  CFT_TRY(file->string("sync/mode", sync.mode));
-  for (size_t i = 0; i < sync.replicas.size(); ++i) {
-    CFT_TRY(write_arenas(sync.replicas[i], fmt::format("sync/replica/{}", i), file));
-  }
-  return write_arenas(sync.outer, "sync/outer", file);
-}
-
-Result<SolverState> parse_hdf5_state(const Hdf5Reader& file) {
-  SolverState state;
-  CFT_ASSIGN(state.iter, file.integer("iter"));
-  CFT_ASSIGN(state.learned_net, file.string("learned_net"));
-  CFT_ASSIGN(state.current_step, file.integer("current_step"));
-  const size_t blobs = file.datasets("history").size();
-  for (size_t i = 0; i < blobs; ++i) {
-    CFT_ASSIGN(Hdf5Floats blob, file.floats(fmt::format("history/{}", i)));
-    state.history.push_back({std::move(blob.shape), std::move(blob.values)});
-  }
-  CFT_ASSIGN(state.sync, read_sync(file));
-  return state;
-}
-
-Result<SolverState> parse_any_state(std::string_view bytes, const std::string& source) {
-  if (!is_hdf5(bytes)) return parse_binary_state(bytes, source);
-  CFT_ASSIGN(const Hdf5Reader file, Hdf5Reader::open(bytes, source));
-  return parse_hdf5_state(file);
-}
-
-Status write_hdf5_state(const SolverState& state, Hdf5Writer* file) {
-  CFT_TRY(file->integer("iter", state.iter));
-  CFT_TRY(file->string("learned_net", state.learned_net));
-  CFT_TRY(file->integer("current_step", state.current_step));
-  CFT_TRY(file->group("history"));
-  for (size_t i = 0; i < state.history.size(); ++i) {
-    const HistoryBlob& blob = state.history[i];
-    CFT_TRY(file->floats(fmt::format("history/{}", i), blob.shape, blob.values));
-  }
-  return write_sync(state.sync, file);
-}
-
-}  // namespace
-
-Result<SolverState> parse_solver_state(std::span<const std::byte> bytes) {
-  return parse_any_state({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                         "solver state");
-}
-
-Result<SolverState> read_solver_state(const std::string& path) {
-  if (is_hdf5_file(path)) {
-    CFT_ASSIGN(const Hdf5Reader file, Hdf5Reader::open_file(path));
-    return parse_hdf5_state(file);
-  }
-  CFT_ASSIGN(const std::string bytes, read_file(path));
-  return parse_any_state(bytes, path);
-}
-
-Result<std::string> serialize_solver_state(const SolverState& state, ModelFormat format) {
-  if (format == ModelFormat::kHdf5) {
-    Hdf5Writer file;
-    CFT_TRY(write_hdf5_state(state, &file));
-    return file.finish();
-  }
-  caffe::SolverState proto;
-  proto.set_iter(state.iter);
-  proto.set_learned_net(state.learned_net);
-  proto.set_current_step(state.current_step);
-  for (const HistoryBlob& blob : state.history) {
-    floats_to_blob(blob.values, blob.shape, proto.add_history());
-  }
-  if (!state.sync.mode.empty()) to_proto(state.sync, proto.mutable_sync());
-  std::string bytes;
-  const size_t size = proto.ByteSizeLong();
-  if (size > static_cast<size_t>(kMaxFileBytes) || !proto.SerializeToString(&bytes)) {
+Result<std::string> serialize_binary(StateSource& state) {
+  const StateOutline& o = state.outline;
+  if (const size_t size = binary_bytes(o); size > static_cast<size_t>(kMaxFileBytes)) {
     return invalid_argument(fmt::format(
         "the solver state takes {} bytes; the binary form has at most {}, an HDF5 file "
         "holds more{}",
         size, kMaxFileBytes,
-        state.sync.replicas.empty()
-            ? ""
-            : "; in sync, history \"averaged\" or \"reset\" keeps one history instead of "
-              "one a shard"));
+        o.replicas.empty() ? ""
+                           : "; in sync, history \"averaged\" or \"reset\" keeps one history "
+                             "instead of one a shard"));
   }
-  return bytes;
+  caffe::SolverState proto;
+  proto.set_iter(o.iter);
+  proto.set_learned_net(o.learned_net);
+  proto.set_current_step(o.current_step);
+  for (size_t i = 0; i < o.history.size(); ++i) {
+    caffe::BlobProto* blob = proto.add_history();
+    floats_to_blob({}, o.history[i], blob);
+    CFT_TRY(read_all(state, {StateArray::kHistory, i}, size_t(o.history[i].count()),
+                     blob->mutable_data()));
+  }
+  if (!o.mode.empty()) {
+    proto.mutable_sync()->set_mode(o.mode);
+    for (size_t shard = 0; shard < o.replicas.size(); ++shard) {
+      CFT_TRY(read_all(state, {StateArray::kReplica, 0, shard}, o.replicas[shard],
+                       proto.mutable_sync()->add_replica()->mutable_history()));
+    }
+    CFT_TRY(read_all(state, {StateArray::kOuter}, o.outer, proto.mutable_sync()->mutable_outer()));
+  }
+  return proto.SerializeAsString();
 }
 
-Status write_solver_state(const SolverState& state, const std::string& path, ModelFormat format) {
+}  // namespace
+
+std::unique_ptr<StateSource> source_of(SolverState state) {
+  return std::make_unique<MemoryState>(std::make_shared<const SolverState>(std::move(state)));
+}
+
+Result<SolverState> whole_state(StateSource& source) {
+  const StateOutline& o = source.outline;
+  SolverState state{o.iter, o.learned_net, o.current_step, {}, {}};
+  for (size_t i = 0; i < o.history.size(); ++i) {
+    std::vector<float> values(size_t(o.history[i].count()));
+    CFT_TRY(source.read({StateArray::kHistory, i}, 0, values));
+    state.history.push_back({o.history[i], std::move(values)});
+  }
+  state.sync.mode = o.mode;
+  for (size_t shard = 0; shard < o.replicas.size(); ++shard) {
+    CFT_ASSIGN(state.sync.replicas.emplace_back(),
+               read_all(source, {StateArray::kReplica, 0, shard}, o.replicas[shard]));
+  }
+  CFT_ASSIGN(state.sync.outer, read_all(source, {StateArray::kOuter}, o.outer));
+  return state;
+}
+
+Result<std::unique_ptr<StateSource>> open_solver_state(const std::string& path) {
+  if (is_hdf5_file(path)) {
+    CFT_ASSIGN(Hdf5Reader file, Hdf5Reader::open_file(path));
+    return open_hdf5_state(std::move(file));
+  }
+  CFT_ASSIGN(const std::string bytes, read_file(path));
+  CFT_ASSIGN(SolverState state, parse_binary_state(bytes, path));
+  return source_of(std::move(state));
+}
+
+Result<SolverState> parse_solver_state(std::span<const std::byte> bytes) {
+  const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  if (!is_hdf5(text)) return parse_binary_state(text, "solver state");
+  CFT_ASSIGN(Hdf5Reader file, Hdf5Reader::open(text, "solver state"));
+  CFT_ASSIGN(const auto source, open_hdf5_state(std::move(file)));
+  return whole_state(*source);
+}
+
+size_t binary_bytes(const StateOutline& outline) {
+  size_t floats = 0, bytes = outline.learned_net.size() + outline.mode.size() + 4 * kArrayHead;
+  const auto add = [&](size_t count) {
+    floats += count;
+    bytes += kArrayHead;
+  };
+  for (const Shape& shape : outline.history) {
+    add(size_t(shape.count()));
+    bytes += 10 * size_t(shape.axes());
+  }
+  for (const auto& shard : outline.replicas) {
+    bytes += kArrayHead;
+    std::ranges::for_each(shard, add);
+  }
+  std::ranges::for_each(outline.outer, add);
+  return bytes + floats * sizeof(float);
+}
+
+Result<std::string> serialize_solver_state(StateSource& state, ModelFormat format) {
+  if (format == ModelFormat::kBinary) return serialize_binary(state);
+  Hdf5Writer file;
+  CFT_TRY(write_hdf5_state(state, &file));
+  return file.finish();
+}
+
+Result<std::string> serialize_solver_state(const SolverState& state, ModelFormat format) {
+  MemoryState source(std::shared_ptr<const SolverState>(std::shared_ptr<void>(), &state));
+  return serialize_solver_state(source, format);
+}
+
+Status write_solver_state(StateSource& state, const std::string& path, ModelFormat format) {
   if (format == ModelFormat::kHdf5) {
     return replace_hdf5(path, [&](Hdf5Writer* file) { return write_hdf5_state(state, file); });
   }

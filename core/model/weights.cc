@@ -6,6 +6,7 @@
 #include <charconv>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "core/model/file.h"
 #include "core/model/upgrade.h"
@@ -31,7 +32,7 @@ Result<caffe::NetParameter> parse_binary_weights(std::string_view bytes,
   return net;
 }
 
-/// Reads the groups of an HDF5 file as layers. Links can lead to one place on endlessly many ways, so
+/// Reads the groups of an HDF5 file as layers without values. Links can lead to one place on endlessly many ways, so
 /// everything is read once.
 class Hdf5Layers {
  public:
@@ -70,9 +71,9 @@ class Hdf5Layers {
       }
       const std::string path = group + "/" + name;
       CFT_TRY(visit(path));
-      CFT_ASSIGN(const Hdf5Floats blob, file_.floats(path));
+      CFT_ASSIGN(const Shape shape, file_.claim(path));
       while (layer->blobs_size() <= index) layer->add_blobs();
-      floats_to_blob(blob.values, blob.shape, layer->mutable_blobs(index));
+      floats_to_blob({}, shape, layer->mutable_blobs(index));
     }
     return {};
   }
@@ -87,16 +88,8 @@ class Hdf5Layers {
   std::set<uint64_t> visited_;
 };
 
-Result<caffe::NetParameter> parse_hdf5_weights(const Hdf5Reader& file, const std::string& source) {
-  caffe::NetParameter net;
-  CFT_TRY(Hdf5Layers(file, &net).read_group("/data", "", 0).with_context(source));
-  return net;
-}
-
-Result<caffe::NetParameter> parse_any_weights(std::string_view bytes, const std::string& source) {
-  if (!is_hdf5(bytes)) return parse_binary_weights(bytes, source);
-  CFT_ASSIGN(const Hdf5Reader file, Hdf5Reader::open(bytes, source));
-  return parse_hdf5_weights(file, source);
+std::string dataset_of(const caffe::LayerParameter& layer, int blob) {
+  return fmt::format("/data/{}/{}", layer.name(), blob);
 }
 
 Status write_layer(const caffe::LayerParameter& layer, Hdf5Weights* weights) {
@@ -128,16 +121,56 @@ ModelFormat format_of_path(const std::string& path) {
 }
 
 Result<caffe::NetParameter> parse_weights(std::span<const std::byte> bytes) {
-  return parse_any_weights({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "weights");
+  const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  const std::string source = "weights";
+  if (!is_hdf5(text)) return parse_binary_weights(text, source);
+  CFT_ASSIGN(Hdf5Reader file, Hdf5Reader::open(text, source));
+  CFT_ASSIGN(StoredWeights weights, StoredWeights::open(std::move(file), source));
+  return std::move(weights).whole();
 }
 
 Result<caffe::NetParameter> read_weights(const std::string& path) {
+  CFT_ASSIGN(StoredWeights weights, StoredWeights::open(path));
+  return std::move(weights).whole();
+}
+
+Result<StoredWeights> StoredWeights::open(const std::string& path) {
   if (is_hdf5_file(path)) {
-    CFT_ASSIGN(const Hdf5Reader file, Hdf5Reader::open_file(path));
-    return parse_hdf5_weights(file, path);
+    CFT_ASSIGN(Hdf5Reader file, Hdf5Reader::open_file(path));
+    return open(std::move(file), path);
   }
   CFT_ASSIGN(const std::string bytes, read_file(path));
-  return parse_any_weights(bytes, path);
+  CFT_ASSIGN(caffe::NetParameter net, parse_binary_weights(bytes, path));
+  return StoredWeights(std::move(net));
+}
+
+Result<StoredWeights> StoredWeights::open(Hdf5Reader file, const std::string& source) {
+  StoredWeights weights{caffe::NetParameter()};
+  CFT_TRY(Hdf5Layers(file, &weights.net_).read_group("/data", "", 0).with_context(source));
+  weights.file_.emplace(std::move(file));
+  return weights;
+}
+
+Status StoredWeights::read(int layer, int blob, const Shape& expected, std::span<float> out) const {
+  const caffe::BlobProto& stored = net_.layer(layer).blobs(blob);
+  if (!file_) return blob_to_floats(stored, expected, out);
+  CFT_TRY(check_shape(stored, expected));
+  return file_->read(dataset_of(net_.layer(layer), blob), 0, out);
+}
+
+Result<caffe::NetParameter> StoredWeights::whole() && {
+  if (!file_) return std::move(net_);
+  for (caffe::LayerParameter& layer : *net_.mutable_layer()) {
+    for (int i = 0; i < layer.blobs_size(); ++i) {
+      caffe::BlobProto& blob = *layer.mutable_blobs(i);
+      if (!blob.has_shape()) continue;  // another layer's
+      CFT_ASSIGN(const Shape shape, blob_shape(blob));
+      blob.mutable_data()->Resize(int(shape.count()), 0.F);
+      CFT_TRY(file_->read(dataset_of(layer, i), 0,
+                          {blob.mutable_data()->mutable_data(), size_t(shape.count())}));
+    }
+  }
+  return std::move(net_);
 }
 
 Result<Hdf5Weights> Hdf5Weights::begin(Hdf5Writer* file) {

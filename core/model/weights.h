@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -25,6 +26,28 @@ ModelFormat format_of_path(const std::string& path);
 Result<caffe::NetParameter> parse_weights(std::span<const std::byte> bytes);
 /// Weights from a file; errors name it, "File not found: F" when there is none.
 Result<caffe::NetParameter> read_weights(const std::string& path);
+
+/// Weights whose blobs are read one at a time, so that a file need not fit memory beside them: from an
+/// HDF5 file on disk, or out of a message.
+class StoredWeights {
+ public:
+  StoredWeights(caffe::NetParameter net) : net_(std::move(net)) {}  // NOLINT: implicit by design
+  /// Weights in a file; errors as those of read_weights().
+  static Result<StoredWeights> open(const std::string& path);
+  /// The same in an HDF5 file that is open; `source` names it in errors.
+  static Result<StoredWeights> open(Hdf5Reader file, const std::string& source);
+
+  /// The layers. Blobs that are still on disk have their shape alone.
+  const caffe::NetParameter& net() const { return net_; }
+  /// Copies a blob of layer `layer` to `out`; an error where its shape is not `expected`.
+  Status read(int layer, int blob, const Shape& expected, std::span<float> out) const;
+  /// All of it, into memory.
+  Result<caffe::NetParameter> whole() &&;
+
+ private:
+  caffe::NetParameter net_;
+  std::optional<Hdf5Reader> file_;
+};
 
 /// The bytes of `net` (structure and weights, or in HDF5 the weights only). Where layers share a
 /// parameter by name, HDF5 holds it once, with the first of them.

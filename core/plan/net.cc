@@ -278,7 +278,7 @@ void Net::copy_params(std::span<float> arena, bool out) const {
   }
 }
 
-Status Net::copy_from(const caffe::NetParameter& weights, std::vector<std::string>* ignored) {
+Status Net::copy_from(const StoredWeights& weights, std::vector<std::string>* ignored) {
   if (!shares_params_) return load_weights(graph_, weights, param_arena(), ignored);
   std::vector<float> arena(size_t(graph_.arena_size()));
   copy_params(arena, true);

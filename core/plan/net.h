@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/data/source.h"
+#include "core/model/weights.h"
 #include "core/plan/open_node.h"
 
 namespace cafetiere {
@@ -68,7 +69,7 @@ class Net {
   void clear_param_diffs();
 
   /// Copies weights by layer name; the names of layers that this net lacks are added to `ignored`.
-  Status copy_from(const caffe::NetParameter& weights, std::vector<std::string>* ignored);
+  Status copy_from(const StoredWeights& weights, std::vector<std::string>* ignored);
   /// Uses `other`'s parameters from now on, by layer name; they stay alive as long as this net.
   Status share_with(const Net& other, std::vector<std::string>* ignored);
   /// The net with its weights, as a caffemodel holds them.

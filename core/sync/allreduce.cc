@@ -60,7 +60,7 @@ AllReduce::AllReduce(const SyncContext& context, ArenaUpdate update, Exchange ex
       update_(std::move(update)),
       exchange_(context, exchange) {
   const size_t kinds = size_t(update_.history_per_param());
-  for (const GradientExchange::Slice& s : exchange_.slices()) {
+  for (const GradientExchange::Slice& s : exchange_.slices(rank_of(context.group))) {
     slices_.push_back({s.begin, s.end, HistoryArenas(kinds)});
     for (std::vector<float>& kind : slices_.back().history) kind.resize(s.end - s.begin, 0.f);
   }
@@ -147,24 +147,27 @@ Status AllReduce::clip(std::span<const float> gradient) {
   return {};
 }
 
-Result<SyncState> AllReduce::state() {
-  SyncState state;
+Status AllReduce::show_state(const StateUse& use) {
+  PlacedState placed;
   for (size_t kind = 0; kind < size_t(update_.history_per_param()); ++kind) {
-    std::vector<float> arena(static_cast<size_t>(context_.floats));
-    for (const Slice& s : slices_) {
-      std::ranges::copy(s.history[kind], arena.begin() + ptrdiff_t(s.begin));
+    StateParts& parts = placed.history.emplace_back();
+    for (int rank = 0; rank < size_of(context_.group); ++rank) {
+      for (const GradientExchange::Slice& s : exchange_.slices(rank)) {
+        parts.push_back({rank, s.begin, s.end});
+      }
+      if (rank != rank_of(context_.group)) continue;
+      for (size_t i = 0; i < slices_.size(); ++i) {
+        parts[parts.size() - slices_.size() + i].values = slices_[i].history[kind].data();
+      }
     }
-    CFT_TRY(exchange_.gather(arena));
-    state.history.push_back(std::move(arena));
   }
-  return state;
+  return show_placed(context_.group, placed, use);
 }
 
-Status AllReduce::restore(const SyncState& state) {
+Status AllReduce::restore(ModeState& state) {
   for (Slice& s : slices_) {
-    for (size_t kind = 0; kind < std::min(s.history.size(), state.history.size()); ++kind) {
-      std::copy(state.history[kind].begin() + ptrdiff_t(s.begin),
-                state.history[kind].begin() + ptrdiff_t(s.end), s.history[kind].begin());
+    for (size_t kind = 0; kind < std::min(s.history.size(), state.kinds); ++kind) {
+      CFT_TRY(state.read({StateArray::kHistory, kind}, s.begin, s.history[kind]));
     }
   }
   return {};

@@ -30,9 +30,10 @@ class AllReduce : public Sync {
   Status settle(bool, std::span<float>) override { return {}; }
   const Clipping& last_clipping() const override { return clipping_; }
 
-  Result<SyncState> state() override;
-  SyncState own_state() override { return {}; }
-  Status restore(const SyncState& state) override;
+  Status show_state(const StateUse& use) override;
+  std::unique_ptr<ModeState> own_state() override { return nullptr; }
+  Status restore(ModeState& state) override;
+  Status leave() override { return {}; }
 
  private:
   struct Slice {

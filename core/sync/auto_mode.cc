@@ -92,18 +92,37 @@ Status AutoMode::choose(double compute, double exchange) {
       compute * 1e3, exchange * 1e3, 100 * exchange / (compute + exchange),
       period == 1 ? "allreduce, every step" : fmt::format("diloco, period {}", period));
   if (period == 1) return {};
-  CFT_ASSIGN(SyncState state, mode_->state());
+  CFT_ASSIGN(HistoryArenas history, common_history());
   CFT_TRY(adopt(period));
+  HeldHistory state(std::move(history));
   return mode_->restore(state);
 }
 
-Result<SyncState> AutoMode::state() {
-  CFT_ASSIGN(SyncState state, mode_->state());
-  if (chosen_) state.mode = fmt::format("{}{}", kAutoMark, period_);
-  return state;
+/// The history so far, whole on every rank.
+Result<HistoryArenas> AutoMode::common_history() {
+  CFT_ASSIGN(const ArenaUpdate rule, update_());
+  HistoryArenas history(size_t(rule.history_per_param()),
+                        std::vector<float>(size_t(context_.floats)));
+  CFT_TRY(mode_->show_state([&](ModeState& state) -> Status {
+    for (size_t kind = 0; kind < history.size(); ++kind) {
+      CFT_TRY(state.read({StateArray::kHistory, kind}, 0, history[kind]));
+    }
+    return {};
+  }));
+  for (std::vector<float>& kind : history) {
+    CFT_TRY(broadcast(context_.group, 0, std::as_writable_bytes(std::span(kind))));
+  }
+  return history;
 }
 
-Status AutoMode::restore(const SyncState& state) {
+Status AutoMode::show_state(const StateUse& use) {
+  return mode_->show_state([&](ModeState& state) {
+    if (chosen_) state.mode = fmt::format("{}{}", kAutoMark, period_);
+    return use(state);
+  });
+}
+
+Status AutoMode::restore(ModeState& state) {
   int period = 0;
   if (state.mode.starts_with(kAutoMark)) {
     const std::string_view number = std::string_view(state.mode).substr(kAutoMark.size());

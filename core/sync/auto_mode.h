@@ -56,9 +56,10 @@ class AutoMode : public Sync {
   bool in_step() const override { return mode_->in_step(); }
   Status settle(bool end, std::span<float> weights) override { return mode_->settle(end, weights); }
   const Clipping& last_clipping() const override { return mode_->last_clipping(); }
-  Result<SyncState> state() override;
-  SyncState own_state() override { return mode_->own_state(); }
-  Status restore(const SyncState& state) override;
+  Status show_state(const StateUse& use) override;
+  std::unique_ptr<ModeState> own_state() override { return mode_->own_state(); }
+  Status restore(ModeState& state) override;
+  Status leave() override { return mode_->leave(); }
 
   /// The period with which an exchange of `exchange` seconds takes at most kRareExchange of the time
   /// beside iterations of `compute` seconds, within the bounds above; 1, which stands for
@@ -73,6 +74,7 @@ class AutoMode : public Sync {
   Result<double> over_ranks(const std::vector<double>& mine, Pick pick) const;
   Status choose(double compute, double exchange);
   Status adopt(int period);
+  Result<HistoryArenas> common_history();
 
   const SyncContext context_;
   caffe::SyncParameter sync_;

@@ -61,20 +61,17 @@ Status Average::end_history() {
   return {};
 }
 
-Result<SyncState> Average::state() {
-  SyncState state{.mode = mode_};
-  if (rule_ == HistoryRule::kKept) {
-    CFT_ASSIGN(state.replicas, replicas_.gather());
-  }
-  if (rank_of(group_) == 0) state.history = replicas_.history(0);
-  if (outer_) CFT_TRY(outer_->keep(group_, mean_.floats(), &state));
-  return state;
+Status Average::show_state(const StateUse& use) {
+  PlacedState placed{.mode = mode_, .replicas = replicas_.placed()};
+  placed.history = placed.replicas.front();
+  if (rule_ != HistoryRule::kKept) placed.replicas.clear();  // all have the same
+  if (outer_) placed.outer.push_back(outer_->placed(group_, mean_.floats()));
+  return show_placed(group_, placed, use);
 }
 
-Status Average::restore(const SyncState& state) {
-  replicas_.restore(state.replicas, state.history);
-  if (outer_) outer_->restore(state);
-  return {};
+Status Average::restore(ModeState& state) {
+  CFT_TRY(replicas_.restore(state));
+  return outer_ ? outer_->restore(state) : Status();
 }
 
 }  // namespace cafetiere

@@ -35,9 +35,12 @@ class Average : public Sync {
   bool in_step() const override { return true; }
   Status settle(bool, std::span<float>) override { return {}; }
   const Clipping& last_clipping() const override { return replicas_.last_clipping(); }
-  Result<SyncState> state() override;
-  SyncState own_state() override { return {.history = replicas_.history(0)}; }
-  Status restore(const SyncState& state) override;
+  Status show_state(const StateUse& use) override;
+  std::unique_ptr<ModeState> own_state() override {
+    return std::make_unique<HeldHistory>(std::move(replicas_.history(0)));
+  }
+  Status restore(ModeState& state) override;
+  Status leave() override { return {}; }
 
  private:
   Status end_history();

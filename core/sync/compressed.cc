@@ -33,24 +33,6 @@ bool fits_a_file(const SyncContext& context, size_t kinds) {
   return arenas * size_t(context.floats) * sizeof(float) < size_t(kMaxFileBytes);
 }
 
-/// An arena of each rank that begins with what it gives, on rank 0; every rank calls it.
-Result<HistoryArenas> gather(Group* group, std::span<const float> mine, size_t floats) {
-  const int ranks = size_of(group);
-  if (rank_of(group) != 0) {
-    const Send send{0, mine.data(), mine.size_bytes()};
-    CFT_TRY(group->exchange({&send, 1}, {}));
-    return HistoryArenas();
-  }
-  HistoryArenas all(size_t(ranks), std::vector<float>(floats, 0.f));
-  std::ranges::copy(mine, all[0].begin());
-  std::vector<Receive> receives;
-  for (int rank = 1; rank < ranks; ++rank) {
-    receives.push_back({rank, all[size_t(rank)].data(), mine.size_bytes()});
-  }
-  if (ranks > 1) CFT_TRY(group->exchange({}, receives));
-  return all;
-}
-
 }  // namespace
 
 Compressed::Compressed(const SyncContext& context, ArenaUpdate update,
@@ -92,34 +74,40 @@ Status Compressed::end_round(const UpdateStep& step, std::span<float>, std::span
 }
 
 /// Beside the history: what each rank has left out, in the order of the ranks, then the factors.
-Result<SyncState> Compressed::state() {
-  SyncState state{.history = update_.history(0)};
-  if (!keeps_) return state;
-  state.mode = name_;
-  CFT_ASSIGN(state.outer, gather(context_.group, compressor_->error(), size_t(context_.floats)));
-  const std::span<const float> factors = compressor_->factors();
-  if (rank_of(context_.group) == 0 && !factors.empty()) {
-    state.outer.emplace_back(size_t(context_.floats), 0.f);
-    std::ranges::copy(factors, state.outer.back().begin());
+Status Compressed::show_state(const StateUse& use) {
+  const auto here = [&](int rank, std::span<const float> values) {
+    const float* const data = rank == rank_of(context_.group) ? values.data() : nullptr;
+    return StateParts{{rank, 0, values.size(), data}};
+  };
+  PlacedState placed;
+  for (const std::vector<float>& kind : update_.history(0)) {
+    placed.history.push_back(here(0, kind));  // the same on all ranks
   }
-  return state;
+  if (keeps_) {
+    placed.mode = name_;
+    const std::span<const float> factors = compressor_->factors();
+    for (int rank = 0; rank < size_of(context_.group); ++rank) {
+      placed.outer.push_back(here(rank, compressor_->error()));
+    }
+    if (!factors.empty()) placed.outer.push_back(here(0, factors));
+  }
+  return show_placed(context_.group, placed, use);
 }
 
-Status Compressed::restore(const SyncState& state) {
-  update_.restore({}, state.history);
+Status Compressed::restore(ModeState& state) {
+  CFT_TRY(update_.restore(state, false));
   if (!state.mode.starts_with(kCompressedMark)) return {};  // nothing was left out before
   const std::span<float> error = compressor_->error(), factors = compressor_->factors();
   const size_t ranks = size_t(size_of(context_.group)), others = factors.empty() ? 0 : 1;
-  if (state.mode != name_ || state.outer.size() != ranks + others) {
+  if (state.mode != name_ || state.outer != ranks + others) {
     context_.log.warning(
         "the state is of {}, and this run is of {} with {} ranks: what was left out of the "
         "gradients so far is lost, and the bits are not those of an undisturbed run",
         state.mode, name_, ranks);
     return {};
   }
-  std::copy_n(state.outer[size_t(rank_of(context_.group))].begin(), error.size(), error.begin());
-  std::copy_n(state.outer.back().begin(), factors.size(), factors.begin());
-  return {};
+  CFT_TRY(state.read({StateArray::kOuter, size_t(rank_of(context_.group))}, 0, error));
+  return others == 0 ? Status() : state.read({StateArray::kOuter, ranks}, 0, factors);
 }
 
 }  // namespace cafetiere

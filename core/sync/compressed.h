@@ -31,9 +31,10 @@ class Compressed : public Sync {
   bool in_step() const override { return true; }
   Status settle(bool, std::span<float>) override { return {}; }
   const Clipping& last_clipping() const override { return update_.last_clipping(); }
-  Result<SyncState> state() override;
-  SyncState own_state() override { return {}; }
-  Status restore(const SyncState& state) override;
+  Status show_state(const StateUse& use) override;
+  std::unique_ptr<ModeState> own_state() override { return nullptr; }
+  Status restore(ModeState& state) override;
+  Status leave() override { return {}; }
 
  private:
   const SyncContext context_;

@@ -14,6 +14,11 @@ namespace {
 
 using Bytes = Messenger::Bytes;
 
+/// Which floats of an array a request is for.
+struct FloatRange {
+  uint64_t begin = 0, count = 0;
+};
+
 /// The floats that a message holds.
 std::span<float> floats_of(Bytes& bytes) {
   return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
@@ -49,7 +54,7 @@ Easgd::Easgd(const caffe::SyncParameter& sync, const SyncContext& context, Arena
 Status Easgd::open() {
   if (ranks_ == 1) return {};
   auto opened = Messenger::open(
-      context_.group, centre_.largest() * sizeof(float),
+      context_.group, std::max(centre_.largest() * sizeof(float), sizeof(FloatRange)),
       {.answer = [this](int peer, uint32_t topic, uint32_t index,
                         Bytes data) { return answer(peer, topic, index, std::move(data)); },
        .lost = [this](int peer, const Status& why) { note_loss(peer, why); }});
@@ -71,12 +76,19 @@ Result<Bytes> Easgd::answer(int peer, uint32_t topic, uint32_t index, Bytes data
     centre_.read(int(index), floats_of(data));
     return data;
   }
-  if (topic == kHistory && index < replicas_.kinds()) {
-    std::lock_guard lock(history_mutex_);
-    const auto mine = std::as_bytes(std::span(replicas_.history(0)[index]));
-    return Bytes(mine.begin(), mine.end());
+  FloatRange range;
+  if (topic == kHistory && index < replicas_.kinds() && data.size() == sizeof range) {
+    std::memcpy(&range, data.data(), sizeof range);
+    const auto floats = uint64_t(context_.floats);
+    if (range.begin <= floats && range.count <= floats - range.begin) {
+      data.resize(range.count * sizeof(float));
+      std::lock_guard lock(history_mutex_);
+      std::copy_n(replicas_.history(0)[index].data() + range.begin, range.count,
+                  floats_of(data).begin());
+      return data;
+    }
   }
-  if (topic == kReached && index <= kCollected) {
+  if (topic == kReached && index <= kLeft) {
     note_reached(peer, index);
     return data;
   }
@@ -220,59 +232,59 @@ Status Easgd::settle(bool end, std::span<float> weights) {
     CFT_TRY(exchange(weights));
   }
   CFT_TRY(reach(kFinished));
-  CFT_TRY(visit_centre(kRead, {}, weights));
-  // Once all have what they need, the ranks may leave in any order.
-  if (leads()) {
-    CFT_ASSIGN(final_histories_, gather_histories());
+  return visit_centre(kRead, {}, weights);
+}
+
+/// The histories of all workers.
+class Easgd::State final : public ModeState {
+ public:
+  explicit State(Easgd* owner) : owner_(owner) {
+    mode = "easgd";
+    kinds = owner->replicas_.kinds();
+    replicas = size_t(owner->ranks_);
   }
-  return reach(kCollected);
-}
-
-Result<SyncState> Easgd::state() {
-  SyncState state;
-  state.mode = "easgd";
-  if (!leads()) return state;
-  if (final_histories_) {
-    state.replicas = *final_histories_;
-  } else {
-    CFT_ASSIGN(state.replicas, gather_histories());
+  Status read(const StateArray& array, size_t begin, std::span<float> out) override {
+    return owner_->read_history(array, begin, out);
   }
-  state.history = state.replicas[size_t(rank_)];
-  return state;
+
+ private:
+  Easgd* const owner_;
+};
+
+Status Easgd::show_state(const StateUse& use) {
+  if (!leads()) return {};
+  State state(this);
+  return use(state);
 }
 
-SyncState Easgd::own_state() {
-  SyncState state;
-  state.mode = "easgd";
-  state.history = replicas_.history(0);
-  return state;
+std::unique_ptr<ModeState> Easgd::own_state() {
+  messenger_.reset();  // nobody reads the history any more
+  return std::make_unique<HeldHistory>(std::move(replicas_.history(0)), "easgd");
 }
 
-Status Easgd::restore(const SyncState& state) {
+Status Easgd::restore(ModeState& state) {
   std::lock_guard lock(history_mutex_);
-  replicas_.restore(state.replicas, state.history);
-  return {};
+  return replicas_.restore(state);
 }
 
-/// Each worker's as it is now: nobody waits until all have done as many iterations.
-Result<std::vector<HistoryArenas>> Easgd::gather_histories() {
-  std::vector<HistoryArenas> all(
-      size_t(ranks_),
-      HistoryArenas(replicas_.kinds(), std::vector<float>(size_t(context_.floats))));
-  all[size_t(rank_)] = replicas_.history(0);
-  std::vector<Messenger::Request> requests;
-  for (int peer = 0; peer < ranks_; ++peer) {
-    if (peer == rank_ || !alive(peer)) continue;
-    for (size_t kind = 0; kind < replicas_.kinds(); ++kind) {
-      requests.push_back({peer,
-                          kHistory,
-                          uint32_t(kind),
-                          {},
-                          std::as_writable_bytes(std::span(all[size_t(peer)][kind]))});
-    }
+Status Easgd::read_history(const StateArray& array, size_t begin, std::span<float> out) {
+  const int rank = array.kind == StateArray::kReplica ? int(array.shard) : rank_;
+  if (array.kind == StateArray::kOuter || rank >= ranks_ || array.index >= replicas_.kinds()) {
+    return internal_error("easgd was asked for an array that it does not keep");
   }
-  CFT_TRY(ask(requests));
-  return all;
+  if (rank == rank_) {
+    std::lock_guard lock(history_mutex_);
+    std::copy_n(replicas_.history(0)[array.index].data() + begin, out.size(), out.begin());
+    return {};
+  }
+  std::ranges::fill(out, 0.F);
+  if (!alive(rank)) return {};
+  const FloatRange range{begin, out.size()};
+  Messenger::Request request{rank, kHistory, uint32_t(array.index),
+                             std::as_bytes(std::span(&range, 1)), std::as_writable_bytes(out)};
+  CFT_TRY(ask({&request, 1}));
+  if (!request.status.ok()) std::ranges::fill(out, 0.F);  // it was lost on the way
+  return {};
 }
 
 bool Easgd::alive(int rank) const {

@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,10 +45,13 @@ class Easgd : public Sync {
   bool in_step() const override { return false; }
   Status settle(bool end, std::span<float> weights) override;
   const Clipping& last_clipping() const override { return replicas_.last_clipping(); }
-  /// Complete on the lowest rank that lives. The history of one that is lost is zero.
-  Result<SyncState> state() override;
-  SyncState own_state() override;
-  Status restore(const SyncState& state) override;
+  /// Shown on the lowest rank that lives, whatever the others do: each worker's history is read as it
+  /// is then, for nobody waits until all have done as many iterations. That of a rank that is lost is
+  /// zero.
+  Status show_state(const StateUse& use) override;
+  std::unique_ptr<ModeState> own_state() override;
+  Status restore(ModeState& state) override;
+  Status leave() override { return reach(kLeft); }
 
   /// What this rank did so far.
   struct Counts {
@@ -59,8 +61,9 @@ class Easgd : public Sync {
   Counts counts() const { return {made_, centre_.served()}; }
 
  private:
+  class State;
   /// What all ranks pass, each in its time.
-  enum Milestone { kNone, kBegun, kFinished, kCollected };
+  enum Milestone { kNone, kBegun, kFinished, kLeft };
   enum Topic : uint32_t { kExchange, kRead, kHistory, kReached };
 
   Result<Messenger::Bytes> answer(int peer, uint32_t topic, uint32_t index, Messenger::Bytes data);
@@ -72,7 +75,7 @@ class Easgd : public Sync {
   Status ask(std::span<Messenger::Request> requests);
   Status reach(Milestone milestone);
   void log_losses();
-  Result<std::vector<HistoryArenas>> gather_histories();
+  Status read_history(const StateArray& array, size_t begin, std::span<float> out);
   bool alive(int rank) const;
   int owner_of(int slice) const;
   bool leads() const;
@@ -86,7 +89,6 @@ class Easgd : public Sync {
   int64_t iterations_ = 0;
   int64_t made_ = 0;
   std::vector<float> pulled_;  // the centre, as the last exchange found it
-  std::optional<std::vector<HistoryArenas>> final_histories_;
 
   std::mutex history_mutex_;  // guards the replica's history
   Replicas replicas_;

@@ -47,11 +47,10 @@ GradientExchange::~GradientExchange() {
   thread_.join();
 }
 
-std::vector<GradientExchange::Slice> GradientExchange::slices() const {
-  const size_t rank = size_t(rank_of(context_.group));
+std::vector<GradientExchange::Slice> GradientExchange::slices(int rank) const {
   std::vector<Slice> slices;
   for (const Bucket& b : buckets_) {
-    slices.push_back({b.begin + b.slices[rank], b.begin + b.slices[rank + 1]});
+    slices.push_back({b.begin + b.slices[size_t(rank)], b.begin + b.slices[size_t(rank) + 1]});
   }
   return slices;
 }

@@ -44,8 +44,8 @@ class GradientExchange : private Pace {
   struct Slice {
     size_t begin, end;
   };
-  /// What this rank gets the sums of, a slice of each bucket, in order.
-  std::vector<Slice> slices() const;
+  /// What a rank gets the sums of, a slice of each bucket, in order.
+  std::vector<Slice> slices(int rank) const;
 
   /// Adds the gradient of the next of the rank's shards, which is not the last.
   Status add(std::span<const float> gradient);

@@ -41,9 +41,13 @@ class Hierarchical : public Sync {
   Status settle(bool end, std::span<float> weights) override;
 
   const Clipping& last_clipping() const override { return steps_->last_clipping(); }
-  Result<SyncState> state() override { return steps_->state(); }
-  SyncState own_state() override { return steps_->own_state(); }
-  Status restore(const SyncState& state) override { return steps_->restore(state); }
+  /// The history of the first team, which rank 0 belongs to.
+  Status show_state(const StateUse& use) override {
+    return team_shards_.begin == 0 ? steps_->show_state(use) : Status();
+  }
+  std::unique_ptr<ModeState> own_state() override { return steps_->own_state(); }
+  Status restore(ModeState& state) override { return steps_->restore(state); }
+  Status leave() override { return steps_->leave(); }
 
  private:
   Hierarchical(const SyncContext& context, const std::vector<int>& team,

@@ -24,17 +24,21 @@ void OuterStep::apply(std::span<const float> start, std::span<float> mean) {
   }
 }
 
-Status OuterStep::keep(Group* group, size_t floats, SyncState* state) const {
-  std::vector<float>& arena = state->outer.emplace_back(floats, 0.f);
-  std::ranges::copy(velocity_, arena.begin() + ptrdiff_t(begin_));
-  return all_gather_slices(group, arena, even_slices(floats, size_of(group)));
+StateParts OuterStep::placed(const Group* group, size_t floats) const {
+  const std::vector<size_t> slices = even_slices(floats, size_of(group));
+  StateParts parts;
+  for (int rank = 0; rank < size_of(group); ++rank) {
+    parts.push_back({rank, slices[size_t(rank)], slices[size_t(rank) + 1],
+                     rank == rank_of(group) ? velocity_.data() : nullptr});
+  }
+  return parts;
 }
 
-void OuterStep::restore(const SyncState& state) {
+Status OuterStep::restore(ModeState& state) {
   const SyncMode* mode = find_sync_mode(state.mode);
   const bool ours = (mode && mode->outer_step) || state.mode.starts_with("auto");
-  if (!ours || state.outer.size() != 1 || state.outer[0].size() < begin_ + velocity_.size()) return;
-  std::copy_n(state.outer[0].begin() + ptrdiff_t(begin_), velocity_.size(), velocity_.begin());
+  if (!ours || state.outer != 1) return {};
+  return state.read({StateArray::kOuter}, begin_, velocity_);
 }
 
 std::optional<OuterStep> outer_step_of(const caffe::SyncParameter& sync, size_t begin, size_t end,

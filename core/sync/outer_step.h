@@ -23,10 +23,10 @@ class OuterStep {
   /// stay the mean. `start`: the slice when the round began.
   void apply(std::span<const float> start, std::span<float> mean);
 
-  /// Puts the velocity of all ranks' even slices into a state. Every rank calls it.
-  Status keep(Group* group, size_t floats, SyncState* state) const;
+  /// Where the velocity of an arena of `floats` lies, of which each rank has an even slice.
+  StateParts placed(const Group* group, size_t floats) const;
   /// Takes the velocity out of a state of DiLoCo, or of "auto" that chose it.
-  void restore(const SyncState& state);
+  Status restore(ModeState& state);
 
  private:
   float rate_, momentum_;

@@ -42,38 +42,33 @@ void Replicas::step(UpdateStep step, std::span<float> gradient, std::span<float>
   update_.apply(step, all, *context_.pool);
 }
 
-Result<std::vector<HistoryArenas>> Replicas::gather() {
+std::vector<std::vector<StateParts>> Replicas::placed() const {
   const int ranks = size_of(context_.group);
-  std::vector<Send> sends;
-  std::vector<Receive> receives;
-  if (rank_of(context_.group) != 0) {
-    for (const HistoryArenas& shard : history_) {
-      for (const auto& kind : shard) sends.push_back({0, kind.data(), kind.size() * sizeof(float)});
-    }
-    if (!sends.empty()) CFT_TRY(context_.group->exchange(sends, receives));
-    return std::vector<HistoryArenas>();
-  }
-  std::vector<HistoryArenas> all = history_;
-  all.resize(size_t(context_.shards),
-             HistoryArenas(kinds(), std::vector<float>(size_t(context_.floats))));
-  for (int rank = 1; rank < ranks; ++rank) {
+  std::vector<std::vector<StateParts>> all;
+  for (int rank = 0; rank < ranks; ++rank) {
     const ShardRange theirs = shards_of_rank(rank, ranks, context_.shards);
     for (int shard = theirs.begin; shard < theirs.end; ++shard) {
-      for (auto& kind : all[size_t(shard)]) {
-        receives.push_back({rank, kind.data(), kind.size() * sizeof(float)});
+      std::vector<StateParts>& arrays = all.emplace_back();
+      for (size_t kind = 0; kind < kinds(); ++kind) {
+        const bool here = rank == rank_of(context_.group);
+        arrays.push_back({{rank, 0, size_t(context_.floats),
+                           here ? history_[size_t(shard - shards_.begin)][kind].data() : nullptr}});
       }
     }
   }
-  if (!receives.empty()) CFT_TRY(context_.group->exchange(sends, receives));
   return all;
 }
 
-void Replicas::restore(const std::vector<HistoryArenas>& all, const HistoryArenas& common) {
+Status Replicas::restore(ModeState& state, bool apart) {
+  if (state.kinds != kinds()) return {};
+  const bool own = apart && state.replicas == size_t(context_.shards);
   for (int i = 0; i < shards_.size(); ++i) {
-    const bool own = all.size() == size_t(context_.shards);
-    const HistoryArenas& from = own ? all[size_t(shards_.begin + i)] : common;
-    if (from.size() == kinds()) history_[size_t(i)] = from;
+    for (size_t kind = 0; kind < kinds(); ++kind) {
+      const auto from = own ? StateArray::kReplica : StateArray::kHistory;
+      CFT_TRY(state.read({from, kind, size_t(shards_.begin + i)}, 0, history_[size_t(i)][kind]));
+    }
   }
+  return {};
 }
 
 }  // namespace cafetiere

@@ -49,10 +49,11 @@ class Replicas : public ShardUpdate {
   /// Floats at the front of the arena that have gradients; statistics lie behind them.
   size_t learned() const { return size_t(update_.learned()); }
 
-  /// Collects the history of all shards on rank 0; every rank calls it.
-  Result<std::vector<HistoryArenas>> gather();
-  /// Takes this rank's part of what all had, or, where `all` is not of as many shards, `common`.
-  void restore(const std::vector<HistoryArenas>& all, const HistoryArenas& common);
+  /// Where the history of each shard lies.
+  std::vector<std::vector<StateParts>> placed() const;
+  /// Takes what each of these shards had, if they are to differ (`apart`) and the state is of as many
+  /// shards; else what all had.
+  Status restore(ModeState& state, bool apart = true);
 
  private:
   const SyncContext context_;

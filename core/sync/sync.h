@@ -21,21 +21,11 @@
 #include "core/comm/group.h"
 #include "core/model/proto/caffe.pb.h"
 #include "core/solver/arena_update.h"
+#include "core/sync/mode_state.h"
 
 namespace cafetiere {
 
 class Trace;
-
-/// One flat array a kind of history value.
-using HistoryArenas = std::vector<std::vector<float>>;
-
-/// What a mode keeps beside the weights, as a checkpoint holds it; complete on rank 0.
-struct SyncState {
-  HistoryArenas history = {};                ///< the solver's, in the form that Caffe reads
-  std::string mode = {};                     ///< which mode kept what follows
-  std::vector<HistoryArenas> replicas = {};  ///< the history of each shard, where they differ
-  HistoryArenas outer = {};  ///< of the step on the replicas' mean; or what compression left out
-};
 
 /// What clipping did in an iteration: the gradients' norm and what they were multiplied by.
 struct Clipping {
@@ -100,14 +90,18 @@ class Sync : public ShardUpdate {
   /// Of the last iteration; the factor is 1 where nothing was clipped.
   virtual const Clipping& last_clipping() const = 0;
 
-  /// Between rounds; every rank calls it.
-  virtual Result<SyncState> state() = 0;
-  /// What this rank alone goes on with in another group, after this one broke; empty in a mode that
-  /// does not allow survivors (modes.h).
-  virtual SyncState own_state() = 0;
+  /// Calls `use` on rank 0 with what the mode keeps, between rounds; every rank calls it, and where
+  /// they meet each learns whether `use` failed.
+  virtual Status show_state(const StateUse& use) = 0;
+  /// What this rank alone goes on with in another group, after this one broke and this mode is of no
+  /// more use; null in a mode that does not allow survivors (modes.h).
+  virtual std::unique_ptr<ModeState> own_state() = 0;
   /// Goes on from a state of any mode: what another mode kept beside the history is left out. The
-  /// arenas fit the net and the solver.
-  virtual Status restore(const SyncState& state) = 0;
+  /// arrays fit the net and the solver.
+  virtual Status restore(ModeState& state) = 0;
+  /// After settle(true), when nothing more is shown: no rank needs this one from then on. Every rank
+  /// calls it.
+  virtual Status leave() = 0;
 };
 
 /// The settings of `solver.sync()`, checked; an error names the field and the nearest right word.

@@ -16,9 +16,11 @@ struct Checkpoint {
   const Graph& graph;
   std::span<const float> weights;
   std::span<const float> moved;  ///< with snapshot_diff: by how much the last update moved them
-  SolverState& state;
+  StateSource& state;            ///< read as it is stored
 
-  int step() const { return state.iter; }
+  int step() const { return state.outline.iter; }
+  /// Whether both take the binary form, which has at most 2 GiB.
+  bool fits_binary() const;
   /// As a caffemodel.
   Result<std::string> model_bytes() const;
   /// As a solverstate.

@@ -2,6 +2,7 @@
 // A solver's history between the arenas that updates work on and the blobs that states hold.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -17,19 +18,23 @@ std::vector<ParamSpan> param_spans(const Graph& graph);
 /// The learned parameters as matrices: their first axis against all others.
 std::vector<MatrixRange> param_matrices(const Graph& graph);
 
-/// The arenas that `blobs` fill. That of statistics is never used and may be left out. An error says
-/// what does not fit the net or the solver's `kinds` of history.
-Result<HistoryArenas> history_arenas(const Graph& graph, std::span<const HistoryBlob> blobs,
-                                     size_t kinds);
+/// What a mode goes on with, out of a stored state that is read as needed; zeros for statistics, whose
+/// history is never used and may be left out. An error says what does not fit the net or the
+/// solver's `kinds` of history. `graph` outlives it.
+Result<std::unique_ptr<ModeState>> mode_state(const Graph& graph,
+                                              std::shared_ptr<StateSource> stored, size_t kinds);
 
-/// The parameters' history in net order, all first kinds before all second ones; zeros for
-/// statistics, for which Caffe insists on having some. Frees each arena once it is read.
-std::vector<HistoryBlob> history_blobs(const Graph& graph, HistoryArenas arenas);
+/// The state to store, out of what a mode keeps: history is that of the parameters in net order, all
+/// first kinds before all second ones; zeros for statistics, for which Caffe insists on having some.
+class TrainingState final : public StateSource {
+ public:
+  /// Both outlive it.
+  TrainingState(const Graph& graph, int iter, int current_step, ModeState& mode);
+  Status read(const StateArray& array, size_t begin, std::span<float> out) override;
 
-/// What a mode goes on with, from a state; an error where it does not fit the net or the solver.
-Result<SyncState> sync_state(const Graph& graph, const SolverState& state, size_t kinds);
-
-/// The state that holds what a mode keeps.
-SolverState solver_state(const Graph& graph, int iter, int current_step, SyncState&& sync);
+ private:
+  const Graph& graph_;
+  ModeState& mode_;
+};
 
 }  // namespace cafetiere

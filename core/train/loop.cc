@@ -48,7 +48,7 @@ Status Trainer::begin(Loop& loop) {
                                    .seed = seed_,
                                    .matrices = param_matrices(graph_)},
                                   update));
-  if (restored_) CFT_TRY(loop.sync->restore(*std::exchange(restored_, std::nullopt)));
+  if (const auto state = std::exchange(restored_, nullptr)) CFT_TRY(loop.sync->restore(*state));
   if (options_.survivors) CFT_TRY(meet_members(loop));
   ShardRunner::Setup setup{.solver = &options_.solver.param,
                            .plans = plans_.get(),
@@ -256,6 +256,7 @@ Status Trainer::finish(Loop& loop) {
   if (loop.checkpoint_iter != iter_ && (p.snapshot_after_train() || options_.keep_state)) {
     CFT_TRY(take_checkpoint(loop, p.snapshot_after_train()));
   }
+  CFT_TRY(loop.sync->leave());
   loop.runner->stop_prefetch();  // the sources are ours again
   const bool stopped = stops(loop);
   if (!stopped && p.display() > 0 && iter_ % p.display() == 0) CFT_TRY(log_final_loss(loop));

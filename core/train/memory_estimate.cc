@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/graph/arena.h"
+#include "core/model/file.h"
 
 namespace cafetiere {
 namespace {
@@ -49,17 +50,17 @@ int64_t test_net_bytes(const Graph& owner, const Graph& graph, const PlanOutline
 int64_t snapshot_bytes(const Graph& graph, const caffe::SolverParameter& solver,
                        int history_per_param) {
   if (solver.snapshot() == 0 && !solver.snapshot_after_train()) return 0;
-  // In arenas. The history becomes blobs, an arena after another; an HDF5 file is written from those
-  // and from the weights, a binary one from a message that becomes bytes.
-  const int64_t history = history_per_param;
-  const int64_t moved = solver.snapshot_diff() ? 1 : 0;  // the last update, and the weights before
-  const int64_t model = 1 + moved;
-  const bool hdf5 = solver.snapshot_format() == caffe::SolverParameter::HDF5;
-  const int64_t collect = history > 0 ? history + 1 : 0;
-  const int64_t held = history + moved;
-  const int64_t write = hdf5 ? 0 : 2 * std::max(model, history);
-  const int64_t arenas = moved + std::max(collect, held + write);
-  return arenas * graph.arena_size() * kFloat;
+  // An HDF5 file is written straight from the weights, and of the history a piece at a time; a binary
+  // one from a message that becomes bytes.
+  const int64_t arena = graph.arena_size() * kFloat;
+  const int64_t moved = solver.snapshot_diff() ? arena : 0;  // the last update; the weights before
+  const bool fits = int64_t(binary_bytes(graph, moved > 0)) <= kMaxFileBytes &&
+                    arena * history_per_param <= kMaxFileBytes;
+  if (!fits || solver.snapshot_format() == caffe::SolverParameter::HDF5) {
+    const int64_t piece = std::min(arena, int64_t(kHdf5PieceFloats) * kFloat);
+    return 2 * moved + (history_per_param > 0 ? piece : 0);
+  }
+  return 2 * moved + 2 * std::max(arena + moved, arena * history_per_param);
 }
 
 }  // namespace cafetiere

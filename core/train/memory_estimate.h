@@ -40,8 +40,8 @@ MemoryEstimate estimate_scoring(const Graph& graph, const PlanOutline& plan);
 /// out without gradients.
 int64_t test_net_bytes(const Graph& owner, const Graph& graph, const PlanOutline& plan);
 
-/// What a snapshot takes while `solver` makes it: weights and history are there several times then, as
-/// values, as messages and as bytes. 0 for a solver that makes none.
+/// What a snapshot takes while `solver` makes it: in the binary form weights and history are there
+/// as messages and as bytes, too; HDF5 takes a piece of the history. 0 for a solver that makes none.
 int64_t snapshot_bytes(const Graph& graph, const caffe::SolverParameter& solver,
                        int history_per_param);
 

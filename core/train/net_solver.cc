@@ -213,22 +213,23 @@ Status NetSolver::snapshot() {
     CFT_ASSIGN(snapshots_, Snapshots::make(options_.solver, options_.net.log));
   }
   const Net& net = *net_->net;
-  CFT_ASSIGN(SyncState sync, sync_->state());
-  SolverState state = solver_state(net.graph(), iter_, current_step_, std::move(sync));
   std::vector<float> moved(before_.size());
   std::ranges::transform(before_, net.param_arena(), moved.begin(), std::minus());
-  return snapshots_->write({net.graph(), net.param_arena(), moved, state});
+  return sync_->show_state([&](ModeState& mode) {
+    TrainingState state(net.graph(), iter_, current_step_, mode);
+    return snapshots_->write({net.graph(), net.param_arena(), moved, state});
+  });
 }
 
 Status NetSolver::restore(const std::string& state_path) {
-  CFT_ASSIGN(const Snapshot snapshot, read_snapshot(state_path));
+  CFT_ASSIGN(const Snapshot snapshot, open_snapshot(state_path));
   Net& net = *net_->net;
-  auto state = sync_state(net.graph(), snapshot.state, size_t(history_kinds_));
+  const auto state = mode_state(net.graph(), snapshot.state, size_t(history_kinds_));
   if (!state.ok()) return state.status().with_context(state_path);
   CFT_TRY(net.copy_from(snapshot.weights, nullptr).with_context(state_path));
-  CFT_TRY(sync_->restore(*state));
-  iter_ = snapshot.state.iter;
-  current_step_ = snapshot.state.current_step;
+  CFT_TRY(sync_->restore(**state));
+  iter_ = snapshot.state->outline.iter;
+  current_step_ = snapshot.state->outline.current_step;
   return {};
 }
 

@@ -21,7 +21,7 @@ Result<std::unique_ptr<OpenNet>> OpenNet::create(const NetChoice& choice,
 }
 
 Status OpenNet::copy_from(const std::string& path, const Logger& log) {
-  CFT_ASSIGN(const caffe::NetParameter weights, read_weights(path));
+  CFT_ASSIGN(const StoredWeights weights, StoredWeights::open(path));
   std::vector<std::string> ignored;
   CFT_TRY(net->copy_from(weights, &ignored).with_context(path));
   for (const std::string& name : ignored) log.info("Ignoring source layer {}", name);

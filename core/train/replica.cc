@@ -88,10 +88,13 @@ Status Replica::build() {
   CFT_ASSIGN(gradients_, allocate_host_floats(floats));
   CFT_ASSIGN(ArenaUpdate update, ArenaUpdate::make(p, param_spans(graph_), graph_.learned_size()));
   CFT_ASSIGN(policy_, LrPolicy::create(p));
-  replicas_ = std::make_unique<Replicas>(
-      SyncContext{
-          .floats = floats, .clip = p.clip_gradients(), .pool = pool_.get(), .log = options_.log},
-      ShardRange{options_.shard, options_.shard + 1}, std::move(update));
+  replicas_ =
+      std::make_unique<Replicas>(SyncContext{.shards = options_.shards,
+                                             .floats = floats,
+                                             .clip = p.clip_gradients(),
+                                             .pool = pool_.get(),
+                                             .log = options_.log},
+                                 ShardRange{options_.shard, options_.shard + 1}, std::move(update));
   plans_ = std::make_unique<PlanSet>(
       &graph_, device_.get(), param_pointers(graph_, weights_.get(), gradients_.get()), true);
   return p.test_interval() > 0 ? build_test() : Status();
@@ -143,12 +146,9 @@ Status Replica::hold_out(RowTable&& rows) {
   return {};
 }
 
-Status Replica::restore(const SolverState& state) {
-  CFT_ASSIGN(const SyncState parsed, sync_state(graph_, state, replicas_->kinds()));
-  const bool own = parsed.replicas.size() == size_t(options_.shards);
-  const HistoryArenas& mine = own ? parsed.replicas[size_t(options_.shard)] : parsed.history;
-  if (mine.size() == replicas_->kinds()) replicas_->history(0) = mine;
-  return {};
+Status Replica::restore(const std::shared_ptr<StateSource>& state) {
+  CFT_ASSIGN(const auto mode, mode_state(graph_, state, replicas_->kinds()));
+  return replicas_->restore(*mode);
 }
 
 Status Replica::take(std::span<const float> shared) {

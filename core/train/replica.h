@@ -78,7 +78,7 @@ class Replica {
   /// Rows held out for the solver's test net; none is fine. Before test().
   Status hold_out(RowTable&& rows);
   /// Takes the shard's history from a state of all shards.
-  Status restore(const SolverState& state);
+  Status restore(const std::shared_ptr<StateSource>& state);
 
   /// Trains iterations [iter, iter + steps) from the `shared` floats, which become this replica's.
   Result<RoundReport> round(int iter, int steps, std::span<float> shared);

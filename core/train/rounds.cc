@@ -32,19 +32,18 @@ Status Rounds::build() {
   return {};
 }
 
-Status Rounds::restore(const caffe::NetParameter& weights, const SolverState* state) {
+Status Rounds::restore(const StoredWeights& weights, const std::shared_ptr<StateSource>& state) {
   std::vector<std::string> ignored;
   CFT_TRY(load_weights(graph_, weights, std::span(shared_).first(floats()), &ignored));
   for (const std::string& name : ignored) options_.log.notice("Ignoring source layer {}", name);
   if (!state) return {};
-  iter_ = state->iter;
-  CFT_ASSIGN(const SyncState parsed, sync_state(graph_, *state, kinds_));
-  if (rule_ == HistoryRule::kAveraged) {
-    auto at = shared_.begin() + ptrdiff_t(floats());
-    for (const std::vector<float>& kind : parsed.history) at = std::ranges::copy(kind, at).out;
+  iter_ = state->outline.iter;
+  CFT_ASSIGN(const auto mode, mode_state(graph_, state, kinds_));
+  for (size_t kind = 0; rule_ == HistoryRule::kAveraged && kind < kinds_; ++kind) {
+    CFT_TRY(mode->read({StateArray::kHistory, kind}, 0,
+                       std::span(shared_).subspan((kind + 1) * floats(), floats())));
   }
-  if (outer_) outer_->restore(parsed);
-  return {};
+  return outer_ ? outer_->restore(*mode) : Status();
 }
 
 int Rounds::length() const {
@@ -70,25 +69,36 @@ Result<std::string> Rounds::model() const {
                            ModelFormat::kBinary);
 }
 
-Result<std::string> Rounds::state(std::vector<HistoryArenas> replicas) const {
-  SyncState state;
-  state.mode = solver().sync().mode();
-  if (!replicas.empty()) {
-    state.history = replicas.front();
-    state.replicas = std::move(replicas);
-  } else {
+Result<std::string> Rounds::state(std::span<const std::span<const float>> replicas) const {
+  const auto arena = [&](const float* values) { return StateParts{{0, 0, floats(), values}}; };
+  PlacedState placed{.mode = solver().sync().mode()};
+  for (const std::span<const float> shard : replicas) {
+    if (shard.size() != floats() * kinds_) {
+      return invalid_argument("the history of a shard is not that of this net and solver");
+    }
+    std::vector<StateParts>& arrays = placed.replicas.emplace_back();
     for (size_t kind = 0; kind < kinds_; ++kind) {
-      const auto from = shared_.begin() + ptrdiff_t((kind + 1) * floats());
-      state.history.push_back(rule_ == HistoryRule::kAveraged
-                                  ? std::vector<float>(from, from + ptrdiff_t(floats()))
-                                  : std::vector<float>(floats(), 0.f));
+      arrays.push_back(arena(shard.data() + kind * floats()));
     }
   }
-  if (outer_) CFT_TRY(outer_->keep(nullptr, floats(), &state));
+  if (!placed.replicas.empty()) {
+    placed.history = placed.replicas.front();
+  } else {
+    for (size_t kind = 0; kind < kinds_; ++kind) {
+      placed.history.push_back(rule_ == HistoryRule::kAveraged
+                                   ? arena(shared_.data() + (kind + 1) * floats())
+                                   : StateParts());
+    }
+  }
+  if (outer_) placed.outer.push_back(outer_->placed(nullptr, floats()));
   CFT_ASSIGN(const LrPolicy policy, LrPolicy::create(solver()));
-  return serialize_solver_state(
-      solver_state(graph_, iter_, current_step_at(policy, iter_), std::move(state)),
-      ModelFormat::kBinary);
+  std::string bytes;
+  CFT_TRY(show_placed(nullptr, placed, [&](ModeState& mode) -> Status {
+    TrainingState state(graph_, iter_, current_step_at(policy, iter_), mode);
+    CFT_ASSIGN(bytes, serialize_solver_state(state, ModelFormat::kBinary));
+    return {};
+  }));
+  return bytes;
 }
 
 Result<std::vector<float>> tree_sum_of(std::span<const std::span<const float>> arrays) {

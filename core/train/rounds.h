@@ -21,7 +21,7 @@ class Rounds {
   static Result<std::unique_ptr<Rounds>> create(ReplicaOptions options);
 
   /// Copies weights by layer name; then, given a state, goes on from its iteration.
-  Status restore(const caffe::NetParameter& weights, const SolverState* state);
+  Status restore(const StoredWeights& weights, const std::shared_ptr<StateSource>& state = nullptr);
 
   const caffe::SolverParameter& solver() const { return options_.solver.param; }
   HistoryRule rule() const { return rule_; }
@@ -44,9 +44,9 @@ class Rounds {
 
   /// Weights as a caffemodel.
   Result<std::string> model() const;
-  /// Iteration and history as a solverstate; `replicas` is the history of each shard where each
-  /// keeps its own.
-  Result<std::string> state(std::vector<HistoryArenas> replicas) const;
+  /// Iteration and history as a solverstate; `replicas` is the history of each shard, an arena a
+  /// kind, where each keeps its own.
+  Result<std::string> state(std::span<const std::span<const float>> replicas) const;
 
  private:
   explicit Rounds(ReplicaOptions options) : options_(std::move(options)) {}

@@ -17,14 +17,14 @@ namespace fs = std::filesystem;
 
 /// The weights of a state: the file it names, else one of that name beside the state, else the one
 /// named like the state.
-std::string weights_of(const SolverState& state, const std::string& state_path) {
+std::string weights_of(const std::string& learned_net, const std::string& state_path) {
   const fs::path path(state_path);
-  if (state.learned_net.empty()) {
+  if (learned_net.empty()) {
     const bool hdf5 = path.extension() == ".h5";
     const fs::path stem = hdf5 ? path.stem().stem() : path.stem();
     return (path.parent_path() / stem).string() + (hdf5 ? ".caffemodel.h5" : ".caffemodel");
   }
-  return find_beside(state.learned_net, state_path);
+  return find_beside(learned_net, state_path);
 }
 
 }  // namespace
@@ -63,19 +63,27 @@ Status Snapshots::check_writable() const {
 }
 
 Status Snapshots::write(const Checkpoint& checkpoint) const {
-  const bool hdf5 = format_ == ModelFormat::kHdf5;
+  const bool hdf5 = format_ == ModelFormat::kHdf5 || !checkpoint.fits_binary();
+  const ModelFormat format = hdf5 ? ModelFormat::kHdf5 : ModelFormat::kBinary;
+  if (format != format_) {
+    log_.notice(
+        "The snapshot of iteration {} is larger than the 2 GiB of the binary form, hence HDF5; set "
+        "snapshot_format to HDF5 to have all of them so",
+        checkpoint.step());
+  }
   const std::string form = hdf5 ? "HDF5 file" : "binary proto file", end = hdf5 ? ".h5" : "";
   const std::string stem = fmt::format("{}_iter_{}", prefix_, checkpoint.step());
   const std::string model = stem + ".caffemodel" + end, state = stem + ".solverstate" + end;
   log_.info("Snapshotting to {} {}", form, model);
-  CFT_TRY(checkpoint.write_model(model, format_));
+  CFT_TRY(checkpoint.write_model(model, format));
   log_.info("Snapshotting solver state to {} {}", form, state);
-  return checkpoint.write_state(state, model, format_);
+  return checkpoint.write_state(state, model, format);
 }
 
-Result<Snapshot> read_snapshot(const std::string& state_path) {
-  CFT_ASSIGN(SolverState state, read_solver_state(state_path));
-  Result<caffe::NetParameter> weights = read_weights(weights_of(state, state_path));
+Result<Snapshot> open_snapshot(const std::string& state_path) {
+  CFT_ASSIGN(std::shared_ptr<StateSource> state, open_solver_state(state_path));
+  Result<StoredWeights> weights =
+      StoredWeights::open(weights_of(state->outline.learned_net, state_path));
   if (!weights.ok()) {
     return weights.status().with_context(
         fmt::format("{} needs its weights, which must lie where it says or beside it", state_path));
@@ -85,9 +93,9 @@ Result<Snapshot> read_snapshot(const std::string& state_path) {
 
 Status resume(Trainer& trainer, const std::string& state_path, const Logger& log) {
   log.info("Resuming from {}", state_path);
-  CFT_ASSIGN(const Snapshot snapshot, read_snapshot(state_path));
+  CFT_ASSIGN(const Snapshot snapshot, open_snapshot(state_path));
   log.info("Restoring previous solver status from {}", state_path);
-  const Status status = trainer.restore(&snapshot.weights, &snapshot.state);
+  const Status status = trainer.restore(snapshot.weights, snapshot.state);
   if (!status.ok()) return status.with_context(state_path);
   log.info("{}Solver: restoring history", trainer.solver().type());
   return {};

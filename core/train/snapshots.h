@@ -2,6 +2,7 @@
 // Snapshot files, named as Caffe names them.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "core/base/log.h"
@@ -17,7 +18,8 @@ class Snapshots {
   /// folder means files in it named after the solver. Refuses a place that cannot be written.
   static Result<Snapshots> make(const SolverText& solver, Logger log);
 
-  /// Writes <prefix>_iter_<n>.caffemodel and .solverstate, each aside and renamed.
+  /// Writes <prefix>_iter_<n>.caffemodel and .solverstate, each aside and renamed; with .h5 where
+  /// they are HDF5 files, as they also are when one of them is too large for the binary form.
   Status write(const Checkpoint& checkpoint) const;
 
  private:
@@ -28,13 +30,13 @@ class Snapshots {
   Logger log_;
 };
 
-/// A solver's state from a file and the weights that belong to it: those that it names, else those
-/// beside it.
+/// A solver's state and the weights that belong to it, those that it names, else those beside it:
+/// read as needed, where they are HDF5 files.
 struct Snapshot {
-  SolverState state;
-  caffe::NetParameter weights;
+  std::shared_ptr<StateSource> state;
+  StoredWeights weights;
 };
-Result<Snapshot> read_snapshot(const std::string& state_path);
+Result<Snapshot> open_snapshot(const std::string& state_path);
 
 /// Makes `trainer` go on from a .solverstate file and the weights that it names.
 Status resume(Trainer& trainer, const std::string& state_path, const Logger& log);

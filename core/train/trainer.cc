@@ -115,22 +115,19 @@ Status Trainer::build_tests(Random& random) {
   return {};
 }
 
-Status Trainer::restore(const caffe::NetParameter* weights, const SolverState* state) {
-  if (weights) {
-    std::vector<std::string> ignored;
-    const std::span<float> arena(weights_.get(), size_t(graph_.arena_size()));
-    CFT_TRY(load_weights(graph_, *weights, arena, &ignored));
-    for (const std::string& name : ignored) options_.log.notice("Ignoring source layer {}", name);
-    for (size_t i = 0; i < test_params_.size(); ++i) {
-      if (test_params_[i].empty()) continue;
-      CFT_TRY(load_weights(test_graphs_[i], *weights, test_params_[i], nullptr));
-    }
+Status Trainer::restore(const StoredWeights& weights, const std::shared_ptr<StateSource>& state) {
+  std::vector<std::string> ignored;
+  CFT_TRY(load_weights(graph_, weights, weights_span(), &ignored));
+  for (const std::string& name : ignored) options_.log.notice("Ignoring source layer {}", name);
+  for (size_t i = 0; i < test_params_.size(); ++i) {
+    if (test_params_[i].empty()) continue;
+    CFT_TRY(load_weights(test_graphs_[i], weights, test_params_[i], nullptr));
   }
   if (!state) return {};
   CFT_ASSIGN(const auto rule, make_update_rule(options_.solver.param));
-  CFT_ASSIGN(restored_, sync_state(graph_, *state, size_t(rule->history_per_param())));
-  iter_ = state->iter;
-  current_step_ = state->current_step;
+  CFT_ASSIGN(restored_, mode_state(graph_, state, size_t(rule->history_per_param())));
+  iter_ = state->outline.iter;
+  current_step_ = state->outline.current_step;
   return {};
 }
 
@@ -151,17 +148,20 @@ Result<std::string> Trainer::state_bytes() const {
 Status Trainer::take_checkpoint(Loop& loop, bool asked) {
   CFT_TRY(settle(loop, false));
   state_.reset();  // the last one goes first: every copy counts where the weights fill the memory
-  CFT_ASSIGN(SyncState sync, loop.sync->state());
   loop.checkpoint_iter = iter_;
-  if (rank_of(loop.group) != 0) return {};
-  SolverState state = solver_state(graph_, iter_, current_step_, std::move(sync));
-  if (asked && options_.on_checkpoint) {
-    std::vector<float> moved(loop.weights_before.size());
-    for (size_t i = 0; i < moved.size(); ++i) moved[i] = loop.weights_before[i] - weights()[i];
-    CFT_TRY(options_.on_checkpoint({graph_, weights(), moved, state}));
-  }
-  if (options_.keep_state) state_ = std::move(state);
-  return {};
+  return loop.sync->show_state([&](ModeState& mode) -> Status {
+    if (rank_of(loop.group) != 0) return {};
+    TrainingState state(graph_, iter_, current_step_, mode);
+    if (asked && options_.on_checkpoint) {
+      std::vector<float> moved(loop.weights_before.size());
+      for (size_t i = 0; i < moved.size(); ++i) moved[i] = loop.weights_before[i] - weights()[i];
+      CFT_TRY(options_.on_checkpoint({graph_, weights(), moved, state}));
+    }
+    if (!options_.keep_state) return {};
+    state.outline.learned_net.clear();
+    CFT_ASSIGN(state_, whole_state(state));
+    return {};
+  });
 }
 
 }  // namespace cafetiere

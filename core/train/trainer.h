@@ -73,8 +73,9 @@ class Trainer {
   const caffe::SolverParameter& solver() const { return options_.solver.param; }
   uint64_t seed() const { return seed_; }
 
-  /// Copies weights by layer name; then, given a state, goes on from its iteration.
-  Status restore(const caffe::NetParameter* weights, const SolverState* state);
+  /// Copies weights by layer name; then, given a state, goes on from its iteration. run() reads the
+  /// history.
+  Status restore(const StoredWeights& weights, const std::shared_ptr<StateSource>& state = nullptr);
 
   /// Trains to max_iter. `group` may be null. `train` feeds the training net's sources, `tests[i]`
   /// those of test net i. Every rank calls it, once. With `survivors`, again with a new group when a
@@ -142,7 +143,7 @@ class Trainer {
   std::vector<std::vector<float>> test_params_;  // of each test net, where it has layers of its own
   std::unique_ptr<DebugInfo> debug_info_;        // made when it is first asked for
   int iter_ = 0, current_step_ = 0;
-  std::optional<SyncState> restored_;  // until run() takes it
+  std::unique_ptr<ModeState> restored_;  // until run() takes it
   struct {
     int iter = 0, current_step = 0;
     std::vector<float> weights;

@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdio>
+
+#include "core/model/hdf5.h"
+
 namespace cafetiere {
 namespace {
 
@@ -48,15 +53,18 @@ TEST(SolverState, ManyHistoryBlobsKeepTheirOrder) {
 TEST(SolverState, FilesGoBothWaysAndErrorsNameThem) {
   const std::string path = ::testing::TempDir() + "cafetiere_state_test.solverstate";
   for (ModelFormat format : {ModelFormat::kBinary, ModelFormat::kHdf5}) {
-    ASSERT_TRUE(write_solver_state(sample_state(), path, format).ok());
-    auto state = read_solver_state(path);
+    ASSERT_TRUE(write_solver_state(*source_of(sample_state()), path, format).ok());
+    auto stored = open_solver_state(path);
+    ASSERT_TRUE(stored.ok()) << stored.status().message();
+    auto state = whole_state(**stored);
     ASSERT_TRUE(state.ok()) << state.status().message();
     EXPECT_EQ(*state, sample_state());
     std::remove(path.c_str());
   }
-  EXPECT_THAT(write_solver_state(sample_state(), "/no/such/folder/x", ModelFormat::kHdf5).message(),
+  const auto source = source_of(sample_state());
+  EXPECT_THAT(write_solver_state(*source, "/no/such/folder/x", ModelFormat::kHdf5).message(),
               HasSubstr("make sure that the directory exists"));
-  EXPECT_EQ(read_solver_state(path).status().message(), "File not found: " + path);
+  EXPECT_EQ(open_solver_state(path).status().message(), "File not found: " + path);
 }
 
 TEST(SolverState, DamageIsNoticed) {
@@ -71,6 +79,60 @@ TEST(SolverState, DamageIsNoticed) {
   const std::string lies = proto.SerializeAsString();
   EXPECT_THAT(parse_solver_state(std::as_bytes(std::span(lies))).status().message(),
               HasSubstr("history blob 0"));
+}
+
+/// Counts what is read of a state, of which no piece may be long.
+struct Numbers final : StateSource {
+  Status read(const StateArray&, size_t begin, std::span<float> out) override {
+    longest = std::max(longest, out.size());
+    for (size_t i = 0; i < out.size(); ++i) out[i] = float(begin + i);
+    return {};
+  }
+  size_t longest = 0;
+};
+
+TEST(SolverState, Hdf5IsWrittenAndReadInPieces) {
+  const std::string path = ::testing::TempDir() + "cafetiere_state_pieces.solverstate.h5";
+  Numbers numbers;
+  constexpr int64_t kRows = 1000, kColumns = 2501;  // no whole number of rows makes a piece
+  numbers.outline.history = {{kRows, kColumns}, Shape{}, {0, 3}};
+  numbers.outline.mode = "average";
+  numbers.outline.replicas = {{3}, {kHdf5PieceFloats + 1}};
+  ASSERT_TRUE(write_solver_state(numbers, path, ModelFormat::kHdf5).ok());
+  EXPECT_EQ(numbers.longest, kHdf5PieceFloats);
+  const auto stored = open_solver_state(path);
+  std::remove(path.c_str());
+  ASSERT_TRUE(stored.ok()) << stored.status().message();
+  EXPECT_EQ((*stored)->outline.replicas, numbers.outline.replicas);
+  const auto expect_floats = [&](const StateArray& array, size_t begin, size_t count) {
+    std::vector<float> values(count);
+    const Status status = (*stored)->read(array, begin, values);
+    ASSERT_TRUE(status.ok()) << status.message();
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(values[i], float(begin + i));
+  };
+  for (const size_t begin : {size_t{0}, size_t{1}, size_t{2501}, size_t{2503}, size_t{2'500'000}}) {
+    for (const size_t count : {size_t{0}, size_t{1}, size_t{999}}) {
+      expect_floats({StateArray::kHistory, 0}, begin, count);
+    }
+  }
+  expect_floats({StateArray::kHistory, 0}, 1234, size_t(kRows * kColumns) - 1234);
+  expect_floats({StateArray::kHistory, 1}, 0, 1);
+  expect_floats({StateArray::kReplica, 0, 1}, 5, kHdf5PieceFloats - 4);
+  std::vector<float> none(2);
+  EXPECT_THAT((*stored)->read({StateArray::kHistory, 1}, 0, none).message(),
+              HasSubstr("does not hold the numbers asked for"));
+}
+
+TEST(SolverState, TheBinaryFormIsMeasuredBeforeItIsMade) {
+  Numbers numbers;
+  numbers.outline.history = {{600, 1'000'000}};
+  EXPECT_GT(binary_bytes(numbers.outline), size_t{600'000'000} * 4);
+  EXPECT_THAT(serialize_solver_state(numbers, ModelFormat::kBinary).status().message(),
+              HasSubstr("an HDF5 file holds more"));
+  EXPECT_EQ(numbers.longest, 0U);
+  const SolverState small = sample_state();
+  EXPECT_GE(binary_bytes(source_of(small)->outline),
+            serialize_solver_state(small, ModelFormat::kBinary)->size());
 }
 
 }  // namespace

@@ -46,8 +46,8 @@ Result<TrainingOutcome> train(const SolverText& solver, const std::string& weigh
   if (!state_path.empty()) {
     CFT_TRY(resume(*trainer, state_path, log));
   } else if (std::ifstream(weights_path).is_open()) {
-    CFT_ASSIGN(const caffe::NetParameter weights, read_weights(weights_path));
-    CFT_TRY(trainer->restore(&weights, nullptr));
+    CFT_ASSIGN(const StoredWeights weights, StoredWeights::open(weights_path));
+    CFT_TRY(trainer->restore(weights));
   } else {
     CFT_ASSIGN(const std::string model, trainer->model_bytes());
     CFT_TRY(write_file(weights_path, model));

@@ -107,9 +107,12 @@ class Worker {
     return easgd_->end_round(step, gradient, weights_);
   }
 
-  Status train(int max_iter) {
+  /// To the end; `use` sees the state that it leaves.
+  Status train(int max_iter, const StateUse& use = {}) {
     while (iter_ < max_iter) CFT_TRY(round(max_iter));
-    return easgd_->settle(true, weights_);
+    CFT_TRY(easgd_->settle(true, weights_));
+    if (use) CFT_TRY(easgd_->show_state(use));
+    return easgd_->leave();
   }
 
   /// The centre, while the worker goes on.
@@ -318,6 +321,7 @@ TEST_P(EasgdTest, TwoWorkersInAGivenOrderFollowTheFormulas) {
     expect_near(worker.centre(), model.centre());
     Floats weights = worker.weights();
     CFT_TRY(worker.easgd().settle(true, weights));
+    CFT_TRY(worker.easgd().leave());
     expect_near(weights, model.centre());
     EXPECT_EQ(worker.easgd().counts().made, 4);
     return {};
@@ -367,31 +371,52 @@ TEST_P(EasgdTest, AllSolversLearn) {
   }
 }
 
+/// The histories that a state shows, by worker.
+Result<std::vector<HistoryArenas>> histories_in(ModeState& state) {
+  std::vector<HistoryArenas> all(state.replicas, HistoryArenas(state.kinds, Floats(kFloats)));
+  for (size_t shard = 0; shard < all.size(); ++shard) {
+    for (size_t kind = 0; kind < state.kinds; ++kind) {
+      const size_t half = kFloats / 2;
+      const std::span<float> out(all[shard][kind]);
+      const StateArray array{StateArray::kReplica, kind, shard};
+      CFT_TRY(state.read(array, 0, out.first(half)));
+      CFT_TRY(state.read(array, half, out.subspan(half)));
+    }
+  }
+  return all;
+}
+
 TEST_P(EasgdTest, StateHoldsTheHistoryOfAllWorkers) {
-  std::vector<SyncState> states(3);
-  with_workers(3, settings(5, 0.2f), solver_of("Adam"), 0.01f,
-               [&](int rank, Worker& worker) -> Status {
-                 CFT_TRY(worker.train(20));
-                 CFT_ASSIGN(states[size_t(rank)], worker.easgd().state());
-                 return {};
-               });
-  const SyncState& state = states[0];
-  EXPECT_EQ(state.mode, "easgd");
-  ASSERT_EQ(state.replicas.size(), 3u);
-  EXPECT_EQ(state.history, state.replicas[0]);
-  for (const HistoryArenas& worker : state.replicas) EXPECT_EQ(worker.size(), 2u);
-  EXPECT_NE(state.replicas[0], state.replicas[1]);
-  EXPECT_NE(state.replicas[1], state.replicas[2]);
-  with_workers(3, settings(5, 0.2f), solver_of("Adam"), 0.01f,
-               [&](int rank, Worker& worker) -> Status {
-                 CFT_TRY(worker.easgd().restore(state));
-                 worker.centre();
-                 CFT_ASSIGN(const SyncState again, worker.easgd().state());
-                 if (rank == 0) {
-                   EXPECT_EQ(again.replicas, state.replicas);
-                 }
-                 return {};
-               });
+  std::vector<HistoryArenas> kept;
+  with_workers(3, settings(5, 0.2f), solver_of("Adam"), 0.01f, [&](int rank, Worker& worker) {
+    return worker.train(20, [&, rank](ModeState& state) -> Status {
+      EXPECT_EQ(rank, 0);
+      EXPECT_EQ(state.mode, "easgd");
+      CFT_ASSIGN(kept, histories_in(state));
+      Floats first(kFloats);
+      CFT_TRY(state.read({StateArray::kHistory}, 0, first));
+      EXPECT_EQ(first, kept[0][0]);
+      return {};
+    });
+  });
+  ASSERT_EQ(kept.size(), 3u);
+  for (const HistoryArenas& worker : kept) EXPECT_EQ(worker.size(), 2u);
+  EXPECT_NE(kept[0], kept[1]);
+  EXPECT_NE(kept[1], kept[2]);
+  PlacedState placed{.history = {2, StateParts()}};
+  for (const HistoryArenas& worker : kept) {
+    auto& arrays = placed.replicas.emplace_back();
+    for (const Floats& kind : worker) arrays.push_back({{0, 0, kFloats, kind.data()}});
+  }
+  with_workers(3, settings(5, 0.2f), solver_of("Adam"), 0.01f, [&](int, Worker& worker) -> Status {
+    CFT_TRY(show_placed(nullptr, placed,
+                        [&](ModeState& state) { return worker.easgd().restore(state); }));
+    return worker.train(0, [&](ModeState& state) -> Status {
+      CFT_ASSIGN(const auto again, histories_in(state));
+      EXPECT_EQ(again, kept);
+      return {};
+    });
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, EasgdTest,

@@ -55,7 +55,7 @@ Result<ArenaUpdate> overlap_update() {
 }
 
 /// Whether gradients that are said to be final leave before the iteration ends, on both ranks.
-void expect_overlap(const std::string& mode, const SyncState& state) {
+void expect_overlap(const std::string& mode, HeldHistory state) {
   caffe::SyncParameter sync;
   sync.set_mode(mode);
   auto groups = make_local_groups(2);
@@ -84,9 +84,9 @@ void expect_overlap(const std::string& mode, const SyncState& state) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(Overlap, AllReduce) { expect_overlap("allreduce", {}); }
-TEST(Overlap, Hierarchical) { expect_overlap("hierarchical", {}); }
-TEST(Overlap, AutoThatChoseAllReduce) { expect_overlap("auto", {.mode = "auto, period 1"}); }
+TEST(Overlap, AllReduce) { expect_overlap("allreduce", HeldHistory({})); }
+TEST(Overlap, Hierarchical) { expect_overlap("hierarchical", HeldHistory({})); }
+TEST(Overlap, AutoThatChoseAllReduce) { expect_overlap("auto", HeldHistory({}, "auto, period 1")); }
 
 }  // namespace
 }  // namespace cafetiere

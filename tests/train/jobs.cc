@@ -9,7 +9,7 @@
 #include "core/comm/tcp_group.h"
 #include "core/model/weights.h"
 #include "core/train/rows_feed.h"
-#include "core/train/trainer.h"
+#include "core/train/snapshots.h"
 
 namespace cafetiere {
 RowTable part_of_rows(const Job& s, int rank) {
@@ -55,12 +55,18 @@ Status run_rank(const Job& s, int rank, Group* group, Outcome* out) {
   options.max_iter = s.max_iter;
   options.keep_state = true;
   if (rank == 0) options.events = &losses;
+  if (!s.snapshots.empty()) {
+    options.solver.param.set_snapshot_prefix(s.snapshots);
+    CFT_ASSIGN(const Snapshots snapshots, Snapshots::make(options.solver, {}));
+    options.on_checkpoint = [snapshots](const Checkpoint& c) { return snapshots.write(c); };
+  }
   CFT_ASSIGN(const auto trainer, Trainer::create(std::move(options)));
   if (s.from) {
-    CFT_ASSIGN(const auto weights, parse_weights(std::as_bytes(std::span(s.from->model))));
-    CFT_ASSIGN(const auto state, parse_solver_state(std::as_bytes(std::span(s.from->state))));
-    CFT_TRY(trainer->restore(&weights, &state));
+    CFT_ASSIGN(auto weights, parse_weights(std::as_bytes(std::span(s.from->model))));
+    CFT_ASSIGN(auto state, parse_solver_state(std::as_bytes(std::span(s.from->state))));
+    CFT_TRY(trainer->restore(std::move(weights), source_of(std::move(state))));
   }
+  if (!s.resume.empty()) CFT_TRY(resume(*trainer, s.resume, {}));
   RowTable rows = part_of_rows(s, rank);
   CFT_ASSIGN(const FedLayer fed, bind_rows(trainer->graph(), rows.schema(), {}, false));
   CFT_ASSIGN(const auto source,

@@ -79,8 +79,10 @@ struct Job {
   const Outcome* from = nullptr;
   std::string solver = kSolver;
   int shards = 4;
-  bool encrypt = false;  // with TCP, which then serves alone, without shared memory
-  int rows = kRows;      // of all ranks
+  bool encrypt = false;        // with TCP, which then serves alone, without shared memory
+  int rows = kRows;            // of all ranks
+  std::string snapshots = {};  // prefix of those that the solver wants
+  std::string resume = {};     // a solverstate to go on from
 };
 
 /// The rows that a rank brings.

@@ -3,15 +3,12 @@
 #include "core/train/memory_estimate.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
 
 #include "core/layers/registry.h"
 #include "core/train/trainer.h"
+#include "tests/train/child.h"
 
 namespace cafetiere {
 namespace {
@@ -93,13 +90,6 @@ struct Zeros : Source {
   }
 };
 
-int64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  int64_t pages = 0;
-  file >> pages >> pages;
-  return pages * ::sysconf(_SC_PAGESIZE);
-}
-
 Status train(const std::string& net, const std::string& type) {
   TrainerOptions options;
   CFT_ASSIGN(options.solver,
@@ -131,33 +121,6 @@ Result<MemoryEstimate> predict(const std::string& text, const std::string& type)
   return estimate_training(graph, plan, rule->history_per_param());
 }
 
-/// By how many bytes a process grows while it trains, beyond what a small training before it took:
-/// code and tables are there then. In a child, so that nothing else has touched its memory.
-int64_t measure(const std::string& net, const std::string& type) {
-  int ends[2];
-  if (::pipe(ends) != 0) return 0;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    Status status = train(lenet(), "SGD");
-    const int64_t before = resident_bytes();
-    if (status.ok()) status = train(net, type);
-    if (!status.ok()) std::fprintf(stderr, "%s\n", status.message().c_str());
-    rusage usage{};
-    ::getrusage(RUSAGE_SELF, &usage);
-    const int64_t grown = usage.ru_maxrss * 1024 - before;
-    const bool sent = ::write(ends[1], &grown, sizeof grown) == sizeof grown;
-    ::_exit(status.ok() && sent ? 0 : 1);
-  }
-  ::close(ends[1]);
-  int64_t grown = 0;
-  const bool received = ::read(ends[0], &grown, sizeof grown) == sizeof grown;
-  ::close(ends[0]);
-  int exit = 0;
-  ::waitpid(child, &exit, 0);
-  EXPECT_TRUE(received && exit == 0);
-  return grown;
-}
-
 struct NamedNet {
   const char* name;
   std::string (*text)();
@@ -169,7 +132,8 @@ TEST_P(MemoryEstimates, AreWithinTenPercentOfWhatATrainingTakes) {
     const auto estimate = predict(GetParam().text(), type);
     ASSERT_TRUE(estimate.ok()) << estimate.status().message();
     const int64_t predicted = estimate->total() - estimate->overhead;
-    const int64_t grown = measure(GetParam().text(), type);
+    const int64_t grown = growth_in_child([] { return train(lenet(), "SGD"); },
+                                          [&] { return train(GetParam().text(), type); });
     std::printf("%s %s: predicted %.1f MiB, measured %.1f MiB\n", GetParam().name, type.c_str(),
                 double(predicted) / kMiB, double(grown) / kMiB);
     EXPECT_NEAR(double(predicted) / double(grown), 1, 0.1);

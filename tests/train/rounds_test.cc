@@ -90,11 +90,13 @@ struct Training {
   }
 
   Outcome outcome() {
-    std::vector<HistoryArenas> histories;
-    if (rounds->rule() == HistoryRule::kKept) {
-      for (const auto& r : replicas) histories.push_back(r->history());
+    std::vector<std::vector<float>> histories;
+    for (const auto& r : replicas) {
+      if (rounds->rule() != HistoryRule::kKept) break;
+      std::vector<float>& all = histories.emplace_back();
+      for (const auto& kind : r->history()) all.insert(all.end(), kind.begin(), kind.end());
     }
-    return {*rounds->model(), *rounds->state(std::move(histories)), {}, {}};
+    return {*rounds->model(), *rounds->state(spans(histories)), {}, {}};
   }
 
   Job job;
@@ -170,10 +172,11 @@ TEST(Rounds, GoOnFromAState) {
   first.round(1);
   const Outcome stored = first.outcome();
   const auto weights = parse_weights(std::as_bytes(std::span(stored.model)));
-  const auto state = parse_solver_state(std::as_bytes(std::span(stored.state)));
+  const std::shared_ptr<StateSource> state =
+      source_of(*parse_solver_state(std::as_bytes(std::span(stored.state))));
   Training second(of);
-  EXPECT_TRUE(second.rounds->restore(*weights, &*state).ok());
-  for (const auto& r : second.replicas) EXPECT_TRUE(r->restore(*state).ok());
+  EXPECT_TRUE(second.rounds->restore(*weights, state).ok());
+  for (const auto& r : second.replicas) EXPECT_TRUE(r->restore(state).ok());
   while (second.rounds->length() > 0) second.round(1);
   expect_same_weights(undisturbed, second.outcome(), "resumed");
 }
