@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
+import cafetiere.core.CafetiereException.Code;
 import cafetiere.core.Engine;
 import cafetiere.core.Trainer;
 import com.fasterxml.jackson.core.JsonProcessingException;
@@ -72,7 +73,7 @@ final class Rank0 implements Trainer.Listener, AutoCloseable {
   public void checkpoint(String json, ByteBuffer model, ByteBuffer state) {
     storedAtNanos = System.nanoTime();
     try {
-      write(checkpoints, JSON.readTree(json).path("step").asLong(), model, state);
+      write(checkpoints, JSON.readTree(json).path("step").asLong(), model, state, "");
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("the engine describes a checkpoint by " + json, e);
     } catch (IOException e) {
@@ -80,10 +81,17 @@ final class Rank0 implements Trainer.Listener, AutoCloseable {
     }
   }
 
-  /** Puts the trained model where the driver takes it from: it may be too large for a result. */
-  void finish(Trainer trainer) throws IOException {
+  /**
+   * Puts the trained model where the driver takes it from: it may be too large for a result. The
+   * outcome that it returns lies beside it, as the task may be lost before it has handed it back.
+   */
+  TaskOutcome finish(Trainer trainer, int rank, String executor) throws IOException {
+    TaskOutcome outcome = new TaskOutcome(
+        rank, executor, Code.OK, "", trainer.result(), route(), lastEvents());
     CheckpointStore results = results(setup.checkpoints(), setup.hadoop().value());
-    write(results, 0, ByteBuffer.wrap(trainer.model()), ByteBuffer.wrap(trainer.state()));
+    write(results, 0, ByteBuffer.wrap(trainer.model()), ByteBuffer.wrap(trainer.state()),
+        outcome.toJson());
+    return outcome;
   }
 
   /** The folder of {@link #finish}, inside the run's. */
@@ -106,9 +114,8 @@ final class Rank0 implements Trainer.Listener, AutoCloseable {
     if (route != null) route.close();
   }
 
-  private void write(CheckpointStore store, long step, ByteBuffer model, ByteBuffer state)
-      throws IOException {
-    store.write(step, model, state, setup.plan().shards(), Engine.instructionSet(),
-        writer);
+  private void write(CheckpointStore store, long step, ByteBuffer model, ByteBuffer state,
+      String note) throws IOException {
+    store.write(step, model, state, setup.plan().shards(), Engine.instructionSet(), writer, note);
   }
 }

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.Dataset;
@@ -197,20 +198,19 @@ public final class TrainingJob {
   }
 
   private TrainingResult finish(TaskStage stage, int attempt, long start) throws IOException {
-    List<TaskOutcome> outcomes = stage.outcomes();
-    TaskOutcome first = outcomes.stream().filter(o -> !o.result().isEmpty()).findFirst()
-        .orElseThrow(() -> new IOException("no rank has told its result"));
-    first.events().forEach(events::accept);
     CheckpointStore results = Rank0.results(folder, hadoop.value());
     Checkpoint trained = results.newest().orElseThrow(
         () -> new IOException("rank 0 left no model in " + results.location()));
     results.delete();
+    TaskOutcome first = TaskOutcome.fromJson(trained.note());
+    first.events().forEach(events::accept);
     if (plan.checkpointDir().isEmpty() || plan.resume()) checkpoints.delete();
     LOG.info("Run {} has ended; its events came by {}", run, first.route());
 
     ObjectNode result = (ObjectNode) JSON.readTree(first.result());
     result.setAll(stage.account());
-    result.put("executors", outcomes.stream().map(TaskOutcome::executor).distinct().count());
+    result.put("executors", Stream.concat(Stream.of(first), stage.outcomes().stream())
+        .map(TaskOutcome::executor).distinct().count());
     result.put("attempts", attempt + 1).put("first_step", firstStep);
     result.put("events_by", first.route()).put("encrypted", plan.encrypt());
     result.put("fit_seconds", seconds(System.nanoTime() - start));
