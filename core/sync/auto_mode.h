@@ -55,6 +55,10 @@ class AutoMode : public Sync {
   bool meets() const override { return mode_->meets(); }
   bool in_step() const override { return mode_->in_step(); }
   Status settle(bool end, std::span<float> weights) override { return mode_->settle(end, weights); }
+  Result<std::vector<std::vector<std::byte>>> gather_at_end(
+      std::span<const std::byte> mine) override {
+    return mode_->gather_at_end(mine);
+  }
   const Clipping& last_clipping() const override { return mode_->last_clipping(); }
   Result<SyncState> state() override;
   SyncState own_state() override { return mode_->own_state(); }

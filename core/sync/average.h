@@ -34,6 +34,10 @@ class Average : public Sync {
   bool meets() const override { return true; }
   bool in_step() const override { return true; }
   Status settle(bool, std::span<float>) override { return {}; }
+  Result<std::vector<std::vector<std::byte>>> gather_at_end(
+      std::span<const std::byte> mine) override {
+    return all_gather_v(group_, mine);
+  }
   const Clipping& last_clipping() const override { return replicas_.last_clipping(); }
   Result<SyncState> state() override;
   SyncState own_state() override { return {.history = replicas_.history(0)}; }

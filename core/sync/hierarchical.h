@@ -39,6 +39,10 @@ class Hierarchical : public Sync {
   bool meets() const override { return true; }
   bool in_step() const override { return in_step_; }
   Status settle(bool end, std::span<float> weights) override;
+  Result<std::vector<std::vector<std::byte>>> gather_at_end(
+      std::span<const std::byte> mine) override {
+    return all_gather_v(context_.group, mine);
+  }
 
   const Clipping& last_clipping() const override { return steps_->last_clipping(); }
   Result<SyncState> state() override { return steps_->state(); }

@@ -6,6 +6,7 @@
 // the net's parameters are.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
@@ -96,6 +97,10 @@ class Sync : public ShardUpdate {
   /// Before weights are tested or written: rank 0's are to be those that the training stands for.
   /// `end` is true once, after the last round. Every rank calls it.
   virtual Status settle(bool end, std::span<float> weights) = 0;
+  /// What each rank gives, of any length, by rank; nothing from those that are lost. Every rank calls
+  /// it once, after settle(true): it is the last that the ranks have to do with each other.
+  virtual Result<std::vector<std::vector<std::byte>>> gather_at_end(
+      std::span<const std::byte> mine) = 0;
 
   /// Of the last iteration; the factor is 1 where nothing was clipped.
   virtual const Clipping& last_clipping() const = 0;

@@ -109,7 +109,13 @@ class Worker {
 
   Status train(int max_iter) {
     while (iter_ < max_iter) CFT_TRY(round(max_iter));
-    return easgd_->settle(true, weights_);
+    return leave(weights_);
+  }
+
+  /// Takes what all come to, and leaves.
+  Status leave(Floats& weights) {
+    CFT_TRY(easgd_->settle(true, weights));
+    return easgd_->gather_at_end({}).status();
   }
 
   /// The centre, while the worker goes on.
@@ -317,7 +323,7 @@ TEST_P(EasgdTest, TwoWorkersInAGivenOrderFollowTheFormulas) {
     turn.arrive_and_wait();
     expect_near(worker.centre(), model.centre());
     Floats weights = worker.weights();
-    CFT_TRY(worker.easgd().settle(true, weights));
+    CFT_TRY(worker.leave(weights));
     expect_near(weights, model.centre());
     EXPECT_EQ(worker.easgd().counts().made, 4);
     return {};
