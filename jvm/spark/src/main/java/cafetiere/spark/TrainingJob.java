@@ -105,9 +105,7 @@ public final class TrainingJob {
         } catch (Exception e) {
           failure = e;
         }
-        if (failure == null && stage.outcomes().stream().allMatch(TaskOutcome::isGood)) {
-          return finish(stage, attempt, start);
-        }
+        if (hasResult(stage, failure)) return finish(stage, attempt, start);
         decide(stage, failure);
       }
     } catch (Throwable e) {
@@ -126,6 +124,24 @@ public final class TrainingJob {
         : new BarrierStage(sc, tag, rows, new Ranks(new TrainingTask(setup)));
   }
 
+  /** Whether the attempt has ended well; or well enough, if a task was lost after others had. */
+  private boolean hasResult(TaskStage stage, Exception failure) {
+    List<TaskOutcome> outcomes = stage.outcomes();
+    if (!outcomes.stream().allMatch(TaskOutcome::isGood)) return false;
+    if (failure == null) return true;
+    if (isEnded(stage, failure) || outcomes.stream().allMatch(o -> o.result().isEmpty())) {
+      return false;
+    }
+    LOG.warn("The result was stored before this happened, and stands: {}",
+        TaskStage.tellingLine(failure));
+    return true;
+  }
+
+  /** Whether somebody has ended the run. */
+  private boolean isEnded(TaskStage stage, Exception failure) {
+    return sc.isStopped() || isInterrupted(failure) || isCancelledByUser(stage, failure);
+  }
+
   /** Returns if another attempt is to be made, throws if not. */
   private void decide(TaskStage stage, Exception failure) throws IOException {
     for (TaskOutcome outcome : stage.outcomes()) {
@@ -133,9 +149,7 @@ public final class TrainingJob {
         throw new CafetiereException(outcome.code(), outcome.message(), failure);
       }
     }
-    if (sc.isStopped() || isInterrupted(failure) || isCancelledByUser(stage, failure)) {
-      throw Unchecked.rethrow(failure);
-    }
+    if (isEnded(stage, failure)) throw Unchecked.rethrow(failure);
     String message = message(stage, failure);
     long step = checkpoints.newest().map(Checkpoint::step).orElse(0L);
     if (!policy.retryAfter(step, message)) {
