@@ -247,6 +247,15 @@ int cft_trainer_checkpoint(cft_trainer* t) {
   return capi::guarded([&] { t->trainer->request_snapshot(); });
 }
 
+int cft_trainer_rows(cft_trainer* t, char** out) {
+  CFT_NOT_NULL(t, out);
+  return capi::guarded([&]() -> Status {
+    nlohmann::json json = nlohmann::json::object();
+    for (const auto& [epoch, rows] : t->trainer->rows_used()) json[std::to_string(epoch)] = rows;
+    return capi::give_text(json.dump(), out);
+  });
+}
+
 int cft_trainer_result(cft_trainer* t, char** out) {
   CFT_NOT_NULL(t, out);
   return capi::guarded([&]() -> Status {

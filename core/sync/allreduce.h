@@ -28,12 +28,15 @@ class AllReduce : public Sync {
   bool meets() const override { return true; }
   bool in_step() const override { return true; }
   Status settle(bool, std::span<float>) override { return {}; }
+  Result<std::vector<std::vector<std::byte>>> gather_at_end(
+      std::span<const std::byte> mine) override {
+    return all_gather_v(context_.group, mine);
+  }
   const Clipping& last_clipping() const override { return clipping_; }
 
   Status show_state(const StateUse& use) override;
   std::unique_ptr<ModeState> own_state() override { return nullptr; }
   Status restore(ModeState& state) override;
-  Status leave() override { return {}; }
 
  private:
   struct Slice {

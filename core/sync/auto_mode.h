@@ -55,11 +55,14 @@ class AutoMode : public Sync {
   bool meets() const override { return mode_->meets(); }
   bool in_step() const override { return mode_->in_step(); }
   Status settle(bool end, std::span<float> weights) override { return mode_->settle(end, weights); }
+  Result<std::vector<std::vector<std::byte>>> gather_at_end(
+      std::span<const std::byte> mine) override {
+    return mode_->gather_at_end(mine);
+  }
   const Clipping& last_clipping() const override { return mode_->last_clipping(); }
   Status show_state(const StateUse& use) override;
   std::unique_ptr<ModeState> own_state() override { return mode_->own_state(); }
   Status restore(ModeState& state) override;
-  Status leave() override { return mode_->leave(); }
 
   /// The period with which an exchange of `exchange` seconds takes at most kRareExchange of the time
   /// beside iterations of `compute` seconds, within the bounds above; 1, which stands for

@@ -34,13 +34,16 @@ class Average : public Sync {
   bool meets() const override { return true; }
   bool in_step() const override { return true; }
   Status settle(bool, std::span<float>) override { return {}; }
+  Result<std::vector<std::vector<std::byte>>> gather_at_end(
+      std::span<const std::byte> mine) override {
+    return all_gather_v(group_, mine);
+  }
   const Clipping& last_clipping() const override { return replicas_.last_clipping(); }
   Status show_state(const StateUse& use) override;
   std::unique_ptr<ModeState> own_state() override {
     return std::make_unique<HeldHistory>(std::move(replicas_.history(0)));
   }
   Status restore(ModeState& state) override;
-  Status leave() override { return {}; }
 
  private:
   Status end_history();

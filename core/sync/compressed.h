@@ -30,11 +30,14 @@ class Compressed : public Sync {
   bool meets() const override { return true; }
   bool in_step() const override { return true; }
   Status settle(bool, std::span<float>) override { return {}; }
+  Result<std::vector<std::vector<std::byte>>> gather_at_end(
+      std::span<const std::byte> mine) override {
+    return all_gather_v(context_.group, mine);
+  }
   const Clipping& last_clipping() const override { return update_.last_clipping(); }
   Status show_state(const StateUse& use) override;
   std::unique_ptr<ModeState> own_state() override { return nullptr; }
   Status restore(ModeState& state) override;
-  Status leave() override { return {}; }
 
  private:
   const SyncContext context_;

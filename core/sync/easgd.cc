@@ -14,6 +14,8 @@ namespace {
 
 using Bytes = Messenger::Bytes;
 
+constexpr size_t kMostGiven = 16 << 20;  // bytes that a rank may give at the end
+
 /// Which floats of an array a request is for.
 struct FloatRange {
   uint64_t begin = 0, count = 0;
@@ -49,12 +51,13 @@ Easgd::Easgd(const caffe::SyncParameter& sync, const SyncContext& context, Arena
       centre_(sync, rank_, ranks_, context.floats),
       pulled_(size_t(context.floats)),
       replicas_(context, std::move(update)),
-      reached_(size_t(ranks_), kNone) {}
+      reached_(size_t(ranks_), kNone),
+      given_(size_t(ranks_)) {}
 
 Status Easgd::open() {
   if (ranks_ == 1) return {};
   auto opened = Messenger::open(
-      context_.group, std::max(centre_.largest() * sizeof(float), sizeof(FloatRange)),
+      context_.group, std::max(centre_.largest() * sizeof(float), kMostGiven),
       {.answer = [this](int peer, uint32_t topic, uint32_t index,
                         Bytes data) { return answer(peer, topic, index, std::move(data)); },
        .lost = [this](int peer, const Status& why) { note_loss(peer, why); }});
@@ -89,8 +92,8 @@ Result<Bytes> Easgd::answer(int peer, uint32_t topic, uint32_t index, Bytes data
     }
   }
   if (topic == kReached && index <= kLeft) {
-    note_reached(peer, index);
-    return data;
+    note_reached(peer, index, std::move(data));
+    return Bytes();
   }
   return internal_error(
       fmt::format("rank {} asks for topic {}, index {}, with {} bytes: the ranks run different "
@@ -104,9 +107,10 @@ void Easgd::note_loss(int peer, const Status& why) {
   peers_changed_.notify_all();
 }
 
-void Easgd::note_reached(int peer, uint32_t milestone) {
+void Easgd::note_reached(int peer, uint32_t milestone, Bytes given) {
   std::lock_guard lock(peers_mutex_);
   reached_[size_t(peer)] = int(milestone);
+  given_[size_t(peer)] = std::move(given);
   peers_changed_.notify_all();
 }
 
@@ -205,11 +209,11 @@ void Easgd::log_losses() {
   }
 }
 
-/// Tells all and waits for all, except those that are lost.
-Status Easgd::reach(Milestone milestone) {
+/// Tells all, gives them something, and waits for all, except those that are lost.
+Status Easgd::reach(Milestone milestone, std::span<const std::byte> give) {
   std::vector<Messenger::Request> requests;
   for (int peer = 0; peer < ranks_; ++peer) {
-    if (peer != rank_ && alive(peer)) requests.push_back({peer, kReached, milestone});
+    if (peer != rank_ && alive(peer)) requests.push_back({peer, kReached, milestone, give});
   }
   CFT_TRY(ask(requests));
   std::unique_lock lock(peers_mutex_);
@@ -233,6 +237,14 @@ Status Easgd::settle(bool end, std::span<float> weights) {
   }
   CFT_TRY(reach(kFinished));
   return visit_centre(kRead, {}, weights);
+}
+
+/// Once all have what they need, the ranks may leave in any order.
+Result<std::vector<Bytes>> Easgd::gather_at_end(std::span<const std::byte> mine) {
+  CFT_TRY(reach(kLeft, mine));
+  std::lock_guard lock(peers_mutex_);
+  given_[size_t(rank_)].assign(mine.begin(), mine.end());
+  return std::move(given_);
 }
 
 /// The histories of all workers.

@@ -44,6 +44,8 @@ class Easgd : public Sync {
   bool meets() const override { return false; }
   bool in_step() const override { return false; }
   Status settle(bool end, std::span<float> weights) override;
+  Result<std::vector<std::vector<std::byte>>> gather_at_end(
+      std::span<const std::byte> mine) override;
   const Clipping& last_clipping() const override { return replicas_.last_clipping(); }
   /// Shown on the lowest rank that lives, whatever the others do: each worker's history is read as it
   /// is then, for nobody waits until all have done as many iterations. That of a rank that is lost is
@@ -51,7 +53,6 @@ class Easgd : public Sync {
   Status show_state(const StateUse& use) override;
   std::unique_ptr<ModeState> own_state() override;
   Status restore(ModeState& state) override;
-  Status leave() override { return reach(kLeft); }
 
   /// What this rank did so far.
   struct Counts {
@@ -68,12 +69,12 @@ class Easgd : public Sync {
 
   Result<Messenger::Bytes> answer(int peer, uint32_t topic, uint32_t index, Messenger::Bytes data);
   void note_loss(int peer, const Status& why);
-  void note_reached(int peer, uint32_t milestone);
+  void note_reached(int peer, uint32_t milestone, Messenger::Bytes given);
   Status begin(std::span<const float> weights);
   Status exchange(std::span<float> weights);
   Status visit_centre(Topic topic, std::span<const float> mine, std::span<float> theirs);
   Status ask(std::span<Messenger::Request> requests);
-  Status reach(Milestone milestone);
+  Status reach(Milestone milestone, std::span<const std::byte> give = {});
   void log_losses();
   Status read_history(const StateArray& array, size_t begin, std::span<float> out);
   bool alive(int rank) const;
@@ -93,10 +94,11 @@ class Easgd : public Sync {
   std::mutex history_mutex_;  // guards the replica's history
   Replicas replicas_;
 
-  std::mutex peers_mutex_;  // guards reached_ and losses_
+  std::mutex peers_mutex_;  // guards what follows, but for the messenger
   std::condition_variable peers_changed_;
-  std::vector<int> reached_;         // the last milestone of each rank
-  std::vector<std::string> losses_;  // not yet logged: that is left to the thread that trains
+  std::vector<int> reached_;             // the last milestone of each rank
+  std::vector<Messenger::Bytes> given_;  // what each gave there
+  std::vector<std::string> losses_;      // not yet logged: that is left to the thread that trains
 
   std::unique_ptr<Messenger> messenger_;  // null: one rank. Last: its thread uses all of the above
 };

@@ -39,6 +39,10 @@ class Hierarchical : public Sync {
   bool meets() const override { return true; }
   bool in_step() const override { return in_step_; }
   Status settle(bool end, std::span<float> weights) override;
+  Result<std::vector<std::vector<std::byte>>> gather_at_end(
+      std::span<const std::byte> mine) override {
+    return all_gather_v(context_.group, mine);
+  }
 
   const Clipping& last_clipping() const override { return steps_->last_clipping(); }
   /// The history of the first team, which rank 0 belongs to.
@@ -47,7 +51,6 @@ class Hierarchical : public Sync {
   }
   std::unique_ptr<ModeState> own_state() override { return steps_->own_state(); }
   Status restore(ModeState& state) override { return steps_->restore(state); }
-  Status leave() override { return steps_->leave(); }
 
  private:
   Hierarchical(const SyncContext& context, const std::vector<int>& team,

@@ -6,6 +6,7 @@
 // the net's parameters are.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
@@ -86,6 +87,11 @@ class Sync : public ShardUpdate {
   /// Before weights are tested or written: rank 0's are to be those that the training stands for.
   /// `end` is true once, after the last round. Every rank calls it.
   virtual Status settle(bool end, std::span<float> weights) = 0;
+  /// What each rank gives, of any length, by rank; nothing from those that are lost. Every rank calls
+  /// it once, after settle(true) and the last show_state(): from then on no rank of a mode that does
+  /// not meet needs another.
+  virtual Result<std::vector<std::vector<std::byte>>> gather_at_end(
+      std::span<const std::byte> mine) = 0;
 
   /// Of the last iteration; the factor is 1 where nothing was clipped.
   virtual const Clipping& last_clipping() const = 0;
@@ -99,9 +105,6 @@ class Sync : public ShardUpdate {
   /// Goes on from a state of any mode: what another mode kept beside the history is left out. The
   /// arrays fit the net and the solver.
   virtual Status restore(ModeState& state) = 0;
-  /// After settle(true), when nothing more is shown: no rank needs this one from then on. Every rank
-  /// calls it.
-  virtual Status leave() = 0;
 };
 
 /// The settings of `solver.sync()`, checked; an error names the field and the nearest right word.

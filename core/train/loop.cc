@@ -65,6 +65,7 @@ Status Trainer::begin(Loop& loop) {
     setup.before_shown = [this](const Plan& plan) { return log_debug_info(plan); };
   }
   CFT_ASSIGN(loop.runner, ShardRunner::create(std::move(setup), loop.sync.get()));
+  if (!options_.survivors) rows_used_.clear();
   loop.start = loop.last_report = Loop::Clock::now();
   return {};
 }
@@ -157,6 +158,7 @@ Status Trainer::one_round(Loop& loop) {
   if (p.snapshot_diff()) loop.weights_before.assign(weights().begin(), weights().end());
   CFT_TRY(loop.runner->round(steps));
   CFT_TRY(end_round(loop, steps.back()));
+  count_rows(loop);
   const int first = iter_;
   iter_ += length;
   if (options_.survivors) note_round();
@@ -256,7 +258,7 @@ Status Trainer::finish(Loop& loop) {
   if (loop.checkpoint_iter != iter_ && (p.snapshot_after_train() || options_.keep_state)) {
     CFT_TRY(take_checkpoint(loop, p.snapshot_after_train()));
   }
-  CFT_TRY(loop.sync->leave());
+  CFT_TRY(sum_rows(loop));
   loop.runner->stop_prefetch();  // the sources are ours again
   const bool stopped = stops(loop);
   if (!stopped && p.display() > 0 && iter_ % p.display() == 0) CFT_TRY(log_final_loss(loop));
@@ -264,10 +266,6 @@ Status Trainer::finish(Loop& loop) {
   options_.log.info("{}", stopped ? "Optimization stopped early." : "Optimization Done.");
   summary_.steps = iter_;
   summary_.seconds = Loop::seconds(loop.start);
-  CFT_ASSIGN(summary_.rows_per_epoch, loop.rows_by_epoch());
-  int64_t rows = 0;
-  for (int64_t r : summary_.rows_per_epoch) rows += r;
-  summary_.rows_per_s = summary_.seconds > 0 ? double(rows) / summary_.seconds : 0;
   summary_.not_compute =
       1 - (loop.runner->compute_seconds() + loop.sync_seconds) / summary_.seconds;
   summary_.loss = loop.last_loss;

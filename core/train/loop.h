@@ -49,15 +49,10 @@ struct Trainer::Loop {
 
   Clock::time_point start, last_report;
   double sync_seconds = 0, last_wait = 0, last_sync = 0;
-  int64_t last_rows = 0;  ///< of this rank, until the last report
+  int64_t rows = 0, last_rows = 0;  ///< that this rank has used; until the last report
 
   /// The mean of the last `window` losses, `loss` being the newest.
   double smoothed(double loss, int window);
-
-  /// Rows that this rank has used.
-  int64_t rows() const;
-  /// Rows of all ranks, for each epoch begun.
-  Result<std::vector<int64_t>> rows_by_epoch() const;
 };
 
 }  // namespace cafetiere

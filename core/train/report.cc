@@ -21,29 +21,36 @@ double total_of(std::span<const double> all, int shards, int k, int which) {
 
 }  // namespace
 
-int64_t Trainer::Loop::rows() const {
-  int64_t sum = 0;
-  for (const auto& [epoch, rows] : runner->rows_by_epoch()) sum += rows;
-  return sum;
+/// A round has ended: its rows count.
+void Trainer::count_rows(Loop& loop) {
+  const RowCounts::ByEpoch& round = loop.runner->rows_by_epoch();
+  for (const auto& [epoch, rows] : round) loop.rows += rows;
+  rows_used_.add(round);
+  loop.runner->clear_rows();
 }
 
-Result<std::vector<int64_t>> Trainer::Loop::rows_by_epoch() const {
-  const std::map<int64_t, int64_t>& epochs = runner->rows_by_epoch();
-  std::vector<int64_t> mine;
-  for (const auto& [epoch, rows] : epochs) {
-    mine.resize(size_t(epoch - epochs.begin()->first) + 1, 0);
-    mine.back() = rows;
-  }
-  if (!meets()) return mine;
-  CFT_ASSIGN(const auto parts, all_gather_v(group, std::as_bytes(std::span(mine))));
-  std::vector<int64_t> sum;
+/// Once, after the last round: adds up what the ranks have used.
+Status Trainer::sum_rows(Loop& loop) {
+  std::vector<int64_t> mine{loop.rows};  // and epoch and rows in turn
+  for (const auto& [epoch, rows] : rows_used()) mine.insert(mine.end(), {epoch, rows});
+  CFT_ASSIGN(const auto parts, loop.sync->gather_at_end(std::as_bytes(std::span(mine))));
+  int64_t of_run = 0;
+  RowCounts::ByEpoch sum;
   for (const auto& bytes : parts) {
-    std::vector<int64_t> rows(bytes.size() / sizeof(int64_t));
-    if (!rows.empty()) std::memcpy(rows.data(), bytes.data(), bytes.size());
-    sum.resize(std::max(sum.size(), rows.size()), 0);
-    for (size_t i = 0; i < rows.size(); ++i) sum[i] += rows[i];
+    std::vector<int64_t> given(bytes.size() / sizeof(int64_t));
+    if (given.empty()) continue;  // a rank that is lost
+    std::memcpy(given.data(), bytes.data(), given.size() * sizeof(int64_t));
+    of_run += given[0];
+    for (size_t i = 1; i + 1 < given.size(); i += 2) sum[given[i]] += given[i + 1];
   }
-  return sum;
+  summary_.rows_per_epoch.clear();
+  for (const auto& [epoch, rows] : sum) {
+    summary_.rows_per_epoch.resize(size_t(epoch - sum.begin()->first), 0);
+    summary_.rows_per_epoch.push_back(rows);
+  }
+  const double seconds = Loop::seconds(loop.start);
+  summary_.rows_per_s = seconds > 0 ? double(of_run) / seconds : 0;
+  return {};
 }
 
 double Trainer::Loop::smoothed(double loss, int window) {
@@ -102,7 +109,7 @@ Status Trainer::report(Loop& loop, int iter, bool shown) {
   loop.last_report = Loop::Clock::now();
   loop.last_wait = loop.runner->wait_seconds();
   loop.last_sync = loop.sync_seconds;
-  loop.last_rows = loop.rows();
+  loop.last_rows = loop.rows;
   return check_cancelled();
 }
 
@@ -126,7 +133,7 @@ void Trainer::send_progress(const Loop& loop, int iter, double elapsed,
       .epoch = loop.runner->epochs_at(int64_t(iter + 1) * options_.solver.param.iter_size()),
       .loss = loop.last_loss,
       .lr = double(loop.last_rate),
-      .rows_per_s = double(loop.rows() - loop.last_rows) * size_of(loop.group) / elapsed,
+      .rows_per_s = double(loop.rows - loop.last_rows) * size_of(loop.group) / elapsed,
       .wait_data = (loop.runner->wait_seconds() - loop.last_wait) / elapsed,
       .wait_comm = size_of(loop.group) > 1 ? (loop.sync_seconds - loop.last_sync) / elapsed : 0,
       .seconds = Loop::seconds(loop.start),

@@ -26,6 +26,7 @@
 #include "core/train/history.h"
 #include "core/train/nets.h"
 #include "core/train/plan_set.h"
+#include "core/train/row_counts.h"
 #include "core/train/tester.h"
 
 namespace cafetiere {
@@ -57,8 +58,10 @@ struct TrainerOptions {
 
 /// What a run did.
 struct TrainingSummary {
-  int64_t steps = 0;                    ///< the iteration reached
-  std::vector<int64_t> rows_per_epoch;  ///< rows of all ranks, for each epoch begun in this run
+  int64_t steps = 0;  ///< the iteration reached
+  /// For each epoch begun in this run: rows of all ranks that came to its end. With survivors, in all
+  /// their runs.
+  std::vector<int64_t> rows_per_epoch;
   double loss = 0, seconds = 0, rows_per_s = 0;
   double not_compute = 0;  ///< share of the time outside forward, backward, exchange and update
   int64_t peak_bytes = 0;  ///< parameters, gradients, history and blobs of this rank
@@ -94,6 +97,9 @@ class Trainer {
   void cancel() { cancelled_ = true; }
 
   const TrainingSummary& summary() const { return summary_; }
+  /// From any thread: the rows that this rank has trained on in this run, or with survivors in all its
+  /// runs, by epoch. Those of a round count when it has ended: one that is broken off is repeated.
+  RowCounts::ByEpoch rows_used() const { return rows_used_.by_epoch(); }
   /// The weights of the last complete step, as a caffemodel.
   Result<std::string> model_bytes() const;
   /// On rank 0 and with keep_state: the state that the last run ended with, as a solverstate.
@@ -120,6 +126,8 @@ class Trainer {
   Status take_checkpoint(Loop& loop, bool asked);
   Status check_cancelled() const;
   Status finish(Loop& loop);
+  void count_rows(Loop& loop);
+  Status sum_rows(Loop& loop);
   Status meet_members(Loop& loop);
   void note_round();
   void keep_round(Loop& loop);
@@ -148,6 +156,7 @@ class Trainer {
     int iter = 0, current_step = 0;
     std::vector<float> weights;
   } last_round_;  // with survivors: where it ended
+  RowCounts rows_used_;
   TrainingSummary summary_;
   std::optional<SolverState> state_;  // with keep_state: of the last checkpoint
   std::atomic<bool> stop_{false}, snapshot_now_{false}, cancelled_{false};

@@ -200,9 +200,13 @@ CFT_API void cft_trainer_cancel(cft_trainer* trainer);
  * steps, in a group after the next progress event and once all ranks have the same weights. The
  * weights do not depend on it. Ignored on other ranks of a group. */
 CFT_API int cft_trainer_checkpoint(cft_trainer* trainer);
+/* Since API version 2. Any thread: the rows that this rank has trained on so far, by epoch: {"0": N,
+ * ...}; with "survivors", in all its groups. Rounds count when they have ended. */
+CFT_API int cft_trainer_rows(cft_trainer* trainer, char** out);
 /* After a run: {"steps", "epochs", "rows_given", "rows_per_epoch": [..], "loss", "seconds",
  *   "rows_per_s", "sha256": of the model, "shards", "ranks", "peak_bytes",
- *   "instruction_set": see cft_instruction_set} */
+ *   "instruction_set": see cft_instruction_set}
+ * Rows are those of all ranks that came to the end; with "survivors" "rows_given" are this rank's. */
 CFT_API int cft_trainer_result(cft_trainer* trainer, char** out);
 /* After a run: the weights as a caffemodel. */
 CFT_API int cft_trainer_model(cft_trainer* trainer, void** out, uint64_t* bytes);

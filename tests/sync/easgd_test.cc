@@ -112,7 +112,13 @@ class Worker {
     while (iter_ < max_iter) CFT_TRY(round(max_iter));
     CFT_TRY(easgd_->settle(true, weights_));
     if (use) CFT_TRY(easgd_->show_state(use));
-    return easgd_->leave();
+    return easgd_->gather_at_end({}).status();
+  }
+
+  /// Takes what all come to, and leaves.
+  Status leave(Floats& weights) {
+    CFT_TRY(easgd_->settle(true, weights));
+    return easgd_->gather_at_end({}).status();
   }
 
   /// The centre, while the worker goes on.
@@ -320,8 +326,7 @@ TEST_P(EasgdTest, TwoWorkersInAGivenOrderFollowTheFormulas) {
     turn.arrive_and_wait();
     expect_near(worker.centre(), model.centre());
     Floats weights = worker.weights();
-    CFT_TRY(worker.easgd().settle(true, weights));
-    CFT_TRY(worker.easgd().leave());
+    CFT_TRY(worker.leave(weights));
     expect_near(weights, model.centre());
     EXPECT_EQ(worker.easgd().counts().made, 4);
     return {};

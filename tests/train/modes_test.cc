@@ -222,9 +222,12 @@ TEST(Easgd, LearnsAndMeetsAtTheEnd) {
   Job four = job(text, 4);
   four.tcp = true;
   four.max_iter = 60;
+  four.rows = 503;
   const Outcome outcome = train(four);
   EXPECT_LT(outcome.losses.back(), outcome.losses.front());
   EXPECT_THAT(outcome.state, testing::HasSubstr("easgd"));
+  ASSERT_GE(outcome.rows_per_epoch.size(), 2u);
+  EXPECT_EQ(outcome.rows_per_epoch[0], four.rows);
 }
 
 TEST(Auto, ChoosesByTheShareOfTheExchange) {

@@ -98,6 +98,8 @@ TEST(Trainer, ARoundThatIsTriedAgainHasTheSameRates) {
     Status status = trainer->run(nullptr, {{"rows", &rows}}, {});
     if (!status.ok()) status = trainer->run(nullptr, {{"rows", &rows}}, {});
     EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(trainer->summary().rows_per_epoch, std::vector<int64_t>{12 * 4});
+    EXPECT_EQ(trainer->rows_used(), (RowCounts::ByEpoch{{0, 12 * 4}}));
     return weights_of(*trainer);
   };
   EXPECT_EQ(train(-1), train(7));

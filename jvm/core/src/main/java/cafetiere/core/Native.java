@@ -62,6 +62,8 @@ final class Native {
 
   static native byte[] stateHdf5(byte[] state, byte[] learnedNet);
 
+  static native byte[] trainerRows(long trainer);
+
   static native byte[] trainerResult(long trainer);
 
   static native byte[] trainerModel(long trainer);

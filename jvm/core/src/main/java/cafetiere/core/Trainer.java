@@ -65,6 +65,16 @@ public final class Trainer extends Handle {
     runUnlessClosed(Native::trainerCheckpoint);
   }
 
+  /**
+   * The rows that this rank has trained on so far, by epoch, as JSON: {"0": N, ...}. Those of a round
+   * count when it has ended. Any thread; after close {}.
+   */
+  public String rows() {
+    String[] rows = {"{}"};
+    runUnlessClosed(trainer -> rows[0] = Native.text(Native.trainerRows(trainer)));
+    return rows[0];
+  }
+
   /** The summary of a finished run, as JSON. */
   public String result() {
     return call(trainer -> Native.text(Native.trainerResult(trainer)));

@@ -26,7 +26,8 @@ import scala.runtime.BoxedUnit;
  * view. A rank that gave up leaves others waiting for it, so its outcome ends the stage: at once if
  * it tells what the user has to change, else when the others had some seconds to tell what they saw
  * (Spark may take minutes to miss a machine that does not answer). An executor of which nothing is
- * heard by then is replaced.
+ * heard by then is replaced; so is one that is left when the others' ranks have ended well without
+ * it, as those of a mode do in which nobody waits for the slowest.
  */
 final class BarrierStage implements TaskStage {
   private static final int GRACE_MILLIS = 10_000;
@@ -47,7 +48,7 @@ final class BarrierStage implements TaskStage {
 
   @Override
   public void run() {
-    ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor(task -> {
+    ScheduledExecutorService timer = Executors.newScheduledThreadPool(2, task -> {
       Thread thread = new Thread(task, "cafetiere-grace");
       thread.setDaemon(true);
       return thread;
@@ -55,7 +56,7 @@ final class BarrierStage implements TaskStage {
     sc.addJobTag(tag);
     try (ExecutorPulse pulse = new ExecutorPulse(sc, tag)) {
       try {
-        sc.runJob(tasks, new TakeOutcome(), new Collect(timer), RankWork.STRING);
+        sc.runJob(tasks, new TakeOutcome(), new Collect(timer, pulse), RankWork.STRING);
       } catch (Throwable failure) {
         sc.cancelJobsWithTag(tag);
         if (wasCancelled()) replaceSilent(pulse);
@@ -90,11 +91,16 @@ final class BarrierStage implements TaskStage {
     sc.cancelJobsWithTag(tag);
   }
 
-  private synchronized void add(TaskOutcome outcome, ScheduledExecutorService timer) {
+  private synchronized void add(TaskOutcome outcome, ScheduledExecutorService timer,
+      ExecutorPulse pulse) {
     outcomes.add(outcome);
-    if (!outcome.isGood() && !timer.isShutdown()) {
+    if (timer.isShutdown()) return;
+    if (!outcome.isGood()) {
       int delay = outcome.isPermanent() ? 0 : GRACE_MILLIS;
       timer.schedule(this::cancel, delay, TimeUnit.MILLISECONDS);
+    } else if (outcomes.size() == 1) {
+      timer.scheduleWithFixedDelay(
+          pulse::replaceLast, GRACE_MILLIS, GRACE_MILLIS, TimeUnit.MILLISECONDS);
     }
   }
 
@@ -110,14 +116,16 @@ final class BarrierStage implements TaskStage {
 
   private final class Collect extends AbstractFunction2<Object, String, BoxedUnit> {
     private final ScheduledExecutorService timer;
+    private final ExecutorPulse pulse;
 
-    Collect(ScheduledExecutorService timer) {
+    Collect(ScheduledExecutorService timer, ExecutorPulse pulse) {
       this.timer = timer;
+      this.pulse = pulse;
     }
 
     @Override
     public BoxedUnit apply(Object partition, String outcome) {
-      add(TaskOutcome.fromJson(outcome), timer);
+      add(TaskOutcome.fromJson(outcome), timer, pulse);
       return BoxedUnit.UNIT;
     }
   }

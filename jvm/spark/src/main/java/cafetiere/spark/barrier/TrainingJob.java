@@ -34,6 +34,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.Dataset;
@@ -126,9 +127,7 @@ public final class TrainingJob {
         } catch (Exception e) {
           failure = e;
         }
-        if (failure == null && stage.outcomes().stream().allMatch(TaskOutcome::isGood)) {
-          return finish(stage, attempt, start);
-        }
+        if (hasResult(stage, failure)) return finish(stage, attempt, start);
         decide(stage, failure);
       }
     } catch (Throwable e) {
@@ -147,6 +146,24 @@ public final class TrainingJob {
         : new BarrierStage(sc, tag, rows, new Ranks(new TrainingTask(setup)));
   }
 
+  /** Whether the attempt has ended well; or well enough, if a task was lost after others had. */
+  private boolean hasResult(TaskStage stage, Exception failure) {
+    List<TaskOutcome> outcomes = stage.outcomes();
+    if (!outcomes.stream().allMatch(TaskOutcome::isGood)) return false;
+    if (failure == null) return true;
+    if (isEnded(stage, failure) || outcomes.stream().allMatch(o -> o.result().isEmpty())) {
+      return false;
+    }
+    LOG.warn("The result was stored before this happened, and stands: {}",
+        TaskStage.tellingLine(failure));
+    return true;
+  }
+
+  /** Whether somebody has ended the run. */
+  private boolean isEnded(TaskStage stage, Exception failure) {
+    return sc.isStopped() || isInterrupted(failure) || isCancelledByUser(stage, failure);
+  }
+
   /** Returns if another attempt is to be made, throws if not. */
   private void decide(TaskStage stage, Exception failure) throws IOException {
     for (TaskOutcome outcome : stage.outcomes()) {
@@ -154,9 +171,7 @@ public final class TrainingJob {
         throw new CafetiereException(outcome.code(), outcome.message(), failure);
       }
     }
-    if (sc.isStopped() || isInterrupted(failure) || isCancelledByUser(stage, failure)) {
-      throw Unchecked.rethrow(failure);
-    }
+    if (isEnded(stage, failure)) throw Unchecked.rethrow(failure);
     String message = message(stage, failure);
     long step = checkpoints.newest().map(Checkpoint::step).orElse(0L);
     if (!policy.retryAfter(step, message)) {
@@ -219,20 +234,19 @@ public final class TrainingJob {
   }
 
   private TrainingResult finish(TaskStage stage, int attempt, long start) throws IOException {
-    List<TaskOutcome> outcomes = stage.outcomes();
-    TaskOutcome first = outcomes.stream().filter(o -> !o.result().isEmpty()).findFirst()
-        .orElseThrow(() -> new IOException("no rank has told its result"));
-    first.events().forEach(events::accept);
     CheckpointStore results = LeaderDuties.results(folder, hadoop.value());
     Checkpoint trained = results.newest().orElseThrow(
         () -> new IOException("rank 0 left no model in " + results.location()));
     results.delete();
+    TaskOutcome first = TaskOutcome.fromJson(trained.note());
+    first.events().forEach(events::accept);
     if (plan.checkpointDir().isEmpty() || plan.resume()) checkpoints.delete();
     LOG.info("Run {} has ended; its events came by {}", run, first.route());
 
     ObjectNode result = (ObjectNode) JSON.readTree(first.result());
     result.setAll(stage.account());
-    result.put("executors", outcomes.stream().map(TaskOutcome::executor).distinct().count());
+    result.put("executors", Stream.concat(Stream.of(first), stage.outcomes().stream())
+        .map(TaskOutcome::executor).distinct().count());
     result.put("attempts", attempt + 1).put("first_step", firstStep);
     result.put("events_by", first.route()).put("encrypted", plan.encrypt());
     result.put("fit_seconds", seconds(System.nanoTime() - start));

@@ -94,8 +94,7 @@ final class TrainingTask implements Serializable {
         trainer.run(met.group(), rows);
       }
       if (first == null) return "";
-      first.finish(trainer);
-      return trainer.result();
+      return first.finish(trainer, rank, SparkEnv.get().executorId()).result();
     }
   }
 

@@ -69,6 +69,19 @@ public final class ExecutorPulse extends SparkListener implements AutoCloseable 
     return replace(Set.of(executor));
   }
 
+  /**
+   * Replaces the executors that still run tasks of the job if all of them are {@link #silent}: no
+   * living one works on something that would be lost with the job.
+   */
+  void replaceLast() {
+    Set<String> last = busy();
+    try {
+      if (silent(last).containsAll(last)) replace(last);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
   private boolean replace(Set<String> doubted) {
     try {
       Set<String> silent = silent(doubted);

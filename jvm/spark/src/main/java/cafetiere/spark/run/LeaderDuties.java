@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.run;
 
+import cafetiere.core.CafetiereException.Code;
 import cafetiere.core.Engine;
 import cafetiere.core.Trainer;
 import cafetiere.spark.events.MetricsRoute;
@@ -75,7 +76,7 @@ public final class LeaderDuties implements Trainer.Listener, AutoCloseable {
   public void checkpoint(String json, ByteBuffer model, ByteBuffer state) {
     storedAtNanos = System.nanoTime();
     try {
-      write(checkpoints, JSON.readTree(json).path("step").asLong(), model, state);
+      write(checkpoints, JSON.readTree(json).path("step").asLong(), model, state, "");
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("the engine describes a checkpoint by " + json, e);
     } catch (IOException e) {
@@ -83,10 +84,17 @@ public final class LeaderDuties implements Trainer.Listener, AutoCloseable {
     }
   }
 
-  /** Puts the trained model where the driver takes it from: it may be too large for a result. */
-  public void finish(Trainer trainer) throws IOException {
+  /**
+   * Puts the trained model where the driver takes it from: it may be too large for a result. The
+   * outcome that it returns lies beside it, as the task may be lost before it has handed it back.
+   */
+  public TaskOutcome finish(Trainer trainer, int rank, String executor) throws IOException {
+    TaskOutcome outcome = new TaskOutcome(
+        rank, executor, Code.OK, "", trainer.result(), route(), lastEvents());
     CheckpointStore results = results(setup.checkpoints(), setup.hadoop().value());
-    write(results, 0, ByteBuffer.wrap(trainer.model()), ByteBuffer.wrap(trainer.state()));
+    write(results, 0, ByteBuffer.wrap(trainer.model()), ByteBuffer.wrap(trainer.state()),
+        outcome.toJson());
+    return outcome;
   }
 
   /** The folder of {@link #finish}, inside the run's. */
@@ -109,9 +117,8 @@ public final class LeaderDuties implements Trainer.Listener, AutoCloseable {
     if (route != null) route.close();
   }
 
-  private void write(CheckpointStore store, long step, ByteBuffer model, ByteBuffer state)
-      throws IOException {
-    store.write(step, model, state, setup.plan().shards(), Engine.instructionSet(),
-        writer);
+  private void write(CheckpointStore store, long step, ByteBuffer model, ByteBuffer state,
+      String note) throws IOException {
+    store.write(step, model, state, setup.plan().shards(), Engine.instructionSet(), writer, note);
   }
 }

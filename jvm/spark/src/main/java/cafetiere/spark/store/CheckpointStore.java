@@ -52,9 +52,10 @@ public final class CheckpointStore {
    * @param instructionSet what it was computed with
    * @param model a caffemodel
    * @param state a solverstate
+   * @param note what its writer put beside them, or ""
    */
   public record Checkpoint(
-      String name, long step, String instructionSet, byte[] model, byte[] state) {}
+      String name, long step, String instructionSet, byte[] model, byte[] state, String note) {}
 
   private final Path dir;
   private final FileSystem files;
@@ -79,12 +80,19 @@ public final class CheckpointStore {
    */
   public void write(long step, ByteBuffer model, ByteBuffer state, int shards,
       String instructionSet, String writer) throws IOException {
+    write(step, model, state, shards, instructionSet, writer, "");
+  }
+
+  /** The same, with a {@code note} for its reader. */
+  void write(long step, ByteBuffer model, ByteBuffer state, int shards, String instructionSet,
+      String writer, String note) throws IOException {
     Path aside = new Path(dir, ASIDE + step + "-" + writer);
     try {
       files.delete(aside, true);
       files.mkdirs(aside);
       var manifest = JSON.createObjectNode();
       manifest.put("step", step).put("shards", shards).put("instruction_set", instructionSet);
+      if (!note.isEmpty()) manifest.put("note", note);
       manifest.put("model_sha256", writeFile(new Path(aside, MODEL), model));
       manifest.put("state_sha256", writeFile(new Path(aside, STATE), state));
       byte[] text = manifest.toString().getBytes(StandardCharsets.UTF_8);
@@ -137,7 +145,7 @@ public final class CheckpointStore {
     verify(folder, MODEL, model, manifest.path("model_sha256").asText());
     verify(folder, STATE, state, manifest.path("state_sha256").asText());
     return new Checkpoint(name, manifest.path("step").asLong(),
-        manifest.path("instruction_set").asText(), model, state);
+        manifest.path("instruction_set").asText(), model, state, manifest.path("note").asText());
   }
 
   /** Removes the folder and all that is in it. */

@@ -92,6 +92,11 @@ final class Membership {
     return ended;
   }
 
+  /** Whether the result is stored: what fails from then on does not matter. */
+  boolean hasResult() {
+    return ended.isDone() && !ended.isCompletedExceptionally();
+  }
+
   /** A task is there. It takes the place of an earlier one with its partition. */
   synchronized Member join(int partition, Link link) {
     Member member = new Member(partition, link);

@@ -154,6 +154,7 @@ public final class SurvivorStage implements TaskStage {
   }
 
   private void add(TaskOutcome outcome) throws IOException {
+    if (!outcome.isGood() && membership.hasResult()) return;  // of a task that came back too late
     synchronized (this) {
       outcomes.add(outcome);
     }

@@ -57,15 +57,13 @@ final class SurvivorTask implements Serializable {
         Rows rows = setup.read(train);
         Rows testRows = validation == null ? null : setup.read(validation);
         Trainer trainer = new Trainer(setup.plan().trainerOptions(partition), duties);
-        Run run = new Run(client, trainer, rows, duties);
+        Run run = new Run(partition, client, trainer, rows, duties);
         TaskWatch watch = new TaskWatch(context, run::cancel)) {
       setup.restoreNewest(trainer);
       duties.storeByTime(trainer);
       if (testRows != null) trainer.validation(testRows);
       client.send(MembershipMessage.ready(rows.count()));
-      String result = run.toTheEnd();
-      return new TaskOutcome(partition, executor, Code.OK, "", result, duties.route(),
-          duties.lastEvents());
+      return run.toTheEnd();
     } catch (CafetiereException e) {
       TaskOutcome outcome = failure(partition, executor, e.code(), e.getMessage());
       if (outcome.isPermanent()) return outcome;
@@ -82,35 +80,38 @@ final class SurvivorTask implements Serializable {
 
   /** The member's way through the views. */
   private final class Run implements AutoCloseable {
+    private final int partition;
     private final MemberClient client;
     private final Trainer trainer;
     private final Rows rows;
     private final LeaderDuties duties;
     private Group group;
     private boolean isFed;
-    private String result = "";
+    private TaskOutcome stored;
 
-    Run(MemberClient client, Trainer trainer, Rows rows, LeaderDuties duties) {
+    Run(int partition, MemberClient client, Trainer trainer, Rows rows, LeaderDuties duties) {
+      this.partition = partition;
       this.client = client;
       this.trainer = trainer;
       this.rows = rows;
       this.duties = duties;
     }
 
-    /** The summary if this member has stored the result, else "". */
-    String toTheEnd() throws IOException, InterruptedException {
+    /** The outcome, with the summary if this member has stored the result. */
+    TaskOutcome toTheEnd() throws IOException, InterruptedException {
+      String executor = SparkEnv.get().executorId();
       while (true) {
         MembershipMessage order = client.next();
         switch (order.kind()) {
           case PROPOSE -> open(order);
           case COMMIT -> train(order);
           case STORE -> {
-            duties.finish(trainer);
-            result = trainer.result();
+            stored = duties.finish(trainer, partition, executor);
             client.send(MembershipMessage.of(Kind.STORED));
           }
           case END -> {
-            return result;
+            return stored != null ? stored : new TaskOutcome(partition, executor, Code.OK, "", "",
+                duties.route(), duties.lastEvents());
           }
           default -> throw new IOException("the driver sent " + order.kind());
         }
