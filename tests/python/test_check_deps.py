@@ -69,3 +69,20 @@ def test_refuses_relative_includes_and_unknown_folders(tree):
 def test_wants_a_case_file_for_each_layer(tree):
     (tree / "tests/layers/relu.txt").unlink()
     assert check(tree) == (1, "core/layers/relu.cc:1: no test: add tests/layers/relu.*\n")
+
+
+def test_refuses_layer_types_by_name(tree):
+    (tree / "core/layers/relu.cc").write_text(
+        '#include "core/observe/c.h"\nx = activation_type<ReLU>("ReLU"); y{.name = "Split"};\n'
+    )
+    (tree / "core/model").mkdir()
+    (tree / "core/model/upgrade.cc").write_text('"ReLU"\n')
+    (tree / "core/deps.txt").write_text((tree / "core/deps.txt").read_text() + "model:\n")
+    (tree / "core/observe/b.cc").write_text(
+        '#include "core/base/a.h"\n// a "ReLU" in words\nif (type == "Split") "ReLUs";\n'
+    )
+    assert check(tree) == (
+        1,
+        "core/observe/b.cc:2: names ReLU: let its LayerType say what you ask\n"
+        "core/observe/b.cc:3: names Split: let its LayerType say what you ask\n",
+    )
