@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "cli/table.h"
@@ -66,12 +68,22 @@ Result<std::string> layers(const LoadedNet& net, const PlanOutline& plan, int64_
   return table.text(3);
 }
 
+/// Takes what stands before "; " off a text: a kernel, and then why others were not chosen.
+std::string_view next_part(std::string_view* text) {
+  const std::string_view part = text->substr(0, text->find("; "));
+  text->remove_prefix(std::min(text->size(), part.size() + 2));
+  return part;
+}
+
 std::string steps(const PlanOutline& plan) {
   Table table({"step", "kernel", "MFLOP", "MiB moved"});
   double flops = 0;
   int64_t bytes = 0;
   for (const StepInfo& step : plan.steps) {
-    table.add({step.name, step.kernel, mflop(step.flops), mib(step.bytes)});
+    std::string_view kernel = step.kernel;
+    const std::string_view first = next_part(&kernel);
+    table.add({step.name, std::string(first), mflop(step.flops), mib(step.bytes)});
+    while (!kernel.empty()) table.add({"", "  " + std::string(next_part(&kernel)), "", ""});
     flops += step.flops;
     bytes += step.bytes;
   }

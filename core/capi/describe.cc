@@ -75,30 +75,30 @@ caffe::NetParameter with_state(const NetChoice& choice) {
   return net;
 }
 
-json data_layer_json(const Graph& graph, const std::vector<Shape>& shapes) {
+Result<json> data_layer_json(const Graph& graph, const std::vector<Shape>& shapes) {
   for (const Node& node : graph.nodes()) {
     if (!node.type->source) continue;
-    const bool is_cos = node.param.type() == "CoSData";
-    const caffe::CoSDataParameter& cos = node.param.cos_data_param();
     json tops = json::array();
     for (size_t i = 0; i < node.tops.size(); ++i) {
       const LabelRange labels = label_range(graph, shapes, node.tops[i]);
       tops.push_back({{"name", node.param.top(int(i))},
                       {"shape", shapes[size_t(node.tops[i])].dims()},
                       {"classes", labels.classes}});
-      if (is_cos) tops.back()["column"] = cos.top(int(i)).name();
+      if (node.type->rows_input) {
+        RowsInput input;
+        CFT_TRY(node.type->rows_input(node.param, int(i), &input).with_context(node.where));
+        tops.back()["column"] = input.column;
+      }
       if (labels.ignored) tops.back()["ignore_label"] = *labels.ignored;
     }
-    const caffe::MemoryDataParameter& memory = node.param.memory_data_param();
-    return {{"name", node.param.name()},
-            {"type", node.param.type()},
-            {"tops", tops},
-            {"source", is_cos ? cos.source() : memory.source()},
-            {"dataframe_format", is_cos ? cos.dataframe_format() : memory.dataframe_format()},
-            {"dataframe_column_select",
-             std::vector<std::string>(memory.dataframe_column_select().begin(),
-                                      memory.dataframe_column_select().end())},
-            {"source_class", node.param.source_class()}};
+    const SourceTable table = node.type->table ? node.type->table(node.param) : SourceTable{};
+    return json{{"name", node.param.name()},
+                {"type", node.param.type()},
+                {"tops", tops},
+                {"source", table.source},
+                {"dataframe_format", table.format},
+                {"dataframe_column_select", table.columns},
+                {"source_class", node.param.source_class()}};
   }
   return json::object();
 }
@@ -113,7 +113,7 @@ Result<json> describe(const Graph& graph, int history) {
     blobs.push_back({{"name", graph.blob_names()[i]}, {"shape", shapes[i].dims()}});
   }
   for (int blob : graph.outputs()) outputs.push_back(graph.blob_names()[size_t(blob)]);
-  const json data = data_layer_json(graph, shapes);
+  CFT_ASSIGN(const json data, data_layer_json(graph, shapes));
   int64_t batch = 0;
   if (!data.empty() && !data["tops"].empty() && !data["tops"][0]["shape"].empty()) {
     batch = data["tops"][0]["shape"][0].get<int64_t>();

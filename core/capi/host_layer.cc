@@ -174,7 +174,7 @@ OpenNetOptions open_net_options(const Host& host, int threads, uint64_t seed) {
     });
   }
   if (host->layer_create && host->layer_call) {
-    options.makers["Python"] = [host](const caffe::LayerParameter& param) {
+    options.make_foreign = [host](const caffe::LayerParameter& param) {
       return make_host_layer(host, param);
     };
   }

@@ -91,7 +91,7 @@ nlohmann::json describe(const Net& net) {
                       {"tops", homes(node.tops)},
                       {"params", node.params},
                       {"host_layer", host_layer_number(*node.layer)}});
-    if (node.param.type() != "Input") continue;
+    if (!node.type->inputs) continue;
     for (int top : node.tops) inputs.push_back(net.home(top));
   }
   for (const Net::Blob& blob : net.blobs()) {
@@ -119,7 +119,7 @@ Status set_input(cft_net* handle, const std::string& layer, const float* data, c
                  int64_t rows) {
   Net& net = handle->net();
   for (const Node& node : net.graph().nodes()) {
-    if (node.param.name() != layer || node.param.type() != "MemoryData") continue;
+    if (node.param.name() != layer || !node.type->takes_arrays) continue;
     const Shape shape = net.blobs()[size_t(net.home(node.tops[0]))].shape;
     if (shape.axes() == 0 || shape[0] == 0) {
       return invalid_argument(

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/tensor/shape.h"
 
@@ -30,6 +31,14 @@ class Source {
   /// Writes rows(shard, sub_step) rows to each top, row-major float32, transforms applied.
   /// Called by one thread at a time for a given shard.
   virtual Status fill(int shard, int64_t sub_step, std::span<float* const> tops) = 0;
+};
+
+/// How the files that a data layer names are read.
+struct SourceOptions {
+  bool train = false;  ///< the net's phase
+  int shards = 1;
+  uint64_t seed = 0;
+  Logger log = {};
 };
 
 }  // namespace cafetiere

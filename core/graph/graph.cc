@@ -26,6 +26,12 @@ Status check_count(const char* what, int have, int min, int max) {
   return invalid_argument(fmt::format("has {} {}(s) but takes {}", have, what, wanted));
 }
 
+/// The name of the type whose tops are its bottom.
+std::string split_type(LayerTypes types) {
+  const auto found = std::ranges::find_if(types, [](const LayerType* t) { return t->identity; });
+  return found == types.end() ? "" : (*found)->name;
+}
+
 }  // namespace
 
 Result<Graph> Graph::build(const NetText& net, const caffe::NetState& state,
@@ -36,7 +42,8 @@ Result<Graph> Graph::build(const NetText& net, const caffe::NetState& state,
   }
   std::vector<int> kept, origin;
   CFT_ASSIGN(const caffe::NetParameter filtered, filter_net(net.param, state, &kept));
-  Result<caffe::NetParameter> with_splits = insert_splits(filtered, &origin);
+  Result<caffe::NetParameter> with_splits =
+      insert_splits(filtered, split_type(options.types), &origin);
   const auto place = [&](int i) {
     const size_t source = size_t(kept[size_t(origin[size_t(i)])]);
     return fmt::format("{}:{}", net.source,
@@ -91,9 +98,8 @@ Status Graph::add_node(const GraphOptions& options, caffe::LayerParameter param,
         "propagate_down is given {} time(s) for {} bottom(s); give one for each or none",
         param.propagate_down_size(), param.bottom_size()));
   }
-  const auto maker = options.makers.find(param.type());
-  if (maker != options.makers.end()) {
-    CFT_ASSIGN(node.layer, maker->second(param));
+  if (node.type->foreign && options.make_foreign) {
+    CFT_ASSIGN(node.layer, options.make_foreign(param));
   } else {
     node.layer = node.type->create(param);
   }

@@ -42,9 +42,9 @@ struct Node {
 
 struct GraphOptions {
   LayerTypes types;  ///< the layer types to choose from: layer_types() of core/layers
-  /// Who makes the layers of a type that lies outside the engine (Python), by type name.
+  /// Who makes the layers of types that lie outside the engine (LayerType::foreign).
   using Maker = std::function<Result<std::unique_ptr<Layer>>(const caffe::LayerParameter&)>;
-  std::map<std::string, Maker> makers = {};
+  Maker make_foreign = nullptr;
   /// What a source layer's tops will be fed with, by layer name, where the net itself does not say.
   std::map<std::string, std::vector<Shape>> fed;
 };

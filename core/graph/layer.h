@@ -3,12 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/base/status.h"
 #include "core/device/device.h"
+#include "core/graph/row_path.h"
 #include "core/model/proto/caffe.pb.h"
 #include "core/tensor/shape.h"
 
@@ -93,16 +95,51 @@ class Layer {
   caffe::LayerParameter param_;
 };
 
-/// A layer type's entry in the generated table (see core/layers/CMakeLists.txt). -1 = any number.
+class Source;
+struct RowsInput;
+struct SourceOptions;
+
+/// What the labels of a layer may be: whole numbers in [0, classes), or `ignored`.
+struct LabelRange {
+  int64_t classes = 0;  ///< 0: not known, anything goes
+  std::optional<int32_t> ignored;
+};
+
+/// The table that a data layer names for who reads it, such as Spark.
+struct SourceTable {
+  std::string source, format;
+  std::vector<std::string> columns;  ///< expressions; empty = all columns
+};
+
+/// What there is to know of a layer type: its entry in the generated table (core/CMakeLists.txt). The
+/// rest of the engine asks it and knows no type by name. -1 = any number.
 struct LayerType {
   const char* name;
-  int min_bottoms, max_bottoms;
-  int min_tops, max_tops;
+  int min_bottoms = 1, max_bottoms = 1;
+  int min_tops = 1, max_tops = 1;
   std::unique_ptr<Layer> (*create)(const caffe::LayerParameter&);
-  bool loss = false;      ///< its first top counts towards the objective with weight 1
-  bool source = false;    ///< its tops are fed from outside
-  bool identity = false;  ///< its tops are its bottom under other names
-  bool no_label = false;  ///< the gradient stops at bottoms other than the first
+  bool loss = false;          ///< its first top counts towards the objective with weight 1
+  bool source = false;        ///< its tops are fed from outside
+  bool identity = false;      ///< its tops are its bottom under other names
+  bool no_label = false;      ///< the gradient stops at bottoms other than the first
+  bool score = false;         ///< its tops judge what it reads, as a loss's do
+  bool foreign = false;       ///< lies outside the engine: GraphOptions::make_foreign makes it
+  bool inputs = false;        ///< a source whose tops are the inputs of the net
+  bool takes_arrays = false;  ///< a source of data and labels that lie in memory
+  bool applies_relu = false;  ///< does what LayerPlan::fuse_relu says
+  /// Whether it is max(x, 0), which the layer before may apply.
+  bool (*is_relu)(const caffe::LayerParameter&) = nullptr;
+  /// Whether what a row gives in a top depends on no other row; null: not known, so no.
+  bool (*rows_apart)(const caffe::LayerParameter&, const RowPath&) = nullptr;
+  /// What the second bottom may hold, if it holds labels of the first one's scores.
+  LabelRange (*labels)(const caffe::LayerParameter&, const Shape& scores) = nullptr;
+  /// Opens the files that a source names; null: it is fed by a caller.
+  Result<std::unique_ptr<Source>> (*open)(const caffe::LayerParameter&,
+                                          const SourceOptions&) = nullptr;
+  /// What a source says of the column that feeds a top; null: what its shape says.
+  Status (*rows_input)(const caffe::LayerParameter&, int top, RowsInput* input) = nullptr;
+  /// The table that a source names; null: none.
+  SourceTable (*table)(const caffe::LayerParameter&) = nullptr;
 };
 
 template <class L>

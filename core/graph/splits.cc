@@ -64,9 +64,10 @@ Result<Uses> find_uses(const caffe::NetParameter& net, int* faulty) {
   return uses;
 }
 
-void add_split(const std::string& producer, const Top& top, caffe::LayerParameter* split) {
+void add_split(const std::string& producer, const std::string& type, const Top& top,
+               caffe::LayerParameter* split) {
   split->set_name(split_layer_name(producer, top.blob, top.index));
-  split->set_type("Split");
+  split->set_type(type);
   split->add_bottom(top.blob);
   for (int k = 0; k < top.uses; ++k) {
     split->add_top(split_blob_name(producer, top.blob, top.index, k));
@@ -94,7 +95,7 @@ std::string split_blob_name(const std::string& layer, const std::string& blob, i
   return fmt::format("{}_{}", split_layer_name(layer, blob, top), k);
 }
 
-Result<caffe::NetParameter> insert_splits(const caffe::NetParameter& net,
+Result<caffe::NetParameter> insert_splits(const caffe::NetParameter& net, const std::string& type,
                                           std::vector<int>* origin) {
   int faulty = 0;
   Result<Uses> found = find_uses(net, &faulty);
@@ -120,7 +121,7 @@ Result<caffe::NetParameter> insert_splits(const caffe::NetParameter& net,
     }
     for (Top& top : uses.tops[at]) {
       if (!top.is_split()) continue;
-      add_split(layer->name(), top, layers.Add());
+      add_split(layer->name(), type, top, layers.Add());
       from.push_back(i);
       if (top.loss_weight != 0) take_loss_weight(&top, layer);
     }

@@ -11,11 +11,12 @@
 
 namespace cafetiere {
 
-/// The net with a Split layer after each producer of a blob that is read more than once, or read
+/// The net with a Split layer, of the given type, after each producer of a blob that is read more than once, or read
 /// and weighted as a loss; readers are renamed to its tops. `origin`, unless null, gets for each
 /// layer of the result its index in `net`, for a Split that of its producer; after an error, the
 /// index of the layer at fault.
-Result<caffe::NetParameter> insert_splits(const caffe::NetParameter& net, std::vector<int>* origin);
+Result<caffe::NetParameter> insert_splits(const caffe::NetParameter& net, const std::string& type,
+                                          std::vector<int>* origin);
 
 /// `<blob>_<layer>_<top>_split`, the name of the Split layer of top number `top` of `layer`.
 std::string split_layer_name(const std::string& layer, const std::string& blob, int top);

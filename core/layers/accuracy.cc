@@ -67,12 +67,16 @@ class Accuracy : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_accuracy{.name = "Accuracy",
-                                      .min_bottoms = 2,
-                                      .max_bottoms = 2,
-                                      .min_tops = 1,
-                                      .max_tops = 2,
-                                      .create = create_layer<Accuracy>,
-                                      .no_label = true};
+extern const LayerType layer_accuracy{
+    .name = "Accuracy",
+    .min_bottoms = 2,
+    .max_bottoms = 2,
+    .max_tops = 2,
+    .create = create_layer<Accuracy>,
+    .no_label = true,
+    .score = true,
+    .labels = [](const caffe::LayerParameter& param, const Shape& scores) {
+      return labels_along(scores, param.accuracy_param().axis(), param.accuracy_param());
+    }};
 
 }  // namespace cafetiere

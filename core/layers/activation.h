@@ -61,12 +61,7 @@ class Activation : public Layer {
 /// The registry's entry of Activation<F>.
 template <class F>
 constexpr LayerType activation_type(const char* name) {
-  return {.name = name,
-          .min_bottoms = 1,
-          .max_bottoms = 1,
-          .min_tops = 1,
-          .max_tops = 1,
-          .create = create_layer<Activation<F>>};
+  return {.name = name, .create = create_layer<Activation<F>>, .rows_apart = always_apart};
 }
 
 }  // namespace cafetiere

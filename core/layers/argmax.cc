@@ -93,11 +93,12 @@ class ArgMax : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_argmax{.name = "ArgMax",
-                                    .min_bottoms = 1,
-                                    .max_bottoms = 1,
-                                    .min_tops = 1,
-                                    .max_tops = 1,
-                                    .create = create_layer<ArgMax>};
+extern const LayerType layer_argmax{
+    .name = "ArgMax",
+    .create = create_layer<ArgMax>,
+    .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
+      const caffe::ArgMaxParameter& p = param.argmax_param();
+      return p.has_axis() ? !rows.along(p.axis()) : rows.bottom_axis < 1;
+    }};
 
 }  // namespace cafetiere

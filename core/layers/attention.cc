@@ -87,11 +87,11 @@ class Attention : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_attention{.name = "Attention",
-                                       .min_bottoms = 1,
-                                       .max_bottoms = 1,
-                                       .min_tops = 1,
-                                       .max_tops = 1,
-                                       .create = create_layer<Attention>};
+extern const LayerType layer_attention{
+    .name = "Attention",
+    .create = create_layer<Attention>,
+    .rows_apart = [](const caffe::LayerParameter&, const RowPath& rows) {
+      return rows.bottom_axis < 1;
+    }};
 
 }  // namespace cafetiere

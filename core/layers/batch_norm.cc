@@ -131,11 +131,12 @@ class BatchNorm : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_batch_norm{.name = "BatchNorm",
-                                        .min_bottoms = 1,
-                                        .max_bottoms = 1,
-                                        .min_tops = 1,
-                                        .max_tops = 1,
-                                        .create = create_layer<BatchNorm>};
+extern const LayerType layer_batch_norm{
+    .name = "BatchNorm",
+    .create = create_layer<BatchNorm>,
+    .rows_apart = [](const caffe::LayerParameter& param, const RowPath&) {
+      const caffe::BatchNormParameter& p = param.batch_norm_param();
+      return !p.has_use_global_stats() || p.use_global_stats();
+    }};
 
 }  // namespace cafetiere

@@ -70,8 +70,6 @@ class BatchReindex : public Layer {
 extern const LayerType layer_batch_reindex{.name = "BatchReindex",
                                            .min_bottoms = 2,
                                            .max_bottoms = 2,
-                                           .min_tops = 1,
-                                           .max_tops = 1,
                                            .create = create_layer<BatchReindex>,
                                            .no_label = true};
 

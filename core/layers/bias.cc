@@ -42,11 +42,7 @@ class Bias : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_bias{.name = "Bias",
-                                  .min_bottoms = 1,
-                                  .max_bottoms = 2,
-                                  .min_tops = 1,
-                                  .max_tops = 1,
-                                  .create = create_layer<Bias>};
+extern const LayerType layer_bias{
+    .name = "Bias", .max_bottoms = 2, .create = create_layer<Bias>, .rows_apart = always_apart};
 
 }  // namespace cafetiere

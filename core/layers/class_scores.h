@@ -46,4 +46,16 @@ struct ClassScores {
   }
 };
 
+/// LayerType::labels of classes that lie along an axis; `p` may say which label is ignored.
+template <class P>
+LabelRange labels_along(const Shape& scores, int axis, const P& p) {
+  const Result<int> a = scores.axis(axis);
+  return {a.ok() ? scores[*a] : 0,
+          p.has_ignore_label() ? std::optional<int32_t>(p.ignore_label()) : std::nullopt};
+}
+/// The same where all that follows the batch axis is classes.
+inline LabelRange labels_of_rows(const caffe::LayerParameter&, const Shape& scores) {
+  return {scores.count(1), {}};
+}
+
 }  // namespace cafetiere

@@ -64,11 +64,13 @@ class Concat : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_concat{.name = "Concat",
-                                    .min_bottoms = 1,
-                                    .max_bottoms = -1,
-                                    .min_tops = 1,
-                                    .max_tops = 1,
-                                    .create = create_layer<Concat>};
+extern const LayerType layer_concat{
+    .name = "Concat",
+    .max_bottoms = -1,
+    .create = create_layer<Concat>,
+    .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
+      const caffe::ConcatParameter& p = param.concat_param();
+      return !rows.along(p.has_concat_dim() ? int(p.concat_dim()) : p.axis());
+    }};
 
 }  // namespace cafetiere

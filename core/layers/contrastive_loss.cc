@@ -100,8 +100,6 @@ class ContrastiveLoss : public Layer {
 extern const LayerType layer_contrastive_loss{.name = "ContrastiveLoss",
                                               .min_bottoms = 3,
                                               .max_bottoms = 3,
-                                              .min_tops = 1,
-                                              .max_tops = 1,
                                               .create = create_layer<ContrastiveLoss>,
                                               .loss = true};
 

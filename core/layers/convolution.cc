@@ -66,11 +66,14 @@ class Convolution : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_convolution{.name = "Convolution",
-                                         .min_bottoms = 1,
-                                         .max_bottoms = -1,
-                                         .min_tops = 1,
-                                         .max_tops = -1,
-                                         .create = create_layer<Convolution>};
+extern const LayerType layer_convolution{
+    .name = "Convolution",
+    .max_bottoms = -1,
+    .max_tops = -1,
+    .create = create_layer<Convolution>,
+    .applies_relu = true,
+    .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
+      return !rows.from(param.convolution_param().axis());
+    }};
 
 }  // namespace cafetiere

@@ -4,6 +4,7 @@
 // behind its one axis.
 #include <fmt/format.h>
 
+#include "core/data/row_reader.h"
 #include "core/graph/layer.h"
 
 namespace cafetiere {
@@ -56,14 +57,42 @@ class CosData : public Layer {
   }
 };
 
+/// Of the column that feeds a top; images are transformed, numbers are taken as they are.
+Status describe_column(const caffe::LayerParameter& param, int index, RowsInput* input) {
+  using Cos = caffe::CoSDataParameter;
+  const Cos::TopBlob& top = param.cos_data_param().top(index);
+  input->column = top.name();
+  const int64_t sizes[] = {top.channels(), top.height(), top.width()};
+  input->row_shape = Shape(std::vector<int64_t>(sizes, sizes + top.sample_num_axes()));
+  input->transpose = top.transpose();
+  input->encoded = top.type() == Cos::ENCODED_IMAGE || top.type() == Cos::ENCODED_IMAGE_WITH_DIM;
+  input->interleaved = top.type() == Cos::RAW_IMAGE;
+  if (input->encoded || input->interleaved) {
+    if (top.sample_num_axes() != 3) {
+      return invalid_argument(fmt::format(
+          "cos_data_param: top '{}' holds images and needs sample_num_axes: 3", top.name()));
+    }
+    input->transform = top.transform_param();
+  } else if (top.has_transform_param()) {
+    return invalid_argument(fmt::format(
+        "cos_data_param: top '{}' holds numbers, which transform_param is not for", top.name()));
+  }
+  return {};
+}
+
 }  // namespace
 
-extern const LayerType layer_cos_data{.name = "CoSData",
-                                      .min_bottoms = 0,
-                                      .max_bottoms = 0,
-                                      .min_tops = 1,
-                                      .max_tops = -1,
-                                      .create = create_layer<CosData>,
-                                      .source = true};
+extern const LayerType layer_cos_data{
+    .name = "CoSData",
+    .min_bottoms = 0,
+    .max_bottoms = 0,
+    .max_tops = -1,
+    .create = create_layer<CosData>,
+    .source = true,
+    .rows_input = describe_column,
+    .table = [](const caffe::LayerParameter& param) -> SourceTable {
+      const caffe::CoSDataParameter& p = param.cos_data_param();
+      return {p.source(), p.dataframe_format(), {}};
+    }};
 
 }  // namespace cafetiere

@@ -77,12 +77,14 @@ class Crop : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_crop{.name = "Crop",
-                                  .min_bottoms = 2,
-                                  .max_bottoms = 2,
-                                  .min_tops = 1,
-                                  .max_tops = 1,
-                                  .create = create_layer<Crop>,
-                                  .no_label = true};
+extern const LayerType layer_crop{
+    .name = "Crop",
+    .min_bottoms = 2,
+    .max_bottoms = 2,
+    .create = create_layer<Crop>,
+    .no_label = true,
+    .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
+      return !rows.from(param.crop_param().axis());
+    }};
 
 }  // namespace cafetiere

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data: batches of Datum records from an LMDB or LevelDB. Gives the images and, if asked, labels.
+#include "core/data/db_source.h"
 #include "core/layers/source.h"
 
 namespace cafetiere {
@@ -21,12 +22,15 @@ class Data : public FileLayer {
 
 }  // namespace
 
-extern const LayerType layer_data{.name = "Data",
-                                  .min_bottoms = 0,
-                                  .max_bottoms = 0,
-                                  .min_tops = 1,
-                                  .max_tops = 2,
-                                  .create = create_layer<Data>,
-                                  .source = true};
+extern const LayerType layer_data{
+    .name = "Data",
+    .min_bottoms = 0,
+    .max_bottoms = 0,
+    .max_tops = 2,
+    .create = create_layer<Data>,
+    .source = true,
+    .open = [](const caffe::LayerParameter& param, const SourceOptions& o) {
+      return as_source(DbSource::make(param, o.train, o.shards, o.seed, o.log));
+    }};
 
 }  // namespace cafetiere

@@ -84,11 +84,13 @@ class Deconvolution : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_deconvolution{.name = "Deconvolution",
-                                           .min_bottoms = 1,
-                                           .max_bottoms = -1,
-                                           .min_tops = 1,
-                                           .max_tops = -1,
-                                           .create = create_layer<Deconvolution>};
+extern const LayerType layer_deconvolution{
+    .name = "Deconvolution",
+    .max_bottoms = -1,
+    .max_tops = -1,
+    .create = create_layer<Deconvolution>,
+    .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
+      return !rows.from(param.convolution_param().axis());
+    }};
 
 }  // namespace cafetiere

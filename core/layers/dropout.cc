@@ -66,11 +66,7 @@ class Dropout : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_dropout{.name = "Dropout",
-                                     .min_bottoms = 1,
-                                     .max_bottoms = 1,
-                                     .min_tops = 1,
-                                     .max_tops = 1,
-                                     .create = create_layer<Dropout>};
+extern const LayerType layer_dropout{
+    .name = "Dropout", .create = create_layer<Dropout>, .rows_apart = always_apart};
 
 }  // namespace cafetiere

@@ -77,7 +77,6 @@ class DummyData : public Layer {
 extern const LayerType layer_dummy_data{.name = "DummyData",
                                         .min_bottoms = 0,
                                         .max_bottoms = 0,
-                                        .min_tops = 1,
                                         .max_tops = -1,
                                         .create = create_layer<DummyData>};
 

@@ -177,8 +177,7 @@ class Eltwise : public Layer {
 extern const LayerType layer_eltwise{.name = "Eltwise",
                                      .min_bottoms = 2,
                                      .max_bottoms = -1,
-                                     .min_tops = 1,
-                                     .max_tops = 1,
-                                     .create = create_layer<Eltwise>};
+                                     .create = create_layer<Eltwise>,
+                                     .rows_apart = always_apart};
 
 }  // namespace cafetiere

@@ -87,11 +87,7 @@ class Embed : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_embed{.name = "Embed",
-                                   .min_bottoms = 1,
-                                   .max_bottoms = 1,
-                                   .min_tops = 1,
-                                   .max_tops = 1,
-                                   .create = create_layer<Embed>};
+extern const LayerType layer_embed{
+    .name = "Embed", .create = create_layer<Embed>, .rows_apart = always_apart};
 
 }  // namespace cafetiere

@@ -59,8 +59,6 @@ class EuclideanLoss : public Layer {
 extern const LayerType layer_euclidean_loss{.name = "EuclideanLoss",
                                             .min_bottoms = 2,
                                             .max_bottoms = 2,
-                                            .min_tops = 1,
-                                            .max_tops = 1,
                                             .create = create_layer<EuclideanLoss>,
                                             .loss = true};
 

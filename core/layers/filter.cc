@@ -90,7 +90,6 @@ class Filter : public OpenLayer {
 extern const LayerType layer_filter{.name = "Filter",
                                     .min_bottoms = 2,
                                     .max_bottoms = -1,
-                                    .min_tops = 1,
                                     .max_tops = -1,
                                     .create = create_layer<Filter>};
 

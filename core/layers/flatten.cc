@@ -24,11 +24,7 @@ class Flatten : public ReshapingLayer {
 
 }  // namespace
 
-extern const LayerType layer_flatten{.name = "Flatten",
-                                     .min_bottoms = 1,
-                                     .max_bottoms = 1,
-                                     .min_tops = 1,
-                                     .max_tops = 1,
-                                     .create = create_layer<Flatten>};
+extern const LayerType layer_flatten{
+    .name = "Flatten", .create = create_layer<Flatten>, .rows_apart = ReshapingLayer::keeps_rows};
 
 }  // namespace cafetiere

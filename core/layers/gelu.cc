@@ -52,11 +52,7 @@ std::unique_ptr<Layer> create_gelu(const caffe::LayerParameter& param) {
 
 }  // namespace
 
-extern const LayerType layer_gelu{.name = "GELU",
-                                  .min_bottoms = 1,
-                                  .max_bottoms = 1,
-                                  .min_tops = 1,
-                                  .max_tops = 1,
-                                  .create = create_gelu};
+extern const LayerType layer_gelu{
+    .name = "GELU", .create = create_gelu, .rows_apart = always_apart};
 
 }  // namespace cafetiere

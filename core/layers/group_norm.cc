@@ -36,11 +36,11 @@ class GroupNorm : public RowNorm {
 
 }  // namespace
 
-extern const LayerType layer_group_norm{.name = "GroupNorm",
-                                        .min_bottoms = 1,
-                                        .max_bottoms = 1,
-                                        .min_tops = 1,
-                                        .max_tops = 1,
-                                        .create = create_layer<GroupNorm>};
+extern const LayerType layer_group_norm{
+    .name = "GroupNorm",
+    .create = create_layer<GroupNorm>,
+    .rows_apart = [](const caffe::LayerParameter&, const RowPath& rows) {
+      return rows.bottom_axis < 1;
+    }};
 
 }  // namespace cafetiere

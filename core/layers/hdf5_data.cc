@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HDF5Data: batches of rows from HDF5 files. Gives a top for each dataset, of its name.
+#include "core/data/hdf5_source.h"
 #include "core/layers/source.h"
 
 namespace cafetiere {
@@ -15,12 +16,15 @@ class HDF5Data : public FileLayer {
 
 }  // namespace
 
-extern const LayerType layer_hdf5_data{.name = "HDF5Data",
-                                       .min_bottoms = 0,
-                                       .max_bottoms = 0,
-                                       .min_tops = 1,
-                                       .max_tops = -1,
-                                       .create = create_layer<HDF5Data>,
-                                       .source = true};
+extern const LayerType layer_hdf5_data{
+    .name = "HDF5Data",
+    .min_bottoms = 0,
+    .max_bottoms = 0,
+    .max_tops = -1,
+    .create = create_layer<HDF5Data>,
+    .source = true,
+    .open = [](const caffe::LayerParameter& param, const SourceOptions& o) {
+      return as_source(Hdf5Source::make(param, o.shards, o.seed, o.log));
+    }};
 
 }  // namespace cafetiere

@@ -41,10 +41,9 @@ class Hinge {
 extern const LayerType layer_hinge_loss{.name = "HingeLoss",
                                         .min_bottoms = 2,
                                         .max_bottoms = 2,
-                                        .min_tops = 1,
-                                        .max_tops = 1,
                                         .create = create_layer<ClassLoss<Hinge>>,
                                         .loss = true,
-                                        .no_label = true};
+                                        .no_label = true,
+                                        .labels = labels_of_rows};
 
 }  // namespace cafetiere

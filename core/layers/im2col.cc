@@ -97,11 +97,11 @@ class Im2col : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_im2col{.name = "Im2col",
-                                    .min_bottoms = 1,
-                                    .max_bottoms = 1,
-                                    .min_tops = 1,
-                                    .max_tops = 1,
-                                    .create = create_layer<Im2col>};
+extern const LayerType layer_im2col{
+    .name = "Im2col",
+    .create = create_layer<Im2col>,
+    .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
+      return !rows.from(param.convolution_param().axis());
+    }};
 
 }  // namespace cafetiere

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ImageData: batches of image files from a list. Gives the images and their labels.
+#include "core/data/image_list_source.h"
 #include "core/layers/source.h"
 
 namespace cafetiere {
@@ -18,12 +19,16 @@ class ImageData : public FileLayer {
 
 }  // namespace
 
-extern const LayerType layer_image_data{.name = "ImageData",
-                                        .min_bottoms = 0,
-                                        .max_bottoms = 0,
-                                        .min_tops = 2,
-                                        .max_tops = 2,
-                                        .create = create_layer<ImageData>,
-                                        .source = true};
+extern const LayerType layer_image_data{
+    .name = "ImageData",
+    .min_bottoms = 0,
+    .max_bottoms = 0,
+    .min_tops = 2,
+    .max_tops = 2,
+    .create = create_layer<ImageData>,
+    .source = true,
+    .open = [](const caffe::LayerParameter& param, const SourceOptions& o) {
+      return as_source(ImageListSource::make(param, o.train, o.shards, o.seed, o.log));
+    }};
 
 }  // namespace cafetiere

@@ -101,13 +101,16 @@ class InfogainLoss : public SoftmaxLoss {
 
 }  // namespace
 
-extern const LayerType layer_infogain_loss{.name = "InfogainLoss",
-                                           .min_bottoms = 2,
-                                           .max_bottoms = 3,
-                                           .min_tops = 1,
-                                           .max_tops = 2,
-                                           .create = create_layer<InfogainLoss>,
-                                           .loss = true,
-                                           .no_label = true};
+extern const LayerType layer_infogain_loss{
+    .name = "InfogainLoss",
+    .min_bottoms = 2,
+    .max_bottoms = 3,
+    .max_tops = 2,
+    .create = create_layer<InfogainLoss>,
+    .loss = true,
+    .no_label = true,
+    .labels = [](const caffe::LayerParameter& param, const Shape& scores) {
+      return labels_along(scores, param.infogain_loss_param().axis(), param.loss_param());
+    }};
 
 }  // namespace cafetiere

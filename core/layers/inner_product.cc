@@ -73,11 +73,12 @@ class InnerProduct : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_inner_product{.name = "InnerProduct",
-                                           .min_bottoms = 1,
-                                           .max_bottoms = 1,
-                                           .min_tops = 1,
-                                           .max_tops = 1,
-                                           .create = create_layer<InnerProduct>};
+extern const LayerType layer_inner_product{
+    .name = "InnerProduct",
+    .create = create_layer<InnerProduct>,
+    .applies_relu = true,
+    .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
+      return !rows.from(param.inner_product_param().axis());
+    }};
 
 }  // namespace cafetiere

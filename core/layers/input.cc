@@ -28,9 +28,9 @@ class Input : public SourceLayer {
 extern const LayerType layer_input{.name = "Input",
                                    .min_bottoms = 0,
                                    .max_bottoms = 0,
-                                   .min_tops = 1,
                                    .max_tops = -1,
                                    .create = create_layer<Input>,
-                                   .source = true};
+                                   .source = true,
+                                   .inputs = true};
 
 }  // namespace cafetiere

@@ -132,11 +132,9 @@ class Interp : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_interp{.name = "Interp",
-                                    .min_bottoms = 1,
-                                    .max_bottoms = 1,
-                                    .min_tops = 1,
-                                    .max_tops = 1,
-                                    .create = create_layer<Interp>};
+extern const LayerType layer_interp{
+    .name = "Interp",
+    .create = create_layer<Interp>,
+    .rows_apart = [](const caffe::LayerParameter&, const RowPath& rows) { return !rows.from(-2); }};
 
 }  // namespace cafetiere

@@ -22,11 +22,11 @@ class LayerNorm : public RowNorm {
 
 }  // namespace
 
-extern const LayerType layer_layer_norm{.name = "LayerNorm",
-                                        .min_bottoms = 1,
-                                        .max_bottoms = 1,
-                                        .min_tops = 1,
-                                        .max_tops = 1,
-                                        .create = create_layer<LayerNorm>};
+extern const LayerType layer_layer_norm{
+    .name = "LayerNorm",
+    .create = create_layer<LayerNorm>,
+    .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
+      return !rows.from(param.layer_norm_param().axis());
+    }};
 
 }  // namespace cafetiere

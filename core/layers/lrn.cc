@@ -95,11 +95,12 @@ class Lrn : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_lrn{.name = "LRN",
-                                 .min_bottoms = 1,
-                                 .max_bottoms = 1,
-                                 .min_tops = 1,
-                                 .max_tops = 1,
-                                 .create = create_layer<Lrn>};
+extern const LayerType layer_lrn{
+    .name = "LRN",
+    .create = create_layer<Lrn>,
+    .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
+      const bool across = param.lrn_param().norm_region() == caffe::LRNParameter::ACROSS_CHANNELS;
+      return across ? rows.bottom_axis != 1 : rows.bottom_axis < 2;
+    }};
 
 }  // namespace cafetiere

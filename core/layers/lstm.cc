@@ -5,11 +5,14 @@
 
 namespace cafetiere {
 
-extern const LayerType layer_lstm{.name = "LSTM",
-                                  .min_bottoms = 2,
-                                  .max_bottoms = 5,
-                                  .min_tops = 1,
-                                  .max_tops = 3,
-                                  .create = create_layer<Recurrent<LstmCell>>};
+extern const LayerType layer_lstm{
+    .name = "LSTM",
+    .min_bottoms = 2,
+    .max_bottoms = 5,
+    .max_tops = 3,
+    .create = create_layer<Recurrent<LstmCell>>,
+    .rows_apart = [](const caffe::LayerParameter&, const RowPath& rows) {
+      return rows.bottom_axis == 1;
+    }};
 
 }  // namespace cafetiere

@@ -75,11 +75,15 @@ class LstmUnit : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_lstm_unit{.name = "LSTMUnit",
-                                       .min_bottoms = 3,
-                                       .max_bottoms = 3,
-                                       .min_tops = 2,
-                                       .max_tops = 2,
-                                       .create = create_layer<LstmUnit>};
+extern const LayerType layer_lstm_unit{
+    .name = "LSTMUnit",
+    .min_bottoms = 3,
+    .max_bottoms = 3,
+    .min_tops = 2,
+    .max_tops = 2,
+    .create = create_layer<LstmUnit>,
+    .rows_apart = [](const caffe::LayerParameter&, const RowPath& rows) {
+      return rows.bottom_axis == 1;
+    }};
 
 }  // namespace cafetiere

@@ -26,12 +26,19 @@ class MemoryData : public SourceLayer {
 
 }  // namespace
 
-extern const LayerType layer_memory_data{.name = "MemoryData",
-                                         .min_bottoms = 0,
-                                         .max_bottoms = 0,
-                                         .min_tops = 2,
-                                         .max_tops = 2,
-                                         .create = create_layer<MemoryData>,
-                                         .source = true};
+extern const LayerType layer_memory_data{
+    .name = "MemoryData",
+    .min_bottoms = 0,
+    .max_bottoms = 0,
+    .min_tops = 2,
+    .max_tops = 2,
+    .create = create_layer<MemoryData>,
+    .source = true,
+    .takes_arrays = true,
+    .table = [](const caffe::LayerParameter& param) -> SourceTable {
+      const caffe::MemoryDataParameter& p = param.memory_data_param();
+      const auto& columns = p.dataframe_column_select();
+      return {p.source(), p.dataframe_format(), {columns.begin(), columns.end()}};
+    }};
 
 }  // namespace cafetiere

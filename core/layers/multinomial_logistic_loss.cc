@@ -25,10 +25,9 @@ extern const LayerType layer_multinomial_logistic_loss{
     .name = "MultinomialLogisticLoss",
     .min_bottoms = 2,
     .max_bottoms = 2,
-    .min_tops = 1,
-    .max_tops = 1,
     .create = create_layer<ClassLoss<LogOfLabel>>,
     .loss = true,
-    .no_label = true};
+    .no_label = true,
+    .labels = labels_of_rows};
 
 }  // namespace cafetiere

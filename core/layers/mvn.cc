@@ -80,11 +80,11 @@ class Mvn : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_mvn{.name = "MVN",
-                                 .min_bottoms = 1,
-                                 .max_bottoms = 1,
-                                 .min_tops = 1,
-                                 .max_tops = 1,
-                                 .create = create_layer<Mvn>};
+extern const LayerType layer_mvn{
+    .name = "MVN",
+    .create = create_layer<Mvn>,
+    .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
+      return rows.bottom_axis < (param.mvn_param().across_channels() ? 1 : 2);
+    }};
 
 }  // namespace cafetiere

@@ -41,11 +41,7 @@ class Parameter : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_parameter{.name = "Parameter",
-                                       .min_bottoms = 0,
-                                       .max_bottoms = 0,
-                                       .min_tops = 1,
-                                       .max_tops = 1,
-                                       .create = create_layer<Parameter>};
+extern const LayerType layer_parameter{
+    .name = "Parameter", .min_bottoms = 0, .max_bottoms = 0, .create = create_layer<Parameter>};
 
 }  // namespace cafetiere

@@ -72,11 +72,7 @@ class Permute : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_permute{.name = "Permute",
-                                     .min_bottoms = 1,
-                                     .max_bottoms = 1,
-                                     .min_tops = 1,
-                                     .max_tops = 1,
-                                     .create = create_layer<Permute>};
+extern const LayerType layer_permute{
+    .name = "Permute", .create = create_layer<Permute>, .rows_apart = always_apart};
 
 }  // namespace cafetiere

@@ -114,11 +114,12 @@ class Pooling : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_pooling{.name = "Pooling",
-                                     .min_bottoms = 1,
-                                     .max_bottoms = 1,
-                                     .min_tops = 1,
-                                     .max_tops = 2,
-                                     .create = create_layer<Pooling>};
+extern const LayerType layer_pooling{
+    .name = "Pooling",
+    .max_tops = 2,
+    .create = create_layer<Pooling>,
+    .rows_apart = [](const caffe::LayerParameter&, const RowPath& rows) {
+      return rows.bottom_axis < 2;
+    }};
 
 }  // namespace cafetiere

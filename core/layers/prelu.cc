@@ -70,11 +70,7 @@ class PReLU : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_prelu{.name = "PReLU",
-                                   .min_bottoms = 1,
-                                   .max_bottoms = 1,
-                                   .min_tops = 1,
-                                   .max_tops = 1,
-                                   .create = create_layer<PReLU>};
+extern const LayerType layer_prelu{
+    .name = "PReLU", .create = create_layer<PReLU>, .rows_apart = always_apart};
 
 }  // namespace cafetiere

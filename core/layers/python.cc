@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python: a layer that a Python class computes. It runs in nets and solvers of the Python package,
-// which put their own object in the place of this one (GraphOptions::makers).
+// which put their own object in the place of this one (GraphOptions::make_foreign).
 #include "core/graph/layer.h"
 
 namespace cafetiere {
@@ -28,6 +28,7 @@ extern const LayerType layer_python{.name = "Python",
                                     .max_bottoms = -1,
                                     .min_tops = 0,
                                     .max_tops = -1,
-                                    .create = create_layer<Python>};
+                                    .create = create_layer<Python>,
+                                    .foreign = true};
 
 }  // namespace cafetiere

@@ -102,11 +102,11 @@ class Reduction : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_reduction{.name = "Reduction",
-                                       .min_bottoms = 1,
-                                       .max_bottoms = 1,
-                                       .min_tops = 1,
-                                       .max_tops = 1,
-                                       .create = create_layer<Reduction>};
+extern const LayerType layer_reduction{
+    .name = "Reduction",
+    .create = create_layer<Reduction>,
+    .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
+      return !rows.from(param.reduction_param().axis());
+    }};
 
 }  // namespace cafetiere

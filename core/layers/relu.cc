@@ -18,6 +18,12 @@ struct ReLU {
 
 }  // namespace
 
-extern constinit const LayerType layer_relu = activation_type<ReLU>("ReLU");
+extern constinit const LayerType layer_relu = [] {
+  LayerType type = activation_type<ReLU>("ReLU");
+  type.is_relu = [](const caffe::LayerParameter& param) {
+    return param.relu_param().negative_slope() == 0;
+  };
+  return type;
+}();
 
 }  // namespace cafetiere

@@ -87,11 +87,7 @@ class Reshape : public ReshapingLayer {
 
 }  // namespace
 
-extern const LayerType layer_reshape{.name = "Reshape",
-                                     .min_bottoms = 1,
-                                     .max_bottoms = 1,
-                                     .min_tops = 1,
-                                     .max_tops = 1,
-                                     .create = create_layer<Reshape>};
+extern const LayerType layer_reshape{
+    .name = "Reshape", .create = create_layer<Reshape>, .rows_apart = ReshapingLayer::keeps_rows};
 
 }  // namespace cafetiere

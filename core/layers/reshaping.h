@@ -20,6 +20,11 @@ class ReshapingLayer : public Layer {
     plan.bottom_diffs[0] = plan.program.reshaped(plan.top_diffs[0], plan.bottom_shape(0));
     return {};
   }
+
+  /// LayerType::rows_apart: what lies before the rows is as much in the top as in the bottom.
+  static bool keeps_rows(const caffe::LayerParameter&, const RowPath& rows) {
+    return rows.bottom.count(0, rows.bottom_axis) == rows.top.count(0, rows.top_axis);
+  }
 };
 
 }  // namespace cafetiere

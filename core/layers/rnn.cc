@@ -48,11 +48,14 @@ class Rnn : public Recurrent<TanhCell> {
 
 }  // namespace
 
-extern const LayerType layer_rnn{.name = "RNN",
-                                 .min_bottoms = 2,
-                                 .max_bottoms = 4,
-                                 .min_tops = 1,
-                                 .max_tops = 2,
-                                 .create = create_layer<Rnn>};
+extern const LayerType layer_rnn{
+    .name = "RNN",
+    .min_bottoms = 2,
+    .max_bottoms = 4,
+    .max_tops = 2,
+    .create = create_layer<Rnn>,
+    .rows_apart = [](const caffe::LayerParameter&, const RowPath& rows) {
+      return rows.bottom_axis == 1;
+    }};
 
 }  // namespace cafetiere

@@ -65,11 +65,7 @@ class Scale : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_scale{.name = "Scale",
-                                   .min_bottoms = 1,
-                                   .max_bottoms = 2,
-                                   .min_tops = 1,
-                                   .max_tops = 1,
-                                   .create = create_layer<Scale>};
+extern const LayerType layer_scale{
+    .name = "Scale", .max_bottoms = 2, .create = create_layer<Scale>, .rows_apart = always_apart};
 
 }  // namespace cafetiere

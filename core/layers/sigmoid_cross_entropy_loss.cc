@@ -59,8 +59,6 @@ extern const LayerType layer_sigmoid_cross_entropy_loss{
     .name = "SigmoidCrossEntropyLoss",
     .min_bottoms = 2,
     .max_bottoms = 2,
-    .min_tops = 1,
-    .max_tops = 1,
     .create = create_layer<SigmoidCrossEntropyLoss>,
     .loss = true,
     .no_label = true};

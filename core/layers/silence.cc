@@ -18,7 +18,6 @@ class Silence : public Layer {
 }  // namespace
 
 extern const LayerType layer_silence{.name = "Silence",
-                                     .min_bottoms = 1,
                                      .max_bottoms = -1,
                                      .min_tops = 0,
                                      .max_tops = 0,

@@ -86,11 +86,13 @@ class Slice : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_slice{.name = "Slice",
-                                   .min_bottoms = 1,
-                                   .max_bottoms = 1,
-                                   .min_tops = 1,
-                                   .max_tops = -1,
-                                   .create = create_layer<Slice>};
+extern const LayerType layer_slice{
+    .name = "Slice",
+    .max_tops = -1,
+    .create = create_layer<Slice>,
+    .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
+      const caffe::SliceParameter& p = param.slice_param();
+      return !rows.along(p.has_slice_dim() ? int(p.slice_dim()) : p.axis());
+    }};
 
 }  // namespace cafetiere

@@ -45,11 +45,11 @@ class Softmax : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_softmax{.name = "Softmax",
-                                     .min_bottoms = 1,
-                                     .max_bottoms = 1,
-                                     .min_tops = 1,
-                                     .max_tops = 1,
-                                     .create = create_layer<Softmax>};
+extern const LayerType layer_softmax{
+    .name = "Softmax",
+    .create = create_layer<Softmax>,
+    .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
+      return !rows.along(param.softmax_param().axis());
+    }};
 
 }  // namespace cafetiere

@@ -48,13 +48,19 @@ class SoftmaxWithLoss : public SoftmaxLoss {
 
 }  // namespace
 
-extern const LayerType layer_softmax_loss{.name = "SoftmaxWithLoss",
-                                          .min_bottoms = 2,
-                                          .max_bottoms = 2,
-                                          .min_tops = 1,
-                                          .max_tops = 2,
-                                          .create = create_layer<SoftmaxWithLoss>,
-                                          .loss = true,
-                                          .no_label = true};
+extern const LayerType layer_softmax_loss{
+    .name = "SoftmaxWithLoss",
+    .min_bottoms = 2,
+    .max_bottoms = 2,
+    .max_tops = 2,
+    .create = create_layer<SoftmaxWithLoss>,
+    .loss = true,
+    .no_label = true,
+    .rows_apart = [](const caffe::LayerParameter& param,
+                     const RowPath& rows) { return !rows.along(param.softmax_param().axis()); },
+    .labels =
+        [](const caffe::LayerParameter& param, const Shape& scores) {
+          return labels_along(scores, param.softmax_param().axis(), param.loss_param());
+        }};
 
 }  // namespace cafetiere

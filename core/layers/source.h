@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "core/data/source.h"
 #include "core/graph/layer.h"
 
 namespace cafetiere {
@@ -61,5 +62,12 @@ class FileLayer : public SourceLayer {
     return Shape{channels, height, width};
   }
 };
+
+/// What LayerType::open returns, of what the maker of a source does.
+template <class S>
+Result<std::unique_ptr<Source>> as_source(Result<std::unique_ptr<S>> source) {
+  if (!source.ok()) return source.status();
+  return std::unique_ptr<Source>(*std::move(source));
+}
 
 }  // namespace cafetiere

@@ -39,11 +39,9 @@ class Split : public Layer {
 }  // namespace
 
 extern const LayerType layer_split{.name = "Split",
-                                   .min_bottoms = 1,
-                                   .max_bottoms = 1,
-                                   .min_tops = 1,
                                    .max_tops = -1,
                                    .create = create_layer<Split>,
-                                   .identity = true};
+                                   .identity = true,
+                                   .rows_apart = always_apart};
 
 }  // namespace cafetiere

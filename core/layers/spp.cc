@@ -112,11 +112,11 @@ class Spp : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_spp{.name = "SPP",
-                                 .min_bottoms = 1,
-                                 .max_bottoms = 1,
-                                 .min_tops = 1,
-                                 .max_tops = 1,
-                                 .create = create_layer<Spp>};
+extern const LayerType layer_spp{
+    .name = "SPP",
+    .create = create_layer<Spp>,
+    .rows_apart = [](const caffe::LayerParameter&, const RowPath& rows) {
+      return rows.bottom_axis < 1;
+    }};
 
 }  // namespace cafetiere

@@ -29,11 +29,7 @@ class Threshold : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_threshold{.name = "Threshold",
-                                       .min_bottoms = 1,
-                                       .max_bottoms = 1,
-                                       .min_tops = 1,
-                                       .max_tops = 1,
-                                       .create = create_layer<Threshold>};
+extern const LayerType layer_threshold{
+    .name = "Threshold", .create = create_layer<Threshold>, .rows_apart = always_apart};
 
 }  // namespace cafetiere

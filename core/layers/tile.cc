@@ -88,11 +88,11 @@ class Tile : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_tile{.name = "Tile",
-                                  .min_bottoms = 1,
-                                  .max_bottoms = 1,
-                                  .min_tops = 1,
-                                  .max_tops = 1,
-                                  .create = create_layer<Tile>};
+extern const LayerType layer_tile{
+    .name = "Tile",
+    .create = create_layer<Tile>,
+    .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
+      return !rows.along(param.tile_param().axis());
+    }};
 
 }  // namespace cafetiere

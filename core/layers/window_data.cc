@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // WindowData: batches of windows of images, for detection. Gives the windows and their labels.
+#include "core/data/window_source.h"
 #include "core/layers/source.h"
 
 namespace cafetiere {
@@ -15,12 +16,16 @@ class WindowData : public FileLayer {
 
 }  // namespace
 
-extern const LayerType layer_window_data{.name = "WindowData",
-                                         .min_bottoms = 0,
-                                         .max_bottoms = 0,
-                                         .min_tops = 2,
-                                         .max_tops = 2,
-                                         .create = create_layer<WindowData>,
-                                         .source = true};
+extern const LayerType layer_window_data{
+    .name = "WindowData",
+    .min_bottoms = 0,
+    .max_bottoms = 0,
+    .min_tops = 2,
+    .max_tops = 2,
+    .create = create_layer<WindowData>,
+    .source = true,
+    .open = [](const caffe::LayerParameter& param, const SourceOptions& o) {
+      return as_source(WindowSource::make(param, o.shards, o.seed, o.log));
+    }};
 
 }  // namespace cafetiere

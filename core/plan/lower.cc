@@ -51,19 +51,16 @@ class Lowering {
     return {};
   }
 
-  /// Finds the convolutions and inner products that apply the ReLU behind them. A blob has one
+  /// Finds the layers that apply the ReLU behind them. A blob has one
   /// reader at most, so one pass sees every pair.
   void choose_fusions() {
     fused_.assign(graph_.nodes().size(), Fusion::kNone);
     std::vector<int> maker(shapes_.size(), -1);  // by blob: the node that could apply a ReLU to it
     for (size_t n = 0; n < graph_.nodes().size(); ++n) {
       const Node& node = graph_.nodes()[n];
-      const std::string_view type = node.type->name;
       if (!needed_[n]) continue;
-      if ((type == "Convolution" || type == "InnerProduct") && node.tops.size() == 1) {
-        maker[size_t(node.tops[0])] = int(n);
-      }
-      if (type != "ReLU" || node.param.relu_param().negative_slope() != 0) continue;
+      if (node.type->applies_relu && node.tops.size() == 1) maker[size_t(node.tops[0])] = int(n);
+      if (!node.type->is_relu || !node.type->is_relu(node.param)) continue;
       const int bottom = node.bottoms[0], by = maker[size_t(bottom)];
       if (by < 0 || std::ranges::find(kept_, bottom) != kept_.end()) continue;
       fused_[size_t(by)] = Fusion::kAppliesReLU;

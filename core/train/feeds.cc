@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "core/data/open_source.h"
 #include "core/graph/phase_rules.h"
+#include "core/layers/registry.h"
 
 namespace cafetiere {
 
@@ -25,12 +25,14 @@ Result<NetFeeds> open_feeds(const NetChoice& net, uint64_t seed, const Logger& l
   const bool train = net.state.phase() == caffe::TRAIN;
   NetFeeds feeds;
   for (const caffe::LayerParameter& layer : filtered.layer()) {
-    if (layer.type() == "Input" || layer.type() == "MemoryData") {
+    const auto type = find_layer_type(layer_types(), layer.type());
+    if (!type.ok() || !(*type)->source) continue;  // the graph refuses unknown types
+    if (!(*type)->open) {
       feeds.unfed.push_back(layer.name());
+      continue;
     }
-    Result<std::unique_ptr<Source>> source = open_source(layer, train, shards, seed, log);
+    Result<std::unique_ptr<Source>> source = (*type)->open(layer, {train, shards, seed, log});
     if (!source.ok()) return source.status().with_context(net.net.source);
-    if (!*source) continue;
     CFT_TRY(check_batch(feeds, layer.name(), (*source)->rows(0, 0)).with_context(net.net.source));
     feeds.shapes[layer.name()] = (*source)->top_shapes();
     feeds.feeds.push_back({layer.name(), source->get()});

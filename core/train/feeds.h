@@ -19,11 +19,10 @@ struct NetFeeds {
   std::vector<std::unique_ptr<Source>> sources;
   std::vector<Feed> feeds;
   std::map<std::string, std::vector<Shape>> shapes;  ///< by layer, for building the graph
-  std::vector<std::string> unfed;  ///< layers that a caller would feed: Input, MemoryData
+  std::vector<std::string> unfed;  ///< source layers that a caller would feed, as Input
 };
 
-/// Opens what the Data, ImageData, HDF5Data and WindowData layers name that `net` has in its state,
-/// for `shards` shards.
+/// Opens the files and databases that the layers of `net` in its state name, for `shards` shards.
 Result<NetFeeds> open_feeds(const NetChoice& net, uint64_t seed, const Logger& log, int shards = 1);
 
 /// The error for a net that needs a caller to feed it; success when there is no such layer.

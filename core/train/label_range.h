@@ -2,19 +2,11 @@
 // What the labels of a net may be.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "core/graph/graph.h"
 
 namespace cafetiere {
-
-/// Labels are whole numbers in [0, classes), or `ignored`.
-struct LabelRange {
-  int64_t classes = 0;  ///< 0: not known, anything goes
-  std::optional<int32_t> ignored;
-};
 
 /// The range of the labels in a blob, from the losses and accuracies that compare it with scores: one
 /// that ignores nothing has its way. `shapes` as graph.infer gives them.

@@ -11,10 +11,10 @@ Result<std::unique_ptr<OpenNet>> OpenNet::create(const NetChoice& choice,
   auto open = std::make_unique<OpenNet>();
   for (const std::string& note : choice.net.notes) options.log.info("{}", note);
   CFT_ASSIGN(open->feeds, open_feeds(choice, options.net.seed, options.log));
-  CFT_ASSIGN(
-      Graph graph,
-      Graph::build(choice.net, choice.state,
-                   {.types = layer_types(), .makers = options.makers, .fed = open->feeds.shapes}));
+  CFT_ASSIGN(Graph graph, Graph::build(choice.net, choice.state,
+                                       {.types = layer_types(),
+                                        .make_foreign = options.make_foreign,
+                                        .fed = open->feeds.shapes}));
   CFT_ASSIGN(open->net, Net::create(std::move(graph), options.net));
   for (const Feed& feed : open->feeds.feeds) CFT_TRY(open->net->feed(feed.layer, feed.source));
   return open;

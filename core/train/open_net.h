@@ -14,7 +14,7 @@ namespace cafetiere {
 struct OpenNetOptions {
   Net::Options net;
   Logger log;
-  std::map<std::string, GraphOptions::Maker> makers;  ///< as GraphOptions has them
+  GraphOptions::Maker make_foreign;  ///< as GraphOptions has it
 };
 
 /// The sources live as long as the net that reads them.

@@ -31,25 +31,16 @@ void describe_plain(const Node& node, const Shape& top, size_t index, RowsInput*
   }
 }
 
-/// What a CoSData layer says of a top; images are transformed, numbers are taken as they are.
-Status describe_cos(const caffe::CoSDataParameter::TopBlob& top, RowsInput* input) {
-  using Cos = caffe::CoSDataParameter;
-  const int64_t sizes[] = {top.channels(), top.height(), top.width()};
-  input->row_shape = Shape(std::vector<int64_t>(sizes, sizes + top.sample_num_axes()));
-  input->transpose = top.transpose();
-  input->encoded = top.type() == Cos::ENCODED_IMAGE || top.type() == Cos::ENCODED_IMAGE_WITH_DIM;
-  input->interleaved = top.type() == Cos::RAW_IMAGE;
-  if (input->encoded || input->interleaved) {
-    if (top.sample_num_axes() != 3) {
-      return invalid_argument(fmt::format(
-          "cos_data_param: top '{}' holds images and needs sample_num_axes: 3", top.name()));
-    }
-    input->transform = top.transform_param();
-  } else if (top.has_transform_param()) {
-    return invalid_argument(fmt::format(
-        "cos_data_param: top '{}' holds numbers, which transform_param is not for", top.name()));
+/// What a top takes, from a column of the name that its layer says or of its own.
+Result<RowsInput> describe_input(const Node& node, int index, const Shape& top) {
+  RowsInput input;
+  input.top = input.column = node.param.top(index);
+  if (node.type->rows_input) {
+    CFT_TRY(node.type->rows_input(node.param, index, &input).with_context(node.where));
+  } else {
+    describe_plain(node, top, size_t(index), &input);
   }
-  return {};
+  return input;
 }
 
 /// The column of a top: as bound, else `own`, its own name for it, else "" where it may be missing.
@@ -91,19 +82,10 @@ Result<FedLayer> bind_rows(const Graph& graph, const RowSchema& schema,
   for (size_t i = 0; i < fed.node->tops.size(); ++i) {
     const Shape& top = shapes[size_t(fed.node->tops[i])];
     if (top.axes() == 0) return invalid_argument(fed.node->where + ": a top has no batch axis");
-    const caffe::CoSDataParameter& cos = fed.node->param.cos_data_param();
-    const bool is_cos = fed.node->param.type() == "CoSData";
-    if (i == 0) fed.batch = is_cos ? int64_t(cos.batch_size()) : top[0];
-    RowsInput input;
-    input.top = fed.node->param.top(int(i));
-    const std::string name = is_cos ? cos.top(int(i)).name() : input.top;
+    CFT_ASSIGN(RowsInput input, describe_input(*fed.node, int(i), top));
+    if (i == 0) fed.batch = top[input.transpose ? 1 : 0];
     CFT_ASSIGN(input.column,
-               column_of(input.top, name, schema, bindings, optional_labels && i > 0));
-    if (is_cos) {
-      CFT_TRY(describe_cos(cos.top(int(i)), &input).with_context(fed.node->where));
-    } else {
-      describe_plain(*fed.node, top, i, &input);
-    }
+               column_of(input.top, input.column, schema, bindings, optional_labels && i > 0));
     const LabelRange labels = label_range(graph, shapes, fed.node->tops[i]);
     input.label_classes = labels.ignored ? 0 : labels.classes;
     fed.inputs.push_back(std::move(input));

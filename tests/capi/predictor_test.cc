@@ -229,6 +229,27 @@ TEST(Predictor, AddsRowsWhereLayersKeepThemApart) {
   }
 }
 
+/// Without `outputs` a net gives what only losses, scores and layers without tops read.
+TEST(Predictor, GivesWhatLayersWithoutTopsRead) {
+  const std::string net = std::string(kNet) + R"(
+    layer { name: "file" type: "HDF5Output" bottom: "score" bottom: "conv1"
+      hdf5_output_param { file_name: "not written" } }
+    layer { name: "silence" type: "Silence" bottom: "conv1" })";
+  nlohmann::json options = options_of(net, "", 0);
+  options.erase("outputs");
+  const std::string weights = first_weights(kNet);
+  cft_predictor* made = nullptr;
+  ASSERT_EQ(cft_predictor_create(options.dump().c_str(), weights.data(), weights.size(), &made), 0)
+      << cft_last_error();
+  const std::unique_ptr<cft_predictor, Destroy> p(made);
+  char* text = nullptr;
+  ASSERT_EQ(cft_predictor_describe(p.get(), &text), 0) << cft_last_error();
+  const nlohmann::json outputs = nlohmann::json::parse(text)["outputs"];
+  cft_free(text);
+  ASSERT_EQ(outputs.size(), 1) << outputs;
+  EXPECT_EQ(outputs[0]["name"], "score");
+}
+
 TEST(Predictor, WritesNothingWhereThereIsNoRoom) {
   const auto p = predictor(kNet, "score");
   ASSERT_TRUE(p);

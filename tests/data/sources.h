@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/data/open_source.h"
+#include "core/data/source.h"
+#include "core/layers/registry.h"
 
 namespace cafetiere {
 
@@ -24,7 +25,9 @@ inline caffe::LayerParameter parse_layer(const std::string& text) {
 /// The source of a layer, of which `layer` gives all but the name "L".
 inline Result<std::unique_ptr<Source>> try_open(const std::string& layer, bool train = false,
                                                 int shards = 1, uint64_t seed = kSeed) {
-  return open_source(parse_layer(layer), train, shards, seed, {});
+  const caffe::LayerParameter param = parse_layer(layer);
+  CFT_ASSIGN(const LayerType* type, find_layer_type(layer_types(), param.type()));
+  return type->open(param, {train, shards, seed, {}});
 }
 
 inline std::unique_ptr<Source> open_layer(const std::string& layer, bool train = false,

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 Result<caffe::NetParameter> split(const std::string& text, std::vector<int>* origin = nullptr) {
   auto net = parse_net(text, "net");
   EXPECT_TRUE(net.ok()) << net.status().message();
-  return insert_splits(net->param, origin);
+  return insert_splits(net->param, "Split", origin);
 }
 
 void expect_split(const std::string& text, const std::string& expected) {
@@ -24,7 +24,7 @@ void expect_split(const std::string& text, const std::string& expected) {
   auto wanted = parse_net(expected, "expected");
   ASSERT_TRUE(wanted.ok()) << wanted.status().message();
   EXPECT_EQ(to_text(*actual), to_text(wanted->param));
-  auto again = insert_splits(*actual, nullptr);
+  auto again = insert_splits(*actual, "Split", nullptr);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(to_text(*again), to_text(*actual)) << "a net with its splits needs no more";
 }

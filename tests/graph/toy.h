@@ -51,33 +51,17 @@ inline LayerTypes toy_types() {
   static const LayerType source{.name = "Source",
                                 .min_bottoms = 0,
                                 .max_bottoms = 0,
-                                .min_tops = 1,
                                 .max_tops = -1,
                                 .create = create_layer<ToySource>,
                                 .source = true};
-  static const LayerType map{.name = "Map",
-                             .min_bottoms = 1,
-                             .max_bottoms = -1,
-                             .min_tops = 1,
-                             .max_tops = -1,
-                             .create = create_layer<ToyMap>};
-  static const LayerType split{.name = "Split",
-                               .min_bottoms = 1,
-                               .max_bottoms = 1,
-                               .min_tops = 1,
-                               .max_tops = -1,
-                               .create = create_layer<ToyMap>};
-  static const LayerType weights{.name = "Weights",
-                                 .min_bottoms = 1,
-                                 .max_bottoms = 1,
-                                 .min_tops = 1,
-                                 .max_tops = 1,
-                                 .create = create_layer<ToyWeights>};
+  static const LayerType map{
+      .name = "Map", .max_bottoms = -1, .max_tops = -1, .create = create_layer<ToyMap>};
+  static const LayerType split{
+      .name = "Split", .max_tops = -1, .create = create_layer<ToyMap>, .identity = true};
+  static const LayerType weights{.name = "Weights", .create = create_layer<ToyWeights>};
   static const LayerType loss{.name = "Loss",
                               .min_bottoms = 2,
                               .max_bottoms = 2,
-                              .min_tops = 1,
-                              .max_tops = 1,
                               .create = create_layer<ToyLoss>,
                               .loss = true,
                               .no_label = true};

@@ -138,7 +138,8 @@ TEST(ConvolutionForms, SayWhyOthersAreNot) {
             "channels in lanes: 20 to 50 channels leave lanes empty");
   EXPECT_THAT(said(8, {3, 32, 1}, {5, 5})[1],
               HasSubstr("; not channels in lanes: a source of 3 channels leaves lanes empty"));
-  EXPECT_THAT(said(1, {3, 32, 1}, {65, 2})[2], HasSubstr("; not channels in lanes: 65 kernel rows"));
+  EXPECT_THAT(said(1, {3, 32, 1}, {65, 2})[2],
+              HasSubstr("; not channels in lanes: 65 kernel rows"));
   EXPECT_THAT(said(8, {20, 50, 1}, {17, 17})[0],
               AllOf(StartsWith("ref; "), EndsWith("; not images in lanes: 289 kernel elements")));
   EXPECT_EQ(said(8, {8, 8, 8}, {2, 2, 2})[2],

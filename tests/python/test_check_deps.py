@@ -115,3 +115,20 @@ def test_names_an_import_of_spark_s_internals(tree, java):
     (java / "feed/Row.java").write_text("import org.apache.spark.SparkEnv;\n")
     path = "jvm/spark/src/main/java/cafetiere/spark/feed/Row.java"
     assert check(tree) == (1, f"{path}:1: feed may not import org.apache.spark.SparkEnv\n")
+
+
+def test_refuses_layer_types_by_name(tree):
+    (tree / "core/layers/relu.cc").write_text(
+        '#include "core/observe/c.h"\nx = activation_type<ReLU>("ReLU"); y{.name = "Split"};\n'
+    )
+    (tree / "core/model").mkdir()
+    (tree / "core/model/upgrade.cc").write_text('"ReLU"\n')
+    (tree / "core/deps.txt").write_text((tree / "core/deps.txt").read_text() + "model:\n")
+    (tree / "core/observe/b.cc").write_text(
+        '#include "core/base/a.h"\n// a "ReLU" in words\nif (type == "Split") "ReLUs";\n'
+    )
+    assert check(tree) == (
+        1,
+        "core/observe/b.cc:2: names ReLU: let its LayerType say what you ask\n"
+        "core/observe/b.cc:3: names Split: let its LayerType say what you ask\n",
+    )

@@ -445,6 +445,7 @@ def test_explain_shows_kernels_and_memory(trained):
     small = run("explain", "net.prototxt", cwd=folder)
     assert re.search(r"^conv forward +\S.* \d+\.\d +\d+\.\d\d$", small, re.M)
     assert "conv weight gradient" in small and "history" in small
+    assert re.search(r"^conv forward .*\n +not depthwise: 1 group$", small, re.M)
     large = run("explain", "net.prototxt", "-batch", 64, cwd=folder)
 
     def total(text):
