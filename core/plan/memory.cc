@@ -100,10 +100,10 @@ MemoryPlan place(const Program& program) {
       if (buffer.external || plan.offsets[size_t(id)] >= 0) continue;
       if (step.in_place >= 0 && id == step.writes[0]) {
         const BufferId from = step.reads[size_t(step.in_place)];
+        const Buffer& old = buffers[size_t(from)];
         const bool dies = lives[size_t(from)].last == s && !handed_over[size_t(from)];
-        if (dies && !buffers[size_t(from)].external &&
-            buffers[size_t(from)].space == buffer.space &&
-            placed_size(buffers[size_t(from)].bytes) == placed_size(buffer.bytes)) {
+        // Elements of another size would overwrite those that are still to be read.
+        if (dies && !old.external && old.space == buffer.space && old.bytes == buffer.bytes) {
           plan.offsets[size_t(id)] = plan.offsets[size_t(from)];
           handed_over[size_t(from)] = true;
           continue;

@@ -80,6 +80,27 @@ TEST(Memory, AChainNeedsTwoBuffersAndInPlaceOne) {
   }
 }
 
+TEST(Memory, ElementsOfAnotherSizeAreNotWrittenInPlace) {
+  Program program;
+  const BufferId narrow = program.scratch(64, Format::kBFloat16), wide = program.scratch(64);
+  program.step(step_of({}, {narrow}));
+  program.step(step_of({narrow}, {wide}, 0));
+  EXPECT_EQ(placed_size(64 * 2), placed_size(64 * 4));
+  EXPECT_EQ(place(program).bytes, 2 * placed_size(64 * 4));
+}
+
+TEST(Memory, EachMemoryHasItsOwnArena) {
+  Program program;
+  const BufferId host = program.scratch(64);
+  const BufferId device = program.scratch(64, Format::kFloat32, Space::kDevice);
+  program.step(step_of({}, {host}));
+  program.step(step_of({host}, {device}, 0));
+  const MemoryPlan plan = place(program);
+  EXPECT_EQ(plan.bytes, 64 * 4);
+  EXPECT_EQ(plan.device_bytes, 64 * 4);
+  EXPECT_EQ(plan.offsets, (std::vector<int64_t>{0, 0}));
+}
+
 TEST(Memory, KeptBuffersAreNeverReused) {
   Program program;
   const TensorId first = program.tensor("first", {64});

@@ -146,5 +146,18 @@ TEST(Version, AnExternalTensorIsBroughtBackInItsOwnFormat) {
   EXPECT_THAT(values, ElementsAre(3, 5, 7, 9, 11, 13, 15, 17));
 }
 
+// What was converted from the values before a write is not read after it, nor through another shape.
+TEST(Version, AWriteForgetsWhatWasConvertedBefore) {
+  Program program;
+  const TensorId x = program.external("x", {4, 2});
+  const TensorId view = program.reshaped(x, {4, 2, 1});
+  const Version narrow(Layout::kRowMajor, kBf16);
+  const BufferId before[] = {program.read(x, narrow), program.read(view, narrow)};
+  map(
+      program, "double", [](float v) { return v + v; }, x, x);
+  EXPECT_NE(program.read(x, narrow), before[0]);
+  EXPECT_NE(program.read(view, narrow), before[1]);
+}
+
 }  // namespace
 }  // namespace cafetiere
