@@ -16,7 +16,6 @@ import cafetiere.spark.preflight.Preflight;
 import cafetiere.spark.preflight.RoundsRoom;
 import cafetiere.spark.rounds.RoundsTask.Work;
 import cafetiere.spark.run.RetryPolicy;
-import cafetiere.spark.run.TaskStage;
 import cafetiere.spark.run.TrainingResult;
 import cafetiere.spark.store.CheckpointFolder;
 import cafetiere.spark.store.CheckpointStore;

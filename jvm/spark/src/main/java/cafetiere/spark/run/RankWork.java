@@ -3,7 +3,6 @@ package cafetiere.spark.run;
 
 import cafetiere.spark.util.Unchecked;
 import java.io.Serializable;
-import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import scala.collection.Iterator;
 import scala.collection.Iterator$;
