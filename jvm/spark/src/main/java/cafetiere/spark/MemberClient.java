@@ -4,11 +4,14 @@ package cafetiere.spark;
 import cafetiere.core.Group;
 import cafetiere.spark.Notice.Kind;
 import java.io.IOException;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -20,10 +23,13 @@ import org.slf4j.LoggerFactory;
 final class MemberClient implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(MemberClient.class);
   private static final int HEARTBEAT_MILLIS = 500;
+  private static final int MOST_EPOCHS = 1_000;  // a line has an end
 
   private final LineChannel channel;
   private final BlockingQueue<Notice> orders = new LinkedBlockingQueue<>();
   private final ScheduledExecutorService heart;
+  private final Map<Long, Long> told = new HashMap<>();
+  private volatile Supplier<Map<Long, Long>> counted = Map::of;
   private Runnable breakOff = () -> {};
   private long generation;
   private String lost;
@@ -41,6 +47,14 @@ final class MemberClient implements AutoCloseable {
     heart.scheduleWithFixedDelay(
         this::beat, HEARTBEAT_MILLIS, HEARTBEAT_MILLIS, TimeUnit.MILLISECONDS);
     daemon("cafetiere-member", this::read).start();
+  }
+
+  /**
+   * From now on tells the service what {@code rows} says, by epoch, where it has changed: only so
+   * are the rows known that a task used which is lost.
+   */
+  void count(Supplier<Map<Long, Long>> rows) {
+    counted = rows;
   }
 
   /** Tells the service something; a driver that is gone is noticed by next(). */
@@ -73,6 +87,7 @@ final class MemberClient implements AutoCloseable {
 
   /** Tells how the run in the newest view ended. */
   void ranTo(Kind kind, String message) {
+    tellRows();
     send(Notice.of(kind, generation, message));
   }
 
@@ -87,7 +102,22 @@ final class MemberClient implements AutoCloseable {
   }
 
   private void beat() {
+    tellRows();
     send(Notice.of(Kind.ALIVE));
+  }
+
+  private void tellRows() {
+    synchronized (told) {
+      Map<Long, Long> news = new HashMap<>();
+      counted.get().forEach((epoch, rows) -> {
+        if (rows.equals(told.put(epoch, rows))) return;
+        news.put(epoch, rows);
+        if (news.size() < MOST_EPOCHS) return;
+        send(Notice.rows(news));
+        news.clear();
+      });
+      if (!news.isEmpty()) send(Notice.rows(news));
+    }
   }
 
   private void read() {

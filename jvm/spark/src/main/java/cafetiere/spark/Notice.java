@@ -6,6 +6,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.util.List;
+import java.util.Map;
 
 /**
  * A line between a member and the membership service.
@@ -17,10 +18,11 @@ import java.util.List;
  * @param rows in READY
  * @param text an address or a message
  * @param addresses by rank, in COMMIT
+ * @param used rows by epoch, in ROWS
  */
 @JsonInclude(JsonInclude.Include.NON_DEFAULT)
 record Notice(Kind kind, long generation, int rank, int size, long rows, String text,
-    List<String> addresses) {
+    List<String> addresses, Map<Long, Long> used) {
   /** Those of a member come first, then those of the service. */
   enum Kind {
     /** A task that holds partition {@code rank} is there. */
@@ -29,6 +31,8 @@ record Notice(Kind kind, long generation, int rank, int size, long rows, String 
     READY,
     /** It lives. */
     ALIVE,
+    /** It has trained on {@code used} so far, in epochs where that is news. */
+    ROWS,
     /** It has opened its end of the proposed view's group, at {@code text}. */
     AGREE,
     /** Its run ended by {@code text}, and it waits for the next view. */
@@ -57,23 +61,27 @@ record Notice(Kind kind, long generation, int rank, int size, long rows, String 
   }
 
   static Notice of(Kind kind, long generation, String text) {
-    return new Notice(kind, generation, 0, 0, 0, text, null);
+    return new Notice(kind, generation, 0, 0, 0, text, null, null);
   }
 
   static Notice join(int partition) {
-    return new Notice(Kind.JOIN, 0, partition, 0, 0, null, null);
+    return new Notice(Kind.JOIN, 0, partition, 0, 0, null, null, null);
   }
 
   static Notice ready(long rows) {
-    return new Notice(Kind.READY, 0, 0, 0, rows, null, null);
+    return new Notice(Kind.READY, 0, 0, 0, rows, null, null, null);
+  }
+
+  static Notice rows(Map<Long, Long> used) {
+    return new Notice(Kind.ROWS, 0, 0, 0, 0, null, null, used);
   }
 
   static Notice propose(long generation, int rank, int size) {
-    return new Notice(Kind.PROPOSE, generation, rank, size, 0, null, null);
+    return new Notice(Kind.PROPOSE, generation, rank, size, 0, null, null, null);
   }
 
   static Notice commit(long generation, List<String> addresses) {
-    return new Notice(Kind.COMMIT, generation, 0, 0, 0, null, addresses);
+    return new Notice(Kind.COMMIT, generation, 0, 0, 0, null, addresses, null);
   }
 
   String toLine() {
