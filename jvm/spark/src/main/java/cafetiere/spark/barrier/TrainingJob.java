@@ -146,16 +146,15 @@ public final class TrainingJob {
         : new BarrierStage(sc, tag, rows, new Ranks(new TrainingTask(setup)));
   }
 
-  /** Whether the attempt has ended well; or well enough, if a task was lost after others had. */
+  /** Whether the attempt has ended well; or has told its result, if a rank was lost meanwhile. */
   private boolean hasResult(TaskStage stage, Exception failure) {
     List<TaskOutcome> outcomes = stage.outcomes();
-    if (!outcomes.stream().allMatch(TaskOutcome::isGood)) return false;
-    if (failure == null) return true;
-    if (isEnded(stage, failure) || outcomes.stream().allMatch(o -> o.result().isEmpty())) {
-      return false;
-    }
-    LOG.warn("The result was stored before this happened, and stands: {}",
-        TaskStage.tellingLine(failure));
+    if (failure == null && outcomes.stream().allMatch(TaskOutcome::isGood)) return true;
+    boolean told = outcomes.stream().anyMatch(outcome -> !outcome.result().isEmpty());
+    boolean wrong = outcomes.stream().anyMatch(TaskOutcome::isPermanent);
+    if (!told || wrong || isEnded(stage, failure)) return false;
+    LOG.warn("The result is stored and stands, though a rank was lost: {}",
+        message(stage, failure));
     return true;
   }
 
