@@ -142,7 +142,7 @@ final class Membership {
         member.phase = Phase.DONE;
       }
       case ROWS -> {
-        notice.used().forEach((epoch, rows) -> {
+        message.used().forEach((epoch, rows) -> {
           Long before = member.used.put(epoch, rows);
           rowsByEpoch.merge(epoch, rows - (before == null ? 0 : before), Long::sum);
         });

@@ -248,7 +248,7 @@ class MembershipTest {
     }
 
     void use(Map<Long, Long> rows) {
-      membership.heard(member, Notice.rows(rows));
+      membership.heard(member, MembershipMessage.rows(rows));
     }
 
     void lose() {
