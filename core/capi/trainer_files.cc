@@ -20,8 +20,8 @@ Result<bool> give_checkpoint_files(cft_trainer* t, const Checkpoint& checkpoint)
   const nlohmann::json json{
       {"step", checkpoint.step()}, {"model_file", model}, {"state_file", state}};
   const cft_callbacks& cb = t->callbacks;
-  CFT_TRY(checkpoint_answer(
-      cb.checkpoint(cb.context, json.dump().c_str(), nullptr, 0, nullptr, 0)));
+  CFT_TRY(
+      checkpoint_answer(cb.checkpoint(cb.context, json.dump().c_str(), nullptr, 0, nullptr, 0)));
   return true;
 }
 
