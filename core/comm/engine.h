@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/comm/endpoint.h"
@@ -28,6 +29,8 @@ class Engine {
 
   /// Reaches `peer` by `endpoint` from the next schedule on; the peer does the same at that point.
   void replace(int peer, std::unique_ptr<Endpoint> endpoint);
+
+  std::string transport(int peer) const { return endpoints_[peer]->transport(); }
 
   /// Lets the peers that can read long messages where they lie in `memory`.
   void lend(const std::shared_ptr<const SharedMemory>& memory);

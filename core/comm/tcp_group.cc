@@ -13,6 +13,7 @@
 #include "core/comm/shm_endpoint.h"
 #include "core/comm/shm_mesh.h"
 #include "core/comm/socket_endpoint.h"
+#include "core/comm/ucx_mesh.h"
 
 namespace cafetiere {
 namespace {
@@ -102,13 +103,40 @@ Status TcpGroup::connect(const std::vector<std::string>& addresses) {
     return close(links.status().with_context(fmt::format("rank {} cannot join the group", rank())));
   }
   if (Status status = install(std::move(*links)); !status.ok()) return close(std::move(status));
-  CFT_ASSIGN(auto shared, share_memory(this, options_.shared_memory));
+  CFT_TRY(share_memory());
+  CFT_TRY(use_ucx());
+  return barrier(this);
+}
+
+/// From here on, with the ranks of this host that can.
+Status TcpGroup::share_memory() {
+  CFT_ASSIGN(auto shared, cafetiere::share_memory(this, options_.shared_memory));
   for (int peer = 0; peer < size(); ++peer) {
     if (!shared[peer]) continue;
     engine_->replace(peer, std::make_unique<ShmEndpoint>(name(peer), std::move(shared[peer]),
                                                          links_[peer].data.fd()));
+    shares_[peer] = true;
   }
-  return barrier(this);
+  return {};
+}
+
+/// From here on, with the ranks that share no memory with this one, if that was asked for.
+Status TcpGroup::use_ucx() {
+  std::vector<std::optional<UcxPeer>> peers(size());
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer != rank() && !shares_[peer]) peers[peer] = UcxPeer{name(peer), links_[peer].data.fd()};
+  }
+  CFT_ASSIGN(UcxMesh mesh, join_by_ucx(this, peers, options_.infiniband && !options_.encrypt,
+                                       options_.connect_timeout_ms));
+  if (options_.infiniband && mesh.endpoints.empty()) {
+    options_.log.warning(
+        "rank {}: connection infiniband: TCP is used, over InfiniBand's IP if need be: {}", rank(),
+        options_.encrypt ? "the connections are encrypted, which UCX cannot do" : mesh.why_not);
+  }
+  for (size_t peer = 0; peer < mesh.endpoints.size(); ++peer) {
+    if (mesh.endpoints[peer]) engine_->replace(int(peer), std::move(mesh.endpoints[peer]));
+  }
+  return {};
 }
 
 MeshOptions TcpGroup::mesh_options(const Fd& listener,
@@ -146,6 +174,7 @@ Status TcpGroup::install(std::vector<PeerLink> links) {
   std::lock_guard lock(mutex_);
   if (!verdict_.ok()) return verdict_;
   links_ = std::move(links);
+  shares_.resize(size());
   monitor_ = std::make_unique<Monitor>(rank(), links_, options_.timeout_ms,
                                        [this](Status why) { (void)close(std::move(why)); });
   Engine::Endpoints endpoints(size());

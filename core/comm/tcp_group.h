@@ -30,6 +30,7 @@ struct GroupOptions {
   int connect_timeout_ms = 10000;  ///< until all ranks must have met
   bool encrypt = false;            ///< TLS 1.3 on every connection; shared memory stays as it is
   bool shared_memory = true;       ///< 8 MiB a pair of ranks on one host, if the system lets them
+  bool infiniband = false;  ///< UCX between hosts where all ranks find it, else TCP; see connect()
   Logger log;
 };
 
@@ -44,8 +45,13 @@ class TcpGroup : public Group {
   /// "host:port", to be told to the other ranks.
   std::string address() const { return address_; }
 
-  /// Meets all ranks; returns on each rank when all have met. Once.
+  /// Meets all ranks; returns on each rank when all have met. Once. A rank that asked for
+  /// `infiniband` hears by its log what it got, and why. UCX neither encrypts nor authenticates, so
+  /// with `encrypt` it stays TCP.
   Status connect(const std::vector<std::string>& addresses);
+
+  /// What carries the messages to and from `peer`, as Endpoint::transport(); once connected.
+  std::string transport(int peer) const { return engine_->transport(peer); }
 
   int rank() const override { return options_.rank; }
   int size() const override { return options_.size; }
@@ -62,6 +68,8 @@ class TcpGroup : public Group {
   TcpGroup(GroupOptions options, Fd listener, Fd wake, Fd cancelled);
   MeshOptions mesh_options(const Fd& listener, const std::vector<std::string>& addresses) const;
   Status install(std::vector<PeerLink> links);
+  Status share_memory();
+  Status use_ucx();
   PeerName name(int peer) const { return {rank(), peer, links_[peer].address}; }
   Status verdict() const;
   Status close(Status why);
@@ -73,6 +81,7 @@ class TcpGroup : public Group {
   Fd cancelled_;  // readable from cancel() on
   std::string address_;
   std::vector<PeerLink> links_;
+  std::vector<bool> shares_;  // memory, with which peers
   std::unique_ptr<Engine> engine_;
   std::atomic<double> seconds_{0};
 

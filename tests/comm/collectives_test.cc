@@ -9,7 +9,7 @@
 namespace cafetiere::test {
 namespace {
 
-class CollectivesTest : public testing::TestWithParam<Transport> {};
+class CollectivesTest : public TransportTest {};
 INSTANTIATE_TEST_SUITE_P(Transports, CollectivesTest, kTransports, transport_name);
 
 std::vector<std::byte> bytes_of(int value, size_t count) {

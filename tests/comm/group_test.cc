@@ -12,7 +12,7 @@ using testing::AllOf;
 using testing::AnyOf;
 using testing::HasSubstr;
 
-class GroupTest : public testing::TestWithParam<Transport> {};
+class GroupTest : public TransportTest {};
 INSTANTIATE_TEST_SUITE_P(Transports, GroupTest, kTransports, transport_name);
 
 TEST_P(GroupTest, ExchangesMessagesOfEverySizeInOrder) {

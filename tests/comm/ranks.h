@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,10 +13,13 @@
 
 #include "core/comm/group.h"
 #include "core/comm/tcp_group.h"
+#include "core/comm/ucx_library.h"
 
 namespace cafetiere::test {
 
-enum class Transport { kLocal, kTcp, kEncrypted, kShared };
+enum class Transport { kLocal, kTcp, kEncrypted, kShared, kUcxTcp, kUcxShared };
+
+inline bool is_ucx(Transport transport) { return transport >= Transport::kUcxTcp; }
 
 inline std::string transport_name(const testing::TestParamInfo<Transport>& info) {
   switch (info.param) {
@@ -25,13 +29,28 @@ inline std::string transport_name(const testing::TestParamInfo<Transport>& info)
       return "Tcp";
     case Transport::kEncrypted:
       return "Encrypted";
-    default:
+    case Transport::kShared:
       return "Shared";
+    case Transport::kUcxTcp:
+      return "UcxTcp";
+    default:
+      return "UcxShared";
   }
 }
 
 inline const auto kTransports =
-    testing::Values(Transport::kLocal, Transport::kTcp, Transport::kEncrypted, Transport::kShared);
+    testing::Values(Transport::kLocal, Transport::kTcp, Transport::kEncrypted, Transport::kShared,
+                    Transport::kUcxTcp, Transport::kUcxShared);
+
+/// A test over each transport; those over UCX are left out where it is not installed.
+class TransportTest : public testing::TestWithParam<Transport> {
+ protected:
+  void SetUp() override {
+    if (!is_ucx(GetParam())) return;
+    if (const auto ucx = ucp::Library::find(); !ucx.ok()) GTEST_SKIP() << ucx.status().message();
+    setenv("UCX_TLS", GetParam() == Transport::kUcxTcp ? "tcp,self" : "posix,self", 1);
+  }
+};
 
 /// Options for a group on one machine, without shared memory; the time-outs are so wide that a busy
 /// machine cannot hit them.
@@ -52,6 +71,7 @@ inline GroupOptions options_of(Transport transport, int rank, int size) {
   GroupOptions options = tcp_options(rank, size);
   options.encrypt = transport == Transport::kEncrypted;
   options.shared_memory = transport == Transport::kShared;
+  options.infiniband = is_ucx(transport);
   return options;
 }
 

@@ -133,7 +133,7 @@ TEST(ShardTree, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(reduce_scatter(nullptr, sum, slices, four).ok());
 }
 
-class AllReduceTest : public testing::TestWithParam<Transport> {};
+class AllReduceTest : public TransportTest {};
 INSTANTIATE_TEST_SUITE_P(Transports, AllReduceTest, kTransports, transport_name);
 
 TEST_P(AllReduceTest, HasTheBitsOfTheTreeOnAnyNumberOfRanks) {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// UcxEndpoint: a peer reached by UCX, over InfiniBand or whatever else UCX knows.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "core/comm/endpoint.h"
+#include "core/comm/ucx_worker.h"
+
+namespace cafetiere {
+
+/// Each message is one of UCX's own, from the sender's memory to the receiver's. Its tag names the
+/// sender and the length. It counts as sent when the receiver has it: UCX moves what is under way only
+/// while it is asked to, so a rank that stops asking must leave nothing behind.
+class UcxEndpoint : public Endpoint {
+ public:
+  /// Reaches the worker of `address`; nothing travels yet. `socket`, a connection to the peer that
+  /// carries nothing, tells when it is gone. kIo: UCX knows no way to it.
+  static Result<std::unique_ptr<Endpoint>> create(PeerName name, std::shared_ptr<UcxWorker> worker,
+                                                  int socket, std::span<const std::byte> address);
+  ~UcxEndpoint() override;
+
+  std::string transport() const override { return "UCX " + worker_->version(); }
+  void send(const void* data, size_t bytes) override;
+  void receive(void* data, size_t bytes, const void** in_place) override;
+  bool sending() const override { return !out_.empty(); }
+  bool receiving() const override { return !in_.empty(); }
+  Result<Progress> progress() override;
+  bool arm(std::vector<pollfd>* polls) override;
+  void disarm() override;
+  void give_up() override;
+
+ private:
+  /// A message that is under way.
+  struct Message {
+    size_t bytes;
+    void* request = nullptr;
+    bool done = false;
+    ucp::StatusCode status = ucp::kOk;
+    ucp::ReceiveInfo info{};
+  };
+
+  UcxEndpoint(PeerName name, std::shared_ptr<UcxWorker> worker, int socket)
+      : name_(std::move(name)), worker_(std::move(worker)), socket_(socket) {}
+  static void failed(void* self, ucp::Peer* peer, ucp::StatusCode why);
+  static ucp::RequestParams params_of(Message* message);
+  static void start(Message* message, void* result);
+  Result<size_t> finish(std::deque<Message>* messages);
+  void cancel(std::deque<Message>* messages);
+  Status check(const Message& received) const;
+  Status lost(ucp::StatusCode why) const;
+
+  const PeerName name_;
+  const std::shared_ptr<UcxWorker> worker_;
+  const int socket_;
+  bool armed_ = false;
+  bool ended_ = false;  // the peer closed the socket
+  ucp::Peer* peer_ = nullptr;
+  bool reports_failure_ = true;
+  ucp::StatusCode failure_ = ucp::kOk;
+  std::deque<Message> out_, in_;
+};
+
+}  // namespace cafetiere

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/comm/ucx_library.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+namespace cafetiere::ucp {
+namespace {
+
+/// Looks one function after another up and keeps the first that is missing.
+struct Lookup {
+  void* handle;
+  std::string missing;
+
+  template <class Fn>
+  void operator()(const char* name, Fn* out) {
+    *out = reinterpret_cast<Fn>(dlsym(handle, name));
+    if (!*out && missing.empty()) missing = name;
+  }
+};
+
+Result<Library> load() {
+  // When it is loaded UCX would catch SIGSEGV, which a Java machine needs for itself.
+  setenv("UCX_ERROR_SIGNALS", "", 0);
+  Lookup look{dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE), {}};
+  if (!look.handle) return io_error(fmt::format("there is no UCX here ({})", dlerror()));
+  Library l{};
+  look("ucp_get_version_string", &l.get_version_string);
+  look("ucp_config_read", &l.config_read);
+  look("ucp_config_release", &l.config_release);
+  look("ucp_init_version", &l.init_version);
+  look("ucp_cleanup", &l.cleanup);
+  look("ucp_worker_create", &l.worker_create);
+  look("ucp_worker_destroy", &l.worker_destroy);
+  look("ucp_worker_get_address", &l.worker_get_address);
+  look("ucp_worker_release_address", &l.worker_release_address);
+  look("ucp_worker_get_efd", &l.worker_get_efd);
+  look("ucp_worker_arm", &l.worker_arm);
+  look("ucp_worker_progress", &l.worker_progress);
+  look("ucp_ep_create", &l.ep_create);
+  look("ucp_ep_close_nbx", &l.ep_close_nbx);
+  look("ucp_tag_send_sync_nbx", &l.tag_send_sync_nbx);
+  look("ucp_tag_recv_nbx", &l.tag_recv_nbx);
+  look("ucp_request_check_status", &l.request_check_status);
+  look("ucp_request_cancel", &l.request_cancel);
+  look("ucp_request_free", &l.request_free);
+  look("ucs_status_string", &l.status_string);
+  if (look.missing.empty()) return l;
+  return io_error(fmt::format("the UCX here is too old: it has no {}", look.missing));
+}
+
+}  // namespace
+
+Result<const Library*> Library::find() {
+  static const Result<Library> library = load();
+  if (!library.ok()) return library.status();
+  return &*library;
+}
+
+}  // namespace cafetiere::ucp

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// UcxWorker: a rank's side of UCX, which moves the bytes of all its UcxEndpoints.
+#pragma once
+
+#include <poll.h>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/comm/ucx_library.h"
+
+namespace cafetiere {
+
+/// By one thread at a time. What carries the bytes UCX chooses, as its own environment variables say
+/// (UCX_TLS, UCX_NET_DEVICES).
+class UcxWorker {
+ public:
+  /// kIo: UCX is not on this system, or finds nothing that could carry bytes. `peers` is a hint.
+  static Result<std::shared_ptr<UcxWorker>> create(int peers);
+  /// Takes leave of the peers, for a tenth of a second at most.
+  ~UcxWorker();
+  UcxWorker(const UcxWorker&) = delete;
+  UcxWorker& operator=(const UcxWorker&) = delete;
+
+  const ucp::Library& library() const { return *library_; }
+  ucp::Worker* get() const { return worker_; }
+  std::string version() const { return library_->get_version_string(); }
+
+  /// By which others reach this rank.
+  Result<std::vector<std::byte>> address() const;
+
+  /// Moves what can be moved now; whether anything was.
+  bool progress() { return library_->worker_progress(worker_) > 0; }
+  /// Progress until `done` says yes, for a tenth of a second at most; whether it did.
+  template <class Done>
+  bool progress_until(const Done& done);
+
+  /// As Endpoint::arm() and disarm(), for all endpoints together.
+  bool arm(std::vector<pollfd>* polls);
+  void disarm() { armed_ = false; }
+
+  /// Closes the connection to a peer, in the background unless `at_once`.
+  void close(ucp::Peer* peer, bool at_once);
+  /// Ends everything: no memory of a request is touched any more. Requests are invalid then.
+  void destroy();
+
+ private:
+  UcxWorker(const ucp::Library* library, ucp::Context* context)
+      : library_(library), context_(context) {}
+  static bool expired(int64_t* since);
+
+  const ucp::Library* const library_;
+  ucp::Context* const context_;
+  ucp::Worker* worker_ = nullptr;
+  int fd_ = -1;
+  bool armed_ = false, may_sleep_ = false;
+  std::vector<void*> closing_;  // requests
+};
+
+template <class Done>
+bool UcxWorker::progress_until(const Done& done) {
+  int64_t since = 0;
+  while (!done()) {
+    if (!worker_ || expired(&since)) return false;
+    progress();
+  }
+  return true;
+}
+
+}  // namespace cafetiere
