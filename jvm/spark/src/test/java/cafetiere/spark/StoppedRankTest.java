@@ -4,6 +4,8 @@ package cafetiere.spark;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import cafetiere.spark.internal.SparkInternals;
+import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.nio.file.Path;
 import java.util.List;

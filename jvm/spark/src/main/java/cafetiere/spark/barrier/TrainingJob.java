@@ -155,7 +155,7 @@ public final class TrainingJob {
       return false;
     }
     LOG.warn("The result was stored before this happened, and stands: {}",
-        TaskStage.tellingLine(failure));
+        SparkInternals.tellingLine(failure));
     return true;
   }
 

@@ -94,7 +94,7 @@ final class TrainingTask implements Serializable {
         trainer.run(met.group(), rows);
       }
       if (first == null) return "";
-      return first.finish(trainer, rank, SparkEnv.get().executorId()).result();
+      return first.finish(trainer, rank, SparkInternals.executorId()).result();
     }
   }
 

@@ -73,7 +73,7 @@ public final class ExecutorPulse extends SparkListener implements AutoCloseable 
    * Replaces the executors that still run tasks of the job if all of them are {@link #silent}: no
    * living one works on something that would be lost with the job.
    */
-  void replaceLast() {
+  public void replaceLast() {
     Set<String> last = busy();
     try {
       if (silent(last).containsAll(last)) replace(last);

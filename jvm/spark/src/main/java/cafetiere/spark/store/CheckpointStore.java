@@ -84,7 +84,7 @@ public final class CheckpointStore {
   }
 
   /** The same, with a {@code note} for its reader. */
-  void write(long step, ByteBuffer model, ByteBuffer state, int shards, String instructionSet,
+  public void write(long step, ByteBuffer model, ByteBuffer state, int shards, String instructionSet,
       String writer, String note) throws IOException {
     Path aside = new Path(dir, ASIDE + step + "-" + writer);
     try {

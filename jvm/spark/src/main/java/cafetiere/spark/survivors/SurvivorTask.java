@@ -99,7 +99,7 @@ final class SurvivorTask implements Serializable {
 
     /** The outcome, with the summary if this member has stored the result. */
     TaskOutcome toTheEnd() throws IOException, InterruptedException {
-      String executor = SparkEnv.get().executorId();
+      String executor = SparkInternals.executorId();
       while (true) {
         MembershipMessage order = client.next();
         switch (order.kind()) {
