@@ -2,6 +2,7 @@
 package cafetiere.spark.barrier;
 
 import cafetiere.core.CafetiereException;
+import cafetiere.spark.TrainingSummary;
 import cafetiere.spark.cluster.ClusterSlots;
 import cafetiere.spark.events.EventFiles;
 import cafetiere.spark.events.MetricsReceiver;
@@ -25,6 +26,7 @@ import cafetiere.spark.store.CheckpointStore;
 import cafetiere.spark.store.CheckpointStore.Checkpoint;
 import cafetiere.spark.survivors.SurvivorStage;
 import cafetiere.spark.util.Unchecked;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
@@ -35,6 +37,7 @@ import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.Dataset;
@@ -244,7 +247,13 @@ public final class TrainingJob {
     LOG.info("Run {} has ended; its events came by {}", run, first.route());
 
     ObjectNode result = (ObjectNode) JSON.readTree(first.result());
-    result.setAll(stage.account());
+    JsonNode account = stage.account();
+    result.setAll((ObjectNode) account);
+    if (account.has("partitions")) {  // the engine knows one member's rows
+      result.put("rows_given", StreamSupport.stream(account.path("partitions").spliterator(), false)
+          .mapToLong(partition -> partition.path("rows").asLong()).sum());
+    }
+    result.put("engine", plan.survivors() ? "survivors" : "barrier");
     result.put("executors", Stream.concat(Stream.of(first), stage.outcomes().stream())
         .map(TaskOutcome::executor).distinct().count());
     result.put("attempts", attempt + 1).put("first_step", firstStep);
@@ -252,8 +261,8 @@ public final class TrainingJob {
     result.put("fit_seconds", seconds(System.nanoTime() - start));
     events.firstStepNanos()
         .ifPresent(at -> result.put("seconds_to_first_step", seconds(at - start)));
-    return new TrainingResult(trained.model(), trained.state(), result.toString(),
-        events.jsonLines());
+    return new TrainingResult(trained.model(), trained.state(),
+        TrainingSummary.fromJson(result.toString()), events.jsonLines());
   }
 
   /** What a rank said of the failure; else the telling line of what Spark says. */
