@@ -8,6 +8,7 @@
 
 /// All targets, in alphabetical order.
 #define CFT_FUZZ_TARGETS(X) \
+  X(c_api)                  \
   X(caffemodel)             \
   X(datum)                  \
   X(flags)                  \

@@ -39,4 +39,18 @@ struct cft_trainer {
   std::unique_ptr<cafetiere::RowsSource> rows, held_out;  // kept for the next group, with survivors
   std::string rows_layer, held_out_layer;                 // that they feed
   int64_t rows_given = 0;
+  std::string checkpoint_folder;  // for what leaves as files; "" = nothing does
 };
+
+namespace cafetiere::capi {
+
+/// Gives the host a checkpoint as files, if it has said where: one that the solver wants as HDF5 or
+/// that is too large for bytes. Else false.
+Result<bool> give_checkpoint_files(cft_trainer* t, const Checkpoint& checkpoint);
+
+/// The host's answer to a checkpoint.
+inline Status checkpoint_answer(int stop) {
+  return stop ? Status(ErrorCode::kCancelled, "the checkpoint could not be stored") : Status();
+}
+
+}  // namespace cafetiere::capi

@@ -98,6 +98,9 @@ Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
   options.max_iter = o.number("max_iter", 0, 0, INT32_MAX);
   options.keep_state = true;  // for cft_trainer_state()
   options.checkpoint_every = o.number("checkpoint_every", 0, 0, INT32_MAX);
+  t->checkpoint_folder = o.text("checkpoint_folder");
+  if (!t->checkpoint_folder.empty())
+    options.large_state = t->checkpoint_folder + "/end.solverstate.h5";
   t->inputs = o.pairs("inputs", "top", "column");
   const std::string events = o.text("events");
   CFT_ASSIGN(TrainingText training, take_training(o));
@@ -115,13 +118,14 @@ Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
   options.on_checkpoint = [t](const Checkpoint& c) -> Status {
     const cft_callbacks& cb = t->callbacks;
     if (!cb.checkpoint) return {};
+    CFT_ASSIGN(const bool in_files, give_checkpoint_files(t, c));
+    if (in_files) return {};
     CFT_ASSIGN(const std::string model, c.model_bytes());
     CFT_ASSIGN(const std::string state, c.state_bytes());
     const std::string json =
         nlohmann::json{{"step", c.step()}, {"sha256", sha256_of(model)}}.dump();
-    const int stop = cb.checkpoint(cb.context, json.c_str(), model.data(), model.size(),
-                                   state.data(), state.size());
-    return stop ? Status(ErrorCode::kCancelled, "the checkpoint could not be stored") : Status();
+    return checkpoint_answer(cb.checkpoint(cb.context, json.c_str(), model.data(), model.size(),
+                                           state.data(), state.size()));
   };
   return options;
 }
@@ -260,7 +264,7 @@ int cft_trainer_result(cft_trainer* t, char** out) {
   CFT_NOT_NULL(t, out);
   return capi::guarded([&]() -> Status {
     const cafetiere::TrainingSummary& s = t->trainer->summary();
-    CFT_ASSIGN(const std::string model, t->trainer->model_bytes());
+    const auto model = t->trainer->model_bytes();
     const nlohmann::json json{{"steps", s.steps},
                               {"epochs", s.rows_per_epoch.size()},
                               {"rows_given", t->rows_given},
@@ -268,7 +272,8 @@ int cft_trainer_result(cft_trainer* t, char** out) {
                               {"loss", s.loss},
                               {"seconds", s.seconds},
                               {"rows_per_s", s.rows_per_s},
-                              {"sha256", capi::sha256_of(model)},
+                              {"sha256", model.ok() ? capi::sha256_of(*model) : ""},
+                              {"files", t->trainer->needs_files()},
                               {"shards", t->shards},
                               {"ranks", t->size},
                               {"peak_bytes", s.peak_bytes},

@@ -42,6 +42,20 @@ Result<size_t> column_size(const std::byte* at, size_t left, const Column& colum
 
 }  // namespace
 
+RowTable::RowTable(RowTable&& other)
+    : schema_(other.schema_),
+      store_(std::move(other.store_)),
+      rows_(std::exchange(other.rows_, {})),
+      identities_(std::exchange(other.identities_, {})) {}
+
+RowTable& RowTable::operator=(RowTable&& other) {
+  schema_ = other.schema_;
+  store_ = std::move(other.store_);
+  rows_ = std::exchange(other.rows_, {});
+  identities_ = std::exchange(other.identities_, {});
+  return *this;
+}
+
 Status RowTable::append(int64_t count, std::span<const std::byte> chunk) {
   const size_t least = schema_.columns.size() * sizeof(uint32_t);
   if (count < 0 || static_cast<uint64_t>(count) > chunk.size() / least) {

@@ -18,6 +18,9 @@ namespace cafetiere {
 class RowTable {
  public:
   explicit RowTable(RowSchema schema) : schema_(std::move(schema)) {}
+  /// What was moved from is an empty table of the same schema.
+  RowTable(RowTable&& other);
+  RowTable& operator=(RowTable&& other);
 
   /// Appends `count` rows that fill `chunk` exactly. All sizes are checked; the error names row and
   /// column, and leaves the rows that were there.

@@ -123,4 +123,17 @@ Status write_file(const std::string& path, std::string_view bytes, mode_t mode) 
   return replace_file(path, write, mode);
 }
 
+Status move_file(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) == 0) return {};
+  CFT_TRY(replace_file(to, [&](const std::string& aside) -> Status {
+    std::error_code error;
+    std::filesystem::copy_file(from, aside, std::filesystem::copy_options::overwrite_existing,
+                               error);
+    if (!error) return {};
+    return io_error(fmt::format("{}: cannot copy to {}: {}", from, aside, error.message()));
+  }));
+  ::unlink(from.c_str());
+  return {};
+}
+
 }  // namespace cafetiere

@@ -34,4 +34,7 @@ Status replace_file(const std::string& path,
 /// The same with these bytes.
 Status write_file(const std::string& path, std::string_view bytes, mode_t mode = 0666);
 
+/// Moves a file, also to another file system, where it is written aside and renamed.
+Status move_file(const std::string& from, const std::string& to);
+
 }  // namespace cafetiere

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assigns every buffer of a program a place in the arena of its memory; buffers whose lives do not overlap share.
+// Assigns every buffer of a program a place in the arena of its memory; buffers whose lives do not
+// overlap share.
 #pragma once
 
 #include <cstdint>

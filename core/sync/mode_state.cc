@@ -102,8 +102,8 @@ Status serve(Group* group, const PlacedState& placed) {
     const Receive receive{0, &request, sizeof request};
     CFT_TRY(group->exchange({}, {&receive, 1}));
     if (request.last != 0) return hear_end(group, request);
-    const StateParts* parts = find_parts(placed, {StateArray::Kind(request.kind),
-                                                  size_t(request.index), size_t(request.shard)});
+    const StateParts* parts = find_parts(
+        placed, {StateArray::Kind(request.kind), size_t(request.index), size_t(request.shard)});
     if (!parts) return internal_error("rank 0 asks for an array that this rank does not keep");
     std::vector<Send> sends;
     for (const StatePart& whole : *parts) {

@@ -255,9 +255,8 @@ Status Trainer::finish(Loop& loop) {
     CFT_TRY(report(loop, iter_ - 1, p.display() > 0 && (iter_ - 1) % p.display() == 0));
   }
   CFT_TRY(settle(loop, true));
-  if (loop.checkpoint_iter != iter_ && (p.snapshot_after_train() || options_.keep_state)) {
-    CFT_TRY(take_checkpoint(loop, p.snapshot_after_train()));
-  }
+  const bool asked = loop.checkpoint_iter != iter_ && p.snapshot_after_train();
+  if (asked || options_.keep_state) CFT_TRY(take_checkpoint(loop, asked, options_.keep_state));
   CFT_TRY(sum_rows(loop));
   loop.runner->stop_prefetch();  // the sources are ours again
   const bool stopped = stops(loop);

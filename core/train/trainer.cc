@@ -10,6 +10,7 @@
 #include "core/graph/arena.h"
 #include "core/graph/net_log.h"
 #include "core/layers/registry.h"
+#include "core/model/file.h"
 #include "core/model/weights.h"
 #include "core/solver/random_seed.h"
 #include "core/sync/modes.h"
@@ -24,6 +25,8 @@ Status check_solver(const caffe::SolverParameter& p) {
   if (p.test_interval() < 0) return invalid_argument("test_interval must not be negative");
   return {};
 }
+
+Status no_state() { return not_found("there is no state: rank 0 has it once the run has ended"); }
 
 }  // namespace
 
@@ -140,14 +143,27 @@ Status Trainer::check_cancelled() const {
 }
 
 Result<std::string> Trainer::state_bytes() const {
-  if (!state_) return not_found("there is no state: rank 0 has it once the run has ended");
-  return serialize_solver_state(*state_, ModelFormat::kBinary);
+  if (state_) return serialize_solver_state(*state_, ModelFormat::kBinary);
+  if (!state_on_disk_) return no_state();
+  return invalid_argument("the solver state is larger than the binary form holds; save it as HDF5");
 }
 
-/// `asked`: by the solver or a user, so that on_checkpoint() is to have it.
-Status Trainer::take_checkpoint(Loop& loop, bool asked) {
+bool Trainer::needs_files() const {
+  return state_on_disk_ || binary_bytes(graph_, false) > size_t(kMaxFileBytes);
+}
+
+Status Trainer::save(const std::string& model_path, const std::string& state_path) {
+  if (!model_path.empty()) CFT_TRY(write_hdf5_weights(graph_, weights(), {}, model_path));
+  if (state_path.empty()) return {};
+  if (std::exchange(state_on_disk_, false)) return move_file(options_.large_state, state_path);
+  if (!state_) return no_state();
+  return write_solver_state(*source_of(*std::exchange(state_, std::nullopt)), state_path,
+                            ModelFormat::kHdf5);
+}
+
+/// `asked`: by the solver or a user, so that on_checkpoint() is to have it; `keep`: for state_bytes().
+Status Trainer::take_checkpoint(Loop& loop, bool asked, bool keep) {
   CFT_TRY(settle(loop, false));
-  state_.reset();  // the last one goes first: every copy counts where the weights fill the memory
   loop.checkpoint_iter = iter_;
   return loop.sync->show_state([&](ModeState& mode) -> Status {
     if (rank_of(loop.group) != 0) return {};
@@ -157,11 +173,18 @@ Status Trainer::take_checkpoint(Loop& loop, bool asked) {
       for (size_t i = 0; i < moved.size(); ++i) moved[i] = loop.weights_before[i] - weights()[i];
       CFT_TRY(options_.on_checkpoint({graph_, weights(), moved, state}));
     }
-    if (!options_.keep_state) return {};
-    state.outline.learned_net.clear();
-    CFT_ASSIGN(state_, whole_state(state));
-    return {};
+    return keep ? keep_state(state) : Status();
   });
+}
+
+Status Trainer::keep_state(StateSource& state) {
+  state_.reset();  // the last one goes first: every copy counts where the weights fill the memory
+  state.outline.learned_net.clear();
+  const bool large = binary_bytes(state.outline) > size_t(kMaxFileBytes);
+  state_on_disk_ = large && !options_.large_state.empty();
+  if (state_on_disk_) return write_solver_state(state, options_.large_state, ModelFormat::kHdf5);
+  CFT_ASSIGN(state_, whole_state(state));
+  return {};
 }
 
 }  // namespace cafetiere

@@ -50,8 +50,10 @@ struct TrainerOptions {
   Logger log;
   EventSink* events = nullptr;  ///< rank 0's; may be null
   Trace* trace = nullptr;       ///< the timeline; may be null
-  /// state_bytes() gives the state of the end of a run, whatever snapshots the solver wants.
+  /// state_bytes() and save() give the state of the end of a run, whatever snapshots the solver wants.
   bool keep_state = false;
+  /// With keep_state: a file for a state that is too large for state_bytes(); "" keeps all in memory.
+  std::string large_state;
   /// Called on rank 0 with each checkpoint that the solver asks for.
   std::function<Status(const Checkpoint&)> on_checkpoint;
 };
@@ -104,6 +106,10 @@ class Trainer {
   Result<std::string> model_bytes() const;
   /// On rank 0 and with keep_state: the state that the last run ended with, as a solverstate.
   Result<std::string> state_bytes() const;
+  /// Whether the two are too large for bytes.
+  bool needs_files() const;
+  /// Writes the two as HDF5 files; without a path, not. The state may go with it.
+  Status save(const std::string& model_path, const std::string& state_path);
   std::span<const float> weights() const { return {weights_.get(), size_t(graph_.arena_size())}; }
 
  private:
@@ -123,7 +129,8 @@ class Trainer {
   Result<Graph> training_graph(const NetChoice& choice) const;
   Status log_debug_info(const Plan& plan);
   Status test_all(Loop& loop);
-  Status take_checkpoint(Loop& loop, bool asked);
+  Status take_checkpoint(Loop& loop, bool asked, bool keep = false);
+  Status keep_state(StateSource& state);
   Status check_cancelled() const;
   Status finish(Loop& loop);
   void count_rows(Loop& loop);
@@ -158,7 +165,8 @@ class Trainer {
   } last_round_;  // with survivors: where it ended
   RowCounts rows_used_;
   TrainingSummary summary_;
-  std::optional<SolverState> state_;  // with keep_state: of the last checkpoint
+  std::optional<SolverState> state_;  // with keep_state: of the end
+  bool state_on_disk_ = false;        // it is in options_.large_state instead
   std::atomic<bool> stop_{false}, snapshot_now_{false}, cancelled_{false};
 };
 

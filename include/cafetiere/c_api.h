@@ -162,7 +162,9 @@ typedef struct cft_callbacks {
    *   such as the mode that "auto" takes; cft_trainer_log() tells all */
   int (*event)(void* context, const char* json);
   /* A complete checkpoint, on rank 0 only; may be NULL. json: {"step", "sha256": of the model}.
-   * The bytes are valid during the call. */
+   * The bytes are valid during the call. With "checkpoint_folder", see cft_trainer_create, they may
+   * be files: json is {"step", "model_file", "state_file"} then, model and state are NULL, and the
+   * files are the caller's, to move or remove. */
   int (*checkpoint)(void* context, const char* json, const void* model, uint64_t model_bytes,
                     const void* state, uint64_t state_bytes);
 } cft_callbacks;
@@ -174,6 +176,8 @@ typedef struct cft_callbacks {
  *   "sync": a mode ("average"), or text of a SyncParameter that is added to the solver's own,
  *   "deepspark": text of a DeepSparkParam, read before "sync",
  *   "survivors": 1 = ranks come and go, see cft_trainer_run(); "shards" is not used then,
+ *   "checkpoint_folder": a folder of this machine or "" (since API version 2): there rank 0 leaves
+ *   what the solver wants as HDF5 or what is larger than the 2 GiB of the binary form,
  *   "events": path prefix or "" — writes PREFIX.jsonl and TensorBoard files beside it} */
 CFT_API int cft_trainer_create(const char* options, const cft_callbacks* callbacks,
                                cft_trainer** out);
@@ -181,6 +185,9 @@ CFT_API int cft_trainer_create(const char* options, const cft_callbacks* callbac
  * bytes. Before the run, on every rank alike. */
 CFT_API int cft_trainer_restore(cft_trainer* trainer, const void* model, uint64_t model_bytes,
                                 const void* state, uint64_t state_bytes);
+/* Since API version 2. The same from files of either form and of any size; state may be NULL. They
+ * may go once the run has begun. */
+CFT_API int cft_trainer_restore_files(cft_trainer* trainer, const char* model, const char* state);
 /* Rows held out for the solver's test net, this rank's part of them; `rows` is emptied. Tested every
  * test_interval steps and at the end, over all rows (test_iter is ignored). Optional; before the
  * run, on every rank or on none. */
@@ -204,8 +211,9 @@ CFT_API int cft_trainer_checkpoint(cft_trainer* trainer);
  * ...}; with "survivors", in all its groups. Rounds count when they have ended. */
 CFT_API int cft_trainer_rows(cft_trainer* trainer, char** out);
 /* After a run: {"steps", "epochs", "rows_given", "rows_per_epoch": [..], "loss", "seconds",
- *   "rows_per_s", "sha256": of the model, "shards", "ranks", "peak_bytes",
- *   "instruction_set": see cft_instruction_set}
+ *   "rows_per_s", "sha256": of the model, "" where that is larger than the binary form's 2 GiB,
+ *   "shards", "ranks", "peak_bytes", "instruction_set": see cft_instruction_set,
+ *   "files": whether model and state are to be had from cft_trainer_save alone}
  * Rows are those of all ranks that came to the end; with "survivors" "rows_given" are this rank's. */
 CFT_API int cft_trainer_result(cft_trainer* trainer, char** out);
 /* After a run: the weights as a caffemodel. */
@@ -213,6 +221,9 @@ CFT_API int cft_trainer_model(cft_trainer* trainer, void** out, uint64_t* bytes)
 /* After a run, on rank 0: iteration and history at its end as a solverstate, whatever the solver's
  * snapshot_after_train says. */
 CFT_API int cft_trainer_state(cft_trainer* trainer, void** out, uint64_t* bytes);
+/* Since API version 2. The two as HDF5 files of any size, on rank 0; state may be NULL. Once, last:
+ * the state may be moved from "checkpoint_folder". */
+CFT_API int cft_trainer_save(cft_trainer* trainer, const char* model, const char* state);
 CFT_API void cft_trainer_destroy(cft_trainer* trainer);
 /* Since API version 2. What Caffe writes with snapshot_format: HDF5, of a caffemodel's bytes and of a
  * solverstate's; learned_net: path of the weights' file. */

@@ -55,9 +55,10 @@ class Listener {
     auto* self = static_cast<Listener*>(context);
     return self->call([&](JNIEnv* env) {
       jbyteArray text = to_java(env, json);
-      jobject weights = text ? buffer(env, model, model_bytes) : nullptr;
+      // Null where they are files.
+      jobject weights = text && model ? buffer(env, model, model_bytes) : nullptr;
       jobject history = weights ? buffer(env, state, state_bytes) : nullptr;
-      if (history) {
+      if (text && !env->ExceptionCheck()) {
         env->CallStaticVoidMethod(self->native_, self->checkpoint_, self->listener_, text, weights,
                                   history);
       }
@@ -126,6 +127,24 @@ CFT_JNI(void, trainerRestore)
   const Bytes history(env, state);
   check(env, cft_trainer_restore(trainer_of(handle), weights.data(), weights.size(), history.data(),
                                  history.size()));
+}
+CFT_CATCH(void)
+
+CFT_JNI(void, trainerRestoreFiles)
+(JNIEnv* env, jclass, jlong handle, jbyteArray model, jbyteArray state) try {
+  const std::string weights = to_text(env, model);
+  const std::string history = state ? to_text(env, state) : "";
+  check(env, cft_trainer_restore_files(trainer_of(handle), weights.c_str(),
+                                       state ? history.c_str() : nullptr));
+}
+CFT_CATCH(void)
+
+CFT_JNI(void, trainerSave)
+(JNIEnv* env, jclass, jlong handle, jbyteArray model, jbyteArray state) try {
+  const std::string weights = to_text(env, model);
+  const std::string history = state ? to_text(env, state) : "";
+  check(env,
+        cft_trainer_save(trainer_of(handle), weights.c_str(), state ? history.c_str() : nullptr));
 }
 CFT_CATCH(void)
 

@@ -222,6 +222,7 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_group_log);
   CALL(cft_trainer_create);
   CALL(cft_trainer_restore);
+  CALL(cft_trainer_restore_files);
   CALL(cft_trainer_log);
   CALL(cft_trainer_checkpoint);
   CALL(cft_trainer_rows);
@@ -296,7 +297,10 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   EXPECT_NE(cft_net_save(nullptr, "x", 0), 0);
   EXPECT_NE(cft_net_save(objects.net, nullptr, 0), 0);
   EXPECT_NE(cft_net_save(objects.net, "", -1), 0);
-  called.insert({"cft_net_save", "cft_main"});  // cft_main: tests/lib/c_test.c
+  EXPECT_NE(cft_trainer_save(nullptr, "x", "x"), 0);
+  EXPECT_NE(cft_trainer_save(objects.trainer, nullptr, nullptr), 0);
+  EXPECT_NE(cft_trainer_save(objects.trainer, "", "/no/such/folder/x"), 0);
+  called.insert({"cft_net_save", "cft_trainer_save", "cft_main"});  // cft_main: tests/lib/c_test.c
 
   cft_free(nullptr);
   cft_rows_destroy(nullptr);

@@ -232,9 +232,9 @@ TEST(Predictor, AddsRowsWhereLayersKeepThemApart) {
 /// Without `outputs` a net gives what only losses, scores and layers without tops read.
 TEST(Predictor, GivesWhatLayersWithoutTopsRead) {
   const std::string net = std::string(kNet) + R"(
-    layer { name: "file" type: "HDF5Output" bottom: "score" bottom: "conv1"
+    layer { name: "file" type: "HDF5Output" bottom: "score" bottom: "score"
       hdf5_output_param { file_name: "not written" } }
-    layer { name: "silence" type: "Silence" bottom: "conv1" })";
+    layer { name: "silence" type: "Silence" bottom: "score" })";
   nlohmann::json options = options_of(net, "", 0);
   options.erase("outputs");
   const std::string weights = first_weights(kNet);

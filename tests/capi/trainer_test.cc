@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -92,6 +93,70 @@ TEST(TrainerInterface, GivesTheStateOfTheEndAndNotOfAnEarlierSnapshot) {
   Host host;
   EXPECT_EQ(state_after("snapshot: 3 snapshot_after_train: false", &host).iter, 5);
   EXPECT_THAT(host.checkpoints, testing::ElementsAre(3));
+}
+
+/// A training whose checkpoints leave as files, and the folder that they are in.
+struct InFiles {
+  explicit InFiles(const std::string& name) : folder(testing::TempDir() + name) {
+    std::filesystem::create_directories(folder);
+  }
+  ~InFiles() { std::filesystem::remove_all(folder); }
+
+  TrainerHandle trainer(int max_iter) {
+    const nlohmann::json options{
+        {"solver", "base_lr: 0.1 momentum: 0.9 lr_policy: 'fixed' snapshot_format: HDF5"},
+        {"net", kSmallNet},
+        {"max_iter", max_iter},
+        {"checkpoint_folder", folder}};
+    const cft_callbacks callbacks{.context = this,
+                                  .event = nullptr,
+                                  .checkpoint = [](void* self, const char* json, const void* model,
+                                                   uint64_t, const void* state, uint64_t) -> int {
+                                    EXPECT_EQ(model, nullptr);
+                                    EXPECT_EQ(state, nullptr);
+                                    static_cast<InFiles*>(self)->told = nlohmann::json::parse(json);
+                                    return 0;
+                                  }};
+    cft_trainer* trainer = nullptr;
+    EXPECT_EQ(cft_trainer_create(options.dump().c_str(), &callbacks, &trainer), CFT_OK)
+        << cft_last_error();
+    return TrainerHandle(trainer);
+  }
+
+  void train(const TrainerHandle& trainer) {
+    const auto rows = trained_rows();
+    EXPECT_EQ(cft_trainer_run(trainer.get(), nullptr, rows.get()), CFT_OK) << cft_last_error();
+  }
+
+  const std::string folder;
+  nlohmann::json told;
+};
+
+TEST(TrainerInterface, CheckpointsMayLeaveAndComeBackAsFiles) {
+  InFiles run("cafetiere_trainer_files");
+  const TrainerHandle whole = run.trainer(5);
+  run.train(whole);
+  const TrainerHandle half = run.trainer(3);
+  run.train(half);
+  EXPECT_EQ(run.told["step"], 3);
+  const std::string model = run.told["model_file"], state = run.told["state_file"];
+  const TrainerHandle rest = run.trainer(5);
+  ASSERT_EQ(cft_trainer_restore_files(rest.get(), model.c_str(), state.c_str()), CFT_OK)
+      << cft_last_error();
+  std::filesystem::remove(state);  // what is open can still be read
+  run.train(rest);
+  EXPECT_EQ(bytes_of(cft_trainer_model, whole), bytes_of(cft_trainer_model, rest));
+  EXPECT_EQ(bytes_of(cft_trainer_state, whole), bytes_of(cft_trainer_state, rest));
+  const std::string saved = run.folder + "/saved.caffemodel.h5";
+  const std::string saved_state = run.folder + "/saved.solverstate.h5";
+  ASSERT_EQ(cft_trainer_save(rest.get(), saved.c_str(), saved_state.c_str()), CFT_OK)
+      << cft_last_error();
+  const auto weights = read_weights(saved);
+  ASSERT_TRUE(weights.ok()) << weights.status().message();
+  const auto opened = open_solver_state(saved_state);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  EXPECT_EQ((*opened)->outline.iter, 5);
+  EXPECT_EQ(cft_trainer_save(rest.get(), saved.c_str(), saved_state.c_str()), CFT_NOT_FOUND);
 }
 
 // A run this short has a progress event after its first iteration, and one at the end.

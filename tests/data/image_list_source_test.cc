@@ -164,7 +164,5 @@ TEST(DbSource, DecodesRecords) {
   EXPECT_THAT(error_of(layer("force_gray: true force_color: true")), HasSubstr("keep one"));
 }
 
-TEST(OpenSource, OtherLayersHaveNone) { EXPECT_EQ(open_layer("type: 'Input' top: 'x'"), nullptr); }
-
 }  // namespace
 }  // namespace cafetiere

@@ -55,6 +55,19 @@ TEST(RowSchema, RefusesBadText) {
               HasSubstr("not true or false"));
 }
 
+TEST(RowTable, WhatWasMovedFromIsEmptyAndTakesRows) {
+  RowTable table(schema_of(R"({"columns": [{"name": "x", "type": "i32"}], "id": ""})"));
+  RowBytes row;
+  row.add<int32_t>(7);
+  ASSERT_TRUE(table.append(1, row.span()).ok());
+  const RowTable taken = std::move(table);
+  EXPECT_EQ(taken.rows(), 1);
+  EXPECT_EQ(table.rows(), 0);  // NOLINT(bugprone-use-after-move): what is tested
+  EXPECT_FALSE(table.append(2, row.span()).ok());
+  ASSERT_TRUE(table.append(1, row.span()).ok());
+  EXPECT_EQ(table.rows(), 1);
+}
+
 TEST(RowTable, KeepsRowsAndViewsOfColumns) {
   RowTable table(schema_of(kWithId));
   RowBytes chunk;

@@ -216,6 +216,40 @@ TEST(FarDevice, DescriptionsShowTheCopiesAroundALayerWithoutAKernel) {
                           "t copy: device to host, queued"));
 }
 
+/// The output of a plan of `rows` rows beside a larger one, each run in turn, and of the larger one.
+std::vector<float> run_beside(Device& device, int64_t rows) {
+  auto net = TestNet::build(
+      input("x", {4, 4, 5, 6}) + conv("x", "y") + layer("Dropout", "bottom: 'y' top: 'z'"),
+      caffe::TRAIN);
+  EXPECT_TRUE(net.ok()) << net.status().message();
+  ParamPointers params;
+  for (size_t p = 0; p < (*net)->graph().params().size(); ++p) {
+    std::ranges::fill((*net)->param(p), 0.25F);
+    params.data.push_back((*net)->param(p).data());
+    params.diff.push_back(nullptr);
+  }
+  const auto full = *Plan::compile((*net)->graph(), device, params, {.outputs = {}});
+  const auto tail = *Plan::compile((*net)->graph(), device, params,
+                                   {.batch = rows, .outputs = {}, .beside = full.get()});
+  EXPECT_EQ(tail->arena_bytes(), 0);
+  ThreadPool pool(2);
+  std::vector<float> result;
+  for (Plan* plan : {full.get(), tail.get(), full.get()}) {
+    const Plan::Blob &x = plan->inputs()[0], &z = plan->outputs()[0];
+    for (int64_t i = 0; i < x.shape.count(); ++i) x.data[i] = float(i % 7) + float(result.size());
+    std::vector<double> seconds;
+    EXPECT_TRUE(plan->time(pool, {}, seconds).ok());
+    EXPECT_EQ(seconds.size(), plan->describe().size());
+    result.insert(result.end(), z.data, z.data + z.shape.count());
+  }
+  return result;
+}
+
+TEST(FarDevice, PlansShareTheHostsArenaAndAreTimed) {
+  FarDevice far;
+  EXPECT_EQ(bits(run_beside(far, 2)), bits(run_beside(*make_ref_device(), 2)));
+}
+
 std::string lenet(int batch) {
   const auto convolution = [](const std::string& name, const std::string& from, int outputs) {
     return layer(

@@ -79,7 +79,8 @@ TEST(ModeState, AllRanksHearWhyRank0Failed) {
   EXPECT_EQ(statuses[0].code(), ErrorCode::kIo);
   for (const size_t rank : {1, 2}) {
     EXPECT_EQ(statuses[rank].code(), ErrorCode::kUnavailable);
-    EXPECT_THAT(statuses[rank].message(), AllOf(HasSubstr("rank 0"), HasSubstr("the disk is full")));
+    EXPECT_THAT(statuses[rank].message(),
+                AllOf(HasSubstr("rank 0"), HasSubstr("the disk is full")));
   }
 }
 

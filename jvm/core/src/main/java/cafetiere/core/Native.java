@@ -50,6 +50,10 @@ final class Native {
 
   static native void trainerRestore(long trainer, byte[] model, byte[] state);
 
+  static native void trainerRestoreFiles(long trainer, byte[] model, byte[] state);
+
+  static native void trainerSave(long trainer, byte[] model, byte[] state);
+
   static native void trainerValidation(long trainer, long rows);
 
   static native void trainerRun(long trainer, long group, long rows);
@@ -141,13 +145,13 @@ final class Native {
     listener.event(text(json));
   }
 
-  /** Called by the library with a checkpoint; the buffers live only during the call. */
+  /** Called by the library with a checkpoint; the buffers live only during the call, or are null. */
   static void checkpoint(
       Trainer.Listener listener, byte[] json, ByteBuffer model, ByteBuffer state) {
     listener.checkpoint(text(json), view(model), view(state));
   }
 
   private static ByteBuffer view(ByteBuffer memory) {
-    return memory.asReadOnlyBuffer().order(ByteOrder.LITTLE_ENDIAN);
+    return memory == null ? null : memory.asReadOnlyBuffer().order(ByteOrder.LITTLE_ENDIAN);
   }
 }

@@ -2,6 +2,7 @@
 package cafetiere.core;
 
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 
 /** One rank of a training. */
 public final class Trainer extends Handle {
@@ -12,7 +13,8 @@ public final class Trainer extends Handle {
 
     /**
      * A complete checkpoint. The buffers are read-only and valid only during the call; `json` tells
-     * step and sha256 of the model.
+     * step and sha256 of the model. With the option checkpoint_folder they are null where `json` names
+     * files instead, model_file and state_file, which the listener moves or removes.
      */
     void checkpoint(String json, ByteBuffer model, ByteBuffer state);
   }
@@ -25,6 +27,13 @@ public final class Trainer extends Handle {
   /** Starts from these weights and, unless `state` is null, goes on from this solver state. */
   public void restore(byte[] model, byte[] state) {
     run(trainer -> Native.trainerRestore(trainer, model, state));
+  }
+
+  /**
+   * The same from files of any size, which may go once the run has begun; `state` may be null.
+   */
+  public void restore(Path model, Path state) {
+    run(trainer -> Native.trainerRestoreFiles(trainer, text(model), text(state)));
   }
 
   /** Hands over the rows to test on, this rank's part of them; `rows` is empty afterwards. */
@@ -88,6 +97,18 @@ public final class Trainer extends Handle {
   /** Iteration and history after a run, as a solverstate. */
   public byte[] state() {
     return call(Native::trainerState);
+  }
+
+  /**
+   * Writes model and state after a run as HDF5 files of any size, once and last: the state may be
+   * moved from the checkpoint_folder. `state` may be null.
+   */
+  public void save(Path model, Path state) {
+    run(trainer -> Native.trainerSave(trainer, text(model), text(state)));
+  }
+
+  private static byte[] text(Path path) {
+    return path == null ? null : Native.utf8(path.toString());
   }
 
   private static long create(String options, Listener listener) {

@@ -14,9 +14,9 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.TaskContext;
 
 /**
- * Local files under another scheme, for tests that steer their executors by files in a folder: while
- * there is one named {@code shut}, no result of a training is put in its place; while there is one
- * named {@code refuse-P}, the tasks of partition P find nothing readable.
+ * Local files under another scheme, for tests that steer their executors by files in a folder.
+ * While there is one named {@code shut}, no result of a training is put in its place; while there
+ * is one named {@code refuse-P}, the tasks of partition P find nothing readable.
  */
 public final class GateFiles extends RawLocalFileSystem {
   static final String SHUT = "shut";

@@ -29,8 +29,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Survivors whose tasks are lost at the worst times: one for good, and all when the result is stored
- * and Spark has not been told of their ends. There is one executor more than members.
+ * Survivors whose tasks are lost at the worst times: one for good, and all when the result is
+ * stored and Spark has not been told of their ends. There is one executor more than members.
  */
 @Timeout(value = 600, unit = TimeUnit.SECONDS)
 class LostMemberTest {
@@ -54,6 +54,7 @@ class LostMemberTest {
     assertEquals(1, result.path("attempts").asInt(), told);
     assertEquals(WORKERS - 1, result.path("members_at_end").asInt(), told);
     assertEquals(STEPS, result.path("steps").asInt());
+    assertEquals(ROWS, result.path("rows_given").asLong());
     JsonNode lost = result.path("partitions").path(WORKERS - 1);
     assertEquals(1, lost.path("losses").asInt(), told);
     assertTrue(lost.path("steps_away").asLong() > 0, told);
@@ -111,7 +112,8 @@ class LostMemberTest {
       SparkListener listener = new SparkListener() {
         @Override
         public void onTaskStart(SparkListenerTaskStart start) {
-          if (start.taskInfo().partitionId() == WORKERS - 1) last.set(start.taskInfo().executorId());
+          if (start.taskInfo().partitionId() != WORKERS - 1) return;
+          last.set(start.taskInfo().executorId());
         }
 
         @Override

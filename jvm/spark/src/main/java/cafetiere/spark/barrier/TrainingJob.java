@@ -26,7 +26,6 @@ import cafetiere.spark.store.CheckpointStore;
 import cafetiere.spark.store.CheckpointStore.Checkpoint;
 import cafetiere.spark.survivors.SurvivorStage;
 import cafetiere.spark.util.Unchecked;
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
@@ -37,7 +36,6 @@ import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import java.util.stream.StreamSupport;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.Dataset;
@@ -149,16 +147,15 @@ public final class TrainingJob {
         : new BarrierStage(sc, tag, rows, new Ranks(new TrainingTask(setup)));
   }
 
-  /** Whether the attempt has ended well; or well enough, if a task was lost after others had. */
+  /** Whether the attempt has ended well; or has told its result, if a rank was lost meanwhile. */
   private boolean hasResult(TaskStage stage, Exception failure) {
     List<TaskOutcome> outcomes = stage.outcomes();
-    if (!outcomes.stream().allMatch(TaskOutcome::isGood)) return false;
-    if (failure == null) return true;
-    if (isEnded(stage, failure) || outcomes.stream().allMatch(o -> o.result().isEmpty())) {
-      return false;
-    }
-    LOG.warn("The result was stored before this happened, and stands: {}",
-        SparkInternals.tellingLine(failure));
+    if (failure == null && outcomes.stream().allMatch(TaskOutcome::isGood)) return true;
+    boolean told = outcomes.stream().anyMatch(outcome -> !outcome.result().isEmpty());
+    boolean wrong = outcomes.stream().anyMatch(TaskOutcome::isPermanent);
+    if (!told || wrong || isEnded(stage, failure)) return false;
+    LOG.warn("The result is stored and stands, though a rank was lost: {}",
+        message(stage, failure));
     return true;
   }
 
@@ -247,12 +244,7 @@ public final class TrainingJob {
     LOG.info("Run {} has ended; its events came by {}", run, first.route());
 
     ObjectNode result = (ObjectNode) JSON.readTree(first.result());
-    JsonNode account = stage.account();
-    result.setAll((ObjectNode) account);
-    if (account.has("partitions")) {  // the engine knows one member's rows
-      result.put("rows_given", StreamSupport.stream(account.path("partitions").spliterator(), false)
-          .mapToLong(partition -> partition.path("rows").asLong()).sum());
-    }
+    result.setAll(stage.account());
     result.put("engine", plan.survivors() ? "survivors" : "barrier");
     result.put("executors", Stream.concat(Stream.of(first), stage.outcomes().stream())
         .map(TaskOutcome::executor).distinct().count());

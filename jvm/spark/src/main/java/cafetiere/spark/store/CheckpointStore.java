@@ -84,8 +84,8 @@ public final class CheckpointStore {
   }
 
   /** The same, with a {@code note} for its reader. */
-  public void write(long step, ByteBuffer model, ByteBuffer state, int shards, String instructionSet,
-      String writer, String note) throws IOException {
+  public void write(long step, ByteBuffer model, ByteBuffer state, int shards,
+      String instructionSet, String writer, String note) throws IOException {
     Path aside = new Path(dir, ASIDE + step + "-" + writer);
     try {
       files.delete(aside, true);

@@ -6,11 +6,14 @@ import cafetiere.spark.line.LineChannel;
 import cafetiere.spark.line.LineServer;
 import cafetiere.spark.survivors.MembershipMessage.Kind;
 import java.io.IOException;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -22,10 +25,13 @@ import org.slf4j.LoggerFactory;
 final class MemberClient implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(MemberClient.class);
   private static final int HEARTBEAT_MILLIS = 500;
+  private static final int MOST_EPOCHS = 1_000;  // a line has an end
 
   private final LineChannel channel;
   private final BlockingQueue<MembershipMessage> orders = new LinkedBlockingQueue<>();
   private final ScheduledExecutorService heart;
+  private final Map<Long, Long> told = new HashMap<>();
+  private volatile Supplier<Map<Long, Long>> counted = Map::of;
   private Runnable breakOff = () -> {};
   private long generation;
   private String lost;
@@ -43,6 +49,14 @@ final class MemberClient implements AutoCloseable {
     heart.scheduleWithFixedDelay(
         this::beat, HEARTBEAT_MILLIS, HEARTBEAT_MILLIS, TimeUnit.MILLISECONDS);
     daemon("cafetiere-member", this::read).start();
+  }
+
+  /**
+   * From now on tells the service what {@code rows} says, by epoch, where it has changed: only so
+   * are the rows known that a task used which is lost.
+   */
+  void count(Supplier<Map<Long, Long>> rows) {
+    counted = rows;
   }
 
   /** Tells the service something; a driver that is gone is noticed by next(). */
@@ -75,6 +89,7 @@ final class MemberClient implements AutoCloseable {
 
   /** Tells how the run in the newest view ended. */
   void ranTo(Kind kind, String message) {
+    tellRows();
     send(MembershipMessage.of(kind, generation, message));
   }
 
@@ -89,7 +104,22 @@ final class MemberClient implements AutoCloseable {
   }
 
   private void beat() {
+    tellRows();
     send(MembershipMessage.of(Kind.ALIVE));
+  }
+
+  private void tellRows() {
+    synchronized (told) {
+      Map<Long, Long> news = new HashMap<>();
+      counted.get().forEach((epoch, rows) -> {
+        if (rows.equals(told.put(epoch, rows))) return;
+        news.put(epoch, rows);
+        if (news.size() < MOST_EPOCHS) return;
+        send(MembershipMessage.rows(news));
+        news.clear();
+      });
+      if (!news.isEmpty()) send(MembershipMessage.rows(news));
+    }
   }
 
   private void read() {

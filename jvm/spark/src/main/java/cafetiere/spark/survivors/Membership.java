@@ -4,10 +4,13 @@ package cafetiere.spark.survivors;
 import cafetiere.spark.run.RetryPolicy;
 import cafetiere.spark.survivors.MembershipMessage.Kind;
 import cafetiere.spark.util.Json;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -42,6 +45,7 @@ final class Membership {
     private Phase phase = Phase.LOADING;
     private long heardNanos;
     private long rows;
+    private final Map<Long, Long> used = new HashMap<>();
     private String address;
     private boolean hasRun;
 
@@ -68,6 +72,7 @@ final class Membership {
   private final CompletableFuture<Void> ended = new CompletableFuture<>();
   private final TreeMap<Integer, Member> members = new TreeMap<>();
   private final TreeMap<Integer, Partition> partitions = new TreeMap<>();
+  private final TreeMap<Long, Long> rowsByEpoch = new TreeMap<>();
   private final RetryPolicy policy = new RetryPolicy();
   private List<Member> view = List.of();
   private Member first;
@@ -136,6 +141,13 @@ final class Membership {
         if (!current) return;
         member.phase = Phase.DONE;
       }
+      case ROWS -> {
+        message.used().forEach((epoch, rows) -> {
+          Long before = member.used.put(epoch, rows);
+          rowsByEpoch.merge(epoch, rows - (before == null ? 0 : before), Long::sum);
+        });
+        return;
+      }
       case STORED -> {
         if (member == storer) end();
         return;
@@ -196,11 +208,22 @@ final class Membership {
     ended.completeExceptionally(why);
   }
 
-  /** For the result: the members and views there were, and what became of each partition's rows. */
+  /**
+   * For the result: the members and views there were, the rows of all partitions and those used in
+   * each epoch, also by tasks that were lost, and what became of each partition.
+   */
   synchronized ObjectNode account() {
     ObjectNode account = Json.object();
     account.put("members_at_start", workers).put("members_at_end", membersAtEnd);
     account.put("views", views);
+    account.put("rows_given", partitions.values().stream().mapToLong(part -> part.rows).sum());
+    ArrayNode perEpoch = account.putArray("rows_per_epoch");
+    if (!rowsByEpoch.isEmpty()) {
+      for (long epoch = rowsByEpoch.firstKey(); epoch <= rowsByEpoch.lastKey(); epoch++) {
+        perEpoch.add(rowsByEpoch.getOrDefault(epoch, 0L));
+      }
+    }
+    account.put("epochs", perEpoch.size());
     partitions.forEach((number, partition) -> {
       long away = partition.awaySteps
           + (partition.lostAt < 0 ? 0 : Math.max(0, step.getAsLong() - partition.lostAt));

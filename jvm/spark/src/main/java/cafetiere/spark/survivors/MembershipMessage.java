@@ -6,6 +6,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.util.List;
+import java.util.Map;
 
 /**
  * A line between a member and the membership service.
@@ -17,10 +18,11 @@ import java.util.List;
  * @param rows in READY
  * @param text an address or a message
  * @param addresses by rank, in COMMIT
+ * @param used rows by epoch, in ROWS
  */
 @JsonInclude(JsonInclude.Include.NON_DEFAULT)
 record MembershipMessage(Kind kind, long generation, int rank, int size, long rows, String text,
-    List<String> addresses) {
+    List<String> addresses, Map<Long, Long> used) {
   /** Those of a member come first, then those of the service. */
   enum Kind {
     /** A task that holds partition {@code rank} is there. */
@@ -29,6 +31,8 @@ record MembershipMessage(Kind kind, long generation, int rank, int size, long ro
     READY,
     /** It lives. */
     ALIVE,
+    /** It has trained on {@code used} so far, in epochs where that is news. */
+    ROWS,
     /** It has opened its end of the proposed view's group, at {@code text}. */
     AGREE,
     /** Its run ended by {@code text}, and it waits for the next view. */
@@ -57,23 +61,27 @@ record MembershipMessage(Kind kind, long generation, int rank, int size, long ro
   }
 
   static MembershipMessage of(Kind kind, long generation, String text) {
-    return new MembershipMessage(kind, generation, 0, 0, 0, text, null);
+    return new MembershipMessage(kind, generation, 0, 0, 0, text, null, null);
   }
 
   static MembershipMessage join(int partition) {
-    return new MembershipMessage(Kind.JOIN, 0, partition, 0, 0, null, null);
+    return new MembershipMessage(Kind.JOIN, 0, partition, 0, 0, null, null, null);
   }
 
   static MembershipMessage ready(long rows) {
-    return new MembershipMessage(Kind.READY, 0, 0, 0, rows, null, null);
+    return new MembershipMessage(Kind.READY, 0, 0, 0, rows, null, null, null);
+  }
+
+  static MembershipMessage rows(Map<Long, Long> used) {
+    return new MembershipMessage(Kind.ROWS, 0, 0, 0, 0, null, null, used);
   }
 
   static MembershipMessage propose(long generation, int rank, int size) {
-    return new MembershipMessage(Kind.PROPOSE, generation, rank, size, 0, null, null);
+    return new MembershipMessage(Kind.PROPOSE, generation, rank, size, 0, null, null, null);
   }
 
   static MembershipMessage commit(long generation, List<String> addresses) {
-    return new MembershipMessage(Kind.COMMIT, generation, 0, 0, 0, null, addresses);
+    return new MembershipMessage(Kind.COMMIT, generation, 0, 0, 0, null, addresses, null);
   }
 
   String toLine() {

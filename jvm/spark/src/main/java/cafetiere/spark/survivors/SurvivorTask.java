@@ -21,6 +21,8 @@ import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.slf4j.Logger;
@@ -62,6 +64,7 @@ final class SurvivorTask implements Serializable {
       setup.restoreNewest(trainer);
       duties.storeByTime(trainer);
       if (testRows != null) trainer.validation(testRows);
+      client.count(() -> used(trainer));
       client.send(MembershipMessage.ready(rows.count()));
       return run.toTheEnd();
     } catch (CafetiereException e) {
@@ -72,6 +75,13 @@ final class SurvivorTask implements Serializable {
       // A checkpoint could not be stored: whoever is the first after this one would find the same.
       return failure(partition, executor, Code.IO, e.getMessage());
     }
+  }
+
+  private static Map<Long, Long> used(Trainer trainer) {
+    Map<Long, Long> rows = new TreeMap<>();
+    Json.parse(trainer.rows()).fields().forEachRemaining(
+        epoch -> rows.put(Long.valueOf(epoch.getKey()), epoch.getValue().asLong()));
+    return rows;
   }
 
   private static TaskOutcome failure(int partition, String executor, Code code, String message) {

@@ -36,6 +36,8 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A training on two executors from the first row to the model. */
 @BothLines
@@ -61,6 +63,19 @@ public class TrainingJobTest {
     assertTrue(result.path("seconds_to_first_step").asDouble() > 0);
     assertTrue(model.events().contains("\"progress\""));
     assertTrue(model.weights().length > 0 && model.solverState().length > 0);
+  }
+
+  /** Nobody waits for the others there, but at the end. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void easgdTellsTheRowsOfAllRanks(boolean survivors) {
+    JsonNode result = Json.parse(estimator(60).setSyncMode("easgd").setSurvivors(survivors)
+        .fit(TestImages.images(spark, ROWS)).result());
+    assertEquals(ROWS, result.path("rows_given").asLong());
+    JsonNode epochs = result.path("rows_per_epoch");
+    assertEquals(result.path("epochs").asInt(), epochs.size());
+    assertTrue(epochs.size() > 1, result.toString());
+    assertEquals(ROWS, epochs.path(0).asLong());
   }
 
   @Test

@@ -10,6 +10,7 @@ import cafetiere.spark.survivors.Membership.Member;
 import cafetiere.spark.survivors.MembershipMessage.Kind;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import org.junit.jupiter.api.Test;
 
@@ -89,11 +90,28 @@ class MembershipTest {
     assertEquals(Kind.END, back.take().kind());
     assertTrue(membership.ended().isDone());
     assertEquals(Kind.END, new Task(0).take().kind());
-    assertEquals("{\"members_at_start\":3,\"members_at_end\":3,\"views\":3,\"partitions\":["
+    assertEquals("{\"members_at_start\":3,\"members_at_end\":3,\"views\":3,\"rows_given\":60,"
+        + "\"rows_per_epoch\":[],\"epochs\":0,\"partitions\":["
         + "{\"partition\":0,\"rows\":10,\"losses\":1,\"steps_away\":150},"
         + "{\"partition\":1,\"rows\":20,\"losses\":0,\"steps_away\":0},"
         + "{\"partition\":2,\"rows\":30,\"losses\":0,\"steps_away\":0}]}",
         membership.account().toString());
+  }
+
+  @Test
+  void theRowsThatLostTasksUsedStayCounted() {
+    List<Task> tasks = running();
+    tasks.get(0).use(Map.of(2L, 10L, 3L, 4L));
+    tasks.get(1).use(Map.of(2L, 20L));
+    tasks.get(0).use(Map.of(3L, 6L));
+    tasks.get(0).lose();
+    view(2, tasks.get(1), tasks.get(2));
+    Task back = new Task(0).ready(10);
+    view(3, tasks.get(1), tasks.get(2), back);
+    back.use(Map.of(5L, 3L));
+    assertEquals("[30,6,0,3]", membership.account().path("rows_per_epoch").toString());
+    assertEquals(4, membership.account().path("epochs").asInt());
+    assertEquals(60, membership.account().path("rows_given").asLong());
   }
 
   @Test
@@ -227,6 +245,10 @@ class MembershipTest {
 
     void say(Kind kind, long generation, String text) {
       membership.heard(member, MembershipMessage.of(kind, generation, text));
+    }
+
+    void use(Map<Long, Long> rows) {
+      membership.heard(member, MembershipMessage.rows(rows));
     }
 
     void lose() {

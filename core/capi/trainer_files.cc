@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints and results that are files, for what is too large for bytes.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/capi/boundary.h"
+#include "core/capi/handles.h"
+#include "core/model/weights.h"
+
+namespace cafetiere::capi {
+
+Result<bool> give_checkpoint_files(cft_trainer* t, const Checkpoint& checkpoint) {
+  const bool hdf5 = t->trainer->solver().snapshot_format() == caffe::SolverParameter::HDF5;
+  if (t->checkpoint_folder.empty() || (!hdf5 && checkpoint.fits_binary())) return false;
+  const std::string stem = fmt::format("{}/checkpoint-{}", t->checkpoint_folder, checkpoint.step());
+  const std::string model = stem + ".caffemodel.h5", state = stem + ".solverstate.h5";
+  CFT_TRY(checkpoint.write_model(model, ModelFormat::kHdf5));
+  CFT_TRY(checkpoint.write_state(state, "", ModelFormat::kHdf5));
+  const nlohmann::json json{
+      {"step", checkpoint.step()}, {"model_file", model}, {"state_file", state}};
+  const cft_callbacks& cb = t->callbacks;
+  CFT_TRY(
+      checkpoint_answer(cb.checkpoint(cb.context, json.dump().c_str(), nullptr, 0, nullptr, 0)));
+  return true;
+}
+
+}  // namespace cafetiere::capi
+
+using cafetiere::Status;
+namespace capi = cafetiere::capi;
+
+int cft_trainer_restore_files(cft_trainer* t, const char* model, const char* state) {
+  CFT_NOT_NULL(t, model);
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(const auto weights, cafetiere::StoredWeights::open(model));
+    if (!state) return t->trainer->restore(weights).with_context(model);
+    CFT_ASSIGN(auto stored, cafetiere::open_solver_state(state));
+    return t->trainer->restore(weights, std::move(stored)).with_context(state);
+  });
+}
+
+int cft_trainer_save(cft_trainer* t, const char* model, const char* state) {
+  CFT_NOT_NULL(t, model);
+  return capi::guarded([&] { return t->trainer->save(model, state ? state : ""); });
+}
