@@ -55,7 +55,8 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
    */
   public static CaffeModel ofWeights(byte[] weights, Map<String, String> columns) {
     CaffeModel model =
-        new CaffeModel("cafetiere", new TrainingResult(weights, new byte[0], "{}", ""));
+        new CaffeModel("cafetiere", new TrainingResult(
+            weights, new byte[0], TrainingSummary.fromJson("{}"), ""));
     model.boundColumns = Map.copyOf(columns);
     return model;
   }
@@ -75,9 +76,17 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
     return training.state();
   }
 
-  /** The summary of the training, a JSON object. */
+  /** What the training did; empty for weights that were trained elsewhere. */
+  public TrainingSummary summary() {
+    return training.summary();
+  }
+
+  /**
+   * The same as a JSON object: the fields of {@link TrainingSummary} in snake_case, all of them
+   * whichever the engine, with epochs and rows_used; {@code rowsPerSecond} is rows_per_s.
+   */
   public String result() {
-    return training.result();
+    return summary().toJson();
   }
 
   /** The events of the training, one JSON object a line. */

@@ -45,7 +45,7 @@ final class SavedModel {
       TrainingResult training = new TrainingResult(
           HadoopFiles.read(path + WEIGHTS, conf),
           HadoopFiles.read(path + STATE, conf),
-          HadoopFiles.readText(path + RESULT, conf),
+          TrainingSummary.fromJson(HadoopFiles.readText(path + RESULT, conf)),
           HadoopFiles.readText(path + EVENTS, conf));
       CaffeModel model = new CaffeModel(uid, training);
       SparkInternals.loadParams(model, path, sc());

@@ -82,7 +82,8 @@ public final class TestNets {
       }
       trainer.run(rows);
       return new CaffeModel("model", new TrainingResult(
-          trainer.model(), trainer.state(), trainer.result(), "")).setNet(CLASSIFIER);
+          trainer.model(), trainer.state(),
+          TrainingSummary.fromJson(trainer.result()), "")).setNet(CLASSIFIER);
     }
   }
 

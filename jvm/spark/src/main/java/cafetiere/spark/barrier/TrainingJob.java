@@ -2,6 +2,7 @@
 package cafetiere.spark.barrier;
 
 import cafetiere.core.CafetiereException;
+import cafetiere.spark.TrainingSummary;
 import cafetiere.spark.cluster.ClusterSlots;
 import cafetiere.spark.events.EventFiles;
 import cafetiere.spark.events.MetricsReceiver;
@@ -244,6 +245,7 @@ public final class TrainingJob {
 
     ObjectNode result = (ObjectNode) JSON.readTree(first.result());
     result.setAll(stage.account());
+    result.put("engine", plan.survivors() ? "survivors" : "barrier");
     result.put("executors", Stream.concat(Stream.of(first), stage.outcomes().stream())
         .map(TaskOutcome::executor).distinct().count());
     result.put("attempts", attempt + 1).put("first_step", firstStep);
@@ -251,8 +253,8 @@ public final class TrainingJob {
     result.put("fit_seconds", seconds(System.nanoTime() - start));
     events.firstStepNanos()
         .ifPresent(at -> result.put("seconds_to_first_step", seconds(at - start)));
-    return new TrainingResult(trained.model(), trained.state(), result.toString(),
-        events.jsonLines());
+    return new TrainingResult(trained.model(), trained.state(),
+        TrainingSummary.fromJson(result.toString()), events.jsonLines());
   }
 
   /** What a rank said of the failure; else the telling line of what Spark says. */

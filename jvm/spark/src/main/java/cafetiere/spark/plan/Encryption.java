@@ -20,13 +20,13 @@ public final class Encryption {
   public static boolean of(String choice, SparkConf conf) {
     warning(choice, conf).ifPresent(LOG::warn);
     if (!choice.equals("auto")) return choice.equals("on");
-    return isSparkEncrypted(conf);
+    return ofSpark(conf);
   }
 
   /** What encryption is worth where the keys travel in the clear; empty where they do not. */
   static Optional<String> warning(String choice, SparkConf conf) {
     boolean oneHost = conf.get("spark.master", "").startsWith("local");
-    if (!choice.equals("on") || oneHost || isSparkEncrypted(conf)) return Optional.empty();
+    if (!choice.equals("on") || oneHost || ofSpark(conf)) return Optional.empty();
     return Optional.of("encrypt is on, and Spark sends the secret of the ranks to its executors in the"
         + " clear: who reads all of the network can read what the ranks say. Add --conf"
         + " spark.authenticate=true --conf spark.network.crypto.enabled=true");
@@ -48,7 +48,8 @@ public final class Encryption {
         + " spark.network.crypto.enabled=true, or set encrypt to off");
   }
 
-  private static boolean isSparkEncrypted(SparkConf conf) {
+  /** Whether Spark encrypts what it sends. */
+  public static boolean ofSpark(SparkConf conf) {
     return SPARKS_OWN.stream().anyMatch(key -> conf.getBoolean(key, false));
   }
 }

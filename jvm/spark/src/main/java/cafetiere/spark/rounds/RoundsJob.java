@@ -4,6 +4,7 @@ package cafetiere.spark.rounds;
 import cafetiere.core.CafetiereException;
 import cafetiere.core.CafetiereException.Code;
 import cafetiere.core.Rounds;
+import cafetiere.spark.TrainingSummary;
 import cafetiere.spark.cluster.ExecutorPulse;
 import cafetiere.spark.cluster.PulseServer;
 import cafetiere.spark.events.EventFiles;
@@ -11,6 +12,7 @@ import cafetiere.spark.events.ProgressLine;
 import cafetiere.spark.events.RunEvents;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.line.LineServer;
+import cafetiere.spark.plan.Encryption;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.preflight.Preflight;
 import cafetiere.spark.preflight.RoundsRoom;
@@ -296,16 +298,17 @@ public final class RoundsJob {
     if (plan.checkpointDir().isEmpty() || plan.resume()) checkpoints.delete();
     ObjectNode result = Json.object().put("steps", iter()).put("rows_given", rows);
     result.set("rows_per_epoch", log.rowsPerEpoch());
-    result.put("epochs", log.rowsPerEpoch().size()).put("rows_used", log.rows());
     result.put("loss", log.loss()).put("seconds", log.seconds());
     result.put("rows_per_s", log.rows() / log.seconds()).put("sha256", sha256(model));
     result.put("shards", shards).put("ranks", shards).put("instruction_set", instructionSet);
     result.put("engine", "rounds").put("rounds", roundsDone).put("first_step", firstStep);
     result.put("executors", stage.executorsUsed()).put("attempts", 1);
+    result.put("encrypted", Encryption.ofSpark(sc.getConf())).put("events_by", "the driver");
     result.put("fit_seconds", (System.nanoTime() - start) / 1e9);
     events.firstStepNanos()
         .ifPresent(at -> result.put("seconds_to_first_step", (at - start) / 1e9));
-    return new TrainingResult(model, state, result.toString(), events.jsonLines());
+    return new TrainingResult(model, state, TrainingSummary.fromJson(result.toString()),
+        events.jsonLines());
   }
 
   private long iter() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.run;
 
+import cafetiere.spark.TrainingSummary;
 import java.io.Serializable;
 
 /**
@@ -8,8 +9,8 @@ import java.io.Serializable;
  *
  * @param model the weights, a caffemodel
  * @param state iteration and history, a solverstate
- * @param result the run's summary, a JSON object
+ * @param summary what the training did
  * @param events the run's events, one JSON object a line
  */
-public record TrainingResult(byte[] model, byte[] state, String result, String events)
+public record TrainingResult(byte[] model, byte[] state, TrainingSummary summary, String events)
     implements Serializable {}

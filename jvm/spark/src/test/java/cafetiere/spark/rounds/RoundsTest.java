@@ -12,11 +12,11 @@ import cafetiere.spark.CaffeEstimator;
 import cafetiere.spark.KillTest;
 import cafetiere.spark.TestImages;
 import cafetiere.spark.TestNets;
+import cafetiere.spark.TrainingSummary;
 import cafetiere.spark.barrier.TrainingJob;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.run.TrainingResult;
 import cafetiere.spark.util.Json;
-import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -63,11 +63,11 @@ class RoundsTest {
     for (String sync : List.of("mode: 'average'", "mode: 'average' history: 'averaged'",
         "mode: 'average' history: 'reset'", "mode: 'diloco' outer_momentum: 0.5")) {
       TrainingPlan plan = plan(table, sync, 23, 2);
-      JsonNode rounds = Json.parse(RoundsJob.run(plan, table.repartition(3), null).result());
-      assertEquals(sha256(TrainingJob.run(plan, table, null)), rounds.path("sha256").asText(), sync);
-      assertEquals(5, rounds.path("rounds").asInt());
-      assertEquals(ROWS, rounds.path("rows_given").asLong());
-      assertEquals(ROWS, rounds.path("rows_per_epoch").path(0).asLong());
+      TrainingSummary rounds = RoundsJob.run(plan, table.repartition(3), null).summary();
+      assertEquals(sha256(TrainingJob.run(plan, table, null)), rounds.sha256(), sync);
+      assertEquals(5, rounds.rounds());
+      assertEquals(ROWS, rounds.rowsGiven());
+      assertEquals(ROWS, rounds.rowsPerEpoch().get(0));
     }
   }
 
@@ -87,11 +87,11 @@ class RoundsTest {
     long victim = TestImages.executorPids(spark).get(0);
     try (AfterJobs kill = new AfterJobs(spark.sparkContext(), KILL_AFTER_JOBS,
         () -> ProcessHandle.of(victim).orElseThrow().destroyForcibly())) {
-      JsonNode result = Json.parse(RoundsJob.run(plan, table, null).result());
+      TrainingSummary result = RoundsJob.run(plan, table, null).summary();
       assertTrue(kill.done(), "the training ended before the executor");
-      assertEquals(undisturbed, result.path("sha256").asText());
-      assertEquals(30, result.path("rounds").asInt());
-      result.path("rows_per_epoch").forEach(used -> assertTrue(used.asLong() <= ROWS));
+      assertEquals(undisturbed, result.sha256());
+      assertEquals(30, result.rounds());
+      result.rowsPerEpoch().forEach(used -> assertTrue(used <= ROWS));
     }
     TestImages.session();
   }
@@ -164,7 +164,7 @@ class RoundsTest {
     Dataset<Row> table = TestImages.images(spark, ROWS);
     CaffeEstimator rounds = estimator(TestImages.solver(10), "mode: 'average'", 2)
         .setEngine("rounds");
-    assertEquals("rounds", Json.parse(rounds.fit(table).result()).path("engine").asText());
+    assertEquals("rounds", rounds.fit(table).summary().engine());
     assertTrue(assertThrows(IllegalArgumentException.class, () -> rounds.setEngine("cups"))
         .getMessage().contains("rounds"));
   }
@@ -204,7 +204,7 @@ class RoundsTest {
   }
 
   private static String sha256(TrainingResult result) {
-    return sha256(result.result());
+    return result.summary().sha256();
   }
 
   private static String sha256(String result) {

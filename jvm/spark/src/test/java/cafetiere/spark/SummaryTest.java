@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import cafetiere.spark.TrainingSummary.Partition;
+import cafetiere.spark.util.Json;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeType;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Each engine fills the same summary. */
+@BothLines
+@Timeout(value = 240, unit = TimeUnit.SECONDS)
+class SummaryTest {
+  private static final int ROWS = 1_007;
+  private static final int STEPS = 40;
+  private static final Map<String, CaffeModel> MODELS = new TreeMap<>();
+
+  @BeforeAll
+  static void train() {
+    Dataset<Row> table = TestImages.images(TestImages.session(), ROWS);
+    MODELS.put("barrier", estimator().fit(table));
+    MODELS.put("survivors", estimator().setSurvivors(true).fit(table));
+    MODELS.put("rounds", estimator().setEngine("rounds").fit(table));
+  }
+
+  @Test
+  void itHasTheSameFieldsForEachEngine() {
+    Map<String, JsonNodeType> fields = fields("barrier");
+    assertEquals(26, fields.size(), fields.toString());
+    assertEquals(fields, fields("survivors"));
+    assertEquals(fields, fields("rounds"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"barrier", "survivors", "rounds"})
+  void itTellsWhatTheTrainingDid(String engine) {
+    TrainingSummary summary = MODELS.get(engine).summary();
+    assertEquals(engine, summary.engine());
+    assertEquals(STEPS, summary.steps());
+    assertEquals(0, summary.firstStep());
+    assertEquals(1, summary.attempts());
+    assertEquals(ROWS, summary.rowsGiven());
+    assertEquals(summary.rowsPerEpoch().size(), summary.epochs());
+    assertTrue(summary.rowsUsed() > ROWS, summary.toString());
+    assertTrue(summary.loss() > 0 && summary.loss() < 3, summary.toString());
+    assertEquals(64, summary.sha256().length());
+    assertEquals(2, summary.shards());
+    assertEquals(2, summary.ranks());
+    assertEquals(2, summary.executors());
+    assertEquals(false, summary.encrypted());
+    assertTrue(summary.rowsPerSecond() > 0 && summary.seconds() > 0, summary.toString());
+    assertTrue(summary.secondsToFirstStep() > 0, summary.toString());
+    assertTrue(summary.fitSeconds() > summary.secondsToFirstStep(), summary.toString());
+    assertTrue(!summary.instructionSet().isEmpty() && !summary.eventsBy().isEmpty());
+  }
+
+  @Test
+  void whatIsOfOneEngineIsEmptyForOthers() {
+    TrainingSummary barrier = MODELS.get("barrier").summary();
+    TrainingSummary survivors = MODELS.get("survivors").summary();
+    TrainingSummary rounds = MODELS.get("rounds").summary();
+    assertEquals(STEPS / 5, rounds.rounds());
+    assertEquals(0, barrier.rounds() + survivors.rounds());
+    assertEquals(List.of(2, 2, 1),
+        List.of(survivors.membersAtStart(), survivors.membersAtEnd(), survivors.views()));
+    assertEquals(ROWS, survivors.partitions().stream().mapToLong(Partition::rows).sum());
+    assertEquals(List.of(), barrier.partitions());
+    assertEquals(List.of(), rounds.partitions());
+    assertTrue(barrier.peakBytes() > 0 && survivors.peakBytes() > 0);
+  }
+
+  @Test
+  void itComesBackFromItsJson() {
+    MODELS.values().forEach(model ->
+        assertEquals(model.summary(), TrainingSummary.fromJson(model.result())));
+    assertEquals("", TrainingSummary.fromJson("{}").engine());
+  }
+
+  @Test
+  void aLossThatIsNoNumberIsNull() {
+    TrainingSummary diverged = TrainingSummary.fromJson("{\"loss\": null}");
+    assertTrue(Double.isNaN(diverged.loss()));
+    assertTrue(Json.parse(diverged.toJson()).path("loss").isNull(), diverged.toJson());
+  }
+
+  /** The names in JSON, each with its type. */
+  private static Map<String, JsonNodeType> fields(String engine) {
+    JsonNode result = Json.parse(MODELS.get(engine).result());
+    Map<String, JsonNodeType> fields = new TreeMap<>();
+    result.fieldNames().forEachRemaining(
+        name -> fields.put(name, result.path(name).getNodeType()));
+    return fields;
+  }
+
+  private static CaffeEstimator estimator() {
+    return new CaffeEstimator()
+        .setSolver(TestImages.solver(STEPS)).setNet(TestImages.lenet())
+        .setFeaturesCol("image").setLabelCol("label")
+        .setNumWorkers(2).setSyncMode("average").setSyncPeriod(5);
+  }
+}
