@@ -41,8 +41,12 @@ Status Engine::pump(Schedule* schedule) {
   int begun = 0, received = 0;  // rounds
   bool open = false;            // the receives of round `received` are posted
   sending_ = false;
+  const Status cancelled(ErrorCode::kCancelled, "group closed");
+  if (closed_.load(std::memory_order_acquire)) return cancelled;
   while (true) {
-    if (closed_.load(std::memory_order_acquire)) return {ErrorCode::kCancelled, "group closed"};
+    // Looked at before the last try: a peer that has all it needs from this exchange may close the
+    // group for another reason.
+    const bool closed = closed_.load(std::memory_order_acquire);
     CFT_ASSIGN(bool moved, progress());
     if (open && !receiving_) {
       schedule->received(received++);
@@ -67,6 +71,7 @@ Status Engine::pump(Schedule* schedule) {
       CFT_ASSIGN(const bool all, settled());
       if (all) return {};
     }
+    if (closed) return cancelled;
     if (moved) {
       spinner_.hit();
     } else if (!spinner_.again()) {

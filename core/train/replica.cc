@@ -21,8 +21,8 @@ Result<std::unique_ptr<RowsSource>> source_of(RowTable&& rows, int shard, int sh
                                               const FedLayer& layer, bool train, uint64_t seed) {
   ShardStore store(rows.schema(), shards, {shard, shard + 1}, total);
   if (rows.rows() != store.counts()[size_t(shard)]) {
-    return internal_error(fmt::format("shard {} was given {} rows of {}, not {}", shard,
-                                      rows.rows(), total, store.counts()[size_t(shard)]));
+    return invalid_argument(fmt::format("shard {} was given {} rows of {}, not {}", shard,
+                                        rows.rows(), total, store.counts()[size_t(shard)]));
   }
   for (int64_t i = 0; i < rows.rows(); ++i) store.place(i * shards + shard, rows.row(i));
   store.adopt(rows.take_store());

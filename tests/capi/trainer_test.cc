@@ -108,7 +108,8 @@ struct InFiles {
         {"net", kSmallNet},
         {"max_iter", max_iter},
         {"checkpoint_folder", folder}};
-    const cft_callbacks callbacks{.context = this,
+    const cft_callbacks callbacks{.struct_size = sizeof(cft_callbacks),
+                                  .context = this,
                                   .event = nullptr,
                                   .checkpoint = [](void* self, const char* json, const void* model,
                                                    uint64_t, const void* state, uint64_t) -> int {
