@@ -11,13 +11,13 @@ import cafetiere.spark.cluster.PortRange;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.line.LineServer;
 import cafetiere.spark.run.LeaderDuties;
+import cafetiere.spark.run.RankWork;
 import cafetiere.spark.run.TaskOutcome;
 import cafetiere.spark.run.TaskSetup;
 import cafetiere.spark.run.TaskWatch;
 import cafetiere.spark.survivors.MembershipMessage.Kind;
 import cafetiere.spark.util.Json;
 import java.io.IOException;
-import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.util.Iterator;
 import java.util.List;
@@ -32,7 +32,7 @@ import org.slf4j.LoggerFactory;
  * One member of a training that outlives the loss of others: it keeps the rows of its partition and
  * runs in one view after another, until the service says that all have come to the end.
  */
-final class SurvivorTask implements Serializable {
+final class SurvivorTask extends RankWork {
   private static final long serialVersionUID = 1L;
   private static final Logger LOG = LoggerFactory.getLogger(SurvivorTask.class);
 
@@ -45,11 +45,11 @@ final class SurvivorTask implements Serializable {
   }
 
   /**
-   * Trains on {@code train}; {@code validation} is null where there is nothing to test on. What the
-   * user has to change, and that a checkpoint found no room, comes back as an outcome; what another
-   * attempt of this task may not meet is thrown, so that Spark makes one.
+   * What the user has to change, and that a checkpoint found no room, comes back as an outcome; what
+   * another attempt of this task may not meet is thrown, so that Spark makes one.
    */
-  TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation)
+  @Override
+  public TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation)
       throws IOException, InterruptedException {
     TaskContext context = TaskContext.get();
     int partition = context.partitionId();
