@@ -68,9 +68,8 @@ final class SurvivorTask extends RankWork {
       client.send(MembershipMessage.ready(rows.count()));
       return run.toTheEnd();
     } catch (CafetiereException e) {
-      TaskOutcome outcome = failure(partition, executor, e.code(), e.getMessage());
-      if (outcome.isPermanent()) return outcome;
-      throw e;
+      if (e.isRetryable()) throw e;
+      return failure(partition, executor, e.code(), e.getMessage());
     } catch (UncheckedIOException e) {
       // A checkpoint could not be stored: whoever is the first after this one would find the same.
       return failure(partition, executor, Code.IO, e.getMessage());
@@ -162,7 +161,7 @@ final class SurvivorTask extends RankWork {
         }
         client.ranTo(Kind.DONE, "");
       } catch (CafetiereException e) {
-        if (!e.isRetryable() && e.code() != Code.CANCELLED) throw e;
+        if (!e.code().isOfPeer()) throw e;
         LOG.info("The run in view {} was broken off: {}", view.generation(), e.getMessage());
         client.ranTo(Kind.BROKEN, e.getMessage());
       }
