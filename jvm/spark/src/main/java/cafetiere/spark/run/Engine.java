@@ -2,6 +2,7 @@
 package cafetiere.spark.run;
 
 import cafetiere.spark.plan.TrainingPlan;
+import cafetiere.spark.preflight.Preflight;
 import java.io.IOException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -12,7 +13,9 @@ public interface Engine {
   String name();
 
   /** Throws a {@code PreflightException} with all that the user has to change before a start. */
-  void check(TrainingPlan plan, Dataset<Row> train);
+  default void check(TrainingPlan plan, Dataset<Row> train) {
+    Preflight.check(train.sparkSession(), plan, train);
+  }
 
   /** Trains to the end. What it throws ends the run, whose checkpoints are kept. */
   TrainingResult run(Run run) throws IOException;

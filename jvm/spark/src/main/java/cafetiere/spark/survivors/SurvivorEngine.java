@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.survivors;
 
-import cafetiere.spark.plan.TrainingPlan;
-import cafetiere.spark.preflight.Preflight;
 import cafetiere.spark.run.Attempts;
 import cafetiere.spark.run.Engine;
 import cafetiere.spark.run.Run;
 import cafetiere.spark.run.TrainingResult;
 import java.io.IOException;
-import org.apache.spark.sql.Dataset;
-import org.apache.spark.sql.Row;
 
 /** Members that go on when others are lost, and take them in when they come back. */
 public final class SurvivorEngine implements Engine {
   @Override
   public String name() {
     return "survivors";
-  }
-
-  @Override
-  public void check(TrainingPlan plan, Dataset<Row> train) {
-    Preflight.check(train.sparkSession(), plan, train);
   }
 
   @Override
