@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CaffeEstimator and CaffeModel from Python, on real executors."""
 
+import dataclasses
 import hashlib
 import inspect
 
@@ -52,6 +53,24 @@ def test_learns_and_tells(model):
     assert result["sha256"] == hashlib.sha256(model.weights).hexdigest()
     assert any(event["event"] == "progress" for event in model.events)
     assert len(model.solverState) > 0
+
+
+def test_the_summary_has_the_fields_of_the_jvm(model, tmp_path):
+    summary = model.summary
+    assert summary.engine == "barrier"
+    assert summary.rows_given == ROWS
+    assert summary.rows_used == sum(summary.rows_per_epoch)
+    assert summary.rows_per_second > 0
+    assert summary.partitions == []
+    java = model._java_obj.summary()
+    for field in dataclasses.fields(summary):
+        first, *words = field.name.split("_")
+        value = getattr(java, first + "".join(word.capitalize() for word in words))()
+        kept = getattr(summary, field.name)
+        assert (list(value) if isinstance(kept, list) else value) == kept, field.name
+    assert "steps=60,\n" in repr(summary) and "partitions" not in repr(summary)
+    model.write().overwrite().save(str(tmp_path / "model"))
+    assert CaffeModel.load(str(tmp_path / "model")).summary == summary
 
 
 def test_every_row_comes_out_in_order(model, table):

@@ -32,8 +32,9 @@ from cafetiere.spark.params import (
     with_params,
 )
 from cafetiere.spark.session import add_to_new_sessions, require_jar, session_builder
+from cafetiere.spark.summary import TrainingSummary
 
-__all__ = ["CaffeEstimator", "CaffeModel", "jar_path", "session_builder"]
+__all__ = ["CaffeEstimator", "CaffeModel", "TrainingSummary", "jar_path", "session_builder"]
 
 add_to_new_sessions()
 
@@ -110,8 +111,13 @@ class CaffeModel(CheckedParams, JavaModel, _Readable, JavaMLWritable):
         return bytes(self._java_obj.solverState())
 
     @property
+    def summary(self) -> TrainingSummary:
+        """What the training did: steps, rows given and used, seconds, sha256 and more."""
+        return TrainingSummary.from_json(self._call_java("result"))
+
+    @property
     def result(self) -> dict:
-        """The summary of the training: steps, rows given and used, seconds, sha256 and more."""
+        """The same as a dict, in which rows_per_second is rows_per_s and no loss is None."""
         return json.loads(self._call_java("result"))
 
     @property

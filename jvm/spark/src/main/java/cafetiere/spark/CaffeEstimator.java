@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
-import cafetiere.spark.barrier.TrainingJob;
+import cafetiere.spark.barrier.BarrierEngine;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.MeanFiles;
 import cafetiere.spark.plan.Encryption;
@@ -14,8 +14,11 @@ import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.predict.Outputs;
 import cafetiere.spark.preflight.Findings;
 import cafetiere.spark.preflight.Preflight;
-import cafetiere.spark.rounds.RoundsJob;
+import cafetiere.spark.rounds.RoundsEngine;
+import cafetiere.spark.run.Engine;
+import cafetiere.spark.run.Run;
 import cafetiere.spark.run.TrainingResult;
+import cafetiere.spark.survivors.SurvivorEngine;
 import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.JavaVersion;
 import cafetiere.spark.util.ParamChecks;
@@ -78,8 +81,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     }
     TrainingPlan plan = plan(train);
     String netToPredict = netToPredict();
-    TrainingResult result = getEngine().equals(ParamChecks.ROUNDS)
-        ? RoundsJob.run(plan, train, test) : TrainingJob.run(plan, train, test);
+    TrainingResult result = Run.of(chosenEngine(), plan, train, test);
     return copyValues(new CaffeModel(uid, result), ParamMap.empty())
         .setNet(netToPredict)
         .setParent(this);
@@ -308,6 +310,11 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
         getSurvivors(), getResume());
     // Survivors keep their rows to themselves, and begin before all have read theirs.
     return getSurvivors() && epochs.needRows() ? plan.ofRows(Epochs.rows(train)) : plan;
+  }
+
+  private Engine chosenEngine() {
+    if (getEngine().equals(ParamChecks.ROUNDS)) return new RoundsEngine();
+    return getSurvivors() ? new SurvivorEngine() : new BarrierEngine();
   }
 
   /** The rows of a step grow with the shards, and these with the cluster where nobody set them. */

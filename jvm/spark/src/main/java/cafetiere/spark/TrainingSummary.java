@@ -21,8 +21,8 @@ import java.util.List;
  * @param attempts how often it began, the first time included; the rounds repeat no more than a round
  * @param rounds exchanges of weights by the engine "rounds"
  * @param rowsGiven rows of the table to train on
- * @param rowsPerEpoch rows used in each epoch that was begun, in order, since the last attempt began;
- *     with the mode "easgd" those of rank 0 alone
+ * @param rowsPerEpoch rows used in each epoch that was begun, in order, since the last attempt began; of
+ *     survivors by each member's own count of epochs
  * @param loss mean of the last losses, as the solver's average_loss says; NaN where it diverged
  * @param sha256 of the weights' caffemodel, in hex
  * @param shards parts of the rows, which the weights depend on; of survivors one a member

@@ -2,9 +2,9 @@
 package cafetiere.spark.barrier;
 
 import cafetiere.spark.cluster.ExecutorPulse;
+import cafetiere.spark.run.Attempts;
 import cafetiere.spark.run.RankWork;
 import cafetiere.spark.run.TaskOutcome;
-import cafetiere.spark.run.TaskStage;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
@@ -29,7 +29,7 @@ import scala.runtime.BoxedUnit;
  * heard by then is replaced; so is one that is left when the others' ranks have ended well without
  * it, as those of a mode do in which nobody waits for the slowest.
  */
-final class BarrierStage implements TaskStage {
+final class BarrierStage implements Attempts.Stage {
   private static final int GRACE_MILLIS = 10_000;
 
   private final SparkContext sc;

@@ -13,6 +13,7 @@ import cafetiere.spark.events.RunEvent;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.run.LeaderDuties;
+import cafetiere.spark.run.RankWork;
 import cafetiere.spark.run.TaskOutcome;
 import cafetiere.spark.run.TaskSetup;
 import cafetiere.spark.run.TaskWatch;
@@ -21,7 +22,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
-import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -36,7 +36,7 @@ import org.slf4j.LoggerFactory;
  * One rank: reads its rows, meets the other ranks, trains. Nothing of it outlives the task or is
  * shared with another one: several ranks may live in one JVM, and a JVM comes back as another rank.
  */
-final class TrainingTask implements Serializable {
+final class TrainingTask extends RankWork {
   private static final long serialVersionUID = 1L;
   private static final Logger LOG = LoggerFactory.getLogger(TrainingTask.class);
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -47,8 +47,8 @@ final class TrainingTask implements Serializable {
     this.setup = setup;
   }
 
-  /** Trains on {@code train}; {@code validation} is null where there is nothing to test on. */
-  TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation) {
+  @Override
+  public TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation) {
     BarrierTaskContext context = BarrierTaskContext.get();
     int rank = context.partitionId();
     String executor = SparkInternals.executorId();

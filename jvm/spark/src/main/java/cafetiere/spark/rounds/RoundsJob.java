@@ -4,22 +4,16 @@ package cafetiere.spark.rounds;
 import cafetiere.core.CafetiereException;
 import cafetiere.core.CafetiereException.Code;
 import cafetiere.core.Rounds;
-import cafetiere.spark.TrainingSummary;
 import cafetiere.spark.cluster.ExecutorPulse;
 import cafetiere.spark.cluster.PulseServer;
-import cafetiere.spark.events.EventFiles;
-import cafetiere.spark.events.ProgressLine;
-import cafetiere.spark.events.RunEvents;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.line.LineServer;
 import cafetiere.spark.plan.Encryption;
 import cafetiere.spark.plan.TrainingPlan;
-import cafetiere.spark.preflight.Preflight;
-import cafetiere.spark.preflight.RoundsRoom;
 import cafetiere.spark.rounds.RoundsTask.Work;
 import cafetiere.spark.run.RetryPolicy;
+import cafetiere.spark.run.Run;
 import cafetiere.spark.run.TrainingResult;
-import cafetiere.spark.store.CheckpointFolder;
 import cafetiere.spark.store.CheckpointStore;
 import cafetiere.spark.store.CheckpointStore.Checkpoint;
 import cafetiere.spark.util.Json;
@@ -27,7 +21,6 @@ import cafetiere.spark.util.Unchecked;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -35,13 +28,11 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
-import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
-import org.apache.spark.util.SerializableConfiguration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -52,26 +43,21 @@ import org.slf4j.LoggerFactory;
  * they come to. The weights have the same bits wherever the shards run, how often they are repeated,
  * and as those of the barrier engine with as many shards.
  */
-public final class RoundsJob {
+final class RoundsJob implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RoundsJob.class);
-  private static final int MAX_EVENTS = 20_000;
   /** Replicas with history of their own are stored not before and not after so many rounds. */
   private static final int LEAST_REPEATED_ROUNDS = 16;
   private static final int MOST_REPEATED_ROUNDS = 64;
   /** Between them: when storing takes no more than this part of the time. */
   private static final double STORING_SHARE = 0.05;
 
-  private final int shards;
+  private final Run run;
   private final SparkContext sc;
-  private final String run = UUID.randomUUID().toString().substring(0, 8);
+  private final int shards;
   private final CheckpointStore checkpoints;
-  private final ProgressLine progress;
-  private final EventFiles files;
-  private final RunEvents events;
   private final RetryPolicy policy = new RetryPolicy();
   private final boolean keepsHistory;
   private final long checkpointSeconds;
-  private final String folder;
   private TrainingPlan plan;
   private Rounds rounds;
   private RoundsStage stage;
@@ -83,64 +69,41 @@ public final class RoundsJob {
   private long storedAtNanos = System.nanoTime();
   private long storingNanos;
 
-  private RoundsJob(SparkContext sc, TrainingPlan plan, Dataset<Row> train, Rounds rounds)
-      throws IOException {
-    this.sc = sc;
-    this.plan = plan;
+  RoundsJob(Run run) {
+    this.run = run;
+    this.sc = run.sc();
+    this.plan = run.plan();
     this.shards = shards(plan);
-    this.rounds = rounds;
-    this.checkpointSeconds = CheckpointFolder.seconds(train.sparkSession());
-    this.folder = CheckpointFolder.ofRun(sc, plan, train, run);
-    this.checkpoints = new CheckpointStore(folder, sc.hadoopConfiguration());
-    this.progress = new ProgressLine(System.err, System.console() != null, 0);
-    this.files = new EventFiles(plan.events(), sc.hadoopConfiguration());
-    this.events = new RunEvents(MAX_EVENTS, progress, files::write);
+    this.rounds = open(plan);
+    this.checkpoints = run.checkpoints();
+    this.checkpointSeconds = run.checkpointSeconds();
     this.now = Json.parse(rounds.describe());
     this.keepsHistory = now.path("keeps_history").asBoolean();
   }
 
-  /**
-   * Trains as {@code plan} says on the rows of {@code train}; {@code validation} is tested on as
-   * the solver's test_interval says, at ends of rounds, or null. Blocks until the training has
-   * ended. What the user has to change is told by a {@code PreflightException} before anything
-   * starts, or by a {@link CafetiereException} where only the replicas could find out.
-   */
-  public static TrainingResult run(TrainingPlan plan, Dataset<Row> train, Dataset<Row> validation) {
-    long start = System.nanoTime();
-    SparkContext sc = train.sparkSession().sparkContext();
-    try (Rounds rounds = new Rounds(options(plan.ofRows(1)).toString())) {
-      JsonNode description = Json.parse(rounds.describe());
-      int outcomes =
-          RoundsStage.outcomes(shards(plan), description.path("keeps_history").asBoolean());
-      RoundsRoom room = RoundsRoom.of(outcomes, description.path("floats").asLong());
-      Preflight.checkRounds(sc, sc.getConf(), plan, train, room);
-      return new RoundsJob(sc, plan, train, rounds).train(train, validation, start);
-    } catch (IOException e) {
-      throw new UncheckedIOException("checkpoints could not be read or written: "
-          + e.getMessage(), e);
-    }
+  /** The weights between the rounds of {@code plan}, whose epochs may not be steps yet. */
+  static Rounds open(TrainingPlan plan) {
+    return new Rounds(options(plan.ofRows(1)).toString());
   }
 
-  private TrainingResult train(Dataset<Row> train, Dataset<Row> validation, long start)
-      throws IOException {
-    RoundsRows.ShardRows rows = deal(train);
+  /** Trains to the end. Validation rows are tested on at ends of rounds. */
+  TrainingResult train() throws IOException {
+    RoundsRows.ShardRows rows = deal(run.train());
     if (rows.rows() == 0) {
       throw new CafetiereException(Code.INVALID_ARGUMENT,
           "the table has no rows; there is nothing to train on");
     }
     takeLength(rows.rows());
-    boolean tests = validation != null && now.path("test_interval").asLong() > 0;
-    RoundsRows.ShardRows heldOut = tests ? deal(validation) : null;
+    boolean tests = run.validation() != null && now.path("test_interval").asLong() > 0;
+    RoundsRows.ShardRows heldOut = tests ? deal(run.validation()) : null;
     instructionSet = rows.instructionSet();
     try (ExecutorPulse heartbeats = new ExecutorPulse(sc, "");
-        PulseServer pulse = PulseServer.replacing(sc, heartbeats, run, plan.timeoutMillis());
+        PulseServer pulse = PulseServer.replacing(sc, heartbeats, run.id(), plan.timeoutMillis());
         RoundsStage opened = stage(rows, heldOut, pulse.address())) {
       stage = opened;
       restore();
-      long firstStep = iter();
-      files.startFrom(firstStep);
-      events.startAttempt(0, firstStep);
-      RoundsLog log = new RoundsLog(events, run, now);
+      run.begin(iter());
+      RoundsLog log = new RoundsLog(run.events(), run.id(), now);
       while (length() > 0) {
         round(log, tests && isTestDue());
         if (isCheckpointDue()) checkpoint();
@@ -151,15 +114,13 @@ public final class RoundsJob {
         stage.begin(iter(), 0, rounds.shared(now.path("floats").asLong()));
         log.test(retried(Work.TEST), iter());
       }
-      return finish(log, state, rows.rows(), firstStep, start);
-    } catch (Throwable e) {
-      CheckpointFolder.leave(checkpoints);
-      throw e;
-    } finally {
-      rounds.close();
-      files.close();
-      progress.finish();
+      return finish(log, state, rows.rows());
     }
+  }
+
+  @Override
+  public void close() {
+    rounds.close();
   }
 
   /** Begins anew with steps in place of epochs. */
@@ -174,8 +135,7 @@ public final class RoundsJob {
   private RoundsStage stage(RoundsRows.ShardRows rows, RoundsRows.ShardRows heldOut,
       LineServer.Address pulse) {
     RoundsCell.Setup setup = new RoundsCell.Setup(options(plan).toString(), plan.schema(),
-        rows.rows(), keepsHistory, instructionSet, folder,
-        new SerializableConfiguration(sc.hadoopConfiguration()), pulse);
+        rows.rows(), keepsHistory, instructionSet, run.folder(), run.hadoop(), pulse);
     return new RoundsStage(JavaSparkContext.fromSparkContext(sc), setup, shards, rows.chunks(),
         heldOut == null ? null : heldOut.chunks());
   }
@@ -287,28 +247,21 @@ public final class RoundsJob {
 
   private void store(byte[] model, byte[] state) throws IOException {
     checkpoints.write(iter(), ByteBuffer.wrap(model), ByteBuffer.wrap(state), shards,
-        instructionSet, run);
+        instructionSet, run.id());
     stage.startFrom(CheckpointStore.name(iter()));
     stored = iter();
   }
 
-  private TrainingResult finish(RoundsLog log, byte[] state, long rows, long firstStep,
-      long start) throws IOException {
+  private TrainingResult finish(RoundsLog log, byte[] state, long rows) throws IOException {
     byte[] model = rounds.model();
-    if (plan.checkpointDir().isEmpty() || plan.resume()) checkpoints.delete();
-    ObjectNode result = Json.object().put("steps", iter()).put("rows_given", rows);
-    result.set("rows_per_epoch", log.rowsPerEpoch());
-    result.put("loss", log.loss()).put("seconds", log.seconds());
-    result.put("rows_per_s", log.rows() / log.seconds()).put("sha256", sha256(model));
-    result.put("shards", shards).put("ranks", shards).put("instruction_set", instructionSet);
-    result.put("engine", "rounds").put("rounds", roundsDone).put("first_step", firstStep);
-    result.put("executors", stage.executorsUsed()).put("attempts", 1);
-    result.put("encrypted", Encryption.ofSpark(sc.getConf())).put("events_by", "the driver");
-    result.put("fit_seconds", (System.nanoTime() - start) / 1e9);
-    events.firstStepNanos()
-        .ifPresent(at -> result.put("seconds_to_first_step", (at - start) / 1e9));
-    return new TrainingResult(model, state, TrainingSummary.fromJson(result.toString()),
-        events.jsonLines());
+    ObjectNode measured = Json.object().put("steps", iter()).put("rows_given", rows);
+    measured.set("rows_per_epoch", log.rowsPerEpoch());
+    measured.put("loss", log.loss()).put("seconds", log.seconds());
+    measured.put("rows_per_s", log.rows() / log.seconds()).put("sha256", sha256(model));
+    measured.put("shards", shards).put("ranks", shards).put("instruction_set", instructionSet);
+    measured.put("rounds", roundsDone).put("executors", stage.executorsUsed());
+    measured.put("encrypted", Encryption.ofSpark(sc.getConf())).put("events_by", "the driver");
+    return run.end(model, state, measured);
   }
 
   private long iter() {
@@ -319,7 +272,7 @@ public final class RoundsJob {
     return now.path("length").asLong();
   }
 
-  private static int shards(TrainingPlan plan) {
+  static int shards(TrainingPlan plan) {
     return plan.shards() > 0 ? plan.shards() : plan.workers();
   }
 

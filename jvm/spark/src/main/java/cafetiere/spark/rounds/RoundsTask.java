@@ -2,7 +2,6 @@
 package cafetiere.spark.rounds;
 
 import cafetiere.core.CafetiereException;
-import cafetiere.core.CafetiereException.Code;
 import cafetiere.core.Rounds.Replica;
 import cafetiere.core.Rows;
 import cafetiere.spark.cluster.InstructionSet;
@@ -17,7 +16,6 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Set;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.FlatMapFunction2;
 import org.apache.spark.broadcast.Broadcast;
@@ -35,7 +33,6 @@ import org.apache.spark.broadcast.Broadcast;
 record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Work wanted)
     implements FlatMapFunction2<Iterator<byte[]>, Iterator<byte[]>, byte[]> {
   private static final long serialVersionUID = 1L;
-  private static final Set<Code> RETRIED = Set.of(Code.IO, Code.CANCELLED, Code.OUT_OF_MEMORY);
 
   /** A checkpoint by its name, "" for the begin, and how many rounds lie before it. */
   record Root(String checkpoint, long rounds) implements Serializable {}
@@ -69,7 +66,7 @@ record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Wor
         outcome = RoundsOutcome.of(report, work(held, report));
       } catch (CafetiereException e) {
         held.close();
-        if (RETRIED.contains(e.code())) throw e;
+        if (e.isRetryable()) throw e;  // Spark repeats the task
         outcome = RoundsOutcome.failed(report, e.code(), e.getMessage());
       } catch (RuntimeException | IOException | Error e) {
         held.close();

@@ -9,7 +9,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
 
 /**
  * What a task of a training hands back. Errors of the engine come back in this way and are
@@ -27,7 +26,6 @@ import java.util.Set;
 public record TaskOutcome(int rank, String executor, Code code, String message, String result,
     String route, List<RunEvent> events) {
   private static final ObjectMapper JSON = new ObjectMapper();
-  private static final Set<Code> OF_PEERS = Set.of(Code.UNAVAILABLE, Code.TIMEOUT, Code.CANCELLED);
 
   /** Whether the rank did its part to the end. */
   @JsonIgnore
@@ -38,7 +36,7 @@ public record TaskOutcome(int rank, String executor, Code code, String message, 
   /** Whether the user has to change something: another attempt would fail in the same way. */
   @JsonIgnore
   public boolean isPermanent() {
-    return !isGood() && code != Code.IO && !OF_PEERS.contains(code);
+    return !isGood() && !code.mayPass();
   }
 
   /**
@@ -47,7 +45,7 @@ public record TaskOutcome(int rank, String executor, Code code, String message, 
    */
   public static Optional<TaskOutcome> cause(List<TaskOutcome> outcomes) {
     return outcomes.stream().filter(o -> !o.isGood())
-        .min(Comparator.comparing(o -> OF_PEERS.contains(o.code)));
+        .min(Comparator.comparing(o -> o.code.isOfPeer()));
   }
 
   String toJson() {

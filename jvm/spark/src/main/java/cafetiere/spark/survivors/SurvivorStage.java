@@ -5,11 +5,11 @@ import cafetiere.spark.cluster.DriverPorts;
 import cafetiere.spark.cluster.ExecutorPulse;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.line.LineServer;
+import cafetiere.spark.run.Attempts;
 import cafetiere.spark.run.RankWork;
 import cafetiere.spark.run.RetryPolicy;
 import cafetiere.spark.run.TaskOutcome;
 import cafetiere.spark.run.TaskSetup;
-import cafetiere.spark.run.TaskStage;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
  * job alone, while in a common job it would start all members anew beside those that still run. A
  * job that fails for good is submitted again as long as the training gets on.
  */
-public final class SurvivorStage implements TaskStage {
+final class SurvivorStage implements Attempts.Stage {
   private static final Logger LOG = LoggerFactory.getLogger(SurvivorStage.class);
   private static final int GRACE_MILLIS = 10_000;
 
@@ -44,7 +44,7 @@ public final class SurvivorStage implements TaskStage {
   private final List<Thread> jobs = new ArrayList<>();
 
   /** {@code step} tells how far the training is. */
-  public SurvivorStage(SparkContext sc, String tag, TaskSetup setup,
+  SurvivorStage(SparkContext sc, String tag, TaskSetup setup,
       JavaRDD<Iterator<InternalRow>> rows, LongSupplier step) {
     this.sc = sc;
     this.tag = tag;
@@ -103,7 +103,7 @@ public final class SurvivorStage implements TaskStage {
    * its tasks has failed too often.
    */
   private JavaRDD<String> tasks(LineServer.Address service) {
-    RankWork work = new Members(new SurvivorTask(setup, service));
+    RankWork work = new SurvivorTask(setup, service);
     return rows.rdd().mapPartitions(work, false, RankWork.STRING).toJavaRDD();
   }
 
@@ -159,20 +159,5 @@ public final class SurvivorStage implements TaskStage {
       outcomes.add(outcome);
     }
     if (!outcome.isGood()) membership.fail(new IOException(outcome.message()));
-  }
-
-  private static final class Members extends RankWork {
-    private static final long serialVersionUID = 1L;
-    private final SurvivorTask task;
-
-    Members(SurvivorTask task) {
-      this.task = task;
-    }
-
-    @Override
-    public TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation)
-        throws Exception {
-      return task.run(train, validation);
-    }
   }
 }

@@ -11,13 +11,13 @@ import cafetiere.spark.cluster.PortRange;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.line.LineServer;
 import cafetiere.spark.run.LeaderDuties;
+import cafetiere.spark.run.RankWork;
 import cafetiere.spark.run.TaskOutcome;
 import cafetiere.spark.run.TaskSetup;
 import cafetiere.spark.run.TaskWatch;
 import cafetiere.spark.survivors.MembershipMessage.Kind;
 import cafetiere.spark.util.Json;
 import java.io.IOException;
-import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.util.Iterator;
 import java.util.List;
@@ -32,7 +32,7 @@ import org.slf4j.LoggerFactory;
  * One member of a training that outlives the loss of others: it keeps the rows of its partition and
  * runs in one view after another, until the service says that all have come to the end.
  */
-final class SurvivorTask implements Serializable {
+final class SurvivorTask extends RankWork {
   private static final long serialVersionUID = 1L;
   private static final Logger LOG = LoggerFactory.getLogger(SurvivorTask.class);
 
@@ -45,11 +45,11 @@ final class SurvivorTask implements Serializable {
   }
 
   /**
-   * Trains on {@code train}; {@code validation} is null where there is nothing to test on. What the
-   * user has to change, and that a checkpoint found no room, comes back as an outcome; what another
-   * attempt of this task may not meet is thrown, so that Spark makes one.
+   * What the user has to change, and that a checkpoint found no room, comes back as an outcome; what
+   * another attempt of this task may not meet is thrown, so that Spark makes one.
    */
-  TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation)
+  @Override
+  public TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation)
       throws IOException, InterruptedException {
     TaskContext context = TaskContext.get();
     int partition = context.partitionId();
@@ -68,9 +68,8 @@ final class SurvivorTask implements Serializable {
       client.send(MembershipMessage.ready(rows.count()));
       return run.toTheEnd();
     } catch (CafetiereException e) {
-      TaskOutcome outcome = failure(partition, executor, e.code(), e.getMessage());
-      if (outcome.isPermanent()) return outcome;
-      throw e;
+      if (e.isRetryable()) throw e;
+      return failure(partition, executor, e.code(), e.getMessage());
     } catch (UncheckedIOException e) {
       // A checkpoint could not be stored: whoever is the first after this one would find the same.
       return failure(partition, executor, Code.IO, e.getMessage());
@@ -162,7 +161,7 @@ final class SurvivorTask implements Serializable {
         }
         client.ranTo(Kind.DONE, "");
       } catch (CafetiereException e) {
-        if (!e.isRetryable() && e.code() != Code.CANCELLED) throw e;
+        if (!e.code().isOfPeer()) throw e;
         LOG.info("The run in view {} was broken off: {}", view.generation(), e.getMessage());
         client.ranTo(Kind.BROKEN, e.getMessage());
       }

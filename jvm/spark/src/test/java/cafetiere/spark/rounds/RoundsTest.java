@@ -13,8 +13,9 @@ import cafetiere.spark.KillTest;
 import cafetiere.spark.TestImages;
 import cafetiere.spark.TestNets;
 import cafetiere.spark.TrainingSummary;
-import cafetiere.spark.barrier.TrainingJob;
+import cafetiere.spark.barrier.BarrierEngine;
 import cafetiere.spark.plan.TrainingPlan;
+import cafetiere.spark.run.Run;
 import cafetiere.spark.run.TrainingResult;
 import cafetiere.spark.util.Json;
 import java.io.IOException;
@@ -63,8 +64,9 @@ class RoundsTest {
     for (String sync : List.of("mode: 'average'", "mode: 'average' history: 'averaged'",
         "mode: 'average' history: 'reset'", "mode: 'diloco' outer_momentum: 0.5")) {
       TrainingPlan plan = plan(table, sync, 23, 2);
-      TrainingSummary rounds = RoundsJob.run(plan, table.repartition(3), null).summary();
-      assertEquals(sha256(TrainingJob.run(plan, table, null)), rounds.sha256(), sync);
+      TrainingSummary rounds =
+          Run.of(new RoundsEngine(), plan, table.repartition(3), null).summary();
+      assertEquals(sha256(Run.of(new BarrierEngine(), plan, table, null)), rounds.sha256(), sync);
       assertEquals(5, rounds.rounds());
       assertEquals(ROWS, rounds.rowsGiven());
       assertEquals(ROWS, rounds.rowsPerEpoch().get(0));
@@ -75,19 +77,19 @@ class RoundsTest {
   void alsoWithSumsOfGroupsOfShards() {
     Dataset<Row> table = TestImages.images(spark, ROWS);
     TrainingPlan plan = plan(table, "mode: 'average'", 15, 11);
-    assertEquals(sha256(TrainingJob.run(plan, table, null)),
-        sha256(RoundsJob.run(plan, table, null)));
+    assertEquals(sha256(Run.of(new BarrierEngine(), plan, table, null)),
+        sha256(Run.of(new RoundsEngine(), plan, table, null)));
   }
 
   @Test
   void anExecutorThatIsKilledCostsNoBit() throws Exception {
     Dataset<Row> table = TestImages.images(spark, ROWS);
     TrainingPlan plan = plan(table, "mode: 'average'", 150, 2);
-    String undisturbed = sha256(RoundsJob.run(plan, table, null));
+    String undisturbed = sha256(Run.of(new RoundsEngine(), plan, table, null));
     long victim = TestImages.executorPids(spark).get(0);
     try (AfterJobs kill = new AfterJobs(spark.sparkContext(), KILL_AFTER_JOBS,
         () -> ProcessHandle.of(victim).orElseThrow().destroyForcibly())) {
-      TrainingSummary result = RoundsJob.run(plan, table, null).summary();
+      TrainingSummary result = Run.of(new RoundsEngine(), plan, table, null).summary();
       assertTrue(kill.done(), "the training ended before the executor");
       assertEquals(undisturbed, result.sha256());
       assertEquals(30, result.rounds());
@@ -100,7 +102,7 @@ class RoundsTest {
   void aRunLeavesNoReplicasBehind() throws Exception {
     Dataset<Row> table = TestImages.images(spark, ROWS);
     for (int i = 0; i < 2; i++) {
-      RoundsJob.run(plan(table, "mode: 'average'", 10, 3), table, null);
+      Run.of(new RoundsEngine(), plan(table, "mode: 'average'", 10, 3), table, null);
     }
     List<Integer> tasks = IntStream.range(0, 4 * TestImages.EXECUTORS).boxed().toList();
     int left = JavaSparkContext.fromSparkContext(spark.sparkContext())
@@ -148,7 +150,7 @@ class RoundsTest {
     String solver = TestImages.solver(20) + " test_interval: 8 test_iter: 1";
     TrainingPlan plan = TestNets.plan(estimator(solver, "mode: 'average'", 2)
         .setEvents(dir.resolve("run").toString()), table);
-    String events = RoundsJob.run(plan, table, TestImages.images(spark, 101)).events();
+    String events = Run.of(new RoundsEngine(), plan, table, TestImages.images(spark, 101)).events();
     List<Long> tested = events.lines().map(Json::parse)
         .filter(event -> event.path("event").asText().equals("test"))
         .map(event -> event.path("step").asLong()).toList();
@@ -176,7 +178,7 @@ class RoundsTest {
         .union(spark.createDataFrame(List.of(bad), TestImages.SCHEMA));
     TrainingPlan plan = plan(table, "mode: 'average'", 1000, 2);
     CafetiereException e =
-        assertThrows(CafetiereException.class, () -> RoundsJob.run(plan, table, null));
+        assertThrows(CafetiereException.class, () -> Run.of(new RoundsEngine(), plan, table, null));
     assertEquals(CafetiereException.Code.INVALID_ARGUMENT, e.code());
     assertTrue(e.getMessage().contains("label") && e.getMessage().contains("99"), e.getMessage());
   }

@@ -4,8 +4,11 @@ package cafetiere.spark.run;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import cafetiere.core.CafetiereException;
 import cafetiere.core.CafetiereException.Code;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** Of several ranks' failures, the one that caused the others is told. */
@@ -16,6 +19,21 @@ class TaskOutcomeTest {
 
   private static TaskOutcome outcome(int rank, Code code, String message) {
     return new TaskOutcome(rank, "0", code, message, "", "", List.of());
+  }
+
+  /** One table for all engines. */
+  @Test
+  void whatMayPassIsTriedAgain() {
+    Set<Code> mayPass =
+        EnumSet.of(Code.IO, Code.UNAVAILABLE, Code.TIMEOUT, Code.OUT_OF_MEMORY, Code.CANCELLED);
+    Set<Code> ofPeers = EnumSet.of(Code.UNAVAILABLE, Code.TIMEOUT, Code.CANCELLED);
+    for (Code code : Code.values()) {
+      boolean again = mayPass.contains(code);
+      assertEquals(again, code.mayPass(), code.name());
+      assertEquals(again, new CafetiereException(code, "").isRetryable(), code.name());
+      assertEquals(code != Code.OK && !again, outcome(0, code, "").isPermanent(), code.name());
+      assertEquals(ofPeers.contains(code), code.isOfPeer(), code.name());
+    }
   }
 
   @Test

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.rounds;
+
+import cafetiere.core.Rounds;
+import cafetiere.spark.plan.TrainingPlan;
+import cafetiere.spark.preflight.Preflight;
+import cafetiere.spark.preflight.RoundsRoom;
+import cafetiere.spark.run.Engine;
+import cafetiere.spark.run.Run;
+import cafetiere.spark.run.TrainingResult;
+import cafetiere.spark.util.Json;
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+
+/** Ordinary Spark jobs, one a round. */
+public final class RoundsEngine implements Engine {
+  @Override
+  public String name() {
+    return "rounds";
+  }
+
+  @Override
+  public void check(TrainingPlan plan, Dataset<Row> train) {
+    SparkContext sc = train.sparkSession().sparkContext();
+    Preflight.checkRounds(sc, sc.getConf(), plan, train, room(plan));
+  }
+
+  @Override
+  public TrainingResult run(Run run) throws IOException {
+    try (RoundsJob job = new RoundsJob(run)) {
+      return job.train();
+    }
+  }
+
+  private static RoundsRoom room(TrainingPlan plan) {
+    try (Rounds rounds = RoundsJob.open(plan)) {
+      JsonNode description = Json.parse(rounds.describe());
+      int outcomes = RoundsStage.outcomes(
+          RoundsJob.shards(plan), description.path("keeps_history").asBoolean());
+      return RoundsRoom.of(outcomes, description.path("floats").asLong());
+    }
+  }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.run;
+
+import cafetiere.spark.TrainingSummary;
+import cafetiere.spark.events.EventFiles;
+import cafetiere.spark.events.ProgressLine;
+import cafetiere.spark.events.RunEvents;
+import cafetiere.spark.line.Handshake;
+import cafetiere.spark.plan.TrainingPlan;
+import cafetiere.spark.store.CheckpointFolder;
+import cafetiere.spark.store.CheckpointStore;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.UUID;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.util.SerializableConfiguration;
+
+/** One training as its engine sees it: what it trains on, where it stores, whom it tells. */
+public final class Run implements AutoCloseable {
+  private static final int MAX_EVENTS = 20_000;
+
+  private final long start;
+  private final Engine engine;
+  private final TrainingPlan plan;
+  private final Dataset<Row> train;
+  private final Dataset<Row> validation;
+  private final String id = UUID.randomUUID().toString().substring(0, 8);
+  private final String secret = Handshake.newSecret();
+  private final String folder;
+  private final CheckpointStore checkpoints;
+  private final ProgressLine progress;
+  private final EventFiles files;
+  private final RunEvents events;
+  private int attempts;
+  private long firstStep;
+
+  private Run(Engine engine, TrainingPlan plan, Dataset<Row> train, Dataset<Row> validation,
+      long start) throws IOException {
+    this.start = start;
+    this.engine = engine;
+    this.plan = plan;
+    this.train = train;
+    this.validation = validation;
+    this.folder = CheckpointFolder.ofRun(sc(), plan, train, id);
+    this.checkpoints = new CheckpointStore(folder, sc().hadoopConfiguration());
+    this.progress = new ProgressLine(System.err, System.console() != null, 0);
+    this.files = new EventFiles(plan.events(), sc().hadoopConfiguration());
+    this.events = new RunEvents(MAX_EVENTS, progress, files::write);
+  }
+
+  /**
+   * Trains as {@code plan} says on the rows of {@code train}; {@code validation} is tested on as the
+   * solver's test_interval says, or null. Blocks until the training has ended. What the user has to
+   * change is told by a {@code PreflightException} before anything starts, or by a
+   * {@code CafetiereException} where only the executors could find out.
+   */
+  public static TrainingResult of(Engine engine, TrainingPlan plan, Dataset<Row> train,
+      Dataset<Row> validation) {
+    long start = System.nanoTime();
+    engine.check(plan, train);
+    try (Run run = new Run(engine, plan, train, validation, start)) {
+      try {
+        return engine.run(run);
+      } catch (Throwable e) {
+        CheckpointFolder.leave(run.checkpoints);
+        throw e;
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException("checkpoints or results could not be read or written: "
+          + e.getMessage(), e);
+    }
+  }
+
+  /** An attempt begins, the first or another one, after {@code step}. */
+  public void begin(long step) {
+    files.startFrom(step);
+    events.startAttempt(attempts, step);
+    if (attempts == 0) firstStep = step;
+    attempts++;
+  }
+
+  /**
+   * The training has ended, and its checkpoints go unless the user wants to keep them.
+   *
+   * @param measured what the engine knows, by the names of the summary in JSON; the rest is added
+   */
+  public TrainingResult end(byte[] model, byte[] state, ObjectNode measured) throws IOException {
+    if (plan.checkpointDir().isEmpty() || plan.resume()) checkpoints.delete();
+    measured.put("engine", engine.name()).put("attempts", attempts).put("first_step", firstStep);
+    measured.put("fit_seconds", seconds(System.nanoTime()));
+    events.firstStepNanos().ifPresent(at -> measured.put("seconds_to_first_step", seconds(at)));
+    return new TrainingResult(
+        model, state, TrainingSummary.fromJson(measured.toString()), events.jsonLines());
+  }
+
+  /** Text that no other run has at the same time. */
+  public String id() {
+    return id;
+  }
+
+  public TrainingPlan plan() {
+    return plan;
+  }
+
+  public Dataset<Row> train() {
+    return train;
+  }
+
+  /** The rows to test on, or null. */
+  public Dataset<Row> validation() {
+    return validation;
+  }
+
+  public SparkContext sc() {
+    return train.sparkSession().sparkContext();
+  }
+
+  /** How tasks reach Hadoop's file systems. */
+  public SerializableConfiguration hadoop() {
+    return new SerializableConfiguration(sc().hadoopConfiguration());
+  }
+
+  /** Known to the tasks and the driver only. */
+  public String secret() {
+    return secret;
+  }
+
+  /** Where {@link #checkpoints} lie, as a Hadoop path. */
+  public String folder() {
+    return folder;
+  }
+
+  public CheckpointStore checkpoints() {
+    return checkpoints;
+  }
+
+  /** From one checkpoint to the next, where neither params nor solver have an interval. */
+  public long checkpointSeconds() {
+    return CheckpointFolder.seconds(train.sparkSession());
+  }
+
+  public RunEvents events() {
+    return events;
+  }
+
+  @Override
+  public void close() {
+    files.close();
+    progress.finish();
+  }
+
+  private double seconds(long nanos) {
+    return Math.round((nanos - start) / 1e6) / 1e3;
+  }
+}

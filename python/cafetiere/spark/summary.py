@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a training did."""
+
+import json
+import math
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True)
+class Partition:
+    """What became of a partition of the rows among survivors."""
+
+    partition: int
+    rows: int
+    losses: int
+    steps_away: int
+
+
+@dataclass(frozen=True, repr=False)
+class TrainingSummary:
+    """What a training did, with the same fields for all engines.
+
+    A field that says nothing for an engine is 0, False or empty. The names are those of the JVM's
+    TrainingSummary in snake_case, where each is explained.
+    """
+
+    engine: str
+    steps: int
+    first_step: int
+    attempts: int
+    rounds: int
+    epochs: int
+    rows_given: int
+    rows_used: int
+    rows_per_epoch: list[int]
+    loss: float
+    sha256: str
+    shards: int
+    ranks: int
+    executors: int
+    instruction_set: str
+    peak_bytes: int
+    encrypted: bool
+    events_by: str
+    seconds: float
+    rows_per_second: float
+    fit_seconds: float
+    seconds_to_first_step: float
+    members_at_start: int
+    members_at_end: int
+    views: int
+    partitions: list[Partition]
+
+    @classmethod
+    def from_json(cls, text: str) -> "TrainingSummary":
+        """Reads what the JVM's summary writes."""
+        found = json.loads(text)
+        found["rows_per_second"] = found.pop("rows_per_s")
+        found["partitions"] = [Partition(**partition) for partition in found["partitions"]]
+        if found["loss"] is None:
+            found["loss"] = math.nan
+        return cls(**found)
+
+    def __repr__(self) -> str:
+        """The fields that are not empty, one a line."""
+        told = ((field.name, getattr(self, field.name)) for field in fields(self))
+        lines = [f"  {name}={value!r},\n" for name, value in told if value]
+        return f"TrainingSummary(\n{''.join(lines)})"
