@@ -46,8 +46,7 @@ void map(Program& p, std::string name, F f, TensorId out, In... in) {
     return Kernel{map_blocks(count), [=](int block) {
                     const int64_t begin = block * kMapBlock;
                     const int64_t end = std::min(count, begin + kMapBlock);
-                    // Locals: the compiler must assume that dst may point to what is
-                    // captured.
+                    // Locals: as far as the compiler knows, dst may alias what is captured.
                     const F local = f;
                     float* const out_at = dst;
                     const auto in_at = src;

@@ -25,7 +25,7 @@ Status load_weights(const Graph& graph, const StoredWeights& weights, std::span<
                     std::vector<std::string>* ignored);
 
 /// The net with its parameters, as a caffemodel holds them: one layer entry each, splits included.
-/// `diffs`, unless empty, is an arena of differences to store beside the values.
+/// `diffs`, unless empty, is an arena of differences to store alongside the values.
 caffe::NetParameter to_weights(const Graph& graph, std::span<const float> arena,
                                std::span<const float> diffs = {});
 
