@@ -2,7 +2,7 @@
 // Device: turns the operations that layers need into steps of a Program.
 //
 // Element-wise operations are not here: core/device/map.h writes them once for every layout, and asks
-// the device where they are to run. All tensors are named by id; a device picks the versions and Program
+// the device where they run. All tensors are named by id; a device picks the versions and Program
 // converts at the edges.
 #pragma once
 
@@ -22,7 +22,7 @@ struct Gradient {
   bool parameter = true;
   bool add = false;  ///< an earlier step of this program wrote it already (a shared parameter)
 
-  /// A sum that is nobody's parameter gradient: always replaced.
+  /// A sum that is not a parameter's gradient: always replaced.
   static Gradient plain(TensorId id) { return {id, false, false}; }
   bool adds(const RunContext& run) const { return add || (parameter && run.accumulate); }
 };
@@ -48,8 +48,8 @@ class Device {
   /// Zero-filled memory for the buffers of a program, and the address by which kernels know it. Fails
   /// with kOutOfMemory.
   virtual Result<Memory> allocate(Space space, int64_t bytes);
-  /// What runs the steps in Space::kDevice; nullptr for a device that works in the host's memory. It
-  /// belongs to the device.
+  /// The queue that runs the steps in Space::kDevice; nullptr for a device that works in the host's
+  /// memory. The device owns it.
   virtual Queue* queue() { return nullptr; }
   /// Where a step of map.h or row_major.h is to run: on the device if it has that kernel, else on the
   /// host, between copies. Only name and kernel of the step are set.
@@ -110,7 +110,7 @@ class Device {
                                   TensorId diff_qkv) = 0;
 };
 
-/// Plain loops over row-major tensors: slow, always there, and the truth that the others must meet.
+/// Plain loops over row-major tensors: slow, always available, and the reference for the others.
 std::unique_ptr<Device> make_ref_device();
 
 /// Batched small matrix products (libxsmm) and vector loops; images or channels fill the vectors, as

@@ -47,7 +47,7 @@ struct PoolGeometry {
   int64_t kernel_h = 0, kernel_w = 0, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
 
   /// The window of one output along one axis, cut to the image, and its size before cutting at the
-  /// image (the average's divisor counts the padding, not what lies beyond it).
+  /// image (the average's divisor counts the padding, not what is beyond it).
   struct Window {
     int64_t begin, end, padded;
   };

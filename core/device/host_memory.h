@@ -10,11 +10,11 @@
 
 namespace cafetiere {
 
-/// Bytes in one piece; knows how to free itself.
+/// A block of bytes that frees itself.
 using Memory = std::shared_ptr<std::byte>;
 
-/// Zero-filled memory on huge pages where the system has them: page faults are dear. Fails with
-/// kOutOfMemory.
+/// Zero-filled memory on huge pages where the system has them: page faults are expensive. Fails
+/// with kOutOfMemory.
 Result<Memory> allocate_host(int64_t bytes);
 
 /// The same for floats: the parameters and gradients of a net.

@@ -9,7 +9,7 @@
 namespace cafetiere {
 
 /// The set in force in this process: "avx512", "avx2", "avx" or "generic" (no code is generated).
-/// At first the best of the machine, or what the environment variable LIBXSMM_TARGET says.
+/// At first the best that the machine has, or what the environment variable LIBXSMM_TARGET says.
 std::string_view instruction_set();
 
 /// Lowers the set in force, for the life of the process and before any plan is compiled in it.

@@ -25,7 +25,7 @@ inline void put(float* gradient, float value, bool add) {
   *gradient = add ? *gradient + value : value;
 }
 
-/// out[i] = f(in[i]...). All tensors have the same element count; the first input's layout rules.
+/// out[i] = f(in[i]...). All tensors have the same element count; the first input's layout is used.
 template <class F, class... In>
 void map(Program& p, std::string name, F f, TensorId out, In... in) {
   const std::array<TensorId, sizeof...(In)> inputs{in...};
@@ -46,8 +46,7 @@ void map(Program& p, std::string name, F f, TensorId out, In... in) {
     return Kernel{map_blocks(count), [=](int block) {
                     const int64_t begin = block * kMapBlock;
                     const int64_t end = std::min(count, begin + kMapBlock);
-                    // Locals: what is captured might be what dst points to, for all the compiler
-                    // knows.
+                    // Locals: as far as the compiler knows, dst may alias what is captured.
                     const F local = f;
                     float* const out_at = dst;
                     const auto in_at = src;
@@ -163,7 +162,7 @@ void map_indexed(Program& p, std::string name, F make_f, TensorId out, TensorId 
     float* dst = at(write);
     const RunContext* run = at.run();
     const Strides stride(e, layout);
-    // Images inside channels or channels inside images, whichever lies closer together.
+    // Images inside channels or channels inside images, whichever has the smaller stride.
     const bool channels_inside = stride.c < stride.n;
     const int64_t chunk = channels_inside ? 16 : 1;  // channels a block: a cache line
     return Kernel{int((e.c + chunk - 1) / chunk), [=](int block) {

@@ -9,7 +9,7 @@
 namespace cafetiere {
 namespace {
 
-/// The version from which one conversion makes `want`, on the way from one that is there. Layouts
+/// The version from which one conversion makes `want`, on the way from an existing one. Layouts
 /// change in float32, and both layouts and formats in the host's memory.
 Version before(const Shape& shape, const Version& have, const Version& want) {
   if (want.space == Space::kDevice) return {want.layout, want.format};

@@ -31,7 +31,7 @@ struct RunContext {
   int64_t first_sample = 0;   ///< index of the batch's first row among all shards' rows
   float loss_scale = 1;       ///< this batch's share of the rows of the pass
   bool accumulate = false;    ///< add to the parameter gradients instead of replacing them
-  RunError* error = nullptr;  ///< where a kernel that cannot do its work says why; set by the plan
+  RunError* error = nullptr;  ///< where a kernel that fails reports why; set by the plan
 };
 
 using TensorId = int;
@@ -74,11 +74,11 @@ struct Step {
   /// buffers but those of a copy are in.
   Space space = Space::kHost;
   double flops = 0;
-  /// writes[0] may take the place of reads[in_place] when nobody reads that one later.
+  /// writes[0] may take the memory of reads[in_place] when no later step reads it.
   int in_place = -1;
 };
 
-/// A region of memory. `external` ones belong to somebody else (parameters, gradients, inputs).
+/// A region of memory. `external` ones belong to the caller (parameters, gradients, inputs).
 struct Buffer {
   int64_t bytes = 0;
   Space space = Space::kHost;
@@ -94,13 +94,13 @@ class Program {
 
   /// A tensor that a step will write.
   TensorId tensor(std::string name, Shape shape);
-  /// A row-major tensor in memory of somebody else, who gives it when the program is bound.
+  /// A row-major tensor in the caller's memory, whose address is given when the program is bound.
   TensorId external(std::string name, Shape shape);
-  /// The same elements under another shape with the same batch axis; no bytes move unless the
-  /// tensor exists only with its pixels apart.
+  /// The same elements under another shape with the same batch axis; nothing is copied unless the
+  /// tensor exists only in a layout that keeps a pixel's channels together.
   TensorId reshaped(TensorId id, Shape shape);
 
-  /// Valid as long as the program.
+  /// Valid as long as the program is.
   const Shape& shape(TensorId id) const { return tensors_[size_t(id)].shape; }
   const std::string& name(TensorId id) const { return tensors_[size_t(id)].name; }
   /// The layout in which the tensor was written first.
@@ -109,9 +109,9 @@ class Program {
   /// The buffer that holds this version of the tensor; emits the conversions (a step each) that make
   /// it when there is none yet.
   BufferId read(TensorId id, Version version);
-  /// The buffer into which the coming step writes the tensor. One that is there already, as external
-  /// memory is, keeps its layout; where its format is not the version's, the step gets a copy of what
-  /// is there, and a conversion back follows it. So it is with memory that the version is not in.
+  /// The buffer into which the next step writes the tensor. An existing one, such as external
+  /// memory, keeps its layout; where its format or memory is not the version's, the step gets a
+  /// copy of it, and a conversion back follows.
   BufferId write(TensorId id, Version version);
   /// Memory for `count` numbers that lives from the step that writes it to the last one that reads it.
   BufferId scratch(int64_t count, Format format = Format::kFloat32, Space space = Space::kHost);
@@ -122,7 +122,7 @@ class Program {
   /// Where the device wants a step to run that is written once for all devices; name and kernel are
   /// set.
   Space space_of(const Step& step) const;
-  /// Adds to what is said of the kernel of the newest step of that name.
+  /// Adds to the description of the kernel of the newest step of that name.
   void remark(const std::string& step, const std::string& text);
 
   const std::vector<Step>& steps() const { return steps_; }
@@ -139,18 +139,18 @@ class Program {
     std::vector<Stored> versions;
   };
   const Version& first(TensorId id) const { return tensors_[size_t(id)].versions.front().version; }
-  /// Of a tensor and all that share its first buffer, the other versions: they are of old values.
+  /// Drops all but the first version of a tensor and of those that share its buffer: old values.
   void drop_conversions(TensorId id);
   Step conversion(TensorId id, const Stored& from, const Stored& to) const;
 
   Device* device_;
   std::deque<Tensor>
-      tensors_;  // stays in place while it grows: shape() and name() hand out references
+      tensors_;  // addresses stay valid while it grows: shape() and name() return references
   std::multimap<BufferId, TensorId> views_;  // tensors and their reshaped() by what they share
   std::vector<Buffer> buffers_;
   std::vector<Step> steps_;
   std::vector<std::pair<TensorId, Stored>>
-      returning_;  // written by the coming step, wanted elsewhere
+      returning_;  // written by the next step, wanted elsewhere
 };
 
 }  // namespace cafetiere

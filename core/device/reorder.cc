@@ -15,7 +15,7 @@ struct Axis {
   int64_t size, from, to;  ///< elements, and how many floats apart they are
 };
 
-/// The three axes, sorted by what they are to the copy.
+/// The three axes, sorted by their role in the copy.
 struct Walk {
   Axis outer;   ///< neither layout's innermost axis
   Axis source;  ///< innermost in the source

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps on row-major tensors: for what has an axis structure and is written as loops over it.
+// Steps on row-major tensors, for operations that are written as loops over axes.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ void row_major_step(Program& p, std::string name, const char* kernel,
   p.step(std::move(step));
 }
 
-/// A step of one block, for what is short or has an order: body(in, out, run).
+/// A step of one block, for what is short or sequential: body(in, out, run).
 template <class Body>
 void serial_step(Program& p, std::string name, const std::vector<TensorId>& in,
                  const std::vector<TensorId>& out, Body body, double flops = 0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunError: the way out for a kernel that cannot do its work.
+// RunError: how a kernel reports that it failed.
 #pragma once
 
 #include <mutex>
@@ -18,7 +18,7 @@ class RunError {
     const std::lock_guard lock(mutex_);
     if (first_.ok()) first_ = std::move(status);
   }
-  /// The first error, which is then forgotten.
+  /// Returns the first error and clears it.
   Status take() {
     const std::lock_guard lock(mutex_);
     return std::exchange(first_, Status());

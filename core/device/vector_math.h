@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementary functions for element-wise loops: branch-free, so that the compiler makes vector code of
-// them, and made of exactly rounded operations alone, so that a lane and a scalar, one machine and
-// another, give the same bits.
+// Elementary functions for element-wise loops: branch-free, so that the compiler vectorizes them,
+// and made of exactly rounded operations alone, so that vectors and scalars give the same bits on
+// all machines.
 #pragma once
 
 #include <bit>
@@ -92,7 +92,7 @@ inline float log1p_of_fraction(float w) {
          polynomial(s, 1.F / 15, 1.F / 13, 1.F / 11, 1.F / 9, 1.F / 7, 1.F / 5, 1.F / 3, 1.F);
 }
 
-/// x^y within 1 ulp; no vector code, as it takes the double's. See elementary::pow.
+/// x^y within 1 ulp; not vectorized, as it computes in double. See elementary::pow.
 inline float pow(float x, float y) { return static_cast<float>(elementary::pow(x, y)); }
 
 }  // namespace cafetiere::vec

@@ -17,23 +17,23 @@ Status init_params(const Graph& graph, Random& random, std::span<float> arena);
 
 /// Copies the blobs of layers of the same name into the arena. Layers without a source keep their
 /// values; the names of source layers that the net lacks are added to `ignored`. A blob may be
-/// missing where it is shared and belongs to another layer: HDF5 files hold it once.
+/// missing where another layer owns it: HDF5 files store a shared blob once.
 Status load_weights(const Graph& graph, const caffe::NetParameter& weights, std::span<float> arena,
                     std::vector<std::string>* ignored);
-/// The same, a blob at a time: what lies in an HDF5 file is read straight into the arena.
+/// The same, a blob at a time: the values of an HDF5 file are read straight into the arena.
 Status load_weights(const Graph& graph, const StoredWeights& weights, std::span<float> arena,
                     std::vector<std::string>* ignored);
 
 /// The net with its parameters, as a caffemodel holds them: one layer entry each, splits included.
-/// `diffs`, unless empty, is an arena of differences to store beside the values.
+/// `diffs`, unless empty, is an arena of differences to store alongside the values.
 caffe::NetParameter to_weights(const Graph& graph, std::span<const float> arena,
                                std::span<const float> diffs = {});
 
-/// At most how many bytes that takes as a caffemodel, with differences or without.
+/// An upper bound on its bytes as a caffemodel, with differences or without.
 size_t binary_bytes(const Graph& graph, bool diffs);
 
-/// Writes the same as an HDF5 file, straight from the arenas: without the net, of any size, aside and
-/// renamed.
+/// Writes the same as an HDF5 file, straight from the arenas: without the net, of any size, to a
+/// temporary file that is then renamed.
 Status write_hdf5_weights(const Graph& graph, std::span<const float> arena,
                           std::span<const float> diffs, const std::string& path);
 

@@ -42,10 +42,10 @@ struct Node {
 
 struct GraphOptions {
   LayerTypes types;  ///< the layer types to choose from: layer_types() of core/layers
-  /// Who makes the layers of types that lie outside the engine (LayerType::foreign).
+  /// Creates layers of types from outside the engine (LayerType::foreign).
   using Maker = std::function<Result<std::unique_ptr<Layer>>(const caffe::LayerParameter&)>;
   Maker make_foreign = nullptr;
-  /// What a source layer's tops will be fed with, by layer name, where the net itself does not say.
+  /// The shapes fed to a source layer's tops, by layer name, where the net itself does not say.
   std::map<std::string, std::vector<Shape>> fed;
 };
 
@@ -68,7 +68,7 @@ class Graph {
   int64_t learned_size() const { return learned_size_; }
   /// The index of the newest blob of that name; -1 when there is none.
   int find_blob(const std::string& name) const;
-  /// Blobs that nobody consumes, in alphabetical order as Caffe numbers them.
+  /// Blobs that no layer reads, in alphabetical order as Caffe numbers them.
   const std::vector<int>& outputs() const { return outputs_; }
   /// Shapes of all blobs when the sources give `batch` rows (0 = what the net says).
   Result<std::vector<Shape>> infer(int64_t batch) const;

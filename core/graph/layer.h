@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer: what a layer type must say of itself. One file in core/layers/ per type.
+// Layer: what a layer type must define. One file in core/layers/ per type.
 #pragma once
 
 #include <memory>
@@ -35,12 +35,12 @@ struct LayerShapes {
   std::vector<Shape> bottoms;
   std::vector<Shape> tops;  ///< as many as the layer has; to be set
   std::vector<ParamRequest> params;
-  std::vector<Shape> fed;  ///< for sources: the shapes of what will be fed, empty if not known
+  std::vector<Shape> fed;  ///< for sources: the shapes that will be fed, empty if not known
   int64_t batch = 0;       ///< for sources: rows of the batch, 0 = as the net says
 };
 
-/// What a layer sees while the steps of a plan are laid out. Tensors are SSA: a layer in place
-/// reads one tensor and makes another; whether they share memory is the plan's business.
+/// What a layer sees while it is lowered. Tensors are SSA: an in-place layer reads one tensor and
+/// makes another; the plan decides whether they share memory.
 struct LayerPlan {
   Program& program;
   Device& device;
@@ -79,9 +79,9 @@ class Layer {
 
   /// Checks the bottoms, sets the tops' shapes, asks for parameters.
   virtual Status shape(LayerShapes& shapes) const = 0;
-  /// Lays out the forward steps and sets plan.tops.
+  /// Emits the forward steps and sets plan.tops.
   virtual Status forward(LayerPlan& plan) const = 0;
-  /// Lays out the backward steps for the gradients asked for.
+  /// Emits the backward steps for the gradients asked for.
   virtual Status backward(LayerPlan&) const {
     return invalid_argument("a " + param_.type() +
                             " layer has no gradient; keep it off the path "
@@ -105,14 +105,14 @@ struct LabelRange {
   std::optional<int32_t> ignored;
 };
 
-/// The table that a data layer names for who reads it, such as Spark.
+/// The table that a data layer names for its reader, such as Spark.
 struct SourceTable {
   std::string source, format;
   std::vector<std::string> columns;  ///< expressions; empty = all columns
 };
 
-/// What there is to know of a layer type: its entry in the generated table (core/CMakeLists.txt). The
-/// rest of the engine asks it and knows no type by name. -1 = any number.
+/// The properties of a layer type: its entry in the generated table (core/CMakeLists.txt). The rest
+/// of the engine reads them and knows no type by name. -1 = any number.
 struct LayerType {
   const char* name;
   int min_bottoms = 1, max_bottoms = 1;
@@ -122,18 +122,18 @@ struct LayerType {
   bool source = false;        ///< its tops are fed from outside
   bool identity = false;      ///< its tops are its bottom under other names
   bool no_label = false;      ///< the gradient stops at bottoms other than the first
-  bool score = false;         ///< its tops judge what it reads, as a loss's do
-  bool foreign = false;       ///< lies outside the engine: GraphOptions::make_foreign makes it
+  bool score = false;         ///< its tops score its bottoms, as a loss's do
+  bool foreign = false;       ///< outside the engine: GraphOptions::make_foreign creates it
   bool inputs = false;        ///< a source whose tops are the inputs of the net
-  bool takes_arrays = false;  ///< a source of data and labels that lie in memory
+  bool takes_arrays = false;  ///< a source of data and labels from arrays in memory
   bool applies_relu = false;  ///< does what LayerPlan::fuse_relu says
   /// Whether it is max(x, 0), which the layer before may apply.
   bool (*is_relu)(const caffe::LayerParameter&) = nullptr;
-  /// Whether what a row gives in a top depends on no other row; null: not known, so no.
+  /// Whether a row's values in a top depend on no other row; null: not known, so no.
   bool (*rows_apart)(const caffe::LayerParameter&, const RowPath&) = nullptr;
   /// What the second bottom may hold, if it holds labels of the first one's scores.
   LabelRange (*labels)(const caffe::LayerParameter&, const Shape& scores) = nullptr;
-  /// Opens the files that a source names; null: it is fed by a caller.
+  /// Opens the files that a source names; null: the caller feeds it.
   Result<std::unique_ptr<Source>> (*open)(const caffe::LayerParameter&,
                                           const SourceOptions&) = nullptr;
   /// What a source says of the column that feeds a top; null: what its shape says.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told of a net while it is built, in the words of Caffe's log.
+// What is logged of a net while it is built, in Caffe's wording.
 #pragma once
 
 #include "core/base/log.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenLayer: a layer that runs on blobs in plain memory and not as steps of a plan: one from outside
+// OpenLayer: a layer that runs on blobs in plain memory, not as steps of a plan: one from outside
 // the engine (Python), or one whose tops take their shapes from values (Filter).
 #pragma once
 
@@ -31,7 +31,7 @@ class OpenLayer : public Layer {
 
   /// Gives the parameters their first values; once, after their fillers.
   virtual Status first_values(std::span<const BlobView>) const { return {}; }
-  /// Corrects the shapes that shape() has given the tops by what the bottoms hold now.
+  /// Corrects the shapes that shape() has set for the tops by the bottoms' current values.
   virtual Status shape_by_values(std::span<const BlobView> /*bottoms*/,
                                  std::span<Shape> /*tops*/) const {
     return {};

@@ -15,7 +15,7 @@ bool rule_is_met(const caffe::NetStateRule& rule, const caffe::NetState& state);
 
 /// The net without the layers whose include and exclude rules keep them out of `state`. `kept`,
 /// unless null, gets for each layer of the result its index in `net`; `notes`, for each rule that
-/// did not hold, why, in the words of Caffe's log.
+/// did not hold, why, in Caffe's wording.
 Result<caffe::NetParameter> filter_net(const caffe::NetParameter& net, const caffe::NetState& state,
                                        std::vector<int>* kept,
                                        std::vector<std::string>* notes = nullptr);

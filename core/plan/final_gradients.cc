@@ -10,8 +10,7 @@ namespace cafetiere {
 std::vector<const float*> final_gradients(const Program& program,
                                           const std::vector<void*>& addresses,
                                           const std::vector<float*>& gradients) {
-  std::vector<const float*>
-      waiting;  // from the last one in the arena on: backward ends with the first
+  std::vector<const float*> waiting;  // last in the arena first: backward ends with the first one
   for (const float* gradient : gradients) {
     if (gradient) waiting.push_back(gradient);
   }

@@ -11,7 +11,7 @@
 namespace cafetiere {
 namespace {
 
-/// Lays out the layers of a net, forward and then backward.
+/// Lowers the layers of a net, forward and then backward.
 class Lowering {
  public:
   Lowering(const Graph& graph, Device& device, const PlanOptions& options, LoweredNet* net)
@@ -51,7 +51,7 @@ class Lowering {
     return {};
   }
 
-  /// Finds the layers that apply the ReLU behind them. A blob has one
+  /// Finds the layers that apply the ReLU that follows them. A blob has one
   /// reader at most, so one pass sees every pair.
   void choose_fusions() {
     fused_.assign(graph_.nodes().size(), Fusion::kNone);
@@ -78,7 +78,7 @@ class Lowering {
     }
   }
 
-  /// The one buffer of memory that belongs to somebody else.
+  /// The only buffer of an external tensor.
   BufferId external(TensorId id) { return program_.read(id, Layout::kRowMajor); }
 
   Status forward() {
@@ -108,7 +108,7 @@ class Lowering {
     for (int blob : node.tops) tensors.top_shapes.push_back(shapes_[size_t(blob)]);
     for (int p : node.params) {
       tensors.params.push_back(params_[size_t(p)]);
-      // Forward writes statistics; what shares one adds to it.
+      // Forward writes statistics; a layer that shares one adds to it.
       const bool statistic = graph_.params()[size_t(p)].kind == ParamKind::kStatistic;
       params_[size_t(p)].gradient.add = params_[size_t(p)].gradient.add || statistic;
     }

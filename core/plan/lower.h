@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a graph to steps and from steps to places in memory: all that can be known of a plan before
-// memory is taken and code is generated.
+// Lowers a graph to steps and places their buffers: all that can be known of a plan before memory
+// is allocated and code is generated.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace cafetiere {
 
-/// What is laid out of a net.
+/// What to lower of a net.
 struct PlanOptions {
-  int64_t batch = 0;            ///< rows the sources give; 0 = what the net says
-  bool backward = false;        ///< lay out the gradients too
-  bool feed_gradients = false;  ///< the caller gives the outputs' gradients (no loss needed)
+  int64_t batch = 0;            ///< rows of the sources; 0 = what the net says
+  bool backward = false;        ///< lower the gradients too
+  bool feed_gradients = false;  ///< the caller supplies the outputs' gradients (no loss needed)
   /// Blobs to keep readable; empty = the net's outputs. With a list, layers that none of them needs
   /// are left out.
   std::vector<std::string> outputs;
-  /// A plan whose values nobody reads once this one has run, nor the reverse: its arena is used
-  /// where it is large enough.
+  /// A plan whose arena is used where it is large enough. Neither plan's values may be needed once
+  /// the other has run.
   const class Plan* beside = nullptr;
 };
 
@@ -37,7 +37,7 @@ struct StepInfo {
 inline constexpr BufferId kNoBuffer = -1;
 
 /// A net as the steps of a device. Its external buffers are the inputs, the gradients that a caller
-/// feeds, the parameters and their gradients.
+/// supplies, the parameters and their gradients.
 struct LoweredNet {
   /// A blob that the caller fills or reads, row-major.
   struct Blob {
@@ -65,10 +65,10 @@ struct LoweredNet {
   std::vector<StepInfo> steps() const;
 };
 
-/// Lays out the steps of all layers. The result refers to nothing of `graph`, but to the device.
+/// Emits the steps of all layers. The result refers to the device, but to nothing of `graph`.
 Result<LoweredNet> lower(const Graph& graph, Device& device, const PlanOptions& options);
 
-/// What a plan will do and take: lowered and placed, but not bound.
+/// The steps and memory of a plan: lowered and placed, but not bound.
 struct PlanOutline {
   std::vector<LoweredNet::Blob> inputs, outputs;
   std::vector<StepInfo> steps;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lowering of one layer to steps, for plans of whole nets and for nets run layer by layer.
+// The lowering of one layer to steps, for plans of whole nets and for eager nets.
 #pragma once
 
 #include <vector>
@@ -18,28 +18,28 @@ struct ParamTensors {
 /// Adds a parameter to a program, and its gradient if one is wanted.
 ParamTensors add_param(Program& program, const Param& param, bool wants_gradient);
 
-/// Whether something is to be written to the gradient of a parameter: what is learned has one, and a
-/// statistic is observed there. `forced`: every parameter has one.
+/// Whether a parameter's gradient is written: a learned one has a gradient, and a statistic's new
+/// observation is stored there. `forced`: every parameter has one.
 bool wants_gradient(const Param& param, bool forced);
 
-/// What a layer's steps are laid out between.
+/// The tensors that a layer's steps read and write.
 struct NodeTensors {
   std::vector<TensorId> bottoms;
   std::vector<Shape> top_shapes;
   std::vector<ParamTensors> params;
 };
 
-/// The layer between these tensors, as yet without steps.
+/// The layer between these tensors, without steps yet.
 LayerPlan layer_plan(const Node& node, Program& program, Device& device,
                      const NodeTensors& tensors);
 
-/// No kernel has to think of blobs without values.
+/// Refuses empty blobs, so that no kernel has to handle them.
 Status check_values(const Node& node, const LayerPlan& layer);
 
-/// Lays out the forward steps of a layer that is no source, and sets its tops. Errors name the layer.
+/// Emits the forward steps of a layer that is no source, and sets its tops. Errors name the layer.
 Status lower_node(const Node& node, LayerPlan& layer);
 
-/// Lays out its backward steps; `layer` has all of the gradients that arrive and that are asked for,
+/// Emits its backward steps; `layer` has all of the gradients that arrive and that are asked for,
 /// and gets those of the bottoms.
 Status lower_node_backward(const Node& node, LayerPlan& layer);
 

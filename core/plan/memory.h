@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assigns every buffer of a program a place in the arena of its memory; buffers whose lives do not
-// overlap share.
+// Assigns every buffer of a program an offset in the arena of its memory; buffers that are not live
+// at the same time share.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct MemoryPlan {
   int64_t device_bytes = 0;      ///< of the device's
 };
 
-/// A place for every buffer that a step uses.
+/// Places every buffer that a step uses.
 MemoryPlan place(const Program& program);
 
 }  // namespace cafetiere

@@ -25,7 +25,7 @@ std::vector<int> blob_homes(const Graph& graph) {
 
 namespace {
 
-/// The sizes that a layer gives its tops come from anywhere: from Python, or from values.
+/// A layer may take its tops' sizes from anywhere, such as Python or its bottoms' values.
 Status check_top(const Node& node, size_t i, const Shape& shape) {
   return check_blob_shape(shape).with_context(fmt::format("top '{}'", node.param.top(int(i))));
 }
@@ -52,7 +52,7 @@ Status Net::build(const Options& options) {
   }
   place_blobs();
   nodes_.resize(graph_.nodes().size());
-  // What the graph was built with; from here on the sources' blobs say it.
+  // The shapes that the graph was built with; from here on those of the sources' blobs count.
   CFT_ASSIGN(const std::vector<Shape> shapes, graph_.infer(0));
   for (const Node& node : graph_.nodes()) {
     if (!node.type->source) continue;
@@ -102,7 +102,7 @@ void Net::set_shape(Blob& blob, Shape shape) {
     blob.data = zeroed_memory(count);
     blob.diff = zeroed_memory(count);
   }
-  // Caffe's convention: the gradient of a loss is its weight, and lies there before any pass.
+  // Caffe's convention: the gradient of a loss is its weight, and is set before any pass.
   if (blob.loss_weight != 0) std::fill_n(blob.diff.get(), count, blob.loss_weight);
 }
 
@@ -133,7 +133,7 @@ Status Net::reshape_node(size_t n) {
     CFT_TRY(check_top(node, i, s.tops[i]).with_context(node.where));
     Blob& top = blobs_[size_t(home(node.tops[i]))];
     if (node.type->identity) {
-      // The tops are the bottom: what is written to it is seen behind the split at once.
+      // The tops share the bottom's memory: what is written to it is seen after the split at once.
       top.data = blobs_[size_t(home(node.bottoms[0]))].data;
       if (!top.diff || s.tops[i].count() > top.capacity) {
         top.capacity = s.tops[i].count();
@@ -189,7 +189,7 @@ Status Net::feed(const std::string& layer, Source* source) {
     for (size_t i = 0; i < before.size(); ++i) {
       set_shape(blobs_[size_t(home(node.tops[i]))], before[i]);
     }
-    (void)reshape();  // the first failure is the one to tell
+    (void)reshape();  // the first failure is the one to report
     return fits;
   }
   return not_found(
@@ -268,7 +268,7 @@ void Net::clear_param_diffs() {
   for (const Blob& p : params_) std::fill_n(p.diff.get(), p.shape.count(), 0.f);
 }
 
-/// Between the parameters, wherever they are, and an arena of their own.
+/// Copies between the parameters, wherever they are stored, and an arena of all of them.
 void Net::copy_params(std::span<float> arena, bool out) const {
   for (size_t i = 0; i < params_.size(); ++i) {
     float* const here = params_[i].data.get();

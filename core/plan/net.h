@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Net: a net run layer by layer, as Caffe runs it. Every blob lies open, row-major, to be read and
-// written between layers, and any range of layers can be run. Plan is the fast way: it fuses layers,
-// keeps the layouts that suit the kernels and lets blobs share memory.
+// Net: an eager net, run layer by layer as Caffe runs it. Every blob is exposed, row-major, to be
+// read and written between layers, and any range of layers can be run. Plan is the fast way: it
+// fuses layers, keeps the layouts that suit the kernels and lets blobs share memory.
 #pragma once
 
 #include <map>
@@ -16,23 +16,23 @@
 
 namespace cafetiere {
 
-/// For each of the graph's blobs the number of the Caffe blob that it is, in net order: those that
-/// share a name are one, those without a name are not.
+/// For each of the graph's blobs the number of its Caffe blob, in net order: blobs of the same name
+/// share one, those without a name do not.
 std::vector<int> blob_homes(const Graph& graph);
 
 class Net {
  public:
   struct Options {
     int threads = 1;
-    uint64_t seed = 1;  ///< of the fillers and of all that is random in a pass
+    uint64_t seed = 1;  ///< of the fillers and of all random choices in a pass
   };
-  /// Fills the parameters and gives every blob its memory.
+  /// Fills the parameters and allocates every blob.
   static Result<std::unique_ptr<Net>> create(Graph graph, const Options& options);
 
   const Graph& graph() const { return graph_; }
 
-  /// A blob or a parameter. Whoever keeps `data` or `diff` keeps the memory, also when a blob has
-  /// moved or the net is gone.
+  /// A blob or a parameter. A copy of `data` or `diff` keeps the memory alive, also when a blob has
+  /// moved or the net is destroyed.
   struct Blob {
     std::string name;
     Shape shape;
@@ -51,17 +51,17 @@ class Net {
   std::span<float> param_arena() const;
   std::span<float> diff_arena() const;
 
-  /// Gives a blob another shape, zeroed where it grows beyond its memory; the layers behind it follow
-  /// when they run, or on reshape().
+  /// Reshapes a blob, zeroed where it grows beyond its memory; the layers after it follow when they
+  /// run, or on reshape().
   Status reshape_blob(int blob, Shape shape);
-  /// Works out all shapes again, from those of the inputs.
+  /// Infers all shapes again, from those of the inputs.
   Status reshape();
 
-  /// Makes `source` fill the tops of a layer on each forward pass. It must outlive the net; where this
-  /// fails, the source before stays.
+  /// Makes `source` fill the tops of a layer on each forward pass. It must outlive the net; on
+  /// failure the previous source is kept.
   Status feed(const std::string& layer, Source* source);
 
-  /// Runs layers [from, to]; returns what their losses add up to.
+  /// Runs layers [from, to]; returns the sum of their losses.
   Result<float> forward(int from, int to);
   /// Runs layers from `from` down to `to`. Gradients of blobs are replaced, those of parameters
   /// added to.
@@ -103,7 +103,7 @@ class Net {
   std::vector<OpenNode> nodes_;
   struct Fed {
     Source* source = nullptr;
-    int64_t batches = 0;  ///< given so far
+    int64_t batches = 0;  ///< read so far
   };
   std::map<std::string, Fed> sources_;  // by layer
   RunContext context_;

@@ -61,7 +61,7 @@ Status NodeProgram::backward() {
   if (!node_.needs_backward) return {};
   for (size_t i = 0; i < blobs_.tops.size(); ++i) {
     const BlobView& top = blobs_.tops[i];
-    // Read anew: the caller may have changed it since forward. A later layer in place has for sure.
+    // Read again: the caller may have changed it since forward, and a later in-place layer has.
     if (!overwritten_later(node_.tops[i])) layer_->tops[i] = external("top", top.shape, top.data);
     const bool overwritten = contains(node_.param.bottom(), node_.param.top(int(i)));
     layer_->top_diffs.push_back(input("top diff", top, top.diff, overwritten));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeProgram: the steps of one layer on its own, between blobs that lie open.
+// NodeProgram: the steps of one layer on its own, between exposed blobs.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace cafetiere {
 
-/// Lays out the steps of a layer between copies from and to its blobs. All arguments outlive it.
+/// Emits the steps of a layer between copies from and to its blobs. All arguments must outlive it.
 class NodeProgram {
  public:
   NodeProgram(const Node& node, const Graph& graph, Device& device, const NodeBlobs& blobs)
@@ -28,24 +28,24 @@ class NodeProgram {
   Status backward();
 
   const Program& program() const { return program_; }
-  /// How many steps are those of the forward pass.
+  /// How many steps the forward pass has.
   size_t forward_steps() const { return forward_steps_; }
-  /// A place for every buffer that shares memory with none, so that both passes can run in any order.
+  /// Places every buffer; none share memory, so that both passes can run in any order.
   MemoryPlan places() const;
-  /// The addresses of all buffers when those with a place lie in `memory`.
+  /// The addresses of all buffers when the placed ones are in `memory`.
   std::vector<void*> addresses(std::byte* memory) const;
 
  private:
-  /// Whether a layer in place puts its top where this blob is.
+  /// Whether an in-place layer writes its top to this blob.
   bool overwritten_later(int blob) const;
   /// A tensor in a blob's memory, or in a parameter's.
   TensorId external(const char* what, const Shape& shape, float* memory);
   void put(TensorId id, float* memory);
   /// What the layer reads: the blob itself, or a copy when the layer is about to overwrite it.
   TensorId input(const char* what, const BlobView& blob, float* memory, bool overwritten);
-  /// Puts what the layer made into its blob.
+  /// Stores the layer's result in its blob.
   void output(TensorId made, const Shape& shape, float* memory);
-  /// Statistics have no gradient here: what a layer observes goes into them at once, as in Caffe.
+  /// Statistics have no gradient here: a layer's observation updates them at once, as in Caffe.
   ParamTensors param(size_t i);
 
   const Node& node_;

@@ -10,7 +10,7 @@
 namespace cafetiere {
 namespace {
 
-/// The arrays that passes write, and their floats: those that several layers see count once.
+/// The arrays that passes write, and their sizes in floats: an array that layers share counts once.
 class Written {
  public:
   Written(const Graph& graph, const std::vector<Shape>& shapes)
@@ -21,7 +21,7 @@ class Written {
 
   void add(const Node& node) {
     for (int top : node.tops) {
-      // The tops of a split are its bottom.
+      // A split's tops share its bottom's memory.
       if (node.type->identity) data_of_[home(top)] = data_of_[home(node.bottoms[0])];
       data_[data_of_[home(top)]] = shape(top).count();
       if (node.needs_backward) diffs_[home(top)] = shape(top).count();
@@ -50,7 +50,7 @@ class Written {
   std::map<size_t, int64_t> data_, diffs_;  // floats
 };
 
-/// Bytes of the buffers of one layer, wherever its blobs may lie.
+/// Bytes of the buffers of one layer, wherever its blobs are stored.
 Result<int64_t> bytes_of(const Graph& graph, const Node& node, const Written& blobs,
                          Device& device) {
   if (node.type->source || dynamic_cast<const OpenLayer*>(node.layer.get())) return 0;

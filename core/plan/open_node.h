@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenNode: one layer of a net compiled on its own, between blobs that lie open.
+// OpenNode: one layer of an eager net, compiled on its own, between exposed blobs.
 #pragma once
 
 #include <memory>
@@ -21,9 +21,9 @@ struct NodeBlobs {
   bool operator==(const NodeBlobs&) const = default;
 };
 
-/// Runs forward and backward steps of a layer as often and in whichever order the caller likes:
-/// every buffer has memory of its own. Compiled when it is first run, and again when a blob has got
-/// another shape or place.
+/// Runs forward and backward steps of a layer any number of times in any order: every buffer has
+/// memory of its own. Compiled when it is first run, and again when a blob has got another shape or
+/// address.
 class OpenNode {
  public:
   Status forward(const Node& node, const Graph& graph, Device& device, ThreadPool& pool,
@@ -34,13 +34,13 @@ class OpenNode {
 
  private:
   Status prepare(const Node& node, const Graph& graph, Device& device, const NodeBlobs& blobs);
-  /// Gives every buffer its own memory and makes the kernels.
+  /// Allocates every buffer and creates the kernels.
   void bind(const class NodeProgram& program);
 
   bool compiled_ = false;
   NodeBlobs blobs_;
   std::vector<Kernel> forward_, backward_;
-  Status backward_status_;  ///< why the layer has no backward steps; told when they are asked for
+  Status backward_status_;  ///< why the layer has no backward steps; backward reports it
   Memory memory_;
   /// What the kernels were bound to; it does not move when the node does.
   std::unique_ptr<RunContext> context_ = std::make_unique<RunContext>();

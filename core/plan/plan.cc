@@ -56,8 +56,8 @@ Status Plan::bind(LoweredNet net, Device& device, const MemoryPlan& memory,
   return {};
 }
 
-/// A step of the host waits for the queue if that has got something to do with the host's memory, which
-/// is copies alone, since the last wait.
+/// A host step waits for the queue if that has used the host's memory, which only copies do, since
+/// the last wait.
 void Plan::bind_steps(const LoweredNet& net, const Binder& binder) {
   const auto on_host = [&](BufferId id) {
     return net.program.buffers()[size_t(id)].space == Space::kHost;
@@ -92,7 +92,7 @@ Status Plan::take_arenas(Device& device, const MemoryPlan& memory, const Plan* b
   return {};
 }
 
-/// The address of each buffer; those that nobody uses may have any.
+/// The address of each buffer; unused ones may have any.
 std::vector<void*> Plan::place_buffers(const LoweredNet& net, const MemoryPlan& memory,
                                        const ParamPointers& params) {
   std::vector<void*> addresses;
@@ -121,7 +121,7 @@ float* Plan::hold(const Shape& shape) {
 }
 
 void Plan::begin(const RunContext& context) {
-  wait();  // a run that ended with an exception may have left kernels behind
+  wait();  // a run that ended with an exception may have left kernels in the queue
   context_ = context;
   context_.error = &error_;
 }

@@ -18,7 +18,7 @@
 namespace cafetiere {
 
 /// Where a net's parameters and their gradients are: one pointer each for every Graph::params().
-/// Gradients are not looked at in a plan without backward steps.
+/// Gradients are ignored in a plan without backward steps.
 struct ParamPointers {
   std::vector<float*> data, diff;
 };
@@ -43,7 +43,7 @@ class Plan {
     std::string layer;  ///< of an input: the source layer
     Shape shape;
     float* data = nullptr;
-    float* diff = nullptr;  ///< with feed_gradients: where an output's gradient is to be put
+    float* diff = nullptr;  ///< with feed_gradients: where the caller writes an output's gradient
     float loss_weight = 0;  ///< of an output
   };
   const std::vector<Blob>& inputs() const { return inputs_; }
@@ -51,11 +51,11 @@ class Plan {
   /// The gradients that reached the inputs (only where a layer was forced to propagate them).
   const std::vector<Blob>& input_diffs() const { return input_diffs_; }
 
-  /// Runs all steps: forward, then backward if it was laid out. An error is what a kernel could not
-  /// do (a full disk); what the plan's blobs then hold is undefined.
+  /// Runs all steps: forward, then backward if it was lowered. An error is a kernel's failure (a
+  /// full disk); the values of the plan's blobs are then undefined.
   Status run(ThreadPool& pool, const RunContext& context);
-  /// The same; on its way back it calls `final_from` whenever more of the parameters' gradients are
-  /// final: all those at this address and behind it in their arena.
+  /// The same; during backward it calls `final_from` whenever more of the parameters' gradients are
+  /// final: all those from this address on in their arena.
   using FinalFrom = std::function<void(const float*)>;
   Status run(ThreadPool& pool, const RunContext& context, const FinalFrom& final_from);
   Status run_forward(ThreadPool& pool, const RunContext& context);
@@ -83,7 +83,7 @@ class Plan {
     Kernel kernel;
     StepInfo info;
     bool queued = false;  ///< runs in the device's queue
-    bool waits = false;   ///< may touch memory that the queue has not done with
+    bool waits = false;   ///< may use memory that the queue still uses
   };
   void start(ThreadPool& pool, const Bound& step);
   void wait() {

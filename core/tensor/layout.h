@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout: the orders in which a tensor's elements may lie in memory.
+// Layout: the orders in which a tensor's elements may be stored.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ struct Extents {
         s(shape.axes() > 2 ? shape.count(2) : 1) {}
 };
 
-/// How many floats apart neighbours along each axis are.
+/// The stride of each axis, in floats.
 struct Strides {
   int64_t n = 0, c = 0, s = 0;
   Strides(const Extents& e, Layout layout) {
@@ -69,8 +69,8 @@ inline bool same_order(const Shape& shape, Layout a, Layout b) {
   return (e.n == 1 || x.n == y.n) && (e.c == 1 || x.c == y.c) && (e.s == 1 || x.s == y.s);
 }
 
-/// A tensor of any layout as [outer][channels][inner], inner being contiguous: the form in which
-/// everything that works a channel at a time is written once for all layouts.
+/// A tensor of any layout as [outer][channels][inner], inner being contiguous, so that operations
+/// that work a channel at a time are written once for all layouts.
 struct ChannelView {
   int64_t outer = 0, channels = 0, inner = 0;
   ChannelView(const Shape& shape, Layout layout) {

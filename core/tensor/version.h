@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Version: in which order, in which numbers and in whose memory a tensor's elements are stored.
+// Version: the order, number format and memory in which a tensor's elements are stored.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,11 @@ struct Version {
   Format format = Format::kFloat32;
   Space space = Space::kHost;
 
-  // Implicit: most kernels care for the layout alone.
+  // Implicit: most kernels need the layout alone.
   Version(Layout layout, Format format = Format::kFloat32, Space space = Space::kHost)
       : layout(layout), format(format), space(space) {}
 
-  /// Layout and format; that it is float32 goes without saying.
+  /// Layout and format; float32 is left out.
   std::string name() const {
     std::string text = layout_name(layout);
     if (format != Format::kFloat32) text += std::string(" ") + format_name(format);

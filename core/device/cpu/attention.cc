@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kAttentionBlocks = 64;  ///< at most; each has working memory of its own
 
-/// The attention of one head of one sample, `pair` being sample * heads + head.
+/// The attention of one head of one sample; `pair` is sample * heads + head.
 class AttentionHead {
  public:
   explicit AttentionHead(const AttentionGeometry& g)
@@ -30,8 +30,8 @@ class AttentionHead {
     return 2 * (std::min(kTile, g.tokens) + g.width) * g.tokens;
   }
 
-  /// out = softmax(Q K^T / sqrt(width)) V; log_sums[token] keeps the logarithm of what the softmax
-  /// of its row divided by.
+  /// out = softmax(Q K^T / sqrt(width)) V; log_sums[token] keeps the logarithm of the divisor in
+  /// the softmax of its row.
   void forward(int64_t pair, const float* qkv, float* out, float* log_sums, float* scratch) const {
     const Head h = head(pair);
     float* keys = scratch;
@@ -116,7 +116,7 @@ class AttentionHead {
     return first + tile_ > g_.tokens ? last_ : whole_;
   }
   float scale() const { return 1 / std::sqrt(float(g_.width)); }
-  /// How many tokens a token attends to.
+  /// The number of tokens that a token attends to.
   int64_t seen(int64_t token) const { return g_.causal ? token + 1 : g_.tokens; }
 
   /// (tokens, width) to (width, tokens).
@@ -129,7 +129,7 @@ class AttentionHead {
     return fold(count, 0.F, term, [](float a, float b) { return a + b; });
   }
 
-  /// Scores to weights, in place; gives the logarithm of the sum of their exponentials.
+  /// Scores to weights, in place; returns the logarithm of the sum of their exponentials.
   float softmax(int64_t token, float* x) const {
     const int64_t count = seen(token);
     const float scale = this->scale();

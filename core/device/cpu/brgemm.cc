@@ -11,14 +11,14 @@
 namespace cafetiere {
 namespace {
 
-/// Summed a call: a panel of A this deep stays in the first cache while C is gone through, which
-/// is worth a fifth to a third of the speed (measured on LeNet's products).
+/// Summed a call: a panel of A of this depth stays in the L1 cache during a pass over C, which is
+/// worth a fifth to a third of the speed (measured on LeNet's products).
 constexpr int64_t kDepth = 128;
 constexpr int64_t kMaxBatch = 64;
 
-// ---- where no code can be generated: each element of C sums in the order of k ---------------------
+// ---- without generated code: each element of C sums in the order of k ---------------------------
 
-constexpr int64_t kColumns = 4;  // of C, whose sums stay in registers together
+constexpr int64_t kColumns = 4;  // of C, whose sums stay in registers
 
 struct Operands {
   const float *a, *b;

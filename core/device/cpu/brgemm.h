@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brgemm: the batch-reduce matrix product that every contraction on the CPU is made of.
+// Brgemm: the batch-reduce matrix product on which every contraction on the CPU is built.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 namespace cafetiere {
 
 /// C(m x n) = [C +] sum over i of A_i(m x k) B_i(k x n), column-major, float32, generated for
-/// exactly this shape by libxsmm; by the compiler's vectors where code cannot be generated. The
-/// order of the sum is i, then k, for every element of C, whoever calls it.
+/// exactly this shape by libxsmm; by the compiler's vectors where code cannot be generated. Every
+/// element of C is summed in the order i, then k, for any caller.
 class Brgemm {
  public:
-  /// How B lies in memory: columns of k elements, or k rows of n.
+  /// How B is stored: columns of k elements, or k rows of n.
   enum class B { kColumns, kRows };
 
   Brgemm() = default;

@@ -15,20 +15,20 @@ namespace cafetiere::channel_lanes {
 namespace {
 
 constexpr int64_t kColumns = 48;      // output pixels a product
-constexpr int64_t kTilePixels = 192;  // output pixels a block: their sums stay in the second cache
+constexpr int64_t kTilePixels = 192;  // output pixels a block: their sums stay in the L2 cache
 constexpr int64_t kFewBlocks = 16;    // with fewer the output channels are divided too
 constexpr int64_t kMaxRows = 64;      // kernel rows a call
-constexpr int64_t kImages = 8;        // with fewer a vector of images would be part empty
+constexpr int64_t kImages = 8;        // with fewer a vector of images would be partly empty
 
 /// Whether channels fill vectors of 8, or are so many that the last one does not matter.
 bool fills(int64_t channels) { return channels % 8 == 0 || channels >= 64; }
 
-/// Products of one shape but for the number of lanes.
+/// Products that differ in the number of lanes alone.
 struct Products {
   Brgemm whole, last;
 };
 
-/// A run of output pixels that one kernel column meets, and its product.
+/// A run of output pixels that one kernel column covers, and its product.
 struct Run {
   Span span;
   const Products* products;
@@ -38,7 +38,7 @@ struct Run {
 struct Tiling {
   Correlation c;
   LaneBlocks lanes;
-  bool flipped;  // the taps' indices count from the kernel's end
+  bool flipped;  // the taps' indices count from the end of the kernel
   int64_t row_tile, row_tiles, col_tiles, out_parts;
   std::vector<std::vector<Run>> runs;    // by tile of columns
   std::map<int64_t, Products> products;  // by (columns, steps)
@@ -113,7 +113,7 @@ struct CorrelationKernel {
     }
   }
 
-  /// The sums of a tile, [pixel][lane]; near each other, whatever the distance of pixels in dst.
+  /// The sums of a tile, [pixel][lane]; contiguous, whatever the distance of pixels in dst.
   using Sums = std::array<float, kTilePixels * LaneBlocks::kLanes>;
 
   /// Adds all taps to each output row of a tile, the kernel rows in one call.
@@ -236,7 +236,7 @@ ConvGeometry unfolded(const ConvGeometry& g) {
 
 namespace {
 
-/// What a kernel row whose first column is source column `first` meets of one source row.
+/// The elements of a source row that a kernel row with first column at source `first` covers.
 void unfold_pixel(const ConvGeometry& g, const float* from, int64_t first, float* to) {
   const int64_t kernel = g.kernel[1], dilation = g.dilation[1], plane = g.in[0] * g.in[1];
   const bool inside = first >= 0 && first + (kernel - 1) * dilation < g.in[1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the passes of a convolution with channels in lanes share: blocks of lanes and packed weights.
+// What the passes of a convolution with channels in lanes share: blocks of lanes, packed weights.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace cafetiere::channel_lanes {
 
 /// Channels cut into blocks of at most 32, the height of the fastest products, as even as whole
-/// vectors allow: 48 is 24 + 24. The last one may be shorter.
+/// vectors allow: 48 is 24 + 24. The last block may be shorter.
 struct LaneBlocks {
   static constexpr int64_t kLanes = 32;
   int64_t channels, size, count;
@@ -30,10 +30,10 @@ struct LaneBlocks {
 bool narrow(const ConvGeometry& g);
 /// The geometry after unfold(): channels are (channel, kernel column), the kernel is one wide.
 ConvGeometry unfolded(const ConvGeometry& g);
-/// A step that writes src (any layout) as N H W' (C kernel_w): beside each other what one kernel row
-/// meets of the source row at each output column, zeros for the padding.
+/// A step that writes src (any layout) as N H W' (C kernel_w): for each output column the elements
+/// of the source row that one kernel row covers, contiguous, with zeros for the padding.
 BufferId unfold(Program& p, const std::string& name, const ConvGeometry& g, TensorId src);
-/// Where element (c * kernel_w + kw, kh) of unfolded weights lies among an output's original ones.
+/// Index of element (c * kernel_w + kw, kh) of unfolded weights among an output's original ones.
 inline int64_t folded(const ConvGeometry& g, int64_t row) {
   const int64_t kh = row % g.kernel[0], column = row / g.kernel[0];
   return (column / g.kernel[1] * g.kernel[0] + kh) * g.kernel[1] + column % g.kernel[1];

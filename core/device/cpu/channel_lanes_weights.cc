@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The weight gradient with channels in lanes: products of the pixels' output gradients, a block of
-// channels at a time, with the source pixels that each kernel element meets.
+// channels at a time, with the source pixels that each kernel element covers.
 #include <array>
 #include <map>
 #include <memory>
@@ -13,8 +13,8 @@
 namespace cafetiere::channel_lanes {
 namespace {
 
-constexpr int64_t kPixels = 64;  // pixels a product: their gradients stay in the first cache
-constexpr int64_t kSumFloats = 64 << 10;  // sums a block: they stay in the second cache
+constexpr int64_t kPixels = 64;           // pixels a product: their gradients stay in the L1 cache
+constexpr int64_t kSumFloats = 64 << 10;  // sums a block: they stay in the L2 cache
 constexpr int64_t kFewWeightBlocks = 16;  // with fewer the images are divided into parts
 
 /// How the sum is cut into blocks: (part of the images, group, range of outputs, range of source
@@ -112,7 +112,7 @@ struct PartKernel {
                 const float* x, int64_t channels, float* sum) const {
     const Correlation& c = w->c;
     const int64_t first = w->column(tile), width = w->column(tile + 1) - first;
-    std::array<float, kPixels * LaneBlocks::kLanes> near;  // the pixels' lanes, close together
+    std::array<float, kPixels * LaneBlocks::kLanes> near;  // the pixels' lanes, contiguous
     float* to = near.data();
     for (int64_t oh = row0; oh < row1; ++oh) {
       for (int64_t i = 0; i < width; ++i, to += lanes) {

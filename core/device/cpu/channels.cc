@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions to one value a channel in any layout. Where channels lie apart, each is a block with
-// eight partial sums in flight; where they lie side by side, ranges of rows are blocks that sum all
+// Reductions to one value a channel in any layout. Where channels are not innermost, each is a
+// block with eight partial sums in flight; where they are, ranges of rows are blocks that sum all
 // channels, and their sums are added in order.
 #include <algorithm>
 #include <array>
@@ -12,8 +12,8 @@
 namespace cafetiere {
 namespace {
 
-/// Sum of f(i) over [begin, end): eight running sums, then those in order, so that the result is
-/// that of a fixed tree whatever the vector width.
+/// Sum of f(i) over [begin, end): eight running sums, then those in order: a fixed tree at any
+/// vector width.
 template <class F>
 double sum_of(int64_t begin, int64_t end, const F& f) {
   std::array<double, 8> lanes{};
@@ -38,7 +38,7 @@ double channel_sum(const ChannelView& v, int64_t c, const F& f) {
   return sum;
 }
 
-/// Rows of channels side by side, cut into parts.
+/// Rows of innermost channels, cut into parts.
 struct RowParts {
   int64_t rows, channels, part_rows, parts;
 
@@ -90,8 +90,8 @@ void merge_moments(const RowParts& r, const float* means, const float* squares, 
   variance[c] = float(sum / seen);
 }
 
-/// channel_moments() where channels lie side by side: one pass over memory, as a part is still in
-/// the cache when its mean is known.
+/// channel_moments() where channels are innermost: one pass over memory, as a part is still in the
+/// cache when its mean is known.
 void row_moments(Program& p, const std::string& name, Layout layout, TensorId src, TensorId mean,
                  TensorId variance) {
   const RowParts r(ChannelView(p.shape(src), layout));
@@ -130,7 +130,7 @@ void row_moments(Program& p, const std::string& name, Layout layout, TensorId sr
   p.step(std::move(merge));
 }
 
-/// channel_sums() where channels lie side by side: one pass over memory for both sums.
+/// channel_sums() where channels are innermost: one pass over memory for both sums.
 void row_sums(Program& p, const std::string& name, Layout layout, TensorId a, TensorId b,
               Gradient sum_a, Gradient sum_ab) {
   const RowParts r(ChannelView(p.shape(a), layout));
@@ -209,7 +209,7 @@ void CpuDevice::channel_moments(Program& p, const std::string& name, TensorId sr
 void CpuDevice::channel_sums(Program& p, const std::string& name, TensorId a, TensorId b,
                              Gradient sum_a, Gradient sum_ab) {
   const bool dot = b != kNoTensor, plain = sum_a.tensor != kNoTensor;
-  // An inner product's gradient exists, or will, with the batch innermost.
+  // An inner product's gradient is, or will be, stored with the batch innermost.
   const bool features = Extents(p.shape(a)).s == 1 && !dot;
   const Layout layout = features ? Layout::kFeatures : p.layout(a);
   const ChannelView v(p.shape(a), layout);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms of convolution in the order in which they are tried, by what was measured
+// The forms of convolution in the order in which they are tried, chosen by measurement
 // (docs/decisions/0005).
 #include "core/device/cpu/convolution.h"
 

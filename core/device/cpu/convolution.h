@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The forms in which the CPU convolves, listed in core/device/cpu/convolution.cc. Each says with
-// declines() why a planar() geometry is not for it; an empty text means that it is.
+// declines() why it refuses a planar() geometry; an empty text means that it accepts.
 #pragma once
 
 #include <string>
@@ -29,18 +29,18 @@ inline ConvGeometry planar(ConvGeometry g) {
   return g;
 }
 
-/// "20 to 50 channels", for what `explain` says.
+/// "20 to 50 channels", for `explain`.
 inline std::string channel_widths(int64_t in, int64_t out) {
   return std::to_string(in) + " to " + std::to_string(out) + " channels";
 }
 
-/// What no form over two axes takes.
+/// Why no form over two axes accepts the geometry; empty if it has two.
 inline std::string not_planar(const ConvGeometry& g) {
   return g.spatial() == 2 ? std::string() : std::to_string(g.spatial()) + " spatial axes";
 }
 
-/// dst(pixel) = sum over taps of W(tap) src(tap's pixel): what the forward pass and the data gradient
-/// of a convolution over two axes have in common.
+/// dst(pixel) = sum over taps of W(tap) src(tap's pixel): the operation that the forward pass and
+/// the data gradient of a convolution over two axes share.
 struct Correlation {
   int64_t n, in_channels, out_channels, group;  // channels of src and dst
   int64_t in_h, in_w, out_h, out_w, kernel_h, kernel_w;
@@ -69,8 +69,8 @@ inline Correlation backward_correlation(const ConvGeometry& g) {
   return c;
 }
 
-/// Emits the step that brings the weights of a convolution into the order that its kernel reads them
-/// in: pack(weights, packed, block) for each of `blocks` blocks. Returns the packed buffer.
+/// Emits the step that packs the weights of a convolution in the order in which its kernel reads
+/// them: pack(weights, packed, block) for each of `blocks` blocks. Returns the packed buffer.
 template <class Pack>
 BufferId pack_step(Program& p, const std::string& name, const ConvGeometry& g, TensorId weights,
                    int64_t blocks, Pack pack) {
@@ -88,7 +88,7 @@ BufferId pack_step(Program& p, const std::string& name, const ConvGeometry& g, T
   return packed;
 }
 
-/// Images in lanes (S C N): no lane is lost to odd channel counts. At most 256 kernel elements.
+/// Images in lanes (S C N): odd channel counts waste no lane. At most 256 kernel elements.
 namespace image_lanes {
 std::string declines(const ConvGeometry&);
 void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,

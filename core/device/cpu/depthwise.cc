@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Depthwise convolution (one input channel a group and an output): vector loops along the channels
-// of N S C tensors, as there is nothing to multiply as matrices.
+// of N S C tensors, as there is no matrix product in it.
 #include <algorithm>
 #include <array>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fold: a reduction in sixteen lanes, so that it is a vector loop and its order is fixed.
+// fold: a reduction in sixteen lanes, so that it vectorizes and its order is fixed.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forms: the ways in which the CPU does one operation, in a list; the first that takes the shape does it.
+// Forms: the ways in which the CPU does one operation; the first in the list to accept is taken.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct Form {
   void (*emit)(Program&, const std::string& step, const Geometry&, Operands...);
 };
 
-/// The last of a list, which takes everything: what the reference device does.
+/// The last of a list, which accepts everything: what the reference device does.
 template <auto kMethod, class Geometry, class... Operands>
 void emit_reference(Program& p, const std::string& step, const Geometry& g, Operands... operands) {
   (RefDevice().*kMethod)(p, step, g, operands...);
@@ -28,7 +28,7 @@ constexpr F reference_form() {
   return {"reference", [](const auto&) { return std::string(); }, emit_reference<kMethod>};
 }
 
-/// Emits the first form that takes the geometry, and adds to its kernel why those before did not.
+/// Emits the first form that accepts the geometry; its kernel also says why those before declined.
 template <size_t kForms, class Geometry, class... Operands>
 void emit_first(const Form<Geometry, Operands...> (&forms)[kForms], Program& p,
                 const std::string& step, const std::type_identity_t<Geometry>& g,

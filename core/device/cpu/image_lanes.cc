@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMaxTaps = 256;
 constexpr int64_t kLanes = 64;               // images a product; more would spill the accumulators
-constexpr int64_t kWeightBlock = 48 * 1024;  // floats of weights that stay in the second cache
+constexpr int64_t kWeightBlock = 48 * 1024;  // floats of weights that stay in the L2 cache
 
 /// A correlation and how its weights are packed.
 struct Packed : Correlation {
@@ -33,8 +33,8 @@ struct Packed : Correlation {
   }
 };
 
-/// Weights (outputs, channels / group, kh, kw) into the packed order of a correlation. For the data
-/// gradient the roles of the channels swap and the kernel is flipped.
+/// Packs weights (outputs, channels / group, kh, kw) in the order of a correlation. For the data
+/// gradient the channels swap roles and the kernel is flipped.
 BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g, const Packed& c,
                       TensorId weights, bool backward) {
   return pack_step(p, name, g, weights, g.outputs, [=](const float* w, float* out, int block) {

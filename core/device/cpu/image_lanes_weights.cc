@@ -32,7 +32,7 @@ struct WeightGradient {
   int64_t group_in() const { return g.channels / g.group; }
   int64_t group_out() const { return g.outputs / g.group; }
   int64_t depth() const { return merged ? g.kernel[1] * group_in() : group_in(); }
-  /// Outputs of a group, filled up to whole vectors: a product of 50 rows is slower than one of 56.
+  /// Outputs of a group, padded to whole vectors: a product of 50 rows is slower than one of 56.
   int64_t lanes() const { return (group_out() + 7) / 8 * 8; }
   int64_t size() const { return g.group * taps() * depth() * lanes(); }
   /// Start of the (depth x lanes) block of a group and tap.
@@ -103,7 +103,7 @@ struct TapKernel {
 };
 
 /// diff (pixel order) with the images and channels of each pixel transposed, a group's channels
-/// filled up with zeros to whole vectors.
+/// padded with zeros to whole vectors.
 BufferId transpose_pixels(Program& p, const std::string& name,
                           std::shared_ptr<const WeightGradient> w, TensorId diff) {
   const BufferId out = p.scratch(w->g.n * w->g.group * w->lanes() * w->g.out_pixels());

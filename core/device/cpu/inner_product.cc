@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inner products: forward with images in lanes, backward with inputs in lanes, so that the weights
-// are read as they lie in memory by all three passes.
+// are read as they are stored by all three passes.
 #include <algorithm>
 
 #include "core/device/cpu/brgemm.h"

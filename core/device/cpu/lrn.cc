@@ -11,8 +11,8 @@
 namespace cafetiere {
 namespace {
 
-/// Calls f with the function scale^-beta; Caffe's usual 0.75 without a power function, so that loops
-/// over it become vector loops.
+/// Calls f with the function scale^-beta; without a power function for Caffe's usual 0.75, so that
+/// loops over it vectorize.
 template <class F>
 void with_power(float beta, const F& f) {
   if (beta == 0.75f) {
@@ -25,10 +25,10 @@ void with_power(float beta, const F& f) {
   }
 }
 
-constexpr int64_t kPiece = 256;    ///< of the inner dimension: sums stay in the first cache
-constexpr int64_t kMaxRow = 1024;  ///< channels beside each other that the fast form takes
+constexpr int64_t kPiece = 256;    ///< of the inner dimension: sums stay in the L1 cache
+constexpr int64_t kMaxRow = 1024;  ///< innermost channels that the fast form accepts
 
-/// The layout in which the operation runs: that of src unless too many channels lie side by side.
+/// The layout in which the operation runs: that of src unless too many channels are innermost.
 Layout layout_for(const Program& p, TensorId src) {
   const Layout layout = p.layout(src);
   const ChannelView v(p.shape(src), layout);
@@ -45,7 +45,7 @@ void add_window(const ChannelView& v, int64_t size, int64_t c, float* sum, int64
   }
 }
 
-/// The same where channels lie side by side: for all of them at once, one shift at a time.
+/// The same where channels are innermost: for all of them at once, one shift at a time.
 template <class F>
 void add_shifted(int64_t channels, int64_t size, float* sum, const F& value) {
   for (int64_t d = -(size / 2); d <= size / 2; ++d) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling: what a pixel holds (its channels, or its channels of all images) is one long vector.
+// Pooling: a pixel's values (its channels, or its channels of all images) are one long vector.
 #include <algorithm>
 #include <cfloat>
 
@@ -9,10 +9,10 @@
 namespace cafetiere {
 namespace {
 
-/// Geometry plus what the layout says of it.
+/// Geometry plus what the layout adds to it.
 struct Pool {
   PoolGeometry g;
-  int64_t images;  ///< that lie one after another; 1 where they share a pixel's vector
+  int64_t images;  ///< stored one after another; 1 where they share a pixel's vector
 
   Pool(const PoolGeometry& g, Layout layout)
       : g(g), images(layout == Layout::kChannels ? g.n : 1) {}
@@ -21,7 +21,7 @@ struct Pool {
   int64_t out_image(int64_t i) const { return i * g.out_h * g.out_w * pixel(); }
 };
 
-/// The tensor's own layout if its pixels lie together, the one that suits the shape if not.
+/// The tensor's own layout if each pixel is contiguous, the one that suits the shape if not.
 Layout pixels_together(const Program& p, TensorId id, const PoolGeometry& g) {
   const Layout layout = p.layout(id);
   if (layout == Layout::kPixels || layout == Layout::kChannels) return layout;

@@ -13,7 +13,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr int64_t kPlanePiece = 256;  ///< positions: what is kept for each stays in the first cache
+constexpr int64_t kPlanePiece = 256;  ///< positions: the values kept for each stay in the L1 cache
 
 constexpr auto kLarger = [](float a, float b) { return a < b ? b : a; };
 constexpr auto kSum = [](auto a, auto b) { return a + b; };
@@ -36,7 +36,7 @@ void softmax_row_backward(const float* y, const float* dy, float* dx, int64_t co
   for (int64_t i = 0; i < count; ++i) dx[i] = y[i] * float(dy[i] - dot);
 }
 
-/// `width` positions of an image's planes, which lie `stride` apart.
+/// `width` positions of an image's planes, which are `stride` apart.
 void softmax_planes(const float* x, float* y, int64_t channels, int64_t stride, int64_t width) {
   std::array<float, kPlanePiece> largest, sum{};
   std::copy_n(x, width, largest.begin());

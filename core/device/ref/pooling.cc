@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling by its definition, Caffe's border rules included (they live in PoolGeometry).
+// Pooling by its definition, Caffe's border rules (PoolGeometry) included.
 #include <algorithm>
 #include <cfloat>
 

@@ -7,7 +7,7 @@
 
 namespace cafetiere {
 
-/// The oracle. Other devices inherit it and override what they do faster, so that an operation
+/// The reference. Other devices inherit it and override what they do faster, so that an operation
 /// without a faster form still runs.
 class RefDevice : public Device {
  public:
