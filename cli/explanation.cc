@@ -11,7 +11,7 @@
 
 #include "cli/table.h"
 #include "core/observe/grouped.h"
-#include "core/plan/open_memory.h"
+#include "core/plan/eager_memory.h"
 #include "core/solver/update_rule.h"
 #include "core/train/memory_estimate.h"
 #include "core/train/nets.h"

@@ -47,10 +47,10 @@ struct Call {
   cft_layer_call call{};
 };
 
-class HostLayer : public OpenLayer {
+class HostLayer : public ExternalLayer {
  public:
   HostLayer(const caffe::LayerParameter& param, Host host, int64_t id)
-      : OpenLayer(param), host_(std::move(host)), id_(id) {}
+      : ExternalLayer(param), host_(std::move(host)), id_(id) {}
   ~HostLayer() override {
     if (host_->layer_destroy) host_->layer_destroy(host_->context, id_);
   }
@@ -165,8 +165,8 @@ int64_t host_layer_number(const Layer& layer) {
   return host_layer ? host_layer->number() : 0;
 }
 
-OpenNetOptions open_net_options(const Host& host, int threads, uint64_t seed) {
-  OpenNetOptions options;
+EagerNetOptions eager_net_options(const Host& host, int threads, uint64_t seed) {
+  EagerNetOptions options;
   options.net = {.threads = threads, .seed = seed};
   if (host->log) {
     options.log = Logger([host](LogLevel level, std::string_view text) {

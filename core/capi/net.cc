@@ -65,11 +65,11 @@ Status create(const char* text, const cft_host* host, cft_net** out) {
   choice.state.set_level(int32_t(level));
   for (const std::string& stage : stages) choice.state.add_stage(stage);
   CFT_ASSIGN(const cft_host callbacks, given_struct(host, "cft_host"));
-  const OpenNetOptions options =
-      open_net_options(std::make_shared<cft_host>(callbacks), threads, seed);
+  const EagerNetOptions options =
+      eager_net_options(std::make_shared<cft_host>(callbacks), threads, seed);
   auto net = std::make_unique<cft_net>();
   net->log = options.log;
-  CFT_ASSIGN(net->owned, OpenNet::create(choice, options));
+  CFT_ASSIGN(net->owned, EagerNet::create(choice, options));
   net->open = net->owned.get();
   if (!weights.empty()) CFT_TRY(net->open->copy_from(weights, net->log));
   *out = net.release();
@@ -79,7 +79,7 @@ Status create(const char* text, const cft_host* host, cft_net** out) {
 nlohmann::json describe(const Net& net) {
   const auto homes = [&](const std::vector<int>& ids) {
     std::vector<int> list;
-    for (int id : ids) list.push_back(net.home(id));
+    for (int id : ids) list.push_back(net.blob_index(id));
     return list;
   };
   nlohmann::json layers = nlohmann::json::array(), blobs = nlohmann::json::array();
@@ -92,7 +92,7 @@ nlohmann::json describe(const Net& net) {
                       {"params", node.params},
                       {"host_layer", host_layer_number(*node.layer)}});
     if (!node.type->inputs) continue;
-    for (int top : node.tops) inputs.push_back(net.home(top));
+    for (int top : node.tops) inputs.push_back(net.blob_index(top));
   }
   for (const Net::Blob& blob : net.blobs()) {
     blobs.push_back({{"name", blob.name}, {"loss_weight", blob.loss_weight}});
@@ -120,7 +120,7 @@ Status set_input(cft_net* handle, const std::string& layer, const float* data, c
   Net& net = handle->net();
   for (const Node& node : net.graph().nodes()) {
     if (node.param.name() != layer || !node.type->takes_arrays) continue;
-    const Shape shape = net.blobs()[size_t(net.home(node.tops[0]))].shape;
+    const Shape shape = net.blobs()[size_t(net.blob_index(node.tops[0]))].shape;
     if (shape.axes() == 0 || shape[0] == 0) {
       return invalid_argument(
           fmt::format("layer '{}': blob '{}' has shape {}, which has no rows; reshape it first",

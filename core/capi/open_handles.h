@@ -22,7 +22,7 @@ Status fill_blob(const BlobView& view, cft_blob* blob);
 Status host_error(const cft_host& host, const std::string& what);
 
 /// Threads, seed, messages and Python layers for nets of this host.
-OpenNetOptions open_net_options(const Host& host, int threads, uint64_t seed);
+EagerNetOptions eager_net_options(const Host& host, int threads, uint64_t seed);
 
 /// Runs a layer through the host's callbacks.
 Result<std::unique_ptr<Layer>> make_host_layer(const Host& host,
@@ -38,8 +38,8 @@ struct cft_memory {
 };
 
 struct cft_net {
-  std::unique_ptr<cafetiere::OpenNet> owned;  ///< null when a solver owns it
-  cafetiere::OpenNet* open = nullptr;
+  std::unique_ptr<cafetiere::EagerNet> owned;  ///< null when a solver owns it
+  cafetiere::EagerNet* open = nullptr;
   cafetiere::Logger log;
   /// What callers gave to MemoryData layers.
   std::map<std::string, std::unique_ptr<cafetiere::Source>> fed;

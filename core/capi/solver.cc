@@ -16,7 +16,7 @@ std::function<Status()> callback(const Host& host, int (*function)(void*)) {
   };
 }
 
-std::unique_ptr<cft_net> borrowed(OpenNet* open, const Logger& log, bool in_solver) {
+std::unique_ptr<cft_net> borrowed(EagerNet* open, const Logger& log, bool in_solver) {
   auto net = std::make_unique<cft_net>();
   net->open = open;
   net->log = log;
@@ -39,7 +39,7 @@ Status create(const char* text, const cft_host* given, cft_solver** out) {
   if (!type.empty()) options.solver.param.set_type(type);
   CFT_ASSIGN(const cft_host callbacks, given_struct(given, "cft_host"));
   const Host host = std::make_shared<cft_host>(callbacks);
-  options.net = open_net_options(host, threads, seed);
+  options.net = eager_net_options(host, threads, seed);
   options.on_start = callback(host, host->on_start);
   options.on_gradients_ready = callback(host, host->on_gradients_ready);
   const Logger log = options.net.log;

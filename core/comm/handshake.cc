@@ -50,7 +50,7 @@ void put_generation(const std::string& generation, Message* message) {
   std::copy(generation.begin(), generation.end(), message->generation.begin());
 }
 
-const char* habit(bool encrypts) { return encrypts ? "encrypts" : "does not encrypt"; }
+const char* encryption_text(bool encrypts) { return encrypts ? "encrypts" : "does not encrypt"; }
 
 }  // namespace
 
@@ -289,7 +289,7 @@ Status Handshake::refusal_error(uint32_t refusal) const {
       const bool theirs_encrypt = initiator_ ? !self_->encrypt : hello_.encrypt != 0;
       return invalid_argument(
           fmt::format("{} its connections, this rank {} them: give all ranks the same `encrypt`",
-                      habit(theirs_encrypt), habit(self_->encrypt)));
+                      encryption_text(theirs_encrypt), encryption_text(self_->encrypt)));
     }
     default:
       return invalid_argument(fmt::format("refused the connection with code {}", refusal));

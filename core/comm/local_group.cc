@@ -18,8 +18,8 @@ namespace cafetiere {
 namespace {
 
 /// What the ranks of one group share.
-struct Hub {
-  explicit Hub(int n) : size(n), lanes(size_t(n) * n), ends(size_t(n) * n) {
+struct SharedState {
+  explicit SharedState(int n) : size(n), lanes(size_t(n) * n), ends(size_t(n) * n) {
     for (int rank = 0; rank < n; ++rank) members.push_back(std::make_shared<LocalMember>());
     for (auto& lane : lanes) lane = std::make_shared<LocalLane>();
   }
@@ -57,20 +57,20 @@ struct Hub {
 
 class LocalGroup : public Group {
  public:
-  LocalGroup(std::shared_ptr<Hub> hub, int rank)
-      : hub_(std::move(hub)),
+  LocalGroup(std::shared_ptr<SharedState> shared, int rank)
+      : shared_(std::move(shared)),
         rank_(rank),
-        engine_(rank, endpoints(), hub_->members[rank]->fd(), hub_->closed, [](int) {}) {}
+        engine_(rank, endpoints(), shared_->members[rank]->fd(), shared_->closed, [](int) {}) {}
 
   ~LocalGroup() override {
-    hub_->members[rank_]->left.store(true);
-    for (auto& member : hub_->members) member->notify();
-    std::lock_guard lock(hub_->mutex);
-    for (int peer = 0; peer < size(); ++peer) hub_->waiting_ends(rank_, peer).clear();
+    shared_->members[rank_]->left.store(true);
+    for (auto& member : shared_->members) member->notify();
+    std::lock_guard lock(shared_->mutex);
+    for (int peer = 0; peer < size(); ++peer) shared_->waiting_ends(rank_, peer).clear();
   }
 
   int rank() const override { return rank_; }
-  int size() const override { return hub_->size; }
+  int size() const override { return shared_->size; }
 
   Status exchange(std::span<const Send> sends, std::span<const Receive> receives) override {
     OneRound round(sends, receives);
@@ -82,17 +82,17 @@ class LocalGroup : public Group {
     Status status = engine_.run(schedule);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     seconds_.store(seconds_.load() + took.count());
-    return status.ok() ? status : hub_->close(rank_, std::move(status));
+    return status.ok() ? status : shared_->close(rank_, std::move(status));
   }
 
   Result<PeerLinks> open_links() override {
     PeerLinks links{.streams = {}, .cancelled = cancelled_.get(), .timeout_ms = 0};
     if (!cancelled_.valid()) return io_error("group: cannot make an eventfd");
-    std::lock_guard lock(hub_->mutex);
+    std::lock_guard lock(shared_->mutex);
     for (int peer = 0; peer < size(); ++peer) {
       links.streams.emplace_back();
       if (peer == rank_) continue;
-      std::deque<Fd>& mine = hub_->waiting_ends(rank_, peer);
+      std::deque<Fd>& mine = shared_->waiting_ends(rank_, peer);
       if (mine.empty()) CFT_TRY(connect_to(peer));
       links.streams.back() = Stream(std::move(mine.front()));
       mine.pop_front();
@@ -102,7 +102,8 @@ class LocalGroup : public Group {
 
   void cancel() override {
     eventfd_write(cancelled_.get(), 1);
-    (void)hub_->close(rank_, {ErrorCode::kCancelled, fmt::format("rank {} was cancelled", rank_)});
+    (void)shared_->close(rank_,
+                         {ErrorCode::kCancelled, fmt::format("rank {} was cancelled", rank_)});
   }
 
   Counters counters() const override {
@@ -111,13 +112,13 @@ class LocalGroup : public Group {
 
  private:
   Engine::Endpoints endpoints() const {
-    Engine::Endpoints all(hub_->size);
-    for (int peer = 0; peer < hub_->size; ++peer) {
+    Engine::Endpoints all(shared_->size);
+    for (int peer = 0; peer < shared_->size; ++peer) {
       if (peer == rank_) continue;
       all[peer] = std::make_unique<LocalEndpoint>(
           PeerName{rank_, peer, "this process"},
-          LocalEndpoint::Ends{hub_->members[rank_], hub_->members[peer], hub_->lane(rank_, peer),
-                              hub_->lane(peer, rank_)});
+          LocalEndpoint::Ends{shared_->members[rank_], shared_->members[peer],
+                              shared_->lane(rank_, peer), shared_->lane(peer, rank_)});
     }
     return all;
   }
@@ -128,14 +129,14 @@ class LocalGroup : public Group {
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) {
       return io_error("group: cannot make a pair of sockets: " + errno_text(errno));
     }
-    hub_->waiting_ends(rank_, peer).emplace_back(ends[0]);
+    shared_->waiting_ends(rank_, peer).emplace_back(ends[0]);
     Fd theirs(ends[1]);
-    if (!hub_->members[peer]->left.load())
-      hub_->waiting_ends(peer, rank_).push_back(std::move(theirs));
+    if (!shared_->members[peer]->left.load())
+      shared_->waiting_ends(peer, rank_).push_back(std::move(theirs));
     return {};
   }
 
-  const std::shared_ptr<Hub> hub_;
+  const std::shared_ptr<SharedState> shared_;
   const int rank_;
   const Fd cancelled_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   Engine engine_;
@@ -145,9 +146,10 @@ class LocalGroup : public Group {
 }  // namespace
 
 std::vector<std::unique_ptr<Group>> make_local_groups(int size) {
-  auto hub = std::make_shared<Hub>(size);
+  auto shared = std::make_shared<SharedState>(size);
   std::vector<std::unique_ptr<Group>> groups;
-  for (int rank = 0; rank < size; ++rank) groups.push_back(std::make_unique<LocalGroup>(hub, rank));
+  for (int rank = 0; rank < size; ++rank)
+    groups.push_back(std::make_unique<LocalGroup>(shared, rank));
   return groups;
 }
 

@@ -44,7 +44,7 @@ struct Messenger::Peer {
   Stream stream;
   Clock::time_point heard;
 
-  std::deque<Outgoing> out;  // at most one request, one reply, and a beat or a farewell
+  std::deque<Outgoing> out;  // at most one request, one reply, and a beat or a goodbye
   size_t sent = 0;           // of out.front()
 
   MessageHeader header;
@@ -204,7 +204,7 @@ Result<bool> Messenger::pump_out(Peer* peer) {
     const ssize_t n = peer->stream.send(rest_of_message(
         std::as_writable_bytes(std::span(&front.header, 1)), body, peer->sent, kQuantum, both));
     if (n < 0 && would_block()) break;
-    // What the peer wrote before it went is still to be read: that may be a farewell.
+    // What the peer wrote before it went is still to be read: that may be a goodbye.
     if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) break;
     if (n < 0) return connection_lost(peer->name(), n);
     moved += size_t(n);

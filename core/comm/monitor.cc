@@ -32,7 +32,7 @@ Monitor::Monitor(int rank, std::vector<PeerLink>& links, int timeout_ms, OnFailu
       interval_(std::min(timeout_ / 6, kMaxInterval)),
       on_failure_(std::move(on_failure)),
       heard_(std::make_unique<std::atomic<Ticks>[]>(links.size())),
-      ears_(links.size()),
+      readers_(links.size()),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   for (size_t peer = 0; peer < links.size(); ++peer) heard_[peer] = now();
 }
@@ -63,7 +63,7 @@ void Monitor::loop() {
     // wait in the socket.
     for (size_t peer = 0; peer < links_.size() && status.ok(); ++peer) {
       if (polls[peer].fd >= 0) status = listen_to(static_cast<int>(peer));
-      if (ears_[peer].closed) polls[peer].fd = -1;
+      if (readers_[peer].closed) polls[peer].fd = -1;
     }
     if (status.ok()) status = judge_silence();
     if (!status.ok()) return on_failure_(status);
@@ -79,7 +79,7 @@ void Monitor::loop() {
 int Monitor::wait_ms(Ticks next_beat) const {
   Ticks next = next_beat;
   for (size_t peer = 0; peer < links_.size(); ++peer) {
-    if (!links_[peer].control.valid() || ears_[peer].closed) continue;
+    if (!links_[peer].control.valid() || readers_[peer].closed) continue;
     next = std::min(next, heard_[peer].load(std::memory_order_relaxed) + timeout_.count());
   }
   const std::chrono::nanoseconds left(std::max<Ticks>(0, next - now()));
@@ -87,13 +87,13 @@ int Monitor::wait_ms(Ticks next_beat) const {
 }
 
 Status Monitor::listen_to(int peer) {
-  while (!ears_[peer].closed) {
+  while (!readers_[peer].closed) {
     char chunk[512];
     const ssize_t n = receive(peer, chunk);
     if (n < 0 && would_block()) return {};
     if (n <= 0) return connection_lost(name(peer), n);
     heard(peer);
-    ears_[peer].bytes.insert(ears_[peer].bytes.end(), chunk, chunk + n);
+    readers_[peer].bytes.insert(readers_[peer].bytes.end(), chunk, chunk + n);
     CFT_TRY(take_frames(peer));
   }
   return {};
@@ -105,7 +105,7 @@ ssize_t Monitor::receive(int peer, std::span<char> bytes) {
 }
 
 Status Monitor::take_frames(int peer) {
-  std::vector<char>& bytes = ears_[peer].bytes;
+  std::vector<char>& bytes = readers_[peer].bytes;
   size_t at = 0;
   PulseHeader header{};
   while (bytes.size() - at >= sizeof header) {
@@ -117,7 +117,7 @@ Status Monitor::take_frames(int peer) {
     const std::string text(&bytes[at] + sizeof header, header.bytes);
     at += sizeof header + header.bytes;
     if (header.kind == kAbort) return unavailable(fmt::format("{} gave up: {}", name(peer), text));
-    if (header.kind == kBye) ears_[peer].closed = true;
+    if (header.kind == kBye) readers_[peer].closed = true;
   }
   bytes.erase(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(at));
   return {};
@@ -125,13 +125,13 @@ Status Monitor::take_frames(int peer) {
 
 void Monitor::beat() {
   for (size_t peer = 0; peer < links_.size(); ++peer) {
-    if (!ears_[peer].closed) send_frame(static_cast<int>(peer), kBeat, "");
+    if (!readers_[peer].closed) send_frame(static_cast<int>(peer), kBeat, "");
   }
 }
 
 Status Monitor::judge_silence() const {
   for (size_t peer = 0; peer < links_.size(); ++peer) {
-    if (!links_[peer].control.valid() || ears_[peer].closed) continue;
+    if (!links_[peer].control.valid() || readers_[peer].closed) continue;
     const std::chrono::nanoseconds silence(now() - heard_[peer].load(std::memory_order_relaxed));
     if (silence < timeout_) continue;
     return timeout_error(
@@ -141,7 +141,7 @@ Status Monitor::judge_silence() const {
   return {};
 }
 
-void Monitor::farewell(const std::string& reason) {
+void Monitor::goodbye(const std::string& reason) {
   for (size_t peer = 0; peer < links_.size(); ++peer) {
     send_frame(static_cast<int>(peer), reason.empty() ? kBye : kAbort, reason);
   }

@@ -28,7 +28,7 @@ class Monitor {
   Monitor(int rank, std::vector<PeerLink>& links, int timeout_ms, OnFailure on_failure);
   /// Starts the thread. Once.
   Status start();
-  /// Stops the thread; say farewell() before.
+  /// Stops the thread; say goodbye() before.
   ~Monitor();
 
   /// Any byte from `peer` proves that it lives.
@@ -36,7 +36,7 @@ class Monitor {
 
   /// Tells the peers that this rank goes: in peace, or, with a reason, because the group broke.
   /// From any thread.
-  void farewell(const std::string& reason);
+  void goodbye(const std::string& reason);
 
  private:
   using Ticks = int64_t;  // nanoseconds of the steady clock
@@ -52,7 +52,7 @@ class Monitor {
   void send_frame(int peer, uint32_t kind, const std::string& text);
   std::string name(int peer) const;
 
-  struct Ear {
+  struct PeerReader {
     std::vector<char> bytes;  // a frame that is not complete yet
     bool closed = false;      // the peer left in peace
   };
@@ -63,7 +63,7 @@ class Monitor {
   const std::chrono::nanoseconds interval_;
   const OnFailure on_failure_;
   std::unique_ptr<std::atomic<Ticks>[]> heard_;
-  std::vector<Ear> ears_;
+  std::vector<PeerReader> readers_;
   std::mutex stream_mutex_;  // of the control connections: one thread at a time
   Fd wake_;
   std::atomic<bool> stop_{false};

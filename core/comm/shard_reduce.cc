@@ -50,10 +50,10 @@ std::vector<ShardRange> all_nodes(const Layout& layout) {
 
 /// Where the numbers of one segment lie that are sent or received: taken in turn, used again in the
 /// next segment.
-class Rooms {
+class StagingBuffers {
  public:
-  Rooms() = default;
-  Rooms(float* begin, size_t floats) : begin_(begin), floats_(floats) {}
+  StagingBuffers() = default;
+  StagingBuffers(float* begin, size_t floats) : begin_(begin), floats_(floats) {}
 
   void rewind() { next_ = 0; }
   void* take() { return begin_ + floats_ * next_++; }
@@ -83,8 +83,8 @@ class ReduceSchedule : public Schedule {
     const size_t copies = wire_ == Wire::kFloat32 ? 0 : own * (layout_.ranks - 1);
     const size_t room = segment_ * wire_bytes(wire_) / sizeof(float);
     float* scratch = sum.scratch((layout_.node_count + copies) * room);
-    rooms_in_ = Rooms(scratch, room);
-    rooms_out_ = Rooms(scratch + layout_.node_count * room, room);
+    staging_in_ = StagingBuffers(scratch, room);
+    staging_out_ = StagingBuffers(scratch + layout_.node_count * room, room);
   }
 
   int rounds() const override {
@@ -98,13 +98,13 @@ class ReduceSchedule : public Schedule {
   int wake_fd() const override { return wake_fd_; }
 
   void sends(int round, std::vector<Send>* messages) override {
-    rooms_out_.rewind();
+    staging_out_.rewind();
     for (int peer = 0; peer < layout_.ranks; ++peer) {
       if (peer == layout_.rank) continue;
       const size_t count = segment_floats(peer, round);
       for (const TreeSum::Partial& p : sum_.partials()) {
         if (count == 0) break;
-        const void* part = on_wire(p.data + segment_begin(peer, round), count, &rooms_out_);
+        const void* part = on_wire(p.data + segment_begin(peer, round), count, &staging_out_);
         messages->push_back({peer, part, count * wire_bytes(wire_)});
       }
     }
@@ -114,18 +114,18 @@ class ReduceSchedule : public Schedule {
     const size_t count = segment_floats(layout_.rank, round);
     sources_.clear();
     sources_.reserve(layout_.node_count);  // they are pointed to
-    rooms_in_.rewind();
+    staging_in_.rewind();
     if (count == 0) return;
     for (int peer = 0; peer < layout_.ranks; ++peer) {
       if (peer == layout_.rank) {
         for (const TreeSum::Partial& p : sum_.partials()) {
-          const void* part = on_wire(p.data + segment_begin(peer, round), count, &rooms_in_);
+          const void* part = on_wire(p.data + segment_begin(peer, round), count, &staging_in_);
           sources_.push_back({part, wire_});
         }
         continue;
       }
       for (size_t node = 0; node < layout_.nodes[peer].size(); ++node) {
-        void* room = rooms_in_.take();
+        void* room = staging_in_.take();
         sources_.push_back({room, wire_});
         messages->push_back({peer, room, count * wire_bytes(wire_), &sources_.back().data});
       }
@@ -160,7 +160,7 @@ class ReduceSchedule : public Schedule {
   }
 
   /// The numbers as they travel; this rank's own too, so that a sum does not depend on who forms it.
-  const void* on_wire(const float* part, size_t count, Rooms* rooms) const {
+  const void* on_wire(const float* part, size_t count, StagingBuffers* rooms) const {
     if (wire_ == Wire::kFloat32) return part;
     auto* room = static_cast<uint16_t*>(rooms->take());
     narrow(wire_, part, count, room);
@@ -175,7 +175,7 @@ class ReduceSchedule : public Schedule {
   const int wake_fd_;
   const TreeFinish finish_;
   const size_t segment_;
-  Rooms rooms_in_, rooms_out_;
+  StagingBuffers staging_in_, staging_out_;
   std::vector<NodeValues> sources_;  // of the segment being received
 };
 
@@ -291,7 +291,8 @@ Status check_reduction(const Group* group, const TreeSum& sum, std::span<const s
       rank, ranks, sum.shards(), out.size(), mine));
 }
 
-Status reduce_scatter(Group* group, std::span<const Reduction> reductions, Wire wire, Pace* pace) {
+Status reduce_scatter(Group* group, std::span<const Reduction> reductions, Wire wire,
+                      ReadySource* pace) {
   std::deque<ReduceSchedule> schedules;
   Chain chain;
   for (size_t index = 0; index < reductions.size(); ++index) {
@@ -319,11 +320,11 @@ Status reduce_scatter(Group* group, std::span<const Reduction> reductions, Wire 
 namespace {
 
 /// all_gather_slices() of numbers that travel as they lie.
-Status gather_floats(Group* group, std::span<const Gathering> gatherings) {
+Status gather_floats(Group* group, std::span<const AllGatherOp> gathers) {
   const int rank = group->rank();
   std::vector<Send> sends;
   std::vector<Receive> receives;
-  for (const Gathering& g : gatherings) {
+  for (const AllGatherOp& g : gathers) {
     const auto slice = [&](int r) {
       return g.arena.subspan(g.slices[r], g.slices[r + 1] - g.slices[r]);
     };
@@ -341,13 +342,13 @@ Status gather_floats(Group* group, std::span<const Gathering> gatherings) {
 
 }  // namespace
 
-Status all_gather_slices(Group* group, std::span<const Gathering> gatherings, Wire wire) {
-  for (const Gathering& g : gatherings) CFT_TRY(check_slices(group, g.slices, g.arena.size()));
+Status all_gather_slices(Group* group, std::span<const AllGatherOp> gathers, Wire wire) {
+  for (const AllGatherOp& g : gathers) CFT_TRY(check_slices(group, g.slices, g.arena.size()));
   if (size_of(group) == 1) return {};
-  if (wire == Wire::kFloat32) return gather_floats(group, gatherings);
+  if (wire == Wire::kFloat32) return gather_floats(group, gathers);
   std::deque<NarrowGather> schedules;
   Chain chain;
-  for (const auto& [arena, slices] : gatherings) {
+  for (const auto& [arena, slices] : gathers) {
     if (!arena.empty()) chain.append(&schedules.emplace_back(*group, arena, slices, wire));
   }
   return chain.rounds() == 0 ? Status() : group->run(&chain);

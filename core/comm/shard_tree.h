@@ -94,9 +94,9 @@ struct Reduction {
 };
 
 /// Tells when the sums of reductions are there that another thread still computes.
-class Pace {
+class ReadySource {
  public:
-  virtual ~Pace() = default;
+  virtual ~ReadySource() = default;
   /// True once the sum of reduction `i` is complete; asked for in their order, and again whenever
   /// wake_fd() becomes readable. An error ends the exchange.
   virtual Result<bool> ready(size_t i) = 0;
@@ -109,7 +109,7 @@ class Pace {
 /// `wire` of 16 bits the other ranks' nodes arrive rounded and the bits are the same for the same
 /// number of ranks only.
 Status reduce_scatter(Group* group, std::span<const Reduction> reductions,
-                      Wire wire = Wire::kFloat32, Pace* pace = nullptr);
+                      Wire wire = Wire::kFloat32, ReadySource* pace = nullptr);
 inline Status reduce_scatter(Group* group, TreeSum& sum, std::span<const size_t> slices,
                              std::span<float> out, Wire wire = Wire::kFloat32) {
   const Reduction reduction{sum, slices, out};
@@ -117,7 +117,7 @@ inline Status reduce_scatter(Group* group, TreeSum& sum, std::span<const size_t>
 }
 
 /// An array of which every rank has its own slice.
-struct Gathering {
+struct AllGatherOp {
   std::span<float> arena;
   std::span<const size_t> slices;
 };
@@ -125,11 +125,11 @@ struct Gathering {
 /// Every rank gives its own slices and receives the others', of several arrays in one exchange. With
 /// a `wire` of 16 bits the own slices are rounded too, so that all ranks hold the same: gather
 /// gradients or moves with it rather than weights, whose small steps would be rounded away.
-Status all_gather_slices(Group* group, std::span<const Gathering> gatherings,
+Status all_gather_slices(Group* group, std::span<const AllGatherOp> gathers,
                          Wire wire = Wire::kFloat32);
 inline Status all_gather_slices(Group* group, std::span<float> arena,
                                 std::span<const size_t> slices, Wire wire = Wire::kFloat32) {
-  const Gathering gathering{arena, slices};
+  const AllGatherOp gathering{arena, slices};
   return all_gather_slices(group, {&gathering, 1}, wire);
 }
 

@@ -89,7 +89,7 @@ TcpGroup::TcpGroup(GroupOptions options, Fd listener, Fd wake, Fd cancelled)
 }
 
 TcpGroup::~TcpGroup() {
-  if (monitor_ && !closed_.load()) monitor_->farewell("");
+  if (monitor_ && !closed_.load()) monitor_->goodbye("");
 }
 
 Status TcpGroup::connect(const std::vector<std::string>& addresses) {
@@ -221,7 +221,7 @@ Status TcpGroup::close(Status why) {
   if (closed_.load()) return verdict_;
   verdict_ = std::move(why);
   closed_.store(true);
-  if (monitor_) monitor_->farewell(verdict_.message());
+  if (monitor_) monitor_->goodbye(verdict_.message());
   for (const PeerLink& link : links_) {
     for (const Stream* stream : {&link.data, &link.control}) {
       if (stream->valid()) shutdown(stream->fd(), SHUT_RDWR);

@@ -195,17 +195,17 @@ ssize_t TlsSession::spoilt() {
 }
 
 ssize_t TlsSession::send(int fd, std::span<const iovec> parts) {
-  if (claimed_ == 0) {
+  if (pending_plain_ == 0) {
     ERR_clear_error();
-    claimed_ = seal(parts);
+    pending_plain_ = seal(parts);
   }
   if (!flush(fd)) return -1;
   // libssl encrypts nothing more once what came was not authentic.
-  return claimed_ > 0 ? std::exchange(claimed_, 0) : spoilt();
+  return pending_plain_ > 0 ? std::exchange(pending_plain_, 0) : spoilt();
 }
 
 ssize_t TlsSession::receive(int fd, std::span<const iovec> parts) {
-  if (spoilt_) return spoilt();
+  if (corrupted_) return spoilt();
   ERR_clear_error();
   ssize_t total = 0;
   for (const iovec& part : parts) {
@@ -217,9 +217,9 @@ ssize_t TlsSession::receive(int fd, std::span<const iovec> parts) {
       total += static_cast<ssize_t>(count);
       if (result == 1) continue;
       // Nobody says close_notify: the ranks' own protocols have their farewells.
-      spoilt_ |= SSL_get_error(ssl_.get(), result) != SSL_ERROR_WANT_READ;
+      corrupted_ |= SSL_get_error(ssl_.get(), result) != SSL_ERROR_WANT_READ;
       if (total > 0) return total;
-      if (spoilt_) return spoilt();
+      if (corrupted_) return spoilt();
       if (const ssize_t n = fill(fd); n <= 0) return n;
     }
   }

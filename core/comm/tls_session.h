@@ -69,9 +69,9 @@ class TlsSession {
   std::unique_ptr<ssl_session_st, Free> shared_;  // the key, as libssl wants it
   std::unique_ptr<ssl_st, Free> ssl_;
   uint64_t records_per_key_ = kRecordsPerKey;
-  uint64_t records_ = 0;  // sent by the present key
-  bool spoilt_ = false;   // something came that is not authentic
-  ssize_t claimed_ = 0;   // bytes of the caller that wait encrypted to leave
+  uint64_t records_ = 0;       // sent by the present key
+  bool corrupted_ = false;     // something came that is not authentic
+  ssize_t pending_plain_ = 0;  // bytes of the caller that wait encrypted to leave
 };
 
 }  // namespace cafetiere

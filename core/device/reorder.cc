@@ -16,7 +16,7 @@ struct Axis {
 };
 
 /// The three axes, sorted by their role in the copy.
-struct Walk {
+struct ReorderPlan {
   Axis outer;   ///< neither layout's innermost axis
   Axis source;  ///< innermost in the source
   Axis target;  ///< innermost in the target; the same as `source`'s place when both agree
@@ -35,7 +35,7 @@ size_t innermost(const std::array<Axis, 3>& axes) {
   return best;
 }
 
-Walk walk(const Shape& shape, Layout from, Layout to) {
+ReorderPlan walk(const Shape& shape, Layout from, Layout to) {
   const Extents e(shape);
   const Strides a(e, from), b(e, to);
   const std::array<Axis, 3> axes{Axis{e.n, a.n, b.n}, Axis{e.c, a.c, b.c}, Axis{e.s, a.s, b.s}};
@@ -47,7 +47,7 @@ Walk walk(const Shape& shape, Layout from, Layout to) {
 
 constexpr int64_t kTile = 64;  // columns a block of a transpose
 
-void copy_rows(const Walk& w, int64_t outer, const float* in, float* out) {
+void copy_rows(const ReorderPlan& w, int64_t outer, const float* in, float* out) {
   for (int64_t row = 0; row < w.target.size; ++row) {
     std::memcpy(out + outer * w.outer.to + row * w.target.to,
                 in + outer * w.outer.from + row * w.target.from,
@@ -55,7 +55,8 @@ void copy_rows(const Walk& w, int64_t outer, const float* in, float* out) {
   }
 }
 
-void transpose_tile(const Walk& w, int64_t outer, int64_t first, const float* in, float* out) {
+void transpose_tile(const ReorderPlan& w, int64_t outer, int64_t first, const float* in,
+                    float* out) {
   transpose_tiles(in + outer * w.outer.from + first, w.target.size,
                   std::min(kTile, w.source.size - first), w.target.from,
                   out + outer * w.outer.to + first * w.source.to, w.source.to);
@@ -65,7 +66,7 @@ void transpose_tile(const Walk& w, int64_t outer, int64_t first, const float* in
 
 Step reorder_step(const std::string& name, const Shape& shape, Layout from, BufferId source,
                   Layout to, BufferId target) {
-  const Walk w = walk(shape, from, to);
+  const ReorderPlan w = walk(shape, from, to);
   Step step;
   step.name = name + " reorder";
   step.kernel = std::string(layout_name(from)) + " to " + layout_name(to);

@@ -41,7 +41,7 @@ struct LayerShapes {
 
 /// What a layer sees while it is lowered. Tensors are SSA: an in-place layer reads one tensor and
 /// makes another; the plan decides whether they share memory.
-struct LayerPlan {
+struct LoweringContext {
   Program& program;
   Device& device;
   std::string name;
@@ -80,9 +80,9 @@ class Layer {
   /// Checks the bottoms, sets the tops' shapes, asks for parameters.
   virtual Status shape(LayerShapes& shapes) const = 0;
   /// Emits the forward steps and sets plan.tops.
-  virtual Status forward(LayerPlan& plan) const = 0;
+  virtual Status forward(LoweringContext& plan) const = 0;
   /// Emits the backward steps for the gradients asked for.
-  virtual Status backward(LayerPlan&) const {
+  virtual Status backward(LoweringContext&) const {
     return invalid_argument("a " + param_.type() +
                             " layer has no gradient; keep it off the path "
                             "from a loss to a parameter, or set propagate_down: false");
@@ -126,7 +126,7 @@ struct LayerType {
   bool foreign = false;       ///< outside the engine: GraphOptions::make_foreign creates it
   bool inputs = false;        ///< a source whose tops are the inputs of the net
   bool takes_arrays = false;  ///< a source of data and labels from arrays in memory
-  bool applies_relu = false;  ///< does what LayerPlan::fuse_relu says
+  bool applies_relu = false;  ///< does what LoweringContext::fuse_relu says
   /// Whether it is max(x, 0), which the layer before may apply.
   bool (*is_relu)(const caffe::LayerParameter&) = nullptr;
   /// Whether a row's values in a top depend on no other row; null: not known, so no.

@@ -25,7 +25,7 @@ class Accuracy : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     const caffe::AccuracyParameter p = param().accuracy_param();
     CFT_ASSIGN(const ClassScores s,
                ClassScores::along(plan.bottom_shape(0), p.axis(), plan.bottom_shape(1)));
@@ -51,7 +51,7 @@ class Accuracy : public Layer {
                 });
     return {};
   }
-  Status backward(LayerPlan&) const override { return {}; }
+  Status backward(LoweringContext&) const override { return {}; }
 
  private:
   /// Fewer than k other classes score at least as much: ties count against the label.

@@ -38,13 +38,13 @@ class Activation : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     const TensorId x = plan.bottoms[0];
     map(plan.program, plan.step("forward"), f_, plan.new_top(0), x);
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     const TensorId seen = f_.slope_of_top() ? plan.tops[0] : plan.bottoms[0];
     const TensorId dy = plan.top_diffs[0];

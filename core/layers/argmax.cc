@@ -40,7 +40,7 @@ class ArgMax : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const Choice c, choice(plan.bottom_shape(0)));
     const bool values = param().argmax_param().out_max_val();
     const bool both = values && !param().argmax_param().has_axis();
@@ -62,7 +62,7 @@ class ArgMax : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     return plan.propagate_down[0] ? Layer::backward(plan) : Status();
   }
 

@@ -32,7 +32,7 @@ class Attention : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     const AttentionGeometry g = geometry(plan);
     const TensorId qkv = inner(plan).forward(plan, "queries, keys, values", plan.bottoms[0]);
     const TensorId mixed = plan.new_tensor("mixed", {g.n * g.tokens, g.features()});
@@ -44,7 +44,7 @@ class Attention : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     const AttentionGeometry g = geometry(plan);
     const TensorId qkv = plan.saved[0], mixed = plan.saved[1], log_sums = plan.saved[2];
     const TensorId dy = plan.top_diffs[0];
@@ -65,18 +65,18 @@ class Attention : public Layer {
   }
 
  private:
-  AttentionGeometry geometry(const LayerPlan& plan) const {
+  AttentionGeometry geometry(const LoweringContext& plan) const {
     const caffe::AttentionParameter& p = param().attention_param();
     const Shape& x = plan.bottom_shape(0);
     return {x[0], x[1], p.num_heads(), x[2] / p.num_heads(), p.causal()};
   }
 
   /// The projections in front of the heads and behind them.
-  static Linear inner(const LayerPlan& plan) { return linear(plan, 0, 3); }
-  static Linear outer(const LayerPlan& plan) {
+  static Linear inner(const LoweringContext& plan) { return linear(plan, 0, 3); }
+  static Linear outer(const LoweringContext& plan) {
     return linear(plan, plan.params.size() == 4 ? 2 : 1, 1);
   }
-  static Linear linear(const LayerPlan& plan, size_t weights, int64_t outputs) {
+  static Linear linear(const LoweringContext& plan, size_t weights, int64_t outputs) {
     const Shape& x = plan.bottom_shape(0);
     const bool bias = plan.params.size() == 4;
     return {{x[0] * x[1], x[2], outputs * x[2]},

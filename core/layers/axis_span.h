@@ -42,7 +42,7 @@ struct AxisSpan {
     return of(param, s.bottoms[0], s.bottoms.size() > 1 ? &s.bottoms[1] : nullptr);
   }
   template <class P>
-  static Result<AxisSpan> of(const P& param, const LayerPlan& plan) {
+  static Result<AxisSpan> of(const P& param, const LoweringContext& plan) {
     return of(param, plan.bottom_shape(0),
               plan.bottoms.size() > 1 ? &plan.bottom_shape(1) : nullptr);
   }
@@ -57,12 +57,12 @@ struct AxisSpan {
 };
 
 /// The operand: one value a channel of AxisSpan::view.
-inline TensorId span_operand(const LayerPlan& plan) {
+inline TensorId span_operand(const LoweringContext& plan) {
   return plan.bottoms.size() > 1 ? plan.bottoms[1] : plan.params[0];
 }
 
 /// Where its gradient goes; nowhere if nobody wants it.
-inline Gradient span_gradient(LayerPlan& plan) {
+inline Gradient span_gradient(LoweringContext& plan) {
   if (plan.bottoms.size() == 1) return plan.param_diffs[0];
   return plan.propagate_down[1] ? Gradient::plain(plan.new_bottom_diff(1)) : Gradient{};
 }

@@ -28,7 +28,7 @@ class BatchNorm : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     const Shape channels{plan.bottom_shape(0)[1]};
     const TensorId mean = plan.new_tensor("mean", channels);
     const TensorId inverse = plan.new_tensor("inverse deviation", channels);
@@ -42,7 +42,7 @@ class BatchNorm : public Layer {
   }
 
   /// With running statistics dx = dy / deviation.
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     const TensorId inverse = plan.saved[0];
     const TensorId down = plan.new_bottom_diff(0);
@@ -57,12 +57,12 @@ class BatchNorm : public Layer {
   }
 
  private:
-  bool global(const LayerPlan& plan) const {
+  bool global(const LoweringContext& plan) const {
     const caffe::BatchNormParameter& p = param().batch_norm_param();
     return p.has_use_global_stats() ? p.use_global_stats() : !plan.train;
   }
 
-  void batch_statistics(LayerPlan& plan, TensorId mean, TensorId inverse) const {
+  void batch_statistics(LoweringContext& plan, TensorId mean, TensorId inverse) const {
     const Shape& shape = plan.bottom_shape(0);
     const float eps = param().batch_norm_param().eps();
     const float fraction = param().batch_norm_param().moving_average_fraction();
@@ -74,14 +74,15 @@ class BatchNorm : public Layer {
         inverse, variance);
     const float count = float(shape.count() / shape[1]);
     const float unbiased = count > 1 ? count / (count - 1) : 1;
-    observe(plan, 0, mean, 1, fraction);
-    observe(plan, 1, variance, unbiased, fraction);
-    observe(plan, 2, kNoTensor, 1, fraction);
+    update_running_stats(plan, 0, mean, 1, fraction);
+    update_running_stats(plan, 1, variance, unbiased, fraction);
+    update_running_stats(plan, 2, kNoTensor, 1, fraction);
   }
 
   /// Hands this shard's statistic to the solver: weighted by its rows, and folded into that of the
   /// passes before it as Caffe does within a step.
-  static void observe(LayerPlan& plan, size_t blob, TensorId value, float factor, float fraction) {
+  static void update_running_stats(LoweringContext& plan, size_t blob, TensorId value, float factor,
+                                   float fraction) {
     if (plan.param_diffs[blob].tensor == kNoTensor) return;
     Program& p = plan.program;
     const int64_t count = p.shape(plan.params[blob]).count();
@@ -105,7 +106,7 @@ class BatchNorm : public Layer {
     p.step(std::move(step));
   }
 
-  void running_statistics(LayerPlan& plan, TensorId mean, TensorId inverse) const {
+  void running_statistics(LoweringContext& plan, TensorId mean, TensorId inverse) const {
     const float eps = param().batch_norm_param().eps();
     const int64_t channels = plan.bottom_shape(0)[1];
     Program& p = plan.program;

@@ -26,7 +26,7 @@ class BatchReindex : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     const Shape& shape = plan.bottom_shape(0);
     range_step(plan.program, plan.step("forward"), {plan.bottoms[0], plan.bottoms[1]},
                {plan.new_top(0)}, plan.top_shapes[0][0],
@@ -45,7 +45,7 @@ class BatchReindex : public Layer {
   }
 
   /// A row's gradient is the sum of those of its copies, in their order.
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     const Shape& shape = plan.bottom_shape(0);
     range_step(plan.program, plan.step("backward"), {plan.top_diffs[0], plan.bottoms[1]},

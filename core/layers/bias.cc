@@ -18,7 +18,7 @@ class Bias : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const AxisSpan span, AxisSpan::of(param().bias_param(), plan));
     const TensorId x = span.view(plan.program, plan.bottoms[0]);
     const TensorId top = plan.new_tensor("top", plan.program.shape(x));
@@ -29,7 +29,7 @@ class Bias : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     CFT_ASSIGN(const AxisSpan span, AxisSpan::of(param().bias_param(), plan));
     if (const Gradient bias = span_gradient(plan); bias.tensor != kNoTensor) {
       plan.device.channel_sums(plan.program, plan.step("gradient"),

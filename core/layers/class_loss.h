@@ -21,7 +21,7 @@ class ClassLoss : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const ClassScores s, scores(plan));
     plan.saved = {emit_loss(plan, LossNormalizer(s.outer), {plan.bottoms[0], plan.bottoms[1]},
                             [s, formula = Formula(param())](const auto& in, int64_t i) {
@@ -31,7 +31,7 @@ class ClassLoss : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     CFT_ASSIGN(const ClassScores s, scores(plan));
     emit_loss_gradient(plan, s, LossNormalizer(s.outer), {plan.bottoms[0], plan.bottoms[1]},
@@ -46,7 +46,7 @@ class ClassLoss : public Layer {
   }
 
  private:
-  static Result<ClassScores> scores(const LayerPlan& plan) {
+  static Result<ClassScores> scores(const LoweringContext& plan) {
     return ClassScores::of_rows(plan.bottom_shape(0), plan.bottom_shape(1));
   }
 };

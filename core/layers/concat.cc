@@ -26,7 +26,7 @@ class Concat : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     if (plan.bottoms.size() == 1) {
       plan.tops[0] = plan.bottoms[0];
       return {};
@@ -36,7 +36,7 @@ class Concat : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (plan.bottoms.size() == 1) {
       plan.bottom_diffs[0] = plan.top_diffs[0];
       return {};
@@ -54,7 +54,7 @@ class Concat : public Layer {
     const caffe::ConcatParameter& p = param().concat_param();
     return parts_axis(bottom, p.has_axis(), p.axis(), p.has_concat_dim(), p.concat_dim());
   }
-  Result<Parts> parts(const LayerPlan& plan, TensorId like) const {
+  Result<Parts> parts(const LoweringContext& plan, TensorId like) const {
     CFT_ASSIGN(const int axis, this->axis(plan.bottom_shape(0)));
     std::vector<Shape> shapes;
     for (size_t i = 0; i < plan.bottoms.size(); ++i) shapes.push_back(plan.bottom_shape(i));

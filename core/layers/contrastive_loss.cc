@@ -29,7 +29,7 @@ class ContrastiveLoss : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     const Pairs pairs = this->pairs(plan);
     plan.saved = {emit_loss(plan, LossNormalizer(pairs.count),
                             {plan.bottoms[0], plan.bottoms[1], plan.bottoms[2]},
@@ -40,7 +40,7 @@ class ContrastiveLoss : public Layer {
   }
 
   /// The gradient for a is slope * (a - b) * weight / N, that for b its negative.
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     const Pairs pairs = this->pairs(plan);
     for (size_t i = 0; i < 2; ++i) {
       if (!plan.propagate_down[i]) continue;
@@ -88,7 +88,7 @@ class ContrastiveLoss : public Layer {
     }
   };
 
-  Pairs pairs(const LayerPlan& plan) const {
+  Pairs pairs(const LoweringContext& plan) const {
     const caffe::ContrastiveLossParameter& p = param().contrastive_loss_param();
     const Shape& shape = plan.bottom_shape(0);
     return {shape[0], shape[1], p.margin(), p.legacy_version()};

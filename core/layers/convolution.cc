@@ -15,7 +15,7 @@ class Convolution : public Layer {
                              [this](const Shape& bottom) { return geometry(bottom); });
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     for (size_t i = 0; i < plan.bottoms.size(); ++i) {
       CFT_ASSIGN(const ConvGeometry g, geometry(plan.bottom_shape(i)));
       const TensorId src =
@@ -29,7 +29,7 @@ class Convolution : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     Gradient weights = plan.param_diffs[0];
     Gradient bias = plan.param_diffs.size() > 1 ? plan.param_diffs[1] : Gradient{};
     for (size_t i = 0; i < plan.bottoms.size(); ++i) {

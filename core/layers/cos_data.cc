@@ -26,8 +26,8 @@ class CosData : public Layer {
     return {};
   }
   /// The plan makes the tops of a source: they are its inputs.
-  Status forward(LayerPlan&) const override { return {}; }
-  Status backward(LayerPlan&) const override { return {}; }
+  Status forward(LoweringContext&) const override { return {}; }
+  Status backward(LoweringContext&) const override { return {}; }
 
  private:
   Status shape_top(const caffe::CoSDataParameter::TopBlob& top, int64_t batch, Shape& shape) const {

@@ -23,7 +23,7 @@ class Crop : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const Strided box, this->box(plan.bottom_shape(0), plan.bottom_shape(1)));
     range_step(plan.program, plan.step("forward"), {plan.bottoms[0]}, {plan.new_top(0)},
                box.lines(),
@@ -33,7 +33,7 @@ class Crop : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     CFT_ASSIGN(const Strided box, this->box(plan.bottom_shape(0), plan.bottom_shape(1)));
     serial_step(plan.program, plan.step("backward"), {plan.top_diffs[0]}, {plan.new_bottom_diff(0)},

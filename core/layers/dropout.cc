@@ -19,7 +19,7 @@ class Dropout : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     if (!plan.train) {
       plan.tops[0] = plan.bottoms[0];
       return {};
@@ -29,7 +29,7 @@ class Dropout : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     if (!plan.train) {
       plan.bottom_diffs[0] = plan.top_diffs[0];
@@ -43,7 +43,7 @@ class Dropout : public Layer {
  private:
   /// The same mask in both directions, as it depends on nothing but the seed and the position: the
   /// sub-step, the layer's name, the row among all shards and the element.
-  void mask(LayerPlan& plan, std::string name, TensorId out, TensorId in) const {
+  void mask(LoweringContext& plan, std::string name, TensorId out, TensorId in) const {
     const float ratio = param().dropout_param().dropout_ratio();
     const float scale = 1 / (1 - ratio);
     const uint32_t threshold = uint32_t(double(ratio) * 4294967296.0);

@@ -41,7 +41,7 @@ class DummyData : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     const caffe::DummyDataParameter& p = param().dummy_data_param();
     for (size_t i = 0; i < plan.tops.size(); ++i) {
       const int which = p.data_filler_size() == 1 ? 0 : int(i);
@@ -69,7 +69,7 @@ class DummyData : public Layer {
     }
     return {};
   }
-  Status backward(LayerPlan&) const override { return {}; }
+  Status backward(LoweringContext&) const override { return {}; }
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ class Eltwise : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     switch (param().eltwise_param().operation()) {
       case caffe::EltwiseParameter::PROD:
         plan.tops[0] = product(plan, plan.step("forward"), plan.bottoms);
@@ -49,7 +49,7 @@ class Eltwise : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     for (size_t i = 0; i < plan.bottoms.size(); ++i) {
       if (!plan.propagate_down[i]) continue;
       switch (param().eltwise_param().operation()) {
@@ -69,7 +69,7 @@ class Eltwise : public Layer {
 
  private:
   /// The product of the factors from left to right; of one factor, that factor.
-  static TensorId product(LayerPlan& plan, const std::string& name,
+  static TensorId product(LoweringContext& plan, const std::string& name,
                           const std::vector<TensorId>& factors) {
     TensorId result = factors[0];
     for (size_t i = 1; i < factors.size(); ++i) {
@@ -83,7 +83,7 @@ class Eltwise : public Layer {
 
   /// dy times the product of the other bottoms, or dy y / x, which is less work for many bottoms but
   /// has no value at x = 0.
-  void product_backward(LayerPlan& plan, size_t i) const {
+  void product_backward(LoweringContext& plan, size_t i) const {
     if (param().eltwise_param().stable_prod_grad()) {
       std::vector<TensorId> factors = plan.bottoms;
       factors.erase(factors.begin() + ptrdiff_t(i));
@@ -102,7 +102,7 @@ class Eltwise : public Layer {
     return list.empty() ? 1 : list[int(i)];
   }
 
-  void sum(LayerPlan& plan) const {
+  void sum(LoweringContext& plan) const {
     TensorId result = plan.bottoms[0];
     for (size_t i = 1; i < plan.bottoms.size(); ++i) {
       const float a = i == 1 ? coeff(0) : 1, b = coeff(i);
@@ -115,7 +115,7 @@ class Eltwise : public Layer {
     plan.tops[0] = result;
   }
 
-  void sum_backward(LayerPlan& plan, size_t i) const {
+  void sum_backward(LoweringContext& plan, size_t i) const {
     const TensorId dy = plan.top_diffs[0];
     const float c = coeff(i);
     if (c == 1) {
@@ -129,7 +129,7 @@ class Eltwise : public Layer {
 
   /// Bottom 1 holds unless 0, 2, 3, ... in turn is strictly larger; Caffe's order among equals.
   /// saved[0]: which bottom each element came from, if a gradient will want it.
-  void maximum(LayerPlan& plan) const {
+  void maximum(LoweringContext& plan) const {
     const bool wanted = std::ranges::find(plan.propagate_down, true) != plan.propagate_down.end();
     TensorId largest = plan.bottoms[1], winner = kNoTensor;
     for (size_t i = 0; i < plan.bottoms.size(); ++i) {
@@ -147,7 +147,7 @@ class Eltwise : public Layer {
   }
 
   /// The index of the largest bottom so far, challenged by bottom i.
-  static TensorId next_winner(LayerPlan& plan, TensorId winner, TensorId largest, size_t i) {
+  static TensorId next_winner(LoweringContext& plan, TensorId winner, TensorId largest, size_t i) {
     const TensorId next = plan.new_tensor("winner", plan.top_shapes[0]);
     const TensorId x = plan.bottoms[i];
     const float index = float(i);
@@ -163,7 +163,7 @@ class Eltwise : public Layer {
     return next;
   }
 
-  static void maximum_backward(LayerPlan& plan, size_t i) {
+  static void maximum_backward(LoweringContext& plan, size_t i) {
     const TensorId dy = plan.top_diffs[0], winner = plan.saved[0];
     const float index = float(i);
     map(

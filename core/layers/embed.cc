@@ -30,7 +30,7 @@ class Embed : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     const bool bias = plan.params.size() > 1;
     range_step(plan.program, plan.step("forward"),
                {plan.bottoms[0], plan.params[0], bias ? plan.params[1] : kNoTensor},
@@ -48,7 +48,7 @@ class Embed : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (plan.param_diffs.size() > 1 && plan.param_diffs[1].tensor != kNoTensor) {
       const TensorId dy =
           plan.program.reshaped(plan.top_diffs[0], {plan.bottom_shape(0).count(), size()});
@@ -64,7 +64,7 @@ class Embed : public Layer {
   int64_t size() const { return param().embed_param().num_output(); }
 
   /// A row's gradient is the sum of those of its uses, in their order.
-  void table_gradient(LayerPlan& plan) const {
+  void table_gradient(LoweringContext& plan) const {
     const Gradient table = plan.param_diffs[0];
     range_step(
         plan.program, plan.step("table gradient"), {plan.bottoms[0], plan.top_diffs[0]},

@@ -19,7 +19,7 @@ class EuclideanLoss : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     const ClassScores rows = this->rows(plan);
     plan.saved = {emit_loss(plan, LossNormalizer(rows.outer), {plan.bottoms[0], plan.bottoms[1]},
                             [rows](const auto& in, int64_t n) {
@@ -33,7 +33,7 @@ class EuclideanLoss : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     const ClassScores rows = this->rows(plan);
     for (size_t i = 0; i < 2; ++i) {
       if (!plan.propagate_down[i]) continue;
@@ -48,7 +48,7 @@ class EuclideanLoss : public Layer {
 
  private:
   /// A row for each image.
-  static ClassScores rows(const LayerPlan& plan) {
+  static ClassScores rows(const LoweringContext& plan) {
     const Shape& a = plan.bottom_shape(0);
     return {.outer = a[0], .classes = a.count(1), .inner = 1};
   }

@@ -5,14 +5,14 @@
 
 #include <algorithm>
 
-#include "core/graph/open_layer.h"
+#include "core/graph/external_layer.h"
 
 namespace cafetiere {
 namespace {
 
-class Filter : public OpenLayer {
+class Filter : public ExternalLayer {
  public:
-  using OpenLayer::OpenLayer;
+  using ExternalLayer::ExternalLayer;
 
   /// As if every row was let through.
   Status shape(LayerShapes& s) const override {
@@ -35,7 +35,7 @@ class Filter : public OpenLayer {
     return {};
   }
 
-  Status forward(LayerPlan&) const override {
+  Status forward(LoweringContext&) const override {
     return invalid_argument(
         "a Filter layer makes blobs whose size depends on their values, but a plan's blobs have "
         "fixed sizes; run it in a net or solver of the Python package, drop the rows before they "

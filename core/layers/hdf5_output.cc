@@ -65,7 +65,7 @@ class Hdf5Output : public Layer {
         fmt::format("{} rows of data, but {} labels", s.bottoms[0][0], s.bottoms[1][0]));
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     CFT_TRY(output_->open());
     const Shape data = four_axes(plan.bottom_shape(0)), label = four_axes(plan.bottom_shape(1));
     serial_step(plan.program, plan.step("write"), {plan.bottoms[0], plan.bottoms[1]}, {},
@@ -77,7 +77,7 @@ class Hdf5Output : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan&) const override { return {}; }
+  Status backward(LoweringContext&) const override { return {}; }
 
  private:
   /// Caffe's older form of every blob: number, channels, height, width.

@@ -40,7 +40,7 @@ class Im2col : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const ConvGeometry g, geometry(plan.bottom_shape(0)));
     range_step(plan.program, plan.step("forward"), {plan.bottoms[0]}, {plan.new_top(0)},
                g.n * g.channels,
@@ -54,7 +54,7 @@ class Im2col : public Layer {
   }
 
   /// A pixel's gradient is the sum of those of all patches that hold it.
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     CFT_ASSIGN(const ConvGeometry g, geometry(plan.bottom_shape(0)));
     range_step(plan.program, plan.step("backward"), {plan.top_diffs[0]}, {plan.new_bottom_diff(0)},

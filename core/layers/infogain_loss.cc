@@ -28,7 +28,7 @@ class InfogainLoss : public SoftmaxLoss {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const ClassScores s, scores(plan.bottom_shape(0), plan.bottom_shape(1)));
     CFT_ASSIGN(const TensorId matrix, this->matrix(plan, s.classes));
     forward_loss(plan, s, matrix, [=](const auto& in, int64_t i) {
@@ -43,7 +43,7 @@ class InfogainLoss : public SoftmaxLoss {
   }
 
   /// (softmax(x) * sum(H[label]) - H[label]) * weight / divisor; zero where the label is ignored.
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0] || plan.top_diffs[0] == kNoTensor) return {};
     CFT_ASSIGN(const ClassScores s, scores(plan.bottom_shape(0), plan.bottom_shape(1)));
     backward_loss(plan, s, [=](const auto& in, int64_t i) {
@@ -87,7 +87,7 @@ class InfogainLoss : public SoftmaxLoss {
     return values;
   }
 
-  Result<TensorId> matrix(LayerPlan& plan, int64_t classes) const {
+  Result<TensorId> matrix(LoweringContext& plan, int64_t classes) const {
     if (plan.bottoms.size() > 2) return TensorId(plan.bottoms[2]);
     CFT_ASSIGN(std::vector<float> values, read_matrix(classes));
     const TensorId id = plan.new_tensor("H", {classes, classes});

@@ -25,7 +25,7 @@ class InnerProduct : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const InnerProductGeometry g, geometry(plan));
     const TensorId src = plan.program.reshaped(plan.bottoms[0], {g.n, g.k});
     const TensorId dst = plan.new_tensor("top", {g.n, g.outputs});
@@ -36,7 +36,7 @@ class InnerProduct : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     CFT_ASSIGN(const InnerProductGeometry g, geometry(plan));
     const TensorId diff = plan.program.reshaped(plan.top_diffs[0], {g.n, g.outputs});
     if (plan.param_diffs.size() > 1 && plan.param_diffs[1].tensor != kNoTensor) {
@@ -57,7 +57,7 @@ class InnerProduct : public Layer {
   }
 
  private:
-  Result<InnerProductGeometry> geometry(const LayerPlan& plan) const {
+  Result<InnerProductGeometry> geometry(const LoweringContext& plan) const {
     const caffe::InnerProductParameter& p = param().inner_product_param();
     const Shape& bottom = plan.bottom_shape(0);
     CFT_ASSIGN(const int axis, bottom.axis(p.axis()));

@@ -67,7 +67,7 @@ class Interp : public Layer {
         fmt::format("zoom_factor {} leaves nothing of bottom {}", p.zoom_factor(), bottom.str()));
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     const Resize resize = this->resize(plan);
     range_step(plan.program, plan.step("forward"), {plan.bottoms[0]}, {plan.new_top(0)},
                resize.planes,
@@ -82,7 +82,7 @@ class Interp : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     const Resize resize = this->resize(plan);
     range_step(plan.program, plan.step("backward"), {plan.top_diffs[0]}, {plan.new_bottom_diff(0)},
@@ -108,7 +108,7 @@ class Interp : public Layer {
     return int64_t(corners() ? double(size - 1) * zoom + 1 : double(size) * zoom);
   }
 
-  Resize resize(const LayerPlan& plan) const {
+  Resize resize(const LoweringContext& plan) const {
     const Shape &in = plan.bottom_shape(0), &out = plan.top_shapes[0];
     const int h = in.axes() - 2, w = h + 1;
     return {in.count(0, h), in[w], in.count(h), taps(in[h], out[h]), taps(in[w], out[w])};

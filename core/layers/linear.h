@@ -13,7 +13,7 @@ struct Linear {
   TensorId weights = kNoTensor;
   TensorId bias = kNoTensor;
 
-  TensorId forward(LayerPlan& plan, const char* what, TensorId x) const {
+  TensorId forward(LoweringContext& plan, const char* what, TensorId x) const {
     const TensorId y = plan.new_tensor(what, {g.n, g.outputs});
     plan.device.inner_product(plan.program, plan.step(what), g,
                               plan.program.reshaped(x, {g.n, g.k}), weights, bias, y, false);
@@ -21,8 +21,8 @@ struct Linear {
   }
 
   /// Lays out the gradients of the weights and of the bias, where they are wanted.
-  void gradients(LayerPlan& plan, const char* what, TensorId x, TensorId dy, Gradient of_weights,
-                 Gradient of_bias = {}) const {
+  void gradients(LoweringContext& plan, const char* what, TensorId x, TensorId dy,
+                 Gradient of_weights, Gradient of_bias = {}) const {
     dy = plan.program.reshaped(dy, {g.n, g.outputs});
     if (of_bias.tensor != kNoTensor) {
       plan.device.channel_sums(plan.program, plan.step(what), dy, kNoTensor, of_bias, {});
@@ -33,7 +33,7 @@ struct Linear {
   }
 
   /// The gradient with respect to x.
-  TensorId backward(LayerPlan& plan, const char* what, TensorId dy) const {
+  TensorId backward(LoweringContext& plan, const char* what, TensorId dy) const {
     const TensorId dx = plan.new_tensor(what, {g.n, g.k});
     plan.device.inner_product_backward_data(
         plan.program, plan.step(what), g, plan.program.reshaped(dy, {g.n, g.outputs}), weights, dx);

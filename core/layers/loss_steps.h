@@ -24,8 +24,8 @@ struct SplitDouble {
 /// Sets top 0 to the sum of f(in, position) over the positions that count, divided as `rule` says.
 /// in[1] holds the labels. Returns a tensor with the divisor, which the gradient takes.
 template <class F>
-TensorId emit_loss(LayerPlan& plan, const LossNormalizer& rule, const std::vector<TensorId>& in,
-                   F f) {
+TensorId emit_loss(LoweringContext& plan, const LossNormalizer& rule,
+                   const std::vector<TensorId>& in, F f) {
   const Ranges ranges(plan.program, in, rule.outer * rule.inner);
   // Of each block: its sum in two floats, and how many of its positions count.
   const TensorId sums = plan.new_tensor("sums", {ranges.blocks(), 3});
@@ -64,7 +64,7 @@ TensorId emit_loss(LayerPlan& plan, const LossNormalizer& rule, const std::vecto
 /// (class, element) whose values are scaled by weight / divisor; the others get 0. in[1] holds the
 /// labels; `weight` is the gradient of the loss.
 template <class F>
-void emit_loss_gradient(LayerPlan& plan, const ClassScores& s, const LossNormalizer& rule,
+void emit_loss_gradient(LoweringContext& plan, const ClassScores& s, const LossNormalizer& rule,
                         std::vector<TensorId> in, TensorId divisor, TensorId weight, TensorId down,
                         F f) {
   const size_t at = in.size();

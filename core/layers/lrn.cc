@@ -22,7 +22,7 @@ class Lrn : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     if (within()) return forward_within(plan);
     const TensorId scale = plan.new_tensor("scale", plan.bottom_shape(0));
     plan.saved = {scale};
@@ -31,7 +31,7 @@ class Lrn : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     if (within()) return backward_within(plan);
     plan.device.lrn_backward(plan.program, plan.step("backward"), across(), plan.bottoms[0],
@@ -54,7 +54,7 @@ class Lrn : public Layer {
     return {false, s[0], s[1], s[2], s[3], s[2], s[3], size, size, 1, 1, size / 2, size / 2};
   }
 
-  Status forward_within(LayerPlan& plan) const {
+  Status forward_within(LoweringContext& plan) const {
     const float alpha = param().lrn_param().alpha(), beta = param().lrn_param().beta();
     const Shape& shape = plan.bottom_shape(0);
     const TensorId square = plan.new_tensor("square", shape), mean = plan.new_tensor("mean", shape);
@@ -71,7 +71,7 @@ class Lrn : public Layer {
   }
 
   /// With s = 1 + alpha mean: dx = dy s^-beta - 2 alpha beta x pool'(dy x s^(-beta - 1)).
-  Status backward_within(LayerPlan& plan) const {
+  Status backward_within(LoweringContext& plan) const {
     const float alpha = param().lrn_param().alpha(), beta = param().lrn_param().beta();
     const Shape& shape = plan.bottom_shape(0);
     const TensorId inner = plan.new_tensor("inner", shape),

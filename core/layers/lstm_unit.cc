@@ -32,7 +32,7 @@ class LstmUnit : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     const int64_t units = plan.bottom_shape(0)[2];
     const TensorId gates = plan.new_tensor("gates", plan.bottom_shape(1));
     plan.saved = {gates};
@@ -50,7 +50,7 @@ class LstmUnit : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0] && !plan.propagate_down[1]) return {};
     const int64_t units = plan.bottom_shape(0)[2];
     const TensorId dc = plan.new_bottom_diff(0), dgates = plan.new_bottom_diff(1);

@@ -24,7 +24,7 @@ class Mvn : public Layer {
   }
 
   /// y = (x - mean) / (deviation + eps): eps is added outside the root.
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     const caffe::MVNParameter& p = param().mvn_param();
     const Shape view = rows(plan.top_shapes[0]), scalars{view[1]};
     const TensorId x = plan.program.reshaped(plan.bottoms[0], view);
@@ -45,7 +45,7 @@ class Mvn : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     const Shape view = rows(plan.top_shapes[0]);
     const TensorId dy = plan.program.reshaped(plan.top_diffs[0], view);
@@ -66,7 +66,7 @@ class Mvn : public Layer {
     return {1, top.count(0, axes), top.count(axes)};
   }
 
-  static void subtract_mean(LayerPlan& plan, TensorId dy, TensorId dx) {
+  static void subtract_mean(LoweringContext& plan, TensorId dy, TensorId dx) {
     const Shape& shape = plan.program.shape(dy);
     const TensorId sum = plan.new_tensor("sum", {shape[1]});
     plan.device.channel_sums(plan.program, plan.step("gradient sums"), dy, kNoTensor,

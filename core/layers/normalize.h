@@ -9,14 +9,15 @@
 namespace cafetiere {
 
 /// y = (x - mean) * inverse, with one mean and one inverse deviation a channel.
-inline void normalize(LayerPlan& plan, TensorId x, TensorId mean, TensorId inverse, TensorId y) {
+inline void normalize(LoweringContext& plan, TensorId x, TensorId mean, TensorId inverse,
+                      TensorId y) {
   map_channels<1, 2>(plan.program, plan.step("forward"),
                      [](const auto& v, const auto& c) { return (v[0] - c[0]) * c[1]; }, y, {x},
                      {mean, inverse});
 }
 
 /// The gradient through mean and deviation: dx = (dy - mean(dy) - y mean(dy y)) * inverse.
-inline void normalize_backward(LayerPlan& plan, TensorId y, TensorId dy, TensorId inverse,
+inline void normalize_backward(LoweringContext& plan, TensorId y, TensorId dy, TensorId inverse,
                                TensorId dx) {
   const Shape& shape = plan.program.shape(y);
   const int64_t channels = shape[1];

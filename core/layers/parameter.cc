@@ -20,12 +20,12 @@ class Parameter : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     plan.tops[0] = plan.params[0];
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     const Gradient gradient = plan.param_diffs[0];
     if (gradient.tensor == kNoTensor) return {};
     const int64_t count = plan.top_shapes[0].count();

@@ -21,13 +21,13 @@ class Permute : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const std::vector<int> order, this->order(plan.bottom_shape(0)));
     permute(plan, plan.step("forward"), plan.bottoms[0], order, plan.new_top(0));
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     CFT_ASSIGN(const std::vector<int> order, this->order(plan.bottom_shape(0)));
     std::vector<int> inverse(order.size());
@@ -59,7 +59,7 @@ class Permute : public Layer {
     return result;
   }
 
-  static void permute(LayerPlan& plan, std::string name, TensorId from,
+  static void permute(LoweringContext& plan, std::string name, TensorId from,
                       const std::vector<int>& order, TensorId to) {
     const std::vector<int64_t> dims = plan.program.shape(from).dims();
     const Strided box{permuted(dims, order), permuted(row_major_strides(dims), order)};

@@ -25,7 +25,7 @@ class Pooling : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const PoolGeometry g, geometry(plan.bottom_shape(0)));
     const TensorId top = plan.new_top(0);
     const TensorId index = g.max ? plan.new_tensor("index", plan.top_shapes[0]) : kNoTensor;
@@ -35,7 +35,7 @@ class Pooling : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0] || plan.top_diffs[0] == kNoTensor) return {};
     CFT_ASSIGN(const PoolGeometry g, geometry(plan.bottom_shape(0)));
     const TensorId down = plan.new_bottom_diff(0);

@@ -27,7 +27,7 @@ class PReLU : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     const TensorId x = view(plan, plan.bottoms[0]);
     const TensorId top = plan.new_tensor("top", plan.program.shape(x));
     map_channels<1, 1>(plan.program, plan.step("forward"),
@@ -37,7 +37,7 @@ class PReLU : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     const TensorId x = view(plan, plan.bottoms[0]), dy = view(plan, plan.top_diffs[0]);
     if (plan.param_diffs[0].tensor != kNoTensor) {
       const TensorId below = plan.new_tensor("below 0", plan.program.shape(x));
@@ -57,12 +57,12 @@ class PReLU : public Layer {
 
  private:
   /// With one slope for all, the tensor as one channel; and the way back.
-  TensorId view(LayerPlan& plan, TensorId id) const {
+  TensorId view(LoweringContext& plan, TensorId id) const {
     const Shape& shape = plan.bottom_shape(0);
     if (!param().prelu_param().channel_shared()) return id;
     return plan.program.reshaped(id, {shape[0], 1, shape.count(1)});
   }
-  TensorId back(LayerPlan& plan, TensorId id) const {
+  TensorId back(LoweringContext& plan, TensorId id) const {
     if (!param().prelu_param().channel_shared()) return id;
     return plan.program.reshaped(id, plan.bottom_shape(0));
   }

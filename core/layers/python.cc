@@ -11,7 +11,7 @@ class Python : public Layer {
   using Layer::Layer;
 
   Status shape(LayerShapes&) const override { return unavailable_here(); }
-  Status forward(LayerPlan&) const override { return unavailable_here(); }
+  Status forward(LoweringContext&) const override { return unavailable_here(); }
 
  private:
   Status unavailable_here() const {

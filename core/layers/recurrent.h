@@ -110,7 +110,7 @@ class Recurrent : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const RecurrentSizes z, sizes(plan));
     const Shape of_units{z.rows(), z.units};
     plan.saved.assign(kSaved, kNoTensor);
@@ -136,7 +136,7 @@ class Recurrent : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     CFT_ASSIGN(const RecurrentSizes z, sizes(plan));
     const TensorId dh_top = output_backward(plan, z, plan.saved[kHidden]);
     const TensorId dgates = plan.new_tensor("gates diff", {z.rows(), z.gates});
@@ -160,38 +160,38 @@ class Recurrent : public Layer {
  protected:
   /// What lies between h and the top; by default nothing. RNN has an inner product there.
   virtual void add_output_params(LayerShapes&, const RecurrentSizes&) const {}
-  virtual void output(LayerPlan& plan, const RecurrentSizes&, TensorId hidden) const {
+  virtual void output(LoweringContext& plan, const RecurrentSizes&, TensorId hidden) const {
     plan.tops[0] = plan.program.reshaped(hidden, plan.top_shapes[0]);
   }
   /// The gradient that the top gives h, or kNoTensor.
-  virtual TensorId output_backward(LayerPlan& plan, const RecurrentSizes& z, TensorId) const {
+  virtual TensorId output_backward(LoweringContext& plan, const RecurrentSizes& z, TensorId) const {
     if (plan.top_diffs[0] == kNoTensor) return kNoTensor;
     return plan.program.reshaped(plan.top_diffs[0], {z.rows(), z.units});
   }
 
  private:
   static constexpr int kStates = Cell::kHasCell ? 2 : 1;
-  /// LayerPlan::saved: the first states, and h, c and gates of all steps.
+  /// LoweringContext::saved: the first states, and h, c and gates of all steps.
   enum { kFirstHidden, kFirstCell, kHidden, kCells, kGates, kSaved };
 
-  Result<RecurrentSizes> sizes(const LayerPlan& plan) const {
+  Result<RecurrentSizes> sizes(const LoweringContext& plan) const {
     std::vector<Shape> bottoms;
     for (size_t i = 0; i < plan.bottoms.size(); ++i) bottoms.push_back(plan.bottom_shape(i));
     return recurrent_sizes(param().recurrent_param(), Cell::kGates, kStates, bottoms,
                            plan.tops.size());
   }
-  static Linear input(const LayerPlan& plan, const RecurrentSizes& z) {
+  static Linear input(const LoweringContext& plan, const RecurrentSizes& z) {
     return {{z.rows(), z.inputs, z.gates}, plan.params[0], plan.params[1]};
   }
-  static Linear fixed(const LayerPlan& plan, const RecurrentSizes& z) {
+  static Linear fixed(const LoweringContext& plan, const RecurrentSizes& z) {
     return {{z.streams, z.statics, z.gates}, plan.params[2]};
   }
-  static Linear recurrent(const LayerPlan& plan, const RecurrentSizes& z) {
+  static Linear recurrent(const LoweringContext& plan, const RecurrentSizes& z) {
     return {{z.streams, z.units, z.gates}, plan.params[z.recurrent()]};
   }
 
   /// The states before the first step: bottoms, or what the last run left.
-  static void first_states(LayerPlan& plan, const RecurrentSizes& z,
+  static void first_states(LoweringContext& plan, const RecurrentSizes& z,
                            const std::shared_ptr<StreamMemory>& memory) {
     const Shape shape{z.streams, z.units};
     for (int i = 0; i < kStates; ++i) {
@@ -213,7 +213,7 @@ class Recurrent : public Layer {
   }
 
   /// The states after the last step: tops, or what the next run begins with.
-  static void last_states(LayerPlan& plan, const RecurrentSizes& z,
+  static void last_states(LoweringContext& plan, const RecurrentSizes& z,
                           const std::shared_ptr<StreamMemory>& memory) {
     std::vector<TensorId> all{plan.saved[kHidden]}, tops;
     if (Cell::kHasCell) all.push_back(plan.saved[kCells]);
@@ -231,7 +231,7 @@ class Recurrent : public Layer {
   }
 
   /// to[to_row + n] = cont[t][n] from[from_row + n] for all streams; 0 where cont is.
-  static void reset(LayerPlan& plan, const RecurrentSizes& z, int64_t t, TensorId from,
+  static void reset(LoweringContext& plan, const RecurrentSizes& z, int64_t t, TensorId from,
                     int64_t from_row, TensorId to, int64_t to_row) {
     range_step(plan.program, plan.step("reset"), {plan.bottoms[1], from}, {to}, z.streams,
                [=](int64_t begin, int64_t end, const auto& in, const auto& out, const auto&) {
@@ -245,14 +245,14 @@ class Recurrent : public Layer {
                });
   }
   /// What step t sees of the hidden state before it.
-  static void hidden_before(LayerPlan& plan, const RecurrentSizes& z, int64_t t, TensorId to,
+  static void hidden_before(LoweringContext& plan, const RecurrentSizes& z, int64_t t, TensorId to,
                             int64_t to_row) {
     const TensorId from = plan.saved[t == 0 ? kFirstHidden : kHidden];
     reset(plan, z, t, from, t == 0 ? 0 : (t - 1) * z.streams, to, to_row);
   }
 
   /// inputs: what x, h and x_static give the gates.
-  static void step_forward(LayerPlan& plan, const RecurrentSizes& z, int64_t t,
+  static void step_forward(LoweringContext& plan, const RecurrentSizes& z, int64_t t,
                            std::vector<TensorId> inputs) {
     const auto& saved = plan.saved;
     inputs.insert(inputs.end(), {plan.bottoms[1], t == 0 ? saved[kFirstCell] : kNoTensor});
@@ -277,7 +277,7 @@ class Recurrent : public Layer {
 
   /// diffs: those of h by the top, of h by the next step and of c. Writes the gates' gradient twice,
   /// among all steps and alone, and gives the gradient of the cell before.
-  static TensorId step_backward(LayerPlan& plan, const RecurrentSizes& z, int64_t t,
+  static TensorId step_backward(LoweringContext& plan, const RecurrentSizes& z, int64_t t,
                                 std::vector<TensorId> diffs, TensorId dgates, TensorId here) {
     const auto& saved = plan.saved;
     diffs.insert(diffs.end(), {plan.bottoms[1], saved[kGates], saved[kCells], saved[kFirstCell]});
@@ -313,18 +313,18 @@ class Recurrent : public Layer {
     return matrix ? matrix + i * cols : nullptr;
   }
 
-  static TensorId last_state_diff(LayerPlan& plan, const RecurrentSizes& z, size_t state) {
+  static TensorId last_state_diff(LoweringContext& plan, const RecurrentSizes& z, size_t state) {
     const size_t top = 1 + state;
     if (top >= plan.top_diffs.size() || plan.top_diffs[top] == kNoTensor) return kNoTensor;
     return plan.program.reshaped(plan.top_diffs[top], {z.streams, z.units});
   }
-  static void set_bottom_diff(LayerPlan& plan, size_t i, TensorId diff) {
+  static void set_bottom_diff(LoweringContext& plan, size_t i, TensorId diff) {
     if (!plan.propagate_down[i]) return;
     plan.bottom_diffs[i] = plan.program.reshaped(diff, plan.bottom_shape(i));
   }
 
   /// The gradients of weights and inputs from those of all gates.
-  static void gradients(LayerPlan& plan, const RecurrentSizes& z, TensorId dgates) {
+  static void gradients(LoweringContext& plan, const RecurrentSizes& z, TensorId dgates) {
     input(plan, z).gradients(plan, "input gradient", plan.bottoms[0], dgates, plan.param_diffs[0],
                              plan.param_diffs[1]);
     if (plan.propagate_down[0]) {
@@ -339,7 +339,7 @@ class Recurrent : public Layer {
     all.gradients(plan, "recurrent gradient", before, dgates, weights);
   }
 
-  static void static_gradients(LayerPlan& plan, const RecurrentSizes& z, TensorId dgates) {
+  static void static_gradients(LoweringContext& plan, const RecurrentSizes& z, TensorId dgates) {
     const TensorId sum = plan.new_tensor("static gates diff", {z.streams, z.gates});
     range_step(plan.program, plan.step("static sum"), {dgates}, {sum}, z.streams,
                [=](int64_t begin, int64_t end, const auto& in, const auto& out, const auto&) {

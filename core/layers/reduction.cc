@@ -22,7 +22,7 @@ class Reduction : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     const Rows rows = this->rows(plan);
     switch (param().reduction_param().operation()) {
       case ReductionParam::ASUM:
@@ -39,7 +39,7 @@ class Reduction : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     const Rows rows = this->rows(plan);
     switch (param().reduction_param().operation()) {
@@ -63,7 +63,7 @@ class Reduction : public Layer {
     float scale;
   };
 
-  Rows rows(const LayerPlan& plan) const {
+  Rows rows(const LoweringContext& plan) const {
     const ReductionParam& p = param().reduction_param();
     const int64_t count = plan.top_shapes[0].count();
     const int64_t length = plan.bottom_shape(0).count(plan.top_shapes[0].axes());
@@ -73,7 +73,7 @@ class Reduction : public Layer {
 
   /// y = scale * sum of f(x) over each row.
   template <class F>
-  static void reduce(LayerPlan& plan, const Rows& rows, F f) {
+  static void reduce(LoweringContext& plan, const Rows& rows, F f) {
     range_step(plan.program, plan.step("forward"), {plan.bottoms[0]}, {plan.new_top(0)}, rows.count,
                [=](int64_t begin, int64_t end, const auto& in, const auto& out, const RunContext&) {
                  for (int64_t r = begin; r < end; ++r) {
@@ -86,7 +86,7 @@ class Reduction : public Layer {
 
   /// dx = scale * f'(x) * the row's dy.
   template <class F>
-  static void spread(LayerPlan& plan, const Rows& rows, F slope) {
+  static void spread(LoweringContext& plan, const Rows& rows, F slope) {
     range_step(plan.program, plan.step("backward"), {plan.bottoms[0], plan.top_diffs[0]},
                {plan.new_bottom_diff(0)}, rows.count,
                [=](int64_t begin, int64_t end, const auto& in, const auto& out, const RunContext&) {

@@ -11,11 +11,11 @@ class ReshapingLayer : public Layer {
  public:
   using Layer::Layer;
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     plan.tops[0] = plan.program.reshaped(plan.bottoms[0], plan.top_shapes[0]);
     return {};
   }
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     plan.bottom_diffs[0] = plan.program.reshaped(plan.top_diffs[0], plan.bottom_shape(0));
     return {};

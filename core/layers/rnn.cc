@@ -18,7 +18,7 @@ class Rnn : public Recurrent<TanhCell> {
     s.params.push_back({Shape{z.units}, p.bias_filler()});
   }
 
-  void output(LayerPlan& plan, const RecurrentSizes& z, TensorId hidden) const override {
+  void output(LoweringContext& plan, const RecurrentSizes& z, TensorId hidden) const override {
     const TensorId sum = linear(plan, z).forward(plan, "output", hidden);
     const TensorId top = plan.new_tensor("top", plan.program.shape(sum));
     map(
@@ -26,7 +26,7 @@ class Rnn : public Recurrent<TanhCell> {
     plan.tops[0] = plan.program.reshaped(top, plan.top_shapes[0]);
   }
 
-  TensorId output_backward(LayerPlan& plan, const RecurrentSizes& z,
+  TensorId output_backward(LoweringContext& plan, const RecurrentSizes& z,
                            TensorId hidden) const override {
     if (plan.top_diffs[0] == kNoTensor) return kNoTensor;
     const TensorId down = plan.new_tensor("output diff", plan.top_shapes[0]);
@@ -40,7 +40,7 @@ class Rnn : public Recurrent<TanhCell> {
   }
 
  private:
-  static Linear linear(const LayerPlan& plan, const RecurrentSizes& z) {
+  static Linear linear(const LoweringContext& plan, const RecurrentSizes& z) {
     const size_t weights = z.recurrent() + 1;
     return {{z.rows(), z.units, z.units}, plan.params[weights], plan.params[weights + 1]};
   }

@@ -26,7 +26,7 @@ class RowNorm : public Layer {
   }
 
   /// y = (x - mean) / sqrt(variance + eps) * scale + shift, the variance being the biased one.
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const View v, view(plan.bottom_shape(0)));
     Program& p = plan.program;
     const Shape scalars{v.rows[1]};
@@ -52,7 +52,7 @@ class RowNorm : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     CFT_ASSIGN(const View v, view(plan.bottom_shape(0)));
     Program& p = plan.program;
     TensorId dy = p.reshaped(plan.top_diffs[0], v.channels);
@@ -89,7 +89,7 @@ class RowNorm : public Layer {
   virtual Result<View> view(const Shape& bottom) const = 0;
 
  private:
-  static TensorId scale(LayerPlan& plan, size_t blob) {
+  static TensorId scale(LoweringContext& plan, size_t blob) {
     const TensorId id = plan.params[blob];
     return plan.program.reshaped(id, {plan.program.shape(id).count()});
   }

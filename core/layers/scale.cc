@@ -24,7 +24,7 @@ class Scale : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const AxisSpan span, AxisSpan::of(param().scale_param(), plan));
     const TensorId x = span.view(plan.program, plan.bottoms[0]);
     const TensorId top = plan.new_tensor("top", plan.program.shape(x));
@@ -41,7 +41,7 @@ class Scale : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     CFT_ASSIGN(const AxisSpan span, AxisSpan::of(param().scale_param(), plan));
     const TensorId x = span.view(plan.program, plan.bottoms[0]);
     const TensorId dy = span.view(plan.program, plan.top_diffs[0]);

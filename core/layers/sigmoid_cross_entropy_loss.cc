@@ -23,7 +23,7 @@ class SigmoidCrossEntropyLoss : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     plan.saved = {emit_loss(plan, rule(plan.bottom_shape(0)), {plan.bottoms[0], plan.bottoms[1]},
                             [](const auto& in, int64_t i) {
                               // log s(x) = min(x, 0) - log(1 + e^-|x|) overflows for no x.
@@ -35,7 +35,7 @@ class SigmoidCrossEntropyLoss : public Layer {
   }
 
   /// (s(x) - t) * weight / divisor; zero where the target is ignored.
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     const Shape& logits = plan.bottom_shape(0);
     emit_loss_gradient(plan, {.outer = logits.count(), .classes = 1, .inner = 1}, rule(logits),

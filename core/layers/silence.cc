@@ -11,8 +11,8 @@ class Silence : public Layer {
   using Layer::Layer;
 
   Status shape(LayerShapes&) const override { return {}; }
-  Status forward(LayerPlan&) const override { return {}; }
-  Status backward(LayerPlan&) const override { return {}; }
+  Status forward(LoweringContext&) const override { return {}; }
+  Status backward(LoweringContext&) const override { return {}; }
 };
 
 }  // namespace

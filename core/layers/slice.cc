@@ -23,7 +23,7 @@ class Slice : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     if (plan.tops.size() == 1) {
       plan.tops[0] = plan.bottoms[0];
       return {};
@@ -36,7 +36,7 @@ class Slice : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     if (plan.tops.size() == 1) {
       plan.bottom_diffs[0] = plan.top_diffs[0];

@@ -15,7 +15,7 @@ class Softmax : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const Shape view, channels_first(plan.bottom_shape(0)));
     const TensorId x = plan.program.reshaped(plan.bottoms[0], view);
     const TensorId y = plan.new_tensor("top", view);
@@ -25,7 +25,7 @@ class Softmax : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     CFT_ASSIGN(const Shape view, channels_first(plan.bottom_shape(0)));
     const TensorId dy = plan.program.reshaped(plan.top_diffs[0], view);

@@ -20,7 +20,7 @@ class SoftmaxWithLoss : public SoftmaxLoss {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const ClassScores s, scores(plan.bottom_shape(0), plan.bottom_shape(1)));
     forward_loss(plan, s, kNoTensor, [=](const auto& in, int64_t i) {
       return -vec::log(std::max(in[0][s.at(i, s.class_of(in[1][i]))], FLT_MIN));
@@ -29,7 +29,7 @@ class SoftmaxWithLoss : public SoftmaxLoss {
   }
 
   /// (softmax(x) - onehot(label)) * weight / divisor; zero where the label is ignored.
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0] || plan.top_diffs[0] == kNoTensor) return {};
     CFT_ASSIGN(const ClassScores s, scores(plan.bottom_shape(0), plan.bottom_shape(1)));
     backward_loss(plan, s, [=](const auto& in, int64_t i) {

@@ -19,7 +19,7 @@ class SoftmaxLoss : public Layer {
 
   /// loss({probabilities, labels, extra}, position); `extra` is a further tensor or kNoTensor.
   template <class F>
-  void forward_loss(LayerPlan& plan, const ClassScores& s, TensorId extra, F loss) const {
+  void forward_loss(LoweringContext& plan, const ClassScores& s, TensorId extra, F loss) const {
     const TensorId x = plan.program.reshaped(plan.bottoms[0], s.shape());
     const TensorId prob = plan.new_tensor("prob", s.shape());
     plan.device.softmax(plan.program, plan.step("softmax"), x, prob);
@@ -31,7 +31,7 @@ class SoftmaxLoss : public Layer {
   /// gradient({probabilities, labels, extra}, position) gives a function of (class, element). The
   /// second top has none.
   template <class F>
-  void backward_loss(LayerPlan& plan, const ClassScores& s, F gradient) const {
+  void backward_loss(LoweringContext& plan, const ClassScores& s, F gradient) const {
     const LossNormalizer rule(param().loss_param(), s.outer, s.inner);
     const TensorId down = plan.new_tensor("diff", s.shape());
     emit_loss_gradient(plan, s, rule, {plan.saved[0], plan.bottoms[1], plan.saved[1]},

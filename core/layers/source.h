@@ -30,8 +30,8 @@ class SourceLayer : public Layer {
     return {};
   }
   /// The plan makes the tops of a source: they are its inputs.
-  Status forward(LayerPlan&) const override { return {}; }
-  Status backward(LayerPlan&) const override { return {}; }
+  Status forward(LoweringContext&) const override { return {}; }
+  Status backward(LoweringContext&) const override { return {}; }
 };
 
 /// A source whose shapes are in the file or database that it names, not in the net.

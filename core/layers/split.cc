@@ -14,11 +14,11 @@ class Split : public Layer {
     for (Shape& top : s.tops) top = s.bottoms[0];
     return {};
   }
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     for (TensorId& top : plan.tops) top = plan.bottoms[0];
     return {};
   }
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     TensorId sum = kNoTensor;
     for (TensorId diff : plan.top_diffs) {

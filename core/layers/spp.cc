@@ -36,10 +36,10 @@ class Spp : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
-    LayerPlan joined = concat_plan(plan);
+  Status forward(LoweringContext& plan) const override {
+    LoweringContext joined = concat_plan(plan);
     for (int64_t level = 0; level < height(); ++level) {
-      LayerPlan pooled = level_plan(plan, level);
+      LoweringContext pooled = level_plan(plan, level);
       CFT_TRY(pooling(level, plan.bottom_shape(0))->forward(pooled));
       plan.saved.push_back(pooled.saved[0]);
       const Shape flat{pooled.top_shapes[0][0], pooled.top_shapes[0].count(1)};
@@ -53,10 +53,10 @@ class Spp : public Layer {
   }
 
   /// The sum of what the levels, the coarsest first, give.
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     const size_t levels = size_t(height());
-    LayerPlan joined = concat_plan(plan);
+    LoweringContext joined = concat_plan(plan);
     joined.bottoms.assign(plan.saved.begin() + height(), plan.saved.end());
     joined.bottom_diffs.assign(levels, kNoTensor);
     joined.propagate_down.assign(levels, true);
@@ -64,7 +64,7 @@ class Spp : public Layer {
     CFT_TRY(concat()->backward(joined));
     TensorId sum = kNoTensor;
     for (size_t level = 0; level < levels; ++level) {
-      LayerPlan pooled = level_plan(plan, int64_t(level));
+      LoweringContext pooled = level_plan(plan, int64_t(level));
       pooled.saved = {plan.saved[level]};
       pooled.bottom_diffs = {kNoTensor};
       pooled.propagate_down = {true};
@@ -89,7 +89,7 @@ class Spp : public Layer {
   std::unique_ptr<Layer> pooling(int64_t level, const Shape& bottom) const {
     return layer_pooling.create(spp_level(param(), bottom, level));
   }
-  LayerPlan level_plan(LayerPlan& plan, int64_t level) const {
+  LoweringContext level_plan(LoweringContext& plan, int64_t level) const {
     const Shape& bottom = plan.bottom_shape(0);
     const int64_t bins = int64_t{1} << level;
     return {.program = plan.program,
@@ -101,7 +101,7 @@ class Spp : public Layer {
   }
 
   static std::unique_ptr<Layer> concat() { return layer_concat.create({}); }
-  static LayerPlan concat_plan(LayerPlan& plan) {
+  static LoweringContext concat_plan(LoweringContext& plan) {
     return {.program = plan.program,
             .device = plan.device,
             .name = plan.name,

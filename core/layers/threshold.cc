@@ -14,7 +14,7 @@ class Threshold : public Layer {
     s.tops[0] = s.bottoms[0];
     return {};
   }
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     const float threshold = param().threshold_param().threshold();
     const TensorId x = plan.bottoms[0];
     map(
@@ -22,7 +22,7 @@ class Threshold : public Layer {
         plan.new_top(0), x);
     return {};
   }
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     return plan.propagate_down[0] ? Layer::backward(plan) : Status();
   }
 };

@@ -17,7 +17,7 @@ class Tile : public Layer {
     return {};
   }
 
-  Status forward(LayerPlan& plan) const override {
+  Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const Runs runs, this->runs(plan, plan.bottoms[0]));
     Step step = start(plan.step("forward"), plan, runs, plan.bottoms[0], plan.new_top(0));
     step.make = [=, read = step.reads[0], write = step.writes[0]](const Binder& at) {
@@ -34,7 +34,7 @@ class Tile : public Layer {
     return {};
   }
 
-  Status backward(LayerPlan& plan) const override {
+  Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     CFT_ASSIGN(const Runs runs, this->runs(plan, plan.top_diffs[0]));
     Step step =
@@ -65,7 +65,7 @@ class Tile : public Layer {
   };
 
   /// Channels repeat in any layout; other axes only in row-major order.
-  Result<Runs> runs(const LayerPlan& plan, TensorId like) const {
+  Result<Runs> runs(const LoweringContext& plan, TensorId like) const {
     const Shape& bottom = plan.bottom_shape(0);
     const int64_t tiles = param().tile_param().tiles();
     CFT_ASSIGN(const int axis, bottom.axis(param().tile_param().axis()));
@@ -75,7 +75,7 @@ class Tile : public Layer {
     return Runs{view.outer, view.channels * view.inner, tiles, layout};
   }
 
-  static Step start(std::string name, LayerPlan& plan, const Runs& runs, TensorId in,
+  static Step start(std::string name, LoweringContext& plan, const Runs& runs, TensorId in,
                     TensorId out) {
     Step step;
     step.name = std::move(name);

@@ -86,7 +86,8 @@ class Lowering {
     for (size_t n = 0; n < graph_.nodes().size(); ++n) {
       const Node& node = graph_.nodes()[n];
       if (!needed_[n]) continue;
-      LayerPlan& layer = layers_[n].emplace(layer_plan(node, program_, device_, tensors_of(node)));
+      LoweringContext& layer =
+          layers_[n].emplace(layer_plan(node, program_, device_, tensors_of(node)));
       if (node.type->source) {
         CFT_TRY(check_values(node, layer));
         add_inputs(node, layer);
@@ -115,7 +116,7 @@ class Lowering {
     return tensors;
   }
 
-  void add_inputs(const Node& node, LayerPlan& layer) {
+  void add_inputs(const Node& node, LoweringContext& layer) {
     for (size_t i = 0; i < node.tops.size(); ++i) {
       layer.tops[i] = program_.external(node.param.top(int(i)), layer.top_shapes[i]);
       net_.inputs.push_back({node.param.top(int(i)), node.param.name(), layer.top_shapes[i],
@@ -166,7 +167,7 @@ class Lowering {
     return {};
   }
 
-  Status lower_backward(const Node& node, LayerPlan& layer) {
+  Status lower_backward(const Node& node, LoweringContext& layer) {
     for (int top : node.tops) layer.top_diffs.push_back(diffs_[size_t(top)]);
     const auto arrives = [](TensorId diff) { return diff != kNoTensor; };
     if (std::ranges::none_of(layer.top_diffs, arrives)) return {};
@@ -227,11 +228,11 @@ class Lowering {
   Program& program_;
   std::vector<Shape> shapes_;
   enum class Fusion { kNone, kAppliesReLU, kApplied };
-  std::vector<bool> needed_;                      // by node
-  std::vector<Fusion> fused_;                     // by node
-  std::vector<std::optional<LayerPlan>> layers_;  // by node
-  std::vector<int> kept_;                         // blobs
-  std::vector<TensorId> blobs_, diffs_;           // by blob
+  std::vector<bool> needed_;                            // by node
+  std::vector<Fusion> fused_;                           // by node
+  std::vector<std::optional<LoweringContext>> layers_;  // by node
+  std::vector<int> kept_;                               // blobs
+  std::vector<TensorId> blobs_, diffs_;                 // by blob
   std::vector<ParamTensors> params_;  // by parameter; gradients as the next layer sees them
 };
 

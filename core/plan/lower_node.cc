@@ -25,15 +25,15 @@ bool wants_gradient(const Param& param, bool forced) {
   return param.kind == ParamKind::kStatistic || param.lr_mult != 0 || forced;
 }
 
-LayerPlan layer_plan(const Node& node, Program& program, Device& device,
-                     const NodeTensors& tensors) {
-  LayerPlan layer{.program = program,
-                  .device = device,
-                  .name = node.param.name(),
-                  .train = node.param.phase() == caffe::TRAIN,
-                  .bottoms = tensors.bottoms,
-                  .top_shapes = tensors.top_shapes,
-                  .propagate_down = node.propagate_down};
+LoweringContext layer_plan(const Node& node, Program& program, Device& device,
+                           const NodeTensors& tensors) {
+  LoweringContext layer{.program = program,
+                        .device = device,
+                        .name = node.param.name(),
+                        .train = node.param.phase() == caffe::TRAIN,
+                        .bottoms = tensors.bottoms,
+                        .top_shapes = tensors.top_shapes,
+                        .propagate_down = node.propagate_down};
   layer.tops.assign(node.tops.size(), kNoTensor);
   layer.bottom_diffs.assign(node.bottoms.size(), kNoTensor);
   for (const ParamTensors& param : tensors.params) {
@@ -43,7 +43,7 @@ LayerPlan layer_plan(const Node& node, Program& program, Device& device,
   return layer;
 }
 
-Status check_values(const Node& node, const LayerPlan& layer) {
+Status check_values(const Node& node, const LoweringContext& layer) {
   for (size_t i = 0; i < layer.bottoms.size(); ++i) {
     CFT_TRY(check_blob(node.param.bottom(int(i)), layer.bottom_shape(i)).with_context(node.where));
   }
@@ -53,12 +53,12 @@ Status check_values(const Node& node, const LayerPlan& layer) {
   return {};
 }
 
-Status lower_node(const Node& node, LayerPlan& layer) {
+Status lower_node(const Node& node, LoweringContext& layer) {
   CFT_TRY(check_values(node, layer));
   return node.layer->forward(layer).with_context(node.where);
 }
 
-Status lower_node_backward(const Node& node, LayerPlan& layer) {
+Status lower_node_backward(const Node& node, LoweringContext& layer) {
   return node.layer->backward(layer).with_context(node.where);
 }
 

@@ -30,17 +30,17 @@ struct NodeTensors {
 };
 
 /// The layer between these tensors, without steps yet.
-LayerPlan layer_plan(const Node& node, Program& program, Device& device,
-                     const NodeTensors& tensors);
+LoweringContext layer_plan(const Node& node, Program& program, Device& device,
+                           const NodeTensors& tensors);
 
 /// Refuses empty blobs, so that no kernel has to handle them.
-Status check_values(const Node& node, const LayerPlan& layer);
+Status check_values(const Node& node, const LoweringContext& layer);
 
 /// Emits the forward steps of a layer that is no source, and sets its tops. Errors name the layer.
-Status lower_node(const Node& node, LayerPlan& layer);
+Status lower_node(const Node& node, LoweringContext& layer);
 
 /// Emits its backward steps; `layer` has all of the gradients that arrive and that are asked for,
 /// and gets those of the bottoms.
-Status lower_node_backward(const Node& node, LayerPlan& layer);
+Status lower_node_backward(const Node& node, LoweringContext& layer);
 
 }  // namespace cafetiere

@@ -47,7 +47,7 @@ Status Net::build(const Options& options) {
   Random random{uint32_t(options.seed)};
   CFT_TRY(init_params(graph_, random, param_arena()));
   for (const Node& node : graph_.nodes()) {
-    const auto* open = dynamic_cast<const OpenLayer*>(node.layer.get());
+    const auto* open = dynamic_cast<const ExternalLayer*>(node.layer.get());
     if (open) CFT_TRY(open->first_values(param_views(node)).with_context(node.where));
   }
   place_blobs();
@@ -56,7 +56,7 @@ Status Net::build(const Options& options) {
   CFT_ASSIGN(const std::vector<Shape> shapes, graph_.infer(0));
   for (const Node& node : graph_.nodes()) {
     if (!node.type->source) continue;
-    for (int top : node.tops) set_shape(blobs_[size_t(home(top))], shapes[size_t(top)]);
+    for (int top : node.tops) set_shape(blobs_[size_t(blob_index(top))], shapes[size_t(top)]);
   }
   return reshape();
 }
@@ -78,16 +78,16 @@ std::span<float> Net::diff_arena() const {
 }
 
 void Net::place_blobs() {
-  homes_ = blob_homes(graph_);
-  for (size_t i = 0; i < homes_.size(); ++i) {
-    if (size_t(homes_[i]) < blobs_.size()) continue;
+  blob_indices_ = blob_homes(graph_);
+  for (size_t i = 0; i < blob_indices_.size(); ++i) {
+    if (size_t(blob_indices_[i]) < blobs_.size()) continue;
     blobs_.push_back(
         {.name = graph_.blob_names()[i], .shape = {}, .data = nullptr, .diff = nullptr});
   }
   for (const Node& node : graph_.nodes()) {
     for (size_t i = 0; i < node.tops.size(); ++i) {
       if (node.loss_weights[i] == 0) continue;
-      blobs_[size_t(home(node.tops[i]))].loss_weight = node.loss_weights[i];
+      blobs_[size_t(blob_index(node.tops[i]))].loss_weight = node.loss_weights[i];
     }
   }
 }
@@ -122,19 +122,19 @@ Status Net::reshape() {
 Status Net::reshape_node(size_t n) {
   const Node& node = graph_.nodes()[n];
   LayerShapes s;
-  for (int bottom : node.bottoms) s.bottoms.push_back(blobs_[size_t(home(bottom))].shape);
+  for (int bottom : node.bottoms) s.bottoms.push_back(blobs_[size_t(blob_index(bottom))].shape);
   s.tops.resize(node.tops.size());
   if (node.type->source) {
-    for (int top : node.tops) s.fed.push_back(blobs_[size_t(home(top))].shape);
+    for (int top : node.tops) s.fed.push_back(blobs_[size_t(blob_index(top))].shape);
   }
   CFT_TRY(node.layer->shape(s).with_context(node.where));
   CFT_TRY(check_params(node, s.params).with_context(node.where));
   for (size_t i = 0; i < s.tops.size(); ++i) {
     CFT_TRY(check_top(node, i, s.tops[i]).with_context(node.where));
-    Blob& top = blobs_[size_t(home(node.tops[i]))];
+    Blob& top = blobs_[size_t(blob_index(node.tops[i]))];
     if (node.type->identity) {
       // The tops share the bottom's memory: what is written to it is seen after the split at once.
-      top.data = blobs_[size_t(home(node.bottoms[0]))].data;
+      top.data = blobs_[size_t(blob_index(node.bottoms[0]))].data;
       if (!top.diff || s.tops[i].count() > top.capacity) {
         top.capacity = s.tops[i].count();
         top.diff = zeroed_memory(top.capacity);
@@ -145,7 +145,7 @@ Status Net::reshape_node(size_t n) {
   return {};
 }
 
-Status Net::shape_by_values(const OpenLayer& layer, const Node& node) {
+Status Net::shape_by_values(const ExternalLayer& layer, const Node& node) {
   const NodeBlobs blobs = blobs_of(node);
   std::vector<Shape> shapes;
   for (const BlobView& top : blobs.tops) shapes.push_back(top.shape);
@@ -153,7 +153,7 @@ Status Net::shape_by_values(const OpenLayer& layer, const Node& node) {
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (shapes[i] == blobs.tops[i].shape) continue;
     CFT_TRY(check_top(node, i, shapes[i]));
-    set_shape(blobs_[size_t(home(node.tops[i]))], std::move(shapes[i]));
+    set_shape(blobs_[size_t(blob_index(node.tops[i]))], std::move(shapes[i]));
   }
   return {};
 }
@@ -177,7 +177,7 @@ Status Net::feed(const std::string& layer, Source* source) {
     const std::vector<Shape> shapes = source->top_shapes();
     std::vector<Shape> before;
     for (size_t i = 0; i < node.tops.size() && i < shapes.size(); ++i) {
-      Blob& top = blobs_[size_t(home(node.tops[i]))];
+      Blob& top = blobs_[size_t(blob_index(node.tops[i]))];
       before.push_back(top.shape);
       set_shape(top, shapes[i]);
     }
@@ -187,7 +187,7 @@ Status Net::feed(const std::string& layer, Source* source) {
       return {};
     }
     for (size_t i = 0; i < before.size(); ++i) {
-      set_shape(blobs_[size_t(home(node.tops[i]))], before[i]);
+      set_shape(blobs_[size_t(blob_index(node.tops[i]))], before[i]);
     }
     (void)reshape();  // the first failure is the one to report
     return fits;
@@ -204,8 +204,9 @@ std::vector<BlobView> Net::param_views(const Node& node) const {
 
 NodeBlobs Net::blobs_of(const Node& node) const {
   NodeBlobs blobs;
-  for (int bottom : node.bottoms) blobs.bottoms.push_back(blobs_[size_t(home(bottom))].view());
-  for (int top : node.tops) blobs.tops.push_back(blobs_[size_t(home(top))].view());
+  for (int bottom : node.bottoms)
+    blobs.bottoms.push_back(blobs_[size_t(blob_index(bottom))].view());
+  for (int top : node.tops) blobs.tops.push_back(blobs_[size_t(blob_index(top))].view());
   blobs.params = param_views(node);
   return blobs;
 }
@@ -230,7 +231,7 @@ Result<float> Net::forward(int from, int to) {
 Status Net::forward_node(size_t n) {
   const Node& node = graph_.nodes()[n];
   CFT_TRY(reshape_node(n));
-  if (const auto* open = dynamic_cast<const OpenLayer*>(node.layer.get())) {
+  if (const auto* open = dynamic_cast<const ExternalLayer*>(node.layer.get())) {
     CFT_TRY(shape_by_values(*open, node).with_context(node.where));
   }
   if (!node.type->source) {
@@ -239,7 +240,7 @@ Status Net::forward_node(size_t n) {
   const auto fed = sources_.find(node.param.name());
   if (fed == sources_.end()) return {};
   std::vector<float*> tops;
-  for (int top : node.tops) tops.push_back(blobs_[size_t(home(top))].data.get());
+  for (int top : node.tops) tops.push_back(blobs_[size_t(blob_index(top))].data.get());
   return fed->second.source->fill(0, fed->second.batches++, tops).with_context(node.where);
 }
 
@@ -247,7 +248,7 @@ float Net::loss_of(const Node& node) const {
   float loss = 0;
   for (size_t i = 0; i < node.tops.size(); ++i) {
     if (node.loss_weights[i] == 0) continue;
-    const Blob& top = blobs_[size_t(home(node.tops[i]))];
+    const Blob& top = blobs_[size_t(blob_index(node.tops[i]))];
     const float* data = top.data.get();
     for (int64_t k = 0; k < top.shape.count(); ++k) loss += node.loss_weights[i] * data[k];
   }

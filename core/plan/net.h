@@ -12,7 +12,7 @@
 
 #include "core/data/source.h"
 #include "core/model/weights.h"
-#include "core/plan/open_node.h"
+#include "core/plan/eager_node.h"
 
 namespace cafetiere {
 
@@ -45,7 +45,7 @@ class Net {
   /// Caffe's blobs, in the order of blob_homes().
   const std::vector<Blob>& blobs() const { return blobs_; }
   /// The blob that Graph calls `id`.
-  int home(int id) const { return homes_[size_t(id)]; }
+  int blob_index(int id) const { return blob_indices_[size_t(id)]; }
   /// As Graph::params().
   const std::vector<Blob>& params() const { return params_; }
   std::span<float> param_arena() const;
@@ -84,7 +84,7 @@ class Net {
   void place_params();
   void set_shape(Blob& blob, Shape shape);
   Status reshape_node(size_t n);
-  Status shape_by_values(const OpenLayer& layer, const Node& node);
+  Status shape_by_values(const ExternalLayer& layer, const Node& node);
   Status check_params(const Node& node, const std::vector<ParamRequest>& requests) const;
   NodeBlobs blobs_of(const Node& node) const;
   std::vector<BlobView> param_views(const Node& node) const;
@@ -97,10 +97,10 @@ class Net {
   std::unique_ptr<Device> device_;
   std::unique_ptr<ThreadPool> pool_;
   std::vector<Blob> blobs_, params_;
-  std::vector<int> homes_;  // by the graph's blob
+  std::vector<int> blob_indices_;  // by the graph's blob
   std::shared_ptr<float> arena_, diff_arena_;
   bool shares_params_ = false;
-  std::vector<OpenNode> nodes_;
+  std::vector<EagerNode> nodes_;
   struct Fed {
     Source* source = nullptr;
     int64_t batches = 0;  ///< read so far

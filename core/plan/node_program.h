@@ -7,9 +7,9 @@
 
 #include "core/device/device.h"
 #include "core/graph/graph.h"
+#include "core/plan/eager_node.h"
 #include "core/plan/lower_node.h"
 #include "core/plan/memory.h"
-#include "core/plan/open_node.h"
 
 namespace cafetiere {
 
@@ -54,7 +54,7 @@ class NodeProgram {
   const NodeBlobs& blobs_;
   Program program_;
   std::map<BufferId, float*> externals_;
-  std::optional<LayerPlan> layer_;
+  std::optional<LoweringContext> layer_;
   size_t forward_steps_ = 0;
 };
 

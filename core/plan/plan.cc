@@ -116,8 +116,8 @@ std::vector<void*> Plan::place_buffers(const LoweredNet& net, const MemoryPlan& 
 }
 
 float* Plan::hold(const Shape& shape) {
-  held_.emplace_back(size_t(shape.count()), 0.f);
-  return held_.back().data();
+  input_values_.emplace_back(size_t(shape.count()), 0.f);
+  return input_values_.back().data();
 }
 
 void Plan::begin(const RunContext& context) {

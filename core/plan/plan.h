@@ -106,7 +106,7 @@ class Plan {
   Memory arena_, device_arena_;
   int64_t arena_bytes_ = 0;
   bool shares_arena_ = false;
-  std::vector<std::vector<float>> held_;  // inputs and fed gradients
+  std::vector<std::vector<float>> input_values_;  // inputs and fed gradients
 };
 
 }  // namespace cafetiere

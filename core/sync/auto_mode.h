@@ -34,7 +34,7 @@ class AutoMode : public Sync {
   Status start();
 
   ShardRange shards() const override { return mode_->shards(); }
-  ShardRange partners(int shard) const override { return mode_->partners(shard); }
+  ShardRange step_group(int shard) const override { return mode_->step_group(shard); }
   int round_length(int iter) const override { return mode_->round_length(iter); }
   void begin_shard(int shard, std::span<float> weights) override {
     if (shard == shards().begin) begun_ = Clock::now();
@@ -52,9 +52,11 @@ class AutoMode : public Sync {
   }
   Status end_round(const UpdateStep& step, std::span<float> gradient,
                    std::span<float> weights) override;
-  bool meets() const override { return mode_->meets(); }
-  bool in_step() const override { return mode_->in_step(); }
-  Status settle(bool end, std::span<float> weights) override { return mode_->settle(end, weights); }
+  bool is_synchronous() const override { return mode_->is_synchronous(); }
+  bool replicas_equal() const override { return mode_->replicas_equal(); }
+  Status consolidate(bool end, std::span<float> weights) override {
+    return mode_->consolidate(end, weights);
+  }
   Result<std::vector<std::vector<std::byte>>> gather_at_end(
       std::span<const std::byte> mine) override {
     return mode_->gather_at_end(mine);

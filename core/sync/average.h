@@ -19,7 +19,7 @@ class Average : public Sync {
           Exchange exchange);
 
   ShardRange shards() const override { return replicas_.shards(); }
-  ShardRange partners(int shard) const override { return replicas_.partners(shard); }
+  ShardRange step_group(int shard) const override { return replicas_.step_group(shard); }
   int round_length(int iter) const override { return period_ - iter % period_; }
 
   void begin_shard(int shard, std::span<float> weights) override;
@@ -31,9 +31,9 @@ class Average : public Sync {
   Status end_shard(int, std::span<float> weights) override;
   Status end_round(const UpdateStep& step, std::span<float>, std::span<float> weights) override;
 
-  bool meets() const override { return true; }
-  bool in_step() const override { return true; }
-  Status settle(bool, std::span<float>) override { return {}; }
+  bool is_synchronous() const override { return true; }
+  bool replicas_equal() const override { return true; }
+  Status consolidate(bool, std::span<float>) override { return {}; }
   Result<std::vector<std::vector<std::byte>>> gather_at_end(
       std::span<const std::byte> mine) override {
     return all_gather_v(group_, mine);

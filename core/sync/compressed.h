@@ -19,7 +19,7 @@ class Compressed : public Sync {
   Compressed(const SyncContext& context, ArenaUpdate update, const caffe::SyncParameter& sync);
 
   ShardRange shards() const override { return shards_; }
-  ShardRange partners(int) const override { return {0, context_.shards}; }
+  ShardRange step_group(int) const override { return {0, context_.shards}; }
   int round_length(int) const override { return 1; }
   void begin_shard(int, std::span<float>) override {}
   void final_from(std::span<float>, size_t) override {}  // a rank's sum is compressed as a whole
@@ -27,9 +27,9 @@ class Compressed : public Sync {
   Status end_shard(int, std::span<float>) override { return {}; }
   Status end_round(const UpdateStep& step, std::span<float> gradient,
                    std::span<float> weights) override;
-  bool meets() const override { return true; }
-  bool in_step() const override { return true; }
-  Status settle(bool, std::span<float>) override { return {}; }
+  bool is_synchronous() const override { return true; }
+  bool replicas_equal() const override { return true; }
+  Status consolidate(bool, std::span<float>) override { return {}; }
   Result<std::vector<std::vector<std::byte>>> gather_at_end(
       std::span<const std::byte> mine) override {
     return all_gather_v(context_.group, mine);

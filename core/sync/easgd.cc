@@ -148,7 +148,7 @@ Status Easgd::end_round(const UpdateStep&, std::span<float>, std::span<float> we
 Status Easgd::exchange(std::span<float> weights) {
   // A worker that is alone asks nobody, but must see that its group was cancelled.
   if (messenger_) CFT_TRY(messenger_->status());
-  CFT_TRY(visit_centre(kExchange, weights, pulled_));
+  CFT_TRY(exchange_with_center(kExchange, weights, pulled_));
   const float pull = rate_.at(iterations_);
   for (size_t i = 0; i < weights.size(); ++i) {
     weights[i] = (1 - pull) * weights[i] + pull * pulled_[i];
@@ -161,7 +161,8 @@ Status Easgd::exchange(std::span<float> weights) {
 
 /// Brings `mine` to each slice of the centre (kExchange) or nothing (kRead), and takes the slice to
 /// `theirs`. When an owner is lost meanwhile, goes to the next.
-Status Easgd::visit_centre(Topic topic, std::span<const float> mine, std::span<float> theirs) {
+Status Easgd::exchange_with_center(Topic topic, std::span<const float> mine,
+                                   std::span<float> theirs) {
   std::vector<int> left(reached_.size());
   std::iota(left.begin(), left.end(), 0);
   while (!left.empty()) {
@@ -210,7 +211,7 @@ void Easgd::log_losses() {
 }
 
 /// Tells all, gives them something, and waits for all, except those that are lost.
-Status Easgd::reach(Milestone milestone, std::span<const std::byte> give) {
+Status Easgd::reach(Phase milestone, std::span<const std::byte> give) {
   std::vector<Messenger::Request> requests;
   for (int peer = 0; peer < ranks_; ++peer) {
     if (peer != rank_ && alive(peer)) requests.push_back({peer, kReached, milestone, give});
@@ -228,15 +229,15 @@ Status Easgd::reach(Milestone milestone, std::span<const std::byte> give) {
   return ask({});
 }
 
-Status Easgd::settle(bool end, std::span<float> weights) {
+Status Easgd::consolidate(bool end, std::span<float> weights) {
   CFT_TRY(begin(weights));
-  if (!end) return visit_centre(kRead, {}, weights);
+  if (!end) return exchange_with_center(kRead, {}, weights);
   if (clock_.running()) {
     std::ranges::copy(centre_.worker(), weights.begin());
     CFT_TRY(exchange(weights));
   }
   CFT_TRY(reach(kFinished));
-  return visit_centre(kRead, {}, weights);
+  return exchange_with_center(kRead, {}, weights);
 }
 
 /// Once all have what they need, the ranks may leave in any order.
@@ -264,7 +265,7 @@ class Easgd::State final : public ModeState {
 };
 
 Status Easgd::show_state(const StateUse& use) {
-  if (!leads()) return {};
+  if (!is_leader()) return {};
   State state(this);
   return use(state);
 }
@@ -310,7 +311,7 @@ int Easgd::owner_of(int slice) const {
   return owner;
 }
 
-bool Easgd::leads() const {
+bool Easgd::is_leader() const {
   for (int rank = 0; rank < rank_; ++rank) {
     if (alive(rank)) return false;
   }

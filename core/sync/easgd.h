@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/comm/messenger.h"
-#include "core/sync/centre.h"
+#include "core/sync/center_variable.h"
 #include "core/sync/replicas.h"
 #include "core/sync/sync.h"
 
@@ -32,7 +32,7 @@ class Easgd : public Sync {
   Status open();
 
   ShardRange shards() const override { return replicas_.shards(); }
-  ShardRange partners(int shard) const override { return {shard, shard + 1}; }
+  ShardRange step_group(int shard) const override { return {shard, shard + 1}; }
   int round_length(int) const override { return clock_.remaining(); }
   void begin_shard(int shard, std::span<float> weights) override;
   void final_from(std::span<float>, size_t) override {}
@@ -41,9 +41,9 @@ class Easgd : public Sync {
   Status end_shard(int, std::span<float>) override { return {}; }
   Status end_round(const UpdateStep& step, std::span<float> gradient,
                    std::span<float> weights) override;
-  bool meets() const override { return false; }
-  bool in_step() const override { return false; }
-  Status settle(bool end, std::span<float> weights) override;
+  bool is_synchronous() const override { return false; }
+  bool replicas_equal() const override { return false; }
+  Status consolidate(bool end, std::span<float> weights) override;
   Result<std::vector<std::vector<std::byte>>> gather_at_end(
       std::span<const std::byte> mine) override;
   const Clipping& last_clipping() const override { return replicas_.last_clipping(); }
@@ -64,7 +64,7 @@ class Easgd : public Sync {
  private:
   class State;
   /// What all ranks pass, each in its time.
-  enum Milestone { kNone, kBegun, kFinished, kLeft };
+  enum Phase { kNone, kBegun, kFinished, kLeft };
   enum Topic : uint32_t { kExchange, kRead, kHistory, kReached };
 
   Result<Messenger::Bytes> answer(int peer, uint32_t topic, uint32_t index, Messenger::Bytes data);
@@ -72,20 +72,20 @@ class Easgd : public Sync {
   void note_reached(int peer, uint32_t milestone, Messenger::Bytes given);
   Status begin(std::span<const float> weights);
   Status exchange(std::span<float> weights);
-  Status visit_centre(Topic topic, std::span<const float> mine, std::span<float> theirs);
+  Status exchange_with_center(Topic topic, std::span<const float> mine, std::span<float> theirs);
   Status ask(std::span<Messenger::Request> requests);
-  Status reach(Milestone milestone, std::span<const std::byte> give = {});
+  Status reach(Phase milestone, std::span<const std::byte> give = {});
   void log_losses();
   Status read_history(const StateArray& array, size_t begin, std::span<float> out);
   bool alive(int rank) const;
   int owner_of(int slice) const;
-  bool leads() const;
+  bool is_leader() const;
 
   const SyncContext context_;
   const int rank_, ranks_;
   const Decay rate_;
   ExchangeClock clock_;
-  Centre centre_;
+  CenterVariable centre_;
   bool begun_ = false;
   int64_t iterations_ = 0;
   int64_t made_ = 0;

@@ -14,7 +14,8 @@ struct Exchange {
   bool ring = false;
 
   /// The rank's slices of sums over all shards, see reduce_scatter().
-  Status reduce(Group* group, std::span<const Reduction> reductions, Pace* pace = nullptr) const {
+  Status reduce(Group* group, std::span<const Reduction> reductions,
+                ReadySource* pace = nullptr) const {
     if (!ring) return reduce_scatter(group, reductions, wire, pace);
     for (size_t i = 0; i < reductions.size(); ++i) {
       const Reduction& r = reductions[i];
@@ -24,10 +25,10 @@ struct Exchange {
     return {};
   }
   /// All ranks' slices on all ranks, see all_gather_slices(); `rounded`: in the wire's numbers.
-  Status gather(Group* group, std::span<const Gathering> gatherings, bool rounded) const {
+  Status gather(Group* group, std::span<const AllGatherOp> gathers, bool rounded) const {
     const Wire numbers = rounded ? wire : Wire::kFloat32;
-    if (!ring) return all_gather_slices(group, gatherings, numbers);
-    for (const Gathering& g : gatherings) {
+    if (!ring) return all_gather_slices(group, gathers, numbers);
+    for (const AllGatherOp& g : gathers) {
       CFT_TRY(ring_all_gather(group, g.arena, g.slices, numbers));
     }
     return {};

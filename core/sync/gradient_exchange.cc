@@ -137,11 +137,11 @@ void GradientExchange::end_step(Status status) {
 
 Status GradientExchange::gather(std::span<float> arena, bool rounded) {
   const Trace::Span span(context_.trace, "step", "gather");
-  std::vector<Gathering> gatherings;
+  std::vector<AllGatherOp> gathers;
   for (const Bucket& b : buckets_) {
-    gatherings.push_back({arena.subspan(b.begin, b.end - b.begin), b.slices});
+    gathers.push_back({arena.subspan(b.begin, b.end - b.begin), b.slices});
   }
-  return exchange_.gather(context_.group, gatherings, rounded);
+  return exchange_.gather(context_.group, gathers, rounded);
 }
 
 }  // namespace cafetiere

@@ -23,7 +23,7 @@ namespace cafetiere {
 /// from the arena's end on; a thread sends each bucket on its way once it is final, in this order on
 /// all ranks and without waiting for the peers, so that a long way is gone once and not once a
 /// bucket. Every element is added in the shard tree whatever the buckets are.
-class GradientExchange : private Pace {
+class GradientExchange : private ReadySource {
  public:
   /// Floats of a bucket: an eighth of the arena, so that most of it is on its way before backward
   /// ends, but so many that latency does not count, and so few that a large net has many.

@@ -83,13 +83,13 @@ ShardRange Hierarchical::shards() const {
 Status Hierarchical::end_round(const UpdateStep& step, std::span<float> gradient,
                                std::span<float> weights) {
   CFT_TRY(steps_->end_round(step, gradient, weights));
-  in_step_ = (step.iter + 1) % period_ == 0;
-  return in_step_ ? average(weights) : Status();
+  replicas_equal_ = (step.iter + 1) % period_ == 0;
+  return replicas_equal_ ? average(weights) : Status();
 }
 
-Status Hierarchical::settle(bool, std::span<float> weights) {
-  if (in_step_) return {};
-  in_step_ = true;
+Status Hierarchical::consolidate(bool, std::span<float> weights) {
+  if (replicas_equal_) return {};
+  replicas_equal_ = true;
   return average(weights);
 }
 

@@ -19,7 +19,7 @@ class Hierarchical : public Sync {
                                             int period, int team_size);
 
   ShardRange shards() const override;
-  ShardRange partners(int) const override { return team_shards_; }
+  ShardRange step_group(int) const override { return team_shards_; }
   int round_length(int iter) const override { return steps_->round_length(iter); }
   void begin_shard(int shard, std::span<float> weights) override {
     steps_->begin_shard(shard - team_shards_.begin, weights);
@@ -36,9 +36,9 @@ class Hierarchical : public Sync {
   }
   Status end_round(const UpdateStep& step, std::span<float> gradient,
                    std::span<float> weights) override;
-  bool meets() const override { return true; }
-  bool in_step() const override { return in_step_; }
-  Status settle(bool end, std::span<float> weights) override;
+  bool is_synchronous() const override { return true; }
+  bool replicas_equal() const override { return replicas_equal_; }
+  Status consolidate(bool end, std::span<float> weights) override;
   Result<std::vector<std::vector<std::byte>>> gather_at_end(
       std::span<const std::byte> mine) override {
     return all_gather_v(context_.group, mine);
@@ -60,7 +60,7 @@ class Hierarchical : public Sync {
   const SyncContext context_;
   const int period_;
   const float share_;  // of the ranks: the team's
-  bool in_step_ = true;
+  bool replicas_equal_ = true;
   ShardRange team_shards_;
   std::optional<SubGroup> team_, leaders_;
   std::unique_ptr<AllReduce> steps_;

@@ -26,7 +26,7 @@ class Replicas : public ShardUpdate {
   Replicas(const SyncContext& context, ShardRange shards, ArenaUpdate update);
 
   ShardRange shards() const override { return shards_; }
-  ShardRange partners(int shard) const override { return {shard, shard + 1}; }
+  ShardRange step_group(int shard) const override { return {shard, shard + 1}; }
   /// `shard` is at work from now on; the weights are the caller's affair.
   void begin_shard(int shard, std::span<float>) override {
     at_work_ = size_t(shard - shards_.begin);

@@ -33,7 +33,7 @@ class ShardMean {
   Status reduce(std::span<float> array);
   /// Gives all ranks the slices of all.
   Status gather(std::span<float> array) {
-    const Gathering gathering{array, slices_};
+    const AllGatherOp gathering{array, slices_};
     return exchange_.gather(context_.group, {&gathering, 1}, true);
   }
 

@@ -54,7 +54,7 @@ class ShardUpdate {
   /// The shards whose gradients this process computes.
   virtual ShardRange shards() const = 0;
   /// The shards that make each step together with `shard`; their rows share one normalisation.
-  virtual ShardRange partners(int shard) const = 0;
+  virtual ShardRange step_group(int shard) const = 0;
 
   /// Before a shard's iterations of a round: puts its weights into `weights`.
   virtual void begin_shard(int shard, std::span<float> weights) = 0;
@@ -81,14 +81,14 @@ class Sync : public ShardUpdate {
 
   /// Whether the ranks may wait for each other between rounds. If not, each reports and tests its own
   /// part, and no rank needs the others to be alive.
-  virtual bool meets() const = 0;
+  virtual bool is_synchronous() const = 0;
   /// Whether the ranks hold the same weights between rounds.
-  virtual bool in_step() const = 0;
+  virtual bool replicas_equal() const = 0;
   /// Before weights are tested or written: rank 0's are to be those that the training stands for.
   /// `end` is true once, after the last round. Every rank calls it.
-  virtual Status settle(bool end, std::span<float> weights) = 0;
+  virtual Status consolidate(bool end, std::span<float> weights) = 0;
   /// What each rank gives, of any length, by rank; nothing from those that are lost. Every rank calls
-  /// it once, after settle(true) and the last show_state(): from then on no rank of a mode that does
+  /// it once, after consolidate(true) and the last show_state(): from then on no rank of a mode that does
   /// not meet needs another.
   virtual Result<std::vector<std::vector<std::byte>>> gather_at_end(
       std::span<const std::byte> mine) = 0;

@@ -60,7 +60,7 @@ void DebugInfo::take_inputs(const Plan& plan) {
 void DebugInfo::log_forward(const Node& node, const Logger& log) const {
   const std::string& name = node.param.name();
   for (int top : node.tops) {
-    const Net::Blob& blob = net_->blobs()[size_t(net_->home(top))];
+    const Net::Blob& blob = net_->blobs()[size_t(net_->blob_index(top))];
     log.info("    [Forward] Layer {}, top blob {} data: {:g}", name, blob.name,
              mean_absolute(blob.data.get(), blob.shape.count()));
   }
@@ -77,7 +77,7 @@ void DebugInfo::log_backward(const Node& node, const Logger& log) const {
   const std::string& name = node.param.name();
   for (size_t i = 0; i < node.bottoms.size(); ++i) {
     if (!node.propagate_down[i]) continue;
-    const Net::Blob& blob = net_->blobs()[size_t(net_->home(node.bottoms[i]))];
+    const Net::Blob& blob = net_->blobs()[size_t(net_->blob_index(node.bottoms[i]))];
     log.info("    [Backward] Layer {}, bottom blob {} diff: {:g}", name, blob.name,
              mean_absolute(blob.diff.get(), blob.shape.count()));
   }

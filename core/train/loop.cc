@@ -49,7 +49,7 @@ Status Trainer::begin(Loop& loop) {
                                    .matrices = param_matrices(graph_)},
                                   update));
   if (const auto state = std::exchange(restored_, nullptr)) CFT_TRY(loop.sync->restore(*state));
-  if (options_.survivors) CFT_TRY(meet_members(loop));
+  if (options_.survivors) CFT_TRY(elect_source(loop));
   ShardRunner::Setup setup{.solver = &options_.solver.param,
                            .plans = plans_.get(),
                            .pool = pool_.get(),
@@ -57,7 +57,7 @@ Status Trainer::begin(Loop& loop) {
                            .gradients = gradients_span(),
                            .seed = seed_,
                            .shards = loop.shards,
-                           .joint_values = loop.sync->meets(),
+                           .joint_values = loop.sync->is_synchronous(),
                            .feeds = loop.train,
                            .cancelled = &cancelled_,
                            .trace = options_.trace};
@@ -77,7 +77,7 @@ Status Trainer::run(Group* group, const std::vector<Feed>& train,
   loop.train = &train;
   loop.tests = &tests;
   if (group) {
-    for (const auto& memory : exchanged_) group->lend(memory);
+    for (const auto& memory : shared_arenas_) group->lend(memory);
   }
   Status status = begin(loop);
   while (status.ok() && !stops(loop) && iter_ < options_.solver.param.max_iter()) {
@@ -85,12 +85,12 @@ Status Trainer::run(Group* group, const std::vector<Feed>& train,
   }
   if (status.ok()) status = finish(loop);
   if (!status.ok() && group) group->cancel();  // no peer waits for one that has failed
-  if (!status.ok() && options_.survivors && loop.sync) keep_round(loop);
+  if (!status.ok() && options_.survivors && loop.sync) save_rollback_round(loop);
   return status;
 }
 
 /// Takes iteration and weights from the member that is furthest, the first of those.
-Status Trainer::meet_members(Loop& loop) {
+Status Trainer::elect_source(Loop& loop) {
   note_round();
   struct Place {
     int32_t iter, current_step;
@@ -107,7 +107,7 @@ Status Trainer::meet_members(Loop& loop) {
   return {};
 }
 
-/// Remembers where the last round ended, which keep_round() goes back to.
+/// Remembers where the last round ended, which save_rollback_round() goes back to.
 void Trainer::note_round() {
   last_round_.iter = iter_;
   last_round_.current_step = current_step_;
@@ -115,7 +115,7 @@ void Trainer::note_round() {
 }
 
 /// Goes back to the end of the last round, for the next group; the history stays this rank's own.
-void Trainer::keep_round(Loop& loop) {
+void Trainer::save_rollback_round(Loop& loop) {
   if (last_round_.weights.empty()) return;  // the run has not got so far
   iter_ = last_round_.iter;
   current_step_ = last_round_.current_step;
@@ -124,21 +124,22 @@ void Trainer::keep_round(Loop& loop) {
 }
 
 /// Once the ranks have met at the end, the weights stay what they are.
-Status Trainer::settle(Loop& loop, bool end) {
+Status Trainer::consolidate(Loop& loop, bool end) {
   if (loop.ended) return {};
   loop.ended = end;
-  return loop.sync->settle(end, weights_span());
+  return loop.sync->consolidate(end, weights_span());
 }
 
 bool Trainer::stops(const Loop& loop) const {
-  return loop.meets() ? loop.asked.stop : stop_.load();
+  return loop.is_synchronous() ? loop.asked.stop : stop_.load();
 }
 
 /// Where somebody asks for one, the ranks must have the same weights anyway: when they meet must not
 /// depend on when that was.
 bool Trainer::snapshot_due(Loop& loop) {
-  if (loop.meets() && !loop.sync->in_step()) return false;
-  return loop.meets() ? std::exchange(loop.asked.snapshot, false) : snapshot_now_.exchange(false);
+  if (loop.is_synchronous() && !loop.sync->replicas_equal()) return false;
+  return loop.is_synchronous() ? std::exchange(loop.asked.snapshot, false)
+                               : snapshot_now_.exchange(false);
 }
 
 Status Trainer::one_round(Loop& loop) {
@@ -166,7 +167,8 @@ Status Trainer::one_round(Loop& loop) {
   if (shown || (p.display() <= 0 && loop.steps_pending >= loop.report_every)) {
     CFT_TRY(report(loop, iter_ - 1, shown));
   }
-  if (loop.sync->in_step() && holds_multiple(first + 1, iter_ + 1, p.sync().check_interval())) {
+  if (loop.sync->replicas_equal() &&
+      holds_multiple(first + 1, iter_ + 1, p.sync().check_interval())) {
     CFT_TRY(compare_weights(loop.group, weights(), iter_));
   }
   const int64_t every = options_.checkpoint_every > 0 ? options_.checkpoint_every : p.snapshot();
@@ -209,9 +211,9 @@ TestFeed own_part(const TestFeed& feed, std::vector<OwnShard>& own) {
 }  // namespace
 
 Status Trainer::test_all(Loop& loop) {
-  const bool apart = !loop.sync->meets();
+  const bool apart = !loop.sync->is_synchronous();
   if (apart && rank_of(loop.group) != 0) return {};
-  CFT_TRY(settle(loop, false));
+  CFT_TRY(consolidate(loop, false));
   // Counted from the iteration, so that a resumed run tests on the same batches.
   const caffe::SolverParameter& p = options_.solver.param;
   const int64_t index = iter_ / p.test_interval() - (p.test_initialization() ? 0 : 1);
@@ -254,7 +256,7 @@ Status Trainer::finish(Loop& loop) {
   if (loop.steps_pending > 0) {
     CFT_TRY(report(loop, iter_ - 1, p.display() > 0 && (iter_ - 1) % p.display() == 0));
   }
-  CFT_TRY(settle(loop, true));
+  CFT_TRY(consolidate(loop, true));
   const bool asked = loop.checkpoint_iter != iter_ && p.snapshot_after_train();
   if (asked || options_.keep_state) CFT_TRY(take_checkpoint(loop, asked, options_.keep_state));
   CFT_TRY(sum_rows(loop));
@@ -275,7 +277,7 @@ Status Trainer::finish(Loop& loop) {
 
 /// The loss of the finished weights on the batch that would have come next.
 Status Trainer::log_final_loss(Loop& loop) {
-  if (!loop.sync->meets()) return {};
+  if (!loop.sync->is_synchronous()) return {};
   const int64_t sub_step = int64_t(iter_) * options_.solver.param.iter_size();
   CFT_ASSIGN(const std::vector<double> losses, loop.runner->losses_at(sub_step));
   std::vector<double> all(static_cast<size_t>(loop.shards));

@@ -32,9 +32,9 @@ struct Trainer::Loop {
   bool ended = false;  ///< the ranks have met for the last time
 
   int steps_pending = 0;  ///< trained since the last report
-  bool meets() const { return group != nullptr && sync->meets(); }
+  bool is_synchronous() const { return group != nullptr && sync->is_synchronous(); }
   /// The shards whose values a report adds up.
-  int reported_shards() const { return meets() ? shards : int(runner->values().size()); }
+  int reported_shards() const { return is_synchronous() ? shards : int(runner->values().size()); }
 
   /// What rank 0 was asked for, told to all ranks with each report.
   struct Requests {

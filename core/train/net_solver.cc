@@ -28,13 +28,13 @@ Status NetSolver::build() {
   if (p.average_loss() < 1) return invalid_argument("average_loss must be at least 1");
   if (p.random_seed() >= 0) options_.net.net.seed = uint64_t(p.random_seed());
   CFT_ASSIGN(const NetChoice choice, training_net(options_.solver, nullptr));
-  CFT_ASSIGN(net_, OpenNet::create(choice, options_.net));
+  CFT_ASSIGN(net_, EagerNet::create(choice, options_.net));
   CFT_ASSIGN(const std::vector<NetChoice> tests, cafetiere::test_nets(options_.solver, nullptr));
   if (!tests.empty() && p.test_interval() <= 0) {
     return invalid_argument(options_.solver.source + ": test nets need a test_interval above 0");
   }
   for (const NetChoice& test : tests) {
-    CFT_ASSIGN(auto net, OpenNet::create(test, options_.net));
+    CFT_ASSIGN(auto net, EagerNet::create(test, options_.net));
     CFT_TRY(net->net->share_with(*net_->net, nullptr));
     test_nets_.push_back(std::move(net));
   }
@@ -129,7 +129,7 @@ void NetSolver::show(float loss) {
   const Net& net = *net_->net;
   int number = 0;
   for (int output : net.graph().outputs()) {
-    const Net::Blob& blob = net.blobs()[size_t(net.home(output))];
+    const Net::Blob& blob = net.blobs()[size_t(net.blob_index(output))];
     for (int64_t i = 0; i < blob.shape.count(); ++i) {
       const double value = double(blob.data.get()[i]);
       log.info("    Train net output #{}: {} = {:g}{}", number++, blob.name, value,
@@ -164,7 +164,7 @@ Status NetSolver::test(size_t index) {
   if (param().test_compute_loss()) log.info("Test loss: {:g}", loss / batches);
   size_t number = 0;
   for (int output : net.graph().outputs()) {
-    const Net::Blob& blob = net.blobs()[size_t(net.home(output))];
+    const Net::Blob& blob = net.blobs()[size_t(net.blob_index(output))];
     for (int64_t i = 0; i < blob.shape.count() && number < sums.size(); ++i, ++number) {
       const double mean = sums[number] / batches;
       log.info("    Test net output #{}: {} = {:g}{}", number, blob.name, mean,
@@ -182,7 +182,7 @@ Result<std::vector<double>> NetSolver::sum_outputs(Net& net, int batches, double
     *loss += double(of_batch);
     size_t at = 0;
     for (int output : net.graph().outputs()) {
-      const Net::Blob& blob = net.blobs()[size_t(net.home(output))];
+      const Net::Blob& blob = net.blobs()[size_t(net.blob_index(output))];
       sums.resize(std::max(sums.size(), at + size_t(blob.shape.count())), 0);
       for (int64_t i = 0; i < blob.shape.count(); ++i) sums[at++] += double(blob.data.get()[i]);
     }

@@ -13,8 +13,8 @@
 
 #include "core/solver/lr_policy.h"
 #include "core/sync/allreduce.h"
+#include "core/train/eager_net.h"
 #include "core/train/history.h"
-#include "core/train/open_net.h"
 #include "core/train/snapshots.h"
 
 namespace cafetiere {
@@ -23,14 +23,14 @@ class NetSolver {
  public:
   struct Options {
     SolverText solver;
-    OpenNetOptions net;
+    EagerNetOptions net;
     /// Before an iteration's passes and between them and the update; an error ends the run.
     std::function<Status()> on_start, on_gradients_ready;
   };
   static Result<std::unique_ptr<NetSolver>> create(Options options);
 
-  OpenNet& net() { return *net_; }
-  std::vector<std::unique_ptr<OpenNet>>& test_nets() { return test_nets_; }
+  EagerNet& net() { return *net_; }
+  std::vector<std::unique_ptr<EagerNet>>& test_nets() { return test_nets_; }
   int iter() const { return iter_; }
   const caffe::SolverParameter& param() const { return options_.solver.param; }
   void set_base_lr(float rate);
@@ -59,8 +59,8 @@ class NetSolver {
   Result<std::vector<double>> sum_outputs(Net& net, int batches, double* loss);
 
   Options options_;
-  std::unique_ptr<OpenNet> net_;
-  std::vector<std::unique_ptr<OpenNet>> test_nets_;
+  std::unique_ptr<EagerNet> net_;
+  std::vector<std::unique_ptr<EagerNet>> test_nets_;
   std::unique_ptr<AllReduce> sync_;
   std::optional<LrPolicy> policy_;
   std::optional<Snapshots> snapshots_;

@@ -73,7 +73,7 @@ Status Trainer::report(Loop& loop, int iter, bool shown) {
   loop.runner->clear_losses();
   const int shards = loop.reported_shards();
   std::vector<double> all(size_t(shards) * size_t(k));
-  CFT_TRY(gather_shard_values(loop.meets() ? loop.group : nullptr, shards, mine, k, all));
+  CFT_TRY(gather_shard_values(loop.is_synchronous() ? loop.group : nullptr, shards, mine, k, all));
   for (int step = 0; step < steps; ++step) {
     const double loss = total_of(all, shards, k, step);
     if (!std::isfinite(loss)) {
@@ -97,11 +97,11 @@ Status Trainer::report(Loop& loop, int iter, bool shown) {
     int32_t report_every;
     bool stop, snapshot;
   } next{int32_t(std::clamp(steps / elapsed, 1., 1000.)), stop_, snapshot_now_};
-  if (loop.meets()) {
+  if (loop.is_synchronous()) {
     CFT_TRY(broadcast(loop.group, 0, std::as_writable_bytes(std::span(&next, 1))));
   }
   loop.report_every = next.report_every;
-  if (loop.meets()) {
+  if (loop.is_synchronous()) {
     loop.asked = {next.stop, loop.asked.snapshot || next.snapshot};
     if (next.snapshot) snapshot_now_ = false;
   }

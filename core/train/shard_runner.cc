@@ -78,7 +78,7 @@ Status ShardRunner::iteration(int shard, const UpdateStep& step) {
   for (int i = 0; i < step.passes; ++i) CFT_TRY(pass(shard, step, i, values));
   // A shard on its own that has no rows left in this epoch sits the iteration out: momentum and decay
   // must not move its weights either.
-  const bool alone = update_->partners(shard).size() == 1 && s_.shards > 1;
+  const bool alone = update_->step_group(shard).size() == 1 && s_.shards > 1;
   if (alone && values.rows == 0 && !s_.feeds->empty()) return {};
   return update_->gradient(step, values.loss, s_.gradients, s_.weights);
 }
@@ -156,12 +156,12 @@ Result<std::vector<double>> ShardRunner::losses_at(int64_t sub_step) {
 ShardRunner::Rows ShardRunner::rows_of(int shard, int64_t sub_step) const {
   if (s_.feeds->empty()) return {};
   const Source& source = *s_.feeds->front().source;
-  const ShardRange partners = update_->partners(shard);
+  const ShardRange group = update_->step_group(shard);
   Rows r{.rows = source.rows(shard, sub_step)};
   for (int s = 0; s < s_.shards; ++s) {
     const int64_t n = source.rows(s, sub_step);
     if (s < shard) r.first += n;
-    if (s >= partners.begin && s < partners.end) r.together += n;
+    if (s >= group.begin && s < group.end) r.together += n;
     r.total += n;
   }
   return r;
@@ -169,7 +169,7 @@ ShardRunner::Rows ShardRunner::rows_of(int shard, int64_t sub_step) const {
 
 float ShardRunner::step_share(int shard, const Rows& rows) const {
   if (rows.together > 0) return float(rows.rows) / float(rows.together);
-  return 1.f / float(update_->partners(shard).size());
+  return 1.f / float(update_->step_group(shard).size());
 }
 
 double ShardRunner::value_share(const Rows& rows) const {

@@ -58,8 +58,8 @@ Status Trainer::build() {
   options_.log.info("Creating training net {}", choice.origin);
   CFT_ASSIGN(graph_, training_graph(choice));
   log_net(choice.net, choice.state, graph_, options_.log);
-  CFT_ASSIGN(weights_, allocate_exchanged(graph_.arena_size()));
-  CFT_ASSIGN(gradients_, allocate_exchanged(graph_.arena_size()));
+  CFT_ASSIGN(weights_, allocate_shared_arena(graph_.arena_size()));
+  CFT_ASSIGN(gradients_, allocate_shared_arena(graph_.arena_size()));
   Random random{uint32_t(seed_)};
   const std::span<float> arena(weights_.get(), size_t(graph_.arena_size()));
   CFT_TRY(init_params(graph_, random, arena));
@@ -70,11 +70,11 @@ Status Trainer::build() {
 }
 
 /// An arena that other ranks of this host may read, where there can be any and the system allows it.
-Result<std::shared_ptr<float>> Trainer::allocate_exchanged(int64_t floats) {
+Result<std::shared_ptr<float>> Trainer::allocate_shared_arena(int64_t floats) {
   if (options_.shards == 1) return allocate_host_floats(floats);
   auto memory = SharedMemory::create(size_t(floats) * sizeof(float));
   if (!memory.ok()) return allocate_host_floats(floats);
-  exchanged_.push_back(*memory);
+  shared_arenas_.push_back(*memory);
   std::memset((*memory)->data(), 0, (*memory)->size());  // touched here, not in the first step
   auto* const data = reinterpret_cast<float*>((*memory)->data());
   return std::shared_ptr<float>(data, [kept = std::move(*memory)](float*) {});
@@ -163,7 +163,7 @@ Status Trainer::save(const std::string& model_path, const std::string& state_pat
 
 /// `asked`: by the solver or a user, so that on_checkpoint() is to have it; `keep`: for state_bytes().
 Status Trainer::take_checkpoint(Loop& loop, bool asked, bool keep) {
-  CFT_TRY(settle(loop, false));
+  CFT_TRY(consolidate(loop, false));
   loop.checkpoint_iter = iter_;
   return loop.sync->show_state([&](ModeState& mode) -> Status {
     if (rank_of(loop.group) != 0) return {};

@@ -124,7 +124,7 @@ class Trainer {
   void log_outputs(const Loop& loop, std::span<const double> values);
   void send_progress(const Loop& loop, int iter, double elapsed, std::span<const double> outputs);
   Status log_final_loss(Loop& loop);
-  Result<std::shared_ptr<float>> allocate_exchanged(int64_t floats);
+  Result<std::shared_ptr<float>> allocate_shared_arena(int64_t floats);
   Result<NetChoice> training_choice() const;
   Result<Graph> training_graph(const NetChoice& choice) const;
   Status log_debug_info(const Plan& plan);
@@ -135,10 +135,10 @@ class Trainer {
   Status finish(Loop& loop);
   void count_rows(Loop& loop);
   Status sum_rows(Loop& loop);
-  Status meet_members(Loop& loop);
+  Status elect_source(Loop& loop);
   void note_round();
-  void keep_round(Loop& loop);
-  Status settle(Loop& loop, bool end);
+  void save_rollback_round(Loop& loop);
+  Status consolidate(Loop& loop, bool end);
   bool stops(const Loop& loop) const;
   bool snapshot_due(Loop& loop);
 
@@ -152,7 +152,7 @@ class Trainer {
   std::unique_ptr<Device> device_;
   std::unique_ptr<ThreadPool> pool_;
   std::shared_ptr<float> weights_, gradients_;
-  std::vector<std::shared_ptr<SharedMemory>> exchanged_;  // those two, where they can be lent
+  std::vector<std::shared_ptr<SharedMemory>> shared_arenas_;  // those two, where they can be lent
   std::unique_ptr<PlanSet> plans_;
   std::vector<std::unique_ptr<Tester>> testers_;
   std::vector<std::vector<float>> test_params_;  // of each test net, where it has layers of its own

@@ -59,7 +59,7 @@ TEST_P(WatchedTest, OnlyPlainBytesCanBeRead) {
   Watched watched = make_watched(GetParam());
   expect_ok(on_ranks(2, [&](int rank) { return exchange_known(*watched.groups[size_t(rank)]); }));
   EXPECT_EQ(watched.middleman->has_seen(kKnown), plain);
-  // The reason of a farewell travels by the control connection.
+  // The reason of a goodbye travels by the control connection.
   const std::string reason = "rank 1 was cancelled";
   watched.groups[1]->cancel();
   EXPECT_THAT(barrier(watched.groups[0].get()).message(), HasSubstr("rank 1"));

@@ -231,7 +231,7 @@ TEST_P(AllReduceTest, RanksMayHandOverSeveralArraysInDifferentPortions) {
     Arrays arenas;
     std::vector<std::vector<size_t>> slices;
     std::vector<Reduction> reductions;
-    std::vector<Gathering> gatherings;
+    std::vector<AllGatherOp> gathers;
     std::deque<TreeSum> sums;
     for (size_t i = 0; i < lengths.size(); ++i) {
       arenas.push_back(shards[i][rank]);
@@ -242,14 +242,14 @@ TEST_P(AllReduceTest, RanksMayHandOverSeveralArraysInDifferentPortions) {
       CFT_TRY(sum.add(arenas[i]));
       const size_t begin = slices[i][rank], size = slices[i][rank + 1] - begin;
       reductions.push_back({sum, slices[i], std::span(arenas[i]).subspan(begin, size)});
-      gatherings.push_back({arenas[i], slices[i]});
+      gathers.push_back({arenas[i], slices[i]});
     }
     std::span<const Reduction> left = reductions;
     for (const size_t count : portions[rank]) {
       CFT_TRY(reduce_scatter(groups[rank].get(), left.first(count)));
       left = left.subspan(count);
     }
-    CFT_TRY(all_gather_slices(groups[rank].get(), gatherings));
+    CFT_TRY(all_gather_slices(groups[rank].get(), gathers));
     for (size_t i = 0; i < lengths.size(); ++i) {
       EXPECT_TRUE(same_bytes(arenas[i], tree_sum(shards[i], 0, ranks))) << "array " << i;
     }
@@ -281,7 +281,7 @@ TEST_P(AllReduceTest, ReadsLentArraysWhereTheyLie) {
 }
 
 /// Rank 1 has nothing ready before rank 0 was asked for its second array.
-class SlowSecond : public Pace {
+class SlowSecond : public ReadySource {
  public:
   SlowSecond(int rank, std::span<const int> wakes, std::atomic<bool>& asked)
       : rank_(rank), wakes_(wakes), asked_(asked) {}

@@ -15,7 +15,7 @@ struct ToySource : Layer {
     for (Shape& top : s.tops) top = {2, 3};
     return {};
   }
-  Status forward(LayerPlan&) const override { return {}; }
+  Status forward(LoweringContext&) const override { return {}; }
 };
 
 /// The first bottom's shape in every top.
@@ -25,7 +25,7 @@ struct ToyMap : Layer {
     for (Shape& top : s.tops) top = s.bottoms[0];
     return {};
   }
-  Status forward(LayerPlan&) const override { return {}; }
+  Status forward(LoweringContext&) const override { return {}; }
 };
 
 /// A weight of num_output x 3 and a bias of num_output, as an inner product has.
@@ -44,7 +44,7 @@ struct ToyLoss : Layer {
     s.tops.assign(s.tops.size(), Shape{});
     return {};
   }
-  Status forward(LayerPlan&) const override { return {}; }
+  Status forward(LoweringContext&) const override { return {}; }
 };
 
 inline LayerTypes toy_types() {

@@ -110,21 +110,21 @@ class Worker {
   /// To the end; `use` sees the state that it leaves.
   Status train(int max_iter, const StateUse& use = {}) {
     while (iter_ < max_iter) CFT_TRY(round(max_iter));
-    CFT_TRY(easgd_->settle(true, weights_));
+    CFT_TRY(easgd_->consolidate(true, weights_));
     if (use) CFT_TRY(easgd_->show_state(use));
     return easgd_->gather_at_end({}).status();
   }
 
   /// Takes what all come to, and leaves.
   Status leave(Floats& weights) {
-    CFT_TRY(easgd_->settle(true, weights));
+    CFT_TRY(easgd_->consolidate(true, weights));
     return easgd_->gather_at_end({}).status();
   }
 
   /// The centre, while the worker goes on.
   Floats centre() {
     Floats copy = weights_;
-    const Status status = easgd_->settle(false, copy);
+    const Status status = easgd_->consolidate(false, copy);
     EXPECT_TRUE(status.ok()) << status.message();
     return copy;
   }
@@ -273,7 +273,7 @@ TEST(Easgd, ReadingTheCentreLeavesTheWorkerAsItWas) {
     ASSERT_TRUE(with.round(1000).ok());
     ASSERT_TRUE(without.round(1000).ok());
     Floats tested = with.weights();
-    ASSERT_TRUE(with.easgd().settle(false, tested).ok());
+    ASSERT_TRUE(with.easgd().consolidate(false, tested).ok());
     with.easgd().begin_shard(0, tested);
     EXPECT_EQ(tested, without.weights());
   }

@@ -31,7 +31,7 @@ struct Operands {
 /// A block of C, kOctets * 8 rows high.
 template <int64_t kOctets, int64_t kCols>
 void multiply_block(const Operands& of, int64_t row, int64_t col, float* c) {
-  Octet sums[kCols][kOctets] = {};
+  Simd8 sums[kCols][kOctets] = {};
   float* out = c + col * of.ldc + row;
   for (int64_t j = 0; of.add && j < kCols; ++j) {
     for (int64_t o = 0; o < kOctets; ++o) {
@@ -40,7 +40,7 @@ void multiply_block(const Operands& of, int64_t row, int64_t col, float* c) {
   }
   for (int64_t k = 0; k < of.depth; ++k) {
     const float* column = of.a + k * of.lda + row;
-    Octet a[kOctets];
+    Simd8 a[kOctets];
     for (int64_t o = 0; o < kOctets; ++o) a[o] = load_octet(column + o * kOctet, kOctet);
     for (int64_t j = 0; j < kCols; ++j) {
       const float factor = of.b_at(k, col + j);

@@ -20,16 +20,16 @@ void for_each_chunk(int64_t size, const F& f) {
 }
 
 /// A register of 8 floats; comparisons of two give a mask that ?: takes.
-using Octet = float __attribute__((vector_size(32)));
+using Simd8 = float __attribute__((vector_size(32)));
 inline constexpr int64_t kOctet = 8;
 
 /// `count` <= 8 floats, the rest being 0.
-inline Octet load_octet(const float* from, int64_t count) {
-  Octet v{};
+inline Simd8 load_octet(const float* from, int64_t count) {
+  Simd8 v{};
   std::memcpy(&v, from, size_t(count) * sizeof(float));
   return v;
 }
-inline void store_octet(float* to, const Octet& v, int64_t count) {
+inline void store_octet(float* to, const Simd8& v, int64_t count) {
   std::memcpy(to, &v, size_t(count) * sizeof(float));
 }
 

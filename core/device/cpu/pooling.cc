@@ -35,11 +35,11 @@ void max_row(const Pool& p, int64_t oh, const float* x, float* y, float* index) 
     const auto cols = p.g.cols(ow);
     const int64_t out = (oh * p.g.out_w + ow) * pixel;
     for_each_chunk<kOctet>(pixel, [&](int64_t first, auto count) {
-      Octet best = Octet{} - FLT_MAX, chosen = Octet{} - 1.f;
+      Simd8 best = Simd8{} - FLT_MAX, chosen = Simd8{} - 1.f;
       for (int64_t h = rows.begin; h < rows.end; ++h) {
         for (int64_t w = cols.begin; w < cols.end; ++w) {
-          const Octet in = load_octet(x + (h * p.g.in_w + w) * pixel + first, count);
-          const Octet at = Octet{} + float(h * p.g.in_w + w);
+          const Simd8 in = load_octet(x + (h * p.g.in_w + w) * pixel + first, count);
+          const Simd8 at = Simd8{} + float(h * p.g.in_w + w);
           chosen = in > best ? at : chosen;
           best = in > best ? in : best;
         }
@@ -58,7 +58,7 @@ void average_row(const Pool& p, int64_t oh, const float* x, float* y) {
     const float divisor = float(rows.padded * cols.padded);
     float* out = y + (oh * p.g.out_w + ow) * pixel;
     for_each_chunk<kOctet>(pixel, [&](int64_t first, auto count) {
-      Octet sum{};
+      Simd8 sum{};
       for (int64_t h = rows.begin; h < rows.end; ++h) {
         for (int64_t w = cols.begin; w < cols.end; ++w) {
           sum += load_octet(x + (h * p.g.in_w + w) * pixel + first, count);
@@ -84,16 +84,16 @@ void backward_row(const Pool& p, int64_t h, const float* dy, const float* index,
   const Outputs over(h, p.g.out_h, p.g.kernel_h, p.g.stride_h, p.g.pad_h);
   for (int64_t w = 0; w < p.g.in_w; ++w) {
     const Outputs across(w, p.g.out_w, p.g.kernel_w, p.g.stride_w, p.g.pad_w);
-    const Octet at = Octet{} + float(h * p.g.in_w + w);
+    const Simd8 at = Simd8{} + float(h * p.g.in_w + w);
     float* to = dx + (h * p.g.in_w + w) * pixel;
     for_each_chunk<kOctet>(pixel, [&](int64_t first, auto count) {
-      Octet sum{};
+      Simd8 sum{};
       for (int64_t oh = over.first; oh <= over.last; ++oh) {
         for (int64_t ow = across.first; ow <= across.last; ++ow) {
           const int64_t out = (oh * p.g.out_w + ow) * pixel + first;
-          const Octet diff = load_octet(dy + out, count);
+          const Simd8 diff = load_octet(dy + out, count);
           if (p.g.max)
-            sum += load_octet(index + out, count) == at ? diff : Octet{};
+            sum += load_octet(index + out, count) == at ? diff : Simd8{};
           else
             sum += diff * (1.f / float(p.g.rows(oh).padded * p.g.cols(ow).padded));
         }

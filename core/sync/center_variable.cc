@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/sync/centre.h"
+#include "core/sync/center_variable.h"
 
 #include <algorithm>
 
@@ -7,7 +7,8 @@
 
 namespace cafetiere {
 
-Centre::Centre(const caffe::SyncParameter& sync, int rank, int workers, int64_t floats)
+CenterVariable::CenterVariable(const caffe::SyncParameter& sync, int rank, int workers,
+                               int64_t floats)
     : rank_(rank),
       workers_(workers),
       period_(sync.period()),
@@ -15,29 +16,29 @@ Centre::Centre(const caffe::SyncParameter& sync, int rank, int workers, int64_t 
       factor_(server_factor(sync)),
       offsets_(even_slices(size_t(floats), workers)) {}
 
-size_t Centre::largest() const {
+size_t CenterVariable::largest() const {
   size_t largest = 0;
   for (int slice = 0; slice < slices(); ++slice) largest = std::max(largest, range(slice).size());
   return largest;
 }
 
-void Centre::start(std::span<const float> weights) {
+void CenterVariable::start(std::span<const float> weights) {
   remember(weights);
   std::lock_guard lock(mutex_);
   at(rank_);
 }
 
-void Centre::count_from(int64_t iter) {
+void CenterVariable::count_from(int64_t iter) {
   std::lock_guard lock(mutex_);
   first_iter_ = iter;
 }
 
-void Centre::remember(std::span<const float> weights) {
+void CenterVariable::remember(std::span<const float> weights) {
   std::lock_guard lock(mutex_);
   worker_.assign(weights.begin(), weights.end());
 }
 
-void Centre::exchange(int slice, std::span<float> values) {
+void CenterVariable::exchange(int slice, std::span<float> values) {
   std::lock_guard lock(mutex_);
   Slice& mine = at(slice);
   ++mine.served;
@@ -51,12 +52,12 @@ void Centre::exchange(int slice, std::span<float> values) {
   }
 }
 
-void Centre::read(int slice, std::span<float> values) {
+void CenterVariable::read(int slice, std::span<float> values) {
   std::lock_guard lock(mutex_);
   std::ranges::copy(at(slice).values, values.begin());
 }
 
-std::vector<int64_t> Centre::served() const {
+std::vector<int64_t> CenterVariable::served() const {
   std::lock_guard lock(mutex_);
   std::vector<int64_t> counts(offsets_.size() - 1);
   for (const auto& [slice, kept] : kept_) counts[size_t(slice)] = kept.served;
@@ -65,7 +66,7 @@ std::vector<int64_t> Centre::served() const {
 
 /// A slice that is not kept yet is one that its owner no longer can: it starts from this rank's
 /// worker, at the same point of the schedules as the rank's own slice.
-Centre::Slice& Centre::at(int slice) {
+CenterVariable::Slice& CenterVariable::at(int slice) {
   const auto found = kept_.find(slice);
   if (found != kept_.end()) return found->second;
   const auto from = worker_.begin();

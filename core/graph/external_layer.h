@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenLayer: a layer that runs on blobs in plain memory, not as steps of a plan: one from outside
+// ExternalLayer: a layer that runs on blobs in plain memory, not as steps of a plan: one from outside
 // the engine (Python), or one whose tops take their shapes from values (Filter).
 #pragma once
 
@@ -20,11 +20,11 @@ struct BlobView {
 };
 
 /// Only Net runs these layers: a plan's blobs have fixed shapes and places.
-class OpenLayer : public Layer {
+class ExternalLayer : public Layer {
  public:
   using Layer::Layer;
 
-  Status forward(LayerPlan&) const override {
+  Status forward(LoweringContext&) const override {
     return invalid_argument("a " + param().type() +
                             " layer runs only in nets and solvers of the Python package");
   }

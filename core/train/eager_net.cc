@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/train/open_net.h"
+#include "core/train/eager_net.h"
 
 #include "core/layers/registry.h"
 #include "core/model/weights.h"
 
 namespace cafetiere {
 
-Result<std::unique_ptr<OpenNet>> OpenNet::create(const NetChoice& choice,
-                                                 const OpenNetOptions& options) {
-  auto open = std::make_unique<OpenNet>();
+Result<std::unique_ptr<EagerNet>> EagerNet::create(const NetChoice& choice,
+                                                   const EagerNetOptions& options) {
+  auto open = std::make_unique<EagerNet>();
   for (const std::string& note : choice.net.notes) options.log.info("{}", note);
   CFT_ASSIGN(open->feeds, open_feeds(choice, options.net.seed, options.log));
   CFT_ASSIGN(Graph graph, Graph::build(choice.net, choice.state,
@@ -20,7 +20,7 @@ Result<std::unique_ptr<OpenNet>> OpenNet::create(const NetChoice& choice,
   return open;
 }
 
-Status OpenNet::copy_from(const std::string& path, const Logger& log) {
+Status EagerNet::copy_from(const std::string& path, const Logger& log) {
   CFT_ASSIGN(const StoredWeights weights, StoredWeights::open(path));
   std::vector<std::string> ignored;
   CFT_TRY(net->copy_from(weights, &ignored).with_context(path));

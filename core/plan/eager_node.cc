@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan/open_node.h"
+#include "core/plan/eager_node.h"
 
 #include <cstdlib>
 #include <new>
@@ -20,7 +20,7 @@ std::shared_ptr<float> zeroed_memory(int64_t floats) {
   return std::reinterpret_pointer_cast<float>(zeroed_bytes(floats * int64_t(sizeof(float))));
 }
 
-void OpenNode::bind(const NodeProgram& program) {
+void EagerNode::bind(const NodeProgram& program) {
   memory_ = zeroed_bytes(program.places().bytes);
   const std::vector<void*> addresses = program.addresses(memory_.get());
   const Binder binder(addresses, context_.get());
@@ -30,8 +30,8 @@ void OpenNode::bind(const NodeProgram& program) {
   }
 }
 
-Status OpenNode::prepare(const Node& node, const Graph& graph, Device& device,
-                         const NodeBlobs& blobs) {
+Status EagerNode::prepare(const Node& node, const Graph& graph, Device& device,
+                          const NodeBlobs& blobs) {
   if (compiled_ && blobs == blobs_) return {};
   compiled_ = false;
   forward_.clear();
@@ -45,9 +45,9 @@ Status OpenNode::prepare(const Node& node, const Graph& graph, Device& device,
   return {};
 }
 
-Status OpenNode::forward(const Node& node, const Graph& graph, Device& device, ThreadPool& pool,
-                         const NodeBlobs& blobs, const RunContext& context) {
-  if (const auto* open = dynamic_cast<const OpenLayer*>(node.layer.get())) {
+Status EagerNode::forward(const Node& node, const Graph& graph, Device& device, ThreadPool& pool,
+                          const NodeBlobs& blobs, const RunContext& context) {
+  if (const auto* open = dynamic_cast<const ExternalLayer*>(node.layer.get())) {
     return open->run_forward(blobs.bottoms, blobs.tops, blobs.params).with_context(node.where);
   }
   CFT_TRY(prepare(node, graph, device, blobs));
@@ -57,9 +57,9 @@ Status OpenNode::forward(const Node& node, const Graph& graph, Device& device, T
   return error_->take().with_context(node.where);
 }
 
-Status OpenNode::backward(const Node& node, const Graph& graph, Device& device, ThreadPool& pool,
-                          const NodeBlobs& blobs) {
-  if (const auto* open = dynamic_cast<const OpenLayer*>(node.layer.get())) {
+Status EagerNode::backward(const Node& node, const Graph& graph, Device& device, ThreadPool& pool,
+                           const NodeBlobs& blobs) {
+  if (const auto* open = dynamic_cast<const ExternalLayer*>(node.layer.get())) {
     return open->run_backward(blobs.tops, node.propagate_down, blobs.bottoms, blobs.params)
         .with_context(node.where);
   }

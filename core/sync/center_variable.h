@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Centre: the weights that the workers of EASGD pull at and are pulled to, in slices that the ranks
+// CenterVariable: the weights that the workers of EASGD pull at and are pulled to, in slices that the ranks
 // keep.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace cafetiere {
 /// What one rank keeps of the centre: its own slice, and those it takes over from ranks that are
 /// lost. From any thread but where it says otherwise; exchanges come one after another, so none is
 /// overwritten by another.
-class Centre {
+class CenterVariable {
  public:
   /// Floats [begin, end) of the arena.
   struct Range {
@@ -25,7 +25,7 @@ class Centre {
   };
 
   /// `workers` ranks of which this is `rank`; each exchanges every `period` iterations or so.
-  Centre(const caffe::SyncParameter& sync, int rank, int workers, int64_t floats);
+  CenterVariable(const caffe::SyncParameter& sync, int rank, int workers, int64_t floats);
 
   int slices() const { return int(offsets_.size()) - 1; }
   Range range(int slice) const { return {offsets_[size_t(slice)], offsets_[size_t(slice) + 1]}; }

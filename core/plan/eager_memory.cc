@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan/open_memory.h"
+#include "core/plan/eager_memory.h"
 
 #include <map>
 #include <numeric>
@@ -14,25 +14,25 @@ namespace {
 class Written {
  public:
   Written(const Graph& graph, const std::vector<Shape>& shapes)
-      : homes_(blob_homes(graph)), shapes_(shapes.size()), data_of_(shapes.size()) {
+      : blob_indices_(blob_homes(graph)), shapes_(shapes.size()), data_of_(shapes.size()) {
     std::iota(data_of_.begin(), data_of_.end(), 0);
-    for (size_t i = 0; i < shapes.size(); ++i) shapes_[home(int(i))] = shapes[i];
+    for (size_t i = 0; i < shapes.size(); ++i) shapes_[blob_index(int(i))] = shapes[i];
   }
 
   void add(const Node& node) {
     for (int top : node.tops) {
       // A split's tops share its bottom's memory.
-      if (node.type->identity) data_of_[home(top)] = data_of_[home(node.bottoms[0])];
-      data_[data_of_[home(top)]] = shape(top).count();
-      if (node.needs_backward) diffs_[home(top)] = shape(top).count();
+      if (node.type->identity) data_of_[blob_index(top)] = data_of_[blob_index(node.bottoms[0])];
+      data_[data_of_[blob_index(top)]] = shape(top).count();
+      if (node.needs_backward) diffs_[blob_index(top)] = shape(top).count();
     }
     for (size_t i = 0; i < node.bottoms.size(); ++i) {
       if (!node.needs_backward || !node.propagate_down[i]) continue;
-      diffs_[home(node.bottoms[i])] = shape(node.bottoms[i]).count();
+      diffs_[blob_index(node.bottoms[i])] = shape(node.bottoms[i]).count();
     }
   }
 
-  const Shape& shape(int blob) const { return shapes_[home(blob)]; }
+  const Shape& shape(int blob) const { return shapes_[blob_index(blob)]; }
   int64_t floats() const {
     int64_t sum = 0;
     for (const auto& arrays : {data_, diffs_}) {
@@ -42,9 +42,9 @@ class Written {
   }
 
  private:
-  size_t home(int blob) const { return size_t(homes_[size_t(blob)]); }
+  size_t blob_index(int blob) const { return size_t(blob_indices_[size_t(blob)]); }
 
-  std::vector<int> homes_;                  // by the graph's blob
+  std::vector<int> blob_indices_;           // by the graph's blob
   std::vector<Shape> shapes_;               // by home, as are all that follow
   std::vector<size_t> data_of_;             // whose data a blob's is
   std::map<size_t, int64_t> data_, diffs_;  // floats
@@ -53,7 +53,7 @@ class Written {
 /// Bytes of the buffers of one layer, wherever its blobs are stored.
 Result<int64_t> bytes_of(const Graph& graph, const Node& node, const Written& blobs,
                          Device& device) {
-  if (node.type->source || dynamic_cast<const OpenLayer*>(node.layer.get())) return 0;
+  if (node.type->source || dynamic_cast<const ExternalLayer*>(node.layer.get())) return 0;
   NodeBlobs views;
   for (int bottom : node.bottoms) views.bottoms.push_back({.shape = blobs.shape(bottom)});
   for (int top : node.tops) views.tops.push_back({.shape = blobs.shape(top)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenNode: one layer of an eager net, compiled on its own, between exposed blobs.
+// EagerNode: one layer of an eager net, compiled on its own, between exposed blobs.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 #include "core/device/device.h"
 #include "core/device/host_memory.h"
 #include "core/device/run_error.h"
+#include "core/graph/external_layer.h"
 #include "core/graph/graph.h"
-#include "core/graph/open_layer.h"
 
 namespace cafetiere {
 
@@ -24,7 +24,7 @@ struct NodeBlobs {
 /// Runs forward and backward steps of a layer any number of times in any order: every buffer has
 /// memory of its own. Compiled when it is first run, and again when a blob has got another shape or
 /// address.
-class OpenNode {
+class EagerNode {
  public:
   Status forward(const Node& node, const Graph& graph, Device& device, ThreadPool& pool,
                  const NodeBlobs& blobs, const RunContext& context);
