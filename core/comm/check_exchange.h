@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every transport refuses before it moves a byte.
+// The checks that every transport makes before it moves a byte.
 #pragma once
 
 #include <span>

@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// Room for what the peers announced, or an error instead of an exception.
+/// Allocates buffers for the sizes that the peers announced; an error instead of an exception.
 Status make_room(std::span<const uint64_t> sizes, std::vector<Bytes>* room) {
   room->resize(sizes.size());
   for (size_t r = 0; r < sizes.size(); ++r) {
@@ -34,7 +34,7 @@ Status make_room(std::span<const uint64_t> sizes, std::vector<Bytes>* room) {
 }  // namespace
 
 Status barrier(Group* group) {
-  // Dissemination: after round k a rank has heard, directly or not, of 2^(k+1) ranks.
+  // Dissemination: after round k a rank has heard, directly or indirectly, from 2^(k+1) ranks.
   const int rank = rank_of(group), size = size_of(group);
   for (int distance = 1; distance < size; distance *= 2) {
     const Send send{(rank + distance) % size, nullptr, 0};
@@ -45,7 +45,7 @@ Status barrier(Group* group) {
 }
 
 Status broadcast(Group* group, int root, std::span<std::byte> bytes) {
-  // A binomial tree: in round k the first 2^k ranks, counted from the root, each serve one more.
+  // A binomial tree: in round k the first 2^k ranks, counted from the root, each send to one more.
   const int size = size_of(group);
   if (root < 0 || root >= size) {
     return internal_error(fmt::format("broadcast: no rank {} among {}", root, size));

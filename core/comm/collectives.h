@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives: what many ranks do together, built on Group::exchange alone. A null group is one
-// rank. Every rank calls the same functions in the same order.
+// Collectives, built on Group::exchange alone. A null group is one rank. Every rank calls the same
+// functions in the same order.
 #pragma once
 
 #include <cstddef>
@@ -19,17 +19,17 @@ inline int size_of(const Group* group) { return group ? group->size() : 1; }
 /// Returns when every rank has called it.
 Status barrier(Group* group);
 
-/// Copies `bytes` of rank `root` to all ranks.
+/// Broadcast: copies `bytes` of rank `root` to all ranks.
 Status broadcast(Group* group, int root, std::span<std::byte> bytes);
 
-/// Concatenates what the ranks give, in their order; all give the same number of bytes.
+/// All-gather: concatenates the ranks' bytes in rank order; all send the same number.
 Status all_gather(Group* group, std::span<const std::byte> mine, std::span<std::byte> all);
 
-/// What each rank gave; the sizes may differ.
+/// All-gather of different sizes: the bytes of each rank.
 Result<std::vector<std::vector<std::byte>>> all_gather_v(Group* group,
                                                          std::span<const std::byte> mine);
 
-/// Gives to[r] to rank r; returns what each rank gave to this one.
+/// All-to-all: sends to[r] to rank r; returns what each rank sent to this one.
 Result<std::vector<std::vector<std::byte>>> all_to_all_v(Group* group,
                                                          std::vector<std::vector<std::byte>> to);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lossy means of gradients over all ranks. What a step leaves out is kept and added to the next
-// gradient (error feedback), so that nothing is lost for good. The bits are the same for the same
-// number of ranks only.
+// Lossy all-reduce (mean) of gradients. What a step leaves out is kept and added to the next
+// gradient (error feedback), so nothing is lost for good. The bits are the same only for the same
+// number of ranks.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace cafetiere {
 
-/// A parameter within the arena, seen as a matrix: its first axis against all others.
+/// A parameter in the arena as a matrix: its first axis against all others.
 struct MatrixRange {
   size_t offset = 0;
   size_t rows = 0, cols = 0;
@@ -27,15 +27,15 @@ class Compressor {
  public:
   virtual ~Compressor() = default;
 
-  /// `gradient` is this rank's and becomes the mean.
+  /// `gradient` is this rank's on entry and the mean on return.
   virtual Status mean(std::span<float> gradient) = 0;
 
-  /// Bytes that one mean() gives to a peer: what plain floats would take, and less.
+  /// Bytes that one mean() sends to a peer: as plain floats, and compressed.
   virtual size_t bytes() const = 0;
 
-  /// What this rank has left out so far; part of a checkpoint.
+  /// The error feedback of this rank; part of a checkpoint.
   std::span<float> error() { return error_; }
-  /// What the next mean() starts from besides, the same on all ranks and smaller than a gradient.
+  /// The other state that mean() starts from: the same on all ranks, smaller than a gradient.
   virtual std::span<float> factors() { return {}; }
 
  protected:
@@ -45,13 +45,13 @@ class Compressor {
   std::vector<float> error_;
 };
 
-/// PowerSGD (Vogels, Karimireddy and Jaggi 2019): one step of the power iteration a matrix, which
-/// starts from the last step's factor. What no matrix covers, and matrices that two factors would
-/// not make smaller, travel as they are.
+/// PowerSGD (Vogels, Karimireddy and Jaggi 2019): one step of power iteration per matrix, which
+/// starts from the factor of the last step. Floats outside the matrices, and matrices that two
+/// factors would not make smaller, are sent uncompressed.
 class PowerSgd : public Compressor {
  public:
-  /// `rank` columns a factor, at least 1. `matrices` do not overlap. The first factors are drawn
-  /// with `seed`, the same on all ranks.
+  /// `rank` columns per factor, at least 1. `matrices` do not overlap. The first factors are drawn
+  /// with `seed`, which is the same on all ranks.
   PowerSgd(Group* group, size_t floats, std::span<const MatrixRange> matrices, int rank,
            uint64_t seed);
 
@@ -60,7 +60,7 @@ class PowerSgd : public Compressor {
   std::span<float> factors() override { return second_; }
 
  private:
-  /// Where a matrix and its factors lie: p is rows x rank, q is rank x cols.
+  /// Where a matrix and its factors are stored: p is rows x rank, q is rank x cols.
   struct Factors {
     MatrixRange matrix;
     size_t p, q;
@@ -70,14 +70,14 @@ class PowerSgd : public Compressor {
 
   const size_t rank_;
   std::vector<Factors> factors_;
-  std::vector<MatrixRange> plain_;  // stretches of one row
-  std::vector<float> first_;        // all p, then the plain stretches
+  std::vector<MatrixRange> plain_;  // contiguous ranges, sent as they are
+  std::vector<float> first_;        // all p, then the plain ranges
   std::vector<float> second_;       // all q
   size_t p_floats_ = 0;
   std::unique_ptr<TreeSum> first_sum_, second_sum_;
 };
 
-/// Top-k: each rank gives the k values of greatest magnitude with their places (Aji and Heafield
+/// Top-k: each rank sends the k values of greatest magnitude with their indices (Aji and Heafield
 /// 2017).
 class TopK : public Compressor {
  public:

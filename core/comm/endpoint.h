@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Endpoint: how messages reach one peer and come from it, whatever carries them.
+// Endpoint: sends messages to one peer and receives them from it, over any transport.
 #pragma once
 
 #include <poll.h>
@@ -26,11 +26,11 @@ struct PeerName {
 /// The error of a peer that sends `sent` bytes where this rank expects `expected`.
 Status wrong_size(const PeerName& name, uint64_t sent, uint64_t expected);
 
-/// One side of the way between two ranks. Messages are posted, then moved by progress(), which never
-/// waits; they arrive in the order in which they were posted. By one thread at a time.
+/// One side of the connection between two ranks. Messages are posted, then moved by progress(),
+/// which never blocks; they arrive in the order of posting. Used by one thread at a time.
 class Endpoint {
  public:
-  /// Bytes that a call has moved.
+  /// Bytes that a call moved.
   struct Progress {
     size_t sent = 0, received = 0;
     bool any() const { return sent + received > 0; }
@@ -41,39 +41,39 @@ class Endpoint {
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  /// What carries the bytes, for logs: "TCP", "TLS", "shared memory", "memory of the process", "UCX".
+  /// The transport, for logs: "TCP", "TLS", "shared memory", "memory of the process", "UCX".
   virtual std::string transport() const = 0;
 
-  /// Posts a message. Its bytes stay as they are until settled() says yes, or give_up() returned.
+  /// Posts a message. Its bytes must not change until settled() is true or give_up() has returned.
   virtual void send(const void* data, size_t bytes) = 0;
-  /// Posts room for a message of exactly `bytes`. Where `in_place` is given, the message may stay
-  /// where it lies; the place is stored there then, and is valid until release().
+  /// Posts a buffer for a message of exactly `bytes`. Where `in_place` is given, the message may be
+  /// read where the peer stores it; `in_place` is set to that address, valid until release().
   virtual void receive(void* data, size_t bytes, const void** in_place) = 0;
-  /// Whether posted messages are still to leave, or to come.
+  /// Whether posted messages are still to be sent or received.
   virtual bool sending() const = 0;
   virtual bool receiving() const = 0;
 
-  /// Moves what can be moved now. kUnavailable: the peer is gone; kInternal: it sends what is not
-  /// expected here.
+  /// Moves what can be moved now. kUnavailable: the peer is gone; kInternal: it sent something
+  /// unexpected.
   virtual Result<Progress> progress() = 0;
-  /// What was received in place is not needed any more. kUnavailable: the peer gave up meanwhile, so
-  /// what was read there may be wrong.
+  /// The message received in place is no longer needed. kUnavailable: the peer gave up meanwhile,
+  /// so the data read there may be invalid.
   virtual Status release() { return {}; }
-  /// Whether the peer has all of what was sent; to be asked when nothing is sending().
+  /// Whether the peer has received all that was sent; to be called when nothing is sending().
   virtual Result<bool> settled() { return true; }
 
-  /// Announces that the caller is about to sleep in poll(), and adds to `polls` what ends that sleep
-  /// when there is something to do here. False: there is something to do now, so do not sleep. Each
-  /// call is followed by disarm().
+  /// Announces that the caller is about to sleep in poll(), and adds to `polls` the descriptors
+  /// that wake it when there is work here. False: there is work now, so do not sleep. Each call is
+  /// followed by disarm().
   virtual bool arm(std::vector<pollfd>* polls) = 0;
   /// The caller is awake again.
   virtual void disarm() {}
 
-  /// After an error: neither side touches the caller's memory any more. Nothing can be sent or
+  /// After an error: neither side accesses the caller's memory any more. Nothing can be sent or
   /// received afterwards.
   virtual void give_up() {}
 
-  /// Long messages that lie in `memory` may from now on be read there by the peer.
+  /// From now on the peer may read long messages that are stored in `memory` there (zero-copy).
   virtual void lend(const std::shared_ptr<const SharedMemory>& /*memory*/) {}
 };
 

@@ -32,7 +32,7 @@ void Engine::lend(const std::shared_ptr<const SharedMemory>& memory) {
 
 Status Engine::run(Schedule* schedule) {
   Status status = pump(schedule);
-  if (!status.ok()) each([](Endpoint& e) { e.give_up(); });  // the caller's memory is its own again
+  if (!status.ok()) each([](Endpoint& e) { e.give_up(); });  // the caller's memory is unused now
   return status;
 }
 
@@ -44,8 +44,8 @@ Status Engine::pump(Schedule* schedule) {
   const Status cancelled(ErrorCode::kCancelled, "group closed");
   if (closed_.load(std::memory_order_acquire)) return cancelled;
   while (true) {
-    // Looked at before the last try: a peer that has all it needs from this exchange may close the
-    // group for another reason.
+    // Read before the last try: a peer that has all it needs from this exchange may close the group
+    // for another reason.
     const bool closed = closed_.load(std::memory_order_acquire);
     CFT_ASSIGN(bool moved, progress());
     if (open && !receiving_) {
@@ -99,7 +99,7 @@ Status Engine::post_receives(Schedule* schedule, int round) {
   return {};
 }
 
-/// Moves what can be moved now; whether anything was.
+/// Moves what can be moved now; returns whether anything was.
 Result<bool> Engine::progress() {
   bool moved = false;
   sending_ = receiving_ = false;
@@ -116,7 +116,7 @@ Result<bool> Engine::progress() {
   return moved;
 }
 
-/// Whether the peers have read all: the caller may change what was sent then.
+/// Whether the peers have read everything, so that the caller may change what was sent.
 Result<bool> Engine::settled() {
   for (const auto& e : endpoints_) {
     if (!e) continue;
@@ -126,8 +126,8 @@ Result<bool> Engine::settled() {
   return true;
 }
 
-/// Sleeps until an endpoint has something to do, `schedule_wake` is readable (-1: none) or the group
-/// is closed. The monitor guarantees that one of them happens, so no time-out is needed here.
+/// Sleeps until an endpoint has work, `schedule_wake` is readable (-1: none) or the group is
+/// closed. The monitor guarantees that one of these happens, so no time-out is needed here.
 void Engine::wait(int schedule_wake) {
   polls_.assign({{wake_, POLLIN, 0}, {schedule_wake, POLLIN, 0}});
   bool sleep = true;

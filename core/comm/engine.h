@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engine: moves the messages of one schedule between this rank and all others at once.
+// Engine: moves the messages of one schedule between this rank and all others concurrently.
 #pragma once
 
 #include <poll.h>
@@ -16,26 +16,26 @@
 
 namespace cafetiere {
 
-/// One thread drives every send and receive; what carries them is the endpoints' business. Where
-/// nothing can be moved it looks again for a moment and then sleeps.
+/// One thread drives every send and receive; the endpoints hide the transport. When nothing can be
+/// moved it spins for a moment and then sleeps.
 class Engine {
  public:
   using Endpoints = std::vector<std::unique_ptr<Endpoint>>;
 
-  /// `endpoints` are by rank, null for `rank` itself. `wake` becomes readable, and `closed` true,
-  /// when the group ends. `heard` is told of every peer that bytes come from.
+  /// `endpoints` are indexed by rank, null for `rank` itself. `wake` becomes readable, and `closed`
+  /// true, when the group ends. `heard` is called with every peer that bytes arrive from.
   Engine(int rank, Endpoints endpoints, int wake, const std::atomic<bool>& closed,
          std::function<void(int peer)> heard);
 
-  /// Reaches `peer` by `endpoint` from the next schedule on; the peer does the same at that point.
+  /// Uses `endpoint` for `peer` from the next schedule on; the peer does the same at that point.
   void replace(int peer, std::unique_ptr<Endpoint> endpoint);
 
   std::string transport(int peer) const { return endpoints_[peer]->transport(); }
 
-  /// Lets the peers that can read long messages where they lie in `memory`.
+  /// Lets the peers that can read long messages in `memory` directly (zero-copy).
   void lend(const std::shared_ptr<const SharedMemory>& memory);
 
-  /// Runs a schedule to its end. kCancelled means: the group was closed meanwhile.
+  /// Runs a schedule to its end. kCancelled: the group was closed meanwhile.
   Status run(Schedule* schedule);
 
   uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }

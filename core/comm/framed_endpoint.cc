@@ -83,7 +83,7 @@ void FramedEndpoint::Lane::push(void* data, size_t bytes, const void** place) {
   in_place.push_back(place);
 }
 
-/// Counts bytes of the current message as done.
+/// Counts bytes of the current message as moved.
 void FramedEndpoint::Lane::advance(size_t bytes) {
   offset += bytes;
   if (offset < sizeof header + messages[next].iov_len) return;
@@ -92,7 +92,7 @@ void FramedEndpoint::Lane::advance(size_t bytes) {
   ++sequence;
 }
 
-/// What is left of the current message, at most `limit` bytes of its body.
+/// The rest of the current message, at most `limit` bytes of its body.
 std::span<iovec> FramedEndpoint::Lane::rest(size_t limit, std::span<iovec, 2> parts) {
   return rest_of_message(std::as_writable_bytes(std::span(&header, 1)), messages[next], offset,
                          limit, parts);

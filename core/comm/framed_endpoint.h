@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FramedEndpoint: messages over a transport that carries bytes in order, each behind a header.
+// FramedEndpoint: messages, each after a header, over a transport that carries bytes in order.
 #pragma once
 
 #include <sys/uio.h>
@@ -12,7 +12,7 @@
 
 namespace cafetiere {
 
-/// Nothing is copied on the way and nothing is allocated after the first rounds.
+/// No copies between buffers, and no allocations after the first rounds.
 class FramedEndpoint : public Endpoint {
  public:
   explicit FramedEndpoint(PeerName name) : name_(std::move(name)) {}
@@ -24,13 +24,13 @@ class FramedEndpoint : public Endpoint {
   Result<Progress> progress() override;
 
  protected:
-  /// Moves what it can of `parts`, the rest of a message, or of its header and its body: how many
-  /// bytes, 0 when none can be moved now.
+  /// Moves what it can of `parts`, the rest of a message, or of its header and its body; returns
+  /// the number of bytes, 0 when none can be moved now.
   virtual Result<size_t> write(std::span<const iovec> parts) = 0;
   virtual Result<size_t> read(std::span<const iovec> parts) = 0;
-  /// Where the body of the next message lies, if it can be read there, else null; until release().
+  /// The address of the next message's body if it can be read in place, else null; until release().
   virtual Result<const void*> find_in_place(size_t /*bytes*/) { return nullptr; }
-  /// Bytes of a body after which the other direction has its turn.
+  /// Bytes of a body after which the other direction gets a turn.
   virtual size_t quantum() const { return SIZE_MAX; }
 
   const PeerName& name() const { return name_; }
@@ -42,12 +42,12 @@ class FramedEndpoint : public Endpoint {
     uint64_t bytes;
   };
 
-  /// One direction: its messages in order, and how far the current one is.
+  /// One direction: its messages in order, and the progress of the current one.
   struct Lane {
     std::vector<iovec> messages;
-    std::vector<const void**> in_place;  // of each message that comes, or null
+    std::vector<const void**> in_place;  // of each incoming message, or null
     size_t next = 0;                     // the current message
-    size_t offset = 0;                   // bytes of its header and payload that are done
+    size_t offset = 0;                   // bytes of its header and payload that were moved
     uint32_t sequence = 0;
     FrameHeader header{};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group: the ranks of one training and the one operation that everything else is built on.
+// Group: the ranks of one training and the operation that all communication is built on.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ struct Send {
   size_t bytes;
 };
 
-/// Room for bytes from one peer; the size must equal what the peer sends. In a schedule `in_place`,
-/// where it is given, is set to where the bytes lie if they can be read there without a copy to
-/// `data`: until received() returns.
+/// A buffer for a message from one peer; its size must equal what the peer sends. In a schedule,
+/// `in_place`, where given, is set to the address of the bytes if they can be read there without a
+/// copy to `data`; it is valid until received() returns.
 struct Receive {
   int peer;
   void* data;
@@ -31,41 +31,41 @@ struct Receive {
   const void** in_place = nullptr;
 };
 
-/// A long exchange in rounds, so that sums can be formed while the next numbers travel and the same
-/// room serves again. The ranks' rounds need not agree, the order of messages must.
+/// A long exchange in rounds, so that sums overlap with transfers and the same buffers are used
+/// again. The rounds of the ranks may differ, the order of messages may not.
 class Schedule {
  public:
   virtual ~Schedule() = default;
   /// Rounds; at least one.
   virtual int rounds() const = 0;
-  /// Whether `round` can begin, for one whose numbers another thread still computes: asked for once
-  /// what leaves in the round before is gone, and again whenever wake_fd() becomes readable.
+  /// Whether `round` can begin, if another thread still computes its values: called once the sends
+  /// of the round before are done, and again whenever wake_fd() becomes readable.
   virtual Result<bool> ready(int /*round*/) { return true; }
   virtual int wake_fd() const { return -1; }
-  /// Adds the messages that leave in `round`, which is ready. What lies in lent memory must stay as it
-  /// is until the schedule ends.
+  /// Adds the sends of `round`, which is ready. Messages in exported memory (lend()) must not
+  /// change until the schedule ends.
   virtual void sends(int round, std::vector<Send>* messages) = 0;
-  /// Adds the messages that come in `round`; asked for after sends() of this round and received() of
-  /// the one before.
+  /// Adds the receives of `round`; called after sends() of this round and received() of the one
+  /// before.
   virtual void receives(int round, std::vector<Receive>* messages) = 0;
-  /// All that comes in `round` is there. Sends may still be under way.
+  /// All receives of `round` are done. Sends may still be under way.
   virtual void received(int round) = 0;
 };
 
-/// Asks `ready` until it says yes, sleeping in between until `wake_fd` is readable.
+/// Calls `ready` until it returns true, sleeping in between until `wake_fd` is readable.
 using ReadyTest = std::function<Result<bool>()>;
 Status wait_until_ready(const ReadyTest& ready, int wake_fd);
 
-/// One more connection to each peer, for a protocol of its own.
+/// One more connection to each peer, for a separate protocol.
 struct PeerLinks {
   std::vector<Stream> streams;  ///< by rank; invalid for the rank itself
   int cancelled = -1;           ///< readable once this rank called cancel(); the group's
-  int timeout_ms = 0;  ///< silence after which a peer counts as lost; 0: none can fall silent
+  int timeout_ms = 0;           ///< silence after which a peer counts as lost; 0: never
 };
 
-/// `size` ranks that can reach each other. No global state: many groups live in one process.
-/// Every wait ends: with success, with kUnavailable (a peer is gone, named by rank), with kTimeout
-/// (a peer stayed silent, named by rank) or with kCancelled. After an error the group is closed and
+/// `size` ranks that can reach each other. No global state: one process can have many groups. Every
+/// wait ends: with success, with kUnavailable (a peer, named by rank, is gone), with kTimeout (a
+/// peer, named by rank, stayed silent) or with kCancelled. After an error the group is closed and
 /// every further call fails at once.
 class Group {
  public:
@@ -73,17 +73,17 @@ class Group {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// Sends and receives all of it, in parallel and in both directions, then returns. Never
-  /// deadlocks when the peers post matching calls in the same order. A message to oneself is an
-  /// error.
+  /// Sends and receives all messages, in parallel and in both directions, then returns. Never
+  /// deadlocks when the peers post matching calls in the same order. A message to the rank itself
+  /// is an error.
   virtual Status exchange(std::span<const Send> sends, std::span<const Receive> receives) = 0;
 
-  /// Goes through a schedule to its end, as exchange() in each round would; where the transport
-  /// can, sends run ahead of receives.
+  /// Runs a schedule to its end, as exchange() in each round would; where the transport can, sends
+  /// run ahead of receives.
   virtual Status run(Schedule* schedule);
 
-  /// Long messages that lie in `memory` may from now on be read there by ranks of this host, without
-  /// a copy on the way. Not while another call is under way.
+  /// From now on ranks of this host may read long messages that are stored in `memory` there,
+  /// without a copy. Not while another call is under way.
   virtual void lend(const std::shared_ptr<const SharedMemory>& /*memory*/) {}
 
   /// Opens the connections of a Messenger; every rank calls it at the same point. They stay open
@@ -104,7 +104,7 @@ class Group {
   virtual Counters counters() const = 0;
 };
 
-/// A group of `size` ranks in this process, one object a rank, for tests and for local[N].
+/// A group of `size` ranks in this process, one object per rank, for tests and for local[N].
 std::vector<std::unique_ptr<Group>> make_local_groups(int size);
 
 }  // namespace cafetiere

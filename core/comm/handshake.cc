@@ -35,7 +35,7 @@ enum Refusal : uint32_t {
   kWrongEncryption = 6,
 };
 
-/// Text from the wire, made fit for a log line.
+/// Text received from a peer, made safe for a log line.
 std::string printable(const std::array<char, kMaxGeneration>& text, uint32_t bytes) {
   std::string s(text.data(), std::min<size_t>(bytes, text.size()));
   for (char& c : s) {
@@ -123,7 +123,7 @@ void Handshake::exchange_messages(int fd) {
     if (n < 0 && would_block()) return;
     if (n <= 0) return fail(hung_up(n));
     done_ += static_cast<size_t>(n);
-    // A stranger's first bytes give it away; do not wait for a whole Hello from a port scanner.
+    // The first bytes rule out a port scanner; do not wait for its whole Hello.
     if (stage_ == Stage::kHello && !initiator_ && done_ >= sizeof kHandshakeMagic &&
         hello_.magic != kHandshakeMagic) {
       fail(invalid_argument("does not speak this protocol"));

@@ -8,14 +8,14 @@
 //   Proof                   ->
 //                           <-    Verdict (refusal?, who, proof)
 //
-// A proof is HMAC-SHA256 with the secret over the role and all messages before it, so it serves for
-// this connection, this direction and these claims only. The initiator proves first: who connects
-// without the secret learns the protocol's version and no more, neither what this rank belongs to nor
-// anything to test guesses at. Every message has a fixed size: a stranger can make us hold a few
-// hundred bytes until the deadline, nothing more.
+// A proof is HMAC-SHA256 with the secret over the role and all messages before it, so it is valid
+// for this connection, this direction and these claims only. The initiator proves first: without
+// the secret it learns the protocol's version, but neither the group nor anything to test guesses
+// against. Every message has a fixed size: an unauthenticated connection costs a few hundred bytes
+// until the deadline, no more.
 //
 // With encryption TLS follows, with a key for this connection only: HKDF-SHA256 (RFC 5869) of the
-// secret, salted with the Hello and the Reply. No stranger ever speaks to the TLS library.
+// secret, salted with the Hello and the Reply. No unauthenticated peer reaches the TLS library.
 #pragma once
 
 #include <array>
@@ -31,19 +31,19 @@
 namespace cafetiere {
 
 inline constexpr size_t kMaxGeneration = 96;
-/// Bytes of a secret: who listens where a rank connects could try out all shorter ones on its proof.
+/// Bytes of a secret. An impostor that ranks connect to could brute-force a shorter one.
 inline constexpr size_t kMinSecret = 16;
 
-/// What a rank says of itself. All ranks of a group share everything but `rank`.
+/// The identity that a rank claims. All ranks of a group share everything but `rank`.
 struct Identity {
   int rank = 0;
   int size = 1;
   std::string generation;  ///< at most kMaxGeneration bytes
   std::string secret;
-  bool encrypt = false;  ///< all that follows the handshake
+  bool encrypt = false;  ///< everything after the handshake
 };
 
-/// Two connections join a pair of ranks: heartbeats and farewells must not queue behind data.
+/// Two connections per pair of ranks: heartbeats and goodbyes must not queue behind data.
 enum class Channel : uint8_t { kData = 0, kControl = 1 };
 
 namespace wire {
@@ -64,7 +64,7 @@ struct Reply {
   std::array<uint8_t, 32> nonce;
 };
 
-/// All zero but `refusal` for one who has not proved that it knows the secret.
+/// All zero except `refusal` for a peer that has not proved that it knows the secret.
 struct Verdict {
   uint32_t refusal;
   uint32_t rank, size, generation_bytes;
@@ -82,7 +82,7 @@ class Handshake {
   static Handshake initiate(const Identity& self, int peer, Channel channel);
   static Handshake accept(const Identity& self);
 
-  /// Reads and writes what the socket allows now.
+  /// Reads and writes as much as the socket allows now.
   State step(int fd);
   /// What to poll for while kRunning: POLLIN or POLLOUT.
   short events() const;
@@ -91,7 +91,7 @@ class Handshake {
 
   int peer() const { return peer_; }
   Channel channel() const { return channel_; }
-  /// Once it is done: what encrypts the connection; null if nothing does.
+  /// The TLS session once the handshake is done; null without encryption.
   std::unique_ptr<TlsSession> take_tls() { return std::move(tls_); }
 
  private:
@@ -126,7 +126,7 @@ class Handshake {
   std::array<uint8_t, 32> proof_{};
   wire::Verdict verdict_{};
   std::unique_ptr<TlsSession> tls_;
-  size_t done_ = 0;  // bytes of this stage's message that are read or written
+  size_t done_ = 0;  // bytes of this stage's message that were read or written
   Status status_;
 };
 

@@ -11,8 +11,8 @@ namespace cafetiere {
 
 LocalMember::LocalMember() : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-// Who sleeps says so and then looks once more; who changes something does that and then looks whether
-// the other sleeps. All of it is sequentially consistent, so neither misses the other.
+// A sleeper sets its flag and then checks for work again; a rank that changes something does so and
+// then checks the flag. All of it is sequentially consistent, so no wake-up is lost.
 
 void LocalMember::notify() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -49,7 +49,7 @@ void LocalEndpoint::receive(void* data, size_t bytes, const void** /*in_place*/)
 }
 
 Result<Endpoint::Progress> LocalEndpoint::progress() {
-  const bool left = ends_.peer->left.load();  // before what it may have done first
+  const bool left = ends_.peer->left.load();  // read before the peer's messages
   Progress moved{.sent = std::exchange(news_, 0), .received = 0};
   if (receiving()) {
     CFT_ASSIGN(moved.received, take());
@@ -62,7 +62,7 @@ Result<Endpoint::Progress> LocalEndpoint::progress() {
   return moved;
 }
 
-/// Copies the peer's next message, if there is one; its bytes.
+/// Copies the peer's next message, if there is one; returns its bytes.
 Result<size_t> LocalEndpoint::take() {
   const iovec room = expected_.front();
   {
@@ -89,7 +89,7 @@ bool LocalEndpoint::arm(std::vector<pollfd>* polls) {
   return !receiving() || ends_.in->posted.empty();
 }
 
-/// With the lock no message is being copied.
+/// Takes the lock, so that no message is being copied.
 void LocalEndpoint::give_up() {
   std::lock_guard lock(ends_.out->mutex);
   ends_.out->posted.clear();

@@ -17,22 +17,22 @@
 
 namespace cafetiere {
 
-/// One rank as its peers know it.
+/// The state of a rank that its peers see.
 class LocalMember {
  public:
   LocalMember();
 
   /// Becomes readable when the rank is woken; invalid where the system gave no eventfd.
   int fd() const { return wake_.get(); }
-  /// Wakes the rank if it sleeps, after the caller changed something that it may sleep for.
+  /// Wakes the rank if it sleeps, after the caller changed something that it may wait for.
   void notify();
   /// Wakes it in any case.
   void wake();
-  /// By the rank: it is about to look once more and then to sleep, or is awake again.
+  /// Called by the rank: it checks once more and then sleeps, or is awake again.
   void arm();
   void disarm();
 
-  std::atomic<bool> left{false};  ///< it will post and take nothing more
+  std::atomic<bool> left{false};  ///< it will neither send nor receive any more
 
  private:
   const Fd wake_;
@@ -40,14 +40,14 @@ class LocalMember {
   bool armed_ = false;
 };
 
-/// The messages from one rank to another. They stay in the sender's memory until they are taken.
+/// The messages from one rank to another. They stay in the sender's memory until received.
 struct LocalLane {
   std::mutex mutex;
   std::deque<iovec> posted;        // guarded; the lock is held while one is copied
   std::atomic<uint64_t> taken{0};  // messages so far
 };
 
-/// The receiver copies straight from the sender's memory.
+/// The receiver copies directly from the sender's memory.
 class LocalEndpoint : public Endpoint {
  public:
   struct Ends {

@@ -17,7 +17,7 @@
 namespace cafetiere {
 namespace {
 
-/// What the ranks of one group share.
+/// The state that the ranks of one group share.
 struct SharedState {
   explicit SharedState(int n) : size(n), lanes(size_t(n) * n), ends(size_t(n) * n) {
     for (int rank = 0; rank < n; ++rank) members.push_back(std::make_shared<LocalMember>());
@@ -28,10 +28,10 @@ struct SharedState {
     return lanes[size_t(from) * size + to];
   }
 
-  /// Ends of connections to `to` that `from` has not taken yet.
+  /// Sockets of connections to `to` that `from` has not accepted yet.
   std::deque<Fd>& waiting_ends(int from, int to) { return ends[size_t(from) * size + to]; }
 
-  /// Closes the group for `why` unless it is closed already; the error that `rank` gets from it.
+  /// Closes the group with `why` unless it is closed already; returns the error for `rank`.
   Status close(int rank, Status why) {
     std::lock_guard lock(mutex);
     if (closer < 0) {
@@ -123,7 +123,7 @@ class LocalGroup : public Group {
     return all;
   }
 
-  /// Makes a connection and leaves each side its end; that of a rank that left is closed.
+  /// Makes a socket pair, one end for each rank; the end of a rank that left is closed.
   Status connect_to(int peer) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) {

@@ -22,7 +22,7 @@ constexpr size_t kMaxStrangers = 128;  // beyond what the group's own ranks need
 struct Candidate {
   Fd fd;
   Handshake handshake;
-  bool ours;  // we called
+  bool ours;  // this rank connected
   Clock::time_point deadline;
   std::string address;
 };
@@ -86,7 +86,7 @@ class MeshBuilder {
     return {};
   }
 
-  /// A rank that was connected and is gone will not come back: say so now, not at the deadline.
+  /// A connected rank that is gone will not come back: report it now, not at the deadline.
   Status watch_established() {
     for (int peer = 0; peer < size_; ++peer) {
       if (polls_[2 + peer].revents != 0) {
@@ -128,7 +128,7 @@ class MeshBuilder {
     c->fd = Fd();
   }
 
-  /// A stranger's failure is logged; the failure of a connection that we made ends the attempt.
+  /// A failure of an unauthenticated peer is logged; that of a connection we made ends the attempt.
   Status reject(Candidate* c, const std::string& why) {
     c->fd = Fd();
     if (c->ours) {

@@ -16,9 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr uint32_t kMessageMagic = 0x4d544643;  // "CFTM"
-constexpr size_t kQuantum = 1 << 20;            // bytes moved before another connection has a turn
+constexpr size_t kQuantum = 1 << 20;            // bytes moved before another connection gets a turn
 constexpr std::chrono::milliseconds kMaxBeatInterval = 1s;
-// How long a rank that leaves waits for the peers to hang up, so that they can read its last words.
+// How long a leaving rank waits for the peers to hang up, so that they can read its final message.
 constexpr auto kLeavePatience = 1s;
 
 enum MessageKind : uint32_t { kRequest = 1, kReply = 2, kMessageBeat = 3, kMessageBye = 4 };
@@ -27,7 +27,7 @@ struct MessageHeader {
   uint32_t magic = kMessageMagic;
   uint32_t kind = kMessageBeat;
   uint32_t topic = 0, index = 0;
-  uint64_t bytes = 0;  // of body that follow
+  uint64_t bytes = 0;  // of the body that follows
 };
 
 struct Outgoing {
@@ -38,7 +38,7 @@ struct Outgoing {
 
 }  // namespace
 
-/// The connection to one peer and all that is under way on it.
+/// The connection to one peer and its pending messages.
 struct Messenger::Peer {
   int rank = -1;
   Stream stream;
@@ -50,10 +50,10 @@ struct Messenger::Peer {
   MessageHeader header;
   size_t received = 0;  // of the header and the body
   std::span<std::byte> body;
-  Bytes question;  // the body of a request; its memory is used again
+  Bytes question;  // the body of a request; the buffer is reused
 
   std::deque<Request*> asked;  // the first is under way
-  bool answering = false;      // a reply waits in `out`
+  bool answering = false;      // a reply is queued in `out`
 
   std::string name() const { return fmt::format("rank {}", rank); }
 };
@@ -128,8 +128,8 @@ void Messenger::loop() {
     take_posted();
     if (stop_.load()) leave();
     if (leaving_ && (gone() || Clock::now() >= leave_by_)) return;
-    // Silence is measured up to here, before listening: if this process itself was held up, the
-    // peers' beats wait in the sockets.
+    // The end of the measured silence, taken before reading: if this process itself was held up,
+    // the peers' heartbeats wait in the sockets.
     const auto now = Clock::now();
     const bool moved = pump_all();
     keep_time(now);
@@ -154,7 +154,7 @@ void Messenger::take_posted() {
   }
 }
 
-/// Says goodbye once nothing else is to be sent; then only the peers' hanging up is waited for.
+/// Sends goodbye once nothing else is to be sent; then only waits for the peers to hang up.
 void Messenger::leave() {
   if (leaving_) return;
   for (const auto& peer : peers_) {
@@ -178,7 +178,7 @@ void Messenger::start_next(Peer* peer) {
       {{.kind = kRequest, .topic = r.topic, .index = r.index, .bytes = r.data.size()}, r.data, {}});
 }
 
-/// One turn for every connection; whether anything moved.
+/// One turn for every connection; returns whether anything moved.
 bool Messenger::pump_all() {
   bool any = false;
   for (const auto& peer : peers_) {
@@ -204,7 +204,7 @@ Result<bool> Messenger::pump_out(Peer* peer) {
     const ssize_t n = peer->stream.send(rest_of_message(
         std::as_writable_bytes(std::span(&front.header, 1)), body, peer->sent, kQuantum, both));
     if (n < 0 && would_block()) break;
-    // What the peer wrote before it went is still to be read: that may be a goodbye.
+    // What the peer wrote before it closed is still to be read: that may be a goodbye.
     if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) break;
     if (n < 0) return connection_lost(peer->name(), n);
     moved += size_t(n);
@@ -241,7 +241,7 @@ Result<bool> Messenger::pump_in(Peer* peer) {
   return moved > 0;
 }
 
-/// The header is complete: checks it and finds room for the body.
+/// The header is complete: checks it and prepares the buffer for the body.
 Status Messenger::begin_body(Peer* peer) {
   const MessageHeader& h = peer->header;
   peer->body = {};
@@ -260,7 +260,7 @@ Status Messenger::begin_body(Peer* peer) {
     peer->body = peer->question;
     return {};
   }
-  // A reply before all of the request has left: it cannot answer that, and its bytes are still needed.
+  // A reply before the whole request was sent cannot answer it, and the request's bytes are in use.
   const auto asks = [](const Outgoing& o) { return o.header.kind == kRequest; };
   const bool expected =
       h.kind != kReply || (!peer->asked.empty() && std::ranges::none_of(peer->out, asks));
@@ -293,8 +293,8 @@ Status Messenger::deliver(Peer* peer) {
   return {};
 }
 
-/// Whether this process did nothing for so long that the peers, which judge by the same time-out,
-/// have given it up: that they have hung up is no loss of theirs. Ends the messenger then.
+/// Whether this process was stalled for longer than the time-out, so that the peers have given it
+/// up: that they hung up does not mean that they are lost. Ends the messenger then.
 bool Messenger::stood_still() {
   const auto since = Clock::now() - last_beat_;
   if (timeout_.count() == 0 || since < timeout_) return false;
@@ -305,7 +305,7 @@ bool Messenger::stood_still() {
   return true;
 }
 
-/// Judges the peers' silence up to `now`, and beats.
+/// Checks the peers' silence up to `now`, and sends heartbeats.
 void Messenger::keep_time(Clock::time_point now) {
   if (timeout_.count() == 0 || stood_still()) return;
   for (const auto& peer : peers_) {
@@ -322,8 +322,8 @@ void Messenger::keep_time(Clock::time_point now) {
   }
 }
 
-/// Until the next beat, the end of the patience with a peer, or that of a rank that leaves; < 0:
-/// for ever.
+/// Until the next heartbeat, the end of a peer's grace period or that of a leaving rank; < 0: no
+/// limit.
 std::chrono::milliseconds Messenger::time_left() const {
   if (timeout_.count() == 0 && !leaving_) return -1ms;
   auto next = timeout_.count() > 0 ? last_beat_ + interval_ : leave_by_;
@@ -365,7 +365,7 @@ void Messenger::lose(Peer* peer, Status why) {
   if (!leaving_) events_.lost(peer->rank, why);
 }
 
-/// The end of this messenger, not of the others'.
+/// Ends this messenger, not those of the others.
 void Messenger::close(Status why) {
   {
     std::lock_guard lock(mutex_);

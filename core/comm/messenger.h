@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messenger: requests and replies between two ranks at a time, beside the group's exchange(), for
-// work in which nobody waits for the slowest. The loss of a rank is an event, not the end.
+// Messenger: requests and replies between two ranks, independent of the group's exchange(), for
+// work that does not wait for the slowest rank. The loss of a rank is an event, not the end.
 #pragma once
 
 #include <atomic>
@@ -20,15 +20,15 @@
 
 namespace cafetiere {
 
-/// One thread a rank owns its connections, so requests are answered, one after another, while the
+/// One thread per rank owns its connections, so requests are answered, one after another, while the
 /// rank computes. Every wait ends: with the reply, with the loss of the peer (its process is gone,
 /// or it was silent for the group's time-out), or with the end of this messenger.
 class Messenger {
  public:
   using Bytes = std::vector<std::byte>;
 
-  /// What a rank asks a peer. `topic` and `index` mean what the users agree on. The memory stays as
-  /// it is until ask() returns.
+  /// A request to one peer. The users define `topic` and `index`. The memory must not change until
+  /// ask() returns.
   struct Request {
     int peer = -1;
     uint32_t topic = 0, index = 0;
@@ -37,30 +37,30 @@ class Messenger {
     Status status = {};               ///< set by ask(): why there is no reply
   };
 
-  /// Called on the messenger's thread; must not call ask() or wait for somebody who does.
+  /// Called on the messenger's thread; must not call ask() or wait for a thread that does.
   struct Events {
-    /// Answers a request; the reply may be `data` again. An error loses the peer.
+    /// Answers a request; the reply may be `data` again. On an error the peer is dropped as lost.
     std::function<Result<Bytes>(int peer, uint32_t topic, uint32_t index, Bytes data)> answer;
-    /// A peer is gone for good; once for each.
+    /// A peer is gone for good; called once per peer.
     std::function<void(int peer, const Status& why)> lost;
   };
 
-  /// Every rank calls it at the same point. `group` outlives the messenger, which works on when a
-  /// loss closes the group; only cancel() on this rank ends both. A request of more than
-  /// `max_request` bytes loses the peer that sends it.
+  /// Every rank calls it at the same point. `group` outlives the messenger, which goes on when a
+  /// loss closes the group; only cancel() on this rank ends both. A peer that sends a request of
+  /// more than `max_request` bytes is dropped as lost.
   static Result<std::unique_ptr<Messenger>> open(Group* group, size_t max_request, Events events);
-  /// Sends what is due to living peers, then leaves in peace.
+  /// Sends what is queued for live peers, then leaves cleanly.
   ~Messenger();
 
   /// Sends all requests at once and returns when each has its reply or its error; of several to one
-  /// peer, the next goes out when the one before is answered. By one thread at a time. An error:
+  /// peer, each is sent when the one before is answered. Used by one thread at a time. An error:
   /// this messenger has ended, see status().
   Status ask(std::span<Request> requests);
 
-  /// Why it has ended: kCancelled; or kUnavailable, when this process stood still for so long that
+  /// Why it has ended: kCancelled; or kUnavailable, when this process was stalled for so long that
   /// the others have given it up.
   Status status() const;
-  /// Whether the peer can still be asked.
+  /// Whether requests can still be sent to the peer.
   bool alive(int peer) const;
 
  private:
@@ -92,7 +92,7 @@ class Messenger {
   const std::chrono::milliseconds interval_;
   const size_t max_request_;
   const Events events_;
-  std::vector<std::unique_ptr<Peer>> peers_;  // the thread's; null for the rank itself
+  std::vector<std::unique_ptr<Peer>> peers_;  // used by the thread only; null for the rank itself
   Clock::time_point last_beat_, leave_by_;
   bool leaving_ = false;
   std::atomic<bool> stop_{false};
@@ -104,7 +104,7 @@ class Messenger {
   size_t open_ = 0;               // requests that ask() waits for
   std::vector<bool> alive_;
   Status closed_;
-  bool dead_ = false;  // the thread has thrown: it touches no request any more
+  bool dead_ = false;  // the thread has thrown and uses no request any more
 
   GuardedThread thread_;
 };

@@ -20,7 +20,7 @@ enum PulseKind : uint32_t { kBeat = 1, kBye = 2, kAbort = 3 };
 
 struct PulseHeader {
   uint32_t kind;
-  uint32_t bytes;  // of text that follows
+  uint32_t bytes;  // of the text that follows
 };
 
 }  // namespace
@@ -59,7 +59,7 @@ void Monitor::loop() {
   Ticks next_beat = 0;
   while (!stop_.load()) {
     Status status;
-    // Listen before judging: after this process itself was stopped for a while, the peers' beats
+    // Read before judging: after this process itself was stopped for a while, the peers' heartbeats
     // wait in the socket.
     for (size_t peer = 0; peer < links_.size() && status.ok(); ++peer) {
       if (polls[peer].fd >= 0) status = listen_to(static_cast<int>(peer));
@@ -75,7 +75,7 @@ void Monitor::loop() {
   }
 }
 
-/// Until the next beat, or the end of the patience with a peer.
+/// Until the next heartbeat, or the end of a peer's grace period.
 int Monitor::wait_ms(Ticks next_beat) const {
   Ticks next = next_beat;
   for (size_t peer = 0; peer < links_.size(); ++peer) {
@@ -147,8 +147,8 @@ void Monitor::goodbye(const std::string& reason) {
   }
 }
 
-/// Frames are small and rare: one that does not fit at once finds a peer that has read nothing
-/// for minutes, and is dropped with it.
+/// Frames are small and rare: if one does not fit at once, the peer has read nothing for minutes,
+/// and the frame is dropped with it.
 void Monitor::send_frame(int peer, uint32_t kind, const std::string& text) {
   Stream& stream = links_[peer].control;
   if (!stream.valid()) return;

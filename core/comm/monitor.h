@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Monitor: one thread a group that tells a slow peer from a dead one.
+// Monitor: one thread per group that distinguishes a slow peer from a dead one.
 #pragma once
 
 #include <atomic>
@@ -23,19 +23,19 @@ class Monitor {
  public:
   using OnFailure = std::function<void(Status)>;
 
-  /// `links` outlives the monitor, which alone uses their control connections. `on_failure` is
-  /// called once, from the monitor's thread.
+  /// `links` outlives the monitor, and only the monitor uses their control connections.
+  /// `on_failure` is called once, from the monitor's thread.
   Monitor(int rank, std::vector<PeerLink>& links, int timeout_ms, OnFailure on_failure);
-  /// Starts the thread. Once.
+  /// Starts the thread. Called once.
   Status start();
-  /// Stops the thread; say goodbye() before.
+  /// Stops the thread; call goodbye() before.
   ~Monitor();
 
-  /// Any byte from `peer` proves that it lives.
+  /// Records that `peer` is alive: called for any byte from it.
   void heard(int peer) { heard_[peer].store(now(), std::memory_order_relaxed); }
 
-  /// Tells the peers that this rank goes: in peace, or, with a reason, because the group broke.
-  /// From any thread.
+  /// Sends the final message to the peers: this rank leaves cleanly or, with a reason, because the
+  /// group failed. From any thread.
   void goodbye(const std::string& reason);
 
  private:
@@ -53,8 +53,8 @@ class Monitor {
   std::string name(int peer) const;
 
   struct PeerReader {
-    std::vector<char> bytes;  // a frame that is not complete yet
-    bool closed = false;      // the peer left in peace
+    std::vector<char> bytes;  // an incomplete frame
+    bool closed = false;      // the peer left cleanly
   };
 
   const int rank_;
@@ -64,7 +64,7 @@ class Monitor {
   const OnFailure on_failure_;
   std::unique_ptr<std::atomic<Ticks>[]> heard_;
   std::vector<PeerReader> readers_;
-  std::mutex stream_mutex_;  // of the control connections: one thread at a time
+  std::mutex stream_mutex_;  // serializes use of the control connections
   Fd wake_;
   std::atomic<bool> stop_{false};
   GuardedThread thread_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OneRound: what Group::exchange() is given, as a schedule.
+// OneRound: the messages of Group::exchange() as a schedule of one round.
 #pragma once
 
 #include "core/comm/group.h"
@@ -16,7 +16,7 @@ class OneRound : public Schedule {
   }
   void receives(int, std::vector<Receive>* messages) override {
     messages->assign(receives_.begin(), receives_.end());
-    for (Receive& r : *messages) r.in_place = nullptr;  // of use after received() only
+    for (Receive& r : *messages) r.in_place = nullptr;  // valid after received() only
   }
   void received(int) override {}
 

@@ -9,12 +9,12 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kRingSegment = 32 << 10;  // floats that travel in one round
+constexpr size_t kRingSegment = 32 << 10;  // floats sent in one round
 
-/// Calls for what came: the offset of the first value in its slice, and the values.
+/// Called with what arrived: the offset of the first value in its slice, and the values.
 using Take = std::function<void(size_t at, std::span<const float> values)>;
 
-/// One step around the ring: a slice to the right neighbour, another from the left one.
+/// One step around the ring: sends a slice to the right neighbour, receives one from the left.
 class RingStep : public Schedule {
  public:
   RingStep(const Group& group, std::span<const float> out, size_t incoming, Wire wire, Take take)
@@ -78,7 +78,7 @@ class RingStep : public Schedule {
   std::vector<uint16_t> narrow_out_, narrow_in_;
 };
 
-/// The step, or nothing where neither slice has any values.
+/// Runs the step; does nothing where both slices are empty.
 Status run_step(Group* group, std::span<const float> out, size_t incoming, Wire wire, Take take) {
   if (out.empty() && incoming == 0) return {};
   RingStep step(*group, out, incoming, wire, std::move(take));
@@ -104,7 +104,7 @@ Status ring_reduce_scatter(Group* group, TreeSum& sum, std::span<const size_t> s
   const auto size = [&](int r) { return slices[slice(r) + 1] - slices[slice(r)]; };
   size_t longest = 0;
   for (int r = 0; r < ranks; ++r) longest = std::max(longest, size(r));
-  // The sum under way that leaves, and the one that comes; they change places after each step.
+  // The partial sum to send and the one to receive; they are swapped after each step.
   float* leaving = sum.scratch(2 * longest);
   float* coming = leaving + longest;
   std::fill_n(leaving, size(rank - 1), 0.f);
@@ -133,7 +133,7 @@ Status ring_all_gather(Group* group, std::span<float> arena, std::span<const siz
     const int s = (r % ranks + ranks) % ranks;
     return arena.subspan(slices[s], slices[s + 1] - slices[s]);
   };
-  // What came rounded is sent on as it came: rounding it once more changes nothing.
+  // Rounded values are sent on unchanged: rounding them once more changes nothing.
   round_to_wire(wire, part(rank).data(), part(rank).size());
   for (int step = 0; step + 1 < ranks; ++step) {
     const std::span<float> coming = part(rank - step - 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exchanges of the shard tree. Both sides of every message know its size from V, N and the
-// slices, so nothing but numbers travels.
+// slices, so only values are sent.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,22 +14,22 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kSegment = 128 << 10;  // floats of a slice that travel in one round
+constexpr size_t kSegment = 128 << 10;  // floats of a slice that are sent in one round
 constexpr size_t kDirect = 16 << 10;    // floats up to which all_reduce() sends everything to all
 
-/// Which part of the arrays a rank sums.
+/// The part of the arrays that a rank sums.
 struct Slice {
   size_t begin, end;
   size_t size() const { return end - begin; }
 };
 
-/// The sizes of one reduction and who sends what.
+/// The sizes of one reduction, and the sender of each part.
 struct Layout {
   int rank, ranks;
   std::vector<Slice> slices;                   // of each rank
   std::vector<std::vector<ShardRange>> nodes;  // of each rank
   size_t node_count = 0;
-  size_t longest = 0;  // slice
+  size_t longest = 0;  // longest slice
 
   Layout(const Group* group, int shards, std::vector<Slice> parts)
       : rank(rank_of(group)), ranks(size_of(group)), slices(std::move(parts)), nodes(ranks) {
@@ -48,8 +48,8 @@ std::vector<ShardRange> all_nodes(const Layout& layout) {
   return all;
 }
 
-/// Where the numbers of one segment lie that are sent or received: taken in turn, used again in the
-/// next segment.
+/// The staging buffers of one segment, to send or to receive: taken in order, reused in the next
+/// segment.
 class StagingBuffers {
  public:
   StagingBuffers() = default;
@@ -60,12 +60,12 @@ class StagingBuffers {
 
  private:
   float* begin_ = nullptr;
-  size_t floats_ = 0;  // of one room
+  size_t floats_ = 0;  // of one buffer
   size_t next_ = 0;
 };
 
-/// Segment by segment: sends the peers their parts of this rank's nodes, receives theirs of its
-/// slice, and finishes the tree.
+/// Segment by segment: sends to each peer its part of this rank's nodes, receives the peers' nodes
+/// for this rank's slice, and finishes the tree.
 class ReduceSchedule : public Schedule {
  public:
   /// `ready` may be null: the sum is complete.
@@ -113,7 +113,7 @@ class ReduceSchedule : public Schedule {
   void receives(int round, std::vector<Receive>* messages) override {
     const size_t count = segment_floats(layout_.rank, round);
     sources_.clear();
-    sources_.reserve(layout_.node_count);  // they are pointed to
+    sources_.reserve(layout_.node_count);  // pointers into it are kept
     staging_in_.rewind();
     if (count == 0) return;
     for (int peer = 0; peer < layout_.ranks; ++peer) {
@@ -132,7 +132,7 @@ class ReduceSchedule : public Schedule {
     }
   }
 
-  /// For one rank, whose nodes are the whole tree.
+  /// For a single rank, whose nodes are the whole tree.
   Status run_alone() {
     CFT_TRY(wait_until_ready([this] { return ready(0); }, wake_fd_));
     std::vector<Receive> none;
@@ -153,13 +153,13 @@ class ReduceSchedule : public Schedule {
   size_t segment_begin(int rank, int round) const {
     return layout_.slices[rank].begin + round * segment_;
   }
-  /// How much of a rank's slice belongs to the segment of this round.
+  /// How much of a rank's slice is in the segment of this round.
   size_t segment_floats(int rank, int round) const {
     const size_t size = layout_.slices[rank].size();
     return std::min(segment_, size - std::min(round * segment_, size));
   }
 
-  /// The numbers as they travel; this rank's own too, so that a sum does not depend on who forms it.
+  /// The values as they are sent; this rank's own too, so that any rank would form the same sum.
   const void* on_wire(const float* part, size_t count, StagingBuffers* rooms) const {
     if (wire_ == Wire::kFloat32) return part;
     auto* room = static_cast<uint16_t*>(rooms->take());
@@ -179,8 +179,8 @@ class ReduceSchedule : public Schedule {
   std::vector<NodeValues> sources_;  // of the segment being received
 };
 
-/// Several schedules, one behind the other: what a later one sends waits for no peer's answer to an
-/// earlier one, so that a long way to the peers is gone once and not once each.
+/// Several schedules run back to back: the sends of a later one do not wait for replies to an
+/// earlier one, so the network latency is paid once instead of once per schedule.
 class Chain : public Schedule {
  public:
   /// `part` must outlive this object.
@@ -209,7 +209,7 @@ class Chain : public Schedule {
   std::vector<Round> rounds_;
 };
 
-/// all_gather_slices() in 16 bits, segment by segment.
+/// all_gather_slices() in a 16-bit format, segment by segment.
 class NarrowGather : public Schedule {
  public:
   NarrowGather(const Group& group, std::span<float> arena, std::span<const size_t> slices,
@@ -319,7 +319,7 @@ Status reduce_scatter(Group* group, std::span<const Reduction> reductions, Wire 
 
 namespace {
 
-/// all_gather_slices() of numbers that travel as they lie.
+/// all_gather_slices() in float32, sent directly from the arena.
 Status gather_floats(Group* group, std::span<const AllGatherOp> gathers) {
   const int rank = group->rank();
   std::vector<Send> sends;
@@ -371,7 +371,7 @@ Status all_reduce(Group* group, TreeSum& sum, std::span<float> out, Wire wire) {
   std::vector<Slice> everything(ranks, Slice{0, sum.floats()});
   ReduceSchedule schedule(sum, Layout(group, sum.shards(), std::move(everything)), out, wire);
   if (ranks == 1) return schedule.run_alone();
-  // `out` may be what is still being sent: no receive runs ahead of a send.
+  // `out` may still be in use by a send: no receive runs ahead of a send.
   CFT_TRY(group->Group::run(&schedule));
   round_to_wire(wire, out.data(), out.size());
   return {};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shard tree: V gradients summed in one fixed order, whichever ranks hold which shards, so that
-// the sum has the same bits on any number of ranks.
+// The shard tree: V gradients summed in one fixed order, independent of which ranks hold which
+// shards, so that the sum has the same bits on any number of ranks.
 //
 // The tree over n shards splits at the largest power of two below n; a leaf is one shard. A rank
-// adds its shards in order and is left with the few largest nodes that lie inside its range. In
-// reduce_scatter the owner of a slice receives these nodes from all ranks and finishes the tree.
+// adds its shards in order and keeps the few largest nodes inside its range. In reduce_scatter the
+// owner of a slice receives these nodes from all ranks and finishes the tree.
 #pragma once
 
 #include <cstddef>
@@ -26,14 +26,14 @@ bool are_siblings(ShardRange left, ShardRange right, int shards);
 /// The largest nodes that together make up `range`, in order.
 std::vector<ShardRange> nodes_of(ShardRange range, int shards);
 
-/// Offsets of `ranks` slices of about equal size, each a multiple of kArenaBlock: ranks + 1 values, the first 0, the last `floats`.
+/// Offsets of `ranks` slices of about equal size, in multiples of kArenaBlock: from 0 to `floats`.
 std::vector<size_t> even_slices(size_t floats, int ranks);
 
-/// Adds up the shards of one rank, keeping at most ceil(log2 V) + 1 arrays. The arrays are
-/// allocated in the first round and kept.
+/// Adds up the shards of one rank, with at most ceil(log2 V) + 1 arrays, which are allocated in the
+/// first round and reused.
 class TreeSum {
  public:
-  /// A node that is complete; its sum.
+  /// A complete node, and its sum.
   struct Partial {
     ShardRange node;
     const float* data;
@@ -42,11 +42,11 @@ class TreeSum {
   /// For arrays of `floats` values. `pool` may be null and must outlive this object.
   TreeSum(ShardRange range, int shards, size_t floats, ThreadPool* pool);
 
-  /// Adds the next shard's array. Only the array of the last shard must stay as it is until
-  /// reset(): it may be used in place.
+  /// Adds the next shard's array. Only the array of the last shard must not change until reset():
+  /// it may be used in place.
   Status add(std::span<const float> leaf);
 
-  /// Forgets the sums, for the next round.
+  /// Clears the sums for the next round.
   void reset();
 
   ShardRange range() const { return range_; }
@@ -55,10 +55,10 @@ class TreeSum {
   ThreadPool* pool() const { return pool_; }
   bool complete() const { return next_ == range_.end; }
 
-  /// The finished nodes in order; nodes_of(range()) once complete.
+  /// The complete nodes in order; nodes_of(range()) once all shards are added.
   std::span<const Partial> partials() const { return partials_; }
 
-  /// Room for `floats` values that lives as long as this object, for what peers send.
+  /// A buffer for `floats` values from the peers; valid as long as this object.
   float* scratch(size_t floats);
 
  private:
@@ -84,30 +84,30 @@ Status check_slices(const Group* group, std::span<const size_t> slices, size_t f
 Status check_reduction(const Group* group, const TreeSum& sum, std::span<const size_t> slices,
                        std::span<const float> out);
 
-/// What reduce_scatter() finishes: `out` becomes slice `rank` of the sum over all shards. `slices`
-/// holds the offsets of one slice a rank (even_slices). `out` may lie in the array last given to
-/// add(), at this slice's own offset.
+/// The input and output of reduce_scatter(): `out` becomes slice `rank` of the sum over all shards.
+/// `slices` holds the offsets of one slice per rank (even_slices). `out` may be part of the array
+/// last given to add(), at this slice's own offset.
 struct Reduction {
   TreeSum& sum;
   std::span<const size_t> slices;
   std::span<float> out;
 };
 
-/// Tells when the sums of reductions are there that another thread still computes.
+/// Reports when the sums that another thread still computes are complete.
 class ReadySource {
  public:
   virtual ~ReadySource() = default;
-  /// True once the sum of reduction `i` is complete; asked for in their order, and again whenever
+  /// True once the sum of reduction `i` is complete; called in order of `i`, and again whenever
   /// wake_fd() becomes readable. An error ends the exchange.
   virtual Result<bool> ready(size_t i) = 0;
   virtual int wake_fd() const = 0;
 };
 
-/// Finishes the trees of several arrays in one exchange; a rank may hand them over in fewer or more
-/// calls than another one, in the same order. With a `pace` each goes on its way as soon as it is
-/// ready, without waiting for what the peers make of the one before. A null group is one rank. With a
-/// `wire` of 16 bits the other ranks' nodes arrive rounded and the bits are the same for the same
-/// number of ranks only.
+/// Finishes the trees of several arrays in one exchange; ranks may group the arrays into different
+/// calls, but their order is the same. With a `pace` each is sent as soon as it is ready, without
+/// waiting for the peers to process the one before. A null group is one rank. With a 16-bit `wire`
+/// the other ranks' nodes arrive rounded and the bits are the same only for the same number of
+/// ranks.
 Status reduce_scatter(Group* group, std::span<const Reduction> reductions,
                       Wire wire = Wire::kFloat32, ReadySource* pace = nullptr);
 inline Status reduce_scatter(Group* group, TreeSum& sum, std::span<const size_t> slices,
@@ -122,9 +122,9 @@ struct AllGatherOp {
   std::span<const size_t> slices;
 };
 
-/// Every rank gives its own slices and receives the others', of several arrays in one exchange. With
-/// a `wire` of 16 bits the own slices are rounded too, so that all ranks hold the same: gather
-/// gradients or moves with it rather than weights, whose small steps would be rounded away.
+/// Every rank sends its own slices and receives the others', of several arrays in one exchange.
+/// With a 16-bit `wire` its own slices are rounded too, so that all ranks hold the same: use it for
+/// gradients or deltas rather than weights, whose small steps would be rounded away.
 Status all_gather_slices(Group* group, std::span<const AllGatherOp> gathers,
                          Wire wire = Wire::kFloat32);
 inline Status all_gather_slices(Group* group, std::span<float> arena,

@@ -12,7 +12,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;  // mapped memory cannot vanish under us
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;  // mapped memory cannot be truncated
 
 Status os_error(const char* what) {
   const ErrorCode code = errno == ENOMEM ? ErrorCode::kOutOfMemory : ErrorCode::kIo;
@@ -22,7 +22,7 @@ Status os_error(const char* what) {
 Result<std::byte*> map(const Fd& fd, size_t bytes, int protection) {
   void* memory = mmap(nullptr, bytes, protection, MAP_SHARED, fd.get(), 0);
   if (memory == MAP_FAILED) return os_error("map it");
-  madvise(memory, bytes, MADV_HUGEPAGE);  // a wish: refusal costs time only
+  madvise(memory, bytes, MADV_HUGEPAGE);  // best effort: only speed depends on it
   return static_cast<std::byte*>(memory);
 }
 
@@ -42,10 +42,10 @@ Result<std::shared_ptr<SharedMemory>> SharedMemory::create(size_t bytes) {
 
 Result<std::shared_ptr<SharedMemory>> SharedMemory::open(const Place& place, bool writable) {
   const std::string path = fmt::format("/proc/{}/fd/{}", place.pid, place.fd);
-  // O_NONBLOCK: what lies there may be anything, such as a pipe.
+  // O_NONBLOCK: the path may refer to anything, such as a pipe.
   const Fd fd(::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return os_error("open it");
-  // Of what was opened: the peer can put another file at the path at any time.
+  // Checks the opened file: the peer can put another one at the path at any time.
   struct stat about {};
   if (fstat(fd.get(), &about) != 0) return os_error("find it");
   if (!S_ISREG(about.st_mode) || static_cast<uint64_t>(about.st_size) != place.bytes ||

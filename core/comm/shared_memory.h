@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SharedMemory: pages that other processes of the host can be let into.
+// SharedMemory: memory that other processes of the host can map.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,21 @@
 
 namespace cafetiere {
 
-/// A mapped memfd, zero at first and on huge pages where the system has them for it. It cannot
-/// shrink, so whoever maps it can read all of it for as long as they keep it mapped.
+/// A mapped memfd, initially zero and on huge pages where the system has them for it. It cannot
+/// shrink, so whoever maps it can read all of it while it is mapped.
 class SharedMemory {
  public:
-  /// Where another process of the host finds it. `id` tells it from whatever else may have the same
-  /// number there.
+  /// Where another process of the host finds it. `id` distinguishes it from another file with the
+  /// same number there.
   struct Place {
     int32_t pid = 0, fd = -1;
     uint64_t bytes = 0, id = 0;
   };
 
-  /// An error where the system gives none: kOutOfMemory, or kIo where memfd_create() is forbidden.
+  /// An error where the system refuses: kOutOfMemory, or kIo where memfd_create() is forbidden.
   static Result<std::shared_ptr<SharedMemory>> create(size_t bytes);
-  /// Maps what another process made; an error where it is not there or the system forbids it. Not
-  /// `writable`: to be read only.
+  /// Maps the memory of another process; an error where it does not exist or the system forbids it.
+  /// Read-only unless `writable`.
   static Result<std::shared_ptr<SharedMemory>> open(const Place& place, bool writable);
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
@@ -33,7 +33,7 @@ class SharedMemory {
 
   std::byte* data() const { return data_; }
   size_t size() const { return place_.bytes; }
-  /// Of one that was made here, until drop_fd().
+  /// Its place; only in the process that created it, until drop_fd().
   const Place& place() const { return place_; }
   /// The others have it open, or never will.
   void drop_fd() { fd_ = Fd(); }

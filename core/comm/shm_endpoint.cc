@@ -43,13 +43,13 @@ Result<bool> ShmEndpoint::settled() {
 
 bool ShmEndpoint::arm(std::vector<pollfd>* polls) {
   armed_ = sending() || receiving() || link_->is_owed();
-  if (!armed_) return !link_->news();  // the peer may just have returned all
+  if (!armed_) return !link_->news();  // the peer may just have returned all loans
   polls->push_back({socket_, POLLIN, 0});
   return link_->may_sleep(sending(), receiving());
 }
 
-/// Takes the bytes that woke us from the socket and sees whether it is still open. What the peer
-/// wrote before it closed it is in the memory by then.
+/// Reads the wake-up bytes from the socket and detects whether it is closed. What the peer wrote
+/// before it closed it is in the memory by then.
 void ShmEndpoint::disarm() {
   if (!armed_) return;
   armed_ = false;
@@ -59,7 +59,7 @@ void ShmEndpoint::disarm() {
   ended_ = n == 0 || (n < 0 && !would_block());
 }
 
-/// A byte on the socket ends the peer's poll(). One that does not fit is one among many there.
+/// A byte on the socket ends the peer's poll(). If the socket is full, it holds such bytes already.
 void ShmEndpoint::wake_peer() {
   if (link_->must_wake_peer()) (void)!::send(socket_, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

@@ -9,11 +9,11 @@
 
 namespace cafetiere {
 
-/// The bytes go through a ShmLink; a socket between the two wakes a sleeper and tells when the peer
-/// is gone.
+/// The bytes go through a ShmLink; a socket between the two ranks wakes a sleeper and is closed
+/// when the peer is gone.
 class ShmEndpoint : public FramedEndpoint {
  public:
-  /// `socket` is non-blocking and stays open as long as the endpoint, which alone reads from it.
+  /// `socket` is non-blocking, outlives the endpoint, and is read by the endpoint only.
   ShmEndpoint(PeerName name, std::unique_ptr<ShmLink> link, int socket)
       : FramedEndpoint(std::move(name)), link_(std::move(link)), socket_(socket) {}
 

@@ -91,7 +91,7 @@ Result<std::unique_ptr<ShmLink>> ShmLink::open(const ShmAddress& address) {
   return link;
 }
 
-/// A long message that lies in lent memory is not copied: only its header goes through the ring.
+/// A long message in exported memory is not copied: only its header goes through the ring.
 Result<size_t> ShmLink::write(std::span<const iovec> parts) {
   const iovec body = parts.back();
   if (!lender_.lends(body)) return write_ring(parts);
@@ -124,7 +124,7 @@ Result<size_t> ShmLink::read(std::span<const iovec> parts) {
   const uint64_t held = in_->written.load(std::memory_order_acquire) - read_;
   if (held > kRingBytes) return broken();
   const uint64_t until =
-      borrower_.next_at().value_or(~uint64_t{0});  // after `held`: it is no older
+      borrower_.next_at().value_or(~uint64_t{0});  // read after `held`, so not older
   if (until == read_) {
     CFT_ASSIGN(const size_t taken, borrower_.take(parts.back()));
     changed_ |= !borrower_.reading();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ShmLink: two ranks of one host share memory: one ring of bytes for each direction, and loans of
-// what is long.
+// ShmLink: shared memory between two ranks of one host: in each direction a byte ring, and
+// zero-copy loans of long messages.
 #pragma once
 
 #include <sys/uio.h>
@@ -18,57 +18,57 @@
 
 namespace cafetiere {
 
-/// Where a process finds the memory that another one made, and what it must read there.
+/// Where a process finds the memory that another one created, and the token it must find there.
 struct ShmAddress {
   SharedMemory::Place place{};
   std::array<uint8_t, 32> token{};
 };
 
-/// One side of the link; core/comm/shm_protocol.h has the table of its states. Neither side ever waits for the other in here, and an index that the peer
-/// writes is checked before use: a peer that dies or goes mad at any point costs only its data.
-/// One thread a side.
+/// One side of the link; core/comm/shm_protocol.h has the state table. No call blocks, and an index
+/// from the peer is checked before use: a peer that dies or misbehaves at any point costs only its
+/// data. Used by one thread per side.
 class ShmLink {
  public:
-  /// Makes the memory; the side that others open().
+  /// Creates the memory; called by the side that the other one opens.
   static Result<std::unique_ptr<ShmLink>> create();
-  /// Maps the memory that the process of `address` made; an error where the system forbids it.
+  /// Maps the memory that the process of `address` created; an error where the system forbids it.
   static Result<std::unique_ptr<ShmLink>> open(const ShmAddress& address);
   ShmLink(const ShmLink&) = delete;
   ShmLink& operator=(const ShmLink&) = delete;
 
-  /// Of the side that made the memory, until drop_fd().
+  /// On the side that created the memory, until drop_fd().
   const ShmAddress& address() const { return address_; }
   /// The peer has it open, or never will.
   void drop_fd() { memory_->drop_fd(); }
 
-  /// From now on long messages that lie in `memory` are read where they lie.
+  /// Exports `memory`: from now on the peer reads long messages there in place.
   void lend(std::shared_ptr<const SharedMemory> memory) { lender_.add(std::move(memory)); }
 
-  /// Copies what fits now, at most a chunk, from `parts`, a message's rest, to the peer; the number
-  /// of bytes. What lies in lent memory counts at once, but must stay as it is until all_returned(),
-  /// or give_up().
+  /// Copies what fits now, at most a chunk, from `parts`, the rest of a message, to the peer;
+  /// returns the number of bytes. Exported bytes count at once, but must not change until
+  /// all_returned() or give_up().
   Result<size_t> write(std::span<const iovec> parts);
-  /// Copies what is there now, at most a chunk, to `parts`, a message's rest; the number of bytes.
+  /// Copies what is there now, at most a chunk, to `parts`; returns the number of bytes.
   Result<size_t> read(std::span<const iovec> parts);
-  /// Where the next message's body lies if it is lent and has `bytes`, else null; until give_back().
+  /// The next message's body if it is a loan of `bytes` bytes, else null; valid until give_back().
   Result<const std::byte*> borrow(size_t bytes);
   bool borrowed() const { return borrower_.borrowed(); }
   /// An error where the peer gave up meanwhile.
   Status give_back();
-  /// Nothing will be written any more, and what is lent may change.
+  /// Nothing will be written any more, and loaned bytes may change.
   void give_up() { lender_.withdraw(); }
-  /// Whether the peer has still to read what lies here.
+  /// Whether the peer has loans that it has not returned.
   bool is_owed() const { return lender_.is_owed(); }
-  /// Whether it has read any of it since this or may_sleep() was last asked.
+  /// Whether it returned any since this or may_sleep() was last called.
   bool news() { return lender_.news(); }
-  /// The contrary of is_owed(); an error where the peer says nonsense.
+  /// Whether all loans are returned; an error where the peer's count is invalid.
   Result<bool> all_returned() const { return lender_.all_returned(); }
 
-  /// Says that this side is about to sleep until it is woken. False when there is something to do
-  /// for one that `writes` or `reads`: then do not sleep.
+  /// Announces that this side is about to sleep until it is woken. False when there is work for a
+  /// side that `writes` or `reads`: then do not sleep.
   bool may_sleep(bool writes, bool reads);
   void woke();
-  /// True once when the peer sleeps and must be woken, as it has something to do.
+  /// True once when the peer sleeps and has work, so that it must be woken.
   bool must_wake_peer();
 
  private:
@@ -86,8 +86,8 @@ class ShmLink {
   uint64_t written_ = 0, read_ = 0;  // own indices: the shared copies are for the peer
   Lender lender_;
   Borrower borrower_;
-  bool overdrawn_ = false;  // write() waits until the peer returns a loan
-  bool changed_ = false;    // something that the peer may sleep for
+  bool overdrawn_ = false;  // no credits: write() waits until the peer returns a loan
+  bool changed_ = false;    // a change that the peer may wait for
   ShmAddress address_;
 };
 

@@ -12,7 +12,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kLong = 1 << 20;  // a message whose end the cache would not hold
+constexpr size_t kLong = 1 << 20;  // the end of such a message does not stay in the cache
 
 Status broken_loan() { return internal_error("shared memory: the peer lends what is not there"); }
 
@@ -83,7 +83,7 @@ bool Lender::news() {
 
 void Lender::withdraw() {
   book_->withdrawn.store(1, std::memory_order_relaxed);
-  shared_fence(std::memory_order_seq_cst);  // before what is written there from now on
+  shared_fence(std::memory_order_seq_cst);  // before the memory is written again
 }
 
 Result<const SharedMemory*> Borrower::memory(uint32_t index) {
@@ -147,7 +147,7 @@ Status Borrower::give_back() {
   return {};
 }
 
-/// What was read until now is what was lent.
+/// Whether the bytes read until now are valid: not withdrawn.
 Status Borrower::check() const {
   shared_fence(std::memory_order_acquire);
   if (book_->withdrawn.load(std::memory_order_relaxed) == 0) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loans: long messages between two ranks of one host, read where they lie.
+// Loans: zero-copy messages between two ranks of one host.
 #pragma once
 
 #include <sys/uio.h>
@@ -16,12 +16,13 @@
 
 namespace cafetiere {
 
-/// What the two sides of one direction share (core/comm/shm_protocol.h has the table of its states).
+/// A descriptor ring in memory that both sides map: a loan is the descriptor of an exported buffer,
+/// a free slot is a credit, `taken` counts completions (state table: core/comm/shm_protocol.h).
 struct LoanBook {
   static constexpr size_t kMostMemories = 8;
 
   struct Loan {
-    uint64_t at;  // how many bytes went through the ring before it
+    uint64_t at;  // bytes that went through the ring before it
     uint32_t memory;
     uint64_t offset, bytes;
   };
@@ -29,32 +30,32 @@ struct LoanBook {
   SharedWord<uint32_t> memory_count;
   alignas(64) std::array<Loan, kLoanSlots> loans;
   SharedWord<uint64_t> lent;               // loans so far
-  SharedWord<uint32_t> withdrawn;          // not 0: they are not what they were
-  alignas(64) SharedWord<uint64_t> taken;  // loans that were read to their end
+  SharedWord<uint32_t> withdrawn;          // not 0: the loans' bytes may have changed
+  alignas(64) SharedWord<uint64_t> taken;  // loans that were read completely
 };
 
-/// Copies a part of a message of which `rest` bytes are still to come: past the cache where it is
-/// long, as a long array would only sweep the cache and need not be read before it is written.
+/// Copies a part of a message of which `rest` bytes are left. Bypasses the cache (streaming stores)
+/// for long messages, which would evict it.
 void copy_message(std::byte* to, const std::byte* from, size_t bytes, size_t rest);
 
-/// The side that lends. The bytes must stay as they are until all is returned or withdrawn.
+/// The exporting side. The bytes must not change until all loans are returned or withdrawn.
 class Lender {
  public:
   explicit Lender(LoanBook* book) : book_(book) {}
 
-  /// Lets the peer into `memory` from now on; nothing where there are kMostMemories already.
+  /// Exports `memory` to the peer; does nothing if kMostMemories are exported already.
   void add(std::shared_ptr<const SharedMemory> memory);
-  /// Whether a message of these bytes can be lent.
+  /// Whether `part` is long enough, and in exported memory.
   bool lends(const iovec& part) const { return part.iov_len >= kShortestLoan && find(part); }
-  /// Lends `part`, which comes after byte `at` of the ring; false where too much is lent already.
+  /// Lends `part`, which follows byte `at` of the ring; false without credits (all slots in use).
   bool lend(const iovec& part, uint64_t at);
-  /// Whether the peer has still to read something.
+  /// Whether the peer has loans that it has not returned.
   bool is_owed() const { return taken() != lent_; }
-  /// The contrary; an error where the peer says nonsense.
+  /// Whether all loans are returned; an error where the peer's count is invalid.
   Result<bool> all_returned() const;
   /// Whether the peer returned anything since the last call.
   bool news();
-  /// A peer that still reads will know that it read rubbish.
+  /// Cancels all loans: a peer that still reads them gets an error instead of stale data.
   void withdraw();
 
  private:
@@ -66,18 +67,18 @@ class Lender {
   uint64_t lent_ = 0, seen_ = 0;
 };
 
-/// The side that reads. What the lender writes is checked before use.
+/// The importing side. What the lender writes is checked before use.
 class Borrower {
  public:
   explicit Borrower(LoanBook* book) : book_(book) {}
 
-  /// The byte of the ring that the next loan comes before; nothing where there is none.
+  /// The ring position that the next loan precedes; empty where there is no loan.
   std::optional<uint64_t> next_at() const;
-  /// Copies the loan's next bytes to `part`, at most a chunk; how many.
+  /// Copies the loan's next bytes to `part`, at most a chunk; returns how many.
   Result<size_t> take(const iovec& part);
-  /// Whether a loan is begun and not read to its end.
+  /// Whether a loan is partly read.
   bool reading() const { return left_ > 0; }
-  /// The loan itself where it has `bytes` of which none is taken, else null; until give_back().
+  /// The loan in place if it has `bytes` bytes, none of them taken, else null; until give_back().
   Result<const std::byte*> borrow(size_t bytes);
   bool borrowed() const { return borrowed_; }
   /// An error where the lender withdrew it meanwhile.

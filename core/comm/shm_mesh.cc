@@ -14,7 +14,7 @@ namespace {
 
 using Links = std::vector<std::unique_ptr<ShmLink>>;
 
-/// What two processes have in common that can open each other's memory.
+/// What two processes must have in common to open each other's memory.
 struct Host {
   uint64_t wanted = 0;
   std::array<char, 40> boot{};          // of the kernel
@@ -39,7 +39,8 @@ Host this_host(bool wanted) {
   return host;
 }
 
-/// Makes the memory for each higher rank of this host and tells it; opens what lower ranks made.
+/// Creates links to higher ranks of this host and sends their addresses; opens those of lower
+/// ranks.
 Status offer(Group* group, const std::vector<Host>& hosts, Links* links) {
   const int rank = group->rank();
   std::vector<ShmAddress> addresses(hosts.size());
@@ -67,7 +68,7 @@ Status offer(Group* group, const std::vector<Host>& hosts, Links* links) {
   return {};
 }
 
-/// Drops the links that only one side has.
+/// Drops the links that only one side could open.
 Status agree(Group* group, const std::vector<Host>& hosts, Links* links) {
   const int rank = group->rank();
   std::vector<uint8_t> mine(hosts.size()), theirs(hosts.size());

@@ -10,9 +10,9 @@
 
 namespace cafetiere {
 
-/// Links to the ranks that run on the same host, in the same network and process namespaces, and
-/// whose memory the system lets this process open; null for the others. A link is there on both
-/// sides or on neither. Every rank calls it; one that does not want any passes wanted = false.
+/// Links to the ranks on the same host, in the same network and process namespaces, whose memory
+/// the system lets this process open; null for the others. Both sides get a link or neither. Every
+/// rank calls it; one that wants no links passes wanted = false.
 Result<std::vector<std::unique_ptr<ShmLink>>> share_memory(Group* group, bool wanted);
 
 }  // namespace cafetiere

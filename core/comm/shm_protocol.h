@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol by which two ranks of one host hand each other bytes in shared memory: its states, the
-// words that they are made of, and its sizes.
+// The protocol by which two ranks of one host exchange bytes through shared memory: its states, its
+// shared words and its sizes.
 //
 // A link has two sides, 0 and 1, and in each direction a writer W and a reader R. W writes `written`,
 // `loans`, `lent`, `memories`, `memory_count` and `withdrawn` of its direction, R writes `read` and
@@ -44,20 +44,20 @@
 
 namespace cafetiere {
 
-/// A number in memory that both sides see.
+/// A number in memory that both sides access.
 template <class T>
 using SharedWord = std::atomic<T>;
 
 inline void shared_fence(std::memory_order order) { std::atomic_thread_fence(order); }
 
-/// Stands before other bytes of the memory are written, or `count` at `bytes` are read.
+/// Called before other bytes of the memory are written, or `count` at `bytes` are read.
 inline void shared_access(const void* /*bytes*/ = nullptr, size_t /*count*/ = 0) {}
 
-inline constexpr size_t kRingBytes = 512 << 10;    // of each direction: stays in a core's cache
-inline constexpr size_t kRingChunk = 64 << 10;     // copied before the peer hears of it
-inline constexpr size_t kLoanSlots = 4;            // loans at once
-inline constexpr size_t kShortestLoan = 64 << 10;  // what is shorter goes through the ring
-inline constexpr size_t kLoanChunk = 256 << 10;    // copied before the other direction has a turn
+inline constexpr size_t kRingBytes = 512 << 10;    // per direction: stays in a core's cache
+inline constexpr size_t kRingChunk = 64 << 10;     // copied before the peer sees it
+inline constexpr size_t kLoanSlots = 4;            // concurrent loans
+inline constexpr size_t kShortestLoan = 64 << 10;  // shorter messages go through the ring
+inline constexpr size_t kLoanChunk = 256 << 10;    // copied before the other direction gets a turn
 
 }  // namespace cafetiere
 

@@ -55,7 +55,7 @@ uint32_t v4_address(const SocketAddress& e) {
 }
 
 void set_option(int fd, int level, int name, int value) {
-  setsockopt(fd, level, name, &value, sizeof value);  // a refusal costs speed, never correctness
+  setsockopt(fd, level, name, &value, sizeof value);  // best effort: only speed depends on it
 }
 
 void tune_common(int fd) {
@@ -142,7 +142,7 @@ Result<Fd> listen_on(const std::string& host, PortRange ports) {
           host));
     }
     Fd fd(socket(at.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    // Connections of an earlier group may still hold a port that is given.
+    // Connections of an earlier group may still hold a configured port.
     if (fd.valid() && port != 0) set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
     if (fd.valid() && bind(fd.get(), at.get(), at.length) == 0 && listen(fd.get(), kBacklog) == 0) {
       return fd;
@@ -182,8 +182,8 @@ Result<Fd> start_connect(const SocketAddress& to) {
 
 void tune_data(int fd) {
   tune_common(fd);
-  // The plain options are cut to the system's limit and end the kernel's own growing of the
-  // buffers, which is then the better choice: so force, or leave them alone.
+  // The plain options are capped at the system's limit and turn off the kernel's own tuning of the
+  // buffers, which is then better: so force the sizes, or leave them alone.
   set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, kSocketBuffer);
   set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, kSocketBuffer);
   if (remote_address(fd).is_private()) {

@@ -36,7 +36,7 @@ struct SocketAddress {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
   sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
   std::string text() const;  ///< "10.0.0.7:41000" or "[fd00::7]:41000"
-  bool is_private() const;   ///< loopback, or of a network that is not routed in public
+  bool is_private() const;   ///< loopback, or a private network
   bool is_wildcard() const;  ///< 0.0.0.0 or ::
 };
 
@@ -60,21 +60,21 @@ SocketAddress remote_address(int fd);
 /// Starts a non-blocking connection; it is open when the socket becomes writable.
 Result<Fd> start_connect(const SocketAddress& to);
 
-/// For bulk: no delay, deep buffers, and cubic on near links, where a paced congestion control
-/// would hold the sender back. No TCP_USER_TIMEOUT: it would also end a connection whose receiver
-/// merely computes for longer than that before it reads on.
+/// For data: no delay, large buffers, and cubic on near links, where a paced congestion control
+/// would slow the sender. No TCP_USER_TIMEOUT: it would also end a connection whose receiver only
+/// computes for longer than that before it reads again.
 void tune_data(int fd);
 
 /// For heartbeats: no delay, and a dead link is noticed within `timeout_ms`.
 void tune_control(int fd, int timeout_ms);
 
-/// Whether errno says that a non-blocking call found nothing to do now.
+/// Whether errno says that a non-blocking call would block.
 bool would_block();
 
-/// Why a send() or recv() during a handshake that returned 0 or less ends it.
+/// Why a send() or recv() that returned 0 or less ends a handshake.
 Status hung_up(ssize_t result);
 
-/// The system's words for an errno value.
+/// The system's text for an errno value.
 std::string errno_text(int error);
 
 }  // namespace cafetiere

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spinner: how long to look again before sleeping.
+// Spinner: how long to spin before sleeping.
 #pragma once
 
 #include <chrono>
 
 namespace cafetiere {
 
-/// An answer that is on its way comes sooner than a sleeper wakes, so look for it a little while.
-/// Where looking brought nothing lately, as on cores that are busy computing, it is tried once in a
-/// while only.
+/// An answer that is under way arrives sooner than a sleeper wakes, so spin for a short time. Where
+/// spinning did not pay lately, as on cores that are busy computing, it is tried only occasionally.
 class Spinner {
  public:
   static constexpr auto kLimit = std::chrono::microseconds(20);
 
-  /// Nothing has come: whether to look again rather than sleep.
+  /// Nothing has arrived: whether to spin on rather than sleep.
   bool again() {
     const auto now = std::chrono::steady_clock::now();
     if (!spinning_) {
@@ -25,7 +24,7 @@ class Spinner {
     return hopeful && now - since_ < kLimit;
   }
 
-  /// Something has come.
+  /// Something has arrived.
   void hit() {
     if (spinning_) vain_ = 0;
     spinning_ = false;
@@ -35,12 +34,12 @@ class Spinner {
   void slept() { spinning_ = false; }
 
  private:
-  static constexpr int kTrusted = 4;  // spins in vain after which most are left out
-  static constexpr int kRetry = 16;   // of which one is made
+  static constexpr int kTrusted = 4;  // failed spins after which most are skipped
+  static constexpr int kRetry = 16;   // one of so many is still tried
 
   bool spinning_ = false;
   std::chrono::steady_clock::time_point since_;
-  int vain_ = 0;  // spins in a row that brought nothing
+  int vain_ = 0;  // consecutive failed spins
 };
 
 }  // namespace cafetiere

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream: the bytes between two ranks, as they are or encrypted.
+// Stream: the bytes between two ranks, plain or encrypted.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,7 @@
 
 namespace cafetiere {
 
-/// Owns a non-blocking connection. By one thread at a time.
+/// Owns a non-blocking connection. Used by one thread at a time.
 class Stream {
  public:
   Stream() = default;
@@ -25,16 +25,16 @@ class Stream {
 
   bool valid() const { return fd_.valid(); }
   bool encrypted() const { return tls_ != nullptr; }
-  /// To poll, to tune and to shut down.
+  /// For poll(), socket options and shutdown().
   int fd() const { return fd_.get(); }
 
-  /// As sendmsg(): how many bytes left, or -1. Whoever is told less than all, -1 with EAGAIN too,
-  /// goes on with the same bytes: some may wait encrypted already.
+  /// As sendmsg(): the number of bytes sent, or -1. After a short count, -1 with EAGAIN too, the
+  /// caller goes on with the same bytes: some may be buffered in encrypted form.
   ssize_t send(std::span<const iovec> parts);
   ssize_t send(std::span<const std::byte> bytes);
 
-  /// As recvmsg(): how many bytes came, 0 at the end of the stream, or -1; EBADMSG when what came
-  /// was not sent by the peer. All that can be had is had when it says EAGAIN: then poll.
+  /// As recvmsg(): the number of bytes received, 0 at the end of the stream, or -1; EBADMSG when
+  /// they were not sent by the peer. Read until EAGAIN before polling.
   ssize_t receive(std::span<const iovec> parts);
   ssize_t receive(std::span<std::byte> bytes);
 
@@ -43,12 +43,12 @@ class Stream {
   std::unique_ptr<TlsSession> tls_;
 };
 
-/// The error of a connection on which send() or receive() returned `result`, which says neither
-/// progress nor EAGAIN. `who` comes first in the message.
+/// The error of a connection on which send() or receive() returned `result`, which means neither
+/// progress nor EAGAIN. The message starts with `who`.
 Status connection_lost(const std::string& who, ssize_t result);
 
-/// Fills `parts` with what is left of a header and its body after `offset` bytes, at most `limit`
-/// bytes of the body; the parts that are not empty.
+/// Fills `parts` with the rest of a header and its body after `offset` bytes, at most `limit` bytes
+/// of the body; returns the parts that are not empty.
 std::span<iovec> rest_of_message(std::span<std::byte> header, const iovec& body, size_t offset,
                                  size_t limit, std::span<iovec, 2> parts);
 

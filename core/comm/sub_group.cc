@@ -7,12 +7,12 @@
 namespace cafetiere {
 namespace {
 
-/// Replaces ranks of the sub-group by those of its parent, from message `first` on.
+/// Maps ranks of the sub-group to those of its parent, from message `first` on.
 template <class Message>
 void rename_peers(const std::vector<int>& members, std::vector<Message>* messages, size_t first) {
   for (size_t i = first; i < messages->size(); ++i) {
     int& peer = (*messages)[i].peer;
-    // A peer that is not of the sub-group gets no rank of the parent either, which refuses it.
+    // A peer outside the sub-group maps to no rank of the parent, so that the parent refuses it.
     peer = peer >= 0 && peer < static_cast<int>(members.size()) ? members[size_t(peer)] : -1;
   }
 }

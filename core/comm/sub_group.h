@@ -10,7 +10,7 @@ namespace cafetiere {
 
 /// Ranks `members` of `parent`, in this order; the caller is one of them. Uses the parent's
 /// connections: the parent outlives it, and within one process only one of them is used at a time.
-/// It gives no connections away (open_links()), as all ranks of the parent would have to take part.
+/// open_links() is not available, as all ranks of the parent would have to take part.
 class SubGroup : public Group {
  public:
   SubGroup(Group* parent, std::vector<int> members);

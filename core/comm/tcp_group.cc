@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long a broken data connection waits for the monitor, which may know the deeper reason.
+// How long a broken data connection waits for the monitor, which may know the root cause.
 constexpr auto kReasonPatience = std::chrono::milliseconds(100);
 
 /// Whether this process may open as many files as a group has connections: a data and a control
@@ -108,7 +108,7 @@ Status TcpGroup::connect(const std::vector<std::string>& addresses) {
   return barrier(this);
 }
 
-/// From here on, with the ranks of this host that can.
+/// Replaces the transport to ranks of this host by shared memory where possible.
 Status TcpGroup::share_memory() {
   CFT_ASSIGN(auto shared, cafetiere::share_memory(this, options_.shared_memory));
   for (int peer = 0; peer < size(); ++peer) {
@@ -120,7 +120,7 @@ Status TcpGroup::share_memory() {
   return {};
 }
 
-/// From here on, with the ranks that share no memory with this one, if that was asked for.
+/// Replaces the transport to ranks without shared memory by UCX, if requested.
 Status TcpGroup::use_ucx() {
   std::vector<std::optional<UcxPeer>> peers(size());
   for (int peer = 0; peer < size(); ++peer) {
@@ -163,7 +163,7 @@ Result<PeerLinks> TcpGroup::open_links() {
   if (!links.ok()) {
     return close(links.status().with_context(fmt::format("rank {} cannot open links", rank())));
   }
-  // A control connection that closes looks like a lost rank to those that are still meeting.
+  // A control connection that closes looks like a lost rank to those that still connect.
   CFT_TRY(barrier(this));
   PeerLinks result{.streams = {}, .cancelled = cancelled_.get(), .timeout_ms = options_.timeout_ms};
   for (PeerLink& link : *links) result.streams.push_back(std::move(link.data));
@@ -214,7 +214,7 @@ Status TcpGroup::give_up(Status why) {
   return close(std::move(why));
 }
 
-/// Closes the group for `why` unless it is closed already; the reason that came first. The sockets
+/// Closes the group with `why` unless it is closed already; returns the first reason. The sockets
 /// stay allocated until the destructor, as other threads may be using them.
 Status TcpGroup::close(Status why) {
   std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TcpGroup: ranks in different processes or machines, joined by TCP.
+// TcpGroup: ranks in different processes or machines, connected by TCP.
 #pragma once
 
 #include <atomic>
@@ -18,39 +18,39 @@
 
 namespace cafetiere {
 
-/// How one rank joins a group. Everything but `rank`, `bind`, `ports` and `log` is the same on all ranks.
+/// How one rank joins a group. Only `rank`, `bind`, `ports` and `log` may differ between ranks.
 struct GroupOptions {
   int rank = 0;
   int size = 1;
-  std::string bind = "127.0.0.1";  ///< the one address to listen on; the other ranks reach us by it
-  PortRange ports;                 ///< of which to listen on one; any that is free
+  std::string bind = "127.0.0.1";  ///< the one address to listen on; the other ranks connect to it
+  PortRange ports;                 ///< ports to listen on, one of them; any free one
   std::string secret;              ///< random bytes, kMinSecret or more, fresh for each run
-  std::string generation;          ///< names the attempt, so that left-overs of another stay out
+  std::string generation;          ///< names the attempt; connections of another are refused
   int timeout_ms = 6000;           ///< silence after which a peer counts as lost
-  int connect_timeout_ms = 10000;  ///< until all ranks must have met
+  int connect_timeout_ms = 10000;  ///< until all ranks must be connected
   bool encrypt = false;            ///< TLS 1.3 on every connection; shared memory stays as it is
-  bool shared_memory = true;       ///< 8 MiB a pair of ranks on one host, if the system lets them
+  bool shared_memory = true;       ///< 8 MiB per pair of ranks on one host, if permitted
   bool infiniband = false;  ///< UCX between hosts where all ranks find it, else TCP; see connect()
   Logger log;
 };
 
-/// Usage: listen(), carry address() to all ranks by whatever means, connect() with all addresses
-/// in the order of the ranks, exchange().
+/// Usage: listen(), distribute address() to all ranks by any means, connect() with all addresses in
+/// rank order, exchange().
 class TcpGroup : public Group {
  public:
-  /// Opens a free port of the bind address, or one of `ports` there.
+  /// Opens a free port of the bind address, or one of `ports`.
   static Result<std::unique_ptr<TcpGroup>> listen(GroupOptions options);
   ~TcpGroup() override;
 
-  /// "host:port", to be told to the other ranks.
+  /// "host:port", to be sent to the other ranks.
   std::string address() const { return address_; }
 
-  /// Meets all ranks; returns on each rank when all have met. Once. A rank that asked for
-  /// `infiniband` hears by its log what it got, and why. UCX neither encrypts nor authenticates, so
-  /// with `encrypt` it stays TCP.
+  /// Connects to all ranks; returns when all are connected. Called once. A rank that asked for
+  /// `infiniband` logs a warning if UCX is not used. UCX neither encrypts nor authenticates, so
+  /// with `encrypt` TCP is used.
   Status connect(const std::vector<std::string>& addresses);
 
-  /// What carries the messages to and from `peer`, as Endpoint::transport(); once connected.
+  /// The transport to `peer`, as Endpoint::transport(); once connected.
   std::string transport(int peer) const { return engine_->transport(peer); }
 
   int rank() const override { return options_.rank; }
@@ -81,11 +81,11 @@ class TcpGroup : public Group {
   Fd cancelled_;  // readable from cancel() on
   std::string address_;
   std::vector<PeerLink> links_;
-  std::vector<bool> shares_;  // memory, with which peers
+  std::vector<bool> shares_;  // whether memory is shared with each peer
   std::unique_ptr<Engine> engine_;
   std::atomic<double> seconds_{0};
 
-  mutable std::mutex mutex_;  // guards verdict_ and the birth of engine_ and monitor_
+  mutable std::mutex mutex_;  // guards verdict_ and the creation of engine_ and monitor_
   std::condition_variable closed_signal_;
   Status verdict_;  // why the group is closed: the first reason wins
   std::atomic<bool> closed_{false};

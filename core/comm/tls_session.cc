@@ -17,21 +17,21 @@ namespace cafetiere {
 namespace {
 
 constexpr size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;
-// More than the header and tag of a record and the change of a key before it.
+// More than the header and tag of a record and a key update before it.
 constexpr size_t kRecordOverhead = 256;
-constexpr size_t kWireBuffer = 256 << 10;  // each way
+constexpr size_t kWireBuffer = 256 << 10;  // each direction
 constexpr char kSuite[] = "TLS_AES_128_GCM_SHA256";
 constexpr unsigned char kSuiteId[] = {0x13, 0x01};
 constexpr unsigned char kKeyName[] = "cafetiere";
 
-/// What libssl says about the last failure on this thread; forgets it.
+/// The text of libssl's last error on this thread; clears it.
 std::string ssl_error_text() {
   const char* reason = ERR_reason_error_string(ERR_peek_last_error());
   ERR_clear_error();
   return reason ? reason : "no reason given";
 }
 
-/// The session that carries the shared key; libssl takes a reference.
+/// The session that contains the shared key; libssl takes a reference.
 SSL_SESSION* shared_session(SSL* ssl) {
   auto* session = static_cast<SSL_SESSION*>(SSL_get_app_data(ssl));
   SSL_SESSION_up_ref(session);
@@ -61,7 +61,7 @@ Status not_agreed(const std::string& why) {
 
 using Context = std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)>;
 
-/// TLS 1.3 with the one suite, the shared key and nothing else.
+/// TLS 1.3 with one suite, the shared key and nothing else.
 Context make_context() {
   Context context(SSL_CTX_new(TLS_method()), &SSL_CTX_free);
   SSL_CTX* c = context.get();
@@ -111,7 +111,7 @@ Status TlsSession::prepare(Role role, const Key& key) {
   }
   SSL_set_app_data(ssl_.get(), shared_.get());
   if (role == Role::kClient) {
-    // No certificate is trusted, so a server that does not know the key cannot show one instead.
+    // No certificate is trusted, so a server without the key cannot present one instead.
     SSL_set_verify(ssl_.get(), SSL_VERIFY_PEER, nullptr);
     SSL_set_connect_state(ssl_.get());
   } else {
@@ -126,7 +126,7 @@ Result<bool> TlsSession::handshake(int fd) {
     const int result = SSL_do_handshake(ssl_.get());
     if (result != 1 && SSL_get_error(ssl_.get(), result) != SSL_ERROR_WANT_READ) {
       const std::string why = ssl_error_text();
-      flush(fd);  // the peer shall learn of it, too
+      flush(fd);  // sends the alert to the peer
       return not_agreed(why);
     }
     if (!flush(fd)) return would_block() ? Result<bool>(false) : hung_up(-1);
@@ -141,7 +141,7 @@ Result<bool> TlsSession::handshake(int fd) {
 
 short TlsSession::events() const { return BIO_ctrl_pending(wire_.get()) > 0 ? POLLOUT : POLLIN; }
 
-/// Hands encrypted bytes to the socket; false, with errno, when some are left.
+/// Writes encrypted bytes to the socket; false, with errno, when some are left.
 bool TlsSession::flush(int fd) {
   char* bytes = nullptr;
   for (int count; (count = BIO_nread0(wire_.get(), &bytes)) > 0;) {
@@ -152,7 +152,7 @@ bool TlsSession::flush(int fd) {
   return true;
 }
 
-/// Takes encrypted bytes from the socket; as recv().
+/// Reads encrypted bytes from the socket; as recv().
 ssize_t TlsSession::fill(int fd) {
   char* room = nullptr;
   const int count = BIO_nwrite0(wire_.get(), &room);
@@ -166,7 +166,7 @@ bool TlsSession::has_room() const {
   return BIO_ctrl_get_write_guarantee(SSL_get_wbio(ssl_.get())) >= kRecord + kRecordOverhead;
 }
 
-/// Encrypts as much as finds room; how much that is.
+/// Encrypts as much as the buffer has space for; returns how much.
 ssize_t TlsSession::seal(std::span<const iovec> parts) {
   ssize_t total = 0;
   for (const iovec& part : parts) {
@@ -187,7 +187,7 @@ ssize_t TlsSession::seal(std::span<const iovec> parts) {
   return total;
 }
 
-/// What all calls return once something came that the peer has not sent.
+/// What all calls return after bytes arrived that the peer has not sent.
 ssize_t TlsSession::spoilt() {
   ERR_clear_error();
   errno = EBADMSG;
@@ -200,7 +200,7 @@ ssize_t TlsSession::send(int fd, std::span<const iovec> parts) {
     pending_plain_ = seal(parts);
   }
   if (!flush(fd)) return -1;
-  // libssl encrypts nothing more once what came was not authentic.
+  // libssl encrypts nothing more after input that was not authentic.
   return pending_plain_ > 0 ? std::exchange(pending_plain_, 0) : spoilt();
 }
 
@@ -216,7 +216,7 @@ ssize_t TlsSession::receive(int fd, std::span<const iovec> parts) {
       done += count;
       total += static_cast<ssize_t>(count);
       if (result == 1) continue;
-      // Nobody says close_notify: the ranks' own protocols have their farewells.
+      // close_notify is not used: the ranks' own protocols have a goodbye.
       corrupted_ |= SSL_get_error(ssl_.get(), result) != SSL_ERROR_WANT_READ;
       if (total > 0) return total;
       if (corrupted_) return spoilt();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TlsSession: TLS 1.3 (RFC 8446) between two ranks that share a key, on somebody else's socket.
+// TlsSession: TLS 1.3 (RFC 8446) between two ranks with a shared key, on the caller's socket.
 #pragma once
 
 #include <sys/types.h>
@@ -19,10 +19,10 @@ struct ssl_session_st;
 
 namespace cafetiere {
 
-/// One end of an encrypted connection, by OpenSSL's libssl. The shared key authenticates, an
-/// ephemeral exchange (psk_dhe_ke) makes the keys of the traffic, so that who learns the shared key
-/// later cannot read what was recorded; there are no certificates. The only suite is
-/// TLS_AES_128_GCM_SHA256. Used by one thread at a time, with a non-blocking stream socket.
+/// One end of an encrypted connection, by OpenSSL's libssl. The shared key authenticates and an
+/// ephemeral exchange (psk_dhe_ke) makes the traffic keys (forward secrecy); there are no
+/// certificates. The only suite is TLS_AES_128_GCM_SHA256. Used by one thread at a time, with a
+/// non-blocking stream socket.
 class TlsSession {
  public:
   using Key = std::array<uint8_t, 32>;
@@ -36,16 +36,16 @@ class TlsSession {
                                                     uint64_t records_per_key = kRecordsPerKey);
   ~TlsSession();
 
-  /// Does of the handshake what the socket allows now; true when it is complete. An error: the peer
-  /// has another key, or somebody changed what it sent.
+  /// Advances the handshake as far as the socket allows; true when it is complete. An error: the
+  /// peer has another key, or its bytes were modified.
   Result<bool> handshake(int fd);
   /// What to poll for before the next handshake(): POLLIN or POLLOUT.
   short events() const;
 
-  /// As sendmsg(), without blocking, of at least one byte. Bytes count as sent when all of their
-  /// encrypted form has left; until then (-1 with EAGAIN) the caller offers the same bytes again.
+  /// As sendmsg(), without blocking, of at least one byte. Bytes count as sent once all of their
+  /// encrypted form is sent; until then (-1 with EAGAIN) the caller passes the same bytes again.
   ssize_t send(int fd, std::span<const iovec> parts);
-  /// As recvmsg(), without blocking. EBADMSG: the bytes that came are not what the peer sent.
+  /// As recvmsg(), without blocking. EBADMSG: the bytes received are not what the peer sent.
   ssize_t receive(int fd, std::span<const iovec> parts);
 
  private:
@@ -63,15 +63,15 @@ class TlsSession {
   ssize_t seal(std::span<const iovec> parts);
   static ssize_t spoilt();
 
-  // libssl on one side of a pair of buffers, the bytes of the socket on the other: many records go
-  // to the system in one call.
+  // libssl on one side of a pair of buffers, the socket's bytes on the other: one system call
+  // carries many records.
   std::unique_ptr<bio_st, Free> wire_;
-  std::unique_ptr<ssl_session_st, Free> shared_;  // the key, as libssl wants it
+  std::unique_ptr<ssl_session_st, Free> shared_;  // the key, in libssl's form
   std::unique_ptr<ssl_st, Free> ssl_;
   uint64_t records_per_key_ = kRecordsPerKey;
-  uint64_t records_ = 0;       // sent by the present key
-  bool corrupted_ = false;     // something came that is not authentic
-  ssize_t pending_plain_ = 0;  // bytes of the caller that wait encrypted to leave
+  uint64_t records_ = 0;       // sent with the current key
+  bool corrupted_ = false;     // input was not authentic
+  ssize_t pending_plain_ = 0;  // bytes of the caller that are encrypted but not sent
 };
 
 }  // namespace cafetiere

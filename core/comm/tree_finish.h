@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TreeFinish: the last additions of the shard tree, over the nodes that all ranks bring.
+// TreeFinish: the last additions of the shard tree, over the nodes of all ranks.
 #pragma once
 
 #include <span>
@@ -11,13 +11,13 @@
 
 namespace cafetiere {
 
-/// A node's numbers, as they lie here or as they came.
+/// The values of a node, local or as received.
 struct NodeValues {
   const void* data;
   Wire wire = Wire::kFloat32;
 };
 
-/// Combines nodes to the tree's root, the same additions for every element.
+/// Combines nodes into the tree's root, with the same additions for every element.
 class TreeFinish {
  public:
   /// `nodes` cover all `shards`, in order.
@@ -27,8 +27,7 @@ class TreeFinish {
   void run(std::span<const NodeValues> sources, float* out, size_t floats, ThreadPool* pool) const;
 
  private:
-  /// One addition of the tree. Operands and result are named by their place on a stack: adding pops
-  /// two places and pushes one.
+  /// One instruction of a stack machine: adding pops two operands and pushes their sum.
   struct Step {
     enum class Kind { kPush, kAdd } kind;
     int source;  // kPush: which node

@@ -34,7 +34,7 @@ Result<std::unique_ptr<Endpoint>> UcxEndpoint::create(PeerName name,
   const ucp::Library& library = endpoint->worker_->library();
   auto made = library.ep_create(endpoint->worker_->get(), &params, &endpoint->peer_);
   if (made == ucp::kUnreachable) {
-    // Shared memory cannot tell that a peer is gone. The group's monitor does.
+    // Shared memory cannot detect that a peer is gone. The group's monitor does.
     params.error_mode = 0;
     params.field_mask &= ~ucp::PeerParams::kErrorHandler;
     made = library.ep_create(endpoint->worker_->get(), &params, &endpoint->peer_);
@@ -107,7 +107,7 @@ Result<Endpoint::Progress> UcxEndpoint::progress() {
   return moved;
 }
 
-/// Takes the messages at the front that are done; the bytes of them, with 1 for the tag of each.
+/// Removes completed messages from the front; returns their bytes, plus 1 for the tag of each.
 Result<size_t> UcxEndpoint::finish(std::deque<Message>* messages) {
   size_t bytes = 0;
   while (!messages->empty() && messages->front().done) {
@@ -136,7 +136,7 @@ bool UcxEndpoint::arm(std::vector<pollfd>* polls) {
   armed_ = true;
   polls->push_back({socket_, POLLIN, 0});
   const bool may_sleep = worker_->arm(polls);
-  // Another endpoint's progress may have ended what this one waits for; UCX has no news then.
+  // Another endpoint's progress may have completed what this one waits for, without a new event.
   const bool ended = (sending() && out_.front().done) || (receiving() && in_.front().done);
   return may_sleep && !ended && failure_ == ucp::kOk;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UcxEndpoint: a peer reached by UCX, over InfiniBand or whatever else UCX knows.
+// UcxEndpoint: a peer reached by UCX, over InfiniBand or any other transport of UCX.
 #pragma once
 
 #include <deque>
@@ -11,13 +11,13 @@
 
 namespace cafetiere {
 
-/// Each message is one of UCX's own, from the sender's memory to the receiver's. Its tag names the
-/// sender and the length. It counts as sent when the receiver has it: UCX moves what is under way only
-/// while it is asked to, so a rank that stops asking must leave nothing behind.
+/// Each message is one UCX message, from the sender's memory to the receiver's. Its tag holds the
+/// sender and the length. It counts as sent when the receiver has it: UCX only makes progress while
+/// it is called, so a rank that stops calling it must leave nothing pending.
 class UcxEndpoint : public Endpoint {
  public:
-  /// Reaches the worker of `address`; nothing travels yet. `socket`, a connection to the peer that
-  /// carries nothing, tells when it is gone. kIo: UCX knows no way to it.
+  /// Connects to the worker of `address`; nothing is sent yet. `socket` is a connection to the peer
+  /// that carries no data and closes when the peer is gone. kIo: UCX cannot reach it.
   static Result<std::unique_ptr<Endpoint>> create(PeerName name, std::shared_ptr<UcxWorker> worker,
                                                   int socket, std::span<const std::byte> address);
   ~UcxEndpoint() override;
@@ -33,7 +33,7 @@ class UcxEndpoint : public Endpoint {
   void give_up() override;
 
  private:
-  /// A message that is under way.
+  /// A pending message.
   struct Message {
     size_t bytes;
     void* request = nullptr;

@@ -9,7 +9,7 @@
 namespace cafetiere::ucp {
 namespace {
 
-/// Looks one function after another up and keeps the first that is missing.
+/// Looks up one function after another and keeps the name of the first that is missing.
 struct Lookup {
   void* handle;
   std::string missing;
@@ -22,7 +22,7 @@ struct Lookup {
 };
 
 Result<Library> load() {
-  // When it is loaded UCX would catch SIGSEGV, which a Java machine needs for itself.
+  // By default UCX catches SIGSEGV when loaded, which a Java machine needs for itself.
   setenv("UCX_ERROR_SIGNALS", "", 0);
   Lookup look{dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE), {}};
   if (!look.handle) return io_error(fmt::format("there is no UCX here ({})", dlerror()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UcxLibrary: the functions of libucp that are used, found at run time. Nothing of UCX is linked or
-// shipped, and its headers are not needed: what follows is declared as ucp.h 1.10 and later have it.
+// UcxLibrary: the functions of libucp that are used, loaded at run time. Nothing of UCX is linked
+// or shipped, and its headers are not needed: the declarations follow ucp.h 1.10 and later.
 #pragma once
 
 #include <sys/socket.h>
@@ -106,8 +106,8 @@ inline StatusCode status_of(const void* result) {
 }
 
 struct Library {
-  /// The library of this system, loaded once and for as long as the process lives; kIo where there is
-  /// none or it lacks a function.
+  /// The library of this system, loaded once and never unloaded; kIo where there is none or it
+  /// lacks a function.
   static Result<const Library*> find();
 
   const char* (*get_version_string)();

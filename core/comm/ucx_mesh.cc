@@ -18,10 +18,10 @@ using Peers = std::vector<std::optional<UcxPeer>>;
 enum class Answer : uint8_t { kYes, kNo, kNotAsked, kNotYet };
 
 constexpr auto kTurn = std::chrono::milliseconds(1);
-constexpr int kFewestLooks = 16;  // in a turn
+constexpr int kFewestLooks = 16;  // per turn
 const std::string kWait = "wait";
 
-/// What every rank answers, with an address or a reason; "", or why some rank says no, or kWait.
+/// Gathers all answers, with an address or a reason: "", why some rank refuses, or kWait.
 Result<std::string> hear_all(Group* group, Answer answer, std::span<const std::byte> with,
                              std::vector<Bytes>* all) {
   Bytes mine{std::byte(answer)};
@@ -43,7 +43,7 @@ Result<std::string> hear_all(Group* group, Answer answer, std::span<const std::b
   return wait ? kWait : std::string();
 }
 
-/// Whether all that was posted is sent and received.
+/// Whether all posted messages are sent and received.
 Result<bool> is_quiet(const Engine::Endpoints& endpoints) {
   bool quiet = true;
   for (const auto& e : endpoints) {
@@ -54,7 +54,7 @@ Result<bool> is_quiet(const Engine::Endpoints& endpoints) {
   return quiet;
 }
 
-/// Works for a while, or until all is quiet here; whether it is.
+/// Makes progress for a while, or until nothing is pending here; returns whether nothing is.
 Result<bool> take_turn(const Engine::Endpoints& endpoints) {
   const auto end = Clock::now() + kTurn;
   bool quiet = false;
@@ -64,8 +64,8 @@ Result<bool> take_turn(const Engine::Endpoints& endpoints) {
   return quiet;
 }
 
-/// UCX joins two ranks when they first speak, and only while both are at it: so all speak to all now,
-/// in turns with an exchange of who is done. "" or why not.
+/// UCX connects two ranks at their first message, and only while both make progress: so each rank
+/// sends to all now, in turns with an exchange of who is done. Returns "" or why it failed.
 Result<std::string> greet_all(Group* group, const Engine::Endpoints& endpoints, int timeout_ms) {
   const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
   const std::byte out{};
@@ -90,7 +90,7 @@ Result<std::string> greet_all(Group* group, const Engine::Endpoints& endpoints, 
   }
   if (!why_not.ok() || !why_not->empty()) {
     for (const auto& e : endpoints) {
-      if (e) e->give_up();  // `in` and `out` go
+      if (e) e->give_up();  // `in` and `out` go out of scope
     }
   }
   return why_not;

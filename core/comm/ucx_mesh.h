@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a group can use UCX, and its endpoints then.
+// Decides whether a group can use UCX, and makes its endpoints.
 #pragma once
 
 #include <optional>
@@ -18,12 +18,12 @@ struct UcxPeer {
 
 struct UcxMesh {
   Engine::Endpoints endpoints;  ///< by rank; empty where UCX is not used
-  std::string why_not;          ///< for whoever asked for it, where it is not used
+  std::string why_not;          ///< why UCX is not used, for the log
 };
 
-/// UCX endpoints to the ranks that `peers` has a name for, if all ranks of the group want UCX and find
-/// it, and it joins them within `timeout_ms`; else none on any rank. Every rank calls it; one that
-/// does not want any passes wanted = false. Afterwards nobody needs a peer's help to send.
+/// UCX endpoints to the ranks that `peers` has a name for, if all ranks of the group want UCX and
+/// have it, and it connects them within `timeout_ms`; else none on any rank. Every rank calls it;
+/// one that does not want UCX passes wanted = false. Afterwards a send needs no help from a peer.
 Result<UcxMesh> join_by_ucx(Group* group, const std::vector<std::optional<UcxPeer>>& peers,
                             bool wanted, int timeout_ms);
 

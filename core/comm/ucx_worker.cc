@@ -71,12 +71,12 @@ Result<std::vector<std::byte>> UcxWorker::address() const {
   return copy;
 }
 
-/// The first endpoint that asks asks for all: UCX wakes for any of them.
+/// The first endpoint that arms arms for all: UCX wakes for any of them.
 bool UcxWorker::arm(std::vector<pollfd>* polls) {
   if (!worker_) return false;
   if (!armed_) {
     armed_ = true;
-    // UCX tells of new events only: none may be left when it is armed.
+    // UCX reports new events only: none may be pending when it is armed.
     may_sleep_ =
         library_->worker_progress(worker_) == 0 && library_->worker_arm(worker_) == ucp::kOk;
     polls->push_back({fd_, POLLIN, 0});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UcxWorker: a rank's side of UCX, which moves the bytes of all its UcxEndpoints.
+// UcxWorker: this rank's UCX worker, which makes progress for all its UcxEndpoints.
 #pragma once
 
 #include <poll.h>
@@ -12,13 +12,13 @@
 
 namespace cafetiere {
 
-/// By one thread at a time. What carries the bytes UCX chooses, as its own environment variables say
-/// (UCX_TLS, UCX_NET_DEVICES).
+/// Used by one thread at a time. UCX chooses the transport according to its own environment
+/// variables (UCX_TLS, UCX_NET_DEVICES).
 class UcxWorker {
  public:
-  /// kIo: UCX is not on this system, or finds nothing that could carry bytes. `peers` is a hint.
+  /// kIo: UCX is not on this system, or finds no usable transport. `peers` is a hint.
   static Result<std::shared_ptr<UcxWorker>> create(int peers);
-  /// Takes leave of the peers, for a tenth of a second at most.
+  /// Closes the connections to the peers, for a tenth of a second at most.
   ~UcxWorker();
   UcxWorker(const UcxWorker&) = delete;
   UcxWorker& operator=(const UcxWorker&) = delete;
@@ -27,12 +27,12 @@ class UcxWorker {
   ucp::Worker* get() const { return worker_; }
   std::string version() const { return library_->get_version_string(); }
 
-  /// By which others reach this rank.
+  /// The address by which others reach this rank.
   Result<std::vector<std::byte>> address() const;
 
-  /// Moves what can be moved now; whether anything was.
+  /// Moves what can be moved now; returns whether anything was.
   bool progress() { return library_->worker_progress(worker_) > 0; }
-  /// Progress until `done` says yes, for a tenth of a second at most; whether it did.
+  /// Progress until `done` returns true, for a tenth of a second at most; returns whether it did.
   template <class Done>
   bool progress_until(const Done& done);
 
@@ -42,7 +42,7 @@ class UcxWorker {
 
   /// Closes the connection to a peer, in the background unless `at_once`.
   void close(ucp::Peer* peer, bool at_once);
-  /// Ends everything: no memory of a request is touched any more. Requests are invalid then.
+  /// Ends everything: afterwards UCX does not access a request's memory. Requests are invalid then.
   void destroy();
 
  private:

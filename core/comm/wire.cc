@@ -13,10 +13,10 @@
 namespace cafetiere {
 namespace {
 
-constexpr uint32_t kHalfBias = (127 - 15) << 23;  // what the exponents of binary16 lack to float's
+constexpr uint32_t kHalfBias = (127 - 15) << 23;  // float's exponent bias less that of binary16
 
-// One float to binary16 and back, bit for bit as F16C does it: for the ends of rows, and for
-// processors and compilers that know neither F16C nor _Float16.
+// One float to binary16 and back, with the bits of F16C: for the ends of rows, and for processors
+// and compilers without F16C or _Float16.
 uint16_t to_float16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t magnitude = bits & 0x7fffffff;
