@@ -30,7 +30,7 @@ class Compressor {
   /// `gradient` is this rank's on entry and the mean on return.
   virtual Status mean(std::span<float> gradient) = 0;
 
-  /// Bytes that one mean() sends to a peer: as plain floats, and compressed.
+  /// Bytes that one mean() sends to a peer, in compressed form.
   virtual size_t bytes() const = 0;
 
   /// The error feedback of this rank; part of a checkpoint.

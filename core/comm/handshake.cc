@@ -123,7 +123,7 @@ void Handshake::exchange_messages(int fd) {
     if (n < 0 && would_block()) return;
     if (n <= 0) return fail(hung_up(n));
     done_ += static_cast<size_t>(n);
-    // The first bytes rule out a port scanner; do not wait for its whole Hello.
+    // The magic is enough to reject a port scanner; do not wait for a whole Hello.
     if (stage_ == Stage::kHello && !initiator_ && done_ >= sizeof kHandshakeMagic &&
         hello_.magic != kHandshakeMagic) {
       fail(invalid_argument("does not speak this protocol"));

@@ -31,7 +31,7 @@
 namespace cafetiere {
 
 inline constexpr size_t kMaxGeneration = 96;
-/// Bytes of a secret. An impostor that ranks connect to could brute-force a shorter one.
+/// Bytes of a secret. An impostor that gets a rank's proof could brute-force a shorter one.
 inline constexpr size_t kMinSecret = 16;
 
 /// The identity that a rank claims. All ranks of a group share everything but `rank`.

@@ -322,8 +322,8 @@ void Messenger::keep_time(Clock::time_point now) {
   }
 }
 
-/// Until the next heartbeat, the end of a peer's grace period or that of a leaving rank; < 0: no
-/// limit.
+/// Until the next heartbeat, a peer's time-out, or the end of this rank's grace period when it
+/// leaves; < 0: no limit.
 std::chrono::milliseconds Messenger::time_left() const {
   if (timeout_.count() == 0 && !leaving_) return -1ms;
   auto next = timeout_.count() > 0 ? last_beat_ + interval_ : leave_by_;

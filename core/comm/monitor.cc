@@ -75,7 +75,7 @@ void Monitor::loop() {
   }
 }
 
-/// Until the next heartbeat, or the end of a peer's grace period.
+/// Until the next heartbeat or a peer's time-out.
 int Monitor::wait_ms(Ticks next_beat) const {
   Ticks next = next_beat;
   for (size_t peer = 0; peer < links_.size(); ++peer) {

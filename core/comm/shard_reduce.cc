@@ -371,7 +371,7 @@ Status all_reduce(Group* group, TreeSum& sum, std::span<float> out, Wire wire) {
   std::vector<Slice> everything(ranks, Slice{0, sum.floats()});
   ReduceSchedule schedule(sum, Layout(group, sum.shards(), std::move(everything)), out, wire);
   if (ranks == 1) return schedule.run_alone();
-  // `out` may still be in use by a send: no receive runs ahead of a send.
+  // `out` may still be in use by a send: no receive may run ahead of one, hence Group::run().
   CFT_TRY(group->Group::run(&schedule));
   round_to_wire(wire, out.data(), out.size());
   return {};

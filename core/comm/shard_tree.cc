@@ -93,7 +93,7 @@ Status TreeSum::add(std::span<const float> leaf) {
   while (!partials_.empty() && are_siblings(partials_.back().node, sum.node, shards_)) {
     const Partial left = partials_.back();
     partials_.pop_back();
-    float* into = const_cast<float*>(left.data);  // an own buffer: only the last leaf is not
+    float* into = const_cast<float*>(left.data);  // our own buffer: only the last leaf is not
     const float* from = sum.data;
     for_blocks(pool_, floats_, [&](size_t at, size_t count) {
       for (size_t i = at; i < at + count; ++i) into[i] += from[i];

@@ -39,8 +39,7 @@ Host this_host(bool wanted) {
   return host;
 }
 
-/// Creates links to higher ranks of this host and sends their addresses; opens those of lower
-/// ranks.
+/// Creates the links to higher ranks of this host and sends their addresses; opens the others.
 Status offer(Group* group, const std::vector<Host>& hosts, Links* links) {
   const int rank = group->rank();
   std::vector<ShmAddress> addresses(hosts.size());

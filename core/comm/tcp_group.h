@@ -23,7 +23,7 @@ struct GroupOptions {
   int rank = 0;
   int size = 1;
   std::string bind = "127.0.0.1";  ///< the one address to listen on; the other ranks connect to it
-  PortRange ports;                 ///< ports to listen on, one of them; any free one
+  PortRange ports;                 ///< one of these is listened on; default: any free port
   std::string secret;              ///< random bytes, kMinSecret or more, fresh for each run
   std::string generation;          ///< names the attempt; connections of another are refused
   int timeout_ms = 6000;           ///< silence after which a peer counts as lost
