@@ -19,9 +19,9 @@ namespace cafetiere {
 /// Each rank is one worker with one shard. When an exchange is due, it sends its weights w to the
 /// ranks that store the slices of the center variable and receives the previous W:
 ///   worker w <- (1 - a) w + a W,   center W <- (1 - a f) W + a f w
-/// No worker waits for a slower one; max_iter counts for each. With a lost rank go its rows and the
-/// updates of its slice, which the next living rank restarts from its own worker. After the last
-/// round all living ranks synchronize and take the center variable as their weights.
+/// No worker waits for a slower one; max_iter counts for each. If a rank is lost, so are its rows
+/// and the updates of its slice, which the next living rank restarts from its own worker. After the
+/// last round all living ranks synchronize and take the center variable as their weights.
 ///
 /// Two runs need not give the same bits. A rank that is cut off from the others but alive considers
 /// them lost and trains on alone.
@@ -62,7 +62,7 @@ class Easgd : public Sync {
 
  private:
   class State;
-  /// Phases of the training; each rank enters one when it reaches it.
+  /// Phases of the training, which each rank reaches on its own schedule.
   enum Phase { kNone, kBegun, kFinished, kLeft };
   enum Topic : uint32_t { kExchange, kRead, kHistory, kReached };
 

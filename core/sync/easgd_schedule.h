@@ -24,7 +24,7 @@ Decay moving_rate(const caffe::SyncParameter& sync);
 Decay server_factor(const caffe::SyncParameter& sync);
 
 /// A worker's iterations since its last exchange. With a fixed period an exchange is due after
-/// `period` iterations. With an adaptive one only the first is; later ones are due when the losses
+/// `period` iterations. With an adaptive one only the first is due then, later ones when the losses
 /// since the last exchange exceed the sum of that first window, so that the windows grow as the
 /// loss falls.
 class ExchangeClock {

@@ -83,7 +83,7 @@ class GradientExchange : private ReadySource {
   size_t final_from_ = 0;      // what may be exchanged
   size_t awaited_ = 0;         // the exchange waits until this much is final
   bool begun_ = false;         // the exchange of this round's gradient
-  bool under_way_ = false;     // it has not ended
+  bool under_way_ = false;     // that exchange has not ended
   bool stop_ = false;
   Status status_;
   GuardedThread
