@@ -27,8 +27,7 @@ class EpochOrder {
   EpochOrder(int64_t count, bool shuffled, uint64_t key, uint32_t stream = 0)
       : count_(count), shuffled_(shuffled), key_(key), stream_(stream) {}
 
-  /// Record number `index`, below count, of an epoch. Caches the permutation of the last epoch
-  /// requested.
+  /// Record number `index`, below count, of an epoch. Caches the permutation of that epoch.
   int64_t at(int64_t epoch, int64_t index);
 
  private:

@@ -37,8 +37,7 @@ class ShardStore {
     return rows_[static_cast<size_t>(shard - owned_.begin)][static_cast<size_t>(i)];
   }
 
-  /// Sets the row at a global position, whose shard must be owned. `bytes` must be in adopted
-  /// memory.
+  /// Sets the row at a global position, whose shard must be owned. `bytes`: in adopted memory.
   void place(int64_t position, std::span<const std::byte> bytes);
   /// Takes ownership of the memory of placed rows.
   void adopt(ByteStore bytes) { stores_.push_back(std::move(bytes)); }

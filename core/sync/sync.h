@@ -62,7 +62,7 @@ class ShardUpdate {
   /// float `from` on. Does not wait.
   virtual void final_from(std::span<float> gradient, size_t from) = 0;
   /// Takes the gradient of one iteration; `loss` is the shard's mean. Where shards train on their
-  /// own this makes the step; elsewhere the last shard's `gradient` must stay valid in end_round().
+  /// own this makes the step; elsewhere the last shard's `gradient` must stay until end_round().
   virtual Status gradient(const UpdateStep& step, double loss, std::span<float> gradient,
                           std::span<float> weights) = 0;
   /// After a shard's iterations of a round.
