@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ByteFile: bytes that are read by place, wherever they lie.
+// ByteFile: random-access reads of bytes in a file or in memory.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ class ByteFile {
  public:
   virtual ~ByteFile() = default;
   virtual uint64_t size() const = 0;
-  /// `bytes` bytes from `offset` on, all inside the file: as they lie in memory, or copied to
-  /// `buffer`. They live as long as the file, and until `buffer` is used again.
+  /// `bytes` bytes from `offset` on, all inside the file: a view of memory, or copied to `buffer`.
+  /// Valid as long as the file, and until `buffer` is used again.
   virtual Result<std::string_view> read(uint64_t offset, uint64_t bytes,
                                         std::string* buffer) const = 0;
 };
@@ -35,7 +35,7 @@ class MemoryFile : public ByteFile {
   std::string_view bytes_;
 };
 
-/// A file of this machine, mapped into memory. Whoever cuts it off meanwhile ends the process.
+/// A local file, mapped into memory. Truncating it meanwhile kills the process (SIGBUS).
 Result<std::unique_ptr<ByteFile>> map_file(const std::string& path);
 
 }  // namespace cafetiere

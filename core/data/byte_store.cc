@@ -56,7 +56,7 @@ Status ByteStore::add_block(size_t at_least) {
   const size_t head = (kHugePage - reinterpret_cast<uintptr_t>(start) % kHugePage) % kHugePage;
   if (head > 0) munmap(start, head);
   munmap(start + head + size, kHugePage - head);
-  madvise(start + head, size, MADV_HUGEPAGE);  // a wish: refusal costs time only
+  madvise(start + head, size, MADV_HUGEPAGE);  // best effort: failure only costs time
   blocks_.push_back({start + head, size});
   used_ = 0;
   return {};

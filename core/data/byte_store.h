@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ByteStore: room for many small pieces of bytes without an allocation for each.
+// ByteStore: memory for many small byte arrays without an allocation for each.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace cafetiere {
 
-/// Hands out memory from large anonymous mappings in huge pages: a page fault every 4 KiB would
-/// cost more than copying the rows. Addresses stay valid until the store is destroyed, also when it
-/// is moved. Nothing is freed singly.
+/// Allocates from large anonymous mappings in huge pages: a page fault every 4 KiB would cost more
+/// than copying the rows. Addresses stay valid until the store is destroyed, also when it is moved.
+/// Nothing is freed individually.
 class ByteStore {
  public:
   ByteStore() = default;
@@ -23,7 +23,7 @@ class ByteStore {
   /// `bytes` of zeroed memory, without alignment.
   Result<std::byte*> allocate(size_t bytes);
 
-  /// Bytes handed out so far.
+  /// Bytes allocated so far.
   uint64_t bytes() const { return bytes_; }
 
  private:

@@ -6,7 +6,7 @@
 namespace cafetiere {
 namespace {
 
-/// Whether `values` numbers fill the sizes; without a product that could overflow.
+/// Whether the sizes hold `values` values; avoids a product that could overflow.
 bool fills(const Shape& shape, int64_t values) {
   if (shape[0] < 1 || shape[1] < 1 || shape[2] < 1 || values < 1) return false;
   const int64_t lines = shape[0] * shape[1];  // of 31 bits each

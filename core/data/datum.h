@@ -22,8 +22,8 @@ struct DatumPixels {
 /// Which channels an encoded record is decoded to: force_color and force_gray, else as stored.
 ImageColor datum_color(const caffe::TransformationParameter& param);
 
-/// Decodes an encoded record into `planes`, and checks that another one holds as many values as its
-/// sizes say. The spans point into `datum` or `planes`.
+/// Decodes an encoded record into `planes`; checks that any other has as many values as its sizes
+/// say. The spans point into `datum` or `planes`.
 Result<DatumPixels> datum_pixels(const caffe::Datum& datum, ImageColor color,
                                  std::vector<uint8_t>& planes);
 

@@ -18,16 +18,16 @@ std::string_view db_backend_name(DbBackend backend);
 /// The backend of that name; the error lists both.
 Result<DbBackend> parse_db_backend(std::string_view name);
 
-/// A place in a database. Used by one thread at a time.
+/// A position in a database. Used by one thread at a time.
 class DbCursor {
  public:
   virtual ~DbCursor() = default;
-  /// Goes to the first record; valid() is false when there is none.
+  /// Moves to the first record; valid() is false if there is none.
   virtual Status first() = 0;
-  /// Goes to the next record; valid() is false behind the last one.
+  /// Moves to the next record; valid() is false after the last one.
   virtual Status next() = 0;
   virtual bool valid() const = 0;
-  /// Of the current record; the bytes live until the cursor moves.
+  /// Of the current record; the bytes are valid until the cursor moves.
   virtual std::string_view key() const = 0;
   virtual std::string_view value() const = 0;
 };
@@ -43,7 +43,7 @@ class DbReader {
 /// Records between two commits of the programs that write databases, as in Caffe.
 inline constexpr int64_t kCommitEvery = 1000;
 
-/// A new database. What was put since the last commit() is lost with the writer.
+/// A new database. Records put since the last commit() are lost with the writer.
 class DbWriter {
  public:
   virtual ~DbWriter() = default;
@@ -51,8 +51,8 @@ class DbWriter {
   virtual Status commit() = 0;
 };
 
-/// Opens what exists. LevelDB counts its records here, which reads all of it, and lets only one
-/// reader into a database at a time; LMDB has neither weakness.
+/// Opens an existing database. LevelDB counts its records here, which reads all of it, and allows
+/// only one reader of a database at a time; LMDB has neither limit.
 Result<std::unique_ptr<DbReader>> open_db(const std::string& path, DbBackend backend);
 
 /// Creates the folder `path`, which must not exist, as Caffe's tools do.

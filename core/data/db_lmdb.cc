@@ -18,7 +18,7 @@ Status lmdb_error(const std::string& path, std::string_view what, int code) {
 }
 
 MDB_val value_of(std::string_view text) {
-  return {text.size(), const_cast<char*>(text.data())};  // LMDB reads it only
+  return {text.size(), const_cast<char*>(text.data())};  // LMDB only reads it
 }
 
 struct EnvCloser {
@@ -42,7 +42,7 @@ class LmdbReader : public DbReader {
   LmdbTree tree_;
 };
 
-/// Keeps what was put until commit(), so that the transaction can be repeated with a larger map.
+/// Buffers records until commit(), so that the transaction can be repeated with a larger map.
 class LmdbWriter : public DbWriter {
  public:
   LmdbWriter(std::string path, Env env) : path_(std::move(path)), env_(std::move(env)) {}
@@ -83,7 +83,7 @@ class LmdbWriter : public DbWriter {
 
 }  // namespace
 
-// By a reader of our own, which trusts no file and needs no lock: data sets do not change while they
+// With our own reader, which trusts no file and needs no lock: data sets do not change while they
 // are read, their folder may be read-only, and the nets of several ranks open one at the same time.
 Result<std::unique_ptr<DbReader>> open_lmdb(const std::string& path) {
   const std::string file = path + "/data.mdb";

@@ -19,8 +19,8 @@ namespace cafetiere {
 
 /// Reads records in key order and wraps at the end; no record is dropped at a tail, so rows() is
 /// always the batch size. Row j of shard s at sub-step q is record ((q * batch + j) * shards + s)
-/// modulo the number of records: with one shard plain sequential reading, with more the rule of
-/// Caffe's multi-GPU solver. Encoded images are decoded. All images must have the shape of the first
+/// modulo the number of records: sequential reading with one shard, the rule of Caffe's multi-GPU
+/// solver with more. Encoded images are decoded. All images must have the shape of the first
 /// record's, unless a crop makes them equal.
 class DbSource : public Source {
  public:
@@ -36,7 +36,7 @@ class DbSource : public Source {
   int64_t records() const { return records_; }
 
  private:
-  /// Where a shard reads; its Datum is reused, so that its bytes are not allocated for each record.
+  /// A shard's reader; its Datum is reused, so that its bytes are not allocated for each record.
   struct Reader {
     std::unique_ptr<DbCursor> cursor;
     int64_t position = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 128-bit content hashes: what identifies a row wherever it lies.
+// 128-bit content hashes, which identify rows wherever they are stored.
 #pragma once
 
 #include <compare>

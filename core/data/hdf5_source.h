@@ -15,9 +15,9 @@
 
 namespace cafetiere {
 
-/// Each top is the dataset of its name; the rows are axis 0, alike for all datasets of a file. Rows
-/// are read over the borders of files and wrap at the end. With shuffle every epoch has another
-/// order of files, and of the rows within each file. One file at a time is held in memory.
+/// Each top is the dataset of its name; the rows are axis 0, of equal length in all datasets of a
+/// file. Batches cross file boundaries and wrap at the end. With shuffle every epoch has another
+/// order of files, and of the rows within each file. Each shard holds one file in memory at a time.
 class Hdf5Source : public Source {
  public:
   /// `layer`: an HDF5Data layer. The sizes of all files are read here.
@@ -33,20 +33,20 @@ class Hdf5Source : public Source {
     std::string path;
     int64_t rows;
   };
-  /// Where a shard reads.
+  /// A shard's reader.
   struct Reader {
     EpochOrder files;
-    int64_t file = -1;  ///< the one that is held
+    int64_t file = -1;  ///< the one in memory
     EpochOrder rows;    ///< of that file
     std::vector<Hdf5Floats> columns;
   };
   Hdf5Source() = default;
   Status open(const caffe::LayerParameter& layer, int shards, uint64_t seed, const Logger& log);
-  /// The paths that the source lists, between blanks and line ends.
+  /// The paths that the source lists, separated by white space.
   Status list_files();
   Status add_file(const std::string& path);
   Status check_file(const Hdf5Reader& file, const std::string& path, int64_t* rows);
-  /// Makes the reader hold the file of a position; returns the row within it.
+  /// Loads the file of a position into the reader; returns the row within it.
   Result<int64_t> seek(Reader& reader, int64_t position) const;
   Status load(Reader& reader, int64_t file) const;
 

@@ -13,8 +13,8 @@
 
 namespace cafetiere {
 
-/// 8 bits a channel, rows from the top, the channels of a pixel side by side: gray; or blue, green
-/// and red, the order in which Caffe's nets are trained; or those and alpha.
+/// 8 bits per channel, rows from the top, interleaved channels: gray; or blue, green and red, the
+/// order in which Caffe's nets are trained; or those and alpha.
 struct Image {
   int height = 0;
   int width = 0;
@@ -25,21 +25,21 @@ struct Image {
   Shape shape() const { return {channels, height, width}; }
 };
 
-/// Which channels a decoder gives: those of the file (gray, colour, or colour and alpha), or always
-/// three, or always one. Fewer than 8 bits become 8, and so do 16.
+/// Which channels a decoder returns: those of the file (gray, colour, or colour and alpha), or
+/// always three, or always one. Other bit depths are converted to 8.
 enum class ImageColor { kStored, kColor, kGray };
 
 /// The colours for a net's input: 1 channel means gray, 3 mean colour, others what is stored.
 ImageColor color_for_channels(int64_t channels);
 
-/// Larger images are refused before memory is taken for them.
+/// Larger images are rejected before memory is allocated for them.
 inline constexpr int64_t kMaxImagePixels = int64_t{1} << 26;
 
-/// "JPEG", "PNG" or "WebP" by the first bytes; "" when it is none of them.
+/// "JPEG", "PNG" or "WebP" by the first bytes; "" if it is none of them.
 std::string_view image_format(std::span<const uint8_t> bytes);
 
-/// Decodes one image. Damaged bytes, and files that end early, are errors; a colour conversion is
-/// that of OpenCV's imdecode. The orientation that a camera noted (EXIF) is not applied.
+/// Decodes one image. Corrupt and truncated files are errors; colours are converted as by OpenCV's
+/// imdecode. The EXIF orientation is not applied.
 Result<Image> decode_image(std::span<const uint8_t> bytes, ImageColor color);
 Result<Image> decode_image(std::string_view bytes, ImageColor color);
 
@@ -50,10 +50,10 @@ Result<Image> read_image(const std::string& path, ImageColor color);
 Result<std::string> encode_image(const Image& image, std::string_view format);
 
 /// Bilinear interpolation in the fixed-point arithmetic of OpenCV's INTER_LINEAR for bytes, with
-/// equal results. Sizes must be at least 1.
+/// identical results. Sizes must be at least 1.
 Image resize_image(const Image& image, int height, int width);
 
-/// Writes channel after channel, as nets take them: shape().count() bytes.
+/// Writes channel after channel, as nets read them: shape().count() bytes.
 void to_planes(const Image& image, uint8_t* planes);
 
 }  // namespace cafetiere

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ImageBatch: the tops of a layer that reads images one after another, and how an image gets there.
+// ImageBatch: the tops of a layer that reads images one by one, and how they are filled.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,7 @@
 
 namespace cafetiere {
 
-/// The tops: images (N, C, H, W) as the transformer makes them, and labels (N) where a second top
-/// asks for them.
+/// The tops: images (N, C, H, W) from the transformer, and labels (N) if there is a second top.
 class ImageBatch {
  public:
   /// `first`: the shape of the source's first image before it is transformed. `rows`: N. Logs the
@@ -24,7 +23,7 @@ class ImageBatch {
   const Shape& first() const { return first_; }
   const Transformer& transformer() const { return transformer_; }
   std::vector<Shape> top_shapes() const;
-  /// Where row j begins in the top of images.
+  /// The start of row j in the top of images.
   float* row(float* top, int64_t j) const { return top + j * transformer_.out_shape().count(); }
 
  private:

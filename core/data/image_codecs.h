@@ -18,7 +18,7 @@ Result<Image> decode_webp(std::span<const uint8_t> bytes, ImageColor color);
 Result<std::string> encode_jpeg(const Image& image, int quality);
 Result<std::string> encode_png(const Image& image);
 
-/// An image without content; an error when it has more than kMaxImagePixels.
+/// An image without content; an error if it has more than kMaxImagePixels.
 Result<Image> new_image(int64_t height, int64_t width, int channels);
 
 /// OpenCV's weights of blue, green and red in gray (Rec. 601), in 1/2^15.

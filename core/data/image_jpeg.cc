@@ -14,9 +14,9 @@
 namespace cafetiere {
 namespace {
 
-constexpr int kMaxScans = 500;  // a hostile file of thousands of scans would take hours
+constexpr int kMaxScans = 500;  // a malicious file with thousands of scans would take hours
 
-/// What the library calls on errors; `base` must come first, as it gets that pointer back.
+/// The library's error handler; `base` must be first, since the library passes that pointer back.
 struct JpegErrors {
   jpeg_error_mgr base;
   std::jmp_buf jump;
@@ -26,7 +26,7 @@ struct JpegErrors {
     jpeg_std_error(&base);
     base.error_exit = [](j_common_ptr info) { fail(info); };
     base.emit_message = [](j_common_ptr info, int) {
-      // A file that ends early would yield an image with a gray rest.
+      // A truncated file would be decoded with a gray rest.
       if (info->err->msg_code == JWRN_JPEG_EOF) fail(info);
     };
     base.output_message = [](j_common_ptr) {};
@@ -45,7 +45,7 @@ class JpegDecoder {
     info_.err = &errors_.base;
     progress_.progress_monitor = limit_scans;
   }
-  ~JpegDecoder() { jpeg_destroy_decompress(&info_); }  // does nothing before it was created
+  ~JpegDecoder() { jpeg_destroy_decompress(&info_); }  // no effect before it is created
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
@@ -62,7 +62,7 @@ class JpegDecoder {
     return true;
   }
 
-  /// `inks`: room for one row of four inks, when there are four.
+  /// `inks`: a buffer for one row of CMYK, if the image has four channels.
   bool read_pixels(uint8_t* pixels, uint8_t* inks) {
     if (setjmp(errors_.jump)) return false;
     jpeg_start_decompress(&info_);

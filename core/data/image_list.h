@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of image files with labels: one "path label" a line.
+// Lists of image files with labels: one "path label" per line.
 #pragma once
 
 #include <string>
@@ -15,8 +15,9 @@ struct ImageEntry {
   int line = 0;  ///< 1-based, for messages
 };
 
-/// Reads a list; a line is divided at its last blank, so that paths may hold blanks. Empty lines are
-/// skipped. A list without entries, and a label that is no integer, are errors that name the line.
+/// Reads a list; a line is split at its last blank, so that paths may contain blanks. Empty lines
+/// are skipped. A list without entries, and a label that is no integer, are errors that name the
+/// line.
 Result<std::vector<ImageEntry>> read_image_list(const std::string& path);
 
 }  // namespace cafetiere

@@ -18,7 +18,7 @@
 
 namespace cafetiere {
 
-/// Reads images in the order of the list, or shuffled anew in each epoch, and wraps at the end; no
+/// Reads images in the order of the list, or reshuffled in each epoch, and wraps at the end; no
 /// image is dropped at a tail. With rand_skip the first epoch begins at a random image below that
 /// number. All images must have the shape of the first one, unless they are resized or cropped.
 class ImageListSource : public Source {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bilinear resize of bytes: the steps of OpenCV's INTER_LINEAR, whose results are the specification.
+// Bilinear resize of bytes: the steps of OpenCV's INTER_LINEAR, whose results are the
+// specification.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,16 +10,16 @@
 namespace cafetiere {
 namespace {
 
-constexpr int kOne = 1 << 11;  // weights have 11 bits behind the point
+constexpr int kOne = 1 << 11;  // weights have 11 fractional bits
 
-/// The two neighbours that a result lies between, and their weights in 1/kOne.
+/// The two neighbours of a result, and their weights in 1/kOne.
 struct Tap {
   std::array<int, 2> at;
   std::array<int, 2> weight;
 };
 
-/// One tap for each of `to` results along an axis of `from` pixels. Beyond the border the columns
-/// take the border alone; the rows take it twice with both weights, which rounds differently.
+/// One tap for each of `to` results along an axis of `from` pixels. Beyond the border, columns use
+/// the border pixel alone; rows use it twice with both weights, which rounds differently.
 std::vector<Tap> taps(int from, int to, bool columns) {
   const double scale = 1.0 / (static_cast<double>(to) / from);
   std::vector<Tap> result(static_cast<size_t>(to));
@@ -70,7 +71,7 @@ void interpolate(const Image& image, Image& out) {
   const size_t length = static_cast<size_t>(out.width) * static_cast<size_t>(out.channels);
   const size_t stride = static_cast<size_t>(image.width) * static_cast<size_t>(image.channels);
   std::array<std::vector<int>, 2> rows = {std::vector<int>(length), std::vector<int>(length)};
-  std::array<int, 2> held = {-1, -1};  // which row of the image each of them is
+  std::array<int, 2> held = {-1, -1};  // which row of the image each of them holds
   uint8_t* to = out.pixels.data();
   for (const Tap& tap : taps(image.height, out.height, false)) {
     if (held[1] == tap.at[0]) {

@@ -20,7 +20,7 @@ Status LmdbCursor::next() {
   return settle();
 }
 
-/// To a leaf below a page: the first one, or that which may have `key`.
+/// Descends to a leaf below a page: the first one, or the one that may have `key`.
 Status LmdbCursor::go_down(uint64_t number, const std::string* key) {
   while (true) {
     CFT_ASSIGN(LmdbPage page, tree_.page(number, int(path_.size())));
@@ -34,9 +34,8 @@ Status LmdbCursor::go_down(uint64_t number, const std::string* key) {
   }
 }
 
-/// Where to look for `key`, or for the first one behind it: of a leaf the first node that is not
-/// before it, or the end; of a branch the last one that begins with it or before it. The first node of
-/// a branch says no key.
+/// The lower bound of `key`: in a leaf the first node that is not before it, or the end; in a
+/// branch the last node whose key is not after it. The first node of a branch has no key.
 Result<size_t> LmdbCursor::index_of(const LmdbPage& page, std::string_view key) const {
   const bool leaf = std::ssize(path_) == tree_.depth;
   size_t low = leaf ? 0 : 1, high = page.nodes();
@@ -49,7 +48,7 @@ Result<size_t> LmdbCursor::index_of(const LmdbPage& page, std::string_view key) 
   return leaf ? low : low - 1;
 }
 
-/// To the record at the end of the path, or to the first one behind it.
+/// Moves to the record at the end of the path, or to the first one after it.
 Status LmdbCursor::settle() {
   while (!path_.empty() && path_.back().index >= path_.back().page.nodes()) {
     path_.pop_back();

@@ -13,12 +13,12 @@
 
 namespace cafetiere {
 
-/// The keys k with from <= k < to, as memcmp() orders them; without an end where none is given.
+/// The keys k with from <= k < to in memcmp() order; unbounded where no bound is given.
 struct KeyRange {
   std::optional<std::string> from, to;
 };
 
-/// Goes through the records of a range, and reads no page beside the way to the first one twice.
+/// Iterates over the records of a range; only pages on the path to the first may be read twice.
 class LmdbCursor : public DbCursor {
  public:
   explicit LmdbCursor(LmdbTree tree, KeyRange range = {})
@@ -46,7 +46,7 @@ class LmdbCursor : public DbCursor {
   int64_t seen_ = 0;
   bool valid_ = false;
   std::string_view key_, value_;
-  std::string buffer_;  // of a value that has pages of its own
+  std::string buffer_;  // of a value on overflow pages
 };
 
 }  // namespace cafetiere

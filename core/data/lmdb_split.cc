@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where to cut an LMDB file into ranges of keys.
+// Splits an LMDB file into ranges of keys.
 #include "core/data/lmdb_tree.h"
 
 namespace cafetiere {
 namespace {
 
-/// Where a subtree begins; of a leaf, a record.
+/// The start of a subtree or, in a leaf, of a record.
 struct Start {
   std::string key;
   uint64_t page = 0;
@@ -16,7 +16,7 @@ Result<std::vector<Start>> level_below(const LmdbTree& tree, const std::vector<S
                                        int at) {
   const bool leaf = at + 1 == tree.depth;
   const uint64_t most =
-      leaf ? uint64_t(tree.records) : tree.file->size() / tree.page_bytes;  // of what a file has
+      leaf ? uint64_t(tree.records) : tree.file->size() / tree.page_bytes;  // that a file can have
   std::vector<Start> below;
   for (const Start& start : starts) {
     CFT_ASSIGN(const LmdbPage page, tree.page(start.page, at));
@@ -25,7 +25,7 @@ Result<std::vector<Start>> level_below(const LmdbTree& tree, const std::vector<S
     }
     for (size_t i = 0; i < page.nodes(); ++i) {
       CFT_ASSIGN(const LmdbNode node, tree.node(page, i));
-      const bool says_key = leaf || i > 0;  // else the branch above says it
+      const bool says_key = leaf || i > 0;  // else the branch above has it
       below.push_back({says_key ? std::string(node.key) : start.key, leaf ? 0 : node.child()});
     }
   }
@@ -35,8 +35,8 @@ Result<std::vector<Start>> level_below(const LmdbTree& tree, const std::vector<S
 }  // namespace
 
 Result<std::vector<std::string>> LmdbTree::split(int ranges) const {
-  constexpr size_t kFine = 40;  // subtrees a range: the sizes of ranges then differ by some percent
-  constexpr uint64_t kPart = 50;  // of the file, that looking closer may read
+  constexpr size_t kFine = 40;  // subtrees per range: then sizes of ranges differ by a few percent
+  constexpr uint64_t kPart = 50;  // 1/kPart of the file may be read
   CFT_TRY(check_sorted());
   const auto wanted = size_t(ranges);
   std::vector<Start> starts{{"", root}};

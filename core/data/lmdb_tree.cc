@@ -9,12 +9,12 @@
 namespace cafetiere {
 namespace {
 
-// A page begins with its number (8 bytes), padding (2), what it is (2) and where the offsets of its
-// nodes end (2) and its nodes begin (2).
+// A page header: its number (8 bytes), padding (2), its kind (2), the end of the offsets of its
+// nodes (2) and the start of its nodes (2).
 constexpr size_t kPageHeader = 16, kKindAt = 10, kOffsetsEndAt = 12;
 constexpr uint16_t kBranch = 1, kLeaf = 2, kOverflow = 4, kMeta = 8, kKinds = 0x6f;
 
-// Pages 0 and 1 are headers; the one of the later transaction counts.
+// Pages 0 and 1 are headers; that of the later transaction is valid.
 constexpr uint32_t kMagic = 0xBEEFC0DE, kVersion = 1;
 constexpr size_t kMagicAt = 16, kVersionAt = 20, kPageBytesAt = 40, kFlagsAt = 92, kDepthAt = 94,
                  kRecordsAt = 120, kRootAt = 128, kTransactionAt = 144, kHeaderEnd = 152;
@@ -23,8 +23,8 @@ constexpr uint16_t kReverseKeys = 2, kSortedDuplicates = 4, kIntegerKeys = 8;
 constexpr uint64_t kNoPage = ~uint64_t{0};
 constexpr int kMaxDepth = 32;
 
-// A node: 4 bytes of the value's size or the child's number, its flags or 2 more bytes of the number,
-// the key's size (2), the key, the value.
+// A node: 4 bytes of the value's size or the child's number, its flags or 2 more bytes of the
+// number, the key's size (2), the key, the value.
 constexpr size_t kNodeHeader = 8, kNodeFlagsAt = 4, kKeySizeAt = 6;
 constexpr uint16_t kLargeValue = 1, kSubDatabase = 2, kDuplicates = 4;
 constexpr int64_t kLeastRecord = kNodeHeader + sizeof(uint16_t);
@@ -36,14 +36,14 @@ T number_at(std::string_view bytes, size_t at) {
   return number;
 }
 
-/// Whether `bytes` begin with a header page that we know.
+/// Whether `bytes` start with a header page of a known version.
 bool is_header(std::string_view bytes) {
   return bytes.size() >= kHeaderEnd && (number_at<uint16_t>(bytes, kKindAt) & kMeta) &&
          number_at<uint32_t>(bytes, kMagicAt) == kMagic &&
          number_at<uint32_t>(bytes, kVersionAt) == kVersion;
 }
 
-/// Whether `bytes` begin with the head of page `number`, which is of that kind.
+/// Whether `bytes` start with the header of page `number` of that kind.
 bool is_page(std::string_view bytes, uint64_t number, uint16_t kind) {
   return (number_at<uint16_t>(bytes, kKindAt) & kKinds) == kind &&
          number_at<uint64_t>(bytes, 0) == number;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages of an LMDB file, read without trusting the file.
+// The pages of an LMDB file, all validated when read.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace cafetiere {
 
-/// What a page says of a key: where to go on, or its value.
+/// An entry of a page: a key with its child page or its value.
 struct LmdbNode {
   std::string_view key;
   uint64_t low = 0;  ///< the value's size; of branches the child's number, with the flags above
@@ -23,11 +23,11 @@ struct LmdbNode {
   uint64_t child() const { return low | uint64_t{flags} << 32; }
 };
 
-/// A branch or leaf; it has a node or more.
+/// A branch or leaf, with at least one node.
 struct LmdbPage {
   uint64_t number;
   std::string_view bytes;
-  std::string buffer;  ///< holds them, unless they lie in memory
+  std::string buffer;  ///< the bytes, unless they are mapped
 
   LmdbPage(LmdbPage&&) noexcept = default;  // so large a buffer stays where it is
   LmdbPage& operator=(LmdbPage&&) noexcept = default;
@@ -39,33 +39,33 @@ struct LmdbPage {
   LmdbPage() = default;
 };
 
-/// Where the main database of an LMDB file is (data version 1, as 64-bit little-endian machines
-/// write it). liblmdb follows the numbers of a file wherever they lead; here each is checked first.
+/// The main database of an LMDB file (data version 1, as 64-bit little-endian machines write it).
+/// liblmdb follows a file's page numbers unchecked; here each is checked first.
 struct LmdbTree {
   std::shared_ptr<const ByteFile> file;
   std::string source;  ///< names the file in errors
   uint32_t page_bytes = 0;
-  uint64_t root = 0;    ///< the number of the page at which all paths begin
-  int depth = 0;        ///< pages on the way to a record; 0 when there are no records
-  int64_t records = 0;  ///< as the file says, and no more than it has room for
-  bool sorted = true;   ///< keys are in the order of memcmp()
+  uint64_t root = 0;    ///< the page number of the tree's root
+  int depth = 0;        ///< pages on the path to a record; 0 if there are no records
+  int64_t records = 0;  ///< as the file says, at most what fits into it
+  bool sorted = true;   ///< keys are in memcmp() order
 
   /// Reads the header.
   static Result<LmdbTree> open(std::shared_ptr<const ByteFile> file, std::string source);
 
-  /// The page at a depth, of 0 to `depth` - 1. Leaves are at the last one and nowhere else, which
-  /// ends all cycles.
+  /// The page at depth `at`, from 0 to `depth` - 1. Leaves are only at the last one, so that there
+  /// are no cycles.
   Result<LmdbPage> page(uint64_t number, int at) const;
   Result<LmdbNode> node(const LmdbPage& page, size_t index) const;
-  /// The value of a leaf's node: part of its page, or with pages of its own, as ByteFile::read().
+  /// The value of a leaf's node: in its page, or on overflow pages, as by ByteFile::read().
   Result<std::string_view> value(const LmdbPage& page, const LmdbNode& leaf,
                                  std::string* buffer) const;
   Status damaged(uint64_t page, std::string_view what) const;
 
-  /// At most `ranges` - 1 keys, in order, that cut the database into ranges of about equal size;
-  /// fewer where it has fewer records. Reads a fiftieth of the file at most unless it is that small.
+  /// At most `ranges` - 1 keys, in order, that split the database into ranges of about equal size;
+  /// fewer if it has fewer records. Reads at most a fiftieth of a file that is not small.
   Result<std::vector<std::string>> split(int ranges) const;
-  /// An error where there are no ranges of keys, since the file has them in another order.
+  /// An error if the file's keys have another order, so that it has no ranges of keys.
   Status check_sorted() const;
 };
 

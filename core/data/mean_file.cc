@@ -14,7 +14,7 @@ std::vector<int64_t> dims_of(const caffe::BlobProto& blob) {
   return {blob.num(), blob.channels(), blob.height(), blob.width()};
 }
 
-/// Whether `values` numbers fill the sizes; without a product that could overflow.
+/// Whether the sizes hold `values` values; avoids a product that could overflow.
 bool fills(const std::vector<int64_t>& dims, int64_t values) {
   for (const int64_t d : dims) {
     if (d < 1 || values % d != 0) return false;

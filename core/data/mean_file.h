@@ -15,10 +15,10 @@ struct MeanImage {
   std::vector<float> values;
 };
 
-/// Reads one; its shape may be given in the old or the new way. An error names the file.
+/// Reads one, with its shape in the old or the new format. An error names the file.
 Result<MeanImage> read_mean_image(const std::string& path);
 
-/// Writes one, in the old form that every reader knows.
+/// Writes one, in the old format, which every reader knows.
 Status write_mean_image(const std::string& path, const MeanImage& image);
 
 }  // namespace cafetiere

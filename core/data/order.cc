@@ -19,7 +19,7 @@ void shuffle(std::span<uint32_t> values, uint64_t key, uint32_t stream, int64_t 
                               static_cast<uint32_t>(epoch >> 32)});
     }
     const uint64_t random = uint64_t{words[draw % 2 * 2]} << 32 | words[draw % 2 * 2 + 1];
-    // The upper half of the 128-bit product is uniform in [0, left) but for a bias of 2^-32.
+    // The upper half of the 128-bit product is uniform in [0, left) up to a bias of 2^-32.
     const auto pick = static_cast<uint64_t>(static_cast<unsigned __int128>(random) * left >> 64);
     std::swap(values[left - 1], values[pick]);
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// OwnShard: the rows of one shard, whatever number the shard has today.
+// OwnShard: the rows of one shard, whatever shard number is requested.
 #pragma once
 
 #include "core/data/source.h"
 
 namespace cafetiere {
 
-/// Shows one shard of a source as every shard. For ranks that keep their rows while others come and
-/// go: a rank reads its own shard only, and takes those of the others to have as many rows.
+/// Presents one shard of a source as every shard. For ranks that keep their rows while others leave
+/// and join: a rank reads only its own shard, and assumes that the others have as many rows.
 class OwnShard : public Source {
  public:
   /// `source` outlives this object.

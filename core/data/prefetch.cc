@@ -8,7 +8,7 @@ namespace cafetiere {
 
 Prefetch::Prefetch(Source* source, const BatchSequence& sequence, int depth)
     : source_(source), sequence_(sequence) {
-  allocate(std::max(depth, 1) + 1);  // and the one in the consumer's hands
+  allocate(std::max(depth, 1) + 1);  // and the one that the consumer uses
   const Status started = thread_.start(
       "reading rows ahead", [this] { produce(); }, [this](const Status& why) { end(why); });
   if (!started.ok()) end(started);

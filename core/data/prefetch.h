@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefetch: makes the next batches while the net works on this one.
+// Prefetch: fills the next batches while the net computes the current one.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@
 
 namespace cafetiere {
 
-/// The batches that a trainer is going to ask for: the sub-steps [first, end) in steps of `passes`;
+/// The batches that a trainer will request: the sub-steps [first, end) in steps of `passes`;
 /// in each step the passes of the first shard of the range, then those of the next.
 struct BatchSequence {
   ShardRange shards;
@@ -44,11 +44,11 @@ class Prefetch {
   Prefetch(const Prefetch&) = delete;
   Prefetch& operator=(const Prefetch&) = delete;
 
-  /// The next batch of the sequence. An error of the source, or what it throws, comes at its batch,
-  /// and again at every later call. Behind the end of the sequence it is kInternal.
+  /// The next batch of the sequence. An error or exception of the source is returned at its batch
+  /// and by every later call; kInternal after the end of the sequence.
   Result<Batch> next();
 
-  /// Seconds that next() has waited so far: the share of a step that data cost.
+  /// Seconds that next() has waited for data so far.
   double wait_seconds() const { return wait_seconds_; }
 
  private:

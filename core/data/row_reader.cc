@@ -24,7 +24,7 @@ void to_floats(std::span<const std::byte> bytes, float* out) {
   }
 }
 
-/// Reads a whole text as one number, blanks around it allowed; false when it is none.
+/// Parses a whole text as one number, with optional blanks around it; false if it is none.
 bool parse_number(std::string_view text, float* out) {
   constexpr std::string_view kBlank = " \t\r\n";
   const size_t first = text.find_first_not_of(kBlank);
@@ -35,7 +35,7 @@ bool parse_number(std::string_view text, float* out) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// False when the cell is a text that is no number.
+/// False if the cell is a string that is no number.
 bool convert(const Cell& cell, float* out) {
   switch (cell.type) {
     case ColumnType::kU8:
@@ -236,7 +236,7 @@ Status RowReader::read_transformed(const Binding& binding, Row row, const RowPos
 
 Status RowReader::check_finite(const Binding& binding, Row row,
                                const std::vector<float>& values) const {
-  // The sum of zeros is a zero, unless a NaN or an infinity is among the factors.
+  // 0 * x sums to 0 unless an x is NaN or infinite.
   float sum = 0;
   for (const float value : values) sum += value * 0.0f;
   if (sum == 0) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RowReader: one encoded row as the floats that a net's tops take.
+// RowReader: converts an encoded row to the floats of a net's tops.
 #pragma once
 
 #include <optional>
@@ -18,12 +18,12 @@ namespace cafetiere {
 /// One top of the data layer and the column that feeds it.
 struct RowsInput {
   std::string top;
-  std::string column;  ///< "" = none: the top reads as zeros
-  Shape row_shape;     ///< of one row as the column holds it, before cropping; {} = one value
+  std::string column;         ///< "" = none: the top reads as zeros
+  Shape row_shape;            ///< of one row in its column, before cropping; {} = one value
   int64_t label_classes = 0;  ///< K > 0: values must be whole numbers in [0, K)
   std::optional<caffe::TransformationParameter> transform;
   bool encoded = false;      ///< the column holds the bytes of an image file: JPEG, PNG or WebP
-  bool interleaved = false;  ///< bytes of pixels lie height x width x channels
+  bool interleaved = false;  ///< pixels are stored height x width x channels
   bool transpose = false;    ///< the batch is the last axis of the top
 };
 
@@ -39,13 +39,12 @@ class RowReader {
   /// Shapes of one row's tops, after cropping.
   std::vector<Shape> top_shapes() const;
 
-  /// Writes one row as row `index` of each top's batch of `rows`. `scratch` is reused from call to
-  /// call.
+  /// Writes one row as row `index` of each top's batch of `rows`. `scratch` is reused.
   Status read(Row row, const RowPosition& position, std::span<float* const> tops, int64_t index,
               int64_t rows, std::vector<float>& scratch) const;
 
-  /// Checks a row: number of values, labels, text that is no number, NaN and infinity; of an encoded
-  /// image only that it is one, as decoding takes its time. The error names column, row and value.
+  /// Checks a row: number of values, labels, text that is no number, NaN and infinity; of an
+  /// encoded image only the format, as decoding is slow. The error names column, row and value.
   Status validate(Row row, std::vector<float>& scratch) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RowSchema: the columns of a table of rows, and how one encoded row is read.
+// RowSchema: the columns of a table of rows, and how an encoded row is read.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ size_t column_type_bytes(ColumnType type);
 struct Column {
   std::string name;
   ColumnType type;
-  bool resize = false;  ///< encoded images in it are resized to what the net takes
+  bool resize = false;  ///< its encoded images are resized to the net's input
 };
 
 /// One column of one row: the values' bytes, unaligned, little-endian.
@@ -51,8 +51,8 @@ struct RowSchema {
   std::vector<Column> columns;
   int id = -1;  ///< the column that identifies a row, or -1: all its bytes do
 
-  /// Reads {"columns": [{"name": "image", "type": "u8"}, ...], "id": "name" or ""}; a column may also
-  /// have "resize": true.
+  /// Reads {"columns": [{"name": "image", "type": "u8"}, ...], "id": "name" or ""}; a column may
+  /// also have "resize": true.
   static Result<RowSchema> parse(std::string_view json);
 
   /// The index of a column; the error lists those that exist.

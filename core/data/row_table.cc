@@ -64,7 +64,7 @@ Status RowTable::append(int64_t count, std::span<const std::byte> chunk) {
         chunk.size(), count, schema_.columns.size()));
   }
   const size_t before = rows_.size();
-  // Growing by half at least keeps many small chunks from copying the index each time.
+  // Growing by at least half avoids copying the index for each of many small chunks.
   const size_t needed = before + static_cast<size_t>(count);
   if (needed > rows_.capacity()) {
     rows_.reserve(std::max(needed, before + before / 2));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RowTable: rows as they came, in native memory, before they are dealt to the shards.
+// RowTable: rows in order of arrival, in native memory, before they are assigned to shards.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@ namespace cafetiere {
 class RowTable {
  public:
   explicit RowTable(RowSchema schema) : schema_(std::move(schema)) {}
-  /// What was moved from is an empty table of the same schema.
+  /// The moved-from table is empty and keeps its schema.
   RowTable(RowTable&& other);
   RowTable& operator=(RowTable&& other);
 
-  /// Appends `count` rows that fill `chunk` exactly. All sizes are checked; the error names row and
-  /// column, and leaves the rows that were there.
+  /// Appends `count` rows that fill `chunk` exactly. All sizes are checked; an error names row and
+  /// column and leaves the table unchanged.
   Status append(int64_t count, std::span<const std::byte> chunk);
 
   const RowSchema& schema() const { return schema_; }
@@ -34,10 +34,10 @@ class RowTable {
   std::span<const std::byte> row(int64_t i) const { return rows_[static_cast<size_t>(i)]; }
   Cell cell(int64_t i, int column) const { return schema_.cell(row(i), column); }
 
-  /// What makes row i itself wherever it comes from: the id column, or all its bytes.
+  /// The identity of row i, independent of its rank: a hash of the id column, or of all its bytes.
   const Hash128& identity(int64_t i) const { return identities_[static_cast<size_t>(i)]; }
 
-  /// Gives the rows' memory away; the table is empty afterwards, row() spans stay valid.
+  /// Releases the rows' memory to the caller; the table is empty then, row() spans stay valid.
   ByteStore take_store();
 
  private:

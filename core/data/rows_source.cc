@@ -7,7 +7,7 @@
 namespace cafetiere {
 namespace {
 
-/// Rows of a batch lie anywhere in memory: their first lines are asked for some rows before.
+/// Rows of a batch are scattered in memory: their first cache lines are prefetched rows ahead.
 constexpr size_t kAhead = 4;
 void touch_ahead(std::span<const std::byte> row) {
   constexpr size_t kLine = 64, kLines = 6;

@@ -22,7 +22,7 @@ namespace cafetiere {
 /// Numbers of any type are converted; a string column is read as a number.
 class RowsSource : public Source {
  public:
-  /// `batch`: rows a shard and sub-step; `train` decides where transforms crop.
+  /// `batch`: rows per shard and sub-step; `train` decides where transforms crop.
   static Result<std::unique_ptr<RowsSource>> make(std::shared_ptr<const ShardStore> store,
                                                   const std::vector<RowsInput>& inputs,
                                                   int64_t batch, bool train, uint64_t seed);

@@ -12,11 +12,11 @@ namespace cafetiere {
 
 /// Exactly-once epochs over V shards. Sub-step q is batch q % n of epoch q / n, where n is the
 /// number of batches that the largest shard needs. Each epoch permutes every shard by
-/// f(seed, epoch, shard), so that any (shard, q) may be asked at any time, by any rank. The last
+/// f(seed, epoch, shard), so that any rank may request any (shard, q) at any time. The last
 /// batch of an epoch holds what is left of the shard: fewer rows, maybe none.
 class Sampler {
  public:
-  /// `counts`: rows of each shard; `batch`: rows a full batch.
+  /// `counts`: rows of each shard; `batch`: rows of a full batch.
   static Result<Sampler> make(std::vector<int64_t> counts, int64_t batch, uint64_t seed);
 
   int shards() const { return static_cast<int>(counts_.size()); }
@@ -30,8 +30,8 @@ class Sampler {
   int64_t rows(int shard, int64_t sub_step) const;
   int64_t total_rows(int64_t sub_step) const;
 
-  /// The batch's rows as indices into the shard. Valid until the same shard is asked again. Threads
-  /// may ask for different shards at the same time.
+  /// The batch's rows as indices into the shard. Valid until the next call for the same shard.
+  /// Threads may request different shards concurrently.
   std::span<const uint32_t> batch(int shard, int64_t sub_step);
 
  private:
@@ -46,7 +46,7 @@ class Sampler {
   int64_t batch_;
   int64_t batches_per_epoch_;
   uint64_t key_;
-  std::vector<Permutation> permutations_;  // of each shard's epoch that was asked last
+  std::vector<Permutation> permutations_;  // of each shard's last requested epoch
 };
 
 }  // namespace cafetiere

@@ -14,12 +14,12 @@
 
 namespace cafetiere {
 
-/// The rows that all ranks were given, in the order of hash(seed, identity), have positions 0, 1,
-/// 2, ...; shard s of V holds those whose position is s modulo V, in that order. So the content of
-/// a shard depends on the rows and the seed alone. sync/deal.h fills it.
+/// The rows of all ranks, ordered by hash(seed, identity), have positions 0, 1, 2, ...; shard s of
+/// V holds those whose position is s modulo V, in that order. So the content of a shard depends on
+/// the rows and the seed alone. sync/deal.h fills it.
 class ShardStore {
  public:
-  /// Room for the rows of `owned` out of `shards` shards that share `total_rows` rows.
+  /// Space for the rows of `owned`, of `shards` shards with `total_rows` rows in all.
   ShardStore(RowSchema schema, int shards, ShardRange owned, int64_t total_rows);
 
   const RowSchema& schema() const { return schema_; }
@@ -27,9 +27,9 @@ class ShardStore {
   ShardRange owned() const { return owned_; }
   bool owns(int shard) const { return shard >= owned_.begin && shard < owned_.end; }
 
-  /// Rows that all ranks were given together.
+  /// Rows of all ranks.
   int64_t total_rows() const { return total_rows_; }
-  /// Rows of every shard, also of those that other ranks own; they differ by one at most.
+  /// Rows of every shard, also of those that other ranks own; they differ by at most one.
   const std::vector<int64_t>& counts() const { return counts_; }
 
   /// Row i of an owned shard: its encoded bytes.
@@ -37,10 +37,9 @@ class ShardStore {
     return rows_[static_cast<size_t>(shard - owned_.begin)][static_cast<size_t>(i)];
   }
 
-  /// Sets the row at a global position, whose shard must be owned. `bytes` must lie in memory that
-  /// was adopted.
+  /// Sets the row at a global position, whose shard must be owned. `bytes`: in adopted memory.
   void place(int64_t position, std::span<const std::byte> bytes);
-  /// Keeps the memory that placed rows lie in.
+  /// Takes ownership of the memory of placed rows.
   void adopt(ByteStore bytes) { stores_.push_back(std::move(bytes)); }
 
  private:

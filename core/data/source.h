@@ -13,8 +13,8 @@
 namespace cafetiere {
 
 /// Fills the tops of one data layer. A sub-step is one forward/backward pass: step * iter_size + i.
-/// What (shard, sub_step) yields is a pure function of the source's rows and seed, whoever asks and
-/// however often, so that ranks, retries and resumed runs see the same batches.
+/// The batch of (shard, sub_step) is a pure function of the source's rows and seed, so that ranks,
+/// retries and resumed runs see the same batches.
 class Source {
  public:
   virtual ~Source() = default;
@@ -22,10 +22,10 @@ class Source {
   /// Shapes of the tops for a full batch; axis 0 is the batch.
   virtual std::vector<Shape> top_shapes() const = 0;
 
-  /// Rows of this shard's batch at this sub-step: the batch size, or less at the tail of an epoch.
+  /// Rows of this shard's batch at this sub-step: the batch size, or fewer at the tail of an epoch.
   virtual int64_t rows(int shard, int64_t sub_step) const = 0;
 
-  /// Sub-steps of an epoch of a table; 0 where there are no epochs.
+  /// Sub-steps of an epoch of a table; 0 for sources without epochs.
   virtual int64_t batches_per_epoch() const { return 0; }
 
   /// Writes rows(shard, sub_step) rows to each top, row-major float32, transforms applied.

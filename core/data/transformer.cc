@@ -119,7 +119,7 @@ template <class T>
 void Transformer::transform(const std::byte* pixels, int64_t height, int64_t width,
                             const RowPosition& position, float* out) const {
   const Window window = choose_window(height, width, position);
-  // Rows that follow each other in memory are one run.
+  // Rows that are contiguous in memory are one run.
   const bool whole_rows = out_width_ == width && !window.mirrored;
   const int64_t runs = whole_rows ? 1 : out_height_;
   const int64_t length = whole_rows ? out_height_ * out_width_ : out_width_;

@@ -13,7 +13,7 @@
 
 namespace cafetiere {
 
-/// Where a row stands in the training; its random choices depend on this and the seed alone.
+/// A row's position in the training; its random choices depend on this and the seed alone.
 struct RowPosition {
   int64_t sub_step = 0;
   int shard = 0;
@@ -21,27 +21,27 @@ struct RowPosition {
 };
 
 /// Turns one planar image into floats: (pixel - mean) * scale of a window of it, mirrored or not.
-/// The window is random in training and central in testing; the mean is subtracted at the place
-/// the pixel came from. Immutable, so any thread may use it.
+/// The window is random in training and central in testing; a pixel's mean is that of its position
+/// in the full image. Immutable, so any thread may use it.
 class Transformer {
  public:
-  /// `image`: channels, height and width of what apply() gets. With fewer axes it is plain numbers:
-  /// they have one channel, and only scale and one mean_value make sense.
+  /// `image`: channels, height and width of apply()'s input. With fewer axes it is plain numbers of
+  /// one channel, for which only scale and one mean_value are valid.
   static Result<Transformer> make(const caffe::TransformationParameter& param, bool train,
                                   const Shape& image, uint64_t seed);
 
   /// The image's shape, its height and width replaced by crop_size if there is one.
   const Shape& out_shape() const { return out_shape_; }
 
-  /// Whether images of another shape than make()'s can be given too: those that a crop makes equal.
+  /// Whether images of this shape are accepted: make()'s, or any that a crop makes equal.
   bool accepts(const Shape& image) const;
 
   /// `pixels` need not be aligned; out_shape().count() floats are written.
   void apply(std::span<const uint8_t> pixels, const RowPosition& position, float* out) const;
-  /// The same for an image of a shape that is accepted.
+  /// The same for an image of an accepted shape.
   void apply(std::span<const uint8_t> pixels, const Shape& image, const RowPosition& position,
              float* out) const;
-  /// The same for float pixels, given by their bytes.
+  /// The same for float pixels, passed as bytes.
   void apply_floats(std::span<const std::byte> pixels, const RowPosition& position,
                     float* out) const;
 
@@ -66,8 +66,8 @@ class Transformer {
   bool random_crop_ = false;
   bool mirror_ = false;
   float scale_ = 1;
-  std::vector<float> channel_means_;  // one a channel; zeros when a mean image is used
-  std::vector<float> mean_image_;     // of the uncropped image; empty when there is none
+  std::vector<float> channel_means_;  // one per channel; zeros if a mean image is used
+  std::vector<float> mean_image_;     // of the uncropped image; empty if there is none
   uint64_t key_ = 0;
 };
 

@@ -17,7 +17,7 @@ struct Span {
   }
 };
 
-/// Where the span's part within [0, size) goes along an axis of `crop` results.
+/// The position of the span's part within [0, size) along an axis of `crop` results.
 struct Placed {
   int first, count, to_count, before, after;
 };
@@ -56,7 +56,7 @@ Result<WindowCrop> crop_window(const Window& window, int height, int width,
   }
   WindowCrop crop{x.first, y.first, x.count, y.count, x.to_count, y.to_count, 0, y.before};
   crop.left = options.mirrored ? x.after : x.before;
-  // Rounding may lead a pixel beyond the crop, or leave nothing of a sliver.
+  // Rounding may exceed the crop by a pixel, or leave nothing of a thin part.
   crop.left = std::min(crop.left, options.crop - 1),
   crop.top = std::min(crop.top, options.crop - 1);
   crop.to_width = std::clamp(crop.to_width, 1, options.crop - crop.left);

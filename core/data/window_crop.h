@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a window of an image goes in a net's input.
+// Maps a window of an image to a net's input.
 #pragma once
 
 #include "core/data/image.h"
@@ -7,8 +7,8 @@
 
 namespace cafetiere {
 
-/// The part of the window that lies within the image, the size that it is warped to, and the place of
-/// its upper left corner in the crop.
+/// The part of the window within the image, the size that it is warped to, and the position of its
+/// upper left corner in the crop.
 struct WindowCrop {
   int x = 0, y = 0, width = 0, height = 0;  ///< in the image
   int to_width = 0, to_height = 0;          ///< in the crop
@@ -18,12 +18,12 @@ struct WindowCrop {
 struct WindowCropOptions {
   int crop = 0;         ///< side of the result
   int pad = 0;          ///< pixels of context on each side of it
-  bool square = false;  ///< cut out the tightest square around the window
+  bool square = false;  ///< crop the tightest square around the window
   bool mirrored = false;
 };
 
-/// Widens a window so that, warped to the crop, it has the context around it (Girshick et al., "Rich
-/// feature hierarchies", 2014, appendix A), and clips it to the image. The error says that nothing of
+/// Widens a window so that, warped to the crop, it has the context around it (Girshick et al.,
+/// "Rich feature hierarchies", 2014, appendix A), and clips it to the image. An error if nothing of
 /// it is inside.
 Result<WindowCrop> crop_window(const Window& window, int height, int width,
                                const WindowCropOptions& options);

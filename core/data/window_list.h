@@ -30,8 +30,8 @@ struct WindowList {
 };
 
 /// Reads entries of the form "# index, path, channels, height, width, number of windows", each
-/// followed by that many of "label overlap x1 y1 x2 y2"; blanks and line ends divide alike. An error
-/// names the line.
+/// followed by that many of "label overlap x1 y1 x2 y2"; any white space separates. An error names
+/// the line.
 Result<WindowList> read_window_list(const std::string& path);
 
 }  // namespace cafetiere

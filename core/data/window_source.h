@@ -17,9 +17,9 @@ namespace cafetiere {
 
 /// Draws windows with replacement: first those of the background (label 0), whose overlap is below
 /// bg_threshold, then the share fg_fraction of those with an object, whose overlap is at least
-/// fg_threshold. Each is warped to crop_size x crop_size, with context_pad pixels of its surroundings
-/// on each side; what lies outside the image stays 0. As in Caffe, crop_size, mirror and the mean are
-/// those of transform_param, but the scale is that of window_data_param.
+/// fg_threshold. Each is warped to crop_size x crop_size, with context_pad pixels of its
+/// surroundings on each side; pixels outside the image are 0. As in Caffe, crop_size, mirror and
+/// the mean are those of transform_param, but the scale is that of window_data_param.
 class WindowSource : public Source {
  public:
   /// `layer`: a WindowData layer with two tops (windows, labels).
@@ -31,10 +31,10 @@ class WindowSource : public Source {
   Status fill(int shard, int64_t sub_step, std::span<float* const> tops) override;
 
  private:
-  /// The mean of the pixels: nothing, one value a channel, or an image around the crop's centre.
+  /// The mean of the pixels: none, one value per channel, or an image around the crop's center.
   struct Mean {
     std::vector<float> values;
-    int64_t height = 0, width = 0;  ///< of an image; 0 = one value a channel
+    int64_t height = 0, width = 0;  ///< of an image; 0 = one value per channel
     int64_t offset = 0;
     float at(int64_t c, int64_t y, int64_t x) const;
   };
@@ -56,7 +56,7 @@ class WindowSource : public Source {
   Mean mean_;
   WindowList list_;
   std::vector<int> foreground_, background_;  // indices into list_.windows
-  std::vector<std::string> cached_;           // each image's file, when asked for
+  std::vector<std::string> cached_;           // each image's file, if cached
   uint64_t key_ = 0;
 };
 

@@ -13,8 +13,8 @@
 namespace cafetiere {
 namespace {
 
-/// The values that the ranks have for their slices, in the order of the arena: all ranks' for the
-/// first bucket, then for the second. `mine`: one list a bucket.
+/// All ranks' values of their slices in arena order: those of the first bucket, then of the second.
+/// `mine`: one list per bucket.
 template <class T>
 Result<std::vector<T>> gather_in_order(Group* group, const std::vector<std::vector<T>>& mine) {
   const size_t buckets = mine.size();
@@ -67,7 +67,7 @@ AllReduce::AllReduce(const SyncContext& context, ArenaUpdate update, Exchange ex
 }
 
 Status AllReduce::gradient(const UpdateStep&, double, std::span<float> gradient, std::span<float>) {
-  // The last one is added bucket by bucket, on its way to the other ranks.
+  // The last shard's gradient is added bucket by bucket, as it is sent.
   return ++added_ < shards().size() ? exchange_.add(gradient) : Status();
 }
 
@@ -87,8 +87,8 @@ Status AllReduce::end_round(const UpdateStep& last, std::span<float> gradient,
     CFT_TRY(update(step, gradient, weights));
     return exchange_.gather(weights);
   }
-  // Weights themselves would lose their small steps in 16 bits: the steps travel, and all ranks,
-  // the owner too, add what arrives.
+  // 16 bits would round small steps of the weights away: the deltas are sent, and all ranks, the
+  // owner too, add what they receive.
   before_.clear();
   for (const Slice& s : slices_) {
     before_.insert(before_.end(), weights.begin() + ptrdiff_t(s.begin),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AllReduce: every step, the gradients of all shards are added in one fixed tree and each rank
+// AllReduce: every step, the gradients of all shards are summed in one fixed tree and each rank
 // updates the slices of the parameters that it owns (CaffeOnSpark's method, kept synchronous).
 #pragma once
 
@@ -7,9 +7,9 @@
 
 namespace cafetiere {
 
-/// Synchronous training. Weights are the same bytes on every rank after each step, and, but for the
-/// options of Exchange, for any number of ranks; the solver's history is kept by slice, on its
-/// owner alone.
+/// Synchronous training. After each step the weights have the same bytes on every rank and, with
+/// the default Exchange, for any number of ranks. Each rank keeps the solver's history of its own
+/// slices only.
 class AllReduce : public Sync {
  public:
   AllReduce(const SyncContext& context, ArenaUpdate update, Exchange exchange = {});
@@ -49,7 +49,7 @@ class AllReduce : public Sync {
   Status update(const UpdateStep& step, std::span<float> gradient, std::span<float> weights);
 
   const SyncContext context_;
-  const bool rounds_;  // numbers on the wire
+  const bool rounds_;  // whether the wire rounds numbers
   ArenaUpdate update_;
   GradientExchange exchange_;
   std::vector<Slice> slices_;

@@ -61,7 +61,7 @@ int AutoMode::period_for(double compute, double exchange) {
   return int(std::ceil(std::clamp<double>(period, kShortestPeriod, kLongestPeriod)));
 }
 
-/// Chooses, unless it is too early for that.
+/// Chooses a mode, unless more rounds have to be measured first.
 Status AutoMode::look() {
   CFT_ASSIGN(const double compute, over_ranks(compute_, std::max<double>));
   CFT_ASSIGN(const double exchange, over_ranks(exchange_, std::min<double>));
@@ -98,7 +98,7 @@ Status AutoMode::choose(double compute, double exchange) {
   return mode_->restore(state);
 }
 
-/// The history so far, whole on every rank.
+/// The complete history so far, on every rank.
 Result<HistoryArenas> AutoMode::common_history() {
   CFT_ASSIGN(const ArenaUpdate rule, update_());
   HistoryArenas history(size_t(rule.history_per_param()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AutoMode: measures what an exchange costs and picks a mode by it.
+// AutoMode: measures the cost of an exchange and chooses a mode by it.
 #pragma once
 
 #include <chrono>
@@ -8,29 +8,29 @@
 
 namespace cafetiere {
 
-/// Begins as `allreduce`. After kTrialRounds iterations (kFirstLook where most of the time went into
-/// exchanges) the ranks compare the time of an exchange with that of an iteration's mathematics
-/// (medians): the slowest rank's mathematics, and the exchange as the last to arrive has it, who waits
-/// for nobody. Where the exchange takes at most kCheapExchange of a step, the run stays with
-/// `allreduce`, whose steps see the whole global batch; else it goes on with `diloco` and the
-/// shortest period that brings the exchange down to kRareExchange. The choice is told, is the same on all
-/// ranks and is kept in the checkpoint. What the settings say of the outer step holds.
+/// Starts as `allreduce`. After kTrialRounds iterations (kFirstLook where exchanges took most of
+/// the time) the ranks compare the median times of an exchange and of an iteration's computation:
+/// the computation of the slowest rank, and the exchange of the last rank to arrive, which waits
+/// for no other. Where an exchange takes at most kCheapExchange of a step, the run keeps
+/// `allreduce`, whose steps see the whole global batch; otherwise it switches to `diloco` with the
+/// shortest period that reduces the exchange's share to kRareExchange. The choice is logged, is the
+/// same on all ranks and is stored in the checkpoint. The settings of the outer step apply.
 class AutoMode : public Sync {
  public:
   static constexpr int kFirstLook = 3;
   static constexpr int kTrialRounds = 10;
   static constexpr double kCheapExchange = 0.1;
-  /// Periods that bring the exchange further down cost more iterations than they save time
+  /// Longer periods, with a smaller share, cost more iterations than they save time
   /// (docs/modes.md).
   static constexpr double kRareExchange = 0.2;
-  /// Outer steps over fewer iterations than SparkNet's ten take more of them in all.
+  /// With periods shorter than SparkNet's ten a training needs more iterations in all.
   static constexpr int kShortestPeriod = 10;
   static constexpr int kLongestPeriod = 50;
-  /// Where the settings say nothing: DiLoCo's 0.9 is for periods of hundreds of iterations.
+  /// Used where the settings give none: DiLoCo's 0.9 is for periods of hundreds of iterations.
   static constexpr float kOuterMomentum = 0.5F;
 
   AutoMode(const SyncContext& context, const caffe::SyncParameter& sync, UpdateMaker update);
-  /// Makes the mode that it begins with.
+  /// Creates the mode that it starts with.
   Status start();
 
   ShardRange shards() const override { return mode_->shards(); }
@@ -66,8 +66,8 @@ class AutoMode : public Sync {
   std::unique_ptr<ModeState> own_state() override { return mode_->own_state(); }
   Status restore(ModeState& state) override;
 
-  /// The period with which an exchange of `exchange` seconds takes at most kRareExchange of the time
-  /// beside iterations of `compute` seconds, within the bounds above; 1, which stands for
+  /// The shortest period, within the bounds above, at which an exchange of `exchange` seconds takes
+  /// at most kRareExchange of the time, given iterations of `compute` seconds; 1, which stands for
   /// `allreduce`, where it takes at most kCheapExchange of each step.
   static int period_for(double compute, double exchange);
 
@@ -75,7 +75,7 @@ class AutoMode : public Sync {
   using Clock = std::chrono::steady_clock;
   using Pick = const double& (*)(const double&, const double&);
   Status look();
-  /// The median over the rounds of the ranks' seconds, of which `pick` takes one for each round.
+  /// The median over the rounds; `pick` reduces the ranks' seconds of each round to one.
   Result<double> over_ranks(const std::vector<double>& mine, Pick pick) const;
   Status choose(double compute, double exchange);
   Status adopt(int period);
@@ -87,9 +87,9 @@ class AutoMode : public Sync {
   std::unique_ptr<Sync> mode_;
   bool chosen_ = false;
   int period_ = 1;
-  Clock::time_point begun_{};  // the round
+  Clock::time_point begun_{};  // when the round began
   bool warm_ = false;
-  std::vector<double> compute_, exchange_;  // seconds, one a trial round
+  std::vector<double> compute_, exchange_;  // seconds of each trial round
 };
 
 }  // namespace cafetiere

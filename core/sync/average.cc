@@ -25,7 +25,7 @@ void Average::begin_shard(int shard, std::span<float> weights) {
   replicas_.begin_shard(shard, weights);
 }
 
-/// In 16 bits weights would lose their small steps: the moves since the round began travel instead.
+/// 16 bits would round small steps of the weights away: the deltas since the round began are sent.
 Status Average::end_shard(int, std::span<float> weights) {
   for (size_t i = 0; narrow_ && i < weights.size(); ++i) weights[i] -= start_[i];
   return mean_.add(weights);

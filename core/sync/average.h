@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Average: every `period` iterations the replicas' weights are averaged (SparkNet's method); in DiLoCo
-// an outer step follows.
+// Average: every `period` iterations the replicas' weights are averaged (SparkNet's method); in
+// DiLoCo an outer step follows.
 #pragma once
 
 #include "core/sync/outer_step.h"
@@ -9,10 +9,10 @@
 
 namespace cafetiere {
 
-/// Each shard is a replica that does `period` iterations on its own, with history of its own
-/// (HistoryRule); then all take the mean of the weights, changed by the OuterStep where the mode has
-/// one. Of weights there is one copy beside those at work, however many shards a rank has. Weights are
-/// the same bytes for any number of ranks.
+/// Each shard is a replica that trains `period` iterations on its own, with its own history
+/// (HistoryRule); then all take the mean of the weights, or what the mode's OuterStep makes of it.
+/// Beside the weights being trained a rank keeps one copy, however many shards it has. The weights
+/// have the same bytes for any number of ranks.
 class Average : public Sync {
  public:
   Average(const SyncContext& context, ArenaUpdate update, const caffe::SyncParameter& sync,
@@ -52,7 +52,7 @@ class Average : public Sync {
   const std::string mode_;
   const int period_;
   const HistoryRule rule_;
-  const bool narrow_;  // 16 bits a number on the wire
+  const bool narrow_;  // 16 bits per number on the wire
   Replicas replicas_;
   ShardMean mean_;
   std::optional<OuterStep> outer_;  // of this rank's slice

@@ -42,7 +42,7 @@ void CenterVariable::exchange(int slice, std::span<float> values) {
   std::lock_guard lock(mutex_);
   Slice& mine = at(slice);
   ++mine.served;
-  // The iterations of a worker, as far as the owner of a slice can tell.
+  // The owner of a slice estimates the iterations of a worker from the exchanges.
   const int64_t iterations = first_iter_ + (mine.inherited + mine.served) * period_ / workers_;
   const float pull = rate_.at(iterations) * factor_.at(iterations);
   for (size_t i = 0; i < values.size(); ++i) {
@@ -64,8 +64,8 @@ std::vector<int64_t> CenterVariable::served() const {
   return counts;
 }
 
-/// A slice that is not kept yet is one that its owner no longer can: it starts from this rank's
-/// worker, at the same point of the schedules as the rank's own slice.
+/// A slice that is not stored here yet belongs to a lost rank: it starts from this rank's worker,
+/// at the same point of the schedules as the rank's own slice.
 CenterVariable::Slice& CenterVariable::at(int slice) {
   const auto found = kept_.find(slice);
   if (found != kept_.end()) return found->second;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CenterVariable: the weights that the workers of EASGD pull at and are pulled to, in slices that the ranks
-// keep.
+// CenterVariable: the weights to which EASGD's workers are coupled, stored in one slice per rank.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +12,8 @@
 
 namespace cafetiere {
 
-/// What one rank keeps of the centre: its own slice, and those it takes over from ranks that are
-/// lost. From any thread but where it says otherwise; exchanges come one after another, so none is
-/// overwritten by another.
+/// One rank's part of the center variable: its own slice, and those it takes over from lost ranks.
+/// Thread-safe unless a function says otherwise; exchanges are serialized, so none is lost.
 class CenterVariable {
  public:
   /// Floats [begin, end) of the arena.
@@ -24,7 +22,7 @@ class CenterVariable {
     size_t size() const { return end - begin; }
   };
 
-  /// `workers` ranks of which this is `rank`; each exchanges every `period` iterations or so.
+  /// For rank `rank` of `workers`; each exchanges about every `period` iterations of `sync`.
   CenterVariable(const caffe::SyncParameter& sync, int rank, int workers, int64_t floats);
 
   int slices() const { return int(offsets_.size()) - 1; }
@@ -32,20 +30,20 @@ class CenterVariable {
   /// Floats of the largest slice.
   size_t largest() const;
 
-  /// Sets this rank's slice, and the worker's weights; `iter`: iterations that went before.
+  /// Sets this rank's slice and the worker's weights.
   void start(std::span<const float> weights);
-  /// The iterations that each worker had done when this training began; the rates decay from there.
+  /// Iterations that each worker had done before this run; the rates decay from there.
   void count_from(int64_t iter);
 
-  /// Takes note of this rank's worker. A slice that is taken over starts from it.
+  /// Stores the weights of this rank's worker. A slice that is taken over starts from them.
   void remember(std::span<const float> weights);
-  /// What was remembered; for the thread that calls remember().
+  /// The weights last stored; only for the thread that calls remember().
   std::span<const float> worker() const { return worker_; }
 
   /// One exchange: W <- (1 - a f) W + a f w, where `values` are the worker's w on entry and the
-  /// centre's W from before on return; a is the moving rate, f the server's factor.
+  /// center's previous W on return; a is the moving rate, f the server's factor.
   void exchange(int slice, std::span<float> values);
-  /// Copies a slice as it is now.
+  /// Copies the current values of a slice.
   void read(int slice, std::span<float> values);
 
   /// Exchanges that this rank served, by slice.
@@ -54,7 +52,7 @@ class CenterVariable {
  private:
   struct Slice {
     std::vector<float> values;
-    int64_t inherited = 0;  // exchanges that another rank served, as far as this one can tell
+    int64_t inherited = 0;  // estimate of the exchanges that another rank served
     int64_t served = 0;
   };
   Slice& at(int slice);

@@ -27,7 +27,7 @@ std::string compressor_name(const caffe::SyncParameter& sync) {
   return fmt::format("{}powersgd, rank {}", kCompressedMark, sync.compression_rank());
 }
 
-/// Whether an arena a rank, the factors and the solver's history fit one file.
+/// Whether an arena per rank, the factors and the solver's history fit into one file.
 bool fits_a_file(const SyncContext& context, size_t kinds) {
   const size_t arenas = size_t(size_of(context.group)) + 1 + kinds;
   return arenas * size_t(context.floats) * sizeof(float) < size_t(kMaxFileBytes);
@@ -73,7 +73,7 @@ Status Compressed::end_round(const UpdateStep& step, std::span<float>, std::span
   return {};
 }
 
-/// Beside the history: what each rank has left out, in the order of the ranks, then the factors.
+/// Beside the history: each rank's error feedback in rank order, then the factors.
 Status Compressed::show_state(const StateUse& use) {
   const auto here = [&](int rank, std::span<const float> values) {
     const float* const data = rank == rank_of(context_.group) ? values.data() : nullptr;
@@ -96,7 +96,7 @@ Status Compressed::show_state(const StateUse& use) {
 
 Status Compressed::restore(ModeState& state) {
   CFT_TRY(update_.restore(state, false));
-  if (!state.mode.starts_with(kCompressedMark)) return {};  // nothing was left out before
+  if (!state.mode.starts_with(kCompressedMark)) return {};  // the state has no error feedback
   const std::span<float> error = compressor_->error(), factors = compressor_->factors();
   const size_t ranks = size_t(size_of(context_.group)), others = factors.empty() ? 0 : 1;
   if (state.mode != name_ || state.outer != ranks + others) {

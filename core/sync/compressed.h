@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compressed: all-reduce of gradients that lose most of their bytes on the way.
+// Compressed: all-reduce with lossy compression of the gradients.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace cafetiere {
 
-/// Every step the ranks exchange what PowerSGD or top-k leave of their gradients; all ranks make the
-/// same update. Statistics of layers travel whole. The same bits for the same number of ranks, also
-/// when it goes on from a checkpoint: that holds what each rank has left out so far, unless it would
-/// get too large for one file. With another number of ranks that begins at nothing, with a warning.
+/// Every step the ranks exchange gradients compressed by PowerSGD or top-k; all ranks make the same
+/// update. Layer statistics are sent uncompressed. The same bits for the same number of ranks, also
+/// after a resume: the checkpoint holds each rank's error feedback, unless it would be too large
+/// for one file. With another number of ranks error feedback starts at zero, with a warning.
 class Compressed : public Sync {
  public:
   Compressed(const SyncContext& context, ArenaUpdate update, const caffe::SyncParameter& sync);
@@ -45,8 +45,8 @@ class Compressed : public Sync {
   Replicas update_;         // clips and steps; its history is the same on all ranks
   std::vector<float> sum_;  // of the rank's shards
   std::unique_ptr<Compressor> compressor_;
-  const std::string name_;  // of the compressor, with all that shapes what it keeps
-  const bool keeps_;        // whether a checkpoint holds what is left out
+  const std::string name_;  // of the compressor, with the settings that its state depends on
+  const bool keeps_;        // whether a checkpoint holds the error feedback
 };
 
 }  // namespace cafetiere

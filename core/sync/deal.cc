@@ -16,7 +16,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// Sent by a rank before it receives: buffers of this size are reused and stay in the caches.
+// What a rank sends before it receives: buffers of this size are reused and stay in the caches.
 constexpr size_t kRoundBytes = size_t{4} << 20;
 constexpr uint64_t kContentSeed = 0x636f6e74656e74;
 
@@ -33,7 +33,7 @@ T read(const Bytes& bytes, size_t at) {
   return value;
 }
 
-/// Checks that all ranks deal the same kind of rows in the same way; returns the rows of all.
+/// Checks that all ranks pass the same settings and schema; returns the number of rows of all.
 Result<int64_t> agree(Group* group, const RowTable& mine, int shards, uint64_t seed) {
   struct Terms {
     Hash128 schema;
@@ -66,13 +66,13 @@ Result<int64_t> agree(Group* group, const RowTable& mine, int shards, uint64_t s
   return total;
 }
 
-/// The rank that sorts a key: equal parts of the range of hashes, in the order of the ranks.
+/// The rank that sorts a key: the range of hashes is split evenly, in rank order.
 size_t sorter_of(const RowKey& key, int ranks) {
   return static_cast<size_t>(
       static_cast<unsigned __int128>(key.order.high) * static_cast<unsigned>(ranks) >> 64);
 }
 
-/// For the keys that each rank sent to this one, their global positions, in the order they came.
+/// The global positions of the keys that each rank sent to this one, in the order received.
 Result<std::vector<Bytes>> sort_keys(Group* group, const std::vector<Bytes>& keys) {
   struct Entry {
     RowKey key;
@@ -123,7 +123,7 @@ Result<std::vector<int64_t>> global_positions(Group* group, const RowTable& mine
   CFT_ASSIGN(std::vector<Bytes> answers, sort_keys(group, received));
   CFT_ASSIGN(const std::vector<Bytes> answered, all_to_all_v(group, std::move(answers)));
 
-  // Answers of one sorter come in the order of the rows that it was asked for.
+  // Each sorter answers in the order of the keys that it was sent.
   std::vector<size_t> at(answered.size(), 0);
   std::vector<int64_t> positions;
   positions.reserve(sorter.size());
@@ -139,7 +139,7 @@ Result<std::vector<int64_t>> global_positions(Group* group, const RowTable& mine
   return positions;
 }
 
-/// Takes what one rank sent in one round: for each row its position, its size and its bytes.
+/// Stores what one rank sent in one round: for each row its position, its size and its bytes.
 Status place_rows(const Bytes& message, ByteStore& bytes, ShardStore& store) {
   constexpr size_t kHead = sizeof(int64_t) + sizeof(uint64_t);
   for (size_t at = 0; at < message.size();) {
@@ -223,7 +223,7 @@ RowKey row_key(const RowTable& table, int64_t row, uint64_t seed) {
 
 Result<ShardStore> deal(Group* group, RowTable&& mine, int shards, uint64_t seed) {
   auto store = deal_rows(group, mine, shards, seed);
-  // The others would wait for this rank until their time is out.
+  // The others would wait for this rank until they time out.
   if (!store.ok() && group) group->cancel();
   return store;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// deal: rows from wherever they are to the shards they belong to.
+// deal: shuffles the rows of all ranks and partitions them into shards.
 #pragma once
 
 #include <compare>
@@ -11,7 +11,7 @@
 
 namespace cafetiere {
 
-/// What rows are ordered by. The content only matters where ids are equal and rows are not.
+/// The sort key of a row. The content breaks ties between different rows of one identity.
 struct RowKey {
   Hash128 order;
   uint64_t content = 0;
@@ -19,12 +19,11 @@ struct RowKey {
 };
 RowKey row_key(const RowTable& table, int64_t row, uint64_t seed);
 
-/// Orders the rows of all ranks by hash(seed, identity), deals them to `shards` shards in turn and
-/// moves each once, to the rank that owns its shard (shards_of_rank()). The same rows give the same
-/// shards for any number of ranks and however the rows were spread over them; rows of one identity
+/// Orders the rows of all ranks by hash(seed, identity), assigns them round-robin to `shards`
+/// shards and sends each once, to the rank that owns its shard (shards_of_rank()). The same rows
+/// give the same shards for any number of ranks and any initial distribution; rows of one identity
 /// are ordered by their bytes. Every rank calls it, also one without rows; `mine` is emptied. A
-/// null group is one rank, whose rows stay where they are. When one rank fails, it cancels the
-/// group.
+/// null group is one rank, whose rows stay where they are. A rank that fails cancels the group.
 Result<ShardStore> deal(Group* group, RowTable&& mine, int shards, uint64_t seed);
 
 }  // namespace cafetiere

@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = Messenger::Bytes;
 
-constexpr size_t kMostGiven = 16 << 20;  // bytes that a rank may give at the end
+constexpr size_t kMostGiven = 16 << 20;  // bytes that a rank may send at the end
 
 /// Which floats of an array a request is for.
 struct FloatRange {
@@ -118,7 +118,7 @@ void Easgd::begin_shard(int, std::span<float> weights) {
   if (begun_) std::ranges::copy(centre_.worker(), weights.begin());
 }
 
-/// All ranks hold the same weights now. Nobody may ask for a slice before its owner has it.
+/// All ranks hold the same weights here. No rank may ask for a slice before its owner has set it.
 Status Easgd::begin(std::span<const float> weights) {
   if (begun_) return {};
   centre_.start(weights);
@@ -146,7 +146,7 @@ Status Easgd::end_round(const UpdateStep&, std::span<float>, std::span<float> we
 }
 
 Status Easgd::exchange(std::span<float> weights) {
-  // A worker that is alone asks nobody, but must see that its group was cancelled.
+  // A single worker sends no requests, but must notice that its group was cancelled.
   if (messenger_) CFT_TRY(messenger_->status());
   CFT_TRY(exchange_with_center(kExchange, weights, pulled_));
   const float pull = rate_.at(iterations_);
@@ -159,8 +159,8 @@ Status Easgd::exchange(std::span<float> weights) {
   return {};
 }
 
-/// Brings `mine` to each slice of the centre (kExchange) or nothing (kRead), and takes the slice to
-/// `theirs`. When an owner is lost meanwhile, goes to the next.
+/// Sends `mine` to the owner of each slice of the center (kExchange) or only reads it (kRead), and
+/// stores the slice in `theirs`. If an owner is lost meanwhile, asks the next.
 Status Easgd::exchange_with_center(Topic topic, std::span<const float> mine,
                                    std::span<float> theirs) {
   std::vector<int> left(reached_.size());
@@ -193,7 +193,7 @@ Status Easgd::exchange_with_center(Topic topic, std::span<const float> mine,
 
 Status Easgd::ask(std::span<Messenger::Request> requests) {
   if (!messenger_) return {};
-  // Also without requests: when this messenger has ended, every peer seems lost.
+  // Also without requests: once this messenger has stopped, every peer seems lost.
   const Status status = messenger_->ask(requests);
   log_losses();
   return status;
@@ -210,7 +210,7 @@ void Easgd::log_losses() {
   }
 }
 
-/// Tells all, gives them something, and waits for all, except those that are lost.
+/// A barrier of the living ranks: sends them the phase and `give`, and waits for all.
 Status Easgd::reach(Phase milestone, std::span<const std::byte> give) {
   std::vector<Messenger::Request> requests;
   for (int peer = 0; peer < ranks_; ++peer) {
@@ -240,7 +240,7 @@ Status Easgd::consolidate(bool end, std::span<float> weights) {
   return exchange_with_center(kRead, {}, weights);
 }
 
-/// Once all have what they need, the ranks may leave in any order.
+/// After all ranks have read what they need, they may leave in any order.
 Result<std::vector<Bytes>> Easgd::gather_at_end(std::span<const std::byte> mine) {
   CFT_TRY(reach(kLeft, mine));
   std::lock_guard lock(peers_mutex_);
@@ -296,7 +296,7 @@ Status Easgd::read_history(const StateArray& array, size_t begin, std::span<floa
   Messenger::Request request{rank, kHistory, uint32_t(array.index),
                              std::as_bytes(std::span(&range, 1)), std::as_writable_bytes(out)};
   CFT_TRY(ask({&request, 1}));
-  if (!request.status.ok()) std::ranges::fill(out, 0.F);  // it was lost on the way
+  if (!request.status.ok()) std::ranges::fill(out, 0.F);  // the rank was lost meanwhile
   return {};
 }
 
@@ -304,7 +304,7 @@ bool Easgd::alive(int rank) const {
   return rank == rank_ || (messenger_ && messenger_->alive(rank));
 }
 
-/// The slice's own rank, or the next in the ring that lives.
+/// The slice's own rank or, if that is lost, the next living one in the ring.
 int Easgd::owner_of(int slice) const {
   int owner = slice;
   while (!alive(owner)) owner = (owner + 1) % ranks_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EASGD: workers that train on their own, each tied to a common centre by a spring (Zhang, Choromanska
-// and LeCun, "Deep learning with Elastic Averaging SGD", 2015; asynchronous, as DeepSpark has it).
+// EASGD: workers that train on their own, each coupled to a center variable (Zhang, Choromanska and
+// LeCun, "Deep learning with Elastic Averaging SGD", 2015; asynchronous, as in DeepSpark).
 #pragma once
 
 #include <condition_variable>
@@ -17,14 +17,14 @@
 namespace cafetiere {
 
 /// Each rank is one worker with one shard. When an exchange is due, it sends its weights w to the
-/// ranks that keep the slices of the centre and gets the centre's W from before:
-///   worker w <- (1 - a) w + a W,   centre W <- (1 - a f) W + a f w
-/// No worker waits for a slower one; max_iter counts for each. A rank that is lost costs its share:
-/// its rows, and what the others had pulled into its slice, which the next living rank begins anew
-/// from its own worker. After the last round all that live meet and take the centre.
+/// ranks that store the slices of the center variable and receives the previous W:
+///   worker w <- (1 - a) w + a W,   center W <- (1 - a f) W + a f w
+/// No worker waits for a slower one; max_iter counts for each. If a rank is lost, so are its rows
+/// and the updates of its slice, which the next living rank restarts from its own worker. After the
+/// last round all living ranks synchronize and take the center variable as their weights.
 ///
-/// Not promised: the same bits twice. A rank that is cut off from the others but lives takes them for
-/// lost, and trains on alone.
+/// Two runs need not give the same bits. A rank that is cut off from the others but alive considers
+/// them lost and trains on alone.
 class Easgd : public Sync {
  public:
   Easgd(const caffe::SyncParameter& sync, const SyncContext& context, ArenaUpdate update);
@@ -47,23 +47,22 @@ class Easgd : public Sync {
   Result<std::vector<std::vector<std::byte>>> gather_at_end(
       std::span<const std::byte> mine) override;
   const Clipping& last_clipping() const override { return replicas_.last_clipping(); }
-  /// Shown on the lowest rank that lives, whatever the others do: each worker's history is read as it
-  /// is then, for nobody waits until all have done as many iterations. That of a rank that is lost is
-  /// zero.
+  /// Calls `use` on the lowest living rank, without synchronizing: each worker's history is read in
+  /// its current state, after however many iterations. That of a lost rank is zero.
   Status show_state(const StateUse& use) override;
   std::unique_ptr<ModeState> own_state() override;
   Status restore(ModeState& state) override;
 
-  /// What this rank did so far.
+  /// What this rank has done so far.
   struct Counts {
-    int64_t made = 0;             ///< exchanges of its worker with the whole centre
-    std::vector<int64_t> served;  ///< exchanges that it answered as a keeper, by slice
+    int64_t made = 0;             ///< exchanges of its worker with the whole center
+    std::vector<int64_t> served;  ///< exchanges that it answered as an owner, by slice
   };
   Counts counts() const { return {made_, centre_.served()}; }
 
  private:
   class State;
-  /// What all ranks pass, each in its time.
+  /// Phases of the training, which each rank reaches on its own schedule.
   enum Phase { kNone, kBegun, kFinished, kLeft };
   enum Topic : uint32_t { kExchange, kRead, kHistory, kReached };
 
@@ -89,16 +88,16 @@ class Easgd : public Sync {
   bool begun_ = false;
   int64_t iterations_ = 0;
   int64_t made_ = 0;
-  std::vector<float> pulled_;  // the centre, as the last exchange found it
+  std::vector<float> pulled_;  // the center before the last exchange
 
   std::mutex history_mutex_;  // guards the replica's history
   Replicas replicas_;
 
   std::mutex peers_mutex_;  // guards what follows, but for the messenger
   std::condition_variable peers_changed_;
-  std::vector<int> reached_;             // the last milestone of each rank
-  std::vector<Messenger::Bytes> given_;  // what each gave there
-  std::vector<std::string> losses_;      // not yet logged: that is left to the thread that trains
+  std::vector<int> reached_;             // the last phase of each rank
+  std::vector<Messenger::Bytes> given_;  // what each sent with it
+  std::vector<std::string> losses_;      // not logged yet: the training thread does
 
   std::unique_ptr<Messenger> messenger_;  // null: one rank. Last: its thread uses all of the above
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a worker of EASGD exchanges with the centre, and how strongly the two pull.
+// When an EASGD worker exchanges with the center variable, and at which rates.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace cafetiere {
 
-/// A number that is multiplied by `rate` every `step` iterations, at most `limit` times.
+/// A value that is multiplied by `rate` every `step` iterations, at most `limit` times.
 struct Decay {
   float start = 1, rate = 1;
   int step = -1;   ///< <= 0: never
-  int limit = -1;  ///< < 0: without end
+  int limit = -1;  ///< < 0: no limit
 
   float at(int64_t iterations) const;
 };
@@ -24,9 +24,9 @@ Decay moving_rate(const caffe::SyncParameter& sync);
 Decay server_factor(const caffe::SyncParameter& sync);
 
 /// A worker's iterations since its last exchange. With a fixed period an exchange is due after
-/// `period` iterations. With an adaptive one that holds for the first exchange; from then on one is
-/// due whenever the losses since the last exceed the sum of that first window, so that the windows
-/// grow as the loss falls.
+/// `period` iterations. With an adaptive one only the first is due then, later ones when the losses
+/// since the last exchange exceed the sum of that first window, so that the windows grow as the
+/// loss falls.
 class ExchangeClock {
  public:
   ExchangeClock(int period, bool adaptive) : period_(period), adaptive_(adaptive) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchange: how sums travel, as the settings say.
+// Exchange: the wire format and the algorithm of reductions, as set.
 #pragma once
 
 #include "core/comm/ring.h"
@@ -7,8 +7,8 @@
 
 namespace cafetiere {
 
-/// The numbers on the wire, and who talks to whom. Only the tree with float32 promises the same bits
-/// on any number of ranks; the others do for the same number.
+/// The number format on the wire, and tree or ring. Only the float32 tree promises the same bits on
+/// any number of ranks; the others do for the same number.
 struct Exchange {
   Wire wire = Wire::kFloat32;
   bool ring = false;
@@ -24,7 +24,7 @@ struct Exchange {
     }
     return {};
   }
-  /// All ranks' slices on all ranks, see all_gather_slices(); `rounded`: in the wire's numbers.
+  /// All ranks' slices on all ranks, see all_gather_slices(); `rounded`: in the wire's format.
   Status gather(Group* group, std::span<const AllGatherOp> gathers, bool rounded) const {
     const Wire numbers = rounded ? wire : Wire::kFloat32;
     if (!ring) return all_gather_slices(group, gathers, numbers);
@@ -33,7 +33,7 @@ struct Exchange {
     }
     return {};
   }
-  /// Whether weights must not travel as they are, since small steps would be rounded away.
+  /// Whether the wire rounds: then deltas must be sent, as weights would lose small steps.
   bool rounds() const { return wire != Wire::kFloat32; }
 };
 

@@ -17,7 +17,7 @@ GradientExchange::GradientExchange(const SyncContext& context, Exchange exchange
   const int rank = rank_of(context.group), ranks = size_of(context.group);
   const size_t floats = size_t(context.floats);
   const size_t bucket = ranks > 1 ? bucket_floats(floats) : std::max<size_t>(floats, 1);
-  // The exchanging thread must not use the pool, which works on backward.
+  // The exchanging thread must not use the pool, which backward uses.
   ThreadPool* const pool = ranks > 1 ? nullptr : context.pool;
   const ShardRange mine = shards_of_rank(rank, ranks, context.shards);
   for (size_t begin = 0; begin < std::max<size_t>(floats, 1); begin += bucket) {
@@ -60,7 +60,7 @@ Status GradientExchange::add(std::span<const float> gradient) {
   return {};
 }
 
-/// The sums over all ranks, of the last bucket first.
+/// The sums over all ranks, the last bucket first.
 Status GradientExchange::reduce() {
   const size_t rank = size_t(rank_of(context_.group));
   std::vector<Reduction> reductions;
@@ -101,7 +101,7 @@ void GradientExchange::final_from(std::span<float> gradient, size_t from) {
     under_way_ = true;
     changed_.notify_all();
   }
-  if (from <= awaited_) eventfd_write(wake_.get(), 1);  // not for every layer: it costs a switch
+  if (from <= awaited_) eventfd_write(wake_.get(), 1);  // not per layer: a context switch
 }
 
 Status GradientExchange::finish(std::span<float> gradient) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GradientExchange: adds up the gradients of all shards, a bucket at a time, while backward still
-// works on the rest.
+// GradientExchange: sums the gradients of all shards bucket by bucket, while backward still
+// computes the rest.
 #pragma once
 
 #include <algorithm>
@@ -19,14 +19,14 @@
 
 namespace cafetiere {
 
-/// The arena is cut into buckets, and each bucket into a slice a rank. Backward makes gradients final
-/// from the arena's end on; a thread sends each bucket on its way once it is final, in this order on
-/// all ranks and without waiting for the peers, so that a long way is gone once and not once a
-/// bucket. Every element is added in the shard tree whatever the buckets are.
+/// The arena is split into buckets, and each bucket into one slice per rank. Backward makes
+/// gradients final from the arena's end to its front; a thread sends each bucket once it is final,
+/// in this order on all ranks and without waiting for the peers, so that the latency is paid once
+/// and not once per bucket. Every element is summed in the shard tree, whatever the buckets are.
 class GradientExchange : private ReadySource {
  public:
-  /// Floats of a bucket: an eighth of the arena, so that most of it is on its way before backward
-  /// ends, but so many that latency does not count, and so few that a large net has many.
+  /// Floats per bucket: an eighth of the arena, so that most of it is sent before backward ends,
+  /// but enough that latency does not matter, and few enough that a large net has many buckets.
   static constexpr size_t bucket_floats(size_t arena) {
     constexpr size_t kLeast = size_t{1} << 16, kMost = size_t{1} << 20;
     const size_t eighth = (arena / 8 + kArenaBlock - 1) / kArenaBlock * kArenaBlock;
@@ -44,26 +44,26 @@ class GradientExchange : private ReadySource {
   struct Slice {
     size_t begin, end;
   };
-  /// What a rank gets the sums of, a slice of each bucket, in order.
+  /// The slices whose sums a rank gets, one of each bucket, in order.
   std::vector<Slice> slices(int rank) const;
 
   /// Adds the gradient of the next of the rank's shards, which is not the last.
   Status add(std::span<const float> gradient);
-  /// The last shard's `gradient` is final from float `from` on, and stays until finish(). Does not
-  /// wait.
+  /// The last shard's `gradient` is final from float `from` on, and stays valid until finish().
+  /// Does not wait.
   void final_from(std::span<float> gradient, size_t from);
   /// Waits until all of the last shard's gradient has been added: the rank's slices of `gradient`
-  /// are sums now, the rest is used up.
+  /// are sums then, the rest is undefined.
   Status finish(std::span<float> gradient);
 
-  /// Gives all ranks the slices of all; `rounded`: in the numbers of the wire.
+  /// Gathers all slices on all ranks; `rounded`: in the wire's format.
   Status gather(std::span<float> arena, bool rounded = false);
 
  private:
   struct Bucket {
     size_t begin, end;
     TreeSum sum;
-    std::vector<size_t> slices;  // of each rank, counted from `begin`
+    std::vector<size_t> slices;  // of each rank, relative to `begin`
   };
   Status reduce();
   Result<bool> ready(size_t i) override;
@@ -74,16 +74,16 @@ class GradientExchange : private ReadySource {
   const SyncContext context_;
   const Exchange exchange_;
   std::vector<Bucket> buckets_;
-  std::optional<Trace::Span> span_;  // of the bucket that was last sent on its way
+  std::optional<Trace::Span> span_;  // of the bucket that was sent last
   Fd wake_;                          // readable when more may be final
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::span<float> gradient_;  // guarded by mutex_, as are those below
   size_t final_from_ = 0;      // what may be exchanged
-  size_t awaited_ = 0;         // the exchange stands still until this much is final
+  size_t awaited_ = 0;         // the exchange waits until this much is final
   bool begun_ = false;         // the exchange of this round's gradient
-  bool under_way_ = false;     // and not ended
+  bool under_way_ = false;     // that exchange has not ended
   bool stop_ = false;
   Status status_;
   GuardedThread

@@ -12,7 +12,7 @@
 namespace cafetiere {
 namespace {
 
-/// The first rank of each team, and the number of ranks behind the last.
+/// The first rank of each team, then the number of ranks.
 Result<std::vector<int>> team_bounds(Group* group, int team_size) {
   std::vector<int> bounds{0};
   const int ranks = size_of(group);

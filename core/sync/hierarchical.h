@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hierarchical: the ranks of one host share every step, the hosts average every `period` iterations.
+// Hierarchical: AllReduce within a host at each step, an average across hosts every `period` ones.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace cafetiere {
 
-/// AllReduce inside a team of neighbouring ranks, the mean of weights across the teams. The teams'
-/// first ranks exchange; a team counts as much as it has ranks. The same bits for the same teams.
+/// AllReduce within a team of neighbouring ranks, the mean of weights across the teams. The teams'
+/// first ranks exchange; a team's weight is its number of ranks. The same bits for the same teams.
 class Hierarchical : public Sync {
  public:
   /// Teams of `team_size` ranks, or, if that is 0, of the neighbouring ranks of one host. An error
@@ -59,12 +59,12 @@ class Hierarchical : public Sync {
 
   const SyncContext context_;
   const int period_;
-  const float share_;  // of the ranks: the team's
+  const float share_;  // the team's share of the ranks
   bool replicas_equal_ = true;
   ShardRange team_shards_;
   std::optional<SubGroup> team_, leaders_;
   std::unique_ptr<AllReduce> steps_;
-  std::optional<TreeSum> sum_;  // of a team's first rank
+  std::optional<TreeSum> sum_;  // on a team's first rank
 };
 
 }  // namespace cafetiere

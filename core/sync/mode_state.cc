@@ -11,8 +11,8 @@
 namespace cafetiere {
 namespace {
 
-/// What rank 0 asks a rank for: its part of some floats of an array; or what it tells it at the end,
-/// with the `count` bytes of an error.
+/// What rank 0 requests from a rank: its part of some floats of an array; or, with `last`, nothing
+/// more, and `count` bytes of an error text follow.
 struct Request {
   uint32_t last = 0, kind = 0;
   uint64_t index = 0, shard = 0, begin = 0, count = 0;
@@ -28,7 +28,7 @@ const StateParts* find_parts(const PlacedState& placed, const StateArray& array)
   return shard ? at(*shard, array.index) : nullptr;
 }
 
-/// A part as far as it lies in [begin, end); empty where it does not.
+/// The intersection of a part with [begin, end); may be empty.
 StatePart cut(const StatePart& part, size_t begin, size_t end) {
   const size_t from = std::clamp(begin, part.begin, part.end);
   const size_t to = std::clamp(end, from, part.end);
@@ -73,7 +73,7 @@ class PlacedReader final : public ModeState {
   const PlacedState& placed_;
 };
 
-/// Tells the other ranks that rank 0 needs nothing more, and why it failed if it did.
+/// Ends serve() on the other ranks, with rank 0's error if it failed.
 Status end_service(Group* group, const Status& status) {
   const std::string text = status.message().substr(0, kMaxErrorBytes);
   const Request last{.last = 1, .count = status.ok() ? 0 : std::max<uint64_t>(text.size(), 1)};
@@ -95,7 +95,7 @@ Status hear_end(Group* group, const Request& last) {
   return unavailable("rank 0 could not take the checkpoint: " + text);
 }
 
-/// Sends rank 0 what it asks for, until it is done.
+/// Sends rank 0 what it requests, until it is done.
 Status serve(Group* group, const PlacedState& placed) {
   while (true) {
     Request request;

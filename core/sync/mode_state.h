@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ModeState: what a mode keeps beside the weights, read a piece at a time from where it lies.
+// ModeState: what a mode keeps beside the weights, read in pieces from where it is stored.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace cafetiere {
 
-/// One flat array a kind of history value.
+/// One flat array per kind of history value.
 using HistoryArenas = std::vector<std::vector<float>>;
 
 /// The arrays of a mode, each laid out as the net's parameters are. StateArray::kHistory is the
@@ -23,10 +23,10 @@ struct ModeState {
   /// Floats [begin, begin + out.size()) of an array.
   virtual Status read(const StateArray& array, size_t begin, std::span<float> out) = 0;
 
-  std::string mode = {};  ///< which mode keeps what is beside the history; "" = none does
+  std::string mode = {};  ///< the mode that owns what is beside the history; "" = none
   size_t kinds = 0;       ///< arrays of history
   size_t replicas = 0;    ///< shards that have `kinds` arrays of their own
-  size_t outer = 0;       ///< of the step on the replicas' mean; or what compression left out
+  size_t outer = 0;       ///< arrays of the outer step; or error feedback of compression
 };
 
 /// History in memory, and nothing else.
@@ -38,16 +38,16 @@ struct HeldHistory final : ModeState {
   const HistoryArenas history_;
 };
 
-/// Floats [begin, end) of an array, on the rank that keeps them.
+/// Floats [begin, end) of an array, on the rank that stores them.
 struct StatePart {
   int rank = 0;
   size_t begin = 0, end = 0;
-  const float* values = nullptr;  ///< of the rank itself
+  const float* values = nullptr;  ///< only on that rank
 };
-/// An array in parts; what none covers is 0.
+/// An array in parts; floats that none covers are 0.
 using StateParts = std::vector<StatePart>;
 
-/// Where the arrays of a mode lie. Rank 0 knows all parts, the other ranks at least their own.
+/// Where the arrays of a mode are stored. Rank 0 knows all parts, the others at least their own.
 struct PlacedState {
   std::string mode = {};
   std::vector<StateParts> history = {};
@@ -55,10 +55,10 @@ struct PlacedState {
   std::vector<StateParts> outer = {};
 };
 
-/// What is done with a state.
+/// What to do with a state.
 using StateUse = std::function<Status(ModeState&)>;
 
-/// Calls `use` on rank 0, with the arrays of all ranks: a piece travels when it is read. Every rank
+/// Calls `use` on rank 0, with the arrays of all ranks: a piece is sent when it is read. Every rank
 /// calls it and returns when rank 0 is done; an error of `use` reaches the others as kUnavailable.
 Status show_placed(Group* group, const PlacedState& placed, const StateUse& use);
 

@@ -21,7 +21,7 @@ struct SyncMode {
   std::string_view promises;  ///< when two trainings end with the same bits
   bool survivors;             ///< ranks may come and go (TrainerOptions::survivors)
   bool rounds;                ///< a driver may call the replicas a round at a time (Rounds)
-  bool compression;           ///< gradients travel each step, and may be compressed
+  bool compression;           ///< gradients are sent each step, and may be compressed
   bool outer_step;            ///< the replicas' mean goes through an OuterStep
   Make make;
 };

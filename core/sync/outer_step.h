@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OuterStep: what DiLoCo makes of the replicas' mean, Nesterov's momentum on the mean of their moves.
+// OuterStep: DiLoCo's update, Nesterov momentum on the mean of the replicas' deltas.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,9 @@ class OuterStep {
   /// stay the mean. `start`: the slice when the round began.
   void apply(std::span<const float> start, std::span<float> mean);
 
-  /// Where the velocity of an arena of `floats` lies, of which each rank has an even slice.
+  /// Where the velocity of an arena of `floats` is stored: an even slice on each rank.
   StateParts placed(const Group* group, size_t floats) const;
-  /// Takes the velocity out of a state of DiLoCo, or of "auto" that chose it.
+  /// Restores the velocity from a state of DiLoCo, or of "auto" that chose it.
   Status restore(ModeState& state);
 
  private:
@@ -35,7 +35,7 @@ class OuterStep {
   size_t learned_;               // floats at the slice's front
 };
 
-/// The outer step of the mode that `sync` names; none where replicas go on with their mean.
+/// The outer step of the mode that `sync` names; none where replicas take the plain mean.
 std::optional<OuterStep> outer_step_of(const caffe::SyncParameter& sync, size_t begin, size_t end,
                                        size_t learned);
 

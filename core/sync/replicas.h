@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replicas: the shards of one rank as nets of their own, which train apart between two exchanges.
+// Replicas: the shards of one rank, each trained on its own between two exchanges.
 #pragma once
 
 #include "core/sync/sync.h"
 
 namespace cafetiere {
 
-/// What becomes of the replicas' history when their weights are averaged.
+/// What happens to the replicas' history when their weights are averaged.
 enum class HistoryRule {
-  kKept,      ///< each goes on with its own, as SparkNet's workers do
-  kAveraged,  ///< all go on with the mean
-  kReset      ///< all begin anew
+  kKept,      ///< each keeps its own, as SparkNet's workers do
+  kAveraged,  ///< all take the mean
+  kReset      ///< all start from zero
 };
 
 /// The rule that `sync.history()` names.
 HistoryRule history_rule(const caffe::SyncParameter& sync);
 
-/// Trains one shard after another, each with history of its own, on weights that are at work one
-/// after another, too.
+/// Trains one shard after another, each with its own history; the caller swaps their weights.
 class Replicas : public ShardUpdate {
  public:
   /// The shards of this rank.
@@ -27,7 +26,7 @@ class Replicas : public ShardUpdate {
 
   ShardRange shards() const override { return shards_; }
   ShardRange step_group(int shard) const override { return {shard, shard + 1}; }
-  /// `shard` is at work from now on; the weights are the caller's affair.
+  /// Makes `shard` the current one; its weights are up to the caller.
   void begin_shard(int shard, std::span<float>) override {
     at_work_ = size_t(shard - shards_.begin);
   }
@@ -43,16 +42,16 @@ class Replicas : public ShardUpdate {
   void step(UpdateStep step, std::span<float> gradient, std::span<float> weights);
   const Clipping& last_clipping() const { return clipping_; }
 
-  /// History of the i-th of shards(), one arena a kind.
+  /// History of the i-th of shards(), one arena per kind.
   HistoryArenas& history(int i) { return history_[size_t(i)]; }
   size_t kinds() const { return size_t(update_.history_per_param()); }
-  /// Floats at the front of the arena that have gradients; statistics lie behind them.
+  /// Floats at the front of the arena that have gradients; statistics follow them.
   size_t learned() const { return size_t(update_.learned()); }
 
-  /// Where the history of each shard lies.
+  /// Where the history of each shard is stored.
   std::vector<std::vector<StateParts>> placed() const;
-  /// Takes what each of these shards had, if they are to differ (`apart`) and the state is of as many
-  /// shards; else what all had.
+  /// Restores the own history of each shard if they may differ (`apart`) and the state has as many
+  /// shards; otherwise the common one.
   Status restore(ModeState& state, bool apart = true);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ShardMean: the mean of one array of each shard, the same bits on any number of ranks.
+// ShardMean: the mean of one array per shard, the same bits on any number of ranks.
 #pragma once
 
 #include "core/comm/collectives.h"
@@ -8,11 +8,11 @@
 
 namespace cafetiere {
 
-/// Makes the mean of `shards` arrays out of their sum.
+/// Turns the sum of `shards` arrays into their mean.
 void divide_by_shards(std::span<float> sum, int shards);
 
-/// Adds up the arrays of all shards in the shard tree and divides by their number. Each rank works
-/// out a slice of the mean; the slices can be changed before all ranks get the whole.
+/// Sums the arrays of all shards in the shard tree and divides by their number. Each rank computes
+/// a slice of the mean and may change it before gather().
 class ShardMean {
  public:
   explicit ShardMean(const SyncContext& context, Exchange exchange = {})
@@ -27,11 +27,11 @@ class ShardMean {
   size_t begin() const { return slices_[size_t(rank_of(context_.group))]; }
   size_t end() const { return slices_[size_t(rank_of(context_.group)) + 1]; }
 
-  /// Adds the array of the next of the rank's shards. The last one must stay until reduce().
+  /// Adds the array of the rank's next shard. The last one must stay valid until reduce().
   Status add(std::span<const float> array) { return sum_.add(array); }
-  /// Slice [begin(), end()) of `array`, the one that was added last, becomes that of the mean.
+  /// Replaces slice [begin(), end()) of `array`, the one added last, with that of the mean.
   Status reduce(std::span<float> array);
-  /// Gives all ranks the slices of all.
+  /// Gathers all slices on all ranks.
   Status gather(std::span<float> array) {
     const AllGatherOp gathering{array, slices_};
     return exchange_.gather(context_.group, {&gathering, 1}, true);

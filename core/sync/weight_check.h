@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the ranks' weights, so that a fault of memory or code ends a run instead of spoiling it.
+// Compares the ranks' weights, so that a memory error or a bug ends a run, not corrupts it.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace cafetiere {
 
-/// Exchanges a hash of the weights (8 bytes a rank). Every rank calls it; where they differ, all get
-/// an error that names the ranks whose weights are not those of most others.
+/// Exchanges a hash of the weights (8 bytes per rank). Every rank calls it; if they differ, all
+/// return an error that names the ranks that differ from most others.
 Status compare_weights(Group* group, std::span<const float> weights, int64_t iteration);
 
 }  // namespace cafetiere

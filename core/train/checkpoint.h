@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoint: weights and state after a step, and the forms that they are stored in.
+// Checkpoint: weights and state after a step, and the formats in which they are stored.
 #pragma once
 
 #include <span>
@@ -10,16 +10,15 @@
 
 namespace cafetiere {
 
-/// Not yet in any file's form: whoever stores it makes the one that is wanted. Valid during the call
-/// that it is given to.
+/// Not yet in a file format: the one who stores it chooses. Valid during the call that receives it.
 struct Checkpoint {
   const Graph& graph;
   std::span<const float> weights;
-  std::span<const float> moved;  ///< with snapshot_diff: by how much the last update moved them
+  std::span<const float> moved;  ///< with snapshot_diff: what the last update subtracted
   StateSource& state;            ///< read as it is stored
 
   int step() const { return state.outline.iter; }
-  /// Whether both take the binary form, which has at most 2 GiB.
+  /// Whether both fit the binary format, which is limited to 2 GiB.
   bool fits_binary() const;
   /// As a caffemodel.
   Result<std::string> model_bytes() const;

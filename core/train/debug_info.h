@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// debug_info: the mean magnitude of everything in a training net, layer by layer.
+// debug_info: mean magnitudes of the values in a training net, layer by layer.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,12 @@
 
 namespace cafetiere {
 
-/// Runs a batch once more through a net whose blobs lie open and logs what Caffe logs: the mean
-/// absolute value of every top, bottom gradient, parameter and its gradient, and the norms of all
-/// parameters. Layers with random choices make new ones.
+/// Runs a batch again through an eager net and logs what Caffe logs: the mean absolute value of
+/// every top, bottom gradient, parameter and its gradient, and the norms of all parameters. Random
+/// layers draw new values.
 class DebugInfo {
  public:
-  /// `graph` is built like the one that is trained.
+  /// `graph` is built like the trained one.
   static Result<std::unique_ptr<DebugInfo>> create(Graph graph, const Net::Options& options);
 
   /// Takes the batch from the plan's inputs and the weights from its arena.

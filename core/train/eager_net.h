@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// EagerNet: a net to be run layer by layer, with what its data layers name opened and bound to it.
+// EagerNet: a net that runs layer by layer, with the sources that its data layers name.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace cafetiere {
 
-/// How such a net is made, and how its solver works.
+/// How an eager net and its solver are created.
 struct EagerNetOptions {
   Net::Options net;
   Logger log;
-  GraphOptions::Maker make_foreign;  ///< as GraphOptions has it
+  GraphOptions::Maker make_foreign;  ///< as in GraphOptions
 };
 
 /// The sources live as long as the net that reads them.
@@ -25,7 +25,7 @@ struct EagerNet {
   static Result<std::unique_ptr<EagerNet>> create(const NetChoice& choice,
                                                   const EagerNetOptions& options);
 
-  /// Copies weights by layer name from a file of either form; logs the layers that are not used.
+  /// Copies weights by layer name from a file of either format; logs the layers that are not used.
   Status copy_from(const std::string& path, const Logger& log);
 };
 

@@ -10,7 +10,7 @@ namespace cafetiere {
 
 namespace {
 
-/// The rows of all sources run through one plan, so they must be as many.
+/// The rows of all sources run through one plan, so their numbers must be equal.
 Status check_batch(const NetFeeds& feeds, const std::string& layer, int64_t rows) {
   if (feeds.feeds.empty() || feeds.sources[0]->rows(0, 0) == rows) return {};
   return invalid_argument(
@@ -26,7 +26,7 @@ Result<NetFeeds> open_feeds(const NetChoice& net, uint64_t seed, const Logger& l
   NetFeeds feeds;
   for (const caffe::LayerParameter& layer : filtered.layer()) {
     const auto type = find_layer_type(layer_types(), layer.type());
-    if (!type.ok() || !(*type)->source) continue;  // the graph refuses unknown types
+    if (!type.ok() || !(*type)->source) continue;  // the graph rejects unknown types
     if (!(*type)->open) {
       feeds.unfed.push_back(layer.name());
       continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What feeds the data layers of a net: the databases and files that it names.
+// The sources of a net's data layers: the databases and files that it names.
 #pragma once
 
 #include <map>
@@ -22,10 +22,10 @@ struct NetFeeds {
   std::vector<std::string> unfed;  ///< source layers that a caller would feed, as Input
 };
 
-/// Opens the files and databases that the layers of `net` in its state name, for `shards` shards.
+/// Opens the files and databases that the layers of `net` name in its state, for `shards` shards.
 Result<NetFeeds> open_feeds(const NetChoice& net, uint64_t seed, const Logger& log, int shards = 1);
 
-/// The error for a net that needs a caller to feed it; success when there is no such layer.
+/// An error for a net with layers that a caller must feed; success if there are none.
 Status refuse_unfed(const NetFeeds& feeds, const std::string& net);
 
 }  // namespace cafetiere

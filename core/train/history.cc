@@ -30,7 +30,7 @@ namespace {
 
 bool is_learned(const Param& p) { return p.kind == ParamKind::kLearned; }
 
-/// A stored state as arenas.
+/// A stored state, read as arenas.
 class StoredMode final : public ModeState {
  public:
   StoredMode(const Graph& graph, std::shared_ptr<StateSource> stored)
@@ -99,7 +99,7 @@ class StoredMode final : public ModeState {
 
   const Graph& graph_;
   const std::shared_ptr<StateSource> stored_;
-  bool all_ = false;  // statistics have history, too
+  bool all_ = false;  // whether statistics have history, too
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A solver's history between the arenas that updates work on and the blobs that states hold.
+// Converts a solver's history between the arenas of updates and the blobs of solverstates.
 #pragma once
 
 #include <memory>
@@ -18,14 +18,14 @@ std::vector<ParamSpan> param_spans(const Graph& graph);
 /// The learned parameters as matrices: their first axis against all others.
 std::vector<MatrixRange> param_matrices(const Graph& graph);
 
-/// What a mode goes on with, out of a stored state that is read as needed; zeros for statistics, whose
-/// history is never used and may be left out. An error says what does not fit the net or the
+/// The state from which a mode resumes, read from `stored` as needed; zeros for statistics, whose
+/// history is never used and may be missing. An error says what does not fit the net or the
 /// solver's `kinds` of history. `graph` outlives it.
 Result<std::unique_ptr<ModeState>> mode_state(const Graph& graph,
                                               std::shared_ptr<StateSource> stored, size_t kinds);
 
-/// The state to store, out of what a mode keeps: history is that of the parameters in net order, all
-/// first kinds before all second ones; zeros for statistics, for which Caffe insists on having some.
+/// The state to store, made from a mode's: history of the parameters in net order, all first kinds
+/// before all second ones; zeros for statistics, for which Caffe requires some.
 class TrainingState final : public StateSource {
  public:
   /// Both outlive it.

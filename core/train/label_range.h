@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the labels of a net may be.
+// The valid labels of a net.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace cafetiere {
 
-/// The range of the labels in a blob, from the losses and accuracies that compare it with scores: one
-/// that ignores nothing has its way. `shapes` as graph.infer gives them.
+/// The range of the labels in a blob, from the losses and accuracies that read it: one that ignores
+/// no label takes precedence. `shapes` as graph.infer returns them.
 LabelRange label_range(const Graph& graph, const std::vector<Shape>& shapes, int blob);
 
 }  // namespace cafetiere

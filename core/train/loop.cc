@@ -89,7 +89,7 @@ Status Trainer::run(Group* group, const std::vector<Feed>& train,
   return status;
 }
 
-/// Takes iteration and weights from the member that is furthest, the first of those.
+/// Takes iteration and weights from the most advanced rank, the lowest of equals.
 Status Trainer::elect_source(Loop& loop) {
   note_round();
   struct Place {
@@ -107,23 +107,23 @@ Status Trainer::elect_source(Loop& loop) {
   return {};
 }
 
-/// Remembers where the last round ended, which save_rollback_round() goes back to.
+/// Saves the end of the last round, to which save_rollback_round() returns.
 void Trainer::note_round() {
   last_round_.iter = iter_;
   last_round_.current_step = current_step_;
   last_round_.weights.assign(weights().begin(), weights().end());
 }
 
-/// Goes back to the end of the last round, for the next group; the history stays this rank's own.
+/// Returns to the end of the last round, for the next group; this rank keeps its own history.
 void Trainer::save_rollback_round(Loop& loop) {
-  if (last_round_.weights.empty()) return;  // the run has not got so far
+  if (last_round_.weights.empty()) return;  // the run failed before note_round()
   iter_ = last_round_.iter;
   current_step_ = last_round_.current_step;
   std::ranges::copy(last_round_.weights, weights_.get());
   restored_ = loop.sync->own_state();
 }
 
-/// Once the ranks have met at the end, the weights stay what they are.
+/// After the final consolidation the weights do not change.
 Status Trainer::consolidate(Loop& loop, bool end) {
   if (loop.ended) return {};
   loop.ended = end;
@@ -134,8 +134,8 @@ bool Trainer::stops(const Loop& loop) const {
   return loop.is_synchronous() ? loop.asked.stop : stop_.load();
 }
 
-/// Where somebody asks for one, the ranks must have the same weights anyway: when they meet must not
-/// depend on when that was.
+/// A request is served only when the ranks have the same weights anyway: it must not change when
+/// they synchronize.
 bool Trainer::snapshot_due(Loop& loop) {
   if (loop.is_synchronous() && !loop.sync->replicas_equal()) return false;
   return loop.is_synchronous() ? std::exchange(loop.asked.snapshot, false)
@@ -150,7 +150,7 @@ Status Trainer::one_round(Loop& loop) {
     CFT_TRY(test_all(loop));
     if (stops(loop)) return {};
   }
-  // A mode may not talk to the group for long, or have nobody to talk to, when it is broken off.
+  // The mode itself may not notice for long that the group was cancelled.
   if (options_.survivors && loop.group) CFT_TRY(loop.group->exchange({}, {}));
   const int length = std::min(loop.sync->round_length(iter_), p.max_iter() - iter_);
   loop.round_length = length;
@@ -178,7 +178,7 @@ Status Trainer::one_round(Loop& loop) {
   return {};
 }
 
-/// The exchange and, where all shards step together, the solver's step.
+/// The exchange and, if all shards step together, the solver's step.
 Status Trainer::end_round(Loop& loop, const UpdateStep& last) {
   const auto before = Loop::Clock::now();
   CFT_TRY(loop.sync->end_round(last, gradients_span(), weights_span()));
@@ -219,7 +219,7 @@ Status Trainer::test_all(Loop& loop) {
   const int64_t index = iter_ / p.test_interval() - (p.test_initialization() ? 0 : 1);
   const auto go_on = [&]() -> Result<bool> {
     CFT_TRY(check_cancelled());
-    if (loop.group) return true;  // all ranks stop together, when a report is due
+    if (loop.group) return true;  // all ranks stop together at a report
     if (snapshot_due(loop)) CFT_TRY(take_checkpoint(loop, true));
     return !stops(loop);
   };
@@ -260,7 +260,7 @@ Status Trainer::finish(Loop& loop) {
   const bool asked = loop.checkpoint_iter != iter_ && p.snapshot_after_train();
   if (asked || options_.keep_state) CFT_TRY(take_checkpoint(loop, asked, options_.keep_state));
   CFT_TRY(sum_rows(loop));
-  loop.runner->stop_prefetch();  // the sources are ours again
+  loop.runner->stop_prefetch();  // no thread uses the sources any more
   const bool stopped = stops(loop);
   if (!stopped && p.display() > 0 && iter_ % p.display() == 0) CFT_TRY(log_final_loss(loop));
   if (!stopped && p.test_interval() > 0 && iter_ % p.test_interval() == 0) CFT_TRY(test_all(loop));
@@ -275,7 +275,7 @@ Status Trainer::finish(Loop& loop) {
   return {};
 }
 
-/// The loss of the finished weights on the batch that would have come next.
+/// The loss of the final weights on what would be the next batch.
 Status Trainer::log_final_loss(Loop& loop) {
   if (!loop.sync->is_synchronous()) return {};
   const int64_t sub_step = int64_t(iter_) * options_.solver.param.iter_size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trainer::Loop: what one run of the training loop keeps between steps.
+// Trainer::Loop: the state of one run of the training loop between steps.
 #pragma once
 
 #include <chrono>
@@ -29,27 +29,27 @@ struct Trainer::Loop {
   int round_length = 0;  ///< of the last round
   int history_per_param = 0;
   int checkpoint_iter = -1;
-  bool ended = false;  ///< the ranks have met for the last time
+  bool ended = false;  ///< the final consolidation is done
 
   int steps_pending = 0;  ///< trained since the last report
   bool is_synchronous() const { return group != nullptr && sync->is_synchronous(); }
-  /// The shards whose values a report adds up.
+  /// The shards whose values a report sums.
   int reported_shards() const { return is_synchronous() ? shards : int(runner->values().size()); }
 
-  /// What rank 0 was asked for, told to all ranks with each report.
+  /// Requests to rank 0, which each report sends to all ranks.
   struct Requests {
     bool stop = false, snapshot = false;
   };
   Requests asked;
-  int report_every = 1;  ///< without `display`: about once a second, as rank 0 measures
+  int report_every = 1;  ///< without `display`: about once a second on rank 0's clock
   std::deque<double> recent_losses;
   double last_loss = 0;
   float last_rate = 0;
-  std::vector<float> weights_before;  ///< the last update, for snapshot_diff
+  std::vector<float> weights_before;  ///< before the last update, for snapshot_diff
 
   Clock::time_point start, last_report;
   double sync_seconds = 0, last_wait = 0, last_sync = 0;
-  int64_t rows = 0, last_rows = 0;  ///< that this rank has used; until the last report
+  int64_t rows = 0, last_rows = 0;  ///< used by this rank; up to the last report
 
   /// The mean of the last `window` losses, `loss` being the newest.
   double smoothed(double loss, int window);

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kBatchesAhead = 3;  // Prefetch: two filled ones and the one being used
-// By which the resident memory of a process that trains exceeds that of one that has only started,
-// beside what is counted here: mostly tables of generated kernels, and code.
+// Resident memory of a training process above that of one that has only started, beside what is
+// counted here: mostly tables of generated kernels, and code.
 constexpr int64_t kOverhead = 15 << 20;
 constexpr int64_t kTestNetOverhead = 2 << 20;  // kernels of its own
 
@@ -50,8 +50,8 @@ int64_t test_net_bytes(const Graph& owner, const Graph& graph, const PlanOutline
 int64_t snapshot_bytes(const Graph& graph, const caffe::SolverParameter& solver,
                        int history_per_param) {
   if (solver.snapshot() == 0 && !solver.snapshot_after_train()) return 0;
-  // An HDF5 file is written straight from the weights, and of the history a piece at a time; a binary
-  // one from a message that becomes bytes.
+  // An HDF5 file is written directly from the weights, and the history piece by piece; a binary one
+  // from a message that is serialized to bytes.
   const int64_t arena = graph.arena_size() * kFloat;
   const int64_t moved = solver.snapshot_diff() ? arena : 0;  // the last update; the weights before
   const bool fits = int64_t(binary_bytes(graph, moved > 0)) <= kMaxFileBytes &&

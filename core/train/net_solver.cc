@@ -46,7 +46,7 @@ Status NetSolver::build() {
       for (auto& test : test_nets_) CFT_TRY(test->copy_from(path, options_.net.log));
     }
   }
-  if (p.snapshot() > 0) {  // a place that cannot be written is told now
+  if (p.snapshot() > 0) {  // fails now if it cannot be written
     CFT_ASSIGN(snapshots_, Snapshots::make(options_.solver, options_.net.log));
   }
   return {};
@@ -55,7 +55,7 @@ Status NetSolver::build() {
 Status NetSolver::make_update() {
   const Graph& graph = net_->net->graph();
   std::vector<ParamSpan> spans = param_spans(graph);
-  // Forward updates the statistics by itself.
+  // Forward updates the statistics itself.
   std::erase_if(spans, [](const ParamSpan& span) { return span.statistic; });
   CFT_ASSIGN(ArenaUpdate update,
              ArenaUpdate::make(param(), std::move(spans), graph.learned_size()));
@@ -174,7 +174,7 @@ Status NetSolver::test(size_t index) {
   return {};
 }
 
-/// Every element of every output, added over the batches.
+/// Every element of every output, summed over the batches.
 Result<std::vector<double>> NetSolver::sum_outputs(Net& net, int batches, double* loss) {
   std::vector<double> sums;
   for (int batch = 0; batch < batches; ++batch) {

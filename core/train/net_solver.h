@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NetSolver: a solver that is driven step by step over a net whose blobs lie open: Caffe's Solver as
-// scripts know it. Trainer is the one for whole runs, many ranks and full speed.
+// NetSolver: a solver that a caller drives step by step over an eager net: Caffe's Solver as
+// scripts know it. Trainer is for whole runs, many ranks and full speed.
 #pragma once
 
 #include <chrono>
@@ -39,12 +39,12 @@ class NetSolver {
 
   /// Does `count` iterations: tests, passes, update and snapshot where they are due.
   Status step(int count);
-  /// Trains to max_iter; closes with a snapshot, the loss and a test as the solver asks.
+  /// Trains to max_iter; ends with a snapshot, the loss and a test as the solver says.
   Status solve();
-  /// Updates the weights by the gradients that are there.
+  /// Updates the weights with the current gradients.
   Status apply_update();
   Status snapshot();
-  /// Goes on from a .solverstate and the weights that it names.
+  /// Resumes from a .solverstate and the weights that it names.
   Status restore(const std::string& state_path);
 
  private:
@@ -66,7 +66,7 @@ class NetSolver {
   std::optional<Snapshots> snapshots_;
   std::deque<float> recent_losses_;
   std::vector<float> before_;  // the weights before the last update, for snapshot_diff
-  std::chrono::steady_clock::time_point shown_;  // when a loss was last told, or step() began
+  std::chrono::steady_clock::time_point shown_;  // when a loss was last logged, or step() began
   int shown_iter_ = 0;
   int history_kinds_ = 0, iter_ = 0, current_step_ = 0;
   float rate_ = 0;

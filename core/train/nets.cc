@@ -21,8 +21,8 @@ NamedNet inline_net(const caffe::NetParameter& param, const std::string& source,
   return {{param, source, {}, {}}, field};
 }
 
-/// A path of a solver counts from the working directory, as in Caffe, and if there is nothing, from
-/// the solver's own folder.
+/// A solver's path is relative to the working directory, as in Caffe, or, if there is no such file,
+/// to the solver's own folder.
 Result<NetText> read_net_of(const SolverText& solver, const std::string& path) {
   return read_net(find_beside(path, solver.source));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nets that a solver names: one to train, and those to test with.
+// The nets that a solver names: the training net and the test nets.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ struct NetChoice {
   std::string origin;  ///< which field of the solver named it, in the words of Caffe's log
 };
 
-/// The training net: of net, net_param, train_net and train_net_param exactly one. `given` replaces
+/// The training net: exactly one of net, net_param, train_net and train_net_param. `given` replaces
 /// all of them when it is not null.
 Result<NetChoice> training_net(const SolverText& solver, const NetText* given);
 
@@ -23,11 +23,11 @@ Result<NetChoice> training_net(const SolverText& solver, const NetText* given);
 /// of test_iter. With `given`, that net for each test_iter (at least once).
 Result<std::vector<NetChoice>> test_nets(const SolverText& solver, const NetText* given);
 
-/// Whether the solver has test nets of its own, beside what it trains.
+/// Whether the solver names separate test nets.
 bool has_test_nets(const caffe::SolverParameter& solver);
 
-/// The solver with the nets inside it that it names by files, in the order in which they count, for
-/// those who do not have the files.
+/// The solver with the nets that it names by file embedded, in order of precedence, for those who
+/// do not have the files.
 Result<caffe::SolverParameter> with_nets_inside(const SolverText& solver);
 
 }  // namespace cafetiere

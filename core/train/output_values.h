@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OutputValues: the numbers that a net's outputs are reported as.
+// OutputValues: the values of a net's outputs in a report.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace cafetiere {
 
-/// A report has a value for each element of an output, as Caffe's has. An output of many elements, such
-/// as a feature map that no layer reads, has one value: their mean.
+/// A report has a value for each element of an output, as in Caffe. An output of many elements,
+/// such as a feature map that no layer reads, has one value: their mean.
 class OutputValues {
  public:
-  /// Elements of an output that are reported one by one, such as the accuracy of each class.
+  /// Elements of an output that are reported individually, such as the accuracy of each class.
   static constexpr int64_t kMostElements = 1024;
 
   /// `full`: the net's plan for a whole batch.
@@ -24,15 +24,15 @@ class OutputValues {
   struct Output {
     std::string name;
     float loss_weight = 0;
-    size_t first = 0, count = 0;  ///< where its values lie
+    size_t first = 0, count = 0;  ///< the range of its values
     bool mean = false;            ///< of all elements
   };
   const std::vector<Output>& outputs() const { return outputs_; }
   /// Values of all outputs.
   size_t count() const { return count_; }
 
-  /// Adds `weight` times each value of what `plan` has just computed. A tail's output may have fewer
-  /// elements than the whole batch's: those that are there are added.
+  /// Adds `weight` times each value that `plan` has just computed. A tail's output may have fewer
+  /// elements than a full batch's: only those are added.
   void add(const Plan& plan, double weight, std::span<double> sums) const;
 
  private:

@@ -8,7 +8,7 @@
 namespace cafetiere {
 
 Result<Plan*> PlanSet::at(int64_t rows) {
-  if (rows != 0 && !plans_[0]) CFT_TRY(at(0).status());  // in whose memory the tails' plans lie
+  if (rows != 0 && !plans_[0]) CFT_TRY(at(0).status());  // the tails' plans share its memory
   const Plan* full = plans_[0].get();
   if (full && !full->inputs().empty() && full->inputs()[0].shape.axes() > 0 &&
       full->inputs()[0].shape[0] == rows) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PlanSet: the plans of one net, one for each number of rows that a batch has had.
+// PlanSet: the plans of one net, one for each batch size that has occurred.
 #pragma once
 
 #include <map>
@@ -17,16 +17,15 @@ struct Feed {
   class Source* source = nullptr;
 };
 
-/// The tail of an epoch has fewer rows; it runs through a plan of its true size, made when it first
-/// comes.
+/// The tail of an epoch has fewer rows; it runs through a plan of its own size, made on first use.
 class PlanSet {
  public:
   /// All must outlive this object.
   PlanSet(const Graph* graph, Device* device, ParamPointers params, bool backward)
       : graph_(graph), device_(device), params_(std::move(params)), backward_(backward) {}
 
-  /// The plan for a batch of `rows`; 0 = the net's own batch size. What the last plan that ran has
-  /// left can be read until another one runs: they share their memory.
+  /// The plan for a batch of `rows`; 0 = the net's own batch size. A plan's results are valid until
+  /// another one runs: the plans share their memory.
   Result<Plan*> at(int64_t rows);
   const Graph& graph() const { return *graph_; }
   /// Bytes of all plans' arenas.
@@ -40,10 +39,10 @@ class PlanSet {
   std::map<int64_t, std::unique_ptr<Plan>> plans_;
 };
 
-/// Has a feed's source fill the tops of its layer with the batch of a sub-step.
+/// Fills the tops of a feed's layer with its source's batch of a sub-step.
 Status fill_plan(const Plan& plan, const Feed& feed, int shard, int64_t sub_step);
 
-/// Copies what a source filled in to the tops of its layer.
+/// Copies what a source has filled to the tops of its layer.
 void feed_plan(Plan& plan, const std::string& layer, std::span<float* const> tops);
 
 }  // namespace cafetiere

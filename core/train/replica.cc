@@ -16,7 +16,7 @@
 namespace cafetiere {
 namespace {
 
-/// A source of the rows of `shard`, given in the order of their positions among `total` ones.
+/// A source of the rows of `shard`, in the order of their positions among `total`.
 Result<std::unique_ptr<RowsSource>> source_of(RowTable&& rows, int shard, int shards, int64_t total,
                                               const FedLayer& layer, bool train, uint64_t seed) {
   ShardStore store(rows.schema(), shards, {shard, shard + 1}, total);

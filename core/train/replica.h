@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replica: one shard of a training as a net of its own, for engines that call a round at a time and
-// carry weights between rounds themselves.
+// Replica: one shard of a training as a net of its own, for engines that call each round and send
+// the weights between rounds themselves.
 #pragma once
 
 #include <atomic>
@@ -38,15 +38,15 @@ struct ReplicaOptions {
   Logger log;
 };
 
-/// Checks solver and sync settings, and puts seed and max_iter where both ends look for them.
+/// Checks solver and sync settings, and copies `max_iter` into the solver.
 Status settle_options(ReplicaOptions& options);
 /// The seed of everything random.
 uint64_t seed_of(const ReplicaOptions& options);
 /// The training net.
 Result<Graph> training_graph(const ReplicaOptions& options);
 
-/// Floats that replicas agree on after each round: the weights and, where history is averaged, one
-/// arena more a kind.
+/// Floats that replicas share after each round: the weights and, if history is averaged, one more
+/// arena per kind.
 size_t shared_floats(const Graph& graph, size_t kinds, HistoryRule rule);
 
 /// What a shard did in one round.
@@ -58,35 +58,36 @@ struct RoundReport {
   double compute_seconds = 0, wait_seconds = 0;   ///< in the net; for rows
 };
 
-/// What a shard's held-out rows gave; the means are over `rows` rows.
+/// Test scores of a shard's held-out rows; the means are over `rows` rows.
 struct ShardScores {
   std::string net;
   int64_t rows = 0;
   TestScores scores;
 };
 
-/// Begins a round with weights that it is given and ends it with its own. Its history stays here
-/// between rounds (HistoryRule::kKept). After an error it is of no more use.
+/// Starts each round from the given weights and ends it with its own. Its history stays here
+/// between rounds (HistoryRule::kKept). After an error it cannot be used any more.
 class Replica {
  public:
   /// Makes the nets; allocates weights, gradients and history.
   static Result<std::unique_ptr<Replica>> create(ReplicaOptions options);
 
-  /// The shard's rows in the order of their global positions (data/shard_store.h) out of
-  /// `total_rows`; checks every one of them. Before the first round.
+  /// Sets the shard's rows, in the order of their global positions (data/shard_store.h) among
+  /// `total_rows`; checks each of them. Before the first round.
   Status feed(RowTable&& rows, int64_t total_rows);
-  /// Rows held out for the solver's test net; none is fine. Before test().
+  /// Sets the rows held out for the solver's test net; may be empty. Before test().
   Status hold_out(RowTable&& rows);
-  /// Takes the shard's history from a state of all shards.
+  /// Restores the shard's history from a state of all shards.
   Status restore(const std::shared_ptr<StateSource>& state);
 
-  /// Trains iterations [iter, iter + steps) from the `shared` floats, which become this replica's.
+  /// Trains iterations [iter, iter + steps) from the `shared` floats and writes back this
+  /// replica's.
   Result<RoundReport> round(int iter, int steps, std::span<float> shared);
   /// Tests `shared` weights on the rows held out.
   Result<ShardScores> test(std::span<const float> shared);
-  /// History, one arena a kind.
+  /// History, one arena per kind.
   const HistoryArenas& history() { return replicas_->history(0); }
-  /// From any thread: a round that is under way fails with kCancelled at its next iteration.
+  /// From any thread: the current round fails with kCancelled at its next iteration.
   void cancel() { cancelled_ = true; }
 
  private:
@@ -112,7 +113,7 @@ class Replica {
   std::unique_ptr<Tester> tester_;
   std::optional<LrPolicy> policy_;
   std::unique_ptr<Replicas> replicas_;
-  std::string test_layer_;  // that the rows held out feed
+  std::string test_layer_;  // the layer that the held-out rows feed
   std::unique_ptr<RowsSource> source_, held_out_;
   std::vector<Feed> feeds_;  // source_, once there is one
   std::atomic<bool> cancelled_{false};

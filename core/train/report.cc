@@ -12,7 +12,7 @@
 namespace cafetiere {
 namespace {
 
-/// The sum over all shards of value `which` of `k` that each one gave.
+/// The sum over all shards of value `which` of each shard's `k`.
 double total_of(std::span<const double> all, int shards, int k, int which) {
   std::vector<double> terms;
   for (int s = 0; s < shards; ++s) terms.push_back(all[size_t(s) * size_t(k) + size_t(which)]);
@@ -21,7 +21,7 @@ double total_of(std::span<const double> all, int shards, int k, int which) {
 
 }  // namespace
 
-/// A round has ended: its rows count.
+/// Counts the rows of a completed round.
 void Trainer::count_rows(Loop& loop) {
   const RowCounts::ByEpoch& round = loop.runner->rows_by_epoch();
   for (const auto& [epoch, rows] : round) loop.rows += rows;
@@ -29,7 +29,7 @@ void Trainer::count_rows(Loop& loop) {
   loop.runner->clear_rows();
 }
 
-/// Once, after the last round: adds up what the ranks have used.
+/// Once, after the last round: sums the rows that the ranks have used.
 Status Trainer::sum_rows(Loop& loop) {
   std::vector<int64_t> mine{loop.rows};  // and epoch and rows in turn
   for (const auto& [epoch, rows] : rows_used()) mine.insert(mine.end(), {epoch, rows});
@@ -60,8 +60,8 @@ double Trainer::Loop::smoothed(double loss, int window) {
          double(recent_losses.size());
 }
 
-/// Every rank: gathers the losses of all shards since the last report; rank 0 tells them. `iter` is
-/// the iteration that was computed last; `shown` puts it into the log.
+/// Gathers the losses of all shards since the last report, which rank 0 reports. Every rank calls
+/// it. `iter` is the last computed iteration; `shown` logs it.
 Status Trainer::report(Loop& loop, int iter, bool shown) {
   const caffe::SolverParameter& p = options_.solver.param;
   const int steps = loop.steps_pending, k = steps + int(loop.runner->outputs().count());
@@ -123,7 +123,7 @@ void Trainer::log_outputs(const Loop& loop, std::span<const double> values) {
   }
 }
 
-/// Rank 0 tells where the run stands; of an output with several values, the first.
+/// Rank 0 sends a progress event; of an output with several values, the first.
 void Trainer::send_progress(const Loop& loop, int iter, double elapsed,
                             std::span<const double> outputs) {
   if (!options_.events || rank_of(loop.group) != 0) return;

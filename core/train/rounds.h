@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds: the driver's end of a training whose replicas are called a round at a time.
+// Rounds: the driver's side of a training whose replicas are called round by round.
 #pragma once
 
 #include <memory>
@@ -13,39 +13,39 @@
 
 namespace cafetiere {
 
-/// Holds what all replicas agree on between rounds, makes the next of it out of what they trained,
-/// and writes models and states.
+/// Holds what the replicas share between rounds, updates it from their results, and writes models
+/// and states.
 class Rounds {
  public:
-  /// `options.shard` and `options.inputs` mean nothing here.
+  /// Ignores `options.shard` and `options.inputs`.
   static Result<std::unique_ptr<Rounds>> create(ReplicaOptions options);
 
-  /// Copies weights by layer name; then, given a state, goes on from its iteration.
+  /// Copies weights by layer name; then, given a state, resumes from its iteration.
   Status restore(const StoredWeights& weights, const std::shared_ptr<StateSource>& state = nullptr);
 
   const caffe::SolverParameter& solver() const { return options_.solver.param; }
   HistoryRule rule() const { return rule_; }
   size_t kinds() const { return kinds_; }
-  /// Floats of an arena.
+  /// Floats per arena.
   size_t floats() const { return size_t(graph_.arena_size()); }
-  /// Of everything random, also of how rows are dealt.
+  /// Of everything random, including the partition of rows.
   uint64_t seed() const { return seed_of(options_); }
-  /// The iteration that comes next.
+  /// The next iteration.
   int iter() const { return iter_; }
   /// Iterations of the next round; 0 at the end.
   int length() const;
-  /// What a round begins with, laid out as shared_floats() says.
+  /// What a round starts from, laid out as shared_floats() says.
   std::span<const float> shared() const { return shared_; }
 
-  /// Ends a round. `sums` are what the replicas ended it with, added up in the shard tree over groups
-  /// of consecutive shards that are all of one size, a power of two, but for the last, which may be
-  /// smaller (tree_sum_of). The bits do not depend on the size.
+  /// Ends a round. `sums` are the replicas' results, summed in the shard tree over groups of
+  /// consecutive shards (tree_sum_of). All groups have one size, a power of two; the last may be
+  /// smaller. The bits do not depend on the size.
   Status end_round(std::span<const std::span<const float>> sums);
 
   /// Weights as a caffemodel.
   Result<std::string> model() const;
-  /// Iteration and history as a solverstate; `replicas` is the history of each shard, an arena a
-  /// kind, where each keeps its own.
+  /// Iteration and history as a solverstate; `replicas` is the history of each shard, an arena per
+  /// kind, if each keeps its own.
   Result<std::string> state(std::span<const std::span<const float>> replicas) const;
 
  private:
@@ -61,7 +61,7 @@ class Rounds {
   std::optional<OuterStep> outer_;  // where the mode has one
 };
 
-/// The sum of equally long arrays, in the tree over as many shards.
+/// The sum of arrays of equal length, in the tree over as many shards.
 Result<std::vector<float>> tree_sum_of(std::span<const std::span<const float>> arrays);
 
 }  // namespace cafetiere

@@ -8,7 +8,7 @@
 
 namespace cafetiere {
 
-/// Counted by the thread that trains, read by any.
+/// Written by the training thread, read by any.
 class RowCounts {
  public:
   using ByEpoch = std::map<int64_t, int64_t>;

@@ -13,7 +13,7 @@
 namespace cafetiere {
 namespace {
 
-/// The shape of one row as its column holds it: before cropping.
+/// The shape of one row in its column: before cropping.
 Shape row_shape(const Node& node, const Shape& top, size_t index) {
   const caffe::MemoryDataParameter& p = node.param.memory_data_param();
   if (index == 0 && node.param.transform_param().crop_size() > 0 && p.channels() > 0) {
@@ -22,7 +22,7 @@ Shape row_shape(const Node& node, const Shape& top, size_t index) {
   return Shape(std::vector<int64_t>(top.dims().begin() + 1, top.dims().end()));
 }
 
-/// What MemoryData and Input say of a top.
+/// What MemoryData and Input declare for a top.
 void describe_plain(const Node& node, const Shape& top, size_t index, RowsInput* input) {
   input->row_shape = row_shape(node, top, index);
   input->encoded = index == 0 && node.param.memory_data_param().image_encoded();
@@ -31,7 +31,7 @@ void describe_plain(const Node& node, const Shape& top, size_t index, RowsInput*
   }
 }
 
-/// What a top takes, from a column of the name that its layer says or of its own.
+/// The input of a top, from a column named as its layer says or as the top itself.
 Result<RowsInput> describe_input(const Node& node, int index, const Shape& top) {
   RowsInput input;
   input.top = input.column = node.param.top(index);

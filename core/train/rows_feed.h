@@ -20,8 +20,8 @@ using InputBindings = std::vector<std::pair<std::string, std::string>>;
 /// The layer of a net that rows feed: its first source.
 struct FedLayer {
   const Node* node = nullptr;
-  std::vector<RowsInput> inputs;  ///< one a top
-  int64_t batch = 0;              ///< rows, as the net says
+  std::vector<RowsInput> inputs;  ///< one per top
+  int64_t batch = 0;              ///< rows, as in the net
 };
 
 /// Finds the fed layer and the column of each top. With `optional_labels` a top without a column
@@ -29,8 +29,8 @@ struct FedLayer {
 Result<FedLayer> bind_rows(const Graph& graph, const RowSchema& schema,
                            const InputBindings& bindings, bool optional_labels);
 
-/// Deals the rows of all ranks to the shards, checks every one of them, and makes the source that
-/// feeds `layer`. An error of any rank is returned by all, so that no rank takes it for a lost peer.
+/// Partitions the rows of all ranks into shards, checks each row, and makes the source that feeds
+/// `layer`. An error of any rank is returned by all, so that none mistakes it for a lost peer.
 Result<std::unique_ptr<RowsSource>> make_rows_source(Group* group, RowTable&& rows, int shards,
                                                      const FedLayer& layer, bool train,
                                                      uint64_t seed);

@@ -46,7 +46,7 @@ Status ShardRunner::round(std::span<const UpdateStep> steps) {
   return {};
 }
 
-/// Batches from an iteration on, in the order in which rounds of this length ask for them.
+/// Prefetches batches from `iter` on, in the order in which rounds of this length use them.
 void ShardRunner::prefetch(int iter, int length) {
   const ShardRange mine = update_->shards();
   const bool same_order = length == round_length_ || mine.size() == 1;
@@ -67,7 +67,7 @@ void ShardRunner::stop_prefetch() {
   next_iter_ = -1;
 }
 
-/// One iteration of one shard: its passes, and what the mode does with the gradient.
+/// One iteration of one shard: its passes, then the mode's use of the gradient.
 Status ShardRunner::iteration(int shard, const UpdateStep& step) {
   if (*s_.cancelled) return {ErrorCode::kCancelled, "the run was cancelled"};
   Values& values = values_[size_t(shard - update_->shards().begin)];
@@ -76,8 +76,8 @@ Status ShardRunner::iteration(int shard, const UpdateStep& step) {
   values.loss = 0;
   values.rows = 0;
   for (int i = 0; i < step.passes; ++i) CFT_TRY(pass(shard, step, i, values));
-  // A shard on its own that has no rows left in this epoch sits the iteration out: momentum and decay
-  // must not move its weights either.
+  // A shard that trains on its own and has no rows left in this epoch skips the iteration: momentum
+  // and decay must not change its weights either.
   const bool alone = update_->step_group(shard).size() == 1 && s_.shards > 1;
   if (alone && values.rows == 0 && !s_.feeds->empty()) return {};
   return update_->gradient(step, values.loss, s_.gradients, s_.weights);
@@ -113,7 +113,7 @@ Status ShardRunner::pass(int shard, const UpdateStep& step, int index, Values& v
   return {};
 }
 
-/// Forward and backward. What the round's last pass makes final is told at once.
+/// Forward and backward. The round's last pass reports final gradients at once.
 Status ShardRunner::compute(Plan& plan, int shard, const UpdateStep& step, int index,
                             const Rows& rows) {
   const Trace::Span span(s_.trace, "step", "shard {}, step {}", shard, step.iter);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ShardRunner: the iterations of a training's shards. Whoever trains at full speed, ranks in a group or
-// replicas that are called a round at a time, trains through it.
+// ShardRunner: the iterations of a training's shards, for ranks in a group as for replicas that are
+// called round by round.
 #pragma once
 
 #include <atomic>
@@ -23,17 +23,16 @@
 
 namespace cafetiere {
 
-/// What the update of each iteration in [iter, iter + length) depends on. `current_step` is what
-/// policy "multistep" counts, moved on.
+/// The inputs of the update of each iteration in [iter, iter + length). Advances `current_step`,
+/// the counter of policy "multistep".
 std::vector<UpdateStep> update_steps(const LrPolicy& policy, const caffe::SolverParameter& solver,
                                      int iter, int length, int* current_step, const Logger& log);
 
-/// What policy "multistep" has counted when iteration `iter` begins.
+/// The counter of policy "multistep" when iteration `iter` begins.
 int current_step_at(const LrPolicy& policy, int iter);
 
-/// The one way through an iteration of a shard: its batches, prefetched in the order in which they are
-/// asked for; the plan for their rows; its passes; what the mode makes of the gradient; and what a
-/// report says of it.
+/// The only implementation of a shard's iteration: its batches, prefetched in the order of use; the
+/// plan for their rows; its passes; handing the gradient to the mode; and the values for a report.
 class ShardRunner {
  public:
   /// All that is pointed to outlives the runner.
@@ -44,17 +43,17 @@ class ShardRunner {
     std::span<float> weights, gradients;  ///< arenas that the plans are bound to
     uint64_t seed = 1;
     int shards = 1;                            ///< of all processes
-    bool joint_values = true;                  ///< a shard's values count by its share of all rows
+    bool joint_values = true;                  ///< weight a shard's values by its share of all rows
     const std::vector<Feed>* feeds = nullptr;  ///< of the net's sources
-    const std::atomic<bool>* cancelled = nullptr;  ///< looked at in each iteration
+    const std::atomic<bool>* cancelled = nullptr;  ///< checked in each iteration
     Trace* trace = nullptr;                        ///< may be null
     /// Called before a pass whose iteration is displayed; may be empty.
     std::function<Status(const Plan&)> before_shown = {};
   };
 
-  /// What a shard's passes gave.
+  /// The results of a shard's passes.
   struct Values {
-    std::vector<double> losses;   ///< of every iteration since the owner cleared them, by its share
+    std::vector<double> losses;   ///< of every iteration since clear_losses(), by its share
     std::vector<double> outputs;  ///< of the last iteration, by its share (OutputValues)
     double loss = 0;              ///< of the last iteration, the shard's own mean
     int64_t rows = 0;             ///< of the last iteration
@@ -65,7 +64,7 @@ class ShardRunner {
   /// Trains the iterations of one round, for each of the update's shards in turn. kCancelled once
   /// `cancelled` is set.
   Status round(std::span<const UpdateStep> steps);
-  /// The loss of each of the update's shards on a batch, by its share of the rows, without training.
+  /// The loss of each of the update's shards on a batch, by its share of the rows; does not train.
   Result<std::vector<double>> losses_at(int64_t sub_step);
 
   /// Of the update's shards.
@@ -77,26 +76,26 @@ class ShardRunner {
   /// Rows used since they were cleared, by epoch.
   const std::map<int64_t, int64_t>& rows_by_epoch() const { return rows_by_epoch_; }
   void clear_rows() { rows_by_epoch_.clear(); }
-  /// Epochs finished before this sub-step, with the share of the one begun; 0 where there are none.
+  /// Epochs finished before this sub-step, with the fraction of the current one; 0 without epochs.
   double epochs_at(int64_t sub_step) const;
 
-  /// So far: in the net; waiting for batches.
+  /// Seconds so far: in the net; waiting for batches.
   double compute_seconds() const { return compute_seconds_; }
   double wait_seconds() const;
-  /// Gives the sources back, which batches are fetched from ahead.
+  /// Stops prefetching, which uses the sources.
   void stop_prefetch();
 
  private:
-  /// A shard's rows at a sub-step, the index of the first among all shards', the rows of those that
-  /// step together with it, and the rows of all.
+  /// A shard's rows at a sub-step, the index of the first among all shards' rows, the rows of its
+  /// step group, and the rows of all.
   struct Rows {
     int64_t rows = 0, first = 0, together = 0, total = 0;
   };
   ShardRunner(Setup setup, ShardUpdate* update) : s_(std::move(setup)), update_(update) {}
   Rows rows_of(int shard, int64_t sub_step) const;
-  /// What part of the gradient is this shard's.
+  /// The shard's share of its step group's gradient.
   float step_share(int shard, const Rows& rows) const;
-  /// What part of the reported loss.
+  /// The shard's share of the reported loss.
   double value_share(const Rows& rows) const;
   void prefetch(int iter, int length);
   Status iteration(int shard, const UpdateStep& step);
@@ -106,13 +105,13 @@ class ShardRunner {
   Setup s_;
   ShardUpdate* update_;
   std::optional<OutputValues> outputs_;
-  std::vector<std::unique_ptr<Prefetch>> prefetch_;  // one a feed
-  int next_iter_ = -1;                               // that the batches are prefetched for
+  std::vector<std::unique_ptr<Prefetch>> prefetch_;  // one per feed
+  int next_iter_ = -1;                               // for which batches are prefetched
   int round_length_ = 0;
   std::vector<Values> values_;
   std::map<int64_t, int64_t> rows_by_epoch_;
   double compute_seconds_ = 0;
-  double waited_before_ = 0;  // for batches of prefetches that are gone
+  double waited_before_ = 0;  // for batches, in earlier prefetches
 };
 
 }  // namespace cafetiere

@@ -14,12 +14,13 @@ namespace cafetiere {
 /// Where a training's snapshots go and in which format.
 class Snapshots {
  public:
-  /// Without a snapshot_prefix the solver's own path without its ending is used; a prefix that is a
-  /// folder means files in it named after the solver. Refuses a place that cannot be written.
+  /// Without a snapshot_prefix the solver's path without its extension is used; a prefix that is a
+  /// folder means files in it named after the solver. An error if files cannot be written there.
   static Result<Snapshots> make(const SolverText& solver, Logger log);
 
-  /// Writes <prefix>_iter_<n>.caffemodel and .solverstate, each aside and renamed; with .h5 where
-  /// they are HDF5 files, as they also are when one of them is too large for the binary form.
+  /// Writes <prefix>_iter_<n>.caffemodel and .solverstate, each to a temporary file that is
+  /// renamed; with .h5 for HDF5 files, which are also used when one is too large for the binary
+  /// format.
   Status write(const Checkpoint& checkpoint) const;
 
  private:
@@ -30,15 +31,15 @@ class Snapshots {
   Logger log_;
 };
 
-/// A solver's state and the weights that belong to it, those that it names, else those beside it:
-/// read as needed, where they are HDF5 files.
+/// A solver's state and its weights, those that it names, else those beside it. HDF5 files are read
+/// as needed.
 struct Snapshot {
   std::shared_ptr<StateSource> state;
   StoredWeights weights;
 };
 Result<Snapshot> open_snapshot(const std::string& state_path);
 
-/// Makes `trainer` go on from a .solverstate file and the weights that it names.
+/// Restores `trainer` from a .solverstate file and the weights that it names.
 Status resume(Trainer& trainer, const std::string& state_path, const Logger& log);
 
 }  // namespace cafetiere

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What solvers tell of their steps, in the words of Caffe's log.
+// Log lines of a solver's steps, worded as in Caffe's log.
 #pragma once
 
 #include "core/base/log.h"
@@ -8,11 +8,11 @@
 
 namespace cafetiere {
 
-/// The rate of an iteration; tells when a stepvalue of policy "multistep" is reached.
+/// The rate of an iteration; logs when a stepvalue of policy "multistep" is reached.
 float rate_at(const LrPolicy& policy, const caffe::SolverParameter& solver, int iter,
               int* current_step, const Logger& log);
 
-/// Tells by how much clip_gradients made the gradients smaller, if it did.
+/// Logs how clip_gradients scaled the gradients, if it did.
 void log_clipping(const Clipping& clipping, const caffe::SolverParameter& solver,
                   const Logger& log);
 

@@ -16,8 +16,8 @@
 
 namespace cafetiere {
 
-/// What a test net is fed with. `batches` sub-steps make one test; consecutive tests go on where
-/// the last one stopped, as Caffe's do, unless `whole` says that every test sees the same ones.
+/// The sources of a test net. A test runs `batches` sub-steps; consecutive tests continue where the
+/// last one stopped, as in Caffe, unless with `whole` every test sees the same ones.
 struct TestFeed {
   std::vector<Feed> feeds;
   int64_t batches = 0;
@@ -33,21 +33,21 @@ struct TestOutput {
 };
 
 struct TestScores {
-  std::vector<TestOutput> outputs;  ///< one a value of the net's outputs, in order
+  std::vector<TestOutput> outputs;  ///< one per value of the net's outputs, in order
   double loss = 0;                  ///< the mean objective
-  bool interrupted = false;         ///< go_on() said no; the rest means nothing
+  bool interrupted = false;         ///< go_on() returned false; the rest is undefined
 };
 
-/// Who tests.
+/// The ranks and shards of a test.
 struct TestRun {
   using GoOn = std::function<Result<bool>()>;
   Group* group = nullptr;
   int shards = 1;
   uint64_t seed = 1;
-  GoOn go_on;  ///< asked before each batch; with several ranks it is not to say no; may be empty
+  GoOn go_on;  ///< called before each batch; must return true with several ranks; may be empty
 };
 
-/// " (* 0.3 = 0.12 loss)" for an output that counts towards the objective, as Caffe's logs say it.
+/// " (* 0.3 = 0.12 loss)" for an output that counts towards the objective, as in Caffe's log.
 std::string loss_note(float weight, double value);
 
 class Tester {

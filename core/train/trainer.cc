@@ -65,11 +65,11 @@ Status Trainer::build() {
   CFT_TRY(init_params(graph_, random, arena));
   plans_ = std::make_unique<PlanSet>(
       &graph_, device_.get(), param_pointers(graph_, weights_.get(), gradients_.get()), true);
-  CFT_TRY(plans_->at(0).status());  // an impossible plan is told now, not in the first step
+  CFT_TRY(plans_->at(0).status());  // an impossible plan fails now, not in the first step
   return p.test_interval() > 0 ? build_tests(random) : Status();
 }
 
-/// An arena that other ranks of this host may read, where there can be any and the system allows it.
+/// An arena that other ranks of this host may read, if there can be any and the system allows it.
 Result<std::shared_ptr<float>> Trainer::allocate_shared_arena(int64_t floats) {
   if (options_.shards == 1) return allocate_host_floats(floats);
   auto memory = SharedMemory::create(size_t(floats) * sizeof(float));
@@ -161,7 +161,7 @@ Status Trainer::save(const std::string& model_path, const std::string& state_pat
                             ModelFormat::kHdf5);
 }
 
-/// `asked`: by the solver or a user, so that on_checkpoint() is to have it; `keep`: for state_bytes().
+/// `asked`: by the solver or a user, so that on_checkpoint() gets it; `keep`: for state_bytes().
 Status Trainer::take_checkpoint(Loop& loop, bool asked, bool keep) {
   CFT_TRY(consolidate(loop, false));
   loop.checkpoint_iter = iter_;
@@ -178,7 +178,7 @@ Status Trainer::take_checkpoint(Loop& loop, bool asked, bool keep) {
 }
 
 Status Trainer::keep_state(StateSource& state) {
-  state_.reset();  // the last one goes first: every copy counts where the weights fill the memory
+  state_.reset();  // release the last one first: a copy of large weights may not fit
   state.outline.learned_net.clear();
   const bool large = binary_bytes(state.outline) > size_t(kMaxFileBytes);
   state_on_disk_ = large && !options_.large_state.empty();

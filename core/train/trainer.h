@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trainer: the loop of a training, on one rank of any number.
+// Trainer: the training loop, on one of any number of ranks.
 #pragma once
 
 #include <atomic>
@@ -36,8 +36,8 @@ struct TrainerOptions {
   NetText net;  ///< used when `has_net`; otherwise what the solver names
   bool has_net = false;
   int shards = 1;
-  /// Ranks come and go: each keeps its own rows as one shard, `shards` is not used, and run() may be
-  /// called again after a peer was lost. For modes whose replicas train on their own.
+  /// Ranks may leave and join: each keeps its own rows as one shard, `shards` is ignored, and run()
+  /// may be called again after a peer was lost. For modes whose replicas train on their own.
   bool survivors = false;
   int threads = 1;
   uint64_t seed = 1;             ///< for what the solver's random_seed does not set
@@ -46,13 +46,13 @@ struct TrainerOptions {
   std::string device = "cpu";    ///< or "ref"
   using FedShapes = std::map<std::string, std::vector<Shape>>;  ///< by fed layer
   FedShapes train_shapes;
-  std::vector<FedShapes> test_shapes;  ///< one a test net; none where the nets say all
+  std::vector<FedShapes> test_shapes;  ///< one per test net; empty if the nets declare all shapes
   Logger log;
   EventSink* events = nullptr;  ///< rank 0's; may be null
   Trace* trace = nullptr;       ///< the timeline; may be null
-  /// state_bytes() and save() give the state of the end of a run, whatever snapshots the solver wants.
+  /// Keep the state at the end of a run for state_bytes() and save(), with or without snapshots.
   bool keep_state = false;
-  /// With keep_state: a file for a state that is too large for state_bytes(); "" keeps all in memory.
+  /// With keep_state: a file for a state too large for state_bytes(); "" keeps all in memory.
   std::string large_state;
   /// Called on rank 0 with each checkpoint that the solver asks for.
   std::function<Status(const Checkpoint&)> on_checkpoint;
@@ -61,8 +61,8 @@ struct TrainerOptions {
 /// What a run did.
 struct TrainingSummary {
   int64_t steps = 0;  ///< the iteration reached
-  /// For each epoch begun in this run: rows of all ranks that came to its end. With survivors, in all
-  /// their runs.
+  /// For each epoch begun in this run: rows used by all ranks that finished the run; with
+  /// survivors, in all their runs.
   std::vector<int64_t> rows_per_epoch;
   double loss = 0, seconds = 0, rows_per_s = 0;
   double not_compute = 0;  ///< share of the time outside forward, backward, exchange and update
@@ -78,37 +78,37 @@ class Trainer {
   const caffe::SolverParameter& solver() const { return options_.solver.param; }
   uint64_t seed() const { return seed_; }
 
-  /// Copies weights by layer name; then, given a state, goes on from its iteration. run() reads the
+  /// Copies weights by layer name; then, given a state, resumes from its iteration. run() reads the
   /// history.
   Status restore(const StoredWeights& weights, const std::shared_ptr<StateSource>& state = nullptr);
 
   /// Trains to max_iter. `group` may be null. `train` feeds the training net's sources, `tests[i]`
-  /// those of test net i. Every rank calls it, once. With `survivors`, again with a new group when a
-  /// call has failed because a peer was lost or is to be let in: the training goes on from the newest
-  /// round that a member of the group has, and a newcomer gets its weights from the others.
+  /// those of test net i. Every rank calls it, once. With `survivors`, again with a new group after
+  /// a call failed because a peer was lost or wants to join: training continues from the latest
+  /// round that a rank of the group has, and a new rank gets its weights from the others.
   Status run(Group* group, const std::vector<Feed>& train, const std::vector<TestFeed>& tests);
 
   /// From any thread: run() returns after its current step or test batch, with a snapshot if
   /// snapshot_after_train is set. With a group only rank 0's request counts, and all ranks stop
   /// together when the next report is due.
   void request_stop() { stop_ = true; }
-  /// The same: run() takes a checkpoint then, or once the ranks' weights are the same again, and goes
-  /// on; the weights that it ends with do not depend on it.
+  /// The same for a checkpoint: run() takes it then, or once the ranks' weights are equal again,
+  /// and continues; its final weights do not depend on it.
   void request_snapshot() { snapshot_now_ = true; }
   /// From any thread: run() fails with kCancelled at its next iteration or test batch.
   void cancel() { cancelled_ = true; }
 
   const TrainingSummary& summary() const { return summary_; }
-  /// From any thread: the rows that this rank has trained on in this run, or with survivors in all its
-  /// runs, by epoch. Those of a round count when it has ended: one that is broken off is repeated.
+  /// From any thread: the rows that this rank has trained on in this run, or with survivors in all
+  /// its runs, by epoch. A round's rows count when it ends: an interrupted one is repeated.
   RowCounts::ByEpoch rows_used() const { return rows_used_.by_epoch(); }
   /// The weights of the last complete step, as a caffemodel.
   Result<std::string> model_bytes() const;
-  /// On rank 0 and with keep_state: the state that the last run ended with, as a solverstate.
+  /// On rank 0 and with keep_state: the state at the end of the last run, as a solverstate.
   Result<std::string> state_bytes() const;
-  /// Whether the two are too large for bytes.
+  /// Whether one of the two is too large for a string.
   bool needs_files() const;
-  /// Writes the two as HDF5 files; without a path, not. The state may go with it.
+  /// Writes the two as HDF5 files, each unless its path is empty. May release the kept state.
   Status save(const std::string& model_path, const std::string& state_path);
   std::span<const float> weights() const { return {weights_.get(), size_t(graph_.arena_size())}; }
 
@@ -152,20 +152,20 @@ class Trainer {
   std::unique_ptr<Device> device_;
   std::unique_ptr<ThreadPool> pool_;
   std::shared_ptr<float> weights_, gradients_;
-  std::vector<std::shared_ptr<SharedMemory>> shared_arenas_;  // those two, where they can be lent
+  std::vector<std::shared_ptr<SharedMemory>> shared_arenas_;  // those two, if peers may read them
   std::unique_ptr<PlanSet> plans_;
   std::vector<std::unique_ptr<Tester>> testers_;
   std::vector<std::vector<float>> test_params_;  // of each test net, where it has layers of its own
-  std::unique_ptr<DebugInfo> debug_info_;        // made when it is first asked for
+  std::unique_ptr<DebugInfo> debug_info_;        // made on first use
   int iter_ = 0, current_step_ = 0;
   std::unique_ptr<ModeState> restored_;  // until run() takes it
   struct {
     int iter = 0, current_step = 0;
     std::vector<float> weights;
-  } last_round_;  // with survivors: where it ended
+  } last_round_;  // with survivors: its end
   RowCounts rows_used_;
   TrainingSummary summary_;
-  std::optional<SolverState> state_;  // with keep_state: of the end
+  std::optional<SolverState> state_;  // with keep_state: at the end
   bool state_on_disk_ = false;        // it is in options_.large_state instead
   std::atomic<bool> stop_{false}, snapshot_now_{false}, cancelled_{false};
 };
