@@ -97,7 +97,7 @@ class Sync : public ShardUpdate {
   virtual const Clipping& last_clipping() const = 0;
 
   /// Calls `use` on rank 0 with the mode's state, between rounds. Every rank calls it; in a
-  /// synchronous mode each returns an error if `use` failed.
+  /// synchronous mode each rank that keeps a part of the state returns an error if `use` failed.
   virtual Status show_state(const StateUse& use) = 0;
   /// The state with which this rank continues in another group after this one failed; the mode
   /// cannot be used afterwards. Null in a mode that does not allow survivors (modes.h).
