@@ -166,6 +166,13 @@ std::string cards(const Json& result) {
   return html;
 }
 
+/// Fields that do not apply to a run are 0 or empty.
+bool applies(const Json& value) {
+  if (value.is_number()) return value.get<double>() != 0;
+  if (value.is_string()) return !value.get_ref<const std::string&>().empty();
+  return !value.empty();  // null is empty, a boolean is not
+}
+
 /// What the cards do not show.
 std::string table(const Json& result) {
   std::string rows;
@@ -173,7 +180,7 @@ std::string table(const Json& result) {
     const bool on_card =
         std::any_of(std::begin(kCards), std::end(kCards),
                     [&, &name = key](const auto& card) { return name == card.first; });
-    if (on_card || key == "title") continue;
+    if (on_card || key == "title" || !applies(value)) continue;
     std::string caption = key;
     std::replace(caption.begin(), caption.end(), '_', ' ');
     rows += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", escape_html(caption),

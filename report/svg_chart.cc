@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/observe/grouped.h"
+
 namespace cafetiere {
 namespace {
 
@@ -179,14 +181,18 @@ std::string render_series(const ChartSeries& series, int colour, const Axis& x, 
   return svg;
 }
 
+std::string last_value(const ChartSeries& series) {
+  const double value = series.points.empty() ? 0 : series.points.back().y;
+  const bool large = std::isfinite(value) && std::abs(value) >= 1000 && std::abs(value) < 1e15;
+  return large ? grouped(value) : fmt::format("{:.4g}", value);
+}
+
 std::string render_legend(const Chart& chart) {
   std::string html = "<div class=\"legend\">";
   for (size_t i = 0; i < chart.series.size(); ++i) {
     const ChartSeries& series = chart.series[i];
-    html +=
-        fmt::format("<span><i style=\"background:var(--series-{})\"></i>{} <b>{:.4g}</b></span>",
-                    i % kColours + 1, escape_html(series.name),
-                    series.points.empty() ? 0 : series.points.back().y);
+    html += fmt::format("<span><i style=\"background:var(--series-{})\"></i>{} <b>{}</b></span>",
+                        i % kColours + 1, escape_html(series.name), last_value(series));
   }
   return html + "</div>\n";
 }

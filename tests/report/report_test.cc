@@ -47,6 +47,17 @@ TEST(Report, ShowsCurvesAndFigures) {
   EXPECT_THAT(*html, HasSubstr("(log scale)"));
 }
 
+TEST(Report, LeavesOutWhatDoesNotApply) {
+  const auto html = render_report(progress(1, 2), R"({"views": 0, "partitions": {}, "spark": "",
+                  "seed": null, "encrypted": false, "attempts": 1})");
+  for (const char* left_out : {"views", "partitions", "spark", "seed"}) {
+    EXPECT_THAT(*html, Not(HasSubstr(left_out)));
+  }
+  EXPECT_THAT(*html, HasSubstr("<th>encrypted</th><td>no</td>"));
+  EXPECT_THAT(*html, HasSubstr("<th>attempts</th><td>1</td>"));
+  EXPECT_THAT(*html, HasSubstr("rows/s <b>5,000</b>"));
+}
+
 TEST(Report, NeedsNoScriptAndNoNetwork) {
   const auto html = render_report(progress(1, 2), "{}");
   EXPECT_THAT(*html, Not(HasSubstr("<script")));
