@@ -3,10 +3,10 @@
 
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <deque>
 #include <random>
 
@@ -44,7 +44,7 @@ std::vector<float> tree_sum(const Arrays& shards, int begin, int end) {
 }
 
 bool same_bytes(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+  return std::ranges::equal(std::as_bytes(a), std::as_bytes(b));
 }
 
 /// Adds the rank's shards through one array that is overwritten each time, as a net's gradient is,
