@@ -36,14 +36,15 @@ int guarded(const F& body) {
 Status not_null(const char* function, std::string_view names,
                 std::initializer_list<const void*> pointers);
 
-/// The bytes that a caller gave; an error where there are to be some and the pointer is null.
+/// The bytes that a caller gave, never at null; an error where there are to be some and the pointer
+/// is null.
 inline Result<std::span<const std::byte>> given_bytes(const void* bytes, uint64_t size,
                                                       const char* name) {
   if (!bytes && size > 0) {
     return invalid_argument(std::string(name) + " is NULL and is to have " + std::to_string(size) +
                             " bytes");
   }
-  return std::span(static_cast<const std::byte*>(bytes), size_t(size));
+  return std::span(static_cast<const std::byte*>(bytes ? bytes : ""), size_t(size));
 }
 
 inline std::string_view text_of(std::span<const std::byte> bytes) {

@@ -52,8 +52,8 @@ class PlacedReader final : public ModeState {
     std::vector<Receive> receives;
     for (const StatePart& whole : *parts) {
       const StatePart part = cut(whole, begin, begin + out.size());
-      float* const to = out.data() + (part.begin - begin);
       if (part.begin == part.end) continue;
+      float* const to = out.data() + (part.begin - begin);
       if (part.rank == 0) {
         std::copy_n(part.values, part.end - part.begin, to);
         continue;

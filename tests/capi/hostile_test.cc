@@ -171,7 +171,7 @@ class Caller {
       const int code = std::apply(function_, arguments_);
       EXPECT_TRUE(code >= 0 && code <= CFT_INTERNAL) << name_;
       EXPECT_EQ(code == 0, *cft_last_error() == '\0') << name_ << ": " << cft_last_error();
-      std::apply([](auto... argument) { (free_text(argument), ...); }, arguments_);
+      std::apply([&](auto... argument) { (release(argument), ...); }, arguments_);
       if (code == CFT_INTERNAL) internal_.insert(cft_last_error());
     } else {
       for (const auto& value : std::get<I>(lists_)) {
@@ -181,10 +181,17 @@ class Caller {
     }
   }
 
+  /// Gives back what a call has put there.
   template <class T>
-  static void free_text(T argument) {
+  void release(T argument) {
     if constexpr (std::is_same_v<T, char**> || std::is_same_v<T, void**>) {
       if (argument) cft_free(std::exchange(*argument, nullptr));
+    } else if constexpr (std::is_same_v<T, cft_memory**>) {
+      if (argument) cft_memory_release(std::exchange(*argument, nullptr));
+    } else if constexpr (std::is_same_v<T, cft_net**>) {
+      const bool borrowed = std::string_view(name_) == "cft_solver_net";
+      cft_net* const net = argument ? std::exchange(*argument, nullptr) : nullptr;
+      if (!borrowed) cft_net_destroy(net);
     } else if constexpr (std::is_same_v<T, cft_lmdb_cursor**>) {
       if (argument) cft_lmdb_cursor_destroy(std::exchange(*argument, nullptr));
     }
