@@ -9,7 +9,6 @@ import java.util.concurrent.locks.LockSupport;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
-import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.spark.SparkContext;
 import org.apache.spark.TaskContext;
 
@@ -18,7 +17,7 @@ import org.apache.spark.TaskContext;
  * While there is one named {@code shut}, no result of a training is put in its place; while there
  * is one named {@code refuse-P}, the tasks of partition P find nothing readable.
  */
-public final class GateFiles extends RawLocalFileSystem {
+public final class GateFiles extends SchemeFiles {
   static final String SHUT = "shut";
   static final String REFUSE = "refuse-";
 
@@ -37,20 +36,13 @@ public final class GateFiles extends RawLocalFileSystem {
     return SCHEME + "://" + folder;
   }
 
-  @Override
-  public URI getUri() {
-    return URI.create(SCHEME + ":///");
-  }
-
-  @Override
-  public String getScheme() {
-    return SCHEME;
+  public GateFiles() {
+    super(SCHEME);
   }
 
   @Override
   public void initialize(URI uri, Configuration conf) throws IOException {
     super.initialize(uri, conf);
-    setConf(conf);
     folder = java.nio.file.Path.of(conf.get(FOLDER));
   }
 

@@ -2,13 +2,10 @@
 package cafetiere.spark;
 
 import java.io.IOException;
-import java.net.URI;
 import java.nio.file.Files;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
-import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.spark.SparkContext;
 
 /**
@@ -16,7 +13,7 @@ import org.apache.spark.SparkContext;
  * the folder a file {@code _NAME-entered} tells that it has begun and {@code _NAME-left} that it is
  * over.
  */
-public final class SlowFiles extends RawLocalFileSystem {
+public final class SlowFiles extends SchemeFiles {
   private static final String SCHEME = "slow";
   private static final long RENAME_NANOS = TimeUnit.SECONDS.toNanos(4);
 
@@ -26,20 +23,8 @@ public final class SlowFiles extends RawLocalFileSystem {
     return SCHEME + "://" + folder;
   }
 
-  @Override
-  public URI getUri() {
-    return URI.create(SCHEME + ":///");
-  }
-
-  @Override
-  public String getScheme() {
-    return SCHEME;
-  }
-
-  @Override
-  public void initialize(URI uri, Configuration conf) throws IOException {
-    super.initialize(uri, conf);
-    setConf(conf);
+  public SlowFiles() {
+    super(SCHEME);
   }
 
   @Override
