@@ -27,6 +27,7 @@ import org.apache.spark.ml.param.Params;
  */
 record Flag(String name, String value, String text, String param) {
   private static final String FILE = "FILE";
+  private static final int INDENT = 26;
 
   /** A flag that is no Param. */
   static Flag of(String name, String value, String text) {
@@ -57,6 +58,13 @@ record Flag(String name, String value, String text, String param) {
 
   boolean isSwitch() {
     return value.isEmpty();
+  }
+
+  /** The flag and, beside it, what it says. */
+  String help() {
+    String head = "  -" + name + " " + value;
+    String lines = text.replaceAll("(.{1,74})( |$)", " ".repeat(INDENT) + "$1\n");
+    return head + (head.length() < INDENT ? lines.substring(head.length()) : "\n" + lines);
   }
 
   /** Sets the Param of this flag, where {@code stage} has it. */

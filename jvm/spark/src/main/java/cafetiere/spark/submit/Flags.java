@@ -11,7 +11,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.apache.spark.ml.param.Params;
 
 /**
@@ -28,30 +27,33 @@ final class Flags {
     }
   }
 
-  private static final List<Flag> TASKS = List.of(
-      Flag.of("train", "", "Train, and write the model and a snapshot of the end."),
-      Flag.of("test", "", "Write the mean of each output of the TEST net."),
-      Flag.of("features", "BLOB,...", "Write these blobs for each row."),
-      Flag.of("label", "BLOB", "With -features: one more blob, the label."),
-      Flag.of("help", "", "Print this text."));
-  private static final List<Flag> FILES = List.of(
-      Flag.of("conf", "FILE", "The solver."),
-      Flag.of("net", "FILE", "The net. Without it: the net that the solver names."),
-      Flag.of("model", "PATH", "The model that -train writes and -test and -features read."),
-      Flag.of("trainData", "PATH", "The table to train on. Without it: the data layer's source."),
-      Flag.of("testData", "PATH", "The table to test on or to extract features from, likewise."),
-      Flag.of("output", "PATH", "What -test and -features write. Default: output."),
-      Flag.of("outputFormat", "WORD", "Format of the features, as Spark names it. Default: json."),
-      Flag.of("events", "PATH", "Write the training's events here, one JSON object a line."));
-  private static final List<Flag> OTHERS = List.of(
-      Flag.of("devices", "N", "GPUs of each executor. Not supported yet: the CPU is used."),
-      Flag.of("connection", "WORD", "ethernet or infiniband. Both use TCP."),
-      Flag.of("persistent", "", "No effect: rows are always read once and kept."));
-  private static final List<Flag> PARAMS = Flag.ofParams();
-  private static final Map<String, Flag> KNOWN = Stream.of(TASKS, FILES, PARAMS, OTHERS)
-      .flatMap(List::stream).collect(Collectors.toMap(Flag::name, Function.identity()));
-  private static final int HELP_INDENT = 26;
-  private static final int HELP_WIDTH = 100;
+  /** A part of what -help prints. */
+  private record Part(String title, List<Flag> flags) {}
+
+  private static final List<Part> PARTS = List.of(
+      new Part("What to do", List.of(
+          Flag.of("train", "", "Train, and write the model and a snapshot of the end."),
+          Flag.of("test", "", "Write the mean of each output of the TEST net."),
+          Flag.of("features", "BLOB,...", "Write these blobs for each row."),
+          Flag.of("label", "BLOB", "With -features: one more blob, the label."),
+          Flag.of("help", "", "Print this text."))),
+      new Part("Files and tables", List.of(
+          Flag.of("conf", "FILE", "The solver."),
+          Flag.of("net", "FILE", "The net. Without it: the net that the solver names."),
+          Flag.of("model", "PATH", "The model that -train writes and -test and -features read."),
+          Flag.of("trainData", "PATH", "Table to train on. Without it: the data layer's source."),
+          Flag.of("testData", "PATH", "Table to test on or to extract features from, likewise."),
+          Flag.of("output", "PATH", "Where -test and -features write. Default: output."),
+          Flag.of("outputFormat", "WORD", "Spark's name of the features' format. Default: json."),
+          Flag.of("events", "PATH", "Write the training's events here, one JSON object a line."))),
+      new Part("Columns and training (docs/params.md)", Flag.ofParams()),
+      new Part("Accepted for CaffeOnSpark's scripts", List.of(
+          Flag.of("devices", "N", "GPUs of each executor. Not supported yet: the CPU is used."),
+          Flag.of("connection", "WORD", "ethernet or infiniband. Both use TCP."),
+          Flag.of("persistent", "", "No effect: rows are always read once and kept."))));
+  private static final Map<String, Flag> KNOWN = PARTS.stream()
+      .flatMap(part -> part.flags().stream())
+      .collect(Collectors.toMap(Flag::name, Function.identity()));
   private static final String NO_CONVERTERS = "it belongs to CaffeOnSpark's converters, which this"
       + " version does not have: write the table as parquet and pass it with -trainData, -testData";
   private static final Map<String, String> REFUSED = Map.of(
@@ -115,34 +117,11 @@ final class Flags {
   static String help() {
     StringBuilder text = new StringBuilder("usage: -conf FILE -model PATH"
         + " (-train | -test | -features BLOB,...) [flags]\n");
-    Map<String, List<Flag>> parts = new LinkedHashMap<>();
-    parts.put("What to do", TASKS);
-    parts.put("Files and tables", FILES);
-    parts.put("Columns and training (docs/params.md)", PARAMS);
-    parts.put("Accepted for CaffeOnSpark's scripts", OTHERS);
-    parts.forEach((title, flags) -> {
-      text.append('\n').append(title).append(":\n");
-      flags.forEach(flag -> append(text, flag));
-    });
+    for (Part part : PARTS) {
+      text.append('\n').append(part.title()).append(":\n");
+      part.flags().forEach(flag -> text.append(flag.help()));
+    }
     return text.toString();
-  }
-
-  private static void append(StringBuilder text, Flag flag) {
-    StringBuilder line = new StringBuilder("  -" + flag.name() + " " + flag.value());
-    String indent = " ".repeat(HELP_INDENT);
-    if (line.length() >= HELP_INDENT) {
-      text.append(line).append('\n');
-      line.setLength(0);
-    }
-    line.append(" ".repeat(HELP_INDENT - 1 - line.length()));
-    for (String word : flag.text().split(" ")) {
-      if (line.length() + 1 + word.length() > HELP_WIDTH) {
-        text.append(line).append('\n');
-        line = new StringBuilder(indent.substring(1));
-      }
-      line.append(' ').append(word);
-    }
-    text.append(line).append('\n');
   }
 
   /** The blobs of -features, with that of -label behind them. */
