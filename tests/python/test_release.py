@@ -206,6 +206,17 @@ def test_the_published_jar_has_no_pom_of_the_build(path):
     assert [name for name in names if "maven" in name] == []
 
 
+@pytest.mark.parametrize("path", in_dist("cafetiere-spark-*-sources.jar"), ids=named)
+def test_sources_and_javadoc_have_what_is_generated(path):
+    sources = zipfile.ZipFile(path).namelist()
+    javadoc = zipfile.ZipFile(str(path).replace("-sources.jar", "-javadoc.jar"))
+    for name in ("PredictionParams", "CaffeParams", "CaffeModelParams"):
+        assert f"cafetiere/spark/{name}.java" in sources
+        assert f"cafetiere/spark/{name}.html" in javadoc.namelist()
+    page = javadoc.read("cafetiere/spark/CaffeParams.html").decode()
+    assert "Tasks that train together." in page and "setNumWorkers" in page
+
+
 @pytest.mark.parametrize("path", in_dist("SHA256SUMS"), ids=named)
 def test_the_sums_are_those_of_every_file(path):
     done = subprocess.run(["sha256sum", "--strict", "-c", path.name], cwd=DIST, check=False)

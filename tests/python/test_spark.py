@@ -12,7 +12,7 @@ from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.param import Params
 
 from cafetiere.spark import CaffeEstimator, CaffeModel
-from cafetiere.spark.params import PREDICTION, TRAINING, defaults
+from cafetiere.spark.params import TABLE, defaults
 
 NET = """
 name: "blobs"
@@ -118,12 +118,12 @@ def test_params_are_those_of_the_jvm(spark):
     estimator = CaffeEstimator()
     java = estimator._java_obj
     names = {param.name() for param in java.params()}
-    assert names == set(PREDICTION) | set(TRAINING)
     assert names == {param.name for param in Params.params.fget(estimator)}
-    for name, (doc, _, default) in {**PREDICTION, **TRAINING}.items():
+    for param in (param for part in TABLE.values() for param in part):
+        name, default = param["name"], param["default"]
         value = java.getDefault(java.getParam(name)).get()
         assert (list(value) if isinstance(default, list) else value) == default, name
-        assert doc
+        assert java.getParam(name).doc() == estimator.getParam(name).doc
 
 
 def test_every_param_is_a_keyword():
@@ -133,7 +133,7 @@ def test_every_param_is_a_keyword():
             for name, parameter in inspect.signature(method).parameters.items()
             if name != "self"
         }
-        assert keywords == {**defaults(PREDICTION), **defaults(TRAINING)}
+        assert keywords == defaults("shared", "estimator")
 
 
 def test_keywords_are_set(spark):

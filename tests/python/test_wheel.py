@@ -65,6 +65,14 @@ def test_the_engine_is_inside_once(python, tmp_path):
     assert int(layers) > 15
 
 
+def test_the_types_of_the_params_are_inside(python):
+    wheel_file = zipfile.ZipFile(wheel())
+    names = set(wheel_file.namelist())
+    assert {f"cafetiere/spark/{name}" for name in ("params.json", "py.typed")} <= names
+    stub = wheel_file.read("cafetiere/spark/params.pyi").decode()
+    assert "def setEpochs(self, value: int) -> Self: ..." in stub
+
+
 def test_the_program_is_inside(python, tmp_path):
     told = run([python.parent / "cafetiere", "version"], tmp_path)
     assert told == [f"cafetiere version {__version__}"]

@@ -23,14 +23,7 @@ from pyspark.ml.util import JavaMLReadable, JavaMLReader, JavaMLWritable
 from pyspark.ml.wrapper import JavaEstimator, JavaModel
 
 from cafetiere.spark.jar import jar_path
-from cafetiere.spark.params import (
-    PREDICTION,
-    TRAINING,
-    CheckedParams,
-    defaults,
-    with_keywords,
-    with_params,
-)
+from cafetiere.spark.params import EstimatorParams, PredictionParams, defaults
 from cafetiere.spark.session import add_to_new_sessions, require_jar, session_builder
 from cafetiere.spark.summary import TrainingSummary
 
@@ -57,25 +50,11 @@ class _Readable(JavaMLReadable):
         return _Reader(cls)
 
 
-@with_keywords(PREDICTION, TRAINING)
-@with_params(TRAINING, setters=True)
-@with_params(PREDICTION, setters=True)
-class CaffeEstimator(CheckedParams, JavaEstimator, _Readable, JavaMLWritable):
+class CaffeEstimator(EstimatorParams, JavaEstimator, _Readable, JavaMLWritable):
     """Trains a Caffe net on a DataFrame, inside the executors that hold it.
 
     The params may be given by name, by setters, or to fit() for one fit.
     """
-
-    def __init__(self, **params):
-        super().__init__()
-        require_jar("cafetiere.spark.CaffeEstimator")
-        self._java_obj = self._new_java_obj("cafetiere.spark.CaffeEstimator", self.uid)
-        self._setDefault(**defaults(PREDICTION), **defaults(TRAINING))
-        self.setParams(**params)
-
-    def setParams(self, **params):
-        """Sets params by name; returns the estimator."""
-        return self._set(**params)
 
     def setValidationData(self, data):
         """Rows to test on, every test_interval steps of the solver or, where it has none, once an
@@ -88,13 +67,12 @@ class CaffeEstimator(CheckedParams, JavaEstimator, _Readable, JavaMLWritable):
         return CaffeModel(java_model)
 
 
-@with_params(PREDICTION, setters=True)
-class CaffeModel(CheckedParams, JavaModel, _Readable, JavaMLWritable):
+class CaffeModel(PredictionParams, JavaModel, _Readable, JavaMLWritable):
     """A trained net: transform() adds predictions and blobs as columns to every row, in order."""
 
     def __init__(self, java_model=None):
         super().__init__(java_model)
-        self._setDefault(**defaults(PREDICTION))
+        self._setDefault(**defaults("shared"))
         if java_model is not None:
             self._resetUid(java_model.uid())
             self._transfer_params_from_java()

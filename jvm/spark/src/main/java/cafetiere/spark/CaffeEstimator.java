@@ -21,13 +21,11 @@ import cafetiere.spark.run.TrainingResult;
 import cafetiere.spark.survivors.SurvivorEngine;
 import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.JavaVersion;
-import cafetiere.spark.util.ParamChecks;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.SparkContext;
 import org.apache.spark.ml.Estimator;
-import org.apache.spark.ml.param.Param;
 import org.apache.spark.ml.param.ParamMap;
 import org.apache.spark.ml.util.DefaultParamsReader;
 import org.apache.spark.ml.util.DefaultParamsWritable;
@@ -118,166 +116,6 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     return read().load(path);
   }
 
-  /** Sets the param solver. */
-  public CaffeEstimator setSolver(String value) {
-    return with(solver(), value);
-  }
-
-  /** Sets the param net. */
-  public CaffeEstimator setNet(String value) {
-    return with(net(), value);
-  }
-
-  /** Sets the param weights. */
-  public CaffeEstimator setWeights(String value) {
-    return with(weights(), value);
-  }
-
-  /** Sets the param snapshot. */
-  public CaffeEstimator setSnapshot(String value) {
-    return with(snapshot(), value);
-  }
-
-  /** Sets the param featuresCol. */
-  public CaffeEstimator setFeaturesCol(String value) {
-    return with(featuresCol(), value);
-  }
-
-  /** Sets the param labelCol. */
-  public CaffeEstimator setLabelCol(String value) {
-    return with(labelCol(), value);
-  }
-
-  /** Sets the param idCol. */
-  public CaffeEstimator setIdCol(String value) {
-    return with(idCol(), value);
-  }
-
-  /** Sets the param outputCols. */
-  public CaffeEstimator setOutputCols(String... value) {
-    return with(outputCols(), value);
-  }
-
-  /** Sets the param predictionCol. */
-  public CaffeEstimator setPredictionCol(String value) {
-    return with(predictionCol(), value);
-  }
-
-  /** Sets the param resize. */
-  public CaffeEstimator setResize(boolean value) {
-    return with(resize(), value);
-  }
-
-  /** Sets the param batchSize. */
-  public CaffeEstimator setBatchSize(int value) {
-    return with(batchSize(), value);
-  }
-
-  /** Sets the param threadsPerWorker. */
-  public CaffeEstimator setThreadsPerWorker(int value) {
-    return with(threadsPerWorker(), value);
-  }
-
-  /** Sets the param numWorkers. */
-  public CaffeEstimator setNumWorkers(int value) {
-    return with(numWorkers(), value);
-  }
-
-  /** Sets the param shards. */
-  public CaffeEstimator setShards(int value) {
-    return with(shards(), value);
-  }
-
-  /** Sets the param syncMode. */
-  public CaffeEstimator setSyncMode(String value) {
-    return with(syncMode(), value);
-  }
-
-  /** Sets the param syncPeriod. */
-  public CaffeEstimator setSyncPeriod(int value) {
-    return with(syncPeriod(), value);
-  }
-
-  /** Sets the param syncHistory. */
-  public CaffeEstimator setSyncHistory(String value) {
-    return with(syncHistory(), value);
-  }
-
-  /** Sets the param syncOptions. */
-  public CaffeEstimator setSyncOptions(String value) {
-    return with(syncOptions(), value);
-  }
-
-  /** Sets the param syncParamFile. */
-  public CaffeEstimator setSyncParamFile(String value) {
-    return with(syncParamFile(), value);
-  }
-
-  /** Sets the param engine. */
-  public CaffeEstimator setEngine(String value) {
-    return with(engine(), value);
-  }
-
-  /** Sets the param encrypt. */
-  public CaffeEstimator setEncrypt(String value) {
-    return with(encrypt(), value);
-  }
-
-  /** Sets the param survivors. */
-  public CaffeEstimator setSurvivors(boolean value) {
-    return with(survivors(), value);
-  }
-
-  /** Sets the param maxIter. */
-  public CaffeEstimator setMaxIter(long value) {
-    return with(maxIter(), value);
-  }
-
-  /** Sets the param epochs. */
-  public CaffeEstimator setEpochs(int value) {
-    return with(epochs(), value);
-  }
-
-  /** Sets the param requireGpu. */
-  public CaffeEstimator setRequireGpu(boolean value) {
-    return with(requireGpu(), value);
-  }
-
-  /** Sets the param seed. */
-  public CaffeEstimator setSeed(long value) {
-    return with(seed(), value);
-  }
-
-  /** Sets the param checkpointDir. */
-  public CaffeEstimator setCheckpointDir(String value) {
-    return with(checkpointDir(), value);
-  }
-
-  /** Sets the param resume. */
-  public CaffeEstimator setResume(boolean value) {
-    return with(resume(), value);
-  }
-
-  /** Sets the param checkpointInterval. */
-  public CaffeEstimator setCheckpointInterval(long value) {
-    return with(checkpointInterval(), value);
-  }
-
-  /** Sets the param validationIndicatorCol. */
-  public CaffeEstimator setValidationIndicatorCol(String value) {
-    return with(validationIndicatorCol(), value);
-  }
-
-  /** Sets the param events. */
-  public CaffeEstimator setEvents(String value) {
-    return with(events(), value);
-  }
-
-  /** Sets the param peerTimeout. */
-  public CaffeEstimator setPeerTimeout(int value) {
-    return with(peerTimeout(), value);
-  }
-
   /** What the ranks will be told; checks solver, net and columns. */
   TrainingPlan plan(Dataset<Row> train) {
     SparkSession spark = train.sparkSession();
@@ -291,7 +129,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     NetDescription description = findings.of(() -> describe(sync));
     FeedSchema schema = description == null ? null
         : findings.of(() -> feed(train.schema(), description.tops()));
-    if (!findings.isEmpty()) findings.add(Preflight.ofSettings(sc, this));
+    if (!findings.isEmpty()) findings.add(Preflight.ofSettings(sc, this, !isOfRounds()));
     findings.refuse();
     Parallelism parallel = Parallelism.of(sc, getNumWorkers(), getShards());
     int shards = parallel.shards();
@@ -313,8 +151,12 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   }
 
   private Engine chosenEngine() {
-    if (getEngine().equals(ParamChecks.ROUNDS)) return new RoundsEngine();
+    if (isOfRounds()) return new RoundsEngine();
     return getSurvivors() ? new SurvivorEngine() : new BarrierEngine();
+  }
+
+  private boolean isOfRounds() {
+    return getEngine().equals(RoundsEngine.NAME);
   }
 
   /** The rows of a step grow with the shards, and these with the cluster where nobody set them. */
@@ -328,11 +170,6 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
       LOG.warn("A step takes {}, as many as there are workers, since shards is not set: set it, and"
           + " base_lr for that batch, so that the weights do not depend on the cluster", sum);
     }
-  }
-
-  private <T> CaffeEstimator with(Param<T> param, T value) {
-    set(param, value);
-    return this;
   }
 
   private int threads(SparkSession spark) {
@@ -377,7 +214,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     if (getRequireGpu()) {
       findings.add("requireGpu is set, and this version trains on the CPU alone: set it to false");
     }
-    if (getEngine().equals(ParamChecks.ROUNDS) && getSurvivors()) {
+    if (isOfRounds() && getSurvivors()) {
       findings.add("survivors is set and engine is rounds, which repeats what was lost: set one of"
           + " them only");
     }

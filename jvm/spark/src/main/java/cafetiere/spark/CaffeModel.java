@@ -19,7 +19,6 @@ import java.util.Map;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.ml.Model;
-import org.apache.spark.ml.param.Param;
 import org.apache.spark.ml.param.ParamMap;
 import org.apache.spark.ml.util.MLReader;
 import org.apache.spark.ml.util.MLWritable;
@@ -31,7 +30,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.StructType;
 
 /** A trained net, which adds its outputs to a table. */
-public final class CaffeModel extends Model<CaffeModel> implements PredictionParams, MLWritable {
+public final class CaffeModel extends Model<CaffeModel> implements CaffeModelParams, MLWritable {
   private final String uid;
   private final TrainingResult training;
   private Map<String, String> boundColumns = Map.of();
@@ -131,51 +130,6 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
     return read().load(path);
   }
 
-  /** Sets the param net. */
-  public CaffeModel setNet(String value) {
-    return with(net(), value);
-  }
-
-  /** Sets the param featuresCol. */
-  public CaffeModel setFeaturesCol(String value) {
-    return with(featuresCol(), value);
-  }
-
-  /** Sets the param labelCol. */
-  public CaffeModel setLabelCol(String value) {
-    return with(labelCol(), value);
-  }
-
-  /** Sets the param idCol. */
-  public CaffeModel setIdCol(String value) {
-    return with(idCol(), value);
-  }
-
-  /** Sets the param outputCols. */
-  public CaffeModel setOutputCols(String... value) {
-    return with(outputCols(), value);
-  }
-
-  /** Sets the param predictionCol. */
-  public CaffeModel setPredictionCol(String value) {
-    return with(predictionCol(), value);
-  }
-
-  /** Sets the param resize. */
-  public CaffeModel setResize(boolean value) {
-    return with(resize(), value);
-  }
-
-  /** Sets the param batchSize. */
-  public CaffeModel setBatchSize(int value) {
-    return with(batchSize(), value);
-  }
-
-  /** Sets the param threadsPerWorker. */
-  public CaffeModel setThreadsPerWorker(int value) {
-    return with(threadsPerWorker(), value);
-  }
-
   /** What the tasks will be told; checks net and columns. */
   private PredictionPlan plan(StructType schema) {
     NetDescription description = NetDescription.of("", getNet(), "TEST");
@@ -221,10 +175,5 @@ public final class CaffeModel extends Model<CaffeModel> implements PredictionPar
     }
     String id = columns.contains(getIdCol()) ? getIdCol() : "";
     return FeedSchema.of(schema, inputs, id).resizing(getResize());
-  }
-
-  private <T> CaffeModel with(Param<T> param, T value) {
-    set(param, value);
-    return this;
   }
 }

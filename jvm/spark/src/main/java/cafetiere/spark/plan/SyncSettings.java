@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.plan;
 
-import cafetiere.spark.SyncParams;
+import cafetiere.spark.CaffeParams;
 import cafetiere.spark.util.HadoopFiles;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
@@ -22,7 +22,7 @@ public record SyncSettings(String sync, String deepSpark) implements Serializabl
   public static final SyncSettings NONE = new SyncSettings("", "");
 
   /** Those of an estimator; reads syncParamFile. */
-  public static SyncSettings of(SyncParams params, Configuration conf) {
+  public static SyncSettings of(CaffeParams params, Configuration conf) {
     List<String> fields = new ArrayList<>();
     if (!params.getSyncMode().isEmpty()) fields.add("mode: " + quoted(params.getSyncMode()));
     if (params.getSyncPeriod() != 0) fields.add("period: " + params.getSyncPeriod());

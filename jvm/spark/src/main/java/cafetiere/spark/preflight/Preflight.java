@@ -10,9 +10,9 @@ import cafetiere.spark.cluster.PortRange;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.plan.Encryption;
 import cafetiere.spark.plan.NetDescription;
+import cafetiere.spark.plan.SyncModes;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.store.CheckpointFolder;
-import cafetiere.spark.util.ParamChecks;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -35,8 +35,6 @@ public final class Preflight {
   /** The first job of executors that have just started takes seconds, whatever it does. */
   private static final int EXECUTOR_SECONDS = 10;
   private static final int SAMPLE_SECONDS = 3;
-  /** As the engine's own table has it: cft_sync_modes, which JNI does not reach yet. */
-  private static final List<String> LOOSE_MODES = List.of("average", "easgd", "diloco");
   private static final double OVERHEAD_FACTOR = 0.1;
   private static final long LEAST_OVERHEAD_MIB = 384;
 
@@ -87,10 +85,12 @@ public final class Preflight {
   /**
    * What can be said of the cluster where net or table allow no plan; with numWorkers alone, as what
    * it would otherwise be depends on executors that are waited for.
+   *
+   * @param together whether all tasks have to run at once
    */
-  public static List<String> ofSettings(SparkContext sc, CaffeParams fit) {
+  public static List<String> ofSettings(SparkContext sc, CaffeParams fit, boolean together) {
     List<String> findings = new ArrayList<>();
-    if (!fit.getEngine().equals(ParamChecks.ROUNDS) && fit.getNumWorkers() > 0) {
+    if (together && fit.getNumWorkers() > 0) {
       try (FailedStarts failed = new FailedStarts(sc, EXECUTOR_JOB)) {
         new SlotCheck(sc, sc.getConf(), fit.getNumWorkers(), fit.getSurvivors()).find(failed)
             .ifPresent(findings::add);
@@ -166,11 +166,12 @@ public final class Preflight {
   }
 
   private void checkSurvivors(String mode) {
-    if (plan.survivors() && !LOOSE_MODES.contains(mode)) {
-      findings.add("survivors is set and the ranks work together by " + mode + ", which makes every"
-          + " step of all ranks: set syncMode to " + String.join(", ", LOOSE_MODES)
-          + ", or survivors to false");
-    }
+    if (!plan.survivors()) return;
+    List<String> modes = SyncModes.withSurvivors();
+    if (modes.contains(mode)) return;
+    findings.add("survivors is set and the ranks work together by " + mode + ", which makes every"
+        + " step of all ranks: set syncMode to " + String.join(", ", modes)
+        + ", or survivors to false");
   }
 
   /** Whether each rank of a host finds a port among those that the settings name. */

@@ -17,9 +17,12 @@ import org.apache.spark.sql.Row;
 
 /** Ordinary Spark jobs, one a round. */
 public final class RoundsEngine implements Engine {
+  /** What the param engine calls it. */
+  public static final String NAME = "rounds";
+
   @Override
   public String name() {
-    return "rounds";
+    return NAME;
   }
 
   @Override

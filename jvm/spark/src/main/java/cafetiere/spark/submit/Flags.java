@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.submit;
 
+import cafetiere.spark.CaffeEstimator;
 import cafetiere.spark.util.NearestName;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -8,7 +9,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Set;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.apache.spark.ml.param.Params;
 
 /**
  * The command line of {@code Submit}: CaffeOnSpark's single-dash flags and those that Cafetiere
@@ -24,14 +27,33 @@ final class Flags {
     }
   }
 
-  private static final Set<String> SWITCHES = Set.of("train", "test", "persistent", "requireGpu",
-      "survivors", "resume", "resize");
-  private static final Set<String> VALUES = Set.of("conf", "net", "features", "label", "model",
-      "output", "outputFormat", "clusterSize", "snapshot", "weights", "connection", "devices",
-      "trainData", "testData", "dataCol", "labelCol", "idCol", "epochs", "shards", "checkpointDir",
-      "checkpointInterval", "maxIter", "seed", "peerTimeout", "threadsPerWorker", "batchSize",
-      "validationIndicatorCol", "events", "engine", "sync", "syncPeriod", "syncHistory",
-      "syncOptions", "syncParamFile", "encrypt");
+  /** A part of what -help prints. */
+  private record Part(String title, List<Flag> flags) {}
+
+  private static final List<Part> PARTS = List.of(
+      new Part("What to do", List.of(
+          Flag.of("train", "", "Train, and write the model and a snapshot of the end."),
+          Flag.of("test", "", "Write the mean of each output of the TEST net."),
+          Flag.of("features", "BLOB,...", "Write these blobs for each row."),
+          Flag.of("label", "BLOB", "With -features: one more blob, the label."),
+          Flag.of("help", "", "Print this text."))),
+      new Part("Files and tables", List.of(
+          Flag.of("conf", "FILE", "The solver."),
+          Flag.of("net", "FILE", "The net. Without it: the net that the solver names."),
+          Flag.of("model", "PATH", "The model that -train writes and -test and -features read."),
+          Flag.of("trainData", "PATH", "Table to train on. Without it: the data layer's source."),
+          Flag.of("testData", "PATH", "Table to test on or to extract features from, likewise."),
+          Flag.of("output", "PATH", "Where -test and -features write. Default: output."),
+          Flag.of("outputFormat", "WORD", "Spark's name of the features' format. Default: json."),
+          Flag.of("events", "PATH", "Write the training's events here, one JSON object a line."))),
+      new Part("Columns and training (docs/params.md)", Flag.ofParams()),
+      new Part("Accepted for CaffeOnSpark's scripts", List.of(
+          Flag.of("devices", "N", "GPUs of each executor. Not supported yet: the CPU is used."),
+          Flag.of("connection", "WORD", "ethernet or infiniband. Both use TCP."),
+          Flag.of("persistent", "", "No effect: rows are always read once and kept."))));
+  private static final Map<String, Flag> KNOWN = PARTS.stream()
+      .flatMap(part -> part.flags().stream())
+      .collect(Collectors.toMap(Flag::name, Function.identity()));
   private static final String NO_CONVERTERS = "it belongs to CaffeOnSpark's converters, which this"
       + " version does not have: write the table as parquet and pass it with -trainData, -testData";
   private static final Map<String, String> REFUSED = Map.of(
@@ -59,19 +81,19 @@ final class Flags {
         throw new UsageException("'" + args[i] + "' belongs to no flag; flags begin with '-'");
       }
       String name = args[i].substring(args[i].startsWith("--") ? 2 : 1);
-      if (SWITCHES.contains(name)) {
+      Flag flag = KNOWN.get(name);
+      if (flag == null) throw new UsageException(refusal(name));
+      if (flag.isSwitch()) {
         boolean spelt = i + 1 < args.length && args[i + 1].matches("(?i)true|false");
         String value = spelt ? args[++i].toLowerCase(Locale.ROOT) : "true";
         given.put(name, value);
-      } else if (VALUES.contains(name)) {
+      } else {
         if (i + 1 == args.length) throw new UsageException("-" + name + " needs a value after it");
         given.put(name, args[++i]);
-      } else {
-        throw new UsageException(refusal(name));
       }
     }
     Flags flags = new Flags(given);
-    flags.check();
+    if (!flags.has("help")) flags.check();
     return flags;
   }
 
@@ -85,25 +107,21 @@ final class Flags {
     return given.getOrDefault(name, otherwise);
   }
 
-  /** The flag's value as a whole number of at least {@code least}. */
-  int getInt(String name, int otherwise, int least) {
-    long value = getLong(name, otherwise, least);
-    if (value <= Integer.MAX_VALUE) return (int) value;
-    throw new UsageException("-" + name + " " + value + ": at most 2147483647 is possible");
+  /** Sets those params of {@code stage} that were given, and returns it. */
+  <T extends Params> T setParams(T stage) {
+    given.forEach((name, value) -> KNOWN.get(name).set(stage, value));
+    return stage;
   }
 
-  /** The same where the numbers may be larger. */
-  long getLong(String name, long otherwise, long least) {
-    String text = given.get(name);
-    if (text == null) return otherwise;
-    try {
-      long value = Long.parseLong(text);
-      if (value >= least) return value;
-    } catch (NumberFormatException e) {
-      // Told below, in the same words as a number that is too small.
+  /** What -help prints: every flag and what it says. */
+  static String help() {
+    StringBuilder text = new StringBuilder("usage: -conf FILE -model PATH"
+        + " (-train | -test | -features BLOB,...) [flags]\n");
+    for (Part part : PARTS) {
+      text.append('\n').append(part.title()).append(":\n");
+      part.flags().forEach(flag -> text.append(flag.help()));
     }
-    throw new UsageException(
-        "-" + name + " " + text + ": a whole number of at least " + least + " is needed");
+    return text.toString();
   }
 
   /** The blobs of -features, with that of -label behind them. */
@@ -135,23 +153,16 @@ final class Flags {
     if (!Arrays.asList("ethernet", "infiniband").contains(connection.toLowerCase(Locale.ROOT))) {
       throw new UsageException("-connection " + connection + ": write ethernet or infiniband");
     }
-    getInt("clusterSize", 1, 1);
-    getInt("devices", 1, 1);
-    getInt("epochs", 1, 1);
-    getInt("shards", 1, 1);
-    getInt("syncPeriod", 1, 1);
-    getInt("peerTimeout", 1, 1);
-    getInt("threadsPerWorker", 1, 1);
-    getInt("batchSize", 1, 1);
-    getLong("maxIter", 1, 1);
-    getLong("checkpointInterval", 1, 1);
-    getLong("seed", 0, 0);
+    if (!get("devices", "1").matches("[1-9]\\d*")) {
+      throw new UsageException(
+          "-devices " + get("devices", "") + ": a whole number of at least 1 is needed");
+    }
+    setParams(new CaffeEstimator());
   }
 
   private static String refusal(String name) {
     if (REFUSED.containsKey(name)) return "-" + name + " is refused: " + REFUSED.get(name);
-    List<String> known = new ArrayList<>(SWITCHES);
-    known.addAll(VALUES);
-    return "-" + name + " is not a flag; did you mean -" + NearestName.of(name, known).get() + "?";
+    String nearest = NearestName.of(name, KNOWN.keySet()).get();
+    return "-" + name + " is not a flag; did you mean -" + nearest + "? -help lists them all";
   }
 }

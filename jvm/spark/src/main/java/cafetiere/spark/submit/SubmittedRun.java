@@ -65,6 +65,10 @@ public final class SubmittedRun {
     int code = 0;
     try {
       Flags flags = Flags.parse(args);
+      if (flags.has("help")) {
+        System.out.print(Flags.help());
+        return;
+      }
       SparkSession spark = SparkSession.builder().appName("cafetiere").getOrCreate();
       try {
         new SubmittedRun(spark, flags).run();
@@ -103,27 +107,11 @@ public final class SubmittedRun {
   private void train() {
     NetDescription description = describe("TRAIN");
     NetTable table = open(description, "trainData");
-    CaffeEstimator estimator = new CaffeEstimator()
+    CaffeEstimator estimator = flags.setParams(new CaffeEstimator())
         .setSolver(solver).setNet(net)
         .setFeaturesCol(table.dataColumn()).setLabelCol(table.labelColumn())
-        .setIdCol(table.idColumn())
-        .setNumWorkers(flags.getInt("clusterSize", 0, 1))
-        .setRequireGpu(flags.has("requireGpu")).setResize(flags.has("resize"))
-        .setThreadsPerWorker(flags.getInt("threadsPerWorker", 0, 1))
-        .setShards(flags.getInt("shards", 0, 1))
-        .setEpochs(flags.getInt("epochs", 0, 1)).setMaxIter(flags.getLong("maxIter", 0, 1))
-        .setEngine(flags.get("engine", "barrier")).setEncrypt(flags.get("encrypt", "auto"))
-        .setSyncMode(flags.get("sync", "")).setSyncPeriod(flags.getInt("syncPeriod", 0, 1))
-        .setSyncHistory(flags.get("syncHistory", "")).setSyncOptions(flags.get("syncOptions", ""))
-        .setSyncParamFile(located("syncParamFile")).setSurvivors(flags.has("survivors"))
-        .setCheckpointDir(flags.get("checkpointDir", "")).setResume(flags.has("resume"))
-        .setCheckpointInterval(flags.getLong("checkpointInterval", 0, 1))
-        .setWeights(located("weights")).setSnapshot(located("snapshot"));
-    if (flags.has("seed")) estimator.setSeed(flags.getLong("seed", 0, 0));
-    if (flags.has("peerTimeout")) estimator.setPeerTimeout(flags.getInt("peerTimeout", 0, 1));
-    if (flags.has("validationIndicatorCol")) {
-      estimator.setValidationIndicatorCol(flags.get("validationIndicatorCol", ""));
-    } else if (isTestedOn(description)) {
+        .setIdCol(table.idColumn());
+    if (estimator.getValidationIndicatorCol().isEmpty() && isTestedOn(description)) {
       estimator.setValidationData(open(describe("TEST"), "testData").rows());
     }
     CaffeModel model = estimator.fit(table.rows());
@@ -227,10 +215,8 @@ public final class SubmittedRun {
       inputs.add(quoted(column).as(INPUT + i));
     }
     byte[] weights = HadoopFiles.read(flags.get("model", ""), conf);
-    Dataset<Row> rows = CaffeModel.ofWeights(weights, bound)
+    Dataset<Row> rows = flags.setParams(CaffeModel.ofWeights(weights, bound))
         .setNet(net.isEmpty() ? description.netText() : net).setPredictionCol("")
-        .setResize(flags.has("resize")).setBatchSize(flags.getInt("batchSize", 0, 1))
-        .setThreadsPerWorker(flags.getInt("threadsPerWorker", 0, 1))
         .setOutputCols(blobs.toArray(new String[0]))
         .transform(table.rows().select(inputs.toArray(new Column[0])));
     List<Column> columns = new ArrayList<>(List.of(functions.col(ID)));
@@ -267,13 +253,6 @@ public final class SubmittedRun {
       LOG.warn("-devices {} asks for GPUs, which are not supported yet: the CPU is used",
           flags.get("devices", ""));
     }
-  }
-
-  /** A file that spark-submit put beside the driver is local, whatever the default file system. */
-  private String located(String flag) {
-    if (!flags.has(flag)) return "";
-    String path = flags.get(flag, "");
-    return Files.exists(Path.of(path)) ? Path.of(path).toUri().toString() : path;
   }
 
   /** The net that the solver names: where it says, or beside the solver; "" if it names none. */

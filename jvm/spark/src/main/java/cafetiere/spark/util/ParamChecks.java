@@ -3,16 +3,13 @@ package cafetiere.spark.util;
 
 import java.io.Serializable;
 import java.util.List;
+import java.util.function.Supplier;
 import scala.Function1;
 
 /** What params may be set to. Unlike Spark's ParamValidators these say what to set instead. */
 public final class ParamChecks {
-  public static final List<String> SYNC_MODES =
-      List.of("", "allreduce", "average", "easgd", "diloco", "hierarchical", "auto");
-  public static final List<String> SYNC_HISTORIES = List.of("", "kept", "averaged", "reset");
-  public static final String ROUNDS = "rounds";
-  public static final List<String> ENGINES = List.of("barrier", ROUNDS);
-  public static final List<String> ENCRYPTIONS = List.of("auto", "on", "off");
+  /** The words of a param, asked for when it is set. */
+  public interface Words extends Supplier<List<String>>, Serializable {}
 
   private ParamChecks() {}
 
@@ -25,18 +22,15 @@ public final class ParamChecks {
     };
   }
 
-  /** One of some words. */
-  public static Function1<String, Object> oneOf(String param, List<String> words) {
+  /** One of some words; any where there are none. */
+  public static Function1<String, Object> oneOf(String param, Words known) {
     return (Function1<String, Object> & Serializable) value -> {
-      if (words.contains(value)) return true;
+      List<String> words = known.get();
+      if (words.isEmpty() || words.contains(value)) return true;
       String hint = NearestName.of(value, words)
           .map(nearest -> " (did you mean \"" + nearest + "\"?)").orElse("");
-      throw new IllegalArgumentException(
-          param + " is \"" + value + "\"" + hint + ": set it to one of " + quoted(words));
+      throw new IllegalArgumentException(param + " is \"" + value + "\"" + hint
+          + ": set it to one of \"" + String.join("\", \"", words) + "\"");
     };
-  }
-
-  private static String quoted(List<String> words) {
-    return "\"" + String.join("\", \"", words) + "\"";
   }
 }

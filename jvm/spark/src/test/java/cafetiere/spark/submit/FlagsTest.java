@@ -8,10 +8,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.spark.CaffeEstimator;
 import cafetiere.spark.submit.Flags.UsageException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.ml.param.Param;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class FlagsTest {
   @Test
@@ -22,7 +26,7 @@ class FlagsTest {
     assertTrue(flags.has("train") && flags.has("persistent"));
     assertFalse(flags.has("test"));
     assertEquals(List.of("accuracy", "ip1", "label"), flags.featureBlobs());
-    assertEquals(2, flags.getInt("clusterSize", 1, 1));
+    assertEquals(2, flags.setParams(new CaffeEstimator()).getNumWorkers());
     assertEquals("json", flags.get("outputFormat", "json"));
   }
 
@@ -37,10 +41,12 @@ class FlagsTest {
   void theWayOfWorkingTogetherIsAFlag() {
     Flags flags = parse("-train", "-model", "m", "-sync", "easgd", "-syncPeriod", "50",
         "-syncOptions", "moving_rate: 0.1", "-survivors");
-    assertEquals("easgd", flags.get("sync", ""));
-    assertEquals(50, flags.getInt("syncPeriod", 0, 1));
-    assertEquals("moving_rate: 0.1", flags.get("syncOptions", ""));
-    assertTrue(flags.has("survivors"));
+    CaffeEstimator estimator = flags.setParams(new CaffeEstimator());
+    assertEquals("easgd", estimator.getSyncMode());
+    assertEquals(50, estimator.getSyncPeriod());
+    assertEquals("moving_rate: 0.1", estimator.getSyncOptions());
+    assertTrue(estimator.getSurvivors());
+    assertEquals(6000, estimator.getPeerTimeout());
   }
 
   /** What the estimator can be told the command line can say, but for what it decides itself. */
@@ -58,8 +64,9 @@ class FlagsTest {
 
   @Test
   void anUnknownFlagNamesTheNearest() {
-    assertMessage("-clusterSise is not a flag; did you mean -clusterSize?", "-clusterSise", "2");
-    assertMessage("-modle is not a flag; did you mean -model?", "-modle", "x");
+    assertMessage("-clusterSise is not a flag; did you mean -clusterSize? -help lists them all",
+        "-clusterSise", "2");
+    assertTrue(message("-modle", "x").contains("did you mean -model?"));
   }
 
   @Test
@@ -79,12 +86,44 @@ class FlagsTest {
 
   @Test
   void numbersAreChecked() {
-    assertMessage("-clusterSize 0: a whole number of at least 1 is needed", "-train", "-model", "m",
-        "-clusterSize", "0");
-    assertMessage("-epochs many: a whole number of at least 1 is needed", "-train", "-model", "m",
+    assertMessage("-clusterSize -1: numWorkers is -1: set it to 0 or more", "-train", "-model", "m",
+        "-clusterSize", "-1");
+    assertMessage("-epochs many: a whole number is needed", "-train", "-model", "m",
         "-epochs", "many");
+    assertMessage("-epochs 3000000000: a whole number is needed, at most 2147483647", "-train",
+        "-model", "m", "-epochs", "3000000000");
+    assertMessage("-devices 0: a whole number of at least 1 is needed", "-train", "-model", "m",
+        "-devices", "0");
     assertMessage("-connection wifi: write ethernet or infiniband", "-train", "-model", "m",
         "-connection", "wifi");
+  }
+
+  @Test
+  void wordsAreChecked() {
+    String message = message("-train", "-model", "m", "-sync", "averge");
+    String expected = "-sync averge: syncMode is \"averge\" (did you mean \"average\"?)";
+    assertTrue(message.startsWith(expected), message);
+  }
+
+  @Test
+  void aFileBesideTheDriverIsLocal(@TempDir Path dir) throws IOException {
+    Path file = Files.writeString(dir.resolve("lenet.caffemodel"), "");
+    Flags flags = parse("-train", "-model", "m", "-weights", file.toString(), "-snapshot",
+        "hdfs:///lenet.solverstate");
+    CaffeEstimator estimator = flags.setParams(new CaffeEstimator());
+    assertEquals(file.toUri().toString(), estimator.getWeights());
+    assertEquals("hdfs:///lenet.solverstate", estimator.getSnapshot());
+  }
+
+  @Test
+  void helpTellsEveryFlag() {
+    assertTrue(Flags.parse("-help").has("help"));
+    String help = Flags.help();
+    assertTrue(help.contains("\n  -clusterSize N          Tasks that train together."), help);
+    assertTrue(help.contains("\n  -resize                 Resize encoded images"), help);
+    assertTrue(help.contains("\n  -sync WORD              The way in which"), help);
+    assertTrue(help.contains("\n  -weights FILE           Path of a caffemodel"), help);
+    assertTrue(help.lines().allMatch(line -> line.length() <= 100), help);
   }
 
   private static Flags parse(String... args) {

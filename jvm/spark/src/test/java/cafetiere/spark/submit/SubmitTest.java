@@ -16,6 +16,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -206,13 +207,24 @@ class SubmitTest {
 
   @Test
   void aWrongFlagEndsTheProgramWithCodeTwo() throws Exception {
-    Process process = new ProcessBuilder(
+    program(2, "cafetiere: -trian is not a flag; did you mean -train?", "-conf", "s", "-trian");
+  }
+
+  @Test
+  void helpEndsTheProgramWithCodeZero() throws Exception {
+    program(0, "usage: -conf FILE -model PATH", "-help");
+  }
+
+  /** Submit in a JVM of its own, which ends with this code and says this. */
+  private static void program(int code, String text, String... flags) throws Exception {
+    List<String> command = new ArrayList<>(List.of(
         Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
-        System.getProperty("java.class.path"), "cafetiere.spark.Submit", "-conf", "s", "-trian")
-        .redirectErrorStream(true).start();
+        System.getProperty("java.class.path"), "cafetiere.spark.Submit"));
+    command.addAll(List.of(flags));
+    Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
     String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-    assertTrue(output.contains("cafetiere: -trian is not a flag; did you mean -train?"), output);
-    assertEquals(2, process.waitFor());
+    assertTrue(output.contains(text), output);
+    assertEquals(code, process.waitFor());
   }
 
   private static void submit(String... flags) {

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One table has the params: what Python makes of it, its types, its page, and who names a param."""
+
+import ast
+import inspect
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from pyspark.ml.param import Param
+
+from cafetiere.spark import CaffeEstimator, CaffeModel
+from cafetiere.spark.params import TABLE, EstimatorParams, PredictionParams
+
+ROOT = pathlib.Path(__file__).parents[2]
+TOOL = "tools/params"
+JSON = "jvm/spark/src/main/resources/cafetiere/spark/params.json"
+PARAMS = [param for part in TABLE.values() for param in part]
+NEW = {"name": "warmth", "type": "int", "default": 7, "least": 2, "doc": ["Degrees of the cup."]}
+NEW["since"] = "9.9.0"
+
+# Where a param is read or set besides the class that has it, and why.
+MORE_PLACES = {
+    # Preflight looks at the cluster where net or table are wrong, and there is no plan to ask.
+    "numWorkers": {"preflight/Preflight.java"},
+    "survivors": {"preflight/Preflight.java"},
+    # CheckpointFolder asks for Spark's setting of the same name.
+    "checkpointDir": {"preflight/Preflight.java", "store/CheckpointFolder.java"},
+    # The command line has files, tables and blobs where the params have texts and columns.
+    "net": {"submit/SubmittedRun.java", "submit/Flags.java"},
+    "solver": {"submit/SubmittedRun.java"},
+    "featuresCol": {"submit/SubmittedRun.java", "submit/NetTable.java"},
+    "labelCol": {"submit/SubmittedRun.java", "submit/NetTable.java"},
+    "idCol": {"submit/SubmittedRun.java", "submit/NetTable.java"},
+    "outputCols": {"submit/SubmittedRun.java"},
+    "predictionCol": {"submit/SubmittedRun.java"},
+    "validationIndicatorCol": {"submit/SubmittedRun.java"},
+    # -snapshot needs -weights, and is a file's name by default; -events is a file of its own.
+    "weights": {"submit/Flags.java"},
+    "snapshot": {"submit/SubmittedRun.java", "submit/Flags.java"},
+    "events": {"submit/SubmittedRun.java", "submit/Flags.java"},
+}
+
+
+def capital(name):
+    return name[0].upper() + name[1:]
+
+
+def stub_classes(root=ROOT, folder=None):
+    """The classes of the stub, by name: methods by name, and annotations of attributes."""
+    file = folder / "params.pyi"
+    subprocess.run([root / TOOL, "stub", file], check=True)
+    return {
+        node.name: (
+            {item.name: item for item in node.body if isinstance(item, ast.FunctionDef)},
+            {item.target.id for item in node.body if isinstance(item, ast.AnnAssign)},
+        )
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.ClassDef)
+    }
+
+
+@pytest.mark.parametrize("cls", [PredictionParams, EstimatorParams])
+def test_the_stub_has_what_the_class_has(cls, tmp_path):
+    methods, attributes = stub_classes(folder=tmp_path)[cls.__name__]
+    assert attributes == {name for name, value in vars(cls).items() if isinstance(value, Param)}
+    there = {name for name, value in vars(cls).items() if inspect.isfunction(value)} - {"_set"}
+    assert set(methods) == there
+    for name, node in methods.items():
+        signature = inspect.signature(getattr(cls, name))
+        arguments = [*node.args.args, *node.args.kwonlyargs]
+        assert [argument.arg for argument in arguments] == list(signature.parameters), name
+        assert len(node.args.kwonlyargs) == sum(
+            parameter.kind is parameter.KEYWORD_ONLY for parameter in signature.parameters.values()
+        )
+        for argument in arguments[1:]:
+            kind = signature.parameters[argument.arg].annotation
+            assert ast.unparse(argument.annotation).partition("[")[0] == kind.__name__, name
+
+
+def test_every_public_method_says_what_it_does():
+    for cls in (CaffeEstimator, CaffeModel):
+        for name, method in inspect.getmembers(cls, inspect.isfunction):
+            if re.match("[gs]et[A-Z]", name):
+                assert inspect.getdoc(method), name
+    said = inspect.getdoc(CaffeEstimator.setNumWorkers)
+    assert "Tasks that train together." in said and "Default: 0." in said
+
+
+def test_the_table_is_in_order():
+    keys = {"name", "type", "default", "doc", "flag", "file", "least", "words", "since"}
+    for param in PARAMS:
+        assert set(param) <= keys, param["name"]
+        assert param["doc"][-1].endswith("."), param["name"]
+    names = [param["name"] for param in PARAMS]
+    assert len(names) == len(set(names))
+
+
+def test_the_page_is_what_the_table_says():
+    subprocess.run([ROOT / TOOL, "check"], check=True)
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A tree in which somebody has added a param to the table, and done nothing else."""
+    for name in (TOOL, JSON, "python/cafetiere/spark/params.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    table = json.loads((ROOT / JSON).read_text())
+    table["estimator"].append(NEW)
+    (tmp_path / JSON).write_text(json.dumps(table))
+    return tmp_path
+
+
+def test_a_line_of_the_table_is_all_that_a_param_takes(tree):
+    stale = subprocess.run([tree / TOOL, "check"], capture_output=True, text=True, check=False)
+    assert stale.returncode == 1 and "run tools/params page" in stale.stderr
+    subprocess.run([tree / TOOL, "page"], check=True)
+    assert (
+        "| `warmth` | int (at least 2) | `7` | `-warmth` |" in (tree / "docs/params.md").read_text()
+    )
+
+    subprocess.run([tree / TOOL, "java", tree / "java"], check=True)
+    java = (tree / "java/cafetiere/spark/CaffeParams.java").read_text()
+    for line in (
+        "default IntParam warmth() {",
+        'ParamChecks.atLeast("warmth", 2)',
+        "default int getWarmth() {",
+        "default CaffeEstimator setWarmth(int value) {",
+        "setDefault(warmth(), 7);",
+        "@since 9.9.0",
+    ):
+        assert line in java
+
+    methods, attributes = stub_classes(tree, tree)["EstimatorParams"]
+    assert "warmth" in attributes and {"getWarmth", "setWarmth"} <= set(methods)
+    assert "warmth: int=..." in ast.unparse(methods["__init__"].args).replace(" = ", "=")
+
+    script = (
+        "import runpy; params = runpy.run_path('python/cafetiere/spark/params.py')\n"
+        "cls = params['EstimatorParams']; print(cls.warmth.doc, cls.setWarmth.__doc__)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.stdout.startswith("Degrees of the cup. Sets warmth; returns the object."), told
+
+
+def places(param):
+    """The product's sources that read or set a param, or name its flag."""
+    quoted = {param["name"], param.get("flag") or param["name"]}
+    anywhere = re.compile(rf"\b[gs]et{capital(param['name'])}\(")
+    flags = re.compile(rf'"({"|".join(quoted)})"')
+    java = ROOT / "jvm/spark/src/main/java/cafetiere/spark"
+    found = set()
+    for path in [*java.rglob("*.java"), *(ROOT / "python/cafetiere/spark").glob("*.py")]:
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+        is_submit = path.parent.name == "submit"
+        if anywhere.search(text) or (is_submit and flags.search(text)):
+            found.add(str(path.relative_to(java)) if path.is_relative_to(java) else path.name)
+    return found
+
+
+@pytest.mark.parametrize("param", PARAMS, ids=lambda param: param["name"])
+def test_a_param_is_named_by_the_table_and_by_who_uses_it(param):
+    users = places(param) - MORE_PLACES.get(param["name"], set())
+    shared = param in TABLE["shared"]
+    if shared:
+        assert users <= {"CaffeEstimator.java", "CaffeModel.java"}
+    assert users, "nothing uses it"
+    assert len(users) <= (2 if shared else 1), users
+    assert MORE_PLACES.get(param["name"], set()) <= places(param), "an exception too many"
