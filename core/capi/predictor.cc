@@ -71,6 +71,7 @@ std::vector<std::string> predictions(const Graph& graph) {
     if (node.type->loss || node.type->score || node.tops.empty()) continue;
     if (node.type->identity && end) continue;
     for (int bottom : node.bottoms) used[size_t(bottom)] = true;
+    if (node.inserted) continue;
     for (size_t i = 0; i < node.tops.size() && !node.type->source; ++i) {
       if (!is_used(node.tops[i])) names.push_back(graph.blob_names()[size_t(node.tops[i])]);
     }
