@@ -292,5 +292,59 @@ TEST(Predictor, WritesNothingWhereThereIsNoRoom) {
   EXPECT_NE(scores.back(), -1);
 }
 
+/// Two steps of one number for a batch of two streams, whose sequences never begin anew.
+constexpr const char* kRecurrent = R"(
+  layer { name: "in" type: "CoSData" top: "data" top: "cont"
+    cos_data_param { batch_size: 2
+      top { name: "data" type: FLOAT_ARRAY channels: 2 sample_num_axes: 1 transpose: true }
+      top { name: "cont" type: FLOAT_ARRAY channels: 2 sample_num_axes: 1 transpose: true } } }
+  layer { name: "deep" type: "Reshape" bottom: "data" top: "deep"
+    reshape_param { shape { dim: 0 dim: 0 dim: 1 } } }
+  layer { name: "lstm" type: "LSTM" bottom: "deep" bottom: "cont" top: "out"
+    recurrent_param { num_output: 3 weight_filler { type: "uniform" min: -1 max: 1 } } })";
+
+/// The options of a predictor for kRecurrent.
+nlohmann::json recurrent_options() {
+  nlohmann::json options = options_of(kRecurrent, "out", 0);
+  options["schema"]["columns"].push_back({{"name", "cont"}, {"type", "f32"}});
+  options["inputs"].push_back({{"top", "cont"}, {"column", "cont"}});
+  return options;
+}
+
+RowBytes sequences(int64_t count) {
+  RowBytes rows;
+  for (int64_t i = 0; i < count; ++i) {
+    rows.add_all(std::vector<float>{float(i + 1), -float(i)});
+    rows.add_all(std::vector<float>{1, 1});
+  }
+  return rows;
+}
+
+/// A full batch after another and a tail: both kinds of plans go on where the rows before ended.
+TEST(Predictor, BeginsAnewWhenItIsReset) {
+  const auto p = predictor_of(recurrent_options(), kRecurrent);
+  ASSERT_TRUE(p);
+  const RowBytes rows = sequences(5);
+  const std::vector<float> first = run(p.get(), rows, 5);
+  EXPECT_NE(run(p.get(), rows, 5), first) << "the net keeps no state: the test shows nothing";
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(cft_predictor_reset(p.get()), 0) << cft_last_error();
+    EXPECT_EQ(run(p.get(), rows, 5), first);
+  }
+}
+
+/// One that shares another's weights has a state of its own, and outlives it.
+TEST(Predictor, SharesItsWeightsAndNothingElse) {
+  auto p = predictor_of(recurrent_options(), kRecurrent);
+  ASSERT_TRUE(p);
+  const RowBytes rows = sequences(5);
+  const std::vector<float> first = run(p.get(), rows, 5);
+  cft_predictor* made = nullptr;
+  ASSERT_EQ(cft_predictor_share(p.get(), &made), 0) << cft_last_error();
+  const std::unique_ptr<cft_predictor, Destroy> another(made);
+  p.reset();
+  EXPECT_EQ(run(another.get(), rows, 5), first);
+}
+
 }  // namespace
 }  // namespace cafetiere
