@@ -18,26 +18,6 @@
 namespace cafetiere {
 namespace {
 
-/// "data=3x227x227"
-Result<std::pair<std::string, Shape>> parse_shape(const std::string& text) {
-  const size_t equals = text.rfind('=');
-  std::vector<int64_t> dims;
-  bool good = equals != text.npos && equals > 0;
-  const char* at = text.data() + (good ? equals + 1 : text.size());
-  const char* const end = text.data() + text.size();
-  while (good) {
-    int64_t dim = 0;
-    const auto [next, error] = std::from_chars(at, end, dim);
-    good = error == std::errc() && dim > 0 && (next == end || *next == 'x');
-    dims.push_back(dim);
-    if (next == end) break;
-    at = next + 1;
-  }
-  if (good) return std::pair(text.substr(0, equals), Shape(dims));
-  return invalid_argument(
-      fmt::format("--shape '{}': write a top, '=' and its sizes, such as data=3x227x227", text));
-}
-
 Shape with_rows(int64_t rows, const Shape& row) {
   std::vector<int64_t> dims = row.dims();
   dims.insert(dims.begin(), rows);
@@ -130,13 +110,35 @@ Status check_tops(const TopShapes& by_top, const caffe::NetParameter& net) {
 
 }  // namespace
 
-void ShapeFlags::add(CLI::App& app) {
-  app.add_option(
-         "--shape", given_,
-         "TOP=CxHxW (or all axes, NxCxHxW) of a data layer whose files are not there; may be "
-         "repeated (default: what the net says of crop and channels)")
+void add_shape_option(CLI::App& app, std::vector<std::string>* given, const std::string& what) {
+  app.add_option("--shape", *given, what + "; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+Result<std::pair<std::string, Shape>> parse_shape(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  std::vector<int64_t> dims;
+  bool good = equals != text.npos && equals > 0;
+  const char* at = text.data() + (good ? equals + 1 : text.size());
+  const char* const end = text.data() + text.size();
+  while (good) {
+    int64_t dim = 0;
+    const auto [next, error] = std::from_chars(at, end, dim);
+    good = error == std::errc() && dim > 0 && (next == end || *next == 'x');
+    dims.push_back(dim);
+    if (next == end) break;
+    at = next + 1;
+  }
+  if (good) return std::pair(text.substr(0, equals), Shape(dims));
+  return invalid_argument(
+      fmt::format("--shape '{}': write a top, '=' and its sizes, such as data=3x227x227", text));
+}
+
+void ShapeFlags::add(CLI::App& app) {
+  add_shape_option(app, &given_,
+                   "TOP=CxHxW (or all axes, NxCxHxW) of a data layer whose files are not there "
+                   "(default: what the net says of crop and channels)");
 }
 
 Status ShapeFlags::parse() {

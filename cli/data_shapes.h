@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/log.h"
@@ -14,6 +15,12 @@ namespace cafetiere {
 
 /// By top: channels, height and width of a row, or all axes.
 using TopShapes = std::map<std::string, Shape>;
+
+/// Adds the option --shape, which may be repeated and is for parse_shape(); `what` is its help.
+void add_shape_option(CLI::App& app, std::vector<std::string>* given, const std::string& what);
+
+/// "data=3x227x227" as a name and sizes above 0.
+Result<std::pair<std::string, Shape>> parse_shape(const std::string& text);
 
 class ShapeFlags {
  public:

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // export_onnx, import_onnx and convert_weights: nets and weights in the forms of other programs.
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/data_shapes.h"
 #include "cli/flags.h"
 #include "cli/glog.h"
-#include "core/base/split_list.h"
 #include "core/layers/registry.h"
 #include "core/model/file.h"
 #include "core/model/safetensors.h"
@@ -43,29 +42,13 @@ struct ExportFlags {
   StateFlags state;
 };
 
-/// "data=1,3,227,227" as a name and a shape.
-Result<std::pair<std::string, Shape>> named_shape(const std::string& text) {
-  const size_t at = text.find('=');
-  std::vector<int64_t> dims;
-  for (const std::string& part : split_list(at < text.size() ? text.substr(at + 1) : "")) {
-    int64_t dim = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), dim);
-    const bool whole = error == std::errc() && end == part.data() + part.size();
-    dims.push_back(whole ? dim : 0);
-  }
-  if (at == 0 || dims.empty() || std::ranges::min(dims) < 1) {
-    return invalid_argument("-shape " + text + ": write it as NAME=N,C,H,W, with sizes above 0");
-  }
-  return std::pair{text.substr(0, at), Shape(std::move(dims))};
-}
-
 /// The shapes of data layers' tops: given, or found in what the layers name.
 Result<Graph> open_graph(const NetText& net, const caffe::NetState& state, const Logger& log) {
   Result<NetFeeds> feeds = open_feeds({net, state, ""}, 1, log);
   if (!feeds.ok()) {
     return invalid_argument(
         feeds.status().message() +
-        "\nTo export without the data say the shape of its top: -shape data=1,3,227,227");
+        "\nTo export without the data say the shape of its top: --shape data=1x3x227x227");
   }
   return Graph::build(net, state, {.types = layer_types(), .fed = feeds->shapes});
 }
@@ -83,7 +66,7 @@ Result<NetText> deploy_net(const ExportFlags& flags, const Logger& log) {
   for (const std::string& note : all.notes) log.info("{}", note);
   std::map<std::string, Shape> shapes;
   for (const std::string& text : flags.shapes) {
-    CFT_ASSIGN(auto named, named_shape(text));
+    CFT_ASSIGN(auto named, parse_shape(text));
     shapes.insert(std::move(named));
   }
   const caffe::NetState state = state_of(all, flags);
@@ -126,10 +109,9 @@ Action add_export_onnx(CLI::App& app) {
       ->required();
   app.add_option("--weights", flags->weights, "its .caffemodel, .caffemodel.h5 or .safetensors")
       ->required();
-  app.add_option("--shape", flags->shapes,
-                 "NAME=N,C,H,W: the shape of an input, in place of what the net or its data says; "
-                 "may be given several times")
-      ->allow_extra_args(false);
+  add_shape_option(
+      app, &flags->shapes,
+      "NAME=NxCxHxW: the shape of an input, in place of what the net or its data says");
   flags->state.add(app);
   app.add_option("OUTPUT", flags->output, "the .onnx file to write")->required();
   return [flags]() -> Status {

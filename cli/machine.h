@@ -7,8 +7,13 @@
 
 namespace cafetiere {
 
-/// Cores that this process may run on, at least 1.
+/// Cores that this process may run on, at least 1: those of its affinity, or what the quota of its
+/// cgroup is worth where that is less.
 int usable_cores();
+
+/// What the least CPU quota of the cgroups that this process is in is worth, in cores, rounded up; 0
+/// without one. `root` is where proc and sys are.
+int quota_cores(const std::string& root);
 
 /// The processor's name, or "unknown".
 std::string cpu_name();

@@ -75,7 +75,8 @@ caffe::NetParameter with_state(const NetChoice& choice) {
   return net;
 }
 
-Result<json> data_layer_json(const Graph& graph, const std::vector<Shape>& shapes) {
+/// `batch` gets the rows that its first top holds; it stays as it is where that has no axes.
+Result<json> data_layer_json(const Graph& graph, const std::vector<Shape>& shapes, int64_t* batch) {
   for (const Node& node : graph.nodes()) {
     if (!node.type->source) continue;
     json tops = json::array();
@@ -84,11 +85,13 @@ Result<json> data_layer_json(const Graph& graph, const std::vector<Shape>& shape
       tops.push_back({{"name", node.param.top(int(i))},
                       {"shape", shapes[size_t(node.tops[i])].dims()},
                       {"classes", labels.classes}});
+      RowsInput input;
       if (node.type->rows_input) {
-        RowsInput input;
         CFT_TRY(node.type->rows_input(node.param, int(i), &input).with_context(node.where));
         tops.back()["column"] = input.column;
       }
+      const Shape& shape = shapes[size_t(node.tops[i])];
+      if (i == 0 && shape.axes() > 0) *batch = shape[input.transpose ? 1 : 0];
       if (labels.ignored) tops.back()["ignore_label"] = *labels.ignored;
     }
     const SourceTable table = node.type->table ? node.type->table(node.param) : SourceTable{};
@@ -112,12 +115,9 @@ Result<json> describe(const Graph& graph, int history) {
   for (size_t i = 0; i < shapes.size(); ++i) {
     blobs.push_back({{"name", graph.blob_names()[i]}, {"shape", shapes[i].dims()}});
   }
-  for (int blob : graph.outputs()) outputs.push_back(graph.blob_names()[size_t(blob)]);
-  CFT_ASSIGN(const json data, data_layer_json(graph, shapes));
+  for (int blob : graph.outputs()) outputs.push_back(graph.written_name(blob));
   int64_t batch = 0;
-  if (!data.empty() && !data["tops"].empty() && !data["tops"][0]["shape"].empty()) {
-    batch = data["tops"][0]["shape"][0].get<int64_t>();
-  }
+  CFT_ASSIGN(const json data, data_layer_json(graph, shapes, &batch));
   return json{{"name", graph.name()},   {"batch_size", batch}, {"parameters", parameters},
               {"memory_bytes", memory}, {"data_layer", data},  {"outputs", outputs},
               {"blobs", blobs}};

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/capi/boundary.h"
 #include "core/capi/handles.h"
@@ -14,27 +17,58 @@
 #include "core/model/weights.h"
 #include "core/train/plan_set.h"
 
-struct cft_predictor {
-  cafetiere::Graph graph;
-  cafetiere::RowSchema schema;
-  std::optional<cafetiere::RowReader> reader;
+namespace cafetiere::capi {
+
+/// A net with its weights and what is known of its outputs. Predictors share it and none changes it.
+struct PredictedNet {
+  Graph graph;
+  RowSchema schema;
+  std::optional<RowReader> reader;
   std::vector<std::string> outputs;
   std::vector<float> arena;
-  std::unique_ptr<cafetiere::Device> device = cafetiere::make_cpu_device();
-  std::unique_ptr<cafetiere::ThreadPool> pool;
-  std::map<int64_t, std::unique_ptr<cafetiere::Plan>> plans;  // by rows
+  int threads = 1;
   int64_t batch = 0;
   std::vector<int> row_axes;  ///< along which the rows lie, of each output; -1: it is of all rows
+  std::vector<Shape> shapes;  ///< of each output, for a batch
   bool rows_alone = false;    ///< a row's outputs depend on no other row
+};
 
-  cafetiere::Result<cafetiere::Plan*> plan_for(int64_t rows) {
-    auto& plan = plans[rows];
-    if (!plan) {
-      CFT_ASSIGN(plan, cafetiere::Plan::compile(
-                           graph, *device, cafetiere::param_pointers(graph, arena.data(), nullptr),
-                           {.batch = rows, .outputs = outputs}));
+/// A plan, and whether it ran since the predictor was made or reset.
+struct PredictorPlan {
+  std::unique_ptr<Plan> plan;
+  bool begun = false;
+};
+
+}  // namespace cafetiere::capi
+
+struct cft_predictor {
+  explicit cft_predictor(std::shared_ptr<cafetiere::capi::PredictedNet> of)
+      : net(std::move(of)), pool(net->threads) {}
+
+  std::shared_ptr<cafetiere::capi::PredictedNet> net;
+  std::unique_ptr<cafetiere::Device> device = cafetiere::make_cpu_device();
+  cafetiere::ThreadPool pool;
+  std::map<int64_t, cafetiere::capi::PredictorPlan> plans;  // by rows
+  int64_t tail = 0;  ///< rows of the last batch that was not full
+
+  cafetiere::Result<cafetiere::capi::PredictorPlan*> plan_for(int64_t rows) {
+    auto& of_rows = plans[rows];
+    if (!of_rows.plan) {
+      const auto params = cafetiere::param_pointers(net->graph, net->arena.data(), nullptr);
+      CFT_ASSIGN(of_rows.plan, cafetiere::Plan::compile(net->graph, *device, params,
+                                                        {.batch = rows, .outputs = net->outputs}));
     }
-    return plan.get();
+    if (rows != net->batch) tail = rows;
+    return &of_rows;
+  }
+
+  /// The next run of each plan is like a first one. Plans of other tails than the last go, so that a
+  /// predictor that is used again and again does not grow.
+  void reset() {
+    std::erase_if(plans, [this](const auto& entry) {
+      return entry.first != net->batch && entry.first != tail;
+    });
+    for (auto& [rows, plan] : plans) plan.begun = false;
   }
 };
 
@@ -42,8 +76,8 @@ namespace cafetiere::capi {
 namespace {
 
 /// Floats a row of an output: those of one item, or all of a blob that is of all rows.
-int64_t row_size(const Plan::Blob& blob, int axis, int64_t rows) {
-  return axis < 0 ? blob.shape.count() : blob.shape.count() / rows;
+int64_t row_size(const Shape& shape, int axis, int64_t rows) {
+  return axis < 0 ? shape.count() : shape.count() / rows;
 }
 
 /// One row of an output of `rows` rows.
@@ -71,6 +105,7 @@ std::vector<std::string> predictions(const Graph& graph) {
     if (node.type->loss || node.type->score || node.tops.empty()) continue;
     if (node.type->identity && end) continue;
     for (int bottom : node.bottoms) used[size_t(bottom)] = true;
+    if (node.inserted) continue;
     for (size_t i = 0; i < node.tops.size() && !node.type->source; ++i) {
       if (!is_used(node.tops[i])) names.push_back(graph.blob_names()[size_t(node.tops[i])]);
     }
@@ -79,22 +114,22 @@ std::vector<std::string> predictions(const Graph& graph) {
   return names;
 }
 
-/// Finds out along which axis the rows of each output lie, and whether they are alone.
-Status find_rows(cft_predictor* p) {
-  CFT_ASSIGN(const std::vector<Shape> shapes, p->graph.infer(p->batch));
-  const std::vector<int> axes = row_axes(p->graph, p->batch, shapes);
-  CFT_ASSIGN(const Plan* plan, p->plan_for(p->batch));  // which checks the outputs' names
-  for (const Plan::Blob& blob : plan->outputs()) {
-    const int axis = axes[size_t(p->graph.find_blob(blob.name))];
-    if (axis >= 0 && blob.shape[axis] % p->batch) {
+/// Finds out the outputs' shapes, along which axis the rows of each lie, and whether they are alone.
+Status find_rows(PredictedNet* net, const Plan& plan) {
+  CFT_ASSIGN(const std::vector<Shape> shapes, net->graph.infer(net->batch));
+  const std::vector<int> axes = row_axes(net->graph, net->batch, shapes);
+  for (const Plan::Blob& blob : plan.outputs()) {
+    const int axis = axes[size_t(net->graph.find_blob(blob.name))];
+    if (axis >= 0 && blob.shape[axis] % net->batch) {
       return invalid_argument(
           fmt::format("output '{}' has shape {} for {} rows, not as much for each row: ask for "
                       "another",
-                      blob.name, blob.shape.str(), p->batch));
+                      blob.name, blob.shape.str(), net->batch));
     }
-    p->row_axes.push_back(axis);
+    net->row_axes.push_back(axis);
+    net->shapes.push_back(blob.shape);
   }
-  p->rows_alone = rows_are_apart(p->graph, shapes, axes, p->outputs);
+  net->rows_alone = rows_are_apart(net->graph, shapes, axes, net->outputs);
   return {};
 }
 
@@ -102,23 +137,25 @@ Status find_rows(cft_predictor* p) {
 /// layouts go by the number of rows, and what a row gives must not depend on where it stands.
 Status run_batch(cft_predictor* p, const RowTable& table, int64_t first, int64_t rows,
                  float* const* outputs) {
-  const int64_t run_rows = p->rows_alone ? p->batch : rows;
-  CFT_ASSIGN(Plan * plan, p->plan_for(run_rows));
+  const PredictedNet& net = *p->net;
+  const int64_t run_rows = net.rows_alone ? net.batch : rows;
+  CFT_ASSIGN(PredictorPlan * of_rows, p->plan_for(run_rows));
+  Plan& plan = *of_rows->plan;
   std::vector<float*> tops;
-  for (const Plan::Blob& input : plan->inputs()) {
+  for (const Plan::Blob& input : plan.inputs()) {
     tops.push_back(input.data);
     if (rows < run_rows) std::fill_n(input.data, input.shape.count(), 0.f);
   }
   std::vector<float> scratch;
   for (int64_t i = 0; i < rows; ++i) {
-    CFT_TRY(p->reader->read(table.row(first + i), {0, 0, first + i}, tops, i, run_rows, scratch));
+    CFT_TRY(net.reader->read(table.row(first + i), {0, 0, first + i}, tops, i, run_rows, scratch));
   }
-  CFT_TRY(plan->run(*p->pool, {}));
-  for (size_t o = 0; o < plan->outputs().size(); ++o) {
-    const Plan::Blob& blob = plan->outputs()[o];
-    const int64_t size = row_size(blob, p->row_axes[o], run_rows);
+  CFT_TRY(plan.run(p->pool, {.begins = !std::exchange(of_rows->begun, true)}));
+  for (size_t o = 0; o < plan.outputs().size(); ++o) {
+    const Plan::Blob& blob = plan.outputs()[o];
+    const int64_t size = row_size(blob.shape, net.row_axes[o], run_rows);
     for (int64_t i = 0; i < rows; ++i) {
-      copy_row(blob, p->row_axes[o], run_rows, i, outputs[o] + (first + i) * size);
+      copy_row(blob, net.row_axes[o], run_rows, i, outputs[o] + (first + i) * size);
     }
   }
   return {};
@@ -127,29 +164,29 @@ Status run_batch(cft_predictor* p, const RowTable& table, int64_t first, int64_t
 Status run(cft_predictor* p, int64_t count, const void* chunk, uint64_t bytes,
            float* const* outputs) {
   CFT_ASSIGN(const auto encoded, given_bytes(chunk, bytes, "chunk"));
-  if (std::ranges::count(std::span(outputs, p->row_axes.size()), nullptr) > 0) {
+  if (std::ranges::count(std::span(outputs, p->net->row_axes.size()), nullptr) > 0) {
     return invalid_argument("one of the arrays of `outputs` is NULL");
   }
-  RowTable table(p->schema);
+  RowTable table(p->net->schema);
   CFT_TRY(table.append(count, encoded));
-  for (int64_t first = 0; first < count; first += p->batch) {
-    CFT_TRY(run_batch(p, table, first, std::min(p->batch, count - first), outputs));
+  const int64_t batch = p->net->batch;
+  for (int64_t first = 0; first < count; first += batch) {
+    CFT_TRY(run_batch(p, table, first, std::min(batch, count - first), outputs));
   }
   return {};
 }
 
 /// Whether the outputs of `count` rows fit.
-Status check_room(const cft_predictor& p, int64_t count, const uint64_t* room, int32_t outputs) {
-  const std::vector<Plan::Blob>& blobs = p.plans.at(p.batch)->outputs();
-  if (outputs < 0 || size_t(outputs) != blobs.size()) {
+Status check_room(const PredictedNet& net, int64_t count, const uint64_t* room, int32_t outputs) {
+  if (outputs < 0 || size_t(outputs) != net.outputs.size()) {
     return invalid_argument(
-        fmt::format("room is given for {} outputs, and there are {}", outputs, blobs.size()));
+        fmt::format("room is given for {} outputs, and there are {}", outputs, net.outputs.size()));
   }
-  for (size_t o = 0; o < blobs.size(); ++o) {
-    const auto size = uint64_t(row_size(blobs[o], p.row_axes[o], p.batch));
+  for (size_t o = 0; o < net.outputs.size(); ++o) {
+    const auto size = uint64_t(row_size(net.shapes[o], net.row_axes[o], net.batch));
     if (count <= 0 || size == 0 || room[o] / size >= uint64_t(count)) continue;
     return invalid_argument(
-        fmt::format("output '{}' has room for {} floats, and {} rows have {} each", blobs[o].name,
+        fmt::format("output '{}' has room for {} floats, and {} rows have {} each", net.outputs[o],
                     room[o], count, size));
   }
   return {};
@@ -157,32 +194,47 @@ Status check_room(const cft_predictor& p, int64_t count, const uint64_t* room, i
 
 Status create(const char* options, const void* model, uint64_t bytes, cft_predictor** out) {
   CFT_ASSIGN(Options o, Options::parse(options));
-  auto p = std::make_unique<cft_predictor>();
+  auto made = std::make_shared<PredictedNet>();
   const std::string net_text = o.text("net"), schema = o.object("schema");
   const InputBindings inputs = o.pairs("inputs", "top", "column");
-  p->outputs = o.texts("outputs");
-  p->batch = o.number("batch", 0, 0, 1 << 20);
-  p->pool = std::make_unique<ThreadPool>(int(o.number("threads", 1, 1, 1024)));
+  made->outputs = o.texts("outputs");
+  made->batch = o.number("batch", 0, 0, 1 << 20);
+  made->threads = int(o.number("threads", 1, 1, 1024));
   CFT_TRY(o.done());
   CFT_ASSIGN(const NetText net, parse_net(net_text, "net"));
   caffe::NetState state;
   state.set_phase(caffe::TEST);
   state.MergeFrom(net.param.state());
-  CFT_ASSIGN(p->graph, Graph::build(net, state, {.types = layer_types(), .fed = {}}));
-  CFT_ASSIGN(p->schema, RowSchema::parse(schema));
-  CFT_ASSIGN(FedLayer fed, bind_rows(p->graph, p->schema, inputs, true));
+  CFT_ASSIGN(made->graph, Graph::build(net, state, {.types = layer_types(), .fed = {}}));
+  CFT_ASSIGN(made->schema, RowSchema::parse(schema));
+  CFT_ASSIGN(FedLayer fed, bind_rows(made->graph, made->schema, inputs, true));
   for (RowsInput& input : fed.inputs) input.label_classes = 0;  // labels are not judged here
-  CFT_ASSIGN(RowReader reader, RowReader::make(p->schema, fed.inputs, false, 0));
-  p->reader = std::move(reader);
-  if (p->batch == 0) p->batch = fed.batch;
-  if (p->outputs.empty()) p->outputs = predictions(p->graph);
-  p->arena.assign(size_t(p->graph.arena_size()), 0.f);
+  CFT_ASSIGN(RowReader reader, RowReader::make(made->schema, fed.inputs, false, 0));
+  made->reader = std::move(reader);
+  if (made->batch == 0) made->batch = fed.batch;
+  if (made->outputs.empty()) made->outputs = predictions(made->graph);
+  made->arena.assign(size_t(made->graph.arena_size()), 0.f);
   CFT_ASSIGN(const auto given, given_bytes(model, bytes, "model"));
   CFT_ASSIGN(const caffe::NetParameter weights, parse_weights(given));
-  CFT_TRY(load_weights(p->graph, weights, p->arena, nullptr));
-  CFT_TRY(find_rows(p.get()));
+  CFT_TRY(load_weights(made->graph, weights, made->arena, nullptr));
+  auto p = std::make_unique<cft_predictor>(made);
+  CFT_ASSIGN(const PredictorPlan* full, p->plan_for(made->batch));  // checks the outputs' names
+  CFT_TRY(find_rows(made.get(), *full->plan));
   *out = p.release();
   return {};
+}
+
+std::string describe(const PredictedNet& net) {
+  nlohmann::json list = nlohmann::json::array();
+  for (size_t o = 0; o < net.outputs.size(); ++o) {
+    const int axis = net.row_axes[o];
+    std::vector<int64_t> dims = net.shapes[o].dims();
+    if (axis >= 0 && dims[size_t(axis)] == net.batch) dims.erase(dims.begin() + axis);
+    list.push_back({{"name", net.outputs[o]},
+                    {"shape", dims},
+                    {"size", row_size(net.shapes[o], axis, net.batch)}});
+  }
+  return nlohmann::json{{"outputs", list}}.dump();
 }
 
 }  // namespace
@@ -197,21 +249,25 @@ int cft_predictor_create(const char* options, const void* model, uint64_t model_
   return capi::guarded([&] { return capi::create(options, model, model_bytes, out); });
 }
 
+int cft_predictor_share(const cft_predictor* p, cft_predictor** out) {
+  CFT_NOT_NULL(p, out);
+  return capi::guarded([&]() -> Status {
+    *out = std::make_unique<cft_predictor>(p->net).release();
+    return {};
+  });
+}
+
+int cft_predictor_reset(cft_predictor* p) {
+  CFT_NOT_NULL(p);
+  return capi::guarded([&]() -> Status {
+    p->reset();
+    return {};
+  });
+}
+
 int cft_predictor_describe(const cft_predictor* p, char** out) {
   CFT_NOT_NULL(p, out);
-  return capi::guarded([&] {
-    const cafetiere::Plan& plan = *p->plans.at(p->batch);
-    nlohmann::json list = nlohmann::json::array();
-    for (size_t o = 0; o < plan.outputs().size(); ++o) {
-      const cafetiere::Plan::Blob& blob = plan.outputs()[o];
-      std::vector<int64_t> dims = blob.shape.dims();
-      const int axis = p->row_axes[o];
-      if (axis >= 0 && dims[size_t(axis)] == p->batch) dims.erase(dims.begin() + axis);
-      list.push_back(
-          {{"name", blob.name}, {"shape", dims}, {"size", capi::row_size(blob, axis, p->batch)}});
-    }
-    return capi::give_text(nlohmann::json{{"outputs", list}}.dump(), out);
-  });
+  return capi::guarded([&] { return capi::give_text(capi::describe(*p->net), out); });
 }
 
 int cft_predictor_run(cft_predictor* p, int64_t count, const void* chunk, uint64_t bytes,
@@ -224,7 +280,7 @@ int cft_predictor_fill(cft_predictor* p, int64_t count, const void* chunk, uint6
                        float* const* outputs, const uint64_t* room, int32_t output_count) {
   CFT_NOT_NULL(p, outputs, room);
   return capi::guarded([&]() -> Status {
-    CFT_TRY(capi::check_room(*p, count, room, output_count));
+    CFT_TRY(capi::check_room(*p->net, count, room, output_count));
     return capi::run(p, count, chunk, bytes, outputs);
   });
 }

@@ -30,6 +30,7 @@ struct RunContext {
   int64_t sub_step = 0;       ///< step * iter_size + pass
   int64_t first_sample = 0;   ///< index of the batch's first row among all shards' rows
   float loss_scale = 1;       ///< this batch's share of the rows of the pass
+  bool begins = false;        ///< what is kept from batch to batch is zero, as in a first run
   bool accumulate = false;    ///< add to the parameter gradients instead of replacing them
   RunError* error = nullptr;  ///< where a kernel that fails reports why; set by the plan
 };

@@ -63,6 +63,7 @@ Result<Graph> Graph::build(const NetText& net, const caffe::NetState& state,
     std::string where = fmt::format("{}: layer '{}'", place(i), param.name());
     CFT_TRY(graph.add_node(options, std::move(param), where, available).with_context(where));
     Node& node = graph.nodes_.back();
+    node.inserted = i > 0 && origin[size_t(i)] == origin[size_t(i) - 1];
     std::vector<ParamRequest> requests;
     CFT_TRY(graph.shape_node(node, 0, shapes, &requests));
     CFT_TRY(graph.place_params(node, requests).with_context(where));
@@ -82,6 +83,15 @@ int Graph::find_blob(const std::string& name) const {
     if (blob_names_[i] == name) return int(i);
   }
   return -1;
+}
+
+const std::string& Graph::written_name(int blob) const {
+  for (const Node& node : nodes_) {
+    if (node.inserted && std::ranges::find(node.tops, blob) != node.tops.end()) {
+      return blob_names_[size_t(node.bottoms[0])];
+    }
+  }
+  return blob_names_[size_t(blob)];
 }
 
 Status Graph::add_node(const GraphOptions& options, caffe::LayerParameter param, std::string where,

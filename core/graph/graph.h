@@ -38,6 +38,8 @@ struct Node {
   std::vector<float> loss_weights;  ///< one a top
   std::vector<bool> propagate_down;
   bool needs_backward = false;
+  bool inserted =
+      false;  ///< copies a blob for each of its readers; the net's file has no such layer
 };
 
 struct GraphOptions {
@@ -62,6 +64,8 @@ class Graph {
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Param>& params() const { return params_; }
   const std::vector<std::string>& blob_names() const { return blob_names_; }
+  /// The name of a blob in the net's file: for a copy that was inserted, that of its original.
+  const std::string& written_name(int blob) const;
   /// Floats of the parameter arena; each parameter begins on a 64-byte boundary. Learned ones come
   /// first, in net order; statistics follow in blocks of their own, so that they enter no norm.
   int64_t arena_size() const { return arena_size_; }

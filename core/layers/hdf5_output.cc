@@ -13,22 +13,16 @@
 namespace cafetiere {
 namespace {
 
-/// The file that all plans of a net write to. A failure ends the run and removes the file's content,
+/// The file that all plans of a net write to, made when the first of them runs. A failure ends the run and removes the file's content,
 /// so that a part of the batches is never taken for all of them.
 class Output {
  public:
   explicit Output(std::string path) : path_(std::move(path)) {}
 
-  /// Creates the file; the second plan of a net finds it open.
-  Status open() {
-    const std::lock_guard lock(mutex_);
-    if (file_) return {};
-    CFT_ASSIGN(file_, Hdf5Appender::create(path_));
-    return {};
-  }
-
   Status append(const Shape& data, const float* values, const Shape& label, const float* labels) {
     const std::lock_guard lock(mutex_);
+    if (!failed_.ok()) return failed_;
+    failed_ = open();
     if (!failed_.ok()) return failed_;
     failed_ = file_->append("data", data, {values, size_t(data.count())});
     if (failed_.ok()) failed_ = file_->append("label", label, {labels, size_t(label.count())});
@@ -39,6 +33,12 @@ class Output {
   }
 
  private:
+  Status open() {
+    if (file_) return {};
+    CFT_ASSIGN(file_, Hdf5Appender::create(path_));
+    return {};
+  }
+
   std::string path_;
   std::mutex mutex_;
   std::unique_ptr<Hdf5Appender> file_;  // guarded by mutex_
@@ -66,7 +66,6 @@ class Hdf5Output : public Layer {
   }
 
   Status forward(LoweringContext& plan) const override {
-    CFT_TRY(output_->open());
     const Shape data = four_axes(plan.bottom_shape(0)), label = four_axes(plan.bottom_shape(1));
     serial_step(plan.program, plan.step("write"), {plan.bottoms[0], plan.bottoms[1]}, {},
                 [=, output = output_, where = "layer '" + param().name() + "'"](

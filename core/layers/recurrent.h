@@ -82,6 +82,8 @@ class StreamMemory {
   std::vector<float>& of(const RunContext& run) {
     return shards_.try_emplace(run.shard, zeros_).first->second;
   }
+  /// What a run begins with.
+  const std::vector<float>& before(const RunContext& run) { return run.begins ? zeros_ : of(run); }
 
  private:
   std::vector<float> zeros_;
@@ -203,7 +205,7 @@ class Recurrent : public Layer {
     row_major_step(plan.program, plan.step("recall"), "copy", {},
                    {plan.saved.begin(), plan.saved.begin() + kStates}, [=](const RowMajor& at) {
                      return Kernel{1, [=](int) {
-                                     const float* from = memory->of(*at.run).data();
+                                     const float* from = memory->before(*at.run).data();
                                      for (float* to : at.out) {
                                        std::copy_n(from, shape.count(), to);
                                        from += shape.count();

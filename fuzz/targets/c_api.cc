@@ -228,7 +228,7 @@ void call_prediction(CallArguments& a) {
   cft_predictor* const predictor = a.object<cft_predictor>();
   float* const outputs[] = {api_floats, api_floats + kFloats / 2};
   const uint64_t room[] = {kFloats / 2, kFloats / 2};
-  switch (a.byte() % 3) {
+  switch (a.byte() % 5) {
     case 0:
       return keep_object<cft_predictor>(a, [&](auto out) {
         const std::string_view model = a.bytes();
@@ -236,6 +236,12 @@ void call_prediction(CallArguments& a) {
       });
     case 1:
       return keep_text(a, [&](auto out) { return cft_predictor_describe(predictor, out); });
+    case 2:
+      return keep_object<cft_predictor>(
+          a, [&](auto out) { return cft_predictor_share(predictor, out); });
+    case 3:
+      checked(cft_predictor_reset(predictor));
+      return;
     default: {
       const std::string_view chunk = a.bytes();
       checked(cft_predictor_fill(predictor, a.number(), chunk.data(), chunk.size(), outputs, room,

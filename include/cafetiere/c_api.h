@@ -311,6 +311,13 @@ CFT_API void cft_rounds_destroy(cft_rounds* rounds);
  * losses and scores are left out unless an output needs them. */
 CFT_API int cft_predictor_create(const char* options, const void* model, uint64_t model_bytes,
                                  cft_predictor** out);
+/* Since API version 3. A further predictor, for another thread, with the options and the weights of
+ * `predictor`, which both keep in memory once; each has plans of its own. Any thread, at any time;
+ * either may be destroyed first. */
+CFT_API int cft_predictor_share(const cft_predictor* predictor, cft_predictor** out);
+/* Since API version 3. The next run is like the first one of a new predictor: recurrent layers, which
+ * go on where the rows before ended, begin with zeros. */
+CFT_API int cft_predictor_reset(cft_predictor* predictor);
 /* {"outputs": [{"name", "shape": without the batch axis, "size": floats a row}]} */
 CFT_API int cft_predictor_describe(const cft_predictor* predictor, char** out);
 /* Runs `count` rows (encoded as for cft_rows_append); outputs[i] receives count * size_i floats. */

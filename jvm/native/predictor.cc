@@ -15,6 +15,18 @@ CFT_JNI(jlong, predictorCreate)(JNIEnv* env, jclass, jbyteArray options, jbyteAr
 }
 CFT_CATCH(jlong)
 
+CFT_JNI(jlong, predictorShare)(JNIEnv* env, jclass, jlong predictor) try {
+  cft_predictor* another = nullptr;
+  check(env, cft_predictor_share(object<cft_predictor>(predictor), &another));
+  return address_of(another);
+}
+CFT_CATCH(jlong)
+
+CFT_JNI(void, predictorReset)(JNIEnv* env, jclass, jlong predictor) try {
+  check(env, cft_predictor_reset(object<cft_predictor>(predictor)));
+}
+CFT_CATCH(void)
+
 CFT_JNI(jbyteArray, predictorDescribe)(JNIEnv* env, jclass, jlong predictor) try {
   return text_from(env, [&](char** out) {
     return cft_predictor_describe(object<cft_predictor>(predictor), out);

@@ -157,5 +157,32 @@ TEST(Describe, NetsAreInTheStatesOfTheSolver) {
   EXPECT_EQ(outputs({{"net", kStages}}, "TEST"), json({"ip"}));
 }
 
+/// A net that learns from a table of sequences: their tops have the batch behind the steps.
+TEST(Describe, TheBatchOfATransposedTopIsItsSecondAxis) {
+  const auto sequences = [](const std::string& flags) {
+    return describe({{"net",
+                      "layer { name: 'data' type: 'CoSData' top: 'words' cos_data_param {"
+                      " batch_size: 16 top { name: 'words' type: INT_ARRAY channels: 4"
+                      " sample_num_axes: 1 " +
+                          flags + "} } }"},
+                     {"phase", "TEST"}});
+  };
+  EXPECT_EQ(sequences("")["batch_size"], 16);
+  const json transposed = sequences("transpose: true");
+  EXPECT_EQ(transposed["data_layer"]["tops"][0]["shape"], json({4, 16}));
+  EXPECT_EQ(transposed["batch_size"], 16);
+}
+
+/// A blob that is weighted as a loss and read, too, is copied by the engine.
+TEST(Describe, OutputsHaveTheNamesOfTheFile) {
+  const json description =
+      describe({{"net",
+                 "layer { name: 'in' type: 'Input' top: 'x' input_param { shape { dim: 2 } } }"
+                 "layer { name: 'cost' type: 'Power' bottom: 'x' top: 'cost' loss_weight: 2 }"
+                 "layer { name: 'same' type: 'Power' bottom: 'cost' top: 'same' }"},
+                {"phase", "TEST"}});
+  EXPECT_EQ(description["outputs"], json({"cost", "same"}));
+}
+
 }  // namespace
 }  // namespace cafetiere

@@ -261,6 +261,8 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_rounds_state);
   CALL(cft_rounds_log);
   CALL(cft_predictor_create);
+  CALL(cft_predictor_share);
+  CALL(cft_predictor_reset);
   CALL(cft_predictor_describe);
   CALL(cft_predictor_run);
   CALL(cft_predictor_fill);

@@ -19,6 +19,7 @@ namespace cafetiere {
 namespace {
 
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr int64_t kChannels = 5, kSide = 12, kPixels = kChannels * kSide * kSide, kScores = 10;
@@ -63,14 +64,18 @@ nlohmann::json options_of(const std::string& net, const char* output, int64_t ba
           {"batch", batch}};
 }
 
-std::unique_ptr<cft_predictor, Destroy> predictor(const std::string& net, const char* output,
-                                                  int64_t batch = 0) {
-  const nlohmann::json options = options_of(net, output, batch);
+std::unique_ptr<cft_predictor, Destroy> predictor_of(const nlohmann::json& options,
+                                                     const std::string& net) {
   const std::string weights = first_weights(net);
   cft_predictor* p = nullptr;
   EXPECT_EQ(cft_predictor_create(options.dump().c_str(), weights.data(), weights.size(), &p), 0)
       << cft_last_error();
   return std::unique_ptr<cft_predictor, Destroy>(p);
+}
+
+std::unique_ptr<cft_predictor, Destroy> predictor(const std::string& net, const char* output,
+                                                  int64_t batch = 0) {
+  return predictor_of(options_of(net, output, batch), net);
 }
 
 /// `count` rows of random pixels.
@@ -229,25 +234,44 @@ TEST(Predictor, AddsRowsWhereLayersKeepThemApart) {
   }
 }
 
-/// Without `outputs` a net gives what only losses, scores and layers without tops read.
-TEST(Predictor, GivesWhatLayersWithoutTopsRead) {
-  const std::string net = std::string(kNet) + R"(
-    layer { name: "file" type: "HDF5Output" bottom: "score" bottom: "score"
-      hdf5_output_param { file_name: "not written" } }
-    layer { name: "silence" type: "Silence" bottom: "score" })";
+/// The names of what a net with kNet's weights gives when nobody says what to compute.
+std::vector<std::string> default_outputs(const std::string& net) {
   nlohmann::json options = options_of(net, "", 0);
   options.erase("outputs");
-  const std::string weights = first_weights(kNet);
-  cft_predictor* made = nullptr;
-  ASSERT_EQ(cft_predictor_create(options.dump().c_str(), weights.data(), weights.size(), &made), 0)
-      << cft_last_error();
-  const std::unique_ptr<cft_predictor, Destroy> p(made);
+  const auto p = predictor_of(options, kNet);
   char* text = nullptr;
-  ASSERT_EQ(cft_predictor_describe(p.get(), &text), 0) << cft_last_error();
+  if (!p || cft_predictor_describe(p.get(), &text) != 0) return {};
   const nlohmann::json outputs = nlohmann::json::parse(text)["outputs"];
   cft_free(text);
-  ASSERT_EQ(outputs.size(), 1) << outputs;
-  EXPECT_EQ(outputs[0]["name"], "score");
+  std::vector<std::string> names;
+  for (const nlohmann::json& output : outputs) names.push_back(output["name"]);
+  return names;
+}
+
+/// Without `outputs` a net gives what only losses, scores and layers without tops read.
+TEST(Predictor, GivesWhatLayersWithoutTopsRead) {
+  EXPECT_THAT(default_outputs(std::string(kNet) + R"(
+    layer { name: "file" type: "HDF5Output" bottom: "score" bottom: "score"
+      hdf5_output_param { file_name: "not written" } }
+    layer { name: "silence" type: "Silence" bottom: "score" })"),
+              ElementsAre("score"));
+}
+
+/// The engine copies a blob for each of its readers: no copy is an output beside the blob itself.
+TEST(Predictor, GivesNoCopyOfABlobThatALossReadsToo) {
+  EXPECT_THAT(default_outputs(std::string(kNet) + R"(
+    layer { name: "prob" type: "Softmax" bottom: "score" top: "prob" }
+    layer { name: "silence" type: "Silence" bottom: "score" })"),
+              ElementsAre("prob"));
+}
+
+/// One that the net's file makes itself is a blob like others.
+TEST(Predictor, GivesACopyThatTheNetMakes) {
+  EXPECT_THAT(default_outputs(std::string(kNet) + R"(
+    layer { name: "two" type: "Split" bottom: "score" top: "first" top: "second" }
+    layer { name: "prob" type: "Softmax" bottom: "first" top: "prob" }
+    layer { name: "silence" type: "Silence" bottom: "second" })"),
+              ElementsAre("second", "prob"));
 }
 
 TEST(Predictor, WritesNothingWhereThereIsNoRoom) {
@@ -266,6 +290,60 @@ TEST(Predictor, WritesNothingWhereThereIsNoRoom) {
   EXPECT_THAT(scores, Each(-1));
   EXPECT_EQ(fill(2 * kScores, 1), 0) << cft_last_error();
   EXPECT_NE(scores.back(), -1);
+}
+
+/// Two steps of one number for a batch of two streams, whose sequences never begin anew.
+constexpr const char* kRecurrent = R"(
+  layer { name: "in" type: "CoSData" top: "data" top: "cont"
+    cos_data_param { batch_size: 2
+      top { name: "data" type: FLOAT_ARRAY channels: 2 sample_num_axes: 1 transpose: true }
+      top { name: "cont" type: FLOAT_ARRAY channels: 2 sample_num_axes: 1 transpose: true } } }
+  layer { name: "deep" type: "Reshape" bottom: "data" top: "deep"
+    reshape_param { shape { dim: 0 dim: 0 dim: 1 } } }
+  layer { name: "lstm" type: "LSTM" bottom: "deep" bottom: "cont" top: "out"
+    recurrent_param { num_output: 3 weight_filler { type: "uniform" min: -1 max: 1 } } })";
+
+/// The options of a predictor for kRecurrent.
+nlohmann::json recurrent_options() {
+  nlohmann::json options = options_of(kRecurrent, "out", 0);
+  options["schema"]["columns"].push_back({{"name", "cont"}, {"type", "f32"}});
+  options["inputs"].push_back({{"top", "cont"}, {"column", "cont"}});
+  return options;
+}
+
+RowBytes sequences(int64_t count) {
+  RowBytes rows;
+  for (int64_t i = 0; i < count; ++i) {
+    rows.add_all(std::vector<float>{float(i + 1), -float(i)});
+    rows.add_all(std::vector<float>{1, 1});
+  }
+  return rows;
+}
+
+/// A full batch after another and a tail: both kinds of plans go on where the rows before ended.
+TEST(Predictor, BeginsAnewWhenItIsReset) {
+  const auto p = predictor_of(recurrent_options(), kRecurrent);
+  ASSERT_TRUE(p);
+  const RowBytes rows = sequences(5);
+  const std::vector<float> first = run(p.get(), rows, 5);
+  EXPECT_NE(run(p.get(), rows, 5), first) << "the net keeps no state: the test shows nothing";
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(cft_predictor_reset(p.get()), 0) << cft_last_error();
+    EXPECT_EQ(run(p.get(), rows, 5), first);
+  }
+}
+
+/// One that shares another's weights has a state of its own, and outlives it.
+TEST(Predictor, SharesItsWeightsAndNothingElse) {
+  auto p = predictor_of(recurrent_options(), kRecurrent);
+  ASSERT_TRUE(p);
+  const RowBytes rows = sequences(5);
+  const std::vector<float> first = run(p.get(), rows, 5);
+  cft_predictor* made = nullptr;
+  ASSERT_EQ(cft_predictor_share(p.get(), &made), 0) << cft_last_error();
+  const std::unique_ptr<cft_predictor, Destroy> another(made);
+  p.reset();
+  EXPECT_EQ(run(another.get(), rows, 5), first);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "core/model/hdf5.h"
 #include "tests/data/temp_dir.h"
@@ -36,6 +37,7 @@ TEST(HDF5Output, WritesBatchAfterBatch) {
     for (const Plan::Blob& blob : (*plan)->inputs()) {
       for (int64_t i = 0; i < blob.shape.count(); ++i) blob.data[i] = float(10 * batch + i);
     }
+    EXPECT_EQ(std::filesystem::exists(file), batch == 1) << "only a run makes it";
     EXPECT_TRUE((*plan)->run_forward(pool, {}).ok());
   }
   net->reset();  // closes the file
@@ -87,7 +89,10 @@ TEST(HDF5Output, Refusals) {
   auto net = TestNet::build(inputs + output_layer("no/where.h5"), caffe::TEST);
   ASSERT_TRUE(net.ok()) << net.status().message();
   const auto device = make_cpu_device();
-  EXPECT_THAT((*net)->plan(*device, 0).status().message(),
+  ThreadPool pool(1);
+  auto plan = (*net)->plan(*device, 0);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_THAT((*plan)->run_forward(pool, {}).message(),
               AllOf(HasSubstr("no/where.h5"), HasSubstr("cannot create")));
 }
 

@@ -177,21 +177,21 @@ def test_without_the_data_its_shape_is_asked_for(bars, work):
     for name in ("net.prototxt", "bars_iter_20.caffemodel"):
         pathlib.Path(name).write_bytes((bars / name).read_bytes())
     output = run("export_onnx", *TRAINED, "net.onnx", cwd=".", code=1)
-    assert "test_db" in output and "-shape data=" in output
-    run("export_onnx", *TRAINED, "-shape", "data=1,1,8,8", "net.onnx", cwd=".")
+    assert "test_db" in output and "--shape data=" in output
+    run("export_onnx", *TRAINED, "-shape", "data=1x1x8x8", "net.onnx", cwd=".")
     assert inputs_of() == {"data": [1, 1, 8, 8]}
 
 
 @pytest.mark.parametrize(
     "shape, words",
     [
-        ("dta=1,1,8,8", 'did you mean "data"?'),
-        ("data", "NAME=N,C,H,W"),
-        ("data=", "NAME=N,C,H,W"),
-        ("=1,1", "NAME=N,C,H,W"),
-        ("data=1,0,8,8", "NAME=N,C,H,W"),
-        ("data=1,x,8,8", "NAME=N,C,H,W"),
-        ("data=1,1,2,2", "layer 'conv'"),
+        ("dta=1x1x8x8", 'did you mean "data"?'),
+        ("data", "such as data=3x227x227"),
+        ("data=", "such as data=3x227x227"),
+        ("=1x1", "such as data=3x227x227"),
+        ("data=1x0x8x8", "such as data=3x227x227"),
+        ("data=1x,8x8", "such as data=3x227x227"),
+        ("data=1x1x2x2", "layer 'conv'"),
     ],
 )
 def test_shapes_that_do_not_fit_are_refused(bars, shape, words):
@@ -203,7 +203,7 @@ def test_shapes_that_do_not_fit_are_refused(bars, shape, words):
 def test_a_deploy_net_takes_another_batch(work):
     pathlib.Path("net.prototxt").write_text(INPUT + SCORE)
     caffe.Net("net.prototxt", caffe.TEST).save("net.caffemodel")
-    run("export_onnx", *EXPORT, "-shape", "data=1,3,5,5", "net.onnx", cwd=".")
+    run("export_onnx", *EXPORT, "-shape", "data=1x3x5x5", "net.onnx", cwd=".")
     assert inputs_of() == {"data": [1, 3, 5, 5]}
 
 

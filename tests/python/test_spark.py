@@ -5,35 +5,20 @@ import dataclasses
 import hashlib
 import inspect
 
-import numpy as np
-import pandas as pd
 import pytest
+from blobs import NET, ROWS, points, solver
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.param import Params
 
 from cafetiere.spark import CaffeEstimator, CaffeModel
 from cafetiere.spark.params import TABLE, defaults
 
-NET = """
-name: "blobs"
-layer { name: "data" type: "MemoryData" top: "data" top: "label"
-  memory_data_param { batch_size: 8 channels: 4 height: 1 width: 1 } }
-layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
-  inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
-layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
-"""
-SOLVER = 'base_lr: 0.1 momentum: 0.9 lr_policy: "fixed" max_iter: 60 random_seed: 1'
-ROWS = 203
+SOLVER = solver(60)
 
 
 @pytest.fixture(scope="module")
 def table(spark):
-    """Three well separated classes; a number of rows that no batch divides."""
-    rng = np.random.default_rng(1)
-    label = np.arange(ROWS) % 3
-    features = rng.normal(0, 0.3, (ROWS, 4)) + 2 * np.eye(4)[label]
-    rows = pd.DataFrame({"id": np.arange(ROWS), "features": features.tolist(), "label": label})
-    return spark.createDataFrame(rows).repartition(3).cache()
+    return spark.createDataFrame(points()).repartition(3).cache()
 
 
 def make_estimator(**params):

@@ -16,27 +16,17 @@ import subprocess
 import time
 from collections import Counter
 
-import numpy as np
-import pandas as pd
 import pytest
+from blobs import NET, ROWS, points, solver
 
 from cafetiere.spark import CaffeEstimator, session_builder
 
-NET = """
-name: "blobs"
-layer { name: "data" type: "MemoryData" top: "data" top: "label"
-  memory_data_param { batch_size: 8 channels: 4 height: 1 width: 1 } }
-layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
-  inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
-layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
-"""
-SOLVER = 'base_lr: 0.1 momentum: 0.9 lr_policy: "fixed" max_iter: 20 random_seed: 1'
+SOLVER = solver(20)
 ENGINES = (
     {"engine": "barrier"},
     {"engine": "rounds", "syncMode": "average", "syncPeriod": 5},
     {"engine": "barrier", "survivors": True, "syncMode": "average", "syncPeriod": 5},
 )
-ROWS = 203
 FITS = 200
 WARM = 50  # fits after which nothing may grow any more
 RSS_MIB = 10
@@ -134,10 +124,7 @@ def fit_and_transform(table, params):
 
 
 def test_nothing_grows(session, tmp_path):
-    rng = np.random.default_rng(1)
-    label = np.arange(ROWS) % 3
-    features = rng.normal(0, 0.3, (ROWS, 4)) + 2 * np.eye(4)[label]
-    pd.DataFrame({"features": features.tolist(), "label": label}).to_parquet(tmp_path / "table")
+    points().to_parquet(tmp_path / "table")
     table = session.read.parquet(str(tmp_path / "table"))
     process = Process(session, tmp_path)
     for done in range(1, FITS + 1):

@@ -11,9 +11,21 @@ import sys
 
 from cafetiere.spark import CaffeEstimator, session_builder
 
+SLOT_SECONDS = 60
+
+
+def await_slots(spark, wanted):
+    """Waits until so many tasks can run: an executor that was replaced takes a while to report."""
+    jvm = spark._jvm
+    slots = getattr(jvm.cafetiere.spark.cluster.ClusterSlots, "await")  # Python's keyword
+    there = slots(spark._jsc.sc(), wanted, SLOT_SECONDS, jvm.java.util.concurrent.TimeUnit.SECONDS)
+    if there < wanted:
+        raise RuntimeError(f"{there} of {wanted} slots are there after {SLOT_SECONDS} s")
+
 
 def fit(spark, fit):
-    """Trains as told and tries the model on the table."""
+    """Trains as told, once there are slots for all workers, and tries the model on the table."""
+    await_slots(spark, fit["params"]["numWorkers"])
     table = spark.read.parquet(fit["table"])
     model = CaffeEstimator(**fit["params"]).fit(table)
     right = model.transform(table).filter("prediction = label").count()

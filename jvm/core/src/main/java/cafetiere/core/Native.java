@@ -114,6 +114,10 @@ final class Native {
 
   static native long predictorCreate(byte[] options, byte[] model);
 
+  static native long predictorShare(long predictor);
+
+  static native void predictorReset(long predictor);
+
   static native byte[] predictorDescribe(long predictor);
 
   static native void predictorRun(

@@ -8,7 +8,21 @@ import java.nio.ByteOrder;
 public final class Predictor extends Handle {
   /** Makes a predictor; `options` is the JSON that cft_predictor_create describes. */
   public Predictor(String options, byte[] model) {
-    super(create(options, model), Native::predictorDestroy);
+    this(create(options, model));
+  }
+
+  private Predictor(long address) {
+    super(address, Native::predictorDestroy);
+  }
+
+  /** A further predictor with the same options, which shares this one's weights; for any thread. */
+  public Predictor share() {
+    return call(predictor -> new Predictor(Native.predictorShare(predictor)));
+  }
+
+  /** The next rows are like the first of a new predictor: recurrent layers begin with zeros. */
+  public void reset() {
+    run(Native::predictorReset);
   }
 
   /** The outputs, as JSON: names, shapes without the batch axis, floats a row. */

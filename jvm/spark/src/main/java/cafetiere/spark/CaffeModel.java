@@ -100,7 +100,7 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
     StructType result = Outputs.append(schema, plan.outputs(), getPredictionCol());
     Broadcast<byte[]> model = sent.to(data.sparkSession().sparkContext(), weights());
     MapPartitionsFunction<Row, Row> predict =
-        rows -> new PredictionIterator(plan, model.value(), rows);
+        rows -> new PredictionIterator(plan, model::value, rows);
     return data.toDF().mapPartitions(predict, Encoders.row(result));
   }
 
@@ -137,8 +137,8 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
     List<String> outputs = List.of(getOutputCols());
     FeedSchema feed = feed(schema, description.tops(), outputs);
     String net = MeanFiles.shipped(getNet(), () -> SparkSession.active().sparkContext());
-    PredictionPlan plan = new PredictionPlan(net, feed, outputs, batch, getThreadsPerWorker(),
-        !getPredictionCol().isEmpty());
+    PredictionPlan plan = new PredictionPlan(net, sent.sha256(weights()), feed, outputs, batch,
+        getThreadsPerWorker(), !getPredictionCol().isEmpty());
     return outputs.isEmpty() ? plan.withOutputs(defaultOutputs(plan)) : plan;
   }
 

@@ -2,6 +2,7 @@
 package cafetiere.spark;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -14,13 +15,18 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import javax.imageio.ImageIO;
+import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.BeforeAll;
@@ -35,6 +41,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(value = 180, unit = TimeUnit.SECONDS)
 class CosDataTest {
   private static final int ROWS = 300;
+  private static final int PARTS = 4; // of 75 rows: four batches of 16 and a tail
   private static final int WORDS = 4;
   private static final int VOCABULARY = 12;
   private static final String SOLVER = "base_lr: 0.02 momentum: 0.9 lr_policy: 'fixed' type: 'Adam'"
@@ -77,6 +84,31 @@ class CosDataTest {
     }
   }
 
+  /**
+   * The LSTM goes on where the batch before ended, so the executors' predictors, which serve one
+   * partition after another, must begin each one anew.
+   */
+  @Test
+  void aPartitionsOutputsDependOnNoOtherPartition() {
+    Dataset<Row> table = spark.read().parquet(uri("table"))
+        .withColumn("cont_sentence", functions.expr("array(1, 1, 1, 1)"));
+    CaffeModel model = estimator().setSolver(SOLVER.replace("max_iter: 60", "max_iter: 2"))
+        .setResize(true).setOutputCols("words").setPredictionCol("").fit(table);
+    List<Dataset<Row>> parts = new ArrayList<>();
+    for (int i = 0; i < PARTS; i++) {
+      parts.add(table.filter("cast(id as int) % " + PARTS + " = " + i).coalesce(1)
+          .sortWithinPartitions("id"));
+    }
+    Map<String, List<Float>> alone = new TreeMap<>();
+    parts.forEach(part -> alone.putAll(words(model, List.of(part))));
+    assertEquals(List.of(), differing(alone, words(model, parts)));
+    Collections.reverse(parts);
+    assertEquals(List.of(), differing(alone, words(model, parts)));
+    List<Dataset<Row>> one = List.of(table.coalesce(1).sortWithinPartitions("id"));
+    assertFalse(differing(alone, words(model, one)).isEmpty(),
+        "the net keeps no state: the test shows nothing");
+  }
+
   @Test
   void imagesOfAnotherSizeAreRefusedUnlessTheyAreToBeResized() {
     Dataset<Row> table = spark.read().parquet(uri("table"));
@@ -112,6 +144,22 @@ class CosDataTest {
   private static CaffeEstimator estimator() {
     return new CaffeEstimator().setSolver(SOLVER).setNet(net()).setIdCol("id")
         .setNumWorkers(TestImages.EXECUTORS);
+  }
+
+  /** The outputs for tables that are a partition each, by id. */
+  private static Map<String, List<Float>> words(CaffeModel model, List<Dataset<Row>> parts) {
+    JavaRDD<Row> rows = parts.stream().map(Dataset::javaRDD).reduce(JavaRDD::union).orElseThrow();
+    assertEquals(parts.size(), rows.getNumPartitions());
+    Dataset<Row> table = spark.createDataFrame(rows, parts.get(0).schema());
+    return model.transform(table).select("id", "words").collectAsList().stream()
+        .collect(Collectors.toMap(row -> row.getString(0), row -> row.getList(1)));
+  }
+
+  private static List<String> differing(
+      Map<String, List<Float>> expected, Map<String, List<Float>> found) {
+    assertEquals(expected.keySet(), found.keySet());
+    return expected.keySet().stream().filter(id -> !expected.get(id).equals(found.get(id)))
+        .toList();
   }
 
   private static void submit(String... flags) {

@@ -9,6 +9,7 @@ import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.Platform;
 
 /**
  * The column types that can be fed to a net. Each knows its name in the engine and how to encode
@@ -31,13 +32,13 @@ public enum ColumnType {
   STRING("string", UnsafeValues::bytes, ExternalValues::string),
   BINARY("u8", UnsafeValues::bytes, ExternalValues::binary),
   INTS("i32", (row, i, out) -> UnsafeValues.array(row, i, Integer.BYTES, out),
-      ExternalValues::ints),
+      ExternalValues.<Integer>array(Integer.BYTES, (to, x) -> Platform.putInt(null, to, x))),
   LONGS("i64", (row, i, out) -> UnsafeValues.array(row, i, Long.BYTES, out),
-      ExternalValues::longs),
+      ExternalValues.<Long>array(Long.BYTES, (to, x) -> Platform.putLong(null, to, x))),
   FLOATS("f32", (row, i, out) -> UnsafeValues.array(row, i, Float.BYTES, out),
-      ExternalValues::floats),
+      ExternalValues.<Float>array(Float.BYTES, (to, x) -> Platform.putFloat(null, to, x))),
   DOUBLES("f64", (row, i, out) -> UnsafeValues.array(row, i, Double.BYTES, out),
-      ExternalValues::doubles),
+      ExternalValues.<Double>array(Double.BYTES, (to, x) -> Platform.putDouble(null, to, x))),
   VECTOR("f64", UnsafeValues::vector, ExternalValues::vector),
   /** Spark's image: pixels. */
   IMAGE("u8", UnsafeValues::image, ExternalValues::image),

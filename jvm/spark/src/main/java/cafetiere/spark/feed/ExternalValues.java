@@ -22,38 +22,6 @@ final class ExternalValues {
     out.bytes(row.<byte[]>getAs(ordinal));
   }
 
-  static void ints(Row row, int ordinal, Chunk out) {
-    List<Integer> values = row.getList(ordinal);
-    long to = out.payload((long) values.size() * Integer.BYTES);
-    for (int i = 0; i < values.size(); i++, to += Integer.BYTES) {
-      Platform.putInt(null, to, element(values, i));
-    }
-  }
-
-  static void longs(Row row, int ordinal, Chunk out) {
-    List<Long> values = row.getList(ordinal);
-    long to = out.payload((long) values.size() * Long.BYTES);
-    for (int i = 0; i < values.size(); i++, to += Long.BYTES) {
-      Platform.putLong(null, to, element(values, i));
-    }
-  }
-
-  static void floats(Row row, int ordinal, Chunk out) {
-    List<Float> values = row.getList(ordinal);
-    long to = out.payload((long) values.size() * Float.BYTES);
-    for (int i = 0; i < values.size(); i++, to += Float.BYTES) {
-      Platform.putFloat(null, to, element(values, i));
-    }
-  }
-
-  static void doubles(Row row, int ordinal, Chunk out) {
-    List<Double> values = row.getList(ordinal);
-    long to = out.payload((long) values.size() * Double.BYTES);
-    for (int i = 0; i < values.size(); i++, to += Double.BYTES) {
-      Platform.putDouble(null, to, element(values, i));
-    }
-  }
-
   static void vector(Row row, int ordinal, Chunk out) {
     Vector vector = row.getAs(ordinal);
     if (vector instanceof DenseVector dense) {
@@ -86,9 +54,21 @@ final class ExternalValues {
     out.bytes(image.<byte[]>getAs(0));
   }
 
-  private static <T> T element(List<T> values, int index) {
-    T value = values.get(index);
-    if (value == null) throw UnsafeValues.nullElement(index);
-    return value;
+  /** A writer of arrays whose elements, of `width` bytes, `put` writes to native memory. */
+  static <T> ColumnType.RowWriter array(int width, Put<T> put) {
+    return (row, ordinal, out) -> {
+      List<T> values = row.getList(ordinal);
+      long to = out.payload((long) values.size() * width);
+      for (int i = 0; i < values.size(); i++, to += width) {
+        T value = values.get(i);
+        if (value == null) throw UnsafeValues.nullElement(i);
+        put.at(to, value);
+      }
+    };
+  }
+
+  /** Writes one number to native memory. */
+  interface Put<T> {
+    void at(long address, T value);
   }
 }

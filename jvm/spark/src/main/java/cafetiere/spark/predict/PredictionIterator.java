@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.predict;
 
-import cafetiere.core.Predictor;
 import cafetiere.spark.feed.RowEncoder;
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.function.Supplier;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.util.TaskCompletionListener;
 
 /**
- * Adds a net's outputs to the rows of a partition, in their order and a batch at a time. The native
- * objects are made for the first row and freed after the last, or when the task ends before.
+ * Adds a net's outputs to the rows of a partition, in their order and a batch at a time. A predictor
+ * is taken for the first row and given back after the last, or when the task ends before: perhaps
+ * while another thread of it, which feeds a worker, still asks for rows.
  */
 public final class PredictionIterator implements Iterator<Row> {
   private final PredictionPlan plan;
-  private final byte[] model;
+  private final PredictorPool.Key key;
+  private final Supplier<byte[]> model;
   private final Iterator<Row> input;
   private final List<Row> batch = new ArrayList<>();
   private int next;
 
-  private Predictor predictor;
+  private BatchPredictor predictor;
   private RowEncoder encoder;
-  private List<PredictionPlan.Output> outputs;
-  private ByteBuffer[] values;
   private int[] ordinals;
+  private boolean closed;
 
-  public PredictionIterator(PredictionPlan plan, byte[] model, Iterator<Row> input) {
+  /** `model` gives the weights, if the executor does not have them yet. */
+  public PredictionIterator(PredictionPlan plan, Supplier<byte[]> model, Iterator<Row> input) {
     this.plan = plan;
+    this.key = new PredictorPool.Key(plan, plan.threadsHere());
     this.model = model;
     this.input = input;
   }
@@ -41,10 +43,11 @@ public final class PredictionIterator implements Iterator<Row> {
     if (next < batch.size()) return true;
     batch.clear();
     next = 0;
-    if (input.hasNext()) {
-      compute();
-    } else {
+    while (batch.size() < plan.batch() && input.hasNext()) batch.add(input.next());
+    if (batch.isEmpty()) {
       close();
+    } else {
+      compute();
     }
     return !batch.isEmpty();
   }
@@ -53,23 +56,21 @@ public final class PredictionIterator implements Iterator<Row> {
   public Row next() {
     if (!hasNext()) throw new NoSuchElementException("the partition has no more rows");
     Row row = batch.get(next);
-    Object[] cells = new Object[row.size() + outputs.size() + (plan.predict() ? 1 : 0)];
+    float[][] outputs = outputs(next++);
+    Object[] cells = new Object[row.size() + outputs.length + (plan.predict() ? 1 : 0)];
     int cell = 0;
     for (; cell < row.size(); cell++) cells[cell] = row.get(cell);
-    for (int i = 0; i < outputs.size(); i++) cells[cell++] = output(i);
-    if (plan.predict()) cells[cell] = Outputs.prediction((float[]) cells[row.size()]);
-    next++;
+    for (float[] output : outputs) cells[cell++] = output;
+    if (plan.predict()) cells[cell] = Outputs.prediction(outputs[0]);
     return RowFactory.create(cells);
   }
 
-  /** Fills and computes one batch. */
-  private void compute() {
-    if (predictor == null) open();
-    while (batch.size() < plan.batch() && input.hasNext()) {
-      Row row = input.next();
+  private synchronized void compute() {
+    requireOpen();
+    if (encoder == null) open();
+    for (Row row : batch) {
       if (ordinals == null) ordinals = plan.schema().ordinals(row.schema());
       encoder.add(row, ordinals);
-      batch.add(row);
     }
     encoder.flush();
   }
@@ -78,25 +79,26 @@ public final class PredictionIterator implements Iterator<Row> {
     if (TaskContext.get() != null) {
       TaskContext.get().addTaskCompletionListener((TaskCompletionListener) context -> close());
     }
-    predictor = plan.open(model);
-    encoder = new RowEncoder(plan.schema(),
-        (rows, address, bytes) -> predictor.run(rows, address, bytes, values), Long.MAX_VALUE);
-    outputs = PredictionPlan.outputs(predictor);
-    values = new ByteBuffer[outputs.size()];
-    for (int i = 0; i < values.length; i++) {
-      values[i] = Predictor.allocate((long) plan.batch() * outputs.get(i).size());
-    }
+    requireOpen(); // a listener of a task that has ended is called at once
+    predictor = PredictorPool.ofExecutor().take(key, model);
+    encoder = new RowEncoder(plan.schema(), predictor::run, Long.MAX_VALUE);
   }
 
-  private float[] output(int index) {
-    float[] floats = new float[outputs.get(index).size()];
-    values[index].asFloatBuffer().position(next * floats.length).get(floats);
-    return floats;
+  private synchronized float[][] outputs(int row) {
+    requireOpen();
+    float[][] outputs = new float[predictor.outputs()][];
+    for (int i = 0; i < outputs.length; i++) outputs[i] = predictor.output(i, row);
+    return outputs;
   }
 
-  private void close() {
-    if (predictor != null) predictor.close();
+  private void requireOpen() {
+    if (closed) throw new IllegalStateException("the task has ended: no more rows are computed");
+  }
+
+  private synchronized void close() {
+    closed = true;
     if (encoder != null) encoder.close();
+    if (predictor != null) PredictorPool.ofExecutor().give(key, predictor);
     predictor = null;
     encoder = null;
   }

@@ -15,6 +15,7 @@ import org.apache.spark.TaskContext;
  * What the tasks of a transform must know besides the weights.
  *
  * @param net text of the net's prototxt
+ * @param weights SHA-256 of the weights
  * @param schema the columns that are fed
  * @param outputs the blobs to compute; none: what the net computes at its end
  * @param batch rows computed together
@@ -22,21 +23,30 @@ import org.apache.spark.TaskContext;
  * @param predict whether a prediction comes after the outputs
  */
 public record PredictionPlan(
-    String net, FeedSchema schema, List<String> outputs, int batch, int threads, boolean predict)
-    implements Serializable {
+    String net, String weights, FeedSchema schema, List<String> outputs, int batch, int threads,
+    boolean predict) implements Serializable {
 
   /** One blob that is computed and its floats a row. */
   public record Output(String name, int size) {}
 
   /** The same with other outputs. */
   public PredictionPlan withOutputs(List<String> names) {
-    return new PredictionPlan(net, schema, names, batch, threads, predict);
+    return new PredictionPlan(net, weights, schema, names, batch, threads, predict);
   }
 
-  /** A predictor, in a task or on the driver; the caller closes it. */
-  public Predictor open(byte[] model) {
+  /** Threads of a predictor in this task, or on the driver. */
+  int threadsHere() {
     TaskContext task = TaskContext.get();
-    int used = threads > 0 ? threads : task == null ? 1 : task.cpus();
+    return threads > 0 ? threads : task == null ? 1 : task.cpus();
+  }
+
+  /** A predictor on the driver; the caller closes it. */
+  public Predictor open(byte[] model) {
+    return open(model, threadsHere());
+  }
+
+  /** A predictor; the caller closes it. */
+  Predictor open(byte[] model, int used) {
     ObjectNode options = Json.object().put("net", net).put("batch", batch).put("threads", used);
     options.set("schema", schema.toJson());
     options.set("inputs", schema.inputsJson());

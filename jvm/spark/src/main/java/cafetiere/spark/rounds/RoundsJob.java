@@ -17,15 +17,13 @@ import cafetiere.spark.run.TrainingResult;
 import cafetiere.spark.store.CheckpointStore;
 import cafetiere.spark.store.CheckpointStore.Checkpoint;
 import cafetiere.spark.util.Json;
+import cafetiere.spark.util.Sha256;
 import cafetiere.spark.util.Unchecked;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -257,7 +255,7 @@ final class RoundsJob implements AutoCloseable {
     ObjectNode measured = Json.object().put("steps", iter()).put("rows_given", rows);
     measured.set("rows_per_epoch", log.rowsPerEpoch());
     measured.put("loss", log.loss()).put("seconds", log.seconds());
-    measured.put("rows_per_s", log.rows() / log.seconds()).put("sha256", sha256(model));
+    measured.put("rows_per_s", log.rows() / log.seconds()).put("sha256", Sha256.of(model));
     measured.put("shards", shards).put("ranks", shards).put("instruction_set", instructionSet);
     measured.put("rounds", roundsDone).put("executors", stage.executorsUsed());
     measured.put("encrypted", Encryption.ofSpark(sc.getConf())).put("events_by", "the driver");
@@ -284,13 +282,5 @@ final class RoundsJob implements AutoCloseable {
     plan.sync().addTo(options);
     options.set("inputs", plan.schema().inputsJson());
     return options;
-  }
-
-  private static String sha256(byte[] bytes) {
-    try {
-      return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("every Java platform has SHA-256", e);
-    }
   }
 }
