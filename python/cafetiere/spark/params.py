@@ -129,6 +129,12 @@ TRAINING = {
         TypeConverters.toString,
         "auto",
     ),
+    "connection": (
+        "what connects the ranks of different hosts: ethernet (TCP), or infiniband: UCX if all "
+        "executors have its library, libucp.so.0, and encrypt is off, else TCP",
+        TypeConverters.toString,
+        "ethernet",
+    ),
     "maxIter": (
         "steps to train to; 0: the solver's max_iter, or epochs",
         TypeConverters.toInt,

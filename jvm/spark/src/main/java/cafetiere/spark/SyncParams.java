@@ -64,6 +64,13 @@ public interface SyncParams extends PredictionParams {
         ParamChecks.oneOf("encrypt", ParamChecks.ENCRYPTIONS));
   }
 
+  /** What connects the ranks of different hosts. */
+  default Param<String> connection() {
+    return new Param<>(this, "connection", "what connects the ranks of different hosts: ethernet"
+        + " (TCP), or infiniband: UCX if all executors have its library, libucp.so.0, and encrypt is"
+        + " off, else TCP", ParamChecks.oneOf("connection", ParamChecks.CONNECTIONS));
+  }
+
   /** How the ranks keep in step. */
   default String getSyncMode() {
     return getOrDefault(syncMode());
@@ -104,6 +111,11 @@ public interface SyncParams extends PredictionParams {
     return getOrDefault(encrypt());
   }
 
+  /** What connects the ranks of different hosts. */
+  default String getConnection() {
+    return getOrDefault(connection());
+  }
+
   /** Sets the defaults of these params; for constructors. */
   default void setSyncDefaults() {
     setDefault(syncMode(), "");
@@ -114,5 +126,6 @@ public interface SyncParams extends PredictionParams {
     setDefault(survivors(), false);
     setDefault(engine(), "barrier");
     setDefault(encrypt(), "auto");
+    setDefault(connection(), "ethernet");
   }
 }

@@ -28,7 +28,8 @@ class ParamsTest {
 
   private static final Map<String, List<String>> WORDS = Map.of(
       "syncMode", ParamChecks.SYNC_MODES, "syncHistory", ParamChecks.SYNC_HISTORIES,
-      "engine", ParamChecks.ENGINES, "encrypt", ParamChecks.ENCRYPTIONS);
+      "engine", ParamChecks.ENGINES, "encrypt", ParamChecks.ENCRYPTIONS,
+      "connection", ParamChecks.CONNECTIONS);
 
   /** Any text is taken at first; what it means is told by fit. */
   private static final List<String> FREE = List.of("solver", "net", "weights", "snapshot",

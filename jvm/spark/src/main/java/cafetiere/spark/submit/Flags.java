@@ -2,8 +2,8 @@
 package cafetiere.spark.submit;
 
 import cafetiere.spark.util.NearestName;
+import cafetiere.spark.util.ParamChecks;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -132,7 +132,7 @@ final class Flags {
     }
     if (has("features") && get("output", "").isEmpty()) given.put("output", "output");
     String connection = get("connection", "ethernet");
-    if (!Arrays.asList("ethernet", "infiniband").contains(connection.toLowerCase(Locale.ROOT))) {
+    if (!ParamChecks.CONNECTIONS.contains(connection.toLowerCase(Locale.ROOT))) {
       throw new UsageException("-connection " + connection + ": write ethernet or infiniband");
     }
     getInt("clusterSize", 1, 1);

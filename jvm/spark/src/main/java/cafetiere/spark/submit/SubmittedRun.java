@@ -113,6 +113,7 @@ public final class SubmittedRun {
         .setShards(flags.getInt("shards", 0, 1))
         .setEpochs(flags.getInt("epochs", 0, 1)).setMaxIter(flags.getLong("maxIter", 0, 1))
         .setEngine(flags.get("engine", "barrier")).setEncrypt(flags.get("encrypt", "auto"))
+        .setConnection(flags.get("connection", "ethernet").toLowerCase(Locale.ROOT))
         .setSyncMode(flags.get("sync", "")).setSyncPeriod(flags.getInt("syncPeriod", 0, 1))
         .setSyncHistory(flags.get("syncHistory", "")).setSyncOptions(flags.get("syncOptions", ""))
         .setSyncParamFile(located("syncParamFile")).setSurvivors(flags.has("survivors"))
@@ -254,9 +255,6 @@ public final class SubmittedRun {
   private void tellWhatHasNoEffect() {
     if (flags.has("persistent")) {
       LOG.info("-persistent has no effect: rows are read once and kept in native memory");
-    }
-    if (flags.get("connection", "").toLowerCase(Locale.ROOT).equals("infiniband")) {
-      LOG.warn("-connection infiniband: this version talks TCP, over InfiniBand's IP if need be");
     }
     String fields = solver.replaceAll("#[^\n]*", "");
     if (flags.has("train") && SNAPSHOT.matcher(fields).find()) {

@@ -13,6 +13,7 @@ public final class ParamChecks {
   public static final String ROUNDS = "rounds";
   public static final List<String> ENGINES = List.of("barrier", ROUNDS);
   public static final List<String> ENCRYPTIONS = List.of("auto", "on", "off");
+  public static final List<String> CONNECTIONS = List.of("ethernet", "infiniband");
 
   private ParamChecks() {}
 
