@@ -62,6 +62,9 @@ void RankFlags::add(CLI::App& app) {
   app.add_option("--bind", bind, "the address of this machine that the other ranks reach");
   app.add_option("--ports", ports,
                  "ports to listen on one of, as in 40000-40100 (default: any that is free)");
+  app.add_option("--connection", connection,
+                 "between hosts: ethernet, or infiniband: UCX if all ranks find libucp.so.0, else "
+                 "TCP (default: ethernet)");
   app.add_flag("--encrypt", encrypt,
                "encrypt what travels between the ranks (TLS 1.3); all ranks say it, or none");
 }
@@ -98,6 +101,7 @@ Result<std::unique_ptr<Group>> RankFlags::join(const Logger& log) const {
   options.size = ranks;
   options.bind = bind;
   CFT_ASSIGN(options.ports, parse_ports(ports));
+  CFT_ASSIGN(options.infiniband, parse_connection(connection));
   options.encrypt = encrypt;
   options.generation = "1";
   options.log = log;

@@ -12,10 +12,10 @@
 
 namespace cafetiere {
 
-/// --ranks, --rank, --meet, --bind, --ports, --encrypt, --shards and --sync.
+/// --ranks, --rank, --meet, --bind, --ports, --connection, --encrypt, --shards and --sync.
 struct RankFlags {
   int ranks = 1, rank = 0, shards = 0;
-  std::string meet, bind = "127.0.0.1", ports, sync, deepspark;
+  std::string meet, bind = "127.0.0.1", ports, connection = "ethernet", sync, deepspark;
   bool encrypt = false;
 
   void add(CLI::App& app);

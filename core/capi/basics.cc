@@ -110,12 +110,14 @@ int cft_group_create(const char* options, cft_group** out) {
     group.rank = int(o.number("rank", 0, 0, group.size - 1));
     group.bind = o.text("bind", "127.0.0.1");
     const std::string ports = o.text("ports");
+    const std::string connection = o.text("connection", "ethernet");
     group.secret = o.text("secret");
     group.generation = o.text("generation");
     group.timeout_ms = int(o.number("timeout_ms", 6000, 100, 3600000));
     group.encrypt = o.number("encrypt", 0, 0, 1) != 0;
     CFT_TRY(o.done());
     CFT_ASSIGN(group.ports, cafetiere::parse_ports(ports));
+    CFT_ASSIGN(group.infiniband, cafetiere::parse_connection(connection));
     auto handle = std::make_unique<cft_group>();
     group.log = handle->log.logger();
     CFT_ASSIGN(handle->group, cafetiere::TcpGroup::listen(std::move(group)));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nets and weights in the forms of other programs: ONNX and safetensors.
+// Nets, weights and states in other forms: HDF5, ONNX and safetensors.
 #include <map>
 
 #include "core/capi/boundary.h"
 #include "core/capi/options.h"
 #include "core/layers/registry.h"
 #include "core/model/safetensors.h"
+#include "core/model/solver_state.h"
 #include "core/model/weights.h"
 #include "core/onnx/deploy.h"
 #include "core/onnx/export.h"
@@ -38,20 +39,31 @@ Result<std::string> onnx_of(const char* text, std::span<const std::byte> model) 
   return export_onnx(graph, weights, &ignored);
 }
 
+/// Hands out what `convert` makes of the caller's bytes, which the caller calls `name`.
+template <class Convert>
+int convert_bytes(const void* from, uint64_t size, const char* name, const Convert& convert,
+                  void** out, uint64_t* bytes) {
+  return guarded([&]() -> Status {
+    CFT_ASSIGN(const std::span<const std::byte> given, given_bytes(from, size, name));
+    CFT_ASSIGN(const std::string converted, convert(given));
+    return give_bytes(converted, out, bytes);
+  });
+}
+
 }  // namespace
 }  // namespace cafetiere::capi
 
+using cafetiere::ModelFormat;
+using cafetiere::Result;
 using cafetiere::Status;
 namespace capi = cafetiere::capi;
+using Given = std::span<const std::byte>;
 
 int cft_onnx_export(const char* options, const void* model, uint64_t model_bytes, void** out,
                     uint64_t* bytes) {
   CFT_NOT_NULL(out, bytes);
-  return capi::guarded([&]() -> Status {
-    CFT_ASSIGN(const auto given, capi::given_bytes(model, model_bytes, "model"));
-    CFT_ASSIGN(const std::string file, capi::onnx_of(options, given));
-    return capi::give_bytes(file, out, bytes);
-  });
+  const auto convert = [&](Given given) { return capi::onnx_of(options, given); };
+  return capi::convert_bytes(model, model_bytes, "model", convert, out, bytes);
 }
 
 int cft_onnx_import(const void* onnx, uint64_t onnx_bytes, int64_t batch, char** net, void** model,
@@ -63,32 +75,48 @@ int cft_onnx_import(const void* onnx, uint64_t onnx_bytes, int64_t batch, char**
     }
     CFT_ASSIGN(const auto given, capi::given_bytes(onnx, onnx_bytes, "onnx"));
     CFT_ASSIGN(const caffe::NetParameter read, cafetiere::import_onnx(capi::text_of(given), batch));
-    CFT_ASSIGN(const std::string weights,
-               cafetiere::serialize_weights(read, cafetiere::ModelFormat::kBinary));
+    CFT_ASSIGN(const std::string weights, cafetiere::serialize_weights(read, ModelFormat::kBinary));
     const std::string text = cafetiere::to_text(cafetiere::structure_of(read));
     CFT_TRY(capi::give_bytes(weights, model, model_bytes));
     return capi::give_text(text, net);
   });
 }
 
+int cft_weights_hdf5(const void* model, uint64_t model_bytes, void** out, uint64_t* bytes) {
+  CFT_NOT_NULL(out, bytes);
+  const auto convert = [](Given given) -> Result<std::string> {
+    CFT_ASSIGN(const caffe::NetParameter weights, cafetiere::parse_weights(given));
+    return cafetiere::serialize_weights(weights, ModelFormat::kHdf5);
+  };
+  return capi::convert_bytes(model, model_bytes, "model", convert, out, bytes);
+}
+
+int cft_state_hdf5(const void* state, uint64_t state_bytes, const char* learned_net, void** out,
+                   uint64_t* bytes) {
+  CFT_NOT_NULL(learned_net, out, bytes);
+  const auto convert = [&](Given given) -> Result<std::string> {
+    CFT_ASSIGN(cafetiere::SolverState parsed, cafetiere::parse_solver_state(given));
+    parsed.learned_net = learned_net;
+    return cafetiere::serialize_solver_state(parsed, ModelFormat::kHdf5);
+  };
+  return capi::convert_bytes(state, state_bytes, "state", convert, out, bytes);
+}
+
 int cft_weights_safetensors(const void* model, uint64_t model_bytes, void** out, uint64_t* bytes) {
   CFT_NOT_NULL(out, bytes);
-  return capi::guarded([&]() -> Status {
-    CFT_ASSIGN(const auto given, capi::given_bytes(model, model_bytes, "model"));
+  const auto convert = [](Given given) -> Result<std::string> {
     CFT_ASSIGN(const caffe::NetParameter weights, cafetiere::parse_weights(given));
-    CFT_ASSIGN(const std::string file, cafetiere::serialize_safetensors(weights));
-    return capi::give_bytes(file, out, bytes);
-  });
+    return cafetiere::serialize_safetensors(weights);
+  };
+  return capi::convert_bytes(model, model_bytes, "model", convert, out, bytes);
 }
 
 int cft_safetensors_weights(const void* file, uint64_t file_bytes, void** out, uint64_t* bytes) {
   CFT_NOT_NULL(out, bytes);
-  return capi::guarded([&]() -> Status {
-    CFT_ASSIGN(const auto given, capi::given_bytes(file, file_bytes, "file"));
+  const auto convert = [](Given given) -> Result<std::string> {
     CFT_ASSIGN(const caffe::NetParameter weights,
                cafetiere::parse_safetensors(capi::text_of(given)));
-    CFT_ASSIGN(const std::string model,
-               cafetiere::serialize_weights(weights, cafetiere::ModelFormat::kBinary));
-    return capi::give_bytes(model, out, bytes);
-  });
+    return cafetiere::serialize_weights(weights, ModelFormat::kBinary);
+  };
+  return capi::convert_bytes(file, file_bytes, "file", convert, out, bytes);
 }

@@ -44,14 +44,17 @@ class Endpoint {
   /// The transport, for logs: "TCP", "TLS", "shared memory", "memory of the process", "UCX".
   virtual std::string transport() const = 0;
 
-  /// Posts a message. Its bytes must not change until settled() is true or give_up() has returned.
+  /// Posts a message. Its bytes must not change while it is sending(), or, in exported memory
+  /// (lend()), until settled() is true; or until give_up() has returned.
   virtual void send(const void* data, size_t bytes) = 0;
   /// Posts a buffer for a message of exactly `bytes`. Where `in_place` is given, the message may be
   /// read where the peer stores it; `in_place` is set to that address, valid until release().
   virtual void receive(void* data, size_t bytes, const void** in_place) = 0;
-  /// Whether posted messages are still to be sent or received.
+  /// Whether posted messages are still to be handed over, or to be received.
   virtual bool sending() const = 0;
   virtual bool receiving() const = 0;
+  /// Whether progress() has anything to do.
+  virtual bool pending() const { return sending() || receiving(); }
 
   /// Moves what can be moved now. kUnavailable: the peer is gone; kInternal: it sent something
   /// unexpected.

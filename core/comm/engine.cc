@@ -105,7 +105,7 @@ Result<bool> Engine::progress() {
   sending_ = receiving_ = false;
   for (size_t peer = 0; peer < endpoints_.size(); ++peer) {
     Endpoint* const e = endpoints_[peer].get();
-    if (!e || (!e->sending() && !e->receiving())) continue;
+    if (!e || !e->pending()) continue;
     CFT_ASSIGN(const Endpoint::Progress done, e->progress());
     if (done.sent > 0) bytes_sent_.fetch_add(done.sent, std::memory_order_relaxed);
     if (done.received > 0) heard_(static_cast<int>(peer));

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
@@ -13,7 +14,6 @@
 #include "core/comm/shm_endpoint.h"
 #include "core/comm/shm_mesh.h"
 #include "core/comm/socket_endpoint.h"
-#include "core/comm/ucx_mesh.h"
 
 namespace cafetiere {
 namespace {
@@ -66,6 +66,12 @@ Status check(const GroupOptions& o) {
 }
 
 }  // namespace
+
+Result<bool> parse_connection(const std::string& text) {
+  if (text == "ethernet" || text == "infiniband") return text == "infiniband";
+  return invalid_argument(
+      fmt::format("connection is '{}': set it to ethernet or infiniband", text));
+}
 
 Result<std::unique_ptr<TcpGroup>> TcpGroup::listen(GroupOptions options) {
   CFT_TRY(check(options));
@@ -128,15 +134,25 @@ Status TcpGroup::use_ucx() {
   }
   CFT_ASSIGN(UcxMesh mesh, join_by_ucx(this, peers, options_.infiniband && !options_.encrypt,
                                        options_.connect_timeout_ms));
-  if (options_.infiniband && mesh.endpoints.empty()) {
-    options_.log.warning(
-        "rank {}: connection infiniband: TCP is used, over InfiniBand's IP if need be: {}", rank(),
-        options_.encrypt ? "the connections are encrypted, which UCX cannot do" : mesh.why_not);
-  }
+  if (options_.infiniband) log_transport(mesh);
   for (size_t peer = 0; peer < mesh.endpoints.size(); ++peer) {
     if (mesh.endpoints[peer]) engine_->replace(int(peer), std::move(mesh.endpoints[peer]));
   }
   return {};
+}
+
+void TcpGroup::log_transport(const UcxMesh& mesh) const {
+  if (mesh.endpoints.empty()) {
+    options_.log.warning(
+        "rank {}: connection infiniband: TCP is used between hosts: {}", rank(),
+        options_.encrypt ? "the connections are encrypted, which UCX cannot do" : mesh.why_not);
+    return;
+  }
+  const auto reached = std::ranges::find_if(mesh.endpoints, [](const auto& e) { return bool(e); });
+  options_.log.notice("rank {}: connection infiniband: {}", rank(),
+                      reached == mesh.endpoints.end()
+                          ? "all ranks share the memory of this host"
+                          : fmt::format("{} is used between hosts", (*reached)->transport()));
 }
 
 MeshOptions TcpGroup::mesh_options(const Fd& listener,

@@ -15,6 +15,7 @@
 #include "core/comm/mesh.h"
 #include "core/comm/monitor.h"
 #include "core/comm/socket.h"
+#include "core/comm/ucx_mesh.h"
 
 namespace cafetiere {
 
@@ -30,9 +31,12 @@ struct GroupOptions {
   int connect_timeout_ms = 10000;  ///< until all ranks must be connected
   bool encrypt = false;            ///< TLS 1.3 on every connection; shared memory stays as it is
   bool shared_memory = true;       ///< 8 MiB per pair of ranks on one host, if permitted
-  bool infiniband = false;  ///< UCX between hosts where all ranks find it, else TCP; see connect()
+  bool infiniband = false;  ///< UCX between hosts if all ranks find it, else TCP; see connect()
   Logger log;
 };
+
+/// GroupOptions::infiniband in the words of users: "ethernet" or "infiniband".
+Result<bool> parse_connection(const std::string& text);
 
 /// Usage: listen(), distribute address() to all ranks by any means, connect() with all addresses in
 /// rank order, exchange().
@@ -46,8 +50,8 @@ class TcpGroup : public Group {
   std::string address() const { return address_; }
 
   /// Connects to all ranks; returns when all are connected. Called once. A rank that asked for
-  /// `infiniband` logs a warning if UCX is not used. UCX neither encrypts nor authenticates, so
-  /// with `encrypt` TCP is used.
+  /// `infiniband` logs what is used: UCX on all ranks or on none. UCX neither encrypts nor
+  /// authenticates, so with `encrypt` TCP is used.
   Status connect(const std::vector<std::string>& addresses);
 
   /// The transport to `peer`, as Endpoint::transport(); once connected.
@@ -70,6 +74,7 @@ class TcpGroup : public Group {
   Status install(std::vector<PeerLink> links);
   Status share_memory();
   Status use_ucx();
+  void log_transport(const UcxMesh& mesh) const;
   PeerName name(int peer) const { return {rank(), peer, links_[peer].address}; }
   Status verdict() const;
   Status close(Status why);

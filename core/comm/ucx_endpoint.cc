@@ -12,7 +12,8 @@
 namespace cafetiere {
 namespace {
 
-constexpr int kLengthBits = 41;  // kMaxMessageBytes fits; the rank has the bits above
+constexpr int kLengthBits = 41;          // kMaxMessageBytes fits; the rank has the bits above
+constexpr size_t kMostCopied = 4 << 20;  // bytes of pending messages, about what TCP takes
 constexpr uint64_t kLengthMask = (uint64_t{1} << kLengthBits) - 1;
 
 uint64_t tag_of(int rank, size_t bytes) { return uint64_t(rank) << kLengthBits | bytes; }
@@ -47,7 +48,7 @@ Result<std::unique_ptr<Endpoint>> UcxEndpoint::create(PeerName name,
 }
 
 UcxEndpoint::~UcxEndpoint() {
-  if (sending() || receiving()) give_up();
+  if (pending()) give_up();
   if (peer_) worker_->close(peer_, reports_failure_ && failure_ != ucp::kOk);
 }
 
@@ -74,6 +75,7 @@ void UcxEndpoint::start(Message* message, void* result) {
 
 void UcxEndpoint::send(const void* data, size_t bytes) {
   Message& message = out_.emplace_back(Message{bytes});
+  data = hand_over(data, &message);
   ucp::RequestParams params = params_of(&message);
   params.on_sent = [](void*, ucp::StatusCode status, void* context) {
     static_cast<Message*>(context)->status = status;
@@ -81,6 +83,26 @@ void UcxEndpoint::send(const void* data, size_t bytes) {
   };
   start(&message, worker_->library().tag_send_sync_nbx(peer_, data, bytes,
                                                        tag_of(name_.self, bytes), &params));
+}
+
+/// The address to send from: that of the bytes themselves or of a copy.
+const void* UcxEndpoint::hand_over(const void* data, Message* message) {
+  const size_t bytes = message->bytes;
+  const auto is_there = [&](const auto& memory) { return memory->holds(data, bytes); };
+  if (std::ranges::any_of(exported_, is_there)) return data;
+  if (bytes > kMostCopied - copied_) {
+    message->kept = true;
+    ++kept_;
+    return data;
+  }
+  const auto* begin = static_cast<const std::byte*>(data);
+  message->copy.assign(begin, begin + bytes);
+  copied_ += bytes;
+  return message->copy.data();
+}
+
+void UcxEndpoint::lend(const std::shared_ptr<const SharedMemory>& memory) {
+  exported_.push_back(memory);
 }
 
 void UcxEndpoint::receive(void* data, size_t bytes, const void** /*in_place*/) {
@@ -101,7 +123,7 @@ Result<Endpoint::Progress> UcxEndpoint::progress() {
   Progress moved;
   CFT_ASSIGN(moved.sent, finish(&out_));
   CFT_ASSIGN(moved.received, finish(&in_));
-  if (moved.any() || (!sending() && !receiving())) return moved;
+  if (moved.any() || !pending()) return moved;
   if (failure_ != ucp::kOk) return lost(failure_);
   if (ended_ && !worker_->progress()) return connection_lost(name_.text(), 0);
   return moved;
@@ -111,8 +133,10 @@ Result<Endpoint::Progress> UcxEndpoint::progress() {
 Result<size_t> UcxEndpoint::finish(std::deque<Message>* messages) {
   size_t bytes = 0;
   while (!messages->empty() && messages->front().done) {
-    const Message message = messages->front();
+    const Message message = std::move(messages->front());
     messages->pop_front();
+    kept_ -= message.kept;
+    copied_ -= message.copy.size();
     if (message.request) worker_->library().request_free(message.request);
     if (messages == &in_) {
       CFT_TRY(check(message));
@@ -132,12 +156,12 @@ Status UcxEndpoint::check(const Message& received) const {
 }
 
 bool UcxEndpoint::arm(std::vector<pollfd>* polls) {
-  if (!sending() && !receiving()) return true;
+  if (!pending()) return true;
   armed_ = true;
   polls->push_back({socket_, POLLIN, 0});
   const bool may_sleep = worker_->arm(polls);
   // Another endpoint's progress may have completed what this one waits for, without a new event.
-  const bool ended = (sending() && out_.front().done) || (receiving() && in_.front().done);
+  const bool ended = (!out_.empty() && out_.front().done) || (!in_.empty() && in_.front().done);
   return may_sleep && !ended && failure_ == ucp::kOk;
 }
 

@@ -5,15 +5,16 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/comm/endpoint.h"
 #include "core/comm/ucx_worker.h"
 
 namespace cafetiere {
 
-/// Each message is one UCX message, from the sender's memory to the receiver's. Its tag holds the
-/// sender and the length. It counts as sent when the receiver has it: UCX only makes progress while
-/// it is called, so a rank that stops calling it must leave nothing pending.
+/// Each message is one UCX message, whose tag holds the sender and the length. It counts as handed
+/// over at once if it is stored in exported memory or can be copied, else when the peer has it. UCX
+/// only makes progress while it is called, so settled() waits until the peer has all messages.
 class UcxEndpoint : public Endpoint {
  public:
   /// Connects to the worker of `address`; nothing is sent yet. `socket` is a connection to the peer
@@ -25,12 +26,15 @@ class UcxEndpoint : public Endpoint {
   std::string transport() const override { return "UCX " + worker_->version(); }
   void send(const void* data, size_t bytes) override;
   void receive(void* data, size_t bytes, const void** in_place) override;
-  bool sending() const override { return !out_.empty(); }
+  bool sending() const override { return kept_ > 0; }
   bool receiving() const override { return !in_.empty(); }
+  bool pending() const override { return !out_.empty() || !in_.empty(); }
   Result<Progress> progress() override;
+  Result<bool> settled() override { return out_.empty(); }
   bool arm(std::vector<pollfd>* polls) override;
   void disarm() override;
   void give_up() override;
+  void lend(const std::shared_ptr<const SharedMemory>& memory) override;
 
  private:
   /// A pending message.
@@ -40,6 +44,8 @@ class UcxEndpoint : public Endpoint {
     bool done = false;
     ucp::StatusCode status = ucp::kOk;
     ucp::ReceiveInfo info{};
+    bool kept = false;            // in the caller's memory, which may change once it is sent
+    std::vector<std::byte> copy;  // its bytes, or none
   };
 
   UcxEndpoint(PeerName name, std::shared_ptr<UcxWorker> worker, int socket)
@@ -47,6 +53,7 @@ class UcxEndpoint : public Endpoint {
   static void failed(void* self, ucp::Peer* peer, ucp::StatusCode why);
   static ucp::RequestParams params_of(Message* message);
   static void start(Message* message, void* result);
+  const void* hand_over(const void* data, Message* message);
   Result<size_t> finish(std::deque<Message>* messages);
   void cancel(std::deque<Message>* messages);
   Status check(const Message& received) const;
@@ -61,6 +68,9 @@ class UcxEndpoint : public Endpoint {
   bool reports_failure_ = true;
   ucp::StatusCode failure_ = ucp::kOk;
   std::deque<Message> out_, in_;
+  size_t kept_ = 0;    // messages of out_
+  size_t copied_ = 0;  // bytes that out_ holds
+  std::vector<std::shared_ptr<const SharedMemory>> exported_;
 };
 
 }  // namespace cafetiere

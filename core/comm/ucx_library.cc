@@ -25,7 +25,7 @@ Result<Library> load() {
   // By default UCX catches SIGSEGV when loaded, which a Java machine needs for itself.
   setenv("UCX_ERROR_SIGNALS", "", 0);
   Lookup look{dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE), {}};
-  if (!look.handle) return io_error(fmt::format("there is no UCX here ({})", dlerror()));
+  if (!look.handle) return io_error(fmt::format("UCX is not installed ({})", dlerror()));
   Library l{};
   look("ucp_get_version_string", &l.get_version_string);
   look("ucp_config_read", &l.config_read);
@@ -48,7 +48,7 @@ Result<Library> load() {
   look("ucp_request_free", &l.request_free);
   look("ucs_status_string", &l.status_string);
   if (look.missing.empty()) return l;
-  return io_error(fmt::format("the UCX here is too old: it has no {}", look.missing));
+  return io_error(fmt::format("the installed UCX is too old: it lacks {}", look.missing));
 }
 
 }  // namespace

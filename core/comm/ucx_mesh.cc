@@ -34,7 +34,7 @@ Result<std::string> hear_all(Group* group, Answer answer, std::span<const std::b
     wait |= theirs[0] == std::byte(Answer::kNotYet);
     if (theirs[0] == std::byte(Answer::kYes) || theirs[0] == std::byte(Answer::kNotYet)) continue;
     if (theirs[0] == std::byte(Answer::kNotAsked)) {
-      return fmt::format("rank {} does not ask for it", rank);
+      return fmt::format("rank {} did not ask for UCX", rank);
     }
     return fmt::format(
         "rank {}: {}", rank,
@@ -49,7 +49,7 @@ Result<bool> is_quiet(const Engine::Endpoints& endpoints) {
   for (const auto& e : endpoints) {
     if (!e) continue;
     CFT_TRY(e->progress().status());
-    quiet &= !e->sending() && !e->receiving();
+    quiet &= !e->pending();
   }
   return quiet;
 }

@@ -55,7 +55,8 @@ Result<std::vector<T>> gather_in_order(Group* group, const std::vector<std::vect
 }  // namespace
 
 AllReduce::AllReduce(const SyncContext& context, ArenaUpdate update, Exchange exchange)
-    : context_(context),
+    : SynchronousMode(context.group),
+      context_(context),
       rounds_(exchange.rounds()),
       update_(std::move(update)),
       exchange_(context, exchange) {

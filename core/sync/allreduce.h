@@ -4,13 +4,14 @@
 #pragma once
 
 #include "core/sync/gradient_exchange.h"
+#include "core/sync/synchronous_mode.h"
 
 namespace cafetiere {
 
 /// Synchronous training. After each step the weights have the same bytes on every rank and, with
 /// the default Exchange, for any number of ranks. Each rank keeps the solver's history of its own
 /// slices only.
-class AllReduce : public Sync {
+class AllReduce : public SynchronousMode {
  public:
   AllReduce(const SyncContext& context, ArenaUpdate update, Exchange exchange = {});
 
@@ -25,13 +26,6 @@ class AllReduce : public Sync {
   Status end_shard(int, std::span<float>) override { return {}; }
   Status end_round(const UpdateStep& step, std::span<float> gradient,
                    std::span<float> weights) override;
-  bool is_synchronous() const override { return true; }
-  bool replicas_equal() const override { return true; }
-  Status consolidate(bool, std::span<float>) override { return {}; }
-  Result<std::vector<std::vector<std::byte>>> gather_at_end(
-      std::span<const std::byte> mine) override {
-    return all_gather_v(context_.group, mine);
-  }
   const Clipping& last_clipping() const override { return clipping_; }
 
   Status show_state(const StateUse& use) override;

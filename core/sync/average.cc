@@ -7,7 +7,7 @@ namespace cafetiere {
 
 Average::Average(const SyncContext& context, ArenaUpdate update, const caffe::SyncParameter& sync,
                  Exchange exchange)
-    : group_(context.group),
+    : SynchronousMode(context.group),
       mode_(sync.mode()),
       period_(sync.period()),
       rule_(history_rule(sync)),
@@ -65,8 +65,8 @@ Status Average::show_state(const StateUse& use) {
   PlacedState placed{.mode = mode_, .replicas = replicas_.placed()};
   placed.history = placed.replicas.front();
   if (rule_ != HistoryRule::kKept) placed.replicas.clear();  // all have the same
-  if (outer_) placed.outer.push_back(outer_->placed(group_, mean_.floats()));
-  return show_placed(group_, placed, use);
+  if (outer_) placed.outer.push_back(outer_->placed(group(), mean_.floats()));
+  return show_placed(group(), placed, use);
 }
 
 Status Average::restore(ModeState& state) {

@@ -6,6 +6,7 @@
 #include "core/sync/outer_step.h"
 #include "core/sync/replicas.h"
 #include "core/sync/shard_mean.h"
+#include "core/sync/synchronous_mode.h"
 
 namespace cafetiere {
 
@@ -13,7 +14,7 @@ namespace cafetiere {
 /// (HistoryRule); then all take the mean of the weights, or what the mode's OuterStep makes of it.
 /// Beside the weights being trained a rank keeps one copy, however many shards it has. The weights
 /// have the same bytes for any number of ranks.
-class Average : public Sync {
+class Average : public SynchronousMode {
  public:
   Average(const SyncContext& context, ArenaUpdate update, const caffe::SyncParameter& sync,
           Exchange exchange);
@@ -31,13 +32,6 @@ class Average : public Sync {
   Status end_shard(int, std::span<float> weights) override;
   Status end_round(const UpdateStep& step, std::span<float>, std::span<float> weights) override;
 
-  bool is_synchronous() const override { return true; }
-  bool replicas_equal() const override { return true; }
-  Status consolidate(bool, std::span<float>) override { return {}; }
-  Result<std::vector<std::vector<std::byte>>> gather_at_end(
-      std::span<const std::byte> mine) override {
-    return all_gather_v(group_, mine);
-  }
   const Clipping& last_clipping() const override { return replicas_.last_clipping(); }
   Status show_state(const StateUse& use) override;
   std::unique_ptr<ModeState> own_state() override {
@@ -48,7 +42,6 @@ class Average : public Sync {
  private:
   Status end_history();
 
-  Group* const group_;
   const std::string mode_;
   const int period_;
   const HistoryRule rule_;

@@ -37,7 +37,8 @@ bool fits_a_file(const SyncContext& context, size_t kinds) {
 
 Compressed::Compressed(const SyncContext& context, ArenaUpdate update,
                        const caffe::SyncParameter& sync)
-    : context_(context),
+    : SynchronousMode(context.group),
+      context_(context),
       shards_(shards_of_rank(rank_of(context.group), size_of(context.group), context.shards)),
       update_(context, std::move(update)),
       sum_(size_t(context.floats), 0.f),

@@ -7,6 +7,7 @@
 
 #include "core/comm/compress.h"
 #include "core/sync/replicas.h"
+#include "core/sync/synchronous_mode.h"
 
 namespace cafetiere {
 
@@ -14,7 +15,7 @@ namespace cafetiere {
 /// update. Layer statistics are sent uncompressed. The same bits for the same number of ranks, also
 /// after a resume: the checkpoint holds each rank's error feedback, unless it would be too large
 /// for one file. With another number of ranks error feedback starts at zero, with a warning.
-class Compressed : public Sync {
+class Compressed : public SynchronousMode {
  public:
   Compressed(const SyncContext& context, ArenaUpdate update, const caffe::SyncParameter& sync);
 
@@ -27,13 +28,6 @@ class Compressed : public Sync {
   Status end_shard(int, std::span<float>) override { return {}; }
   Status end_round(const UpdateStep& step, std::span<float> gradient,
                    std::span<float> weights) override;
-  bool is_synchronous() const override { return true; }
-  bool replicas_equal() const override { return true; }
-  Status consolidate(bool, std::span<float>) override { return {}; }
-  Result<std::vector<std::vector<std::byte>>> gather_at_end(
-      std::span<const std::byte> mine) override {
-    return all_gather_v(context_.group, mine);
-  }
   const Clipping& last_clipping() const override { return update_.last_clipping(); }
   Status show_state(const StateUse& use) override;
   std::unique_ptr<ModeState> own_state() override { return nullptr; }

@@ -58,7 +58,7 @@ Result<std::unique_ptr<Sync>> Hierarchical::make(const SyncContext& context, Are
 Hierarchical::Hierarchical(const SyncContext& context, const std::vector<int>& team,
                            const std::vector<int>& leaders, double share, int period,
                            ArenaUpdate update)
-    : context_(context), period_(period), share_(float(share)) {
+    : SynchronousMode(context.group), context_(context), period_(period), share_(float(share)) {
   const int shards_each = context.shards / size_of(context.group);
   team_shards_ = {team.front() * shards_each, (team.back() + 1) * shards_each};
   SyncContext inside = context;

@@ -11,7 +11,7 @@ namespace cafetiere {
 
 /// AllReduce within a team of neighbouring ranks, the mean of weights across the teams. The teams'
 /// first ranks exchange; a team's weight is its number of ranks. The same bits for the same teams.
-class Hierarchical : public Sync {
+class Hierarchical : public SynchronousMode {
  public:
   /// Teams of `team_size` ranks, or, if that is 0, of the neighbouring ranks of one host. An error
   /// where the shards do not divide evenly among the ranks.
@@ -36,13 +36,8 @@ class Hierarchical : public Sync {
   }
   Status end_round(const UpdateStep& step, std::span<float> gradient,
                    std::span<float> weights) override;
-  bool is_synchronous() const override { return true; }
   bool replicas_equal() const override { return replicas_equal_; }
   Status consolidate(bool end, std::span<float> weights) override;
-  Result<std::vector<std::vector<std::byte>>> gather_at_end(
-      std::span<const std::byte> mine) override {
-    return all_gather_v(context_.group, mine);
-  }
 
   const Clipping& last_clipping() const override { return steps_->last_clipping(); }
   /// The history of the first team, which rank 0 belongs to.

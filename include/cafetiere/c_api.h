@@ -126,6 +126,8 @@ CFT_API void cft_rows_destroy(cft_rows* rows);
  *   "secret": text all ranks share (never sent), 16 random bytes or more and others in each run; whoever
  *   does not know it is refused and learns nothing of the group, "generation": text all ranks of this attempt share,
  *   "timeout_ms": silence of a peer that counts as its loss (default 6000),
+ *   "connection": between hosts, "ethernet" (default) or "infiniband": UCX, if all ranks ask for it and
+ *   find libucp.so.0 at run time, and nothing is encrypted; else TCP. The log says what is used,
  *   "encrypt": 1 for TLS 1.3 on all connections, the same on all ranks (default 0); memory that
  *   ranks of one host share is not encrypted}
  * Without "encrypt" only the beginning of a connection is authenticated: whoever can change packets on

@@ -14,6 +14,7 @@ namespace {
 using testing::Each;
 using testing::HasSubstr;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 class UcxTest : public TransportTest {};
 INSTANTIATE_TEST_SUITE_P(Transports, UcxTest,
@@ -67,6 +68,10 @@ TEST_P(UcxTest, ARankThatIsKilledIsNamed) {
   EXPECT_THAT(status.message(), HasSubstr("rank 1"));
 }
 
+std::string ucx_version() {
+  return std::string("UCX ") + (*ucp::Library::find())->get_version_string();
+}
+
 /// What two ranks log, and what carries their messages in the end.
 std::vector<std::string> logged(const std::function<void(GroupOptions*)>& adapt,
                                 const std::string& transport) {
@@ -86,12 +91,28 @@ std::vector<std::string> logged(const std::function<void(GroupOptions*)>& adapt,
   return lines;
 }
 
+TEST_P(UcxTest, IsToldWhereItIsUsed) {
+  const auto lines = logged([](GroupOptions*) {}, ucx_version());
+  EXPECT_THAT(lines,
+              UnorderedElementsAre(
+                  "rank 0: connection infiniband: " + ucx_version() + " is used between hosts",
+                  "rank 1: connection infiniband: " + ucx_version() + " is used between hosts"));
+}
+
+TEST(Ucx, IsNotNeededWithinAHost) {
+  if (const auto ucx = ucp::Library::find(); !ucx.ok()) GTEST_SKIP() << ucx.status().message();
+  const auto lines = logged([](GroupOptions* o) { o->shared_memory = true; }, "shared memory");
+  EXPECT_THAT(lines, SizeIs(2));
+  EXPECT_THAT(lines, Each(HasSubstr("all ranks share the memory of this host")));
+}
+
 TEST(Ucx, OneRankThatDoesNotAskKeepsAllOnTcp) {
   if (const auto ucx = ucp::Library::find(); !ucx.ok()) GTEST_SKIP() << ucx.status().message();
   const auto lines = logged([](GroupOptions* o) { o->infiniband = o->rank == 0; }, "TCP");
   EXPECT_THAT(lines, SizeIs(1));
-  EXPECT_THAT(lines, Each(HasSubstr("TCP is used, over InfiniBand's IP if need be: rank 1 does not "
-                                    "ask for it")));
+  EXPECT_THAT(lines,
+              Each("rank 0: connection infiniband: TCP is used between hosts: rank 1 did not "
+                   "ask for UCX"));
 }
 
 TEST(Ucx, IsNotTakenForWhatIsEncrypted) {
@@ -112,7 +133,7 @@ TEST(Ucx, ThatIsNotInstalledIsTold) {
   if (ucp::Library::find().ok()) GTEST_SKIP() << "it is installed";
   const auto lines = logged([](GroupOptions*) {}, "TCP");
   EXPECT_THAT(lines, SizeIs(2));
-  EXPECT_THAT(lines, Each(HasSubstr("there is no UCX here (libucp.so.0")));
+  EXPECT_THAT(lines, Each(HasSubstr("rank 0: UCX is not installed (libucp.so.0")));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several processes that train together, and what becomes of them when one dies."""
 
+import ctypes
 import json
 import re
 import shutil
@@ -86,6 +87,78 @@ def test_ranks_listen_on_the_ports_they_are_given(work, tmp_path):
     assert all(code == 0 for code, _ in ends), ends
     ports = [int((tmp_path / "meet" / f"rank{r}").read_text().split(":")[1]) for r in range(2)]
     assert all(taken < port <= last for port in ports), ports
+
+
+class Hosts:
+    """A host for each rank, as far as shared memory goes: a PID namespace of its own."""
+
+    SPLIT = ["unshare", "--pid", "--fork", "--kill-child"]
+
+    def __init__(self, *settings):
+        self.settings = settings
+
+    def address(self, _):
+        return "127.0.0.1"
+
+    def enter(self, _):
+        return ["env", *self.settings, *self.SPLIT]
+
+
+@pytest.fixture
+def hosts():
+    if subprocess.run([*Hosts.SPLIT, "true"], check=False, capture_output=True).returncode != 0:
+        pytest.skip("each rank needs a PID namespace of its own: unshare --pid is not allowed here")
+    return Hosts
+
+
+@pytest.fixture
+def ucx():
+    try:
+        ctypes.CDLL("libucp.so.0")
+    except OSError as error:
+        pytest.skip(f"UCX is not installed: {error}")
+
+
+@pytest.mark.usefixtures("ucx")
+@pytest.mark.parametrize("tls", ["tcp,self", "sm,self"])
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ucx_does_not_show_in_the_weights(work, tmp_path, hosts, ranks, tls):
+    # UCX's shared memory by name: /proc/PID/fd does not reach into another PID namespace.
+    network = hosts(f"UCX_TLS={tls}", "UCX_POSIX_USE_PROC_LINK=n")
+    bytes_of, logs = [], []
+    for connection in "ethernet", "infiniband":
+        folder = folder_in(tmp_path, connection)
+        flags = ["--connection", connection, "--shards", "4"]
+        ends = Ranks(work, folder, ranks, *flags, network=network).wait()
+        assert all(code == 0 for code, _ in ends), ends
+        bytes_of.append(weights(folder))
+        logs.append(ends[0][1])
+    assert bytes_of[0] == bytes_of[1]
+    assert "connection infiniband" not in logs[0]
+    assert re.search(r"rank 0: connection infiniband: UCX [\d.]+ is used between hosts", logs[1])
+
+
+@pytest.mark.usefixtures("ucx")
+def test_a_rank_without_ucx_keeps_all_on_tcp(work, tmp_path, hosts):
+    network = hosts()
+    network.enter = lambda rank: ["env", f"UCX_TLS={['tcp,self', 'none'][rank]}", *hosts.SPLIT]
+    ends = Ranks(work, tmp_path, 2, "--connection", "infiniband", network=network).wait()
+    assert all(code == 0 for code, _ in ends), ends
+    for rank, (_, log) in enumerate(ends):
+        told = f"rank {rank}: connection infiniband: TCP is used between hosts: rank 1: "
+        assert log.count("connection infiniband") == log.count(told) == 1, log
+
+
+def test_ucx_is_not_used_for_what_is_encrypted(work, tmp_path):
+    ends = Ranks(work, tmp_path, 2, "--connection", "infiniband", "--encrypt").wait()
+    assert all(code == 0 for code, _ in ends), ends
+    assert "the connections are encrypted, which UCX cannot do" in ends[0][1]
+
+
+def test_a_connection_that_is_not_known_is_refused(work, tmp_path):
+    (code, log), _ = Ranks(work, tmp_path, 2, "--connection", "wifi").wait()
+    assert code != 0
+    assert "set it to ethernet or infiniband" in log
 
 
 def test_encryption_does_not_show_in_the_weights(work, tmp_path):

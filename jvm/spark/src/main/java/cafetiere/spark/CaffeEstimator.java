@@ -144,8 +144,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     TrainingPlan plan = new TrainingPlan(MeanFiles.shipped(solver, () -> sc), net, schema,
         parallel.workers(), shards, threads, getMaxIter(), epochs, getSeed(), getCheckpointDir(),
         getCheckpointInterval(), model, state,
-        getEvents(), getPeerTimeout(), Encryption.of(getEncrypt(), sc.getConf()), sync,
-        getSurvivors(), getResume());
+        getEvents(), getPeerTimeout(), Encryption.of(getEncrypt(), sc.getConf()), getConnection(),
+        sync, getSurvivors(), getResume());
     // Survivors keep their rows to themselves, and begin before all have read theirs.
     return getSurvivors() && epochs.needRows() ? plan.ofRows(Epochs.rows(train)) : plan;
   }

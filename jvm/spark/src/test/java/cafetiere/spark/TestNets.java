@@ -72,7 +72,7 @@ public final class TestNets {
         "id");
     TrainingPlan plan = new TrainingPlan(
         SOLVER, CLASSIFIER, schema, 1, 1, 1, 0, Epochs.NONE, 1, "", 0, null, null, "", 6000, false,
-        SyncSettings.NONE, false, false);
+        "ethernet", SyncSettings.NONE, false, false);
     try (Rows rows = new Rows(schema.toJson().toString());
         Trainer trainer = new Trainer(plan.trainerOptions(0), new Silent())) {
       try (RowEncoder encoder = new RowEncoder(schema, rows::append)) {

@@ -29,6 +29,7 @@ import java.util.UUID;
  * @param events Hadoop path prefix of JSONL and TensorBoard files that the driver writes, "" for none
  * @param timeoutMillis silence of a peer that counts as its loss
  * @param encrypt whether what travels between the ranks is encrypted
+ * @param connection what connects the ranks of different hosts, as the param of that name
  * @param sync what replaces fields of the solver's sync { }
  * @param survivors whether the others go on when a rank is lost, and it may join them again
  * @param resume whether to go on from the checkpoints of an interrupted run of the same plan
@@ -50,6 +51,7 @@ public record TrainingPlan(
     String events,
     int timeoutMillis,
     boolean encrypt,
+    String connection,
     SyncSettings sync,
     boolean survivors,
     boolean resume)
@@ -60,7 +62,7 @@ public record TrainingPlan(
   public TrainingPlan with(int ranks) {
     return new TrainingPlan(solver, net, schema, ranks, survivors ? ranks : shards, threads,
         maxIter, epochs, seed, checkpointDir, checkpointInterval, model, state, events,
-        timeoutMillis, encrypt, sync, survivors, resume);
+        timeoutMillis, encrypt, connection, sync, survivors, resume);
   }
 
   /** The same with epochs in steps, of a table that has so many rows. */
@@ -71,8 +73,8 @@ public record TrainingPlan(
     String tested = epochs.areTested()
         ? NetDescription.withField(solver, "test_interval", epoch) : solver;
     return new TrainingPlan(tested, net, schema, workers, shards, threads, steps, Epochs.NONE, seed,
-        checkpointDir, checkpointInterval, model, state, events, timeoutMillis, encrypt, sync,
-        survivors, resume);
+        checkpointDir, checkpointInterval, model, state, events, timeoutMillis, encrypt, connection,
+        sync, survivors, resume);
   }
 
   /** Hex digits that tell apart trainings whose weights differ; {@code rows}: those of the table. */
@@ -114,7 +116,7 @@ public record TrainingPlan(
     options.put("rank", rank).put("size", size).put("bind", bind);
     options.put("ports", ports.option()).put("secret", secret);
     options.put("generation", generation).put("timeout_ms", timeoutMillis);
-    options.put("encrypt", encrypt ? 1 : 0);
+    options.put("encrypt", encrypt ? 1 : 0).put("connection", connection);
     return options.toString();
   }
 }

@@ -4,7 +4,6 @@ package cafetiere.spark.submit;
 import cafetiere.spark.CaffeEstimator;
 import cafetiere.spark.util.NearestName;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -49,7 +48,6 @@ final class Flags {
       new Part("Columns and training (docs/params.md)", Flag.ofParams()),
       new Part("Accepted for CaffeOnSpark's scripts", List.of(
           Flag.of("devices", "N", "GPUs of each executor. Not supported yet: the CPU is used."),
-          Flag.of("connection", "WORD", "ethernet or infiniband. Both use TCP."),
           Flag.of("persistent", "", "No effect: rows are always read once and kept."))));
   private static final Map<String, Flag> KNOWN = PARTS.stream()
       .flatMap(part -> part.flags().stream())
@@ -149,10 +147,8 @@ final class Flags {
           + " needs the model that was saved with it: add -weights PATH");
     }
     if (has("features") && get("output", "").isEmpty()) given.put("output", "output");
-    String connection = get("connection", "ethernet");
-    if (!Arrays.asList("ethernet", "infiniband").contains(connection.toLowerCase(Locale.ROOT))) {
-      throw new UsageException("-connection " + connection + ": write ethernet or infiniband");
-    }
+    // CaffeOnSpark took these words in any case.
+    given.computeIfPresent("connection", (flag, word) -> word.toLowerCase(Locale.ROOT));
     if (!get("devices", "1").matches("[1-9]\\d*")) {
       throw new UsageException(
           "-devices " + get("devices", "") + ": a whole number of at least 1 is needed");

@@ -241,9 +241,6 @@ public final class SubmittedRun {
     if (flags.has("persistent")) {
       LOG.info("-persistent has no effect: rows are read once and kept in native memory");
     }
-    if (flags.get("connection", "").toLowerCase(Locale.ROOT).equals("infiniband")) {
-      LOG.warn("-connection infiniband: this version talks TCP, over InfiniBand's IP if need be");
-    }
     String fields = solver.replaceAll("#[^\n]*", "");
     if (flags.has("train") && SNAPSHOT.matcher(fields).find()) {
       LOG.warn("snapshot: there are checkpoints every so many steps to go on from, but beside -model"
