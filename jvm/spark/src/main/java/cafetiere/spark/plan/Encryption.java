@@ -16,7 +16,7 @@ public final class Encryption {
 
   private Encryption() {}
 
-  /** One of {@code ParamChecks.ENCRYPTIONS} in the session of {@code conf}. */
+  /** A value of the param encrypt, in the session of {@code conf}. */
   public static boolean of(String choice, SparkConf conf) {
     warning(choice, conf).ifPresent(LOG::warn);
     if (!choice.equals("auto")) return choice.equals("on");
