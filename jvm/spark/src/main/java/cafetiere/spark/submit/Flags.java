@@ -31,11 +31,10 @@ final class Flags {
       "trainData", "testData", "dataCol", "labelCol", "idCol", "epochs", "shards", "checkpointDir",
       "checkpointInterval", "maxIter", "seed", "peerTimeout", "threadsPerWorker", "batchSize",
       "validationIndicatorCol", "events", "engine", "sync", "syncPeriod", "syncHistory",
-      "syncOptions", "syncParamFile", "encrypt");
+      "syncOptions", "syncParamFile", "encrypt", "lmdb_partitions");
   private static final String NO_CONVERTERS = "it belongs to CaffeOnSpark's converters, which this"
       + " version does not have: write the table as parquet and pass it with -trainData, -testData";
   private static final Map<String, String> REFUSED = Map.of(
-      "lmdb_partitions", "LMDB is not read through Spark: pass parquet with -trainData, -testData",
       "imageRoot", NO_CONVERTERS,
       "labelFile", NO_CONVERTERS,
       "captionFile", NO_CONVERTERS,
@@ -143,6 +142,7 @@ final class Flags {
     getInt("peerTimeout", 1, 1);
     getInt("threadsPerWorker", 1, 1);
     getInt("batchSize", 1, 1);
+    getInt("lmdb_partitions", 1, 1);
     getLong("maxIter", 1, 1);
     getLong("checkpointInterval", 1, 1);
     getLong("seed", 0, 0);
