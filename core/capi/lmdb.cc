@@ -17,6 +17,10 @@ struct cft_lmdb_cursor {
   bool begun = false;
 };
 
+struct cft_lmdb_writer {
+  std::unique_ptr<cafetiere::DbWriter> writer;
+};
+
 namespace cafetiere::capi {
 namespace {
 
@@ -44,7 +48,9 @@ Result<LmdbTree> open_tree(const char* path, const cft_file* given) {
   if (!path) {
     CFT_ASSIGN(const cft_file file, given_struct(given, "cft_file"));
     if (!file.read) return invalid_argument("cft_file.read is NULL");
-    return LmdbTree::open(std::make_shared<CallersFile>(file), "the caller's LMDB file");
+    const std::string name =
+        file.name ? fmt::format("LMDB \"{}\"", file.name) : "the caller's LMDB file";
+    return LmdbTree::open(std::make_shared<CallersFile>(file), name);
   }
   std::error_code ignored;
   const bool folder = std::filesystem::is_directory(path, ignored);
@@ -79,6 +85,11 @@ int cft_lmdb_records(const cft_lmdb* lmdb, int64_t* out) {
   return capi::guarded([&] { *out = lmdb->tree.records; });
 }
 
+int cft_lmdb_has_ranges(const cft_lmdb* lmdb, int32_t* out) {
+  CFT_NOT_NULL(lmdb, out);
+  return capi::guarded([&] { *out = lmdb->tree.sorted; });
+}
+
 int cft_lmdb_split(const cft_lmdb* lmdb, int32_t ranges, void** keys, uint64_t* bytes) {
   CFT_NOT_NULL(lmdb, keys, bytes);
   return capi::guarded([&]() -> Status {
@@ -111,17 +122,53 @@ int cft_lmdb_cursor_create(const cft_lmdb* lmdb, const void* from, uint64_t from
 
 int cft_lmdb_cursor_next(cft_lmdb_cursor* cursor, const void** key, uint64_t* key_bytes,
                          const void** value, uint64_t* value_bytes) {
-  CFT_NOT_NULL(cursor, key, key_bytes, value, value_bytes);
-  *key = *value = nullptr;
-  *key_bytes = *value_bytes = 0;
+  CFT_NOT_NULL(cursor, key, key_bytes);
+  *key = nullptr, *key_bytes = 0;
+  if (value) {
+    CFT_NOT_NULL(value_bytes);
+    *value = nullptr, *value_bytes = 0;
+  }
   return capi::guarded([&]() -> Status {
     cafetiere::LmdbCursor& at = cursor->cursor;
+    at.read_values(value != nullptr);
     CFT_TRY(std::exchange(cursor->begun, true) ? at.next() : at.first());
     if (!at.valid()) return {};
     *key = at.key().data(), *key_bytes = at.key().size();
-    *value = at.value().data(), *value_bytes = at.value().size();
+    if (value) *value = at.value().data(), *value_bytes = at.value().size();
     return {};
   });
 }
 
 void cft_lmdb_cursor_destroy(cft_lmdb_cursor* cursor) { delete cursor; }
+
+int cft_lmdb_create(const char* path, cft_lmdb_writer** out) {
+  CFT_NOT_NULL(path, out);
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(auto writer, cafetiere::create_db(path, cafetiere::DbBackend::kLmdb));
+    *out = new cft_lmdb_writer{std::move(writer)};
+    return {};
+  });
+}
+
+int cft_lmdb_put(cft_lmdb_writer* writer, const void* key, uint64_t key_bytes, const void* value,
+                 uint64_t value_bytes) {
+  CFT_NOT_NULL(writer);
+  return capi::guarded([&]() -> Status {
+    constexpr uint64_t kLongestKey = 511;  // as liblmdb is compiled by default
+    if (key_bytes < 1 || key_bytes > kLongestKey) {
+      return cafetiere::invalid_argument(
+          fmt::format("a key of an LMDB has 1 to {} bytes, not {}", kLongestKey, key_bytes));
+    }
+    CFT_ASSIGN(const auto k, capi::given_bytes(key, key_bytes, "key"));
+    CFT_ASSIGN(const auto v, capi::given_bytes(value, value_bytes, "value"));
+    writer->writer->put(capi::text_of(k), capi::text_of(v));
+    return {};
+  });
+}
+
+int cft_lmdb_commit(cft_lmdb_writer* writer) {
+  CFT_NOT_NULL(writer);
+  return capi::guarded([&] { return writer->writer->commit(); });
+}
+
+void cft_lmdb_writer_close(cft_lmdb_writer* writer) { delete writer; }

@@ -73,7 +73,10 @@ Status LmdbCursor::read_record() {
   if (++seen_ > tree_.records) {
     return tree_.damaged(page.number, "holds more records than the header says");
   }
-  CFT_ASSIGN(value_, tree_.value(page, leaf, &buffer_));
+  value_ = {};
+  if (values_) {
+    CFT_ASSIGN(value_, tree_.value(page, leaf, &buffer_));
+  }
   key_ = leaf.key;
   valid_ = true;
   return {};

@@ -23,6 +23,8 @@ class LmdbCursor : public DbCursor {
  public:
   explicit LmdbCursor(LmdbTree tree, KeyRange range = {})
       : tree_(std::move(tree)), range_(std::move(range)) {}
+  /// Whether the records that come next have their values, which are empty otherwise.
+  void read_values(bool wanted) { values_ = wanted; }
   Status first() override;
   Status next() override;
   bool valid() const override { return valid_; }
@@ -44,7 +46,7 @@ class LmdbCursor : public DbCursor {
   KeyRange range_;
   std::vector<Place> path_;  // from the root to the leaf of the current record
   int64_t seen_ = 0;
-  bool valid_ = false;
+  bool valid_ = false, values_ = true;
   std::string_view key_, value_;
   std::string buffer_;  // of a value on overflow pages
 };

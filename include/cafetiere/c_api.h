@@ -440,16 +440,21 @@ typedef struct cft_file {
    * way with CFT_IO. Called on the thread that opens, splits or moves a cursor: on several at a time
    * where the caller does so. */
   int (*read)(void* context, uint64_t offset, void* out, uint64_t bytes);
+  const char* name; /* in errors, such as the path; NULL: "the caller's LMDB file" */
 } cft_file;
 
 typedef struct cft_lmdb cft_lmdb;
 typedef struct cft_lmdb_cursor cft_lmdb_cursor;
+typedef struct cft_lmdb_writer cft_lmdb_writer;
 
 /* Opens a database that nobody writes to: by the path of its folder or data.mdb, which is mapped into
  * memory, or through `file`, whose context must stay until the last cursor is gone. The other one is
  * NULL. What its pages say is checked: a damaged file is an error of the call that meets the damage. */
 CFT_API int cft_lmdb_open(const char* path, const cft_file* file, cft_lmdb** out);
 CFT_API int cft_lmdb_records(const cft_lmdb* lmdb, int64_t* out);
+/* 1 if it has ranges of keys; 0 if its keys lie in an order of their own (MDB_REVERSEKEY,
+ * MDB_INTEGERKEY), so that it cannot be split and is read from the first record to the last. */
+CFT_API int cft_lmdb_has_ranges(const cft_lmdb* lmdb, int32_t* out);
 /* At most ranges - 1 keys, in order, that cut the database into ranges of about equal size; fewer where
  * it has fewer records. Each key is a uint32 (little-endian) number of bytes, then these. Reads a
  * fiftieth of a large file at most. */
@@ -460,10 +465,22 @@ CFT_API void cft_lmdb_close(cft_lmdb* lmdb);
  * from the first, or to the last one. */
 CFT_API int cft_lmdb_cursor_create(const cft_lmdb* lmdb, const void* from, uint64_t from_bytes,
                                    const void* to, uint64_t to_bytes, cft_lmdb_cursor** out);
-/* The next record, whose bytes are valid until the cursor moves or goes; *key is NULL at the end. */
+/* The next record, whose bytes are valid until the cursor moves or goes; *key is NULL at the end. With
+ * value NULL only the key is given, and a value that lies on pages of its own is not read. */
 CFT_API int cft_lmdb_cursor_next(cft_lmdb_cursor* cursor, const void** key, uint64_t* key_bytes,
                                  const void** value, uint64_t* value_bytes);
 CFT_API void cft_lmdb_cursor_destroy(cft_lmdb_cursor* cursor);
+
+/* A new database, as liblmdb writes it: makes the local folder `path`, which must not be there. */
+CFT_API int cft_lmdb_create(const char* path, cft_lmdb_writer** out);
+/* A record for the next commit, which keeps it in memory until then. Of records with one key the last
+ * stays. Keys have 1 to 511 bytes. */
+CFT_API int cft_lmdb_put(cft_lmdb_writer* writer, const void* key, uint64_t key_bytes,
+                         const void* value, uint64_t value_bytes);
+/* Writes what was put since the last commit; when it returns that is on the disk. */
+CFT_API int cft_lmdb_commit(cft_lmdb_writer* writer);
+/* What was put since the last commit is lost. */
+CFT_API void cft_lmdb_writer_close(cft_lmdb_writer* writer);
 
 /* ---- files ---------------------------------------------------------------------------------- */
 

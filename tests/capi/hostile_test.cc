@@ -47,6 +47,7 @@ struct Objects {
   cft_solver* solver = nullptr;
   cft_lmdb* lmdb = nullptr;
   cft_lmdb_cursor* cursor = nullptr;
+  cft_lmdb_writer* writer = nullptr;
 
   explicit Objects(const TempDir& folder) {
     const auto text = [](const nlohmann::json& json) { return json.dump(); };
@@ -70,6 +71,7 @@ struct Objects {
     make(
         cft_lmdb_open(folder.write("data.mdb", file_of(some_records(20))).c_str(), nullptr, &lmdb));
     make(cft_lmdb_cursor_create(lmdb, nullptr, 0, nullptr, 0, &cursor));
+    make(cft_lmdb_create(folder.path("written").c_str(), &writer));
   }
   ~Objects() {
     cft_rows_destroy(rows);
@@ -82,6 +84,7 @@ struct Objects {
     cft_solver_destroy(solver);
     cft_lmdb_close(lmdb);
     cft_lmdb_cursor_destroy(cursor);
+    cft_lmdb_writer_close(writer);
   }
   static void make(int code) { ASSERT_EQ(code, 0) << cft_last_error(); }
 };
@@ -92,6 +95,8 @@ bool steps_only = false;  // numbers that a solver could take for a number of st
 template <class T>
 inline constexpr bool is_place =
     std::is_pointer_v<std::remove_pointer_t<T>> && !std::is_const_v<std::remove_pointer_t<T>>;
+template <>
+inline constexpr bool is_place<int32_t*> = true;
 template <>
 inline constexpr bool is_place<int64_t*> = true;
 template <>
@@ -137,8 +142,8 @@ std::vector<T> values(const Objects& o) {
   } else if constexpr (is_place<T>) {
     return {nullptr, place<T>()};
   } else {
-    const std::tuple all{o.rows,      o.group, o.trainer, o.replica, o.rounds,
-                         o.predictor, o.net,   o.solver,  o.lmdb,    o.cursor};
+    const std::tuple all{o.rows, o.group,  o.trainer, o.replica, o.rounds, o.predictor,
+                         o.net,  o.solver, o.lmdb,    o.cursor,  o.writer};
     using Object = std::remove_const_t<std::remove_pointer_t<T>>*;
     std::vector<T> list{nullptr};
     std::apply(
@@ -268,9 +273,12 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_predictor_fill);
   CALL(cft_lmdb_open);
   CALL(cft_lmdb_records);
+  CALL(cft_lmdb_has_ranges);
   CALL(cft_lmdb_split);
   CALL(cft_lmdb_cursor_create);
   CALL(cft_lmdb_cursor_next);
+  CALL(cft_lmdb_put);
+  CALL(cft_lmdb_commit);
   CALL(cft_net_create);
   CALL(cft_net_describe);
   CALL(cft_net_blob);
@@ -309,7 +317,13 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   EXPECT_NE(cft_trainer_save(nullptr, "x", "x"), 0);
   EXPECT_NE(cft_trainer_save(objects.trainer, nullptr, nullptr), 0);
   EXPECT_NE(cft_trainer_save(objects.trainer, "", "/no/such/folder/x"), 0);
-  called.insert({"cft_net_save", "cft_trainer_save", "cft_main"});  // cft_main: tests/lib/c_test.c
+  cft_lmdb_writer* writer = nullptr;
+  EXPECT_NE(cft_lmdb_create(nullptr, &writer), 0);
+  EXPECT_NE(cft_lmdb_create("x", nullptr), 0);
+  EXPECT_NE(cft_lmdb_create("", &writer), 0);
+  EXPECT_NE(cft_lmdb_create("/no/such/folder/x", &writer), 0);
+  called.insert({"cft_net_save", "cft_trainer_save", "cft_lmdb_create"});
+  called.insert("cft_main");  // tests/lib/c_test.c
 
   cft_free(nullptr);
   cft_rows_destroy(nullptr);
@@ -324,6 +338,7 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   cft_memory_release(nullptr);
   cft_lmdb_close(nullptr);
   cft_lmdb_cursor_destroy(nullptr);
+  cft_lmdb_writer_close(nullptr);
   cft_net_destroy(nullptr);
   cft_solver_destroy(nullptr);
 

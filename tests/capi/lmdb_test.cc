@@ -32,7 +32,8 @@ struct Bytes {
               EXPECT_LE(offset + bytes, self->all.size());
               std::memcpy(out, self->all.data() + offset, bytes);
               return 0;
-            }};
+            },
+            nullptr};
   }
 };
 
@@ -122,6 +123,67 @@ TEST(LmdbInterface, WhatTheCallerCannotReadIsAnError) {
   EXPECT_GT(records.size(), 50U);
   cft_lmdb* lmdb = nullptr;
   EXPECT_EQ(cft_lmdb_open(nullptr, &file, &lmdb), CFT_IO);
+}
+
+TEST(LmdbInterface, ErrorsHaveTheFilesName) {
+  Bytes bytes{"not a database"};
+  cft_file file = bytes.file();
+  file.name = "hdfs://host/digits/data.mdb";
+  cft_lmdb* lmdb = nullptr;
+  EXPECT_EQ(cft_lmdb_open(nullptr, &file, &lmdb), CFT_INVALID_ARGUMENT);
+  EXPECT_THAT(cft_last_error(), HasSubstr("LMDB \"hdfs://host/digits/data.mdb\": is not an"));
+}
+
+TEST(LmdbInterface, KeysAloneReadNoPagesOfValues) {
+  Records written;
+  for (int i = 0; i < 100; ++i) {
+    written.emplace_back("key" + std::to_string(100 + i), std::string(40'000, 'v'));
+  }
+  Bytes bytes{file_of(written)};
+  const cft_file file = bytes.file();
+  const Cursor cursor = cursor_of(open(nullptr, &file), nullptr, nullptr);
+  bytes.reads_left = 10;  // some pages, and no hundred of values
+  const void* key = "";
+  uint64_t key_bytes = 0;
+  for (const auto& record : written) {
+    ASSERT_EQ(cft_lmdb_cursor_next(cursor.get(), &key, &key_bytes, nullptr, nullptr), CFT_OK);
+    EXPECT_EQ(std::string(static_cast<const char*>(key), key_bytes), record.first);
+  }
+}
+
+TEST(LmdbInterface, TellsWhetherThereAreRanges) {
+  for (const unsigned flags : {0U, unsigned{MDB_REVERSEKEY}, unsigned{MDB_INTEGERKEY}}) {
+    Bytes bytes{make_file([](MDB_txn* txn, MDB_dbi db) { put(txn, db, "4444", "1"); }, flags)};
+    const cft_file file = bytes.file();
+    int32_t ranges = -1;
+    EXPECT_EQ(cft_lmdb_has_ranges(open(nullptr, &file).get(), &ranges), CFT_OK);
+    EXPECT_EQ(ranges, flags == 0) << flags;
+  }
+}
+
+TEST(LmdbInterface, WritesWhatItReads) {
+  const TempDir dir;
+  const std::string path = dir.path("new");
+  const auto add = [](cft_lmdb_writer* writer, const std::string& key, const std::string& value) {
+    return cft_lmdb_put(writer, key.data(), key.size(), value.data(), value.size());
+  };
+  const Records records = some_records(3'000);
+  cft_lmdb_writer* writer = nullptr;
+  ASSERT_EQ(cft_lmdb_create(path.c_str(), &writer), CFT_OK) << cft_last_error();
+  for (size_t i = 0; i < records.size(); ++i) {
+    EXPECT_EQ(add(writer, records[i].first, records[i].second), CFT_OK);
+    if (i % 1'000 == 999) EXPECT_EQ(cft_lmdb_commit(writer), CFT_OK) << cft_last_error();
+  }
+  EXPECT_EQ(add(writer, "", "x"), CFT_INVALID_ARGUMENT);
+  EXPECT_EQ(add(writer, std::string(512, 'k'), "x"), CFT_INVALID_ARGUMENT);
+  EXPECT_STREQ(cft_last_error(), "a key of an LMDB has 1 to 511 bytes, not 512");
+  EXPECT_EQ(add(writer, "zz", "lost"), CFT_OK);
+  cft_lmdb_writer_close(writer);
+  Records read_again;
+  EXPECT_EQ(read(cursor_of(open(path.c_str(), nullptr), nullptr, nullptr), &read_again), CFT_OK);
+  EXPECT_TRUE(read_again == records);
+  EXPECT_EQ(cft_lmdb_create(path.c_str(), &writer), CFT_IO);
+  EXPECT_THAT(cft_last_error(), HasSubstr("mkdir"));
 }
 
 TEST(LmdbInterface, APathOrAFile) {

@@ -10,14 +10,14 @@ import java.util.function.LongFunction;
  * Owns one native object. close() frees it; a Cleaner does so for an object that was forgotten.
  * Not for use by several threads at a time, except cancel() where a class offers it.
  */
-abstract class Handle implements AutoCloseable {
+public abstract class Handle implements AutoCloseable {
   private static final Cleaner CLEANER = Cleaner.create();
 
   private final Address address;
   private final Cleaner.Cleanable cleanable;
 
   /** Takes over the native object at `address`, which `destroy` frees. */
-  Handle(long address, LongConsumer destroy) {
+  protected Handle(long address, LongConsumer destroy) {
     this.address = new Address(address, destroy);
     this.cleanable = CLEANER.register(this, this.address);
   }
@@ -29,7 +29,7 @@ abstract class Handle implements AutoCloseable {
   }
 
   /** Calls a native function with the address; the object stays alive meanwhile. */
-  final <T> T call(LongFunction<T> function) {
+  protected final <T> T call(LongFunction<T> function) {
     try {
       return function.apply(address.get(getClass()));
     } finally {
@@ -38,7 +38,7 @@ abstract class Handle implements AutoCloseable {
   }
 
   /** Like call(), for functions without a result. */
-  final void run(LongConsumer function) {
+  protected final void run(LongConsumer function) {
     try {
       function.accept(address.get(getClass()));
     } finally {
@@ -47,7 +47,7 @@ abstract class Handle implements AutoCloseable {
   }
 
   /** Calls a native function unless the object is freed, and keeps close() waiting meanwhile. */
-  final void runUnlessClosed(LongConsumer function) {
+  protected final void runUnlessClosed(LongConsumer function) {
     address.runUnlessFreed(function);
   }
 

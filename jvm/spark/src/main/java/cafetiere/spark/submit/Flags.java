@@ -42,6 +42,7 @@ final class Flags {
           Flag.of("model", "PATH", "The model that -train writes and -test and -features read."),
           Flag.of("trainData", "PATH", "Table to train on. Without it: the data layer's source."),
           Flag.of("testData", "PATH", "Table to test on or to extract features from, likewise."),
+          Flag.of("lmdb_partitions", "N", "Tasks that read an LMDB source. Default: Spark's choice."),
           Flag.of("output", "PATH", "Where -test and -features write. Default: output."),
           Flag.of("outputFormat", "WORD", "Spark's name of the features' format. Default: json."),
           Flag.of("events", "PATH", "Write the training's events here, one JSON object a line."))),
@@ -55,7 +56,6 @@ final class Flags {
   private static final String NO_CONVERTERS = "it belongs to CaffeOnSpark's converters, which this"
       + " version does not have: write the table as parquet and pass it with -trainData, -testData";
   private static final Map<String, String> REFUSED = Map.of(
-      "lmdb_partitions", "LMDB is not read through Spark: pass parquet with -trainData, -testData",
       "imageRoot", NO_CONVERTERS,
       "labelFile", NO_CONVERTERS,
       "captionFile", NO_CONVERTERS,
@@ -149,9 +149,10 @@ final class Flags {
     if (has("features") && get("output", "").isEmpty()) given.put("output", "output");
     // CaffeOnSpark took these words in any case.
     given.computeIfPresent("connection", (flag, word) -> word.toLowerCase(Locale.ROOT));
-    if (!get("devices", "1").matches("[1-9]\\d*")) {
+    for (String count : List.of("devices", "lmdb_partitions")) {
+      if (get(count, "1").matches("[1-9]\\d{0,8}")) continue;
       throw new UsageException(
-          "-devices " + get("devices", "") + ": a whole number of at least 1 is needed");
+          "-" + count + " " + get(count, "") + ": a whole number of at least 1 is needed");
     }
     setParams(new CaffeEstimator());
   }

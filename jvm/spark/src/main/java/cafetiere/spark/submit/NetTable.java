@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.submit;
 
+import cafetiere.spark.lmdb.LmdbFiles;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
 import cafetiere.spark.util.NearestName;
 import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -32,10 +34,11 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
   private static final List<String> DATA_NAMES = List.of("data", "image", "features");
   private static final List<String> ID_NAMES = List.of("id", "SampleID");
   private static final String SOURCES = "com.yahoo.ml.caffe.";
+  private static final String FILE = "file:";
+  private static final String LMDB = SOURCES + "LMDB";
   private static final List<String> TABLES =
-      List.of(SOURCES + "ImageDataFrame", SOURCES + "DataFrameSource");
-  private static final List<String> NO_TABLES =
-      List.of(SOURCES + "LMDB", SOURCES + "SeqImageDataSource");
+      List.of(SOURCES + "ImageDataFrame", SOURCES + "DataFrameSource", LMDB);
+  private static final List<String> NO_TABLES = List.of(SOURCES + "SeqImageDataSource");
   private static final Pattern ENCODED = Pattern.compile("\\bimage_encoded\\s*:\\s*(true|t|1)\\b");
   private static final Pattern MEMORY =
       Pattern.compile("\\bmemory_data_param\\s*:?\\s*\\{[^{}]*\\}");
@@ -55,12 +58,17 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     }
     String sourceClass = layer.path("source_class").asText("");
     if (!flags.has(flag)) requireTable(sourceClass, flag);
+    boolean isLmdb = flags.has(flag)
+        ? LmdbFiles.areAt(path, spark.sparkContext().hadoopConfiguration())
+        : sourceClass.equals(LMDB);
     String format = layer.path("dataframe_format").asText("");
-    Dataset<Row> rows = spark.read().format(format.isEmpty() ? "parquet" : format).load(path);
+    Dataset<Row> rows = isLmdb ? lmdb(spark, flags, path, layer.path("type").asText())
+        : spark.read().format(format.isEmpty() ? "parquet" : format).load(path);
     List<String> select = new ArrayList<>();
     layer.path("dataframe_column_select").forEach(expression -> select.add(expression.asText()));
     if (!select.isEmpty()) rows = rows.selectExpr(select.toArray(new String[0]));
     NetTable table = of(rows, flags, net.tops());
+    if (isLmdb) table = table.ofRecords();
     if (!layer.path("type").asText().equals("MemoryData")) return table;
     String fields = text.replaceAll("#[^\n]*", "");
     Matcher declared = MEMORY.matcher(fields);
@@ -73,6 +81,27 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     return top.columnAt(place, dataColumn, labelColumn);
   }
 
+  /** The rows of databases; for CaffeOnSpark's layers pixel by pixel, as its LMDB gives them. */
+  private static Dataset<Row> lmdb(SparkSession spark, Flags flags, String path, String layer) {
+    boolean isByPixel = layer.equals("MemoryData") || layer.equals("CoSData");
+    return spark.read().format("lmdb").option("layout", isByPixel ? "hwc" : "chw")
+        .option("partitions", flags.get("lmdb_partitions", "")).load(located(path));
+  }
+
+  /** CaffeOnSpark takes file:some/folder from the folder that it runs in; Hadoop does not. */
+  private static String located(String path) {
+    boolean isRelative = path.startsWith(FILE) && !path.startsWith(FILE + "/");
+    return isRelative ? Path.of(path.substring(FILE.length())).toUri().toString() : path;
+  }
+
+  /** Fed by the numbers of databases that have them in place of bytes. */
+  private NetTable ofRecords() {
+    if (!dataColumn.equals("data")) return this;
+    List<Row> first = rows.select("data", "float_data").takeAsList(1);
+    boolean hasNumbers = !first.isEmpty() && first.get(0).isNullAt(0) && !first.get(0).isNullAt(1);
+    return hasNumbers ? new NetTable(rows, "float_data", labelColumn, idColumn) : this;
+  }
+
   private static void requireTable(String sourceClass, String flag) {
     if (sourceClass.isEmpty() || TABLES.contains(sourceClass)) return;
     String advice = ": store the table as parquet and pass it with -" + flag + " PATH";
@@ -82,7 +111,7 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     }
     throw new Flags.UsageException("source_class " + sourceClass + " is not known; "
         + NearestName.of(sourceClass, TABLES).map(name -> "did you mean " + name + "?")
-            .orElse("there are " + String.join(" and ", TABLES)) + " Or" + advice.substring(1));
+            .orElse("there are " + String.join(", ", TABLES)) + " Or" + advice.substring(1));
   }
 
   /**

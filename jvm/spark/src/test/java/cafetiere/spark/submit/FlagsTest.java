@@ -71,7 +71,6 @@ class FlagsTest {
 
   @Test
   void whatIsOutOfScopeSaysSo() {
-    assertTrue(message("-lmdb_partitions", "3").contains("pass parquet"));
     assertTrue(message("-imageRoot", "x").contains("write the table as parquet"));
   }
 

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.lmdb;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.apache.spark.sql.functions.col;
+import static org.apache.spark.sql.functions.concat;
+import static org.apache.spark.sql.functions.lit;
+import static org.apache.spark.sql.functions.not;
+import static org.apache.spark.sql.functions.raise_error;
+import static org.apache.spark.sql.functions.when;
+
+import cafetiere.core.CafetiereException;
+import cafetiere.core.lmdb.LmdbWriter;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import java.util.UUID;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.FileUtil;
+import org.apache.hadoop.fs.LocalFileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SaveMode;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.SerializableConfiguration;
+
+/**
+ * Writes a table as databases, one a partition. Each task makes its own on the local disk and copies
+ * it into a hidden folder beside the path, under a name of this attempt; when all have, the driver
+ * moves those of the attempts that Spark counts into place, as one folder. Until then nothing is there.
+ */
+final class LmdbOutput {
+  private static final String SUCCESS = "_SUCCESS";
+  private static final List<LmdbColumn> RECORDS = List.of(LmdbColumn.KEY, LmdbColumn.VALUE);
+
+  private LmdbOutput() {}
+
+  /** Writes the rows to the table's path. */
+  static void write(Dataset<Row> data, LmdbTable table, SaveMode mode) {
+    Configuration conf = data.sparkSession().sparkContext().hadoopConfiguration();
+    Path target = new Path(table.path());
+    try {
+      FileSystem fs = fileSystem(target, conf);
+      target = fs.makeQualified(target);
+      if (fs.exists(target)) {
+        if (mode == SaveMode.Ignore) return;
+        if (mode != SaveMode.Overwrite) throw refused(table.path(), mode);
+      }
+      Path staging = new Path(target.getParent(), "_" + target.getName() + "." + UUID.randomUUID());
+      try {
+        fs.mkdirs(staging);
+        commit(fs, staging, target, attempts(data, table, staging, conf));
+      } finally {
+        fs.delete(staging, true);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException("cannot write " + table.path() + ": " + e.getMessage(), e);
+    }
+  }
+
+  /** Without checksums beside local files: liblmdb may write to a database later, which has none. */
+  static FileSystem fileSystem(Path path, Configuration conf) throws IOException {
+    FileSystem fs = path.getFileSystem(conf);
+    return fs instanceof LocalFileSystem local ? local.getRawFileSystem() : fs;
+  }
+
+  private static CafetiereException refused(String path, SaveMode mode) {
+    return new CafetiereException(CafetiereException.Code.INVALID_ARGUMENT,
+        mode == SaveMode.Append ? "rows cannot be appended to the databases at " + path
+            + ": write them to a path of their own"
+            : path + " is there already: write with mode(\"overwrite\"), or to another path");
+  }
+
+  /** Runs the tasks; the names of the folders that they left, in the order of the partitions. */
+  private static List<String> attempts(
+      Dataset<Row> data, LmdbTable table, Path staging, Configuration conf) {
+    List<String> columns = Arrays.asList(data.columns());
+    boolean isOfRecords = columns.containsAll(RECORDS.stream().map(LmdbColumn::title).toList());
+    LmdbColumn key = isOfRecords ? LmdbColumn.KEY : LmdbColumn.ID;
+    Dataset<Row> rows = data.select(isOfRecords ? records() : images(data.schema()));
+    if (columns.contains(key.title())) rows = rows.sortWithinPartitions(key.title());
+    Task task = new Task(staging.toString(), isOfRecords, columns.contains(key.title()),
+        table.isByPixel(), new SerializableConfiguration(conf));
+    List<String> attempts = rows.javaRDD().mapPartitionsWithIndex(task::write, false).collect();
+    if (!attempts.isEmpty()) return attempts;
+    throw new CafetiereException(CafetiereException.Code.INVALID_ARGUMENT,
+        "the table has no partitions, and so no rows to write to " + table.path());
+  }
+
+  private static Column[] records() {
+    return RECORDS.stream().map(c -> col(c.title()).cast("binary")).toArray(Column[]::new);
+  }
+
+  /** The columns of images, in the order of LmdbColumn; null where the table has none. */
+  private static Column[] images(StructType schema) {
+    List<String> there = Arrays.asList(schema.fieldNames());
+    if (!there.contains("data") && !there.contains("float_data")) {
+      throw new CafetiereException(CafetiereException.Code.INVALID_ARGUMENT, "an LMDB is made of a"
+          + " column data (binary) or float_data (array of float), with id, label, channels, height,"
+          + " width and encoded, or of key and value (binary); the table has "
+          + String.join(", ", there) + ": select them by these names");
+    }
+    StructType wanted = LmdbColumn.schema(false);
+    return Arrays.stream(wanted.fields()).map(field -> {
+      if (!there.contains(field.name())) return lit(null).cast(field.dataType()).as(field.name());
+      Column column = col(field.name());
+      return (field.name().equals("label") ? whole(column) : column.cast(field.dataType()))
+          .as(field.name());
+    }).toArray(Column[]::new);
+  }
+
+  /** A label may be text or a number of any type, if it is a whole one. */
+  private static Column whole(Column label) {
+    Column number = label.cast("double");
+    Column whole = number.cast("int");
+    Column isOther = label.isNotNull().and(not(whole.cast("double").eqNullSafe(number)));
+    Column text = concat(lit("a label of an LMDB is a whole number, and one is "),
+        label.cast("string"));
+    return when(isOther.or(number.isNull().and(label.isNotNull())), raise_error(text))
+        .otherwise(whole);
+  }
+
+  private static void commit(FileSystem fs, Path staging, Path target, List<String> attempts)
+      throws IOException {
+    Path result = new Path(staging, attempts.get(0));
+    if (attempts.size() > 1) {
+      result = new Path(staging, "result");
+      fs.mkdirs(result);
+      for (int i = 0; i < attempts.size(); i++) {
+        move(fs, new Path(staging, attempts.get(i)), new Path(result, LmdbFiles.PART.formatted(i)));
+      }
+    }
+    fs.delete(target, true);
+    move(fs, result, target);
+    fs.create(new Path(target, SUCCESS), true).close();
+  }
+
+  private static void move(FileSystem fs, Path from, Path to) throws IOException {
+    if (!fs.rename(from, to)) throw new IOException("cannot rename " + from + " to " + to);
+  }
+
+  /** What the tasks know: a partition goes into a database of its own. */
+  private record Task(String staging, boolean isOfRecords, boolean hasKeys, boolean isByPixel,
+      SerializableConfiguration conf) implements java.io.Serializable {
+    private static final long COMMIT_BYTES = 32 << 20;
+    private static final int LONGEST_KEY = 511;
+
+    /** Writes a partition and gives the name of its folder in {@code staging}. */
+    Iterator<String> write(int partition, Iterator<Row> rows) throws IOException {
+      java.nio.file.Path local = Files.createTempDirectory(scratch(), "cafetiere-lmdb-");
+      try {
+        java.nio.file.Path database = local.resolve("db");
+        fill(database, partition, rows);
+        long attempt = TaskContext.get().taskAttemptId();
+        Path target = new Path(staging, LmdbFiles.PART.formatted(partition) + "." + attempt);
+        fileSystem(target, conf.value())
+            .copyFromLocalFile(false, true, new Path(database.toUri()), target);
+        return List.of(target.getName()).iterator();
+      } finally {
+        FileUtil.fullyDelete(local.toFile());
+      }
+    }
+
+    /** A disk that the cluster has for such things, or the JVM's. */
+    private static java.nio.file.Path scratch() {
+      for (String variable : List.of("LOCAL_DIRS", "SPARK_LOCAL_DIRS")) {
+        String folders = System.getenv(variable);
+        if (folders != null) return java.nio.file.Path.of(folders.split(",")[0]);
+      }
+      return java.nio.file.Path.of(System.getProperty("java.io.tmpdir"));
+    }
+
+    private void fill(java.nio.file.Path database, int partition, Iterator<Row> rows) {
+      try (LmdbWriter writer = new LmdbWriter(database)) {
+        byte[] last = null;
+        long pending = 0;
+        for (long number = 0; rows.hasNext(); number++) {
+          Row row = rows.next();
+          byte[] key = hasKeys ? key(row) : "%05d-%010d".formatted(partition, number).getBytes(UTF_8);
+          if (Arrays.equals(key, last)) throw invalid(key, "is there twice in one partition");
+          byte[] value = isOfRecords ? row.getAs(1) : datum(row, key).encode();
+          writer.put(key, value);
+          last = key;
+          pending += key.length + value.length;
+          if (pending < COMMIT_BYTES) continue;
+          writer.commit();
+          pending = 0;
+        }
+        writer.commit();
+      }
+    }
+
+    private byte[] key(Row row) {
+      byte[] key = row.isNullAt(0) ? new byte[0]
+          : isOfRecords ? row.<byte[]>getAs(0) : row.getString(0).getBytes(UTF_8);
+      if (key.length > 0 && key.length <= LONGEST_KEY) return key;
+      throw invalid(key, "has " + key.length + " bytes: 1 to " + LONGEST_KEY + " are possible");
+    }
+
+    private Datum datum(Row row, byte[] key) {
+      boolean isSized = !row.isNullAt(2) && !row.isNullAt(3) && !row.isNullAt(4);
+      boolean isEncoded = row.isNullAt(5) ? !isSized && !row.isNullAt(6) : row.getBoolean(5);
+      int channels = isSized ? row.getInt(2) : 0;
+      byte[] data = row.isNullAt(6) ? new byte[0] : row.getAs(6);
+      float[] floats = floats(row);
+      Datum datum = new Datum(channels, isSized ? row.getInt(3) : 0, isSized ? row.getInt(4) : 0,
+          ByteBuffer.wrap(data), row.isNullAt(1) ? 0 : row.getInt(1), floats, isEncoded);
+      if (!datum.fault().isEmpty()) throw invalid(key, datum.fault());
+      if (!isByPixel || isEncoded || channels <= 1) return datum;
+      byte[] planes = Datum.transposed(data, data.length / channels);
+      return new Datum(channels, datum.height(), datum.width(), ByteBuffer.wrap(planes),
+          datum.label(), floats, false);
+    }
+
+    private static float[] floats(Row row) {
+      if (row.isNullAt(7)) return new float[0];
+      List<Float> values = row.getList(7);
+      float[] floats = new float[values.size()];
+      for (int i = 0; i < floats.length; i++) floats[i] = values.get(i);
+      return floats;
+    }
+
+    private static CafetiereException invalid(byte[] key, String fault) {
+      return new CafetiereException(CafetiereException.Code.INVALID_ARGUMENT,
+          "the row with the key \"" + new String(key, UTF_8) + "\" " + fault);
+    }
+  }
+}
