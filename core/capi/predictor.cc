@@ -155,10 +155,18 @@ Status check_room(const cft_predictor& p, int64_t count, const uint64_t* room, i
   return {};
 }
 
+Result<StoredWeights> given_weights(const std::string& path, const void* model, uint64_t bytes) {
+  if (!path.empty()) return StoredWeights::open(path);
+  CFT_ASSIGN(const auto given, given_bytes(model, bytes, "model"));
+  CFT_ASSIGN(caffe::NetParameter weights, parse_weights(given));
+  return StoredWeights(std::move(weights));
+}
+
 Status create(const char* options, const void* model, uint64_t bytes, cft_predictor** out) {
   CFT_ASSIGN(Options o, Options::parse(options));
   auto p = std::make_unique<cft_predictor>();
   const std::string net_text = o.text("net"), schema = o.object("schema");
+  const std::string path = o.text("weights");
   const InputBindings inputs = o.pairs("inputs", "top", "column");
   p->outputs = o.texts("outputs");
   p->batch = o.number("batch", 0, 0, 1 << 20);
@@ -177,8 +185,7 @@ Status create(const char* options, const void* model, uint64_t bytes, cft_predic
   if (p->batch == 0) p->batch = fed.batch;
   if (p->outputs.empty()) p->outputs = predictions(p->graph);
   p->arena.assign(size_t(p->graph.arena_size()), 0.f);
-  CFT_ASSIGN(const auto given, given_bytes(model, bytes, "model"));
-  CFT_ASSIGN(const caffe::NetParameter weights, parse_weights(given));
+  CFT_ASSIGN(const StoredWeights weights, given_weights(path, model, bytes));
   CFT_TRY(load_weights(p->graph, weights, p->arena, nullptr));
   CFT_TRY(find_rows(p.get()));
   *out = p.release();
