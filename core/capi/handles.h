@@ -44,6 +44,11 @@ struct cft_trainer {
 
 namespace cafetiere::capi {
 
+/// The name of the weights' file of a snapshot, beside its state's, with `ending`; "" of a checkpoint
+/// that is none.
+std::string snapshot_weights(const caffe::SolverParameter& solver, const Checkpoint& checkpoint,
+                             std::string_view ending);
+
 /// Gives the host a checkpoint as files, if it has said where: one that the solver wants as HDF5 or
 /// that is too large for bytes. Else false.
 Result<bool> give_checkpoint_files(cft_trainer* t, const Checkpoint& checkpoint);

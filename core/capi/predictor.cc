@@ -192,10 +192,18 @@ Status check_room(const PredictedNet& net, int64_t count, const uint64_t* room, 
   return {};
 }
 
+Result<StoredWeights> given_weights(const std::string& path, const void* model, uint64_t bytes) {
+  if (!path.empty()) return StoredWeights::open(path);
+  CFT_ASSIGN(const auto given, given_bytes(model, bytes, "model"));
+  CFT_ASSIGN(caffe::NetParameter weights, parse_weights(given));
+  return StoredWeights(std::move(weights));
+}
+
 Status create(const char* options, const void* model, uint64_t bytes, cft_predictor** out) {
   CFT_ASSIGN(Options o, Options::parse(options));
   auto made = std::make_shared<PredictedNet>();
   const std::string net_text = o.text("net"), schema = o.object("schema");
+  const std::string path = o.text("weights");
   const InputBindings inputs = o.pairs("inputs", "top", "column");
   made->outputs = o.texts("outputs");
   made->batch = o.number("batch", 0, 0, 1 << 20);
@@ -214,8 +222,7 @@ Status create(const char* options, const void* model, uint64_t bytes, cft_predic
   if (made->batch == 0) made->batch = fed.batch;
   if (made->outputs.empty()) made->outputs = predictions(made->graph);
   made->arena.assign(size_t(made->graph.arena_size()), 0.f);
-  CFT_ASSIGN(const auto given, given_bytes(model, bytes, "model"));
-  CFT_ASSIGN(const caffe::NetParameter weights, parse_weights(given));
+  CFT_ASSIGN(const StoredWeights weights, given_weights(path, model, bytes));
   CFT_TRY(load_weights(made->graph, weights, made->arena, nullptr));
   auto p = std::make_unique<cft_predictor>(made);
   CFT_ASSIGN(const PredictorPlan* full, p->plan_for(made->batch));  // checks the outputs' names

@@ -98,6 +98,7 @@ Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
   options.max_iter = o.number("max_iter", 0, 0, INT32_MAX);
   options.keep_state = true;  // for cft_trainer_state()
   options.checkpoint_every = o.number("checkpoint_every", 0, 0, INT32_MAX);
+  options.snapshots = o.number("snapshots", 0, 0, 1) != 0;
   t->checkpoint_folder = o.text("checkpoint_folder");
   if (!t->checkpoint_folder.empty())
     options.large_state = t->checkpoint_folder + "/end.solverstate.h5";
@@ -120,10 +121,14 @@ Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
     if (!cb.checkpoint) return {};
     CFT_ASSIGN(const bool in_files, give_checkpoint_files(t, c));
     if (in_files) return {};
+    c.state.outline.learned_net = snapshot_weights(t->trainer->solver(), c, "");
     CFT_ASSIGN(const std::string model, c.model_bytes());
     CFT_ASSIGN(const std::string state, c.state_bytes());
-    const std::string json =
-        nlohmann::json{{"step", c.step()}, {"sha256", sha256_of(model)}}.dump();
+    const std::string json = nlohmann::json{
+        {"step", c.step()},
+        {"snapshot", c.is_snapshot},
+        {"sha256",
+         sha256_of(model)}}.dump();
     return checkpoint_answer(cb.checkpoint(cb.context, json.c_str(), model.data(), model.size(),
                                            state.data(), state.size()));
   };

@@ -2,6 +2,7 @@
 // Checkpoints and results that are files, for what is too large for bytes.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/capi/boundary.h"
@@ -10,15 +11,25 @@
 
 namespace cafetiere::capi {
 
+std::string snapshot_weights(const caffe::SolverParameter& solver, const Checkpoint& checkpoint,
+                             std::string_view ending) {
+  const std::string name = std::filesystem::path(solver.snapshot_prefix()).filename();
+  if (!checkpoint.is_snapshot || name.empty()) return "";
+  return fmt::format("{}_iter_{}.caffemodel{}", name, checkpoint.step(), ending);
+}
+
 Result<bool> give_checkpoint_files(cft_trainer* t, const Checkpoint& checkpoint) {
   const bool hdf5 = t->trainer->solver().snapshot_format() == caffe::SolverParameter::HDF5;
   if (t->checkpoint_folder.empty() || (!hdf5 && checkpoint.fits_binary())) return false;
   const std::string stem = fmt::format("{}/checkpoint-{}", t->checkpoint_folder, checkpoint.step());
   const std::string model = stem + ".caffemodel.h5", state = stem + ".solverstate.h5";
   CFT_TRY(checkpoint.write_model(model, ModelFormat::kHdf5));
-  CFT_TRY(checkpoint.write_state(state, "", ModelFormat::kHdf5));
-  const nlohmann::json json{
-      {"step", checkpoint.step()}, {"model_file", model}, {"state_file", state}};
+  const std::string weights = snapshot_weights(t->trainer->solver(), checkpoint, ".h5");
+  CFT_TRY(checkpoint.write_state(state, weights, ModelFormat::kHdf5));
+  const nlohmann::json json{{"step", checkpoint.step()},
+                            {"snapshot", checkpoint.is_snapshot},
+                            {"model_file", model},
+                            {"state_file", state}};
   const cft_callbacks& cb = t->callbacks;
   CFT_TRY(
       checkpoint_answer(cb.checkpoint(cb.context, json.dump().c_str(), nullptr, 0, nullptr, 0)));

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "core/comm/collectives.h"
-#include "core/model/file.h"
 
 namespace cafetiere {
 namespace {
@@ -27,12 +26,6 @@ std::string compressor_name(const caffe::SyncParameter& sync) {
   return fmt::format("{}powersgd, rank {}", kCompressedMark, sync.compression_rank());
 }
 
-/// Whether an arena per rank, the factors and the solver's history fit into one file.
-bool fits_a_file(const SyncContext& context, size_t kinds) {
-  const size_t arenas = size_t(size_of(context.group)) + 1 + kinds;
-  return arenas * size_t(context.floats) * sizeof(float) < size_t(kMaxFileBytes);
-}
-
 }  // namespace
 
 Compressed::Compressed(const SyncContext& context, ArenaUpdate update,
@@ -43,14 +36,7 @@ Compressed::Compressed(const SyncContext& context, ArenaUpdate update,
       update_(context, std::move(update)),
       sum_(size_t(context.floats), 0.f),
       compressor_(make_compressor(context, update_.learned(), sync)),
-      name_(compressor_name(sync)),
-      keeps_(fits_a_file(context, update_.kinds())) {
-  if (keeps_) return;
-  context_.log.warning(
-      "sync {{ compression: \"{}\" }}: what {} ranks leave out of {} parameters is too much for a "
-      "checkpoint; a run that goes on from one will not have the same bits",
-      sync.compression(), size_of(context_.group), context_.floats);
-}
+      name_(compressor_name(sync)) {}
 
 Status Compressed::gradient(const UpdateStep&, double, std::span<float> gradient,
                             std::span<float>) {
@@ -84,14 +70,12 @@ Status Compressed::show_state(const StateUse& use) {
   for (const std::vector<float>& kind : update_.history(0)) {
     placed.history.push_back(here(0, kind));  // the same on all ranks
   }
-  if (keeps_) {
-    placed.mode = name_;
-    const std::span<const float> factors = compressor_->factors();
-    for (int rank = 0; rank < size_of(context_.group); ++rank) {
-      placed.outer.push_back(here(rank, compressor_->error()));
-    }
-    if (!factors.empty()) placed.outer.push_back(here(0, factors));
+  placed.mode = name_;
+  for (int rank = 0; rank < size_of(context_.group); ++rank) {
+    placed.outer.push_back(here(rank, compressor_->error()));
   }
+  const std::span<const float> factors = compressor_->factors();
+  if (!factors.empty()) placed.outer.push_back(here(0, factors));
   return show_placed(context_.group, placed, use);
 }
 

@@ -40,7 +40,6 @@ class Compressed : public SynchronousMode {
   std::vector<float> sum_;  // of the rank's shards
   std::unique_ptr<Compressor> compressor_;
   const std::string name_;  // of the compressor, with the settings that its state depends on
-  const bool keeps_;        // whether a checkpoint holds the error feedback
 };
 
 }  // namespace cafetiere

@@ -16,6 +16,7 @@ struct Checkpoint {
   std::span<const float> weights;
   std::span<const float> moved;  ///< with snapshot_diff: what the last update subtracted
   StateSource& state;            ///< read as it is stored
+  bool is_snapshot = false;      ///< the solver's `snapshot` asks for it
 
   int step() const { return state.outline.iter; }
   /// Whether both fit the binary format, which is limited to 2 GiB.

@@ -171,11 +171,20 @@ Status Trainer::one_round(Loop& loop) {
       holds_multiple(first + 1, iter_ + 1, p.sync().check_interval())) {
     CFT_TRY(compare_weights(loop.group, weights(), iter_));
   }
-  const int64_t every = options_.checkpoint_every > 0 ? options_.checkpoint_every : p.snapshot();
-  if (holds_multiple(first + 1, iter_ + 1, int(every)) || snapshot_due(loop)) {
-    CFT_TRY(take_checkpoint(loop, true));
+  return checkpoint_if_due(loop, first);
+}
+
+/// After a round that began at iteration `first`.
+Status Trainer::checkpoint_if_due(Loop& loop, int first) {
+  const auto passed = [&](int64_t every) {
+    return holds_multiple(first + 1, iter_ + 1, int(every));
+  };
+  const bool takes_snapshots = options_.checkpoint_every <= 0 || options_.snapshots;
+  if (takes_snapshots && passed(options_.solver.param.snapshot())) {
+    return take_checkpoint(loop, Asked::kSnapshot);
   }
-  return {};
+  const bool due = passed(options_.checkpoint_every) || snapshot_due(loop);
+  return due ? take_checkpoint(loop, Asked::kYes) : Status();
 }
 
 /// The exchange and, if all shards step together, the solver's step.
@@ -220,7 +229,7 @@ Status Trainer::test_all(Loop& loop) {
   const auto go_on = [&]() -> Result<bool> {
     CFT_TRY(check_cancelled());
     if (loop.group) return true;  // all ranks stop together at a report
-    if (snapshot_due(loop)) CFT_TRY(take_checkpoint(loop, true));
+    if (snapshot_due(loop)) CFT_TRY(take_checkpoint(loop, Asked::kYes));
     return !stops(loop);
   };
   for (size_t i = 0; i < testers_.size() && i < loop.tests->size() && !stops(loop); ++i) {
@@ -257,8 +266,9 @@ Status Trainer::finish(Loop& loop) {
     CFT_TRY(report(loop, iter_ - 1, p.display() > 0 && (iter_ - 1) % p.display() == 0));
   }
   CFT_TRY(consolidate(loop, true));
-  const bool asked = loop.checkpoint_iter != iter_ && p.snapshot_after_train();
-  if (asked || options_.keep_state) CFT_TRY(take_checkpoint(loop, asked, options_.keep_state));
+  const bool due = loop.checkpoint_iter != iter_ && p.snapshot_after_train();
+  const Asked asked = due ? Asked::kYes : Asked::kNo;
+  if (due || options_.keep_state) CFT_TRY(take_checkpoint(loop, asked, options_.keep_state));
   CFT_TRY(sum_rows(loop));
   loop.runner->stop_prefetch();  // no thread uses the sources any more
   const bool stopped = stops(loop);

@@ -161,17 +161,17 @@ Status Trainer::save(const std::string& model_path, const std::string& state_pat
                             ModelFormat::kHdf5);
 }
 
-/// `asked`: by the solver or a user, so that on_checkpoint() gets it; `keep`: for state_bytes().
-Status Trainer::take_checkpoint(Loop& loop, bool asked, bool keep) {
+/// What was asked for goes to on_checkpoint(); `keep`: for state_bytes().
+Status Trainer::take_checkpoint(Loop& loop, Asked asked, bool keep) {
   CFT_TRY(consolidate(loop, false));
   loop.checkpoint_iter = iter_;
   return loop.sync->show_state([&](ModeState& mode) -> Status {
     if (rank_of(loop.group) != 0) return {};
     TrainingState state(graph_, iter_, current_step_, mode);
-    if (asked && options_.on_checkpoint) {
+    if (asked != Asked::kNo && options_.on_checkpoint) {
       std::vector<float> moved(loop.weights_before.size());
       for (size_t i = 0; i < moved.size(); ++i) moved[i] = loop.weights_before[i] - weights()[i];
-      CFT_TRY(options_.on_checkpoint({graph_, weights(), moved, state}));
+      CFT_TRY(options_.on_checkpoint({graph_, weights(), moved, state, asked == Asked::kSnapshot}));
     }
     return keep ? keep_state(state) : Status();
   });

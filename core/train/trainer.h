@@ -43,6 +43,7 @@ struct TrainerOptions {
   uint64_t seed = 1;             ///< for what the solver's random_seed does not set
   int64_t max_iter = 0;          ///< 0 = the solver's
   int64_t checkpoint_every = 0;  ///< steps; 0 = the solver's `snapshot`
+  bool snapshots = false;        ///< at the solver's `snapshot`, too, beside checkpoint_every
   std::string device = "cpu";    ///< or "ref"
   using FedShapes = std::map<std::string, std::vector<Shape>>;  ///< by fed layer
   FedShapes train_shapes;
@@ -129,7 +130,9 @@ class Trainer {
   Result<Graph> training_graph(const NetChoice& choice) const;
   Status log_debug_info(const Plan& plan);
   Status test_all(Loop& loop);
-  Status take_checkpoint(Loop& loop, bool asked, bool keep = false);
+  /// Who asked for a checkpoint: nobody, a user or a setting, or the solver's `snapshot`.
+  enum class Asked { kNo, kYes, kSnapshot };
+  Status take_checkpoint(Loop& loop, Asked asked, bool keep = false);
   Status keep_state(StateSource& state);
   Status check_cancelled() const;
   Status finish(Loop& loop);
@@ -141,6 +144,7 @@ class Trainer {
   Status consolidate(Loop& loop, bool end);
   bool stops(const Loop& loop) const;
   bool snapshot_due(Loop& loop);
+  Status checkpoint_if_due(Loop& loop, int first);
 
   std::span<float> weights_span() { return {weights_.get(), size_t(graph_.arena_size())}; }
   std::span<float> gradients_span() { return {gradients_.get(), size_t(graph_.arena_size())}; }

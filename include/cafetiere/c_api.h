@@ -163,10 +163,12 @@ typedef struct cft_callbacks {
    * {"event": "log", "level": "info"|"warning"|"error", "text"}: warnings and what the run has decided,
    *   such as the mode that "auto" takes; cft_trainer_log() tells all */
   int (*event)(void* context, const char* json);
-  /* A complete checkpoint, on rank 0 only; may be NULL. json: {"step", "sha256": of the model}.
+  /* A complete checkpoint, on rank 0 only; may be NULL. json: {"step", "sha256": of the model,
+   * "snapshot": whether the solver's snapshot asks for it (since API version 2); then the state names
+   * PREFIX_iter_STEP.caffemodel, with the last part of snapshot_prefix, as its weights}.
    * The bytes are valid during the call. With "checkpoint_folder", see cft_trainer_create, they may
-   * be files: json is {"step", "model_file", "state_file"} then, model and state are NULL, and the
-   * files are the caller's, to move or remove. */
+   * be files: json has "model_file" and "state_file" then in place of "sha256", model and state are
+   * NULL, and the files are the caller's, to move or remove. */
   int (*checkpoint)(void* context, const char* json, const void* model, uint64_t model_bytes,
                     const void* state, uint64_t state_bytes);
 } cft_callbacks;
@@ -175,6 +177,7 @@ typedef struct cft_callbacks {
  *   "threads": of this rank, "seed" (used when the solver has no random_seed),
  *   "inputs": [{"top": "data", "column": "image"}, ...] (empty = tops by column name),
  *   "max_iter" (0 = the solver's), "checkpoint_every": steps (0 = the solver's snapshot),
+ *   "snapshots": 1 = also at the solver's snapshot (since API version 2),
  *   "sync": a mode ("average"), or text of a SyncParameter that is added to the solver's own,
  *   "deepspark": text of a DeepSparkParam, read before "sync",
  *   "survivors": 1 = ranks come and go, see cft_trainer_run(); "shards" is not used then,
@@ -308,7 +311,9 @@ CFT_API void cft_rounds_destroy(cft_rounds* rounds);
 
 /* options: {"net": TEXT, "schema": as for rows, "inputs": as for the trainer,
  *   "outputs": [blob names] (empty = the blobs that only losses and scores read),
- *   "batch": rows a pass (0 = the net's), "threads"}
+ *   "batch": rows a pass (0 = the net's), "threads",
+ *   "weights": path of a file of either form and of any size, in place of `model`, which is not read
+ *   then, or "" (since API version 2)}
  * Inputs that have no column (a label on a table without one) read as zero; layers that only serve
  * losses and scores are left out unless an output needs them. */
 CFT_API int cft_predictor_create(const char* options, const void* model, uint64_t model_bytes,

@@ -115,6 +115,26 @@ RowBytes same_rows(int64_t count) {
   return rows;
 }
 
+TEST(Predictor, TakesWeightsFromAFileOfEitherForm) {
+  const TempDir folder;
+  const auto expected = run(predictor(kNet, "score").get(), same_rows(2), 2);
+  cft_net* net = nullptr;
+  ASSERT_EQ(cft_net_create(nlohmann::json{{"text", kNet}}.dump().c_str(), nullptr, &net), 0)
+      << cft_last_error();
+  for (const int hdf5 : {0, 1}) {
+    const std::string path = folder.path(hdf5 ? "w.caffemodel.h5" : "w.caffemodel");
+    EXPECT_EQ(cft_net_save(net, path.c_str(), hdf5), 0) << cft_last_error();
+    nlohmann::json options = options_of(kNet, "score", 0);
+    options["weights"] = path;
+    cft_predictor* made = nullptr;
+    ASSERT_EQ(cft_predictor_create(options.dump().c_str(), nullptr, 0, &made), 0)
+        << cft_last_error();
+    const std::unique_ptr<cft_predictor, Destroy> p(made);
+    EXPECT_EQ(run(p.get(), same_rows(2), 2), expected);
+  }
+  cft_net_destroy(net);
+}
+
 /// The tail of 3 is computed by the kernels of the full batch of 16.
 TEST(Predictor, GivesARowTheSameInATailAsInAFullBatch) {
   constexpr int64_t kRows = 19;

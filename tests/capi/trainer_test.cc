@@ -160,6 +160,43 @@ TEST(TrainerInterface, CheckpointsMayLeaveAndComeBackAsFiles) {
   EXPECT_EQ(cft_trainer_save(rest.get(), saved.c_str(), saved_state.c_str()), CFT_NOT_FOUND);
 }
 
+TEST(TrainerInterface, TheSolversSnapshotsAreToldBesideOtherCheckpoints) {
+  struct Told {
+    std::vector<std::pair<int64_t, bool>> steps;
+    std::vector<std::string> weights;  // as the states name them
+  } told;
+  const nlohmann::json options{{"solver",
+                                "base_lr: 0.1 lr_policy: 'fixed' max_iter: 6 snapshot: 3 "
+                                "snapshot_prefix: 'hdfs://host/models/small'"},
+                               {"net", kSmallNet},
+                               {"checkpoint_every", 2},
+                               {"snapshots", 1}};
+  const cft_callbacks callbacks{
+      .struct_size = sizeof(cft_callbacks),
+      .context = &told,
+      .event = nullptr,
+      .checkpoint = [](void* context, const char* json, const void*, uint64_t, const void* state,
+                       uint64_t bytes) -> int {
+        auto* self = static_cast<Told*>(context);
+        const auto parsed = nlohmann::json::parse(json);
+        self->steps.emplace_back(parsed["step"], parsed["snapshot"]);
+        const auto read = parse_solver_state({static_cast<const std::byte*>(state), size_t(bytes)});
+        self->weights.push_back(read.ok() ? read->learned_net : read.status().message());
+        return 0;
+      }};
+  cft_trainer* made = nullptr;
+  ASSERT_EQ(cft_trainer_create(options.dump().c_str(), &callbacks, &made), CFT_OK)
+      << cft_last_error();
+  const TrainerHandle trainer(made);
+  const auto rows = trained_rows();
+  ASSERT_EQ(cft_trainer_run(made, nullptr, rows.get()), CFT_OK) << cft_last_error();
+  using Step = std::pair<int64_t, bool>;
+  EXPECT_THAT(told.steps,
+              testing::ElementsAre(Step(2, false), Step(3, true), Step(4, false), Step(6, true)));
+  EXPECT_THAT(told.weights,
+              testing::ElementsAre("", "small_iter_3.caffemodel", "", "small_iter_6.caffemodel"));
+}
+
 // A run this short has a progress event after its first iteration, and one at the end.
 TEST(TrainerInterface, TheLastEventCanStopTheRunToo) {
   Host host;

@@ -42,7 +42,7 @@ final class Flags {
           Flag.of("model", "PATH", "The model that -train writes and -test and -features read."),
           Flag.of("trainData", "PATH", "Table to train on. Without it: the data layer's source."),
           Flag.of("testData", "PATH", "Table to test on or to extract features from, likewise."),
-          Flag.of("lmdb_partitions", "N", "Tasks that read an LMDB source. Default: Spark's choice."),
+          Flag.of("lmdb_partitions", "N", "Tasks that read an LMDB source. Default: Spark's own."),
           Flag.of("output", "PATH", "Where -test and -features write. Default: output."),
           Flag.of("outputFormat", "WORD", "Spark's name of the features' format. Default: json."),
           Flag.of("events", "PATH", "Write the training's events here, one JSON object a line."))),
