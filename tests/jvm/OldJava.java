@@ -18,6 +18,14 @@ public final class OldJava {
     tell("CafetierePlugin", () -> SparkSession.builder().master("local[1]")
         .config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
         .config("spark.plugins", "cafetiere.spark.CafetierePlugin").getOrCreate());
+    // Spark looks at every data source there is, whichever it is asked for.
+    tell("LmdbSource", () -> {
+      SparkSession spark = SparkSession.builder().master("local[1]")
+          .config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
+          .getOrCreate();
+      spark.read().format("text").load(".");
+      spark.read().format("lmdb").load("nowhere");
+    });
   }
 
   private static void tell(String name, Entry entry) {

@@ -14,7 +14,7 @@ import sys
 import pytest
 from pyspark.ml.param import Param
 
-from cafetiere.spark import CaffeEstimator, CaffeModel
+from cafetiere.spark import CaffeEstimator, CaffeModel, params
 from cafetiere.spark.params import TABLE, EstimatorParams, PredictionParams
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -51,23 +51,38 @@ def capital(name):
     return name[0].upper() + name[1:]
 
 
-def stub_classes(root=ROOT, folder=None):
-    """The classes of the stub, by name: methods by name, and annotations of attributes."""
+def stub(root, folder):
+    """The stub as tools/params writes it."""
     file = folder / "params.pyi"
     subprocess.run([root / TOOL, "stub", file], check=True)
+    return ast.parse(file.read_text()).body
+
+
+def stub_classes(root, folder):
+    """The classes of the stub, by name: methods by name, and names of attributes."""
     return {
         node.name: (
             {item.name: item for item in node.body if isinstance(item, ast.FunctionDef)},
             {item.target.id for item in node.body if isinstance(item, ast.AnnAssign)},
         )
-        for node in ast.parse(file.read_text()).body
+        for node in stub(root, folder)
         if isinstance(node, ast.ClassDef)
     }
 
 
+def test_the_stub_has_what_the_module_has(tmp_path):
+    named = {getattr(node, "name", None) for node in stub(ROOT, tmp_path)} - {None}
+    made = {
+        name
+        for name, value in vars(params).items()
+        if not name.startswith("_") and getattr(value, "__module__", "") == params.__name__
+    }
+    assert named == made
+
+
 @pytest.mark.parametrize("cls", [PredictionParams, EstimatorParams])
 def test_the_stub_has_what_the_class_has(cls, tmp_path):
-    methods, attributes = stub_classes(folder=tmp_path)[cls.__name__]
+    methods, attributes = stub_classes(ROOT, tmp_path)[cls.__name__]
     assert attributes == {name for name, value in vars(cls).items() if isinstance(value, Param)}
     there = {name for name, value in vars(cls).items() if inspect.isfunction(value)} - {"_set"}
     assert set(methods) == there
