@@ -93,8 +93,9 @@ class FlagsTest {
         "-model", "m", "-epochs", "3000000000");
     assertMessage("-devices 0: a whole number of at least 1 is needed", "-train", "-model", "m",
         "-devices", "0");
-    assertMessage("-connection wifi: connection is \"wifi\": set it to one of \"ethernet\","
-        + " \"infiniband\"", "-train", "-model", "m", "-connection", "wifi");
+    assertMessage("-connection infinband: connection is \"infinband\" (did you mean"
+        + " \"infiniband\"?): set it to one of \"ethernet\", \"infiniband\"", "-train", "-model",
+        "m", "-connection", "infinband");
   }
 
   @Test
