@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.function.Supplier;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
@@ -19,7 +20,7 @@ import org.apache.spark.util.TaskCompletionListener;
  */
 public final class PredictionIterator implements Iterator<Row> {
   private final PredictionPlan plan;
-  private final byte[] model;
+  private final Supplier<Predictor> opened;
   private final Iterator<Row> input;
   private final List<Row> batch = new ArrayList<>();
   private int next;
@@ -30,9 +31,10 @@ public final class PredictionIterator implements Iterator<Row> {
   private ByteBuffer[] values;
   private int[] ordinals;
 
-  public PredictionIterator(PredictionPlan plan, byte[] model, Iterator<Row> input) {
+  /** {@code opened} makes the plan's predictor, once. */
+  public PredictionIterator(PredictionPlan plan, Supplier<Predictor> opened, Iterator<Row> input) {
     this.plan = plan;
-    this.model = model;
+    this.opened = opened;
     this.input = input;
   }
 
@@ -78,7 +80,7 @@ public final class PredictionIterator implements Iterator<Row> {
     if (TaskContext.get() != null) {
       TaskContext.get().addTaskCompletionListener((TaskCompletionListener) context -> close());
     }
-    predictor = plan.open(model);
+    predictor = opened.get();
     encoder = new RowEncoder(plan.schema(),
         (rows, address, bytes) -> predictor.run(rows, address, bytes, values), Long.MAX_VALUE);
     outputs = PredictionPlan.outputs(predictor);

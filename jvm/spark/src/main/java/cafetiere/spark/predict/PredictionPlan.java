@@ -8,6 +8,7 @@ import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
+import java.nio.file.Path;
 import java.util.List;
 import org.apache.spark.TaskContext;
 
@@ -35,13 +36,23 @@ public record PredictionPlan(
 
   /** A predictor, in a task or on the driver; the caller closes it. */
   public Predictor open(byte[] model) {
+    return new Predictor(options(""), model);
+  }
+
+  /** The same with weights in a file of this machine, of either form. */
+  public Predictor open(Path weights) {
+    return new Predictor(options(weights.toString()), null);
+  }
+
+  private String options(String weights) {
     TaskContext task = TaskContext.get();
     int used = threads > 0 ? threads : task == null ? 1 : task.cpus();
     ObjectNode options = Json.object().put("net", net).put("batch", batch).put("threads", used);
     options.set("schema", schema.toJson());
     options.set("inputs", schema.inputsJson());
     outputs.forEach(options.putArray("outputs")::add);
-    return new Predictor(MeanFiles.local(options.toString()), model);
+    options.put("weights", weights);
+    return MeanFiles.local(options.toString());
   }
 
   /** The outputs of a predictor. */
