@@ -89,6 +89,16 @@ class CaffeModel(PredictionParams, JavaModel, _Readable, JavaMLWritable):
         return bytes(self._java_obj.solverState())
 
     @property
+    def weightsFile(self) -> str:
+        """The path of weights larger than spark.cafetiere.largestModel; "" where `weights` has them."""
+        return self._call_java("weightsFile")
+
+    @property
+    def solverStateFile(self) -> str:
+        """The path of the state that goes with weightsFile."""
+        return self._call_java("solverStateFile")
+
+    @property
     def summary(self) -> TrainingSummary:
         """What the training did: steps, rows given and used, seconds, sha256 and more."""
         return TrainingSummary.from_json(self._call_java("result"))

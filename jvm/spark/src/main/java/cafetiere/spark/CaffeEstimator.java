@@ -18,9 +18,10 @@ import cafetiere.spark.rounds.RoundsEngine;
 import cafetiere.spark.run.Engine;
 import cafetiere.spark.run.Run;
 import cafetiere.spark.run.TrainingResult;
+import cafetiere.spark.store.SnapshotFiles;
 import cafetiere.spark.survivors.SurvivorEngine;
-import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.JavaVersion;
+import cafetiere.spark.util.ModelPart;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
@@ -124,8 +125,10 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     int threads = threads(spark);
     SyncSettings sync = SyncSettings.of(this, conf);
     Findings findings = new Findings();
-    byte[] model = findings.file("weights", getWeights(), () -> HadoopFiles.read(getWeights(), conf));
-    byte[] state = findings.file("snapshot", getSnapshot(), () -> HadoopFiles.read(getSnapshot(), conf));
+    ModelPart model =
+        findings.file("weights", getWeights(), () -> ModelPart.read(getWeights(), spark));
+    ModelPart state =
+        findings.file("snapshot", getSnapshot(), () -> ModelPart.read(getSnapshot(), spark));
     NetDescription description = findings.of(() -> describe(sync));
     FeedSchema schema = description == null ? null
         : findings.of(() -> feed(train.schema(), description.tops()));
@@ -138,6 +141,10 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     }
     String solver = getNet().isEmpty() ? description.solverText() : getSolver();
     tellBatch(description, shards);
+    if (description.hasSnapshots() && !SnapshotFiles.of(description).areWritten()) {
+      LOG.info("The solver's snapshots are stored as checkpoints alone: make snapshot_prefix a path"
+          + " that all executors reach, such as hdfs:///models/net, for Caffe's files");
+    }
     boolean isValidated = validation != null || !getValidationIndicatorCol().isEmpty();
     Epochs epochs = Epochs.of(description, getEpochs(), isValidated);
     String net = MeanFiles.shipped(getNet(), () -> sc);

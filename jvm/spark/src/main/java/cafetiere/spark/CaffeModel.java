@@ -6,16 +6,21 @@ import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.MeanFiles;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
+import cafetiere.spark.predict.LocalModel;
 import cafetiere.spark.predict.Outputs;
 import cafetiere.spark.predict.PredictionIterator;
 import cafetiere.spark.predict.PredictionPlan;
 import cafetiere.spark.predict.SentWeights;
 import cafetiere.spark.run.TrainingResult;
+import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.JavaVersion;
+import cafetiere.spark.util.ModelPart;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.ml.Model;
@@ -28,6 +33,7 @@ import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.SerializableConfiguration;
 
 /** A trained net, which adds its outputs to a table. */
 public final class CaffeModel extends Model<CaffeModel> implements CaffeModelParams, MLWritable {
@@ -53,9 +59,20 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
    *     empty to leave it to those
    */
   public static CaffeModel ofWeights(byte[] weights, Map<String, String> columns) {
-    CaffeModel model =
-        new CaffeModel("cafetiere", new TrainingResult(
-            weights, new byte[0], TrainingSummary.fromJson("{}"), ""));
+    return of(ModelPart.of(weights), columns);
+  }
+
+  /**
+   * The same of the weights in a file, a caffemodel or its HDF5 form, by Hadoop path. Larger ones than
+   * spark.cafetiere.largestModel are read from there by each executor.
+   */
+  public static CaffeModel ofWeightsFile(String path, Map<String, String> columns) {
+    return of(ModelPart.read(path, SparkSession.active()), columns);
+  }
+
+  private static CaffeModel of(ModelPart weights, Map<String, String> columns) {
+    CaffeModel model = new CaffeModel("cafetiere", new TrainingResult(
+        weights, ModelPart.of(new byte[0]), TrainingSummary.fromJson("{}"), ""));
     model.boundColumns = Map.copyOf(columns);
     return model;
   }
@@ -65,14 +82,39 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
     return uid;
   }
 
-  /** The weights, a caffemodel. */
+  /** The weights, a caffemodel; an error where they are a {@link #weightsFile}. */
   public byte[] weights() {
-    return training.model();
+    return bytes(training.model(), "weightsFile");
   }
 
-  /** Iteration and history of the solver, a solverstate. */
+  /** Iteration and history of the solver, a solverstate; an error where that is a file. */
   public byte[] solverState() {
-    return training.state();
+    return bytes(training.state(), "solverStateFile");
+  }
+
+  /**
+   * Hadoop path of weights larger than the conf spark.cafetiere.largestModel (1g), which are no bytes;
+   * else "". A training leaves such a file in checkpointDir, where it has to stay as long as the model
+   * is used; {@link #write} copies it.
+   */
+  public String weightsFile() {
+    return training.model().path();
+  }
+
+  /** The state that goes with {@link #weightsFile}. */
+  public String solverStateFile() {
+    return training.state().path();
+  }
+
+  /** What the training left behind. */
+  TrainingResult training() {
+    return training;
+  }
+
+  private static byte[] bytes(ModelPart part, String method) {
+    if (!part.isFile()) return part.bytes();
+    throw new IllegalStateException("this model is larger than " + ModelPart.LARGEST + " and lies in "
+        + part.path() + ": take that path from " + method + ", or raise " + ModelPart.LARGEST);
   }
 
   /** What the training did; empty for weights that were trained elsewhere. */
@@ -98,10 +140,19 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
     StructType schema = data.schema();
     PredictionPlan plan = plan(schema);
     StructType result = Outputs.append(schema, plan.outputs(), getPredictionCol());
-    Broadcast<byte[]> model = sent.to(data.sparkSession().sparkContext(), weights());
-    MapPartitionsFunction<Row, Row> predict =
-        rows -> new PredictionIterator(plan, model::value, rows);
-    return data.toDF().mapPartitions(predict, Encoders.row(result));
+    return data.toDF().mapPartitions(
+        predict(plan, data.sparkSession().sparkContext()), Encoders.row(result));
+  }
+
+  private MapPartitionsFunction<Row, Row> predict(PredictionPlan plan, SparkContext sc) {
+    if (training.model().isFile()) {
+      String file = weightsFile();
+      SerializableConfiguration conf = new SerializableConfiguration(sc.hadoopConfiguration());
+      return rows -> new PredictionIterator(
+          plan, () -> LocalModel.open(plan, file, conf.value()), rows);
+    }
+    Broadcast<byte[]> model = sent.to(sc, weights());
+    return rows -> new PredictionIterator(plan, () -> plan.open(model.value()), rows);
   }
 
   @Override
@@ -137,9 +188,15 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
     List<String> outputs = List.of(getOutputCols());
     FeedSchema feed = feed(schema, description.tops(), outputs);
     String net = MeanFiles.shipped(getNet(), () -> SparkSession.active().sparkContext());
-    PredictionPlan plan = new PredictionPlan(net, sent.sha256(weights()), feed, outputs, batch,
+    PredictionPlan plan = new PredictionPlan(net, weightsVersion(), feed, outputs, batch,
         getThreadsPerWorker(), !getPredictionCol().isEmpty());
     return outputs.isEmpty() ? plan.withOutputs(defaultOutputs(plan)) : plan;
+  }
+
+  private String weightsVersion() {
+    if (!training.model().isFile()) return sent.sha256(weights());
+    return HadoopFiles.version(
+        weightsFile(), SparkSession.active().sparkContext().hadoopConfiguration());
   }
 
   /**
@@ -148,13 +205,19 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
    */
   private synchronized List<String> defaultOutputs(PredictionPlan plan) {
     if (!plan.equals(lastPlan)) {
-      try (Predictor predictor = plan.open(weights())) {
+      try (Predictor predictor = open(plan)) {
         lastOutputs = PredictionPlan.outputs(predictor).stream()
             .map(PredictionPlan.Output::name).toList();
       }
       lastPlan = plan;
     }
     return lastOutputs;
+  }
+
+  private Predictor open(PredictionPlan plan) {
+    if (!training.model().isFile()) return plan.open(weights());
+    Configuration conf = SparkSession.active().sparkContext().hadoopConfiguration();
+    return LocalModel.open(plan, weightsFile(), conf);
   }
 
   /**

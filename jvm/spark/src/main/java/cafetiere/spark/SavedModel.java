@@ -4,6 +4,7 @@ package cafetiere.spark;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.run.TrainingResult;
 import cafetiere.spark.util.HadoopFiles;
+import cafetiere.spark.util.ModelPart;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.ml.util.MLReader;
 import org.apache.spark.ml.util.MLWriter;
@@ -12,6 +13,7 @@ import org.apache.spark.ml.util.MLWriter;
 final class SavedModel {
   private static final String WEIGHTS = "/data/model.caffemodel";
   private static final String STATE = "/data/model.solverstate";
+  private static final String HDF5 = ".h5";
   private static final String RESULT = "/data/result.json";
   private static final String EVENTS = "/data/events.jsonl";
 
@@ -29,11 +31,16 @@ final class SavedModel {
     public void saveImpl(String path) {
       Configuration conf = sc().hadoopConfiguration();
       SparkInternals.saveMetadata(model, path, sc());
-      HadoopFiles.write(path + WEIGHTS, model.weights(), conf);
-      HadoopFiles.write(path + STATE, model.solverState(), conf);
+      TrainingResult training = model.training();
+      write(training.model(), path + WEIGHTS, conf);
+      write(training.state(), path + STATE, conf);
       HadoopFiles.writeText(path + RESULT, model.result(), conf);
       HadoopFiles.writeText(path + EVENTS, model.events(), conf);
     }
+  }
+
+  private static void write(ModelPart part, String path, Configuration conf) {
+    part.write(path + (part.isFile() ? HDF5 : ""), conf);
   }
 
   /** Loads what {@link Writer} saved. */
@@ -43,13 +50,17 @@ final class SavedModel {
       Configuration conf = sc().hadoopConfiguration();
       String uid = SparkInternals.savedUid(path, sc(), CaffeModel.class);
       TrainingResult training = new TrainingResult(
-          HadoopFiles.read(path + WEIGHTS, conf),
-          HadoopFiles.read(path + STATE, conf),
+          part(path + WEIGHTS, conf), part(path + STATE, conf),
           TrainingSummary.fromJson(HadoopFiles.readText(path + RESULT, conf)),
           HadoopFiles.readText(path + EVENTS, conf));
       CaffeModel model = new CaffeModel(uid, training);
       SparkInternals.loadParams(model, path, sc());
       return model;
+    }
+
+    private static ModelPart part(String path, Configuration conf) {
+      return HadoopFiles.exists(path + HDF5, conf) ? ModelPart.ofFile(path + HDF5)
+          : ModelPart.of(HadoopFiles.read(path, conf));
     }
   }
 }

@@ -9,7 +9,9 @@ import cafetiere.spark.plan.Epochs;
 import cafetiere.spark.plan.SyncSettings;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.run.TrainingResult;
+import cafetiere.spark.util.ModelPart;
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.Collectors;
@@ -74,7 +76,7 @@ public final class TestNets {
         SOLVER, CLASSIFIER, schema, 1, 1, 1, 0, Epochs.NONE, 1, "", 0, null, null, "", 6000, false,
         "ethernet", SyncSettings.NONE, false, false);
     try (Rows rows = new Rows(schema.toJson().toString());
-        Trainer trainer = new Trainer(plan.trainerOptions(0), new Silent())) {
+        Trainer trainer = new Trainer(plan.trainerOptions(0, Path.of(""), false), new Silent())) {
       try (RowEncoder encoder = new RowEncoder(schema, rows::append)) {
         int[] ordinals = schema.ordinals(points.schema());
         points.collectAsList().forEach(row -> encoder.add(row, ordinals));
@@ -82,7 +84,7 @@ public final class TestNets {
       }
       trainer.run(rows);
       return new CaffeModel("model", new TrainingResult(
-          trainer.model(), trainer.state(),
+          ModelPart.of(trainer.model()), ModelPart.of(trainer.state()),
           TrainingSummary.fromJson(trainer.result()), "")).setNet(CLASSIFIER);
     }
   }

@@ -17,6 +17,7 @@ import cafetiere.spark.run.RankWork;
 import cafetiere.spark.run.TaskOutcome;
 import cafetiere.spark.run.TaskSetup;
 import cafetiere.spark.run.TaskWatch;
+import cafetiere.spark.util.TaskFolder;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -80,12 +81,14 @@ final class TrainingTask extends RankWork {
       Iterator<InternalRow> validation) throws IOException {
     int rank = context.partitionId();
     TrainingPlan plan = setup.plan();
-    try (Rows rows = setup.read(train);
+    try (TaskFolder folder = setup.folder();
+        Rows rows = setup.read(train);
         Rows testRows = validation == null ? null : setup.read(validation);
         Meeting met = meet(context, rows.count());
-        Trainer trainer = new Trainer(plan.ofRows(met.rows()).trainerOptions(rank), first);
+        Trainer trainer = new Trainer(
+            setup.trainerOptions(plan.ofRows(met.rows()), rank, folder), first);
         TaskWatch watch = new TaskWatch(context, () -> cancel(trainer, met.group()))) {
-      setup.restore(trainer);
+      setup.restore(trainer, folder);
       if (first != null) first.storeByTime(trainer);
       if (testRows != null) trainer.validation(testRows);
       if (met.group() == null) {
@@ -94,7 +97,7 @@ final class TrainingTask extends RankWork {
         trainer.run(met.group(), rows);
       }
       if (first == null) return "";
-      return first.finish(trainer, rank, SparkInternals.executorId()).result();
+      return first.finish(trainer, rank, SparkInternals.executorId(), folder).result();
     }
   }
 

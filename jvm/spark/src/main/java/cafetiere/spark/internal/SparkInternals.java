@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.internal;
 
+import java.io.File;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -101,6 +103,12 @@ public final class SparkInternals {
   /** The name of its host, as other executors know it. */
   public static String executorHost() {
     return SparkEnv.get().blockManager().blockManagerId().host();
+  }
+
+  /** Where Spark puts what it cannot keep in memory, on this machine; with much room. */
+  public static Path localFolder() {
+    File[] folders = SparkEnv.get().blockManager().diskBlockManager().localDirs();
+    return folders[0].toPath().toAbsolutePath().getParent();
   }
 
   /** The settings that it was started with. */

@@ -126,9 +126,36 @@ public record NetDescription(JsonNode json) {
     return others + "\n" + field + ": " + value + "\n";
   }
 
+  /** The text of a solver with a string in one of its own fields, in place of what it has there. */
+  public static String withField(String solver, String field, String value) {
+    String others = solver.replaceAll("(?m)(^|[\\s;,{}])" + field
+        + "\\s*:(\\s*(\"[^\"\n]*\"|'[^'\n]*'))+", "$1");
+    return others + "\n" + field + ": \"" + value + "\"\n";
+  }
+
   /** Whether the solver has an interval of its own for checkpoints. */
   public boolean hasSnapshots() {
-    return json.path("solver").path("snapshot").asLong() > 0;
+    return snapshotInterval() > 0;
+  }
+
+  /** Steps from one snapshot to the next, 0 if the solver does not say. */
+  public long snapshotInterval() {
+    return json.path("solver").path("snapshot").asLong();
+  }
+
+  /** The begin of the snapshots' paths, "" if the solver does not say. */
+  public String snapshotPrefix() {
+    return json.path("solver").path("snapshot_prefix").asText("");
+  }
+
+  /** Whether the solver says snapshot_format: HDF5. */
+  public boolean wantsHdf5() {
+    return json.path("solver").path("snapshot_format").asText().equals("HDF5");
+  }
+
+  /** Bytes of the weights. */
+  public long weightBytes() {
+    return json.path("parameters").asLong() * Float.BYTES;
   }
 
   /** Whether the solver says solver_mode: GPU. */

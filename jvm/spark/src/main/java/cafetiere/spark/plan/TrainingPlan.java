@@ -5,9 +5,11 @@ import cafetiere.spark.cluster.PortRange;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.MeanFiles;
 import cafetiere.spark.util.Json;
+import cafetiere.spark.util.ModelPart;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.UUID;
 
 /**
@@ -46,8 +48,8 @@ public record TrainingPlan(
     long seed,
     String checkpointDir,
     long checkpointInterval,
-    byte[] model,
-    byte[] state,
+    ModelPart model,
+    ModelPart state,
     String events,
     int timeoutMillis,
     boolean encrypt,
@@ -82,7 +84,8 @@ public record TrainingPlan(
     ObjectNode all = Json.object().put("rows", rows);
     all.put("solver", solver).put("net", net).put("shards", shards);
     all.put("max_iter", maxIter).put("epochs", epochs.toString());
-    all.put("seed", seed).put("model", model).put("state", state);
+    all.put("seed", seed).set("model", model == null ? null : model.toJson());
+    all.set("state", state == null ? null : state.toJson());
     sync.addTo(all);
     all.set("schema", schema.toJson());
     all.set("inputs", schema.inputsJson());
@@ -92,9 +95,10 @@ public record TrainingPlan(
 
   /**
    * The options of one rank's cafetiere.core.Trainer. Any of the survivors may become rank 0, so all
-   * of them are told that they have its listener.
+   * of them are told that they have its listener. {@code folder} of this machine is for what leaves
+   * as files; {@code snapshots}: whether the solver's interval counts beside the plan's own.
    */
-  public String trainerOptions(int rank) {
+  public String trainerOptions(int rank, Path folder, boolean snapshots) {
     ObjectNode options = Json.object();
     options.put("solver", solver).put("net", net);
     options.put("rank", survivors ? 0 : rank).put("size", workers);
@@ -102,6 +106,8 @@ public record TrainingPlan(
     options.put("max_iter", maxIter).put("checkpoint_every", checkpointInterval);
     sync.addTo(options);
     if (survivors) options.put("survivors", 1);
+    if (snapshots) options.put("snapshots", 1);
+    options.put("checkpoint_folder", folder.toString());
     options.set("inputs", schema.inputsJson());
     return MeanFiles.local(options.toString());
   }

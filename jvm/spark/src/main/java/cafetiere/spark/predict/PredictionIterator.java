@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.predict;
 
+import cafetiere.core.Predictor;
 import cafetiere.spark.feed.RowEncoder;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -20,7 +21,7 @@ import org.apache.spark.util.TaskCompletionListener;
 public final class PredictionIterator implements Iterator<Row> {
   private final PredictionPlan plan;
   private final PredictorPool.Key key;
-  private final Supplier<byte[]> model;
+  private final Supplier<Predictor> opened;
   private final Iterator<Row> input;
   private final List<Row> batch = new ArrayList<>();
   private int next;
@@ -30,11 +31,11 @@ public final class PredictionIterator implements Iterator<Row> {
   private int[] ordinals;
   private boolean closed;
 
-  /** `model` gives the weights, if the executor does not have them yet. */
-  public PredictionIterator(PredictionPlan plan, Supplier<byte[]> model, Iterator<Row> input) {
+  /** {@code opened} makes a predictor of the plan; it is asked if the executor has none yet. */
+  public PredictionIterator(PredictionPlan plan, Supplier<Predictor> opened, Iterator<Row> input) {
     this.plan = plan;
     this.key = new PredictorPool.Key(plan, plan.threadsHere());
-    this.model = model;
+    this.opened = opened;
     this.input = input;
   }
 
@@ -80,7 +81,7 @@ public final class PredictionIterator implements Iterator<Row> {
       TaskContext.get().addTaskCompletionListener((TaskCompletionListener) context -> close());
     }
     requireOpen(); // a listener of a task that has ended is called at once
-    predictor = PredictorPool.ofExecutor().take(key, model);
+    predictor = PredictorPool.ofExecutor().take(key, opened);
     encoder = new RowEncoder(plan.schema(), predictor::run, Long.MAX_VALUE);
   }
 

@@ -8,6 +8,7 @@ import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
+import java.nio.file.Path;
 import java.util.List;
 import org.apache.spark.TaskContext;
 
@@ -15,7 +16,7 @@ import org.apache.spark.TaskContext;
  * What the tasks of a transform must know besides the weights.
  *
  * @param net text of the net's prototxt
- * @param weights SHA-256 of the weights
+ * @param weights what tells these weights from others: their SHA-256, or the version of their file
  * @param schema the columns that are fed
  * @param outputs the blobs to compute; none: what the net computes at its end
  * @param batch rows computed together
@@ -40,18 +41,24 @@ public record PredictionPlan(
     return threads > 0 ? threads : task == null ? 1 : task.cpus();
   }
 
-  /** A predictor on the driver; the caller closes it. */
+  /** A predictor, in a task or on the driver; the caller closes it. */
   public Predictor open(byte[] model) {
-    return open(model, threadsHere());
+    return new Predictor(options(""), model);
   }
 
-  /** A predictor; the caller closes it. */
-  Predictor open(byte[] model, int used) {
-    ObjectNode options = Json.object().put("net", net).put("batch", batch).put("threads", used);
+  /** The same with weights in a file of this machine, of either form. */
+  public Predictor open(Path file) {
+    return new Predictor(options(file.toString()), null);
+  }
+
+  private String options(String file) {
+    ObjectNode options =
+        Json.object().put("net", net).put("batch", batch).put("threads", threadsHere());
     options.set("schema", schema.toJson());
     options.set("inputs", schema.inputsJson());
     outputs.forEach(options.putArray("outputs")::add);
-    return new Predictor(MeanFiles.local(options.toString()), model);
+    options.put("weights", file);
+    return MeanFiles.local(options.toString());
   }
 
   /** The outputs of a predictor. */

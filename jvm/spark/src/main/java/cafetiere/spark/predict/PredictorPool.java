@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.predict;
 
+import cafetiere.core.Predictor;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Collection;
@@ -47,14 +48,14 @@ final class PredictorPool {
     return OF_EXECUTOR;
   }
 
-  /** A predictor that has seen no rows; `model` gives the weights where there are none of `key`. */
-  synchronized BatchPredictor take(Key key, Supplier<byte[]> model) {
+  /** A predictor that has seen no rows; `opened` makes one where there is none of `key`. */
+  synchronized BatchPredictor take(Key key, Supplier<Predictor> opened) {
     BatchPredictor taken = takeIdle(key);
     if (taken == null) {
       while (!idle.isEmpty() && used + idle.size() >= mostUsed) close(idle.pollFirst());
       Set<BatchPredictor> others = open.getOrDefault(key, Set.of());
       taken = others.isEmpty()
-          ? new BatchPredictor(key.plan().open(model.get(), key.threads()), key.plan().batch())
+          ? new BatchPredictor(opened.get(), key.plan().batch())
           : others.iterator().next().share();
       open.computeIfAbsent(key, same -> new LinkedHashSet<>()).add(taken);
     }

@@ -3,6 +3,7 @@ package cafetiere.spark.preflight;
 
 import cafetiere.core.CafetiereException;
 import cafetiere.spark.PreflightException;
+import cafetiere.spark.util.ModelPart;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -24,8 +25,8 @@ public final class Findings {
     return null;
   }
 
-  /** The bytes of the file that a param names, null if it is "" or the file was refused. */
-  public byte[] file(String param, String path, Supplier<byte[]> read) {
+  /** What is in the file that a param names, null if it is "" or the file was refused. */
+  public ModelPart file(String param, String path, Supplier<ModelPart> read) {
     try {
       return path.isEmpty() ? null : read.get();
     } catch (UncheckedIOException | IllegalArgumentException e) {

@@ -13,6 +13,7 @@ import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.SyncModes;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.store.CheckpointFolder;
+import cafetiere.spark.util.ModelPart;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -61,6 +62,7 @@ public final class Preflight {
   static void check(SparkContext sc, SparkConf conf, TrainingPlan plan, Dataset<Row> train) {
     Preflight preflight = new Preflight(sc, conf, plan, train);
     Optional<NetDescription> net = preflight.checkNet();
+    net.ifPresent(found -> preflight.checkModelFolder(found.weightBytes()));
     try (FailedStarts failed = new FailedStarts(sc, EXECUTOR_JOB)) {
       Optional<String> slots =
           new SlotCheck(sc, conf, plan.workers(), plan.survivors()).find(failed);
@@ -75,6 +77,7 @@ public final class Preflight {
   public static void checkRounds(SparkContext sc, SparkConf conf, TrainingPlan plan, Dataset<Row> train,
       RoundsRoom room) {
     Preflight preflight = new Preflight(sc, conf, plan, train);
+    preflight.checkBytes(plan.model(), plan.state());
     preflight.findings.addAll(room.findings(conf, Runtime.getRuntime().maxMemory()));
     preflight.checkCluster();
     try (FailedStarts failed = new FailedStarts(sc, EXECUTOR_JOB)) {
@@ -172,6 +175,24 @@ public final class Preflight {
     findings.add("survivors is set and the ranks work together by " + mode + ", which makes every"
         + " step of all ranks: set syncMode to " + String.join(", ", modes)
         + ", or survivors to false");
+  }
+
+  /** A model that is files needs a place that outlives the run. */
+  private void checkModelFolder(long bytes) {
+    long largest = ModelPart.largest(train.sparkSession());
+    if (bytes <= largest || !plan.checkpointDir().isEmpty()) return;
+    findings.add("the weights take " + mib(bytes) + " MiB, which is more than " + ModelPart.LARGEST
+        + " (" + mib(largest) + " MiB), so that the trained model is a file, and there is no place"
+        + " for it: set checkpointDir to a folder that driver and executors can read and write");
+  }
+
+  /** The rounds begin with bytes alone. */
+  private void checkBytes(ModelPart... parts) {
+    for (ModelPart part : parts) {
+      if (part == null || !part.isFile()) continue;
+      findings.add(part.path() + " is larger than " + ModelPart.LARGEST + ", and engine rounds takes"
+          + " weights and snapshot as bytes: set engine to barrier, or raise " + ModelPart.LARGEST);
+    }
   }
 
   /** Whether each rank of a host finds a port among those that the settings name. */

@@ -14,6 +14,7 @@ import org.apache.spark.SparkConf;
  */
 public record RoundsRoom(int outcomes, long bytes) {
   private static final long MIB = 1 << 20;
+  private static final int LARGEST_ARRAY = Integer.MAX_VALUE - (1 << 20);
   /** An outcome as it comes and its floats; the weights as such, as a broadcast and as a model. */
   private static final int COPIES_OF_OUTCOMES = 2;
   private static final int COPIES_OF_WEIGHTS = 3;
@@ -26,6 +27,11 @@ public record RoundsRoom(int outcomes, long bytes) {
   /** What does not fit, and the setting that makes room; {@code heap}: bytes, at most. */
   List<String> findings(SparkConf conf, long heap) {
     List<String> findings = new ArrayList<>();
+    if (bytes > LARGEST_ARRAY) {
+      findings.add("engine rounds sends weights as bytes, of which there can be " + LARGEST_ARRAY
+          + ", and these are " + bytes + ": set engine to barrier, where a model may have any size");
+      return findings;
+    }
     long atOnce = Preflight.mib(outcomes * bytes);
     String what = "a round sends " + outcomes + " times " + Preflight.mib(bytes)
         + " MiB to the driver at once";

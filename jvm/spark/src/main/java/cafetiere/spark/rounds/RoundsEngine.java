@@ -20,6 +20,8 @@ public final class RoundsEngine implements Engine {
   /** What the param engine calls it. */
   public static final String NAME = "rounds";
 
+  private Rounds rounds;
+
   @Override
   public String name() {
     return NAME;
@@ -28,22 +30,26 @@ public final class RoundsEngine implements Engine {
   @Override
   public void check(TrainingPlan plan, Dataset<Row> train) {
     SparkContext sc = train.sparkSession().sparkContext();
+    rounds = RoundsJob.open(plan);
     Preflight.checkRounds(sc, sc.getConf(), plan, train, room(plan));
   }
 
   @Override
   public TrainingResult run(Run run) throws IOException {
-    try (RoundsJob job = new RoundsJob(run)) {
+    try (RoundsJob job = new RoundsJob(run, rounds)) {
       return job.train();
     }
   }
 
-  private static RoundsRoom room(TrainingPlan plan) {
-    try (Rounds rounds = RoundsJob.open(plan)) {
-      JsonNode description = Json.parse(rounds.describe());
-      int outcomes = RoundsStage.outcomes(
-          RoundsJob.shards(plan), description.path("keeps_history").asBoolean());
-      return RoundsRoom.of(outcomes, description.path("floats").asLong());
-    }
+  @Override
+  public void close() {
+    if (rounds != null) rounds.close();
+  }
+
+  private RoundsRoom room(TrainingPlan plan) {
+    JsonNode description = Json.parse(rounds.describe());
+    int outcomes = RoundsStage.outcomes(
+        RoundsJob.shards(plan), description.path("keeps_history").asBoolean());
+    return RoundsRoom.of(outcomes, description.path("floats").asLong());
   }
 }

@@ -9,6 +9,7 @@ import cafetiere.spark.cluster.PulseServer;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.line.LineServer;
 import cafetiere.spark.plan.Encryption;
+import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.rounds.RoundsTask.Work;
 import cafetiere.spark.run.RetryPolicy;
@@ -16,13 +17,16 @@ import cafetiere.spark.run.Run;
 import cafetiere.spark.run.TrainingResult;
 import cafetiere.spark.store.CheckpointStore;
 import cafetiere.spark.store.CheckpointStore.Checkpoint;
+import cafetiere.spark.store.CheckpointStore.Parts;
+import cafetiere.spark.store.Contents;
+import cafetiere.spark.store.SnapshotFiles;
 import cafetiere.spark.util.Json;
+import cafetiere.spark.util.ModelPart;
 import cafetiere.spark.util.Sha256;
 import cafetiere.spark.util.Unchecked;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -56,6 +60,7 @@ final class RoundsJob implements AutoCloseable {
   private final RetryPolicy policy = new RetryPolicy();
   private final boolean keepsHistory;
   private final long checkpointSeconds;
+  private final SnapshotFiles snapshots;
   private TrainingPlan plan;
   private Rounds rounds;
   private RoundsStage stage;
@@ -67,14 +72,17 @@ final class RoundsJob implements AutoCloseable {
   private long storedAtNanos = System.nanoTime();
   private long storingNanos;
 
-  RoundsJob(Run run) {
+  /** {@code rounds}: those of the run's plan, from {@link #open}. */
+  RoundsJob(Run run, Rounds rounds) {
     this.run = run;
     this.sc = run.sc();
     this.plan = run.plan();
     this.shards = shards(plan);
-    this.rounds = open(plan);
+    this.rounds = rounds;
     this.checkpoints = run.checkpoints();
     this.checkpointSeconds = run.checkpointSeconds();
+    this.snapshots = SnapshotFiles.of(
+        NetDescription.ofTraining(plan.solver(), plan.net(), plan.sync()));
     this.now = Json.parse(rounds.describe());
     this.keepsHistory = now.path("keeps_history").asBoolean();
   }
@@ -146,13 +154,15 @@ final class RoundsJob implements AutoCloseable {
   private void restore() throws IOException {
     Optional<Checkpoint> newest = plan.resume() ? checkpoints.newest() : Optional.empty();
     if (newest.isPresent()) {
-      rounds.restore(newest.get().model(), newest.get().state());
+      Parts parts = checkpoints.load(newest.get());
+      rounds.restore(parts.model().bytes(), parts.state().bytes());
       stage.startFrom(newest.get().name());
       stored = newest.get().step();
     } else if (plan.model() != null) {
-      rounds.restore(plan.model(), plan.state());
+      byte[] state = plan.state() == null ? null : plan.state().bytes();
+      rounds.restore(plan.model().bytes(), state);
       now = Json.parse(rounds.describe());
-      if (plan.state() != null) store(plan.model(), plan.state());
+      if (state != null) store(plan.model().bytes(), state);
     }
     now = Json.parse(rounds.describe());
   }
@@ -210,7 +220,7 @@ final class RoundsJob implements AutoCloseable {
     if (length() == 0) return false;  // it comes anyway
     long every = plan.checkpointInterval() > 0 ? plan.checkpointInterval()
         : now.path("snapshot").asLong();
-    return keepsHistory && isHistoryDue()
+    return keepsHistory && isHistoryDue() || snapshots.isDue(stored, iter())
         || (every > 0 ? iter() / every > stored / every : isTimeForCheckpoint());
   }
 
@@ -237,15 +247,18 @@ final class RoundsJob implements AutoCloseable {
     List<byte[]> histories = new ArrayList<>();
     if (keepsHistory) retried(Work.HISTORY).forEach(shard -> histories.add(shard.floats()));
     byte[] state = rounds.state(histories);
-    store(rounds.model(), state);
+    byte[] model = rounds.model();
+    if (snapshots.isDue(stored, iter())) {
+      snapshots.write(iter(), model, state, sc.hadoopConfiguration());
+    }
+    store(model, state);
     storedAtNanos = System.nanoTime();
     storingNanos = storedAtNanos - begin;
     return state;
   }
 
   private void store(byte[] model, byte[] state) throws IOException {
-    checkpoints.write(iter(), ByteBuffer.wrap(model), ByteBuffer.wrap(state), shards,
-        instructionSet, run.id());
+    checkpoints.write(iter(), Contents.of(model, state), shards, instructionSet, run.id(), "");
     stage.startFrom(CheckpointStore.name(iter()));
     stored = iter();
   }
@@ -259,7 +272,7 @@ final class RoundsJob implements AutoCloseable {
     measured.put("shards", shards).put("ranks", shards).put("instruction_set", instructionSet);
     measured.put("rounds", roundsDone).put("executors", stage.executorsUsed());
     measured.put("encrypted", Encryption.ofSpark(sc.getConf())).put("events_by", "the driver");
-    return run.end(model, state, measured);
+    return run.end(new Parts(ModelPart.of(model), ModelPart.of(state)), measured);
   }
 
   private long iter() {

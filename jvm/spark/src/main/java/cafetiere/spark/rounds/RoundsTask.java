@@ -118,8 +118,8 @@ record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Wor
       replica.feed(rows, setup.rows());
       replica.validation(heldOut);
       if (setup.keepsHistory() && !from.checkpoint().isEmpty()) {
-        replica.restore(new CheckpointStore(setup.checkpoints(), setup.hadoop().value())
-            .read(from.checkpoint()).state());
+        var store = new CheckpointStore(setup.checkpoints(), setup.hadoop().value());
+        replica.restore(store.load(store.read(from.checkpoint())).state().bytes());
       }
       return replica;
     } catch (RuntimeException | IOException | Error e) {

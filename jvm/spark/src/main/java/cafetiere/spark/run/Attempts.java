@@ -8,9 +8,13 @@ import cafetiere.spark.events.MetricsRoute;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.TrainingPlan;
+import cafetiere.spark.store.CheckpointFolder;
 import cafetiere.spark.store.CheckpointStore;
 import cafetiere.spark.store.CheckpointStore.Checkpoint;
+import cafetiere.spark.store.CheckpointStore.Parts;
+import cafetiere.spark.store.SnapshotFiles;
 import cafetiere.spark.util.Json;
+import cafetiere.spark.util.ModelPart;
 import cafetiere.spark.util.Unchecked;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
@@ -63,6 +67,7 @@ public final class Attempts {
   private final SparkContext sc;
   private final TrainingPlan plan;
   private final Stages stages;
+  private final NetDescription net;
   private final CheckpointStore checkpoints;
   private final RetryPolicy policy = new RetryPolicy();
   private JavaRDD<Iterator<InternalRow>> input;
@@ -74,6 +79,7 @@ public final class Attempts {
     this.sc = run.sc();
     this.plan = run.plan();
     this.stages = stages;
+    this.net = NetDescription.ofTraining(plan.solver(), plan.net(), plan.sync());
     this.checkpoints = run.checkpoints();
   }
 
@@ -164,13 +170,13 @@ public final class Attempts {
     String generation = sc.applicationId() + "/" + run.id() + "/" + attempt;
     return new TaskSetup(now, attempt, generation, run.secret(), run.folder(), checkpointSeconds(),
         from.map(Checkpoint::name).orElse(""), from.map(Checkpoint::instructionSet).orElse(""),
+        SnapshotFiles.of(net), net.weightBytes() > ModelPart.largest(run.train().sparkSession()),
         run.hadoop(), metrics);
   }
 
   /** 0 where the params or the solver count steps instead. */
   private long checkpointSeconds() {
-    boolean counts = plan.checkpointInterval() > 0
-        || NetDescription.ofTraining(plan.solver(), plan.net(), plan.sync()).hasSnapshots();
+    boolean counts = plan.checkpointInterval() > 0 || net.hasSnapshots();
     return counts ? 0 : run.checkpointSeconds();
   }
 
@@ -200,6 +206,7 @@ public final class Attempts {
         LeaderDuties.results(run.folder(), sc.hadoopConfiguration());
     Checkpoint trained = results.newest().orElseThrow(
         () -> new IOException("rank 0 left no model in " + results.location()));
+    Parts data = trained.isFiles() ? keep(results, trained) : results.load(trained);
     results.delete();
     TaskOutcome first = TaskOutcome.fromJson(trained.note());
     first.events().forEach(run.events()::accept);
@@ -210,7 +217,15 @@ public final class Attempts {
     measured.put("executors", Stream.concat(Stream.of(first), stage.outcomes().stream())
         .map(TaskOutcome::executor).distinct().count());
     measured.put("events_by", first.route()).put("encrypted", plan.encrypt());
-    return run.end(trained.model(), trained.state(), measured);
+    return run.end(data, measured);
+  }
+
+  /** A model that is files stays beside the run's folder, which goes. */
+  private Parts keep(CheckpointStore results, Checkpoint trained) throws IOException {
+    String folder = CheckpointFolder.ofModel(run.folder(), run.id());
+    Parts data = results.move(trained, folder);
+    LOG.info("The model is in {} and stays there until somebody removes it", folder);
+    return data;
   }
 
   /** What a rank said of the failure; else the telling line of what Spark says. */

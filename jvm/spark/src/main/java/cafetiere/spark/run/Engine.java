@@ -8,7 +8,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 
 /** A way to train on a Spark cluster. {@link Run#of} does so from the first check to the result. */
-public interface Engine {
+public interface Engine extends AutoCloseable {
   /** Its name in the summary. */
   String name();
 
@@ -16,6 +16,10 @@ public interface Engine {
   default void check(TrainingPlan plan, Dataset<Row> train) {
     Preflight.check(train.sparkSession(), plan, train);
   }
+
+  /** Frees what it has made. */
+  @Override
+  default void close() {}
 
   /** Trains to the end. What it throws ends the run, whose checkpoints are kept. */
   TrainingResult run(Run run) throws IOException;

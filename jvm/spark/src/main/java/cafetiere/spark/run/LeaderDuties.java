@@ -7,11 +7,15 @@ import cafetiere.core.Trainer;
 import cafetiere.spark.events.MetricsRoute;
 import cafetiere.spark.events.RunEvent;
 import cafetiere.spark.store.CheckpointStore;
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.ObjectMapper;
+import cafetiere.spark.store.Contents;
+import cafetiere.spark.util.Json;
+import cafetiere.spark.util.TaskFolder;
+import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
@@ -21,8 +25,6 @@ import org.apache.hadoop.conf.Configuration;
  * survivors anyone may become rank 0, so each of them has one, and it does nothing before its time.
  */
 public final class LeaderDuties implements Trainer.Listener, AutoCloseable {
-  private static final ObjectMapper JSON = new ObjectMapper();
-
   private final TaskSetup setup;
   private final String writer;
   private final CheckpointStore checkpoints;
@@ -38,7 +40,7 @@ public final class LeaderDuties implements Trainer.Listener, AutoCloseable {
     this.setup = setup;
     this.writer = writer;
     this.checkpointNanos = TimeUnit.SECONDS.toNanos(setup.checkpointSeconds());
-    this.checkpoints = new CheckpointStore(setup.checkpoints(), setup.hadoop().value());
+    this.checkpoints = setup.store();
   }
 
   /** Has {@code trainer} take checkpoints by time, where there is no interval of steps. */
@@ -76,24 +78,48 @@ public final class LeaderDuties implements Trainer.Listener, AutoCloseable {
   public void checkpoint(String json, ByteBuffer model, ByteBuffer state) {
     storedAtNanos = System.nanoTime();
     try {
-      write(checkpoints, JSON.readTree(json).path("step").asLong(), model, state, "");
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException("the engine describes a checkpoint by " + json, e);
+      JsonNode told = Json.parse(json);
+      if (model != null) {
+        store(told, Contents.of(model, state));
+      } else {
+        Path modelFile = Path.of(told.path("model_file").asText());
+        Path stateFile = Path.of(told.path("state_file").asText());
+        store(told, Contents.of(modelFile, stateFile));
+        Files.delete(modelFile);
+        Files.delete(stateFile);
+      }
     } catch (IOException e) {
       throw new UncheckedIOException(e.getMessage(), e);
     }
+  }
+
+  private void store(JsonNode told, Contents contents) throws IOException {
+    long step = told.path("step").asLong();
+    if (setup.snapshots().areWritten() && told.path("snapshot").asBoolean()) {
+      setup.snapshots().write(step, contents, setup.hadoop().value());
+    }
+    write(checkpoints, step, contents, "");
   }
 
   /**
    * Puts the trained model where the driver takes it from: it may be too large for a result. The
    * outcome that it returns lies beside it, as the task may be lost before it has handed it back.
    */
-  public TaskOutcome finish(Trainer trainer, int rank, String executor) throws IOException {
+  public TaskOutcome finish(Trainer trainer, int rank, String executor, TaskFolder folder)
+      throws IOException {
     TaskOutcome outcome = new TaskOutcome(
         rank, executor, Code.OK, "", trainer.result(), route(), lastEvents());
     CheckpointStore results = results(setup.checkpoints(), setup.hadoop().value());
-    write(results, 0, ByteBuffer.wrap(trainer.model()), ByteBuffer.wrap(trainer.state()),
-        outcome.toJson());
+    Contents trained;
+    if (setup.isLarge() || Json.parse(outcome.result()).path("files").asBoolean()) {
+      Path model = folder.path().resolve("trained.caffemodel.h5");
+      Path state = folder.path().resolve("trained.solverstate.h5");
+      trainer.save(model, state);
+      trained = Contents.of(model, state);
+    } else {
+      trained = Contents.of(trainer.model(), trainer.state());
+    }
+    write(results, 0, trained, outcome.toJson());
     return outcome;
   }
 
@@ -117,8 +143,8 @@ public final class LeaderDuties implements Trainer.Listener, AutoCloseable {
     if (route != null) route.close();
   }
 
-  private void write(CheckpointStore store, long step, ByteBuffer model, ByteBuffer state,
-      String note) throws IOException {
-    store.write(step, model, state, setup.plan().shards(), Engine.instructionSet(), writer, note);
+  private void write(CheckpointStore store, long step, Contents contents, String note)
+      throws IOException {
+    store.write(step, contents, setup.plan().shards(), Engine.instructionSet(), writer, note);
   }
 }

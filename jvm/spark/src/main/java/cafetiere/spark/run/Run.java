@@ -9,6 +9,7 @@ import cafetiere.spark.line.Handshake;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.store.CheckpointFolder;
 import cafetiere.spark.store.CheckpointStore;
+import cafetiere.spark.store.CheckpointStore.Parts;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -60,17 +61,21 @@ public final class Run implements AutoCloseable {
   public static TrainingResult of(Engine engine, TrainingPlan plan, Dataset<Row> train,
       Dataset<Row> validation) {
     long start = System.nanoTime();
-    engine.check(plan, train);
-    try (Run run = new Run(engine, plan, train, validation, start)) {
-      try {
-        return engine.run(run);
-      } catch (Throwable e) {
-        CheckpointFolder.leave(run.checkpoints);
-        throw e;
-      }
+    try (engine) {
+      engine.check(plan, train);
+      return started(new Run(engine, plan, train, validation, start));
     } catch (IOException e) {
       throw new UncheckedIOException("checkpoints or results could not be read or written: "
           + e.getMessage(), e);
+    }
+  }
+
+  private static TrainingResult started(Run begun) throws IOException {
+    try (Run run = begun) {
+      return run.engine.run(run);
+    } catch (Throwable e) {
+      CheckpointFolder.leave(begun.checkpoints);
+      throw e;
     }
   }
 
@@ -87,13 +92,13 @@ public final class Run implements AutoCloseable {
    *
    * @param measured what the engine knows, by the names of the summary in JSON; the rest is added
    */
-  public TrainingResult end(byte[] model, byte[] state, ObjectNode measured) throws IOException {
+  public TrainingResult end(Parts trained, ObjectNode measured) throws IOException {
     if (plan.checkpointDir().isEmpty() || plan.resume()) checkpoints.delete();
     measured.put("engine", engine.name()).put("attempts", attempts).put("first_step", firstStep);
     measured.put("fit_seconds", seconds(System.nanoTime()));
     events.firstStepNanos().ifPresent(at -> measured.put("seconds_to_first_step", seconds(at)));
-    return new TrainingResult(
-        model, state, TrainingSummary.fromJson(measured.toString()), events.jsonLines());
+    return new TrainingResult(trained.model(), trained.state(),
+        TrainingSummary.fromJson(measured.toString()), events.jsonLines());
   }
 
   /** Text that no other run has at the same time. */

@@ -5,11 +5,16 @@ import cafetiere.core.Rows;
 import cafetiere.core.Trainer;
 import cafetiere.spark.events.MetricsRoute;
 import cafetiere.spark.feed.RowEncoder;
+import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.store.CheckpointStore;
-import cafetiere.spark.store.CheckpointStore.Checkpoint;
+import cafetiere.spark.store.CheckpointStore.Fetched;
+import cafetiere.spark.store.SnapshotFiles;
+import cafetiere.spark.util.ModelPart;
+import cafetiere.spark.util.TaskFolder;
 import java.io.IOException;
 import java.io.Serializable;
+import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.Optional;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -26,12 +31,15 @@ import org.apache.spark.util.SerializableConfiguration;
  * @param checkpointSeconds from one to the next, 0 where steps are counted instead
  * @param resume name of the checkpoint to go on from, "" to begin
  * @param instructionSet what the checkpoint was computed with, "" to begin
+ * @param snapshots the files that the solver wants in mid-run
+ * @param isLarge whether the trained model is handed over as files
  * @param hadoop how Hadoop's file systems are reached
  * @param metrics how the driver is reached
  */
 public record TaskSetup(TrainingPlan plan, int attempt, String generation, String secret,
     String checkpoints, long checkpointSeconds, String resume, String instructionSet,
-    SerializableConfiguration hadoop, MetricsRoute.Address metrics) implements Serializable {
+    SnapshotFiles snapshots, boolean isLarge, SerializableConfiguration hadoop,
+    MetricsRoute.Address metrics) implements Serializable {
 
   /** Reads a partition into native memory. */
   public Rows read(Iterator<InternalRow> from) {
@@ -45,26 +53,47 @@ public record TaskSetup(TrainingPlan plan, int attempt, String generation, Strin
     }
   }
 
-  /** Gives a trainer what the attempt begins with. */
-  public void restore(Trainer trainer) throws IOException {
+  /** A folder of this machine for what a task leaves or takes up as files. */
+  public TaskFolder folder() throws IOException {
+    return new TaskFolder(SparkInternals.localFolder());
+  }
+
+  /** The options of a rank whose files lie in {@code folder}. */
+  public String trainerOptions(TrainingPlan of, int rank, TaskFolder folder) {
+    return of.trainerOptions(rank, folder.path(), snapshots.areWritten());
+  }
+
+  /** The store of the run's checkpoints. */
+  public CheckpointStore store() throws IOException {
+    return new CheckpointStore(checkpoints, hadoop.value());
+  }
+
+  /** Gives a trainer what the attempt begins with, by way of files in {@code folder}. */
+  public void restore(Trainer trainer, TaskFolder folder) throws IOException {
     if (!resume.isEmpty()) {
-      Checkpoint checkpoint = new CheckpointStore(checkpoints, hadoop.value()).read(resume);
-      trainer.restore(checkpoint.model(), checkpoint.state());
+      CheckpointStore store = store();
+      Fetched here = store.fetch(store.read(resume), folder.path());
+      trainer.restore(here.model(), here.state());
     } else if (plan.model() != null) {
-      trainer.restore(plan.model(), plan.state());
+      trainer.restore(
+          begin(plan.model(), folder, "weights"), begin(plan.state(), folder, "snapshot"));
     }
+  }
+
+  private Path begin(ModelPart part, TaskFolder folder, String name) throws IOException {
+    return part == null ? null : part.fetch(folder.path().resolve(name), hadoop.value());
   }
 
   /**
    * The same for a member of survivors, which may come back when the checkpoint that the attempt
    * began with is gone. Whatever it begins with, the group gives it what it has reached.
    */
-  public void restoreNewest(Trainer trainer) throws IOException {
-    Optional<Checkpoint> newest = new CheckpointStore(checkpoints, hadoop.value()).newest();
+  public void restoreNewest(Trainer trainer, TaskFolder folder) throws IOException {
+    Optional<Fetched> newest = store().fetchNewest(folder.path());
     if (newest.isPresent()) {
       trainer.restore(newest.get().model(), newest.get().state());
     } else {
-      restore(trainer);
+      restore(trainer, folder);
     }
   }
 }

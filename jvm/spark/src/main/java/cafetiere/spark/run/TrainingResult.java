@@ -2,15 +2,16 @@
 package cafetiere.spark.run;
 
 import cafetiere.spark.TrainingSummary;
+import cafetiere.spark.util.ModelPart;
 import java.io.Serializable;
 
 /**
  * What a training leaves behind.
  *
- * @param model the weights, a caffemodel
- * @param state iteration and history, a solverstate
+ * @param model the weights
+ * @param state iteration and history; bytes where the weights are, a file where they are one
  * @param summary what the training did
  * @param events the run's events, one JSON object a line
  */
-public record TrainingResult(byte[] model, byte[] state, TrainingSummary summary, String events)
+public record TrainingResult(ModelPart model, ModelPart state, TrainingSummary summary, String events)
     implements Serializable {}

@@ -39,6 +39,11 @@ public final class CheckpointFolder {
     return folder;
   }
 
+  /** Where a model stays that is files, of the run whose folder is {@code folder}. */
+  public static String ofModel(String folder, String run) {
+    return new Path(new Path(folder).getParent(), "model-" + run).toString();
+  }
+
   /** The time from one checkpoint to the next where neither params nor solver have an interval. */
   public static long seconds(SparkSession spark) {
     return JavaUtils.timeStringAsSec(spark.conf().get("spark.cafetiere.checkpointTime", "10min"));

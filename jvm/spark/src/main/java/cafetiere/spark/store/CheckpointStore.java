@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.store;
 
+import cafetiere.spark.util.HadoopFiles.Content;
+import cafetiere.spark.util.ModelPart;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.security.DigestInputStream;
+import java.security.DigestOutputStream;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
@@ -42,20 +47,30 @@ public final class CheckpointStore {
   private static final String MODEL = "model.caffemodel";
   private static final String STATE = "state.solverstate";
   private static final String MANIFEST = "manifest.json";
-  private static final int CHUNK = 1 << 20;
 
   /**
-   * One checkpoint whose bytes agree with its manifest.
+   * What the manifest of a checkpoint says.
    *
    * @param name the folder's name, for {@link #read}
    * @param step solver iterations done
    * @param instructionSet what it was computed with
-   * @param model a caffemodel
-   * @param state a solverstate
+   * @param ending "" of a caffemodel and a solverstate, ".h5" of HDF5 files
+   * @param hashes sha256 of the model and of the state
    * @param note what its writer put beside them, or ""
    */
-  public record Checkpoint(
-      String name, long step, String instructionSet, byte[] model, byte[] state, String note) {}
+  public record Checkpoint(String name, long step, String instructionSet, String ending,
+      List<String> hashes, String note) {
+    /** Whether it may be larger than an array. */
+    public boolean isFiles() {
+      return !ending.isEmpty();
+    }
+  }
+
+  /** The two files of a checkpoint, as bytes or as files elsewhere. */
+  public record Parts(ModelPart model, ModelPart state) {}
+
+  /** Copies on this machine of the two files of a checkpoint. */
+  public record Fetched(java.nio.file.Path model, java.nio.file.Path state) {}
 
   private final Path dir;
   private final FileSystem files;
@@ -76,16 +91,10 @@ public final class CheckpointStore {
   /**
    * Writes a checkpoint and then drops all but the last two. {@code writer} tells two writers apart
    * (a rank 0 that was given up may still be at work): what they write has the same bytes, so it
-   * does not matter whose rename comes last.
+   * does not matter whose rename comes last. {@code note} is for its reader.
    */
-  public void write(long step, ByteBuffer model, ByteBuffer state, int shards,
-      String instructionSet, String writer) throws IOException {
-    write(step, model, state, shards, instructionSet, writer, "");
-  }
-
-  /** The same, with a {@code note} for its reader. */
-  public void write(long step, ByteBuffer model, ByteBuffer state, int shards,
-      String instructionSet, String writer, String note) throws IOException {
+  public void write(long step, Contents contents, int shards, String instructionSet, String writer,
+      String note) throws IOException {
     Path aside = new Path(dir, ASIDE + step + "-" + writer);
     try {
       files.delete(aside, true);
@@ -93,10 +102,12 @@ public final class CheckpointStore {
       var manifest = JSON.createObjectNode();
       manifest.put("step", step).put("shards", shards).put("instruction_set", instructionSet);
       if (!note.isEmpty()) manifest.put("note", note);
-      manifest.put("model_sha256", writeFile(new Path(aside, MODEL), model));
-      manifest.put("state_sha256", writeFile(new Path(aside, STATE), state));
+      String ending = contents.ending();
+      if (!ending.isEmpty()) manifest.put("ending", ending);
+      manifest.put("model_sha256", writeFile(new Path(aside, MODEL + ending), contents.model()));
+      manifest.put("state_sha256", writeFile(new Path(aside, STATE + ending), contents.state()));
       byte[] text = manifest.toString().getBytes(StandardCharsets.UTF_8);
-      writeFile(new Path(aside, MANIFEST), ByteBuffer.wrap(text));
+      writeFile(new Path(aside, MANIFEST), out -> out.write(text));
       moveInPlace(aside, new Path(dir, name(step)));
     } catch (IOException | FSError e) {  // the latter is what a local disk throws when it is full
       discard(aside);
@@ -126,9 +137,25 @@ public final class CheckpointStore {
 
   /** The newest checkpoint that is whole; a damaged one is logged and passed over. */
   public Optional<Checkpoint> newest() throws IOException {
+    return newest(checkpoint -> {
+      copy(checkpoint, OutputStream.nullOutputStream(), OutputStream.nullOutputStream());
+      return checkpoint;
+    });
+  }
+
+  /** The same, fetched into a folder of this machine. */
+  public Optional<Fetched> fetchNewest(java.nio.file.Path folder) throws IOException {
+    return newest(checkpoint -> fetch(checkpoint, folder));
+  }
+
+  private interface Use<T> {
+    T of(Checkpoint checkpoint) throws IOException;
+  }
+
+  private <T> Optional<T> newest(Use<T> use) throws IOException {
     for (String name : names()) {
       try {
-        return Optional.of(read(name));
+        return Optional.of(use.of(read(name)));
       } catch (IOException e) {
         LOG.warn("Checkpoint {} is not usable ({}); trying the one before", name, e.getMessage());
       }
@@ -136,16 +163,49 @@ public final class CheckpointStore {
     return Optional.empty();
   }
 
-  /** Reads one checkpoint by its folder's name and compares it with its manifest. */
+  /** What a checkpoint's manifest says, by its folder's name. */
   public Checkpoint read(String name) throws IOException {
-    Path folder = new Path(dir, name);
-    JsonNode manifest = JSON.readTree(readFile(new Path(folder, MANIFEST)));
-    byte[] model = readFile(new Path(folder, MODEL));
-    byte[] state = readFile(new Path(folder, STATE));
-    verify(folder, MODEL, model, manifest.path("model_sha256").asText());
-    verify(folder, STATE, state, manifest.path("state_sha256").asText());
-    return new Checkpoint(name, manifest.path("step").asLong(),
-        manifest.path("instruction_set").asText(), model, state, manifest.path("note").asText());
+    try (InputStream in = files.open(new Path(new Path(dir, name), MANIFEST))) {
+      JsonNode manifest = JSON.readTree(in);
+      return new Checkpoint(name, manifest.path("step").asLong(),
+          manifest.path("instruction_set").asText(), manifest.path("ending").asText(),
+          List.of(manifest.path("model_sha256").asText(), manifest.path("state_sha256").asText()),
+          manifest.path("note").asText());
+    }
+  }
+
+  /** A checkpoint's files as bytes, compared with its manifest; for those that fit an array. */
+  public Parts load(Checkpoint checkpoint) throws IOException {
+    var model = new ByteArrayOutputStream();
+    var state = new ByteArrayOutputStream();
+    copy(checkpoint, model, state);
+    return new Parts(ModelPart.of(model.toByteArray()), ModelPart.of(state.toByteArray()));
+  }
+
+  /** Copies a checkpoint's files into a folder of this machine and compares them with its manifest. */
+  public Fetched fetch(Checkpoint checkpoint, java.nio.file.Path folder) throws IOException {
+    var model = folder.resolve("stored-" + MODEL + checkpoint.ending());
+    var state = folder.resolve("stored-" + STATE + checkpoint.ending());
+    try (OutputStream modelOut = Files.newOutputStream(model);
+        OutputStream stateOut = Files.newOutputStream(state)) {
+      copy(checkpoint, modelOut, stateOut);
+    }
+    return new Fetched(model, state);
+  }
+
+  /** Makes a folder outside the store of a checkpoint, with its files. */
+  public Parts move(Checkpoint checkpoint, String folder) throws IOException {
+    Path target = new Path(folder);
+    files.mkdirs(target.getParent());
+    moveInPlace(new Path(dir, checkpoint.name()), target);
+    return new Parts(ModelPart.ofFile(new Path(target, MODEL + checkpoint.ending()).toString()),
+        ModelPart.ofFile(new Path(target, STATE + checkpoint.ending()).toString()));
+  }
+
+  private void copy(Checkpoint checkpoint, OutputStream model, OutputStream state)
+      throws IOException {
+    copy(checkpoint, MODEL, checkpoint.hashes().get(0), model);
+    copy(checkpoint, STATE, checkpoint.hashes().get(1), state);
   }
 
   /** Removes the folder and all that is in it. */
@@ -165,7 +225,7 @@ public final class CheckpointStore {
     return String.format(Locale.ROOT, "%s%012d", PREFIX, step);
   }
 
-  /** NearestName of the finished checkpoints, newest first. */
+  /** Names of the finished checkpoints, newest first. */
   private List<String> names() throws IOException {
     List<String> names = new ArrayList<>();
     if (!files.exists(dir)) return names;
@@ -183,32 +243,24 @@ public final class CheckpointStore {
     }
   }
 
-  private String writeFile(Path path, ByteBuffer bytes) throws IOException {
+  private String writeFile(Path path, Content content) throws IOException {
     MessageDigest digest = sha256();
-    byte[] chunk = new byte[Math.min(CHUNK, Math.max(1, bytes.remaining()))];
-    ByteBuffer rest = bytes.duplicate();
-    try (OutputStream out = files.create(path, true)) {
-      while (rest.hasRemaining()) {
-        int count = Math.min(chunk.length, rest.remaining());
-        rest.get(chunk, 0, count);
-        digest.update(chunk, 0, count);
-        out.write(chunk, 0, count);
-      }
+    try (OutputStream out = new DigestOutputStream(files.create(path, true), digest)) {
+      content.writeTo(out);
     }
     return HexFormat.of().formatHex(digest.digest());
   }
 
-  private byte[] readFile(Path path) throws IOException {
-    try (InputStream in = files.open(path)) {
-      return in.readAllBytes();
-    }
-  }
-
-  private static void verify(Path folder, String file, byte[] bytes, String expected)
+  private void copy(Checkpoint checkpoint, String name, String expected, OutputStream to)
       throws IOException {
-    String found = HexFormat.of().formatHex(sha256().digest(bytes));
+    Path path = new Path(new Path(dir, checkpoint.name()), name + checkpoint.ending());
+    MessageDigest digest = sha256();
+    try (InputStream in = new DigestInputStream(files.open(path), digest)) {
+      in.transferTo(to);
+    }
+    String found = HexFormat.of().formatHex(digest.digest());
     if (!found.equals(expected)) {
-      throw new IOException(file + " in " + folder + " has sha256 " + found
+      throw new IOException(path.getName() + " in " + path.getParent() + " has sha256 " + found
           + " but its manifest says " + expected + "; the file is damaged, delete the folder");
     }
   }

@@ -8,9 +8,8 @@ import cafetiere.spark.CaffeModel;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
+import cafetiere.spark.store.SnapshotFiles;
 import cafetiere.spark.util.HadoopFiles;
-import cafetiere.spark.util.Json;
-import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -39,7 +38,6 @@ public final class SubmittedRun {
   private static final Logger LOG = LoggerFactory.getLogger(SubmittedRun.class);
   private static final Pattern NET = Pattern.compile("(?:^|\\s)net\\s*:\\s*['\"]([^'\"]+)['\"]");
   private static final String H5 = ".h5";
-  private static final Pattern SNAPSHOT = Pattern.compile("\\bsnapshot\\s*:\\s*[1-9]");
   private static final String ID = "SampleID";
   private static final String INPUT = "cafetiere input ";
   private static final int EXIT_FAILED = 1;
@@ -107,40 +105,43 @@ public final class SubmittedRun {
   private void train() {
     NetDescription description = describe("TRAIN");
     NetTable table = open(description, "trainData");
+    String prefix = snapshotPrefix(description);
     CaffeEstimator estimator = flags.setParams(new CaffeEstimator())
-        .setSolver(solver).setNet(net)
+        .setSolver(NetDescription.withField(solver, "snapshot_prefix", prefix)).setNet(net)
         .setFeaturesCol(table.dataColumn()).setLabelCol(table.labelColumn())
         .setIdCol(table.idColumn());
     if (estimator.getValidationIndicatorCol().isEmpty() && isTestedOn(description)) {
       estimator.setValidationData(open(describe("TEST"), "testData").rows());
     }
     CaffeModel model = estimator.fit(table.rows());
-    writeModel(model, description.json().path("solver"));
+    writeModel(model, prefix, description.wantsHdf5());
     if (flags.has("events")) {
       HadoopFiles.writeText(flags.get("events", ""), model.events(), conf);
     }
     LOG.info("Trained: {}", model.result());
   }
 
+  /** The begin of the snapshots' paths: beside -model, by the last part of what the solver says. */
+  private String snapshotPrefix(NetDescription description) {
+    String name = description.snapshotPrefix().replaceFirst(".*/", "");
+    return HadoopFiles.beside(flags.get("model", ""), name.isEmpty() ? "snapshot" : name, conf);
+  }
+
   /** The model and, beside it, the snapshot of the end, named and formed as the solver says. */
-  private void writeModel(CaffeModel model, JsonNode settings) {
+  private void writeModel(CaffeModel model, String prefix, boolean isHdf5) {
     String target = flags.get("model", "");
+    long steps = model.summary().steps();
+    if (!model.weightsFile().isEmpty()) {
+      String stem = prefix + "_iter_" + steps;
+      HadoopFiles.copy(model.weightsFile(), target, conf);
+      HadoopFiles.copy(model.weightsFile(), stem + ".caffemodel" + H5, conf);
+      HadoopFiles.copy(model.solverStateFile(), stem + ".solverstate" + H5, conf);
+      HadoopFiles.deleteFolderOf(model.weightsFile(), conf);
+      return;
+    }
     byte[] weights = model.weights();
     HadoopFiles.write(target, target.endsWith(H5) ? Engine.weightsHdf5(weights) : weights, conf);
-    String folder = target.contains("/") ? target.substring(0, target.lastIndexOf('/') + 1) : "";
-    String stem = Path.of(settings.path("snapshot_prefix").asText("snapshot")).getFileName()
-        + "_iter_" + Json.parse(model.result()).path("steps").asLong();
-    String weightsName = stem + ".caffemodel";
-    String stateName = stem + ".solverstate";
-    byte[] state = model.solverState();
-    if (settings.path("snapshot_format").asText().equals("HDF5")) {
-      weightsName += H5;
-      stateName += H5;
-      weights = Engine.weightsHdf5(weights);
-      state = Engine.stateHdf5(state, weightsName);
-    }
-    HadoopFiles.write(folder + weightsName, weights, conf);
-    HadoopFiles.write(folder + stateName, state, conf);
+    new SnapshotFiles(prefix, 1, isHdf5).write(steps, weights, model.solverState(), conf);
   }
 
   /** Rows to test on are there, and the solver wants to. */
@@ -214,8 +215,7 @@ public final class SubmittedRun {
       bound.put(tops.get(i).name(), INPUT + i);
       inputs.add(quoted(column).as(INPUT + i));
     }
-    byte[] weights = HadoopFiles.read(flags.get("model", ""), conf);
-    Dataset<Row> rows = flags.setParams(CaffeModel.ofWeights(weights, bound))
+    Dataset<Row> rows = flags.setParams(CaffeModel.ofWeightsFile(flags.get("model", ""), bound))
         .setNet(net.isEmpty() ? description.netText() : net).setPredictionCol("")
         .setOutputCols(blobs.toArray(new String[0]))
         .transform(table.rows().select(inputs.toArray(new Column[0])));
@@ -240,11 +240,6 @@ public final class SubmittedRun {
   private void tellWhatHasNoEffect() {
     if (flags.has("persistent")) {
       LOG.info("-persistent has no effect: rows are read once and kept in native memory");
-    }
-    String fields = solver.replaceAll("#[^\n]*", "");
-    if (flags.has("train") && SNAPSHOT.matcher(fields).find()) {
-      LOG.warn("snapshot: there are checkpoints every so many steps to go on from, but beside -model"
-          + " is only the snapshot of the end");
     }
     if (flags.has("devices")) {
       LOG.warn("-devices {} asks for GPUs, which are not supported yet: the CPU is used",

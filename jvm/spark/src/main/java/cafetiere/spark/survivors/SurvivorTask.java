@@ -17,6 +17,7 @@ import cafetiere.spark.run.TaskSetup;
 import cafetiere.spark.run.TaskWatch;
 import cafetiere.spark.survivors.MembershipMessage.Kind;
 import cafetiere.spark.util.Json;
+import cafetiere.spark.util.TaskFolder;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.Iterator;
@@ -54,14 +55,16 @@ final class SurvivorTask extends RankWork {
     TaskContext context = TaskContext.get();
     int partition = context.partitionId();
     String executor = SparkInternals.executorId();
-    try (LeaderDuties duties = new LeaderDuties(setup, setup.attempt() + "-" + partition);
+    try (TaskFolder folder = setup.folder();
+        LeaderDuties duties = new LeaderDuties(setup, setup.attempt() + "-" + partition);
         MemberClient client = new MemberClient(service, partition);
         Rows rows = setup.read(train);
         Rows testRows = validation == null ? null : setup.read(validation);
-        Trainer trainer = new Trainer(setup.plan().trainerOptions(partition), duties);
-        Run run = new Run(partition, client, trainer, rows, duties);
+        Trainer trainer = new Trainer(
+            setup.trainerOptions(setup.plan(), partition, folder), duties);
+        Run run = new Run(partition, client, trainer, rows, duties, folder);
         TaskWatch watch = new TaskWatch(context, run::cancel)) {
-      setup.restoreNewest(trainer);
+      setup.restoreNewest(trainer, folder);
       duties.storeByTime(trainer);
       if (testRows != null) trainer.validation(testRows);
       client.count(() -> used(trainer));
@@ -94,16 +97,19 @@ final class SurvivorTask extends RankWork {
     private final Trainer trainer;
     private final Rows rows;
     private final LeaderDuties duties;
+    private final TaskFolder folder;
     private Group group;
     private boolean isFed;
     private TaskOutcome stored;
 
-    Run(int partition, MemberClient client, Trainer trainer, Rows rows, LeaderDuties duties) {
+    Run(int partition, MemberClient client, Trainer trainer, Rows rows, LeaderDuties duties,
+        TaskFolder folder) {
       this.partition = partition;
       this.client = client;
       this.trainer = trainer;
       this.rows = rows;
       this.duties = duties;
+      this.folder = folder;
     }
 
     /** The outcome, with the summary if this member has stored the result. */
@@ -115,7 +121,7 @@ final class SurvivorTask extends RankWork {
           case PROPOSE -> open(order);
           case COMMIT -> train(order);
           case STORE -> {
-            stored = duties.finish(trainer, partition, executor);
+            stored = duties.finish(trainer, partition, executor, folder);
             client.send(MembershipMessage.of(Kind.STORED));
           }
           case END -> {

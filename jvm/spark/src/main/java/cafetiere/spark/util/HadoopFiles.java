@@ -4,24 +4,72 @@ package cafetiere.spark.util;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.StandardCopyOption;
+import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FSDataInputStream;
-import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FSError;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.FileUtil;
 import org.apache.hadoop.fs.Path;
 
-/** Whole files by Hadoop path: local, HDFS, object stores. */
+/**
+ * Whole files by Hadoop path: local, HDFS, object stores. What goes wrong is an
+ * {@link UncheckedIOException} that names the path.
+ */
 public final class HadoopFiles {
+  /** As long as an array can be in most JVMs. */
+  private static final int LARGEST = Integer.MAX_VALUE - 8;
+
   private HadoopFiles() {}
 
-  /** The bytes of a file. */
+  /** What writes a file's bytes. */
+  @FunctionalInterface
+  public interface Content {
+    void writeTo(OutputStream out) throws IOException;
+  }
+
+  private interface Work<T> {
+    T on(FileSystem files, Path file) throws IOException;
+  }
+
+  /** Whether there is a file. */
+  public static boolean exists(String path, Configuration conf) {
+    return done("look for", path, conf, FileSystem::exists);
+  }
+
+  /** How many bytes a file has. */
+  public static long length(String path, Configuration conf) {
+    return done("read", path, conf, (files, file) -> files.getFileStatus(file).getLen());
+  }
+
+  /** Text that is another one when the file has changed. */
+  public static String version(String path, Configuration conf) {
+    FileStatus status = done("read", path, conf, FileSystem::getFileStatus);
+    return path + " " + status.getLen() + " " + status.getModificationTime();
+  }
+
+  /** The path of a file in the same folder, with its scheme. */
+  public static String beside(String path, String name, Configuration conf) {
+    return done("reach", path, conf,
+        (files, file) -> new Path(files.makeQualified(file).getParent(), name).toString());
+  }
+
+  /** The bytes of a file; an error for one that is larger than an array. */
   public static byte[] read(String path, Configuration conf) {
-    Path file = new Path(path);
-    try (FSDataInputStream in = file.getFileSystem(conf).open(file)) {
-      return in.readAllBytes();
-    } catch (IOException e) {
-      throw new UncheckedIOException("cannot read " + path + ": " + e.getMessage(), e);
-    }
+    return done("read", path, conf, (files, file) -> {
+      long length = files.getFileStatus(file).getLen();
+      if (length > LARGEST) {
+        throw new IOException("it has " + length + " bytes, and here " + LARGEST + " are possible");
+      }
+      try (InputStream in = files.open(file)) {
+        return in.readAllBytes();
+      }
+    });
   }
 
   /** The text of a file. */
@@ -29,18 +77,72 @@ public final class HadoopFiles {
     return new String(read(path, conf), UTF_8);
   }
 
+  /** Copies a file into one of this machine. */
+  public static void fetch(String from, java.nio.file.Path to, Configuration conf) {
+    done("read", from, conf, (files, file) -> {
+      try (InputStream in = files.open(file)) {
+        return Files.copy(in, to, StandardCopyOption.REPLACE_EXISTING);
+      }
+    });
+  }
+
   /** Writes a file, replacing one of that name. */
   public static void write(String path, byte[] bytes, Configuration conf) {
-    Path file = new Path(path);
-    try (FSDataOutputStream out = file.getFileSystem(conf).create(file, true)) {
-      out.write(bytes);
-    } catch (IOException e) {
-      throw new UncheckedIOException("cannot write " + path + ": " + e.getMessage(), e);
-    }
+    done("write", path, conf, (files, file) -> {
+      try (OutputStream out = files.create(file, true)) {
+        out.write(bytes);
+      }
+      return file;
+    });
   }
 
   /** Writes a text file, replacing one of that name. */
   public static void writeText(String path, String text, Configuration conf) {
     write(path, text.getBytes(UTF_8), conf);
+  }
+
+  /** The same, aside and renamed, so that a reader sees all of it or nothing. */
+  public static void replace(String path, Content content, Configuration conf) {
+    done("write", path, conf, (files, file) -> {
+      Path aside = file.suffix("." + UUID.randomUUID());
+      try {
+        try (OutputStream out = files.create(aside, true)) {
+          content.writeTo(out);
+        }
+        files.delete(file, false);
+        if (!files.rename(aside, file)) throw new IOException("cannot rename " + aside);
+        return file;
+      } catch (IOException | FSError e) {
+        files.delete(aside, false);
+        throw e;
+      }
+    });
+  }
+
+  /** Copies a file, replacing one of the second name. */
+  public static void copy(String from, String to, Configuration conf) {
+    done("copy to", to, conf, (files, file) -> {
+      Path source = new Path(from);
+      return FileUtil.copy(source.getFileSystem(conf), source, files, file, false, true, conf);
+    });
+  }
+
+  /** Removes the folder that a file is in. */
+  public static void deleteFolderOf(String path, Configuration conf) {
+    done("remove the folder of", path, conf,
+        (files, file) -> files.delete(file.getParent(), true));
+  }
+
+  /** A local disk that is full throws an FSError. */
+  private static <T> T done(String what, String path, Configuration conf, Work<T> work) {
+    Path file = new Path(path);
+    try {
+      return work.on(file.getFileSystem(conf), file);
+    } catch (IOException e) {
+      throw new UncheckedIOException("cannot " + what + " " + path + ": " + e.getMessage(), e);
+    } catch (FSError e) {
+      String message = "cannot " + what + " " + path + ": " + e.getMessage();
+      throw new UncheckedIOException(message, new IOException(e));
+    }
   }
 }

@@ -17,6 +17,8 @@ import cafetiere.spark.TestNets;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.run.TaskSetup;
 import cafetiere.spark.store.CheckpointStore;
+import cafetiere.spark.store.SnapshotFiles;
+import cafetiere.spark.util.TaskFolder;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
@@ -108,13 +110,15 @@ public class TrainingJobTest {
     }
     Configuration hadoop = spark.sparkContext().hadoopConfiguration();
     TrainingPlan plan = TestNets.plan(estimator, table);
-    TaskSetup setup = new TaskSetup(plan, 0, "", "", folder, 0,
-        CheckpointStore.name(1), "", new SerializableConfiguration(hadoop), null);
-    try (Trainer trainer = new Trainer(plan.trainerOptions(0), new Deaf())) {
-      assertThrows(IOException.class, () -> setup.restore(trainer));
-      setup.restoreNewest(trainer);
+    TaskSetup setup = new TaskSetup(plan, 0, "", "", folder, 0, CheckpointStore.name(1), "",
+        new SnapshotFiles("", 0, false), false, new SerializableConfiguration(hadoop), null);
+    CheckpointStore store = setup.store();
+    try (TaskFolder local = setup.folder();
+        Trainer trainer = new Trainer(setup.trainerOptions(plan, 0, local), new Deaf())) {
+      assertThrows(IOException.class, () -> setup.restore(trainer, local));
+      setup.restoreNewest(trainer, local);
       assertArrayEquals(
-          new CheckpointStore(folder, hadoop).newest().orElseThrow().model(), trainer.model());
+          store.load(store.newest().orElseThrow()).model().bytes(), trainer.model());
     }
   }
 

@@ -13,6 +13,7 @@ import cafetiere.spark.run.TaskOutcome;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
@@ -92,6 +93,14 @@ class SparkInternalsTest {
   @Test
   void sparkTellsHowManyTasksCanRun() {
     assertEquals(OptionalInt.of(TestImages.EXECUTORS), SparkInternals.taskSlots(sc));
+  }
+
+  @Test
+  void sparkTellsWhereItsLocalFilesAre() {
+    List<Boolean> found = jobs.parallelize(List.of(1), 1)
+        .map(task -> Files.isWritable(SparkInternals.localFolder())).collect();
+    assertEquals(List.of(true), found);
+    assertTrue(SparkInternals.localFolder().toString().contains("spark-local"));
   }
 
   @Test

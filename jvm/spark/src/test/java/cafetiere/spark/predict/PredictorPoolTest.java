@@ -99,7 +99,7 @@ class PredictorPoolTest {
   private BatchPredictor take(Key key) {
     return pool.take(key, () -> {
       sent++;
-      return WEIGHTS;
+      return key.plan().open(WEIGHTS);
     });
   }
 

@@ -92,6 +92,28 @@ class PreflightTest {
   }
 
   @Test
+  void roundsOfMoreThanAnArrayHolds() {
+    List<String> findings = RoundsRoom.of(2, 600_000_000).findings(conf(), 64L << 30);
+    assertEquals(List.of("engine rounds sends weights as bytes, of which there can be 2146435071, and"
+        + " these are 2400000000: set engine to barrier, where a model may have any size"), findings);
+  }
+
+  @Test
+  void aLargeModelWithoutAPlaceForIt() {
+    spark.conf().set("spark.cafetiere.largestModel", "1k");
+    try {
+      assertFinding("the weights take 2 MiB, which is more than spark.cafetiere.largestModel (1 MiB),"
+          + " so that the trained model is a file, and there is no place for it: set checkpointDir to a"
+          + " folder that driver and executors can read and write",
+          refusal(conf(), estimator(), table));
+      TrainingPlan placed = plan(estimator().setCheckpointDir(dir.toUri().toString()), table);
+      Preflight.check(spark.sparkContext(), conf(), placed, table);
+    } finally {
+      spark.conf().unset("spark.cafetiere.largestModel");
+    }
+  }
+
+  @Test
   void tooLittleMemoryOverhead() {
     SparkConf conf = conf().set("spark.executor.memoryOverhead", "1m");
     String finding = refusal(conf, estimator(), table).get(0);

@@ -43,8 +43,9 @@ class CheckpointStoreTest {
     write(20);
     Checkpoint newest = store.newest().orElseThrow();
     assertEquals(20, newest.step());
-    assertArrayEquals(bytes("model 20"), newest.model());
-    assertArrayEquals(bytes("state 20"), newest.state());
+    CheckpointStore.Parts parts = store.load(newest);
+    assertArrayEquals(bytes("model 20"), parts.model().bytes());
+    assertArrayEquals(bytes("state 20"), parts.state().bytes());
   }
 
   @Test
@@ -67,6 +68,30 @@ class CheckpointStoreTest {
     write(20);
     damage("step-000000000020", "model.caffemodel");
     assertEquals(10, store.newest().orElseThrow().step());
+  }
+
+  @Test
+  void filesComeBackAsFiles() throws IOException {
+    writeFiles(10);
+    Checkpoint newest = store.newest().orElseThrow();
+    assertTrue(newest.isFiles());
+    assertTrue(Files.exists(dir.resolve("run/step-000000000010/model.caffemodel.h5")));
+    CheckpointStore.Fetched here = store.fetch(newest, dir);
+    assertEquals("model 10", Files.readString(here.model()));
+    assertEquals("state 10", Files.readString(here.state()));
+  }
+
+  @Test
+  void aChangedOrShortenedFileFallsBackToTheOneBefore() throws IOException {
+    for (long step : new long[] {10, 20}) writeFiles(step);
+    damage("step-000000000020", "model.caffemodel.h5");
+    assertEquals(10, store.newest().orElseThrow().step());
+    CheckpointStore.Fetched here = store.fetchNewest(dir).orElseThrow();
+    assertEquals("model 10", Files.readString(here.model()));
+    writeFiles(20);
+    Files.writeString(dir.resolve("run/step-000000000020/state.solverstate.h5"), "state");
+    assertEquals(10, store.newest().orElseThrow().step());
+    assertEquals("state 10", Files.readString(store.fetchNewest(dir).orElseThrow().state()));
   }
 
   @Test
@@ -131,8 +156,15 @@ class CheckpointStoreTest {
 
   private void write(long step) throws IOException {
     ByteBuffer model = ByteBuffer.wrap(bytes("model " + step));
-    store.write(step, model, ByteBuffer.wrap(bytes("state " + step)), 2, "avx2", "0");
+    ByteBuffer state = ByteBuffer.wrap(bytes("state " + step));
+    store.write(step, Contents.of(model, state), 2, "avx2", "0", "");
     assertEquals(bytes("model " + step).length, model.remaining(), "the caller's buffer is left");
+  }
+
+  private void writeFiles(long step) throws IOException {
+    Path model = Files.writeString(dir.resolve("model"), "model " + step);
+    Path state = Files.writeString(dir.resolve("state"), "state " + step);
+    store.write(step, Contents.of(model, state), 2, "avx2", "0", "");
   }
 
   /** Flips a bit, as a damaged disk would. */

@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import cafetiere.core.Engine;
 import cafetiere.spark.BothLines;
 import cafetiere.spark.DriverProcess;
-import cafetiere.spark.Logged;
 import cafetiere.spark.Submit;
 import cafetiere.spark.TestImages;
 import java.io.IOException;
@@ -30,6 +30,8 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** CaffeOnSpark's command line, from the table to the features. */
 @Timeout(value = 180, unit = TimeUnit.SECONDS)
@@ -37,6 +39,8 @@ class SubmitTest {
   private static final int TRAIN_ROWS = 1_000;
   private static final int TEST_ROWS = 103;
   private static final int STEPS = 60;
+  private static final String DUMMY = "layer { name: 'data' type: 'DummyData' top: 'data' top: 'label'"
+      + " dummy_data_param { shape { dim: 32 dim: 1 dim: 28 dim: 28 } shape { dim: 32 } } }\n";
 
   @TempDir static Path dir;
   private static SparkSession spark;
@@ -52,15 +56,95 @@ class SubmitTest {
     train();
   }
 
-  @Test
-  void whatIsNotWrittenIsTold() throws IOException {
-    Path often = dir.resolve("often.prototxt");
-    Files.writeString(often, TestImages.solver(STEPS) + " net: \"lenet.prototxt\" snapshot: 20");
-    try (Logged logged = new Logged(SubmittedRun.class)) {
-      assertThrows(Flags.UsageException.class, () -> Submit.run(
-          spark, "-conf", often.toString(), "-train", "-model", uri("never.model")));
-      assertTrue(logged.text().contains("only the snapshot of the end"), logged.text());
+  /** Checkpoints have an interval of their own. */
+  @BothLines
+  @ParameterizedTest
+  @ValueSource(strings = {"barrier BINARYPROTO", "barrier HDF5", "rounds BINARYPROTO", "rounds HDF5"})
+  void snapshotsInMidRunLieBesideTheModel(String kind) throws Exception {
+    String engine = kind.split(" ")[0];
+    String format = kind.split(" ")[1];
+    Path folder = Files.createDirectories(dir.resolve(engine + format));
+    String ending = format.equals("HDF5") ? ".h5" : "";
+    Path solver = folder.resolve("solver.prototxt");
+    Files.writeString(solver, TestImages.solver(20).replace("lenet", "here/often")
+        + " net: \"" + dir.resolve("lenet.prototxt") + "\" snapshot: 6 snapshot_format: " + format);
+    String[] flags = {"-conf", solver.toString(), "-train", "-trainData", uri("train.parquet"),
+        "-clusterSize", "2", "-engine", engine, "-sync", "average", "-syncPeriod", "2",
+        "-checkpointInterval", "4", "-model", folder.resolve("the.model").toUri().toString()};
+    Submit.run(spark, flags);
+    assertEquals(Stream.of(6, 12, 18, 20).flatMap(step -> Stream.of(
+        "often_iter_" + step + ".caffemodel" + ending, "often_iter_" + step + ".solverstate" + ending))
+        .sorted().toList(), names(folder, "often_"));
+    byte[] whole = Files.readAllBytes(folder.resolve("the.model"));
+    byte[] inMidRun = Files.readAllBytes(folder.resolve("often_iter_12.caffemodel" + ending));
+
+    Path own = Files.createDirectory(folder.resolve("own"));
+    for (String part : List.of(".caffemodel", ".solverstate")) {
+      String name = "often_iter_12" + part + ending;
+      Files.copy(folder.resolve(name), own.resolve(name));
     }
+    byte[] restored = restored(own, "often_iter_12.solverstate" + ending, format);
+    if (format.equals("HDF5")) {
+      assertArrayEquals(inMidRun, restored);
+    } else {  // which hold the net, too, and there it is another one
+      assertArrayEquals(Engine.weightsHdf5(inMidRun), Engine.weightsHdf5(restored));
+    }
+
+    String[] more = Stream.concat(Stream.of(flags), Stream.of(
+        "-weights", own.resolve("often_iter_12.caffemodel" + ending).toString(),
+        "-snapshot", own.resolve("often_iter_12.solverstate" + ending).toString()))
+        .toArray(String[]::new);
+    Submit.run(spark, more);
+    assertArrayEquals(whole, Files.readAllBytes(folder.resolve("the.model")));
+  }
+
+  /** What the command line writes when it takes a snapshot up and has nothing more to do. */
+  private static byte[] restored(Path folder, String state, String format) throws Exception {
+    String net = TestImages.lenet().replaceFirst(
+        "(?s)layer \\{\\s*name: \"data\".*?\\n\\}\\n", DUMMY);
+    Path solver = folder.resolve("solver.prototxt");
+    Files.writeString(folder.resolve("net.prototxt"), net);
+    Files.writeString(solver, TestImages.solver(12).replace("lenet", folder + "/again")
+        + " net: \"" + folder.resolve("net.prototxt") + "\" snapshot_format: " + format);
+    Path program = TestImages.examplePath("../build/release/cli/cafetiere");
+    Process process = new ProcessBuilder(program.toString(), "train", "--solver=" + solver,
+        "--snapshot=" + folder.resolve(state)).redirectErrorStream(true).start();
+    String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertEquals(0, process.waitFor(), output);
+    String ending = format.equals("HDF5") ? ".h5" : "";
+    return Files.readAllBytes(folder.resolve("again_iter_12.caffemodel" + ending));
+  }
+
+  private static List<String> names(Path folder, String prefix) throws IOException {
+    try (Stream<Path> files = Files.list(folder)) {
+      return files.map(file -> file.getFileName().toString())
+          .filter(name -> name.startsWith(prefix)).sorted().toList();
+    }
+  }
+
+  @Test
+  void aLargeModelIsWrittenAndReadAsAFile() throws IOException {
+    Path solver = dir.resolve("large.prototxt");
+    Files.writeString(solver, TestImages.solver(STEPS).replace("lenet", "large")
+        + " net: \"" + dir.resolve("lenet.prototxt") + "\"");
+    Path checkpoints = dir.resolve("large-checkpoints");
+    spark.conf().set("spark.cafetiere.largestModel", "1k");
+    try {
+      Submit.run(spark, "-conf", solver.toString(), "-train", "-trainData", uri("train.parquet"),
+          "-clusterSize", "2", "-checkpointDir", checkpoints.toUri().toString(),
+          "-model", uri("large.model"));
+      Submit.run(spark, "-conf", solver.toString(), "-test", "-testData", uri("test.parquet"),
+          "-model", uri("large.model"), "-output", uri("large.txt"));
+    } finally {
+      spark.conf().unset("spark.cafetiere.largestModel");
+    }
+    submit("-test", "-testData", uri("test.parquet"), "-output", uri("small.txt"));
+    assertEquals(Files.readString(dir.resolve("small.txt")),
+        Files.readString(dir.resolve("large.txt")));
+    String prefix = "large_iter_" + STEPS;
+    assertEquals(List.of(prefix + ".caffemodel.h5", prefix + ".solverstate.h5"),
+        names(dir, "large_"));
+    assertEquals(List.of(), names(checkpoints, "model-"));
   }
 
   private static void train() {

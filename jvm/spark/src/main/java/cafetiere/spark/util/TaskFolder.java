@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.util;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A folder of this machine that is removed when it is closed. One whose process was killed is removed
+ * by the next that is made beside it: its lock is free then, also for processes of other containers.
+ */
+public final class TaskFolder implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(TaskFolder.class);
+  private static final String PREFIX = "cafetiere-task-";
+  private static final String LOCK = ".lock";
+  /** Those of this process: to look into one would release its lock. */
+  private static final Set<Path> OWN = ConcurrentHashMap.newKeySet();
+
+  private final Path folder;
+  private final FileChannel lock;
+
+  /** A new folder in {@code parent}. */
+  public TaskFolder(Path parent) throws IOException {
+    sweep(parent);
+    Path made = Files.createTempDirectory(parent, "cafetiere-new-");
+    lock = FileChannel.open(made.resolve(LOCK), StandardOpenOption.CREATE_NEW,
+        StandardOpenOption.WRITE);
+    lock.lock();
+    folder = parent.resolve(PREFIX + made.getFileName());
+    OWN.add(folder);
+    Files.move(made, folder);  // no sweep sees it before it has its lock
+  }
+
+  public Path path() {
+    return folder;
+  }
+
+  @Override
+  public void close() {
+    try (lock) {
+      remove(folder);
+    } catch (IOException e) {
+      LOG.warn("{} could not be removed: {}", folder, e.getMessage());
+    }
+    OWN.remove(folder);
+  }
+
+  private static void sweep(Path parent) throws IOException {
+    List<Path> found;
+    try (Stream<Path> entries = Files.list(parent)) {
+      found = entries.filter(path -> path.getFileName().toString().startsWith(PREFIX))
+          .filter(path -> !OWN.contains(path)).toList();
+    }
+    found.forEach(TaskFolder::removeIfLeft);
+  }
+
+  private static void removeIfLeft(Path folder) {
+    try (FileChannel channel =
+        FileChannel.open(folder.resolve(LOCK), StandardOpenOption.WRITE)) {
+      if (channel.tryLock() == null) return;
+      LOG.info("Removing {}, which a task that was killed has left", folder);
+      remove(folder);
+    } catch (IOException e) {
+      LOG.info("{} was not removed: {}", folder, e.getMessage());
+    }
+  }
+
+  /** The lock goes last, so that a removal that was broken off is finished by the next. */
+  private static void remove(Path folder) throws IOException {
+    try (Stream<Path> entries = Files.walk(folder)) {
+      Comparator<Path> lockLast = Comparator.comparing(path -> path.endsWith(LOCK));
+      for (Path path : entries.filter(path -> !path.equals(folder))
+          .sorted(lockLast.thenComparing(Comparator.reverseOrder())).toList()) {
+        Files.deleteIfExists(path);
+      }
+      Files.deleteIfExists(folder);
+    } catch (UncheckedIOException e) {
+      throw e.getCause();
+    }
+  }
+}
