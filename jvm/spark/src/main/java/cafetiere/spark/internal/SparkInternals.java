@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.internal;
 
+import java.io.File;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
@@ -106,6 +107,11 @@ public final class SparkInternals {
   /** The settings that it was started with. */
   public static SparkConf executorConf() {
     return SparkEnv.get().conf();
+  }
+
+  /** Where this executor keeps its blocks on disk; one at least. */
+  public static File[] localFolders() {
+    return SparkEnv.get().blockManager().diskBlockManager().localDirs();
   }
 
   /** Whether a stage belongs to a job with this tag; none has "". */
