@@ -121,6 +121,7 @@ void CallArguments::keep_bytes(void* bytes, uint64_t size) {
   cft_free(bytes);
 }
 
+void destroy(cft_row_budget* budget) { cft_row_budget_destroy(budget); }
 void destroy(cft_rows* rows) { cft_rows_destroy(rows); }
 void destroy(cft_group* group) { cft_group_destroy(group); }
 void destroy(cft_trainer* trainer) { cft_trainer_destroy(trainer); }

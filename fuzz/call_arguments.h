@@ -79,13 +79,15 @@ class CallArguments {
 
   std::string_view left_;
   uint64_t size_ = 0;  // of the bytes that were drawn last
-  std::tuple<Slots<cft_rows>, Slots<cft_group>, Slots<cft_trainer>, Slots<cft_replica>,
-             Slots<cft_rounds>, Slots<cft_predictor>, Slots<cft_net>, Slots<cft_solver>>
+  std::tuple<Slots<cft_row_budget>, Slots<cft_rows>, Slots<cft_group>, Slots<cft_trainer>,
+             Slots<cft_replica>, Slots<cft_rounds>, Slots<cft_predictor>, Slots<cft_net>,
+             Slots<cft_solver>>
       objects_{};
   std::deque<std::string> texts_;  // of this run
   std::vector<std::string> given_;
 };
 
+void destroy(cft_row_budget* budget);
 void destroy(cft_rows* rows);
 void destroy(cft_group* group);
 void destroy(cft_trainer* trainer);

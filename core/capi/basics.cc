@@ -78,13 +78,33 @@ int cft_use_instruction_set(const char* name) {
 void cft_free(void* memory) { std::free(memory); }
 
 int cft_rows_create(const char* schema, cft_rows** out) {
+  return cft_rows_create_within(schema, nullptr, out);
+}
+
+int cft_rows_create_within(const char* schema, cft_row_budget* budget, cft_rows** out) {
   CFT_NOT_NULL(out);
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(cafetiere::RowSchema parsed, cafetiere::RowSchema::parse(schema ? schema : ""));
-    *out = new cft_rows{cafetiere::RowTable(std::move(parsed))};
+    *out = new cft_rows{cafetiere::RowTable(std::move(parsed), budget ? budget->budget : nullptr)};
     return {};
   });
 }
+
+int cft_row_budget_create(const char* options, cft_row_budget** out) {
+  CFT_NOT_NULL(out);
+  return capi::guarded([&]() -> Status {
+    CFT_ASSIGN(capi::Options o, capi::Options::parse(options));
+    const int64_t bytes = o.number("bytes", 0, 0, INT64_MAX);
+    std::string folder = o.text("folder");
+    CFT_TRY(o.done());
+    if (folder.empty()) return cafetiere::invalid_argument("\"folder\" is missing");
+    *out = new cft_row_budget{
+        std::make_shared<cafetiere::RowBudget>(uint64_t(bytes), std::move(folder))};
+    return {};
+  });
+}
+
+void cft_row_budget_destroy(cft_row_budget* budget) { delete budget; }
 
 int cft_rows_append(cft_rows* rows, int64_t count, const void* chunk, uint64_t bytes) {
   CFT_NOT_NULL(rows);

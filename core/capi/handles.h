@@ -16,6 +16,10 @@
 #include "core/train/rows_feed.h"
 #include "core/train/trainer.h"
 
+struct cft_row_budget {
+  std::shared_ptr<cafetiere::RowBudget> budget;
+};
+
 struct cft_rows {
   cafetiere::RowTable table;
 };

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -16,16 +17,18 @@ constexpr size_t kBlock = size_t{64} << 20;  // address space only; pages come w
 
 }  // namespace
 
-ByteStore::~ByteStore() { release(); }
+ByteStore::~ByteStore() { release_all(); }
 
 ByteStore::ByteStore(ByteStore&& other) noexcept
-    : blocks_(std::exchange(other.blocks_, {})),
+    : budget_(other.budget_),
+      blocks_(std::exchange(other.blocks_, {})),
       used_(std::exchange(other.used_, 0)),
       bytes_(std::exchange(other.bytes_, 0)) {}
 
 ByteStore& ByteStore::operator=(ByteStore&& other) noexcept {
   if (this != &other) {
-    release();
+    release_all();
+    budget_ = other.budget_;
     blocks_ = std::exchange(other.blocks_, {});
     used_ = std::exchange(other.used_, 0);
     bytes_ = std::exchange(other.bytes_, 0);
@@ -34,16 +37,73 @@ ByteStore& ByteStore::operator=(ByteStore&& other) noexcept {
 }
 
 Result<std::byte*> ByteStore::allocate(size_t bytes) {
-  if (blocks_.empty() || blocks_.back().size - used_ < bytes) CFT_TRY(add_block(bytes));
+  const bool fits = !blocks_.empty() && blocks_.back().size - used_ >= bytes;
+  if (!fits || !blocks_.back().in_file) {
+    const bool in_memory = !budget_ || budget_->take(bytes);
+    if (!fits || !in_memory) {
+      const Status status = add_block(bytes, !in_memory);
+      if (!status.ok()) {
+        if (in_memory && budget_) budget_->give_back(bytes);
+        return status;
+      }
+    }
+    if (in_memory && budget_) blocks_.back().taken += bytes;
+  }
   std::byte* piece = blocks_.back().data + used_;
   used_ += bytes;
   bytes_ += bytes;
   return piece;
 }
 
-Status ByteStore::add_block(size_t at_least) {
+void ByteStore::release_before(const std::byte* piece) {
+  const auto holds = [&](const Block& block) {
+    return piece >= block.data && piece < block.data + block.size;
+  };
+  const auto first = std::ranges::find_if(blocks_, holds);
+  if (first == blocks_.end()) return;
+  std::for_each(blocks_.begin(), first, [&](const Block& block) { release(block); });
+  blocks_.erase(blocks_.begin(), first);
+}
+
+bool ByteStore::spilled() const { return std::ranges::any_of(blocks_, &Block::in_file); }
+
+void ByteStore::expect_any_order() const {
+  for (const Block& block : blocks_) advise(block, MADV_RANDOM);
+}
+
+void ByteStore::read_ahead(std::span<const std::byte> piece) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto start = reinterpret_cast<uintptr_t>(piece.data());
+  const uintptr_t first = start / page * page;
+  madvise(reinterpret_cast<void*>(first), start + piece.size() - first, MADV_WILLNEED);
+}
+
+void ByteStore::unmap_pages() const {
+  for (const Block& block : blocks_) advise(block, MADV_DONTNEED);
+}
+
+/// Advice is for files alone; failure only costs time.
+void ByteStore::advise(const Block& block, int advice) const {
+  if (block.in_file) madvise(block.data, block.size, advice);
+}
+
+Status ByteStore::add_block(size_t at_least, bool in_file) {
+  if (!blocks_.empty()) advise(blocks_.back(), MADV_DONTNEED);  // it is full
+  // Files take their space at once: they grow with what there is.
+  const size_t usual = in_file ? std::clamp<size_t>(bytes_ / 2, kHugePage, kBlock) : kBlock;
+  const size_t size = (std::max(at_least, usual) + kHugePage - 1) / kHugePage * kHugePage;
+  if (in_file) {
+    CFT_ASSIGN(std::byte* const data, budget_->map_file(size));
+    blocks_.push_back({data, size, true});
+  } else {
+    CFT_TRY(add_memory(size));
+  }
+  used_ = 0;
+  return {};
+}
+
+Status ByteStore::add_memory(size_t size) {
   // One huge page more than needed, so that a part aligned to huge pages can be cut out of it.
-  const size_t size = (std::max(at_least, kBlock) + kHugePage - 1) / kHugePage * kHugePage;
   void* mapping = mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) {
@@ -57,13 +117,17 @@ Status ByteStore::add_block(size_t at_least) {
   if (head > 0) munmap(start, head);
   munmap(start + head + size, kHugePage - head);
   madvise(start + head, size, MADV_HUGEPAGE);  // best effort: failure only costs time
-  blocks_.push_back({start + head, size});
-  used_ = 0;
+  blocks_.push_back({start + head, size, false});
   return {};
 }
 
-void ByteStore::release() {
-  for (const Block& block : blocks_) munmap(block.data, block.size);
+void ByteStore::release(const Block& block) {
+  munmap(block.data, block.size);
+  if (budget_) budget_->give_back(block.taken);
+}
+
+void ByteStore::release_all() {
+  for (const Block& block : blocks_) release(block);
   blocks_.clear();
 }
 

@@ -4,19 +4,24 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/data/row_budget.h"
 
 namespace cafetiere {
 
 /// Allocates from large anonymous mappings in huge pages: a page fault every 4 KiB would cost more
-/// than copying the rows. Addresses stay valid until the store is destroyed, also when it is moved.
-/// Nothing is freed individually.
+/// than copying the rows. What a budget does not allow lies in mapped files. Addresses stay valid
+/// until the store is destroyed, also when it is moved. Nothing is freed individually.
 class ByteStore {
  public:
-  ByteStore() = default;
+  /// Without a budget all is memory.
+  explicit ByteStore(std::shared_ptr<RowBudget> budget = nullptr) : budget_(std::move(budget)) {}
   ~ByteStore();
+  /// The moved-from store is empty and keeps its budget.
   ByteStore(ByteStore&& other) noexcept;
   ByteStore& operator=(ByteStore&& other) noexcept;
 
@@ -25,15 +30,35 @@ class ByteStore {
 
   /// Bytes allocated so far.
   uint64_t bytes() const { return bytes_; }
+  const std::shared_ptr<RowBudget>& budget() const { return budget_; }
+
+  /// Frees what was allocated before `piece`, as far as that is possible.
+  void release_before(const std::byte* piece);
+
+  /// Whether some of it lies in files.
+  bool spilled() const;
+  /// From now on pieces are read in any order, announced by read_ahead().
+  void expect_any_order() const;
+  /// Has the system read the pages of a piece, of a file or not, before they are needed.
+  static void read_ahead(std::span<const std::byte> piece);
+  /// Takes the files' pages out of the process, whose size some cluster managers limit. They remain
+  /// in the system's cache, as far as there is memory for it.
+  void unmap_pages() const;
 
  private:
   struct Block {
     std::byte* data;
     size_t size;
+    bool in_file;
+    size_t taken = 0;  // of the budget
   };
-  Status add_block(size_t at_least);
-  void release();
+  Status add_block(size_t at_least, bool in_file);
+  Status add_memory(size_t size);
+  void release(const Block& block);
+  void release_all();
+  void advise(const Block& block, int advice) const;
 
+  std::shared_ptr<RowBudget> budget_;
   std::vector<Block> blocks_;  // the last one is being filled
   size_t used_ = 0;            // of the last block
   uint64_t bytes_ = 0;

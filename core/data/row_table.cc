@@ -111,6 +111,10 @@ Status RowTable::parse_rows(int64_t count, std::span<const std::byte> chunk) {
   return {};
 }
 
+void RowTable::release_before(int64_t i) {
+  if (i < rows()) store_.release_before(row(i).data());
+}
+
 ByteStore RowTable::take_store() {
   rows_.clear();
   rows_.shrink_to_fit();

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -15,10 +16,12 @@
 namespace cafetiere {
 
 /// Encoded rows (row_schema.h) with an index. A row costs its bytes and 32 more, and no allocation.
+/// Of the bytes, those that a budget does not allow are in files.
 class RowTable {
  public:
-  explicit RowTable(RowSchema schema) : schema_(std::move(schema)) {}
-  /// The moved-from table is empty and keeps its schema.
+  explicit RowTable(RowSchema schema, std::shared_ptr<RowBudget> budget = nullptr)
+      : schema_(std::move(schema)), store_(std::move(budget)) {}
+  /// The moved-from table is empty and keeps its schema and budget.
   RowTable(RowTable&& other);
   RowTable& operator=(RowTable&& other);
 
@@ -29,6 +32,7 @@ class RowTable {
   const RowSchema& schema() const { return schema_; }
   int64_t rows() const { return static_cast<int64_t>(rows_.size()); }
   uint64_t bytes() const { return store_.bytes(); }
+  const std::shared_ptr<RowBudget>& budget() const { return store_.budget(); }
 
   /// The encoded bytes of row i; valid as long as the table, or the store it is moved to, lives.
   std::span<const std::byte> row(int64_t i) const { return rows_[static_cast<size_t>(i)]; }
@@ -36,6 +40,12 @@ class RowTable {
 
   /// The identity of row i, independent of its rank: a hash of the id column, or of all its bytes.
   const Hash128& identity(int64_t i) const { return identities_[static_cast<size_t>(i)]; }
+
+  /// Frees the memory of rows before row i, as far as that is possible; their spans end.
+  void release_before(int64_t i);
+
+  /// Unmaps what was read of files, which the system may keep in its cache.
+  void unmap_pages() const { store_.unmap_pages(); }
 
   /// Releases the rows' memory to the caller; the table is empty then, row() spans stay valid.
   ByteStore take_store();

@@ -2,6 +2,7 @@
 #include "core/data/rows_source.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace cafetiere {
@@ -15,6 +16,9 @@ void touch_ahead(std::span<const std::byte> row) {
     __builtin_prefetch(row.data() + at);
   }
 }
+
+/// Rows in files may add so much to the process.
+constexpr uint64_t kMostMapped = uint64_t{64} << 20;
 
 }  // namespace
 
@@ -39,6 +43,7 @@ std::vector<Shape> RowsSource::top_shapes() const {
 
 Status RowsSource::fill(int shard, int64_t sub_step, std::span<float* const> tops) {
   const std::span<const uint32_t> batch = sampler_.batch(shard, sub_step);
+  read_ahead(shard, batch);
   std::vector<float> scratch;
   for (size_t i = 0; i < batch.size(); ++i) {
     if (i + kAhead < batch.size()) touch_ahead(store_->row(shard, batch[i + kAhead]));
@@ -50,13 +55,28 @@ Status RowsSource::fill(int shard, int64_t sub_step, std::span<float* const> top
 }
 
 Status RowsSource::validate() const {
+  constexpr size_t kAtOnce = 256;
   std::vector<float> scratch;
   for (int shard = store_->owned().begin; shard < store_->owned().end; ++shard) {
-    for (int64_t i = 0; i < store_->counts()[static_cast<size_t>(shard)]; ++i) {
-      CFT_TRY(reader_.validate(store_->row(shard, i), scratch));
+    std::vector<uint32_t> rows(static_cast<size_t>(store_->counts()[static_cast<size_t>(shard)]));
+    std::iota(rows.begin(), rows.end(), 0);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (i % kAtOnce == 0) {
+        read_ahead(shard, {&rows[i], std::min(kAtOnce, rows.size() - i)});
+      }
+      CFT_TRY(reader_.validate(store_->row(shard, rows[i]), scratch));
     }
   }
   return {};
+}
+
+void RowsSource::read_ahead(int shard, std::span<const uint32_t> rows) const {
+  if (!store_->spilled()) return;
+  if (mapped_ > kMostMapped) {
+    mapped_ = 0;
+    store_->unmap_pages();
+  }
+  mapped_ += store_->read_ahead(shard, rows);
 }
 
 }  // namespace cafetiere

@@ -2,6 +2,7 @@
 // RowsSource: the batches of a table of rows.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -43,12 +44,15 @@ class RowsSource : public Source {
   Status validate() const;
 
  private:
+  void read_ahead(int shard, std::span<const uint32_t> rows) const;
+
   RowsSource(std::shared_ptr<const ShardStore> store, Sampler sampler, RowReader reader)
       : store_(std::move(store)), sampler_(std::move(sampler)), reader_(std::move(reader)) {}
 
   std::shared_ptr<const ShardStore> store_;
   Sampler sampler_;
   RowReader reader_;
+  mutable std::atomic<uint64_t> mapped_{0};  // bytes of files, since they were unmapped
 };
 
 }  // namespace cafetiere

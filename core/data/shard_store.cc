@@ -20,4 +20,26 @@ void ShardStore::place(int64_t position, std::span<const std::byte> bytes) {
   rows_[static_cast<size_t>(shard)][static_cast<size_t>(position / shards())] = bytes;
 }
 
+void ShardStore::adopt(ByteStore bytes) {
+  if (bytes.spilled()) {
+    bytes.expect_any_order();
+    spilled_ = true;
+  }
+  stores_.push_back(std::move(bytes));
+}
+
+uint64_t ShardStore::read_ahead(int shard, std::span<const uint32_t> rows) const {
+  constexpr uint64_t kFaultAround = 64 << 10;  // what Linux maps beside a page that is touched
+  uint64_t bytes = 0;
+  for (const uint32_t i : rows) {
+    ByteStore::read_ahead(row(shard, i));
+    bytes += row(shard, i).size() + kFaultAround;
+  }
+  return bytes;
+}
+
+void ShardStore::unmap_pages() const {
+  for (const ByteStore& store : stores_) store.unmap_pages();
+}
+
 }  // namespace cafetiere

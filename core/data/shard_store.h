@@ -40,7 +40,15 @@ class ShardStore {
   /// Sets the row at a global position, whose shard must be owned. `bytes`: in adopted memory.
   void place(int64_t position, std::span<const std::byte> bytes);
   /// Takes ownership of the memory of placed rows.
-  void adopt(ByteStore bytes) { stores_.push_back(std::move(bytes)); }
+  void adopt(ByteStore bytes);
+
+  /// Whether some rows lie in files. Then these two matter.
+  bool spilled() const { return spilled_; }
+  /// Has the system read a shard's rows, by their numbers, before they are needed; returns how much
+  /// of this process that may map, in bytes.
+  uint64_t read_ahead(int shard, std::span<const uint32_t> rows) const;
+  /// Unmaps what was read, which the system may keep in its cache.
+  void unmap_pages() const;
 
  private:
   RowSchema schema_;
@@ -49,6 +57,7 @@ class ShardStore {
   std::vector<int64_t> counts_;
   std::vector<std::vector<std::span<const std::byte>>> rows_;  // by owned shard
   std::vector<ByteStore> stores_;
+  bool spilled_ = false;
 };
 
 }  // namespace cafetiere

@@ -18,6 +18,8 @@ using Bytes = std::vector<std::byte>;
 
 // What a rank sends before it receives: buffers of this size are reused and stay in the caches.
 constexpr size_t kRoundBytes = size_t{4} << 20;
+// What rows in files may add to the process while their bytes are hashed.
+constexpr size_t kMostMapped = size_t{64} << 20;
 constexpr uint64_t kContentSeed = 0x636f6e74656e74;
 
 template <class T>
@@ -113,11 +115,17 @@ Result<std::vector<int64_t>> global_positions(Group* group, const RowTable& mine
   const int ranks = size_of(group);
   std::vector<Bytes> keys(static_cast<size_t>(ranks));
   std::vector<uint32_t> sorter(static_cast<size_t>(mine.rows()));
+  size_t mapped = 0;
   for (int64_t row = 0; row < mine.rows(); ++row) {
     const RowKey key = row_key(mine, row, seed);
     const size_t rank = sorter_of(key, ranks);
     sorter[static_cast<size_t>(row)] = static_cast<uint32_t>(rank);
     push(keys[rank], key);
+    mapped += mine.row(row).size();
+    if (mapped > kMostMapped) {
+      mapped = 0;
+      mine.unmap_pages();
+    }
   }
   CFT_ASSIGN(const std::vector<Bytes> received, all_to_all_v(group, std::move(keys)));
   CFT_ASSIGN(std::vector<Bytes> answers, sort_keys(group, received));
@@ -158,8 +166,9 @@ Status place_rows(const Bytes& message, ByteStore& bytes, ShardStore& store) {
   return {};
 }
 
-/// Sends every row to the rank that owns its shard, in rounds that bound the memory in flight.
-Status move_rows(Group* group, const RowTable& mine, const std::vector<int64_t>& positions,
+/// Sends every row to the rank that owns its shard, in rounds that bound the memory in flight, and
+/// frees what is sent.
+Status move_rows(Group* group, RowTable& mine, const std::vector<int64_t>& positions,
                  ShardStore& store) {
   const int ranks = size_of(group);
   std::vector<size_t> owner;
@@ -167,7 +176,7 @@ Status move_rows(Group* group, const RowTable& mine, const std::vector<int64_t>&
     const ShardRange range = shards_of_rank(rank, ranks, store.shards());
     owner.insert(owner.end(), static_cast<size_t>(range.size()), static_cast<size_t>(rank));
   }
-  ByteStore bytes;
+  ByteStore bytes(mine.budget());
   int64_t next = 0;
   for (bool more = true; more;) {
     std::vector<Bytes> to(static_cast<size_t>(ranks));
@@ -180,6 +189,7 @@ Status move_rows(Group* group, const RowTable& mine, const std::vector<int64_t>&
       message.insert(message.end(), row.begin(), row.end());
       sent += row.size();
     }
+    mine.release_before(next);
     CFT_ASSIGN(const std::vector<Bytes> received, all_to_all_v(group, std::move(to)));
     for (const Bytes& message : received) CFT_TRY(place_rows(message, bytes, store));
 

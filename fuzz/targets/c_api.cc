@@ -65,7 +65,7 @@ cft_host host_of(CallArguments& a) {
 }
 
 void call_rows(CallArguments& a) {
-  switch (a.byte() % 5) {
+  switch (a.byte() % 7) {
     case 0:
       return keep_object<cft_rows>(a, [&](auto out) { return cft_rows_create(a.text(), out); });
     case 1:
@@ -87,6 +87,14 @@ void call_rows(CallArguments& a) {
       std::string keys(size_t(count) * 32 + 1, 0);
       checked(cft_rows_keys(rows, a.number(), keys.data()));
       return;
+    }
+    case 4:
+      return keep_object<cft_row_budget>(
+          a, [&](auto out) { return cft_row_budget_create(a.text(), out); });
+    case 5: {
+      const auto budget = a.object<cft_row_budget>();
+      return keep_object<cft_rows>(
+          a, [&](auto out) { return cft_rows_create_within(a.text(), budget, out); });
     }
     default:
       return destroy(a.keep<cft_rows>(nullptr));

@@ -38,6 +38,7 @@ typedef enum cft_error {
   CFT_INTERNAL = 8
 } cft_error;
 
+typedef struct cft_row_budget cft_row_budget;
 typedef struct cft_rows cft_rows;
 typedef struct cft_group cft_group;
 typedef struct cft_trainer cft_trainer;
@@ -115,6 +116,16 @@ CFT_API int cft_rows_create(const char* schema, cft_rows** out);
 CFT_API int cft_rows_append(cft_rows* rows, int64_t count, const void* chunk, uint64_t bytes);
 CFT_API int cft_rows_count(const cft_rows* rows, int64_t* out);
 CFT_API void cft_rows_destroy(cft_rows* rows);
+
+/* Since API version 3. How much memory the rows of tables may take together. What goes beyond lies in
+ * files of `folder`, which the process maps: they have no name and end with it, however it ends. A disk
+ * that is full is CFT_IO. Any thread; tables keep what they need of it when it is destroyed.
+ * options: {"bytes": of memory, "folder": path of a folder on a local disk} */
+CFT_API int cft_row_budget_create(const char* options, cft_row_budget** out);
+CFT_API void cft_row_budget_destroy(cft_row_budget* budget);
+/* The same as cft_rows_create() under a budget (NULL: none), which includes the shards that the rows
+ * are dealt to. */
+CFT_API int cft_rows_create_within(const char* schema, cft_row_budget* budget, cft_rows** out);
 
 /* ---- groups -------------------------------------------------------------------------------- */
 

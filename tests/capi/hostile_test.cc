@@ -37,6 +37,7 @@ std::vector<const char*> texts() {
 
 /// One of each kind of object, in good order.
 struct Objects {
+  cft_row_budget* budget = nullptr;
   cft_rows* rows = small_rows(0);
   cft_group* group = nullptr;
   cft_trainer* trainer = nullptr;
@@ -52,6 +53,7 @@ struct Objects {
   explicit Objects(const TempDir& folder) {
     const auto text = [](const nlohmann::json& json) { return json.dump(); };
     nlohmann::json options{{"solver", kSmallSolver}, {"net", kSmallNet}};
+    make(cft_row_budget_create(text({{"folder", folder.path("")}}).c_str(), &budget));
     make(cft_group_create(R"({"secret": "sixteen bytes at least"})", &group));
     make(cft_trainer_create(text(options).c_str(), nullptr, &trainer));
     options["sync"] = "mode: 'average'";
@@ -74,6 +76,7 @@ struct Objects {
     make(cft_lmdb_create(folder.path("written").c_str(), &writer));
   }
   ~Objects() {
+    cft_row_budget_destroy(budget);
     cft_rows_destroy(rows);
     cft_group_destroy(group);
     cft_trainer_destroy(trainer);
@@ -142,8 +145,8 @@ std::vector<T> values(const Objects& o) {
   } else if constexpr (is_place<T>) {
     return {nullptr, place<T>()};
   } else {
-    const std::tuple all{o.rows, o.group,  o.trainer, o.replica, o.rounds, o.predictor,
-                         o.net,  o.solver, o.lmdb,    o.cursor,  o.writer};
+    const std::tuple all{o.budget,    o.rows, o.group,  o.trainer, o.replica, o.rounds,
+                         o.predictor, o.net,  o.solver, o.lmdb,    o.cursor,  o.writer};
     using Object = std::remove_const_t<std::remove_pointer_t<T>>*;
     std::vector<T> list{nullptr};
     std::apply(
@@ -226,6 +229,8 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_use_instruction_set);
   CALL(cft_describe);
   CALL(cft_rows_create);
+  CALL(cft_row_budget_create);
+  CALL(cft_rows_create_within);
   CALL(cft_rows_append);
   CALL(cft_rows_count);
   CALL(cft_group_create);
@@ -326,6 +331,7 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   called.insert("cft_main");  // tests/lib/c_test.c
 
   cft_free(nullptr);
+  cft_row_budget_destroy(nullptr);
   cft_rows_destroy(nullptr);
   cft_group_cancel(nullptr);
   cft_group_destroy(nullptr);

@@ -3,21 +3,45 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
+#include <memory>
+#include <regex>
 
 #include "tests/data/rows.h"
+#include "tests/data/temp_dir.h"
 
 namespace cafetiere {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 RowSchema schema_of(std::string_view json) {
   auto schema = RowSchema::parse(json);
   EXPECT_TRUE(schema.ok()) << schema.status().message();
   return *schema;
+}
+
+std::string text_of_file(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The files that this process maps, and other memory.
+std::string mappings() { return text_of_file("/proc/self/maps"); }
+
+/// Memory of this process that is of no file, in bytes.
+int64_t rss_anon() {
+  const std::string status = text_of_file("/proc/self/status");
+  return std::stoll(status.substr(status.find("RssAnon:") + 8)) * 1024;
 }
 
 constexpr std::string_view kWithId =
@@ -142,6 +166,103 @@ TEST(RowTable, RowsStayWhereTheyAreWhenTheTableMovesAndGrows) {
   EXPECT_EQ(moved.row(0).data(), first);
   EXPECT_EQ(moved.identity(0), moved.identity(100));
   EXPECT_GT(moved.bytes(), 100u << 20);
+}
+
+constexpr size_t kMib = size_t{1} << 20;
+
+/// `count` rows of about a MiB whose bytes depend on their numbers.
+void append_large(RowTable& table, int count) {
+  for (int i = 0; i < count; ++i) {
+    std::vector<uint8_t> image(kMib - 100);
+    for (size_t at = 0; at < image.size(); ++at) image[at] = static_cast<uint8_t>(at * 31 + i);
+    RowBytes chunk;
+    chunk.add_all(image).add(float(i));
+    const Status status = table.append(1, chunk.span());
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+}
+
+bool same_bytes(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return std::ranges::equal(a, b);
+}
+
+TEST(RowBudget, RowsBeyondItAreTheSameInFilesWithoutNames) {
+  const TempDir folder;
+  const auto budget = std::make_shared<RowBudget>(8 * kMib, folder.path(""));
+  RowTable all(schema_of(kWithoutId)), within(schema_of(kWithoutId), budget);
+  append_large(all, 40);
+  const int64_t before = rss_anon();
+  append_large(within, 40);
+  EXPECT_LT(rss_anon() - before, int64_t(16 * kMib));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path("")));
+  EXPECT_THAT(mappings(), HasSubstr(folder.path("")));
+  within.unmap_pages();
+  for (int64_t i = 0; i < 40; ++i) {
+    EXPECT_TRUE(same_bytes(all.row(i), within.row(i))) << i;
+    EXPECT_EQ(all.identity(i), within.identity(i)) << i;
+  }
+  within.take_store();
+  EXPECT_THAT(mappings(), Not(HasSubstr(folder.path(""))));
+}
+
+TEST(RowBudget, IsSharedByTablesAndComesBack) {
+  const TempDir folder;
+  const auto budget = std::make_shared<RowBudget>(8 * kMib, folder.path(""));
+  RowTable first(schema_of(kWithoutId), budget), second(schema_of(kWithoutId), budget);
+  append_large(first, 6);
+  append_large(second, 4);
+  EXPECT_FALSE(first.take_store().spilled());
+  EXPECT_TRUE(second.take_store().spilled());
+  append_large(first, 8);
+  EXPECT_FALSE(first.take_store().spilled());
+}
+
+TEST(RowBudget, FreesWhatIsReadPieceByPiece) {
+  const TempDir folder;
+  const auto budget = std::make_shared<RowBudget>(0, folder.path(""));
+  RowTable table(schema_of(kWithoutId), budget);
+  append_large(table, 40);
+  const auto count = [] {
+    const std::string all = mappings();
+    const std::regex file("cafetiere-rows-");
+    return std::distance(std::sregex_iterator(all.begin(), all.end(), file), {});
+  };
+  const auto files = count();
+  EXPECT_GT(files, 2);
+  const std::vector<std::byte> last(table.row(39).begin(), table.row(39).end());
+  table.release_before(39);
+  EXPECT_LT(count(), files);
+  EXPECT_TRUE(same_bytes(table.row(39), last));
+}
+
+// A limit on the size of files stands in for a full disk.
+TEST(RowBudget, AFullDiskIsAnErrorAndKeepsTheRows) {
+  const TempDir folder;
+  RowTable table(schema_of(kWithoutId), std::make_shared<RowBudget>(3 * kMib, folder.path("")));
+  append_large(table, 3);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit little{100'000, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+  RowBytes chunk;
+  chunk.add_all(std::vector<uint8_t>(kMib)).add(1.f);
+  const Status status = table.append(1, chunk.span());
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(status.code(), ErrorCode::kIo);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("rows have 3 MiB of memory"),
+                                      HasSubstr(folder.path("")), HasSubstr("File too large")));
+  EXPECT_EQ(table.rows(), 3);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path("")));
+}
+
+TEST(RowBudget, AFolderThatIsNotThereIsAnError) {
+  RowTable table(schema_of(kWithoutId), std::make_shared<RowBudget>(0, "/no/such/folder"));
+  RowBytes chunk;
+  chunk.add<uint8_t>(1).add(1.f);
+  EXPECT_THAT(table.append(1, chunk.span()).message(),
+              AllOf(HasSubstr("/no/such/folder"), HasSubstr("No such file")));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "tests/data/rows.h"
+#include "tests/data/temp_dir.h"
 
 namespace cafetiere {
 namespace {
@@ -30,8 +31,11 @@ std::string to_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-RowTable table_of(std::string_view schema, const Rows& rows) {
-  RowTable table(*RowSchema::parse(schema));
+using Budgets = std::vector<std::shared_ptr<RowBudget>>;
+
+RowTable table_of(std::string_view schema, const Rows& rows,
+                  std::shared_ptr<RowBudget> budget = nullptr) {
+  RowTable table(*RowSchema::parse(schema), std::move(budget));
   std::string chunk;
   for (const std::string& row : rows) chunk += row;
   const Status status =
@@ -52,13 +56,14 @@ void on_ranks(int ranks, const std::function<void(int, Group*)>& fn) {
 }
 
 Shards deal_parts(std::string_view schema, const std::vector<Rows>& parts, int shards,
-                  uint64_t seed) {
+                  uint64_t seed, const Budgets& budgets = {}) {
   const int ranks = static_cast<int>(parts.size());
   std::vector<Shards> dealt(parts.size());
   int64_t total = 0;
   for (const Rows& part : parts) total += static_cast<int64_t>(part.size());
   on_ranks(ranks, [&](int rank, Group* group) {
-    RowTable mine = table_of(schema, parts[static_cast<size_t>(rank)]);
+    const auto r = static_cast<size_t>(rank);
+    RowTable mine = table_of(schema, parts[r], budgets.empty() ? nullptr : budgets[r]);
     auto store = deal(group, std::move(mine), shards, seed);
     ASSERT_TRUE(store.ok()) << store.status().message();
     EXPECT_EQ(store->total_rows(), total);
@@ -148,6 +153,24 @@ TEST(Deal, MovesMoreThanOneRoundHolds) {
     rows.push_back(to_text(RowBytes().add_all(x).span()));
   }
   EXPECT_EQ(deal_parts(kNoId, split(rows, 2, 2), 3, 1), deal_parts(kNoId, {rows}, 3, 1));
+}
+
+TEST(Deal, IsTheSameWhereRowsLieInFiles) {
+  const TempDir folder;
+  Rows rows;
+  for (int i = 0; i < 40; ++i) {
+    std::vector<uint8_t> x(1 << 20, static_cast<uint8_t>(i));
+    rows.push_back(to_text(RowBytes().add(i).add_all(x).span()));
+  }
+  const Shards expected = deal_parts(kWithId, {rows}, 3, 1);
+  for (const int ranks : {1, 2}) {
+    Budgets budgets;
+    for (int rank = 0; rank < ranks; ++rank) {
+      budgets.push_back(std::make_shared<RowBudget>(4 << 20, folder.path("")));
+    }
+    EXPECT_EQ(deal_parts(kWithId, split(rows, ranks, 1), 3, 1, budgets), expected);
+    for (const auto& budget : budgets) EXPECT_TRUE(budget->take(4 << 20)) << "not given back";
+  }
 }
 
 TEST(Deal, RefusesRanksThatDisagree) {

@@ -25,7 +25,12 @@ final class Native {
 
   static native byte[] report(byte[] events, byte[] result);
 
-  static native long rowsCreate(byte[] schema);
+  static native long rowBudgetCreate(byte[] options);
+
+  static native void rowBudgetDestroy(long budget);
+
+  /** Under no budget where that is 0. */
+  static native long rowsCreate(byte[] schema, long budget);
 
   static native void rowsAppend(long rows, long count, long address, long bytes);
 

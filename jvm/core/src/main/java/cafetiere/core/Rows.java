@@ -5,9 +5,30 @@ import java.nio.ByteBuffer;
 
 /** A table of rows in native memory, filled from chunks of encoded rows. */
 public final class Rows extends Handle {
+  /**
+   * How much native memory the rows of tables may take together; what goes beyond lies in mapped
+   * files that end with the process. Any thread. It may be closed while tables use it.
+   */
+  public static final class Budget extends Handle {
+    /** `options` is the JSON that cft_row_budget_create describes. */
+    public Budget(String options) {
+      super(create(options), Native::rowBudgetDestroy);
+    }
+
+    private static long create(String options) {
+      NativeLibrary.load();
+      return Native.rowBudgetCreate(Native.utf8(options));
+    }
+  }
+
   /** Makes an empty table; `schema` is the JSON that cft_rows_create describes. */
   public Rows(String schema) {
-    super(create(schema), Native::rowsDestroy);
+    super(create(schema, 0), Native::rowsDestroy);
+  }
+
+  /** The same under a budget, which includes the shards that the rows are dealt to. */
+  public Rows(String schema, Budget budget) {
+    super(budget.call(address -> create(schema, address)), Native::rowsDestroy);
   }
 
   /**
@@ -33,9 +54,9 @@ public final class Rows extends Handle {
     return call(rows -> Native.rowsKeys(rows, seed, Native.rowsCount(rows)));
   }
 
-  private static long create(String schema) {
+  private static long create(String schema, long budget) {
     NativeLibrary.load();
-    return Native.rowsCreate(Native.utf8(schema));
+    return Native.rowsCreate(Native.utf8(schema), budget);
   }
 
   /** The address of the first remaining byte of a direct buffer. */

@@ -20,7 +20,7 @@ class NativeTest {
   void makeRows() {
     NativeLibrary.load();
     String schema = "{\"columns\": [{\"name\": \"x\", \"type\": \"f32\"}], \"id\": \"\"}";
-    rows = Native.rowsCreate(schema.getBytes(StandardCharsets.UTF_8));
+    rows = Native.rowsCreate(schema.getBytes(StandardCharsets.UTF_8), 0);
   }
 
   @AfterEach

@@ -30,8 +30,6 @@ import scala.runtime.BoxedUnit;
  * it, as those of a mode do in which nobody waits for the slowest.
  */
 final class BarrierStage implements Attempts.Stage {
-  private static final int GRACE_MILLIS = 10_000;
-
   private final SparkContext sc;
   private final String tag;
   private final RDD<String> tasks;
@@ -96,11 +94,12 @@ final class BarrierStage implements Attempts.Stage {
     outcomes.add(outcome);
     if (timer.isShutdown()) return;
     if (!outcome.isGood()) {
-      int delay = outcome.isPermanent() ? 0 : GRACE_MILLIS;
+      int delay = outcome.isPermanent() ? 0 : ExecutorPulse.GRACE_MILLIS;
       timer.schedule(this::cancel, delay, TimeUnit.MILLISECONDS);
     } else if (outcomes.size() == 1) {
       timer.scheduleWithFixedDelay(
-          pulse::replaceLast, GRACE_MILLIS, GRACE_MILLIS, TimeUnit.MILLISECONDS);
+          pulse::replaceLast, ExecutorPulse.GRACE_MILLIS, ExecutorPulse.GRACE_MILLIS,
+          TimeUnit.MILLISECONDS);
     }
   }
 

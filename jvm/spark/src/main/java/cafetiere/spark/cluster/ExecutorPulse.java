@@ -36,6 +36,9 @@ public final class ExecutorPulse extends SparkListener implements AutoCloseable 
   private static final long END_SECONDS = 120;
   private static final long GRACE_SECONDS = 10;
 
+  /** How long tasks may still tell what they saw, or end, before anybody asks for their executors. */
+  public static final int GRACE_MILLIS = (int) TimeUnit.SECONDS.toMillis(GRACE_SECONDS);
+
   private final SparkContext sc;
   private final String tag;
   private final long patienceNanos;

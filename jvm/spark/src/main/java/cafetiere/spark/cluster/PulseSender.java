@@ -3,6 +3,7 @@ package cafetiere.spark.cluster;
 
 import cafetiere.spark.line.LineChannel;
 import cafetiere.spark.line.LineServer;
+import cafetiere.spark.line.SilenceClock;
 import java.io.IOException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -12,7 +13,6 @@ import org.slf4j.LoggerFactory;
 /** Tells a {@link PulseServer} that this executor lives, until closed or the server is gone. */
 public final class PulseSender implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(PulseSender.class);
-  private static final int BEAT_MILLIS = 500;
 
   private final CountDownLatch done = new CountDownLatch(1);
 
@@ -31,7 +31,7 @@ public final class PulseSender implements AutoCloseable {
   private void beat(LineServer.Address server, String executor) {
     try (LineChannel channel = server.connect()) {
       channel.write(executor);
-      while (!done.await(BEAT_MILLIS, TimeUnit.MILLISECONDS)) channel.write("");
+      while (!done.await(SilenceClock.BEAT_MILLIS, TimeUnit.MILLISECONDS)) channel.write("");
     } catch (IOException e) {
       // The run is over; or its driver cannot be reached, and a hang is left to Spark to notice.
       LOG.info("The driver is not told any more that this executor lives: {}", e.getMessage());

@@ -116,6 +116,11 @@ public final class SparkInternals {
     return SparkEnv.get().conf();
   }
 
+  /** Where this executor keeps its blocks on disk; one at least. */
+  public static File[] localFolders() {
+    return SparkEnv.get().blockManager().diskBlockManager().localDirs();
+  }
+
   /** Whether a stage belongs to a job with this tag; none has "". */
   public static boolean isTagged(SparkListenerStageSubmitted stage, String tag) {
     Properties properties = stage.properties();

@@ -16,6 +16,9 @@ public final class SilenceClock implements AutoCloseable {
   private static final int TICK_MILLIS = 200;
   private static final long LATE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
+  /** How often the others say that they are there. */
+  public static final int BEAT_MILLIS = 500;
+
   private final ScheduledExecutorService clock;
   private long lastNanos = System.nanoTime();
 

@@ -4,9 +4,9 @@ package cafetiere.spark.preflight;
 import cafetiere.core.CafetiereException;
 import cafetiere.spark.CaffeParams;
 import cafetiere.spark.PreflightException;
-import cafetiere.spark.cluster.ClusterSlots;
 import cafetiere.spark.cluster.DriverPorts;
 import cafetiere.spark.cluster.PortRange;
+import cafetiere.spark.feed.RowRoom;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.plan.Encryption;
 import cafetiere.spark.plan.NetDescription;
@@ -25,19 +25,20 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Looks before the leap: finds within seconds what would make the barrier stage fail or wait, and
  * says what to change. Spark itself lets a stage without slots wait for ten minutes.
  */
 public final class Preflight {
+  private static final Logger LOG = LoggerFactory.getLogger(Preflight.class);
   private static final long MIB = 1 << 20;
   private static final String EXECUTOR_JOB = "cafetiere-preflight-executors";
   /** The first job of executors that have just started takes seconds, whatever it does. */
   private static final int EXECUTOR_SECONDS = 10;
   private static final int SAMPLE_SECONDS = 3;
-  private static final double OVERHEAD_FACTOR = 0.1;
-  private static final long LEAST_OVERHEAD_MIB = 384;
 
   private final SparkContext sc;
   private final SparkConf conf;
@@ -212,22 +213,30 @@ public final class Preflight {
   }
 
   private void checkMemory(long netBytes) {
-    if (!ClusterSlots.isManaged(sc.master()) && !conf.contains("spark.executor.memoryOverhead")) {
-      return;
-    }
-    long heap = conf.getSizeAsMb("spark.executor.memory", "1g");
-    double factor = conf.getDouble("spark.executor.memoryOverheadFactor", OVERHEAD_FACTOR);
-    long byDefault = Math.max(LEAST_OVERHEAD_MIB, (long) (factor * heap));
-    long overhead = conf.getSizeAsMb("spark.executor.memoryOverhead", byDefault + "m");
     int slots = conf.getInt("spark.executor.cores", 1) / conf.getInt("spark.task.cpus", 1);
     int ranks = Math.max(1, Math.min(slots, plan.workers()));
-    OptionalLong table = SparkInternals.tableBytes(train);
+    long table = SparkInternals.tableBytes(train).orElse(0) * ranks / plan.workers();
+    OptionalLong room = RowRoom.bytes(conf);
+    spill(conf, table, room).ifPresent(LOG::warn);
+    if (!RowRoom.isLimited(conf)) return;
+    long overhead = RowRoom.overheadMib(conf);
     long net = mib(netBytes * ranks);
-    long rows = mib(table.orElse(0) * ranks / plan.workers());
+    long rows = mib(Math.min(table, room.orElse(table)));
     if (net + rows <= overhead) return;
     findings.add("the training needs about " + (net + rows) + " MiB of native memory in an executor"
         + " (" + net + " for the net, " + rows + " for the rows) and spark.executor.memoryOverhead leaves "
         + overhead + ": add --conf spark.executor.memoryOverhead=" + (net + rows) * 5 / 4 + "m");
+  }
+
+  /** What is said of {@code table} bytes of rows in an executor if they do not fit its memory. */
+  static Optional<String> spill(SparkConf conf, long table, OptionalLong room) {
+    if (room.isEmpty() || table <= room.getAsLong()) return Optional.empty();
+    return Optional.of("the rows are about " + mib(table) + " MiB in an executor, and "
+        + mib(table - room.getAsLong()) + " MiB beyond the " + mib(room.getAsLong())
+        + " MiB for them (" + RowRoom.SETTING + ") spill to files in "
+        + conf.get("spark.local.dir", "Spark's local folder")
+        + ": the weights will be the same; if the disk slows the training, use more executors or"
+        + " more memory");
   }
 
   /** Bytes as MiB, rounded up. */

@@ -6,6 +6,7 @@ import cafetiere.core.Rounds.Replica;
 import cafetiere.core.Rows;
 import cafetiere.spark.cluster.InstructionSet;
 import cafetiere.spark.feed.MeanFiles;
+import cafetiere.spark.feed.RowRoom;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.rounds.RoundsCell.LiveReplica;
 import cafetiere.spark.run.TaskWatch;
@@ -129,7 +130,7 @@ record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Wor
   }
 
   private Rows read(Iterator<byte[]> chunks) {
-    Rows rows = new Rows(cell.value().setup().schema().toJson().toString());
+    Rows rows = RowRoom.open(cell.value().setup().schema());
     try {
       while (chunks.hasNext()) RoundsRows.append(chunks.next(), rows);
       return rows;

@@ -5,6 +5,7 @@ import cafetiere.core.Rows;
 import cafetiere.core.Trainer;
 import cafetiere.spark.events.MetricsRoute;
 import cafetiere.spark.feed.RowEncoder;
+import cafetiere.spark.feed.RowRoom;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.store.CheckpointStore;
@@ -43,7 +44,7 @@ public record TaskSetup(TrainingPlan plan, int attempt, String generation, Strin
 
   /** Reads a partition into native memory. */
   public Rows read(Iterator<InternalRow> from) {
-    Rows rows = new Rows(plan.schema().toJson().toString());
+    Rows rows = RowRoom.open(plan.schema());
     try {
       RowEncoder.feed(plan.schema(), from, rows);
       return rows;

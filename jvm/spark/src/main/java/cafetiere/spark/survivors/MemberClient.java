@@ -4,6 +4,7 @@ package cafetiere.spark.survivors;
 import cafetiere.core.Group;
 import cafetiere.spark.line.LineChannel;
 import cafetiere.spark.line.LineServer;
+import cafetiere.spark.line.SilenceClock;
 import cafetiere.spark.survivors.MembershipMessage.Kind;
 import java.io.IOException;
 import java.util.HashMap;
@@ -24,7 +25,6 @@ import org.slf4j.LoggerFactory;
  */
 final class MemberClient implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(MemberClient.class);
-  private static final int HEARTBEAT_MILLIS = 500;
   private static final int MOST_EPOCHS = 1_000;  // a line has an end
 
   private final LineChannel channel;
@@ -47,7 +47,7 @@ final class MemberClient implements AutoCloseable {
     }
     heart = Executors.newSingleThreadScheduledExecutor(task -> daemon("cafetiere-heart", task));
     heart.scheduleWithFixedDelay(
-        this::beat, HEARTBEAT_MILLIS, HEARTBEAT_MILLIS, TimeUnit.MILLISECONDS);
+        this::beat, SilenceClock.BEAT_MILLIS, SilenceClock.BEAT_MILLIS, TimeUnit.MILLISECONDS);
     daemon("cafetiere-member", this::read).start();
   }
 

@@ -32,7 +32,6 @@ import org.slf4j.LoggerFactory;
  */
 final class SurvivorStage implements Attempts.Stage {
   private static final Logger LOG = LoggerFactory.getLogger(SurvivorStage.class);
-  private static final int GRACE_MILLIS = 10_000;
 
   private final SparkContext sc;
   private final String tag;
@@ -125,7 +124,7 @@ final class SurvivorStage implements Attempts.Stage {
 
   /** Waits for the jobs' ends; one whose executor does not answer is not waited for. */
   private void join() throws InterruptedException {
-    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(GRACE_MILLIS);
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ExecutorPulse.GRACE_MILLIS);
     for (Thread job : jobs) {
       long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
       if (left > 0) job.join(left);

@@ -13,11 +13,14 @@ import cafetiere.spark.PreflightException;
 import cafetiere.spark.TestImages;
 import cafetiere.spark.TestNets;
 import cafetiere.spark.cluster.PortRange;
+import cafetiere.spark.feed.RowRoom;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.TrainingPlan;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkConf;
 import org.apache.spark.sql.Dataset;
@@ -119,6 +122,24 @@ class PreflightTest {
     String finding = refusal(conf, estimator(), table).get(0);
     assertTrue(finding.startsWith("the training needs about "), finding);
     assertTrue(finding.matches(".*add --conf spark.executor.memoryOverhead=\\d+m"), finding);
+  }
+
+  /** By its planner's estimate the table takes 286 MiB in each executor. */
+  @Test
+  void rowsBeyondTheirMemorySpillAndAreNoFault() {
+    SparkConf conf = conf().set("spark.executor.memoryOverhead", "512m").remove("spark.local.dir");
+    Dataset<Row> large = spark.range(20_000_000L).selectExpr(
+        "id", "unhex(repeat('00', 784)) image", "cast(id % 10 as int) label");
+    Preflight.check(spark.sparkContext(), conf, plan(estimator(), large), large);
+
+    OptionalLong room = RowRoom.bytes(conf);
+    assertEquals(OptionalLong.of(256L << 20), room);
+    assertEquals(Optional.empty(), Preflight.spill(conf, 256L << 20, room));
+    assertEquals("the rows are about 300 MiB in an executor, and 44 MiB beyond the 256 MiB for them"
+        + " (spark.cafetiere.rowMemory) spill to files in Spark's local folder: the weights will be"
+        + " the same; if the disk slows the training, use more executors or more memory",
+        Preflight.spill(conf, 300L << 20, room).orElseThrow());
+    assertEquals(OptionalLong.of(64L << 20), RowRoom.bytes(conf.set(RowRoom.SETTING, "64m")));
   }
 
   @Test
