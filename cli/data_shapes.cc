@@ -35,7 +35,7 @@ Result<std::pair<std::string, Shape>> parse_shape(const std::string& text) {
   }
   if (good) return std::pair(text.substr(0, equals), Shape(dims));
   return invalid_argument(
-      fmt::format("--shape '{}': write a top, '=' and its sizes, such as data=3x227x227", text));
+      fmt::format("--shape '{}': expected TOP=SIZES, such as data=3x227x227", text));
 }
 
 Shape with_rows(int64_t rows, const Shape& row) {
@@ -73,7 +73,7 @@ std::string advice(const FileLayer& layer, const caffe::LayerParameter& param) {
     flags += fmt::format(" --shape {}=3x{}x{}", param.top(i), crop > 0 ? crop : 227,
                          crop > 0 ? crop : 227);
   }
-  return "to go on without the data, say what a row of it is, for example" + flags +
+  return "to continue without the data, give the shape of a row, for example" + flags +
          " (channels x height x width)";
 }
 
@@ -121,9 +121,9 @@ Status check_tops(const TopShapes& by_top, const caffe::NetParameter& net) {
   }
   for (const auto& [top, shape] : by_top) {
     if (tops.contains(top)) continue;
-    return invalid_argument(
-        fmt::format("--shape {}={}: no layer that reads files gives '{}'; such tops are: {}", top,
-                    fmt::join(shape.dims(), "x"), top, fmt::join(tops, ", ")));
+    return invalid_argument(fmt::format(
+        "--shape {}={}: '{}' is not the top of a layer that reads files; those tops are: {}", top,
+        fmt::join(shape.dims(), "x"), top, fmt::join(tops, ", ")));
   }
   return {};
 }
@@ -133,8 +133,8 @@ Status check_tops(const TopShapes& by_top, const caffe::NetParameter& net) {
 void ShapeFlags::add(CLI::App& app) {
   app.add_option(
          "--shape", given_,
-         "TOP=CxHxW (or all axes, NxCxHxW) of a data layer whose files are not there; may be "
-         "repeated (default: what the net says of crop and channels)")
+         "TOP=CxHxW or TOP=NxCxHxW: shape of a data layer's top, for a layer whose files are "
+         "missing; may be repeated (default: from the net's crop_size and number of channels)")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }

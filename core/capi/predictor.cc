@@ -88,8 +88,8 @@ Status find_rows(cft_predictor* p) {
     const int axis = axes[size_t(p->graph.find_blob(blob.name))];
     if (axis >= 0 && blob.shape[axis] % p->batch) {
       return invalid_argument(
-          fmt::format("output '{}' has shape {} for {} rows, not as much for each row: ask for "
-                      "another",
+          fmt::format("output '{}' has shape {} for {} rows, which cannot be divided among the "
+                      "rows: request another output",
                       blob.name, blob.shape.str(), p->batch));
     }
     p->row_axes.push_back(axis);
@@ -143,13 +143,13 @@ Status check_room(const cft_predictor& p, int64_t count, const uint64_t* room, i
   const std::vector<Plan::Blob>& blobs = p.plans.at(p.batch)->outputs();
   if (outputs < 0 || size_t(outputs) != blobs.size()) {
     return invalid_argument(
-        fmt::format("room is given for {} outputs, and there are {}", outputs, blobs.size()));
+        fmt::format("there is space for {} outputs, but there are {}", outputs, blobs.size()));
   }
   for (size_t o = 0; o < blobs.size(); ++o) {
     const auto size = uint64_t(row_size(blobs[o], p.row_axes[o], p.batch));
     if (count <= 0 || size == 0 || room[o] / size >= uint64_t(count)) continue;
     return invalid_argument(
-        fmt::format("output '{}' has room for {} floats, and {} rows have {} each", blobs[o].name,
+        fmt::format("output '{}' has space for {} floats, but {} rows have {} each", blobs[o].name,
                     room[o], count, size));
   }
   return {};
