@@ -66,9 +66,10 @@ Status convert_cifar(const CifarFlags& flags) {
 
 Action add_convert_cifar(CLI::App& app) {
   const auto flags = std::make_shared<CifarFlags>();
-  app.add_option("INPUT_FOLDER", flags->input, "holds data_batch_1.bin to _5.bin, test_batch.bin")
+  app.add_option("INPUT_FOLDER", flags->input,
+                 "folder with data_batch_1.bin to data_batch_5.bin and test_batch.bin")
       ->required();
-  app.add_option("OUTPUT_FOLDER", flags->output, "where cifar10_train_* and cifar10_test_* go")
+  app.add_option("OUTPUT_FOLDER", flags->output, "folder for cifar10_train_* and cifar10_test_*")
       ->required();
   app.add_option("DB_TYPE", flags->backend, "lmdb or leveldb")
       ->required()

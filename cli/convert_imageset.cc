@@ -127,22 +127,25 @@ Status convert_imageset(ImagesetFlags flags) {
 
 Action add_convert_imageset(CLI::App& app) {
   const auto flags = std::make_shared<ImagesetFlags>();
-  app.add_option("ROOTFOLDER", flags->root, "put in front of the paths of the list, as it is")
+  app.add_option("ROOTFOLDER", flags->root, "prefix of the paths in the list, added unchanged")
       ->required();
-  app.add_option("LISTFILE", flags->list, "one \"path label\" a line")->required();
+  app.add_option("LISTFILE", flags->list, "text file with a line \"path label\" for each image")
+      ->required();
   app.add_option("DB_NAME", flags->db, "the database to create")->required();
-  app.add_flag("--gray,!--nogray", flags->gray, "make the images gray");
-  app.add_flag("--shuffle,!--noshuffle", flags->shuffle, "write them in a random order");
+  app.add_flag("--gray,!--nogray", flags->gray, "convert the images to gray scale");
+  app.add_flag("--shuffle,!--noshuffle", flags->shuffle, "write the images in random order");
   app.add_option("--backend", flags->backend, "lmdb (default) or leveldb")
       ->check(CLI::IsMember({"lmdb", "leveldb"}));
-  app.add_option("--resize_width", flags->resize_width, "width to resize to; 0 = as they are")
+  app.add_option("--resize_width", flags->resize_width, "width to resize to; 0: do not resize")
       ->check(CLI::Range(0, 1 << 13));
-  app.add_option("--resize_height", flags->resize_height, "height to resize to; 0 = as they are")
+  app.add_option("--resize_height", flags->resize_height, "height to resize to; 0: do not resize")
       ->check(CLI::Range(0, 1 << 13));
   app.add_flag("--check_size,!--nocheck_size", flags->check_size,
                "refuse images of different sizes");
-  app.add_flag("--encoded,!--noencoded", flags->encoded, "keep them encoded (JPEG, PNG, WebP)");
-  app.add_option("--encode_type", flags->encode_type, "encode them as png, jpg or jpeg");
+  app.add_flag("--encoded,!--noencoded", flags->encoded,
+               "store the images encoded (JPEG, PNG, WebP)");
+  app.add_option("--encode_type", flags->encode_type,
+                 "store the images encoded as png, jpg or jpeg");
   return [flags] { return convert_imageset(*flags); };
 }
 

@@ -53,7 +53,7 @@ std::string advice(const FileLayer& layer, const caffe::LayerParameter& param) {
     flags += fmt::format(" --shape {}=3x{}x{}", param.top(i), crop > 0 ? crop : 227,
                          crop > 0 ? crop : 227);
   }
-  return "to go on without the data, say what a row of it is, for example" + flags +
+  return "to continue without the data, give the shape of a row, for example" + flags +
          " (channels x height x width)";
 }
 
@@ -101,9 +101,9 @@ Status check_tops(const TopShapes& by_top, const caffe::NetParameter& net) {
   }
   for (const auto& [top, shape] : by_top) {
     if (tops.contains(top)) continue;
-    return invalid_argument(
-        fmt::format("--shape {}={}: no layer that reads files gives '{}'; such tops are: {}", top,
-                    fmt::join(shape.dims(), "x"), top, fmt::join(tops, ", ")));
+    return invalid_argument(fmt::format(
+        "--shape {}={}: '{}' is not the top of a layer that reads files; those tops are: {}", top,
+        fmt::join(shape.dims(), "x"), top, fmt::join(tops, ", ")));
   }
   return {};
 }

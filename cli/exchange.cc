@@ -48,7 +48,7 @@ Result<Graph> open_graph(const NetText& net, const caffe::NetState& state, const
   if (!feeds.ok()) {
     return invalid_argument(
         feeds.status().message() +
-        "\nTo export without the data say the shape of its top: --shape data=1x3x227x227");
+        "\nTo export without the data, give the shape of its top: --shape data=1x3x227x227");
   }
   return Graph::build(net, state, {.types = layer_types(), .fed = feeds->shapes});
 }
@@ -105,13 +105,14 @@ Status run_import(const std::string& input, const std::string& model, const std:
 
 Action add_export_onnx(CLI::App& app) {
   const auto flags = std::make_shared<ExportFlags>();
-  app.add_option("--model", flags->model, "the net as it was trained, or its deploy form")
+  app.add_option("--model", flags->model, "prototxt of the training net or of its deploy form")
       ->required();
-  app.add_option("--weights", flags->weights, "its .caffemodel, .caffemodel.h5 or .safetensors")
+  app.add_option("--weights", flags->weights,
+                 "weights: .caffemodel, .caffemodel.h5 or .safetensors")
       ->required();
-  add_shape_option(
-      app, &flags->shapes,
-      "NAME=NxCxHxW: the shape of an input, in place of what the net or its data says");
+  add_shape_option(app, &flags->shapes,
+                   "NAME=NxCxHxW: shape of an input, instead of the one that the net or its data "
+                   "gives");
   flags->state.add(app);
   app.add_option("OUTPUT", flags->output, "the .onnx file to write")->required();
   return [flags]() -> Status {
@@ -128,10 +129,10 @@ Action add_import_onnx(CLI::App& app) {
   const auto flags = std::make_shared<Flags>();
   app.add_option("INPUT", flags->input, "the .onnx file")->required();
   app.add_option("MODEL", flags->model, "the prototxt to write")->required();
-  app.add_option("WEIGHTS", flags->weights, "the weights to write, in the form its name says")
+  app.add_option("WEIGHTS", flags->weights,
+                 "weights file to write; the extension selects the format")
       ->required();
-  app.add_option("--batch", flags->batch,
-                 "the batch size, where the file leaves it open (default 1)")
+  app.add_option("--batch", flags->batch, "batch size, if the file does not fix it (default 1)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   return [flags]() -> Status {
     Glog glog(stderr);
@@ -146,7 +147,7 @@ Action add_convert_weights(CLI::App& app) {
   const auto flags = std::make_shared<Flags>();
   app.add_option("INPUT", flags->input, "a .caffemodel, .caffemodel.h5 or .safetensors")
       ->required();
-  app.add_option("OUTPUT", flags->output, "the file to write, in the form its name says")
+  app.add_option("OUTPUT", flags->output, "file to write; the extension selects the format")
       ->required();
   return [flags]() -> Status {
     CFT_ASSIGN(const caffe::NetParameter net, read_any_weights(flags->input));

@@ -67,7 +67,7 @@ Action add_explain(CLI::App& app) {
                  "a solver, for its net and all that it keeps in memory (default: SGD alone)");
   app.add_option("--phase", flags->phase, "TRAIN (default) or TEST")
       ->check(CLI::IsMember({"TRAIN", "TEST"}));
-  app.add_option("--batch", flags->batch, "rows of a batch instead of what the net says")
+  app.add_option("--batch", flags->batch, "batch size, instead of the net's")
       ->check(CLI::PositiveNumber);
   flags->state.add(app);
   flags->shapes.add(app);

@@ -111,18 +111,18 @@ void ScaleFlags::add(CLI::App& app) {
   app.add_option("--ranks", ranks, "also predict the speed of up to this many ranks")
       ->check(CLI::Range(1, 65536));
   app.add_option("--link", link,
-                 "between hosts: 1gbe, 10gbe (default), 25gbe, 100gbe, infiniband or "
-                 "MBIT,ONE_WAY_MS[,MBIT of a rank's processor alone]");
+                 "link between hosts: 1gbe, 10gbe (default), 25gbe, 100gbe, infiniband or "
+                 "MBIT,ONE_WAY_MS[,MBIT that a rank's processor can move]");
   app.add_option("--ranks_per_host", ranks_per_host, "ranks that share a host's link (default 1)")
       ->check(CLI::Range(1, 1024));
   app.add_option("--period", period,
                  "iterations between exchanges of average and easgd (default 10)")
       ->check(CLI::PositiveNumber);
   app.add_option("--seconds", seconds,
-                 "of forward and backward on one rank (default: measured here)")
+                 "seconds of forward and backward on one rank (default: measured here)")
       ->check(CLI::PositiveNumber);
   app.add_option("--spread", spread,
-                 "of the ranks' seconds: the standard deviation of their logarithm (default 0.05)")
+                 "standard deviation of the logarithm of the ranks' seconds (default 0.05)")
       ->check(CLI::Range(0.0, 2.0));
   app.add_option("--mtbf", mtbf_days, "days between failures of one host (default 365)")
       ->check(CLI::PositiveNumber);

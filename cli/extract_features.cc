@@ -126,7 +126,7 @@ Action add_extract_features(CLI::App& app) {
   app.add_option("MODEL", flags->model, "the net's prototxt, with a layer that reads the images")
       ->required();
   app.add_option("BLOBS", flags->blobs, "blobs to extract, separated by commas")->required();
-  app.add_option("DBS", flags->dbs, "a database to create for each, separated by commas")
+  app.add_option("DBS", flags->dbs, "databases to create, one for each blob, separated by commas")
       ->required();
   app.add_option("BATCHES", flags->batches, "batches to run")
       ->required()
@@ -136,7 +136,7 @@ Action add_extract_features(CLI::App& app) {
       ->check(CLI::IsMember({"lmdb", "leveldb"}));
   app.add_option("MODE", flags->mode, "CPU (default); GPU is not supported yet")
       ->check(CLI::IsMember({"CPU", "GPU"}));
-  app.add_option("DEVICE_ID", flags->device_id, "of a GPU; without effect");
+  app.add_option("DEVICE_ID", flags->device_id, "GPU id; has no effect");
   return [flags] { return extract_features(*flags); };
 }
 

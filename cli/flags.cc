@@ -16,7 +16,7 @@ void StateFlags::apply(caffe::NetState* state) const {
 }
 
 void DeviceFlags::add(CLI::App& app) {
-  app.add_option("--gpu", gpu, "GPU ids or 'all'; there is no GPU support yet, the CPU is used");
+  app.add_option("--gpu", gpu, "GPU ids or 'all'; GPUs are not supported yet, so the CPU is used");
   app.add_option("--threads", threads, "threads to compute with (default: all cores)")
       ->check(CLI::Range(1, 1024));
 }

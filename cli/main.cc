@@ -26,7 +26,7 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"train", "train a net, or go on training it", add_train},
+    {"train", "train a net, or resume its training", add_train},
     {"test", "score a trained net", add_test},
     {"time", "time each layer of a net, forward and backward", add_time},
     {"explain", "show the steps a net is compiled to, and its memory", add_explain},

@@ -26,10 +26,11 @@ constexpr mode_t kOnlyThisUser = 0600;
 Result<std::string> await(const fs::path& path, std::chrono::steady_clock::time_point deadline) {
   while (!fs::exists(path)) {
     if (std::chrono::steady_clock::now() > deadline) {
-      return Status(ErrorCode::kTimeout,
-                    fmt::format("{} did not appear within {} s: has that rank been started, with "
-                                "the same --meet folder?",
-                                path.string(), kMeetTime.count()));
+      return Status(
+          ErrorCode::kTimeout,
+          fmt::format(
+              "{} did not appear within {} s: is that rank running, with the same --meet folder?",
+              path.string(), kMeetTime.count()));
     }
     std::this_thread::sleep_for(kLook);
   }
@@ -50,23 +51,25 @@ void RankFlags::add(CLI::App& app) {
   app.add_option("--sync", sync,
                  fmt::format("how ranks work together: {}, or text of a SyncParameter",
                              fmt::join(sync_mode_names(), ", ")));
-  app.add_option("--deepspark", deepspark, "a DeepSpark parameter file: mode easgd");
-  app.add_option(
-         "--shards", shards,
-         "shards of the data, a batch each; the weights depend on them and not on the ranks "
-         "(default: the ranks)")
+  app.add_option("--deepspark", deepspark, "DeepSpark parameter file; selects mode easgd");
+  app.add_option("--shards", shards,
+                 "number of shards of the data, each with its own batch; the weights depend on it, "
+                 "not on the number of ranks (default: the number of ranks)")
       ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--ranks", ranks, "processes that train together")->check(CLI::Range(1, 65536));
-  app.add_option("--rank", rank, "which of them this is, from 0")->check(CLI::Range(0, 65535));
-  app.add_option("--meet", meet, "a new folder that all ranks see, where they find each other");
-  app.add_option("--bind", bind, "the address of this machine that the other ranks reach");
+  app.add_option("--ranks", ranks, "number of processes that train together (default: 1)")
+      ->check(CLI::Range(1, 65536));
+  app.add_option("--rank", rank, "number of this process, from 0")->check(CLI::Range(0, 65535));
+  app.add_option("--meet", meet,
+                 "new folder, visible to all ranks, in which they exchange addresses");
+  app.add_option("--bind", bind,
+                 "address of this machine that the other ranks connect to (default: 127.0.0.1)");
   app.add_option("--ports", ports,
-                 "ports to listen on one of, as in 40000-40100 (default: any that is free)");
+                 "range of ports to listen on, such as 40000-40100 (default: any free port)");
   app.add_option("--connection", connection,
                  "between hosts: ethernet, or infiniband: UCX if all ranks find libucp.so.0, else "
                  "TCP (default: ethernet)");
   app.add_flag("--encrypt", encrypt,
-               "encrypt what travels between the ranks (TLS 1.3); all ranks say it, or none");
+               "encrypt the connections between ranks (TLS 1.3); give it to all ranks or to none");
 }
 
 Status RankFlags::apply(caffe::SolverParameter* solver) const {
@@ -80,16 +83,17 @@ Status RankFlags::apply(caffe::SolverParameter* solver) const {
 Result<std::unique_ptr<Group>> RankFlags::join(const Logger& log) const {
   if (ranks == 1) return std::unique_ptr<Group>();
   if (rank >= ranks) {
-    return invalid_argument(fmt::format("--rank {}: {} ranks are 0 to {}", rank, ranks, ranks - 1));
+    return invalid_argument(
+        fmt::format("--rank {}: with {} ranks it must be 0 to {}", rank, ranks, ranks - 1));
   }
-  if (meet.empty()) return invalid_argument("several ranks need --meet, a folder that all see");
+  if (meet.empty()) return invalid_argument("--ranks needs --meet, a folder that all ranks see");
   const fs::path folder(meet);
   std::error_code ignored;  // what matters is whether files can be written
   fs::create_directories(folder, ignored);
   const auto address_of = [&](int r) { return folder / fmt::format("rank{}", r); };
   if (fs::exists(address_of(rank))) {
-    return invalid_argument(fmt::format("{} is there: give each run a --meet folder of its own",
-                                        address_of(rank).string()));
+    return invalid_argument(
+        fmt::format("{} exists: use a new --meet folder for each run", address_of(rank).string()));
   }
   const auto deadline = std::chrono::steady_clock::now() + kMeetTime;
   if (rank == 0) {

@@ -13,7 +13,7 @@ Result<SignalEffect> parse_signal_effect(const std::string& word) {
   if (word == "snapshot") return SignalEffect::kSnapshot;
   if (word == "stop") return SignalEffect::kStop;
   return invalid_argument(
-      fmt::format("Invalid signal effect \"{}\" was specified; give stop, snapshot or none", word));
+      fmt::format("Invalid signal effect \"{}\" was specified; use stop, snapshot or none", word));
 }
 
 SignalWatcher::SignalWatcher(SignalEffect on_int, SignalEffect on_hup)

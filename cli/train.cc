@@ -152,7 +152,7 @@ Status train(const TrainFlags& flags) {
 Action add_train(CLI::App& app) {
   const auto flags = std::make_shared<TrainFlags>();
   app.add_option("--solver", flags->solver, "the solver's prototxt")->required();
-  app.add_option("--snapshot", flags->snapshot, "a .solverstate file to go on from");
+  app.add_option("--snapshot", flags->snapshot, ".solverstate file to resume from");
   app.add_option("--weights", flags->weights,
                  ".caffemodel files to start from, separated by commas");
   app.add_option("--max_iter,--iterations", flags->max_iter,

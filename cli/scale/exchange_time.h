@@ -11,7 +11,7 @@ namespace cafetiere {
 /// How an all-reduce is laid out.
 enum class ExchangeKind {
   /// Reduce-scatter and all-gather, each message straight to its reader: the engine's own, and that
-  /// of EASGD (parts of the centre go to their owners and come back).
+  /// of EASGD (parts of the center variable go to their owners and come back).
   kTree,
   /// The same bytes in 2 (N - 1) turns from neighbour to neighbour (Patarasuk and Yuan, "Bandwidth
   /// optimal all-reduce algorithms for clusters of workstations", 2009).

@@ -30,12 +30,13 @@ Status status_of_exception() {
   } catch (const std::bad_alloc&) {
     return {ErrorCode::kOutOfMemory, "out of memory"};
   } catch (const std::length_error&) {  // of a container
-    return {ErrorCode::kOutOfMemory, "out of memory: more was asked for than a process can hold"};
+    return {ErrorCode::kOutOfMemory,
+            "out of memory: the requested size exceeds what a process can hold"};
   } catch (const std::exception& e) {
     return error_or_memory(ErrorCode::kInternal, e.what());
   } catch (...) {
     return error_or_memory(ErrorCode::kInternal,
-                           "an exception that is none of the standard library's");
+                           "an exception that is not of the standard library");
   }
 }
 

@@ -44,7 +44,7 @@ ThreadPool::ThreadPool(int threads)
     if (status.ok()) continue;
     stop();
     throw StatusError(
-        status.with_context(fmt::format("{} threads were asked for, {} started", threads, i + 1)));
+        status.with_context(fmt::format("{} threads were requested, {} started", threads, i + 1)));
   }
 }
 

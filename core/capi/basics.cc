@@ -160,7 +160,8 @@ int cft_group_connect(cft_group* group, const char* addresses) {
       if (item.is_string()) list.push_back(item.get<std::string>());
     }
     if (int(list.size()) != group->group->size()) {
-      return cafetiere::invalid_argument("addresses must be a JSON array of one text a rank");
+      return cafetiere::invalid_argument(
+          "addresses must be a JSON array with one string for each rank");
     }
     return group->group->connect(list);
   });

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/capi/boundary.h"
-#include "core/capi/open_handles.h"
+#include "core/capi/eager_handles.h"
 #include "core/model/prototxt.h"
 
 namespace cafetiere::capi {

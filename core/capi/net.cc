@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/capi/boundary.h"
-#include "core/capi/open_handles.h"
+#include "core/capi/eager_handles.h"
 #include "core/capi/options.h"
 #include "core/layers/registry.h"
 #include "core/model/weights.h"
@@ -70,8 +70,8 @@ Status create(const char* text, const cft_host* host, cft_net** out) {
   auto net = std::make_unique<cft_net>();
   net->log = options.log;
   CFT_ASSIGN(net->owned, EagerNet::create(choice, options));
-  net->open = net->owned.get();
-  if (!weights.empty()) CFT_TRY(net->open->copy_from(weights, net->log));
+  net->eager = net->owned.get();
+  if (!weights.empty()) CFT_TRY(net->eager->copy_from(weights, net->log));
   *out = net.release();
   return {};
 }
@@ -214,7 +214,7 @@ int cft_net_set_input(cft_net* net, const char* layer, const float* data, const 
 
 int cft_net_copy_from(cft_net* net, const char* path) {
   CFT_NOT_NULL(net, path);
-  return capi::guarded([&] { return net->open->copy_from(path, net->log); });
+  return capi::guarded([&] { return net->eager->copy_from(path, net->log); });
 }
 
 int cft_net_share_with(cft_net* net, const cft_net* other) {

@@ -122,8 +122,8 @@ Status find_rows(PredictedNet* net, const Plan& plan) {
     const int axis = axes[size_t(net->graph.find_blob(blob.name))];
     if (axis >= 0 && blob.shape[axis] % net->batch) {
       return invalid_argument(
-          fmt::format("output '{}' has shape {} for {} rows, not as much for each row: ask for "
-                      "another",
+          fmt::format("output '{}' has shape {} for {} rows, which cannot be divided among the "
+                      "rows: request another output",
                       blob.name, blob.shape.str(), net->batch));
     }
     net->row_axes.push_back(axis);
@@ -180,13 +180,13 @@ Status run(cft_predictor* p, int64_t count, const void* chunk, uint64_t bytes,
 Status check_room(const PredictedNet& net, int64_t count, const uint64_t* room, int32_t outputs) {
   if (outputs < 0 || size_t(outputs) != net.outputs.size()) {
     return invalid_argument(
-        fmt::format("room is given for {} outputs, and there are {}", outputs, net.outputs.size()));
+        fmt::format("there is space for {} outputs, but there are {}", outputs, net.outputs.size()));
   }
   for (size_t o = 0; o < net.outputs.size(); ++o) {
     const auto size = uint64_t(row_size(net.shapes[o], net.row_axes[o], net.batch));
     if (count <= 0 || size == 0 || room[o] / size >= uint64_t(count)) continue;
     return invalid_argument(
-        fmt::format("output '{}' has room for {} floats, and {} rows have {} each", net.outputs[o],
+        fmt::format("output '{}' has space for {} floats, but {} rows have {} each", net.outputs[o],
                     room[o], count, size));
   }
   return {};

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/capi/boundary.h"
-#include "core/capi/open_handles.h"
+#include "core/capi/eager_handles.h"
 #include "core/capi/options.h"
 
 namespace cafetiere::capi {
@@ -16,9 +16,9 @@ std::function<Status()> callback(const Host& host, int (*function)(void*)) {
   };
 }
 
-std::unique_ptr<cft_net> borrowed(EagerNet* open, const Logger& log, bool in_solver) {
+std::unique_ptr<cft_net> borrowed(EagerNet* eager, const Logger& log, bool in_solver) {
   auto net = std::make_unique<cft_net>();
-  net->open = open;
+  net->eager = eager;
   net->log = log;
   net->in_solver = in_solver;
   return net;

@@ -25,7 +25,7 @@ Status make_room(std::span<const uint64_t> sizes, std::vector<Bytes>* room) {
       (*room)[r].resize(sizes[r]);
     } catch (const std::bad_alloc&) {
       return {ErrorCode::kOutOfMemory,
-              fmt::format("no memory for the {} bytes that rank {} sends", sizes[r], r)};
+              fmt::format("out of memory for the {} bytes that rank {} sends", sizes[r], r)};
     }
   }
   return {};

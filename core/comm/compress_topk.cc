@@ -48,9 +48,8 @@ Status TopK::mean(std::span<float> gradient) {
   for (const Entry& e : all_) {
     if (e.place >= gradient.size()) {
       return internal_error(
-          fmt::format("top-k: a peer names place {} of {}: the ranks train "
-                      "different nets",
-                      e.place, gradient.size()));
+          fmt::format("top-k: a peer sent index {} of {}: the ranks train different nets", e.place,
+                      gradient.size()));
     }
     gradient[e.place] += e.value;
   }

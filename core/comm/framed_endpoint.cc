@@ -68,7 +68,7 @@ Status FramedEndpoint::check_header() const {
   const uint64_t expected = in_.messages[in_.next].iov_len;
   const FrameHeader& h = in_.header;
   if (h.magic != kFrameMagic || h.sequence != in_.sequence) {
-    return internal_error(name_.text() + " sent bytes that are no message of this group");
+    return internal_error(name_.text() + " sent bytes that are not a message of this group");
   }
   return h.bytes == expected ? Status() : wrong_size(name_, h.bytes, expected);
 }

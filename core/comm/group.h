@@ -89,7 +89,7 @@ class Group {
   /// Opens the connections of a Messenger; every rank calls it at the same point. They stay open
   /// when a loss closes the group.
   virtual Result<PeerLinks> open_links() {
-    return internal_error("group: this kind has no connections to give away");
+    return internal_error("group: this kind has no connections of its own");
   }
 
   /// Closes all connections so that this and every other rank's pending call fails within

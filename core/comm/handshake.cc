@@ -272,19 +272,18 @@ Status Handshake::refusal_error(uint32_t refusal) const {
                       initiator_ ? reply_.version : hello_.version, kVersion));
     case kWrongGeneration:
       return invalid_argument(
-          fmt::format("belongs to generation '{}', this rank to '{}': one of the two is left over "
+          fmt::format("belongs to generation '{}', this rank to '{}': one of them is left over "
                       "from another attempt of the job",
                       theirs, self_->generation));
     case kWrongSize:
-      return invalid_argument(fmt::format("counts {} ranks, this rank counts {}",
+      return invalid_argument(fmt::format("expects {} ranks, this rank expects {}",
                                           initiator_ ? verdict_.size : hello_.size, self_->size));
     case kWrongRank:
       return invalid_argument(
-          "holds another rank than the list of addresses says: give every rank the same list, in "
-          "the order of the ranks");
+          "has a rank other than in the list of addresses: give every rank the same list, in rank "
+          "order");
     case kWrongSecret:
-      return invalid_argument(
-          "has another secret: give all ranks of a run the same secret (refused before any data)");
+      return invalid_argument("has a different secret: give all ranks of a run the same secret");
     case kWrongEncryption: {
       const bool theirs_encrypt = initiator_ ? !self_->encrypt : hello_.encrypt != 0;
       return invalid_argument(

@@ -14,9 +14,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kStrangerDeadline = std::chrono::seconds(2);
+constexpr auto kHandshakeTimeout = std::chrono::seconds(2);
 constexpr int kAcceptsPerRound = 32;
-constexpr size_t kMaxStrangers = 128;  // beyond what the group's own ranks need
+constexpr size_t kMaxUnauthenticated = 128;  // beyond what the group's own ranks need
 
 /// A connection whose handshake is not finished.
 struct Candidate {
@@ -42,7 +42,7 @@ class MeshBuilder {
       CFT_TRY(wait());
       CFT_TRY(watch_established());
       CFT_TRY(step_candidates());
-      accept_strangers();
+      accept_connections();
     }
     return std::move(links_);
   }
@@ -140,18 +140,19 @@ class MeshBuilder {
     return {};
   }
 
-  void accept_strangers() {
+  void accept_connections() {
     for (int i = 0; i < kAcceptsPerRound; ++i) {
       Fd fd(accept4(options_.listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!fd.valid()) return;
-      if (candidates_.size() >= kMaxStrangers + 2 * links_.size()) drop_oldest_stranger();
+      if (candidates_.size() >= kMaxUnauthenticated + 2 * links_.size())
+        drop_oldest_unauthenticated();
       std::string address = remote_address(fd.get()).text();
       candidates_.push_back({std::move(fd), Handshake::accept(options_.self), false,
-                             Clock::now() + kStrangerDeadline, std::move(address)});
+                             Clock::now() + kHandshakeTimeout, std::move(address)});
     }
   }
 
-  void drop_oldest_stranger() {
+  void drop_oldest_unauthenticated() {
     auto oldest = std::find_if(candidates_.begin(), candidates_.end(),
                                [](const Candidate& c) { return !c.ours; });
     if (oldest != candidates_.end()) candidates_.erase(oldest);
@@ -164,7 +165,7 @@ class MeshBuilder {
       who += fmt::format("{}rank {} at {}", who.empty() ? "" : ", ", peer, links_[peer].address);
     }
     return timeout_error(fmt::format(
-        "rank {} waited {} ms in vain for {}{}{}; is the rank running and its port reachable?",
+        "rank {} waited {} ms for {}{}{}; is that rank running, and its port reachable?",
         options_.self.rank, options_.connect_timeout_ms, who,
         last_refusal_.empty() ? "" : "; the last refused connection: ", last_refusal_));
   }

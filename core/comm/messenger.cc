@@ -19,7 +19,7 @@ constexpr uint32_t kMessageMagic = 0x4d544643;  // "CFTM"
 constexpr size_t kQuantum = 1 << 20;            // bytes moved before another connection gets a turn
 constexpr std::chrono::milliseconds kMaxBeatInterval = 1s;
 // How long a leaving rank waits for the peers to hang up, so that they can read its final message.
-constexpr auto kLeavePatience = 1s;
+constexpr auto kGoodbyeTimeout = 1s;
 
 enum MessageKind : uint32_t { kRequest = 1, kReply = 2, kMessageBeat = 3, kMessageBye = 4 };
 
@@ -161,7 +161,7 @@ void Messenger::leave() {
     if (peer && peer->stream.valid() && !peer->out.empty()) return;
   }
   leaving_ = true;
-  leave_by_ = Clock::now() + kLeavePatience;
+  leave_by_ = Clock::now() + kGoodbyeTimeout;
   for (const auto& peer : peers_) {
     if (peer && peer->stream.valid()) peer->out.push_back({{.kind = kMessageBye}, {}, {}});
   }
@@ -187,7 +187,7 @@ bool Messenger::pump_all() {
     any |= moved.ok() && *moved;
     if (moved.ok()) moved = pump_in(peer.get());
     if (!moved.ok()) {
-      if (stood_still()) return true;
+      if (was_stalled()) return true;
       lose(peer.get(), moved.status());
     }
     any |= !moved.ok() || *moved;
@@ -246,14 +246,14 @@ Status Messenger::begin_body(Peer* peer) {
   const MessageHeader& h = peer->header;
   peer->body = {};
   if (h.magic != kMessageMagic || h.kind < kRequest || h.kind > kMessageBye) {
-    return internal_error(peer->name() + " sent bytes that are no message of this group");
+    return internal_error(peer->name() + " sent bytes that are not a message of this group");
   }
   if (h.kind == kRequest) {
     if (peer->answering) {
       return internal_error(peer->name() + " sent a request before it took the last reply");
     }
     if (h.bytes > max_request_) {
-      return internal_error(fmt::format("{} sent a request of {} bytes, at most {} are allowed",
+      return internal_error(fmt::format("{} sent a request of {} bytes; at most {} are allowed",
                                         peer->name(), h.bytes, max_request_));
     }
     peer->question.resize(h.bytes);
@@ -295,24 +295,25 @@ Status Messenger::deliver(Peer* peer) {
 
 /// Whether this process was stalled for longer than the time-out, so that the peers have given it
 /// up: that they hung up does not mean that they are lost. Ends the messenger then.
-bool Messenger::stood_still() {
+bool Messenger::was_stalled() {
   const auto since = Clock::now() - last_beat_;
   if (timeout_.count() == 0 || since < timeout_) return false;
-  close(unavailable(fmt::format(
-      "this rank stood still for {:.1f} s, so the others have given it up: its process was stopped "
-      "or its machine is short of memory",
-      std::chrono::duration<double>(since).count())));
+  close(
+      unavailable(fmt::format("this rank was stalled for {:.1f} s, so the other ranks consider it "
+                              "lost: its process was stopped, or its machine is short of memory",
+                              std::chrono::duration<double>(since).count())));
   return true;
 }
 
 /// Checks the peers' silence up to `now`, and sends heartbeats.
 void Messenger::keep_time(Clock::time_point now) {
-  if (timeout_.count() == 0 || stood_still()) return;
+  if (timeout_.count() == 0 || was_stalled()) return;
   for (const auto& peer : peers_) {
     if (!peer || !peer->stream.valid() || now - peer->heard < timeout_) continue;
-    lose(peer.get(), timeout_error(fmt::format(
-                         "{} has been silent for {:.1f} s: it is stopped, swapped out or cut off",
-                         peer->name(), std::chrono::duration<double>(now - peer->heard).count())));
+    lose(peer.get(),
+         timeout_error(fmt::format(
+             "{} has been silent for {:.1f} s: it is stopped, swapped out or disconnected",
+             peer->name(), std::chrono::duration<double>(now - peer->heard).count())));
   }
   if (now - last_beat_ < interval_) return;
   last_beat_ = now;

@@ -78,7 +78,7 @@ class Messenger {
   Result<bool> pump_in(Peer* peer);
   Status begin_body(Peer* peer);
   Status deliver(Peer* peer);
-  bool stood_still();
+  bool was_stalled();
   void keep_time(Clock::time_point now);
   std::chrono::milliseconds time_left() const;
   void wait(std::chrono::milliseconds limit);

@@ -111,7 +111,7 @@ Status Monitor::take_frames(int peer) {
   while (bytes.size() - at >= sizeof header) {
     std::memcpy(&header, &bytes[at], sizeof header);
     if (header.bytes > kMaxText || header.kind < kBeat || header.kind > kAbort) {
-      return internal_error(name(peer) + " sent a control message that makes no sense");
+      return internal_error(name(peer) + " sent an invalid control message");
     }
     if (bytes.size() - at < sizeof header + header.bytes) break;
     const std::string text(&bytes[at] + sizeof header, header.bytes);
@@ -135,7 +135,7 @@ Status Monitor::judge_silence() const {
     const std::chrono::nanoseconds silence(now() - heard_[peer].load(std::memory_order_relaxed));
     if (silence < timeout_) continue;
     return timeout_error(
-        fmt::format("{} has been silent for {:.1f} s: it is stopped, swapped out or cut off",
+        fmt::format("{} has been silent for {:.1f} s: it is stopped, swapped out or disconnected",
                     name(static_cast<int>(peer)), std::chrono::duration<double>(silence).count()));
   }
   return {};

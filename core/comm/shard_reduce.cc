@@ -125,9 +125,9 @@ class ReduceSchedule : public Schedule {
         continue;
       }
       for (size_t node = 0; node < layout_.nodes[peer].size(); ++node) {
-        void* room = staging_in_.take();
-        sources_.push_back({room, wire_});
-        messages->push_back({peer, room, count * wire_bytes(wire_), &sources_.back().data});
+        void* buffer = staging_in_.take();
+        sources_.push_back({buffer, wire_});
+        messages->push_back({peer, buffer, count * wire_bytes(wire_), &sources_.back().data});
       }
     }
   }
@@ -160,11 +160,11 @@ class ReduceSchedule : public Schedule {
   }
 
   /// The values as they are sent; this rank's own too, so that any rank would form the same sum.
-  const void* on_wire(const float* part, size_t count, StagingBuffers* rooms) const {
+  const void* on_wire(const float* part, size_t count, StagingBuffers* buffers) const {
     if (wire_ == Wire::kFloat32) return part;
-    auto* room = static_cast<uint16_t*>(rooms->take());
-    narrow(wire_, part, count, room);
-    return room;
+    auto* buffer = static_cast<uint16_t*>(buffers->take());
+    narrow(wire_, part, count, buffer);
+    return buffer;
   }
 
   TreeSum& sum_;
@@ -217,7 +217,7 @@ class NarrowGather : public Schedule {
       : rank_(group.rank()), arena_(arena), slices_(slices), wire_(wire) {
     for (int r = 0; r < group.size(); ++r) longest_ = std::max(longest_, size(r));
     segment_ = std::min(kSegment, longest_);
-    rooms_.resize(segment_ * slices_.size());
+    staging_.resize(segment_ * slices_.size());
   }
 
   int rounds() const override { return static_cast<int>((longest_ + segment_ - 1) / segment_); }
@@ -225,10 +225,11 @@ class NarrowGather : public Schedule {
   void sends(int round, std::vector<Send>* messages) override {
     const std::span<float> mine = part(rank_, round);
     if (mine.empty()) return;
-    narrow(wire_, mine.data(), mine.size(), room(rank_));
-    widen(wire_, room(rank_), mine.size(), mine.data());
+    narrow(wire_, mine.data(), mine.size(), staging(rank_));
+    widen(wire_, staging(rank_), mine.size(), mine.data());
     for (int peer = 0; peer < ranks(); ++peer) {
-      if (peer != rank_) messages->push_back({peer, room(rank_), mine.size() * sizeof(uint16_t)});
+      if (peer != rank_)
+        messages->push_back({peer, staging(rank_), mine.size() * sizeof(uint16_t)});
     }
   }
 
@@ -236,7 +237,7 @@ class NarrowGather : public Schedule {
     for (int peer = 0; peer < ranks(); ++peer) {
       const size_t count = part(peer, round).size();
       if (peer != rank_ && count > 0) {
-        messages->push_back({peer, room(peer), count * sizeof(uint16_t)});
+        messages->push_back({peer, staging(peer), count * sizeof(uint16_t)});
       }
     }
   }
@@ -244,7 +245,7 @@ class NarrowGather : public Schedule {
   void received(int round) override {
     for (int peer = 0; peer < ranks(); ++peer) {
       const std::span<float> theirs = part(peer, round);
-      if (peer != rank_) widen(wire_, room(peer), theirs.size(), theirs.data());
+      if (peer != rank_) widen(wire_, staging(peer), theirs.size(), theirs.data());
     }
   }
 
@@ -255,7 +256,7 @@ class NarrowGather : public Schedule {
     const size_t start = std::min(round * segment_, size(rank));
     return arena_.subspan(slices_[rank] + start, std::min(segment_, size(rank) - start));
   }
-  uint16_t* room(int rank) { return rooms_.data() + rank * segment_; }
+  uint16_t* staging(int rank) { return staging_.data() + rank * segment_; }
 
   const int rank_;
   const std::span<float> arena_;
@@ -263,7 +264,7 @@ class NarrowGather : public Schedule {
   const Wire wire_;
   size_t longest_ = 0;
   size_t segment_;
-  std::vector<uint16_t> rooms_;  // one segment of each rank
+  std::vector<uint16_t> staging_;  // one segment of each rank
 };
 
 }  // namespace
@@ -286,20 +287,21 @@ Status check_reduction(const Group* group, const TreeSum& sum, std::span<const s
       sum.range() == shards_of_rank(rank, ranks, sum.shards())) {
     return {};
   }
-  return internal_error(fmt::format(
-      "reduction: rank {} of {} has not summed its shards of {}, or gives {} floats of room for {}",
-      rank, ranks, sum.shards(), out.size(), mine));
+  return internal_error(
+      fmt::format("reduction: rank {} of {} has not summed its shards of {}, or has space for {} "
+                  "floats instead of {}",
+                  rank, ranks, sum.shards(), out.size(), mine));
 }
 
 Status reduce_scatter(Group* group, std::span<const Reduction> reductions, Wire wire,
-                      ReadySource* pace) {
+                      ReadySource* source) {
   std::deque<ReduceSchedule> schedules;
   Chain chain;
   for (size_t index = 0; index < reductions.size(); ++index) {
     const Reduction& r = reductions[index];
     CFT_TRY(check_slices(group, r.slices, r.sum.floats()));
     const auto ready = [=, &r]() -> Result<bool> {
-      CFT_ASSIGN(const bool is_ready, pace ? pace->ready(index) : Result<bool>(true));
+      CFT_ASSIGN(const bool is_ready, source ? source->ready(index) : Result<bool>(true));
       if (is_ready) CFT_TRY(check_reduction(group, r.sum, r.slices, r.out));
       return is_ready;
     };
@@ -309,7 +311,7 @@ Status reduce_scatter(Group* group, std::span<const Reduction> reductions, Wire 
     }
     Layout layout(group, r.sum.shards(), std::move(parts));
     chain.append(&schedules.emplace_back(r.sum, std::move(layout), r.out, wire, ready,
-                                         pace ? pace->wake_fd() : -1));
+                                         source ? source->wake_fd() : -1));
   }
   if (chain.rounds() == 0) return {};
   if (group) return group->run(&chain);
@@ -358,7 +360,7 @@ Status all_reduce(Group* group, TreeSum& sum, std::span<float> out, Wire wire) {
   const int rank = rank_of(group), ranks = size_of(group);
   if (out.size() != sum.floats()) {
     return internal_error(
-        fmt::format("all_reduce: {} floats of room for a sum of {}", out.size(), sum.floats()));
+        fmt::format("all_reduce: space for {} floats, for a sum of {}", out.size(), sum.floats()));
   }
   const auto slices = even_slices(sum.floats(), ranks);
   const std::span<float> mine = out.subspan(slices[rank], slices[rank + 1] - slices[rank]);
@@ -387,10 +389,10 @@ Status gather_shard_values(Group* group, int shards, std::span<const double> min
   };
   if (all.size() != static_cast<size_t>(shards) * k ||
       mine.size() != static_cast<size_t>(range(rank).size()) * k) {
-    return internal_error(fmt::format(
-        "gather_shard_values: {} values of rank {} and room for {} do not fit {} shards with {} "
-        "values each",
-        mine.size(), rank, all.size(), shards, k));
+    return internal_error(
+        fmt::format("gather_shard_values: {} values of rank {} and space for {} do not match {} "
+                    "shards with {} values each",
+                    mine.size(), rank, all.size(), shards, k));
   }
   std::copy(mine.begin(), mine.end(), part(rank).begin());
   std::vector<Send> sends;

@@ -104,12 +104,12 @@ class ReadySource {
 };
 
 /// Finishes the trees of several arrays in one exchange; ranks may group the arrays into different
-/// calls, but their order is the same. With a `pace` each is sent as soon as it is ready, without
+/// calls, but their order is the same. With a `source` each is sent as soon as it is ready, without
 /// waiting for the peers to process the one before. A null group is one rank. With a 16-bit `wire`
 /// the other ranks' nodes arrive rounded and the bits are the same only for the same number of
 /// ranks.
 Status reduce_scatter(Group* group, std::span<const Reduction> reductions,
-                      Wire wire = Wire::kFloat32, ReadySource* pace = nullptr);
+                      Wire wire = Wire::kFloat32, ReadySource* source = nullptr);
 inline Status reduce_scatter(Group* group, TreeSum& sum, std::span<const size_t> slices,
                              std::span<float> out, Wire wire = Wire::kFloat32) {
   const Reduction reduction{sum, slices, out};

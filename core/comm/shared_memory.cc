@@ -50,7 +50,7 @@ Result<std::shared_ptr<SharedMemory>> SharedMemory::open(const Place& place, boo
   if (fstat(fd.get(), &about) != 0) return os_error("find it");
   if (!S_ISREG(about.st_mode) || static_cast<uint64_t>(about.st_size) != place.bytes ||
       about.st_ino != place.id) {
-    return io_error("shared memory: the peer's is not there");
+    return io_error("shared memory: the peer's memory does not exist");
   }
   if ((fcntl(fd.get(), F_GET_SEALS) & kSeals) != kSeals) return os_error("trust it");
   CFT_ASSIGN(std::byte* const data,

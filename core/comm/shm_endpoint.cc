@@ -42,7 +42,7 @@ Result<bool> ShmEndpoint::settled() {
 }
 
 bool ShmEndpoint::arm(std::vector<pollfd>* polls) {
-  armed_ = sending() || receiving() || link_->is_owed();
+  armed_ = sending() || receiving() || link_->has_loans_out();
   if (!armed_) return !link_->news();  // the peer may just have returned all loans
   polls->push_back({socket_, POLLIN, 0});
   return link_->may_sleep(sending(), receiving());

@@ -11,9 +11,7 @@
 namespace cafetiere {
 namespace {
 
-Status broken() {
-  return internal_error("shared memory: the peer wrote an index that makes no sense");
-}
+Status broken() { return internal_error("shared memory: the peer wrote an invalid index"); }
 
 /// Calls copy(bytes of part, length) for the first `count` bytes of `parts`.
 template <class Copy>
@@ -52,7 +50,7 @@ struct ShmLink::Shared {
   std::array<uint8_t, 32> token;
   alignas(64) SharedWord<uint32_t> asleep[2];
   Ring rings[2];      // written by side 0, by side 1
-  LoanBook loans[2];  // of side 0, of side 1
+  LoanRing loans[2];  // of side 0, of side 1
 };
 
 ShmLink::ShmLink(std::shared_ptr<SharedMemory> memory, int side)
@@ -80,13 +78,13 @@ Result<std::unique_ptr<ShmLink>> ShmLink::create() {
 
 Result<std::unique_ptr<ShmLink>> ShmLink::open(const ShmAddress& address) {
   if (address.place.bytes != sizeof(Shared)) {
-    return io_error("shared memory: the peer's has another size");
+    return io_error("shared memory: the peer's memory has another size");
   }
   CFT_ASSIGN(std::shared_ptr<SharedMemory> memory, SharedMemory::open(address.place, true));
   std::unique_ptr<ShmLink> link(new ShmLink(std::move(memory), 1));
   const auto& token = link->shared_->token;
   if (CRYPTO_memcmp(token.data(), address.token.data(), token.size()) != 0) {
-    return io_error("shared memory: what is there is not the peer's");
+    return io_error("shared memory: the memory found is not the peer's");
   }
   return link;
 }
@@ -96,9 +94,9 @@ Result<size_t> ShmLink::write(std::span<const iovec> parts) {
   const iovec body = parts.back();
   if (!lender_.lends(body)) return write_ring(parts);
   if (parts.size() > 1) return write_ring(parts.first(parts.size() - 1));
-  overdrawn_ = !lender_.lend(body, written_);
-  changed_ |= !overdrawn_;
-  return overdrawn_ ? 0 : body.iov_len;
+  no_slot_ = !lender_.lend(body, written_);
+  changed_ |= !no_slot_;
+  return no_slot_ ? 0 : body.iov_len;
 }
 
 Result<size_t> ShmLink::write_ring(std::span<const iovec> parts) {
@@ -160,8 +158,7 @@ Status ShmLink::give_back() {
 bool ShmLink::may_sleep(bool writes, bool reads) {
   shared_->asleep[side_].store(1, std::memory_order_relaxed);
   shared_fence(std::memory_order_seq_cst);
-  const bool room =
-      !overdrawn_ && written_ - out_->read.load(std::memory_order_acquire) < kRingBytes;
+  const bool room = !no_slot_ && written_ - out_->read.load(std::memory_order_acquire) < kRingBytes;
   const bool bytes =
       in_->written.load(std::memory_order_acquire) != read_ || borrower_.next_at() == read_;
   return !(writes && room) && !(reads && bytes) && !lender_.news();

@@ -58,7 +58,7 @@ class ShmLink {
   /// Nothing will be written any more, and loaned bytes may change.
   void give_up() { lender_.withdraw(); }
   /// Whether the peer has loans that it has not returned.
-  bool is_owed() const { return lender_.is_owed(); }
+  bool has_loans_out() const { return lender_.has_loans_out(); }
   /// Whether it returned any since this or may_sleep() was last called.
   bool news() { return lender_.news(); }
   /// Whether all loans are returned; an error where the peer's count is invalid.
@@ -86,8 +86,8 @@ class ShmLink {
   uint64_t written_ = 0, read_ = 0;  // own indices: the shared copies are for the peer
   Lender lender_;
   Borrower borrower_;
-  bool overdrawn_ = false;  // no credits: write() waits until the peer returns a loan
-  bool changed_ = false;    // a change that the peer may wait for
+  bool no_slot_ = false;  // no credits: write() waits until the peer returns a loan
+  bool changed_ = false;  // a change that the peer may wait for
   ShmAddress address_;
 };
 

@@ -14,7 +14,9 @@ namespace {
 
 constexpr size_t kLong = 1 << 20;  // the end of such a message does not stay in the cache
 
-Status broken_loan() { return internal_error("shared memory: the peer lends what is not there"); }
+Status broken_loan() {
+  return internal_error("shared memory: a loan of the peer is outside its memory");
+}
 
 void copy_past_cache(std::byte* to, const std::byte* from, size_t bytes) {
   size_t done = 0;
@@ -43,10 +45,10 @@ void copy_message(std::byte* to, const std::byte* from, size_t bytes, size_t res
 
 void Lender::add(std::shared_ptr<const SharedMemory> memory) {
   const size_t index = memories_.size();
-  if (index == LoanBook::kMostMemories) return;
+  if (index == LoanRing::kMostMemories) return;
   shared_access();
-  book_->memories[index] = memory->place();
-  book_->memory_count.store(uint32_t(index + 1), std::memory_order_release);
+  ring_->memories[index] = memory->place();
+  ring_->memory_count.store(uint32_t(index + 1), std::memory_order_release);
   memories_.push_back(std::move(memory));
 }
 
@@ -60,13 +62,13 @@ bool Lender::lend(const iovec& part, uint64_t at) {
   if (lent_ - taken() >= kLoanSlots) return false;
   const SharedMemory* memory = find(part);
   const auto index = std::ranges::find(memories_, memory, [](const auto& m) { return m.get(); });
-  LoanBook::Loan& loan = book_->loans[lent_ % kLoanSlots];
+  LoanRing::Loan& loan = ring_->loans[lent_ % kLoanSlots];
   shared_access();
   loan.at = at;
   loan.memory = uint32_t(index - memories_.begin());
   loan.offset = uint64_t(static_cast<std::byte*>(part.iov_base) - memory->data());
   loan.bytes = part.iov_len;
-  book_->lent.store(++lent_, std::memory_order_release);
+  ring_->lent.store(++lent_, std::memory_order_release);
   return true;
 }
 
@@ -82,35 +84,35 @@ bool Lender::news() {
 }
 
 void Lender::withdraw() {
-  book_->withdrawn.store(1, std::memory_order_relaxed);
+  ring_->withdrawn.store(1, std::memory_order_relaxed);
   shared_fence(std::memory_order_seq_cst);  // before the memory is written again
 }
 
 Result<const SharedMemory*> Borrower::memory(uint32_t index) {
-  if (index >= std::min<uint32_t>(book_->memory_count.load(std::memory_order_acquire),
-                                  LoanBook::kMostMemories)) {
+  if (index >= std::min<uint32_t>(ring_->memory_count.load(std::memory_order_acquire),
+                                  LoanRing::kMostMemories)) {
     return broken_loan();
   }
   if (!memories_[index]) {
-    const SharedMemory::Place place = book_->memories[index];
+    const SharedMemory::Place place = ring_->memories[index];
     CFT_ASSIGN(memories_[index], SharedMemory::open(place, false));
   }
   return memories_[index].get();
 }
 
 std::optional<uint64_t> Borrower::next_at() const {
-  if (book_->lent.load(std::memory_order_acquire) == taken_) return {};
+  if (ring_->lent.load(std::memory_order_acquire) == taken_) return {};
   return slot().at;
 }
 
-LoanBook::Loan Borrower::slot() const {
-  const LoanBook::Loan& loan = book_->loans[taken_ % kLoanSlots];
+LoanRing::Loan Borrower::slot() const {
+  const LoanRing::Loan& loan = ring_->loans[taken_ % kLoanSlots];
   shared_access(&loan, sizeof loan);
   return loan;
 }
 
 Status Borrower::accept() {
-  const LoanBook::Loan loan = slot();
+  const LoanRing::Loan loan = slot();
   CFT_ASSIGN(const SharedMemory* lies_in, memory(loan.memory));
   const size_t size = lies_in->size();
   if (loan.bytes == 0 || loan.offset > size || loan.bytes > size - loan.offset)
@@ -150,10 +152,10 @@ Status Borrower::give_back() {
 /// Whether the bytes read until now are valid: not withdrawn.
 Status Borrower::check() const {
   shared_fence(std::memory_order_acquire);
-  if (book_->withdrawn.load(std::memory_order_relaxed) == 0) return {};
+  if (ring_->withdrawn.load(std::memory_order_relaxed) == 0) return {};
   return unavailable("shared memory: the peer gave up");
 }
 
-void Borrower::finish() { book_->taken.store(++taken_, std::memory_order_release); }
+void Borrower::finish() { ring_->taken.store(++taken_, std::memory_order_release); }
 
 }  // namespace cafetiere

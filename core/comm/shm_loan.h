@@ -18,11 +18,11 @@ namespace cafetiere {
 
 /// A descriptor ring in memory that both sides map: a loan is the descriptor of an exported buffer,
 /// a free slot is a credit, `taken` counts completions (state table: core/comm/shm_protocol.h).
-struct LoanBook {
+struct LoanRing {
   static constexpr size_t kMostMemories = 8;
 
   struct Loan {
-    uint64_t at;  // bytes that went through the ring before it
+    uint64_t at;  // bytes that went through the byte ring before it
     uint32_t memory;
     uint64_t offset, bytes;
   };
@@ -41,7 +41,7 @@ void copy_message(std::byte* to, const std::byte* from, size_t bytes, size_t res
 /// The exporting side. The bytes must not change until all loans are returned or withdrawn.
 class Lender {
  public:
-  explicit Lender(LoanBook* book) : book_(book) {}
+  explicit Lender(LoanRing* ring) : ring_(ring) {}
 
   /// Exports `memory` to the peer; does nothing if kMostMemories are exported already.
   void add(std::shared_ptr<const SharedMemory> memory);
@@ -50,7 +50,7 @@ class Lender {
   /// Lends `part`, which follows byte `at` of the ring; false without credits (all slots in use).
   bool lend(const iovec& part, uint64_t at);
   /// Whether the peer has loans that it has not returned.
-  bool is_owed() const { return taken() != lent_; }
+  bool has_loans_out() const { return taken() != lent_; }
   /// Whether all loans are returned; an error where the peer's count is invalid.
   Result<bool> all_returned() const;
   /// Whether the peer returned anything since the last call.
@@ -60,9 +60,9 @@ class Lender {
 
  private:
   const SharedMemory* find(const iovec& part) const;
-  uint64_t taken() const { return book_->taken.load(std::memory_order_acquire); }
+  uint64_t taken() const { return ring_->taken.load(std::memory_order_acquire); }
 
-  LoanBook* const book_;
+  LoanRing* const ring_;
   std::vector<std::shared_ptr<const SharedMemory>> memories_;
   uint64_t lent_ = 0, seen_ = 0;
 };
@@ -70,7 +70,7 @@ class Lender {
 /// The importing side. What the lender writes is checked before use.
 class Borrower {
  public:
-  explicit Borrower(LoanBook* book) : book_(book) {}
+  explicit Borrower(LoanRing* ring) : ring_(ring) {}
 
   /// The ring position that the next loan precedes; empty where there is no loan.
   std::optional<uint64_t> next_at() const;
@@ -85,14 +85,14 @@ class Borrower {
   Status give_back();
 
  private:
-  LoanBook::Loan slot() const;  // of the next loan
+  LoanRing::Loan slot() const;  // of the next loan
   Status accept();
   Status check() const;
   void finish();
   Result<const SharedMemory*> memory(uint32_t index);
 
-  LoanBook* const book_;
-  std::array<std::shared_ptr<SharedMemory>, LoanBook::kMostMemories> memories_;
+  LoanRing* const ring_;
+  std::array<std::shared_ptr<SharedMemory>, LoanRing::kMostMemories> memories_;
   uint64_t taken_ = 0;
   const std::byte* next_ = nullptr;
   size_t left_ = 0;  // of the loan that is being read

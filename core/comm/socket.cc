@@ -30,8 +30,8 @@ Result<SocketAddress> resolve(const std::string& host, const std::string& port) 
   const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
   if (error != 0) {
     return invalid_argument(
-        fmt::format("cannot resolve '{}' port '{}': {}; give an IP address "
-                    "or a host name that this machine knows",
+        fmt::format("cannot resolve '{}' port '{}': {}; use an IP address, or a host name that "
+                    "this machine can resolve",
                     host, port, gai_strerror(error)));
   }
   std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> guard(found, freeaddrinfo);
@@ -125,9 +125,8 @@ Result<PortRange> parse_ports(const std::string& text) {
   ports.last =
       dash == std::string::npos ? ports.first : parse(std::string_view(text).substr(dash + 1));
   if (ports.first < 1 || ports.last < ports.first || ports.last > kLastPort) {
-    return invalid_argument(fmt::format(
-        "ports are '{}': set them to a port, or to the first and the last as in 40000-40100",
-        text));
+    return invalid_argument(
+        fmt::format("ports are '{}': use a port or a range, such as 40000-40100", text));
   }
   return ports;
 }
@@ -136,10 +135,10 @@ Result<Fd> listen_on(const std::string& host, PortRange ports) {
   for (int port = ports.first; port <= ports.last; ++port) {
     CFT_ASSIGN(const SocketAddress at, resolve(host, std::to_string(port)));
     if (at.is_wildcard()) {
-      return invalid_argument(fmt::format(
-          "cannot listen on '{}': it names every interface; give the one address that the other "
-          "ranks reach this machine by",
-          host));
+      return invalid_argument(
+          fmt::format("cannot listen on '{}': it means every interface; use the one address that "
+                      "the other ranks connect to",
+                      host));
     }
     Fd fd(socket(at.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     // Connections of an earlier group may still hold a configured port.
@@ -153,7 +152,7 @@ Result<Fd> listen_on(const std::string& host, PortRange ports) {
     }
   }
   return io_error(fmt::format(
-      "no port of {}-{} is free at '{}': name more of them; each rank of a machine takes one",
+      "no port of {}-{} is free at '{}': use a wider range; each rank of a machine needs one",
       ports.first, ports.last, host));
 }
 

@@ -49,7 +49,7 @@ Status connection_lost(const std::string& who, ssize_t result) {
   if (closed) return unavailable(who + " is gone: it closed its connection");
   if (errno == ETIMEDOUT) return timeout_error(who + " cannot be reached any more");
   if (errno == EBADMSG) {
-    return unavailable(who + " is cut off: what travels between the two was changed on the way");
+    return unavailable(who + " is disconnected: bytes were changed in transit");
   }
   return unavailable(fmt::format("lost {}: {}", who, errno_text(errno)));
 }

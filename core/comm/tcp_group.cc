@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // How long a broken data connection waits for the monitor, which may know the root cause.
-constexpr auto kReasonPatience = std::chrono::milliseconds(100);
+constexpr auto kReasonTimeout = std::chrono::milliseconds(100);
 
 /// Whether this process may open as many files as a group has connections: a data and a control
 /// connection to each other rank.
@@ -36,11 +36,10 @@ Status check_open_files(int size) {
   }
   const uint64_t needed = 2 * uint64_t(size - 1);
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || open + needed + kMore <= limit.rlim_cur) return {};
-  return invalid_argument(
-      fmt::format("group: {} ranks need {} connections on each rank, and this process may have {} "
-                  "files open, of "
-                  "which {} are: raise that limit (ulimit -n) to {} or more, or use fewer ranks",
-                  size, needed, limit.rlim_cur, open, open + needed + kMore));
+  return invalid_argument(fmt::format(
+      "group: {} ranks need {} connections on each rank; this process may open {} files, {} of "
+      "which are open: raise the limit (ulimit -n) to {} or more, or use fewer ranks",
+      size, needed, limit.rlim_cur, open, open + needed + kMore));
 }
 
 Status check(const GroupOptions& o) {
@@ -225,7 +224,7 @@ Status TcpGroup::verdict() const {
 Status TcpGroup::give_up(Status why) {
   if (why.code() == ErrorCode::kUnavailable) {
     std::unique_lock lock(mutex_);
-    closed_signal_.wait_for(lock, kReasonPatience, [&] { return closed_.load(); });
+    closed_signal_.wait_for(lock, kReasonTimeout, [&] { return closed_.load(); });
   }
   return close(std::move(why));
 }

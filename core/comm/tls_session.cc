@@ -53,10 +53,9 @@ int find_key(SSL* ssl, const unsigned char* name, size_t bytes, SSL_SESSION** se
 }
 
 Status not_agreed(const std::string& why) {
-  return invalid_argument(
-      "does not agree on the encryption (" + why +
-      "): bytes were changed on the way, or the OpenSSL of one side is set up to "
-      "refuse what the other asks for");
+  return invalid_argument("does not agree on the encryption (" + why +
+                          "): bytes were changed in transit, or the OpenSSL configuration of one "
+                          "side refuses the other's settings");
 }
 
 using Context = std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)>;

@@ -44,8 +44,8 @@ class UcxEndpoint : public Endpoint {
     bool done = false;
     ucp::StatusCode status = ucp::kOk;
     ucp::ReceiveInfo info{};
-    bool kept = false;            // in the caller's memory, which may change once it is sent
-    std::vector<std::byte> copy;  // its bytes, or none
+    bool kept = false;                 // in the caller's memory, which may change once it is sent
+    std::vector<std::byte> copy = {};  // its bytes, or none
   };
 
   UcxEndpoint(PeerName name, std::shared_ptr<UcxWorker> worker, int socket)

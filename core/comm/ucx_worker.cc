@@ -9,7 +9,7 @@ namespace cafetiere {
 namespace {
 
 constexpr unsigned kApiMajor = 1, kApiMinor = 10;
-constexpr int64_t kPatience = 100'000'000;  // nanoseconds
+constexpr int64_t kCloseTimeout = 100'000'000;  // nanoseconds
 
 Status ucx_error(const ucp::Library& library, const char* what, ucp::StatusCode status) {
   return io_error(fmt::format("UCX cannot {}: {}", what, library.status_string(status)));
@@ -104,7 +104,7 @@ bool UcxWorker::expired(int64_t* since) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   const int64_t ticks = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
   if (*since == 0) *since = ticks;
-  return ticks - *since > kPatience;
+  return ticks - *since > kCloseTimeout;
 }
 
 }  // namespace cafetiere

@@ -40,7 +40,7 @@ Result<DatumPixels> datum_pixels(const caffe::Datum& datum, ImageColor color,
   const size_t values = pixels.bytes.size() + pixels.floats.size();
   if (fills(pixels.shape, static_cast<int64_t>(values))) return pixels;
   return invalid_argument(
-      fmt::format("it holds {} values for an image of {} x {} x {}; write it anew", values,
+      fmt::format("it holds {} values for an image of {} x {} x {}; write it again", values,
                   datum.channels(), datum.height(), datum.width()));
 }
 

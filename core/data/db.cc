@@ -36,7 +36,7 @@ Result<std::unique_ptr<DbReader>> open_db(const std::string& path, DbBackend bac
   const bool has_leveldb = std::filesystem::exists(folder / "CURRENT", ignored);
   if (lmdb ? !has_lmdb : !has_leveldb) {
     const bool other = lmdb ? has_leveldb : has_lmdb;
-    return invalid_argument(fmt::format("the folder \"{}\" is no {} database; {}", path, name,
+    return invalid_argument(fmt::format("the folder \"{}\" is not a {} database; {}", path, name,
                                         other ? (lmdb ? "it is a LevelDB: set \"backend: LEVELDB\""
                                                       : "it is an LMDB: set \"backend: LMDB\"")
                                               : "correct \"source\""));

@@ -37,7 +37,7 @@ Result<Image> decode_image(std::span<const uint8_t> bytes, ImageColor color) {
   if (format == "PNG") return decode_png(bytes, color);
   if (format == "WebP") return decode_webp(bytes, color);
   return invalid_argument(fmt::format(
-      "these {} bytes are no JPEG, PNG or WebP image; convert other formats", bytes.size()));
+      "these {} bytes are not a JPEG, PNG or WebP image; convert other formats", bytes.size()));
 }
 
 Result<Image> decode_image(std::string_view bytes, ImageColor color) {
@@ -61,10 +61,8 @@ Result<std::string> encode_image(const Image& image, std::string_view format) {
 
 Result<Image> new_image(int64_t height, int64_t width, int channels) {
   if (height < 1 || width < 1 || height > kMaxImagePixels / width) {
-    return invalid_argument(
-        fmt::format("the image has {} x {} pixels, but from 1 to {} pixels are allowed; make it "
-                    "smaller",
-                    height, width, kMaxImagePixels));
+    return invalid_argument(fmt::format("the image has {} x {} pixels; 1 to {} are supported",
+                                        height, width, kMaxImagePixels));
   }
   return Image{static_cast<int>(height), static_cast<int>(width), channels,
                std::vector<uint8_t>(static_cast<size_t>(height * width * channels))};

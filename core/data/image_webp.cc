@@ -26,7 +26,7 @@ Result<Image> decode_webp(std::span<const uint8_t> bytes, ImageColor color) {
     return invalid_argument("WebP: the header is damaged");
   }
   if (features.has_animation) {
-    return invalid_argument("WebP: the file is an animation; store its images singly");
+    return invalid_argument("WebP: the file is an animation; store its frames as single images");
   }
   const bool alpha = features.has_alpha && color == ImageColor::kStored;
   CFT_ASSIGN(Image image, new_image(features.height, features.width, alpha ? 4 : 3));

@@ -21,7 +21,7 @@ Result<std::vector<Start>> level_below(const LmdbTree& tree, const std::vector<S
   for (const Start& start : starts) {
     CFT_ASSIGN(const LmdbPage page, tree.page(start.page, at));
     if (below.size() + page.nodes() > most) {
-      return tree.damaged(start.page, "has more below it than the file has");
+      return tree.damaged(start.page, "has more pages below it than the file");
     }
     for (size_t i = 0; i < page.nodes(); ++i) {
       CFT_ASSIGN(const LmdbNode node, tree.node(page, i));

@@ -77,14 +77,14 @@ Result<LmdbTree> LmdbTree::open(std::shared_ptr<const ByteFile> file, std::strin
   if (tree.root == kNoPage) return tree;
   const auto flags = number_at<uint16_t>(header, kFlagsAt);
   if (flags & kSortedDuplicates) {
-    return error("has several values a key (MDB_DUPSORT); give each record a key of its own");
+    return error("has several values for a key (MDB_DUPSORT); give each record its own key");
   }
   tree.sorted = !(flags & (kReverseKeys | kIntegerKeys));
   tree.depth = number_at<uint16_t>(header, kDepthAt);
   const auto records = number_at<uint64_t>(header, kRecordsAt);
   tree.records = static_cast<int64_t>(records);
   if (tree.depth < 1 || tree.depth > kMaxDepth || records > size / kLeastRecord) {
-    return error("has a damaged header, or lacks its end");
+    return error("has a damaged header, or is truncated");
   }
   return tree;
 }
@@ -125,7 +125,7 @@ Result<LmdbNode> LmdbTree::node(const LmdbPage& page, size_t index) const {
 Result<std::string_view> LmdbTree::value(const LmdbPage& page, const LmdbNode& leaf,
                                          std::string* buffer) const {
   if (leaf.flags & (kSubDatabase | kDuplicates)) {
-    return damaged(page.number, "holds a database in place of a value");
+    return damaged(page.number, "holds a database instead of a value");
   }
   const bool large = leaf.flags & kLargeValue;
   if (leaf.rest.size() < (large ? sizeof(uint64_t) : leaf.low)) {
@@ -136,7 +136,7 @@ Result<std::string_view> LmdbTree::value(const LmdbPage& page, const LmdbNode& l
   if (number >= file->size() / page_bytes) return damaged(number, "lies outside of it");
   const uint64_t at = number * page_bytes;
   if (leaf.low > file->size() - at - kPageHeader) {
-    return damaged(number, "holds a value that the file cuts off");
+    return damaged(number, "holds a value that is truncated");
   }
   CFT_ASSIGN(const std::string_view bytes, file->read(at, kPageHeader + leaf.low, buffer));
   if (!is_page(bytes, number, kOverflow)) return damaged(number, "is not what it should be");
@@ -151,10 +151,10 @@ Status LmdbTree::damaged(uint64_t page, std::string_view what) const {
 
 Status LmdbTree::check_sorted() const {
   if (sorted) return {};
-  return invalid_argument(fmt::format(
-      "{}: its keys are in an order of their own (MDB_REVERSEKEY or MDB_INTEGERKEY), and ranges of "
-      "keys are not read of such a database; rebuild it without",
-      source));
+  return invalid_argument(
+      fmt::format("{}: its keys have a special order (MDB_REVERSEKEY or MDB_INTEGERKEY), in which "
+                  "ranges of keys cannot be read; rebuild it without these flags",
+                  source));
 }
 
 }  // namespace cafetiere

@@ -48,7 +48,7 @@ Result<Prefetch::Batch> Prefetch::next() {
   if (filled_.empty()) {
     return failed_ = !end_.ok()
                          ? end_
-                         : internal_error("a batch was asked for behind the end of the sequence");
+                         : internal_error("a batch was requested after the end of the sequence");
   }
   in_use_ = filled_.front();
   filled_.pop_front();

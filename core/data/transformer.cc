@@ -71,9 +71,9 @@ Status Transformer::set_mean(const caffe::TransformationParameter& param) {
         "transform_param: mean_file and mean_value are both given; keep one of them");
   }
   if (values > 1 && values != channels_) {
-    return invalid_argument(
-        fmt::format("transform_param: {} mean_values for {} channels; give one, or one a channel",
-                    values, channels_));
+    return invalid_argument(fmt::format(
+        "transform_param: {} mean_values for {} channels; set one, or one for each channel", values,
+        channels_));
   }
   channel_means_.assign(static_cast<size_t>(channels_), values > 0 ? param.mean_value(0) : 0.0f);
   if (values > 1) channel_means_.assign(param.mean_value().begin(), param.mean_value().end());

@@ -42,7 +42,7 @@ class Words {
 
   void fail(std::string_view wanted, std::string_view found) {
     if (!status_.ok()) return;
-    status_ = invalid_argument(fmt::format("{}:{}: \"{}\" is in the place of {}", source_, line_,
+    status_ = invalid_argument(fmt::format("{}:{}: found \"{}\" instead of {}", source_, line_,
                                            found.substr(0, 100), wanted));
   }
 

@@ -38,8 +38,7 @@ Status WindowSource::check(const caffe::LayerParameter& layer) const {
   }
   if (2 * uint64_t{param.context_pad()} >= crop) {
     return invalid_argument(
-        fmt::format("window_data_param: context_pad {} leaves nothing of "
-                    "crop_size {}; make it less than half",
+        fmt::format("window_data_param: context_pad {} must be less than half of crop_size {}",
                     param.context_pad(), crop));
   }
   if (param.crop_mode() != "warp" && param.crop_mode() != "square") {
@@ -117,9 +116,9 @@ Status WindowSource::set_mean(const caffe::TransformationParameter& param) {
         "transform_param: mean_file and mean_value are both given; keep one of them");
   }
   if (values > 1 && values != channels_) {
-    return invalid_argument(
-        fmt::format("transform_param: {} mean_values for {} channels; give one, or one a channel",
-                    values, channels_));
+    return invalid_argument(fmt::format(
+        "transform_param: {} mean_values for {} channels; set one, or one for each channel", values,
+        channels_));
   }
   mean_.values.assign(static_cast<size_t>(channels_), values > 0 ? param.mean_value(0) : 0.f);
   if (values > 1) mean_.values.assign(param.mean_value().begin(), param.mean_value().end());

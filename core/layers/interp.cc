@@ -64,7 +64,7 @@ class Interp : public Layer {
     s.tops[0][w] = sized ? p.width() : zoomed(bottom[w]);
     if (s.tops[0][h] > 0 && s.tops[0][w] > 0) return {};
     return invalid_argument(
-        fmt::format("zoom_factor {} leaves nothing of bottom {}", p.zoom_factor(), bottom.str()));
+        fmt::format("zoom_factor {} makes bottom {} empty", p.zoom_factor(), bottom.str()));
   }
 
   Status forward(LoweringContext& plan) const override {

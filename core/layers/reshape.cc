@@ -23,8 +23,7 @@ class Reshape : public ReshapingLayer {
     s.tops[0] = Shape(std::move(dims));
     if (s.tops[0].count() == b.count()) return {};
     return invalid_argument(
-        fmt::format("the top's shape {} has not as many elements as the "
-                    "bottom's, {}",
+        fmt::format("the top's shape {} does not have as many elements as the bottom's, {}",
                     s.tops[0].str(), b.str()));
   }
 
@@ -52,7 +51,7 @@ class Reshape : public ReshapingLayer {
       if (dim == 0) {
         if (begin + i >= b.axes()) {
           return invalid_argument(
-              fmt::format("shape.dim 0 copies axis {}, which the bottom's shape {} has not",
+              fmt::format("shape.dim 0 copies axis {}, which the bottom's shape {} does not have",
                           begin + i, b.str()));
         }
         dim = b[begin + i];
@@ -72,13 +71,13 @@ class Reshape : public ReshapingLayer {
         return invalid_argument(
             fmt::format("the top's shape {} is too large", fmt::join(dims, " ")));
       }
-      if (unknown) return invalid_argument("shape may have one dim of -1, not more");
+      if (unknown) return invalid_argument("shape may have at most one dim of -1");
       unknown = &dim;
     }
     if (!unknown) return {};
     if (known == 0 || count % known != 0) {
       return invalid_argument(fmt::format(
-          "dim -1 cannot be inferred: {} elements are no multiple of {}", count, known));
+          "dim -1 cannot be inferred: {} elements are not a multiple of {}", count, known));
     }
     *unknown = count / known;
     return {};

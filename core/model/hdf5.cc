@@ -58,7 +58,7 @@ std::string_view fault_of_storage(hid_t dataset, uint64_t dataset_bytes, uint64_
   const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
   const H5D_layout_t layout = H5Pget_layout(properties.get());
   if (layout == H5D_VIRTUAL || H5Pget_external_count(properties.get()) != 0) {
-    return "has its values in other files; copy them into this one";
+    return "stores its values in other files; copy them into this one";
   }
   // The library copies a compact dataset's values from the header without asking how many there are;
   // and a damaged header must not make us reserve terabytes. Only chunks are packed.
@@ -73,7 +73,7 @@ std::string_view fault_of_storage(hid_t dataset, uint64_t dataset_bytes, uint64_
                                                &values, nullptr, 0, nullptr, nullptr);
     if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE &&
         filter != H5Z_FILTER_FLETCHER32) {
-      return "is packed in a way that is not read; gzip is, and no packing";
+      return "is compressed by an unsupported filter; use gzip or none";
     }
   }
   hsize_t chunk[H5S_MAX_RANK];
@@ -266,7 +266,7 @@ Result<Shape> Hdf5Reader::claim(const std::string& path) const {
   if (!dataset.is_number()) return file_->error(path, "does not hold numbers");
   // Else many datasets on the same few bytes would become any amount of memory.
   if (dataset.stored > file_->unclaimed) {
-    return file_->error(path, "shares its values with others; write the file anew");
+    return file_->error(path, "shares its values with another dataset; write the file again");
   }
   file_->unclaimed -= dataset.stored;
   return std::move(dataset.shape);
@@ -277,7 +277,7 @@ Status Hdf5Reader::read(const std::string& path, size_t begin, std::span<float> 
   CFT_ASSIGN(const File::Dataset dataset, file_->open_dataset(path));
   const auto count = static_cast<size_t>(dataset.shape.count());
   if (!dataset.is_number() || begin > count || out.size() > count - begin) {
-    return file_->error(path, "does not hold the numbers asked for");
+    return file_->error(path, "does not hold the requested values");
   }
   if (for_each_slab(dataset.handle.get(), dataset.shape, begin, out.size(),
                     [&](hid_t memory, hid_t slab, size_t at) {

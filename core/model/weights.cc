@@ -80,7 +80,7 @@ class Hdf5Layers {
 
   Status visit(const std::string& path) {
     if (const auto at = file_.address(path); !at || visited_.insert(*at).second) return {};
-    return invalid_argument(path + ": has another name in the file, too; write the file anew");
+    return invalid_argument(path + ": has a second name in the file; write the file again");
   }
 
   const Hdf5Reader& file_;

@@ -26,7 +26,7 @@ void EventFile::append(std::string_view bytes) {
   const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) == bytes.size();
   if (written && std::fflush(file_.get()) == 0) return;
   failed_ = true;  // first: the log may lead back here
-  log_.warning("cannot write the {} '{}': {}; it ends here, and the run goes on", what_, path_,
+  log_.warning("cannot write the {} '{}': {}; the file ends here, the run continues", what_, path_,
                std::strerror(errno));
 }
 

@@ -192,8 +192,7 @@ Status Net::feed(const std::string& layer, Source* source) {
     (void)reshape();  // the first failure is the one to report
     return fits;
   }
-  return not_found(
-      fmt::format("net '{}' has no layer '{}' that could be fed", graph_.name(), layer));
+  return not_found(fmt::format("net '{}' has no layer '{}' that can be fed", graph_.name(), layer));
 }
 
 std::vector<BlobView> Net::param_views(const Node& node) const {

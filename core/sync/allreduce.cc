@@ -41,7 +41,7 @@ Result<std::vector<T>> gather_in_order(Group* group, const std::vector<std::vect
       if (size >= head) std::memcpy(&count, parts[rank].data() + b * sizeof count, sizeof count);
       if (size < head || count > (size - at[rank]) / sizeof(T)) {
         return internal_error(fmt::format(
-            "rank {} sent {} bytes of norms, which do not hold what they say", rank, size));
+            "rank {} sent {} bytes of norms, which do not match their counts", rank, size));
       }
       const size_t to = all.size();
       all.resize(to + count);

@@ -46,9 +46,9 @@ void CenterVariable::exchange(int slice, std::span<float> values) {
   const int64_t iterations = first_iter_ + (mine.inherited + mine.served) * period_ / workers_;
   const float pull = rate_.at(iterations) * factor_.at(iterations);
   for (size_t i = 0; i < values.size(); ++i) {
-    const float centre = mine.values[i];
-    mine.values[i] = (1 - pull) * centre + pull * values[i];
-    values[i] = centre;
+    const float center = mine.values[i];
+    mine.values[i] = (1 - pull) * center + pull * values[i];
+    values[i] = center;
   }
 }
 

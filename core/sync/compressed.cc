@@ -86,8 +86,8 @@ Status Compressed::restore(ModeState& state) {
   const size_t ranks = size_t(size_of(context_.group)), others = factors.empty() ? 0 : 1;
   if (state.mode != name_ || state.outer != ranks + others) {
     context_.log.warning(
-        "the state is of {}, and this run is of {} with {} ranks: what was left out of the "
-        "gradients so far is lost, and the bits are not those of an undisturbed run",
+        "the state is of {}, this run uses {} with {} ranks: error feedback starts at zero, and "
+        "the weights will not have the bits of an uninterrupted run",
         state.mode, name_, ranks);
     return {};
   }

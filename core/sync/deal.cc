@@ -56,9 +56,10 @@ Result<int64_t> agree(Group* group, const RowTable& mine, int shards, uint64_t s
           rank, rank_of(group), schema));
     }
     if (all[rank].seed != seed || all[rank].shards != shards) {
-      return invalid_argument(fmt::format(
-          "rank {} deals to {} shards with seed {}, rank {} to {} with seed {}; they must agree",
-          rank, all[rank].shards, all[rank].seed, rank_of(group), shards, seed));
+      return invalid_argument(
+          fmt::format("rank {} has {} shards and seed {}, rank {} has {} and seed {}; set the same "
+                      "on all ranks",
+                      rank, all[rank].shards, all[rank].seed, rank_of(group), shards, seed));
     }
     if (all[rank].rows < 0 || all[rank].rows > INT64_MAX - total) {
       return internal_error(fmt::format("rank {} counts {} rows", rank, all[rank].rows));
@@ -156,7 +157,7 @@ Status place_rows(const Bytes& message, ByteStore& bytes, ShardStore& store) {
     const auto size = left < kHead ? 0 : read<uint64_t>(message, at + sizeof position);
     if (position < 0 || position >= store.total_rows() || size > left - kHead ||
         !store.owns(static_cast<int>(position % store.shards()))) {
-      return internal_error("a message with dealt rows is damaged");
+      return internal_error("a message with rows is damaged");
     }
     CFT_ASSIGN(std::byte* const row, bytes.allocate(size));
     std::memcpy(row, message.data() + at + kHead, size);

@@ -48,7 +48,7 @@ Easgd::Easgd(const caffe::SyncParameter& sync, const SyncContext& context, Arena
       ranks_(size_of(context.group)),
       rate_(moving_rate(sync)),
       clock_(sync.period(), sync.adaptive_period()),
-      centre_(sync, rank_, ranks_, context.floats),
+      center_(sync, rank_, ranks_, context.floats),
       pulled_(size_t(context.floats)),
       replicas_(context, std::move(update)),
       reached_(size_t(ranks_), kNone),
@@ -57,7 +57,7 @@ Easgd::Easgd(const caffe::SyncParameter& sync, const SyncContext& context, Arena
 Status Easgd::open() {
   if (ranks_ == 1) return {};
   auto opened = Messenger::open(
-      context_.group, std::max(centre_.largest() * sizeof(float), kMostGiven),
+      context_.group, std::max(center_.largest() * sizeof(float), kMostGiven),
       {.answer = [this](int peer, uint32_t topic, uint32_t index,
                         Bytes data) { return answer(peer, topic, index, std::move(data)); },
        .lost = [this](int peer, const Status& why) { note_loss(peer, why); }});
@@ -69,14 +69,14 @@ Status Easgd::open() {
 /// On the messenger's thread, as note_loss() and note_reached().
 Result<Bytes> Easgd::answer(int peer, uint32_t topic, uint32_t index, Bytes data) {
   const bool slice = (topic == kExchange || topic == kRead) && index < uint32_t(ranks_);
-  const size_t bytes = slice ? centre_.range(int(index)).size() * sizeof(float) : 0;
+  const size_t bytes = slice ? center_.range(int(index)).size() * sizeof(float) : 0;
   if (slice && topic == kExchange && data.size() == bytes) {
-    centre_.exchange(int(index), floats_of(data));
+    center_.exchange(int(index), floats_of(data));
     return data;
   }
   if (slice && topic == kRead) {
     data.resize(bytes);
-    centre_.read(int(index), floats_of(data));
+    center_.read(int(index), floats_of(data));
     return data;
   }
   FloatRange range;
@@ -107,21 +107,21 @@ void Easgd::note_loss(int peer, const Status& why) {
   peers_changed_.notify_all();
 }
 
-void Easgd::note_reached(int peer, uint32_t milestone, Bytes given) {
+void Easgd::note_reached(int peer, uint32_t phase, Bytes given) {
   std::lock_guard lock(peers_mutex_);
-  reached_[size_t(peer)] = int(milestone);
+  reached_[size_t(peer)] = int(phase);
   given_[size_t(peer)] = std::move(given);
   peers_changed_.notify_all();
 }
 
 void Easgd::begin_shard(int, std::span<float> weights) {
-  if (begun_) std::ranges::copy(centre_.worker(), weights.begin());
+  if (begun_) std::ranges::copy(center_.worker(), weights.begin());
 }
 
 /// All ranks hold the same weights here. No rank may ask for a slice before its owner has set it.
 Status Easgd::begin(std::span<const float> weights) {
   if (begun_) return {};
-  centre_.start(weights);
+  center_.start(weights);
   begun_ = true;
   return reach(kBegun);
 }
@@ -129,7 +129,7 @@ Status Easgd::begin(std::span<const float> weights) {
 Status Easgd::gradient(const UpdateStep& step, double loss, std::span<float> gradient,
                        std::span<float> weights) {
   CFT_TRY(begin(weights));
-  if (iterations_ == 0) centre_.count_from(step.iter);
+  if (iterations_ == 0) center_.count_from(step.iter);
   {
     std::lock_guard lock(history_mutex_);
     replicas_.step(step, gradient, weights);
@@ -141,7 +141,7 @@ Status Easgd::gradient(const UpdateStep& step, double loss, std::span<float> gra
 
 Status Easgd::end_round(const UpdateStep&, std::span<float>, std::span<float> weights) {
   if (clock_.due()) return exchange(weights);
-  centre_.remember(weights);
+  center_.remember(weights);
   return {};
 }
 
@@ -153,7 +153,7 @@ Status Easgd::exchange(std::span<float> weights) {
   for (size_t i = 0; i < weights.size(); ++i) {
     weights[i] = (1 - pull) * weights[i] + pull * pulled_[i];
   }
-  centre_.remember(weights);
+  center_.remember(weights);
   clock_.exchanged();
   ++made_;
   return {};
@@ -168,7 +168,7 @@ Status Easgd::exchange_with_center(Topic topic, std::span<const float> mine,
   while (!left.empty()) {
     std::vector<Messenger::Request> requests;
     for (int slice : left) {
-      const auto [begin, end] = centre_.range(slice);
+      const auto [begin, end] = center_.range(slice);
       const auto give = mine.empty() ? mine : mine.subspan(begin, end - begin);
       const auto take = theirs.subspan(begin, end - begin);
       const int owner = owner_of(slice);
@@ -176,10 +176,10 @@ Status Easgd::exchange_with_center(Topic topic, std::span<const float> mine,
         requests.push_back(
             {owner, topic, uint32_t(slice), std::as_bytes(give), std::as_writable_bytes(take)});
       } else if (topic == kRead) {
-        centre_.read(slice, take);
+        center_.read(slice, take);
       } else {
         std::ranges::copy(give, take.begin());
-        centre_.exchange(slice, take);
+        center_.exchange(slice, take);
       }
     }
     CFT_TRY(ask(requests));
@@ -206,22 +206,22 @@ void Easgd::log_losses() {
     losses.swap(losses_);
   }
   for (const std::string& loss : losses) {
-    context_.log.warning("rank {}: {}; its share is lost, the others go on", rank_, loss);
+    context_.log.warning("rank {}: {}; its part is lost, the other ranks continue", rank_, loss);
   }
 }
 
 /// A barrier of the living ranks: sends them the phase and `give`, and waits for all.
-Status Easgd::reach(Phase milestone, std::span<const std::byte> give) {
+Status Easgd::reach(Phase phase, std::span<const std::byte> give) {
   std::vector<Messenger::Request> requests;
   for (int peer = 0; peer < ranks_; ++peer) {
-    if (peer != rank_ && alive(peer)) requests.push_back({peer, kReached, milestone, give});
+    if (peer != rank_ && alive(peer)) requests.push_back({peer, kReached, phase, give});
   }
   CFT_TRY(ask(requests));
   std::unique_lock lock(peers_mutex_);
-  reached_[size_t(rank_)] = milestone;
+  reached_[size_t(rank_)] = phase;
   peers_changed_.wait(lock, [&] {
     for (int peer = 0; peer < ranks_; ++peer) {
-      if (reached_[size_t(peer)] < milestone && alive(peer)) return false;
+      if (reached_[size_t(peer)] < phase && alive(peer)) return false;
     }
     return true;
   });
@@ -233,7 +233,7 @@ Status Easgd::consolidate(bool end, std::span<float> weights) {
   CFT_TRY(begin(weights));
   if (!end) return exchange_with_center(kRead, {}, weights);
   if (clock_.running()) {
-    std::ranges::copy(centre_.worker(), weights.begin());
+    std::ranges::copy(center_.worker(), weights.begin());
     CFT_TRY(exchange(weights));
   }
   CFT_TRY(reach(kFinished));
@@ -283,7 +283,7 @@ Status Easgd::restore(ModeState& state) {
 Status Easgd::read_history(const StateArray& array, size_t begin, std::span<float> out) {
   const int rank = array.kind == StateArray::kReplica ? int(array.shard) : rank_;
   if (array.kind == StateArray::kOuter || rank >= ranks_ || array.index >= replicas_.kinds()) {
-    return internal_error("easgd was asked for an array that it does not keep");
+    return internal_error("easgd does not have the requested array");
   }
   if (rank == rank_) {
     std::lock_guard lock(history_mutex_);

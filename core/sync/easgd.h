@@ -58,7 +58,7 @@ class Easgd : public Sync {
     int64_t made = 0;             ///< exchanges of its worker with the whole center
     std::vector<int64_t> served;  ///< exchanges that it answered as an owner, by slice
   };
-  Counts counts() const { return {made_, centre_.served()}; }
+  Counts counts() const { return {made_, center_.served()}; }
 
  private:
   class State;
@@ -68,12 +68,12 @@ class Easgd : public Sync {
 
   Result<Messenger::Bytes> answer(int peer, uint32_t topic, uint32_t index, Messenger::Bytes data);
   void note_loss(int peer, const Status& why);
-  void note_reached(int peer, uint32_t milestone, Messenger::Bytes given);
+  void note_reached(int peer, uint32_t phase, Messenger::Bytes given);
   Status begin(std::span<const float> weights);
   Status exchange(std::span<float> weights);
   Status exchange_with_center(Topic topic, std::span<const float> mine, std::span<float> theirs);
   Status ask(std::span<Messenger::Request> requests);
-  Status reach(Phase milestone, std::span<const std::byte> give = {});
+  Status reach(Phase phase, std::span<const std::byte> give = {});
   void log_losses();
   Status read_history(const StateArray& array, size_t begin, std::span<float> out);
   bool alive(int rank) const;
@@ -84,7 +84,7 @@ class Easgd : public Sync {
   const int rank_, ranks_;
   const Decay rate_;
   ExchangeClock clock_;
-  CenterVariable centre_;
+  CenterVariable center_;
   bool begun_ = false;
   int64_t iterations_ = 0;
   int64_t made_ = 0;

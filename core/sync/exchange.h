@@ -15,11 +15,11 @@ struct Exchange {
 
   /// The rank's slices of sums over all shards, see reduce_scatter().
   Status reduce(Group* group, std::span<const Reduction> reductions,
-                ReadySource* pace = nullptr) const {
-    if (!ring) return reduce_scatter(group, reductions, wire, pace);
+                ReadySource* source = nullptr) const {
+    if (!ring) return reduce_scatter(group, reductions, wire, source);
     for (size_t i = 0; i < reductions.size(); ++i) {
       const Reduction& r = reductions[i];
-      if (pace) CFT_TRY(wait_until_ready([&] { return pace->ready(i); }, pace->wake_fd()));
+      if (source) CFT_TRY(wait_until_ready([&] { return source->ready(i); }, source->wake_fd()));
       CFT_TRY(ring_reduce_scatter(group, r.sum, r.slices, r.out, wire));
     }
     return {};

@@ -39,10 +39,10 @@ Result<std::unique_ptr<Sync>> Hierarchical::make(const SyncContext& context, Are
                                                  int period, int team_size) {
   const int rank = rank_of(context.group), ranks = size_of(context.group);
   if (context.shards % ranks != 0) {
-    return invalid_argument(fmt::format(
-        "mode \"hierarchical\" needs as many shards on each rank: {} shards do not divide among {} "
-        "ranks",
-        context.shards, ranks));
+    return invalid_argument(
+        fmt::format("mode \"hierarchical\" needs the same number of shards on each rank: {} shards "
+                    "cannot be divided evenly among {} ranks",
+                    context.shards, ranks));
   }
   CFT_ASSIGN(const std::vector<int> bounds, team_bounds(context.group, team_size));
   std::vector<int> team, leaders(bounds.begin(), bounds.end() - 1);

@@ -46,7 +46,7 @@ class PlacedReader final : public ModeState {
 
   Status read(const StateArray& array, size_t begin, std::span<float> out) override {
     const StateParts* parts = find_parts(placed_, array);
-    if (!parts) return internal_error("a mode was asked for an array that it does not keep");
+    if (!parts) return internal_error("the mode does not have the requested array");
     std::ranges::fill(out, 0.F);
     std::vector<int> owners;
     std::vector<Receive> receives;
@@ -104,7 +104,7 @@ Status serve(Group* group, const PlacedState& placed) {
     if (request.last != 0) return hear_end(group, request);
     const StateParts* parts = find_parts(
         placed, {StateArray::Kind(request.kind), size_t(request.index), size_t(request.shard)});
-    if (!parts) return internal_error("rank 0 asks for an array that this rank does not keep");
+    if (!parts) return internal_error("rank 0 requests an array that this rank does not have");
     std::vector<Send> sends;
     for (const StatePart& whole : *parts) {
       if (whole.rank != group->rank()) continue;
@@ -127,7 +127,7 @@ HeldHistory::HeldHistory(HistoryArenas history, std::string kept_by)
 Status HeldHistory::read(const StateArray& array, size_t begin, std::span<float> out) {
   const bool there = array.kind == StateArray::kHistory && array.index < history_.size() &&
                      begin + out.size() <= history_[array.index].size();
-  if (!there) return internal_error("a mode was asked for an array that it does not keep");
+  if (!there) return internal_error("the mode does not have the requested array");
   std::copy_n(history_[array.index].begin() + ptrdiff_t(begin), out.size(), out.begin());
   return {};
 }

@@ -79,11 +79,11 @@ Status check_sync(const caffe::SyncParameter& sync) {
   CFT_TRY(check_range("check_interval", sync.check_interval(), 0, 1e9));
   CFT_TRY(check_range("group_size", sync.group_size(), 0, 1e6));
   if (sync.compression() == "none" || find_sync_mode(sync.mode())->compression) return {};
-  return invalid_argument(fmt::format(
-      "sync {{ compression: \"{}\" }}: gradients are compressed, which mode \"{}\" does not send; "
-      "use mode \"{}\"",
-      sync.compression(), sync.mode(),
-      fmt::join(sync_mode_names(&SyncMode::compression), "\" or \"")));
+  return invalid_argument(
+      fmt::format("sync {{ compression: \"{}\" }}: only gradients are compressed, and mode \"{}\" "
+                  "sends none; use mode \"{}\"",
+                  sync.compression(), sync.mode(),
+                  fmt::join(sync_mode_names(&SyncMode::compression), "\" or \"")));
 }
 
 }  // namespace cafetiere

@@ -14,8 +14,7 @@ class SynchronousMode : public Sync {
   bool is_synchronous() const final { return true; }
   bool replicas_equal() const override { return true; }
   Status consolidate(bool, std::span<float>) override { return {}; }
-  Result<std::vector<std::vector<std::byte>>> gather_at_end(
-      std::span<const std::byte> mine) final {
+  Result<std::vector<std::vector<std::byte>>> gather_at_end(std::span<const std::byte> mine) final {
     return all_gather_v(group_, mine);
   }
 

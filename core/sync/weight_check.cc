@@ -26,11 +26,10 @@ Status compare_weights(Group* group, std::span<const float> weights, int64_t ite
     if (all[rank] != common) odd.push_back(int(rank));
   }
   if (odd.empty()) return {};
-  return internal_error(
-      fmt::format("after iteration {} the weights of rank {} are not those of the other ranks: its "
-                  "memory or its code is at fault. Leave that machine out and go on from the last "
-                  "checkpoint",
-                  iteration, fmt::join(odd, ", ")));
+  return internal_error(fmt::format(
+      "after iteration {} the weights of rank {} are not those of the other ranks: its memory or "
+      "its code is at fault. Exclude that machine and resume from the last checkpoint",
+      iteration, fmt::join(odd, ", ")));
 }
 
 }  // namespace cafetiere

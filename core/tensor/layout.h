@@ -14,8 +14,8 @@ namespace cafetiere {
 enum class Layout {
   kRowMajor,  ///< N C S: Caffe's order; parameters, inputs and whatever the user sees
   kFeatures,  ///< C S N: the transpose of (N, everything else)
-  kPixels,    ///< S C N: all channels of a pixel together, images in lanes
-  kChannels,  ///< N S C: an image's pixels one after another, channels in lanes
+  kPixels,    ///< S C N: all channels of a pixel together, the batch innermost
+  kChannels,  ///< N S C: channels last, as PyTorch calls it
 };
 
 inline const char* layout_name(Layout layout) {

@@ -44,8 +44,8 @@ Result<NetFeeds> open_feeds(const NetChoice& net, uint64_t seed, const Logger& l
 Status refuse_unfed(const NetFeeds& feeds, const std::string& net) {
   if (feeds.unfed.empty()) return {};
   return invalid_argument(
-      fmt::format("{}: layer '{}' is fed by a caller, which the command line is "
-                  "not; use a layer that names its data, such as Data or ImageData",
+      fmt::format("{}: layer '{}' is fed by a program, which the command line cannot do; use a "
+                  "layer that names its data, such as Data or ImageData",
                   net, feeds.unfed.front()));
 }
 

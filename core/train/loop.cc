@@ -26,8 +26,8 @@ Status Trainer::begin(Loop& loop) {
   loop.shards = options_.survivors ? ranks : options_.shards;
   if (ranks > loop.shards) {
     return invalid_argument(
-        fmt::format("{} ranks for {} shards: a rank would have nothing to do; "
-                    "use at most {} ranks or more shards",
+        fmt::format("{} ranks for {} shards: some ranks would have no shard; use at most {} ranks, "
+                    "or more shards",
                     ranks, loop.shards, loop.shards));
   }
   const caffe::SolverParameter& p = options_.solver.param;

@@ -49,10 +49,10 @@ Status settle_options(ReplicaOptions& options) {
   if (options.max_iter > 0) p.set_max_iter(int(options.max_iter));
   CFT_TRY(check_sync(p.sync()));
   if (find_sync_mode(p.sync().mode())->rounds) return {};
-  return invalid_argument(fmt::format(
-      "sync {{ mode: \"{}\" }}: rounds are for replicas that train on their own between two "
-      "exchanges; use \"{}\"",
-      p.sync().mode(), fmt::join(sync_mode_names(&SyncMode::rounds), "\" or \"")));
+  return invalid_argument(
+      fmt::format("sync {{ mode: \"{}\" }}: the rounds engine needs replicas that train "
+                  "independently between exchanges; use \"{}\"",
+                  p.sync().mode(), fmt::join(sync_mode_names(&SyncMode::rounds), "\" or \"")));
 }
 
 uint64_t seed_of(const ReplicaOptions& options) {
@@ -175,7 +175,7 @@ void Replica::give(std::span<float> shared) {
 }
 
 Result<RoundReport> Replica::round(int iter, int steps, std::span<float> shared) {
-  if (!runner_) return internal_error("a replica was asked for a round before it had rows");
+  if (!runner_) return internal_error("a replica was given a round before it had rows");
   CFT_TRY(take(shared));
   const double waited = runner_->wait_seconds(), computed = runner_->compute_seconds();
   int current_step = current_step_at(*policy_, iter);

@@ -94,9 +94,8 @@ Result<FedLayer> bind_rows(const Graph& graph, const RowSchema& schema,
     const bool known = std::ranges::find(fed.inputs, top, &RowsInput::top) != fed.inputs.end();
     if (!known && !optional_labels) {
       return invalid_argument(
-          fmt::format("column '{}' is bound to '{}', which is no top of data "
-                      "layer '{}'",
-                      column, top, fed.node->param.name()));
+          fmt::format("column '{}' is bound to '{}', which is not a top of data layer '{}'", column,
+                      top, fed.node->param.name()));
     }
   }
   return fed;

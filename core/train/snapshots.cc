@@ -85,8 +85,8 @@ Result<Snapshot> open_snapshot(const std::string& state_path) {
   Result<StoredWeights> weights =
       StoredWeights::open(weights_of(state->outline.learned_net, state_path));
   if (!weights.ok()) {
-    return weights.status().with_context(
-        fmt::format("{} needs its weights, which must lie where it says or beside it", state_path));
+    return weights.status().with_context(fmt::format(
+        "{} needs its weights, in the file that it names or in its own folder", state_path));
   }
   return Snapshot{std::move(state), *std::move(weights)};
 }

@@ -26,7 +26,7 @@ Status check_solver(const caffe::SolverParameter& p) {
   return {};
 }
 
-Status no_state() { return not_found("there is no state: rank 0 has it once the run has ended"); }
+Status no_state() { return not_found("there is no state: rank 0 has it after the run"); }
 
 }  // namespace
 

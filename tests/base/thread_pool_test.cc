@@ -68,7 +68,7 @@ TEST(ThreadPoolDeathTest, EndsItsThreadsWhenOneCannotStart) {
     ThreadPool small(2);  // what had started is gone, and its stacks with it
     _exit(status.ok() ? 1 : 0);
   };
-  EXPECT_EXIT(starve(), testing::ExitedWithCode(0), "64 threads were asked for, .*limit");
+  EXPECT_EXIT(starve(), testing::ExitedWithCode(0), "64 threads were requested, .*limit");
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ TEST(Log, ToldByTheTrainerThatARankIsLost) {
   };
   EXPECT_THAT(train(ranks, small_groups(2)), testing::ElementsAre(CFT_CANCELLED, CFT_CANCELLED));
   EXPECT_THAT(ranks[0].listener.events,
-              Contains(AllOf(HasSubstr("its share is lost"), HasSubstr("\"warning\""))));
+              Contains(AllOf(HasSubstr("its part is lost"), HasSubstr("\"warning\""))));
 }
 
 TEST(Log, ToldByTheTrainerThatAStateIsOfAnotherCompression) {

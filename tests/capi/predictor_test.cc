@@ -305,7 +305,7 @@ TEST(Predictor, WritesNothingWhereThereIsNoRoom) {
                               count);
   };
   EXPECT_EQ(fill(2 * kScores - 1, 1), CFT_INVALID_ARGUMENT);
-  EXPECT_THAT(cft_last_error(), HasSubstr("'score' has room for 19 floats"));
+  EXPECT_THAT(cft_last_error(), HasSubstr("'score' has space for 19 floats"));
   EXPECT_EQ(fill(2 * kScores, 2), CFT_INVALID_ARGUMENT);
   EXPECT_THAT(scores, Each(-1));
   EXPECT_EQ(fill(2 * kScores, 1), 0) << cft_last_error();

@@ -118,8 +118,8 @@ TEST_P(ChangedBit, InFrontOfAMessageIsTold) {
   ASSERT_TRUE(ask(100).ok());
   middleman().spoil_first_byte();
   EXPECT_THAT(ask_until_lost(100),
-              HasSubstr(GetParam() == Transport::kTcp ? "bytes that are no message of this group"
-                                                      : "was changed on the way"));
+              HasSubstr(GetParam() == Transport::kTcp ? "bytes that are not a message of this group"
+                                                      : "bytes were changed in transit"));
 }
 
 /// Plain connections rely on TCP's own checksum for the numbers: there is no second one.
@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, ChangedNumbers, testing::Values(Transport::
 TEST_P(ChangedNumbers, AreTold) {
   ASSERT_TRUE(ask(100'000).ok());
   middleman().spoil(4000);
-  EXPECT_THAT(ask_until_lost(100'000), HasSubstr("was changed on the way"));
+  EXPECT_THAT(ask_until_lost(100'000), HasSubstr("bytes were changed in transit"));
 }
 
 }  // namespace

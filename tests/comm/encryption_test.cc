@@ -82,7 +82,7 @@ void expect_change_is_told(const std::vector<Status>& told) {
     EXPECT_EQ(told[size_t(rank)].code(), ErrorCode::kUnavailable);
     EXPECT_THAT(told[size_t(rank)].message(), HasSubstr("rank " + std::to_string(1 - rank)));
   }
-  EXPECT_THAT(told[0].message() + told[1].message(), HasSubstr("was changed on the way"));
+  EXPECT_THAT(told[0].message() + told[1].message(), HasSubstr("bytes were changed in transit"));
 }
 
 TEST(Encryption, AChangedBitOfTheDataEndsTheGroup) {

@@ -192,7 +192,7 @@ TEST(Ports, ThatAreNoneAreTold) {
   EXPECT_EQ(parse_ports("40000-40100")->last, 40100);
   EXPECT_EQ(parse_ports("")->last, 0);
   for (const char* wrong : {"0", "a", "40000-", "-40000", "40100-40000", "1-70000", "1 - 2"}) {
-    EXPECT_THAT(parse_ports(wrong).status().message(), HasSubstr("as in 40000-40100")) << wrong;
+    EXPECT_THAT(parse_ports(wrong).status().message(), HasSubstr("such as 40000-40100")) << wrong;
   }
 }
 

@@ -320,7 +320,7 @@ TEST_P(MessengerFault, AStoppedRankIsLostAndLearnsIt) {
   EXPECT_THAT(status.message(), HasSubstr("rank 2 has been silent"));
   EXPECT_TRUE(party.echo(1, 1, 3'000'000).ok());
   children.signal(2, SIGCONT);
-  EXPECT_THAT(children.report(2), HasSubstr("stood still"));
+  EXPECT_THAT(children.report(2), HasSubstr("was stalled"));
 }
 
 }  // namespace

@@ -170,7 +170,7 @@ TEST(ShmLoan, LongMessagesAreReadWhereTheyLie) {
   EXPECT_EQ(got, 43);
 }
 
-TEST(ShmLoan, NoMoreIsLentThanTheBookHolds) {
+TEST(ShmLoan, NoMoreIsLentThanTheRingHolds) {
   LinkPair pair = make_pair();
   const auto memory = numbered(100'000);
   pair.maker->lend(memory);
@@ -221,13 +221,13 @@ TEST(ShmLoan, ALenderThatLiesIsFoundOut) {
                       {1, 0, bytes + 1, 1, id},    {1, 0, 1, bytes, id},
                       {1, 0, 1, ~uint64_t{0}, id}, {1, 0, 0, bytes, id + 1}};
   for (const Lie& lie : lies) {
-    auto book = std::make_unique<LoanBook>();
-    book->memories[0] = memory->place();
-    book->memories[0].id = lie.id;
-    book->memory_count = lie.count;
-    book->loans[0] = {0, lie.memory, lie.offset, lie.bytes};
-    book->lent = 1;
-    Borrower borrower(book.get());
+    auto ring = std::make_unique<LoanRing>();
+    ring->memories[0] = memory->place();
+    ring->memories[0].id = lie.id;
+    ring->memory_count = lie.count;
+    ring->loans[0] = {0, lie.memory, lie.offset, lie.bytes};
+    ring->lent = 1;
+    Borrower borrower(ring.get());
     ASSERT_EQ(borrower.next_at(), 0u);
     std::vector<int> in(1000);
     EXPECT_FALSE(borrower.take(part(in, 0, in.size())).ok());
@@ -235,9 +235,9 @@ TEST(ShmLoan, ALenderThatLiesIsFoundOut) {
 }
 
 TEST(ShmLoan, ABorrowerThatLiesIsFoundOut) {
-  auto book = std::make_unique<LoanBook>();
-  Lender lender(book.get());
-  book->taken = 7;
+  auto ring = std::make_unique<LoanRing>();
+  Lender lender(ring.get());
+  ring->taken = 7;
   EXPECT_EQ(lender.all_returned().status().code(), ErrorCode::kInternal);
 }
 

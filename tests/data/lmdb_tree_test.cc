@@ -70,7 +70,7 @@ TEST(LmdbTree, SaysWhatItDoesNotRead) {
                 MDB_dbi other;
                 EXPECT_EQ(mdb_dbi_open(txn, "other", MDB_CREATE, &other), 0);
               })),
-              HasSubstr("a database in place of a value"));
+              HasSubstr("a database instead of a value"));
 }
 
 /// The file with a number written over it.

@@ -63,7 +63,7 @@ std::array<std::string, 3> kernels(const ConvGeometry& g) {
   return found;
 }
 
-/// c: channels in lanes, i: images in lanes, d: depthwise, r: as the reference device does it.
+/// c: channels last, i: batch innermost, d: depthwise, r: as the reference device does it.
 char letter(const std::string& kernel) {
   if (kernel.starts_with("brgemm NSC")) return 'c';
   if (kernel.starts_with("brgemm SCN")) return 'i';
@@ -135,16 +135,15 @@ TEST(ConvolutionForms, SayWhyOthersAreNot) {
             "channels a group");
   EXPECT_EQ(said(8, {20, 50, 1}, {5, 5})[0],
             "brgemm SCN, lanes are images (20 to 50 channels); not depthwise: 1 group; not "
-            "channels in lanes: 20 to 50 channels leave lanes empty");
+            "channels last: 20 to 50 channels leave lanes empty");
   EXPECT_THAT(said(8, {3, 32, 1}, {5, 5})[1],
-              HasSubstr("; not channels in lanes: a source of 3 channels leaves lanes empty"));
-  EXPECT_THAT(said(1, {3, 32, 1}, {65, 2})[2],
-              HasSubstr("; not channels in lanes: 65 kernel rows"));
+              HasSubstr("; not channels last: a source of 3 channels leaves lanes empty"));
+  EXPECT_THAT(said(1, {3, 32, 1}, {65, 2})[2], HasSubstr("; not channels last: 65 kernel rows"));
   EXPECT_THAT(said(8, {20, 50, 1}, {17, 17})[0],
-              AllOf(StartsWith("ref; "), EndsWith("; not images in lanes: 289 kernel elements")));
+              AllOf(StartsWith("ref; "), EndsWith("; not batch innermost: 289 kernel elements")));
   EXPECT_EQ(said(8, {8, 8, 8}, {2, 2, 2})[2],
-            "ref; not depthwise: 3 spatial axes; not channels in lanes: 3 spatial axes; not "
-            "outputs in lanes: 3 spatial axes");
+            "ref; not depthwise: 3 spatial axes; not channels last: 3 spatial axes; not "
+            "outputs innermost: 3 spatial axes");
 }
 
 }  // namespace

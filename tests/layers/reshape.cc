@@ -50,10 +50,11 @@ TEST(Reshape, BetweenConvolutions) {
 }
 
 TEST(Reshape, Refusals) {
-  EXPECT_THAT(refusal(reshape("shape { dim: 5 dim: -1 }")),
-              AllOf(HasSubstr("net:2: layer 'L'"), HasSubstr("48 elements are no multiple of 5")));
+  EXPECT_THAT(
+      refusal(reshape("shape { dim: 5 dim: -1 }")),
+      AllOf(HasSubstr("net:2: layer 'L'"), HasSubstr("48 elements are not a multiple of 5")));
   EXPECT_THAT(refusal(reshape("shape { dim: 5 dim: 10 }")), HasSubstr("5 10 (50)"));
-  EXPECT_THAT(refusal(reshape("shape { dim: -1 dim: -1 }")), HasSubstr("not more"));
+  EXPECT_THAT(refusal(reshape("shape { dim: -1 dim: -1 }")), HasSubstr("at most one dim of -1"));
   EXPECT_THAT(refusal(reshape("shape { dim: -2 }")), HasSubstr("below -1"));
   EXPECT_THAT(refusal(reshape("shape { dim: 4294967296 dim: 4294967296 }")),
               HasSubstr("4294967296 4294967296 is too large"));

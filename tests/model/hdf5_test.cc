@@ -102,7 +102,7 @@ TEST(Hdf5, OtherFiltersAreRefused) {
     H5Pset_scaleoffset(packed.get(), H5Z_SO_FLOAT_DSCALE, 2);
     add_zeros(file, 10, packed.get());
   }));
-  EXPECT_THAT(x.status().message(), HasSubstr("packed in a way that is not read"));
+  EXPECT_THAT(x.status().message(), HasSubstr("compressed by an unsupported filter"));
 }
 
 TEST(Hdf5, HugeChunksAreRefused) {
@@ -124,7 +124,7 @@ TEST(Hdf5, ValuesInOtherFilesAreRefused) {
     H5Pset_external(outside.get(), "/dev/zero", 0, 4 * sizeof(float));
     add_zeros(file, 4, outside.get(), 4);
   }));
-  EXPECT_THAT(x.status().message(), HasSubstr("has its values in other files"));
+  EXPECT_THAT(x.status().message(), HasSubstr("stores its values in other files"));
 }
 
 TEST(Hdf5, LinksIntoOtherFilesAreNotFollowed) {
@@ -153,7 +153,7 @@ TEST(Hdf5, LaddersOfLinksEnd) {
       group = std::move(next);
     }
   });
-  EXPECT_THAT(parse(bytes).message(), HasSubstr("has another name in the file"));
+  EXPECT_THAT(parse(bytes).message(), HasSubstr("has a second name in the file"));
 }
 
 /// Adds four MiB of zeros in few bytes, which `group` calls "0", "1" and so on.
@@ -171,7 +171,7 @@ TEST(Hdf5, WeightsUnderManyNamesAreReadOnce) {
     const Hdf5Handle data = add_group(file, "data"), layer = add_group(data.get(), "ip");
     add_zeros_by_many_names(file, layer.get());
   });
-  EXPECT_THAT(parse(bytes).message(), HasSubstr("has another name in the file"));
+  EXPECT_THAT(parse(bytes).message(), HasSubstr("has a second name in the file"));
 }
 
 /// Four GiB otherwise.
@@ -191,7 +191,7 @@ TEST(Hdf5, HistoryUnderManyNamesIsNotReadForEach) {
   std::remove(path.c_str());
   ASSERT_TRUE(bytes.ok());
   const auto read = parse_solver_state(std::as_bytes(std::span(*bytes)));
-  EXPECT_THAT(read.status().message(), HasSubstr("shares its values with others"));
+  EXPECT_THAT(read.status().message(), HasSubstr("shares its values with another dataset"));
 }
 
 }  // namespace

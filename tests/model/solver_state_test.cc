@@ -120,7 +120,7 @@ TEST(SolverState, Hdf5IsWrittenAndReadInPieces) {
   expect_floats({StateArray::kReplica, 0, 1}, 5, kHdf5PieceFloats - 4);
   std::vector<float> none(2);
   EXPECT_THAT((*stored)->read({StateArray::kHistory, 1}, 0, none).message(),
-              HasSubstr("does not hold the numbers asked for"));
+              HasSubstr("does not hold the requested values"));
 }
 
 TEST(SolverState, TheBinaryFormIsMeasuredBeforeItIsMade) {

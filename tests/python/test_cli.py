@@ -489,7 +489,7 @@ def test_wrong_usage_is_one_line_that_says_what_is_right(tmp_path, arguments, me
     (["-solver", "solver.prototxt", "-sigint_effect", "die"], 'signal effect "die"'),
     (["-solver", "no_folder.prototxt"], "Cannot write to snapshot prefix 'no/where'"),
     (["-solver", "no_db.prototxt"], "missing_db"),
-    (["-solver", "input.prototxt"], "layer 'in' is fed by a caller"),
+    (["-solver", "input.prototxt"], "layer 'in' is fed by a program"),
     (["-solver", "no_interval.prototxt"], "test nets need a test_interval above 0"),
     (["-solver", "wide.prototxt", "-weights", "bars_iter_20.caffemodel"],
      "bars_iter_20.caffemodel: Cannot copy param 0 weights from layer 'ip' (rename the layer to "

@@ -105,10 +105,10 @@ def test_time_runs_on_random_numbers(folder):
 
 
 @pytest.mark.parametrize(("shape", "message"), [
-    ("data", "--shape 'data': write a top, '=' and its sizes, such as data=3x227x227"),
+    ("data", "--shape 'data': expected TOP=SIZES, such as data=3x227x227"),
     ("data=3x", "such as data=3x227x227"),
     ("data=3x0x4", "such as data=3x227x227"),
-    ("image=3x2x2", "no layer that reads files gives 'image'; such tops are: data, label"),
+    ("image=3x2x2", "those tops are: data, label"),
 ])  # fmt: skip
 def test_wrong_shapes(folder, shape, message):
     assert message in run("explain", "net.prototxt", "--shape", shape, cwd=folder, code=1)

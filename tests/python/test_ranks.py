@@ -227,7 +227,7 @@ def test_a_killed_run_with_compression_goes_on_to_the_same_bits(work, tmp_path, 
     assert weights(resumed) == weights(whole)
     third = folder_in(tmp_path, "third")
     ends = Ranks(work, third, 1, *flags, "--snapshot", state).wait()
-    assert "with 1 ranks: what was left out of the gradients so far is lost" in ends[0][1]
+    assert "with 1 ranks: error feedback starts at zero" in ends[0][1]
 
 
 def test_a_signal_to_rank_0_stops_all(work, tmp_path):
@@ -249,9 +249,12 @@ def test_a_signal_to_rank_0_stops_all(work, tmp_path):
         (["--sync", "mode: 'average' period: 0"], "sync { period: 0 }: it must be from 1"),
         (["--sync", "mode: 'average' perod: 3"], '--sync:1:17: SyncParameter has no field "perod"'),
         (["--sync", "mode: 'average' compression: 'topk'"], 'use mode "allreduce"'),
-        (["--ranks", "2", "--rank", "2", "--meet", "m"], "--rank 2: 2 ranks are 0 to 1"),
-        (["--ranks", "2"], "several ranks need --meet"),
-        (["--ranks", "2", "--meet", "used"], "give each run a --meet folder of its own"),
+        (
+            ["--ranks", "2", "--rank", "2", "--meet", "m"],
+            "--rank 2: with 2 ranks it must be 0 to 1",
+        ),
+        (["--ranks", "2"], "--ranks needs --meet"),
+        (["--ranks", "2", "--meet", "used"], "use a new --meet folder for each run"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(work, tmp_path, flags, message):

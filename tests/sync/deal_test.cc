@@ -182,7 +182,7 @@ TEST(Deal, RefusesRanksThatDisagree) {
   on_ranks(2, [&](int rank, Group* group) {
     const auto store = deal(group, table_of(kNoId, {}), 2 + rank, 1);
     ASSERT_FALSE(store.ok());
-    EXPECT_THAT(store.status().message(), HasSubstr("must agree"));
+    EXPECT_THAT(store.status().message(), HasSubstr("set the same on all ranks"));
   });
   EXPECT_THAT(deal(nullptr, table_of(kNoId, {}), 0, 1).status().message(), HasSubstr("0 shards"));
 }

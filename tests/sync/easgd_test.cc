@@ -121,8 +121,8 @@ class Worker {
     return easgd_->gather_at_end({}).status();
   }
 
-  /// The centre, while the worker goes on.
-  Floats centre() {
+  /// The center, while the worker goes on.
+  Floats center() {
     Floats copy = weights_;
     const Status status = easgd_->consolidate(false, copy);
     EXPECT_TRUE(status.ok()) << status.message();
@@ -159,14 +159,14 @@ class Model {
   void exchange(int worker, double a, double af) {
     Doubles& w = workers_[size_t(worker)].w;
     for (size_t k = 0; k < kFloats; ++k) {
-      const double before = centre_[k];
-      centre_[k] = (1 - af) * before + af * w[k];
+      const double before = center_[k];
+      center_[k] = (1 - af) * before + af * w[k];
       w[k] = (1 - a) * w[k] + a * before;
     }
   }
 
   const Doubles& weights(int worker) const { return workers_[size_t(worker)].w; }
-  const Doubles& centre() const { return centre_; }
+  const Doubles& center() const { return center_; }
 
  private:
   struct State {
@@ -175,7 +175,7 @@ class Model {
   };
   const double rate_, momentum_;
   std::vector<State> workers_;
-  Doubles centre_ = Doubles(kFloats, 0.);
+  Doubles center_ = Doubles(kFloats, 0.);
 };
 
 void expect_near(const Floats& have, const Doubles& want) {
@@ -249,7 +249,7 @@ TEST(Easgd, OneWorkerFollowsTheFormulas) {
     model.iterate(0, 3);
     model.exchange(0, a, a * f);
     expect_near(worker.weights(), model.weights(0));
-    expect_near(worker.centre(), model.centre());
+    expect_near(worker.center(), model.center());
   }
   EXPECT_EQ(worker.easgd().counts().made, 4);
   EXPECT_THAT(worker.easgd().counts().served, testing::ElementsAre(4));
@@ -263,7 +263,7 @@ TEST(Easgd, TheEndExchangesWhatIsLeftAndGivesTheCentre) {
     model.iterate(0, iterations);
     model.exchange(0, 0.5, 0.5);
   }
-  expect_near(worker.weights(), model.centre());
+  expect_near(worker.weights(), model.center());
 }
 
 TEST(Easgd, ReadingTheCentreLeavesTheWorkerAsItWas) {
@@ -314,7 +314,7 @@ TEST_P(EasgdTest, TwoWorkersInAGivenOrderFollowTheFormulas) {
   Model model(2, 0.1f, double(0.9f));
   std::barrier turn(2);
   with_workers(2, sync, solver_of("SGD"), 0.1f, [&](int rank, Worker& worker) -> Status {
-    worker.centre();  // both have begun
+    worker.center();  // both have begun
     for (int next : order) {
       turn.arrive_and_wait();
       if (next != rank) continue;
@@ -324,10 +324,10 @@ TEST_P(EasgdTest, TwoWorkersInAGivenOrderFollowTheFormulas) {
       expect_near(worker.weights(), model.weights(rank));
     }
     turn.arrive_and_wait();
-    expect_near(worker.centre(), model.centre());
+    expect_near(worker.center(), model.center());
     Floats weights = worker.weights();
     CFT_TRY(worker.leave(weights));
-    expect_near(weights, model.centre());
+    expect_near(weights, model.center());
     EXPECT_EQ(worker.easgd().counts().made, 4);
     return {};
   });
@@ -337,7 +337,7 @@ TEST_P(EasgdTest, NobodyWaitsForASlowWorker) {
   std::barrier turn(2);
   with_workers(2, settings(2, 0.3f), solver_of("SGD"), 0.01f,
                [&](int rank, Worker& worker) -> Status {
-                 worker.centre();
+                 worker.center();
                  while (rank == 0 && worker.iter() < 100) CFT_TRY(worker.round(100));
                  turn.arrive_and_wait();  // rank 1 does its first iteration only now
                  return worker.train(100);
@@ -504,7 +504,7 @@ TEST(EasgdFault, AStoppedRankIsGivenUpAfterTheTimeOutAndLearnsIt) {
   const auto [zero, other] = train_with_a_victim(&children, 2, SIGSTOP);
   expect_accounted(zero, other, 2);
   children.signal(2, SIGCONT);
-  EXPECT_THAT(children.report(2), HasSubstr("stood still"));
+  EXPECT_THAT(children.report(2), HasSubstr("was stalled"));
 }
 
 TEST(EasgdFault, TheLastOneGoesOnAlone) {

@@ -86,9 +86,9 @@ TEST(Feeds, RefusesWhatItCannotFeed) {
     return feeds.ok() ? refuse_unfed(*feeds, "net").message() : feeds.status().message();
   };
   EXPECT_THAT(error("layer { name: 'in' type: 'Input' top: 'x' }"),
-              AllOf(HasSubstr("layer 'in'"), HasSubstr("fed by a caller")));
+              AllOf(HasSubstr("layer 'in'"), HasSubstr("fed by a program")));
   EXPECT_THAT(error("layer { name: 'table' type: 'CoSData' top: 'x' }"),
-              AllOf(HasSubstr("layer 'table'"), HasSubstr("fed by a caller")));
+              AllOf(HasSubstr("layer 'table'"), HasSubstr("fed by a program")));
   EXPECT_THAT(error("layer { name: 'pictures' type: 'ImageData' top: 'x' top: 'y' "
                     "image_data_param { source: 'none.txt' } }"),
               AllOf(HasSubstr("net: layer \"pictures\" (ImageData)"), HasSubstr("none.txt")));

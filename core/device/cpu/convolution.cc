@@ -13,24 +13,24 @@ using ConvolutionForm = Form<ConvGeometry, TensorId /*src*/, TensorId /*weights*
                              TensorId /*bias*/, TensorId /*dst*/, bool /*relu*/>;
 constexpr ConvolutionForm kConvolution[] = {
     {"depthwise", depthwise::declines, depthwise::convolution},
-    {"channels in lanes", channel_lanes::declines, channel_lanes::convolution},
-    {"images in lanes", image_lanes::declines, image_lanes::convolution},
+    {"channels last", channels_last::declines, channels_last::convolution},
+    {"batch innermost", batch_innermost::declines, batch_innermost::convolution},
     reference_form<&RefDevice::convolution, ConvolutionForm>()};
 
 using BackwardDataForm =
     Form<ConvGeometry, TensorId /*diff_dst*/, TensorId /*weights*/, TensorId /*diff_src*/>;
 constexpr BackwardDataForm kBackwardData[] = {
     {"depthwise", depthwise::declines, depthwise::backward_data},
-    {"channels in lanes", channel_lanes::declines_backward_data, channel_lanes::backward_data},
-    {"images in lanes", image_lanes::declines, image_lanes::backward_data},
+    {"channels last", channels_last::declines_backward_data, channels_last::backward_data},
+    {"batch innermost", batch_innermost::declines, batch_innermost::backward_data},
     reference_form<&RefDevice::convolution_backward_data, BackwardDataForm>()};
 
 using BackwardWeightsForm =
     Form<ConvGeometry, TensorId /*src*/, TensorId /*diff_dst*/, Gradient /*diff_weights*/>;
 constexpr BackwardWeightsForm kBackwardWeights[] = {
     {"depthwise", depthwise::declines, depthwise::backward_weights},
-    {"channels in lanes", channel_lanes::declines, channel_lanes::backward_weights},
-    {"outputs in lanes", image_lanes::declines, image_lanes::backward_weights},
+    {"channels last", channels_last::declines, channels_last::backward_weights},
+    {"outputs innermost", batch_innermost::declines, batch_innermost::backward_weights},
     reference_form<&RefDevice::convolution_backward_weights, BackwardWeightsForm>()};
 
 }  // namespace

@@ -88,8 +88,8 @@ BufferId pack_step(Program& p, const std::string& name, const ConvGeometry& g, T
   return packed;
 }
 
-/// Images in lanes (S C N): odd channel counts waste no lane. At most 256 kernel elements.
-namespace image_lanes {
+/// The batch innermost (S C N): odd channel counts waste no lane. At most 256 kernel elements.
+namespace batch_innermost {
 std::string declines(const ConvGeometry&);
 void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
                  TensorId weights, TensorId bias, TensorId dst, bool relu);
@@ -97,10 +97,10 @@ void backward_data(Program&, const std::string& name, const ConvGeometry&, Tenso
                    TensorId weights, TensorId diff_src);
 void backward_weights(Program&, const std::string& name, const ConvGeometry&, TensorId src,
                       TensorId diff_dst, Gradient diff_weights);
-}  // namespace image_lanes
+}  // namespace batch_innermost
 
-/// Channels in lanes (N S C): for wide layers and small batches.
-namespace channel_lanes {
+/// Channels last (N S C): for wide layers and small batches.
+namespace channels_last {
 std::string declines(const ConvGeometry&);
 std::string declines_backward_data(const ConvGeometry&);
 void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
@@ -109,7 +109,7 @@ void backward_data(Program&, const std::string& name, const ConvGeometry&, Tenso
                    TensorId weights, TensorId diff_src);
 void backward_weights(Program&, const std::string& name, const ConvGeometry&, TensorId src,
                       TensorId diff_dst, Gradient diff_weights);
-}  // namespace channel_lanes
+}  // namespace channels_last
 
 /// One channel in, one out a group (N S C).
 namespace depthwise {

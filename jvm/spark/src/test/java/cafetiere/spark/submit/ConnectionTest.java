@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.sql.SparkSession;
@@ -37,50 +38,34 @@ class ConnectionTest {
   void executorsUseUcxIfAllHaveIt() throws Exception {
     assumeTrue(run("sh", "-c", "ldconfig -p | grep -q 'libucp[.]so[.]0'"), "UCX is not installed");
     assumeTrue(run("unshare", "--pid", "--fork", "true"), "unshare --pid is not allowed here");
-    assertTrue(events("ethernet", "tcp,self").stream().noneMatch(ConnectionTest::tells));
-    List<String> used = told("infiniband", "tcp,self");
+    Path log = dir.resolve("log");
+    Process driver = DriverProcess.start(Driver.class, log, dir.toString());
+    assertEquals(0, driver.waitFor(), () -> DriverProcess.read(log));
+    assertEquals(List.of(), told("ethernet"));
+    List<String> used = told("infiniband");
+    assertEquals(1, used.size(), used::toString);
     assertTrue(used.get(0).matches(".*: connection infiniband: UCX 1[.].* is used between hosts.*"),
         used::toString);
-    List<String> refused = told("infiniband", "none");
-    assertTrue(refused.get(0).contains(": connection infiniband: TCP is used between hosts: rank 0"),
-        refused::toString);
-    byte[] model = model("ethernet", "tcp,self");
-    assertArrayEquals(model, model("infiniband", "tcp,self"));
-    assertArrayEquals(model, model("infiniband", "none"));
+    List<String> encrypted = told("encrypted");
+    assertEquals(1, encrypted.size(), encrypted::toString);
+    assertTrue(encrypted.get(0).contains(": connection infiniband: TCP is used between hosts: the"
+        + " connections are encrypted, which UCX cannot do"), encrypted::toString);
+    assertArrayEquals(model("ethernet"), model("infiniband"));
+    assertArrayEquals(model("ethernet"), model("encrypted"));
   }
 
   private static boolean run(String... command) throws IOException, InterruptedException {
     return new ProcessBuilder(command).start().waitFor() == 0;
   }
 
-  private static boolean tells(String event) {
-    return event.contains("connection infiniband");
+  /** The events of a training that tell what connects its ranks. */
+  private List<String> told(String name) throws IOException {
+    return Files.readAllLines(dir.resolve(name + ".jsonl")).stream()
+        .filter(event -> event.contains("connection infiniband")).toList();
   }
 
-  /** The one event of a training that tells what connects its ranks. */
-  private List<String> told(String connection, String transports) throws Exception {
-    List<String> told =
-        events(connection, transports).stream().filter(ConnectionTest::tells).toList();
-    assertEquals(1, told.size(), told::toString);
-    return told;
-  }
-
-  /** Trains in a driver of its own; returns the events. */
-  private List<String> events(String connection, String transports) throws Exception {
-    Path folder = Files.createDirectories(folder(connection, transports));
-    Path log = folder.resolve("log");
-    Process driver =
-        DriverProcess.start(Driver.class, log, folder.toString(), connection, transports);
-    assertEquals(0, driver.waitFor(), () -> DriverProcess.read(log));
-    return Files.readAllLines(folder.resolve("events.jsonl"));
-  }
-
-  private byte[] model(String connection, String transports) throws IOException {
-    return Files.readAllBytes(folder(connection, transports).resolve("lenet.model"));
-  }
-
-  private Path folder(String connection, String transports) {
-    return dir.resolve(connection + "-" + transports);
+  private byte[] model(String name) throws IOException {
+    return Files.readAllBytes(dir.resolve(name + ".model"));
   }
 
   /** Trains by executors that are processes of hosts of their own, as far as they can see. */
@@ -90,19 +75,30 @@ class ConnectionTest {
     public static void main(String[] args) throws Exception {
       Path dir = Path.of(args[0]);
       Files.writeString(dir.resolve("lenet.prototxt"), TestImages.lenet());
-      Path solver = dir.resolve("solver.prototxt");
-      Files.writeString(solver, TestImages.solver(STEPS) + " net: \"lenet.prototxt\"");
+      Files.writeString(dir.resolve("solver.prototxt"),
+          TestImages.solver(STEPS) + " net: \"lenet.prototxt\"");
       try (SparkSession spark = SparkSession.builder().appName("connection")
           .master("local-cluster[2,1,512]").config("spark.executor.memory", "512m")
           .config("spark.executorEnv.JAVA_HOME", splitJava(dir).toString())
-          .config("spark.executorEnv.UCX_TLS", args[2]).getOrCreate()) {
-        String table = dir.resolve("train.parquet").toUri().toString();
-        TestImages.images(spark, ROWS).write().parquet(table);
-        Submit.run(spark, "-conf", solver.toString(), "-train", "-trainData", table,
-            "-clusterSize", "2", "-connection", args[1],
-            "-model", dir.resolve("lenet.model").toUri().toString(),
-            "-events", dir.resolve("events.jsonl").toUri().toString());
+          .config("spark.executorEnv.UCX_TLS", "tcp,self").getOrCreate()) {
+        TestImages.images(spark, ROWS).write().parquet(uri(dir, "train.parquet"));
+        train(spark, dir, "ethernet", "-connection", "ethernet");
+        train(spark, dir, "infiniband", "-connection", "infiniband");
+        train(spark, dir, "encrypted", "-connection", "infiniband", "-encrypt", "on");
       }
+    }
+
+    private static void train(SparkSession spark, Path dir, String name, String... flags) {
+      List<String> line = new ArrayList<>(List.of(
+          "-conf", dir.resolve("solver.prototxt").toString(), "-train", "-clusterSize", "2",
+          "-trainData", uri(dir, "train.parquet"), "-model", uri(dir, name + ".model"),
+          "-events", uri(dir, name + ".jsonl")));
+      line.addAll(List.of(flags));
+      Submit.run(spark, line.toArray(new String[0]));
+    }
+
+    private static String uri(Path dir, String name) {
+      return dir.resolve(name).toUri().toString();
     }
 
     /** A folder whose bin/java starts this JVM's java in a PID namespace. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weight gradient of a convolution: products over (pixel, image) with output channels in lanes.
+// The weight gradient of a convolution: products over (pixel, image), output channels innermost.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -179,7 +179,7 @@ void emit_unpack(Program& p, const std::string& name, std::shared_ptr<const Weig
 
 }  // namespace
 
-namespace image_lanes {
+namespace batch_innermost {
 
 void backward_weights(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
                       TensorId diff_dst, Gradient diff_weights) {
@@ -210,5 +210,5 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
   emit_unpack(p, name, w, partial, diff_weights);
 }
 
-}  // namespace image_lanes
+}  // namespace batch_innermost
 }  // namespace cafetiere

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weight gradient with channels in lanes: products of the pixels' output gradients, a block of
+// The channels-last weight gradient: products of the pixels' output gradients, a block of
 // channels at a time, with the source pixels that each kernel element covers.
 #include <array>
 #include <map>
 #include <memory>
 
 #include "core/device/cpu/brgemm.h"
-#include "core/device/cpu/channel_lanes.h"
+#include "core/device/cpu/channels_last.h"
 #include "core/device/map.h"
 #include "core/device/transpose.h"
 
-namespace cafetiere::channel_lanes {
+namespace cafetiere::channels_last {
 namespace {
 
 constexpr int64_t kPixels = 64;           // pixels a product: their gradients stay in the L1 cache
@@ -208,4 +208,4 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
   p.step(std::move(unpack));
 }
 
-}  // namespace cafetiere::channel_lanes
+}  // namespace cafetiere::channels_last

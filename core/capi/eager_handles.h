@@ -39,13 +39,13 @@ struct cft_memory {
 
 struct cft_net {
   std::unique_ptr<cafetiere::EagerNet> owned;  ///< null when a solver owns it
-  cafetiere::EagerNet* open = nullptr;
+  cafetiere::EagerNet* eager = nullptr;
   cafetiere::Logger log;
   /// What callers gave to MemoryData layers.
   std::map<std::string, std::unique_ptr<cafetiere::Source>> fed;
   bool in_solver = false;
 
-  cafetiere::Net& net() const { return *open->net; }
+  cafetiere::Net& net() const { return *eager->net; }
 };
 
 struct cft_solver {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the passes of a convolution with channels in lanes share: blocks of lanes, packed weights.
+// What the passes of a channels-last convolution share: blocks of lanes, packed weights.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 #include "core/device/cpu/convolution.h"
 
-namespace cafetiere::channel_lanes {
+namespace cafetiere::channels_last {
 
 /// Channels cut into blocks of at most 32, the height of the fastest products, as even as whole
 /// vectors allow: 48 is 24 + 24. The last block may be shorter.
@@ -39,4 +39,4 @@ inline int64_t folded(const ConvGeometry& g, int64_t row) {
   return (column / g.kernel[1] * g.kernel[0] + kh) * g.kernel[1] + column % g.kernel[1];
 }
 
-}  // namespace cafetiere::channel_lanes
+}  // namespace cafetiere::channels_last

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution with channels in lanes: products of a block of output channels with the pixels of an
+// Channels-last convolution: products of a block of output channels with the pixels of an
 // output row, one a kernel element, over N S C tensors.
-#include "core/device/cpu/channel_lanes.h"
+#include "core/device/cpu/channels_last.h"
 
 #include <array>
 #include <limits>
@@ -11,7 +11,7 @@
 #include "core/device/cpu/brgemm.h"
 #include "core/device/transpose.h"
 
-namespace cafetiere::channel_lanes {
+namespace cafetiere::channels_last {
 namespace {
 
 constexpr int64_t kColumns = 48;      // output pixels a product
@@ -219,7 +219,7 @@ std::string declines(const ConvGeometry& g) {
 std::string declines_backward_data(const ConvGeometry& g) {
   std::string reason = declines(g);
   if (!reason.empty() || !narrow(g) || g.n < kImages) return reason;
-  if (!image_lanes::declines(g).empty()) return {};
+  if (!batch_innermost::declines(g).empty()) return {};
   return "a source of " + std::to_string(g.channels) + " channels leaves lanes empty";
 }
 
@@ -290,4 +290,4 @@ void backward_data(Program& p, const std::string& name, const ConvGeometry& g, T
   emit(p, name, backward_correlation(g), true, in, packed, kNoTensor, diff_src, false, g.flops());
 }
 
-}  // namespace cafetiere::channel_lanes
+}  // namespace cafetiere::channels_last

@@ -147,7 +147,7 @@ void emit_correlation(Program& p, const std::string& name, const Packed& c, Tens
 
 }  // namespace
 
-namespace image_lanes {
+namespace batch_innermost {
 
 std::string declines(const ConvGeometry& g) {
   if (const std::string axes = not_planar(g); !axes.empty()) return axes;
@@ -169,5 +169,5 @@ void backward_data(Program& p, const std::string& name, const ConvGeometry& g, T
   emit_correlation(p, name, c, diff_dst, packed, kNoTensor, diff_src, false, g.flops());
 }
 
-}  // namespace image_lanes
+}  // namespace batch_innermost
 }  // namespace cafetiere
