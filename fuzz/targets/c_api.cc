@@ -355,6 +355,8 @@ void call_lmdb(CallArguments& a) {
                       bytes.bytes.size(), &LmdbBytes::read, nullptr};
   cft_lmdb* lmdb = nullptr;
   checked(cft_lmdb_open(nullptr, &file, &lmdb));
+  int32_t has_ranges = 0;
+  checked(cft_lmdb_has_ranges(lmdb, &has_ranges));
   const auto ranges = std::min(int32_t(a.number()), 64);
   keep_bytes(a, [&](auto... out) { return cft_lmdb_split(lmdb, ranges, out...); });
   const std::string_view from = a.bytes(), to = a.bytes();

@@ -4,6 +4,7 @@ package cafetiere.spark.submit;
 import cafetiere.spark.lmdb.LmdbFiles;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
+import cafetiere.spark.sequence.SequenceImages;
 import cafetiere.spark.util.NearestName;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.nio.file.Path;
@@ -36,9 +37,9 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
   private static final String SOURCES = "com.yahoo.ml.caffe.";
   private static final String FILE = "file:";
   private static final String LMDB = SOURCES + "LMDB";
+  private static final String SEQUENCES = SOURCES + "SeqImageDataSource";
   private static final List<String> TABLES =
-      List.of(SOURCES + "ImageDataFrame", SOURCES + "DataFrameSource", LMDB);
-  private static final List<String> NO_TABLES = List.of(SOURCES + "SeqImageDataSource");
+      List.of(SOURCES + "ImageDataFrame", SOURCES + "DataFrameSource", LMDB, SEQUENCES);
   private static final Pattern ENCODED = Pattern.compile("\\bimage_encoded\\s*:\\s*(true|t|1)\\b");
   private static final Pattern MEMORY =
       Pattern.compile("\\bmemory_data_param\\s*:?\\s*\\{[^{}]*\\}");
@@ -62,8 +63,14 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
         ? LmdbFiles.areAt(path, spark.sparkContext().hadoopConfiguration())
         : sourceClass.equals(LMDB);
     String format = layer.path("dataframe_format").asText("");
-    Dataset<Row> rows = isLmdb ? lmdb(spark, flags, path, layer.path("type").asText())
-        : spark.read().format(format.isEmpty() ? "parquet" : format).load(path);
+    Dataset<Row> rows;
+    if (isLmdb) {
+      rows = lmdb(spark, flags, path, layer.path("type").asText());
+    } else if (!flags.has(flag) && sourceClass.equals(SEQUENCES)) {
+      rows = SequenceImages.read(spark, path);
+    } else {
+      rows = spark.read().format(format.isEmpty() ? "parquet" : format).load(path);
+    }
     List<String> select = new ArrayList<>();
     layer.path("dataframe_column_select").forEach(expression -> select.add(expression.asText()));
     if (!select.isEmpty()) rows = rows.selectExpr(select.toArray(new String[0]));
@@ -105,10 +112,6 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
   private static void requireTable(String sourceClass, String flag) {
     if (sourceClass.isEmpty() || TABLES.contains(sourceClass)) return;
     String advice = ": store the table as parquet and pass it with -" + flag + " PATH";
-    if (NO_TABLES.contains(sourceClass)) {
-      throw new Flags.UsageException(
-          "source_class " + sourceClass + " is not read through Spark" + advice);
-    }
     throw new Flags.UsageException("source_class " + sourceClass + " is not known; "
         + NearestName.of(sourceClass, TABLES).map(name -> "did you mean " + name + "?")
             .orElse("there are " + String.join(", ", TABLES)) + " Or" + advice.substring(1));
