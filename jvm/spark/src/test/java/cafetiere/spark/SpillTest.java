@@ -98,7 +98,7 @@ class SpillTest {
           .config("spark.executor.extraJavaOptions",
               "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms512m -XX:+AlwaysPreTouch")
           .getOrCreate()) {
-        fit(table(spark, ROWS / 4), 1, dir.resolve("small"));
+        fit(table(spark, ROWS / 4), 2, dir.resolve("small"));  // warms both executors
         try (Memory memory = new Memory(TestImages.executorPids(spark), local)) {
           told.put("calm", sha256(fit(table(spark, ROWS), 1, dir.resolve("calm"))));
           told.put("grown_mib", memory.grown() / MIB).put("mapped_mib", memory.mapped / MIB);
