@@ -13,12 +13,14 @@ import org.apache.hadoop.fs.Path;
 
 /**
  * The bytes of a database by Hadoop path. The engine asks for a page at a time, mostly in the order of
- * the file. Where a read goes on behind an earlier one, twice as much as that is read, up to a limit;
+ * the file. Where a read goes on after an earlier one, twice as much as that is read, up to a limit;
  * any other reads no more than what is asked for.
  */
 final class HadoopBytes implements Lmdb.Source, AutoCloseable {
   /** Branches, leaves and values may each go on at a place of their own. */
   private static final int WINDOWS = 4;
+  /** What is left of a value's last page, which the engine does not ask for. */
+  private static final int PAGE_REST = 4096;
 
   /** Bytes of the file from {@code start} on. */
   private static final class Window {
@@ -29,6 +31,10 @@ final class HadoopBytes implements Lmdb.Source, AutoCloseable {
 
     boolean has(long offset) {
       return offset >= start && offset < start + size;
+    }
+
+    boolean isShortlyBefore(long offset) {
+      return size > 0 && offset >= start + size && offset < start + size + PAGE_REST;
     }
   }
 
@@ -79,7 +85,7 @@ final class HadoopBytes implements Lmdb.Source, AutoCloseable {
         window.used = ++uses;
         return window;
       }
-      if (window.size > 0 && window.start + window.size == offset) before = window;
+      if (window.isShortlyBefore(offset)) before = window;
       if (window.used < oldest.used) oldest = window;
     }
     Window window = before == null ? oldest : before;

@@ -73,7 +73,7 @@ class LmdbTest {
     String path = CountingFiles.path(spark.sparkContext(), large);
     Dataset<Row> rows = spark.read().format("lmdb").option("partitions", 2).load(path);
     CountingFiles.takeReads(large.resolve("data.mdb"));
-    assertEquals(RECORDS, rows.select("id").distinct().count());
+    assertEquals(RECORDS, new HashSet<>(rows.select("id").collectAsList()).size());
     assertEquals(RECORDS, rows.count());
     long bytes = CountingFiles.takeReads(large.resolve("data.mdb")).values().stream()
         .mapToLong(Long::longValue).sum();
@@ -191,16 +191,16 @@ class LmdbTest {
     String path = write("once", "1 label", "cast('x' as binary) data");
     Dataset<Row> other = spark.range(2).selectExpr("2 label", "cast('y' as binary) data");
     for (String mode : List.of("error", "append")) {
-      String message = assertThrows(Exception.class,
-          () -> other.write().format("lmdb").mode(mode).save(path)).getMessage();
-      assertTrue(message.contains(path), message);
+      assertTrue(assertThrows(Exception.class,
+          () -> other.write().format("lmdb").mode(mode).save(path)).getMessage().contains(path));
     }
     other.write().format("lmdb").mode("ignore").save(path);
     assertEquals(1, read().load(path).first().<Integer>getAs("label"));
-    Dataset<Row> failing = spark.range(0, 2, 1, 1).selectExpr("if(id = 1, 'cat', '1') label",
+    Dataset<Row> failing = spark.range(0, 2, 1, 1).selectExpr("id + 0.5 label",
         "cast('y' as binary) data");
-    assertThrows(Exception.class,
-        () -> failing.write().format("lmdb").mode("overwrite").save(path));
+    String message = assertThrows(Exception.class,
+        () -> failing.write().format("lmdb").mode("overwrite").save(path)).getMessage();
+    assertTrue(message.contains("a label of an LMDB is a whole number, and one is 0.5"), message);
     assertEquals(1, read().load(path).first().<Integer>getAs("label"));
     other.coalesce(1).write().format("lmdb").mode("overwrite").save(path);
     assertEquals(2, read().load(path).count());
@@ -214,10 +214,6 @@ class LmdbTest {
   void rowsThatAreNoRecordsAreRefused() {
     unwritten("has 2 values, and its sizes (channels 3, height 1, width 1) ask for 3",
         "3 channels", "1 height", "1 width", "cast('ab' as binary) data");
-    unwritten("a label of an LMDB is a whole number, and one is 1.5", "1.5 label",
-        "cast('ab' as binary) data");
-    unwritten("has 512 bytes: 1 to 511 are possible", "repeat('k', 512) id",
-        "cast('ab' as binary) data");
     unwritten("the table has image: select them by these names", "1 image");
     Dataset<Row> twice = spark.range(0, 2, 1, 1).selectExpr("'k' id", "cast('x' as binary) data");
     assertTrue(assertThrows(Exception.class, () -> twice.write().format("lmdb")
