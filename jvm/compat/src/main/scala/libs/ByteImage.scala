@@ -22,8 +22,8 @@ class ByteImage(image: Array[Byte], height: Int, width: Int) extends java.io.Ser
   /** A black image. */
   def this(height: Int, width: Int) = this(new Array[Byte](3 * height * width), height, width)
 
-  def getHeight: Int = height
-  def getWidth: Int = width
+  def getHeight(): Int = height
+  def getWidth(): Int = width
 
   def getRed(row: Int, col: Int): Byte = planes(row * width + col)
   def getGreen(row: Int, col: Int): Byte = planes(area + row * width + col)

@@ -3,8 +3,8 @@ package libs
 
 import scala.util.Random
 
-/** Gives numSampledBatches minibatches that follow each other, from a random place of an iterator. Images
-  * and labels of a minibatch are asked for one after the other, in either order.
+/** Gives numSampledBatches minibatches that follow each other, from a random place of an iterator.
+  * Images and labels of a minibatch are asked for one after the other, in either order.
   *
   * @param minibatchIt images and labels of each minibatch
   * @param totalNumBatches how many it has

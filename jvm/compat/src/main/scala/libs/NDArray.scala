@@ -121,7 +121,8 @@ class NDArray private (
   }
 
   private def checked(indices: Array[Int]): Int = {
-    val fits = indices.length == dim && (0 until dim).forall(i => 0 <= indices(i) && indices(i) < shape(i))
+    val fits = indices.length == dim &&
+      (0 until dim).forall(i => 0 <= indices(i) && indices(i) < shape(i))
     if (!fits) throw new IndexOutOfBoundsException(s"${text(indices)} is not within ${text(shape)}")
     at(indices)
   }

@@ -64,9 +64,9 @@ object ComputeMean {
   }
 
   private def bytes(image: ByteImage, shape: Array[Int]): Array[Byte] = {
-    if (!shape.sameElements(Array(3, image.getHeight, image.getWidth)))
+    if (!shape.sameElements(Array(3, image.getHeight(), image.getWidth())))
       throw new IllegalArgumentException(
-        s"an image of ${image.getHeight} x ${image.getWidth} among those of ${shape.mkString(" x ")}")
+        s"an image of ${image.getHeight()} x ${image.getWidth()} among those of ${shape.mkString(" x ")}")
     val planes = new Array[Byte](shape.product)
     image.copyToBuffer(planes)
     planes

@@ -20,7 +20,7 @@ class ImagesTest {
     val copy = new Array[Byte](18)
     image.copyToBuffer(copy)
     assertArrayEquals(planes, copy)
-    assertEquals((2, 3), (image.getHeight, image.getWidth))
+    assertEquals((2, 3), (image.getHeight(), image.getWidth()))
     assertEquals((5, 105, 205), (image.getRed(1, 2), image.getGreen(1, 2), image.getBlue(1, 2) & 0xff))
     assertEquals(0, new ByteImage(2, 3).getGreen(1, 1))
   }

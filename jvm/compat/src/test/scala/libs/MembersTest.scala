@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package libs
 
-import java.lang.reflect.{Member, Modifier}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path, Paths}
+
+import scala.reflect.runtime.universe
 
 import org.junit.jupiter.api.Assertions._
 import org.junit.jupiter.api.Test
@@ -17,15 +18,13 @@ class MembersTest {
     val list = root.resolve("jvm/compat/src/test/resources/public-members.txt")
     val expected = new String(Files.readAllBytes(list), UTF_8).linesIterator
       .filterNot(line => line.isEmpty || line.startsWith("#")).toSeq
-    val found = classes().flatMap(members).distinct.sorted
+    val found = names().flatMap(members).distinct.sorted
     assertEquals(expected.mkString("\n"), found.mkString("\n"))
   }
 
   /** Whatever protobuf lies on the class path, ours is another one. */
   @Test def nothingNamesProtobufsOwnPackage(): Unit = {
-    val places = Seq(classOf[NDArray], classOf[caffe.Caffe]).map(_.getProtectionDomain.getCodeSource)
-      .map(source => Paths.get(source.getLocation.toURI))
-    val files = places.flatMap(filesIn)
+    val files = Seq(classOf[NDArray], classOf[caffe.Caffe]).map(placeOf).distinct.flatMap(filesIn)
     assertTrue(files.exists(_.endsWith("caffe/Caffe.class")))
     assertTrue(files.exists(_.endsWith("cafetiere/protobuf/TextFormat.class")))
     val naming = files.filter(file =>
@@ -33,26 +32,39 @@ class MembersTest {
     assertEquals(Nil, naming.toList)
   }
 
-  private def classes(): Seq[Class[_]] = {
-    val place = Paths.get(classOf[NDArray].getProtectionDomain.getCodeSource.getLocation.toURI)
+  /** The classes and objects of the packages. */
+  private def names(): Seq[String] = {
+    val place = placeOf(classOf[NDArray])
     for {
       name <- packages
       file <- filesIn(place.resolve(name))
       simple = file.getFileName.toString.stripSuffix(".class")
-      found = Class.forName(s"$name.$simple")
-      if Modifier.isPublic(found.getModifiers) && !simple.contains("$anon")
-    } yield found
+      if !simple.stripSuffix("$").contains("$")
+    } yield s"$name.$simple"
   }
 
-  private def members(of: Class[_]): Seq[String] = {
-    val name = of.getName.stripSuffix("$")
-    def types(of: Array[Class[_]]): String = of.map(_.getSimpleName).mkString("(", ", ", ")")
-    def shown(member: Member): Boolean =
-      Modifier.isPublic(member.getModifiers) && !member.isSynthetic && !member.getName.contains("$")
-    of.getDeclaredMethods.toSeq.filter(shown).filterNot(_.getName == "writeReplace").map(m =>
-      s"$name.${m.getName}${types(m.getParameterTypes)}: ${m.getReturnType.getSimpleName}") ++
-      of.getConstructors.toSeq.map(c => s"new $name${types(c.getParameterTypes)}")
+  /** What is public in Scala, with its whole signature. */
+  private def members(of: String): Seq[String] = {
+    val mirror = universe.runtimeMirror(getClass.getClassLoader)
+    val name = of.stripSuffix("$")
+    val symbol =
+      if (of == name) mirror.staticClass(name)
+      else mirror.staticModule(name).moduleClass
+    if (!symbol.isPublic) Nil
+    else
+      symbol.typeSignature.decls.toSeq
+        .filter(member => member.isPublic && member.isMethod && !member.isSynthetic)
+        .filterNot(member => member.isConstructor && of != name)
+        .map { member =>
+          val method = member.asMethod
+          val parameters = method.paramLists.map(
+            _.map(p => s"${p.name}: ${p.typeSignature}").mkString("(", ", ", ")"))
+          s"$name.${member.name}${parameters.mkString}: ${method.returnType}"
+        }
   }
+
+  private def placeOf(found: Class[_]): Path =
+    Paths.get(found.getProtectionDomain.getCodeSource.getLocation.toURI)
 
   private def filesIn(folder: Path): Seq[Path] = {
     val walk = Files.walk(folder)
