@@ -24,7 +24,7 @@ class RowsTest {
   private def table(dataType: DataType, values: Any*) = {
     val rows = new java.util.ArrayList[Row]
     values.foreach(value => rows.add(Row(value)))
-    spark.createDataFrame(rows, StructType(Seq(StructField("x", dataType, nullable = false)))).repartition(2)
+    spark.createDataFrame(rows, StructType(Seq(StructField("x", dataType, nullable = false))))
   }
 
   @Test def theDefaultKeepsValues(): Unit =
@@ -80,7 +80,8 @@ class RowsTest {
   }
 
   @Test def theMeanOfAColumn(@TempDir folder: Path): Unit = {
-    val bytes = table(BinaryType, Array[Byte](0, 1, -1), Array[Byte](1, 1, -2), Array[Byte](2, 4, 0))
+    val bytes =
+      table(BinaryType, Array[Byte](0, 1, -1), Array[Byte](1, 1, -2), Array[Byte](2, 4, 0)).repartition(2)
     val mean = ComputeMean.computeMean(bytes, "x", Array(3, 1, 1))
     assertEquals(Seq(1f, 2f, (509.0 / 3).toFloat), mean.toFlat().toSeq)
     val floats = table(ArrayType(FloatType), Seq(1f, 2f), Seq(2f, 4f))
