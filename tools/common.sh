@@ -48,6 +48,9 @@ use_java() {
   fail "no JDK 17 found; install openjdk-17-jdk-headless or set JAVA_HOME to one"
 }
 
+# compat_jar LINE: the jar of what is written in Scala, for a line of it.
+compat_jar() { echo "jvm/compat/target/$1/cafetiere-compat_$1.jar"; }
+
 # install_packages PACKAGE...: the distribution's packages that are missing.
 install_packages() {
   local missing=() package

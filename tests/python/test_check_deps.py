@@ -117,6 +117,37 @@ def test_names_an_import_of_spark_s_internals(tree, java):
     assert check(tree) == (1, f"{path}:1: feed may not import org.apache.spark.SparkEnv\n")
 
 
+@pytest.fixture
+def scala(tree, java):
+    compat = tree / "jvm/compat/src/main"
+    for name, text in {"dsl/layers.txt": "# types\nReLU relu_param\n", "scala/A.scala": ""}.items():
+        (compat / name).parent.mkdir(parents=True)
+        (compat / name).write_text(text)
+    (tree / "core/layers/relu.cc").write_text('#include "core/observe/c.h"\ny{.name = "ReLU"};\n')
+    return compat
+
+
+def test_passes_scala_that_uses_what_is_public(tree, scala):
+    (scala / "scala/A.scala").write_text(
+        "import cafetiere.spark.{Fit, Net}\nimport cafetiere.core.X\n"
+    )
+    assert check(tree) == (0, "check_deps: core/ and jvm/ follow their deps.txt\n")
+
+
+def test_names_what_scala_may_not_use(tree, scala):
+    (scala / "scala/A.scala").write_text("\nval x = cafetiere.spark.feed.Row()\n")
+    path = "jvm/compat/src/main/scala/A.scala"
+    assert check(tree) == (1, f"{path}:2: compat may not use cafetiere.spark.feed\n")
+
+
+def test_names_layers_that_the_scala_language_lacks(tree, scala):
+    (scala / "dsl/layers.txt").write_text("Relu\n")
+    table = "jvm/compat/src/main/dsl/layers.txt"
+    assert check(tree) == (
+        1, f"{table}: the engine has a type ReLU\n{table}: the engine has no type Relu\n"
+    )  # fmt: skip
+
+
 def test_refuses_layer_types_by_name(tree):
     (tree / "core/layers/relu.cc").write_text(
         '#include "core/observe/c.h"\nx = activation_type<ReLU>("ReLU"); y{.name = "Split"};\n'

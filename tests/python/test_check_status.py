@@ -32,6 +32,7 @@ def tree(tmp_path_factory):
             '@ParameterizedTest\n@CsvSource({"a,b"})\nvoid dies(int n) {\n}\n'
             "@Test\nvoid lives() throws Exception {\nvoid helper() {\n"
         ),
+        "jvm/compat/src/test/scala/libs/DslTest.scala": "@Test def reads(): Unit = {\n",
         "tests/python/test_x.py": "def test_y():\n    pass\n\n\ndef helper():\n    pass\n",
         "tests/jvm/shell_test": "",
         "tests/jvm/forgotten": "",
@@ -62,7 +63,7 @@ def faults(root, *rows):
 def test_passes_a_page_whose_tests_are_there(tree):
     commit = git(tree, "rev-parse", "--short", "HEAD")
     tests = "`Pool.Runs`, `Db.Reads`, `Corpus.ComesBack`, `KillTest#dies`, `KillTest#lives`"
-    more = "`test_x.py::test_y`, `tests/jvm/shell_test`, `./test slow`"
+    more = "`DslTest#reads`, `test_x.py::test_y`, `tests/jvm/shell_test`, `./test slow`"
     rows = f"| 1 | all | ● | {tests} | {commit} |", f"| B1 | a fault | mended | {more} | {commit} |"
     expected = (0, "check_status: 4 rows, their tests are there\n")
     assert check(tree, *rows, "| 2 | x | ○ | – | – |", "| 3 | y | open | – | – |") == expected

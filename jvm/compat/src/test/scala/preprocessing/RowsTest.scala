@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+package preprocessing
+
+import java.nio.file.{Files, Path}
+
+import caffe.Caffe.BlobProto
+import libs.{ByteImage, DefaultPreprocessor, ImageNetPreprocessor}
+import org.apache.spark.sql.types._
+import org.apache.spark.sql.{Row, SparkSession}
+import org.junit.jupiter.api.Assertions._
+import org.junit.jupiter.api.io.TempDir
+import org.junit.jupiter.api.{AfterAll, Test, TestInstance}
+
+/** What is done to the rows of DataFrames. */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+class RowsTest {
+  private val spark = SparkSession.builder().master("local[2]").getOrCreate()
+
+  @AfterAll def stop(): Unit = spark.stop()
+
+  private def message(code: => Any): String =
+    assertThrows(classOf[IllegalArgumentException], () => { code; () }).getMessage
+
+  private def table(dataType: DataType, values: Any*) = {
+    val rows = new java.util.ArrayList[Row]
+    values.foreach(value => rows.add(Row(value)))
+    spark.createDataFrame(rows, StructType(Seq(StructField("x", dataType, nullable = false))))
+  }
+
+  @Test def theDefaultKeepsValues(): Unit =
+    for ((dataType, value, expected) <- Seq(
+        (IntegerType, 1, Seq(1f)),
+        (FloatType, 1.5f, Seq(1.5f)),
+        (DoubleType, 2.5, Seq(2.5f)),
+        (LongType, 3L, Seq(3f)),
+        (BinaryType, Array[Byte](0, 1, -1), Seq(0f, 1f, 255f)),
+        (ArrayType(FloatType), Seq(0f, 0.5f, -1f), Seq(0f, 0.5f, -1f)))) {
+      val data = table(dataType, value)
+      val convert = new DefaultPreprocessor(data.schema).convert("x", Array(1, expected.length))
+      val buffer = new Array[Float](expected.length)
+      convert(data.first()(0), buffer)
+      assertEquals(expected, buffer.toSeq)
+      assertTrue(message(convert(data.first()(0), new Array[Float](7))).startsWith("x has"))
+    }
+
+  @Test def aColumnOfAnotherTypeIsRefused(): Unit = {
+    val schema = StructType(Seq(StructField("x", StringType)))
+    val said = "column x has type string; cast it to float, binary or array<float>"
+    assertEquals(said, message(new DefaultPreprocessor(schema).convert("x", Array(1))))
+  }
+
+  @Test def imagesLoseTheirMeanAndTheirMargins(): Unit = {
+    val image = Array.tabulate(3 * 4 * 5)(_.toByte)
+    val schema = StructType(Seq(StructField("x", BinaryType)))
+    def converted(mean: Array[Float], height: Int, width: Int): Seq[Float] = {
+      val preprocessor = new ImageNetPreprocessor(schema, mean, 4, 5, height, width)
+      val buffer = new Array[Float](3 * height * width)
+      preprocessor.convert("x", Array(3, height, width))(image, buffer)
+      buffer.toSeq
+    }
+    val ramp = Array.tabulate(60)(_.toFloat)
+    assertEquals(Seq.fill(60)(0f), converted(ramp, 4, 5))
+    for (_ <- 0 until 20) {
+      val part = converted(new Array[Float](60), 2, 4)
+      assertTrue(Set(0f, 1f, 5f, 6f, 10f, 11f).contains(part.head), part.toString)
+      val pattern = for (c <- 0 until 3; row <- 0 until 2; col <- 0 until 4) yield c * 20f + row * 5 + col
+      assertEquals(pattern, part.map(_ - part.head))
+    }
+    assertTrue(message(converted(new Array[Float](59), 2, 4)).startsWith("meanImage"))
+  }
+
+  @Test def twoHundredFiftySixImages(): Unit = {
+    val schema = StructType(Seq(StructField("x", BinaryType)))
+    val convert = new ImageNetPreprocessor(schema, new Array[Float](3 * 256 * 256))
+      .convert("x", Array(3, 227, 227))
+    val (image, buffer) = (new Array[Byte](3 * 256 * 256), new Array[Float](3 * 227 * 227))
+    val begun = System.nanoTime
+    for (_ <- 0 until 256) convert(image, buffer)
+    println(f"ImageNetPreprocessor: 256 images in ${(System.nanoTime - begun) / 1e9}%.3f s")
+  }
+
+  @Test def theMeanOfAColumn(@TempDir folder: Path): Unit = {
+    val bytes =
+      table(BinaryType, Array[Byte](0, 1, -1), Array[Byte](1, 1, -2), Array[Byte](2, 4, 0)).repartition(2)
+    val mean = ComputeMean.computeMean(bytes, "x", Array(3, 1, 1))
+    assertEquals(Seq(1f, 2f, (509.0 / 3).toFloat), mean.toFlat().toSeq)
+    val floats = table(ArrayType(FloatType), Seq(1f, 2f), Seq(2f, 4f))
+    assertEquals(Seq(1.5f, 3f), ComputeMean.computeMean(floats, "x", Array(2)).toFlat().toSeq)
+    assertTrue(message(ComputeMean.computeMean(table(IntegerType, 1), "x", Array(1))).contains("type int"))
+    assertEquals(
+      "column x has no rows", message(ComputeMean.computeMean(bytes.limit(0), "x", Array(3, 1, 1))))
+
+    val file = folder.resolve("mean.binaryproto")
+    ComputeMean.writeMeanToBinaryProto(mean, file.toString)
+    val blob = BlobProto.parseFrom(Files.readAllBytes(file))
+    assertEquals((1, 3, 1, 1), (blob.getNum, blob.getChannels, blob.getHeight, blob.getWidth))
+    assertEquals(2f, blob.getData(1))
+  }
+
+  @Test def theMeanOfImages(): Unit = {
+    val images = Seq(Array[Byte](0, 0, -1), Array[Byte](1, 0, -1)).map(new ByteImage(_, 1, 1))
+    val rows = spark.sparkContext.parallelize(images.map(image => (image, 0)), 2)
+    assertEquals(
+      Seq(0.5f, 0f, 255f), ComputeMean.computeMean(rows, Array(3, 1, 1), 2).toFlat().toSeq)
+    val batches = spark.sparkContext.parallelize(Seq((images.toArray, Array(0, 1))))
+    assertEquals(
+      Seq(0.5f, 0f, 255f),
+      ComputeMean.computeMeanFromMinibatches(batches, Array(3, 1, 1), 2).toFlat().toSeq)
+  }
+}
