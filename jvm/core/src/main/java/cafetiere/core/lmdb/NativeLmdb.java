@@ -3,7 +3,7 @@ package cafetiere.core.lmdb;
 
 import java.nio.ByteBuffer;
 
-/** The JNI functions of libcafetiere.so for LMDB; see {@code cafetiere.core.Native} for their manners. */
+/** The JNI functions of libcafetiere.so for LMDB, in the manner of {@code cafetiere.core.Native}. */
 final class NativeLmdb {
   private NativeLmdb() {}
 

@@ -104,8 +104,8 @@ final class LmdbOutput {
     List<String> there = Arrays.asList(schema.fieldNames());
     if (!there.contains("data") && !there.contains("float_data")) {
       throw new CafetiereException(CafetiereException.Code.INVALID_ARGUMENT, "an LMDB is made of a"
-          + " column data (binary) or float_data (array of float), with id, label, channels, height,"
-          + " width and encoded, or of key and value (binary); the table has "
+          + " column data (binary) or float_data (array of float), with id, label, channels,"
+          + " height, width and encoded, or of key and value (binary); the table has "
           + String.join(", ", there) + ": select them by these names");
     }
     StructType wanted = LmdbColumn.schema(false);
@@ -184,7 +184,8 @@ final class LmdbOutput {
         long pending = 0;
         for (long number = 0; rows.hasNext(); number++) {
           Row row = rows.next();
-          byte[] key = hasKeys ? key(row) : "%05d-%010d".formatted(partition, number).getBytes(UTF_8);
+          byte[] key = hasKeys
+              ? key(row) : "%05d-%010d".formatted(partition, number).getBytes(UTF_8);
           if (Arrays.equals(key, last)) throw invalid(key, "is there twice in one partition");
           byte[] value = isOfRecords ? row.getAs(1) : datum(row, key).encode();
           writer.put(key, value);

@@ -18,7 +18,8 @@ import java.util.List;
 final class SerializedKey {
   private static final String VALUES =
       "java\\.lang\\.(Number|Boolean|Byte|Short|Integer|Long|Float|Double)";
-  private static final String TUPLES = "scala\\.Tuple[26]|com\\.yahoo\\.ml\\.j?caffe\\.(\\w+\\.)*Pair";
+  private static final String TUPLES =
+      "scala\\.Tuple[26]|com\\.yahoo\\.ml\\.j?caffe\\.(\\w+\\.)*Pair";
   private static final int DEEPEST = 4;
 
   private record Field(char type, String name) {}

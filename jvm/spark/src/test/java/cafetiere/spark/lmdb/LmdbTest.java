@@ -51,8 +51,8 @@ class LmdbTest {
     Dataset<Row> rows = spark.read().format("lmdb").option("partitions", 4).load(path);
     assertEquals(4, rows.rdd().getNumPartitions());
     CountingFiles.takeReads(large.resolve("data.mdb"));
-    List<Row> all = rows.selectExpr("id", "label", "length(data)", "chr(ascii(decode(data, 'utf-8')))")
-        .collectAsList();
+    List<Row> all = rows.selectExpr("id", "label", "length(data)",
+        "chr(ascii(decode(data, 'utf-8')))").collectAsList();
     for (int i = 0; i < RECORDS; i++) {
       Row row = all.get(i);
       assertEquals(String.format("%08d", i), row.getString(0), "ranges are in the order of keys");
@@ -65,7 +65,7 @@ class LmdbTest {
     Map<Integer, Long> reads = CountingFiles.takeReads(large.resolve("data.mdb"));
     assertEquals(4, reads.size());
     reads.forEach((partition, bytes) ->
-        assertTrue(bytes <= 1.05 * share, partition + " read " + bytes + " of a share of " + share));
+        assertTrue(bytes <= 1.05 * share, partition + " read " + bytes + ", its share " + share));
   }
 
   @Test
@@ -113,8 +113,8 @@ class LmdbTest {
         "cast('abcdef' as binary) data");
     assertEquals("acebdf", text(read().option("layout", "hwc").load(path).first(), "data"));
     String pixels = dir.resolve("pixels").toString();
-    spark.range(0, 1, 1, 1).selectExpr("3 channels", "1 height", "2 width", "cast('acebdf' as binary) data")
-        .write().format("lmdb").option("layout", "hwc").save(pixels);
+    spark.range(0, 1, 1, 1).selectExpr("3 channels", "1 height", "2 width",
+        "cast('acebdf' as binary) data").write().format("lmdb").option("layout", "hwc").save(pixels);
     assertEquals("abcdef", text(read().load(pixels).first(), "data"));
   }
 
@@ -140,8 +140,8 @@ class LmdbTest {
     Path half = Files.write(dir.resolve("half.mdb"), Arrays.copyOf(whole, whole.length / 2));
     refused(half, "half.mdb\": page ");
     String path = dir.resolve("no datum").toString();
-    spark.range(0, 1, 1, 1).selectExpr("cast('k' as binary) key", "cast('text' as binary) value").write()
-        .format("lmdb").save(path);
+    spark.range(0, 1, 1, 1).selectExpr("cast('k' as binary) key",
+        "cast('text' as binary) value").write().format("lmdb").save(path);
     refused(Path.of(path), "the record with the key k is no Datum: read it with the option raw");
     assertEquals("k", read().load(path).select("id").first().getString(0));
   }

@@ -38,7 +38,7 @@ class SequenceImagesTest {
     Object[] two = {"a", "7"};
     assertArrayEquals(two, elements(new Tuple2<>("a", "7")));
     assertArrayEquals(two, elements(new Pair("a", "7")));
-    assertArrayEquals(new Object[] {"b", "b"}, elements(new Tuple2<>("b", "b")), "one string twice");
+    assertArrayEquals(new Object[] {"b", "b"}, elements(new Tuple2<>("b", "b")), "one twice");
     assertArrayEquals(new Object[] {null, null}, elements(new Pair(null, null)));
     assertArrayEquals(new Object[] {"c", "1", 3, 28, 28, false},
         elements(new Tuple6<>("c", "1", 3, 28, 28, false)));
