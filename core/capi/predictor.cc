@@ -179,8 +179,8 @@ Status run(cft_predictor* p, int64_t count, const void* chunk, uint64_t bytes,
 /// Whether the outputs of `count` rows fit.
 Status check_room(const PredictedNet& net, int64_t count, const uint64_t* room, int32_t outputs) {
   if (outputs < 0 || size_t(outputs) != net.outputs.size()) {
-    return invalid_argument(
-        fmt::format("there is space for {} outputs, but there are {}", outputs, net.outputs.size()));
+    return invalid_argument(fmt::format("there is space for {} outputs, but there are {}", outputs,
+                                        net.outputs.size()));
   }
   for (size_t o = 0; o < net.outputs.size(); ++o) {
     const auto size = uint64_t(row_size(net.shapes[o], net.row_axes[o], net.batch));

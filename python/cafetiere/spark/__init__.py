@@ -90,7 +90,7 @@ class CaffeModel(PredictionParams, JavaModel, _Readable, JavaMLWritable):
 
     @property
     def weightsFile(self) -> str:
-        """The path of weights larger than spark.cafetiere.largestModel; "" where `weights` has them."""
+        """The path of weights larger than spark.cafetiere.largestModel, else ""."""
         return self._call_java("weightsFile")
 
     @property
