@@ -157,9 +157,10 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     return getSurvivors() && epochs.needRows() ? plan.ofRows(Epochs.rows(train)) : plan;
   }
 
+  /** By factories: an older Java that verifies this class need not load those of the engines. */
   private Engine chosenEngine() {
-    if (isOfRounds()) return new RoundsEngine();
-    return getSurvivors() ? new SurvivorEngine() : new BarrierEngine();
+    if (isOfRounds()) return RoundsEngine.create();
+    return getSurvivors() ? SurvivorEngine.create() : BarrierEngine.create();
   }
 
   private boolean isOfRounds() {

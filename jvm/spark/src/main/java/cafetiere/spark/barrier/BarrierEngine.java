@@ -9,6 +9,11 @@ import java.io.IOException;
 
 /** One barrier stage from the first step to the last, and another one when a rank is lost. */
 public final class BarrierEngine implements Engine {
+  /** An engine for one run. */
+  public static Engine create() {
+    return new BarrierEngine();
+  }
+
   @Override
   public String name() {
     return "barrier";

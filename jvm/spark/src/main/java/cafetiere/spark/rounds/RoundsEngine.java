@@ -22,6 +22,11 @@ public final class RoundsEngine implements Engine {
 
   private Rounds rounds;
 
+  /** An engine for one run. */
+  public static Engine create() {
+    return new RoundsEngine();
+  }
+
   @Override
   public String name() {
     return NAME;

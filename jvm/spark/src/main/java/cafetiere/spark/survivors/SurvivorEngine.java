@@ -9,6 +9,11 @@ import java.io.IOException;
 
 /** Members that go on when others are lost, and take them in when they come back. */
 public final class SurvivorEngine implements Engine {
+  /** An engine for one run. */
+  public static Engine create() {
+    return new SurvivorEngine();
+  }
+
   @Override
   public String name() {
     return "survivors";
