@@ -24,6 +24,8 @@ struct cft_lmdb_writer {
 namespace cafetiere::capi {
 namespace {
 
+constexpr uint64_t kLongestKey = 511;  // as liblmdb is compiled by default
+
 /// A file that the caller reads.
 class CallersFile : public ByteFile {
  public:
@@ -154,10 +156,9 @@ int cft_lmdb_put(cft_lmdb_writer* writer, const void* key, uint64_t key_bytes, c
                  uint64_t value_bytes) {
   CFT_NOT_NULL(writer);
   return capi::guarded([&]() -> Status {
-    constexpr uint64_t kLongestKey = 511;  // as liblmdb is compiled by default
-    if (key_bytes < 1 || key_bytes > kLongestKey) {
+    if (key_bytes < 1 || key_bytes > capi::kLongestKey) {
       return cafetiere::invalid_argument(
-          fmt::format("a key of an LMDB has 1 to {} bytes, not {}", kLongestKey, key_bytes));
+          fmt::format("a key of an LMDB has 1 to {} bytes, not {}", capi::kLongestKey, key_bytes));
     }
     CFT_ASSIGN(const auto k, capi::given_bytes(key, key_bytes, "key"));
     CFT_ASSIGN(const auto v, capi::given_bytes(value, value_bytes, "value"));

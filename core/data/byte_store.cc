@@ -19,11 +19,9 @@ constexpr size_t kBlock = size_t{64} << 20;  // address space only; pages come w
 
 ByteStore::~ByteStore() { release_all(); }
 
-ByteStore::ByteStore(ByteStore&& other) noexcept
-    : budget_(other.budget_),
-      blocks_(std::exchange(other.blocks_, {})),
-      used_(std::exchange(other.used_, 0)),
-      bytes_(std::exchange(other.bytes_, 0)) {}
+ByteStore::ByteStore(ByteStore&& other) noexcept : ByteStore(other.budget_) {
+  *this = std::move(other);
+}
 
 ByteStore& ByteStore::operator=(ByteStore&& other) noexcept {
   if (this != &other) {
