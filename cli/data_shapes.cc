@@ -132,7 +132,7 @@ Result<std::pair<std::string, Shape>> parse_shape(const std::string& text) {
   }
   if (good) return std::pair(text.substr(0, equals), Shape(dims));
   return invalid_argument(
-      fmt::format("--shape '{}': write a top, '=' and its sizes, such as data=3x227x227", text));
+      fmt::format("--shape '{}': expected TOP=SIZES, such as data=3x227x227", text));
 }
 
 void ShapeFlags::add(CLI::App& app) {

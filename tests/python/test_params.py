@@ -44,6 +44,8 @@ MORE_PLACES = {
     "weights": {"submit/Flags.java"},
     "snapshot": {"submit/SubmittedRun.java", "submit/Flags.java"},
     "events": {"submit/SubmittedRun.java", "submit/Flags.java"},
+    # CaffeOnSpark took its words in any case.
+    "connection": {"submit/Flags.java"},
 }
 
 
