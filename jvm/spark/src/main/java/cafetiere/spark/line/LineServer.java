@@ -42,12 +42,12 @@ public final class LineServer implements AutoCloseable {
   /**
    * What a server bears.
    *
-   * @param strangers connections that have not proved yet that they know the secret
+   * @param unauthenticated connections that have not proved yet that they know the secret
    * @param connections all of them
    * @param handshakeMillis what a proof may take
    * @param failures failures to accept, one after the other, that end the server
    */
-  record Limits(int strangers, int connections, int handshakeMillis, int failures) {
+  record Limits(int unauthenticated, int connections, int handshakeMillis, int failures) {
     /** Failures of about half a minute end it. */
     static final Limits DEFAULT = new Limits(64, 4_096, 5_000, 12);
   }
@@ -61,7 +61,7 @@ public final class LineServer implements AutoCloseable {
   private final Service service;
   private final ServerSocket server;
   private final Limits limits;
-  private final Semaphore strangers;
+  private final Semaphore unauthenticated;
   private final Set<Socket> open = ConcurrentHashMap.newKeySet();
 
   /** Accepts what comes to {@code server}, which it closes at its end; {@code name} is for logs. */
@@ -75,7 +75,7 @@ public final class LineServer implements AutoCloseable {
     this.service = service;
     this.server = server;
     this.limits = limits;
-    this.strangers = new Semaphore(limits.strangers());
+    this.unauthenticated = new Semaphore(limits.unauthenticated());
     start("accept", this::accept);
   }
 
@@ -103,7 +103,7 @@ public final class LineServer implements AutoCloseable {
   }
 
   private void take(Socket socket) throws IOException {
-    if (open.size() >= limits.connections() || !strangers.tryAcquire()) {
+    if (open.size() >= limits.connections() || !unauthenticated.tryAcquire()) {
       LOG.warn("{}: {} connections are open, and another one from {} is refused", name, open.size(),
           socket.getRemoteSocketAddress());
       socket.close();
@@ -113,7 +113,7 @@ public final class LineServer implements AutoCloseable {
     try {
       start("serve", () -> serve(socket));
     } catch (OutOfMemoryError e) {
-      strangers.release();
+      unauthenticated.release();
       open.remove(socket);
       closeQuietly(socket);
       throw e;
@@ -154,7 +154,7 @@ public final class LineServer implements AutoCloseable {
     try {
       return LineChannel.accept(socket, secret, limits.handshakeMillis());
     } finally {
-      strangers.release();
+      unauthenticated.release();
     }
   }
 

@@ -8,7 +8,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Has the driver look several times a second who is silent. When the driver itself stood still, what
+ * Has the driver look several times a second who is silent. When the driver itself was paused, what
  * the others have sent waits unread: that silence was not theirs and has to be excused.
  */
 public final class SilenceClock implements AutoCloseable {

@@ -12,7 +12,7 @@ import java.util.List;
 
 /**
  * Reads what Java's serialization wrote for a key: a tuple of Scala's or CaffeOnSpark's Pair, of strings
- * and boxed values. It follows the stream's structure and loads no class: the bytes of a stranger run no
+ * and boxed values. It follows the stream's structure and loads no class: untrusted bytes run no
  * code, and Scala's version on the other side does not matter.
  */
 final class SerializedKey {

@@ -20,24 +20,24 @@ import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What the driver's sockets bear: slow strangers, too many connections, an accept that fails. */
+/** What the driver's sockets bear: slow clients, too many of them, an accept that fails. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 class LineServerTest {
   private static final String SECRET = "a secret of thirty-two characters";
   private static final InetAddress LOOPBACK = InetAddress.getLoopbackAddress();
 
   @Test
-  void aStrangerHasOneLimitOfTimeForAllItSays() throws Exception {
+  void aClientHasOneLimitOfTimeForAllItSays() throws Exception {
     int bytes = 200;
     try (ServerSocket server = new ServerSocket(0, 1, LOOPBACK);
-        Socket stranger = new Socket(LOOPBACK, server.getLocalPort());
+        Socket client = new Socket(LOOPBACK, server.getLocalPort());
         Socket accepted = server.accept()) {
       AtomicInteger sent = new AtomicInteger();
-      CompletableFuture<Void> says = CompletableFuture.runAsync(() -> trickle(stranger, bytes, sent));
+      CompletableFuture<Void> says = CompletableFuture.runAsync(() -> trickle(client, bytes, sent));
       assertThrows(IOException.class, () -> LineChannel.accept(accepted, SECRET, 500));
       assertTrue(sent.get() < bytes, "it was listened to until it had said all");
       accepted.close();
-      stranger.close();
+      client.close();
       says.join();
     }
   }
