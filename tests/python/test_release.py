@@ -131,7 +131,9 @@ def test_the_library_needs_glibc_2_17_and_no_more(path, tmp_path):
 def test_sizes(path):
     for library in libraries(path):
         assert len(zlib.compress(library)) <= 8 * MB
-    assert path.stat().st_size <= {".so": 20, ".jar": 15, ".whl": 18}[path.suffix] * MB
+    # cafetiere-all has Scala's classes and protobuf's for Java besides.
+    jar = 18 if path.name.startswith("cafetiere-all_") else 15
+    assert path.stat().st_size <= {".so": 20, ".jar": jar, ".whl": 18}[path.suffix] * MB
 
 
 @pytest.mark.parametrize("path", in_dist("*-linux-*.tar.gz"), ids=named)
