@@ -120,8 +120,6 @@ class Cluster:
             "spark.sql.shuffle.partitions": "2",
             # Work spreads over the workers, so that a fault on one is felt.
             "spark.locality.wait": "0",
-            # Rows lie in files, which a full disk concerns too.
-            "spark.cafetiere.rowMemory": "64k",
         }
 
     def executor(self, worker: int) -> int | None:
