@@ -3,6 +3,7 @@ package cafetiere.spark.store;
 
 import cafetiere.spark.util.HadoopFiles.Content;
 import cafetiere.spark.util.ModelPart;
+import cafetiere.spark.util.Sha256;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.ByteArrayOutputStream;
@@ -14,10 +15,8 @@ import java.nio.file.Files;
 import java.security.DigestInputStream;
 import java.security.DigestOutputStream;
 import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -244,32 +243,24 @@ public final class CheckpointStore {
   }
 
   private String writeFile(Path path, Content content) throws IOException {
-    MessageDigest digest = sha256();
+    MessageDigest digest = Sha256.digest();
     try (OutputStream out = new DigestOutputStream(files.create(path, true), digest)) {
       content.writeTo(out);
     }
-    return HexFormat.of().formatHex(digest.digest());
+    return Sha256.of(digest);
   }
 
   private void copy(Checkpoint checkpoint, String name, String expected, OutputStream to)
       throws IOException {
     Path path = new Path(new Path(dir, checkpoint.name()), name + checkpoint.ending());
-    MessageDigest digest = sha256();
+    MessageDigest digest = Sha256.digest();
     try (InputStream in = new DigestInputStream(files.open(path), digest)) {
       in.transferTo(to);
     }
-    String found = HexFormat.of().formatHex(digest.digest());
+    String found = Sha256.of(digest);
     if (!found.equals(expected)) {
       throw new IOException(path.getName() + " in " + path.getParent() + " has sha256 " + found
           + " but its manifest says " + expected + "; the file is damaged, delete the folder");
-    }
-  }
-
-  private static MessageDigest sha256() {
-    try {
-      return MessageDigest.getInstance("SHA-256");
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("every Java platform has SHA-256", e);
     }
   }
 }
