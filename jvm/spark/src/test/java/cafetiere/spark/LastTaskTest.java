@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.Timeout;
@@ -31,19 +32,24 @@ class LastTaskTest {
     CaffeEstimator estimator = new CaffeEstimator()
         .setSolver(TestImages.solver(1_000_000)).setNet(TestImages.lenet())
         .setFeaturesCol("image").setLabelCol("label").setNumWorkers(TestImages.EXECUTORS)
-        .setSyncMode("average").setSyncPeriod(1).setSurvivors(survivors)
-        .setCheckpointDir(SlowFiles.path(spark.sparkContext(), dir)).setCheckpointInterval(1);
+        .setSyncMode("average").setSyncPeriod(1).setSurvivors(survivors).setCheckpointInterval(1);
+    cancelAsItStores(spark, dir, checkpoints ->
+        estimator.setCheckpointDir(checkpoints).fit(TestImages.images(spark, 203)));
+    assertEquals(count(dir, "-entered"), count(dir, "-left"), "a task still stores a checkpoint");
+  }
+
+  /** Ends a fit, which is told a checkpoint folder in {@code dir}, as it puts one in its place. */
+  static void cancelAsItStores(SparkSession spark, Path dir, Consumer<String> fit) {
     CompletableFuture<Void> cancelled = CompletableFuture.runAsync(() -> {
       awaitMark(dir);
       spark.sparkContext().cancelAllJobs();
     });
-    assertThrows(Exception.class, () -> estimator.fit(TestImages.images(spark, 203)));
+    String checkpoints = SlowFiles.path(spark.sparkContext(), dir);
+    assertThrows(Exception.class, () -> fit.accept(checkpoints));
     cancelled.join();
-    assertEquals(count(dir, "-entered"), count(dir, "-left"), "a task still stores a checkpoint");
   }
 
-  /** Waits until a checkpoint below {@code dir} is being put in its place. */
-  static void awaitMark(Path dir) {
+  private static void awaitMark(Path dir) {
     try {
       while (count(dir, "-entered") == 0) Thread.sleep(20);
     } catch (InterruptedException e) {

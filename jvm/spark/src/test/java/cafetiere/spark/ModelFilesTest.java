@@ -154,13 +154,8 @@ class ModelFilesTest {
 
   /** Ends a fit when it has stored a checkpoint. */
   private void interrupt(CaffeEstimator estimator) {
-    CompletableFuture<Void> cancelled = CompletableFuture.runAsync(() -> {
-      LastTaskTest.awaitMark(dir);
-      spark.sparkContext().cancelAllJobs();
-    });
-    estimator.setCheckpointDir(SlowFiles.path(spark.sparkContext(), dir));
-    assertThrows(Exception.class, () -> estimator.fit(points));
-    cancelled.join();
+    LastTaskTest.cancelAsItStores(
+        spark, dir, checkpoints -> estimator.setCheckpointDir(checkpoints).fit(points));
   }
 
   private static CaffeEstimator estimator(String solver) {

@@ -4,14 +4,12 @@ package cafetiere.spark;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import cafetiere.spark.barrier.TrainingJobTest;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.RowsHash;
 import cafetiere.spark.util.Json;
 import java.nio.file.Path;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -68,12 +66,7 @@ class ResumeTest {
 
   /** Ends a fit when it has stored a checkpoint. */
   private void interrupt(Dataset<Row> rows) {
-    CompletableFuture<Void> cancelled = CompletableFuture.runAsync(() -> {
-      LastTaskTest.awaitMark(dir);
-      spark.sparkContext().cancelAllJobs();
-    });
-    assertThrows(Exception.class, () -> fit(rows, SlowFiles.path(spark.sparkContext(), dir)));
-    cancelled.join();
+    LastTaskTest.cancelAsItStores(spark, dir, checkpoints -> fit(rows, checkpoints));
   }
 
   private static CaffeModel fit(Dataset<Row> rows, String checkpoints) {
