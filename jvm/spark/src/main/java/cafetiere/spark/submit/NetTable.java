@@ -88,9 +88,11 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     if (!layer.path("type").asText().equals("MemoryData")) return table;
     String fields = text.replaceAll("#[^\n]*", "");
     Matcher declared = MEMORY.matcher(fields);
-    boolean isTable = layer.path("source_class").asText("").equals(TABLES.get(0));
+    String sourceClass = layer.path("source_class").asText("");
+    boolean isTable = sourceClass.equals(TABLES.get(0));
     String sizes = isTable && declared.find() ? declared.group() : "";
-    if (!isTable && !fields.contains("image_encoded") && table.holdsFiles()) {
+    boolean isTold = isTable || sourceClass.isEmpty() || fields.contains("image_encoded");
+    if (!isTold && table.holdsFiles()) {
       return table.ofImages(true, sizes).asFiles();
     }
     return table.ofImages(ENCODED.matcher(fields).find(), sizes);
