@@ -48,7 +48,7 @@ spark = SparkSession(sc)
 rows = [(str(i), str(i % 2), 2, 2, bytearray([200 * (i % 2), i, 0, 50])) for i in range(61)]
 spark.createDataFrame(rows, "id string, label string, height int, width int, data binary") \\
     .write.parquet("table")
-words = conf.get("spark.pythonargs").split()
+words = sc.getConf().get("spark.pythonargs").split()
 cfg = Config(sc, dict(zip(words[::2], words[1::2])))
 cfg.label = "label"
 cfg.features = ["ip"]

@@ -18,16 +18,19 @@ class Config:
         self.__dict__.update(_sc=sc, _java=made)
 
     def __getattr__(self, name):
+        """A property's value."""
         if name.startswith("_"):
             raise AttributeError(name)
         return python_value(getattr(self._java, _known(self._java, name, name))())
 
     def __setattr__(self, name, value):
+        """Sets a property."""
         if isinstance(value, (list, tuple)):
             value = strings(self._sc, value)
         getattr(self._java, _known(self._java, f"{name}_$eq", name))(value)
 
     def __str__(self):
+        """A line for each property."""
         return self._java.toString()
 
 
