@@ -77,13 +77,12 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     List<String> select = new ArrayList<>();
     layer.path("dataframe_column_select").forEach(expression -> select.add(expression.asText()));
     if (!select.isEmpty()) rows = rows.selectExpr(select.toArray(new String[0]));
-    NetTable table = of(rows, flags, net, text);
-    return isLmdb ? table.ofRecords() : table;
+    return of(rows, flags, net, text);
   }
 
   /** The same of rows that a program has. */
   static NetTable of(Dataset<Row> rows, Flags flags, NetDescription net, String text) {
-    NetTable table = of(rows, flags, net.tops());
+    NetTable table = of(rows, flags, net.tops()).ofRecords();
     JsonNode layer = net.json().path("data_layer");
     if (!layer.path("type").asText().equals("MemoryData")) return table;
     String fields = text.replaceAll("#[^\n]*", "");
@@ -134,7 +133,8 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
 
   /** Fed by the numbers of databases that have them in place of bytes. */
   private NetTable ofRecords() {
-    if (!dataColumn.equals("data")) return this;
+    List<String> columns = Arrays.asList(rows.columns());
+    if (!dataColumn.equals("data") || !columns.contains("float_data")) return this;
     List<Row> first = rows.select("data", "float_data").takeAsList(1);
     boolean hasNumbers = !first.isEmpty() && first.get(0).isNullAt(0) && !first.get(0).isNullAt(1);
     return hasNumbers ? new NetTable(rows, "float_data", labelColumn, idColumn, areFiles) : this;

@@ -86,7 +86,8 @@ class NetTableTest {
     Row row = CaffeModel.ofWeights(new byte[] {10, 1, 'm'}, Map.of()).setNet(opened.net(net))
         .setOutputCols("same").setPredictionCol("").setFeaturesCol(opened.dataColumn())
         .transform(opened.rows().select("data")).select("same").first();
-    assertEquals(List.of(97f, 100f, 98f, 101f, 99f, 102f), row.getList(0));
+    // Red comes first in Java, and last in Caffe.
+    assertEquals(List.of(99f, 102f, 98f, 101f, 97f, 100f), row.getList(0));
   }
 
   @Test

@@ -2,7 +2,7 @@
 package com.yahoo.ml.jcaffe
 
 import java.awt.RenderingHints
-import java.awt.image.BufferedImage
+import java.awt.image.{BufferedImage, DataBufferByte}
 import java.io.ByteArrayInputStream
 
 import javax.imageio.ImageIO
@@ -34,7 +34,7 @@ class Mat(private var c: Int, private var h: Int, private var w: Int, private va
     require(height > 0 && width > 0, s"an image cannot have the size $height x $width")
     val kind = if (c == 1) BufferedImage.TYPE_BYTE_GRAY else BufferedImage.TYPE_3BYTE_BGR
     val image = new BufferedImage(w, h, kind)
-    image.getRaster.setDataElements(0, 0, w, h, bytes)
+    System.arraycopy(bytes, 0, pixels(image), 0, bytes.length)
     take(image, kind, height, width)
   }
 
@@ -46,15 +46,18 @@ class Mat(private var c: Int, private var h: Int, private var w: Int, private va
     graphics.setRenderingHint(RenderingHints.KEY_INTERPOLATION, RenderingHints.VALUE_INTERPOLATION_BILINEAR)
     graphics.drawImage(image, 0, 0, width, height, null)
     graphics.dispose()
-    val pixels = made.getRaster.getDataElements(0, 0, width, height, null).asInstanceOf[Array[Byte]]
-    take(if (kind == BufferedImage.TYPE_BYTE_GRAY) 1 else 3, height, width, pixels)
+    take(if (kind == BufferedImage.TYPE_BYTE_GRAY) 1 else 3, height, width, pixels(made))
   }
 
-  private def take(channels: Int, height: Int, width: Int, pixels: Array[Byte]): Unit = {
+  /** Blue first, as it lies in memory. */
+  private def pixels(image: BufferedImage): Array[Byte] =
+    image.getRaster.getDataBuffer.asInstanceOf[DataBufferByte].getData
+
+  private def take(channels: Int, height: Int, width: Int, data: Array[Byte]): Unit = {
     c = channels
     h = height
     w = width
-    bytes = pixels
+    bytes = data
   }
 }
 

@@ -112,7 +112,7 @@ class CaffeOnSparkTest {
     assertTrue(tested > 0.8, tested.toString)
   }
 
-  @Test def featuresAreTheInputOfSparkMl(): Unit = {
+  @Tag("long-run") @Test def featuresAreTheInputOfSparkMl(): Unit = {
     val solver = cluster.solver("ml", 40, cluster.images("TRAIN", "users.DrawnBars", Rows.toString),
       cluster.images("TEST", "users.ListedBars", "103"))
     val right = Programs.pipeline(cluster.sc, Array("-conf", solver, "-model", cluster.uri("ml.model"),
