@@ -115,8 +115,8 @@ public class TrainingJobTest {
     CheckpointStore store = setup.store();
     try (TaskFolder local = setup.folder();
         Trainer trainer = new Trainer(setup.trainerOptions(plan, 0, local), new Deaf())) {
-      assertThrows(IOException.class, () -> setup.restore(trainer, local));
-      setup.restoreNewest(trainer, local);
+      assertThrows(IOException.class, () -> setup.restore(trainer));
+      setup.restoreNewest(trainer);
       assertArrayEquals(
           store.load(store.newest().orElseThrow()).model().bytes(), trainer.model());
     }
