@@ -118,6 +118,8 @@ class Cluster:
             "spark.executor.heartbeatInterval": "3s",
             "spark.ui.enabled": "false",
             "spark.sql.shuffle.partitions": "2",
+            # Rows lie in files on the disk that may be full.
+            "spark.cafetiere.rowMemory": "64k",
             # Work spreads over the workers, so that a fault on one is felt.
             "spark.locality.wait": "0",
         }
