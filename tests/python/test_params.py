@@ -40,10 +40,9 @@ MORE_PLACES = {
     "outputCols": {"submit/SubmittedRun.java"},
     "predictionCol": {"submit/SubmittedRun.java"},
     "validationIndicatorCol": {"submit/SubmittedRun.java"},
-    # -snapshot needs -weights, and is a file's name by default; -events is a file of its own.
+    # -snapshot needs -weights, and is a file's name by default.
     "weights": {"submit/Flags.java"},
     "snapshot": {"submit/SubmittedRun.java", "submit/Flags.java"},
-    "events": {"submit/SubmittedRun.java", "submit/Flags.java"},
     # CaffeOnSpark took its words in any case.
     "connection": {"submit/Flags.java"},
 }

@@ -114,9 +114,6 @@ public final class SubmittedRun {
     }
     CaffeModel model = estimator.fit(table.rows());
     writeModel(model, prefix, description.wantsHdf5());
-    if (flags.has("events")) {
-      HadoopFiles.writeText(flags.get("events", ""), model.events(), conf);
-    }
     LOG.info("Trained: {}", model.result());
   }
 

@@ -149,7 +149,7 @@ class SubmitTest {
 
   private static void train() {
     submit("-train", "-trainData", uri("train.parquet"), "-clusterSize", "2", "-persistent",
-        "-connection", "ethernet", "-devices", "1", "-events", uri("events.jsonl"));
+        "-connection", "ethernet", "-devices", "1", "-events", uri("events"));
   }
 
   @Test
