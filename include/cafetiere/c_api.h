@@ -77,7 +77,7 @@ CFT_API int cft_use_instruction_set(const char* name);
  * runs. arguments[0] is the program's name. */
 CFT_API int cft_main(int count, const char* const* arguments);
 
-/* ---- look before you leap ------------------------------------------------------------------ */
+/* ---- validation ---------------------------------------------------------------------------  */
 
 /* Parses and checks a solver and net without running them, for preflight and tools. Takes none of the
  * memory that it predicts.
@@ -124,7 +124,7 @@ CFT_API void cft_rows_destroy(cft_rows* rows);
 CFT_API int cft_row_budget_create(const char* options, cft_row_budget** out);
 CFT_API void cft_row_budget_destroy(cft_row_budget* budget);
 /* The same as cft_rows_create() under a budget (NULL: none), which includes the shards that the rows
- * are dealt to. */
+ * go to. */
 CFT_API int cft_rows_create_within(const char* schema, cft_row_budget* budget, cft_rows** out);
 
 /* ---- groups -------------------------------------------------------------------------------- */
@@ -208,9 +208,9 @@ CFT_API int cft_trainer_restore_files(cft_trainer* trainer, const char* model, c
  * test_interval steps and at the end, over all rows (test_iter is ignored). Optional; before the
  * run, on every rank or on none. */
 CFT_API int cft_trainer_validation(cft_trainer* trainer, cft_rows* rows);
-/* Deals the rows of all ranks to the shards, then trains to max_iter. `group` is NULL when size is
+/* Shuffles the rows of all ranks to the shards, then trains to max_iter. `group` is NULL when size is
  * 1; `rows` is emptied. Blocks; every rank must call it.
- * With "survivors" rows are not dealt: each rank keeps its own. When the call fails because a peer
+ * With "survivors" rows are not shuffled: each rank keeps its own. When the call fails because a peer
  * was lost or is to be let in (CFT_UNAVAILABLE, CFT_TIMEOUT, or CFT_CANCELLED after
  * cft_group_cancel), it may be called again with another group and `rows` NULL: the training goes on
  * from the newest round that a member of the group has, and a newcomer gets its weights from it. */
@@ -257,7 +257,7 @@ CFT_API int cft_state_hdf5(const void* state, uint64_t state_bytes, const char* 
 typedef struct cft_replica cft_replica;
 typedef struct cft_rounds cft_rounds;
 
-/* The order in which rows are dealt to V shards, that at position p of all rows to shard p % V.
+/* The order in which rows go to V shards, that at position p of all rows to shard p % V.
  * keys: 32 bytes a row: 24 that order it as memcmp() does, then an uint64 (little-endian) number of
  * bytes of the encoded row. seed: as cft_rounds_describe() says. */
 CFT_API int cft_rows_keys(const cft_rows* rows, int64_t seed, void* keys);
