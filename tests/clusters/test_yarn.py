@@ -10,6 +10,7 @@ import threading
 import time
 import zipfile
 
+import manifests
 import pytest
 import submits
 from conftest import OldYarn
@@ -25,12 +26,11 @@ def model_on_hdfs(yarn, folder, tmp_path):
 
 
 def test_cluster_mode_takes_files_along_and_writes_to_hdfs(yarn, trained, tmp_path):
+    """With the words of the example's workflow for Oozie."""
     work, expected = trained()
-    flags = [
-        *work.flags("hdfs:///cluster/lenet.caffemodel", RANKS),
-        "-events",
-        "hdfs:///cluster/told",
-    ]
+    values = {"executors": RANKS, "shards": submits.SHARDS, "table": "digits.parquet"}
+    flags = manifests.spark_arguments("train", {**values, "output": "hdfs:///cluster"})
+    flags += ["-events", "hdfs:///cluster/told"]
     yarn.submit(work, "cluster", flags, ["--files", work.files])
     assert model_on_hdfs(yarn, "/cluster", tmp_path) == expected
     files = yarn.cluster.files("/cluster")
@@ -39,8 +39,7 @@ def test_cluster_mode_takes_files_along_and_writes_to_hdfs(yarn, trained, tmp_pa
         assert f"/cluster/lenet_iter_{step}.solverstate" in files
     events = yarn.cluster.get("/cluster/told", tmp_path / "events").decode().splitlines()
     assert any(json.loads(event).get("step") == 40 for event in events)
-    # The run's checkpoints were in the user's folder of HDFS, and went with it.
-    assert not yarn.cluster.files(f"{yarn.home}/.cafetiere")
+    assert not yarn.cluster.files("/cluster/checkpoints"), "they go with the run"
 
 
 def test_a_full_queue_is_told_and_not_waited_for(yarn, trained):
