@@ -98,7 +98,7 @@ def test_client_mode_with_the_library_in_an_archive(yarn, trained, tmp_path):
 
 @pytest.mark.long
 def test_a_killed_executor_changes_no_bit(yarn, trained, tmp_path):
-    work, expected = trained(steps=1_000)
+    work, expected = trained(steps=400)
     flags = [*work.flags("hdfs:///killed/lenet.caffemodel", RANKS), "-checkpointInterval", "10"]
     process = start(yarn.command("client", flags), yarn.environment, work.folder)
     output = []
