@@ -45,6 +45,7 @@ public final class YarnQueue implements AutoCloseable {
   private final String label;
   private final Thread thread = new Thread(this::watch, "cafetiere-yarn-queue");
   private volatile Full full;
+  private volatile boolean closed;
 
   /**
    * Begins to look, if the application runs on YARN.
@@ -68,6 +69,7 @@ public final class YarnQueue implements AutoCloseable {
 
   @Override
   public void close() {
+    closed = true;
     thread.interrupt();
   }
 
@@ -75,11 +77,12 @@ public final class YarnQueue implements AutoCloseable {
     YarnConfiguration conf = new YarnConfiguration(sc.hadoopConfiguration());
     conf.setLong(YarnConfiguration.RESOURCEMANAGER_CONNECT_MAX_WAIT_MS, ANSWER_MILLIS);
     conf.setLong(YarnConfiguration.RESOURCEMANAGER_CONNECT_RETRY_INTERVAL_MS, LOOK_MILLIS);
+    conf.setBoolean(YarnConfiguration.TIMELINE_SERVICE_ENABLED, false); // not asked, and needs more jars
     try (YarnClient client = YarnClient.createYarnClient()) {
       client.init(conf);
       client.start();
       Optional<Full> before = Optional.empty();
-      while (!thread.isInterrupted()) {
+      while (!closed) {
         // Twice: between two questions of one look YARN may have given another executor.
         Optional<Full> now = look(client);
         boolean stays = now.map(Full::executors).equals(before.map(Full::executors));
@@ -87,8 +90,8 @@ public final class YarnQueue implements AutoCloseable {
         before = now;
         TimeUnit.MILLISECONDS.sleep(LOOK_MILLIS);
       }
-    } catch (IOException | YarnException | RuntimeException e) {
-      LOG.info("YARN does not tell what room there is: {}", e.getMessage());
+    } catch (IOException | YarnException | RuntimeException | LinkageError e) {
+      if (!closed) LOG.info("YARN does not tell what room there is: {}", e.getMessage());
     } catch (InterruptedException e) {
       // closed
     }
