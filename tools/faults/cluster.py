@@ -135,6 +135,10 @@ class Cluster:
                     return pid
         return None
 
+    def daemon(self, worker: int) -> int:
+        """The process id of a worker, whose executors are its children."""
+        return self._daemons[worker].pid
+
     def executors(self) -> list[int]:
         """The process ids of all executors."""
         return [pid for pid in self.processes() if "CoarseGrainedExecutorBackend" in words(pid)]

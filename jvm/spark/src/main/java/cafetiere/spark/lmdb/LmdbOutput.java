@@ -38,7 +38,6 @@ import org.apache.spark.util.SerializableConfiguration;
  * moves those of the attempts that Spark counts into place, as one folder. Until then nothing is there.
  */
 final class LmdbOutput {
-  private static final String SUCCESS = "_SUCCESS";
   private static final List<LmdbColumn> RECORDS = List.of(LmdbColumn.KEY, LmdbColumn.VALUE);
 
   private LmdbOutput() {}
@@ -138,9 +137,15 @@ final class LmdbOutput {
         move(fs, new Path(staging, attempts.get(i)), new Path(result, LmdbFiles.PART.formatted(i)));
       }
     }
+    fs.delete(new Path(target, LmdbFiles.SUCCESS), false); // first: what goes is not whole any more
     fs.delete(target, true);
-    move(fs, result, target);
-    fs.create(new Path(target, SUCCESS), true).close();
+    try {
+      move(fs, result, target);
+      fs.create(new Path(target, LmdbFiles.SUCCESS), true).close();
+    } catch (IOException e) {
+      fs.delete(target, true);
+      throw e;
+    }
   }
 
   private static void move(FileSystem fs, Path from, Path to) throws IOException {

@@ -8,6 +8,7 @@ import cafetiere.spark.CaffeModel;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
+import cafetiere.spark.preflight.Preflight;
 import cafetiere.spark.store.SnapshotFiles;
 import cafetiere.spark.util.HadoopFiles;
 import java.io.IOException;
@@ -39,6 +40,8 @@ public final class SubmittedRun {
   private static final String H5 = ".h5";
   private static final String ID = "SampleID";
   private static final String INPUT = "cafetiere input ";
+  /** The engine whose tasks all run at once. */
+  private static final String TOGETHER = "barrier";
   private static final int EXIT_FAILED = 1;
   private static final int EXIT_USAGE = 2;
 
@@ -103,10 +106,13 @@ public final class SubmittedRun {
 
   private void train() {
     NetDescription description = describe("TRAIN");
+    CaffeEstimator estimator = flags.setParams(new CaffeEstimator());
+    if (estimator.getEngine().equals(TOGETHER)) {
+      Preflight.checkSlots(spark.sparkContext(), estimator);
+    }
     NetTable table = open(description, "trainData");
     String prefix = snapshotPrefix(description);
-    CaffeEstimator estimator = flags.setParams(new CaffeEstimator())
-        .setSolver(NetDescription.withField(solver, "snapshot_prefix", prefix)).setNet(net)
+    estimator.setSolver(NetDescription.withField(solver, "snapshot_prefix", prefix)).setNet(net)
         .setFeaturesCol(table.dataColumn()).setLabelCol(table.labelColumn())
         .setIdCol(table.idColumn());
     if (estimator.getValidationIndicatorCol().isEmpty() && isTestedOn(description)) {
@@ -248,8 +254,12 @@ public final class SubmittedRun {
     Matcher net = NET.matcher(solver.replaceAll("#[^\n]*", ""));
     if (!net.find()) return "";
     Path path = Path.of(net.group(1));
+    if (Files.exists(path)) return net.group(1);
     Path beside = Path.of(solverPath).resolveSibling(path.getFileName());
-    return !Files.exists(path) && Files.exists(beside) ? beside.toString() : net.group(1);
+    if (Files.exists(beside)) return beside.toString();
+    if (Files.exists(Path.of(solverPath))) return net.group(1);
+    String stored = HadoopFiles.beside(solverPath, path.getFileName().toString(), conf);
+    return HadoopFiles.exists(stored, conf) ? stored : net.group(1);
   }
 
   private String text(String path) {
