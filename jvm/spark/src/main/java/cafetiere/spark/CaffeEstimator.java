@@ -79,6 +79,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
       train = train.filter(functions.not(held));
     }
     TrainingPlan plan = plan(train);
+    if (test != null) plan.schema().requireTypesOf(test.schema(), "to test on");
     String netToPredict = netToPredict();
     TrainingResult result = Run.of(chosenEngine(), plan, train, test);
     return copyValues(new CaffeModel(uid, result), ParamMap.empty())
@@ -126,7 +127,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     SyncSettings sync = SyncSettings.of(this, conf);
     Findings findings = new Findings();
     ModelPart model =
-        findings.file("weights", getWeights(), () -> ModelPart.read(getWeights(), spark));
+        findings.file("weights", getWeights(), () -> ModelPart.readInOrder(getWeights(), spark));
     ModelPart state =
         findings.file("snapshot", getSnapshot(), () -> ModelPart.read(getSnapshot(), spark));
     NetDescription description = findings.of(() -> describe(sync));

@@ -31,8 +31,13 @@ public final class SequenceImages {
 
   /** The table of the images at a Hadoop path, with the columns of CaffeOnSpark's ImageDataFrame. */
   public static Dataset<Row> read(SparkSession spark, String path) {
+    return read(spark, path, spark.sparkContext().defaultMinPartitions());
+  }
+
+  /** The same in so many partitions at least. */
+  public static Dataset<Row> read(SparkSession spark, String path, int partitions) {
     JavaSparkContext sc = JavaSparkContext.fromSparkContext(spark.sparkContext());
-    JavaRDD<Row> rows = sc.sequenceFile(path, BytesWritable.class, BytesWritable.class)
+    JavaRDD<Row> rows = sc.sequenceFile(path, BytesWritable.class, BytesWritable.class, partitions)
         .map(record -> row(record._1(), record._2())).filter(row -> !row.isNullAt(0));
     return spark.createDataFrame(rows, SCHEMA);
   }
