@@ -65,7 +65,7 @@ Result<Bytes> CenterMode::answer(int peer, uint32_t topic, uint32_t index, Bytes
     return Bytes();
   }
   const size_t size = data.size();
-  const bool known = topic == kHistory        ? answer_history(index, data)
+  const bool known = topic == kHistory          ? answer_history(index, data)
                      : index < uint32_t(ranks_) ? answer_slice(topic, int(index), data)
                                                 : false;
   if (known) return data;

@@ -13,8 +13,7 @@ Result<std::unique_ptr<Sync>> make_downpour(const caffe::SyncParameter& sync,
   return std::unique_ptr<Sync>(std::move(downpour));
 }
 
-Downpour::Downpour(const caffe::SyncParameter& sync, const SyncContext& context,
-                   ArenaUpdate update)
+Downpour::Downpour(const caffe::SyncParameter& sync, const SyncContext& context, ArenaUpdate update)
     : CenterMode("downpour", context, std::move(update), sizeof(double)),
       push_every_(sync.n_push() > 0 ? sync.n_push() : sync.period()),
       fetch_every_(sync.n_fetch() > 0 ? sync.n_fetch() : sync.period()),
@@ -57,9 +56,7 @@ Status Downpour::push(Topic topic, std::span<float> fetched) {
   return {};
 }
 
-Status Downpour::settle(std::span<float>) {
-  return since_push_ > 0 ? push(kPush, {}) : Status();
-}
+Status Downpour::settle(std::span<float>) { return since_push_ > 0 ? push(kPush, {}) : Status(); }
 
 bool Downpour::serve(uint32_t topic, int slice, Messenger::Bytes& data) {
   const size_t size = center().range(slice).size();

@@ -70,7 +70,7 @@ template <class Mode>
 class CenterWorker {
  public:
   CenterWorker(Group* group, const caffe::SyncParameter& sync, const caffe::SolverParameter& solver,
-         float rate)
+               float rate)
       : rank_(group ? group->rank() : 0), rate_(rate), weights_(kFloats, 0.f) {
     auto update = ArenaUpdate::make(solver, {{0, int64_t(kFloats)}}, int64_t(kFloats));
     SyncContext context{.group = group, .floats = kFloats, .pool = &pool_, .log = Logger()};
@@ -131,10 +131,9 @@ class CenterWorker {
 
 /// Runs body(rank, worker) on a thread a rank; nobody leaves before all are done.
 template <class Mode>
-void with_center_workers(
-    Transport transport, int size, const caffe::SyncParameter& sync,
-    const caffe::SolverParameter& solver, float rate,
-    const std::function<Status(int, CenterWorker<Mode>&)>& body) {
+void with_center_workers(Transport transport, int size, const caffe::SyncParameter& sync,
+                         const caffe::SolverParameter& solver, float rate,
+                         const std::function<Status(int, CenterWorker<Mode>&)>& body) {
   auto groups = make_groups(transport, size);
   std::barrier done(size);
   expect_ok(on_ranks(size, [&](int rank) {

@@ -190,19 +190,16 @@ constexpr int kPushes = 2000;
 /// A worker whose every update adds 1 to all weights, to a center that begins at 0: the center of a
 /// slice counts the pushes. It makes `pushes`, tells the victim's end between, and then what it has
 /// of the slices of ranks 0 and 1: the least and the largest value of each.
-Status count_pushes(Group& group, int pushes,
-                    const std::function<void(int)>& after = [](int) {}) {
+Status count_pushes(
+    Group& group, int pushes, const std::function<void(int)>& after = [](int) {}) {
   ThreadPool pool(1);
   caffe::SolverParameter plain;
   CFT_ASSIGN(ArenaUpdate update,
              ArenaUpdate::make(plain, {{0, int64_t(kFloats)}}, int64_t(kFloats)));
-  Downpour mode(every(1, 1),
-                {.group = &group,
-                 .shards = group.size(),
-                 .floats = kFloats,
-                 .pool = &pool,
-                 .log = Logger()},
-                std::move(update));
+  Downpour mode(
+      every(1, 1),
+      {.group = &group, .shards = group.size(), .floats = kFloats, .pool = &pool, .log = Logger()},
+      std::move(update));
   CFT_TRY(mode.open());
   Floats weights(kFloats, 0.f), gradient(kFloats);
   for (int made = 0; made < pushes; ++made) {
