@@ -126,7 +126,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     SyncSettings sync = SyncSettings.of(this, conf);
     Findings findings = new Findings();
     ModelPart model =
-        findings.file("weights", getWeights(), () -> ModelPart.read(getWeights(), spark));
+        findings.file("weights", getWeights(), () -> ModelPart.readInOrder(getWeights(), spark));
     ModelPart state =
         findings.file("snapshot", getSnapshot(), () -> ModelPart.read(getSnapshot(), spark));
     NetDescription description = findings.of(() -> describe(sync));

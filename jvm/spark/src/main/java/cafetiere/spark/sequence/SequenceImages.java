@@ -46,19 +46,25 @@ public final class SequenceImages {
 
       @Override
       public RDD<Row> rows(SQLContext context) {
-        return SequenceImages.rows(context.sparkContext(), path).rdd();
+        SparkContext sc = context.sparkContext();
+        return SequenceImages.rows(sc, path, sc.defaultMinPartitions()).rdd();
       }
     };
   }
 
   /** The table of the images at a Hadoop path, with the columns of CaffeOnSpark's ImageDataFrame. */
   public static Dataset<Row> read(SparkSession spark, String path) {
-    return spark.createDataFrame(rows(spark.sparkContext(), path), SCHEMA);
+    return read(spark, path, spark.sparkContext().defaultMinPartitions());
   }
 
-  private static JavaRDD<Row> rows(SparkContext sc, String path) {
+  /** The same in so many partitions at least. */
+  public static Dataset<Row> read(SparkSession spark, String path, int partitions) {
+    return spark.createDataFrame(rows(spark.sparkContext(), path, partitions), SCHEMA);
+  }
+
+  private static JavaRDD<Row> rows(SparkContext sc, String path, int partitions) {
     return JavaSparkContext.fromSparkContext(sc)
-        .sequenceFile(path, BytesWritable.class, BytesWritable.class)
+        .sequenceFile(path, BytesWritable.class, BytesWritable.class, partitions)
         .map(record -> row(record._1(), record._2())).filter(row -> !row.isNullAt(0));
   }
 

@@ -12,6 +12,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.spark.ml.param.IntParam;
 import org.apache.spark.ml.param.LongParam;
 import org.apache.spark.ml.param.Param;
@@ -89,9 +91,11 @@ record Flag(String name, String value, String text, String param) {
     return value.equals(FILE) ? located(given) : given;
   }
 
-  /** A file that spark-submit put beside the driver is local, whatever the default file system. */
-  private static String located(String path) {
-    return Files.exists(Path.of(path)) ? Path.of(path).toUri().toString() : path;
+  /** Files that spark-submit put beside the driver are local, whatever the default file system. */
+  private static String located(String paths) {
+    return Stream.of(paths.split(","))
+        .map(path -> Files.exists(Path.of(path)) ? Path.of(path).toUri().toString() : path)
+        .collect(Collectors.joining(","));
   }
 
   private static String placeholder(JsonNode param) {

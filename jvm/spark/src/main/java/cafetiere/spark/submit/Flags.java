@@ -47,9 +47,11 @@ final class Flags {
           Flag.of("outputFormat", "WORD", "Spark's name of the features' format. Default: json."),
           Flag.of("events", "PATH", "Write the training's events here, one JSON object a line."))),
       new Part("Columns and training (docs/params.md)", Flag.ofParams()),
-      new Part("Accepted for CaffeOnSpark's scripts", List.of(
-          Flag.of("devices", "N", "GPUs of each executor. Not supported yet: the CPU is used."),
-          Flag.of("persistent", "", "No effect: rows are always read once and kept."))));
+      new Part("Of CaffeOnSpark's scripts", List.of(
+          Flag.of("devices", "N", "Shards of each worker, in place of shards: on the CPU each stands"
+              + " for a GPU. Default: 1."),
+          Flag.of("persistent", "", "Keep the table to train on on Spark's disks, so that its source"
+              + " is read once."))));
   private static final Map<String, Flag> KNOWN = PARTS.stream()
       .flatMap(part -> part.flags().stream())
       .collect(Collectors.toMap(Flag::name, Function.identity()));
@@ -153,6 +155,10 @@ final class Flags {
       if (get(count, "1").matches("[1-9]\\d{0,8}")) continue;
       throw new UsageException(
           "-" + count + " " + get(count, "") + ": a whole number of at least 1 is needed");
+    }
+    if (has("shards") && !get("devices", "1").equals("1")) {
+      throw new UsageException("both -shards and -devices are given: -devices N stands for N shards"
+          + " a worker, give one of them only");
     }
     setParams(new CaffeEstimator());
   }

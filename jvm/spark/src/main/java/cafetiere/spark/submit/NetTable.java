@@ -74,12 +74,19 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     List<String> select = new ArrayList<>();
     layer.path("dataframe_column_select").forEach(expression -> select.add(expression.asText()));
     if (!select.isEmpty()) rows = rows.selectExpr(select.toArray(new String[0]));
+    NetTable table = of(rows, flags, net, text);
+    return isLmdb ? table.ofRecords() : table;
+  }
+
+  /** The same of rows that a program has. */
+  static NetTable of(Dataset<Row> rows, Flags flags, NetDescription net, String text) {
     NetTable table = of(rows, flags, net.tops());
-    if (isLmdb) table = table.ofRecords();
+    JsonNode layer = net.json().path("data_layer");
     if (!layer.path("type").asText().equals("MemoryData")) return table;
     String fields = text.replaceAll("#[^\n]*", "");
     Matcher declared = MEMORY.matcher(fields);
-    boolean isByPixel = sourceClass.equals(TABLES.get(0)) && declared.find();
+    boolean isByPixel =
+        layer.path("source_class").asText("").equals(TABLES.get(0)) && declared.find();
     return table.ofImages(ENCODED.matcher(fields).find(), isByPixel ? declared.group() : "");
   }
 

@@ -8,6 +8,7 @@ import cafetiere.spark.CaffeModel;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
+import cafetiere.spark.plan.Parallelism;
 import cafetiere.spark.store.SnapshotFiles;
 import cafetiere.spark.util.HadoopFiles;
 import java.io.IOException;
@@ -16,12 +17,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Column;
@@ -29,6 +32,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.functions;
+import org.apache.spark.storage.StorageLevel;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -45,8 +49,14 @@ public final class SubmittedRun {
   private final SparkSession spark;
   private final Configuration conf;
   private final Flags flags;
+  private final Map<String, Dataset<Row>> tables = new HashMap<>();
   private final String solver;
   private final String net;
+
+  /** A command line in a session that is there. */
+  public SubmittedRun(SparkSession spark, String... args) {
+    this(spark, Flags.parse(args));
+  }
 
   private SubmittedRun(SparkSession spark, Flags flags) {
     this.spark = spark;
@@ -86,38 +96,64 @@ public final class SubmittedRun {
     if (code != 0) System.exit(code);
   }
 
-  /** Runs a command line in a session that is there. */
-  public static void run(SparkSession spark, String... args) {
-    new SubmittedRun(spark, Flags.parse(args)).run();
+  /** Takes these rows where the flag would name a table; null for none. */
+  public SubmittedRun with(String flag, Dataset<Row> rows) {
+    if (rows != null) tables.put(flag, rows);
+    return this;
   }
 
-  private void run() {
-    tellWhatHasNoEffect();
+  /** Does all that the command line asks for. */
+  public void run() {
     if (flags.has("train")) train();
     if (flags.has("features")) {
-      features();
+      features().write().format(flags.get("outputFormat", "json"))
+          .save(flags.get("output", "output"));
     } else if (flags.has("test")) {
-      test();
+      String text = text(test());
+      HadoopFiles.writeText(flags.get("output", "output"), text, conf);
+      LOG.info("Tested: {}", text);
     }
   }
 
-  private void train() {
+  /** Trains, and writes the model and the snapshot of the end. */
+  public CaffeModel train() {
     NetDescription description = describe("TRAIN");
     NetTable table = open(description, "trainData");
+    if (!flags.has("persistent")) return train(description, table, table.rows());
+    Dataset<Row> kept = table.rows().persist(StorageLevel.DISK_ONLY());
+    try {
+      return train(description, table, kept);
+    } finally {
+      kept.unpersist();
+    }
+  }
+
+  private CaffeModel train(NetDescription description, NetTable table, Dataset<Row> rows) {
     String prefix = snapshotPrefix(description);
-    CaffeEstimator estimator = flags.setParams(new CaffeEstimator())
+    CaffeEstimator estimator = withDevices(flags.setParams(new CaffeEstimator()))
         .setSolver(NetDescription.withField(solver, "snapshot_prefix", prefix)).setNet(net)
         .setFeaturesCol(table.dataColumn()).setLabelCol(table.labelColumn())
         .setIdCol(table.idColumn());
     if (estimator.getValidationIndicatorCol().isEmpty() && isTestedOn(description)) {
       estimator.setValidationData(open(describe("TEST"), "testData").rows());
     }
-    CaffeModel model = estimator.fit(table.rows());
+    CaffeModel model = estimator.fit(rows);
     writeModel(model, prefix, description.wantsHdf5());
     if (flags.has("events")) {
       HadoopFiles.writeText(flags.get("events", ""), model.events(), conf);
     }
     LOG.info("Trained: {}", model.result());
+    return model;
+  }
+
+  /** A CPU stands for each GPU that CaffeOnSpark would have used: a shard of its worker's. */
+  private CaffeEstimator withDevices(CaffeEstimator estimator) {
+    int devices = Integer.parseInt(flags.get("devices", "1"));
+    if (devices == 1) return estimator;
+    int workers =
+        Parallelism.of(spark.sparkContext(), estimator.getNumWorkers(), 0).workers();
+    LOG.info("-devices {}: each of the {} workers has as many shards, on its CPUs", devices, workers);
+    return estimator.setNumWorkers(workers).setShards(Math.multiplyExact(workers, devices));
   }
 
   /** The begin of the snapshots' paths: beside -model, by the last part of what the solver says. */
@@ -146,49 +182,54 @@ public final class SubmittedRun {
   /** Rows to test on are there, and the solver wants to. */
   private boolean isTestedOn(NetDescription description) {
     if (description.json().path("solver").path("test_interval").asLong() == 0) return false;
-    if (flags.has("testData")) return true;
+    if (flags.has("testData") || tables.containsKey("testData")) return true;
+    if (tables.containsKey("trainData")) return false;
     return !describe("TEST").json().path("data_layer").path("source").asText("").isEmpty();
   }
 
-  private void features() {
-    List<String> blobs = flags.featureBlobs();
-    outputs(blobs).write().format(flags.get("outputFormat", "json"))
-        .save(flags.get("output", "output"));
+  /** SampleID and the blobs of -features for each row. */
+  public Dataset<Row> features() {
+    return outputs(flags.featureBlobs());
   }
 
-  /** Writes the mean of every output of the TEST net, a line each: its name and its values. */
-  private void test() {
+  /** The means of all elements of all outputs of the TEST net, in two jobs. */
+  public Map<String, List<Double>> test() {
     List<String> blobs = new ArrayList<>();
     describe("TEST").json().path("outputs").forEach(name -> blobs.add(name.asText()));
-    String text = means(outputs(blobs).cache(), blobs);
-    HadoopFiles.writeText(flags.get("output", "output"), text, conf);
-    LOG.info("Tested: {}", text);
-  }
-
-  /** The means of all elements of all blobs, in two jobs; a line for each blob. */
-  private static String means(Dataset<Row> rows, List<String> blobs) {
+    Dataset<Row> rows = outputs(blobs).cache();
     try {
-      List<Row> first = rows.select(columns(blobs, functions::size)).takeAsList(1);
-      if (first.isEmpty()) throw new Flags.UsageException("the table to test on has no rows");
-      List<Column> averages = new ArrayList<>();
-      for (int i = 0; i < blobs.size(); i++) {
-        Column blob = quoted(blobs.get(i));
-        for (int k = 0; k < first.get(0).getInt(i); k++) {
-          averages.add(functions.avg(blob.getItem(k)));
-        }
-      }
-      Row means = rows.select(averages.toArray(new Column[0])).first();
-      StringBuilder text = new StringBuilder();
-      int next = 0;
-      for (int i = 0; i < blobs.size(); i++) {
-        List<String> values = new ArrayList<>();
-        for (int k = 0; k < first.get(0).getInt(i); k++) values.add(means.get(next++).toString());
-        text.append(blobs.get(i)).append(": ").append(String.join(",", values)).append('\n');
-      }
-      return text.toString();
+      return means(rows, blobs);
     } finally {
       rows.unpersist();
     }
+  }
+
+  private static Map<String, List<Double>> means(Dataset<Row> rows, List<String> blobs) {
+    List<Row> first = rows.select(columns(blobs, functions::size)).takeAsList(1);
+    if (first.isEmpty()) throw new Flags.UsageException("the table to test on has no rows");
+    List<Column> averages = new ArrayList<>();
+    for (int i = 0; i < blobs.size(); i++) {
+      Column blob = quoted(blobs.get(i));
+      for (int k = 0; k < first.get(0).getInt(i); k++) averages.add(functions.avg(blob.getItem(k)));
+    }
+    Row found = rows.select(averages.toArray(new Column[0])).first();
+    Map<String, List<Double>> means = new LinkedHashMap<>();
+    int next = 0;
+    for (int i = 0; i < blobs.size(); i++) {
+      List<Double> values = new ArrayList<>();
+      for (int k = 0; k < first.get(0).getInt(i); k++) values.add(found.getDouble(next++));
+      means.put(blobs.get(i), values);
+    }
+    return means;
+  }
+
+  /** A line for each blob: its name and its values. */
+  private static String text(Map<String, List<Double>> means) {
+    StringBuilder text = new StringBuilder();
+    means.forEach((blob, values) -> text.append(blob).append(": ")
+        .append(values.stream().map(String::valueOf).collect(Collectors.joining(",")))
+        .append('\n'));
+    return text.toString();
   }
 
   private static Column[] columns(List<String> names, UnaryOperator<Column> of) {
@@ -229,21 +270,13 @@ public final class SubmittedRun {
 
   private NetTable open(NetDescription description, String flag) {
     String text = net.isEmpty() ? description.netText() : net;
-    return NetTable.open(spark, flags, description, text, flag);
+    Dataset<Row> given = tables.get(flag);
+    return given == null ? NetTable.open(spark, flags, description, text, flag)
+        : NetTable.of(given, flags, description, text);
   }
 
   private NetDescription describe(String phase) {
     return NetDescription.of(solver, net, phase);
-  }
-
-  private void tellWhatHasNoEffect() {
-    if (flags.has("persistent")) {
-      LOG.info("-persistent has no effect: rows are read once and kept in native memory");
-    }
-    if (flags.has("devices")) {
-      LOG.warn("-devices {} asks for GPUs, which are not supported yet: the CPU is used",
-          flags.get("devices", ""));
-    }
   }
 
   /** The net that the solver names: where it says, or beside the solver; "" if it names none. */

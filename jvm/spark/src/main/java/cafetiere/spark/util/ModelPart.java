@@ -2,8 +2,10 @@
 package cafetiere.spark.util;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.Serializable;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.apache.hadoop.conf.Configuration;
@@ -34,6 +36,30 @@ public record ModelPart(byte[] bytes, String path) implements Serializable {
     Configuration conf = spark.sparkContext().hadoopConfiguration();
     return HadoopFiles.length(path, conf) > largest(spark)
         ? ofFile(path) : of(HadoopFiles.read(path, conf));
+  }
+
+  /**
+   * Weights that are copied one after another, from paths with commas between: what is in several has the
+   * values of the last. In the binary form a message behind another one adds its layers to those.
+   */
+  public static ModelPart readInOrder(String paths, SparkSession spark) {
+    String[] all = paths.split(",");
+    if (all.length == 1) return read(paths, spark);
+    ByteArrayOutputStream layers = new ByteArrayOutputStream();
+    for (String path : all) {
+      ModelPart part = read(path.trim(), spark);
+      if (part.isFile() || isHdf5(part.bytes())) {
+        throw new IllegalArgumentException(path.trim() + " is one of several weights and is "
+            + (part.isFile() ? "larger than " + LARGEST : "HDF5") + ": give one file, or such in"
+            + " Caffe's binary form, which `cafetiere convert_weights` writes");
+      }
+      layers.writeBytes(part.bytes());
+    }
+    return of(layers.toByteArray());
+  }
+
+  private static boolean isHdf5(byte[] bytes) {
+    return bytes.length > 3 && new String(bytes, 1, 3, StandardCharsets.US_ASCII).equals("HDF");
   }
 
   /**
