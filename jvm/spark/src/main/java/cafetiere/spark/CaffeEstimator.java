@@ -79,6 +79,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
       train = train.filter(functions.not(held));
     }
     TrainingPlan plan = plan(train);
+    if (test != null) plan.schema().requireTypesOf(test.schema(), "to test on");
     String netToPredict = netToPredict();
     TrainingResult result = Run.of(chosenEngine(), plan, train, test);
     return copyValues(new CaffeModel(uid, result), ParamMap.empty())

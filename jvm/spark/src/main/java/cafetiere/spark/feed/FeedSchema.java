@@ -62,6 +62,20 @@ public record FeedSchema(
     return new FeedSchema(table, List.copyOf(types), idColumn, List.copyOf(inputs), false);
   }
 
+  /** Refuses another table, which is {@code used} in some way, if its columns are not of the same types. */
+  public void requireTypesOf(StructType schema, String used) {
+    FeedSchema other = of(schema, inputs, idColumn);
+    List<String> findings = new ArrayList<>();
+    for (int i = 0; i < types.size(); i++) {
+      if (types.get(i) == other.types.get(i)) continue;
+      findings.add("column '" + table.fieldNames()[i] + "' is of type "
+          + table.fields()[i].dataType().catalogString() + " to train on, and of type "
+          + other.table.fields()[i].dataType().catalogString() + " " + used
+          + ": cast the one to the type of the other");
+    }
+    if (!findings.isEmpty()) throw new PreflightException(findings);
+  }
+
   /** The same, with encoded images resized or refused where their size is not the net's. */
   public FeedSchema resizing(boolean wanted) {
     return new FeedSchema(table, types, idColumn, inputs, wanted);

@@ -30,8 +30,10 @@ import org.apache.spark.sql.types.DataTypes;
  * @param dataColumn feeds the data layer's first top, unless the layer names the columns itself
  * @param labelColumn feeds its second top, likewise
  * @param idColumn identifies a row, "" if there is none
+ * @param areFiles whether the rows say that their images are files, and the net does not
  */
-record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String idColumn) {
+record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String idColumn,
+    boolean areFiles) {
   private static final List<String> DATA_NAMES = List.of("data", "image", "features");
   private static final List<String> ID_NAMES = List.of("id", "SampleID");
   private static final String SOURCES = "com.yahoo.ml.caffe.";
@@ -41,6 +43,7 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
   private static final List<String> TABLES =
       List.of(SOURCES + "ImageDataFrame", SOURCES + "DataFrameSource", LMDB, SEQUENCES);
   private static final Pattern ENCODED = Pattern.compile("\\bimage_encoded\\s*:\\s*(true|t|1)\\b");
+  private static final Pattern BLOCK = Pattern.compile("\\bmemory_data_param\\s*:?\\s*\\{");
   private static final Pattern MEMORY =
       Pattern.compile("\\bmemory_data_param\\s*:?\\s*\\{[^{}]*\\}");
 
@@ -85,9 +88,30 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     if (!layer.path("type").asText().equals("MemoryData")) return table;
     String fields = text.replaceAll("#[^\n]*", "");
     Matcher declared = MEMORY.matcher(fields);
-    boolean isByPixel =
-        layer.path("source_class").asText("").equals(TABLES.get(0)) && declared.find();
-    return table.ofImages(ENCODED.matcher(fields).find(), isByPixel ? declared.group() : "");
+    String sourceClass = layer.path("source_class").asText("");
+    boolean isTable = sourceClass.equals(TABLES.get(0));
+    String sizes = isTable && declared.find() ? declared.group() : "";
+    boolean isTold = isTable || sourceClass.isEmpty() || fields.contains("image_encoded");
+    if (!isTold && table.holdsFiles()) {
+      return table.ofImages(true, sizes).asFiles();
+    }
+    return table.ofImages(ENCODED.matcher(fields).find(), sizes);
+  }
+
+  /** CaffeOnSpark's LMDB and SequenceFiles say of each image whether it is a file. */
+  private boolean holdsFiles() {
+    if (!Arrays.asList(rows.columns()).contains("encoded")) return false;
+    List<Row> first = rows.select("encoded").takeAsList(1);
+    return !first.isEmpty() && Boolean.TRUE.equals(first.get(0).get(0));
+  }
+
+  private NetTable asFiles() {
+    return new NetTable(rows, dataColumn, labelColumn, idColumn, true);
+  }
+
+  /** The net's prototxt, with image_encoded where the rows ask for it. */
+  String net(String text) {
+    return areFiles ? BLOCK.matcher(text).replaceAll("$0 image_encoded: true ") : text;
   }
 
   /** The column that feeds a top of the net's data layer. */
@@ -113,7 +137,7 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     if (!dataColumn.equals("data")) return this;
     List<Row> first = rows.select("data", "float_data").takeAsList(1);
     boolean hasNumbers = !first.isEmpty() && first.get(0).isNullAt(0) && !first.get(0).isNullAt(1);
-    return hasNumbers ? new NetTable(rows, "float_data", labelColumn, idColumn) : this;
+    return hasNumbers ? new NetTable(rows, "float_data", labelColumn, idColumn, areFiles) : this;
   }
 
   private static void requireTable(String sourceClass, String flag) {
@@ -150,7 +174,8 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
           width.get().as("width"), channels.get().as("nChannels"), functions.lit(0).as("mode"),
           data.as("data"));
     }
-    return new NetTable(rows.withColumn(dataColumn, data), dataColumn, labelColumn, idColumn);
+    return new NetTable(
+        rows.withColumn(dataColumn, data), dataColumn, labelColumn, idColumn, areFiles);
   }
 
   private Optional<Column> size(String name, String declared) {
@@ -175,7 +200,8 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
             + String.join(", ", columns) + ") has one of the names " + String.join(", ", dataNames)
             + ": name the column that feeds the net with -dataCol"));
     String label = flags.get("labelCol", first(labelNames, columns).orElse("label"));
-    return new NetTable(rows, data, label, flags.get("idCol", first(ID_NAMES, columns).orElse("")));
+    String id = flags.get("idCol", first(ID_NAMES, columns).orElse(""));
+    return new NetTable(rows, data, label, id, false);
   }
 
   private static Optional<String> first(List<String> wanted, List<String> columns) {

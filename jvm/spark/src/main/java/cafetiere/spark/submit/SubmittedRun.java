@@ -122,6 +122,8 @@ public final class SubmittedRun {
     if (!flags.has("persistent")) return train(description, table, table.rows());
     Dataset<Row> kept = table.rows().persist(StorageLevel.DISK_ONLY());
     try {
+      // All of it, before jobs that run side by side would read a part twice.
+      LOG.info("-persistent keeps {} rows on Spark's disks", kept.count());
       return train(description, table, kept);
     } finally {
       kept.unpersist();
@@ -131,7 +133,8 @@ public final class SubmittedRun {
   private CaffeModel train(NetDescription description, NetTable table, Dataset<Row> rows) {
     String prefix = snapshotPrefix(description);
     CaffeEstimator estimator = withDevices(flags.setParams(new CaffeEstimator()))
-        .setSolver(NetDescription.withField(solver, "snapshot_prefix", prefix)).setNet(net)
+        .setSolver(NetDescription.withField(solver, "snapshot_prefix", prefix))
+        .setNet(table.areFiles() ? table.net(textOf(description)) : net)
         .setFeaturesCol(table.dataColumn()).setLabelCol(table.labelColumn())
         .setIdCol(table.idColumn());
     if (estimator.getValidationIndicatorCol().isEmpty() && isTestedOn(description)) {
@@ -256,7 +259,7 @@ public final class SubmittedRun {
       inputs.add(quoted(column).as(INPUT + i));
     }
     Dataset<Row> rows = flags.setParams(CaffeModel.ofWeightsFile(flags.get("model", ""), bound))
-        .setNet(net.isEmpty() ? description.netText() : net).setPredictionCol("")
+        .setNet(table.net(textOf(description))).setPredictionCol("")
         .setOutputCols(blobs.toArray(new String[0]))
         .transform(table.rows().select(inputs.toArray(new Column[0])));
     List<Column> columns = new ArrayList<>(List.of(functions.col(ID)));
@@ -269,10 +272,14 @@ public final class SubmittedRun {
   }
 
   private NetTable open(NetDescription description, String flag) {
-    String text = net.isEmpty() ? description.netText() : net;
+    String text = textOf(description);
     Dataset<Row> given = tables.get(flag);
     return given == null ? NetTable.open(spark, flags, description, text, flag)
         : NetTable.of(given, flags, description, text);
+  }
+
+  private String textOf(NetDescription description) {
+    return net.isEmpty() ? description.netText() : net;
   }
 
   private NetDescription describe(String phase) {

@@ -99,6 +99,12 @@ class FlagsTest {
   }
 
   @Test
+  void devicesAndShardsSayTheSame() {
+    assertMessage("both -shards and -devices are given: -devices N stands for N shards a worker, give"
+        + " one of them only", "-train", "-model", "m", "-shards", "4", "-devices", "2");
+  }
+
+  @Test
   void wordsAreChecked() {
     String message = message("-train", "-model", "m", "-sync", "averge");
     String expected = "-sync averge: syncMode is \"averge\" (did you mean \"average\"?)";
@@ -113,6 +119,9 @@ class FlagsTest {
     CaffeEstimator estimator = flags.setParams(new CaffeEstimator());
     assertEquals(file.toUri().toString(), estimator.getWeights());
     assertEquals("hdfs:///lenet.solverstate", estimator.getSnapshot());
+    Flags several = parse("-train", "-model", "m", "-weights", file + ",hdfs:///b.caffemodel");
+    assertEquals(file.toUri() + ",hdfs:///b.caffemodel",
+        several.setParams(new CaffeEstimator()).getWeights());
   }
 
   @Test

@@ -9,13 +9,18 @@ import cafetiere.spark.BothLines;
 import cafetiere.spark.CaffeModel;
 import cafetiere.spark.TestImages;
 import cafetiere.spark.plan.NetDescription;
+import java.awt.image.BufferedImage;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import javax.imageio.ImageIO;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.functions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -65,6 +70,23 @@ class NetTableTest {
         assertThrows(Exception.class, () -> fed("encoded", table, "")).toString();
     assertTrue(message.contains("column 'encoded' is true, and the net's data layer has"
         + " image_encoded: false"), message);
+  }
+
+  @Test
+  void recordsOfADatabaseSayWhetherTheyAreFiles() throws IOException {
+    BufferedImage image = new BufferedImage(2, 1, BufferedImage.TYPE_3BYTE_BGR);
+    image.getRaster().setDataElements(0, 0, 2, 1, BYTES.getBytes(StandardCharsets.UTF_8));
+    ByteArrayOutputStream png = new ByteArrayOutputStream();
+    ImageIO.write(image, "png", png);
+    String path = dir.resolve("files").toUri().toString();
+    spark.range(1).select(functions.lit(png.toByteArray()).as("data"),
+        functions.lit(true).as("encoded")).write().parquet(path);
+    String net = net("source_class: 'com.yahoo.ml.caffe.SeqImageDataSource'");
+    NetTable opened = open(path, net, "testData", new String[] {"-testData", path});
+    Row row = CaffeModel.ofWeights(new byte[] {10, 1, 'm'}, Map.of()).setNet(opened.net(net))
+        .setOutputCols("same").setPredictionCol("").setFeaturesCol(opened.dataColumn())
+        .transform(opened.rows().select("data")).select("same").first();
+    assertEquals(List.of(97f, 100f, 98f, 101f, 99f, 102f), row.getList(0));
   }
 
   @Test

@@ -112,7 +112,7 @@ abstract class ImageDataSource(conf: Config, layerId: Int, isTrain: Boolean)
     }
     val names = Seq("id", "label", "channels", "height", "width", "encoded", "data")
     val table = spark.createDataFrame(rows).toDF(names: _*)
-    table.withColumn("label", col("label").cast("int"))
+    table.withColumn("label", col("label").cast("float"))
   }
 }
 

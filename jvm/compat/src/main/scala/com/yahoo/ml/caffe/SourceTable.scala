@@ -16,7 +16,7 @@ private[caffe] object SourceTable {
     StructField("mode", IntegerType),
     StructField("data", BinaryType)))
 
-  /** A column `id`, and one for each top: an image of a MatVector, an array of numbers of a FloatBlob. */
+  /** A column `id`, and one for each top: an image of a MatVector, a number or an array of a FloatBlob. */
   def of[T1, T2](source: DataSource[T1, T2], spark: SparkSession): DataFrame = {
     val elements = source.makeRDD(spark.sparkContext)
     if (elements == null) throw new IllegalStateException(s"${source.getClass.getName}.makeRDD gives no data")
@@ -27,6 +27,7 @@ private[caffe] object SourceTable {
         s" and its layer feeds ${names.size} tops: ${names.mkString(", ")}")
     val fields = names.zip(kinds).map {
       case (name, _: MatVector) => StructField(name, image)
+      case (name, blob: FloatBlob) if blob.count() == source.batchSize() => StructField(name, FloatType)
       case (name, _) => StructField(name, ArrayType(FloatType, containsNull = false))
     }
     val rows = elements.mapPartitions(partition => new Batches(source, partition).flatten)
@@ -70,6 +71,6 @@ private[caffe] object SourceTable {
       val floats = blob.cpu_data()
       val count = blob.count() / batch
       val (first, step) = if (isTransposed) (row, batch) else (row * count, 1)
-      Array.tabulate(count)(i => floats.get(first + i * step))
+      if (count == 1) floats.get(row) else Array.tabulate(count)(i => floats.get(first + i * step))
   }
 }

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+package com.yahoo.ml.caffe
+
+import libs.PublicMembers
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Test
+
+/** What programs for CaffeOnSpark call and derive from is what caffeonspark-members.txt lists. */
+class MembersTest {
+  @Test def publicMembersAreThoseOfTheList(): Unit = {
+    val found = PublicMembers.of("com.yahoo.ml.caffe").distinct.sorted
+    assertEquals(PublicMembers.listed("caffeonspark-members.txt").mkString("\n"), found.mkString("\n"))
+  }
+}
