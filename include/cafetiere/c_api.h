@@ -498,6 +498,20 @@ CFT_API int cft_lmdb_commit(cft_lmdb_writer* writer);
 /* What was put since the last commit is lost. */
 CFT_API void cft_lmdb_writer_close(cft_lmdb_writer* writer);
 
+/* ---- LevelDB -------------------------------------------------------------------------------- */
+
+/* Since API version 3, all of it. A LevelDB of this machine, read from its first record to its last. */
+typedef struct cft_leveldb cft_leveldb;
+
+/* Opens a folder, in which LevelDB writes a little: nobody else may have it open. */
+CFT_API int cft_leveldb_open(const char* path, cft_leveldb** out);
+/* The next record, whose bytes are valid until the next call; *key is NULL at the end. */
+CFT_API int cft_leveldb_next(cft_leveldb* leveldb, const void** key, uint64_t* key_bytes,
+                             const void** value, uint64_t* value_bytes);
+CFT_API void cft_leveldb_close(cft_leveldb* leveldb);
+/* As cft_lmdb_create: makes the folder, which the writer fills. */
+CFT_API int cft_leveldb_create(const char* path, cft_lmdb_writer** out);
+
 /* ---- files ---------------------------------------------------------------------------------- */
 
 /* The schema of all files as a serialised FileDescriptorProto, for protobuf in other languages. */

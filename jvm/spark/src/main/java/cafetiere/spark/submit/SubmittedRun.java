@@ -261,7 +261,7 @@ public final class SubmittedRun {
       inputs.add(quoted(column).as(INPUT + i));
     }
     Dataset<Row> rows = flags.setParams(CaffeModel.ofWeightsFile(flags.get("model", ""), bound))
-        .setNet(table.net(textOf(description))).setPredictionCol("")
+        .setNet(table.net(description.netText())).setPredictionCol("")
         .setOutputCols(blobs.toArray(new String[0]))
         .transform(table.rows().select(inputs.toArray(new Column[0])));
     List<Column> columns = new ArrayList<>(List.of(functions.col(ID)));

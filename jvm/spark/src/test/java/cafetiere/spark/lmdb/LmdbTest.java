@@ -244,7 +244,7 @@ class LmdbTest {
         "cast('y' as binary) data");
     String message = assertThrows(Exception.class,
         () -> failing.write().format("lmdb").mode("overwrite").save(path)).getMessage();
-    assertTrue(message.contains("a label of an LMDB is a whole number, and one is 0.5"), message);
+    assertTrue(message.contains("a label of a database is a whole number, and one is 0.5"), message);
     assertEquals(1, read().load(path).first().<Integer>getAs("label"));
     other.coalesce(1).write().format("lmdb").mode("overwrite").save(path);
     assertEquals(2, read().load(path).count());
