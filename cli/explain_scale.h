@@ -13,7 +13,7 @@ namespace cafetiere {
 struct ScaleFlags {
   int ranks = 1, ranks_per_host = 1, period = 10;
   std::string link = "10gbe";
-  double seconds = 0;      ///< of an iteration's mathematics; 0: measured here
+  double seconds = 0;      ///< of an iteration's computation; 0: measured here
   double spread = 0.05;    ///< of these seconds: the standard deviation of their logarithm
   double mtbf_days = 365;  ///< mean time between failures of a host
 

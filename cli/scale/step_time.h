@@ -8,7 +8,7 @@ namespace cafetiere {
 
 /// One iteration of one shard on one rank.
 struct Work {
-  double seconds = 0;  ///< of mathematics: the median over ranks and iterations
+  double seconds = 0;  ///< of computation: the median over ranks and iterations
   double rows = 0;     ///< of its batch
   double floats = 0;   ///< parameters
 };
@@ -21,14 +21,14 @@ struct ScaleSetting {
   double wire_bytes = 4;
   double spread = 0.05;  ///< of a rank's seconds: the standard deviation of their logarithm
   /// Share of an iteration in which backward runs: beside that of the last shard the gradients
-  /// travel, all but the last bucket of them; 0: nothing travels beside mathematics.
+  /// travel, all but the last bucket of them; 0: nothing travels beside computation.
   double backward = 2.0 / 3;
   ExchangeKind exchange = ExchangeKind::kTree;
 };
 
 /// What a mode makes of a rank's time.
 struct ModeTime {
-  double compute = 0;     ///< seconds of an iteration's mathematics, as the slowest rank has it
+  double compute = 0;     ///< seconds of an iteration's computation, as the slowest rank has it
   double exchange = 0;    ///< seconds that an iteration waits for numbers to travel, on average
   double efficiency = 0;  ///< rows/s of all ranks / (ranks * rows/s of one rank alone)
   double rows_per_s = 0;  ///< of all ranks, which report once a second

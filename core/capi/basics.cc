@@ -8,6 +8,7 @@
 #include "core/capi/boundary.h"
 #include "core/capi/handles.h"
 #include "core/capi/options.h"
+#include "core/comm/collectives.h"
 #include "core/device/isa.h"
 
 namespace cafetiere::capi {
@@ -138,10 +139,11 @@ int cft_group_create(const char* options, cft_group** out) {
     CFT_TRY(o.done());
     CFT_ASSIGN(group.ports, cafetiere::parse_ports(ports));
     CFT_ASSIGN(group.infiniband, cafetiere::parse_connection(connection));
-    auto handle = std::make_unique<cft_group>();
+    auto handle = std::make_shared<cft_group>();
     group.log = handle->log.logger();
     CFT_ASSIGN(handle->group, cafetiere::TcpGroup::listen(std::move(group)));
-    *out = handle.release();
+    handle->owner = handle;
+    *out = handle.get();
     return {};
   });
 }
@@ -167,6 +169,16 @@ int cft_group_connect(cft_group* group, const char* addresses) {
   });
 }
 
+int cft_group_set_secret(cft_group* group, const char* secret) {
+  CFT_NOT_NULL(group, secret);
+  return capi::guarded([&] { return group->group->set_secret(secret); });
+}
+
+int cft_group_barrier(cft_group* group) {
+  CFT_NOT_NULL(group);
+  return capi::guarded([&] { return cafetiere::barrier(group->group.get()); });
+}
+
 int cft_group_log(cft_group* group, cft_log log, void* context) {
   CFT_NOT_NULL(group);
   return capi::guarded([&] { group->log.listen(capi::sink_of(log, context)); });
@@ -175,4 +187,6 @@ int cft_group_log(cft_group* group, cft_log log, void* context) {
 void cft_group_cancel(cft_group* group) {
   if (group) capi::guarded([&] { group->group->cancel(); });
 }
-void cft_group_destroy(cft_group* group) { delete group; }
+void cft_group_destroy(cft_group* group) {
+  if (group) std::exchange(group->owner, nullptr).reset();
+}

@@ -24,9 +24,11 @@ struct cft_rows {
   cafetiere::RowTable table;
 };
 
-struct cft_group {
+/// A solver that has joined it keeps it alive.
+struct cft_group : std::enable_shared_from_this<cft_group> {
   cafetiere::LogRelay log;  // first: the group speaks through it
   std::unique_ptr<cafetiere::TcpGroup> group;
+  std::shared_ptr<cft_group> owner;  // itself, until cft_group_destroy()
 };
 
 struct cft_trainer {

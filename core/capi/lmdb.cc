@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/capi/boundary.h"
+#include "core/capi/db_handles.h"
 #include "core/data/lmdb_cursor.h"
 
 struct cft_lmdb {
@@ -15,10 +16,6 @@ struct cft_lmdb {
 struct cft_lmdb_cursor {
   cafetiere::LmdbCursor cursor;
   bool begun = false;
-};
-
-struct cft_lmdb_writer {
-  std::unique_ptr<cafetiere::DbWriter> writer;
 };
 
 namespace cafetiere::capi {

@@ -11,7 +11,7 @@
 #include "core/capi/options.h"
 #include "core/model/weights.h"
 #include "core/observe/event_files.h"
-#include "core/sync/deal.h"
+#include "core/sync/shuffle.h"
 #include "core/train/rounds.h"
 
 struct cft_replica {

@@ -4,6 +4,7 @@
 
 #include "core/capi/boundary.h"
 #include "core/capi/eager_handles.h"
+#include "core/capi/handles.h"
 #include "core/capi/options.h"
 
 namespace cafetiere::capi {
@@ -41,6 +42,7 @@ Status create(const char* text, const cft_host* given, cft_solver** out) {
   const Host host = std::make_shared<cft_host>(callbacks);
   options.net = eager_net_options(host, threads, seed);
   options.on_start = callback(host, host->on_start);
+  options.on_pass = callback(host, host->on_pass);
   options.on_gradients_ready = callback(host, host->on_gradients_ready);
   const Logger log = options.net.log;
   auto handle = std::make_unique<cft_solver>();
@@ -93,6 +95,13 @@ int cft_solver_net(cft_solver* solver, int32_t test, cft_net** out) {
 int cft_solver_step(cft_solver* solver, int32_t iterations) {
   CFT_NOT_NULL(solver);
   return capi::guarded([&] { return solver->solver->step(iterations); });
+}
+int cft_solver_join(cft_solver* solver, cft_group* group) {
+  CFT_NOT_NULL(solver, group);
+  return capi::guarded([&] {
+    return solver->solver->join(
+        std::shared_ptr<cafetiere::Group>(group->shared_from_this(), group->group.get()));
+  });
 }
 int cft_solver_solve(cft_solver* solver) {
   CFT_NOT_NULL(solver);

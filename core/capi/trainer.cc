@@ -136,22 +136,22 @@ Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
 }
 
 /// Makes the sources of the training's rows and of those held out. With survivors they are this
-/// rank's own and serve every group; else the rows are dealt to the shards of all ranks.
+/// rank's own and serve every group; else they are shuffled over the shards of all ranks.
 Status open_rows(cft_trainer* t, Group* group, RowTable&& rows) {
   Trainer& trainer = *t->trainer;
-  Group* const dealers = t->survivors ? nullptr : group;
+  Group* const shuffling = t->survivors ? nullptr : group;
   const int shards = t->survivors ? 1 : t->shards;
   CFT_ASSIGN(const FedLayer fed, bind_rows(trainer.graph(), rows.schema(), t->inputs, false));
   CFT_ASSIGN(t->rows,
-             make_rows_source(dealers, std::move(rows), shards, fed, true, trainer.seed()));
+             make_rows_source(shuffling, std::move(rows), shards, fed, true, trainer.seed()));
   t->rows_given = 0;
   for (int s = 0; s < shards; ++s) t->rows_given += t->rows->sampler().total_rows_of(s);
   t->rows_layer = fed.node->param.name();
   if (!t->validation || trainer.test_graphs().empty()) return {};
   const Graph& net = trainer.test_graphs().front();
   CFT_ASSIGN(const FedLayer layer, bind_rows(net, t->validation->schema(), t->inputs, false));
-  CFT_ASSIGN(t->held_out, make_rows_source(dealers, std::move(*t->validation), shards, layer, false,
-                                           trainer.seed()));
+  CFT_ASSIGN(t->held_out, make_rows_source(shuffling, std::move(*t->validation), shards, layer,
+                                           false, trainer.seed()));
   t->held_out_layer = layer.node->param.name();
   return {};
 }

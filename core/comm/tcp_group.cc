@@ -42,17 +42,19 @@ Status check_open_files(int size) {
       size, needed, limit.rlim_cur, open, open + needed + kMore));
 }
 
+Status check_secret(const std::string& secret) {
+  if (secret.size() >= kMinSecret) return {};
+  return invalid_argument(
+      fmt::format("group: the secret has {} bytes and could be guessed: give all ranks the same {} "
+                  "random bytes or more, fresh for each run",
+                  secret.size(), kMinSecret));
+}
+
 Status check(const GroupOptions& o) {
   if (o.size < 1 || o.rank < 0 || o.rank >= o.size) {
     return invalid_argument(fmt::format("group: rank {} of {} does not exist", o.rank, o.size));
   }
-  if (o.secret.size() < kMinSecret) {
-    return invalid_argument(
-        fmt::format("group: the secret has {} bytes and could be guessed: give all ranks the same "
-                    "{} random bytes "
-                    "or more, fresh for each run",
-                    o.secret.size(), kMinSecret));
-  }
+  CFT_TRY(check_secret(o.secret));
   if (o.generation.size() > kMaxGeneration) {
     return invalid_argument(fmt::format("group: the generation has {} bytes, at most {} fit",
                                         o.generation.size(), kMaxGeneration));
@@ -95,6 +97,15 @@ TcpGroup::TcpGroup(GroupOptions options, Fd listener, Fd wake, Fd cancelled)
 
 TcpGroup::~TcpGroup() {
   if (monitor_ && !closed_.load()) monitor_->goodbye("");
+}
+
+Status TcpGroup::set_secret(std::string secret) {
+  if (!listener_.valid()) {
+    return invalid_argument("group: the secret cannot change once the ranks connect");
+  }
+  CFT_TRY(check_secret(secret));
+  options_.secret = std::move(secret);
+  return {};
 }
 
 Status TcpGroup::connect(const std::vector<std::string>& addresses) {

@@ -49,6 +49,9 @@ class TcpGroup : public Group {
   /// "host:port", to be sent to the other ranks.
   std::string address() const { return address_; }
 
+  /// Replaces the secret; before connect().
+  Status set_secret(std::string secret);
+
   /// Connects to all ranks; returns when all are connected. Called once. A rank that asked for
   /// `infiniband` logs what is used: UCX on all ranks or on none. UCX neither encrypts nor
   /// authenticates, so with `encrypt` TCP is used.

@@ -60,7 +60,8 @@ Result<std::unique_ptr<DbWriter>> create_db(const std::string& path, DbBackend b
 
 Result<std::unique_ptr<DbReader>> open_lmdb(const std::string& path);
 Result<std::unique_ptr<DbWriter>> create_lmdb(const std::string& path);
-Result<std::unique_ptr<DbReader>> open_leveldb(const std::string& path);
+/// `counted`: whether records() is to be known.
+Result<std::unique_ptr<DbReader>> open_leveldb(const std::string& path, bool counted = true);
 Result<std::unique_ptr<DbWriter>> create_leveldb(const std::string& path);
 
 }  // namespace cafetiere

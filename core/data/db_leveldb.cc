@@ -98,7 +98,7 @@ class LevelDbWriter : public DbWriter {
 
 }  // namespace
 
-Result<std::unique_ptr<DbReader>> open_leveldb(const std::string& path) {
+Result<std::unique_ptr<DbReader>> open_leveldb(const std::string& path, bool counted) {
   leveldb::DB* db = nullptr;
   const leveldb::Status status = leveldb::DB::Open(options(), path, &db);
   if (!status.ok()) {
@@ -106,7 +106,7 @@ Result<std::unique_ptr<DbReader>> open_leveldb(const std::string& path) {
                          status);
   }
   auto reader = std::make_unique<LevelDbReader>(path, db);
-  CFT_TRY(reader->count());
+  if (counted) CFT_TRY(reader->count());
   return std::unique_ptr<DbReader>(std::move(reader));
 }
 

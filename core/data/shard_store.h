@@ -16,7 +16,7 @@ namespace cafetiere {
 
 /// The rows of all ranks, ordered by hash(seed, identity), have positions 0, 1, 2, ...; shard s of
 /// V holds those whose position is s modulo V, in that order. So the content of a shard depends on
-/// the rows and the seed alone. sync/deal.h fills it.
+/// the rows and the seed alone. sync/shuffle.h fills it.
 class ShardStore {
  public:
   /// Space for the rows of `owned`, of `shards` shards with `total_rows` rows in all.

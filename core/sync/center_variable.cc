@@ -7,14 +7,8 @@
 
 namespace cafetiere {
 
-CenterVariable::CenterVariable(const caffe::SyncParameter& sync, int rank, int workers,
-                               int64_t floats)
-    : rank_(rank),
-      workers_(workers),
-      period_(sync.period()),
-      rate_(moving_rate(sync)),
-      factor_(server_factor(sync)),
-      offsets_(even_slices(size_t(floats), workers)) {}
+CenterVariable::CenterVariable(int rank, int workers, int64_t floats)
+    : rank_(rank), offsets_(even_slices(size_t(floats), workers)) {}
 
 size_t CenterVariable::largest() const {
   size_t largest = 0;
@@ -28,33 +22,21 @@ void CenterVariable::start(std::span<const float> weights) {
   at(rank_);
 }
 
-void CenterVariable::count_from(int64_t iter) {
-  std::lock_guard lock(mutex_);
-  first_iter_ = iter;
-}
-
 void CenterVariable::remember(std::span<const float> weights) {
   std::lock_guard lock(mutex_);
   worker_.assign(weights.begin(), weights.end());
 }
 
-void CenterVariable::exchange(int slice, std::span<float> values) {
+void CenterVariable::change(int slice, const Change& use) {
   std::lock_guard lock(mutex_);
   Slice& mine = at(slice);
   ++mine.served;
-  // The owner of a slice estimates the iterations of a worker from the exchanges.
-  const int64_t iterations = first_iter_ + (mine.inherited + mine.served) * period_ / workers_;
-  const float pull = rate_.at(iterations) * factor_.at(iterations);
-  for (size_t i = 0; i < values.size(); ++i) {
-    const float center = mine.values[i];
-    mine.values[i] = (1 - pull) * center + pull * values[i];
-    values[i] = center;
-  }
+  use(mine.values, mine.inherited + mine.served);
 }
 
 void CenterVariable::read(int slice, std::span<float> values) {
   std::lock_guard lock(mutex_);
-  std::ranges::copy(at(slice).values, values.begin());
+  std::ranges::transform(at(slice).values, values.begin(), [](double v) { return float(v); });
 }
 
 std::vector<int64_t> CenterVariable::served() const {
@@ -65,7 +47,7 @@ std::vector<int64_t> CenterVariable::served() const {
 }
 
 /// A slice that is not stored here yet belongs to a lost rank: it starts from this rank's worker,
-/// at the same point of the schedules as the rank's own slice.
+/// with as many changes as the rank's own slice.
 CenterVariable::Slice& CenterVariable::at(int slice) {
   const auto found = kept_.find(slice);
   if (found != kept_.end()) return found->second;

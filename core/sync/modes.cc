@@ -7,6 +7,7 @@
 #include "core/sync/auto_mode.h"
 #include "core/sync/average.h"
 #include "core/sync/compressed.h"
+#include "core/sync/downpour.h"
 #include "core/sync/easgd.h"
 #include "core/sync/hierarchical.h"
 
@@ -44,6 +45,12 @@ Made make_elastic(const caffe::SyncParameter& sync, const SyncContext& context,
                   const UpdateMaker& update) {
   CFT_ASSIGN(ArenaUpdate rule, update());
   return make_easgd(sync, context, std::move(rule));
+}
+
+Made make_asynchronous_sum(const caffe::SyncParameter& sync, const SyncContext& context,
+                           const UpdateMaker& update) {
+  CFT_ASSIGN(ArenaUpdate rule, update());
+  return make_downpour(sync, context, std::move(rule));
 }
 
 Made make_hierarchical(const caffe::SyncParameter& sync, const SyncContext& context,
@@ -87,6 +94,15 @@ constexpr SyncMode kModes[] = {
      .compression = false,
      .outer_step = false,
      .make = make_elastic},
+    {.name = "downpour",
+     .text = "each rank adds its updates to a center variable and takes it; none waits for another",
+     .promises = "none: the bits depend on which rank is faster; those of its solver on one rank "
+                 "with a period of 1",
+     .survivors = true,
+     .rounds = false,
+     .compression = false,
+     .outer_step = false,
+     .make = make_asynchronous_sum},
     {.name = "diloco",
      .text = "as average, with an outer step of Nesterov's momentum on the mean",
      .promises = "the same bits on any number of ranks; with a 16-bit wire or a ring, on the same "

@@ -70,6 +70,8 @@ Status check_sync(const caffe::SyncParameter& sync) {
   CFT_TRY(check_word("exchange", sync.exchange(), {"tree", "ring"}));
   CFT_TRY(check_word("compression", sync.compression(), {"none", "powersgd", "topk"}));
   CFT_TRY(check_range("period", sync.period(), 1, 1e6));
+  CFT_TRY(check_range("n_push", sync.n_push(), 0, 1e6));
+  CFT_TRY(check_range("n_fetch", sync.n_fetch(), 0, 1e6));
   CFT_TRY(check_range("moving_rate", double(sync.moving_rate()), 0, 1));
   CFT_TRY(check_range("server_factor", double(sync.server_factor()), 0, 1e3));
   CFT_TRY(check_range("outer_rate", double(sync.outer_rate()), 0, 10));

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <numeric>
 
 #include "core/base/split_list.h"
+#include "core/comm/collectives.h"
 #include "core/graph/arena.h"
 #include "core/model/weights.h"
 #include "core/train/solver_log.h"
@@ -74,7 +76,34 @@ void NetSolver::set_base_lr(float rate) {
   if (auto policy = LrPolicy::create(param()); policy.ok()) policy_ = *std::move(policy);
 }
 
+Status NetSolver::join(std::shared_ptr<Group> group) {
+  const std::span<float> weights = net_->net->param_arena();
+  const int rank = group->rank(), ranks = group->size();
+  const std::array mine{int64_t(weights.size()), int64_t{iter_}};
+  std::vector<int64_t> all(mine.size() * size_t(ranks));
+  CFT_TRY(all_gather(group.get(), std::as_bytes(std::span(mine)),
+                     std::as_writable_bytes(std::span(all))));
+  for (size_t r = 0; r < size_t(ranks); ++r) {
+    if (all[2 * r] == all[0] && all[2 * r + 1] == all[1]) continue;
+    return invalid_argument(
+        fmt::format("rank {} has {} floats of parameters and is at iteration {}, rank 0 has {} and "
+                    "is at {}: give all "
+                    "ranks the same net, solver and state",
+                    r, all[2 * r], all[2 * r + 1], all[0], all[1]));
+  }
+  CFT_TRY(broadcast(group.get(), 0, std::as_writable_bytes(weights)));
+  sum_.emplace(ShardRange{rank, rank + 1}, ranks, weights.size(), &net_->net->pool());
+  group_ = std::move(group);
+  return {};
+}
+
 Status NetSolver::step(int count) {
+  Status status = iterate(count);
+  if (!status.ok() && group_) group_->cancel();  // the others would wait for this rank
+  return status;
+}
+
+Status NetSolver::iterate(int count) {
   const caffe::SolverParameter& p = param();
   recent_losses_.clear();
   shown_ = std::chrono::steady_clock::now();
@@ -103,6 +132,7 @@ Result<float> NetSolver::gradients() {
   const int last = int(net_->net->graph().nodes().size()) - 1;
   float loss = 0;
   for (int i = 0; i < param().iter_size(); ++i) {
+    if (options_.on_pass) CFT_TRY(options_.on_pass());
     CFT_ASSIGN(const float of_pass, net_->net->forward(0, last));
     CFT_TRY(net_->net->backward(last, 0));
     loss += of_pass;
@@ -138,10 +168,20 @@ void NetSolver::show(float loss) {
   }
 }
 
+Status NetSolver::sum_over_ranks() {
+  if (!group_) return {};
+  const std::span<float> gradient = net_->net->diff_arena();
+  sum_->reset();
+  CFT_TRY(sum_->add(gradient));
+  return all_reduce(group_.get(), *sum_, gradient);
+}
+
 Status NetSolver::apply_update() {
   Net& net = *net_->net;
+  CFT_TRY(sum_over_ranks());
   rate_ = rate_at(*policy_, param(), iter_, &current_step_, options_.net.log);
-  const UpdateStep step{iter_, rate_, 1.f / float(param().iter_size()), param().iter_size()};
+  const int passes = param().iter_size();
+  const UpdateStep step{iter_, rate_, 1.f / float(passes * size_of(group_.get())), passes};
   if (param().snapshot_diff()) before_.assign(net.param_arena().begin(), net.param_arena().end());
   CFT_TRY(sync_->gradient(step, 0, net.diff_arena(), net.param_arena()));
   CFT_TRY(sync_->end_round(step, net.diff_arena(), net.param_arena()));

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/comm/shard_tree.h"
 #include "core/solver/lr_policy.h"
 #include "core/sync/allreduce.h"
 #include "core/train/eager_net.h"
@@ -24,8 +25,9 @@ class NetSolver {
   struct Options {
     SolverText solver;
     EagerNetOptions net;
-    /// Before an iteration's passes and between them and the update; an error ends the run.
-    std::function<Status()> on_start, on_gradients_ready;
+    /// Before an iteration's passes, before each of them, and between them and the update; an error
+    /// ends the run.
+    std::function<Status()> on_start, on_pass, on_gradients_ready;
   };
   static Result<std::unique_ptr<NetSolver>> create(Options options);
 
@@ -36,6 +38,10 @@ class NetSolver {
   void set_base_lr(float rate);
   /// The rate of the last update.
   float rate() const { return rate_; }
+
+  /// From now on updates take the mean of the gradients of all ranks, which begin with the weights of
+  /// rank 0. Every rank calls it at the same iteration. Each keeps the whole history.
+  Status join(std::shared_ptr<Group> group);
 
   /// Does `count` iterations: tests, passes, update and snapshot where they are due.
   Status step(int count);
@@ -51,6 +57,8 @@ class NetSolver {
   explicit NetSolver(Options options) : options_(std::move(options)) {}
   Status build();
   Status make_update();
+  Status iterate(int count);
+  Status sum_over_ranks();
   Result<float> gradients();
   float smoothed(float loss);
   void show(float loss);
@@ -61,7 +69,9 @@ class NetSolver {
   Options options_;
   std::unique_ptr<EagerNet> net_;
   std::vector<std::unique_ptr<EagerNet>> test_nets_;
-  std::unique_ptr<AllReduce> sync_;
+  std::unique_ptr<AllReduce> sync_;  // of this rank alone
+  std::shared_ptr<Group> group_;     // null: no other ranks
+  std::optional<TreeSum> sum_;       // of the ranks' gradients
   std::optional<LrPolicy> policy_;
   std::optional<Snapshots> snapshots_;
   std::deque<float> recent_losses_;

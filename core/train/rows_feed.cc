@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "core/comm/collectives.h"
-#include "core/sync/deal.h"
+#include "core/sync/shuffle.h"
 #include "core/train/label_range.h"
 
 namespace cafetiere {
@@ -104,11 +104,11 @@ Result<FedLayer> bind_rows(const Graph& graph, const RowSchema& schema,
 Result<std::unique_ptr<RowsSource>> make_rows_source(Group* group, RowTable&& rows, int shards,
                                                      const FedLayer& layer, bool train,
                                                      uint64_t seed) {
-  CFT_ASSIGN(ShardStore dealt, deal(group, std::move(rows), shards, seed));
-  if (dealt.total_rows() == 0) {
+  CFT_ASSIGN(ShardStore shuffled, shuffle_rows(group, std::move(rows), shards, seed));
+  if (shuffled.total_rows() == 0) {
     return invalid_argument("the table has no rows; there is nothing to train on");
   }
-  auto store = std::make_shared<const ShardStore>(std::move(dealt));
+  auto store = std::make_shared<const ShardStore>(std::move(shuffled));
   Result<std::unique_ptr<RowsSource>> source =
       RowsSource::make(store, layer.inputs, layer.batch, train, seed);
   CFT_TRY(agree(group, source.ok() ? (*source)->validate() : source.status()));

@@ -46,6 +46,7 @@ typedef struct cft_predictor cft_predictor;
 typedef struct cft_net cft_net;
 typedef struct cft_solver cft_solver;
 typedef struct cft_memory cft_memory;
+typedef struct cft_transformer cft_transformer;
 
 /* Text of the calling thread's last error; "" if there was none. Valid until its next call. */
 CFT_API const char* cft_last_error(void);
@@ -77,7 +78,7 @@ CFT_API int cft_use_instruction_set(const char* name);
  * runs. arguments[0] is the program's name. */
 CFT_API int cft_main(int count, const char* const* arguments);
 
-/* ---- look before you leap ------------------------------------------------------------------ */
+/* ---- validation ---------------------------------------------------------------------------  */
 
 /* Parses and checks a solver and net without running them, for preflight and tools. Takes none of the
  * memory that it predicts.
@@ -124,7 +125,7 @@ CFT_API void cft_rows_destroy(cft_rows* rows);
 CFT_API int cft_row_budget_create(const char* options, cft_row_budget** out);
 CFT_API void cft_row_budget_destroy(cft_row_budget* budget);
 /* The same as cft_rows_create() under a budget (NULL: none), which includes the shards that the rows
- * are dealt to. */
+ * go to. */
 CFT_API int cft_rows_create_within(const char* schema, cft_row_budget* budget, cft_rows** out);
 
 /* ---- groups -------------------------------------------------------------------------------- */
@@ -148,6 +149,12 @@ CFT_API int cft_group_create(const char* options, cft_group** out);
 CFT_API int cft_group_address(const cft_group* group, char** out);
 /* addresses: JSON array of all ranks' addresses, by rank. Returns when all are connected. */
 CFT_API int cft_group_connect(cft_group* group, const char* addresses);
+/* Since API version 3. Takes the place of the secret of cft_group_create(), before the connection: for
+ * ranks that agree on one when they exchange their addresses. */
+CFT_API int cft_group_set_secret(cft_group* group, const char* secret);
+/* Since API version 3. Returns when all ranks of the connected group have called it. Not while
+ * another call works with the group. */
+CFT_API int cft_group_barrier(cft_group* group);
 /* Since API version 2. Who hears of connections that were refused, for one. What was said before is
  * kept, the newest 1000 messages, and told first. NULL: nobody. Without a listener the trainer that
  * runs with the group says it. */
@@ -208,9 +215,9 @@ CFT_API int cft_trainer_restore_files(cft_trainer* trainer, const char* model, c
  * test_interval steps and at the end, over all rows (test_iter is ignored). Optional; before the
  * run, on every rank or on none. */
 CFT_API int cft_trainer_validation(cft_trainer* trainer, cft_rows* rows);
-/* Deals the rows of all ranks to the shards, then trains to max_iter. `group` is NULL when size is
+/* Shuffles the rows of all ranks to the shards, then trains to max_iter. `group` is NULL when size is
  * 1; `rows` is emptied. Blocks; every rank must call it.
- * With "survivors" rows are not dealt: each rank keeps its own. When the call fails because a peer
+ * With "survivors" rows are not shuffled: each rank keeps its own. When the call fails because a peer
  * was lost or is to be let in (CFT_UNAVAILABLE, CFT_TIMEOUT, or CFT_CANCELLED after
  * cft_group_cancel), it may be called again with another group and `rows` NULL: the training goes on
  * from the newest round that a member of the group has, and a newcomer gets its weights from it. */
@@ -257,7 +264,7 @@ CFT_API int cft_state_hdf5(const void* state, uint64_t state_bytes, const char* 
 typedef struct cft_replica cft_replica;
 typedef struct cft_rounds cft_rounds;
 
-/* The order in which rows are dealt to V shards, that at position p of all rows to shard p % V.
+/* The order in which rows go to V shards, that at position p of all rows to shard p % V.
  * keys: 32 bytes a row: 24 that order it as memcmp() does, then an uint64 (little-endian) number of
  * bytes of the encoded row. seed: as cft_rounds_describe() says. */
 CFT_API int cft_rows_keys(const cft_rows* rows, int64_t seed, void* keys);
@@ -393,6 +400,8 @@ typedef struct cft_host {
   /* Of a solver: before an iteration's passes; between them and the update. */
   int (*on_start)(void* context);
   int (*on_gradients_ready)(void* context);
+  /* Since API version 3. Of a solver: before each of the iter_size passes of an iteration. */
+  int (*on_pass)(void* context);
 } cft_host;
 
 /* options: {"path": of a prototxt | "text", "phase": "TRAIN"|"TEST", "level", "stages": [..],
@@ -437,6 +446,13 @@ CFT_API int cft_solver_describe(const cft_solver* solver, char** out);
 /* The training net (-1) or a test net; it belongs to the solver and must not be destroyed. */
 CFT_API int cft_solver_net(cft_solver* solver, int32_t test, cft_net** out);
 CFT_API int cft_solver_step(cft_solver* solver, int32_t iterations);
+/* Since API version 3. From now on each update takes the mean of all ranks' gradients, added in the
+ * tree of cft_trainer_run(): the ranks' weights, which become those of rank 0 now, stay the same to the
+ * bit. Each rank keeps the whole history, so that any may take a snapshot alone. Every rank calls it
+ * with its end of a connected group, at the same iteration, and then does the same steps and nothing
+ * else with the group meanwhile; one that fails fails on all. Statistics, such as BatchNorm's, stay
+ * each rank's own. */
+CFT_API int cft_solver_join(cft_solver* solver, cft_group* group);
 /* To max_iter, with the snapshot, loss and test that the solver asks for at the end. */
 CFT_API int cft_solver_solve(cft_solver* solver);
 CFT_API int cft_solver_apply_update(cft_solver* solver);
@@ -444,6 +460,29 @@ CFT_API int cft_solver_set_base_lr(cft_solver* solver, float rate);
 CFT_API int cft_solver_snapshot(cft_solver* solver);
 CFT_API int cft_solver_restore(cft_solver* solver, const char* path);
 CFT_API void cft_solver_destroy(cft_solver* solver);
+
+/* ---- images --------------------------------------------------------------------------------- */
+
+/* Since API version 3, all of it. Images have 8 bits a channel, rows from the top and their channels
+ * side by side: gray; or blue, green and red; or these and alpha. */
+
+/* Decodes JPEG, PNG or WebP. color: "stored" (what the file has), "color" or "gray". */
+CFT_API int cft_image_decode(const void* file, uint64_t bytes, const char* color, int32_t* height,
+                             int32_t* width, int32_t* channels, void** pixels);
+/* Bilinear, with the bytes of OpenCV's resize(). pixels: height * width * channels bytes. */
+CFT_API int cft_image_resize(const void* pixels, uint64_t bytes, int32_t height, int32_t width,
+                             int32_t channels, int32_t to_height, int32_t to_width, void** out);
+
+/* What a data layer does to images before a net has them.
+ * options: {"param": TEXT of a TransformationParameter, "phase": "TRAIN"|"TEST", "seed"} */
+CFT_API int cft_transformer_create(const char* options, cft_transformer** out);
+/* One image, as floats plane after plane. number: of the image, which decides together with the seed
+ * where it is cut and whether it is mirrored. out: room for `floats` values, which must be as many as
+ * there are: channels * crop_size^2, or height * width where nothing is cut. */
+CFT_API int cft_transformer_run(cft_transformer* transformer, const void* pixels, uint64_t bytes,
+                                int32_t height, int32_t width, int32_t channels, int64_t number,
+                                float* out, uint64_t floats);
+CFT_API void cft_transformer_destroy(cft_transformer* transformer);
 
 /* ---- LMDB ----------------------------------------------------------------------------------- */
 
@@ -497,6 +536,20 @@ CFT_API int cft_lmdb_put(cft_lmdb_writer* writer, const void* key, uint64_t key_
 CFT_API int cft_lmdb_commit(cft_lmdb_writer* writer);
 /* What was put since the last commit is lost. */
 CFT_API void cft_lmdb_writer_close(cft_lmdb_writer* writer);
+
+/* ---- LevelDB -------------------------------------------------------------------------------- */
+
+/* Since API version 3, all of it. A LevelDB of this machine, read from its first record to its last. */
+typedef struct cft_leveldb cft_leveldb;
+
+/* Opens a folder, in which LevelDB writes a little: nobody else may have it open. */
+CFT_API int cft_leveldb_open(const char* path, cft_leveldb** out);
+/* The next record, whose bytes are valid until the next call; *key is NULL at the end. */
+CFT_API int cft_leveldb_next(cft_leveldb* leveldb, const void** key, uint64_t* key_bytes,
+                             const void** value, uint64_t* value_bytes);
+CFT_API void cft_leveldb_close(cft_leveldb* leveldb);
+/* As cft_lmdb_create: makes the folder, which the writer fills. */
+CFT_API int cft_leveldb_create(const char* path, cft_lmdb_writer** out);
 
 /* ---- files ---------------------------------------------------------------------------------- */
 

@@ -17,8 +17,18 @@ CFT_JNI(jbyteArray, groupAddress)(JNIEnv* env, jclass, jlong group) try {
 }
 CFT_CATCH(jbyteArray)
 
+CFT_JNI(void, groupSetSecret)(JNIEnv* env, jclass, jlong group, jbyteArray secret) try {
+  check(env, cft_group_set_secret(object<cft_group>(group), to_text(env, secret).c_str()));
+}
+CFT_CATCH(void)
+
 CFT_JNI(void, groupConnect)(JNIEnv* env, jclass, jlong group, jbyteArray addresses) try {
   check(env, cft_group_connect(object<cft_group>(group), to_text(env, addresses).c_str()));
+}
+CFT_CATCH(void)
+
+CFT_JNI(void, groupBarrier)(JNIEnv* env, jclass, jlong group) try {
+  check(env, cft_group_barrier(object<cft_group>(group)));
 }
 CFT_CATCH(void)
 

@@ -85,6 +85,15 @@ class Bytes {
   jbyte* data_;
 };
 
+/// Puts a view of native memory at a place of an array; false with an exception pending.
+inline bool put_view(JNIEnv* env, jobjectArray views, jsize place, const void* bytes,
+                     uint64_t size) {
+  void* address = const_cast<void*>(bytes ? bytes : "");  // Java is given a view to read
+  jobject view = env->NewDirectByteBuffer(address, static_cast<jlong>(size));
+  if (view) env->SetObjectArrayElement(views, place, view);
+  return !env->ExceptionCheck();
+}
+
 /// Throws Native.error(code, message).
 inline void throw_error(JNIEnv* env, int code, const char* message) {
   jclass native = env->FindClass("cafetiere/core/Native");

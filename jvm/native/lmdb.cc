@@ -62,14 +62,6 @@ struct Cursor {
   ~Cursor() { cft_lmdb_cursor_destroy(cursor); }
 };
 
-/// Puts a view of native memory at a place of an array; false with an exception pending.
-bool put_view(JNIEnv* env, jobjectArray views, jsize place, const void* bytes, uint64_t size) {
-  void* address = const_cast<void*>(bytes ? bytes : "");  // Java is given a view to read
-  jobject view = env->NewDirectByteBuffer(address, static_cast<jlong>(size));
-  if (view) env->SetObjectArrayElement(views, place, view);
-  return !env->ExceptionCheck();
-}
-
 }  // namespace
 
 CFT_LMDB(jlong, open)
@@ -145,6 +137,13 @@ CFT_CATCH(void)
 CFT_LMDB(jlong, create)(JNIEnv* env, jclass, jbyteArray path) try {
   cft_lmdb_writer* writer = nullptr;
   check(env, cft_lmdb_create(to_text(env, path).c_str(), &writer));
+  return address_of(writer);
+}
+CFT_CATCH(jlong)
+
+CFT_LMDB(jlong, createLevelDb)(JNIEnv* env, jclass, jbyteArray path) try {
+  cft_lmdb_writer* writer = nullptr;
+  check(env, cft_leveldb_create(to_text(env, path).c_str(), &writer));
   return address_of(writer);
 }
 CFT_CATCH(jlong)

@@ -46,6 +46,7 @@ struct Objects {
   cft_predictor* predictor = nullptr;
   cft_net* net = nullptr;
   cft_solver* solver = nullptr;
+  cft_transformer* transformer = nullptr;
   cft_lmdb* lmdb = nullptr;
   cft_lmdb_cursor* cursor = nullptr;
   cft_lmdb_writer* writer = nullptr;
@@ -70,6 +71,7 @@ struct Objects {
     const std::string solver_text = std::string(kSmallSolver) + " snapshot_prefix: '" +
                                     folder.path("s") + "' net_param {" + kSmallNet + "}";
     make(cft_solver_create(text({{"text", solver_text}}).c_str(), nullptr, &solver));
+    make(cft_transformer_create("{}", &transformer));
     make(
         cft_lmdb_open(folder.write("data.mdb", file_of(some_records(20))).c_str(), nullptr, &lmdb));
     make(cft_lmdb_cursor_create(lmdb, nullptr, 0, nullptr, 0, &cursor));
@@ -85,6 +87,7 @@ struct Objects {
     cft_predictor_destroy(predictor);
     cft_net_destroy(net);
     cft_solver_destroy(solver);
+    cft_transformer_destroy(transformer);
     cft_lmdb_close(lmdb);
     cft_lmdb_cursor_destroy(cursor);
     cft_lmdb_writer_close(writer);
@@ -145,8 +148,9 @@ std::vector<T> values(const Objects& o) {
   } else if constexpr (is_place<T>) {
     return {nullptr, place<T>()};
   } else {
-    const std::tuple all{o.budget,    o.rows, o.group,  o.trainer, o.replica, o.rounds,
-                         o.predictor, o.net,  o.solver, o.lmdb,    o.cursor,  o.writer};
+    const std::tuple all{o.budget, o.rows,      o.group,       o.trainer, o.replica,
+                         o.rounds, o.predictor, o.transformer, o.net,     o.solver,
+                         o.lmdb,   o.cursor,    o.writer};
     using Object = std::remove_const_t<std::remove_pointer_t<T>>*;
     std::vector<T> list{nullptr};
     std::apply(
@@ -235,7 +239,9 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_rows_count);
   CALL(cft_group_create);
   CALL(cft_group_address);
+  CALL(cft_group_set_secret);
   CALL(cft_group_connect);
+  CALL(cft_group_barrier);
   CALL(cft_group_log);
   CALL(cft_trainer_create);
   CALL(cft_trainer_restore);
@@ -303,6 +309,11 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_solver_set_base_lr);
   CALL(cft_solver_snapshot);
   CALL(cft_solver_restore);
+  CALL(cft_solver_join);
+  CALL(cft_image_decode);
+  CALL(cft_image_resize);
+  CALL(cft_transformer_create);
+  CALL(cft_transformer_run);
   CALL(cft_schema);
   CALL(cft_layer_types);
   CALL(cft_sync_modes);
@@ -347,6 +358,7 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   cft_lmdb_writer_close(nullptr);
   cft_net_destroy(nullptr);
   cft_solver_destroy(nullptr);
+  cft_transformer_destroy(nullptr);
 
   std::ifstream file("include/cafetiere/c_api.h");
   const std::string header{std::istreambuf_iterator<char>(file), {}};

@@ -321,9 +321,9 @@ TEST(SyncModes, TheTableSaysWhatEachAllows) {
     EXPECT_FALSE(mode["promises"].get<std::string>().empty());
   }
   using testing::ElementsAre;
-  EXPECT_THAT(names,
-              ElementsAre("allreduce", "average", "easgd", "diloco", "hierarchical", "auto"));
-  EXPECT_THAT(survivors, ElementsAre("average", "easgd", "diloco"));
+  EXPECT_THAT(names, ElementsAre("allreduce", "average", "easgd", "downpour", "diloco",
+                                 "hierarchical", "auto"));
+  EXPECT_THAT(survivors, ElementsAre("average", "easgd", "downpour", "diloco"));
   EXPECT_THAT(rounds, ElementsAre("average", "diloco"));
 }
 

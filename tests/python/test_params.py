@@ -27,7 +27,11 @@ NEW["since"] = "9.9.0"
 # Where a param is read or set besides the class that has it, and why.
 MORE_PLACES = {
     # Preflight looks at the cluster where net or table are wrong, and there is no plan to ask.
-    "numWorkers": {"preflight/Preflight.java"},
+    # -devices N gives each worker N shards.
+    "numWorkers": {"preflight/Preflight.java", "submit/SubmittedRun.java"},
+    "shards": {"submit/SubmittedRun.java", "submit/Flags.java"},
+    # An accuracy is a row's own where rows are alone.
+    "batchSize": {"submit/SubmittedRun.java"},
     "survivors": {"preflight/Preflight.java"},
     # CheckpointFolder asks for Spark's setting of the same name.
     "checkpointDir": {"preflight/Preflight.java", "store/CheckpointFolder.java"},
@@ -40,10 +44,9 @@ MORE_PLACES = {
     "outputCols": {"submit/SubmittedRun.java"},
     "predictionCol": {"submit/SubmittedRun.java"},
     "validationIndicatorCol": {"submit/SubmittedRun.java"},
-    # -snapshot needs -weights, and is a file's name by default; -events is a file of its own.
+    # -snapshot needs -weights, and is a file's name by default.
     "weights": {"submit/Flags.java"},
     "snapshot": {"submit/SubmittedRun.java", "submit/Flags.java"},
-    "events": {"submit/SubmittedRun.java", "submit/Flags.java"},
     # CaffeOnSpark took its words in any case.
     "connection": {"submit/Flags.java"},
 }

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 from test_cli import PROGRAM, make_work, pytestmark  # noqa: F401
 
-MODES = ["allreduce", "average", "diloco", "hierarchical", "easgd", "auto"]
+MODES = ["allreduce", "average", "diloco", "hierarchical", "easgd", "downpour", "auto"]
 
 
 @pytest.fixture(scope="module")

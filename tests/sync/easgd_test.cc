@@ -9,63 +9,16 @@
 #include <barrier>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <sstream>
 
-#include "core/base/arena_block.h"
-#include "tests/comm/children.h"
+#include "tests/sync/center_worker.h"
 
 namespace cafetiere::test {
 namespace {
 
 using testing::Each;
 using testing::HasSubstr;
-using testing::Pointwise;
 using testing::StartsWith;
-using Floats = std::vector<float>;
-using Doubles = std::vector<double>;
-
-// One block of an arena for each of three ranks, and a little more.
-constexpr size_t kFloats = 3 * kArenaBlock + 100;
-
-/// w is to become +1, -1, +1, ... : half the mean square of the distance. Each worker sees gradients
-/// with noise of its own.
-struct Problem {
-  static float target(size_t i) { return i % 2 == 0 ? 1.f : -1.f; }
-
-  static double loss(std::span<const float> w) {
-    double sum = 0;
-    for (size_t i = 0; i < w.size(); ++i) sum += std::pow(double(w[i] - target(i)), 2);
-    return sum / 2 / double(w.size());
-  }
-
-  static Floats gradient(int worker, int iter, std::span<const float> w) {
-    std::minstd_rand random(uint32_t(1 + worker * 1'000'003 + iter));
-    Floats g(w.size());
-    for (size_t i = 0; i < w.size(); ++i) {
-      g[i] = w[i] - target(i) + float(random()) / float(std::minstd_rand::max()) - 0.5f;
-    }
-    return g;
-  }
-};
-
-caffe::SolverParameter solver_of(const std::string& type) {
-  caffe::SolverParameter solver;
-  solver.set_type(type);
-  const bool has_momentum = type != "AdaGrad" && type != "RMSProp";
-  if (has_momentum) solver.set_momentum(type == "AdaDelta" ? 0.95f : 0.9f);
-  if (type == "RMSProp") solver.set_rms_decay(0.98f);
-  if (type == "Adam" || type == "AdamW") solver.set_momentum2(0.999f);
-  solver.set_delta(type == "AdaDelta" ? 1e-3f : 1e-8f);
-  return solver;
-}
-
-/// A learning rate that suits a solver.
-float rate_of(const std::string& type) {
-  if (type == "AdaDelta") return 1.f;
-  if (type == "AdaGrad") return 0.1f;
-  return type == "LAMB" ? 0.03f : 0.01f;
-}
 
 caffe::SyncParameter settings(int period, float rate) {
   caffe::SyncParameter sync;
@@ -75,68 +28,7 @@ caffe::SyncParameter settings(int period, float rate) {
   return sync;
 }
 
-/// One rank's worker in a training of the Problem.
-class Worker {
- public:
-  Worker(Group* group, const caffe::SyncParameter& sync, const caffe::SolverParameter& solver,
-         float rate)
-      : rank_(group ? group->rank() : 0), rate_(rate), weights_(kFloats, 0.f) {
-    auto update = ArenaUpdate::make(solver, {{0, int64_t(kFloats)}}, int64_t(kFloats));
-    SyncContext context{.group = group, .floats = kFloats, .pool = &pool_, .log = Logger()};
-    if (group) context.shards = group->size();
-    easgd_ = std::make_unique<Easgd>(sync, context, std::move(*update));
-  }
-
-  Status open() { return easgd_->open(); }
-  Easgd& easgd() { return *easgd_; }
-  const Floats& weights() const { return weights_; }
-  int iter() const { return iter_; }
-
-  /// Iterations up to where an exchange may be due.
-  Status round(int max_iter) {
-    const int end = std::min(max_iter, iter_ + easgd_->round_length(iter_));
-    easgd_->begin_shard(rank_, weights_);
-    Floats gradient;
-    UpdateStep step;
-    for (; iter_ < end; ++iter_) {
-      gradient = Problem::gradient(rank_, iter_, weights_);
-      step = {.iter = iter_, .rate = rate_};
-      CFT_TRY(easgd_->gradient(step, Problem::loss(weights_), gradient, weights_));
-    }
-    CFT_TRY(easgd_->end_shard(rank_, weights_));
-    return easgd_->end_round(step, gradient, weights_);
-  }
-
-  /// To the end; `use` sees the state that it leaves.
-  Status train(int max_iter, const StateUse& use = {}) {
-    while (iter_ < max_iter) CFT_TRY(round(max_iter));
-    CFT_TRY(easgd_->consolidate(true, weights_));
-    if (use) CFT_TRY(easgd_->show_state(use));
-    return easgd_->gather_at_end({}).status();
-  }
-
-  /// Takes what all come to, and leaves.
-  Status leave(Floats& weights) {
-    CFT_TRY(easgd_->consolidate(true, weights));
-    return easgd_->gather_at_end({}).status();
-  }
-
-  /// The center, while the worker goes on.
-  Floats center() {
-    Floats copy = weights_;
-    const Status status = easgd_->consolidate(false, copy);
-    EXPECT_TRUE(status.ok()) << status.message();
-    return copy;
-  }
-
- private:
-  const int rank_;
-  const float rate_;
-  ThreadPool pool_{1};
-  int iter_ = 0;
-  Floats weights_;
-  std::unique_ptr<Easgd> easgd_;
-};
+using Worker = CenterWorker<Easgd>;
 
 /// What one or more workers of momentum SGD do, in double precision. The noise does not depend on
 /// the weights, so the gradients are those of the Problem but for the precision.
@@ -177,14 +69,6 @@ class Model {
   std::vector<State> workers_;
   Doubles center_ = Doubles(kFloats, 0.);
 };
-
-void expect_near(const Floats& have, const Doubles& want) {
-  EXPECT_THAT(have, Pointwise(testing::Truly([](const auto& pair) {
-                                return std::abs(double(std::get<0>(pair)) - std::get<1>(pair)) <
-                                       2e-5;
-                              }),
-                              want));
-}
 
 TEST(Decay, MultipliesEverySoManyIterations) {
   const Decay decay{.start = 0.8f, .rate = 0.5f, .step = 10, .limit = 2};
@@ -251,8 +135,8 @@ TEST(Easgd, OneWorkerFollowsTheFormulas) {
     expect_near(worker.weights(), model.weights(0));
     expect_near(worker.center(), model.center());
   }
-  EXPECT_EQ(worker.easgd().counts().made, 4);
-  EXPECT_THAT(worker.easgd().counts().served, testing::ElementsAre(4));
+  EXPECT_EQ(worker.mode().counts().made, 4);
+  EXPECT_THAT(worker.mode().counts().served, testing::ElementsAre(4));
 }
 
 TEST(Easgd, TheEndExchangesWhatIsLeftAndGivesTheCentre) {
@@ -273,8 +157,8 @@ TEST(Easgd, ReadingTheCentreLeavesTheWorkerAsItWas) {
     ASSERT_TRUE(with.round(1000).ok());
     ASSERT_TRUE(without.round(1000).ok());
     Floats tested = with.weights();
-    ASSERT_TRUE(with.easgd().consolidate(false, tested).ok());
-    with.easgd().begin_shard(0, tested);
+    ASSERT_TRUE(with.mode().consolidate(false, tested).ok());
+    with.mode().begin_shard(0, tested);
     EXPECT_EQ(tested, without.weights());
   }
 }
@@ -295,15 +179,7 @@ class EasgdTest : public testing::TestWithParam<Transport> {
   void with_workers(int size, const caffe::SyncParameter& sync,
                     const caffe::SolverParameter& solver, float rate,
                     const std::function<Status(int, Worker&)>& body) {
-    auto groups = make_groups(GetParam(), size);
-    std::barrier done(size);
-    expect_ok(on_ranks(size, [&](int rank) {
-      Worker worker(groups[size_t(rank)].get(), sync, solver, rate);
-      Status status = worker.open();
-      if (status.ok()) status = body(rank, worker);
-      done.arrive_and_wait();
-      return status;
-    }));
+    with_center_workers<Easgd>(GetParam(), size, sync, solver, rate, body);
   }
 };
 
@@ -328,7 +204,7 @@ TEST_P(EasgdTest, TwoWorkersInAGivenOrderFollowTheFormulas) {
     Floats weights = worker.weights();
     CFT_TRY(worker.leave(weights));
     expect_near(weights, model.center());
-    EXPECT_EQ(worker.easgd().counts().made, 4);
+    EXPECT_EQ(worker.mode().counts().made, 4);
     return {};
   });
 }
@@ -352,7 +228,7 @@ TEST_P(EasgdTest, NoExchangeIsLostAndAllEndWithTheSameWeights) {
   sync.set_adaptive_period(true);
   with_workers(kSize, sync, solver_of("SGD"), 0.01f, [&](int rank, Worker& worker) -> Status {
     CFT_TRY(worker.train(200 + 50 * rank));
-    counts[size_t(rank)] = worker.easgd().counts();
+    counts[size_t(rank)] = worker.mode().counts();
     weights[size_t(rank)] = worker.weights();
     return {};
   });
@@ -415,7 +291,7 @@ TEST_P(EasgdTest, StateHoldsTheHistoryOfAllWorkers) {
   }
   with_workers(3, settings(5, 0.2f), solver_of("Adam"), 0.01f, [&](int, Worker& worker) -> Status {
     CFT_TRY(show_placed(nullptr, placed,
-                        [&](ModeState& state) { return worker.easgd().restore(state); }));
+                        [&](ModeState& state) { return worker.mode().restore(state); }));
     return worker.train(0, [&](ModeState& state) -> Status {
       CFT_ASSIGN(const auto again, histories_in(state));
       EXPECT_EQ(again, kept);
@@ -444,7 +320,7 @@ Status train_and_tell(
     after_round(worker);
   }
   CFT_TRY(worker.train(0));
-  const Easgd::Counts c = worker.easgd().counts();
+  const Easgd::Counts c = worker.mode().counts();
   return {ErrorCode::kOk, fmt::format("{} {} {} {} {:.0f}", c.made, c.served[0], c.served[1],
                                       c.served[2], 1e6 * Problem::loss(worker.weights()))};
 }

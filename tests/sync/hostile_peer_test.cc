@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "core/sync/allreduce.h"
-#include "core/sync/deal.h"
+#include "core/sync/shuffle.h"
 #include "tests/data/rows.h"
 
 namespace cafetiere {
@@ -59,15 +59,15 @@ Status told(const Liar::Lie& lie, const std::function<Status(Group*)>& body) {
   return status;
 }
 
-Status deal_some(Group* group) {
+Status shuffle_some(Group* group) {
   RowTable table(*RowSchema::parse(R"({"columns": [{"name": "x", "type": "i32"}], "id": ""})"));
   RowBytes bytes;
   for (int i = 0; i < 100; ++i) bytes.add<int32_t>(i);
   CFT_TRY(table.append(100, bytes.span()));
-  return deal(group, std::move(table), 4, 1).status();
+  return shuffle_rows(group, std::move(table), 4, 1).status();
 }
 
-// The exchanges of a deal: the terms; sizes of keys, keys; counts; sizes of answers, answers.
+// The exchanges of shuffle_rows(): the terms; sizes of keys, keys; counts; sizes of answers, answers.
 constexpr int kTerms = 0, kAnswerSizes = 4, kAnswers = 5;
 
 TEST(HostilePeer, MayNotAnswerWithFewerPositionsThanAsked) {
@@ -76,7 +76,7 @@ TEST(HostilePeer, MayNotAnswerWithFewerPositionsThanAsked) {
         if (exchange == kAnswerSizes) message.assign(8, std::byte{0});
         if (exchange == kAnswers) message.clear();
       },
-      deal_some);
+      shuffle_some);
   EXPECT_THAT(status.message(), HasSubstr("rank 1 gave rows no positions among 200"));
 }
 
@@ -85,7 +85,7 @@ TEST(HostilePeer, MayNotGivePositionsThatAreNone) {
       [](int exchange, std::vector<std::byte>& message) {
         if (exchange == kAnswers) message.assign(message.size(), std::byte{0x7f});
       },
-      deal_some);
+      shuffle_some);
   EXPECT_THAT(status.message(), HasSubstr("rank 1 gave rows no positions among 200"));
 }
 
@@ -94,7 +94,7 @@ TEST(HostilePeer, MayNotCountFewerThanNoRows) {
       [](int exchange, std::vector<std::byte>& message) {
         if (exchange == kTerms) std::fill(message.end() - 8, message.end(), std::byte{0xff});
       },
-      deal_some);
+      shuffle_some);
   EXPECT_THAT(status.message(), HasSubstr("rank 1 counts -1 rows"));
 }
 

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "core/model/weights.h"
-#include "core/sync/deal.h"
+#include "core/sync/shuffle.h"
 #include "tests/train/jobs.h"
 
 namespace cafetiere {

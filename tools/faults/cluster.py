@@ -118,6 +118,8 @@ class Cluster:
             "spark.executor.heartbeatInterval": "3s",
             "spark.ui.enabled": "false",
             "spark.sql.shuffle.partitions": "2",
+            # Rows lie in files on the disk that may be full.
+            "spark.cafetiere.rowMemory": "64k",
             # Work spreads over the workers, so that a fault on one is felt.
             "spark.locality.wait": "0",
         }
@@ -132,6 +134,10 @@ class Cluster:
                 if its_parent == parent and state not in "TZ":
                     return pid
         return None
+
+    def daemon(self, worker: int) -> int:
+        """The process id of a worker, whose executors are its children."""
+        return self._daemons[worker].pid
 
     def executors(self) -> list[int]:
         """The process ids of all executors."""

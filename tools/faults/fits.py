@@ -21,6 +21,7 @@ PEER_TIMEOUT_MS = 3_000
 FIT_SECONDS = 400  # a fit that takes longer hangs
 START_SECONDS = 180
 FULL = "No space left on device"
+FULL_ENDS = 3  # fits in a row that may end for want of room, once there is some again
 SOLVER = (
     'base_lr: 0.01 momentum: 0.9 weight_decay: 0.0005 lr_policy: "inv" gamma: 0.0001 power: 0.75'
     ' random_seed: 7 snapshot_prefix: "lenet"'
@@ -105,6 +106,7 @@ class _Fit:
         self.happened: list[plan.Fault] = []
         self.steps = plan.STEPS[engine]
         self.newest = 0
+        self.full = 0
         self.ends = contextlib.ExitStack()  # what ends faults that last
         self.over = 0.0  # when they are to end
         self.asked = {"table": str(fits.table), "params": self._params(engine, mode)}
@@ -119,11 +121,18 @@ class _Fit:
                     if not self._is_full(answer):
                         self._go_on()
                         return answer, self.happened
-                    self.fits.tell("  the fit has ended for want of room; the next one resumes")
-                    self.ends.close()
+                    self._take_up()
                     self.fits.driver.ask(self.asked)
                 self._proceed()
             raise Broken(f"the fit has not ended after {FIT_SECONDS} s")
+
+    def _take_up(self):
+        """Ends what filled the disk; the next fit goes on from what is stored."""
+        self.fits.tell("  the fit has ended for want of room; the next one resumes")
+        self.full += 1
+        if self.full > FULL_ENDS:
+            raise Broken(f"{self.full} fits in a row have ended for want of room")
+        self.ends.close()
 
     def _go_on(self):
         """Continues what is still stopped: Spark would wait for it when the session stops."""
@@ -154,6 +163,7 @@ class _Fit:
         time.sleep(fault.delay_ms / 1000)
         self.fits.tell(f"  {fault} (now at {self.newest})")
         self.happened.append(fault)
+        self.full = 0
         getattr(self, f"_{fault.kind}")(fault, victim)
 
     def _kill(self, _, victim):

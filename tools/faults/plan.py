@@ -7,7 +7,7 @@ import pathlib
 import random
 
 ENGINES = ("barrier", "survivors", "rounds")
-MODES = ("allreduce", "average", "diloco", "easgd", "hierarchical", "auto")
+MODES = ("allreduce", "average", "diloco", "easgd", "downpour", "hierarchical", "auto")
 # The most telling ones first: those are what a short run comes to.
 PAIRS = (
     ("barrier", "allreduce"),
@@ -21,9 +21,10 @@ PAIRS = (
     ("barrier", "average"),
     ("barrier", "easgd"),
     ("barrier", "auto"),
+    ("survivors", "downpour"),
 )
 # auto promises the bits of what it chooses, and measures before it does.
-WITHOUT_BITS = ("easgd", "auto")
+WITHOUT_BITS = ("easgd", "downpour", "auto")
 KINDS = ("kill", "stop", "pause", "cut", "slow", "disk", "driver")
 RANKS = 3  # one on each worker, so that every fault is felt
 # The members that are left go on at once: longer, so that the lost one can come back.

@@ -40,6 +40,7 @@ MODES = {
     "average": "mode: 'average' period: 10",
     "diloco": "mode: 'diloco' period: 10 outer_momentum: 0.5",
     "easgd": "mode: 'easgd' period: 10",
+    "downpour": "mode: 'downpour' period: 10",
     "hierarchical": "mode: 'hierarchical' period: 10 group_size: 2",
     "auto": "mode: 'auto'",
 }

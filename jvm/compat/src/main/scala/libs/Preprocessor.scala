@@ -16,6 +16,9 @@ trait Preprocessor {
     *   as the shape says; it is for one thread
     */
   def convert(name: String, shape: Array[Int]): (Any, Array[Float]) => Unit
+
+  /** What takes its place where a net is asked and not trained: nothing random. */
+  def forTest: Preprocessor = this
 }
 
 /** Takes numbers, bytes as 0 to 255, and arrays of floats as they are.
@@ -53,8 +56,8 @@ class DefaultPreprocessor(schema: StructType) extends Preprocessor {
     }
 }
 
-/** Takes images as bytes, plane after plane: subtracts the mean and cuts out a part at a random place.
-  * Integers, which are labels, are taken as they are.
+/** Takes images as bytes, plane after plane: subtracts the mean and cuts out a part, at a random place in
+  * training and in the middle in testing. Integers, which are labels, are taken as they are.
   *
   * @param schema the DataFrame's
   * @param meanImage of 3 * fullHeight * fullWidth
@@ -70,6 +73,14 @@ class ImageNetPreprocessor(
   Checked.requireCount("meanImage", 3 * fullHeight * fullWidth, meanImage)
 
   def convert(name: String, shape: Array[Int]): (Any, Array[Float]) => Unit =
+    cutAt(name, shape, most => Random.nextInt(most + 1))
+
+  override def forTest: Preprocessor = (name, shape) => cutAt(name, shape, most => most / 2)
+
+  private def cutAt(
+      name: String,
+      shape: Array[Int],
+      place: Int => Int): (Any, Array[Float]) => Unit =
     schema(name).dataType match {
       case IntegerType => new DefaultPreprocessor(schema).convert(name, shape)
       case BinaryType =>
@@ -82,8 +93,8 @@ class ImageNetPreprocessor(
           Checked.requireCount(name, image.length, meanImage)
           cut(
             image,
-            Random.nextInt(fullHeight - croppedHeight + 1),
-            Random.nextInt(fullWidth - croppedWidth + 1),
+            place(fullHeight - croppedHeight),
+            place(fullWidth - croppedWidth),
             buffer)
         }
       case other => throw Checked.noWay(name, other)

@@ -33,6 +33,7 @@ object PublicMembers {
       symbol.typeSignature.decls.toSeq
         .filter(member => isSeen(member) && member.isMethod && !member.isSynthetic)
         .filterNot(member => member.isConstructor && of != name)
+        .filterNot(_.name.toString == "$init$") // of a trait, the compiler's
         .map { member =>
           val method = member.asMethod
           val types = method.typeParams.map(_.name).mkString("[", ", ", "]").replace("[]", "")

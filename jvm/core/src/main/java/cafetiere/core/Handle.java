@@ -37,6 +37,11 @@ public abstract class Handle implements AutoCloseable {
     }
   }
 
+  /** Calls a native function with the address of a second handle, which is there meanwhile. */
+  protected static void runWith(Handle other, LongConsumer function) {
+    other.run(function);
+  }
+
   /** Like call(), for functions without a result. */
   protected final void run(LongConsumer function) {
     try {

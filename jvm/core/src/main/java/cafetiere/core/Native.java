@@ -45,7 +45,11 @@ final class Native {
 
   static native byte[] groupAddress(long group);
 
+  static native void groupSetSecret(long group, byte[] secret);
+
   static native void groupConnect(long group, byte[] addresses);
+
+  static native void groupBarrier(long group);
 
   static native void groupCancel(long group);
 

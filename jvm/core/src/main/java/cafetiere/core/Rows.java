@@ -26,7 +26,7 @@ public final class Rows extends Handle {
     super(create(schema, 0), Native::rowsDestroy);
   }
 
-  /** The same under a budget, which includes the shards that the rows are dealt to. */
+  /** The same under a budget, which includes the shards that the rows go to. */
   public Rows(String schema, Budget budget) {
     super(budget.call(address -> create(schema, address)), Native::rowsDestroy);
   }
@@ -49,7 +49,7 @@ public final class Rows extends Handle {
     return call(Native::rowsCount);
   }
 
-  /** The keys that rows are dealt by, with the rows' sizes: 32 bytes each, as cft_rows_keys says. */
+  /** The keys that rows are shuffled by, with the rows' sizes: 32 bytes each, as cft_rows_keys says. */
   public byte[] keys(long seed) {
     return call(rows -> Native.rowsKeys(rows, seed, Native.rowsCount(rows)));
   }

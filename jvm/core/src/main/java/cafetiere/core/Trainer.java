@@ -30,7 +30,7 @@ public final class Trainer extends Handle {
   }
 
   /**
-   * The same from files of any size, which may go once the run has begun; `state` may be null.
+   * The same from files of any size, which may be removed at once; `state` may be null.
    */
   public void restore(Path model, Path state) {
     run(trainer -> Native.trainerRestoreFiles(trainer, text(model), text(state)));

@@ -76,6 +76,7 @@ class FaultTest {
     disturbed("STOP", () -> exists(2), () -> assertFalse(exists(STEPS), "it was over"));
   }
 
+  @LongRun
   @Test
   void aFullDiskEndsTheRunAndWhatWasStoredIsGoneOnFrom() throws Exception {
     JsonNode result = onAFullDisk("8m", estimator -> estimator);

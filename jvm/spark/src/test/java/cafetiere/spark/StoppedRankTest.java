@@ -59,6 +59,7 @@ class StoppedRankTest {
   }
 
   /** The result of the others stands where rank 0, which stores it, is among them. */
+  @LongRun
   @ParameterizedTest
   @CsvSource({"1, 1", "0, 2"})
   void itIsReplacedWhenTheOthersHaveEnded(int stopped, int attempts) throws Exception {

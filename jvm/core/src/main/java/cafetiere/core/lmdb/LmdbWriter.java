@@ -7,11 +7,22 @@ import cafetiere.core.Handle;
 import cafetiere.core.NativeLibrary;
 import java.nio.file.Path;
 
-/** A new LMDB database, as liblmdb writes it and Caffe reads it. */
+/** A new database, an LMDB or a LevelDB, as Caffe reads it. */
 public final class LmdbWriter extends Handle {
-  /** Makes the folder, which must not be there. */
-  public LmdbWriter(Path folder) {
-    super(create(folder), NativeLmdb::writerClose);
+  private LmdbWriter(long address) {
+    super(address, NativeLmdb::writerClose);
+  }
+
+  /** An LMDB, as liblmdb writes it. Makes the folder, which must not be there. */
+  public static LmdbWriter ofLmdb(Path folder) {
+    NativeLibrary.load();
+    return new LmdbWriter(NativeLmdb.create(bytes(folder)));
+  }
+
+  /** A LevelDB, likewise. */
+  public static LmdbWriter ofLevelDb(Path folder) {
+    NativeLibrary.load();
+    return new LmdbWriter(NativeLmdb.createLevelDb(bytes(folder)));
   }
 
   /** Keeps a record for the next commit. Keys have 1 to 511 bytes; of equal ones the last stays. */
@@ -24,8 +35,7 @@ public final class LmdbWriter extends Handle {
     run(NativeLmdb::commit);
   }
 
-  private static long create(Path folder) {
-    NativeLibrary.load();
-    return NativeLmdb.create(folder.toString().getBytes(UTF_8));
+  private static byte[] bytes(Path folder) {
+    return folder.toString().getBytes(UTF_8);
   }
 }

@@ -26,6 +26,8 @@ final class NativeLmdb {
 
   static native long create(byte[] path);
 
+  static native long createLevelDb(byte[] path);
+
   static native void put(long writer, byte[] key, byte[] value);
 
   static native void commit(long writer);

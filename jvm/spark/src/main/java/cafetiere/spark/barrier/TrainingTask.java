@@ -88,7 +88,7 @@ final class TrainingTask extends RankWork {
         Trainer trainer = new Trainer(
             setup.trainerOptions(plan.ofRows(met.rows()), rank, folder), first);
         TaskWatch watch = new TaskWatch(context, () -> cancel(trainer, met.group()))) {
-      setup.restore(trainer, folder);
+      setup.restore(trainer);
       if (first != null) first.storeByTime(trainer);
       if (testRows != null) trainer.validation(testRows);
       if (met.group() == null) {

@@ -41,7 +41,7 @@ public final class ExecutorPulse extends SparkListener implements AutoCloseable 
 
   private final SparkContext sc;
   private final String tag;
-  private final long patienceNanos;
+  private final long timeoutNanos;
   private final long startNanos = System.nanoTime();
   private final Set<Integer> stages = new HashSet<>();
   private final Set<String> used = new HashSet<>();
@@ -55,7 +55,7 @@ public final class ExecutorPulse extends SparkListener implements AutoCloseable 
     this.sc = sc;
     this.tag = tag;
     long interval = sc.getConf().getTimeAsMs(INTERVAL, "10s");
-    this.patienceNanos = TimeUnit.MILLISECONDS.toNanos(interval + interval / 2);
+    this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(interval + interval / 2);
     sc.addSparkListener(this);
   }
 
@@ -85,9 +85,9 @@ public final class ExecutorPulse extends SparkListener implements AutoCloseable 
     }
   }
 
-  private boolean replace(Set<String> doubted) {
+  private boolean replace(Set<String> suspects) {
     try {
-      Set<String> silent = silent(doubted);
+      Set<String> silent = silent(suspects);
       for (String executor : silent) {
         LOG.warn("Executor {} does not answer and sends no heartbeat: it is replaced", executor);
         SparkInternals.replaceExecutor(sc, executor);
@@ -143,20 +143,20 @@ public final class ExecutorPulse extends SparkListener implements AutoCloseable 
    */
   private synchronized Set<String> silent(Set<String> asked) throws InterruptedException {
     long begin = System.nanoTime();
-    Set<String> doubted = new HashSet<>(asked);
+    Set<String> suspects = new HashSet<>(asked);
     Set<String> silent = new HashSet<>();
-    while (!doubted.isEmpty() && !closed) {
+    while (!suspects.isEmpty() && !closed) {
       long now = System.nanoTime();
       long wait = Long.MAX_VALUE;
-      for (String executor : List.copyOf(doubted)) {
+      for (String executor : List.copyOf(suspects)) {
         long last = heard.getOrDefault(executor, startNanos);
         boolean settled = removed.contains(executor) || last > begin;
-        long left = settled ? 0 : last + patienceNanos - now;
-        if (left <= 0) doubted.remove(executor);
+        long left = settled ? 0 : last + timeoutNanos - now;
+        if (left <= 0) suspects.remove(executor);
         if (left <= 0 && !settled) silent.add(executor);
         wait = Math.min(wait, Math.max(left, 1));
       }
-      if (!doubted.isEmpty()) TimeUnit.NANOSECONDS.timedWait(this, wait);
+      if (!suspects.isEmpty()) TimeUnit.NANOSECONDS.timedWait(this, wait);
     }
     return closed ? Set.of() : silent;
   }

@@ -24,21 +24,21 @@ import org.slf4j.LoggerFactory;
 public final class PulseServer implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(PulseServer.class);
 
-  private final long patienceNanos;
-  private final Predicate<String> judge;
+  private final long timeoutNanos;
+  private final Predicate<String> isGone;
   private final Set<Pulse> pulses = ConcurrentHashMap.newKeySet();
   private final LineServer server;
   private final LineServer.Address address;
   private final SilenceClock clock;
 
   /**
-   * Asks {@code judge}, in a thread of its own, about each executor that was silent for so long: true
+   * Asks {@code isGone}, in a thread of its own, about each executor that was silent for so long: true
    * if it is gone, false if it lives, and then it is listened to again.
    */
-  PulseServer(SparkConf conf, String run, int timeoutMillis, Predicate<String> judge)
+  PulseServer(SparkConf conf, String run, int timeoutMillis, Predicate<String> isGone)
       throws IOException {
-    this.patienceNanos = TimeUnit.MILLISECONDS.toNanos(timeoutMillis);
-    this.judge = judge;
+    this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(timeoutMillis);
+    this.isGone = isGone;
     String name = "cafetiere-pulse-" + run;
     String secret = Handshake.newSecret();
     server = new LineServer(DriverPorts.listen(conf), name, secret, this::serve);
@@ -85,25 +85,25 @@ public final class PulseServer implements AutoCloseable {
   private void look() {
     long now = System.nanoTime();
     for (Pulse pulse : pulses) {
-      if (pulse.doubted || now - pulse.heardNanos <= patienceNanos) continue;
-      pulse.doubted = true;
-      Thread thread = new Thread(() -> doubt(pulse), "cafetiere-doubt-" + pulse.executor);
+      if (pulse.isSuspect || now - pulse.heardNanos <= timeoutNanos) continue;
+      pulse.isSuspect = true;
+      Thread thread = new Thread(() -> ask(pulse), "cafetiere-suspect-" + pulse.executor);
       thread.setDaemon(true);
       thread.start();
     }
   }
 
-  private void doubt(Pulse pulse) {
-    if (judge.test(pulse.executor)) return;
+  private void ask(Pulse pulse) {
+    if (isGone.test(pulse.executor)) return;
     pulse.hear();
-    pulse.doubted = false;
+    pulse.isSuspect = false;
   }
 
   /** When an executor was last heard of. */
   private static final class Pulse {
     private final String executor;
     private volatile long heardNanos = System.nanoTime();
-    private volatile boolean doubted;
+    private volatile boolean isSuspect;
 
     Pulse(String executor) {
       this.executor = executor;

@@ -19,6 +19,7 @@ import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.StreamCapabilities;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -102,7 +103,7 @@ public final class EventFiles implements AutoCloseable {
     List<String> kept = step > 0 && files.exists(json) ? upTo(step, json, files) : List.of();
     lines = files.create(json, true);
     for (String line : kept) lines.write((line + "\n").getBytes(StandardCharsets.UTF_8));
-    lines.hflush();
+    show(lines);
     String name = "events.out.tfevents." + System.currentTimeMillis() + "."
         + ProcessHandle.current().pid();
     scalars = files.create(new Path(files.makeQualified(json).getParent(), name), true);
@@ -122,13 +123,18 @@ public final class EventFiles implements AutoCloseable {
     if (lines == null) return;
     try {
       lines.write((event + "\n").getBytes(StandardCharsets.UTF_8));
-      lines.hflush();
+      show(lines);
       scalars.write(records.of(event));
-      scalars.hflush();
+      show(scalars);
     } catch (IOException e) {
       LOG.warn("No more events are written to {}.jsonl: {}", prefix, e.getMessage());
       closeFiles();
     }
+  }
+
+  /** Has readers see what is written; an object store shows a file when it is closed. */
+  private static void show(FSDataOutputStream file) throws IOException {
+    if (file.hasCapability(StreamCapabilities.HFLUSH)) file.hflush();
   }
 
   private void closeFiles() {

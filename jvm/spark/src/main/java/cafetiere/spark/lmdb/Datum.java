@@ -13,7 +13,7 @@ import java.util.Arrays;
  * @param data pixels channel by channel, or the bytes of an image file; empty if there are none
  * @param floats numbers, where there are no bytes
  */
-record Datum(int channels, int height, int width, ByteBuffer data, int label, float[] floats,
+public record Datum(int channels, int height, int width, ByteBuffer data, int label, float[] floats,
     boolean encoded) {
   private static final int VARINT = 0;
   private static final int EIGHT_BYTES = 1;
@@ -30,7 +30,7 @@ record Datum(int channels, int height, int width, ByteBuffer data, int label, fl
   private static final int FIELDS = 8;
 
   /** Reads a message; null if the bytes are none. What it holds are views of {@code value}. */
-  static Datum parse(ByteBuffer value) {
+  public static Datum parse(ByteBuffer value) {
     try {
       return read(value.slice().order(ByteOrder.LITTLE_ENDIAN));
     } catch (BufferUnderflowException | IllegalArgumentException e) {
@@ -134,7 +134,7 @@ record Datum(int channels, int height, int width, ByteBuffer data, int label, fl
   }
 
   /** What is wrong with its sizes; "" if nothing is. */
-  String fault() {
+  public String fault() {
     long wanted = (long) channels * height * width;
     int there = data.hasRemaining() ? data.remaining() : floats.length;
     if (encoded || there == wanted && channels >= 0 && height >= 0) return "";
@@ -143,7 +143,7 @@ record Datum(int channels, int height, int width, ByteBuffer data, int label, fl
   }
 
   /** The bytes of its image, pixel by pixel if {@code isByPixel} and it is none of a file's. */
-  byte[] pixels(boolean isByPixel) {
+  public byte[] pixels(boolean isByPixel) {
     if (!data.hasRemaining()) return null;
     byte[] bytes = new byte[data.remaining()];
     data.duplicate().get(bytes);

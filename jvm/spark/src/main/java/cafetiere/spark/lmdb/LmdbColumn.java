@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The columns that a record has: those of CaffeOnSpark's ImageDataFrame, or its bytes. */
-enum LmdbColumn {
+public enum LmdbColumn {
   /** The key as text. */
   ID(DataTypes.StringType, false, record -> UTF8String.fromBytes(bytes(record.key()))),
   LABEL(DataTypes.IntegerType, false, record -> record.datum().label()),
@@ -59,7 +59,7 @@ enum LmdbColumn {
   }
 
   /** The columns of a table. */
-  static StructType schema(boolean raw) {
+  public static StructType schema(boolean raw) {
     StructType schema = new StructType();
     for (LmdbColumn column : raw ? OF_RECORDS : OF_IMAGES) {
       schema = schema.add(column.title(), column.type, column.isNullable);

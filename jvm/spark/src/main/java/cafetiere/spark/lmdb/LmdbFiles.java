@@ -19,6 +19,8 @@ public final class LmdbFiles {
   static final String DATA = "data.mdb";
   /** The folder of a partition's database. */
   static final String PART = "part-%05d";
+  /** Beside the folders of partitions when all of them are there: a rename may copy one by one. */
+  static final String SUCCESS = "_SUCCESS";
 
   private LmdbFiles() {}
 
@@ -66,6 +68,12 @@ public final class LmdbFiles {
       if (!entry.isDirectory() || entry.getPath().getName().matches("[._].*")) continue;
       Path file = new Path(entry.getPath(), DATA);
       if (fs.exists(file)) files.add(fs.getFileStatus(file));
+    }
+    boolean areParts = files.stream()
+        .anyMatch(file -> file.getPath().getParent().getName().matches("part-\\d{5}"));
+    if (areParts && !fs.exists(new Path(folder, SUCCESS))) {
+      throw notFound("the folder " + path + " has no " + SUCCESS + ", which is written when all of its"
+          + " databases are there: write them again, or make that file if you know them to be");
     }
     return files;
   }

@@ -19,6 +19,7 @@ import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.UUID;
+import java.util.function.Function;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.FileUtil;
@@ -37,32 +38,43 @@ import org.apache.spark.util.SerializableConfiguration;
  * it into a hidden folder beside the path, under a name of this attempt; when all have, the driver
  * moves those of the attempts that Spark counts into place, as one folder. Until then nothing is there.
  */
-final class LmdbOutput {
-  private static final String SUCCESS = "_SUCCESS";
+public final class LmdbOutput {
+  /** What a partition becomes. */
+  public enum Kind {
+    LMDB(LmdbWriter::ofLmdb), LEVELDB(LmdbWriter::ofLevelDb);
+
+    private final Function<java.nio.file.Path, LmdbWriter> create;
+
+    Kind(Function<java.nio.file.Path, LmdbWriter> create) {
+      this.create = create;
+    }
+  }
+
   private static final List<LmdbColumn> RECORDS = List.of(LmdbColumn.KEY, LmdbColumn.VALUE);
 
   private LmdbOutput() {}
 
-  /** Writes the rows to the table's path. */
-  static void write(Dataset<Row> data, LmdbTable table, SaveMode mode) {
+  /** Writes the rows to a path; {@code isByPixel}: raw images lie so in the table. */
+  public static void write(
+      Dataset<Row> data, Kind kind, String path, boolean isByPixel, SaveMode mode) {
     Configuration conf = data.sparkSession().sparkContext().hadoopConfiguration();
-    Path target = new Path(table.path());
+    Path target = new Path(path);
     try {
       FileSystem fs = fileSystem(target, conf);
       target = fs.makeQualified(target);
       if (fs.exists(target)) {
         if (mode == SaveMode.Ignore) return;
-        if (mode != SaveMode.Overwrite) throw refused(table.path(), mode);
+        if (mode != SaveMode.Overwrite) throw refused(path, mode);
       }
       Path staging = new Path(target.getParent(), "_" + target.getName() + "." + UUID.randomUUID());
       try {
         fs.mkdirs(staging);
-        commit(fs, staging, target, attempts(data, table, staging, conf));
+        commit(fs, staging, target, attempts(data, kind, isByPixel, staging, conf));
       } finally {
         fs.delete(staging, true);
       }
     } catch (IOException e) {
-      throw new UncheckedIOException("cannot write " + table.path() + ": " + e.getMessage(), e);
+      throw new UncheckedIOException("cannot write " + path + ": " + e.getMessage(), e);
     }
   }
 
@@ -81,18 +93,18 @@ final class LmdbOutput {
 
   /** Runs the tasks; the names of the folders that they left, in the order of the partitions. */
   private static List<String> attempts(
-      Dataset<Row> data, LmdbTable table, Path staging, Configuration conf) {
+      Dataset<Row> data, Kind kind, boolean isByPixel, Path staging, Configuration conf) {
     List<String> columns = Arrays.asList(data.columns());
     boolean isOfRecords = columns.containsAll(RECORDS.stream().map(LmdbColumn::title).toList());
     LmdbColumn key = isOfRecords ? LmdbColumn.KEY : LmdbColumn.ID;
     Dataset<Row> rows = data.select(isOfRecords ? records() : images(data.schema()));
     if (columns.contains(key.title())) rows = rows.sortWithinPartitions(key.title());
-    Task task = new Task(staging.toString(), isOfRecords, columns.contains(key.title()),
-        table.isByPixel(), new SerializableConfiguration(conf));
+    Task task = new Task(kind, staging.toString(), isOfRecords, columns.contains(key.title()),
+        isByPixel, new SerializableConfiguration(conf));
     List<String> attempts = rows.javaRDD().mapPartitionsWithIndex(task::write, false).collect();
     if (!attempts.isEmpty()) return attempts;
     throw new CafetiereException(CafetiereException.Code.INVALID_ARGUMENT,
-        "the table has no partitions, and so no rows to write to " + table.path());
+        "the table has no partitions, and so no rows to write");
   }
 
   private static Column[] records() {
@@ -103,7 +115,7 @@ final class LmdbOutput {
   private static Column[] images(StructType schema) {
     List<String> there = Arrays.asList(schema.fieldNames());
     if (!there.contains("data") && !there.contains("float_data")) {
-      throw new CafetiereException(CafetiereException.Code.INVALID_ARGUMENT, "an LMDB is made of a"
+      throw new CafetiereException(CafetiereException.Code.INVALID_ARGUMENT, "a database is made of a"
           + " column data (binary) or float_data (array of float), with id, label, channels,"
           + " height, width and encoded, or of key and value (binary); the table has "
           + String.join(", ", there) + ": select them by these names");
@@ -122,7 +134,7 @@ final class LmdbOutput {
     Column number = label.cast("double");
     Column whole = number.cast("int");
     Column isOther = label.isNotNull().and(not(whole.cast("double").eqNullSafe(number)));
-    Column text = concat(lit("a label of an LMDB is a whole number, and one is "),
+    Column text = concat(lit("a label of a database is a whole number, and one is "),
         label.cast("string"));
     return when(isOther.or(number.isNull().and(label.isNotNull())), raise_error(text))
         .otherwise(whole);
@@ -138,9 +150,15 @@ final class LmdbOutput {
         move(fs, new Path(staging, attempts.get(i)), new Path(result, LmdbFiles.PART.formatted(i)));
       }
     }
+    fs.delete(new Path(target, LmdbFiles.SUCCESS), false); // first: what goes is not whole any more
     fs.delete(target, true);
-    move(fs, result, target);
-    fs.create(new Path(target, SUCCESS), true).close();
+    try {
+      move(fs, result, target);
+      fs.create(new Path(target, LmdbFiles.SUCCESS), true).close();
+    } catch (IOException e) {
+      fs.delete(target, true);
+      throw e;
+    }
   }
 
   private static void move(FileSystem fs, Path from, Path to) throws IOException {
@@ -148,8 +166,8 @@ final class LmdbOutput {
   }
 
   /** What the tasks know: a partition goes into a database of its own. */
-  private record Task(String staging, boolean isOfRecords, boolean hasKeys, boolean isByPixel,
-      SerializableConfiguration conf) implements java.io.Serializable {
+  private record Task(Kind kind, String staging, boolean isOfRecords, boolean hasKeys,
+      boolean isByPixel, SerializableConfiguration conf) implements java.io.Serializable {
     private static final long COMMIT_BYTES = 32 << 20;
     private static final int LONGEST_KEY = 511;
 
@@ -179,7 +197,7 @@ final class LmdbOutput {
     }
 
     private void fill(java.nio.file.Path database, int partition, Iterator<Row> rows) {
-      try (LmdbWriter writer = new LmdbWriter(database)) {
+      try (LmdbWriter writer = kind.create.apply(database)) {
         byte[] last = null;
         long pending = 0;
         for (long number = 0; rows.hasNext(); number++) {

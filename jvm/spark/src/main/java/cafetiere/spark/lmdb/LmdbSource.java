@@ -48,7 +48,9 @@ public final class LmdbSource
     JavaVersion.require();
     CaseInsensitiveStringMap options =
         new CaseInsensitiveStringMap(JavaConverters.mapAsJavaMap(parameters));
-    LmdbOutput.write(data, LmdbTable.of(options), mode);
+    LmdbTable table = LmdbTable.of(options);
+    LmdbOutput.write(
+        data, LmdbOutput.Kind.LMDB, table.path(), table.isByPixel(), mode);
     return new Written(context, data.schema());
   }
 

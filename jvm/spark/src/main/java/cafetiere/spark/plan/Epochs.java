@@ -34,7 +34,7 @@ public record Epochs(int count, boolean areTested, long batch, long iterSize) im
     return count > 0 || areTested;
   }
 
-  /** Steps that make {@code passes} over {@code rows} rows when they are dealt to the shards. */
+  /** Steps that make {@code passes} over {@code rows} rows when they are shuffled to the shards. */
   long steps(int passes, long rows, int shards) {
     return ceilDiv(passes * ceilDiv(ceilDiv(rows, shards), batch), iterSize);
   }

@@ -80,7 +80,7 @@ public record NetDescription(JsonNode json) {
     return tops;
   }
 
-  /** Text of the net that the solver names or carries, "" if another was given. */
+  /** Text of the net; in phase TEST with the level and the stages that the solver tests in. */
   public String netText() {
     return json.path("net_text").asText("");
   }

@@ -50,12 +50,12 @@ public record Parallelism(int workers, int shards) {
     OptionalInt configured = ClusterSlots.configured(master, conf);
     int there = slots.getAsInt();
     if (configured.isEmpty() && shards == 0) throw unknown(master, there);
-    int dealt = shards > 0 ? shards : configured.getAsInt();
-    int most = Math.min(dealt, configured.orElse(Math.max(1, there)));
+    int given = shards > 0 ? shards : configured.getAsInt();
+    int most = Math.min(given, configured.orElse(Math.max(1, there)));
     int workers = there == 0 ? most : Math.min(there, most);
     LOG.info("numWorkers is not set: {} shards{}, and {} workers of {} that the cluster's settings"
-        + " allow", dealt, shards > 0 ? "" : " by the same settings", workers, most);
-    return new Parallelism(workers, dealt);
+        + " allow", given, shards > 0 ? "" : " by the same settings", workers, most);
+    return new Parallelism(workers, given);
   }
 
   private static PreflightException unknown(String master, int there) {

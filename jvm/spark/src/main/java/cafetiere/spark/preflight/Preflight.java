@@ -94,16 +94,28 @@ public final class Preflight {
    */
   public static List<String> ofSettings(SparkContext sc, CaffeParams fit, boolean together) {
     List<String> findings = new ArrayList<>();
-    if (together && fit.getNumWorkers() > 0) {
-      try (FailedStarts failed = new FailedStarts(sc, EXECUTOR_JOB)) {
-        new SlotCheck(sc, sc.getConf(), fit.getNumWorkers(), fit.getSurvivors()).find(failed)
-            .ifPresent(findings::add);
-      }
-    }
+    if (together) slots(sc, fit).ifPresent(findings::add);
     try (CheckpointProbe probe = new CheckpointProbe(sc, fit.getCheckpointDir())) {
       probe.finding().ifPresent(findings::add);
     }
     return findings;
+  }
+
+  /**
+   * Throws a {@link PreflightException} if numWorkers tasks cannot run at once: for who is about to
+   * read a table, which needs an executor, too, and would wait for ever.
+   */
+  public static void checkSlots(SparkContext sc, CaffeParams fit) {
+    slots(sc, fit).ifPresent(finding -> {
+      throw new PreflightException(List.of(finding));
+    });
+  }
+
+  private static Optional<String> slots(SparkContext sc, CaffeParams fit) {
+    if (fit.getNumWorkers() == 0) return Optional.empty();
+    try (FailedStarts failed = new FailedStarts(sc, EXECUTOR_JOB)) {
+      return new SlotCheck(sc, sc.getConf(), fit.getNumWorkers(), fit.getSurvivors()).find(failed);
+    }
   }
 
   /** What the settings tell. */

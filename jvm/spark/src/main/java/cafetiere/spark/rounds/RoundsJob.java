@@ -94,14 +94,14 @@ final class RoundsJob implements AutoCloseable {
 
   /** Trains to the end. Validation rows are tested on at ends of rounds. */
   TrainingResult train() throws IOException {
-    RoundsRows.ShardRows rows = deal(run.train());
+    RoundsRows.ShardRows rows = shuffle(run.train());
     if (rows.rows() == 0) {
       throw new CafetiereException(Code.INVALID_ARGUMENT,
           "the table has no rows; there is nothing to train on");
     }
     takeLength(rows.rows());
     boolean tests = run.validation() != null && now.path("test_interval").asLong() > 0;
-    RoundsRows.ShardRows heldOut = tests ? deal(run.validation()) : null;
+    RoundsRows.ShardRows heldOut = tests ? shuffle(run.validation()) : null;
     instructionSet = rows.instructionSet();
     try (ExecutorPulse heartbeats = new ExecutorPulse(sc, "");
         PulseServer pulse = PulseServer.replacing(sc, heartbeats, run.id(), plan.timeoutMillis());
@@ -146,8 +146,8 @@ final class RoundsJob implements AutoCloseable {
         heldOut == null ? null : heldOut.chunks());
   }
 
-  private RoundsRows.ShardRows deal(Dataset<Row> table) {
-    return RoundsRows.deal(plan.schema(), table, shards, now.path("seed").asLong());
+  private RoundsRows.ShardRows shuffle(Dataset<Row> table) {
+    return RoundsRows.shuffle(plan.schema(), table, shards, now.path("seed").asLong());
   }
 
   /** Goes on from an interrupted run of the same plan, or from the weights of the plan. */

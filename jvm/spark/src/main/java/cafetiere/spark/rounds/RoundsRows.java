@@ -31,12 +31,12 @@ import org.apache.spark.util.TaskCompletionListener;
 import scala.Tuple2;
 
 /**
- * Deals a table to shards by two shuffles, to the same rows in the same order as ranks in a group
- * deal it to theirs: all rows are ordered by the engine's keys, and the one at position p goes to
+ * Moves a table to its shards by two shuffles, to the same rows in the same order as ranks in a group
+ * move it to theirs: all rows are ordered by the engine's keys, and the one at position p goes to
  * shard p modulo the number of shards. A partition that is computed again holds the same bytes.
  */
 final class RoundsRows {
-  /** What dealing found: the shards' rows in chunks, their number, the slowest instruction set. */
+  /** What the shuffle found: the shards' rows in chunks, their number, the slowest instruction set. */
   record ShardRows(JavaRDD<byte[]> chunks, long rows, String instructionSet) {}
 
   private static final int KEY_BYTES = 24;
@@ -47,7 +47,7 @@ final class RoundsRows {
   private RoundsRows() {}
 
   /** Runs two jobs over the table; the shards' rows are moved when they are first asked for. */
-  static ShardRows deal(FeedSchema schema, Dataset<Row> table, int shards, long seed) {
+  static ShardRows shuffle(FeedSchema schema, Dataset<Row> table, int shards, long seed) {
     JavaPairRDD<byte[], byte[]> keyed = SparkInternals.rows(schema.select(table)).toJavaRDD()
         .mapPartitionsToPair(part -> new KeyedRows(schema, seed, part));
     JavaPairRDD<byte[], byte[]> sorted = keyed.repartitionAndSortWithinPartitions(
@@ -63,10 +63,10 @@ final class RoundsRows {
     }
     JavaRDD<Tuple2<Long, byte[]>> placed = sorted.mapPartitionsWithIndex(
         (part, rows) -> new NumberedRows(first[part], rows), true);
-    JavaRDD<byte[]> dealt = JavaPairRDD.fromJavaRDD(placed)
+    JavaRDD<byte[]> shuffled = JavaPairRDD.fromJavaRDD(placed)
         .repartitionAndSortWithinPartitions(new ByShard(shards))
         .values().mapPartitions(Chunks::new);
-    return new ShardRows(dealt, first[counts.size()],
+    return new ShardRows(shuffled, first[counts.size()],
         InstructionSet.lowest(counts.stream().map(Count::instructionSet).toList()));
   }
 

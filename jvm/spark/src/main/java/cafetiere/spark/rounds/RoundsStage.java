@@ -39,7 +39,7 @@ final class RoundsStage implements AutoCloseable {
   private Set<String> used = Set.of();
   private int executors;
 
-  /** For rows dealt to {@code shards} shards; {@code validation} may be null. */
+  /** For rows shuffled to {@code shards} shards; {@code validation} may be null. */
   RoundsStage(JavaSparkContext sc, RoundsCell.Setup setup, int shards, JavaRDD<byte[]> train,
       JavaRDD<byte[]> validation) {
     this.sc = sc;

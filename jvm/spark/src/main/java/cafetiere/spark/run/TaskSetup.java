@@ -69,19 +69,21 @@ public record TaskSetup(TrainingPlan plan, int attempt, String generation, Strin
     return new CheckpointStore(checkpoints, hadoop.value());
   }
 
-  /** Gives a trainer what the attempt begins with, by way of files in {@code folder}. */
-  public void restore(Trainer trainer, TaskFolder folder) throws IOException {
-    if (!resume.isEmpty()) {
-      CheckpointStore store = store();
-      Fetched here = store.fetch(store.read(resume), folder.path());
-      trainer.restore(here.model(), here.state());
-    } else if (plan.model() != null) {
-      trainer.restore(
-          begin(plan.model(), folder, "weights"), begin(plan.state(), folder, "snapshot"));
+  /** Gives a trainer what the attempt begins with. */
+  public void restore(Trainer trainer) throws IOException {
+    try (TaskFolder folder = folder()) {
+      if (!resume.isEmpty()) {
+        CheckpointStore store = store();
+        Fetched here = store.fetch(store.read(resume), folder.path());
+        trainer.restore(here.model(), here.state());
+      } else if (plan.model() != null) {
+        trainer.restore(
+            fetch(plan.model(), folder, "weights"), fetch(plan.state(), folder, "snapshot"));
+      }
     }
   }
 
-  private Path begin(ModelPart part, TaskFolder folder, String name) throws IOException {
+  private Path fetch(ModelPart part, TaskFolder folder, String name) throws IOException {
     return part == null ? null : part.fetch(folder.path().resolve(name), hadoop.value());
   }
 
@@ -89,12 +91,14 @@ public record TaskSetup(TrainingPlan plan, int attempt, String generation, Strin
    * The same for a member of survivors, which may come back when the checkpoint that the attempt
    * began with is gone. Whatever it begins with, the group gives it what it has reached.
    */
-  public void restoreNewest(Trainer trainer, TaskFolder folder) throws IOException {
-    Optional<Fetched> newest = store().fetchNewest(folder.path());
-    if (newest.isPresent()) {
-      trainer.restore(newest.get().model(), newest.get().state());
-    } else {
-      restore(trainer, folder);
+  public void restoreNewest(Trainer trainer) throws IOException {
+    try (TaskFolder folder = folder()) {
+      Optional<Fetched> newest = store().fetchNewest(folder.path());
+      if (newest.isPresent()) {
+        trainer.restore(newest.get().model(), newest.get().state());
+        return;
+      }
     }
+    restore(trainer);
   }
 }

@@ -2,15 +2,21 @@
 package cafetiere.spark.sequence;
 
 import cafetiere.core.CafetiereException;
+import cafetiere.spark.files.PathSource;
+import cafetiere.spark.files.SourceOptions;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import org.apache.hadoop.io.BytesWritable;
+import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -20,7 +26,7 @@ import org.apache.spark.sql.types.StructType;
  * an image file, or a Tuple6 of id, label, channels, height, width and whether it is one.
  */
 public final class SequenceImages {
-  private static final StructType SCHEMA = new StructType()
+  static final StructType SCHEMA = new StructType()
       .add("id", DataTypes.StringType).add("label", DataTypes.StringType)
       .add("channels", DataTypes.IntegerType).add("height", DataTypes.IntegerType)
       .add("width", DataTypes.IntegerType).add("encoded", DataTypes.BooleanType)
@@ -29,6 +35,23 @@ public final class SequenceImages {
 
   private SequenceImages() {}
 
+  /** What a path holds, for Spark's reader. */
+  static PathSource.Rows open(Map<String, String> options) {
+    String path = new SourceOptions("sequence", options).path();
+    return new PathSource.Rows() {
+      @Override
+      public StructType schema() {
+        return SCHEMA;
+      }
+
+      @Override
+      public RDD<Row> rows(SQLContext context) {
+        SparkContext sc = context.sparkContext();
+        return SequenceImages.rows(sc, path, sc.defaultMinPartitions()).rdd();
+      }
+    };
+  }
+
   /** The table of the images at a Hadoop path, with the columns of CaffeOnSpark's ImageDataFrame. */
   public static Dataset<Row> read(SparkSession spark, String path) {
     return read(spark, path, spark.sparkContext().defaultMinPartitions());
@@ -36,10 +59,13 @@ public final class SequenceImages {
 
   /** The same in so many partitions at least. */
   public static Dataset<Row> read(SparkSession spark, String path, int partitions) {
-    JavaSparkContext sc = JavaSparkContext.fromSparkContext(spark.sparkContext());
-    JavaRDD<Row> rows = sc.sequenceFile(path, BytesWritable.class, BytesWritable.class, partitions)
+    return spark.createDataFrame(rows(spark.sparkContext(), path, partitions), SCHEMA);
+  }
+
+  private static JavaRDD<Row> rows(SparkContext sc, String path, int partitions) {
+    return JavaSparkContext.fromSparkContext(sc)
+        .sequenceFile(path, BytesWritable.class, BytesWritable.class, partitions)
         .map(record -> row(record._1(), record._2())).filter(row -> !row.isNullAt(0));
-    return spark.createDataFrame(rows, SCHEMA);
   }
 
   /** Without an id where CaffeOnSpark's tool could not read the image's file. */

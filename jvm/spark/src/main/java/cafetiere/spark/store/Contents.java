@@ -5,6 +5,7 @@ import cafetiere.spark.util.HadoopFiles.Content;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
@@ -16,7 +17,6 @@ import java.nio.file.Path;
  */
 public record Contents(Content model, Content state, String ending) {
   public static final String HDF5 = ".h5";
-  private static final int CHUNK = 1 << 20;
 
   /** A caffemodel and a solverstate; the buffers keep their positions. */
   public static Contents of(ByteBuffer model, ByteBuffer state) {
@@ -34,12 +34,6 @@ public record Contents(Content model, Content state, String ending) {
   }
 
   private static void write(ByteBuffer bytes, OutputStream out) throws IOException {
-    ByteBuffer rest = bytes.duplicate();
-    byte[] chunk = new byte[Math.min(CHUNK, rest.remaining())];
-    while (rest.hasRemaining()) {
-      int count = Math.min(chunk.length, rest.remaining());
-      rest.get(chunk, 0, count);
-      out.write(chunk, 0, count);
-    }
+    Channels.newChannel(out).write(bytes.duplicate());
   }
 }

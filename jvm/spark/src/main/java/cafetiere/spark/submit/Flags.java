@@ -44,8 +44,7 @@ final class Flags {
           Flag.of("testData", "PATH", "Table to test on or to extract features from, likewise."),
           Flag.of("lmdb_partitions", "N", "Tasks that read an LMDB source. Default: Spark's own."),
           Flag.of("output", "PATH", "Where -test and -features write. Default: output."),
-          Flag.of("outputFormat", "WORD", "Spark's name of the features' format. Default: json."),
-          Flag.of("events", "PATH", "Write the training's events here, one JSON object a line."))),
+          Flag.of("outputFormat", "WORD", "Spark's name of the features' format. Default: json."))),
       new Part("Columns and training (docs/params.md)", Flag.ofParams()),
       new Part("Of CaffeOnSpark's scripts", List.of(
           Flag.of("devices", "N", "Shards of each worker, in place of shards: on the CPU each stands"

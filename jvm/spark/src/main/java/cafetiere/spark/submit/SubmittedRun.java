@@ -9,6 +9,7 @@ import cafetiere.spark.PreflightException;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
 import cafetiere.spark.plan.Parallelism;
+import cafetiere.spark.preflight.Preflight;
 import cafetiere.spark.store.SnapshotFiles;
 import cafetiere.spark.util.HadoopFiles;
 import java.io.IOException;
@@ -43,6 +44,8 @@ public final class SubmittedRun {
   private static final String H5 = ".h5";
   private static final String ID = "SampleID";
   private static final String INPUT = "cafetiere input ";
+  /** The engine whose tasks all run at once. */
+  private static final String TOGETHER = "barrier";
   private static final int EXIT_FAILED = 1;
   private static final int EXIT_USAGE = 2;
 
@@ -118,6 +121,8 @@ public final class SubmittedRun {
   /** Trains, and writes the model and the snapshot of the end. */
   public CaffeModel train() {
     NetDescription description = describe("TRAIN");
+    CaffeEstimator asked = flags.setParams(new CaffeEstimator());
+    if (asked.getEngine().equals(TOGETHER)) Preflight.checkSlots(spark.sparkContext(), asked);
     NetTable table = open(description, "trainData");
     if (!flags.has("persistent")) return train(description, table, table.rows());
     Dataset<Row> kept = table.rows().persist(StorageLevel.DISK_ONLY());
@@ -142,9 +147,6 @@ public final class SubmittedRun {
     }
     CaffeModel model = estimator.fit(rows);
     writeModel(model, prefix, description.wantsHdf5());
-    if (flags.has("events")) {
-      HadoopFiles.writeText(flags.get("events", ""), model.events(), conf);
-    }
     LOG.info("Trained: {}", model.result());
     return model;
   }
@@ -265,7 +267,7 @@ public final class SubmittedRun {
       inputs.add(quoted(column).as(INPUT + i));
     }
     CaffeModel model = flags.setParams(CaffeModel.ofWeightsFile(flags.get("model", ""), bound))
-        .setNet(table.net(textOf(description))).setPredictionCol("")
+        .setNet(table.net(description.netText())).setPredictionCol("")
         .setOutputCols(blobs.toArray(new String[0]));
     if (batch > 0) model.setBatchSize(batch);
     Dataset<Row> rows = model.transform(table.rows().select(inputs.toArray(new Column[0])));
@@ -298,8 +300,12 @@ public final class SubmittedRun {
     Matcher net = NET.matcher(solver.replaceAll("#[^\n]*", ""));
     if (!net.find()) return "";
     Path path = Path.of(net.group(1));
+    if (Files.exists(path)) return net.group(1);
     Path beside = Path.of(solverPath).resolveSibling(path.getFileName());
-    return !Files.exists(path) && Files.exists(beside) ? beside.toString() : net.group(1);
+    if (Files.exists(beside)) return beside.toString();
+    if (Files.exists(Path.of(solverPath))) return net.group(1);
+    String stored = HadoopFiles.beside(solverPath, path.getFileName().toString(), conf);
+    return HadoopFiles.exists(stored, conf) ? stored : net.group(1);
   }
 
   private String text(String path) {

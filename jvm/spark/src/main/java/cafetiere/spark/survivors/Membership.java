@@ -76,14 +76,14 @@ final class Membership {
   private final RetryPolicy policy = new RetryPolicy();
   private List<Member> view = List.of();
   private Member first;
-  private Member storer;
+  private Member storing;
   private long generation;
   private int views;
   private int membersAtEnd;
   private boolean broken;
   private boolean changed;
   private boolean reforming;
-  private String complaint = "";
+  private String lastError = "";
 
   /** {@code step} tells how far the training is. */
   Membership(int workers, long timeoutMillis, LongSupplier step) {
@@ -135,7 +135,7 @@ final class Membership {
         if (!current) return;
         member.phase = Phase.WAITING;
         broken = true;
-        complaint = message.text();
+        lastError = message.text();
       }
       case DONE -> {
         if (!current) return;
@@ -149,7 +149,7 @@ final class Membership {
         return;
       }
       case STORED -> {
-        if (member == storer) end();
+        if (member == storing) end();
         return;
       }
       default -> {
@@ -243,7 +243,7 @@ final class Membership {
       else if (isIn(view, Phase.AGREED) && view.size() == workers) commit();
     } else if (next.stream().noneMatch(member -> member.hasRun)) {
       fail(new IllegalStateException("all members that knew the weights are lost"
-          + (complaint.isEmpty() ? "" : ", after " + complaint)));
+          + (lastError.isEmpty() ? "" : ", after " + lastError)));
     } else if (isIn(view, Phase.DONE) && view.contains(first)) {
       store();
     } else if (view.stream().anyMatch(member -> member.phase == Phase.RUNNING)) {
@@ -270,10 +270,10 @@ final class Membership {
 
   /** A view of the same members that breaks again and again without a step forward is a fault. */
   private void proposeAgain(List<Member> next, boolean joining) {
-    if (changed || joining || policy.retryAfter(step.getAsLong(), complaint)) {
+    if (changed || joining || policy.retryAfter(step.getAsLong(), lastError)) {
       propose(next);
     } else {
-      fail(new IllegalStateException(complaint));
+      fail(new IllegalStateException(lastError));
     }
   }
 
@@ -320,9 +320,9 @@ final class Membership {
   }
 
   private void store() {
-    if (storer == first) return;
-    storer = first;
-    storer.link.send(MembershipMessage.of(Kind.STORE));
+    if (storing == first) return;
+    storing = first;
+    storing.link.send(MembershipMessage.of(Kind.STORE));
   }
 
   private void end() {

@@ -64,7 +64,7 @@ final class SurvivorTask extends RankWork {
             setup.trainerOptions(setup.plan(), partition, folder), duties);
         Run run = new Run(partition, client, trainer, rows, duties, folder);
         TaskWatch watch = new TaskWatch(context, run::cancel)) {
-      setup.restoreNewest(trainer, folder);
+      setup.restoreNewest(trainer);
       duties.storeByTime(trainer);
       if (testRows != null) trainer.validation(testRows);
       client.count(() -> used(trainer));

@@ -14,7 +14,6 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSError;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
-import org.apache.hadoop.fs.FileUtil;
 import org.apache.hadoop.fs.Path;
 
 /**
@@ -86,22 +85,20 @@ public final class HadoopFiles {
     });
   }
 
-  /** Writes a file, replacing one of that name. */
+  /** Writes a file as {@link #replace} does. */
   public static void write(String path, byte[] bytes, Configuration conf) {
-    done("write", path, conf, (files, file) -> {
-      try (OutputStream out = files.create(file, true)) {
-        out.write(bytes);
-      }
-      return file;
-    });
+    replace(path, out -> out.write(bytes), conf);
   }
 
-  /** Writes a text file, replacing one of that name. */
+  /** The same of a text. */
   public static void writeText(String path, String text, Configuration conf) {
     write(path, text.getBytes(UTF_8), conf);
   }
 
-  /** The same, aside and renamed, so that a reader sees all of it or nothing. */
+  /**
+   * Writes a file aside, and renames it over one of that name, so that a reader sees all of it or
+   * nothing. A stream that is closed on the way leaves a file that looks whole, on object stores too.
+   */
   public static void replace(String path, Content content, Configuration conf) {
     done("write", path, conf, (files, file) -> {
       Path aside = file.suffix("." + UUID.randomUUID());
@@ -119,12 +116,14 @@ public final class HadoopFiles {
     });
   }
 
-  /** Copies a file, replacing one of the second name. */
+  /** Copies a file as {@link #replace} writes one. */
   public static void copy(String from, String to, Configuration conf) {
-    done("copy to", to, conf, (files, file) -> {
+    replace(to, out -> {
       Path source = new Path(from);
-      return FileUtil.copy(source.getFileSystem(conf), source, files, file, false, true, conf);
-    });
+      try (InputStream in = source.getFileSystem(conf).open(source)) {
+        in.transferTo(out);
+      }
+    }, conf);
   }
 
   /** Removes the folder that a file is in. */

@@ -39,7 +39,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** A training on two executors from the first row to the model. */
 @BothLines
@@ -69,9 +69,9 @@ public class TrainingJobTest {
 
   /** Nobody waits for the others there, but at the end. */
   @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void easgdTellsTheRowsOfAllRanks(boolean survivors) {
-    JsonNode result = Json.parse(estimator(60).setSyncMode("easgd").setSurvivors(survivors)
+  @CsvSource({"easgd,false", "easgd,true", "downpour,true"})
+  void asynchronousModesTellTheRowsOfAllRanks(String mode, boolean survivors) {
+    JsonNode result = Json.parse(estimator(60).setSyncMode(mode).setSurvivors(survivors)
         .fit(TestImages.images(spark, ROWS)).result());
     assertEquals(ROWS, result.path("rows_given").asLong());
     JsonNode epochs = result.path("rows_per_epoch");
@@ -115,8 +115,8 @@ public class TrainingJobTest {
     CheckpointStore store = setup.store();
     try (TaskFolder local = setup.folder();
         Trainer trainer = new Trainer(setup.trainerOptions(plan, 0, local), new Deaf())) {
-      assertThrows(IOException.class, () -> setup.restore(trainer, local));
-      setup.restoreNewest(trainer, local);
+      assertThrows(IOException.class, () -> setup.restore(trainer));
+      setup.restoreNewest(trainer);
       assertArrayEquals(
           store.load(store.newest().orElseThrow()).model().bytes(), trainer.model());
     }

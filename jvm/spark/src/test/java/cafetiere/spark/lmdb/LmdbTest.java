@@ -6,11 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import cafetiere.core.CafetiereException;
 import cafetiere.spark.BothLines;
 import cafetiere.spark.CountingFiles;
 import cafetiere.spark.Logged;
+import cafetiere.spark.StoreFiles;
 import cafetiere.spark.TestImages;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -18,6 +21,7 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.spark.sql.DataFrameReader;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -186,6 +190,46 @@ class LmdbTest {
     assertEquals(100, new HashSet<>(rows).size());
   }
 
+  /** Where a rename copies file after file, and a request fails or the driver ends in the middle of it. */
+  @Test
+  void whatIsNotAllThereIsNotRead() {
+    StoreFiles.configure(spark.sparkContext(), dir.resolve("none"));
+    save(20, "counted");
+    StoreFiles.failAt(0, false);
+    save(30, "counted");
+    int last = StoreFiles.requests();
+    Set<Long> seen = new HashSet<>();
+    for (int fault = last; fault > Math.max(0, last - 24); fault -= 2) {
+      String name = "stored" + fault;
+      save(20, name);
+      StoreFiles.failAt(fault, fault % 4 == 0);
+      boolean isDone = isDone(() -> save(30, name));
+      StoreFiles.recover();
+      long rows = isDone(() -> count(name)) ? count(name) : 0;
+      assertTrue(isDone ? rows == 30 : List.of(0L, 20L, 30L).contains(rows), name + ": " + rows);
+      seen.add(rows);
+    }
+    assertTrue(seen.contains(0L), "no write was broken off: " + seen);
+  }
+
+  private static void save(int rows, String name) {
+    spark.range(0, rows, 1, 2).selectExpr("id label", "cast('x' as binary) data").write()
+        .format("lmdb").mode("overwrite").save(StoreFiles.path(dir.resolve(name)));
+  }
+
+  private static long count(String name) {
+    return read().load(StoreFiles.path(dir.resolve(name))).count();
+  }
+
+  private static boolean isDone(Runnable work) {
+    try {
+      work.run();
+      return true;
+    } catch (UncheckedIOException | CafetiereException e) {
+      return false;
+    }
+  }
+
   @Test
   void whatIsThereStaysUnlessItIsToBeReplaced() throws IOException {
     String path = write("once", "1 label", "cast('x' as binary) data");
@@ -200,7 +244,7 @@ class LmdbTest {
         "cast('y' as binary) data");
     String message = assertThrows(Exception.class,
         () -> failing.write().format("lmdb").mode("overwrite").save(path)).getMessage();
-    assertTrue(message.contains("a label of an LMDB is a whole number, and one is 0.5"), message);
+    assertTrue(message.contains("a label of a database is a whole number, and one is 0.5"), message);
     assertEquals(1, read().load(path).first().<Integer>getAs("label"));
     other.coalesce(1).write().format("lmdb").mode("overwrite").save(path);
     assertEquals(2, read().load(path).count());

@@ -36,6 +36,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Set-up faults, injected, and the texts that answer them: those of src/test/resources/preflight,
@@ -70,6 +72,18 @@ class PreflightFaultsTest {
   @Test
   void tooFewSlots() {
     assertAnswer(() -> check(conf(), estimator().setNumWorkers(5), points), "too-few-slots");
+  }
+
+  /** The branches of resource managers, by their masters' names: tests/clusters has a YARN. */
+  @ParameterizedTest
+  @ValueSource(strings = {"yarn", "k8s://https://127.0.0.1:6443"})
+  void tooFewExecutorsOfAResourceManager(String master) {
+    SparkConf conf = conf().set("spark.master", master).set("spark.executor.cores", "1")
+        .set("spark.executor.memory", "1g");
+    assertAnswer(() -> check(conf, estimator().setNumWorkers(5), points), "too-few-executors");
+    conf.set("spark.executor.memory", "512m").set("spark.executor.memoryOverhead", "1m")
+        .set("spark.dynamicAllocation.enabled", "true");
+    assertAnswer(() -> check(conf, estimator(), points), "overhead-too-small", "dynamic-allocation");
   }
 
   @Test

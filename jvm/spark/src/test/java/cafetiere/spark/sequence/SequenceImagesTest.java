@@ -6,25 +6,34 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import cafetiere.core.CafetiereException;
 import cafetiere.spark.BothLines;
 import cafetiere.spark.TestImages;
 import com.yahoo.ml.caffe.tools.Pair;
+import java.io.BufferedReader;
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.PriorityQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.hadoop.io.BytesWritable;
 import org.apache.hadoop.mapred.SequenceFileOutputFormat;
 import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import scala.Tuple2;
 import scala.Tuple6;
 
@@ -42,6 +51,49 @@ class SequenceImagesTest {
     assertArrayEquals(new Object[] {null, null}, elements(new Pair(null, null)));
     assertArrayEquals(new Object[] {"c", "1", 3, 28, 28, false},
         elements(new Tuple6<>("c", "1", 3, 28, 28, false)));
+  }
+
+  /** Those of the Scalas that CaffeOnSpark ran on, each in a JVM of its own. */
+  @ParameterizedTest
+  @ValueSource(strings = {"2.10.4", "2.11.12"})
+  void keysOfOldScalas(String version) throws Exception {
+    Path scala = Path.of(System.getProperty("old.scala"), "scala-library-" + version + ".jar");
+    Path tests = Path.of(OldKeys.class.getProtectionDomain().getCodeSource().getLocation().toURI());
+    Process java = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin/java").toString(),
+        "-cp", scala + ":" + tests, OldKeys.class.getName()).redirectErrorStream(true).start();
+    List<String> lines;
+    try (BufferedReader output = java.inputReader()) {
+      lines = output.lines().toList();
+    }
+    assertEquals(0, java.waitFor(), lines.toString());
+    assertEquals(version, lines.get(0));
+    byte[] pair = HexFormat.of().parseHex(lines.get(1));
+    byte[] six = HexFormat.of().parseHex(lines.get(2));
+    assertArrayEquals(new Object[] {"a", "7"}, SerializedKey.elements(pair, pair.length));
+    assertArrayEquals(
+        new Object[] {"b", "1", 3, 28, 20, true}, SerializedKey.elements(six, six.length));
+  }
+
+  /** Deserialization would run this; reading the key does not even load its class. */
+  private static final class Gadget implements Serializable {
+    private static final long serialVersionUID = 1L;
+    private static final AtomicInteger RUNS = new AtomicInteger();
+
+    private void readObject(ObjectInputStream in) {
+      RUNS.incrementAndGet();
+    }
+  }
+
+  @Test
+  void aKeyRunsNoCode() throws Exception {
+    for (Serializable key : List.of(new Gadget(), new Tuple2<>("a", new Gadget()),
+        new Pair(new Gadget(), "7"))) {
+      byte[] bytes = bytes(key);
+      assertThrows(IOException.class, () -> SerializedKey.elements(bytes, bytes.length));
+      assertEquals(0, Gadget.RUNS.get(), key.toString());
+      new ObjectInputStream(new ByteArrayInputStream(bytes)).readObject();
+      assertEquals(1, Gadget.RUNS.getAndSet(0), "Java's own reader runs it");
+    }
   }
 
   @Test
@@ -87,6 +139,34 @@ class SequenceImagesTest {
     assertEquals("[a,5,null,null,null,true]", values(rows.get(0)));
     assertEquals("[b,6,3,1,2,false]", values(rows.get(1)));
     assertEquals("value 1", new String(rows.get(1).<byte[]>getAs("data"), StandardCharsets.UTF_8));
+  }
+
+  @Test
+  void tablesAreWrittenAndReadBack() {
+    SparkSession spark = TestImages.session();
+    String path = dir.resolve("written").toUri().toString();
+    Dataset<Row> files = spark.range(3).selectExpr("cast(id as string) id", "id + 4 label",
+        "cast(concat('file ', id) as binary) data");
+    files.write().format("sequence").save(path);
+    Dataset<Row> read = spark.read().format("sequence").load(path).orderBy("id");
+    assertEquals("[[0,4,null,null,null,true], [1,5,null,null,null,true], [2,6,null,null,null,true]]",
+        read.collectAsList().stream().map(SequenceImagesTest::values).toList().toString());
+    assertEquals("file 2", read.selectExpr("string(data)").collectAsList().get(2).getString(0));
+
+    Dataset<Row> sized = spark.range(1).selectExpr("'x' id", "'9' label", "3 channels", "1 height",
+        "2 width", "false encoded", "cast('abcdef' as binary) data");
+    assertThrows(CafetiereException.class, () -> sized.write().format("sequence").save(path));
+    sized.write().format("sequence").mode("ignore").save(path);
+    assertEquals(3, spark.read().format("sequence").load(path).count());
+    sized.write().format("sequence").mode("overwrite").save(path);
+    assertEquals("[x,9,3,1,2,false]", values(spark.read().format("sequence").load(path).first()));
+
+    String message = assertThrows(CafetiereException.class,
+        () -> sized.drop("label").write().format("sequence").save(path + "2")).getMessage();
+    assertTrue(message.contains("the table has id, channels"), message);
+    assertTrue(assertThrows(IllegalArgumentException.class,
+        () -> spark.read().format("sequence").option("pathh", "x").load(path)).getMessage()
+        .contains("did you mean \"path\""));
   }
 
   private static String values(Row row) {

@@ -92,7 +92,7 @@ class ConnectionTest {
       List<String> line = new ArrayList<>(List.of(
           "-conf", dir.resolve("solver.prototxt").toString(), "-train", "-clusterSize", "2",
           "-trainData", uri(dir, "train.parquet"), "-model", uri(dir, name + ".model"),
-          "-events", uri(dir, name + ".jsonl")));
+          "-events", uri(dir, name)));
       line.addAll(List.of(flags));
       Submit.run(spark, line.toArray(new String[0]));
     }

@@ -149,7 +149,7 @@ class SubmitTest {
 
   private static void train() {
     submit("-train", "-trainData", uri("train.parquet"), "-clusterSize", "2", "-persistent",
-        "-connection", "ethernet", "-devices", "1", "-events", uri("events.jsonl"));
+        "-connection", "ethernet", "-devices", "1", "-events", uri("events"));
   }
 
   @Test
@@ -187,6 +187,21 @@ class SubmitTest {
     assertTrue(lines.get(1).matches("loss: \\d+\\.\\d+.*"), lines.get(1));
     double accuracy = Double.parseDouble(lines.get(0).substring("accuracy: ".length()));
     assertTrue(accuracy > 0.9, lines.get(0));
+  }
+
+  /** Rows count alike, also those of a batch that is not full. */
+  @Test
+  void theMeanOfEachRowsAccuracyIsWhatTestWrites() throws IOException {
+    String data = uri("test.parquet");
+    submit("-features", "accuracy", "-testData", data, "-output", uri("accuracies"),
+        "-outputFormat", "parquet");
+    submit("-test", "-testData", data, "-output", uri("mean.txt"));
+    Row mean = spark.read().parquet(uri("accuracies")).selectExpr("avg(accuracy[0])", "count(*)")
+        .first();
+    assertEquals(TEST_ROWS, mean.getLong(1));
+    assertTrue(TEST_ROWS % 32 != 0);
+    String told = Files.readAllLines(dir.resolve("mean.txt")).get(0);
+    assertEquals(Double.parseDouble(told.substring("accuracy: ".length())), mean.getDouble(0), 1e-6);
   }
 
   @Test

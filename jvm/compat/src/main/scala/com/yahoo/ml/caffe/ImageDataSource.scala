@@ -3,6 +3,8 @@ package com.yahoo.ml.caffe
 
 import java.nio.file.Paths
 
+import scala.util.{Failure, Success, Try}
+
 import caffe.Caffe.MemoryDataParameter
 import com.yahoo.ml.jcaffe.{FloatBlob, Mat, MatVector}
 import org.apache.spark.sql.functions.col
@@ -67,8 +69,8 @@ abstract class ImageDataSource(conf: Config, layerId: Int, isTrain: Boolean)
       val sample = sourceQueue.take()
       if (sample == STOP_MARK) return false
       decoded(sample) match {
-        case None => log.warn(s"image ${sample._1} is left out")
-        case Some(mat) =>
+        case Failure(e) => log.warn(s"image ${sample._1} is left out: ${e.getMessage}")
+        case Success(mat) =>
           val old = data._1.put(row, mat)
           if (old != null) old.deallocate()
           sampleIds(row) = sample._1
@@ -79,21 +81,25 @@ abstract class ImageDataSource(conf: Config, layerId: Int, isTrain: Boolean)
     true
   }
 
-  private def decoded(sample: (String, String, Int, Int, Int, Boolean, Array[Byte])): Option[Mat] = {
+  private def decoded(sample: (String, String, Int, Int, Int, Boolean, Array[Byte])): Try[Mat] = Try {
     val (_, _, channels, height, width, encoded, bytes) = sample
     val layer = memdatalayer_param
-    val isSized = height > 0 && width > 0
-    val mat = if (isSized) new Mat(channels, height, width, bytes) else new Mat(bytes)
+    def known(size: Int, ofLayer: Int) = if (size > 0) size else ofLayer
+    val mat =
+      if (encoded) new Mat(bytes)
+      else new Mat(known(channels, layer.getChannels), known(height, layer.getHeight),
+        known(width, layer.getWidth), bytes)
     if (encoded) mat.decode(layer.getChannels match {
       case 1 => Mat.CV_LOAD_IMAGE_GRAYSCALE
       case 3 => Mat.CV_LOAD_IMAGE_COLOR
       case _ => Mat.CV_LOAD_IMAGE_UNCHANGED
     })
-    val isAsSaid = !isSized || (mat.height() == height && mat.width() == width)
-    if (mat.width() == 0 || !isAsSaid) return None
+    val isSized = height > 0 && width > 0
+    require(!isSized || (mat.height() == height && mat.width() == width),
+      s"it is ${mat.height()} x ${mat.width()} and not $height x $width")
     if (conf.resize && (mat.height() != layer.getHeight || mat.width() != layer.getWidth))
       mat.resize(layer.getHeight, layer.getWidth)
-    Some(mat)
+    mat
   }
 
   /** The elements themselves, as ImageDataFrame has them, unless a class makes batches of its own. */

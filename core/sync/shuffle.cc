@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/sync/deal.h"
+#include "core/sync/shuffle.h"
 
 #include <fmt/format.h>
 
@@ -204,7 +204,7 @@ Status move_rows(Group* group, RowTable& mine, const std::vector<int64_t>& posit
   return {};
 }
 
-Result<ShardStore> deal_rows(Group* group, RowTable& mine, int shards, uint64_t seed) {
+Result<ShardStore> shuffle_to_shards(Group* group, RowTable& mine, int shards, uint64_t seed) {
   if (shards < 1) {
     return invalid_argument(fmt::format("there are {} shards; use 1 or more", shards));
   }
@@ -232,8 +232,8 @@ RowKey row_key(const RowTable& table, int64_t row, uint64_t seed) {
           by_id ? hash128(table.row(row), kContentSeed).low : 0};
 }
 
-Result<ShardStore> deal(Group* group, RowTable&& mine, int shards, uint64_t seed) {
-  auto store = deal_rows(group, mine, shards, seed);
+Result<ShardStore> shuffle_rows(Group* group, RowTable&& mine, int shards, uint64_t seed) {
+  auto store = shuffle_to_shards(group, mine, shards, seed);
   // The others would wait for this rank until they time out.
   if (!store.ok() && group) group->cancel();
   return store;

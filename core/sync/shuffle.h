@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// deal: shuffles the rows of all ranks and partitions them into shards.
+// shuffle_rows: shuffles the rows of all ranks and partitions them into shards.
 #pragma once
 
 #include <compare>
@@ -24,6 +24,6 @@ RowKey row_key(const RowTable& table, int64_t row, uint64_t seed);
 /// give the same shards for any number of ranks and any initial distribution; rows of one identity
 /// are ordered by their bytes. Every rank calls it, also one without rows; `mine` is emptied. A
 /// null group is one rank, whose rows stay where they are. A rank that fails cancels the group.
-Result<ShardStore> deal(Group* group, RowTable&& mine, int shards, uint64_t seed);
+Result<ShardStore> shuffle_rows(Group* group, RowTable&& mine, int shards, uint64_t seed);
 
 }  // namespace cafetiere

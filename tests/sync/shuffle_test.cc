@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/sync/deal.h"
+#include "core/sync/shuffle.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,28 +55,28 @@ void on_ranks(int ranks, const std::function<void(int, Group*)>& fn) {
   for (std::thread& thread : threads) thread.join();
 }
 
-Shards deal_parts(std::string_view schema, const std::vector<Rows>& parts, int shards,
-                  uint64_t seed, const Budgets& budgets = {}) {
+Shards shuffle_parts(std::string_view schema, const std::vector<Rows>& parts, int shards,
+                     uint64_t seed, const Budgets& budgets = {}) {
   const int ranks = static_cast<int>(parts.size());
-  std::vector<Shards> dealt(parts.size());
+  std::vector<Shards> shuffled(parts.size());
   int64_t total = 0;
   for (const Rows& part : parts) total += static_cast<int64_t>(part.size());
   on_ranks(ranks, [&](int rank, Group* group) {
     const auto r = static_cast<size_t>(rank);
     RowTable mine = table_of(schema, parts[r], budgets.empty() ? nullptr : budgets[r]);
-    auto store = deal(group, std::move(mine), shards, seed);
+    auto store = shuffle_rows(group, std::move(mine), shards, seed);
     ASSERT_TRUE(store.ok()) << store.status().message();
     EXPECT_EQ(store->total_rows(), total);
     EXPECT_EQ(store->owned().begin, rank * shards / ranks);
     for (int s = store->owned().begin; s < store->owned().end; ++s) {
-      Rows& rows = dealt[static_cast<size_t>(rank)][s];
+      Rows& rows = shuffled[static_cast<size_t>(rank)][s];
       for (int64_t i = 0; i < store->counts()[static_cast<size_t>(s)]; ++i) {
         rows.push_back(to_text(store->row(s, i)));
       }
     }
   });
   Shards all;
-  for (Shards& some : dealt) all.merge(some);
+  for (Shards& some : shuffled) all.merge(some);
   return all;
 }
 
@@ -111,17 +111,17 @@ std::vector<Rows> split(Rows rows, int ranks, int way) {
   return parts;
 }
 
-TEST(Deal, DependsOnTheRowsAlone) {
+TEST(Shuffle, DependsOnTheRowsAlone) {
   for (const bool with_id : {false, true}) {
     const std::string_view schema = with_id ? kWithId : kNoId;
     for (const int count : {0, 1, 3, 500}) {
       const Rows rows = random_rows(count, with_id);
       for (const int shards : {1, 4, 7}) {
-        const Shards expected = deal_parts(schema, {rows}, shards, 11);
+        const Shards expected = shuffle_parts(schema, {rows}, shards, 11);
         ASSERT_EQ(expected.size(), static_cast<size_t>(shards));
         for (int ranks = 1; ranks <= 4; ++ranks) {
           for (const int way : {0, 1, 2}) {
-            EXPECT_EQ(deal_parts(schema, split(rows, ranks, way), shards, 11), expected)
+            EXPECT_EQ(shuffle_parts(schema, split(rows, ranks, way), shards, 11), expected)
                 << count << " rows, " << shards << " shards, " << ranks << " ranks, way " << way;
           }
         }
@@ -130,61 +130,62 @@ TEST(Deal, DependsOnTheRowsAlone) {
   }
 }
 
-TEST(Deal, KeepsEveryRowAndEvensTheShards) {
+TEST(Shuffle, KeepsEveryRowAndEvensTheShards) {
   const Rows rows = random_rows(503, false);
-  const Shards dealt = deal_parts(kNoId, split(rows, 3, 1), 5, 2);
+  const Shards shuffled = shuffle_parts(kNoId, split(rows, 3, 1), 5, 2);
   std::multiset<std::string> given(rows.begin(), rows.end()), kept;
-  for (const auto& [shard, some] : dealt) {
+  for (const auto& [shard, some] : shuffled) {
     EXPECT_EQ(some.size(), shard < 3 ? 101u : 100u);
     kept.insert(some.begin(), some.end());
   }
   EXPECT_EQ(kept, given);
 }
 
-TEST(Deal, AnotherSeedGivesAnotherOrder) {
+TEST(Shuffle, AnotherSeedGivesAnotherOrder) {
   const Rows rows = random_rows(100, true);
-  EXPECT_NE(deal_parts(kWithId, {rows}, 2, 1), deal_parts(kWithId, {rows}, 2, 2));
+  EXPECT_NE(shuffle_parts(kWithId, {rows}, 2, 1), shuffle_parts(kWithId, {rows}, 2, 2));
 }
 
-TEST(Deal, MovesMoreThanOneRoundHolds) {
+TEST(Shuffle, MovesMoreThanOneRoundHolds) {
   Rows rows;
   for (int i = 0; i < 20; ++i) {
     std::vector<uint8_t> x(1 << 20, static_cast<uint8_t>(i));
     rows.push_back(to_text(RowBytes().add_all(x).span()));
   }
-  EXPECT_EQ(deal_parts(kNoId, split(rows, 2, 2), 3, 1), deal_parts(kNoId, {rows}, 3, 1));
+  EXPECT_EQ(shuffle_parts(kNoId, split(rows, 2, 2), 3, 1), shuffle_parts(kNoId, {rows}, 3, 1));
 }
 
-TEST(Deal, IsTheSameWhereRowsLieInFiles) {
+TEST(Shuffle, IsTheSameWhereRowsLieInFiles) {
   const TempDir folder;
   Rows rows;
   for (int i = 0; i < 40; ++i) {
     std::vector<uint8_t> x(1 << 20, static_cast<uint8_t>(i));
     rows.push_back(to_text(RowBytes().add(i).add_all(x).span()));
   }
-  const Shards expected = deal_parts(kWithId, {rows}, 3, 1);
+  const Shards expected = shuffle_parts(kWithId, {rows}, 3, 1);
   for (const int ranks : {1, 2}) {
     Budgets budgets;
     for (int rank = 0; rank < ranks; ++rank) {
       budgets.push_back(std::make_shared<RowBudget>(4 << 20, folder.path("")));
     }
-    EXPECT_EQ(deal_parts(kWithId, split(rows, ranks, 1), 3, 1, budgets), expected);
+    EXPECT_EQ(shuffle_parts(kWithId, split(rows, ranks, 1), 3, 1, budgets), expected);
     for (const auto& budget : budgets) EXPECT_TRUE(budget->take(4 << 20)) << "not given back";
   }
 }
 
-TEST(Deal, RefusesRanksThatDisagree) {
+TEST(Shuffle, RefusesRanksThatDisagree) {
   on_ranks(2, [&](int rank, Group* group) {
-    const auto store = deal(group, table_of(rank == 0 ? kNoId : kWithId, {}), 2, 1);
+    const auto store = shuffle_rows(group, table_of(rank == 0 ? kNoId : kWithId, {}), 2, 1);
     ASSERT_FALSE(store.ok());
     EXPECT_THAT(store.status().message(), HasSubstr("different schemas"));
   });
   on_ranks(2, [&](int rank, Group* group) {
-    const auto store = deal(group, table_of(kNoId, {}), 2 + rank, 1);
+    const auto store = shuffle_rows(group, table_of(kNoId, {}), 2 + rank, 1);
     ASSERT_FALSE(store.ok());
     EXPECT_THAT(store.status().message(), HasSubstr("set the same on all ranks"));
   });
-  EXPECT_THAT(deal(nullptr, table_of(kNoId, {}), 0, 1).status().message(), HasSubstr("0 shards"));
+  EXPECT_THAT(shuffle_rows(nullptr, table_of(kNoId, {}), 0, 1).status().message(),
+              HasSubstr("0 shards"));
 }
 
 }  // namespace

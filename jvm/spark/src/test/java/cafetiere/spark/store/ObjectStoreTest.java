@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.store;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import cafetiere.spark.CaffeEstimator;
+import cafetiere.spark.CaffeModel;
+import cafetiere.spark.StoreFiles;
+import cafetiere.spark.TestImages;
+import cafetiere.spark.TestNets;
+import cafetiere.spark.store.CheckpointStore.Checkpoint;
+import cafetiere.spark.util.HadoopFiles;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Where a rename copies and a request may be refused nothing half written is taken for a whole. */
+class ObjectStoreTest {
+  /** Several reads of a copy. */
+  private static final int SIZE = 40_000;
+  private static final Configuration CONF = StoreFiles.configuration();
+
+  @TempDir Path dir;
+
+  @AfterEach
+  void recover() {
+    StoreFiles.recover();
+  }
+
+  /** Each request in turn is refused, alone or as the last that there is. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aCheckpointIsThereOrTheOneBeforeIs(boolean ends) throws IOException {
+    boolean failed = true;
+    for (int request = 1; failed; request++) {
+      CheckpointStore store = store("run-" + request);
+      for (long step : new long[] {10, 20}) write(store, step);
+      StoreFiles.failAt(request, ends);
+      boolean isWritten = isDone(() -> write(store("run-" + folderOf(store)), 30));
+      failed = StoreFiles.recover();
+      Checkpoint newest = store.newest().orElseThrow();
+      if (isWritten) assertEquals(30, newest.step(), "request " + request);
+      assertTrue(newest.step() >= 20, "request " + request);
+      assertArrayEquals(bytes("model " + newest.step()), store.load(newest).model().bytes());
+      assertArrayEquals(bytes("state " + newest.step()), store.load(newest).state().bytes());
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aFileIsWholeOrNotThere(boolean ends) throws IOException {
+    Path from = Files.write(dir.resolve("from"), new byte[SIZE]);
+    for (String way : List.of("write", "replace", "copy")) {
+      boolean failed = true;
+      for (int request = 1; failed; request++) {
+        String path = StoreFiles.path(dir.resolve(way + request));
+        HadoopFiles.write(path, bytes("old"), CONF);
+        StoreFiles.failAt(request, ends);
+        boolean isWritten = isDone(() -> put(way, from, path));
+        failed = StoreFiles.recover();
+        if (isWritten) assertEquals(SIZE, HadoopFiles.length(path, CONF));
+        if (HadoopFiles.exists(path, CONF)) {
+          assertTrue(List.of(3L, (long) SIZE).contains(HadoopFiles.length(path, CONF)), way + request);
+        }
+      }
+    }
+  }
+
+  /** An upload that its writer breaks off ends as an object, too: not at the path. */
+  @Test
+  void whatCannotBeReadToItsEndIsNotWritten() {
+    String path = StoreFiles.path(dir.resolve("model"));
+    assertThrows(UncheckedIOException.class, () -> HadoopFiles.replace(path, out -> {
+      out.write(1);
+      throw new IOException("the source has ended");
+    }, CONF));
+    assertFalse(HadoopFiles.exists(path, CONF));
+  }
+
+  /** Checkpoints, a snapshot, events and the model of a training whose first checkpoint is refused. */
+  @Test
+  void aTrainingHasTheSameBitsThere() throws IOException {
+    SparkSession spark = TestImages.session();
+    Path fault = dir.resolve("fault");
+    StoreFiles.configure(spark.sparkContext(), fault);
+    Dataset<Row> points = TestNets.points(spark, 103);
+    CaffeModel calm = estimator("calm").fit(points);
+    Files.writeString(fault, "");
+    CaffeModel model = estimator("busy").setEvents(StoreFiles.path(dir.resolve("events/run")))
+        .fit(points);
+    assertFalse(Files.exists(fault), "no rename was refused");
+    assertEquals(2, model.summary().attempts());
+    assertArrayEquals(calm.weights(), model.weights());
+    assertEquals(model.events(), Files.readString(dir.resolve("events/run.jsonl")));
+    try (Stream<Path> files = Files.list(dir.resolve("events"))) {
+      assertEquals(3, files.filter(file -> file.toFile().length() > 0).count(),
+          "the lines, and a file for TensorBoard an attempt");
+    }
+    String saved = StoreFiles.path(dir.resolve("saved"));
+    HadoopFiles.write(saved + ".caffemodel", model.weights(), spark.sparkContext().hadoopConfiguration());
+    CaffeModel tuned = estimator("tuned").setWeights(saved + ".caffemodel").fit(points);
+    assertEquals(60, tuned.summary().steps());
+  }
+
+  private CaffeEstimator estimator(String name) {
+    return new CaffeEstimator().setSolver(TestNets.SOLVER).setNet(TestNets.CLASSIFIER).setIdCol("id")
+        .setNumWorkers(2).setShards(2).setCheckpointInterval(20)
+        .setCheckpointDir(StoreFiles.path(dir.resolve(name)));
+  }
+
+  private CheckpointStore store(String folder) throws IOException {
+    return new CheckpointStore(StoreFiles.path(dir.resolve(folder)), CONF);
+  }
+
+  private static String folderOf(CheckpointStore store) {
+    return store.location().replaceFirst(".*/run-", "");
+  }
+
+  private static void write(CheckpointStore store, long step) throws IOException {
+    Contents contents = Contents.of(bytes("model " + step), bytes("state " + step));
+    store.write(step, contents, 2, "avx2", "0", "");
+  }
+
+  private void put(String way, Path from, String to) throws IOException {
+    switch (way) {
+      case "write" -> HadoopFiles.write(to, Files.readAllBytes(from), CONF);
+      case "replace" -> HadoopFiles.replace(to, out -> Files.copy(from, out), CONF);
+      default -> HadoopFiles.copy(StoreFiles.path(from), to, CONF);
+    }
+  }
+
+  private interface Work {
+    void run() throws IOException;
+  }
+
+  private static boolean isDone(Work work) {
+    try {
+      work.run();
+      return true;
+    } catch (IOException | UncheckedIOException e) {
+      assertTrue(e.getMessage().contains("503"), e.getMessage());
+      return false;
+    }
+  }
+
+  private static byte[] bytes(String text) {
+    return text.getBytes(java.nio.charset.StandardCharsets.UTF_8);
+  }
+}
