@@ -30,6 +30,8 @@ MORE_PLACES = {
     # -devices N gives each worker N shards.
     "numWorkers": {"preflight/Preflight.java", "submit/SubmittedRun.java"},
     "shards": {"submit/SubmittedRun.java", "submit/Flags.java"},
+    # Of ranks that must all be there, tables are opened once they can be.
+    "engine": {"submit/SubmittedRun.java"},
     # An accuracy is a row's own where rows are alone.
     "batchSize": {"submit/SubmittedRun.java"},
     "survivors": {"preflight/Preflight.java"},
