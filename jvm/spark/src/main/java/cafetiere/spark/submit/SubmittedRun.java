@@ -108,7 +108,7 @@ public final class SubmittedRun {
     NetDescription description = describe("TRAIN");
     CaffeEstimator estimator = flags.setParams(new CaffeEstimator());
     if (estimator.getEngine().equals(TOGETHER)) {
-      Preflight.checkSlots(spark.sparkContext(), estimator);
+      Preflight.checkExecutors(spark.sparkContext(), estimator);
     }
     NetTable table = open(description, "trainData");
     String prefix = snapshotPrefix(description);
