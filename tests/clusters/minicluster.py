@@ -49,14 +49,14 @@ class MiniCluster:
         return self
 
     def __exit__(self, *_):
-        """Has it end, and then what containers are left."""
+        """Has it end, and then what is left in containers."""
         self._process.stdin.close()
         try:
             self._process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        for pid in self.executors():
+        for pid in self._containers():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
@@ -84,16 +84,16 @@ class MiniCluster:
         return {path: int(size) for path, size in entries}
 
     def executors(self) -> list[int]:
-        """The process ids of Spark's executors in containers, oldest first."""
+        """The process ids of Spark's executors, oldest first."""
+        return self._containers(b"ExecutorBackend")
+
+    def _containers(self, word: bytes = b"") -> list[int]:
+        """The Java processes of containers that have a word in their command line, oldest first."""
         found = []
         for entry in pathlib.Path("/proc").iterdir():
             with contextlib.suppress(OSError):
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-                if (
-                    words[0].endswith(b"/java")
-                    and any(b"ExecutorBackend" in word for word in words)
-                    and any(bytes(self.folder) in word for word in words)
-                ):
+                program, _, words = (entry / "cmdline").read_bytes().partition(b"\0")
+                if program.endswith(b"/java") and bytes(self.folder) in words and word in words:
                     found.append((os.stat(entry).st_mtime, int(entry.name)))
         return [pid for _, pid in sorted(found)]
 

@@ -66,17 +66,24 @@ def test_a_full_queue_is_told_and_not_waited_for(yarn, trained):
 
 
 @pytest.mark.long
-def test_without_an_executor_too(yarn, trained):
+@pytest.mark.parametrize(
+    ("queue", "memory", "told"),
+    [
+        ("small", "1g", "YARN has given 0 executors, and queue small has no room"),
+        ("default", "3g", "YARN has given 1 executors, and the cluster has no room"),
+    ],
+)
+def test_no_executor_and_a_full_cluster_are_told_too(yarn, trained, queue, memory, told):
     work, _ = trained()
     flags = work.flags("hdfs:///full/lenet.caffemodel", RANKS)
     settings = {
         "spark.scheduler.maxRegisteredResourcesWaitingTime": "3s",
-        "spark.executor.memory": "1g",
+        "spark.executor.memory": memory,
     }
-    command = yarn.command("client", flags, ["--queue", "small"], settings)
+    command = yarn.command("client", flags, ["--queue", queue], settings)
     done = submits.run(command, yarn.environment, work.folder)
-    assert done.returncode == 2
-    assert "YARN has given 0 executors, and queue small has no room" in done.stdout
+    assert done.returncode == 2, done.stdout[-5_000:]
+    assert told in done.stdout, done.stdout[-2_000:]
 
 
 @pytest.mark.long

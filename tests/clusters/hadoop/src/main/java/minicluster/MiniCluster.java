@@ -17,7 +17,8 @@ import org.apache.hadoop.yarn.server.MiniYARNCluster;
 /**
  * HDFS with a DataNode and YARN with two NodeManagers, in this JVM. Its argument is the folder for what
  * clients need: core-site.xml, yarn-site.xml and resource-types.xml. Says "ready" on stdout, then does
- * what the lines of stdin say ({@link Commands}), and ends with it, so that it outlives no test.
+ * what the lines of stdin say ({@link Commands}), and ends with it, so that it outlives no test. What is
+ * left in containers then its caller ends.
  */
 public final class MiniCluster {
   static final int NODES = 2;
@@ -33,21 +34,20 @@ public final class MiniCluster {
     PrintStream out = System.out;
     System.setOut(System.err); // where log lines go
     YarnConfiguration conf = settings();
-    try (MiniDFSCluster hdfs = new MiniDFSCluster.Builder(conf, new File("hdfs")).numDataNodes(1).build();
-        MiniYARNCluster yarn = new MiniYARNCluster("yarn", 1, NODES, 1, 1)) {
-      conf.set(CommonConfigurationKeys.FS_DEFAULT_NAME_KEY, hdfs.getURI().toString());
-      yarn.init(conf);
-      yarn.start();
-      if (!yarn.waitForNodeManagersToConnect(60_000)) throw new IOException("a NodeManager is missing");
-      writeClientSettings(yarn.getConfig(), folder);
-      out.println("ready");
-      Commands commands = new Commands(hdfs.getFileSystem(), yarn.getResourceManager());
-      BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
-      for (String line = in.readLine(); line != null; line = in.readLine()) {
-        out.println(commands.answer(line));
-      }
+    MiniDFSCluster hdfs = new MiniDFSCluster.Builder(conf, new File("hdfs")).numDataNodes(1).build();
+    MiniYARNCluster yarn = new MiniYARNCluster("yarn", 1, NODES, 1, 1);
+    conf.set(CommonConfigurationKeys.FS_DEFAULT_NAME_KEY, hdfs.getURI().toString());
+    yarn.init(conf);
+    yarn.start();
+    if (!yarn.waitForNodeManagersToConnect(60_000)) throw new IOException("a NodeManager is missing");
+    writeClientSettings(yarn.getConfig(), folder);
+    out.println("ready");
+    Commands commands = new Commands(hdfs.getFileSystem(), yarn.getResourceManager());
+    BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+    for (String line = in.readLine(); line != null; line = in.readLine()) {
+      out.println(commands.answer(line));
     }
-    System.exit(0); // threads of YARN are left
+    Runtime.getRuntime().halt(0); // at once: nothing of it is kept, and its own end takes half a minute
   }
 
   private static YarnConfiguration settings() {

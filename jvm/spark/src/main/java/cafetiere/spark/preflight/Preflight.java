@@ -4,6 +4,7 @@ package cafetiere.spark.preflight;
 import cafetiere.core.CafetiereException;
 import cafetiere.spark.CaffeParams;
 import cafetiere.spark.PreflightException;
+import cafetiere.spark.cluster.ClusterSlots;
 import cafetiere.spark.cluster.DriverPorts;
 import cafetiere.spark.cluster.PortRange;
 import cafetiere.spark.feed.RowRoom;
@@ -102,10 +103,12 @@ public final class Preflight {
   }
 
   /**
-   * Throws a {@link PreflightException} if numWorkers tasks cannot run at once: for who is about to
-   * read a table, which needs an executor, too, and would wait for ever.
+   * Throws a {@link PreflightException} if a resource manager does not give the executors that numWorkers
+   * tasks need: for who is about to read a table, which needs one, too, and would wait for ever. Of
+   * other clusters nobody knows yet how many will come.
    */
-  public static void checkSlots(SparkContext sc, CaffeParams fit) {
+  public static void checkExecutors(SparkContext sc, CaffeParams fit) {
+    if (!ClusterSlots.isManaged(sc.master())) return;
     slots(sc, fit).ifPresent(finding -> {
       throw new PreflightException(List.of(finding));
     });

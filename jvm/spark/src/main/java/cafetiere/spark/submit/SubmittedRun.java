@@ -122,7 +122,7 @@ public final class SubmittedRun {
   public CaffeModel train() {
     NetDescription description = describe("TRAIN");
     CaffeEstimator asked = flags.setParams(new CaffeEstimator());
-    if (asked.getEngine().equals(TOGETHER)) Preflight.checkSlots(spark.sparkContext(), asked);
+    if (asked.getEngine().equals(TOGETHER)) Preflight.checkExecutors(spark.sparkContext(), asked);
     NetTable table = open(description, "trainData");
     if (!flags.has("persistent")) return train(description, table, table.rows());
     Dataset<Row> kept = table.rows().persist(StorageLevel.DISK_ONLY());

@@ -199,10 +199,10 @@ class LmdbTest {
     save(30, "counted");
     int last = StoreFiles.requests();
     Set<Long> seen = new HashSet<>();
-    for (int fault = last; fault > Math.max(0, last - 24); fault -= 2) {
+    for (int fault = last; fault > Math.max(0, last - 24); fault -= 3) {
       String name = "stored" + fault;
       save(20, name);
-      StoreFiles.failAt(fault, fault % 4 == 0);
+      StoreFiles.failAt(fault, fault % 2 == 0);
       boolean isDone = isDone(() -> save(30, name));
       StoreFiles.recover();
       long rows = isDone(() -> count(name)) ? count(name) : 0;
