@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test
 /** What users' programs call is what public-members.txt lists, on both lines of Scala. */
 class MembersTest {
   private val root = Paths.get(sys.props("root"))
-  private val packages = Seq("libs", "libs/v1", "loaders", "preprocessing")
+  private val packages = Seq("apps", "libs", "libs/v1", "loaders", "preprocessing")
 
   @Test def publicMembersAreThoseOfTheList(): Unit = {
     val list = root.resolve("jvm/compat/src/test/resources/public-members.txt")
