@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package apps
 
+import java.awt.image.BufferedImage
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path, Paths}
+import javax.imageio.ImageIO
 
 import scala.util.Random
 
 import org.apache.spark.sql.SparkSession
 import org.junit.jupiter.api.Assertions._
 import org.junit.jupiter.api.io.TempDir
-import org.junit.jupiter.api.{AfterEach, BeforeEach, Test}
+import org.junit.jupiter.api.{AfterEach, BeforeEach, Tag, Test}
 
 /** SparkNet's programs, on drawn images in the files of CIFAR-10 and MNIST. */
 class AppsTest {
@@ -56,7 +58,7 @@ class AppsTest {
     files.map(file => new String(Files.readAllBytes(file.toPath), UTF_8)).mkString
   }
 
-  @Test def cifarIsTrainedAndFeaturized(): Unit = {
+  @Tag("long") @Test def cifarIsTrainedAndFeaturized(): Unit = {
     drawCifar()
     CifarApp.main(Array("--master=local[2]", "2", "2"))
     val model = home.resolve("cifar10_quick.caffemodel")
@@ -78,6 +80,47 @@ class AppsTest {
     val last = "i = 5: ([0-9.]+)% accuracy".r.findFirstMatchIn(log())
     assertTrue(last.exists(_.group(1).toDouble > 90), log())
     assertTrue(Files.exists(home.resolve("lenet.caffemodel")))
+  }
+
+  /** Images of two colours, and one file that is none. */
+  private def drawImageNet(): Path = {
+    val folder = Files.createDirectories(home.resolve("imagenet"))
+    for ((part, count) <- Seq("train" -> 24, "val" -> 8)) {
+      val inside = Files.createDirectories(folder.resolve(s"$part/deeper"))
+      val lines = (0 until count).map { i =>
+        val drawn = new BufferedImage(60 + i, 50, BufferedImage.TYPE_INT_RGB)
+        for (y <- 0 until 50; x <- 0 until drawn.getWidth)
+          drawn.setRGB(x, y, if (i % 2 == 0) 0xe01010 + x else 0x1010e0 + y)
+        ImageIO.write(drawn, "jpg", inside.resolve(s"$part$i.jpg").toFile)
+        s"$part$i.jpg ${i % 2}"
+      }
+      Files.write(inside.resolve("broken.jpg"), Array[Byte](1, 2, 3))
+      Files.write(folder.resolve(s"$part.txt"), (lines :+ "broken.jpg 1").mkString("\n").getBytes)
+    }
+    val models = Files.createDirectories(home.resolve("models/bvlc_reference_caffenet"))
+    Files.write(
+      models.resolve("solver.prototxt"),
+      "base_lr: 0.001 momentum: 0.9 lr_policy: 'fixed' random_seed: 1".getBytes)
+    folder
+  }
+
+  @Tag("long") @Test def imagesOfFilesAreLearnt(): Unit = {
+    val folder = drawImageNet()
+    val net = cafetiere.dsl.Net.parse("""
+      layer { name: "pool" type: "Pooling" bottom: "data" top: "pool"
+        pooling_param { pool: AVE kernel_size: 227 } }
+      layer { name: "fc8" type: "InnerProduct" bottom: "pool" top: "fc8"
+        inner_product_param { num_output: 2 weight_filler { type: "xavier" } } }
+      layer { name: "accuracy" type: "Accuracy" bottom: "fc8" bottom: "label" top: "accuracy"
+        include { phase: TEST } }
+      layer { name: "loss" type: "SoftmaxWithLoss" bottom: "fc8" bottom: "label" top: "loss" }
+      """).toProto
+    Averaging.run("ImageNet", Array("--master=local[2]", "2")) { (spark, home, _, logger) =>
+      ImageNetApp.train(spark, home, folder.toString, 2, logger, net, 4, 5, 10)
+    }
+    assertTrue(log().contains("24 images to train on"), log())
+    assertTrue(log().contains("i = 10: 100.00% accuracy"), log())
+    assertTrue(Files.exists(home.resolve("imagenet_mean.binaryproto")))
   }
 
   @Test def whatIsMissingIsSaid(): Unit = {
