@@ -6,8 +6,10 @@ import cafetiere.core.Engine;
 import cafetiere.spark.CaffeEstimator;
 import cafetiere.spark.CaffeModel;
 import cafetiere.spark.PreflightException;
+import cafetiere.spark.files.RowNet;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
+import cafetiere.spark.plan.SourceLayer;
 import cafetiere.spark.store.SnapshotFiles;
 import cafetiere.spark.util.HadoopFiles;
 import java.io.IOException;
@@ -102,15 +104,18 @@ public final class SubmittedRun {
   }
 
   private void train() {
-    NetDescription description = describe("TRAIN");
-    NetTable table = open(description, "trainData");
+    Phase phase = phase("TRAIN", "trainData");
+    NetDescription description = phase.description();
+    NetTable table = phase.table();
     String prefix = snapshotPrefix(description);
     CaffeEstimator estimator = flags.setParams(new CaffeEstimator())
-        .setSolver(NetDescription.withField(solver, "snapshot_prefix", prefix)).setNet(net)
+        .setSolver(NetDescription.withField(phase.solver(), "snapshot_prefix", prefix))
+        .setNet(phase.net())
         .setFeaturesCol(table.dataColumn()).setLabelCol(table.labelColumn())
         .setIdCol(table.idColumn());
+    if (phase.isResized()) estimator.setResize(true);
     if (estimator.getValidationIndicatorCol().isEmpty() && isTestedOn(description)) {
-      estimator.setValidationData(open(describe("TEST"), "testData").rows());
+      estimator.setValidationData(phase("TEST", "testData").table().rows());
     }
     CaffeModel model = estimator.fit(table.rows());
     writeModel(model, prefix, description.wantsHdf5());
@@ -147,20 +152,22 @@ public final class SubmittedRun {
   private boolean isTestedOn(NetDescription description) {
     if (description.json().path("solver").path("test_interval").asLong() == 0) return false;
     if (flags.has("testData")) return true;
+    if (layers("TEST").stream().anyMatch(SourceLayer::isOfFiles)) return true;
     return !describe("TEST").json().path("data_layer").path("source").asText("").isEmpty();
   }
 
   private void features() {
     List<String> blobs = flags.featureBlobs();
-    outputs(blobs).write().format(flags.get("outputFormat", "json"))
+    outputs(blobs, phase("TEST", "testData")).write().format(flags.get("outputFormat", "json"))
         .save(flags.get("output", "output"));
   }
 
   /** Writes the mean of every output of the TEST net, a line each: its name and its values. */
   private void test() {
     List<String> blobs = new ArrayList<>();
-    describe("TEST").json().path("outputs").forEach(name -> blobs.add(name.asText()));
-    String text = means(outputs(blobs).cache(), blobs);
+    Phase phase = phase("TEST", "testData");
+    phase.description().json().path("outputs").forEach(name -> blobs.add(name.asText()));
+    String text = means(outputs(blobs, phase).cache(), blobs);
     HadoopFiles.writeText(flags.get("output", "output"), text, conf);
     LOG.info("Tested: {}", text);
   }
@@ -199,9 +206,9 @@ public final class SubmittedRun {
    * SampleID and the blobs for each row of the test table. The table's own columns get other names,
    * since blobs may have theirs; where there are labels they are fed, for accuracy and loss.
    */
-  private Dataset<Row> outputs(List<String> blobs) {
-    NetDescription description = describe("TEST");
-    NetTable table = open(description, "testData");
+  private Dataset<Row> outputs(List<String> blobs, Phase phase) {
+    NetDescription description = phase.description();
+    NetTable table = phase.table();
     List<String> there = Arrays.asList(table.rows().columns());
     Column id = table.idColumn().isEmpty()
         ? functions.monotonically_increasing_id() : quoted(table.idColumn());
@@ -214,8 +221,10 @@ public final class SubmittedRun {
       bound.put(tops.get(i).name(), INPUT + i);
       inputs.add(quoted(column).as(INPUT + i));
     }
-    Dataset<Row> rows = flags.setParams(CaffeModel.ofWeightsFile(flags.get("model", ""), bound))
-        .setNet(net.isEmpty() ? description.netText() : net).setPredictionCol("")
+    CaffeModel model = flags.setParams(CaffeModel.ofWeightsFile(flags.get("model", ""), bound));
+    if (phase.isResized()) model.setResize(true);
+    Dataset<Row> rows = model
+        .setNet(phase.net().isEmpty() ? description.netText() : phase.net()).setPredictionCol("")
         .setOutputCols(blobs.toArray(new String[0]))
         .transform(table.rows().select(inputs.toArray(new Column[0])));
     List<Column> columns = new ArrayList<>(List.of(functions.col(ID)));
@@ -227,9 +236,36 @@ public final class SubmittedRun {
     return functions.col("`" + name.replace("`", "``") + "`");
   }
 
-  private NetTable open(NetDescription description, String flag) {
-    String text = net.isEmpty() ? description.netText() : net;
-    return NetTable.open(spark, flags, description, text, flag);
+  /**
+   * What a phase of the net runs on.
+   *
+   * @param isResized whether the net's layer has its images made to fit
+   */
+  private record Phase(String solver, String net, NetDescription description, NetTable table,
+      boolean isResized) {}
+
+  /** Opens the table of a phase; where layers read files, rows of the table feed the net instead. */
+  private Phase phase(String name, String flag) {
+    List<SourceLayer> layers = layers(name);
+    RowNet texts = new RowNet(solver, net);
+    NetTable table = null;
+    if (layers.stream().anyMatch(SourceLayer::isOfFiles)) {
+      table = NetTable.ofFiles(spark, flags, layers, flag);
+      texts = RowNet.of(solver, net, name, layers, table.rows(), table.columns(layers));
+    } else if (RowNet.isNeeded(layers)) {
+      texts = RowNet.of(solver, net, name, layers, null, Map.of());
+    }
+    NetDescription description = NetDescription.of(texts.solver(), texts.net(), name);
+    if (table == null) {
+      String text = texts.net().isEmpty() ? description.netText() : texts.net();
+      table = NetTable.open(spark, flags, description, text, flag);
+    }
+    boolean isResized = layers.stream().anyMatch(layer -> layer.number("height") > 0);
+    return new Phase(texts.solver(), texts.net(), description, table, isResized);
+  }
+
+  private List<SourceLayer> layers(String phase) {
+    return SourceLayer.of(solver, net, phase);
   }
 
   private NetDescription describe(String phase) {
