@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checking a solver and net without running them.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/capi/boundary.h"
@@ -13,6 +14,7 @@
 #include "core/train/label_range.h"
 #include "core/train/memory_estimate.h"
 #include "core/train/nets.h"
+#include "core/train/rows_net.h"
 
 namespace cafetiere::capi {
 namespace {
@@ -123,6 +125,56 @@ Result<json> describe(const Graph& graph, int history) {
               {"blobs", blobs}};
 }
 
+/// The layers that are fed from outside, with what those that read files say of them.
+Result<json> sources_json(const NetChoice& net) {
+  CFT_ASSIGN(const std::vector<SourceOfNet> layers, source_layers(net));
+  json sources = json::array();
+  for (const SourceOfNet& source : layers) {
+    const caffe::LayerParameter& layer = source.layer;
+    json one = {{"name", layer.name()},
+                {"type", layer.type()},
+                {"tops", std::vector<std::string>(layer.top().begin(), layer.top().end())},
+                {"rows", source.rows}};
+    if (source.files) {
+      one.update({{"source", source.files->source},
+                  {"backend", source.files->backend},
+                  {"root_folder", source.files->root_folder},
+                  {"channels", source.files->channels},
+                  {"height", source.files->height},
+                  {"width", source.files->width}});
+    }
+    sources.push_back(std::move(one));
+  }
+  return json{{"sources", sources}};
+}
+
+/// {"data": {"shape": [1, 28, 28], "encoded": true}}, by top.
+Result<RowForms> row_forms(const std::string& text) {
+  const json given = json::parse(text, nullptr, false);
+  RowForms forms;
+  for (const auto& [top, form] : given.items()) {
+    const json shape = form.is_object() ? form.value("shape", json()) : json();
+    const bool good =
+        shape.is_array() && shape.size() <= 31 && std::ranges::all_of(shape, [](const json& dim) {
+          return dim.is_number_unsigned() && dim >= 1 && dim <= INT32_MAX;
+        });
+    if (!good) {
+      return invalid_argument("option \"rows\" must give each top a \"shape\" of numbers above 0");
+    }
+    const auto encoded = form.find("encoded");
+    forms[top] = {Shape(shape.get<std::vector<int64_t>>()),
+                  encoded != form.end() && *encoded == true};
+  }
+  return forms;
+}
+
+/// The nets with layers that rows feed.
+Status take_rows(const std::string& text, TrainingText* training) {
+  CFT_ASSIGN(const RowForms forms, row_forms(text));
+  if (training->has_net) return cafetiere::take_rows(forms, &training->net);
+  return cafetiere::take_rows(forms, &training->solver);
+}
+
 }  // namespace
 }  // namespace cafetiere::capi
 
@@ -132,7 +184,11 @@ int cft_describe(const char* options, char** out) {
   return capi::guarded([&]() -> Status {
     CFT_ASSIGN(capi::Options o, capi::Options::parse(options));
     const std::string given_phase = o.text("phase");
-    CFT_ASSIGN(const capi::TrainingText training, capi::take_training(o));
+    const bool has_rows = o.has("rows");
+    const std::string rows = o.object("rows");
+    const bool sources = o.number("sources", 0, 0, 1) != 0;
+    CFT_ASSIGN(capi::TrainingText training, capi::take_training(o));
+    if (has_rows) CFT_TRY(capi::take_rows(rows, &training));
     const SolverText& solver = training.solver;
     const std::string phase =
         !given_phase.empty() ? given_phase : (training.has_solver ? "TRAIN" : "TEST");
@@ -148,10 +204,15 @@ int cft_describe(const char* options, char** out) {
       extra = capi::solver_json(solver.param);
     }
     CFT_ASSIGN(const NetChoice choice, capi::chosen_net(training, phase));
+    if (sources) {
+      CFT_ASSIGN(const nlohmann::json json, capi::sources_json(choice));
+      return capi::give_text(json.dump(), out);
+    }
     CFT_ASSIGN(const Graph graph,
                Graph::build(choice.net, choice.state, {.types = layer_types(), .fed = {}}));
     CFT_ASSIGN(nlohmann::json json, capi::describe(graph, history));
     json["net_path"] = solver.param.net();
+    if (has_rows && training.has_net) json["rows_net_text"] = to_text(training.net.param);
     json["net_text"] = to_text(phase == "TEST" ? capi::with_state(choice) : choice.net.param);
     if (!training.has_net) {
       CFT_ASSIGN(const caffe::SolverParameter whole, with_nets_inside(solver));

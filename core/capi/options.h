@@ -29,6 +29,9 @@ class Options {
   /// The value itself as JSON text, "{}" when absent.
   std::string object(const char* key);
 
+  /// Whether the key is given.
+  bool has(const char* key) const { return json_.contains(key); }
+
   Status done() const;
 
  private:

@@ -18,6 +18,18 @@ class Data : public FileLayer {
     const int channels = p.force_gray() ? 1 : p.force_color() ? 3 : values > 1 ? values : 0;
     return stated_image(top, channels, 0, 0);
   }
+  FileNames names() const override {
+    const caffe::TransformationParameter& p = param().transform_param();
+    return {.source = source(),
+            .backend = caffe::DataParameter::DB_Name(param().data_param().backend()),
+            .channels = p.force_gray()    ? 1
+                        : p.force_color() ? 3
+                                          : 0};
+  }
+  Status become_rows(const RowForms& forms, caffe::LayerParameter* layer) const override {
+    layer->clear_data_param();
+    return become_images(forms, layer);
+  }
 };
 
 }  // namespace

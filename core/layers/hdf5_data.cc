@@ -12,6 +12,19 @@ class HDF5Data : public FileLayer {
   const std::string& source() const override { return param().hdf5_data_param().source(); }
   int64_t batch_size() const override { return param().hdf5_data_param().batch_size(); }
   std::optional<Shape> stated_row(size_t) const override { return std::nullopt; }
+  Status become_rows(const RowForms& forms, caffe::LayerParameter* layer) const override {
+    if (batch_size() < 1) return invalid_argument("hdf5_data_param: set batch_size to 1 or more");
+    layer->set_type("Input");
+    layer->clear_hdf5_data_param();
+    for (const std::string& top : layer->top()) {
+      caffe::BlobShape* shape = layer->mutable_input_param()->add_shape();
+      shape->add_dim(batch_size());
+      const auto form = forms.find(top);
+      if (form == forms.end()) continue;
+      for (const int64_t dim : form->second.shape.dims()) shape->add_dim(dim);
+    }
+    return {};
+  }
 };
 
 }  // namespace

@@ -15,6 +15,18 @@ class ImageData : public FileLayer {
     const caffe::ImageDataParameter& p = param().image_data_param();
     return stated_image(top, p.is_color() ? 3 : 1, p.new_height(), p.new_width());
   }
+  FileNames names() const override {
+    const caffe::ImageDataParameter& p = param().image_data_param();
+    return {.source = source(),
+            .root_folder = p.root_folder(),
+            .channels = p.is_color() ? 3 : 1,
+            .height = p.new_height(),
+            .width = p.new_width()};
+  }
+  Status become_rows(const RowForms& forms, caffe::LayerParameter* layer) const override {
+    layer->clear_image_data_param();
+    return become_images(forms, layer);
+  }
 };
 
 }  // namespace

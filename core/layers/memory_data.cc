@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MemoryData: batches handed in by the caller, such as rows of a DataFrame. Gives data (N, C, H, W)
-// and labels (N).
+// and, with a second top, labels (N).
 #include "core/layers/source.h"
 
 namespace cafetiere {
@@ -30,7 +30,7 @@ extern const LayerType layer_memory_data{
     .name = "MemoryData",
     .min_bottoms = 0,
     .max_bottoms = 0,
-    .min_tops = 2,
+    .min_tops = 1,
     .max_tops = 2,
     .create = create_layer<MemoryData>,
     .source = true,

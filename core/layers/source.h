@@ -2,7 +2,11 @@
 // SourceLayer: the common part of layers whose tops are fed from outside (Input, Data, ImageData).
 #pragma once
 
+#include <fmt/format.h>
+
+#include <map>
 #include <optional>
+#include <string>
 
 #include "core/data/source.h"
 #include "core/graph/layer.h"
@@ -34,6 +38,22 @@ class SourceLayer : public Layer {
   Status backward(LoweringContext&) const override { return {}; }
 };
 
+/// What the column that feeds a top holds: numbers of this shape, or the bytes of image files that
+/// are read as images of this shape.
+struct RowForm {
+  Shape shape = {};
+  bool encoded = false;
+};
+
+/// By top.
+using RowForms = std::map<std::string, RowForm>;
+
+/// What a program needs that reads a layer's files in its place; what a layer has not is "" or 0.
+struct FileNames {
+  std::string source = {}, backend = {}, root_folder = {};
+  int64_t channels = 0, height = 0, width = 0;  ///< that images are read with
+};
+
 /// A source whose shapes are in the file or database that it names, not in the net.
 class FileLayer : public SourceLayer {
  public:
@@ -46,12 +66,39 @@ class FileLayer : public SourceLayer {
   /// The shape of one row of a top, as far as the net says it without the files.
   virtual std::optional<Shape> stated_row(size_t top) const = 0;
 
+  virtual FileNames names() const { return {.source = source()}; }
+  /// Whether rows of a table may stand for the files.
+  virtual bool takes_rows() const { return true; }
+  /// Turns `layer`, which is this one, into a layer of the same name, tops and transformations that
+  /// rows feed; `forms` has its first top.
+  virtual Status become_rows(const RowForms& forms, caffe::LayerParameter* layer) const = 0;
+
   Status declared(size_t, size_t, Shape&) const override {
     return invalid_argument("the shape of '" + source() +
                             "' is not known: it could not be opened here");
   }
 
  protected:
+  /// As become_rows(), for images with a label behind them.
+  Status become_images(const RowForms& forms, caffe::LayerParameter* layer) const {
+    const RowForm& form = forms.at(layer->top(0));
+    const Shape& shape = form.shape;
+    if (shape.axes() != 3 || batch_size() < 1) {
+      return invalid_argument(
+          fmt::format("layer '{}' ({}) takes images of channels, height and width, in batches of "
+                      "at least one; it gets rows of the shape {} in batches of {}",
+                      layer->name(), layer->type(), shape.str(), batch_size()));
+    }
+    layer->set_type("MemoryData");
+    caffe::MemoryDataParameter& p = *layer->mutable_memory_data_param();
+    p.set_batch_size(uint32_t(batch_size()));
+    p.set_channels(uint32_t(shape[0]));
+    p.set_height(uint32_t(shape[1]));
+    p.set_width(uint32_t(shape[2]));
+    if (form.encoded) p.set_image_encoded(true);
+    return {};
+  }
+
   /// An image of so many channels, and the label behind it.
   std::optional<Shape> stated_image(size_t top, int64_t channels, int64_t height,
                                     int64_t width) const {

@@ -11,6 +11,10 @@ class WindowData : public FileLayer {
   using FileLayer::FileLayer;
   const std::string& source() const override { return param().window_data_param().source(); }
   int64_t batch_size() const override { return param().window_data_param().batch_size(); }
+  bool takes_rows() const override { return false; }
+  Status become_rows(const RowForms&, caffe::LayerParameter*) const override {
+    return internal_error("no rows stand for windows in images");
+  }
   std::optional<Shape> stated_row(size_t top) const override { return stated_image(top, 3, 0, 0); }
 };
 

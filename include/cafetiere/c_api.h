@@ -86,7 +86,13 @@ CFT_API int cft_main(int count, const char* const* arguments);
  * trainer}; "solver" may be absent when "net" is given. Without "net" the net is what the solver
  * trains or, in phase TEST, the first of the test nets that it has of its own.
  * The solver's train_state or first test_state counts as in training.
- * out: {"name", "net_path": what the solver's "net:" says or "", "net_text": the net's text, in phase
+ * "sources": 1 asks for {"sources": [{"name", "type", "tops", "rows": whether a table may stand for its
+ * files, and of a layer that reads files "source", "backend", "root_folder", "channels", "height",
+ * "width"}]} alone: the layers that are fed from outside, whether or not their shapes are known here.
+ * "rows": {TOP: {"shape": [SIZES of a row], "encoded": whether the column holds image files}} replaces
+ * layers that read files by layers that rows of a table feed, and several Input layers by one; it may
+ * be empty.
+ * out: {"name", "rows_net_text": only with "net" and "rows", the net so changed; "net_path": what the solver's "net:" says or "", "net_text": the net's text, in phase
  *   TEST with the level and stages of test_state inside, for the predictor; if no net was given, "solver_text": the solver with
  *   all its nets inside; "batch_size", "parameters": floats, "memory_bytes": predicted for one rank, "data_layer": {"name", "type", "tops": [{"name", "shape",
  *   "classes": the labels that losses and accuracies take from it are below, 0 if there are none,

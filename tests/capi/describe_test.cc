@@ -173,6 +173,76 @@ TEST(Describe, TheBatchOfATransposedTopIsItsSecondAxis) {
   EXPECT_EQ(transposed["batch_size"], 16);
 }
 
+constexpr const char* kOfFiles =
+    "layer { name: 'train' type: 'Data' top: 'data' top: 'label' include { phase: TRAIN }"
+    "  transform_param { scale: 0.5 mirror: true crop_size: 4 }"
+    "  data_param { source: '/nowhere/train' batch_size: 8 backend: LMDB } }"
+    "layer { name: 'test' type: 'ImageData' top: 'data' top: 'label' include { phase: TEST }"
+    "  image_data_param { source: 'list' root_folder: 'root/' batch_size: 2 is_color: false } }"
+    "layer { name: 'more' type: 'HDF5Data' top: 'a' top: 'b'"
+    "  hdf5_data_param { source: 'files' batch_size: 8 } include { phase: TRAIN } }"
+    "layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip'"
+    "  inner_product_param { num_output: 3 } }";
+
+TEST(Describe, SourcesAreToldWhereTheirFilesAreNot) {
+  const json train = describe({{"net", kOfFiles}, {"phase", "TRAIN"}, {"sources", 1}})["sources"];
+  ASSERT_EQ(train.size(), 2u);
+  EXPECT_EQ(train[0]["name"], "train");
+  EXPECT_EQ(train[0]["source"], "/nowhere/train");
+  EXPECT_EQ(train[0]["backend"], "LMDB");
+  EXPECT_EQ(train[1]["tops"], json({"a", "b"}));
+  const json test = describe({{"net", kOfFiles}, {"phase", "TEST"}, {"sources", 1}})["sources"];
+  ASSERT_EQ(test.size(), 1u);
+  EXPECT_EQ(test[0]["root_folder"], "root/");
+  EXPECT_EQ(test[0]["channels"], 1);
+}
+
+TEST(Describe, LayersOfFilesBecomeLayersOfRows) {
+  const json rows = {{"data", {{"shape", {1, 6, 6}}, {"encoded", true}}},
+                     {"a", {{"shape", {5}}}},
+                     {"label", {{"shape", json::array()}}}};
+  const json asked = {{"net", kOfFiles}, {"phase", "TEST"}, {"rows", rows}};
+  const json test = describe(asked);
+  EXPECT_EQ(test["data_layer"]["type"], "MemoryData");
+  EXPECT_EQ(test["data_layer"]["tops"][0]["shape"], json({2, 1, 6, 6}));
+  const std::string text = test["rows_net_text"];
+  EXPECT_THAT(text, HasSubstr("mirror: true"));
+  EXPECT_THAT(text, HasSubstr("image_encoded: true"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("/nowhere")));
+  const json train = describe({{"net", text}, {"phase", "TRAIN"}});
+  EXPECT_EQ(train["data_layer"]["tops"][0]["shape"], json({8, 1, 4, 4}));
+  const json sources = describe({{"net", text}, {"phase", "TRAIN"}, {"sources", 1}})["sources"];
+  EXPECT_EQ(sources[1]["type"], "Input");
+  for (const json& wrong :
+       {json{{"shape", {0}}}, json{{"shape", "3"}}, json(3), json{{"shape", {5}}}}) {
+    char* answer = nullptr;
+    const json options = {{"net", kOfFiles}, {"rows", {{"data", wrong}}}};
+    EXPECT_NE(cft_describe(options.dump().c_str(), &answer), 0) << wrong;
+  }
+}
+
+TEST(Describe, SeveralInputLayersBecomeOne) {
+  const std::string net =
+      "layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 4 dim: 3 } } }"
+      "layer { name: 'ip' type: 'InnerProduct' bottom: 'x' top: 'ip'"
+      "  inner_product_param { num_output: 3 } }"
+      "layer { name: 'yz' type: 'Input' top: 'y' top: 'z' input_param { shape { dim: 4 } } }";
+  const json joined = describe({{"net", net}, {"phase", "TEST"}, {"rows", json::object()}});
+  const json& tops = joined["data_layer"]["tops"];
+  ASSERT_EQ(tops.size(), 3u);
+  EXPECT_EQ(tops[0]["shape"], json({4, 3}));
+  EXPECT_EQ(tops[2]["name"], "z");
+  EXPECT_EQ(tops[2]["shape"], json({4}));
+}
+
+TEST(Describe, TheNetsInASolverTakeRowsToo) {
+  const std::string solver =
+      "base_lr: 0.1 lr_policy: 'fixed' max_iter: 1 net_param { " + std::string(kOfFiles) + " }";
+  const json rows = {{"data", {{"shape", {1, 6, 6}}}}};
+  const json answer = describe({{"solver", solver}, {"phase", "TEST"}, {"rows", rows}});
+  EXPECT_THAT(answer["solver_text"].get<std::string>(), HasSubstr("MemoryData"));
+}
+
 /// A blob that is weighted as a loss and read, too, is copied by the engine.
 TEST(Describe, OutputsHaveTheNamesOfTheFile) {
   const json description =

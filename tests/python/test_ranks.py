@@ -2,7 +2,10 @@
 """Several processes that train together, and what becomes of them when one dies."""
 
 import ctypes
+import gzip
 import json
+import os
+import pathlib
 import re
 import shutil
 import signal
@@ -48,11 +51,11 @@ class Ranks:
                 )
             )
 
-    def wait(self):
+    def wait(self, seconds=120):
         """Exit status and log of each."""
         ends = []
         for process in self.processes:
-            log = process.communicate(timeout=120)[0]
+            log = process.communicate(timeout=seconds)[0]
             ends.append((process.returncode, log))
         return ends
 
@@ -263,3 +266,37 @@ def test_what_cannot_be_meant_is_refused(work, tmp_path, flags, message):
     code, log = Ranks(work, tmp_path, 1, *flags).wait()[0]
     assert code == 1
     assert message in log.splitlines()[-1]
+
+
+KINDS = ("images", "labels")
+
+
+def gunzip(path, folder):
+    """The file that a .gz holds, in a folder."""
+    target = folder / path.stem
+    target.write_bytes(gzip.decompress(path.read_bytes()))
+    return target
+
+
+@pytest.mark.skipif("CAFETIERE_MNIST" not in os.environ, reason="needs a folder with MNIST")
+def test_downpour_learns_mnist(tmp_path):
+    """LeNet with four workers; takes about a minute. CAFETIERE_MNIST has MNIST's four .gz files."""
+    source = pathlib.Path(os.environ["CAFETIERE_MNIST"])
+    for part, name in (("train", "train_db"), ("t10k", "test_db")):
+        files = [gunzip(next(source.glob(f"{part}-{kind}*.gz")), tmp_path) for kind in KINDS]
+        subprocess.run([PROGRAM, "convert_mnist", *files, tmp_path / name], check=True)
+    example = pathlib.Path(__file__).parents[2] / "examples/mnist/lenet_train_test.prototxt"
+    net = re.sub(r"out/mnist/(\w+)_lmdb", r"\1_db", example.read_text())
+    (tmp_path / "net.prototxt").write_text(net)
+    (tmp_path / "solver.prototxt").write_text(
+        'net: "net.prototxt" base_lr: 0.003 momentum: 0.9 weight_decay: 0.0005 lr_policy: "fixed"'
+        ' max_iter: 1500 snapshot_prefix: "lenet" random_seed: 7'
+    )
+    folder = folder_in(tmp_path, "ranks")
+    ends = Ranks(tmp_path, folder, 4, "--sync", "mode: 'downpour' period: 1").wait(900)
+    assert all(code == 0 for code, _ in ends), ends
+    command = [PROGRAM, "test", "--model", "net.prototxt", "--iterations", "100", "--weights"]
+    told = subprocess.run(
+        [*command, "lenet_iter_1500.caffemodel"], cwd=folder, capture_output=True, text=True
+    )
+    assert float(re.findall(r"accuracy = ([\d.]+)", told.stdout + told.stderr)[-1]) >= 0.985

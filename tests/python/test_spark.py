@@ -71,6 +71,20 @@ def test_shards_fix_the_weights_for_any_number_of_workers(model, table):
     assert alone.result["sha256"] == model.result["sha256"]
 
 
+def test_a_net_trains_on_the_database_that_it_names(spark, table, tmp_path):
+    path = (tmp_path / "points_lmdb").as_uri()
+    columns = ["cast(id as string) id", "label", "4 channels", "1 height", "1 width"]
+    numbers = table.selectExpr(*columns, "cast(features as array<float>) float_data")
+    numbers.coalesce(1).write.format("lmdb").save(path)
+    net = NET.replace('"MemoryData"', '"Data"').replace(
+        "memory_data_param { batch_size: 8 channels: 4 height: 1 width: 1 }",
+        f'data_param {{ source: "{path}" batch_size: 8 backend: LMDB }}',
+    )
+    named = CaffeEstimator(solver=SOLVER, net=net, numWorkers=2).fitFiles(spark)
+    given = make_estimator(featuresCol="float_data", idCol="id").fit(numbers)
+    assert named.weights == given.weights
+
+
 def test_a_model_survives_the_disk_and_a_pipeline(model, table, tmp_path):
     expected = [row.prediction for row in model.transform(table).collect()]
 

@@ -63,6 +63,16 @@ class CaffeEstimator(EstimatorParams, JavaEstimator, _Readable, JavaMLWritable):
         self._java_obj.setValidationData(data._jdf if data is not None else None)
         return self
 
+    def fitFiles(self, spark):
+        """Trains on what the net's own Data or ImageData layer names, at a Hadoop path.
+
+        Tests on what that of the TEST phase names if the solver has a test_interval. The columns
+        are ``id``, ``data`` and ``label``, whatever featuresCol, labelCol and idCol say.
+        """
+        self._transfer_params_to_java()
+        java_model = self._java_obj.fitFiles(spark._jsparkSession)
+        return self._copyValues(self._create_model(java_model))
+
     def _create_model(self, java_model):
         return CaffeModel(java_model)
 

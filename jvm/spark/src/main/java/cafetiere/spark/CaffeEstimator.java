@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
+import cafetiere.core.CafetiereException;
 import cafetiere.spark.barrier.BarrierEngine;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.MeanFiles;
+import cafetiere.spark.netfiles.FileTable;
+import cafetiere.spark.netfiles.RowNet;
 import cafetiere.spark.plan.Encryption;
 import cafetiere.spark.plan.Epochs;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
 import cafetiere.spark.plan.Parallelism;
+import cafetiere.spark.plan.SourceLayer;
 import cafetiere.spark.plan.SyncSettings;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.predict.Outputs;
@@ -23,7 +27,9 @@ import cafetiere.spark.survivors.SurvivorEngine;
 import cafetiere.spark.util.JavaVersion;
 import cafetiere.spark.util.ModelPart;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.SparkContext;
 import org.apache.spark.ml.Estimator;
@@ -66,9 +72,15 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     return uid;
   }
 
+  /**
+   * Trains; where the net has layers that read files or databases, {@code data} feeds their tops
+   * instead.
+   */
   @Override
   public CaffeModel fit(Dataset<?> data) {
     requireConsistentParams();
+    CaffeEstimator fed = fedByRows(data);
+    if (fed != this) return fed.fit(data).setParent(this);
     appendOutputs(data.schema());
     Dataset<Row> train = data.toDF();
     Dataset<Row> test = validation;
@@ -88,6 +100,27 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   }
 
   /**
+   * Trains on what the net's own Data or ImageData layer names, at a Hadoop path, and tests on what
+   * that of its TEST phase names if the solver has a test_interval. The columns are {@code id},
+   * {@code data} and {@code label}, whatever featuresCol, labelCol and idCol say.
+   *
+   * @since 0.2.0
+   */
+  public CaffeModel fitFiles(SparkSession spark) {
+    FileTable train =
+        FileTable.open(spark, SourceLayer.of(getSolver(), getNet(), "TRAIN"), "");
+    CaffeEstimator fed = copy(ParamMap.empty()).setFeaturesCol(FileTable.DATA)
+        .setLabelCol(FileTable.LABEL).setIdCol(FileTable.ID)
+        .setResize(getResize() || train.isResized());
+    List<SourceLayer> tests = SourceLayer.of(getSolver(), getNet(), "TEST");
+    boolean isTested = validation == null && getValidationIndicatorCol().isEmpty()
+        && tests.stream().anyMatch(SourceLayer::isOfFiles)
+        && fed.fedByRows(train.rows()).isTested();
+    if (isTested) fed.setValidationData(FileTable.open(spark, tests, "").rows());
+    return fed.fit(train.rows()).setParent(this);
+  }
+
+  /**
    * Tests on these rows, every test_interval steps of the solver or, where it has none, once an
    * epoch; null for none.
    */
@@ -99,7 +132,9 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   @Override
   public StructType transformSchema(StructType schema) {
     requireConsistentParams();
-    feed(schema, NetDescription.of(getSolver(), getNet(), "TRAIN").tops());
+    if (!RowNet.isNeeded(SourceLayer.of(getSolver(), getNet(), "TRAIN"))) {
+      feed(schema, NetDescription.of(getSolver(), getNet(), "TRAIN").tops());
+    }
     return appendOutputs(schema);
   }
 
@@ -116,6 +151,27 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   /** Loads an estimator that was saved. */
   public static CaffeEstimator load(String path) {
     return read().load(path);
+  }
+
+  /** This, or one whose net has layers that the table's rows feed in place of those of files. */
+  private CaffeEstimator fedByRows(Dataset<?> data) {
+    List<SourceLayer> layers;
+    try {
+      layers = SourceLayer.of(getSolver(), getNet(), "TRAIN");
+    } catch (CafetiereException e) {
+      return this; // what is wrong is found again, and told with everything else
+    }
+    if (!RowNet.isNeeded(layers)) return this;
+    Map<String, String> columns = new HashMap<>();
+    List<String> tops = layers.get(0).tops();
+    if (!tops.isEmpty()) columns.put(tops.get(0), getFeaturesCol());
+    if (tops.size() > 1) columns.put(tops.get(1), getLabelCol());
+    RowNet rows = RowNet.of(getSolver(), getNet(), "TRAIN", layers, data.toDF(), columns);
+    return copy(ParamMap.empty()).setSolver(rows.solver()).setNet(rows.net());
+  }
+
+  private boolean isTested() {
+    return NetDescription.of(getSolver(), getNet(), "TRAIN").isTested();
   }
 
   /** What the ranks will be told; checks solver, net and columns. */

@@ -130,6 +130,11 @@ public record NetDescription(JsonNode json) {
     return json.path("solver").path("test_interval").asLong();
   }
 
+  /** Whether the solver tests at intervals. */
+  public boolean isTested() {
+    return testInterval() > 0;
+  }
+
   /** The text of a solver with a number in one of its own fields, in place of what it has there. */
   static String withField(String solver, String field, long value) {
     String others = solver.replaceAll("(?m)(^|[\\s;,{}])" + field + "\\s*:\\s*-?\\d+", "$1");

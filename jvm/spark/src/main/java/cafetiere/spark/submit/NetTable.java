@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.submit;
 
+import cafetiere.spark.netfiles.FileTable;
 import cafetiere.spark.lmdb.LmdbFiles;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
+import cafetiere.spark.plan.SourceLayer;
 import cafetiere.spark.sequence.SequenceImages;
 import cafetiere.spark.util.NearestName;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -113,9 +117,41 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     return areFiles ? BLOCK.matcher(text).replaceAll("$0 image_encoded: true ") : text;
   }
 
+  /** Opens the table of what layers of files hold; {@code flag} may name another one. */
+  static NetTable ofFiles(
+      SparkSession spark, Flags flags, List<SourceLayer> layers, String flag) {
+    String path = flags.get(flag, "");
+    String partitions = flags.get("lmdb_partitions", "");
+    FileTable table;
+    if (!flags.has(flag)) {
+      table = FileTable.open(spark, layers, partitions);
+    } else if (LmdbFiles.areAt(path, spark.sparkContext().hadoopConfiguration())) {
+      table = FileTable.ofLmdb(spark, located(path), partitions);
+    } else {
+      table = new FileTable(spark.read().parquet(path), false);
+    }
+    return ofFiles(table.rows(), flags, layers);
+  }
+
+  /** The same of rows that a program has. */
+  static NetTable ofFiles(Dataset<Row> rows, Flags flags, List<SourceLayer> layers) {
+    List<Top> tops =
+        layers.get(0).tops().stream().map(name -> new Top(name, "", false)).toList();
+    return of(rows, flags, tops);
+  }
+
   /** The column that feeds a top of the net's data layer. */
   String column(Top top, int place) {
     return top.columnAt(place, dataColumn, labelColumn);
+  }
+
+  /** The columns of a layer's first two tops. */
+  Map<String, String> columns(List<SourceLayer> layers) {
+    Map<String, String> columns = new HashMap<>();
+    List<String> tops = layers.get(0).tops();
+    if (!tops.isEmpty()) columns.put(tops.get(0), dataColumn);
+    if (tops.size() > 1) columns.put(tops.get(1), labelColumn);
+    return columns;
   }
 
   /** The rows of databases; for CaffeOnSpark's layers pixel by pixel, as its LMDB gives them. */

@@ -6,9 +6,11 @@ import cafetiere.core.Engine;
 import cafetiere.spark.CaffeEstimator;
 import cafetiere.spark.CaffeModel;
 import cafetiere.spark.PreflightException;
+import cafetiere.spark.netfiles.RowNet;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
 import cafetiere.spark.plan.Parallelism;
+import cafetiere.spark.plan.SourceLayer;
 import cafetiere.spark.preflight.Preflight;
 import cafetiere.spark.store.SnapshotFiles;
 import cafetiere.spark.util.HadoopFiles;
@@ -120,30 +122,33 @@ public final class SubmittedRun {
 
   /** Trains, and writes the model and the snapshot of the end. */
   public CaffeModel train() {
-    NetDescription description = describe("TRAIN");
     CaffeEstimator asked = flags.setParams(new CaffeEstimator());
     if (asked.getEngine().equals(TOGETHER)) Preflight.checkExecutors(spark.sparkContext(), asked);
-    NetTable table = open(description, "trainData");
-    if (!flags.has("persistent")) return train(description, table, table.rows());
-    Dataset<Row> kept = table.rows().persist(StorageLevel.DISK_ONLY());
+    Phase phase = phase("TRAIN", "trainData");
+    Dataset<Row> rows = phase.table().rows();
+    if (!flags.has("persistent")) return train(phase, rows);
+    Dataset<Row> kept = rows.persist(StorageLevel.DISK_ONLY());
     try {
       // All of it, before jobs that run side by side would read a part twice.
       LOG.info("-persistent keeps {} rows on Spark's disks", kept.count());
-      return train(description, table, kept);
+      return train(phase, kept);
     } finally {
       kept.unpersist();
     }
   }
 
-  private CaffeModel train(NetDescription description, NetTable table, Dataset<Row> rows) {
+  private CaffeModel train(Phase phase, Dataset<Row> rows) {
+    NetDescription description = phase.description();
+    NetTable table = phase.table();
     String prefix = snapshotPrefix(description);
     CaffeEstimator estimator = withDevices(flags.setParams(new CaffeEstimator()))
-        .setSolver(NetDescription.withField(solver, "snapshot_prefix", prefix))
-        .setNet(table.areFiles() ? table.net(textOf(description)) : net)
+        .setSolver(NetDescription.withField(phase.solver(), "snapshot_prefix", prefix))
+        .setNet(table.areFiles() ? table.net(phase.text()) : phase.net())
         .setFeaturesCol(table.dataColumn()).setLabelCol(table.labelColumn())
         .setIdCol(table.idColumn());
+    if (phase.isResized()) estimator.setResize(true);
     if (estimator.getValidationIndicatorCol().isEmpty() && isTestedOn(description)) {
-      estimator.setValidationData(open(describe("TEST"), "testData").rows());
+      estimator.setValidationData(phase("TEST", "testData").table().rows());
     }
     CaffeModel model = estimator.fit(rows);
     writeModel(model, prefix, description.wantsHdf5());
@@ -189,6 +194,7 @@ public final class SubmittedRun {
     if (description.json().path("solver").path("test_interval").asLong() == 0) return false;
     if (flags.has("testData") || tables.containsKey("testData")) return true;
     if (tables.containsKey("trainData")) return false;
+    if (layers("TEST").stream().anyMatch(SourceLayer::isOfFiles)) return true;
     return !describe("TEST").json().path("data_layer").path("source").asText("").isEmpty();
   }
 
@@ -198,15 +204,17 @@ public final class SubmittedRun {
    */
   public Dataset<Row> features() {
     List<String> blobs = flags.featureBlobs();
-    boolean areAlone = !flags.has("batchSize") && describe("TEST").haveNoRows(blobs);
-    return outputs(blobs, areAlone ? 1 : 0);
+    Phase phase = phase("TEST", "testData");
+    boolean areAlone = !flags.has("batchSize") && phase.description().haveNoRows(blobs);
+    return outputs(blobs, phase, areAlone ? 1 : 0);
   }
 
   /** The means of all elements of all outputs of the TEST net, in two jobs. */
   public Map<String, List<Double>> test() {
     List<String> blobs = new ArrayList<>();
-    describe("TEST").json().path("outputs").forEach(name -> blobs.add(name.asText()));
-    Dataset<Row> rows = outputs(blobs, 0).cache();
+    Phase phase = phase("TEST", "testData");
+    phase.description().json().path("outputs").forEach(name -> blobs.add(name.asText()));
+    Dataset<Row> rows = outputs(blobs, phase, 0).cache();
     try {
       return means(rows, blobs);
     } finally {
@@ -251,9 +259,9 @@ public final class SubmittedRun {
    * since blobs may have theirs; where there are labels they are fed, for accuracy and loss.
    * {@code batch}: rows computed together, 0 for those of -batchSize or the net.
    */
-  private Dataset<Row> outputs(List<String> blobs, int batch) {
-    NetDescription description = describe("TEST");
-    NetTable table = open(description, "testData");
+  private Dataset<Row> outputs(List<String> blobs, Phase phase, int batch) {
+    NetDescription description = phase.description();
+    NetTable table = phase.table();
     List<String> there = Arrays.asList(table.rows().columns());
     Column id = table.idColumn().isEmpty()
         ? functions.monotonically_increasing_id() : quoted(table.idColumn());
@@ -270,6 +278,7 @@ public final class SubmittedRun {
         .setNet(table.net(description.netText())).setPredictionCol("")
         .setOutputCols(blobs.toArray(new String[0]));
     if (batch > 0) model.setBatchSize(batch);
+    if (phase.isResized()) model.setResize(true);
     Dataset<Row> rows = model.transform(table.rows().select(inputs.toArray(new Column[0])));
     List<Column> columns = new ArrayList<>(List.of(functions.col(ID)));
     blobs.forEach(blob -> columns.add(quoted(blob)));
@@ -280,15 +289,44 @@ public final class SubmittedRun {
     return functions.col("`" + name.replace("`", "``") + "`");
   }
 
-  private NetTable open(NetDescription description, String flag) {
-    String text = textOf(description);
-    Dataset<Row> given = tables.get(flag);
-    return given == null ? NetTable.open(spark, flags, description, text, flag)
-        : NetTable.of(given, flags, description, text);
+  /**
+   * What a phase of the net runs on.
+   *
+   * @param net "" if the solver names or has it
+   * @param isResized whether the net's layer has its images made to fit
+   */
+  private record Phase(String solver, String net, NetDescription description, NetTable table,
+      boolean isResized) {
+    String text() {
+      return net.isEmpty() ? description.netText() : net;
+    }
   }
 
-  private String textOf(NetDescription description) {
-    return net.isEmpty() ? description.netText() : net;
+  /** Opens the table of a phase; where layers read files, rows of the table feed the net instead. */
+  private Phase phase(String name, String flag) {
+    List<SourceLayer> layers = layers(name);
+    Dataset<Row> given = tables.get(flag);
+    RowNet texts = new RowNet(solver, net);
+    NetTable table = null;
+    if (layers.stream().anyMatch(SourceLayer::isOfFiles)) {
+      table = given == null ? NetTable.ofFiles(spark, flags, layers, flag)
+          : NetTable.ofFiles(given, flags, layers);
+      texts = RowNet.of(solver, net, name, layers, table.rows(), table.columns(layers));
+    } else if (RowNet.isNeeded(layers)) {
+      texts = RowNet.of(solver, net, name, layers, null, Map.of());
+    }
+    NetDescription description = NetDescription.of(texts.solver(), texts.net(), name);
+    if (table == null) {
+      String text = texts.net().isEmpty() ? description.netText() : texts.net();
+      table = given == null ? NetTable.open(spark, flags, description, text, flag)
+          : NetTable.of(given, flags, description, text);
+    }
+    boolean isResized = layers.stream().anyMatch(layer -> layer.number("height") > 0);
+    return new Phase(texts.solver(), texts.net(), description, table, isResized);
+  }
+
+  private List<SourceLayer> layers(String phase) {
+    return SourceLayer.of(solver, net, phase);
   }
 
   private NetDescription describe(String phase) {

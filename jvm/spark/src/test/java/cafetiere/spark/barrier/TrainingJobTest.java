@@ -69,9 +69,10 @@ public class TrainingJobTest {
 
   /** Nobody waits for the others there, but at the end. */
   @ParameterizedTest
-  @CsvSource({"easgd,false", "easgd,true", "downpour,true"})
-  void asynchronousModesTellTheRowsOfAllRanks(String mode, boolean survivors) {
-    JsonNode result = Json.parse(estimator(60).setSyncMode(mode).setSurvivors(survivors)
+  @CsvSource({"easgd,false,''", "easgd,true,adaptive_period: true", "downpour,true,n_push: 2 n_fetch: 3"})
+  void asynchronousModesTellTheRowsOfAllRanks(String mode, boolean survivors, String options) {
+    JsonNode result = Json.parse(estimator(60).setSyncMode(mode).setSyncOptions(options)
+        .setSurvivors(survivors)
         .fit(TestImages.images(spark, ROWS)).result());
     assertEquals(ROWS, result.path("rows_given").asLong());
     JsonNode epochs = result.path("rows_per_epoch");

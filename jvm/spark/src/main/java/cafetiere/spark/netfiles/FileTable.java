@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.netfiles;
+
+import cafetiere.spark.PreflightException;
+import cafetiere.spark.plan.SourceLayer;
+import java.util.List;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.functions;
+
+/**
+ * The table of what a layer's own files hold. Its columns are {@code id}, {@code data} and {@code
+ * label}.
+ *
+ * @param rows the table
+ * @param isResized whether the layer has its images made to fit
+ */
+public record FileTable(Dataset<Row> rows, boolean isResized) {
+  /** The column that identifies a row. */
+  public static final String ID = "id";
+  /** The column for the first top. */
+  public static final String DATA = "data";
+  /** The column for the second one. */
+  public static final String LABEL = "label";
+
+  /**
+   * Opens what the one layer of a net's phase names, at a Hadoop path.
+   *
+   * @param partitions the number of tasks that read a database, "" for Spark's own
+   */
+  public static FileTable open(SparkSession spark, List<SourceLayer> layers, String partitions) {
+    if (layers.size() != 1 || !layers.get(0).isOfFiles()) {
+      throw refused("the net has " + layers.size() + " data layers, of which not each has files of"
+          + " its own: make one table of what they read");
+    }
+    SourceLayer layer = layers.get(0);
+    if (layer.source().isEmpty()) throw refused("layer '" + layer.name() + "' names no source");
+    return switch (layer.type()) {
+      case "Data" -> ofDatabase(spark, layer, partitions);
+      case "ImageData" -> new FileTable(ImageList.table(spark, layer.source(),
+          layer.field("root_folder")), layer.number("height") > 0);
+      default -> throw refused("layer '" + layer.name() + "' (" + layer.type() + ") reads "
+          + layer.source() + ", which Spark cannot: make a table of it, with a column for each of"
+          + " its tops");
+    };
+  }
+
+  private static FileTable ofDatabase(SparkSession spark, SourceLayer layer, String partitions) {
+    if (!layer.field("backend").equals("LMDB")) {
+      throw refused("layer '" + layer.name() + "' reads a LevelDB, and Spark reads LMDB: convert "
+          + layer.source() + " and set backend: LMDB");
+    }
+    return ofLmdb(spark, layer.source(), partitions);
+  }
+
+  /** The records of a database; with their numbers where they have these in place of bytes. */
+  public static FileTable ofLmdb(SparkSession spark, String path, String partitions) {
+    Dataset<Row> rows = spark.read().format("lmdb").option("partitions", partitions).load(path);
+    List<Row> first = rows.select(DATA, "float_data").takeAsList(1);
+    boolean isOfNumbers = !first.isEmpty() && first.get(0).isNullAt(0);
+    return new FileTable(
+        isOfNumbers ? rows.withColumn(DATA, functions.col("float_data")) : rows, false);
+  }
+
+  private static PreflightException refused(String why) {
+    return new PreflightException(List.of(why + " and give it to fit() or with -trainData, -testData"));
+  }
+}
