@@ -71,18 +71,21 @@ def test_shards_fix_the_weights_for_any_number_of_workers(model, table):
     assert alone.result["sha256"] == model.result["sha256"]
 
 
-def test_a_net_trains_on_the_database_that_it_names(spark, table, tmp_path):
+def test_a_net_trains_on_the_database_that_it_names(spark, tmp_path):
     path = (tmp_path / "points_lmdb").as_uri()
-    columns = ["cast(id as string) id", "label", "4 channels", "1 height", "1 width"]
-    numbers = table.selectExpr(*columns, "cast(features as array<float>) float_data")
-    numbers.coalesce(1).write.format("lmdb").save(path)
-    net = NET.replace('"MemoryData"', '"Data"').replace(
+    rows = points()
+    rows["data"] = [bytes(int(100 + 40 * x) % 256 for x in point) for point in rows["features"]]
+    columns = ["cast(id as string) id", "label", "4 channels", "1 height", "1 width", "data"]
+    images = spark.createDataFrame(rows[["id", "label", "data"]]).selectExpr(*columns)
+    images.coalesce(1).write.format("lmdb").save(path)
+    net = NET.replace("memory_data_param", "transform_param { scale: 0.01 } memory_data_param")
+    named = net.replace('"MemoryData"', '"Data"').replace(
         "memory_data_param { batch_size: 8 channels: 4 height: 1 width: 1 }",
         f'data_param {{ source: "{path}" batch_size: 8 backend: LMDB }}',
     )
-    named = CaffeEstimator(solver=SOLVER, net=net, numWorkers=2).fitFiles(spark)
-    given = make_estimator(featuresCol="float_data", idCol="id").fit(numbers)
-    assert named.weights == given.weights
+    estimator = CaffeEstimator(solver=SOLVER, net=net, numWorkers=2, idCol="id")
+    by_hand = estimator.setFeaturesCol("data").fit(images)
+    assert estimator.copy().setNet(named).fitFiles(spark).weights == by_hand.weights
 
 
 def test_a_model_survives_the_disk_and_a_pipeline(model, table, tmp_path):
