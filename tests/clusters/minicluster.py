@@ -112,7 +112,15 @@ def class_path() -> str:
     now = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     stamp, path = BUILT / "sha256", BUILT / "classpath"
     if not stamp.exists() or stamp.read_text() != now:
-        command = ["mvn", "-B", "-q", "-f", SOURCES / "pom.xml", "process-classes"]
+        command = [
+            "mvn",
+            "-B",
+            "-q",
+            "-Dstyle.color=never",
+            "-f",
+            SOURCES / "pom.xml",
+            "process-classes",
+        ]
         command += ["dependency:build-classpath", f"-Dmdep.outputFile={path}"]
         subprocess.run(command, check=True)
         stamp.write_text(now)
