@@ -105,6 +105,16 @@ public record NetDescription(JsonNode json) {
     return json.path("batch_size").asLong(1);
   }
 
+  /** Whether one of these blobs has no place for each row of a batch. */
+  public boolean haveNoRows(List<String> blobs) {
+    for (JsonNode blob : json.path("blobs")) {
+      boolean hasRows = false;
+      for (JsonNode size : blob.path("shape")) hasRows |= size.asLong() == batchSize();
+      if (!hasRows && blobs.contains(blob.path("name").asText())) return true;
+    }
+    return false;
+  }
+
   /** Passes whose gradients are added up for a step. */
   public long iterSize() {
     return Math.max(1, json.path("solver").path("iter_size").asLong(1));

@@ -190,16 +190,21 @@ public final class SubmittedRun {
     return !describe("TEST").json().path("data_layer").path("source").asText("").isEmpty();
   }
 
-  /** SampleID and the blobs of -features for each row. */
+  /**
+   * SampleID and the blobs of -features for each row. Those without a place for each row, such as an
+   * accuracy, are computed of one row at a time, so that they are the row's own.
+   */
   public Dataset<Row> features() {
-    return outputs(flags.featureBlobs());
+    List<String> blobs = flags.featureBlobs();
+    boolean areAlone = !flags.has("batchSize") && describe("TEST").haveNoRows(blobs);
+    return outputs(blobs, areAlone ? 1 : 0);
   }
 
   /** The means of all elements of all outputs of the TEST net, in two jobs. */
   public Map<String, List<Double>> test() {
     List<String> blobs = new ArrayList<>();
     describe("TEST").json().path("outputs").forEach(name -> blobs.add(name.asText()));
-    Dataset<Row> rows = outputs(blobs).cache();
+    Dataset<Row> rows = outputs(blobs, 0).cache();
     try {
       return means(rows, blobs);
     } finally {
@@ -242,8 +247,9 @@ public final class SubmittedRun {
   /**
    * SampleID and the blobs for each row of the test table. The table's own columns get other names,
    * since blobs may have theirs; where there are labels they are fed, for accuracy and loss.
+   * {@code batch}: rows computed together, 0 for those of -batchSize or the net.
    */
-  private Dataset<Row> outputs(List<String> blobs) {
+  private Dataset<Row> outputs(List<String> blobs, int batch) {
     NetDescription description = describe("TEST");
     NetTable table = open(description, "testData");
     List<String> there = Arrays.asList(table.rows().columns());
@@ -258,10 +264,11 @@ public final class SubmittedRun {
       bound.put(tops.get(i).name(), INPUT + i);
       inputs.add(quoted(column).as(INPUT + i));
     }
-    Dataset<Row> rows = flags.setParams(CaffeModel.ofWeightsFile(flags.get("model", ""), bound))
+    CaffeModel model = flags.setParams(CaffeModel.ofWeightsFile(flags.get("model", ""), bound))
         .setNet(table.net(description.netText())).setPredictionCol("")
-        .setOutputCols(blobs.toArray(new String[0]))
-        .transform(table.rows().select(inputs.toArray(new Column[0])));
+        .setOutputCols(blobs.toArray(new String[0]));
+    if (batch > 0) model.setBatchSize(batch);
+    Dataset<Row> rows = model.transform(table.rows().select(inputs.toArray(new Column[0])));
     List<Column> columns = new ArrayList<>(List.of(functions.col(ID)));
     blobs.forEach(blob -> columns.add(quoted(blob)));
     return rows.select(columns.toArray(new Column[0]));

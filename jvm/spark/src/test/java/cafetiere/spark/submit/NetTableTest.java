@@ -90,7 +90,7 @@ class NetTableTest {
     Row row = CaffeModel.ofWeights(new byte[] {10, 1, 'm'}, Map.of()).setNet(opened.net(net))
         .setOutputCols("same").setPredictionCol("").setFeaturesCol(opened.dataColumn())
         .transform(opened.rows().select("data")).select("same").first();
-    assertEquals(List.of(97f, 100f, 98f, 101f, 99f, 102f), row.getList(0));
+    assertEquals(List.of(99f, 102f, 98f, 101f, 97f, 100f), row.getList(0));
   }
 
   @Test

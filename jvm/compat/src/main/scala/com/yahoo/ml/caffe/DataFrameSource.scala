@@ -89,7 +89,7 @@ class DataFrameSource(conf: Config, layerId: Int, isTrain: Boolean)
     case mats: MatVector =>
       val top = layer.getTop(index)
       val bytes = value match {
-        case image: Row => image.getAs[Array[Byte]]("image")
+        case image: Row => DataFrameSource.bytes(image)
         case image: Array[Byte] => image
       }
       val isRaw = top.getType == DataType.RAW_IMAGE
@@ -111,7 +111,8 @@ class DataFrameSource(conf: Config, layerId: Int, isTrain: Boolean)
         StructField(layer.getTop(i).getName, DataFrameSource.column(getTopDataType(i)))
       }
       val schema = StructType(StructField(SourceTable.Id, StringType) +: fields)
-      spark.createDataFrame(elements.map { case (id, values) => Row.fromSeq(id +: values.toSeq) }, schema)
+      val rows = elements.map { case (id, values) => Row.fromSeq(id +: values.toSeq.map(DataFrameSource.fed)) }
+      spark.createDataFrame(rows, schema)
     }
 }
 
@@ -127,6 +128,18 @@ private[caffe] object DataFrameSource {
     case DataType.ENCODED_IMAGE_WITH_DIM => StructType(Seq(
       StructField("image", BinaryType), StructField("height", IntegerType), StructField("width", IntegerType)))
     case _ => BinaryType
+  }
+
+  /** A struct of an image by its fields' names, in the order of the column; other values as they are. */
+  private def fed(value: Any): Any = value match {
+    case image: Row => Row(bytes(image), image.getAs[Int]("height"), image.getAs[Int]("width"))
+    case other => other
+  }
+
+  /** CaffeOnSpark's own tables have an array of bytes. */
+  private def bytes(image: Row): Array[Byte] = image.getAs[Any]("image") match {
+    case array: Array[Byte] => array
+    case seq: scala.collection.Seq[_] => seq.map(_.asInstanceOf[Byte]).toArray
   }
 
   private def floats(value: Any): IndexedSeq[Float] = value match {

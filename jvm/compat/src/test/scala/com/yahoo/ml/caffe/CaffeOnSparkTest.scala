@@ -5,7 +5,6 @@ import java.nio.file.{Files, Path}
 import java.util.concurrent.TimeUnit
 
 import cafetiere.spark.Submit
-import org.apache.spark.sql.functions.col
 import org.junit.jupiter.api.Assertions._
 import org.junit.jupiter.api.io.TempDir
 import org.junit.jupiter.api._
@@ -28,9 +27,11 @@ class CaffeOnSparkTest {
     cluster.spark.createDataFrame(rows).toDF("id", "label", "data").repartition(2)
       .write.parquet(cluster.uri("bars"))
     table = cluster.uri("bars")
-    val solver = cluster.solver("expected", Steps, cluster.images("TRAIN", "", "").replace("source_class: \"\"", ""))
-    Submit.train(cluster.spark, cluster.spark.read.parquet(table), null, "-train", "-conf", solver,
-      "-clusterSize", "2", "-model", cluster.uri("expected.model"))
+    for ((name, steps) <- Seq("expected" -> Steps, "early" -> 3)) {
+      val layer = cluster.images("TRAIN", "", "").replace("source_class: \"\"", "")
+      Submit.train(cluster.spark, cluster.spark.read.parquet(table), null, "-train", "-conf",
+        cluster.solver(name, steps, layer), "-clusterSize", "2", "-model", cluster.uri(s"$name.model"))
+    }
     expected = cluster.bytes("expected.model")
   }
 
@@ -71,6 +72,19 @@ class CaffeOnSparkTest {
         top { name: "label" type: INT channels: 1 sample_num_axes: 0 } } }"""))
   }
 
+  @Test def anImageAndItsSizeComeAsCaffeOnSparksToolsWriteThem(): Unit = {
+    cluster.spark.range(1).selectExpr("cast(id as string) id", "named_struct('height', 3, 'width', 2, 'image'," +
+      " array(cast(7 as tinyint), cast(-8 as tinyint))) picture").write.parquet(cluster.uri("sized"))
+    val conf = new Config(cluster.sc)
+    conf.protoFile = cluster.solver("sized", 1, s"""layer { name: "data" type: "CoSData" top: "picture"
+      source_class: "com.yahoo.ml.caffe.DataFrameSource" cos_data_param { source: "${cluster.uri("sized")}"
+      batch_size: 1 top { name: "picture" type: ENCODED_IMAGE_WITH_DIM channels: 1 height: 3 width: 2 } } }""")
+    val table = DataSource.getSource(conf, true).table(cluster.spark)
+    val picture = table.select("picture.image", "picture.height", "picture.width").first()
+    assertArrayEquals(Array[Byte](7, -8), picture.getAs[Array[Byte]](0))
+    assertEquals((3, 2), (picture.getInt(1), picture.getInt(2)))
+  }
+
   @Test def devicesAreShardsOfAnExecutor(): Unit = {
     val layer = cluster.images("TRAIN", "users.ListedBars", Rows.toString)
     assertSame(trained("devices", layer, "-clusterSize", "1", "-devices", "2"))
@@ -84,10 +98,7 @@ class CaffeOnSparkTest {
         "-clusterSize", "2", "-weights", weights))
       cluster.bytes("copied.model")
     }
-    val other = cluster.solver("other", 3, layer)
-    CaffeOnSpark.run(cluster.sc, Array("-conf", other, "-train", "-model", cluster.uri("other.model"),
-      "-clusterSize", "2"))
-    val (one, two) = (cluster.path("other.model"), cluster.path("expected.model"))
+    val (one, two) = (cluster.path("early.model"), cluster.path("expected.model"))
     assertSame(copied(s"$one,$two"))
     assertFalse(java.util.Arrays.equals(copied(s"$one,$two"), copied(s"$two,$one")))
   }
@@ -123,16 +134,28 @@ class CaffeOnSparkTest {
     assertTrue(result(0).matches("accuracy: [01]\\.\\d+"), result(0))
     assertTrue(result(1).matches("loss: \\d.*"), result(1))
 
-    run("-test", "-features", "accuracy,ip2", "-label", "label", "-output", cluster.uri("features"))
+    run("-test", "-features", "ip2", "-label", "label", "-output", cluster.uri("features"))
     val features = cluster.spark.read.json(cluster.uri("features"))
-    assertEquals(Set("SampleID", "accuracy", "ip2", "label"), features.columns.toSet)
+    assertEquals(Set("SampleID", "ip2", "label"), features.columns.toSet)
     val row = features.orderBy("SampleID").first()
     assertEquals("bar 00000", row.getAs[String]("SampleID"))
     assertEquals(Seq(0.0), row.getAs[scala.collection.Seq[Double]]("label").toList)
     assertEquals(10, row.getAs[scala.collection.Seq[Double]]("ip2").size)
     assertEquals(103, features.select("SampleID").distinct().count(), "no row is lost")
-    val perRow = features.select(col("accuracy").getItem(0)).distinct().collect().map(_.getDouble(0)).toSet
-    assertTrue(perRow.subsetOf(Set(0.0, 1.0)), "a row's accuracy is its own")
+  }
+
+  @Test def anAccuracyIsTheRowsOwn(): Unit = {
+    val conf = new Config(cluster.sc, Array("-conf", cluster.solver("own", 1, "",
+      cluster.images("TEST", "users.ListedBars", "103")), "-model", cluster.uri("early.model"),
+      "-features", "ip2,accuracy", "-label", "label"))
+    val source = DataSource.getSource(conf, false).asInstanceOf[DataSource[Any, Any]]
+    val found = new CaffeOnSpark(cluster.sc).features(source).collect().map { row =>
+      val Seq(scores, accuracy, label) =
+        (1 to 3).map(row.getAs[scala.collection.Seq[Float]](_).toList)
+      assertEquals(if (scores.indexOf(scores.max) == label.head) 1f else 0f, accuracy.head, row.getString(0))
+      accuracy.head
+    }
+    assertEquals(Set(0f, 1f), found.toSet)
   }
 
   @Test def whatASourceDoesWrongIsTold(): Unit = {

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CaffeOnSpark's Python names, as its scripts use them."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pyspark
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+LINE = "2.12" if pyspark.__version__.startswith("3.") else "2.13"
+JARS = [
+    ROOT / f"jvm/compat/target/{LINE}/cafetiere-compat_{LINE}.jar",
+    ROOT / "jvm/spark/target/cafetiere-spark.jar",
+]
+
+NET = """
+layer {{ name: "data" type: "MemoryData" top: "data" top: "label"
+  source_class: "com.yahoo.ml.caffe.ImageDataFrame"
+  memory_data_param {{ source: "{table}" batch_size: 8 channels: 1 height: 2 width: 2 }} }}
+layer {{ name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+  inner_product_param {{ num_output: 2 weight_filler {{ type: "xavier" }} }} }}
+layer {{ name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "label" top: "accuracy"
+  include {{ phase: TEST }} }}
+layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }}
+"""
+
+SOLVER = """net: "net" base_lr: 0.01 lr_policy: "fixed" max_iter: 21 random_seed: 1
+test_interval: 10 test_iter: 1 snapshot_prefix: "net" """
+
+# As a user of CaffeOnSpark writes it, with print() of Python 3.
+SCRIPT = """
+from com.yahoo.ml.caffe.RegisterContext import registerContext, registerSQLContext
+from com.yahoo.ml.caffe.CaffeOnSpark import CaffeOnSpark
+from com.yahoo.ml.caffe.Config import Config
+from com.yahoo.ml.caffe.DataSource import DataSource
+from com.yahoo.ml.caffe import DisplayUtils
+from pyspark import SparkConf, SparkContext
+from pyspark.sql import SparkSession
+
+conf = SparkConf()
+sc = SparkContext(conf=conf)
+registerContext(sc)
+spark = SparkSession(sc)
+rows = [(str(i), str(i % 2), 2, 2, bytearray([200 * (i % 2), i, 0, 50])) for i in range(61)]
+spark.createDataFrame(rows, "id string, label string, height int, width int, data binary") \\
+    .write.parquet("table")
+words = sc.getConf().get("spark.pythonargs").split()
+cfg = Config(sc, dict(zip(words[::2], words[1::2])))
+cfg.label = "label"
+cfg.features = ["ip"]
+assert cfg.features == ["ip", "label"], cfg.features
+assert cfg.devices == 1 and cfg.train_data_layer_id == 0 and cfg.imageRoot is None
+assert "model:" in str(cfg)
+for wrong in (lambda: cfg.nothing, lambda: setattr(cfg, "netParam", 1)):
+    try:
+        wrong()
+        raise SystemExit("no error")
+    except AttributeError:
+        pass
+cos = CaffeOnSpark(sc)
+train = DataSource(sc).getSource(cfg, True)
+held = DataSource(sc).getSource(cfg, False)
+cos.train(train)
+rounds = cos.trainWithValidation(train, held)
+assert rounds.columns == ["accuracy", "loss"] and rounds.count() == 2, rounds
+features = cos.features(held)
+assert features.columns == ["SampleID", "ip", "label"] and features.count() == 61, features
+assert features.filter("SampleID = '7'").first().label == [1.0]
+result = cos.test(held)
+assert sorted(result) == ["accuracy", "loss"] and 0 <= result["accuracy"][0] <= 1, result
+assert DisplayUtils.show_df(spark.read.parquet("table"), 2)._repr_html_().count("<img ") == 2
+print("done")
+"""
+
+
+@pytest.mark.parametrize("name", ["CaffeOnSpark", "Config", "DataSource"])
+def test_a_module_has_the_class_of_its_name(name):
+    module = __import__(f"com.yahoo.ml.caffe.{name}", fromlist=[name])
+    assert isinstance(getattr(module, name), type)
+
+
+def test_a_script_runs(tmp_path):
+    for jar in JARS:
+        assert jar.exists(), f"there is no {jar}; run tools/build"
+    (tmp_path / "net").write_text(NET.format(table=(tmp_path / "table").as_uri()))
+    (tmp_path / "solver").write_text(SOLVER)
+    (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT))
+    flags = f"-conf solver -model {(tmp_path / 'the.model').as_uri()} -devices 1"
+    arguments = [
+        "--master local[1]",
+        f"--jars {','.join(map(str, JARS))}",
+        f'--conf "spark.pythonargs={flags}"',
+        "--conf spark.ui.enabled=false",
+        "--driver-java-options -XX:TieredStopAtLevel=1",
+        "pyspark-shell",
+    ]
+    environment = {
+        **os.environ,
+        "PYSPARK_SUBMIT_ARGS": " ".join(arguments),
+        "PYTHONPATH": str(ROOT / "python"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    run = subprocess.run(
+        [sys.executable, "script.py"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.endswith("done\n")
+    assert (tmp_path / "the.model").exists()
