@@ -17,8 +17,8 @@ CFT_CATCH(jlong)
 CFT_LEVELDB(jboolean, next)(JNIEnv* env, jclass, jlong leveldb, jobjectArray views) try {
   const void *key = nullptr, *value = nullptr;
   uint64_t key_bytes = 0, value_bytes = 0;
-  const int code = cft_leveldb_next(object<cft_leveldb>(leveldb), &key, &key_bytes, &value,
-                                    &value_bytes);
+  const int code =
+      cft_leveldb_next(object<cft_leveldb>(leveldb), &key, &key_bytes, &value, &value_bytes);
   if (!check(env, code) || !key) return JNI_FALSE;
   const bool put =
       put_view(env, views, 0, key, key_bytes) && put_view(env, views, 1, value, value_bytes);

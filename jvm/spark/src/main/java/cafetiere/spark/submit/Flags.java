@@ -54,17 +54,18 @@ final class Flags {
   private static final Map<String, Flag> KNOWN = PARTS.stream()
       .flatMap(part -> part.flags().stream())
       .collect(Collectors.toMap(Flag::name, Function.identity()));
-  private static final String NO_CONVERTERS = "it belongs to CaffeOnSpark's converters, which this"
-      + " version does not have: write the table as parquet and pass it with -trainData, -testData";
+  private static final String OF_TOOLS = "it belongs to the tools: run one with spark-submit --class"
+      + " com.yahoo.ml.caffe.tools.Binary2Sequence, Binary2DataFrame, LMDB2Sequence, LMDB2DataFrame or"
+      + " CocoDataSetConverter, of the jar cafetiere-all";
   private static final Map<String, String> REFUSED = Map.of(
-      "imageRoot", NO_CONVERTERS,
-      "labelFile", NO_CONVERTERS,
-      "captionFile", NO_CONVERTERS,
-      "captionLength", NO_CONVERTERS,
-      "vocabSize", NO_CONVERTERS,
-      "imageCaptionDFDir", NO_CONVERTERS,
-      "vocabDir", NO_CONVERTERS,
-      "embeddingDFDir", NO_CONVERTERS);
+      "imageRoot", OF_TOOLS,
+      "labelFile", OF_TOOLS,
+      "captionFile", OF_TOOLS,
+      "captionLength", OF_TOOLS,
+      "vocabSize", OF_TOOLS,
+      "imageCaptionDFDir", OF_TOOLS,
+      "vocabDir", OF_TOOLS,
+      "embeddingDFDir", OF_TOOLS);
 
   private final Map<String, String> given;
 

@@ -71,7 +71,7 @@ class FlagsTest {
 
   @Test
   void whatIsOutOfScopeSaysSo() {
-    assertTrue(message("-imageRoot", "x").contains("write the table as parquet"));
+    assertTrue(message("-imageRoot", "x").contains("--class com.yahoo.ml.caffe.tools."));
   }
 
   @Test

@@ -12,10 +12,14 @@ import cafetiere.spark.plan.NetDescription;
 import java.awt.image.BufferedImage;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.awt.image.BufferedImage;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import javax.imageio.ImageIO;
 import javax.imageio.ImageIO;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -102,6 +106,34 @@ class NetTableTest {
     assertEquals(List.of("data", "label"), List.of(opened.rows().columns()));
     assertEquals(BYTES, new String(row.<byte[]>getAs("data"), StandardCharsets.UTF_8));
     assertEquals(10L, row.getLong(1));
+  }
+
+  /** Spark's own sources of files and of images, by the net's fields alone. */
+  @Test
+  void filesAndImagesOfSparksSources() throws IOException {
+    BufferedImage picture = new BufferedImage(2, 1, BufferedImage.TYPE_3BYTE_BGR);
+    picture.setRGB(0, 0, 0x030201);
+    picture.setRGB(1, 0, 0x060504);
+    Path folder = Files.createDirectory(dir.resolve("pictures"));
+    ImageIO.write(picture, "png", folder.resolve("7.png").toFile());
+    String source = "source: '" + folder.toUri() + "' dataframe_format: ";
+    String files = net("").replace("source: 'nowhere'", source + "'binaryFile' image_encoded: true"
+        + " dataframe_column_select: 'content as data' dataframe_column_select:"
+        + " 'regexp_extract(path, \"([0-9]+).png\", 1) as label'");
+    String images = net("").replace("source: 'nowhere'", source + "'image'"
+        + " dataframe_column_select: 'image as data'");
+    List<Float> planes = List.of(1f, 4f, 2f, 5f, 3f, 6f); // blue, green and red
+    assertEquals(planes, same(files, open("", files, "testData", new String[0])));
+    assertEquals(planes, same(images, open("", images, "testData", new String[0])));
+    assertEquals("7", open("", files, "testData", new String[0]).rows().select("label").first()
+        .getString(0));
+  }
+
+  /** The net's first blob, as its first row has it. */
+  private static List<Float> same(String net, NetTable opened) {
+    return CaffeModel.ofWeights(new byte[] {10, 1, 'm'}, Map.of()).setNet(net)
+        .setOutputCols("same").setPredictionCol("").setFeaturesCol(opened.dataColumn())
+        .transform(opened.rows().select("data")).select("same").first().getList(0);
   }
 
   @Test

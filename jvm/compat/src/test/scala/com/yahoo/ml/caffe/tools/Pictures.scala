@@ -19,6 +19,9 @@ object Pictures {
   /** As people write them: with a capital, and a full stop. */
   def caption(id: Int): String = s"A ${colors(id % 3)._1} ${if (id % 2 == 0) "square" else "bar"}."
 
+  /** The first has words that no other has, for which a vocabulary of the most frequent ones has no room. */
+  private def written(id: Int): String = if (id == 0) "A red square, rarely." else caption(id)
+
   /** Draws so many pictures into a folder, each a little elsewhere. */
   def draw(folder: Path, count: Int): Unit = for (id <- 0 until count) {
     val image = new BufferedImage(Width, Height, BufferedImage.TYPE_3BYTE_BGR)
@@ -35,7 +38,7 @@ object Pictures {
       s"""{"id": $id, "height": $Height, "width": $Width, "file_name": "${file(id)}",
          |"flickr_url": "flickr/$id", "coco_url": "coco/$id", "license": 3}""".stripMargin)
     val captions = (0 until count).reverse.map(id =>
-      s"""{"id": ${1000 + id}, "image_id": $id, "caption": "${caption(id)}"}""")
+      s"""{"id": ${1000 + id}, "image_id": $id, "caption": "${written(id)}"}""")
     val annotations = if (isCaptioned) s""", "annotations": [${captions.mkString(", ")}]""" else ""
     Files.write(path, s"""{"info": {"year": 2014}, "images": [${images.mkString(",\n")}] $annotations}""".getBytes(UTF_8))
   }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package com.yahoo.ml.caffe.tools
 
+import java.io.{ByteArrayOutputStream, ObjectOutputStream}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path, Paths}
 
 import cafetiere.spark.{CaffeEstimator, CaffeModel, Submit}
 import com.yahoo.ml.caffe.tools.CaptionNet.Length
+import org.apache.hadoop.io.BytesWritable
 import org.apache.spark.sql.functions.{col, udf}
 import org.apache.spark.sql.{DataFrame, Row, SparkSession}
 import org.junit.jupiter.api.Assertions._
@@ -54,6 +56,22 @@ class ToolsTest {
     assertTrue(said.contains("there is no file") && said.contains("nowhere.png"), said)
     val three = message(Binary2Sequence.table(spark, uri("pictures"), write("three.txt", "a 1 2")).count())
     assertTrue(three.contains("has 3 words, where each line is to have 2"), three)
+  }
+
+  @Test def keysMayBePairs(): Unit = {
+    val records = Seq("a" -> "4", "b" -> "7").map { case (id, label) =>
+      val bytes = new ByteArrayOutputStream
+      val out = new ObjectOutputStream(bytes)
+      out.writeObject(new Pair(id, label))
+      out.close()
+      (bytes.toByteArray, s"file $id".getBytes(UTF_8))
+    }
+    spark.sparkContext.parallelize(records, 1).map { case (key, value) =>
+      (new BytesWritable(key), new BytesWritable(value))
+    }.saveAsSequenceFile(uri("pairs"))
+    assertEquals(Seq("[a,4,file a]", "[b,7,file b]"),
+      spark.read.format("sequence").load(uri("pairs")).selectExpr("id", "label", "string(data)").collect()
+        .map(_.toString).toSeq)
   }
 
   @Test def imageFilesBecomeADataFrame(): Unit = {
@@ -149,7 +167,7 @@ class ToolsTest {
     Pictures.coco(folder.resolve("captions.json"), Count, isCaptioned = true)
     val args = Array("-imageRoot", uri("pictures"), "-captionFile", uri("captions.json"), "-output", uri("coco"),
       "-imageCaptionDFDir", "/captions", "-vocabDir", "/vocab", "-captionLength", Length.toString,
-      "-outputFormat", "parquet")
+      "-vocabSize", (CaptionNet.Classes - 2).toString, "-outputFormat", "parquet")
     CocoDataSetConverter.main(args ++ Array("-embeddingDFDir", "/rows"))
     val vocab = new Vocab(spark.sqlContext)
     vocab.load(uri("coco/vocab"))
