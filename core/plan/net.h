@@ -61,6 +61,9 @@ class Net {
   /// failure the previous source is kept.
   Status feed(const std::string& layer, Source* source);
 
+  /// Has the next forward pass be that after so many: it draws their next random numbers and rows.
+  void continue_after(int64_t passes) { context_.sub_step = passes - 1; }
+
   /// Runs layers [from, to]; returns the sum of their losses.
   Result<float> forward(int from, int to);
   /// Runs layers from `from` down to `to`. Gradients of blobs are replaced, those of parameters

@@ -270,6 +270,7 @@ Status NetSolver::restore(const std::string& state_path) {
   CFT_TRY(sync_->restore(**state));
   iter_ = snapshot.state->outline.iter;
   current_step_ = snapshot.state->outline.current_step;
+  net.continue_after(int64_t(iter_) * param().iter_size());
   return {};
 }
 
