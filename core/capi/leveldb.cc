@@ -29,6 +29,7 @@ int cft_leveldb_next(cft_leveldb* leveldb, const void** key, uint64_t* key_bytes
   *key = *value = nullptr, *key_bytes = *value_bytes = 0;
   return capi::guarded([&]() -> Status {
     cafetiere::DbCursor& at = *leveldb->cursor;
+    if (leveldb->begun && !at.valid()) return {};
     CFT_TRY(std::exchange(leveldb->begun, true) ? at.next() : at.first());
     if (!at.valid()) return {};
     *key = at.key().data(), *key_bytes = at.key().size();

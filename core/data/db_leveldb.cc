@@ -5,6 +5,7 @@
 #include <leveldb/db.h>
 #include <leveldb/write_batch.h>
 
+#include <filesystem>
 #include <utility>
 
 namespace cafetiere {
@@ -99,6 +100,12 @@ class LevelDbWriter : public DbWriter {
 }  // namespace
 
 Result<std::unique_ptr<DbReader>> open_leveldb(const std::string& path, bool counted) {
+  std::error_code unseen;
+  if (!std::filesystem::exists(std::filesystem::path(path) / "CURRENT", unseen)) {
+    // LevelDB would make the folder.
+    return leveldb_error(path, "cannot open it",
+                         leveldb::Status::NotFound("it has no file CURRENT"));
+  }
   leveldb::DB* db = nullptr;
   const leveldb::Status status = leveldb::DB::Open(options(), path, &db);
   if (!status.ok()) {

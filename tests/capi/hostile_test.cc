@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <climits>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -50,6 +51,7 @@ struct Objects {
   cft_lmdb* lmdb = nullptr;
   cft_lmdb_cursor* cursor = nullptr;
   cft_lmdb_writer* writer = nullptr;
+  cft_leveldb* leveldb = nullptr;
 
   explicit Objects(const TempDir& folder) {
     const auto text = [](const nlohmann::json& json) { return json.dump(); };
@@ -76,6 +78,10 @@ struct Objects {
         cft_lmdb_open(folder.write("data.mdb", file_of(some_records(20))).c_str(), nullptr, &lmdb));
     make(cft_lmdb_cursor_create(lmdb, nullptr, 0, nullptr, 0, &cursor));
     make(cft_lmdb_create(folder.path("written").c_str(), &writer));
+    cft_lmdb_writer* empty = nullptr;
+    make(cft_leveldb_create(folder.path("leveldb").c_str(), &empty));
+    cft_lmdb_writer_close(empty);
+    make(cft_leveldb_open(folder.path("leveldb").c_str(), &leveldb));
   }
   ~Objects() {
     cft_row_budget_destroy(budget);
@@ -91,6 +97,7 @@ struct Objects {
     cft_lmdb_close(lmdb);
     cft_lmdb_cursor_destroy(cursor);
     cft_lmdb_writer_close(writer);
+    cft_leveldb_close(leveldb);
   }
   static void make(int code) { ASSERT_EQ(code, 0) << cft_last_error(); }
 };
@@ -150,7 +157,7 @@ std::vector<T> values(const Objects& o) {
   } else {
     const std::tuple all{o.budget, o.rows,      o.group,       o.trainer, o.replica,
                          o.rounds, o.predictor, o.transformer, o.net,     o.solver,
-                         o.lmdb,   o.cursor,    o.writer};
+                         o.lmdb,   o.cursor,    o.writer,      o.leveldb};
     using Object = std::remove_const_t<std::remove_pointer_t<T>>*;
     std::vector<T> list{nullptr};
     std::apply(
@@ -290,6 +297,7 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_lmdb_cursor_next);
   CALL(cft_lmdb_put);
   CALL(cft_lmdb_commit);
+  CALL(cft_leveldb_next);
   CALL(cft_net_create);
   CALL(cft_net_describe);
   CALL(cft_net_blob);
@@ -338,7 +346,18 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   EXPECT_NE(cft_lmdb_create("x", nullptr), 0);
   EXPECT_NE(cft_lmdb_create("", &writer), 0);
   EXPECT_NE(cft_lmdb_create("/no/such/folder/x", &writer), 0);
-  called.insert({"cft_net_save", "cft_trainer_save", "cft_lmdb_create"});
+  EXPECT_NE(cft_leveldb_create(nullptr, &writer), 0);
+  EXPECT_NE(cft_leveldb_create("x", nullptr), 0);
+  EXPECT_NE(cft_leveldb_create("", &writer), 0);
+  EXPECT_NE(cft_leveldb_create("/no/such/folder/x", &writer), 0);
+  cft_leveldb* leveldb = nullptr;
+  EXPECT_NE(cft_leveldb_open(nullptr, &leveldb), 0);
+  EXPECT_NE(cft_leveldb_open("x", nullptr), 0);
+  EXPECT_NE(cft_leveldb_open("", &leveldb), 0);
+  EXPECT_NE(cft_leveldb_open(folder.path("none").c_str(), &leveldb), 0);
+  EXPECT_FALSE(std::filesystem::exists(folder.path("none"))) << "left by a reader";
+  called.insert({"cft_net_save", "cft_trainer_save", "cft_lmdb_create", "cft_leveldb_create",
+                 "cft_leveldb_open"});
   called.insert("cft_main");  // tests/lib/c_test.c
 
   cft_free(nullptr);
@@ -356,6 +375,7 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   cft_lmdb_close(nullptr);
   cft_lmdb_cursor_destroy(nullptr);
   cft_lmdb_writer_close(nullptr);
+  cft_leveldb_close(nullptr);
   cft_net_destroy(nullptr);
   cft_solver_destroy(nullptr);
   cft_transformer_destroy(nullptr);

@@ -112,6 +112,34 @@ TEST(LmdbInterface, AFolderIsADatabase) {
   }
 }
 
+TEST(LevelDbInterface, ReadsWhatItWrote) {
+  const TempDir dir;
+  const Records written = some_records(300);
+  cft_lmdb_writer* writer = nullptr;
+  ASSERT_EQ(cft_leveldb_create(dir.path("db").c_str(), &writer), CFT_OK) << cft_last_error();
+  for (const auto& [key, value] : written) {
+    EXPECT_EQ(cft_lmdb_put(writer, key.data(), key.size(), value.data(), value.size()), CFT_OK);
+  }
+  EXPECT_EQ(cft_lmdb_commit(writer), CFT_OK) << cft_last_error();
+  cft_lmdb_writer_close(writer);
+  cft_leveldb* leveldb = nullptr;
+  ASSERT_EQ(cft_leveldb_open(dir.path("db").c_str(), &leveldb), CFT_OK) << cft_last_error();
+  Records records;
+  for (int after_end = 0; after_end < 2;) {
+    const void *key = nullptr, *value = nullptr;
+    uint64_t key_bytes = 0, value_bytes = 0;
+    ASSERT_EQ(cft_leveldb_next(leveldb, &key, &key_bytes, &value, &value_bytes), CFT_OK);
+    if (!key) {
+      ++after_end;  // the end stays the end
+      continue;
+    }
+    records.emplace_back(std::string(static_cast<const char*>(key), key_bytes),
+                         std::string(static_cast<const char*>(value), value_bytes));
+  }
+  cft_leveldb_close(leveldb);
+  EXPECT_TRUE(records == written);
+}
+
 TEST(LmdbInterface, WhatTheCallerCannotReadIsAnError) {
   Bytes bytes{file_of(some_records(5'000))};
   const cft_file file = bytes.file();
