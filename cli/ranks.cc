@@ -9,7 +9,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "core/comm/tcp_group.h"
+#include "cli/rendezvous.h"
+#include "cli/secret.h"
 #include "core/model/file.h"
 #include "core/sync/modes.h"
 
@@ -21,6 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds kMeetTime{60};
 constexpr std::chrono::milliseconds kLook{20};
 constexpr mode_t kOnlyThisUser = 0600;
+constexpr const char* kThisMachine = "127.0.0.1";
 
 /// The text of a file that another rank is going to leave.
 Result<std::string> await(const fs::path& path, std::chrono::steady_clock::time_point deadline) {
@@ -37,6 +39,8 @@ Result<std::string> await(const fs::path& path, std::chrono::steady_clock::time_
   return read_file(path.string());
 }
 
+}  // namespace
+
 Result<std::string> random_secret() {
   std::array<unsigned char, 32> bytes{};
   if (getentropy(bytes.data(), bytes.size()) != 0) {
@@ -44,8 +48,6 @@ Result<std::string> random_secret() {
   }
   return fmt::format("{:02x}", fmt::join(bytes, ""));
 }
-
-}  // namespace
 
 void RankFlags::add(CLI::App& app) {
   app.add_option("--sync", sync,
@@ -61,8 +63,15 @@ void RankFlags::add(CLI::App& app) {
   app.add_option("--rank", rank, "number of this process, from 0")->check(CLI::Range(0, 65535));
   app.add_option("--meet", meet,
                  "new folder, visible to all ranks, in which they exchange addresses");
-  app.add_option("--bind", bind,
-                 "address of this machine that the other ranks connect to (default: 127.0.0.1)");
+  app.add_option(
+      "--server", server,
+      "HOST:PORT at which ranks without a common folder meet: who can listen there is rank "
+      "0, the others are numbered as they come. For networks that are trusted: whoever "
+      "reaches the port may join");
+  app.add_option(
+      "--bind", bind,
+      "address of this machine that the other ranks connect to (default: 127.0.0.1, with "
+      "--server the address that faces it)");
   app.add_option("--ports", ports,
                  "range of ports to listen on, such as 40000-40100 (default: any free port)");
   app.add_option("--connection", connection,
@@ -82,11 +91,43 @@ Status RankFlags::apply(caffe::SolverParameter* solver) const {
 
 Result<std::unique_ptr<Group>> RankFlags::join(const Logger& log) const {
   if (ranks == 1) return std::unique_ptr<Group>();
+  if (meet.empty() == server.empty()) {
+    return invalid_argument(
+        "--ranks needs --meet, a folder that all ranks see, or --server HOST:PORT, where they "
+        "meet");
+  }
+  GroupOptions options;
+  options.size = ranks;
+  CFT_ASSIGN(options.ports, parse_ports(ports));
+  CFT_ASSIGN(options.infiniband, parse_connection(connection));
+  options.encrypt = encrypt;
+  options.generation = "1";
+  options.log = log;
+  return server.empty() ? join_by_folder(std::move(options)) : join_by_server(std::move(options));
+}
+
+Result<std::unique_ptr<Group>> RankFlags::join_by_server(GroupOptions options) const {
+  if (encrypt) {
+    return invalid_argument(
+        "--encrypt needs --meet: at --server the secret of the connections is told in the clear");
+  }
+  if (rank != 0) return invalid_argument("--rank needs --meet: at --server ranks are numbered");
+  CFT_ASSIGN(Rendezvous meeting, Rendezvous::join(server, ranks, kMeetTime));
+  options.rank = meeting.rank();
+  options.bind = bind.empty() ? meeting.host() : bind;
+  options.secret = meeting.secret();
+  options.log.info("rank {} of {}, met at {}", meeting.rank(), ranks, server);
+  CFT_ASSIGN(std::unique_ptr<TcpGroup> group, TcpGroup::listen(options));
+  CFT_ASSIGN(const std::vector<std::string> addresses, meeting.exchange(group->address()));
+  CFT_TRY(group->connect(addresses));
+  return std::unique_ptr<Group>(std::move(group));
+}
+
+Result<std::unique_ptr<Group>> RankFlags::join_by_folder(GroupOptions options) const {
   if (rank >= ranks) {
     return invalid_argument(
         fmt::format("--rank {}: with {} ranks it must be 0 to {}", rank, ranks, ranks - 1));
   }
-  if (meet.empty()) return invalid_argument("--ranks needs --meet, a folder that all ranks see");
   const fs::path folder(meet);
   std::error_code ignored;  // what matters is whether files can be written
   fs::create_directories(folder, ignored);
@@ -100,15 +141,8 @@ Result<std::unique_ptr<Group>> RankFlags::join(const Logger& log) const {
     CFT_ASSIGN(const std::string secret, random_secret());
     CFT_TRY(write_file(folder / "secret", secret, kOnlyThisUser));
   }
-  GroupOptions options;
   options.rank = rank;
-  options.size = ranks;
-  options.bind = bind;
-  CFT_ASSIGN(options.ports, parse_ports(ports));
-  CFT_ASSIGN(options.infiniband, parse_connection(connection));
-  options.encrypt = encrypt;
-  options.generation = "1";
-  options.log = log;
+  options.bind = bind.empty() ? kThisMachine : bind;
   CFT_ASSIGN(options.secret, await(folder / "secret", deadline));
   CFT_ASSIGN(std::unique_ptr<TcpGroup> group, TcpGroup::listen(options));
   CFT_TRY(write_file(address_of(rank), group->address(), kOnlyThisUser));

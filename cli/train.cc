@@ -139,6 +139,7 @@ Status train(const TrainFlags& flags) {
   log.info("Solver scaffolding done.");
   CFT_TRY(flags.snapshot.empty() ? finetune(*trainer, log) : resume(*trainer, flags.snapshot, log));
   CFT_ASSIGN(const std::unique_ptr<Group> group, flags.ranks.join(log));
+  if (group) trace.set_process(group->rank());
   signals.start([&trainer](SignalEffect effect) {
     if (effect == SignalEffect::kStop) trainer->request_stop();
     if (effect == SignalEffect::kSnapshot) trainer->request_snapshot();

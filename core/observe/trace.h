@@ -23,6 +23,8 @@ class Trace {
 
   /// `process`: a number that tells this process from others in a merged timeline (the rank).
   explicit Trace(int process) : process_(process), start_(Clock::now()) {}
+  /// Where that is known later; before write().
+  void set_process(int process) { process_ = process; }
 
   /// One span on a row of the timeline, from its making to its end.
   class Span {
@@ -63,7 +65,7 @@ class Trace {
     std::string name;
     double start_us, length_us;
   };
-  const int process_;
+  int process_;
   const Clock::time_point start_;
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;  // guarded by mutex_

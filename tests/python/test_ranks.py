@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several processes that train together, and what becomes of them when one dies."""
 
+import contextlib
 import ctypes
 import gzip
 import json
@@ -11,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 
 import pytest
 from test_cli import PROGRAM, make_work, pytestmark  # noqa: F401
@@ -90,6 +92,40 @@ def test_ranks_listen_on_the_ports_they_are_given(work, tmp_path):
     assert all(code == 0 for code, _ in ends), ends
     ports = [int((tmp_path / "meet" / f"rank{r}").read_text().split(":")[1]) for r in range(2)]
     assert all(taken < port <= last for port in ports), ports
+
+
+def test_ranks_meet_at_an_address(work, tmp_path):
+    """Also where a stranger comes between, and one that means another run."""
+    expected = folder_in(tmp_path, "one")
+    assert Ranks(work, expected, 1, "--shards", "3").wait()[0][0] == 0
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        server = free.getsockname()
+    here = folder_in(tmp_path, "three")
+    meet = ["--server", f"127.0.0.1:{server[1]}", "--shards", "3"]
+    first = Ranks(work, here, 1, *meet, "--ranks", "3")
+    stranger = connect(server)
+    stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    [(code, log)] = Ranks(work, folder_in(tmp_path, "two"), 1, *meet, "--ranks", "2").wait()
+    assert code == 1
+    assert "rank 0 was started with --ranks 3" in log.splitlines()[-1]
+    others = [
+        Ranks(work, folder_in(tmp_path, name), 1, *meet, "--ranks", "3") for name in ("a", "b")
+    ]
+    ends = [end for ranks in (first, *others) for end in ranks.wait()]
+    stranger.close()
+    assert all(code == 0 for code, _ in ends), ends
+    assert weights(here) == weights(expected)
+    assert sorted(re.search(r"rank (\d) of 3", log).group(1) for _, log in ends) == ["0", "1", "2"]
+
+
+def connect(address, seconds=60):
+    """A connection to one who may begin to listen only now."""
+    deadline = time.monotonic() + seconds
+    while True:
+        with contextlib.suppress(ConnectionRefusedError):
+            return socket.create_connection(address)
+        assert time.monotonic() < deadline, f"nobody listens at {address}"
+        time.sleep(0.02)
 
 
 class Hosts:
@@ -257,6 +293,9 @@ def test_a_signal_to_rank_0_stops_all(work, tmp_path):
             "--rank 2: with 2 ranks it must be 0 to 1",
         ),
         (["--ranks", "2"], "--ranks needs --meet"),
+        (["--ranks", "2", "--meet", "m", "--server", "127.0.0.1:1"], "--ranks needs --meet"),
+        (["--ranks", "2", "--server", "127.0.0.1:1", "--encrypt"], "--encrypt needs --meet"),
+        (["--ranks", "2", "--server", "127.0.0.1:1", "--rank", "1"], "--rank needs --meet"),
         (["--ranks", "2", "--meet", "used"], "use a new --meet folder for each run"),
     ],
 )
