@@ -43,7 +43,7 @@ class CreateDB(dbType: String) extends java.io.Serializable {
       dbName: String,
       height: Int,
       width: Int): Unit = {
-    val writer = new LmdbWriter(Paths.get(dbName))
+    val writer = LmdbWriter.ofLmdb(Paths.get(dbName))
     try {
       var number = 0
       for (records <- commits) {
