@@ -56,13 +56,13 @@ private[misc] class ConvertedNet(net: EngineNet) extends AutoCloseable {
       val values = net.param(number).data.asFloatBuffer
       while (values.hasRemaining) values.put(Float.NaN)
     }
-    net.copyFrom(path)
+    Places.reading(path)(net.copyFrom(_))
     for (((_, layer, place), values) <- params.zip(get()) if values.forall(_.isNaN))
       throw misfit(path, s"it has no values for parameter $place of layer $layer")
   }
 
   /** Writes a .caffemodel. */
-  def save(path: String): Unit = net.save(path)
+  def save(path: String): Unit = Places.writing(path)(net.save(_))
 
   override def close(): Unit = net.close()
 
@@ -83,7 +83,7 @@ private[misc] object ConvertedNet {
     * @param shape of what those layers give first
     */
   def read(path: String, shape: Option[Array[Int]]): ConvertedNet = {
-    val net = ProtoLoader.loadNetPrototxt(path).toBuilder
+    val net = Places.reading(path)(ProtoLoader.loadNetPrototxt(_)).toBuilder
     for (i <- 0 until net.getLayerCount; layer = net.getLayer(i) if fromFiles(layer.getType))
       net.setLayer(i, input(layer, shape.getOrElse(throw new IllegalArgumentException(
         s"$path: layer ${layer.getName} reads files: say which shape its images have, such as 3,32,32"))))

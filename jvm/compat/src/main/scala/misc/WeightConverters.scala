@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package misc
 
-/** DeepSpark's programs for weights. All paths are local, and `solverSpec` is not read. A net whose `Data` layer
-  * reads a database needs the shape of an image, such as `3,32,32`: the programs take it behind their four paths.
+/** DeepSpark's programs for weights. Paths with a scheme, such as `hdfs:`, are Hadoop's, others local;
+  * `solverSpec` is not read. A net whose `Data` layer reads a database needs the shape of an image, such as
+  * `3,32,32`: the programs take it behind their four paths.
   */
 abstract class Converter private[misc] {
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package misc
 
-import java.io.{BufferedInputStream, BufferedOutputStream, InvalidClassException}
-import java.io.{ObjectInputFilter, ObjectInputStream, ObjectOutputStream, ObjectStreamException}
-import java.nio.file.{Files, Paths}
+import java.io.{InvalidClassException, ObjectInputFilter, ObjectInputStream, ObjectOutputStream}
+import java.io.ObjectStreamException
 
 import org.acl.deepspark.data.Weight
 
@@ -42,19 +41,18 @@ private[misc] object WeightFiles {
       weight.layerIndex = i
       list.add(weight)
     }
-    val out = new ObjectOutputStream(new BufferedOutputStream(Files.newOutputStream(Paths.get(path))))
+    val out = new ObjectOutputStream(Places.create(path))
     try out.writeObject(list)
     finally out.close()
   }
 
   /** The file's object, of these classes alone. */
   private def of(path: String, classes: String): AnyRef = {
-    val file = Paths.get(path)
-    val stream = new BufferedInputStream(Files.newInputStream(file))
+    val (stream, size) = Places.open(path)
     try {
       val in = new ObjectInputStream(stream)
       // No array is longer than the file that holds it.
-      val limits = s"maxdepth=8;maxarray=${Files.size(file)}"
+      val limits = s"maxdepth=8;maxarray=$size"
       in.setObjectInputFilter(ObjectInputFilter.Config.createFilter(s"$limits;$classes;java.lang.String;!*"))
       in.readObject()
     } catch {

@@ -109,6 +109,19 @@ class WeightConvertersTest {
     }
   }
 
+  @Test def pathsWithASchemeAreHadoops(): Unit = {
+    def uri(name: String) = folder.resolve(name).toUri.toString
+    serialized("w", weights(values))
+    netFile()
+    WeightConverter.main(Array(uri("w"), uri("u.caffemodel.h5"), "", uri("net.prototxt")))
+    assertEquals(expected, model("u.caffemodel.h5"))
+    WeightConverter2.main(Array(uri("u.caffemodel.h5"), uri("back.weight"), "", uri("net.prototxt")))
+    WeightConverter.main(Array(path("back.weight"), path("again.caffemodel"), "", netFile()))
+    assertEquals(expected, model("again.caffemodel"))
+    // Hadoop's own mark of a file that it has written on a local disk.
+    assertTrue(Files.exists(folder.resolve(".back.weight.crc")))
+  }
+
   @Test def weightsByLayerBecomeAModel(): Unit = {
     val map = new java.util.HashMap[String, java.util.List[Array[Float]]]
     map.put("conv1", list(values.take(2)))
