@@ -84,9 +84,12 @@ private[misc] object ConvertedNet {
     */
   def read(path: String, shape: Option[Array[Int]]): ConvertedNet = {
     val net = Places.reading(path)(ProtoLoader.loadNetPrototxt(_)).toBuilder
-    for (i <- 0 until net.getLayerCount; layer = net.getLayer(i) if fromFiles(layer.getType))
-      net.setLayer(i, input(layer, shape.getOrElse(throw new IllegalArgumentException(
-        s"$path: layer ${layer.getName} reads files: say which shape its images have, such as 3,32,32"))))
+    for (i <- 0 until net.getLayerCount; layer = net.getLayer(i))
+      if (fromFiles(layer.getType))
+        net.setLayer(i, input(layer, shape.getOrElse(throw new IllegalArgumentException(
+          s"$path: layer ${layer.getName} reads files: give its images' shape, such as 3,32,32, behind the paths"))))
+      else if (layer.getTransformParam.hasMeanFile)
+        net.getLayerBuilder(i).getTransformParamBuilder.clearMeanFile()
     new ConvertedNet(EngineNet.of(net.build.toString, "TRAIN"))
   }
 

@@ -34,7 +34,8 @@ class WeightConvertersTest {
   }
   private def netFile(): String = file("net.prototxt",
     """name: "small" layer { name: "data" type: "MemoryData" top: "data" top: "label"
-      memory_data_param { batch_size: 2 channels: 1 height: 6 width: 6 } }""" + layers)
+      memory_data_param { batch_size: 2 channels: 1 height: 6 width: 6 }
+      transform_param { mean_file: "nowhere" } }""" + layers)
 
   private def serialized(name: String, value: AnyRef): String = {
     val bytes = new ByteArrayOutputStream
