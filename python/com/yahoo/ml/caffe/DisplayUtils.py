@@ -11,7 +11,7 @@ import cafetiere.draw
 from cafetiere.proto import caffe_pb2
 
 
-class _Html(str):
+class Html(str):
     """HTML that a notebook shows."""
 
     def _repr_html_(self):
@@ -27,7 +27,7 @@ def show_df(df, nrows=10):
     for row in df.take(nrows):
         cells = [html.escape(str(row["id"])), html.escape(str(row["label"])), _image(row)]
         lines.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    return _Html("".join(lines) + "</table>")
+    return Html("".join(lines) + "</table>")
 
 
 def show_network(input_net_proto_file, rankdir):
@@ -35,7 +35,7 @@ def show_network(input_net_proto_file, rankdir):
     net = caffe_pb2.NetParameter()
     with open(input_net_proto_file, encoding="utf-8") as file:
         text_format.Merge(file.read(), net)
-    return _Html(f"<body>{_tag(cafetiere.draw.draw_net(net, rankdir))}</body>")
+    return Html(f"<body>{_tag(cafetiere.draw.draw_net(net, rankdir))}</body>")
 
 
 def _image(row):

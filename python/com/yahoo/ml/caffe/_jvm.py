@@ -7,11 +7,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 
 def jvm_class(sc, name):
-    """A class of CaffeOnSpark's package in the JVM of a SparkContext.
+    """A class of CaffeOnSpark's package, or "tools.CLASS", in the JVM of a SparkContext.
 
     Raises RuntimeError where its jar is missing.
     """
-    found = getattr(sc._jvm.com.yahoo.ml.caffe, name)
+    found = sc._jvm.com.yahoo.ml.caffe
+    for part in name.split("."):
+        found = getattr(found, part)
     if isinstance(found, JavaClass):
         return found
     raise RuntimeError(
