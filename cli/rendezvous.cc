@@ -144,9 +144,10 @@ Status Rendezvous::greet(const SocketAddress& server) {
     getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
     if (error == 0) break;
     if (steady_clock::now() > deadline_) {
-      return {ErrorCode::kTimeout, fmt::format("no rank 0 listens there ({}), and this machine "
-                                               "cannot: start one on the machine that has this address",
-                                               errno_text(error))};
+      return {ErrorCode::kTimeout,
+              fmt::format("no rank 0 listens there ({}), and this machine "
+                          "cannot: start one on the machine that has this address",
+                          errno_text(error))};
     }
     std::this_thread::sleep_for(kTryAgain);  // rank 0 may be started later
   }
@@ -168,7 +169,8 @@ Result<std::vector<std::string>> Rendezvous::exchange(const std::string& address
     std::vector<std::string> addresses;
     const auto list = all.find("addresses");
     if (list == all.end() || !list->is_array()) return io_error("rank 0 has told no addresses");
-    for (const Json& one : *list) addresses.push_back(one.is_string() ? one.get<std::string>() : "");
+    for (const Json& one : *list)
+      addresses.push_back(one.is_string() ? one.get<std::string>() : "");
     return addresses;
   }
   std::vector<std::string> addresses{address};

@@ -30,8 +30,9 @@ TEST(MemoryData, Shapes) {
 TEST(MemoryData, Refusals) {
   EXPECT_THAT(refusal(memory_data("batch_size: 4 channels: 3 height: 6")),
               AllOf(HasSubstr("net:1: layer 'L'"), HasSubstr("all above 0")));
-  EXPECT_THAT(refusal(layer("MemoryData", "top: 'data'")),
-              HasSubstr("1 top(s) but takes exactly 2"));
+  EXPECT_THAT(refusal(layer("MemoryData", "")), HasSubstr("0 top(s) but takes 1 to 2"));
+  EXPECT_THAT(refusal(layer("MemoryData", "top: 'a' top: 'b' top: 'c'")),
+              HasSubstr("3 top(s) but takes 1 to 2"));
 }
 
 }  // namespace
