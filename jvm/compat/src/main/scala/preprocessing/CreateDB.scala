@@ -12,11 +12,11 @@ import libs.ByteImage
 
 /** Writes images into Caffe's databases: a Datum of three planes for each, red first.
   *
-  * @param dbType "lmdb"; LevelDB is read and not written
+  * @param dbType "lmdb" or "leveldb"
   */
 class CreateDB(dbType: String) extends java.io.Serializable {
-  if (dbType != "lmdb")
-    throw new IllegalArgumentException(s"a database of type $dbType cannot be written; take lmdb")
+  if (!Seq("lmdb", "leveldb").contains(dbType))
+    throw new IllegalArgumentException(s"a database of type $dbType cannot be written; take lmdb or leveldb")
 
   /** Writes images, whose keys are their numbers. It is committed every 1000.
     *
@@ -43,7 +43,8 @@ class CreateDB(dbType: String) extends java.io.Serializable {
       dbName: String,
       height: Int,
       width: Int): Unit = {
-    val writer = LmdbWriter.ofLmdb(Paths.get(dbName))
+    val path = Paths.get(dbName)
+    val writer = if (dbType == "lmdb") LmdbWriter.ofLmdb(path) else LmdbWriter.ofLevelDb(path)
     try {
       var number = 0
       for (records <- commits) {

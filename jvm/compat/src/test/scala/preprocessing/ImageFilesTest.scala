@@ -36,10 +36,12 @@ class ImageFilesTest {
       val batches = convert(spark.sparkContext.parallelize(files, 1)).collect()
       assertEquals(Seq(Seq(0, 1), Seq(3, 4)), batches.toSeq.map(_._2.toSeq))
       assertEquals(3, batches(1)._1(0).getBlue(0, 0).toInt)
-      new CreateDB("lmdb").makeDBFromMinibatchPartition(
-        batches.iterator, folder.resolve("batches").toString, 3, 4)
-      val rows = spark.read.format("lmdb").load(folder.resolve("batches").toString)
-      assertEquals(Set("0", "1", "3", "4"), rows.select("label").collect().map(_.get(0).toString).toSet)
+      for (kind <- Seq("lmdb", "leveldb")) {
+        val database = folder.resolve(kind).toString
+        new CreateDB(kind).makeDBFromMinibatchPartition(batches.iterator, database, 3, 4)
+        val rows = spark.read.format(kind).load(database)
+        assertEquals(Set("0", "1", "3", "4"), rows.select("label").collect().map(_.get(0).toString).toSet)
+      }
     } finally spark.stop()
   }
 
@@ -52,6 +54,6 @@ class ImageFilesTest {
     assertThrows(classOf[IllegalArgumentException], () =>
       create.makeDBFromPartition(
         Iterator((new ByteImage(2, 2), 0)), folder.resolve("other").toString, 3, 3))
-    assertThrows(classOf[IllegalArgumentException], () => { new CreateDB("leveldb"); () })
+    assertThrows(classOf[IllegalArgumentException], () => { new CreateDB("sqlite"); () })
   }
 }
