@@ -37,7 +37,7 @@ def test_cluster_mode_takes_files_along_and_writes_to_hdfs(yarn, trained, tmp_pa
     for step in (20, 40):
         assert files[f"/cluster/lenet_iter_{step}.caffemodel"] == len(expected)
         assert f"/cluster/lenet_iter_{step}.solverstate" in files
-    events = yarn.cluster.get("/cluster/told", tmp_path / "events").decode().splitlines()
+    events = yarn.cluster.get("/cluster/told.jsonl", tmp_path / "events").decode().splitlines()
     assert any(json.loads(event).get("step") == 40 for event in events)
     assert not yarn.cluster.files("/cluster/checkpoints"), "they go with the run"
 
