@@ -84,10 +84,11 @@ class FileLayer : public SourceLayer {
     const RowForm& form = forms.at(layer->top(0));
     const Shape& shape = form.shape;
     if (shape.axes() != 3 || batch_size() < 1) {
-      return invalid_argument(
-          fmt::format("layer '{}' ({}) takes images of channels, height and width, in batches of "
-                      "at least one; it gets rows of the shape {} in batches of {}",
-                      layer->name(), layer->type(), shape.str(), batch_size()));
+      return invalid_argument(fmt::format(
+          "layer '{}' ({}) takes images of channels, height and width, in batches of "
+          "at least one; it gets rows of the shape {} in batches of {}: set its batch_size, "
+          "and feed it images",
+          layer->name(), layer->type(), shape.str(), batch_size()));
     }
     layer->set_type("MemoryData");
     caffe::MemoryDataParameter& p = *layer->mutable_memory_data_param();

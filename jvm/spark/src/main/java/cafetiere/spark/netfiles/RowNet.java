@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.netfiles;
 
+import cafetiere.core.CafetiereException;
 import cafetiere.core.Engine;
+import cafetiere.spark.PreflightException;
 import cafetiere.spark.plan.SourceLayer;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -51,8 +53,16 @@ public record RowNet(String solver, String net) {
     ObjectNode options = Json.object().put("phase", phase).set("rows", rows);
     if (!solver.isEmpty()) options.put("solver", solver);
     if (!net.isEmpty()) options.put("net", net);
-    JsonNode answer = Json.parse(Engine.describe(options.toString()));
+    JsonNode answer = describe(options);
     if (net.isEmpty()) return new RowNet(answer.path("solver_text").asText(), "");
     return new RowNet(solver, answer.path("rows_net_text").asText());
+  }
+
+  private static JsonNode describe(ObjectNode options) {
+    try {
+      return Json.parse(Engine.describe(options.toString()));
+    } catch (CafetiereException e) {
+      throw new PreflightException(List.of(e.getMessage()));
+    }
   }
 }

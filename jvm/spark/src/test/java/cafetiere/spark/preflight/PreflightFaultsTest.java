@@ -103,9 +103,12 @@ class PreflightFaultsTest {
 
   @Test
   void aNetWithFileLayers() {
-    String net = "layer { name: \"mnist\" type: \"Data\" top: \"data\" top: \"label\" }\n"
+    String net = "layer { name: \"mnist\" type: \"%s\" top: \"data\" top: \"label\" }\n"
         + TestNets.CLASSIFIER.substring(TestNets.CLASSIFIER.indexOf("layer { name: \"hidden"));
-    assertAnswer(() -> estimator().setNet(net).fit(points), "file-layers");
+    String windows = net.formatted("WindowData");
+    assertAnswer(() -> estimator().setNet(windows).fit(points), "file-layers");
+    String images = net.formatted("Data");
+    assertAnswer(() -> estimator().setNet(images).fit(points), "file-layer-of-images");
   }
 
   @Test
