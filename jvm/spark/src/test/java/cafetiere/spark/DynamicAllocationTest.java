@@ -24,6 +24,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The rounds engine where Spark adds and removes executors as it likes. */
+@LongRun
 @Timeout(value = 480, unit = TimeUnit.SECONDS)
 class DynamicAllocationTest {
   private static final int ROWS = 1_007;

@@ -32,6 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
  * Survivors whose tasks are lost at the worst times: one for good, and all when the result is
  * stored and Spark has not been told of their ends. There is one executor more than members.
  */
+@LongRun
 @Timeout(value = 600, unit = TimeUnit.SECONDS)
 class LostMemberTest {
   private static final int ROWS = 1_007;

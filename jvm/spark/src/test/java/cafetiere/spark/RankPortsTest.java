@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Ranks listen where spark.cafetiere.rankPorts says, and nowhere else. */
+@LongRun
 @Timeout(value = 240, unit = TimeUnit.SECONDS)
 class RankPortsTest {
   private static final int ROWS = 503;

@@ -28,6 +28,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A table of 192 MiB where executors have 64 MiB for rows. */
+@LongRun
 @Timeout(value = 600, unit = TimeUnit.SECONDS)
 class SpillTest {
   private static final int MIB = 1 << 20;

@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Timeout;
  * An executor that is stopped (SIGSTOP) in mid-run of the rounds engine is replaced, and its rounds
  * are repeated to the same bits. Spark itself would wait for it longer than this test may take.
  */
+@LongRun
 @Timeout(value = 480, unit = TimeUnit.SECONDS)
 class StoppedExecutorTest {
   private static final int ROWS = 1_007;

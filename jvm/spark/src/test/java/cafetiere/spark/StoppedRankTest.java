@@ -32,6 +32,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  * A rank of {@code easgd} on the barrier engine that is stopped (SIGSTOP), which the others train
  * on without: it is replaced when they have ended. Spark itself would wait an hour for it.
  */
+@LongRun
 @Timeout(value = 480, unit = TimeUnit.SECONDS)
 class StoppedRankTest {
   private static final int ROWS = 1_007;
@@ -59,7 +60,6 @@ class StoppedRankTest {
   }
 
   /** The result of the others stands where rank 0, which stores it, is among them. */
-  @LongRun
   @ParameterizedTest
   @CsvSource({"1, 1", "0, 2"})
   void itIsReplacedWhenTheOthersHaveEnded(int stopped, int attempts) throws Exception {

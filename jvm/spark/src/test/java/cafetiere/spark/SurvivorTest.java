@@ -33,6 +33,7 @@ import org.junit.jupiter.api.io.TempDir;
  * or from there when the executor goes on. There are three executors for two members, so that the
  * task finds its new place at once. Spark itself would wait an hour for one that is stopped.
  */
+@LongRun
 @Timeout(value = 900, unit = TimeUnit.SECONDS)
 class SurvivorTest {
   private static final int ROWS = 1_007;
@@ -62,7 +63,6 @@ class SurvivorTest {
   }
 
   /** Spark's heartbeats have to stop before it is replaced. */
-  @LongRun
   @Test
   void oneThatIsStoppedIsReplaced() throws Exception {
     survive("average,STOPPED");

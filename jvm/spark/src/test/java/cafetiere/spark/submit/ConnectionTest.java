@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import cafetiere.spark.DriverProcess;
+import cafetiere.spark.LongRun;
 import cafetiere.spark.Submit;
 import cafetiere.spark.TestImages;
 import java.io.IOException;
@@ -25,6 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
  * {@code -connection infiniband} connects executors by UCX where it can, and no bit of the weights
  * shows it. Each executor is in a PID namespace of its own, so that they share no memory.
  */
+@LongRun
 @Timeout(value = 480, unit = TimeUnit.SECONDS)
 class ConnectionTest {
   private static final int ROWS = 503;

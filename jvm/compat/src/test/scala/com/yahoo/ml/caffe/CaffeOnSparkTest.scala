@@ -56,7 +56,7 @@ class CaffeOnSparkTest {
   @Test def aUsersImageSourceDoesSo(): Unit =
     assertSame(trained("listed", cluster.images("TRAIN", "users.ListedBars", Rows.toString)))
 
-  @Test def soDoTheSourcesOfCaffeOnSpark(): Unit = {
+  @Tag("long-run") @Test def soDoTheSourcesOfCaffeOnSpark(): Unit = {
     val rows = cluster.spark.read.parquet(table)
     rows.selectExpr("id", "label", "1 as channels", "28 as height", "28 as width", "false as encoded", "data")
       .write.format("lmdb").save(cluster.uri("bars_lmdb"))
@@ -90,7 +90,7 @@ class CaffeOnSparkTest {
     assertSame(trained("devices", layer, "-clusterSize", "1", "-devices", "2"))
   }
 
-  @Test def weightsAreCopiedInOrder(): Unit = {
+  @Tag("long-run") @Test def weightsAreCopiedInOrder(): Unit = {
     val layer = cluster.images("TRAIN", "users.ListedBars", Rows.toString)
     val conf = cluster.solver("copied", 0, layer)
     def copied(weights: String): Array[Byte] = {
