@@ -46,6 +46,8 @@ MORE_PLACES = {
     "outputCols": {"submit/SubmittedRun.java"},
     "predictionCol": {"submit/SubmittedRun.java"},
     "validationIndicatorCol": {"submit/SubmittedRun.java"},
+    # A layer with a new_height has its images made to fit.
+    "resize": {"submit/SubmittedRun.java"},
     # -snapshot needs -weights, and is a file's name by default.
     "weights": {"submit/Flags.java"},
     "snapshot": {"submit/SubmittedRun.java", "submit/Flags.java"},

@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 JAR = ROOT / "jvm/spark/target/cafetiere-spark.jar"
 # spark-shell leaves with 0 whatever happens, so the script says that it came to its end.
+LANGUAGES = ("sh", "python", "java", "scala")
 SCALA_END = '\nprintln("the end")\nSystem.exit(0)\n'
 
 
@@ -82,6 +83,7 @@ def command(language: str, text: str, place: pathlib.Path) -> list:
     return {
         "sh": ["sh", "-e", script],
         "python": [sys.executable, script],
+        "java": ["java", "-cp", JAR, script],
         "scala": [spark_shell, "--master", "local[2]", "--jars", JAR, "-I", script],
     }[language]
 
@@ -91,7 +93,7 @@ def command(language: str, text: str, place: pathlib.Path) -> list:
 def test_block(language, text, place):
     if language == "text":
         return
-    assert language in ("sh", "python", "scala"), "say what the block is: sh, python, scala or text"
+    assert language in LANGUAGES, f"say what the block is: {', '.join(LANGUAGES)} or text"
     done = subprocess.run(
         command(language, text, place),
         cwd=place,
