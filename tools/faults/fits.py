@@ -203,8 +203,10 @@ class _Fit:
     def _params(self, engine, mode):
         # The default, 0.9, is too much for this net; auto may choose diloco.
         outer = "outer_momentum: 0.5" if mode in ("diloco", "auto") else ""
+        # downpour adds up what its workers do.
+        solver = SOLVER.replace("momentum: 0.9", "momentum: 0.5") if mode == "downpour" else SOLVER
         return {
-            "solver": SOLVER,
+            "solver": solver,
             "net": EXAMPLE.read_text(),
             "featuresCol": "image",
             "engine": "rounds" if engine == "rounds" else "barrier",
