@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
-import cafetiere.core.CafetiereException;
 import cafetiere.spark.barrier.BarrierEngine;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.MeanFiles;
@@ -155,12 +154,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
 
   /** This, or one whose net has layers that the table's rows feed in place of those of files. */
   private CaffeEstimator fedByRows(Dataset<?> data) {
-    List<SourceLayer> layers;
-    try {
-      layers = SourceLayer.of(getSolver(), getNet(), "TRAIN");
-    } catch (CafetiereException e) {
-      return this; // what is wrong is found again, and told with everything else
-    }
+    List<SourceLayer> layers = RowNet.layers(getSolver(), getNet());
     if (!RowNet.isNeeded(layers)) return this;
     Map<String, String> columns = new HashMap<>();
     List<String> tops = layers.get(0).tops();

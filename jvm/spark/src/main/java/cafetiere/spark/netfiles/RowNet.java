@@ -23,6 +23,18 @@ import org.apache.spark.sql.Row;
  */
 public record RowNet(String solver, String net) {
 
+  /**
+   * Of the net that is trained; none where it cannot be read: that is found again, and told with
+   * everything else.
+   */
+  public static List<SourceLayer> layers(String solver, String net) {
+    try {
+      return SourceLayer.of(solver, net, "TRAIN");
+    } catch (CafetiereException e) {
+      return List.of();
+    }
+  }
+
   /** Whether no table could feed the net as it is. */
   public static boolean isNeeded(List<SourceLayer> layers) {
     return layers.stream().anyMatch(SourceLayer::isOfFiles)

@@ -24,7 +24,7 @@ final class PixelTable extends BaseRelation implements TableScan {
     this.size = size;
   }
 
-  static PixelTable of(SQLContext context, Map<String, String> options) {
+  static BaseRelation of(SQLContext context, Map<String, String> options) {
     String path = option(options, "path", "");
     if (path.isEmpty()) throw new IllegalArgumentException("give the files with load(PATH)");
     PixelForm form = PixelForm.of(option(options, "form", "text"));
