@@ -8,7 +8,6 @@ import java.util.TreeMap;
 import java.util.UUID;
 import java.util.stream.Stream;
 import org.apache.hadoop.fs.FSDataInputStream;
-import org.apache.hadoop.fs.FSInputStream;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.SparkContext;
 import org.apache.spark.TaskContext;
@@ -55,13 +54,12 @@ public final class CountingFiles extends SchemeFiles {
     return new FSDataInputStream(new Counted(super.open(path, buffer), pathToFile(path).toPath()));
   }
 
-  private static final class Counted extends FSInputStream {
-    private final FSDataInputStream in;
+  private static final class Counted extends Input {
     private final java.nio.file.Path file;
     private long bytes;
 
     Counted(FSDataInputStream in, java.nio.file.Path file) {
-      this.in = in;
+      super(in);
       this.file = file;
     }
 
@@ -79,23 +77,8 @@ public final class CountingFiles extends SchemeFiles {
     }
 
     @Override
-    public void seek(long position) throws IOException {
-      in.seek(position);
-    }
-
-    @Override
-    public long getPos() throws IOException {
-      return in.getPos();
-    }
-
-    @Override
-    public boolean seekToNewSource(long target) {
-      return false;
-    }
-
-    @Override
     public void close() throws IOException {
-      in.close();
+      super.close();
       TaskContext task = TaskContext.get();
       if (task == null) return;
       java.nio.file.Path folder = Files.createDirectories(reads(file));

@@ -11,7 +11,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
-import org.apache.hadoop.fs.FSInputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.Syncable;
@@ -158,11 +157,9 @@ public final class StoreFiles extends SchemeFiles {
   }
 
   /** Each read is a request. */
-  private static final class Download extends FSInputStream {
-    private final FSDataInputStream in;
-
+  private static final class Download extends Input {
     Download(FSDataInputStream in) {
-      this.in = in;
+      super(in);
     }
 
     @Override
@@ -175,26 +172,6 @@ public final class StoreFiles extends SchemeFiles {
     public int read(byte[] out, int offset, int length) throws IOException {
       request();
       return in.read(out, offset, length);
-    }
-
-    @Override
-    public void seek(long position) throws IOException {
-      in.seek(position);
-    }
-
-    @Override
-    public long getPos() throws IOException {
-      return in.getPos();
-    }
-
-    @Override
-    public boolean seekToNewSource(long target) {
-      return false;
-    }
-
-    @Override
-    public void close() throws IOException {
-      in.close();
     }
   }
 
