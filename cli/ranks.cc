@@ -2,9 +2,7 @@
 #include "cli/ranks.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -40,14 +38,6 @@ Result<std::string> await(const fs::path& path, std::chrono::steady_clock::time_
 }
 
 }  // namespace
-
-Result<std::string> random_secret() {
-  std::array<unsigned char, 32> bytes{};
-  if (getentropy(bytes.data(), bytes.size()) != 0) {
-    return io_error(fmt::format("no random bytes: {}", strerror(errno)));
-  }
-  return fmt::format("{:02x}", fmt::join(bytes, ""));
-}
 
 void RankFlags::add(CLI::App& app) {
   app.add_option("--sync", sync,

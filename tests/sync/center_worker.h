@@ -153,4 +153,39 @@ inline void expect_near(const Floats& have, const Doubles& want) {
                               want));
 }
 
+/// What one or more workers of momentum SGD do, in double precision. The noise does not depend on
+/// the weights, so the gradients are those of the Problem but for the precision.
+class MomentumModel {
+ public:
+  MomentumModel(int workers, float rate, double momentum)
+      : rate_(double(rate)), momentum_(momentum), workers_(size_t(workers)) {}
+
+  void iterate(int worker, int times) {
+    State& s = state(worker);
+    for (int i = 0; i < times; ++i, ++s.iter) {
+      const Floats noise = Problem::gradient(worker, s.iter, Floats(kFloats, 0.f));
+      for (size_t k = 0; k < kFloats; ++k) {
+        s.v[k] = momentum_ * s.v[k] + rate_ * (double(noise[k]) + s.w[k]);
+        s.w[k] -= s.v[k];
+      }
+    }
+  }
+
+  const Doubles& weights(int worker) const { return workers_[size_t(worker)].w; }
+  const Doubles& center() const { return center_; }
+
+ protected:
+  struct State {
+    int iter = 0;
+    Doubles w = Doubles(kFloats, 0.), v = Doubles(kFloats, 0.);
+  };
+  State& state(int worker) { return workers_[size_t(worker)]; }
+
+  Doubles center_ = Doubles(kFloats, 0.);
+
+ private:
+  const double rate_, momentum_;
+  std::vector<State> workers_;
+};
+
 }  // namespace cafetiere::test

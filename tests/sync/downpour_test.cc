@@ -25,38 +25,24 @@ caffe::SyncParameter every(int push, int fetch) {
   return sync;
 }
 
-/// Workers of momentum SGD in double precision.
-class DownpourModel {
+class DownpourModel : public MomentumModel {
  public:
   DownpourModel(int workers, float rate)
-      : rate_(double(rate)), momentum_(double(0.9f)), workers_(size_t(workers)) {}
+      : MomentumModel(workers, rate, double(0.9f)), sums_(size_t(workers), Doubles(kFloats, 0.)) {}
 
   void iterate(int worker) {
-    State& s = workers_[size_t(worker)];
-    const Floats noise = Problem::gradient(worker, s.iter++, Floats(kFloats, 0.f));
-    for (size_t k = 0; k < kFloats; ++k) {
-      s.v[k] = momentum_ * s.v[k] + rate_ * (double(noise[k]) + s.w[k]);
-      s.w[k] -= s.v[k];
-      s.sum[k] -= s.v[k];
-    }
+    MomentumModel::iterate(worker, 1);
+    Doubles& sum = sums_[size_t(worker)];
+    for (size_t k = 0; k < kFloats; ++k) sum[k] -= state(worker).v[k];
   }
   void push(int worker) {
-    Doubles& sum = workers_[size_t(worker)].sum;
+    Doubles& sum = sums_[size_t(worker)];
     for (size_t k = 0; k < kFloats; ++k) center_[k] += std::exchange(sum[k], 0.);
   }
-  void fetch(int worker) { workers_[size_t(worker)].w = center_; }
-
-  const Doubles& weights(int worker) const { return workers_[size_t(worker)].w; }
-  const Doubles& center() const { return center_; }
+  void fetch(int worker) { state(worker).w = center_; }
 
  private:
-  struct State {
-    int iter = 0;
-    Doubles w = Doubles(kFloats, 0.), v = w, sum = w;
-  };
-  const double rate_, momentum_;
-  std::vector<State> workers_;
-  Doubles center_ = Doubles(kFloats, 0.);
+  std::vector<Doubles> sums_;
 };
 
 TEST(Downpour, OneWorkerThatPushesAndFetchesEachTimeIsItsSolverToTheBit) {

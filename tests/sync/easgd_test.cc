@@ -30,44 +30,18 @@ caffe::SyncParameter settings(int period, float rate) {
 
 using Worker = CenterWorker<Easgd>;
 
-/// What one or more workers of momentum SGD do, in double precision. The noise does not depend on
-/// the weights, so the gradients are those of the Problem but for the precision.
-class Model {
+class Model : public MomentumModel {
  public:
-  Model(int workers, float rate, double momentum)
-      : rate_(double(rate)), momentum_(momentum), workers_(size_t(workers)) {}
-
-  void iterate(int worker, int times) {
-    State& s = workers_[size_t(worker)];
-    for (int i = 0; i < times; ++i, ++s.iter) {
-      const Floats noise = Problem::gradient(worker, s.iter, Floats(kFloats, 0.f));
-      for (size_t k = 0; k < kFloats; ++k) {
-        s.v[k] = momentum_ * s.v[k] + rate_ * (double(noise[k]) + s.w[k]);
-        s.w[k] -= s.v[k];
-      }
-    }
-  }
+  using MomentumModel::MomentumModel;
 
   void exchange(int worker, double a, double af) {
-    Doubles& w = workers_[size_t(worker)].w;
+    Doubles& w = state(worker).w;
     for (size_t k = 0; k < kFloats; ++k) {
       const double before = center_[k];
       center_[k] = (1 - af) * before + af * w[k];
       w[k] = (1 - a) * w[k] + a * before;
     }
   }
-
-  const Doubles& weights(int worker) const { return workers_[size_t(worker)].w; }
-  const Doubles& center() const { return center_; }
-
- private:
-  struct State {
-    int iter = 0;
-    Doubles w = Doubles(kFloats, 0.), v = Doubles(kFloats, 0.);
-  };
-  const double rate_, momentum_;
-  std::vector<State> workers_;
-  Doubles center_ = Doubles(kFloats, 0.);
 };
 
 TEST(Decay, MultipliesEverySoManyIterations) {
