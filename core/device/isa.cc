@@ -5,6 +5,7 @@
 #include <libxsmm.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace cafetiere {
 namespace {
@@ -31,11 +32,8 @@ bool has_generated_code() {
   return libxsmm_get_registry_info(&info) == EXIT_SUCCESS && info.size > 0;
 }
 
-}  // namespace
-
-std::string_view instruction_set() { return in_force()->name; }
-
-Status use_instruction_set(std::string_view name) {
+/// As use_instruction_set().
+Status lower_to(std::string_view name) {
   const InstructionSet* now = in_force();
   const InstructionSet* wanted =
       std::find_if(std::begin(kSets), std::end(kSets),
@@ -55,6 +53,29 @@ Status use_instruction_set(std::string_view name) {
   }
   libxsmm_set_target_archid(wanted->libxsmm_id);
   return {};
+}
+
+/// Does what CAFETIERE_ISA says, once, when somebody asks first.
+const Status& environment() {
+  static const Status status = [] {
+    const char* name = std::getenv("CAFETIERE_ISA");
+    return name && *name ? lower_to(name).with_context("CAFETIERE_ISA") : Status();
+  }();
+  return status;
+}
+
+}  // namespace
+
+std::string_view instruction_set() {
+  (void)environment();
+  return in_force()->name;
+}
+
+Status check_instruction_set() { return environment(); }
+
+Status use_instruction_set(std::string_view name) {
+  CFT_TRY(environment());
+  return lower_to(name);
 }
 
 }  // namespace cafetiere

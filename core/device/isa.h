@@ -9,8 +9,13 @@
 namespace cafetiere {
 
 /// The set in force in this process: "avx512", "avx2", "avx" or "generic" (no code is generated).
-/// At first the best that the machine has, or what the environment variable LIBXSMM_TARGET says.
+/// At first the best that the machine has, or what CAFETIERE_ISA in the environment lowers it to. All
+/// kernels of the engine that choose by the processor ask here.
 std::string_view instruction_set();
+
+/// The error where CAFETIERE_ISA names a set that is unknown or that this machine lacks; for those that
+/// are about to compile a net.
+Status check_instruction_set();
 
 /// Lowers the set in force, for the life of the process and before any plan is compiled in it.
 /// Fails for a set that is unknown or better than the one in force, and where code for another one

@@ -112,7 +112,7 @@ Space Program::space_of(const Step& step) const {
 }
 
 BufferId Program::scratch(int64_t count, Format format, Space space) {
-  buffers_.push_back({.bytes = count * format_size(format), .space = space});
+  buffers_.push_back({.bytes = count * format_size(format), .format = format, .space = space});
   return static_cast<BufferId>(buffers_.size()) - 1;
 }
 

@@ -82,6 +82,7 @@ struct Step {
 /// A region of memory. `external` ones belong to the caller (parameters, gradients, inputs).
 struct Buffer {
   int64_t bytes = 0;
+  Format format = Format::kFloat32;
   Space space = Space::kHost;
   bool external = false;
   bool keep = false;  ///< still readable after the run

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/device/isa.h"
 #include "core/plan/lower_node.h"
 
 namespace cafetiere {
@@ -236,11 +237,37 @@ class Lowering {
   std::vector<ParamTensors> params_;  // by parameter; gradients as the next layer sees them
 };
 
+/// Without those that come twice, as in a sum of a blob with itself.
+std::vector<BufferId> distinct(std::vector<BufferId> ids) {
+  std::ranges::sort(ids);
+  const auto rest = std::ranges::unique(ids);
+  ids.erase(rest.begin(), rest.end());
+  return ids;
+}
+
 int64_t bytes_of(const Program& program, const Step& step) {
   int64_t bytes = 0;
-  for (BufferId id : step.reads) bytes += program.buffers()[size_t(id)].bytes;
-  for (BufferId id : step.writes) bytes += program.buffers()[size_t(id)].bytes;
+  for (const auto& ids : {distinct(step.reads), distinct(step.writes)}) {
+    for (BufferId id : ids) bytes += program.buffers()[size_t(id)].bytes;
+  }
   return bytes;
+}
+
+/// The narrowest format of the buffers: some of a step's are sums in float32 whatever the others are.
+Format narrowest(const Program& program, const std::vector<BufferId>& ids) {
+  Format format = Format::kFloat32;
+  for (BufferId id : ids) {
+    const Format other = program.buffers()[size_t(id)].format;
+    if (format_size(other) < format_size(format)) format = other;
+  }
+  return format;
+}
+
+std::string format_of(const Program& program, const Step& step) {
+  const Format to = narrowest(program, step.writes);
+  const Format from = step.reads.empty() ? to : narrowest(program, step.reads);
+  const std::string name = format_name(from);
+  return from == to ? name : name + ">" + format_name(to);
 }
 
 }  // namespace
@@ -250,12 +277,13 @@ std::vector<StepInfo> LoweredNet::steps() const {
   for (const Step& step : program.steps()) {
     const char* where = step.space == Space::kDevice ? ", queued" : "";
     list.push_back({step.name, step.kernel + where, step.flops, list.size() >= first_backward,
-                    bytes_of(program, step)});
+                    bytes_of(program, step), format_of(program, step)});
   }
   return list;
 }
 
 Result<LoweredNet> lower(const Graph& graph, Device& device, const PlanOptions& options) {
+  CFT_TRY(check_instruction_set());
   LoweredNet net;
   net.program = Program(&device);
   CFT_TRY(Lowering(graph, device, options, &net).run());

@@ -29,9 +29,11 @@ struct PlanOptions {
 /// What a step is, for `explain` and `time`.
 struct StepInfo {
   std::string name, kernel;
-  double flops;
+  double flops;  ///< of products and sums of products, a multiply-add being two; 0 for all others
   bool backward;
-  int64_t bytes;  ///< of the buffers it reads and writes
+  int64_t bytes;  ///< of the buffers it reads and of those it writes, each one whole and once
+  std::string
+      format;  ///< of what it reads, and of what it writes if that is another: "bfloat16>float32"
 };
 
 inline constexpr BufferId kNoBuffer = -1;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/device/isa.h"
 #include "core/graph/arena.h"
 #include "core/model/blob.h"
 
@@ -40,6 +41,7 @@ Result<std::unique_ptr<Net>> Net::create(Graph graph, const Options& options) {
 
 Status Net::build(const Options& options) {
   if (options.threads < 1) return invalid_argument("threads must be at least 1");
+  CFT_TRY(check_instruction_set());
   device_ = make_cpu_device();
   pool_ = std::make_unique<ThreadPool>(options.threads);
   context_ = {.seed = options.seed, .sub_step = -1, .accumulate = true};

@@ -3,6 +3,7 @@
 #include "core/device/isa.h"
 
 #include <gtest/gtest.h>
+#include <libxsmm.h>
 
 #include <cstdlib>
 
@@ -34,6 +35,28 @@ TEST_F(InstructionSet, StaysWhereCodeHasBeenGenerated) {
         const Status status = use_instruction_set("generic");
         leave(before == "generic" || (status.message().find("start it anew") != std::string::npos &&
                                       instruction_set() == before));
+      },
+      ::testing::ExitedWithCode(EXIT_SUCCESS), "");
+}
+
+TEST_F(InstructionSet, IsLoweredByTheEnvironmentForGeneratedCodeToo) {
+  EXPECT_EXIT(
+      {
+        ::setenv("CAFETIERE_ISA", "generic", 1);
+        const Brgemm product(8, 8, 8, 8, 8, 8, false);
+        leave(instruction_set() == "generic" && check_instruction_set().ok() &&
+              libxsmm_get_target_archid() == LIBXSMM_TARGET_ARCH_GENERIC);
+      },
+      ::testing::ExitedWithCode(EXIT_SUCCESS), "");
+}
+
+TEST_F(InstructionSet, UnknownNamesInTheEnvironmentAreTold) {
+  EXPECT_EXIT(
+      {
+        ::setenv("CAFETIERE_ISA", "sse9", 1);
+        const std::string message = check_instruction_set().message();
+        leave(message.starts_with("CAFETIERE_ISA: ") && message.find("'sse9'") != message.npos &&
+              !use_instruction_set("generic").ok());
       },
       ::testing::ExitedWithCode(EXIT_SUCCESS), "");
 }

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/device/cpu/lane_chunks.h"
+#include "core/device/isa.h"
 
 namespace cafetiere {
 namespace {
@@ -83,6 +84,7 @@ Brgemm::Brgemm(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_
 }
 
 Brgemm::Kernel Brgemm::generate(int64_t depth, bool add) const {
+  (void)instruction_set();  // which may lower what libxsmm generates for
   const libxsmm_blasint la = int(lda_), lb = int(ldb_), lc = int(ldc_);
   const float alpha = 1, beta = add ? 1.f : 0.f;
   const int flags = form_ == B::kRows ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
