@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// explain: the layers and steps that a net is compiled to, with kernels and reasons, the memory that
-// training it will take, and what more ranks would bring.
+// explain: the layers and steps that a net is compiled to, with kernels and reasons, the least time that
+// this machine needs for each, the memory that training takes, and what more ranks would bring.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -10,6 +10,8 @@
 #include "cli/explain_scale.h"
 #include "cli/explanation.h"
 #include "cli/flags.h"
+#include "cli/limits_flags.h"
+#include "cli/machine.h"
 #include "core/base/split_list.h"
 
 namespace cafetiere {
@@ -21,6 +23,7 @@ struct ExplainFlags {
   StateFlags state;
   ShapeFlags shapes;
   ScaleFlags scale;
+  LimitsFlags limits;
 };
 
 Result<Subject> read_subject(const ExplainFlags& flags) {
@@ -51,7 +54,8 @@ Logger notes() {
 }
 
 Status print_explanation(const ExplainFlags& flags) {
-  CFT_ASSIGN(const Subject subject, read_subject(flags));
+  CFT_ASSIGN(Subject subject, read_subject(flags));
+  subject.limits = flags.limits.get(usable_cores());
   CFT_ASSIGN(const Explanation explained, explain(subject, notes()));
   fmt::print("{}", explained.text);
   return flags.scale.ranks > 1 ? print_scale(flags.scale, *explained.net, explained.options)
@@ -72,6 +76,7 @@ Action add_explain(CLI::App& app) {
   flags->state.add(app);
   flags->shapes.add(app);
   flags->scale.add(app);
+  flags->limits.add(app);
   return [flags]() -> Status {
     CFT_TRY(flags->shapes.parse());
     return print_explanation(*flags);

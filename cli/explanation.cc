@@ -9,7 +9,9 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/limits_flags.h"
 #include "cli/table.h"
+#include "cli/time_report.h"
 #include "core/observe/grouped.h"
 #include "core/plan/eager_memory.h"
 #include "core/solver/update_rule.h"
@@ -56,7 +58,7 @@ Result<std::string> layers(const LoadedNet& net, const PlanOutline& plan, int64_
     (step.backward ? layer.backward : layer.forward) += step.flops;
     layer.bytes += step.bytes;
   }
-  Table table({"layer", "type", "top", "parameters", "MFLOP forward", "backward", "MiB moved"});
+  Table table({"layer", "type", "top", "parameters", "MFLOP forward", "backward", "MiB"});
   for (const Node& node : net.graph.nodes()) {
     const LayerWork& layer = work[node.param.name()];
     const int64_t parameters = parameters_of(node, net.graph);
@@ -75,20 +77,59 @@ std::string_view next_part(std::string_view* text) {
   return part;
 }
 
-std::string steps(const PlanOutline& plan) {
-  Table table({"step", "kernel", "MFLOP", "MiB moved"});
-  double flops = 0;
+/// Cuts a text at spaces, so that no piece but a single word is longer.
+std::vector<std::string> wrapped(std::string_view text, size_t width) {
+  std::vector<std::string> lines;
+  while (text.size() > width) {
+    size_t end = text.rfind(' ', width);
+    if (end == text.npos || end == 0) end = text.find(' ');
+    if (end == text.npos) break;
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  lines.emplace_back(text);
+  return lines;
+}
+
+/// A kernel's own lines, and indented ones of why others were not chosen.
+std::vector<std::string> kernel_lines(std::string_view kernel) {
+  constexpr size_t kWidth = 22;
+  std::vector<std::string> lines;
+  const char* indent = "";
+  for (std::string_view part = next_part(&kernel); !part.empty(); part = next_part(&kernel)) {
+    for (const std::string& line : wrapped(part, kWidth)) {
+      lines.push_back(std::exchange(indent, "  ") + line);
+    }
+  }
+  return lines;
+}
+
+/// A row a step; with limits, the least time that they leave it and what sets that.
+std::string steps(const PlanOutline& plan, const MachineLimits* limits) {
+  std::vector<std::string> head{"step", "kernel", "format", "MFLOP", "MiB"};
+  if (limits) head.insert(head.end(), {"least ms", "by"});
+  Table table(head);
+  const auto row = [&](std::vector<std::string> cells, double seconds, const std::string& by) {
+    if (limits) cells.insert(cells.end(), {fmt::format("{:.3f}", seconds * 1e3), by});
+    table.add(std::move(cells));
+  };
+  double flops = 0, seconds = 0;
   int64_t bytes = 0;
   for (const StepInfo& step : plan.steps) {
-    std::string_view kernel = step.kernel;
-    const std::string_view first = next_part(&kernel);
-    table.add({step.name, std::string(first), mflop(step.flops), mib(step.bytes)});
-    while (!kernel.empty()) table.add({"", "  " + std::string(next_part(&kernel)), "", ""});
-    flops += step.flops;
-    bytes += step.bytes;
+    const Roofline least = limits ? roofline(work_of(step), *limits) : Roofline();
+    std::vector<std::string> lines = kernel_lines(step.kernel);
+    if (lines.empty()) lines.emplace_back();
+    row({step.name, lines[0], short_format(step.format), mflop(step.flops), mib(step.bytes)},
+        least.seconds, least.by);
+    for (size_t i = 1; i < lines.size(); ++i) {
+      std::vector<std::string> rest(head.size());
+      rest[1] = lines[i];
+      table.add(std::move(rest));
+    }
+    flops += step.flops, bytes += step.bytes, seconds += least.seconds;
   }
-  table.add({"total", "", mflop(flops), mib(bytes)});
-  return table.text(2);
+  row({"total", "", "", mflop(flops), mib(bytes)}, seconds, "");
+  return table.text(3) + (limits ? summary(*limits) + "\n" : "");
 }
 
 std::string memory_table(const MemoryEstimate& memory, const std::string& rule) {
@@ -171,7 +212,8 @@ Result<Explanation> explain(const Subject& subject, const Logger& log) {
   if (subject.train) {
     CFT_ASSIGN(memory, training_memory(subject, net, plan));
   }
-  result.text = head(net, plan) + layer_table + steps(plan) +
+  result.text = head(net, plan) + layer_table +
+                steps(plan, subject.limits ? &*subject.limits : nullptr) +
                 memory_table(memory, subject.train ? subject.solver.param.type() : "");
   return result;
 }

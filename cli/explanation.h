@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/loaded_net.h"
+#include "core/machine/limits.h"
 #include "core/model/prototxt.h"
 
 namespace cafetiere {
@@ -20,6 +21,8 @@ struct Subject {
   std::vector<std::string> stages;
   TopShapes shapes;  ///< of data that is not there: see open_or_state()
   int batch = 0;     ///< rows in place of what the net says; 0: what it says
+  /// Of the machine that would run it; without them the text has no times.
+  std::optional<MachineLimits> limits;
 
   const NetText* given() const { return net ? &*net : nullptr; }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// time: how long each layer of a net takes, forward and backward.
+// time: how long each layer of a net takes, forward and backward, and what its steps reach of the machine.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,12 +7,17 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/glog.h"
+#include "cli/limits_flags.h"
 #include "cli/loaded_net.h"
+#include "cli/machine.h"
+#include "cli/time_report.h"
+#include "core/machine/limits_file.h"
 
 namespace cafetiere {
 namespace {
@@ -22,9 +27,11 @@ using Clock = std::chrono::steady_clock;
 struct TimeFlags {
   std::string model, phase = "TRAIN";
   int iterations = 50;
+  bool json = false;
   StateFlags state;
   ShapeFlags shapes;
   DeviceFlags device;
+  LimitsFlags limits;
 };
 
 /// Milliseconds of one layer, summed over the iterations.
@@ -64,9 +71,9 @@ Status load_and_compile(const TimeFlags& flags, const Logger& log, std::unique_p
   return {};
 }
 
-/// Times one layer after another over all iterations.
+/// Times one step after another over all iterations.
 Status time_layers(const LoadedNet& net, Plan& plan, const TimeFlags& flags, const Logger& log,
-                   std::map<std::string, LayerTime>* layers) {
+                   std::map<std::string, LayerTime>* layers, TimedSteps* timed) {
   ThreadPool pool(flags.device.thread_count());
   for (const Feed& feed : net.feeds.feeds) CFT_TRY(net.fill(feed, 0, plan));
   log.info("Performing Forward");
@@ -88,11 +95,13 @@ Status time_layers(const LoadedNet& net, Plan& plan, const TimeFlags& flags, con
     CFT_TRY(plan.time(pool, {.seed = 1, .sub_step = i}, seconds));
     log.info("Iteration: {} forward-backward time: {:g} ms.", i, ms_since(start));
   }
-  const std::vector<StepInfo> steps = plan.describe();
-  for (size_t i = 0; i < steps.size(); ++i) {
-    LayerTime& layer = (*layers)[layer_of(steps[i].name, net.graph)];
-    (steps[i].backward ? layer.backward : layer.forward) += seconds[i] * 1e3;
+  timed->steps = plan.describe();
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    const StepInfo& step = timed->steps[i];
+    LayerTime& layer = (*layers)[layer_of(step.name, net.graph)];
+    (step.backward ? layer.backward : layer.forward) += seconds[i] * 1e3;
     ++layer.steps;
+    timed->seconds.push_back(seconds[i] / flags.iterations);
   }
   return {};
 }
@@ -119,6 +128,20 @@ void report(const Graph& graph, std::map<std::string, LayerTime>& layers, int it
   log.info("*** Benchmark ends ***");
 }
 
+/// To the standard output, where Caffe has nothing: its lines are for others to parse.
+void print_steps(const LoadedNet& net, const TimedSteps& timed, const TimeFlags& flags) {
+  const MachineLimits limits = flags.limits.get(flags.device.thread_count());
+  if (!flags.json) {
+    fmt::print("{}\n{}", summary(limits), step_table(timed, limits));
+    return;
+  }
+  const nlohmann::json json{
+      {"net", net.graph.name()},        {"phase", flags.phase},
+      {"iterations", flags.iterations}, {"cpu", cpu_name()},
+      {"limits", json_of(limits)},      {"steps", step_json(timed, net.graph, limits)}};
+  fmt::print("{}\n", json.dump());
+}
+
 Status time_net(const TimeFlags& flags) {
   Glog glog(stderr);
   const Logger log = glog.logger();
@@ -127,10 +150,12 @@ Status time_net(const TimeFlags& flags) {
   std::unique_ptr<Plan> plan;
   CFT_TRY(load_and_compile(flags, log, &net, &plan));
   std::map<std::string, LayerTime> layers;
-  CFT_TRY(time_layers(*net, *plan, flags, log, &layers));
+  TimedSteps timed;
+  CFT_TRY(time_layers(*net, *plan, flags, log, &layers, &timed));
   double total = 0;
   for (const auto& [name, layer] : layers) total += layer.forward + layer.backward;
   report(net->graph, layers, flags.iterations, total, log);
+  print_steps(*net, timed, flags);
   return {};
 }
 
@@ -143,6 +168,8 @@ Action add_time(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   app.add_option("--phase", flags->phase, "TRAIN (default) or TEST")
       ->check(CLI::IsMember({"TRAIN", "TEST"}));
+  app.add_flag("--json", flags->json, "print the steps as JSON instead of a table");
+  flags->limits.add(app);
   flags->state.add(app);
   flags->shapes.add(app);
   flags->device.add(app);

@@ -2,6 +2,7 @@
 """The command line program, run as users run it, on databases made from generated digits."""
 
 import gzip
+import json
 import pathlib
 import random
 import re
@@ -421,6 +422,26 @@ def test_time_tells_each_layer(trained):
     assert len(re.findall(r"\] Iteration: \d forward-backward time: ", log)) == 3
 
 
+def test_time_shows_steps_beside_the_machine(trained):
+    folder, _ = trained
+    command = [PROGRAM, "time", "-model", "net.prototxt", "-iterations", "2"]
+    table = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+    assert re.search(r"^conv forward +\S.* f32 .* (compute|L2|L3|memory)$", table, re.M)
+    assert max(map(len, table.splitlines())) <= 100
+    printed = subprocess.run([*command, "-json"], cwd=folder, capture_output=True, check=True)
+    timed = json.loads(printed.stdout)
+    assert [level["name"] for level in timed["limits"]["levels"]][::2] == ["L2", "memory"]
+    steps = {step["step"]: step for step in timed["steps"]}
+    assert steps["conv forward"]["layer"] == "conv" and not steps["conv forward"]["backward"]
+    assert steps["conv weight gradient"]["backward"]
+    explained = run("explain", "net.prototxt", cwd=folder)
+    for name, step in steps.items():
+        found = re.search(
+            rf"^{re.escape(name)}  +\S.* f32 .*?(\d+\.\d\d) +\d+\.\d{{3}}", explained, re.M
+        )
+        assert found and float(found[1]) == pytest.approx(step["bytes"] / 2**20, abs=0.006), name
+
+
 @pytest.mark.parametrize("source", [
     'layer { name: "in" type: "Input" top: "data" input_param { shape { dim: 2 dim: 3 dim: 6 '
     "dim: 6 } } }",
@@ -444,9 +465,11 @@ def test_time_feeds_nets_without_a_database(tmp_path, source):
 def test_explain_shows_kernels_and_memory(trained):
     folder, _ = trained
     small = run("explain", "net.prototxt", cwd=folder)
-    assert re.search(r"^conv forward +\S.* \d+\.\d +\d+\.\d\d$", small, re.M)
+    step = r"^conv forward +\S.* f32 +\d+\.\d +\d+\.\d\d +\d+\.\d{3} +(compute|L2|L3|memory)$"
+    assert re.search(step, small, re.M)
+    assert max(map(len, small.splitlines())) <= 100
     assert "conv weight gradient" in small and "history" in small
-    assert re.search(r"^conv forward .*\n +not depthwise: 1 group$", small, re.M)
+    assert re.search(r"^conv forward .*\n(  +\S.*\n)* +not depthwise: 1 group$", small, re.M)
     large = run("explain", "net.prototxt", "-batch", 64, cwd=folder)
 
     def total(text):
