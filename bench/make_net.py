@@ -3,20 +3,24 @@
 """Prints a well-known net as a prototxt for train_bench: bench/make_net.py NET [BATCH].
 
 cifar10_quick, AlexNet and GoogLeNet are as Caffe's model zoo has them, ResNet-50 is that of He et
-al. (the stride in a block's first 1 x 1 convolution). Their images come from memory.
+al. (the stride in a block's first 1 x 1 convolution). Their images come from memory. The
+transformer has 4 blocks of 256 features on 128 tokens, the LSTM two layers of 512 on 64 steps of
+128 features; both tell a class of the whole sequence.
 """
 
 import sys
 
 BATCHES = {"cifar10_quick": 100, "alexnet": 32, "googlenet": 32, "resnet50": 16}
+BATCHES |= {"transformer": 32, "lstm": 32}
 
 
 class Net:
     """Collects layers; every method returns the name of the layer's top."""
 
-    def __init__(self, name, batch, size):
+    def __init__(self, name, batch, size, channels=3, width=None):
         self.text = [f'name: "{name}"']
-        data = f"batch_size: {batch} channels: 3 height: {size} width: {size}"
+        shape = f"channels: {channels} height: {size} width: {width or size}"
+        data = f"batch_size: {batch} {shape}"
         self.text.append(
             'layer { name: "data" type: "MemoryData" top: "data" top: "label" '
             f"memory_data_param {{ {data} }} }}"
@@ -60,6 +64,11 @@ class Net:
         if dropout:
             self.dropout(name, dropout)
         return name
+
+    def wide(self, name, x, outputs, axis):
+        """An inner product along the last axis of a sequence."""
+        fields = f'num_output: {outputs} axis: {axis} weight_filler {{ type: "xavier" }}'
+        return self.layer("InnerProduct", name, [x], f"inner_product_param {{ {fields} }}")
 
     def dropout(self, x, ratio):
         """Dropout in place."""
@@ -161,9 +170,51 @@ def resnet50(batch):
     return net
 
 
+def transformer(batch):
+    """Vaswani et al. 2017, with the normalisation in front (Xiong et al. 2020)."""
+    net = Net("transformer", batch, 256, channels=128, width=1)
+    x = net.layer("Reshape", "x", ["data"], "reshape_param { shape { dim: 0 dim: 0 dim: 256 } }")
+    heads = 'attention_param { num_heads: 4 weight_filler { type: "xavier" } }'
+    for i in range(1, 5):
+        y = net.layer("LayerNorm", f"norm{i}a", [x])
+        y = net.layer("Attention", f"attention{i}", [y], heads)
+        x = net.layer("Eltwise", f"y{i}", [x, y])
+        y = net.wide(f"wide{i}", net.layer("LayerNorm", f"norm{i}b", [x]), 1024, 2)
+        y = net.wide(f"narrow{i}", net.layer("GELU", f"gelu{i}", [y]), 256, 2)
+        x = net.layer("Eltwise", f"x{i}", [x, y])
+    net.loss("loss", net.ip("scores", net.layer("LayerNorm", "norm", [x]), 10))
+    return net
+
+
+def lstm(batch):
+    """Two layers of 512; the last step's hidden values tell the class."""
+    net = Net("LSTM", batch, 128, channels=64, width=1)
+    steps = net.layer(
+        "Reshape", "x", ["data"], "reshape_param { shape { dim: 0 dim: 0 dim: 128 } }"
+    )
+    x = net.layer("Permute", "steps", [steps], "permute_param { order: 1 order: 0 order: 2 }")
+    ones = f'shape {{ dim: 64 dim: {batch} }} data_filler {{ type: "constant" value: 1 }}'
+    net.layer("DummyData", "cont", [], f"dummy_data_param {{ {ones} }}")
+    for name in ("lstm1", "lstm2"):
+        fields = 'num_output: 512 weight_filler { type: "uniform" min: -0.04 max: 0.04 }'
+        x = net.layer("LSTM", name, [x, "cont"], f"recurrent_param {{ {fields} }}")
+    net.text.append(
+        f'layer {{ name: "last" type: "Slice" bottom: "{x}" top: "earlier" top: "last" '
+        "slice_param { axis: 0 slice_point: 63 } }"
+    )
+    net.text.append('layer { name: "silence" type: "Silence" bottom: "earlier" }')
+    x = net.layer(
+        "Reshape", "hidden", ["last"], f"reshape_param {{ shape {{ dim: {batch} dim: 512 }} }}"
+    )
+    net.loss("loss", net.ip("scores", x, 10))
+    return net
+
+
 def main():
     """Prints the net that is asked for."""
-    names = {f.__name__: f for f in (cifar10_quick, alexnet, googlenet, resnet50)}
+    names = {
+        f.__name__: f for f in (cifar10_quick, alexnet, googlenet, resnet50, transformer, lstm)
+    }
     if len(sys.argv) not in (2, 3) or sys.argv[1] not in names:
         sys.exit(f"usage: make_net.py {'|'.join(names)} [BATCH]")
     batch = int(sys.argv[2]) if len(sys.argv) > 2 else BATCHES[sys.argv[1]]

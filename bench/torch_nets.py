@@ -178,11 +178,53 @@ def resnet50():
     return nn.Sequential(*layers, nn.AvgPool2d(7), nn.Flatten(), nn.Linear(2048, 1000))
 
 
-# Net, batch, shape of an image, classes.
+class Block(nn.Module):
+    """Attention and feed-forward part, each with its normalisation in front."""
+
+    def __init__(self, features, heads):
+        super().__init__()
+        self.norm_a, self.norm_b = nn.LayerNorm(features), nn.LayerNorm(features)
+        self.inner, self.outer = nn.Linear(features, 3 * features), nn.Linear(features, features)
+        self.wide = nn.Linear(features, 4 * features)
+        self.narrow = nn.Linear(4 * features, features)
+        self.heads = heads
+
+    def forward(self, x):
+        """x + attention, + feed-forward."""
+        n, tokens, features = x.shape
+        parts = self.inner(self.norm_a(x)).view(n, tokens, 3, self.heads, features // self.heads)
+        q, k, v = parts.permute(2, 0, 3, 1, 4)
+        mixed = functional.scaled_dot_product_attention(q, k, v)
+        x = x + self.outer(mixed.transpose(1, 2).reshape(n, tokens, features))
+        return x + self.narrow(functional.gelu(self.wide(self.norm_b(x))))
+
+
+def transformer():
+    """Four blocks of 256 features on 128 tokens."""
+    blocks = [Block(256, 4) for _ in range(4)]
+    return nn.Sequential(*blocks, nn.LayerNorm(256), nn.Flatten(), nn.Linear(128 * 256, 10))
+
+
+class Recurrent(nn.Module):
+    """Two layers of 512; the last step's hidden values tell the class."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(128, 512, 2)
+        self.scores = nn.Linear(512, 10)
+
+    def forward(self, x):
+        """x: a batch of sequences."""
+        return self.scores(self.lstm(x.transpose(0, 1))[0][-1])
+
+
+# Net, batch, shape of an image or a sequence, classes.
 NETS = {
     "lenet": (lenet, 64, (1, 28, 28), 10),
     "cifar10_quick": (cifar10_quick, 100, (3, 32, 32), 10),
     "alexnet": (alexnet, 32, (3, 227, 227), 1000),
     "googlenet": (GoogLeNet, 32, (3, 224, 224), 1000),
     "resnet50": (resnet50, 16, (3, 224, 224), 1000),
+    "transformer": (transformer, 32, (128, 256), 10),
+    "lstm": (Recurrent, 32, (64, 128), 10),
 }

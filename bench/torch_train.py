@@ -4,7 +4,8 @@
 
 A step is forward, loss, backward and SGD (momentum 0.9, weight decay 5e-4) on one resident batch.
 Prints one JSON object: images per second of each mode, the median over blocks of steps, and the
-same per second of CPU time, which a busy machine disturbs least (of use with one thread).
+same per second of CPU time, which a busy machine disturbs least (of use with one thread). With
+--steps N it runs that many steps of the first mode alone and tells the most memory it held.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import time
 
 import torch
 from torch.nn import functional
-from torch_nets import NETS
+from torch_common import built_net, images_of, peak_mb
 
 
 def loss_of(scores, labels):
@@ -25,23 +26,11 @@ def loss_of(scores, labels):
     return main + 0.3 * sum(others)
 
 
-def images_per_second(name, mode, batch, seconds):
-    """Median images/s of one mode, by the clock and by CPU time.
-
-    Modes are eager and compile, _cl for channels-last.
-    """
-    torch.manual_seed(1)
-    build, default_batch, shape, classes = NETS[name]
-    batch = batch or default_batch
-    net, images = build(), torch.rand(batch, *shape)
-    labels = torch.randint(classes, (batch,))
-    if mode.endswith("_cl"):
-        net, images = (
-            net.to(memory_format=torch.channels_last),
-            images.to(memory_format=torch.channels_last),
-        )
+def trainer(name, mode, batch):
+    """A function that runs so many steps and tells their seconds and CPU seconds, and the batch."""
+    net, run = built_net(name, mode)
+    images, labels = images_of(name, mode, batch)
     sgd = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, weight_decay=5e-4, fused=True)
-    run = torch.compile(net) if mode.startswith("compile") else net
 
     def steps(count):
         begun, cpu = time.perf_counter(), time.process_time()
@@ -51,6 +40,15 @@ def images_per_second(name, mode, batch, seconds):
             sgd.step()
         return time.perf_counter() - begun, time.process_time() - cpu
 
+    return steps, len(labels)
+
+
+def images_per_second(name, mode, batch, seconds):
+    """Median images/s of one mode, by the clock and by CPU time.
+
+    Modes are eager and compile, _cl for channels-last.
+    """
+    steps, batch = trainer(name, mode, batch)
     steps(3)
     block = max(1, min(10, round(0.3 / steps(1)[0])))  # ten small steps, single large ones
     steps(3 * block)
@@ -63,15 +61,21 @@ def images_per_second(name, mode, batch, seconds):
 def main():
     """Times the modes asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--net", default="lenet", choices=NETS)
+    parser.add_argument("--net", default="lenet")
     parser.add_argument("--batch", type=int, default=0, help="0: the net's usual one")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--steps", type=int, default=0)
     parser.add_argument("--modes", default="eager,eager_cl,compile,compile_cl")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
+    modes = args.modes.split(",")
+    if args.steps:
+        trainer(args.net, modes[0], args.batch)[0](args.steps)
+        print(json.dumps({"mode": modes[0], "peak_mb": peak_mb()}))
+        return
     wall, cpu = {}, {}
-    for mode in args.modes.split(","):
+    for mode in modes:
         wall[mode], cpu[mode] = images_per_second(args.net, mode, args.batch, args.seconds)
     figures = {"torch": torch.__version__, "images_per_s": wall, "images_per_cpu_s": cpu}
     print(json.dumps(figures))

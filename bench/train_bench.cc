@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training speed: images/s of full steps (forward, loss, backward, update) on one resident batch.
 //
-//   train_bench SOLVER NET [THREADS [SECONDS [BLOCK]]]
+//   train_bench SOLVER NET [THREADS [SECONDS [BLOCK [STEPS]]]]
 //
 // Prints JSON: the median over blocks of BLOCK steps, the fastest tenth, the same median by the
-// process's CPU time (what a busy machine disturbs least), and the shares of the step.
+// process's CPU time (what a busy machine disturbs least), the shares of the step, and the state of AMX
+// before and after. With STEPS it ends after so many steps and tells the most memory it held alone.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "core/device/isa.h"
+#include "core/machine/amx.h"
 #include "core/train/trainer.h"
 
 namespace {
@@ -61,14 +65,25 @@ std::vector<double> block_means(const std::vector<double>& times, int block) {
   return steps;
 }
 
+/// The most memory that this process ever held, in MiB.
+double peak_mb() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::atof(line.c_str() + 6) / 1024;
+  }
+  return 0;
+}
+
 Status run(int argc, char** argv) {
   TrainerOptions options;
   CFT_ASSIGN(options.solver, read_solver(argv[1]));
   CFT_ASSIGN(options.net, read_net(argv[2]));
   options.has_net = true;
-  options.threads = argc > 3 ? std::atoi(argv[3]) : 2;
+  const int threads = options.threads = argc > 3 ? std::atoi(argv[3]) : 2;
   const double wanted = argc > 4 ? std::atof(argv[4]) : 5;
   const int block = argc > 5 ? std::atoi(argv[5]) : 10;  // steps between two looks at the clock
+  const int most_steps = argc > 6 ? std::atoi(argv[6]) : 0;
+  const std::string amx_before = look_at_amx(threads).name;
   Stopwatch watch;
   options.events = &watch;
   caffe::SolverParameter& solver = options.solver.param;
@@ -76,7 +91,7 @@ Status run(int argc, char** argv) {
   solver.set_test_interval(0);
   solver.set_snapshot(0);
   solver.set_snapshot_after_train(false);
-  solver.set_max_iter(INT32_MAX);
+  solver.set_max_iter(most_steps > 0 ? most_steps : INT32_MAX);
   CFT_ASSIGN(const auto trainer, Trainer::create(std::move(options)));
   const Node& source = trainer->graph().nodes().front();
   CFT_ASSIGN(const std::vector<Shape> shapes, trainer->graph().infer(0));
@@ -84,12 +99,17 @@ Status run(int argc, char** argv) {
   for (int blob : source.tops) tops.push_back(shapes[size_t(blob)]);
   ResidentBatch batch(tops, 10);
   std::thread timer([&] {
+    if (most_steps > 0) return;
     std::this_thread::sleep_for(std::chrono::duration<double>(wanted));
     trainer->request_stop();
   });
   const Status status = trainer->run(nullptr, {{source.param.name(), &batch}}, {});
   timer.join();
   CFT_TRY(status);
+  if (most_steps > 0) {
+    std::printf("%s\n", nlohmann::json{{"peak_mb", peak_mb()}}.dump().c_str());
+    return {};
+  }
 
   const std::vector<double> steps = block_means(watch.seconds, block);
   const std::vector<double> cpu = block_means(watch.cpu_seconds, block);
@@ -101,6 +121,8 @@ Status run(int argc, char** argv) {
                             {"images_per_s_p10", images / steps[steps.size() / 10]},
                             {"images_per_cpu_s", images / cpu[cpu.size() / 2]},
                             {"steps", steps.size() * block},
+                            {"instruction_set", instruction_set()},
+                            {"amx", {amx_before, look_at_amx(threads).name}},
                             {"not_compute", trainer->summary().not_compute}};
   std::printf("%s\n", json.dump().c_str());
   return {};
@@ -110,7 +132,7 @@ Status run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: train_bench SOLVER NET [THREADS [SECONDS [BLOCK]]]\n");
+    std::fprintf(stderr, "usage: train_bench SOLVER NET [THREADS [SECONDS [BLOCK [STEPS]]]]\n");
     return 2;
   }
   const Status status = run(argc, argv);
