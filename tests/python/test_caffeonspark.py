@@ -92,11 +92,12 @@ class Page(html.parser.HTMLParser):
         self.open, self.cells, self.images = [], [], []
         self.feed(text)
 
-    def handle_starttag(self, tag, attrs):
-        if tag == "img":
-            self.images.append(dict(attrs)["src"])
-        else:
-            self.open.append(tag)
+    def handle_starttag(self, tag, _attrs):
+        self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        assert tag == "img"
+        self.images.append(dict(attrs)["src"])
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
