@@ -15,6 +15,7 @@
   X(handshake)              \
   X(hdf5)                   \
   X(image)                  \
+  X(leveldb)                \
   X(lmdb)                   \
   X(net_text)               \
   X(onnx_model)             \

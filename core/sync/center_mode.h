@@ -79,6 +79,7 @@ class CenterMode : public Sync {
   Status status() const;
 
   int workers() const { return ranks_; }
+  const Logger& log() const { return context_.log; }
   CenterVariable& center() { return center_; }
 
  private:

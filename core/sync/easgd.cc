@@ -17,6 +17,7 @@ Easgd::Easgd(const caffe::SyncParameter& sync, const SyncContext& context, Arena
       factor_(server_factor(sync)),
       period_(sync.period()),
       clock_(sync.period(), sync.adaptive_period()),
+      told_period_(sync.period()),
       pulled_(size_t(context.floats)) {}
 
 Status Easgd::gradient(const UpdateStep& step, double loss, std::span<float> gradient,
@@ -29,9 +30,20 @@ Status Easgd::gradient(const UpdateStep& step, double loss, std::span<float> gra
 }
 
 Status Easgd::end_round(const UpdateStep&, std::span<float>, std::span<float> weights) {
-  if (clock_.due()) return exchange(weights);
-  center().remember(weights);
-  return {};
+  if (!clock_.due()) {
+    center().remember(weights);
+    return {};
+  }
+  tell_period();
+  return exchange(weights);
+}
+
+/// Once for each time that an adaptive period has doubled.
+void Easgd::tell_period() {
+  if (clock_.since() < 2 * told_period_) return;
+  log().notice("easgd: the loss has fallen, and the adaptive period grown from {} to {} iterations",
+               told_period_, clock_.since());
+  told_period_ = clock_.since();
 }
 
 Status Easgd::exchange(std::span<float> weights) {

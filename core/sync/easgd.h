@@ -32,12 +32,14 @@ class Easgd : public CenterMode {
   bool serve(uint32_t topic, int slice, Messenger::Bytes& data) override;
   Status settle(std::span<float> weights) override;
   Status exchange(std::span<float> weights);
+  void tell_period();
 
   const Decay rate_, factor_;
   const int period_;
   ExchangeClock clock_;
   std::atomic<int64_t> first_iter_{0};  // iterations that each worker had done before this run
   int64_t iterations_ = 0;
+  int told_period_;            // as the log has it
   std::vector<float> pulled_;  // the center before the last exchange
 };
 

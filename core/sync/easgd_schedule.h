@@ -39,7 +39,9 @@ class ExchangeClock {
   bool due() const { return budget_ ? losses_ > *budget_ : since_ >= period_; }
   /// Iterations until an exchange may be due; at least one.
   int remaining() const { return budget_ || since_ >= period_ ? 1 : period_ - since_; }
-  /// Whether there was an iteration since the last exchange.
+  /// Iterations since the last exchange.
+  int since() const { return since_; }
+  /// Whether there was one.
   bool running() const { return since_ > 0; }
   void exchanged();
 

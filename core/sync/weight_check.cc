@@ -26,6 +26,8 @@ Status compare_weights(Group* group, std::span<const float> weights, int64_t ite
     if (all[rank] != common) odd.push_back(int(rank));
   }
   if (odd.empty()) return {};
+  // The first rank that ends its run cancels the others, which by then are to have heard why.
+  (void)barrier(group);
   return internal_error(fmt::format(
       "after iteration {} the weights of rank {} are not those of the other ranks: its memory or "
       "its code is at fault. Exclude that machine and resume from the last checkpoint",

@@ -43,10 +43,11 @@ def test_cluster_mode_takes_files_along_and_writes_to_hdfs(yarn, trained, tmp_pa
 
 
 def test_a_full_queue_is_told_and_not_waited_for(yarn, trained):
+    """As many executors are wanted as -clusterSize says, and not as Spark's settings do."""
     work, _ = trained()
     command = yarn.command(
         "client",
-        work.flags("hdfs:///full/lenet.caffemodel", RANKS),
+        work.flags("hdfs:///full/lenet.caffemodel", RANKS - 1),
         ["--queue", "small"],
         {"spark.scheduler.maxRegisteredResourcesWaitingTime": "3s"},
     )
@@ -60,6 +61,7 @@ def test_a_full_queue_is_told_and_not_waited_for(yarn, trained):
             seconds = time.monotonic() - ready
     assert process.wait() == 2
     assert re.fullmatch(golden("yarn-queue-full"), answer), answer
+    assert answer.startswith(f"the training needs {RANKS - 1} tasks at once")
     assert "YARN has given 1 executors, and queue small has no room" in answer
     print(f"a full queue was told {seconds:.1f} s after Spark's own start")
     assert seconds < NOT_WAITED
@@ -88,6 +90,7 @@ def test_no_executor_and_a_full_cluster_are_told_too(yarn, trained, queue, memor
 
 @pytest.mark.long
 def test_client_mode_with_the_library_in_an_archive(yarn, trained, tmp_path):
+    """On two of its four executors, as -clusterSize says: the weights are the same."""
     work, expected = trained()
     jar, archive = without_library(tmp_path)
     options = "-Dcafetiere.native.path={} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -95,11 +98,12 @@ def test_client_mode_with_the_library_in_an_archive(yarn, trained, tmp_path):
         "spark.executor.extraJavaOptions": options.format("./native"),
         "spark.driver.extraJavaOptions": options.format(tmp_path / "native"),
     }
-    flags = work.flags("hdfs:///client/lenet.caffemodel", RANKS)
+    flags = work.flags("hdfs:///client/lenet.caffemodel", RANKS // 2)
     command = yarn.command("client", flags, ["--archives", f"{archive}#native"], settings)
     command[command.index(str(submits.standalone.JAR))] = str(jar)
     done = submits.run(command, yarn.environment, work.folder)
     assert done.returncode == 0, done.stdout[-10_000:]
+    assert f'"ranks":{RANKS // 2},' in done.stdout, done.stdout[-10_000:]
     assert model_on_hdfs(yarn, "/client", tmp_path) == expected
 
 

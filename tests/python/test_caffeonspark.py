@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """CaffeOnSpark's Python names, as its scripts use them."""
 
+import base64
+import html.parser
+import io
 import os
 import pathlib
 import subprocess
 import sys
 import textwrap
 
+import PIL.Image
 import pyspark
 import pytest
 
@@ -72,9 +76,46 @@ assert features.columns == ["SampleID", "ip", "label"] and features.count() == 6
 assert features.filter("SampleID = '7'").first().label == [1.0]
 result = cos.test(held)
 assert sorted(result) == ["accuracy", "loss"] and 0 <= result["accuracy"][0] <= 1, result
-assert DisplayUtils.show_df(spark.read.parquet("table"), 2)._repr_html_().count("<img ") == 2
+one = spark.createDataFrame([("a<b", "7", 2, 3, bytearray([1, 2, 3, 4, 250, 0]))] * 3,
+                            "id string, label string, height int, width int, data binary")
+page = DisplayUtils.show_df(one, 2)._repr_html_()
+open("page.html", "w").write(page)
 print("done")
 """
+
+
+class Page(html.parser.HTMLParser):
+    """The cells of a table, and where its images come from."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.cells, self.images = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, _attrs):
+        self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        assert tag == "img"
+        self.images.append(dict(attrs)["src"])
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.cells.append((self.open[-1], data))
+
+
+def check_table_of_images(text):
+    page = Page(text)
+    assert page.open == []
+    heads = [("th", name) for name in ("Index", "Label", "Image")]
+    assert page.cells == heads + [("td", "a<b"), ("td", "7")] * 2
+    assert len(page.images) == 2
+    kind, data = page.images[0].split(",")
+    assert kind == "data:image/png;base64"
+    image = PIL.Image.open(io.BytesIO(base64.b64decode(data)))
+    assert image.size == (3, 2) and list(image.getdata()) == [1, 2, 3, 4, 250, 0]
 
 
 @pytest.mark.parametrize("name", ["CaffeOnSpark", "Config", "DataSource"])
@@ -115,3 +156,4 @@ def test_a_script_runs(tmp_path):
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout.endswith("done\n")
     assert (tmp_path / "the.model").exists()
+    check_table_of_images((tmp_path / "page.html").read_text())

@@ -70,10 +70,10 @@ template <class Mode>
 class CenterWorker {
  public:
   CenterWorker(Group* group, const caffe::SyncParameter& sync, const caffe::SolverParameter& solver,
-               float rate)
+               float rate, Logger log = {})
       : rank_(group ? group->rank() : 0), rate_(rate), weights_(kFloats, 0.f) {
     auto update = ArenaUpdate::make(solver, {{0, int64_t(kFloats)}}, int64_t(kFloats));
-    SyncContext context{.group = group, .floats = kFloats, .pool = &pool_, .log = Logger()};
+    SyncContext context{.group = group, .floats = kFloats, .pool = &pool_, .log = std::move(log)};
     if (group) context.shards = group->size();
     mode_ = std::make_unique<Mode>(sync, context, std::move(*update));
   }

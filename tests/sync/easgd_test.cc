@@ -89,6 +89,23 @@ TEST(ExchangeClock, AdaptivePeriodGrowsAsTheLossFalls) {
   EXPECT_THAT(windows, testing::ElementsAre(3, 5, 9));
 }
 
+TEST(Easgd, TellsEachTimeThatAnAdaptivePeriodHasDoubled) {
+  std::vector<std::string> told;
+  const Logger log([&](LogLevel level, std::string_view text) {
+    if (level == LogLevel::kNotice) told.emplace_back(text);
+  });
+  caffe::SyncParameter sync = settings(2, 0.4f);
+  for (const bool adaptive : {false, true}) {
+    sync.set_adaptive_period(adaptive);
+    Worker worker(nullptr, sync, solver_of("SGD"), 0.1f, log);
+    ASSERT_TRUE(worker.open().ok());
+    ASSERT_TRUE(worker.train(60).ok());
+    if (!adaptive) EXPECT_TRUE(told.empty());
+  }
+  ASSERT_FALSE(told.empty());
+  EXPECT_THAT(told.front(), HasSubstr("the adaptive period grown from 2 to "));
+}
+
 TEST(Easgd, OneWorkerFollowsTheFormulas) {
   caffe::SyncParameter sync = settings(3, 0.4f);
   sync.set_decay_rate(0.5f);

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
 #include <functional>
 #include <thread>
 
@@ -131,6 +133,35 @@ TEST(Trainer, ANewcomerWhoseMeetingFailsGoesOnFromWhereItWas) {
     return weights_of(*trainer);
   };
   EXPECT_EQ(train(false), train(true));
+}
+
+// One bit of one rank's memory turns between the exchange and the check of the weights.
+TEST(Trainer, ARankWhoseWeightsDivergeEndsTheRunOnAll) {
+  constexpr int kRanks = 3, kOdd = 2;
+  auto groups = make_local_groups(kRanks);
+  std::array<Status, kRanks> ended;
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    ranks.emplace_back([&, rank] {
+      TrainerOptions options =
+          options_for("base_lr: 0.01 max_iter: 50 display: 1 sync { check_interval: 4 }");
+      options.shards = kRanks;
+      std::unique_ptr<Trainer> trainer;
+      options.log = Logger([&](LogLevel, std::string_view text) {
+        if (rank != kOdd || !text.starts_with("Iteration 7, lr")) return;
+        auto& weight = const_cast<float&>(trainer->weights().front());
+        weight = std::nextafter(weight, 1.F);
+      });
+      trainer = make_trainer(std::move(options));
+      Numbers rows;
+      ended[size_t(rank)] = trainer->run(groups[size_t(rank)].get(), {{"rows", &rows}}, {});
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  for (const Status& status : ended) {
+    EXPECT_EQ(status.code(), ErrorCode::kInternal);
+    EXPECT_THAT(status.message(), testing::HasSubstr("after iteration 8 the weights of rank 2 "));
+  }
 }
 
 // An output that nobody reads may be a whole feature map: one number stands for it.
