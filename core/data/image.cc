@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <type_traits>
 
 #include "core/data/image_codecs.h"
 #include "core/model/file.h"
@@ -68,11 +69,26 @@ Result<Image> new_image(int64_t height, int64_t width, int channels) {
                std::vector<uint8_t>(static_cast<size_t>(height * width * channels))};
 }
 
+namespace {
+
+/// `Channels` is a constant where that is worth code of its own, in whole vectors.
+template <class Channels>
+void split(const uint8_t* __restrict pixels, size_t count, Channels channels,
+           uint8_t* __restrict planes) {
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t c = 0; c < channels; ++c) planes[c * count + i] = pixels[i * channels + c];
+  }
+}
+
+}  // namespace
+
 void to_planes(const Image& image, uint8_t* planes) {
-  const size_t plane = image.pixels.size() / static_cast<size_t>(std::max(image.channels, 1));
-  const auto channels = static_cast<size_t>(image.channels);
-  for (size_t c = 0; c < channels; ++c) {
-    for (size_t i = 0; i < plane; ++i) planes[c * plane + i] = image.pixels[i * channels + c];
+  const auto channels = static_cast<size_t>(std::max(image.channels, 1));
+  const size_t count = image.pixels.size() / channels;
+  if (channels == 3) {
+    split(image.pixels.data(), count, std::integral_constant<size_t, 3>(), planes);
+  } else {
+    split(image.pixels.data(), count, channels, planes);
   }
 }
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "tests/data/temp_dir.h"
@@ -70,6 +72,65 @@ TEST(Image, ResizesAsTheReferenceDoes) {
   EXPECT_THAT(resize_image(formula(2, 2, 3), 3, 3).pixels,
               ElementsAre(0, 48, 118, 105, 58, 161, 210, 68, 204, 53, 39, 175, 129, 84, 189, 205,
                           129, 203, 106, 30, 232, 153, 110, 217, 200, 190, 202));
+}
+
+/// The definition, a value at a time: columns first, in 1/2^11, then rows, each with OpenCV's rounding.
+uint8_t interpolated(const Image& image, int height, int width, int y, int x, int c) {
+  const auto place = [](int from, int to, int i, int* first) {
+    const float at = float((i + 0.5) * (1.0 / (double(to) / from)) - 0.5);
+    *first = int(std::floor(at));
+    return at - float(*first);
+  };
+  const auto fixed = [](float weight) { return int(std::lrintf(weight * 2048)); };
+  int left = 0, top = 0;
+  float across = place(image.width, width, x, &left);
+  const float down = place(image.height, height, y, &top);
+  if (left < 0 || left >= image.width - 1) left = std::clamp(left, 0, image.width - 1), across = 0;
+  const auto row = [&](int at) {
+    const uint8_t* pixels =
+        &image.pixels[size_t(std::clamp(at, 0, image.height - 1) * image.width * image.channels)];
+    const int right = std::min(left + 1, image.width - 1);
+    return pixels[left * image.channels + c] * fixed(1 - across) +
+           pixels[right * image.channels + c] * fixed(across);
+  };
+  const int upper = (fixed(1 - down) * (row(top) >> 4)) >> 16;
+  const int lower = (fixed(down) * (row(top + 1) >> 4)) >> 16;
+  return uint8_t((upper + lower + 2) >> 2);
+}
+
+TEST(Image, ResizingByVectorsIsTheDefinition) {
+  std::mt19937 random(3);
+  const auto side = [&] { return 1 + int(random() % 40); };
+  for (int i = 0; i < 200; ++i) {
+    Image image{side(), side(), 1 + i % 5, {}};
+    for (int p = 0; p < image.height * image.width * image.channels; ++p) {
+      image.pixels.push_back(uint8_t(i % 3 == 0 ? 255 : random()));
+    }
+    const int height = side(), width = side();
+    if (image.height == 2 * height && image.width == 2 * width) continue;  // a mean of four
+    const Image out = resize_image(image, height, width);
+    size_t at = 0;
+    for (int y = 0; y < height; ++y) {
+      for (int x = 0; x < width; ++x) {
+        for (int c = 0; c < image.channels; ++c, ++at) {
+          ASSERT_EQ(out.pixels[at], interpolated(image, height, width, y, x, c))
+              << image.shape().str() << " to " << height << " x " << width << " at " << at;
+        }
+      }
+    }
+  }
+}
+
+TEST(Image, PlanesHoldOneChannelEach) {
+  for (int channels : {1, 2, 3, 4, 5}) {
+    const Image image = formula(7, 33, channels);
+    std::vector<uint8_t> planes(image.pixels.size());
+    to_planes(image, planes.data());
+    for (size_t i = 0; i < image.pixels.size(); ++i) {
+      const size_t c = i % size_t(channels), pixel = i / size_t(channels);
+      ASSERT_EQ(planes[c * 7 * 33 + pixel], image.pixels[i]) << channels << " channels, " << i;
+    }
+  }
 }
 
 TEST(Image, ResizingToTheSameSizeKeepsThePixels) {
