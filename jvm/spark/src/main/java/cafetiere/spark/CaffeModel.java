@@ -4,6 +4,7 @@ package cafetiere.spark;
 import cafetiere.core.Predictor;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.MeanFiles;
+import cafetiere.spark.internal.BinaryRows;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
 import cafetiere.spark.predict.LocalModel;
@@ -21,7 +22,6 @@ import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.SparkContext;
-import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.ml.Model;
 import org.apache.spark.ml.param.ParamMap;
@@ -29,7 +29,6 @@ import org.apache.spark.ml.util.MLReader;
 import org.apache.spark.ml.util.MLWritable;
 import org.apache.spark.ml.util.MLWriter;
 import org.apache.spark.sql.Dataset;
-import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.StructType;
@@ -140,19 +139,18 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
     StructType schema = data.schema();
     PredictionPlan plan = plan(schema);
     StructType result = Outputs.append(schema, plan.outputs(), getPredictionCol());
-    return data.toDF().mapPartitions(
-        predict(plan, data.sparkSession().sparkContext()), Encoders.row(result));
+    return BinaryRows.map(data, result, predict(plan, schema, data.sparkSession().sparkContext()));
   }
 
-  private MapPartitionsFunction<Row, Row> predict(PredictionPlan plan, SparkContext sc) {
+  private BinaryRows.Mapping predict(PredictionPlan plan, StructType schema, SparkContext sc) {
     if (training.model().isFile()) {
       String file = weightsFile();
       SerializableConfiguration conf = new SerializableConfiguration(sc.hadoopConfiguration());
       return rows -> new PredictionIterator(
-          plan, () -> LocalModel.open(plan, file, conf.value()), rows);
+          plan, () -> LocalModel.open(plan, file, conf.value()), schema, rows);
     }
     Broadcast<byte[]> model = sent.to(sc, weights());
-    return rows -> new PredictionIterator(plan, () -> plan.open(model.value()), rows);
+    return rows -> new PredictionIterator(plan, () -> plan.open(model.value()), schema, rows);
   }
 
   @Override

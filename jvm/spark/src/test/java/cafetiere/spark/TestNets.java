@@ -5,6 +5,7 @@ import cafetiere.core.Rows;
 import cafetiere.core.Trainer;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.RowEncoder;
+import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.plan.Epochs;
 import cafetiere.spark.plan.SyncSettings;
 import cafetiere.spark.plan.TrainingPlan;
@@ -21,6 +22,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
@@ -78,8 +80,8 @@ public final class TestNets {
     try (Rows rows = new Rows(schema.toJson().toString());
         Trainer trainer = new Trainer(plan.trainerOptions(0, Path.of(""), false), new Silent())) {
       try (RowEncoder encoder = new RowEncoder(schema, rows::append)) {
-        int[] ordinals = schema.ordinals(points.schema());
-        points.collectAsList().forEach(row -> encoder.add(row, ordinals));
+        SparkInternals.rows(schema.select(points)).toJavaRDD().map(InternalRow::copy).collect()
+            .forEach(encoder::add);
         encoder.flush();
       }
       trainer.run(rows);

@@ -3,56 +3,39 @@ package cafetiere.spark.feed;
 
 import java.util.List;
 import org.apache.spark.ml.linalg.SQLDataTypes;
-import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.unsafe.Platform;
 
 /**
  * The column types that can be fed to a net. Each knows its name in the engine and how to encode
- * its value from Spark's binary rows, where bulk memory is copied, and from external rows.
+ * its value from Spark's binary rows, where bulk memory is copied.
  */
 public enum ColumnType {
-  BOOLEAN("u8", (row, i, out) -> out.uint8(row.getBoolean(i) ? 1 : 0),
-      (row, i, out) -> out.uint8(row.getBoolean(i) ? 1 : 0)),
-  BYTE("i32", (row, i, out) -> out.int32(row.getByte(i)),
-      (row, i, out) -> out.int32(row.getByte(i))),
-  SHORT("i32", (row, i, out) -> out.int32(row.getShort(i)),
-      (row, i, out) -> out.int32(row.getShort(i))),
-  INT("i32", (row, i, out) -> out.int32(row.getInt(i)), (row, i, out) -> out.int32(row.getInt(i))),
-  LONG("i64", (row, i, out) -> out.int64(row.getLong(i)),
-      (row, i, out) -> out.int64(row.getLong(i))),
-  FLOAT("f32", (row, i, out) -> out.float32(row.getFloat(i)),
-      (row, i, out) -> out.float32(row.getFloat(i))),
-  DOUBLE("f64", (row, i, out) -> out.float64(row.getDouble(i)),
-      (row, i, out) -> out.float64(row.getDouble(i))),
-  STRING("string", UnsafeValues::bytes, ExternalValues::string),
-  BINARY("u8", UnsafeValues::bytes, ExternalValues::binary),
-  INTS("i32", (row, i, out) -> UnsafeValues.array(row, i, Integer.BYTES, out),
-      ExternalValues.<Integer>array(Integer.BYTES, (to, x) -> Platform.putInt(null, to, x))),
-  LONGS("i64", (row, i, out) -> UnsafeValues.array(row, i, Long.BYTES, out),
-      ExternalValues.<Long>array(Long.BYTES, (to, x) -> Platform.putLong(null, to, x))),
-  FLOATS("f32", (row, i, out) -> UnsafeValues.array(row, i, Float.BYTES, out),
-      ExternalValues.<Float>array(Float.BYTES, (to, x) -> Platform.putFloat(null, to, x))),
-  DOUBLES("f64", (row, i, out) -> UnsafeValues.array(row, i, Double.BYTES, out),
-      ExternalValues.<Double>array(Double.BYTES, (to, x) -> Platform.putDouble(null, to, x))),
-  VECTOR("f64", UnsafeValues::vector, ExternalValues::vector),
+  BOOLEAN("u8", (row, i, out) -> out.uint8(row.getBoolean(i) ? 1 : 0)),
+  BYTE("i32", (row, i, out) -> out.int32(row.getByte(i))),
+  SHORT("i32", (row, i, out) -> out.int32(row.getShort(i))),
+  INT("i32", (row, i, out) -> out.int32(row.getInt(i))),
+  LONG("i64", (row, i, out) -> out.int64(row.getLong(i))),
+  FLOAT("f32", (row, i, out) -> out.float32(row.getFloat(i))),
+  DOUBLE("f64", (row, i, out) -> out.float64(row.getDouble(i))),
+  STRING("string", UnsafeValues::bytes),
+  BINARY("u8", UnsafeValues::bytes),
+  INTS("i32", (row, i, out) -> UnsafeValues.array(row, i, Integer.BYTES, out)),
+  LONGS("i64", (row, i, out) -> UnsafeValues.array(row, i, Long.BYTES, out)),
+  FLOATS("f32", (row, i, out) -> UnsafeValues.array(row, i, Float.BYTES, out)),
+  DOUBLES("f64", (row, i, out) -> UnsafeValues.array(row, i, Double.BYTES, out)),
+  VECTOR("f64", UnsafeValues::vector),
   /** Spark's image: pixels. */
-  IMAGE("u8", UnsafeValues::image, ExternalValues::image),
+  IMAGE("u8", UnsafeValues::image),
   /** CaffeOnSpark's ENCODED_IMAGE_WITH_DIM: the bytes of an image file and its size. */
-  SIZED_IMAGE("u8", UnsafeValues::sizedImage, ExternalValues::sizedImage);
+  SIZED_IMAGE("u8", UnsafeValues::sizedImage);
 
   /** Encodes one value of a binary row. */
-  interface UnsafeWriter {
+  interface Writer {
     void write(UnsafeRow row, int ordinal, Chunk out);
-  }
-
-  /** Encodes one value of an external row. */
-  interface RowWriter {
-    void write(Row row, int ordinal, Chunk out);
   }
 
   private static final List<String> IMAGE_FIELDS =
@@ -60,13 +43,11 @@ public enum ColumnType {
   private static final List<String> SIZED_IMAGE_FIELDS = List.of("image", "height", "width");
 
   private final String engineName;
-  private final UnsafeWriter unsafe;
-  private final RowWriter external;
+  private final Writer writer;
 
-  ColumnType(String engineName, UnsafeWriter unsafe, RowWriter external) {
+  ColumnType(String engineName, Writer writer) {
     this.engineName = engineName;
-    this.unsafe = unsafe;
-    this.external = external;
+    this.writer = writer;
   }
 
   /** The type's name in the engine's schema. */
@@ -80,11 +61,7 @@ public enum ColumnType {
   }
 
   void write(UnsafeRow row, int ordinal, Chunk out) {
-    unsafe.write(row, ordinal, out);
-  }
-
-  void write(Row row, int ordinal, Chunk out) {
-    external.write(row, ordinal, out);
+    writer.write(row, ordinal, out);
   }
 
   /** The column type for a Spark type; null if values of it cannot be fed. */

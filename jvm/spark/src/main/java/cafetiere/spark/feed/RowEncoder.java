@@ -5,7 +5,7 @@ import cafetiere.core.CafetiereException;
 import cafetiere.core.Rows;
 import cafetiere.spark.internal.SparkInternals;
 import java.util.Iterator;
-import org.apache.spark.sql.Row;
+import java.util.stream.IntStream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -26,6 +26,7 @@ public final class RowEncoder implements AutoCloseable {
 
   private final FeedSchema schema;
   private final ColumnType[] types;
+  private final int[] own; // where the columns are in rows of the schema itself
   private final Sink sink;
   private final long chunkBytes;
   private final Chunk chunk = new Chunk(CHUNK_BYTES + HEADROOM_BYTES);
@@ -42,6 +43,7 @@ public final class RowEncoder implements AutoCloseable {
   public RowEncoder(FeedSchema schema, Sink sink, long chunkBytes) {
     this.schema = schema;
     this.types = schema.types().toArray(new ColumnType[0]);
+    this.own = IntStream.range(0, types.length).toArray();
     this.sink = sink;
     this.chunkBytes = chunkBytes;
   }
@@ -58,24 +60,11 @@ public final class RowEncoder implements AutoCloseable {
 
   /** Encodes one row whose columns are exactly those of the schema. */
   public void add(InternalRow row) {
-    UnsafeRow binary = row instanceof UnsafeRow unsafe ? unsafe : project(row);
-    long start = chunk.size();
-    for (int i = 0; i < types.length; i++) {
-      try {
-        requireValue(binary.isNullAt(i));
-        types[i].write(binary, i, chunk);
-      } catch (IllegalArgumentException e) {
-        chunk.truncate(start);
-        int id = schema.idOrdinal();
-        Object value = id < 0 ? null : binary.get(id, schema.table().fields()[id].dataType());
-        throw badValue(i, value, e);
-      }
-    }
-    finishRow();
+    add(row instanceof UnsafeRow unsafe ? unsafe : project(row), own);
   }
 
-  /** Encodes one external row; `ordinals` tells where the schema's columns are in it. */
-  public void add(Row row, int[] ordinals) {
+  /** Encodes one row of another schema; {@code ordinals} tells where this one's columns are in it. */
+  public void add(UnsafeRow row, int[] ordinals) {
     long start = chunk.size();
     for (int i = 0; i < types.length; i++) {
       try {
@@ -84,7 +73,8 @@ public final class RowEncoder implements AutoCloseable {
       } catch (IllegalArgumentException e) {
         chunk.truncate(start);
         int id = schema.idOrdinal();
-        throw badValue(i, id < 0 ? null : row.get(ordinals[id]), e);
+        Object value = id < 0 ? null : row.get(ordinals[id], schema.table().fields()[id].dataType());
+        throw badValue(i, value, e);
       }
     }
     finishRow();

@@ -76,7 +76,7 @@ public final class SparkInternals {
   }
 
   /** Spark 4 moved the method into a subclass. */
-  private static QueryExecution execution(Dataset<?> data) throws ReflectiveOperationException {
+  static QueryExecution execution(Dataset<?> data) throws ReflectiveOperationException {
     return (QueryExecution) data.getClass().getMethod("queryExecution").invoke(data);
   }
 

@@ -3,6 +3,9 @@ package cafetiere.spark.predict;
 
 import java.util.Arrays;
 import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
@@ -22,6 +25,18 @@ public final class Outputs {
       appended = appended.add(predictionCol, DataTypes.DoubleType, false);
     }
     return appended;
+  }
+
+  /** Their values for row {@code row} of the predictor's batch. */
+  static InternalRow row(BatchPredictor predictor, int row, boolean predict) {
+    int outputs = predictor.outputs();
+    Object[] cells = new Object[outputs + (predict ? 1 : 0)];
+    for (int i = 0; i < outputs; i++) {
+      float[] values = predictor.output(i, row);
+      cells[i] = UnsafeArrayData.fromPrimitiveArray(values);
+      if (predict && i == 0) cells[outputs] = prediction(values);
+    }
+    return new GenericInternalRow(cells);
   }
 
   /** The index of the largest value (the first of equal ones); a single value itself. */

@@ -3,14 +3,18 @@ package cafetiere.spark.predict;
 
 import cafetiere.core.Predictor;
 import cafetiere.spark.feed.RowEncoder;
+import cafetiere.spark.internal.SparkInternals;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.function.Supplier;
 import org.apache.spark.TaskContext;
-import org.apache.spark.sql.Row;
-import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.JoinedRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.TaskCompletionListener;
 
 /**
@@ -18,25 +22,34 @@ import org.apache.spark.util.TaskCompletionListener;
  * is taken for the first row and given back after the last, or when the task ends before: perhaps
  * while another thread of it, which feeds a worker, still asks for rows.
  */
-public final class PredictionIterator implements Iterator<Row> {
+public final class PredictionIterator implements Iterator<InternalRow> {
   private final PredictionPlan plan;
   private final PredictorPool.Key key;
   private final Supplier<Predictor> opened;
-  private final Iterator<Row> input;
-  private final List<Row> batch = new ArrayList<>();
+  private final Iterator<InternalRow> input;
+  private final int[] ordinals;
+  private final UnsafeProjection binary;
+  private final List<UnsafeRow> batch = new ArrayList<>();
+  private final JoinedRow joined = new JoinedRow();
   private int next;
 
   private BatchPredictor predictor;
   private RowEncoder encoder;
-  private int[] ordinals;
   private boolean closed;
 
-  /** {@code opened} makes a predictor of the plan; it is asked if the executor has none yet. */
-  public PredictionIterator(PredictionPlan plan, Supplier<Predictor> opened, Iterator<Row> input) {
+  /**
+   * {@code opened} makes a predictor of the plan; it is asked if the executor has none yet.
+   *
+   * @param schema of the rows that are given
+   */
+  public PredictionIterator(PredictionPlan plan, Supplier<Predictor> opened, StructType schema,
+      Iterator<InternalRow> input) {
     this.plan = plan;
     this.key = new PredictorPool.Key(plan, plan.threadsHere());
     this.opened = opened;
     this.input = input;
+    this.ordinals = plan.schema().ordinals(schema);
+    this.binary = SparkInternals.unsafeProjection(schema);
   }
 
   @Override
@@ -44,7 +57,7 @@ public final class PredictionIterator implements Iterator<Row> {
     if (next < batch.size()) return true;
     batch.clear();
     next = 0;
-    while (batch.size() < plan.batch() && input.hasNext()) batch.add(input.next());
+    while (batch.size() < plan.batch() && input.hasNext()) take(binary.apply(input.next()));
     if (batch.isEmpty()) {
       close();
     } else {
@@ -54,25 +67,22 @@ public final class PredictionIterator implements Iterator<Row> {
   }
 
   @Override
-  public Row next() {
+  public InternalRow next() {
     if (!hasNext()) throw new NoSuchElementException("the partition has no more rows");
-    Row row = batch.get(next);
-    float[][] outputs = outputs(next++);
-    Object[] cells = new Object[row.size() + outputs.length + (plan.predict() ? 1 : 0)];
-    int cell = 0;
-    for (; cell < row.size(); cell++) cells[cell] = row.get(cell);
-    for (float[] output : outputs) cells[cell++] = output;
-    if (plan.predict()) cells[cell] = Outputs.prediction(outputs[0]);
-    return RowFactory.create(cells);
+    InternalRow outputs = outputs(next);
+    return joined.apply(batch.get(next++), outputs);
+  }
+
+  /** Encodes a row for the net, and keeps a copy of it for what comes out. */
+  private synchronized void take(UnsafeRow row) {
+    requireOpen();
+    if (encoder == null) open();
+    encoder.add(row, ordinals);
+    batch.add(row.copy());
   }
 
   private synchronized void compute() {
     requireOpen();
-    if (encoder == null) open();
-    for (Row row : batch) {
-      if (ordinals == null) ordinals = plan.schema().ordinals(row.schema());
-      encoder.add(row, ordinals);
-    }
     encoder.flush();
   }
 
@@ -85,11 +95,9 @@ public final class PredictionIterator implements Iterator<Row> {
     encoder = new RowEncoder(plan.schema(), predictor::run, Long.MAX_VALUE);
   }
 
-  private synchronized float[][] outputs(int row) {
+  private synchronized InternalRow outputs(int row) {
     requireOpen();
-    float[][] outputs = new float[predictor.outputs()][];
-    for (int i = 0; i < outputs.length; i++) outputs[i] = predictor.output(i, row);
-    return outputs;
+    return Outputs.row(predictor, row, plan.predict());
   }
 
   private void requireOpen() {

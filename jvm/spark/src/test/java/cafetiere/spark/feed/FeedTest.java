@@ -18,7 +18,6 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.apache.spark.ml.linalg.SQLDataTypes;
 import org.apache.spark.ml.linalg.Vectors;
@@ -84,14 +83,13 @@ class FeedTest {
   void aColumnArrivesAsItWas(DataType type, Object value, float[] expected) {
     Dataset<Row> table = table(type, value);
     assertArrayEquals(expected, fromBinaryRow(table, expected.length));
-    assertArrayEquals(expected, fromExternalRow(table, expected.length));
   }
 
   @Test
   void aNullNamesColumnAndRow() {
     Dataset<Row> table = table(DataTypes.FloatType, null);
     CafetiereException error =
-        assertThrows(CafetiereException.class, () -> fromExternalRow(table, 1));
+        assertThrows(CafetiereException.class, () -> fromBinaryRow(table, 1));
     assertEquals(CafetiereException.Code.INVALID_ARGUMENT, error.code());
     assertTrue(error.getMessage().contains("column 'x' of the row with id 41 is null"),
         error.getMessage());
@@ -100,11 +98,9 @@ class FeedTest {
   @Test
   void aNullElementNamesItsPlace() {
     Dataset<Row> table = table(array(DataTypes.FloatType), new Float[] {1f, 2f, null});
-    for (var read : List.<Supplier<float[]>>of(
-        () -> fromExternalRow(table, 3), () -> fromBinaryRow(table, 3))) {
-      String message = assertThrows(CafetiereException.class, read::get).getMessage();
-      assertTrue(message.contains("holds a null at element 2"), message);
-    }
+    String message =
+        assertThrows(CafetiereException.class, () -> fromBinaryRow(table, 3)).getMessage();
+    assertTrue(message.contains("holds a null at element 2"), message);
   }
 
   @Test
@@ -135,12 +131,6 @@ class FeedTest {
 
   private static FeedSchema schema(Dataset<Row> table) {
     return FeedSchema.of(table.schema(), List.of(new FeedSchema.Input("data", "x")), "id");
-  }
-
-  private static float[] fromExternalRow(Dataset<Row> table, int size) {
-    FeedSchema schema = schema(table);
-    Row row = table.collectAsList().get(0);
-    return echo(schema, size, encoder -> encoder.add(row, schema.ordinals(row.schema())));
   }
 
   /** Encodes on the executor, where the binary row lives. Errors come back as they were thrown. */
