@@ -91,6 +91,10 @@ Result<json> data_layer_json(const Graph& graph, const std::vector<Shape>& shape
       if (node.type->rows_input) {
         CFT_TRY(node.type->rows_input(node.param, int(i), &input).with_context(node.where));
         tops.back()["column"] = input.column;
+        if (input.table) {
+          json& columns = tops.back()["columns"] = json::array();
+          for (const caffe::TableColumn& c : input.table->column()) columns.push_back(c.name());
+        }
       }
       const Shape& shape = shapes[size_t(node.tops[i])];
       if (i == 0 && shape.axes() > 0) *batch = shape[input.transpose ? 1 : 0];

@@ -125,6 +125,14 @@ std::string Options::object(const char* key) {
   return "{}";
 }
 
+std::string Options::list(const char* key) {
+  const nlohmann::json* value = take(key);
+  if (!value) return "[]";
+  if (value->is_array()) return value->dump();
+  fail(key, "a list");
+  return "[]";
+}
+
 Status Options::done() const {
   if (!status_.ok()) return status_;
   for (const auto& item : json_.items()) {

@@ -28,6 +28,8 @@ class Options {
   std::map<std::string, std::vector<int64_t>> shapes(const char* key);
   /// The value itself as JSON text, "{}" when absent.
   std::string object(const char* key);
+  /// The list itself as JSON text, "[]" when absent.
+  std::string list(const char* key);
 
   /// Whether the key is given.
   bool has(const char* key) const { return json_.contains(key); }

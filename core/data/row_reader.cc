@@ -81,7 +81,13 @@ Result<RowReader> RowReader::make(const RowSchema& schema, const std::vector<Row
 }
 
 Status RowReader::bind(const RowsInput& input, bool train, uint64_t seed) {
-  Binding binding{input, -1, input.row_shape.count(), std::nullopt, input.row_shape};
+  Binding binding{input, -1, input.row_shape.count(), std::nullopt, input.row_shape, std::nullopt};
+  if (input.table) {
+    CFT_ASSIGN(TableEncoder encoder, TableEncoder::make(*input.table, schema_, input.lenient));
+    binding.encoder = std::move(encoder);
+    bindings_.push_back(std::move(binding));
+    return {};
+  }
   if (!input.column.empty()) {
     CFT_ASSIGN(binding.column, schema_.find(input.column));
   }
@@ -112,7 +118,9 @@ Status RowReader::read(Row row, const RowPosition& position, std::span<float* co
   for (size_t top = 0; top < bindings_.size(); ++top) {
     const Binding& binding = bindings_[top];
     float* out = tops[top] + index * binding.out_shape.count();
-    if (binding.column < 0) {
+    if (binding.encoder) {
+      CFT_TRY(read_table(binding, row, out));
+    } else if (binding.column < 0) {
       std::fill_n(out, binding.out_shape.count(), 0.f);
     } else if (binding.input.transpose) {
       scratch.resize(static_cast<size_t>(binding.values));
@@ -131,6 +139,11 @@ Status RowReader::read(Row row, const RowPosition& position, std::span<float* co
 
 Status RowReader::validate(Row row, std::vector<float>& scratch) const {
   for (const Binding& binding : bindings_) {
+    if (binding.encoder) {
+      scratch.resize(static_cast<size_t>(binding.values));
+      CFT_TRY(read_table(binding, row, scratch.data()));
+      continue;
+    }
     if (binding.column < 0) continue;
     if (binding.input.encoded) {
       CFT_TRY(encoded_image(binding, row).status());
@@ -196,15 +209,24 @@ Status RowReader::read_plain(const Binding& binding, Row row, float* out) const 
     return invalid_argument(fmt::format("{}: {} is not a number; use a numeric column",
                                         where(binding, row), cell.describe()));
   }
+  return check_classes(binding, row, {out, size_t(binding.values)});
+}
+
+Status RowReader::read_table(const Binding& binding, Row row, float* out) const {
+  CFT_TRY(binding.encoder->encode(schema_, row, out));
+  return check_classes(binding, row, {out, size_t(binding.values)});
+}
+
+Status RowReader::check_classes(const Binding& binding, Row row,
+                                std::span<const float> values) const {
   const int64_t classes = binding.input.label_classes;
   if (classes == 0) return {};
-  for (int64_t i = 0; i < binding.values; ++i) {
-    if (!is_class(out[i], classes)) {
-      return invalid_argument(fmt::format(
-          "{}: the label is {}, but the net has {} classes, so labels must be whole numbers from 0 "
-          "to {}; correct the rows or the net's number of outputs",
-          where(binding, row), cell.describe(), classes, classes - 1));
-    }
+  for (const float value : values) {
+    if (is_class(value, classes)) continue;
+    return invalid_argument(fmt::format(
+        "{}: the label is {}, but the net has {} classes, so labels must be whole numbers from 0 "
+        "to {}; correct the rows or the net's number of outputs",
+        where(binding, row), value, classes, classes - 1));
   }
   return {};
 }

@@ -9,6 +9,7 @@
 
 #include "core/base/status.h"
 #include "core/data/row_schema.h"
+#include "core/data/table_encoder.h"
 #include "core/data/transformer.h"
 #include "core/model/proto/caffe.pb.h"
 #include "core/tensor/shape.h"
@@ -25,6 +26,9 @@ struct RowsInput {
   bool encoded = false;      ///< the column holds the bytes of an image file: JPEG, PNG or WebP
   bool interleaved = false;  ///< pixels are stored height x width x channels
   bool transpose = false;    ///< the batch is the last axis of the top
+  /// The top's columns, in place of `column`, and how their cells become numbers.
+  std::optional<caffe::TableDataParameter::Top> table = std::nullopt;
+  bool lenient = false;  ///< of `table`: its columns may be missing
 };
 
 /// Converts numbers of any type to float (a string column is read as a number), checks their count
@@ -54,11 +58,14 @@ class RowReader {
     int64_t values;  // a row
     std::optional<Transformer> transform;
     Shape out_shape;
+    std::optional<TableEncoder> encoder;
   };
   RowReader() = default;
   Status bind(const RowsInput& input, bool train, uint64_t seed);
   Result<Cell> checked_cell(const Binding& binding, Row row) const;
   Result<std::span<const uint8_t>> encoded_image(const Binding& binding, Row row) const;
+  Status read_table(const Binding& binding, Row row, float* out) const;
+  Status check_classes(const Binding& binding, Row row, std::span<const float> values) const;
   Status read_plain(const Binding& binding, Row row, float* out) const;
   Status read_encoded(const Binding& binding, Row row, const RowPosition& position,
                       float* out) const;

@@ -84,8 +84,12 @@ Result<FedLayer> bind_rows(const Graph& graph, const RowSchema& schema,
     if (top.axes() == 0) return invalid_argument(fed.node->where + ": a top has no batch axis");
     CFT_ASSIGN(RowsInput input, describe_input(*fed.node, int(i), top));
     if (i == 0) fed.batch = top[input.transpose ? 1 : 0];
-    CFT_ASSIGN(input.column,
-               column_of(input.top, input.column, schema, bindings, optional_labels && i > 0));
+    if (input.table) {
+      input.lenient = optional_labels && i > 0;
+    } else {
+      CFT_ASSIGN(input.column,
+                 column_of(input.top, input.column, schema, bindings, optional_labels && i > 0));
+    }
     const LabelRange labels = label_range(graph, shapes, fed.node->tops[i]);
     input.label_classes = labels.ignored ? 0 : labels.classes;
     fed.inputs.push_back(std::move(input));

@@ -96,7 +96,7 @@ CFT_API int cft_main(int count, const char* const* arguments);
  *   TEST with the level and stages of test_state inside, for the predictor; if no net was given, "solver_text": the solver with
  *   all its nets inside; "batch_size", "parameters": floats, "memory_bytes": predicted for one rank, "data_layer": {"name", "type", "tops": [{"name", "shape",
  *   "classes": the labels that losses and accuracies take from it are below, 0 if there are none,
- *   "ignore_label": only where one is, "column": of CoSData}], "source", "dataframe_format",
+ *   "ignore_label": only where one is, "column": of CoSData and TableData, "columns": all of a top of TableData}], "source", "dataframe_format",
  *   "dataframe_column_select", "source_class"}, "outputs": [NAMES], "blobs": [{"name","shape"}],
  *   "solver": {"max_iter", "test_interval", "snapshot", "snapshot_prefix",
  *   "snapshot_format": "HDF5"|"BINARYPROTO", "iter_size",
@@ -133,6 +133,31 @@ CFT_API void cft_row_budget_destroy(cft_row_budget* budget);
 /* The same as cft_rows_create() under a budget (NULL: none), which includes the shards that the rows
  * go to. */
 CFT_API int cft_rows_create_within(const char* schema, cft_row_budget* budget, cft_rows** out);
+
+/* ---- tables -------------------------------------------------------------------------------- */
+
+/* Since API version 3. What must be known of a table's columns, which may be text, dates or missing, to
+ * train a net on them. Parts of a table are counted on their own and merged without rounding, so that
+ * the partitioning does not show. The net that is made of it reads rows as they are, by a layer
+ * TableData. In rows a missing cell has no bytes.
+ * options: {"schema": as for rows, "columns": [{"name": TEXT, "kind": "NUMBER" (default; of "size"
+ *   numbers in each cell, else 1)|"CATEGORY"|"DATE" (i32 days since 1970)|"TIMESTAMP" (i64 microseconds)|
+ *   "CLASS" (a label)}]} */
+typedef struct cft_table cft_table;
+CFT_API int cft_table_create(const char* options, cft_table** out);
+/* Counts `count` rows, encoded as for cft_rows_append(). An error leaves the table unfit for use. */
+CFT_API int cft_table_add(cft_table* table, int64_t count, const void* chunk, uint64_t bytes);
+/* Adds another part: what cft_table_statistics() gave for a table made with the same options. */
+CFT_API int cft_table_merge(cft_table* table, const void* statistics, uint64_t bytes);
+/* The same bytes for the same multiset of rows. */
+CFT_API int cft_table_statistics(const cft_table* table, void** out, uint64_t* bytes);
+/* The text of a net that learns one column from the others.
+ * options: {"label": the column to learn, "layers": [units of each hidden layer] (default [64, 32]),
+ *   "activation": a layer type (default "ReLU"), "dropout_percent": 0 to 99, "batch_norm": 0 or 1,
+ *   "batch": rows (default 64), "most_one_hot": a category of more values is embedded (default 8),
+ *   "most_values", "least_count": of a category's values, the others count as one (50000, 1)} */
+CFT_API int cft_table_net(const cft_table* table, const char* options, char** out);
+CFT_API void cft_table_destroy(cft_table* table);
 
 /* ---- groups -------------------------------------------------------------------------------- */
 

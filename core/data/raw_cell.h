@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cells of a table as they are, where a value may be missing or be text.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "core/data/row_schema.h"
+
+namespace cafetiere {
+
+/// Number i of a cell of numbers, as a double; integers beyond 2^53 are rounded.
+inline double number_at(const Cell& cell, int64_t i) {
+  const auto load = [&]<class T>(T value) {
+    std::memcpy(&value, cell.bytes.data() + size_t(i) * sizeof value, sizeof value);
+    return double(value);
+  };
+  switch (cell.type) {
+    case ColumnType::kU8:
+      return load(uint8_t{});
+    case ColumnType::kI32:
+      return load(int32_t{});
+    case ColumnType::kI64:
+      return load(int64_t{});
+    case ColumnType::kF32:
+      return load(float{});
+    default:
+      return load(double{});
+  }
+}
+
+/// Whether a cell has no value: no bytes, or one number that is NaN.
+inline bool is_missing(const Cell& cell) {
+  if (cell.bytes.empty()) return true;
+  const bool real = cell.type == ColumnType::kF32 || cell.type == ColumnType::kF64;
+  return real && cell.values() == 1 && std::isnan(number_at(cell, 0));
+}
+
+/// A value as the text that names it in a list of categories: numbers in their shortest decimal form,
+/// the same for every type. `room` keeps the text of a number.
+inline std::string_view category_of(const Cell& cell, std::string& room) {
+  if (cell.type == ColumnType::kString) return cell.text();
+  if (cell.type == ColumnType::kI64) {
+    int64_t value;  // a double has not all of them
+    std::memcpy(&value, cell.bytes.data(), sizeof value);
+    room = fmt::format("{}", value);
+  } else {
+    const double value = number_at(cell, 0);
+    const bool whole = std::abs(value) < 0x1p53 && value == std::floor(value);
+    if (cell.type == ColumnType::kF32 && !whole)
+      room = fmt::format("{}", float(value));
+    else
+      room = whole ? fmt::format("{}", int64_t(value)) : fmt::format("{}", value);
+  }
+  return room;
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/data/table_encoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numbers>
+
+#include "core/base/elementary.h"
+#include "core/data/raw_cell.h"
+
+namespace cafetiere {
+namespace {
+
+using caffe::TableColumn;
+
+constexpr int kReserved = 2;  // places of CATEGORY before its list: missing, none of those
+constexpr double kMicrosOfDay = 86'400e6;
+constexpr double kMostDays = 365.25e6;  // of the calendar of <chrono>, with room
+
+int64_t is_flagged(const TableColumn& column) { return column.missing_flag() ? 1 : 0; }
+
+/// Sine and cosine of a share of a period.
+float* put_phase(double share, float* out) {
+  const double angle = 2 * std::numbers::pi * share;
+  *out++ = float(elementary::cos(angle - std::numbers::pi / 2));
+  *out++ = float(elementary::cos(angle));
+  return out;
+}
+
+/// Where days since 1970 are in their year, from 0 to 1.
+double share_of_year(double days) {
+  using namespace std::chrono;
+  const sys_days day{std::chrono::days(int(std::floor(days)))};
+  const year y = year_month_day(day).year();
+  const sys_days first = y / January / 1, next = (y + years(1)) / January / 1;
+  const double into = double((day - first).count()) + (days - std::floor(days));
+  return into / double((next - first).count());
+}
+
+double scaled(const TableColumn& column, int i, double x) {
+  return column.mean_size() == 0 ? x : (x - column.mean(i)) * column.scale(i);
+}
+
+Status check_lists(const TableColumn& column) {
+  const int size = int(column.size());
+  const bool numbers = column.kind() == TableColumn::NUMBER;
+  if (size < 1 || (!numbers && size != 1)) {
+    return invalid_argument(
+        fmt::format("column '{}': size {} of kind {}; only a NUMBER has more than one",
+                    column.name(), size, TableColumn::Kind_Name(column.kind())));
+  }
+  if (column.mean_size() != column.scale_size() ||
+      (column.mean_size() != 0 && column.mean_size() != size)) {
+    return invalid_argument(
+        fmt::format("column '{}': {} means and {} scales for {} numbers in a cell", column.name(),
+                    column.mean_size(), column.scale_size(), size));
+  }
+  return {};
+}
+
+}  // namespace
+
+int64_t encoded_size(const TableColumn& column) {
+  switch (column.kind()) {
+    case TableColumn::NUMBER:
+      return int64_t(column.size()) + is_flagged(column);
+    case TableColumn::ONE_HOT:
+      return column.value_size() + kReserved;
+    case TableColumn::DATE:
+      return 5 + is_flagged(column);
+    case TableColumn::TIMESTAMP:
+      return 7 + is_flagged(column);
+    default:
+      return 1;
+  }
+}
+
+Result<TableEncoder> TableEncoder::make(const caffe::TableDataParameter::Top& top,
+                                        const RowSchema& schema, bool lenient) {
+  TableEncoder encoder;
+  for (const TableColumn& column : top.column()) {
+    CFT_TRY(check_lists(column));
+    Binding binding{column, -1, nullptr, encoded_size(column), lenient};
+    const Result<int> place = schema.find(column.name());
+    if (!place.ok() && !lenient) return place.status();
+    if (place.ok()) binding.place = *place;
+    const int first = column.kind() == TableColumn::CLASS ? 0 : kReserved;
+    auto values = std::make_shared<Places>();
+    for (int i = 0; i < column.value_size(); ++i) values->emplace(column.value(i), first + i);
+    binding.values = std::move(values);
+    binding.column.clear_value();
+    encoder.size_ += binding.size;
+    encoder.bindings_.push_back(std::move(binding));
+  }
+  return encoder;
+}
+
+Status TableEncoder::encode(const RowSchema& schema, Row row, float* out) const {
+  for (const Binding& binding : bindings_) {
+    if (binding.place < 0) {
+      std::fill_n(out, binding.size, 0.f);
+    } else {
+      CFT_TRY(encode_column(binding, schema.cell(row, binding.place), out)
+                  .with_context(fmt::format("column \"{}\", {}", binding.column.name(),
+                                            schema.describe_row(row))));
+    }
+    out += binding.size;
+  }
+  return {};
+}
+
+Status TableEncoder::encode_column(const Binding& binding, const Cell& cell, float* out) const {
+  const TableColumn::Kind kind = binding.column.kind();
+  if (kind == TableColumn::CATEGORY || kind == TableColumn::ONE_HOT || kind == TableColumn::CLASS) {
+    return encode_value(binding, cell, out);
+  }
+  if (is_missing(cell)) {
+    encode_missing(binding, out);
+    return {};
+  }
+  if (cell.type == ColumnType::kString) {
+    return invalid_argument(fmt::format("{} is text where a number is wanted", cell.describe()));
+  }
+  if (cell.values() != int64_t(binding.column.size())) {
+    return invalid_argument(fmt::format("{} values, but those trained on have {}", cell.values(),
+                                        binding.column.size()));
+  }
+  return encode_numbers(binding, cell, out);
+}
+
+void TableEncoder::encode_missing(const Binding& binding, float* out) const {
+  std::fill_n(out, binding.size, 0.f);
+  if (binding.column.missing_flag()) out[binding.size - 1] = 1;
+}
+
+Status TableEncoder::encode_numbers(const Binding& binding, const Cell& cell, float* out) const {
+  const TableColumn& column = binding.column;
+  const bool is_time = column.kind() == TableColumn::TIMESTAMP;
+  bool gap = false;
+  double days = 0;
+  for (int i = 0; i < int(column.size()); ++i) {
+    const double x = number_at(cell, i);
+    days = is_time ? x / kMicrosOfDay : x;
+    if (std::isnan(x)) gap = true;
+    const double value = std::isnan(x) ? 0 : scaled(column, i, x);
+    if (!std::isfinite(float(value))) {
+      return invalid_argument(
+          fmt::format("value {} is {}; a net needs finite numbers, so drop or fill such rows", i, x));
+    }
+    *out++ = float(value);
+  }
+  if (column.kind() != TableColumn::NUMBER) {
+    if (std::abs(days) > kMostDays) {
+      return invalid_argument(fmt::format("{} days from 1970 are no date", days));
+    }
+    out = put_phase(share_of_year(days), out);
+    const double week = days / 7;
+    out = put_phase(week - std::floor(week), out);
+    if (is_time) out = put_phase(days - std::floor(days), out);
+  }
+  if (column.missing_flag()) *out = gap ? 1.f : 0.f;
+  return {};
+}
+
+Status TableEncoder::encode_value(const Binding& binding, const Cell& cell, float* out) const {
+  std::string room;
+  int place = 0;  // missing
+  const bool is_class = binding.column.kind() == TableColumn::CLASS;
+  if (!is_missing(cell)) {
+    const auto found = binding.values->find(category_of(cell, room));
+    place = found != binding.values->end() ? found->second : is_class ? -1 : 1;
+  } else if (is_class) {
+    place = -1;
+  }
+  if (place < 0 && binding.lenient) place = 0;
+  if (place < 0) {
+    return invalid_argument(
+        fmt::format("the label {} is none of the {} classes trained on", cell.describe(),
+                    binding.values->size()));
+  }
+  if (binding.column.kind() != TableColumn::ONE_HOT) {
+    *out = float(place);
+  } else {
+    std::fill_n(out, binding.size, 0.f);
+    out[place] = 1;
+  }
+  return {};
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// TableEncoder: the numbers of one top of TableData, made of the columns of a row.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/data/row_schema.h"
+#include "core/model/proto/caffe.pb.h"
+
+namespace cafetiere {
+
+/// Numbers that a column gives a row: what TableColumn says of its kind.
+int64_t encoded_size(const caffe::TableColumn& column);
+
+/// Immutable: any thread may use it.
+class TableEncoder {
+ public:
+  using Row = std::span<const std::byte>;
+
+  /// Columns are looked up by name. With `lenient`, for labels of rows to predict, one that the schema
+  /// has not and a value that is no class read as 0.
+  static Result<TableEncoder> make(const caffe::TableDataParameter::Top& top, const RowSchema& schema,
+                                   bool lenient);
+
+  /// Numbers a row.
+  int64_t size() const { return size_; }
+
+  /// Writes size() numbers. The error names column and row: text where a number is wanted, cells of another
+  /// size, infinite numbers, a value that is no class.
+  Status encode(const RowSchema& schema, Row row, float* out) const;
+
+ private:
+  struct TextHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  using Places = std::unordered_map<std::string, int, TextHash, std::equal_to<>>;
+  struct Binding {
+    caffe::TableColumn column;
+    int place;  ///< in the schema, -1 if it is not there
+    std::shared_ptr<const Places> values;
+    int64_t size;
+    bool lenient;
+  };
+
+  Status encode_column(const Binding& binding, const Cell& cell, float* out) const;
+  Status encode_numbers(const Binding& binding, const Cell& cell, float* out) const;
+  Status encode_value(const Binding& binding, const Cell& cell, float* out) const;
+  void encode_missing(const Binding& binding, float* out) const;
+
+  std::vector<Binding> bindings_;
+  int64_t size_ = 0;
+};
+
+}  // namespace cafetiere

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/data/table_statistics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "core/data/raw_cell.h"
+#include "core/model/proto/table.pb.h"
+
+namespace cafetiere {
+namespace {
+
+using caffe::TableColumn;
+
+constexpr double kMostSquare = 1e150;  // its square is still a double
+
+bool lists_values(TableColumn::Kind kind) {
+  return kind == TableColumn::CATEGORY || kind == TableColumn::CLASS;
+}
+
+/// Whether cells of a type can be read as a kind.
+bool fits(TableColumn::Kind kind, ColumnType type) {
+  if (lists_values(kind)) return true;
+  if (kind == TableColumn::DATE) return type == ColumnType::kI32;
+  if (kind == TableColumn::TIMESTAMP) return type == ColumnType::kI64;
+  return type != ColumnType::kString;
+}
+
+/// The standard deviation, of n values: n Σx² - (Σx)², in pairs of doubles.
+double deviation(uint64_t n, const ExactSum& sum, const ExactSum& squares) {
+  const auto [s, s_low] = sum.value();
+  const auto [q, q_low] = squares.value();
+  const double count = double(n), nq = count * q, ss = s * s;
+  const double rest = std::fma(count, q, -nq) + count * q_low;
+  const double rest_ss = std::fma(s, s, -ss) + 2 * s * s_low;
+  const double spread = (nq - ss) + (rest - rest_ss);
+  return std::sqrt(std::max(spread, 0.0)) / count;
+}
+
+std::optional<double> as_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// The values of a class, by number or by bytes.
+std::vector<std::string> classes(const std::map<std::string, uint64_t, std::less<>>& values) {
+  std::vector<std::string> list;
+  for (const auto& [value, count] : values) list.push_back(value);
+  const bool numbers =
+      std::ranges::all_of(list, [](const auto& text) { return as_number(text).has_value(); });
+  if (numbers) std::ranges::stable_sort(list, {}, [](const auto& text) { return *as_number(text); });
+  return list;
+}
+
+/// The most frequent values; of equally frequent ones those with the lesser bytes.
+std::vector<std::string> frequent(const std::map<std::string, uint64_t, std::less<>>& values,
+                                  const EncodingRules& rules) {
+  std::vector<std::pair<uint64_t, std::string_view>> counted;
+  for (const auto& [value, count] : values) {
+    if (count >= rules.least_count) counted.emplace_back(count, value);
+  }
+  std::ranges::stable_sort(counted, std::ranges::greater{}, &decltype(counted)::value_type::first);
+  if (counted.size() > rules.most_values) counted.resize(size_t(rules.most_values));
+  std::vector<std::string> list;
+  for (const auto& [count, value] : counted) list.emplace_back(value);
+  return list;
+}
+
+}  // namespace
+
+Result<TableStatistics> TableStatistics::make(const RowSchema& schema,
+                                              std::span<const TableColumn> columns) {
+  TableStatistics table(schema);
+  for (const TableColumn& request : columns) {
+    Counted column;
+    column.request.set_name(request.name());
+    column.request.set_kind(request.kind() == TableColumn::ONE_HOT ? TableColumn::CATEGORY
+                                                                   : request.kind());
+    column.request.set_size(request.size());
+    CFT_ASSIGN(column.place, schema.find(request.name()));
+    const ColumnType type = schema.columns[size_t(column.place)].type;
+    if (!fits(column.request.kind(), type)) {
+      return invalid_argument(fmt::format("column \"{}\" of type {} cannot be read as {}",
+                                          request.name(), column_type_name(type),
+                                          TableColumn::Kind_Name(request.kind())));
+    }
+    const bool single = column.request.kind() != TableColumn::NUMBER;
+    if (request.size() < 1 || (single && request.size() != 1)) {
+      return invalid_argument(fmt::format("column \"{}\": {} numbers in a cell of kind {}",
+                                          request.name(), request.size(),
+                                          TableColumn::Kind_Name(request.kind())));
+    }
+    if (!lists_values(column.request.kind())) column.numbers.resize(request.size());
+    table.columns_.push_back(std::move(column));
+  }
+  return table;
+}
+
+Status TableStatistics::add(int64_t count, std::span<const std::byte> chunk) {
+  RowTable rows(schema_);
+  CFT_TRY(rows.append(count, chunk));
+  for (int64_t i = 0; i < count; ++i) {
+    for (Counted& column : columns_) {
+      CFT_TRY(add_cell(column, rows.cell(i, column.place))
+                  .with_context(fmt::format("column \"{}\", {}", column.request.name(),
+                                            schema_.describe_row(rows.row(i)))));
+    }
+  }
+  rows_ += count;
+  return {};
+}
+
+Status TableStatistics::add_cell(Counted& column, const Cell& cell) {
+  if (is_missing(cell)) {
+    if (column.request.kind() == TableColumn::CLASS) {
+      return invalid_argument("the label is missing; drop such rows, or fill it");
+    }
+    ++column.missing;
+    return {};
+  }
+  if (cell.values() != int64_t(column.request.size())) {
+    return invalid_argument(fmt::format("{} values, but rows before have {}: all must have as many",
+                                        cell.values(), column.request.size()));
+  }
+  if (!lists_values(column.request.kind())) return add_numbers(column, cell);
+  std::string room;
+  return add_value(column, category_of(cell, room), 1);
+}
+
+Status TableStatistics::add_numbers(Counted& column, const Cell& cell) {
+  for (size_t i = 0; i < column.numbers.size(); ++i) {
+    const double x = number_at(cell, int64_t(i));
+    if (std::isnan(x)) continue;  // a number that is missing among others
+    if (!(std::abs(x) <= kMostSquare)) {
+      return invalid_argument(fmt::format(
+          "the number {} is too large to be scaled; clip the column, or drop such rows", x));
+    }
+    Numbers& numbers = column.numbers[i];
+    ++numbers.count;
+    numbers.sum.add(x);
+    numbers.squares.add_square(x);
+  }
+  return {};
+}
+
+Status TableStatistics::add_value(Counted& column, std::string_view value, uint64_t count) {
+  const auto known = column.values.find(value);
+  if (known != column.values.end()) {
+    known->second += count;
+    return {};
+  }
+  if (column.values.size() >= kMostValues) {
+    return invalid_argument(fmt::format(
+        "column \"{}\" has more than {} different values; leave it out if it names rows, or hash it to "
+        "fewer values before",
+        column.request.name(), kMostValues));
+  }
+  column.values.emplace(value, count);
+  return {};
+}
+
+std::string TableStatistics::bytes() const {
+  table::Statistics all;
+  for (const Counted& column : columns_) {
+    table::Column& out = *all.add_column();
+    out.set_name(column.request.name());
+    out.set_kind(column.request.kind());
+    out.set_size(column.request.size());
+    out.set_rows(uint64_t(rows_));
+    out.set_missing(column.missing);
+    for (const Numbers& numbers : column.numbers) {
+      table::Numbers& n = *out.add_numbers();
+      n.set_count(numbers.count);
+      const auto sum = numbers.sum.digits(), squares = numbers.squares.digits();
+      n.mutable_sum()->Add(sum.begin(), sum.end());
+      n.mutable_squares()->Add(squares.begin(), squares.end());
+    }
+    for (const auto& [value, count] : column.values) {
+      table::Value& v = *out.add_value();
+      v.set_value(value);
+      v.set_count(count);
+    }
+  }
+  return all.SerializeAsString();
+}
+
+Status TableStatistics::merge(std::string_view bytes) {
+  const auto other = [] { return invalid_argument("these are statistics of another table"); };
+  table::Statistics all;
+  if (!all.ParseFromArray(bytes.data(), int(bytes.size()))) return other();
+  if (all.column_size() != int(columns_.size())) return other();
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    const table::Column& in = all.column(int(i));
+    Counted& column = columns_[i];
+    if (in.name() != column.request.name() || in.kind() != column.request.kind() ||
+        in.size() != column.request.size() || in.numbers_size() != int(column.numbers.size())) {
+      return other();
+    }
+    for (int k = 0; k < in.numbers_size(); ++k) {
+      const table::Numbers& n = in.numbers(k);
+      if (n.sum_size() != ExactSum::kDigits || n.squares_size() != ExactSum::kDigits) return other();
+      Numbers& numbers = column.numbers[size_t(k)];
+      numbers.count += n.count();
+      using Digits = std::span<const int64_t, ExactSum::kDigits>;
+      numbers.sum.add(ExactSum::of(Digits(n.sum().data(), ExactSum::kDigits)));
+      numbers.squares.add(ExactSum::of(Digits(n.squares().data(), ExactSum::kDigits)));
+    }
+    for (const table::Value& v : in.value()) CFT_TRY(add_value(column, v.value(), v.count()));
+    column.missing += in.missing();
+  }
+  if (all.column_size() > 0) rows_ += int64_t(all.column(0).rows());
+  return {};
+}
+
+Result<TableColumn> TableStatistics::encoding(size_t i, const EncodingRules& rules) const {
+  const Counted& column = columns_[i];
+  TableColumn out = column.request;
+  if (out.size() == 1) out.clear_size();
+  if (lists_values(out.kind())) {
+    const bool is_class = out.kind() == TableColumn::CLASS;
+    const auto list = is_class ? classes(column.values) : frequent(column.values, rules);
+    if (!is_class && list.size() <= rules.most_one_hot) out.set_kind(TableColumn::ONE_HOT);
+    for (const std::string& value : list) out.add_value(value);
+    return out;
+  }
+  for (const Numbers& numbers : column.numbers) {
+    const uint64_t n = numbers.count;
+    const double scatter = n > 0 ? deviation(n, numbers.sum, numbers.squares) : 0;
+    out.add_mean(n > 0 ? numbers.sum.value().high / double(n) : 0);
+    out.add_scale(scatter > 0 ? 1 / scatter : 0);
+  }
+  const bool gaps = std::ranges::any_of(
+      column.numbers, [&](const Numbers& numbers) { return numbers.count < uint64_t(rows_); });
+  if (gaps) out.set_missing_flag(true);
+  return out;
+}
+
+}  // namespace cafetiere

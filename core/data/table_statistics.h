@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// TableStatistics: what must be known of a table's columns to encode them as numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/data/exact_sum.h"
+#include "core/data/row_table.h"
+#include "core/model/proto/caffe.pb.h"
+
+namespace cafetiere {
+
+/// How statistics become an encoding.
+struct EncodingRules {
+  uint64_t most_one_hot = 8;     ///< a CATEGORY of so many values at most becomes ONE_HOT
+  uint64_t most_values = 50000;  ///< the most frequent values of a CATEGORY; others are "none of those"
+  uint64_t least_count = 1;      ///< occurrences of a value that is listed
+};
+
+/// Means and deviations of numbers and the values of categories, of any part of a table. Parts are added
+/// without rounding: the sum is the same for any partitioning of the same rows.
+class TableStatistics {
+ public:
+  /// Different values of one column, beyond which it is refused.
+  static constexpr size_t kMostValues = 2'000'000;
+
+  /// Of the columns asked for, of which name, kind and size are read. ONE_HOT is counted as CATEGORY.
+  static Result<TableStatistics> make(const RowSchema& schema,
+                                      std::span<const caffe::TableColumn> columns);
+
+  /// Counts rows, encoded as in row_schema.h. Infinite numbers, cells of another size and too many values
+  /// are errors that name row and column.
+  Status add(int64_t count, std::span<const std::byte> chunk);
+  /// Adds what bytes() of another part gave.
+  Status merge(std::string_view bytes);
+  /// The statistics as bytes: equal for equal multisets of rows.
+  std::string bytes() const;
+
+  int64_t rows() const { return rows_; }
+  /// The encoding of column i. Numbers get mean 0 and variance 1, a constant the scale 0. Values are listed
+  /// by count, most frequent first, then by their bytes; those of a CLASS by value: as numbers where all
+  /// are such, else as bytes.
+  Result<caffe::TableColumn> encoding(size_t i, const EncodingRules& rules) const;
+
+ private:
+  struct Numbers {
+    uint64_t count = 0;
+    ExactSum sum, squares;
+  };
+  struct Counted {
+    caffe::TableColumn request;
+    int place = 0;  ///< in the schema
+    uint64_t missing = 0;
+    std::vector<Numbers> numbers;
+    std::map<std::string, uint64_t, std::less<>> values;
+  };
+  explicit TableStatistics(RowSchema schema) : schema_(std::move(schema)) {}
+
+  Status add_cell(Counted& column, const Cell& cell);
+  Status add_numbers(Counted& column, const Cell& cell);
+  Status add_value(Counted& column, std::string_view value, uint64_t count);
+
+  RowSchema schema_;
+  std::vector<Counted> columns_;
+  int64_t rows_ = 0;
+};
+
+}  // namespace cafetiere

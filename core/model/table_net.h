@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A net for the columns of a table: embedded categories beside numbers, hidden layers, scores.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/model/proto/caffe.pb.h"
+
+namespace cafetiere {
+
+struct TableNetOptions {
+  std::vector<int64_t> layers{64, 32};  ///< units of the hidden layers; none = a linear model
+  std::string activation = "ReLU";      ///< a layer type that has one bottom and one top
+  float dropout = 0;                    ///< share of units left out of each hidden layer, in [0, 1)
+  bool batch_norm = false;              ///< between a hidden layer and its activation
+  int64_t batch = 64;
+};
+
+/// The net that learns `label` from `features`: a CLASS by softmax, with its accuracy as a test; numbers
+/// by half the mean squared error of what their encoding makes of them. Numbers of all columns are the
+/// top "features"; each CATEGORY is embedded as min(50, 1.6 n^0.56) numbers, n being its places (fast.ai's
+/// rule). Layers with the stage "predict" give "probability", or "prediction" in the label's own units.
+/// Errors: no columns, a label of another kind, sizes below 1, dropout outside [0, 1).
+Result<caffe::NetParameter> table_net(std::span<const caffe::TableColumn> features,
+                                      const caffe::TableColumn& label,
+                                      const TableNetOptions& options);
+
+}  // namespace cafetiere

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a table with text, dates and gaps to a net and its predictions, through the C interface.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <memory>
+#include <random>
+
+#include "tests/capi/small_training.h"
+
+namespace cafetiere {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+struct Destroy {
+  void operator()(cft_table* table) const { cft_table_destroy(table); }
+};
+using Table = std::unique_ptr<cft_table, Destroy>;
+
+const json kSchema = {{"columns",
+                       {{{"name", "id"}, {"type", "i64"}},
+                        {{"name", "age"}, {"type", "f64"}},
+                        {{"name", "city"}, {"type", "string"}},
+                        {{"name", "born"}, {"type", "i32"}},
+                        {{"name", "answer"}, {"type", "string"}}}},
+                      {"id", "id"}};
+
+const json kColumns = {{{"name", "age"}},
+                       {{"name", "city"}, {"kind", "CATEGORY"}},
+                       {{"name", "born"}, {"kind", "DATE"}},
+                       {{"name", "answer"}, {"kind", "CLASS"}}};
+
+struct Rows {
+  int64_t count = 0;
+  RowBytes bytes;
+};
+
+/// The answer follows from the city's number, but where the age is missing, from the age where it is not.
+Rows rows(int first, int last) {
+  Rows rows;
+  for (int i = first; i < last; ++i) {
+    std::mt19937 random{unsigned(i)};
+    const int city = int(random() % 20);
+    const bool gap = random() % 5 == 0;
+    const double age = 20 + double(random() % 60);
+    const bool yes = gap ? city % 2 == 0 : age > 50;
+    rows.bytes.add(int64_t{i});
+    gap ? rows.bytes.add_size(0) : rows.bytes.add(age);
+    rows.bytes.text("city " + std::to_string(city)).add(int32_t(random() % 9000));
+    rows.bytes.text(yes ? "yes" : "no");
+    ++rows.count;
+  }
+  return rows;
+}
+
+Table table() {
+  cft_table* made = nullptr;
+  const json options{{"schema", kSchema}, {"columns", kColumns}};
+  EXPECT_EQ(cft_table_create(options.dump().c_str(), &made), 0) << cft_last_error();
+  return Table(made);
+}
+
+void add(const Table& table, const Rows& rows) {
+  const auto bytes = rows.bytes.span();
+  EXPECT_EQ(cft_table_add(table.get(), rows.count, bytes.data(), bytes.size()), 0)
+      << cft_last_error();
+}
+
+std::string statistics(const Table& table) {
+  void* out = nullptr;
+  uint64_t bytes = 0;
+  EXPECT_EQ(cft_table_statistics(table.get(), &out, &bytes), 0) << cft_last_error();
+  const std::string text(static_cast<const char*>(out), bytes);
+  cft_free(out);
+  return text;
+}
+
+std::string net(const Table& table, json options = {}) {
+  options["label"] = "answer";
+  char* out = nullptr;
+  EXPECT_EQ(cft_table_net(table.get(), options.dump().c_str(), &out), 0) << cft_last_error();
+  const std::string text = out ? out : "";
+  cft_free(out);
+  return text;
+}
+
+cft_rows* native(const Rows& rows) {
+  cft_rows* made = nullptr;
+  EXPECT_EQ(cft_rows_create(kSchema.dump().c_str(), &made), 0) << cft_last_error();
+  const auto bytes = rows.bytes.span();
+  EXPECT_EQ(cft_rows_append(made, rows.count, bytes.data(), bytes.size()), 0) << cft_last_error();
+  return made;
+}
+
+/// The weights of a training on rows as they are.
+std::string train(const std::string& net, const Rows& given) {
+  const json options{{"solver",
+                      "type: 'Adam' base_lr: 0.003 lr_policy: 'fixed' max_iter: 1200 "
+                      "random_seed: 5"},
+                     {"net", net},
+                     {"rank", 0},
+                     {"size", 1}};
+  cft_trainer* trainer = nullptr;
+  EXPECT_EQ(cft_trainer_create(options.dump().c_str(), nullptr, &trainer), 0) << cft_last_error();
+  cft_group* group = nullptr;
+  EXPECT_EQ(cft_trainer_run(trainer, group, native(given)), 0) << cft_last_error();
+  void* out = nullptr;
+  uint64_t bytes = 0;
+  EXPECT_EQ(cft_trainer_model(trainer, &out, &bytes), 0) << cft_last_error();
+  const std::string model(static_cast<const char*>(out), bytes);
+  cft_free(out);
+  cft_trainer_destroy(trainer);
+  cft_group_destroy(group);
+  return model;
+}
+
+/// The probability of each class for each row.
+std::vector<float> predict(const std::string& net, const std::string& model, const json& schema,
+                           const Rows& given) {
+  const json options{{"net", net + "state { phase: TEST stage: 'predict' }"},
+                     {"schema", schema},
+                     {"outputs", {"probability"}}};
+  cft_predictor* predictor = nullptr;
+  EXPECT_EQ(cft_predictor_create(options.dump().c_str(), model.data(), model.size(), &predictor), 0)
+      << cft_last_error();
+  std::vector<float> out(size_t(2 * given.count));
+  float* const outputs[] = {out.data()};
+  const auto bytes = given.bytes.span();
+  EXPECT_EQ(cft_predictor_run(predictor, given.count, bytes.data(), bytes.size(), outputs), 0)
+      << cft_last_error();
+  cft_predictor_destroy(predictor);
+  return out;
+}
+
+TEST(Table, ANetLearnsFromTextAndGaps) {
+  const Table whole = table();
+  const Rows training = rows(0, 4000), held_out = rows(4000, 5000);
+  add(whole, training);
+  const std::string text = net(whole);
+  EXPECT_THAT(text, HasSubstr("Embed"));  // 20 cities
+  const std::string model = train(text, training);
+  const std::vector<float> out = predict(text, model, kSchema, held_out);
+  int right = 0;
+  for (int i = 0; i < held_out.count; ++i) {
+    const Rows row = rows(4000 + i, 4001 + i);
+    const bool yes = row.bytes.span().back() == std::byte{'s'};
+    right += (out[size_t(2 * i + 1)] > 0.5f) == yes;  // classes: no, yes
+    EXPECT_NEAR(out[size_t(2 * i)] + out[size_t(2 * i + 1)], 1, 1e-5);
+  }
+  EXPECT_GT(right, 950);
+}
+
+TEST(Table, ThePartitioningDoesNotShow) {
+  const Table whole = table(), sum = table();
+  add(whole, rows(0, 3000));
+  for (const auto& [first, last] : {std::pair{2000, 3000}, {0, 1}, {1, 2000}}) {
+    const Table part = table();
+    add(part, rows(first, last));
+    const std::string bytes = statistics(part);
+    ASSERT_EQ(cft_table_merge(sum.get(), bytes.data(), bytes.size()), 0) << cft_last_error();
+  }
+  EXPECT_EQ(statistics(sum), statistics(whole));
+  EXPECT_EQ(net(sum), net(whole));
+}
+
+TEST(Table, OptionsOfTheNet) {
+  const Table whole = table();
+  add(whole, rows(0, 500));
+  const std::string text = net(whole, {{"layers", {7}},
+                                       {"activation", "TanH"},
+                                       {"dropout_percent", 25},
+                                       {"batch_norm", 1},
+                                       {"batch", 16},
+                                       {"most_one_hot", 30}});
+  for (const char* wanted : {"num_output: 7", "TanH", "dropout_ratio: 0.25", "BatchNorm",
+                             "batch_size: 16", "ONE_HOT"}) {
+    EXPECT_THAT(text, HasSubstr(wanted));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("Embed")));
+}
+
+TEST(Table, Refusals) {
+  cft_table* made = nullptr;
+  const auto refused = [&](const json& columns) {
+    const json options{{"schema", kSchema}, {"columns", columns}};
+    EXPECT_NE(cft_table_create(options.dump().c_str(), &made), 0);
+    return std::string(cft_last_error());
+  };
+  EXPECT_THAT(refused(json::array()), HasSubstr("\"columns\" must be a list"));
+  EXPECT_THAT(refused({{{"name", "age"}, {"kind", "NUMBERS"}}}), HasSubstr("must be a list"));
+  EXPECT_THAT(refused({{{"name", "town"}}}), HasSubstr("no column \"town\""));
+  char* out = nullptr;
+  const Table whole = table();
+  add(whole, rows(0, 50));
+  EXPECT_NE(cft_table_net(whole.get(), R"({"label": "question"})", &out), 0);
+  EXPECT_THAT(cft_last_error(), HasSubstr("no statistics of the label \"question\""));
+  EXPECT_NE(cft_table_net(whole.get(), R"({"label": "city"})", &out), 0);
+  EXPECT_THAT(cft_last_error(), HasSubstr("must be a CLASS or a NUMBER"));
+  EXPECT_NE(cft_table_net(whole.get(), R"({"label": "answer", "layers": [0]})", &out), 0);
+  EXPECT_THAT(cft_last_error(), HasSubstr("at least one unit"));
+}
+
+}  // namespace
+}  // namespace cafetiere
