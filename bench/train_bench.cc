@@ -107,7 +107,8 @@ Status run(int argc, char** argv) {
   timer.join();
   CFT_TRY(status);
   if (most_steps > 0) {
-    std::printf("%s\n", nlohmann::json{{"peak_mb", peak_mb()}}.dump().c_str());
+    const nlohmann::json json{{"peak_mb", peak_mb()}, {"instruction_set", instruction_set()}};
+    std::printf("%s\n", json.dump().c_str());
     return {};
   }
 

@@ -83,6 +83,7 @@ nlohmann::json step_json(const TimedSteps& timed, const Graph& graph, const Mach
                     {"flops", step.flops},
                     {"bytes", step.bytes},
                     {"seconds", timed.seconds[i]},
+                    {"fastest_seconds", timed.fastest[i]},
                     {"least_seconds", limit.seconds},
                     {"limit", limit.by}});
   }

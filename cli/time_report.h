@@ -17,10 +17,10 @@ StepWork work_of(const StepInfo& step);
 /// "f32", "bf16" or "bf16>f32".
 std::string short_format(const std::string& format);
 
-/// Steps of a plan and the mean seconds of each.
+/// Steps of a plan, and for each the mean seconds and those of its fastest pass.
 struct TimedSteps {
   std::vector<StepInfo> steps;
-  std::vector<double> seconds;
+  std::vector<double> seconds, fastest;
 };
 
 /// A table of at most 100 columns; shares are those of the roofline's speed.
