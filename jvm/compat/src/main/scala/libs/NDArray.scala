@@ -5,9 +5,13 @@ import java.io.{InvalidObjectException, ObjectInputStream}
 import java.nio.{ByteBuffer, ByteOrder, FloatBuffer}
 import java.util.Arrays
 
+import com.esotericsoftware.kryo.DefaultSerializer
+import com.esotericsoftware.kryo.serializers.JavaSerializer
+
 /** An n-dimensional array of floats in native memory, in row-major order, or a view of a part of one:
-  * views share their values. Serialised as its values alone.
+  * views share their values. Serialised as its values alone, by Kryo too, which does not see native memory.
   */
+@DefaultSerializer(classOf[JavaSerializer])
 class NDArray private (
     private val store: FloatBuffer,
     val shape: Array[Int],

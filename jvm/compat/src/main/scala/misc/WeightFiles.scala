@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package misc
 
-import java.io.{InvalidClassException, ObjectInputFilter, ObjectInputStream, ObjectOutputStream}
-import java.io.ObjectStreamException
+import java.io.{EOFException, InvalidClassException, ObjectInputFilter, ObjectInputStream, ObjectOutputStream}
+import java.io.{ObjectStreamException, UTFDataFormatException}
 
 import org.acl.deepspark.data.Weight
 
@@ -58,7 +58,7 @@ private[misc] object WeightFiles {
     } catch {
       case e: InvalidClassException =>
         throw new IllegalArgumentException(s"$path: a class or a size that weights do not have: ${e.getMessage}", e)
-      case e @ (_: ObjectStreamException | _: java.io.EOFException | _: ClassNotFoundException) =>
+      case e @ (_: ObjectStreamException | _: EOFException | _: UTFDataFormatException | _: ClassNotFoundException) =>
         throw new IllegalArgumentException(s"$path is no serialized object, or not all of one: ${e.getMessage}", e)
     } finally stream.close()
   }

@@ -129,4 +129,11 @@ class AppsTest {
     assertEquals("there is no option --workers=2, only --master=URL", told("--workers=2"))
     assertTrue(told().contains("number of workers"))
   }
+
+  @Test def programsThatAreNotHereSayWhatIs(): Unit =
+    for (program <- Seq(AlexNetMultiGPUApp, GoogleNetMultiGPUApp, TFImageNetApp, CifarDBApp, ImageNetCreateDBApp,
+        ImageNetRunDBApp)) {
+      val said = assertThrows(classOf[UnsupportedOperationException], () => program.main(Array("5"))).getMessage
+      assertTrue(said.matches("[A-Za-z]+App [a-zA-Z ]+: .*(apps\\.[A-Z]|Submit -sync average).*"), said)
+    }
 }

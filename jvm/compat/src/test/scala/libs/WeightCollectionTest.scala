@@ -3,6 +3,8 @@ package libs
 
 import scala.collection.mutable.{ListBuffer, Map}
 
+import org.apache.spark.SparkConf
+import org.apache.spark.serializer.{JavaSerializer, KryoSerializer}
 import org.junit.jupiter.api.Assertions._
 import org.junit.jupiter.api.Test
 
@@ -27,6 +29,21 @@ class WeightCollectionTest {
     assertTrue(WeightCollection.checkEqual(weights(2), sum, 0))
     assertFalse(WeightCollection.checkEqual(weights(2.1f), sum, 0.01f))
     assertTrue(CaffeWeightCollection.checkEqual(weights(2.001f).allWeights, sum.allWeights, 0.01f))
+  }
+
+  /** As a broadcast, a result or a file of Java's, and with Spark's other serializer. */
+  @Test def itTravels(): Unit = {
+    val conf = new SparkConf
+    for (serializer <- Seq(new JavaSerializer(conf), new KryoSerializer(conf))) {
+      val instance = serializer.newInstance()
+      val sent = weights(3)
+      val back = instance.deserialize[WeightCollection](instance.serialize(sent))
+      assertEquals(sent.layerNames, back.layerNames)
+      assertTrue(WeightCollection.checkEqual(sent, back, 0))
+      back.scalarDivide(3)
+      assertTrue(WeightCollection.checkEqual(weights(1), back, 0))
+      assertTrue(WeightCollection.checkEqual(weights(3), sent, 0))
+    }
   }
 
   @Test def otherShapesAreRefusedByName(): Unit = {

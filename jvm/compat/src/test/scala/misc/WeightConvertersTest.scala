@@ -4,7 +4,10 @@ package misc
 import java.io.{ByteArrayOutputStream, ObjectOutputStream}
 import java.net.URLClassLoader
 import java.nio.file.{Files, Path}
+import java.util.concurrent.TimeUnit
 import javax.tools.ToolProvider
+
+import scala.util.Random
 
 import cafetiere.core.net.{Net => EngineNet}
 import org.acl.deepspark.data.Weight
@@ -107,6 +110,60 @@ class WeightConvertersTest {
       assertArrayEquals(
         Files.readAllBytes(folder.resolve("state_iter_20.weight")),
         Files.readAllBytes(folder.resolve("back.weight")))
+    }
+  }
+
+  /** A snapshot of before is another training's. */
+  @Test def snapshotsBecomeFilesWhileATrainingRuns(): Unit = {
+    val (first, run) = (weights(values), Files.createDirectory(folder.resolve("run")))
+    def snapshot(step: Int): Unit = WeightConverter.main(
+      Array(serialized("w", first), run.resolve(s"state_iter_$step.caffemodel").toString, "", netFile()))
+    def made(step: Long) = run.resolve(s"${step / 10}.weight")
+    snapshot(10)
+    val snapshots = new WeightSnapshots(
+      run.resolve("state").toUri.toString, netFile(), Array(1, 6, 6))(step => made(step).toUri.toString)
+    snapshot(20)
+    val deadline = System.nanoTime + TimeUnit.MINUTES.toNanos(1)
+    while (!Files.exists(made(20)) && System.nanoTime < deadline) Thread.sleep(50)
+    assertTrue(Files.exists(made(20)), "it waits for the end")
+    snapshot(30)
+    snapshots.close()
+    for (step <- Seq(20, 30))
+      assertEquals(expected, WeightFiles.read(made(step.toLong).toString).map(_.toSeq))
+    assertFalse(Files.exists(made(10)))
+  }
+
+  /** Changed, cut and lengthened files are read, or refused in words; more of them with -Dfuzz.count=N. */
+  @Test def noFileOfAStrangerDoesMore(): Unit = {
+    val map = new java.util.LinkedHashMap[String, java.util.List[Array[Float]]]
+    map.put("conv1", list(values.take(2)))
+    map.put("ip1", java.util.Arrays.asList(values(2), values(3)))
+    val whole = Seq(serialized("list", weights(values)), serialized("map", map))
+      .map(name => Files.readAllBytes(java.nio.file.Paths.get(name)))
+    val readers = Seq[String => Any](WeightFiles.read(_), WeightFiles.readByLayer(_))
+    val random = new Random(1)
+    var refused = 0
+    for (_ <- 1 to sys.props.getOrElse("fuzz.count", "2000").toInt) {
+      val which = random.nextInt(2)
+      Files.write(folder.resolve("mutant"), mutant(whole(which), random))
+      try readers(if (random.nextInt(8) == 0) 1 - which else which)(path("mutant"))
+      catch { case e: IllegalArgumentException if e.getMessage.startsWith(path("mutant")) => refused += 1 }
+    }
+    assertTrue(refused > 0)
+  }
+
+  /** Most changes are near the begin, where the stream says what it holds. */
+  private def mutant(bytes: Array[Byte], random: Random): Array[Byte] = {
+    val changed = bytes.clone
+    for (_ <- 0 to random.nextInt(4))
+      changed(random.nextInt(if (random.nextBoolean()) math.min(400, changed.length) else changed.length)) =
+        if (random.nextBoolean()) random.nextInt(256).toByte else (0x70 + random.nextInt(15)).toByte
+    random.nextInt(4) match {
+      case 0 => changed.take(random.nextInt(changed.length))
+      case 1 =>
+        val at = random.nextInt(changed.length)
+        changed.take(at) ++ changed.drop(random.nextInt(changed.length))
+      case _ => changed
     }
   }
 

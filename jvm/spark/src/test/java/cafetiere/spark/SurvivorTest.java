@@ -59,7 +59,7 @@ class SurvivorTest {
   /** One driver for all: a cluster takes as long to start as a fit to survive. */
   @Test
   void theOthersGoOnAndTakeTheReturningTaskIn() throws Exception {
-    survive("average,KILLED", "easgd,KILLED", "easgd,CONTINUED");
+    survive("average,KILLED", "easgd,KILLED", "easgd,CONTINUED", "downpour,KILLED");
   }
 
   /** Spark's heartbeats have to stop before it is replaced. */
@@ -86,7 +86,7 @@ class SurvivorTest {
     assertTrue(result.path("views").asInt() >= 3, told);
     assertEquals(ROWS, sum(result, "rows"));
     assertEquals(ROWS, result.path("rows_given").asLong());
-    // In easgd a member may be lost that was ahead, and repeat what it did when it is back.
+    // In easgd and downpour a member may be lost that was ahead, and repeat what it did when it is back.
     long most = mode.equals("average") ? ROWS : 2 * ROWS;
     result.path("rows_per_epoch").forEach(used -> assertTrue(used.asLong() <= most, told));
     assertEquals(1, sum(result, "losses"));

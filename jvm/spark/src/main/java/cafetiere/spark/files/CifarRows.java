@@ -54,9 +54,7 @@ record CifarRows(List<RecordRange> files, int labels, int partitions) implements
   }
 
   @Override
-  public RDD<Row> rows(SQLContext context) {
-    JavaSparkContext sc = JavaSparkContext.fromSparkContext(context.sparkContext());
-    SerializableConfiguration conf = new SerializableConfiguration(sc.hadoopConfiguration());
+  public RDD<Row> rows(JavaSparkContext sc, SerializableConfiguration conf) {
     long bytes = files.stream().mapToLong(file -> file.count() * file.size()).sum();
     int wanted = RecordRange.ranges(sc, partitions, bytes);
     List<RecordRange> ranges = new ArrayList<>();

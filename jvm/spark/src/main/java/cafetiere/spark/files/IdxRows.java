@@ -119,9 +119,7 @@ record IdxRows(RecordRange images, List<Integer> sizes, String labels, int parti
   }
 
   @Override
-  public RDD<Row> rows(SQLContext context) {
-    JavaSparkContext sc = JavaSparkContext.fromSparkContext(context.sparkContext());
-    SerializableConfiguration conf = new SerializableConfiguration(sc.hadoopConfiguration());
+  public RDD<Row> rows(JavaSparkContext sc, SerializableConfiguration conf) {
     int wanted = RecordRange.ranges(sc, partitions, images.count() * images.size());
     List<RecordRange> ranges = images.split(wanted, conf.value());
     return sc.parallelize(ranges, ranges.size()).flatMap(range -> read(range, conf.value())).rdd();

@@ -4,6 +4,7 @@ package cafetiere.spark.files;
 import cafetiere.spark.util.JavaVersion;
 import java.io.Serializable;
 import java.util.Map;
+import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SQLContext;
@@ -12,6 +13,7 @@ import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.sources.RelationProvider;
 import org.apache.spark.sql.sources.TableScan;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.SerializableConfiguration;
 import scala.collection.JavaConverters;
 
 /**
@@ -25,8 +27,8 @@ public abstract class PathSource implements RelationProvider, DataSourceRegister
     /** The columns. */
     StructType schema();
 
-    /** The rows, which tasks read. */
-    RDD<Row> rows(SQLContext context);
+    /** The rows, which tasks read; {@code conf} tells them the file systems. */
+    RDD<Row> rows(JavaSparkContext sc, SerializableConfiguration conf);
   }
 
   private final String name;
@@ -72,7 +74,8 @@ public abstract class PathSource implements RelationProvider, DataSourceRegister
 
     @Override
     public RDD<Row> buildScan() {
-      return rows.rows(context);
+      JavaSparkContext sc = JavaSparkContext.fromSparkContext(context.sparkContext());
+      return rows.rows(sc, new SerializableConfiguration(sc.hadoopConfiguration()));
     }
   }
 }

@@ -14,6 +14,7 @@ import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Row;
@@ -48,18 +49,18 @@ record TarRows(List<String> tars, String labels) implements PathSource.Rows {
   }
 
   @Override
-  public RDD<Row> rows(SQLContext context) {
-    JavaSparkContext sc = JavaSparkContext.fromSparkContext(context.sparkContext());
-    SerializableConfiguration conf = new SerializableConfiguration(sc.hadoopConfiguration());
-    Broadcast<Map<String, Integer>> classes = sc.broadcast(classes(sc.hadoopConfiguration()));
-    boolean isLabelled = !labels.isEmpty();
-    return sc.parallelize(tars, tars.size())
-        .flatMap(tar -> new Entries(tar, isLabelled ? classes.value() : null, conf.value())).rdd();
+  public RDD<Row> rows(JavaSparkContext sc, SerializableConfiguration conf) {
+    if (labels.isEmpty()) return rows(sc, tar -> new Entries(tar, null, conf.value()));
+    Broadcast<Map<String, Integer>> classes = sc.broadcast(classes(conf.value()));
+    return rows(sc, tar -> new Entries(tar, classes.value(), conf.value()));
+  }
+
+  private RDD<Row> rows(JavaSparkContext sc, FlatMapFunction<String, Row> entries) {
+    return sc.parallelize(tars, tars.size()).flatMap(entries).rdd();
   }
 
   private Map<String, Integer> classes(Configuration conf) {
     Map<String, Integer> classes = new HashMap<>();
-    if (labels.isEmpty()) return classes;
     int number = 0;
     for (String line : HadoopFiles.readText(labels, conf).split("\n")) {
       number++;

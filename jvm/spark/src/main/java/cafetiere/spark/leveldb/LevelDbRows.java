@@ -97,9 +97,7 @@ record LevelDbRows(List<String> folders, boolean isByPixel, boolean raw)
   }
 
   @Override
-  public RDD<Row> rows(SQLContext context) {
-    JavaSparkContext sc = JavaSparkContext.fromSparkContext(context.sparkContext());
-    SerializableConfiguration conf = new SerializableConfiguration(sc.hadoopConfiguration());
+  public RDD<Row> rows(JavaSparkContext sc, SerializableConfiguration conf) {
     return sc.parallelize(folders, folders.size())
         .flatMap(folder -> new Records(folder, conf.value())).rdd();
   }

@@ -9,17 +9,16 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.io.BytesWritable;
-import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
-import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.SerializableConfiguration;
 
 /**
  * CaffeOnSpark's SequenceFiles: the key is a serialized Pair or Tuple2 of id and label, whose value is
@@ -45,8 +44,7 @@ public final class SequenceImages {
       }
 
       @Override
-      public RDD<Row> rows(SQLContext context) {
-        SparkContext sc = context.sparkContext();
+      public RDD<Row> rows(JavaSparkContext sc, SerializableConfiguration conf) {
         return SequenceImages.rows(sc, path, sc.defaultMinPartitions()).rdd();
       }
     };
@@ -59,12 +57,12 @@ public final class SequenceImages {
 
   /** The same in so many partitions at least. */
   public static Dataset<Row> read(SparkSession spark, String path, int partitions) {
-    return spark.createDataFrame(rows(spark.sparkContext(), path, partitions), SCHEMA);
+    JavaSparkContext sc = JavaSparkContext.fromSparkContext(spark.sparkContext());
+    return spark.createDataFrame(rows(sc, path, partitions), SCHEMA);
   }
 
-  private static JavaRDD<Row> rows(SparkContext sc, String path, int partitions) {
-    return JavaSparkContext.fromSparkContext(sc)
-        .sequenceFile(path, BytesWritable.class, BytesWritable.class, partitions)
+  private static JavaRDD<Row> rows(JavaSparkContext sc, String path, int partitions) {
+    return sc.sequenceFile(path, BytesWritable.class, BytesWritable.class, partitions)
         .map(record -> row(record._1(), record._2())).filter(row -> !row.isNullAt(0));
   }
 

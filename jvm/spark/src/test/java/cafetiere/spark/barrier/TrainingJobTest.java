@@ -27,6 +27,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.Dataset;
@@ -79,6 +80,27 @@ public class TrainingJobTest {
     assertEquals(result.path("epochs").asInt(), epochs.size());
     assertTrue(epochs.size() > 1, result.toString());
     assertEquals(ROWS, epochs.path(0).asLong());
+  }
+
+  /** Rank 0 tells of each time that it has doubled. */
+  @Test
+  void theAdaptivePeriodGrowsAsTheLossFalls() {
+    String slow = TestImages.solver(100).replace("base_lr: 0.01", "base_lr: 0.003");
+    CaffeModel model = estimator(100).setSolver(slow).setSyncMode("easgd").setSurvivors(true)
+        .setSyncPeriod(2).setSyncOptions("adaptive_period: true")
+        .fit(TestImages.images(spark, ROWS));
+    List<int[]> told = Pattern.compile("adaptive period grown from (\\d+) to (\\d+)")
+        .matcher(model.events()).results()
+        .map(word -> new int[] {Integer.parseInt(word.group(1)), Integer.parseInt(word.group(2))})
+        .toList();
+    assertFalse(told.isEmpty(), model.events());
+    int before = 2;
+    for (int[] periods : told) {
+      assertEquals(before, periods[0]);
+      assertTrue(periods[1] >= 2 * periods[0], model.events());
+      before = periods[1];
+    }
+    assertTrue(model.summary().loss() < 0.5, model.result());
   }
 
   @Test
