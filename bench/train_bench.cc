@@ -8,9 +8,11 @@
 // before and after. With STEPS it ends after so many steps and tells the most memory it held alone.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -48,19 +50,26 @@ class ResidentBatch : public Source {
   std::vector<std::vector<float>> tops_;
 };
 
-/// Notes the time of each report; with `display: N` that is every N steps.
+constexpr size_t kWarmUp = 3, kLeast = 5;  // blocks
+
+/// Notes the time of each report; with `display: N` that is every N steps. Stops when so much time has
+/// passed and there are blocks enough, which a busy machine may take longer for.
 struct Stopwatch : EventSink {
+  double wanted = 0;
+  std::function<void()> stop;
   std::vector<double> seconds, cpu_seconds;
   void progress(const Progress& event) override {
     seconds.push_back(event.seconds);
     cpu_seconds.push_back(double(std::clock()) / CLOCKS_PER_SEC);
+    if (event.seconds >= wanted && seconds.size() >= kWarmUp + kLeast) stop();
   }
 };
 
 /// Seconds a step of each block, sorted; the first blocks warm up.
 std::vector<double> block_means(const std::vector<double>& times, int block) {
   std::vector<double> steps;
-  for (size_t i = 3; i < times.size(); ++i) steps.push_back((times[i] - times[i - 1]) / block);
+  for (size_t i = kWarmUp; i < times.size(); ++i)
+    steps.push_back((times[i] - times[i - 1]) / block);
   std::sort(steps.begin(), steps.end());
   return steps;
 }
@@ -80,11 +89,11 @@ Status run(int argc, char** argv) {
   CFT_ASSIGN(options.net, read_net(argv[2]));
   options.has_net = true;
   const int threads = options.threads = argc > 3 ? std::atoi(argv[3]) : 2;
-  const double wanted = argc > 4 ? std::atof(argv[4]) : 5;
   const int block = argc > 5 ? std::atoi(argv[5]) : 10;  // steps between two looks at the clock
   const int most_steps = argc > 6 ? std::atoi(argv[6]) : 0;
   const std::string amx_before = look_at_amx(threads).name;
   Stopwatch watch;
+  watch.wanted = most_steps > 0 ? INFINITY : argc > 4 ? std::atof(argv[4]) : 5;
   options.events = &watch;
   caffe::SolverParameter& solver = options.solver.param;
   solver.set_display(block);
@@ -98,14 +107,8 @@ Status run(int argc, char** argv) {
   std::vector<Shape> tops;
   for (int blob : source.tops) tops.push_back(shapes[size_t(blob)]);
   ResidentBatch batch(tops, 10);
-  std::thread timer([&] {
-    if (most_steps > 0) return;
-    std::this_thread::sleep_for(std::chrono::duration<double>(wanted));
-    trainer->request_stop();
-  });
-  const Status status = trainer->run(nullptr, {{source.param.name(), &batch}}, {});
-  timer.join();
-  CFT_TRY(status);
+  watch.stop = [&] { trainer->request_stop(); };
+  CFT_TRY(trainer->run(nullptr, {{source.param.name(), &batch}}, {}));
   if (most_steps > 0) {
     const nlohmann::json json{{"peak_mb", peak_mb()}, {"instruction_set", instruction_set()}};
     std::printf("%s\n", json.dump().c_str());
@@ -114,7 +117,6 @@ Status run(int argc, char** argv) {
 
   const std::vector<double> steps = block_means(watch.seconds, block);
   const std::vector<double> cpu = block_means(watch.cpu_seconds, block);
-  if (steps.empty()) return invalid_argument("no block of steps was finished; give more seconds");
   const double images = double(tops[0][0]);
   const nlohmann::json json{{"net", trainer->graph().name()},
                             {"batch", tops[0][0]},
