@@ -4,6 +4,8 @@ package misc
 import java.io.{EOFException, InvalidClassException, ObjectInputFilter, ObjectInputStream, ObjectOutputStream}
 import java.io.{ObjectStreamException, UTFDataFormatException}
 
+import scala.util.Try
+
 import org.acl.deepspark.data.Weight
 
 /** Serialized weights. A file makes no object of any class but those that such files hold. */
@@ -23,7 +25,10 @@ private[misc] object WeightFiles {
   def readByLayer(path: String): Map[String, Seq[Array[Float]]] = of(path, s"$Maps;$Lists") match {
     case map: java.util.Map[_, _] =>
       map.entrySet.toArray.map { case entry: java.util.Map.Entry[_, _] =>
-        val name = String.valueOf(entry.getKey)
+        val name = entry.getKey match {
+          case name: String => name
+          case other => throw fault(path, s"a name of its layers is ${nameOf(other)}")
+        }
         name -> elements(path, entry.getValue).map {
           case values: Array[Float] => values
           case other => throw fault(path, s"its layer $name has ${nameOf(other)}")
@@ -58,13 +63,17 @@ private[misc] object WeightFiles {
     } catch {
       case e: InvalidClassException =>
         throw new IllegalArgumentException(s"$path: a class or a size that weights do not have: ${e.getMessage}", e)
-      case e @ (_: ObjectStreamException | _: EOFException | _: UTFDataFormatException | _: ClassNotFoundException) =>
-        throw new IllegalArgumentException(s"$path is no serialized object, or not all of one: ${e.getMessage}", e)
+      // The JDK's own classes end with whatever they meet in wrong bytes, such as a size below 0.
+      case e @ (_: ObjectStreamException | _: EOFException | _: UTFDataFormatException | _: ClassNotFoundException |
+          _: RuntimeException | _: StackOverflowError) =>
+        throw new IllegalArgumentException(s"$path is no serialized object, or not all of one: $e", e)
     } finally stream.close()
   }
 
   private def elements(path: String, list: Any): Seq[Any] = list match {
-    case list: java.util.List[_] => list.toArray.toSeq
+    case list: java.util.List[_] =>
+      // One of Arrays.asList may come without its array.
+      Try(list.toArray.toSeq).getOrElse(throw fault(path, "a list of it has no elements, not even none"))
     case other => throw fault(path, s"it holds ${nameOf(other)} where a list should be")
   }
 
