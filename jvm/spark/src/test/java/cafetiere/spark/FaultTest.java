@@ -65,12 +65,12 @@ class FaultTest {
     assertEquals(0, result.path("first_step").asLong());
   }
 
+  @LongRun
   @Test
   void killedInTheLastStep() throws Exception {
     disturbed("KILL", () -> exists(STEPS - 1), () -> assertFalse(exists(STEPS), "it was over"));
   }
 
-  @BothLines
   @Test
   void stoppedInMidRun() throws Exception {
     disturbed("STOP", () -> exists(2), () -> assertFalse(exists(STEPS), "it was over"));
@@ -85,7 +85,6 @@ class FaultTest {
   }
 
   /** Whichever member is the first is the one that finds no room. */
-  @BothLines
   @Test
   void aFullDiskEndsTheRunOfSurvivors() throws Exception {
     JsonNode result = onAFullDisk("16m",

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(value = 480, unit = TimeUnit.SECONDS)
 public class KillTest {
   private static final int ROWS = 1_007;
-  private static final int STEPS = 160;
+  private static final int STEPS = 120;
   private static final int CHECKPOINT_EVERY = 20;
 
   private static SparkSession spark;
@@ -46,12 +46,13 @@ public class KillTest {
     undisturbed = result.path("sha256").asText();
   }
 
+  @BothLines
   @Test
   void otherPartitionsEndWithTheSameBits() throws Exception {
     assertSameBits(TestImages.images(spark, ROWS).repartition(7));
   }
 
-  @BothLines
+  @LongRun
   @Test
   void alsoUnderAdaptiveExecutionBehindAShuffle() throws Exception {
     spark.conf().set("spark.sql.adaptive.enabled", "true");

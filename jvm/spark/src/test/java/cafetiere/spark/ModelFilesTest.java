@@ -51,7 +51,6 @@ class ModelFilesTest {
     spark.conf().unset(LARGEST);
   }
 
-  @BothLines
   @Test
   void aFitGoesOnFromFilesWithTheBitsOfOneThatNeverStopped() {
     interrupt(estimator(HDF5));
@@ -64,7 +63,6 @@ class ModelFilesTest {
     assertEquals(List.of(), taskFolders());
   }
 
-  @BothLines
   @Test
   void soDoesOneOfSurvivors() {
     interrupt(survivors(estimator(HDF5)));
@@ -168,7 +166,7 @@ class ModelFilesTest {
   }
 
   private CaffeEstimator images(String solver, String folder) {
-    return new CaffeEstimator().setSolver(TestImages.solver(120) + solver)
+    return new CaffeEstimator().setSolver(TestImages.solver(100) + solver)
         .setNet(TestImages.lenet()).setFeaturesCol("image").setLabelCol("label").setShards(4)
         .setNumWorkers(TestImages.EXECUTORS).setCheckpointInterval(20)
         .setCheckpointDir(dir.resolve(folder).toUri().toString());

@@ -43,7 +43,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** A training on two executors from the first row to the model. */
-@BothLines
 @Timeout(value = 120, unit = TimeUnit.SECONDS)
 public class TrainingJobTest {
   private static final int ROWS = 2_003;
@@ -54,6 +53,7 @@ public class TrainingJobTest {
     spark = TestImages.session();
   }
 
+  @BothLines
   @Test
   void usesEveryRowAndTellsWhatItDid() {
     CaffeModel model = estimator(60).fit(TestImages.images(spark, ROWS));
@@ -69,6 +69,7 @@ public class TrainingJobTest {
   }
 
   /** Nobody waits for the others there, but at the end. */
+  @BothLines
   @ParameterizedTest
   @CsvSource({"easgd,false,''", "easgd,true,adaptive_period: true", "downpour,true,n_push: 2 n_fetch: 3"})
   void asynchronousModesTellTheRowsOfAllRanks(String mode, boolean survivors, String options) {
@@ -111,6 +112,7 @@ public class TrainingJobTest {
     assertEquals(two.path("sha256"), one.path("sha256"));
   }
 
+  @BothLines
   @Test
   void validationRowsAreTestedOn() {
     String solver = TestImages.solver(40) + " test_interval: 20 test_iter: 1";
@@ -149,7 +151,7 @@ public class TrainingJobTest {
   @Test
   void checkpointsAreStoredByTime(@TempDir Path dir) throws Exception {
     spark.conf().set("spark.cafetiere.checkpointTime", "1s");
-    String solver = TestImages.solver(5) + " iter_size: 40";  // steps of some seconds
+    String solver = TestImages.solver(5) + " iter_size: 20";  // steps of most of a second
     try {
       estimator(5).setSolver(solver).setCheckpointDir(dir.toUri().toString())
           .fit(TestImages.images(spark, ROWS));
@@ -162,6 +164,7 @@ public class TrainingJobTest {
     }
   }
 
+  @BothLines
   @Test
   void aBadRowBehindTheSampleEndsTheRunAtOnceAndNamesTheRow() {
     Row bad = RowFactory.create(7L, new byte[TestImages.SIDE * TestImages.SIDE], 99);
@@ -176,6 +179,7 @@ public class TrainingJobTest {
     assertTrue(seconds < 20, "took " + seconds + " s");
   }
 
+  @BothLines
   @Test
   void aRunThatIsCancelledEndsAndFreesItsSlots() throws Exception {
     CaffeEstimator endless = estimator(10).setMaxIter(1_000_000);

@@ -25,7 +25,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Nets whose layers read files run on Spark as they are. */
-@BothLines
 class FileNetsTest {
   private static final int ROWS = 300;
   private static final int STEPS = 6;
@@ -54,6 +53,7 @@ class FileNetsTest {
     Files.writeString(dir.resolve("list"), list);
   }
 
+  @BothLines
   @Test
   void aNetOfADatabaseTrainsLikeTheSameRowsGivenByHand() {
     byte[] byHand = byHand(memory(false)).fit(images).weights();
@@ -63,6 +63,7 @@ class FileNetsTest {
     assertArrayEquals(byHand, byHand(elsewhere).fit(images).weights());
   }
 
+  @BothLines
   @Test
   void aNetOfAnImageListTrainsLikeTheSameRowsGivenByHand() {
     String layer = layer("ImageData", "image_data_param { source: '" + uri("list")
@@ -80,14 +81,14 @@ class FileNetsTest {
     String layer = layer("ImageData", "image_data_param { source: '" + uri("list")
         + "' root_folder: '" + uri("") + "' batch_size: 16 is_color: true new_height: 32"
         + " new_width: 40 }", "").replace("crop_size: 24", "crop_size: 30");
-    CaffeModel model = ofNet(layer).setMaxIter(1).fitFiles(spark);
+    CaffeModel model = ofNet(layer).setNumWorkers(1).setMaxIter(1).fitFiles(spark);
     assertTrue(model.getNet().contains("width: 40"), model.getNet());
   }
 
   @Test
   void theTestPhaseReadsItsOwnDatabase() {
     String both = database("TRAIN") + layer("Data", data(), "include { phase: TEST }");
-    CaffeEstimator estimator = ofNet(both);
+    CaffeEstimator estimator = ofNet(both).setNumWorkers(1);
     CaffeModel model =
         estimator.setSolver(TestImages.solver(STEPS) + " test_interval: 3 test_iter: 2")
             .fitFiles(spark);
@@ -104,8 +105,8 @@ class FileNetsTest {
         + " input: 'label' input_shape { dim: 16 }";
     // Without a scale, pixels make large steps.
     String solver = TestImages.solver(STEPS).replace("base_lr: 0.01", "base_lr: 0.000001");
-    byte[] layers = byHand(image + label).setSolver(solver).fit(images).weights();
-    assertArrayEquals(byHand(fields).setSolver(solver).fit(images).weights(), layers);
+    byte[] layers = alone(image + label).setSolver(solver).fit(images).weights();
+    assertArrayEquals(alone(fields).setSolver(solver).fit(images).weights(), layers);
   }
 
   @Test
@@ -147,6 +148,11 @@ class FileNetsTest {
 
   private static CaffeEstimator byHand(String layers) {
     return ofNet(layers).setFeaturesCol("data").setIdCol("id");
+  }
+
+  /** Of one rank: Spark takes a second to have two of them meet. */
+  private static CaffeEstimator alone(String layers) {
+    return byHand(layers).setNumWorkers(1);
   }
 
   /** LeNet without its data layer. */

@@ -31,21 +31,28 @@ final class PreflightDriver {
   private PreflightDriver() {}
 
   public static void main(String[] args) throws Exception {
-    Path dir = Path.of(args[0]);
-    answer(dir, "cpus", "local[2]", Map.of("spark.task.cpus", "2"), "");
-    answer(dir, "settings", "local-cluster[1,1,512]", Map.of(
-        "spark.dynamicAllocation.enabled", "true",
-        "spark.dynamicAllocation.shuffleTracking.enabled", "true",
-        "spark.executor.memoryOverhead", "1m",
-        "spark.ssl.enabled", "true"), "");
-    answer(dir, "plug-in", "local-cluster[2,1,512]", Map.of(
-        "spark.plugins", CafetierePlugin.class.getName(),
-        "spark.executor.extraClassPath", ""), "");
-    answer(dir, "jar", "local-cluster[2,1,512]", Map.of(
-        "spark.executor.extraClassPath", ""), "");
-    Path locked = Files.createDirectories(dir.resolve("locked"));
-    answer(dir, "executors", "local-cluster[2,1,512]", Map.of(
-        "spark.executorEnv.JAVA_HOME", wrapper(dir).toString()), locked.toUri().toString());
+    for (int i = 1; i < args.length; i++) answer(Path.of(args[0]), args[i]);
+  }
+
+  /** A session with the faults of that name. */
+  private static void answer(Path dir, String name) throws Exception {
+    switch (name) {
+      case "cpus" -> answer(dir, name, "local[2]", Map.of("spark.task.cpus", "2"), "");
+      case "settings" -> answer(dir, name, "local-cluster[1,1,512]", Map.of(
+          "spark.dynamicAllocation.enabled", "true",
+          "spark.dynamicAllocation.shuffleTracking.enabled", "true",
+          "spark.executor.memoryOverhead", "1m",
+          "spark.ssl.enabled", "true"), "");
+      case "plug-in" -> answer(dir, name, "local-cluster[2,1,512]", Map.of(
+          "spark.plugins", CafetierePlugin.class.getName(),
+          "spark.executor.extraClassPath", ""), "");
+      case "jar" -> answer(dir, name, "local-cluster[2,1,512]", Map.of(
+          "spark.executor.extraClassPath", ""), "");
+      case "executors" -> answer(dir, name, "local-cluster[2,1,512]", Map.of(
+          "spark.executorEnv.JAVA_HOME", wrapper(dir).toString()),
+          Files.createDirectories(dir.resolve("locked")).toUri().toString());
+      default -> throw new IllegalArgumentException(name);
+    }
   }
 
   private static Path wrapper(Path dir) throws Exception {

@@ -52,11 +52,13 @@ class PreflightFaultsTest {
 
   private static SparkSession spark;
   private static Dataset<Row> points;
-  private static Process driver;
+  private static final List<Process> drivers = new ArrayList<>();
 
   @BeforeAll
   static void start() throws IOException {
-    driver = DriverProcess.start(PreflightDriver.class, dir.resolve("log"), dir.toString());
+    // Two at a time: a session that starts leaves a core idle.
+    drivers.add(driver("log-1", "cpus", "settings", "plug-in"));
+    drivers.add(driver("log-2", "jar", "executors"));
     spark = TestImages.session();
     points = TestNets.points(spark, 50);
   }
@@ -64,7 +66,7 @@ class PreflightFaultsTest {
   /** The time is told and not judged: it is that of this machine. */
   @AfterAll
   static void tellTimes() {
-    driver.destroy();
+    drivers.forEach(Process::destroy);
     MILLIS.forEach((faults, millis) -> System.out.println(
         "preflight: " + faults + " answered in " + millis + " ms"));
   }
@@ -224,18 +226,30 @@ class PreflightFaultsTest {
     assertGolden(e.findings(), names);
   }
 
+  private static Process driver(String log, String... sessions) throws IOException {
+    List<String> args = new ArrayList<>(List.of(dir.toString()));
+    args.addAll(List.of(sessions));
+    return DriverProcess.start(
+        PreflightDriver.class, dir.resolve(log), args.toArray(String[]::new));
+  }
+
+  /** What the drivers wrote, for an assertion's message. */
+  private static String logs() {
+    return DriverProcess.read(dir.resolve("log-1")) + DriverProcess.read(dir.resolve("log-2"));
+  }
+
   private static void assertDriver(String session, String... names) {
     Path answer = dir.resolve(session);
     try {
-      driver.waitFor();
+      for (Process driver : drivers) driver.waitFor();
       List<String> lines = Files.readAllLines(answer);
       MILLIS.put(String.join(", ", names), Long.parseLong(lines.get(0)));
       if (lines.get(1).startsWith("nothing was found")) {
-        throw new AssertionError(DriverProcess.read(dir.resolve("log")));
+        throw new AssertionError(logs());
       }
       assertGolden(lines.subList(1, lines.size()), names);
     } catch (IOException | InterruptedException e) {
-      throw new AssertionError(DriverProcess.read(dir.resolve("log")), e);
+      throw new AssertionError(logs(), e);
     }
   }
 

@@ -41,7 +41,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(value = 480, unit = TimeUnit.SECONDS)
 class RoundsTest {
   private static final int ROWS = 1_007;
-  private static final int KILL_AFTER_JOBS = 15;
+  private static final int KILL_AFTER_JOBS = 8;
 
   private static SparkSession spark;
 
@@ -84,7 +84,7 @@ class RoundsTest {
   @Test
   void anExecutorThatIsKilledCostsNoBit() throws Exception {
     Dataset<Row> table = TestImages.images(spark, ROWS);
-    TrainingPlan plan = plan(table, "mode: 'average'", 150, 2);
+    TrainingPlan plan = plan(table, "mode: 'average'", 90, 2);
     String undisturbed = sha256(Run.of(new RoundsEngine(), plan, table, null));
     long victim = TestImages.executorPids(spark).get(0);
     try (AfterJobs kill = new AfterJobs(spark.sparkContext(), KILL_AFTER_JOBS,
@@ -92,7 +92,7 @@ class RoundsTest {
       TrainingSummary result = Run.of(new RoundsEngine(), plan, table, null).summary();
       assertTrue(kill.done(), "the training ended before the executor");
       assertEquals(undisturbed, result.sha256());
-      assertEquals(30, result.rounds());
+      assertEquals(18, result.rounds());
       result.rowsPerEpoch().forEach(used -> assertTrue(used <= ROWS));
     }
     TestImages.session();
@@ -113,7 +113,7 @@ class RoundsTest {
   @Test
   void anInterruptedRunIsTakenUpWithTheSameBits(@TempDir Path dir) throws Exception {
     Dataset<Row> table = TestImages.images(spark, ROWS);
-    CaffeEstimator estimator = estimator(TestImages.solver(150), "mode: 'average'", 2)
+    CaffeEstimator estimator = estimator(TestImages.solver(100), "mode: 'average'", 2)
         .setEngine("rounds").setCheckpointInterval(20);
     String undisturbed = sha256(estimator.fit(table).result());
 

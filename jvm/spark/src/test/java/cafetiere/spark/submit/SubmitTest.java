@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import cafetiere.core.Engine;
 import cafetiere.spark.BothLines;
 import cafetiere.spark.DriverProcess;
+import cafetiere.spark.LongRun;
 import cafetiere.spark.Submit;
 import cafetiere.spark.TestImages;
 import java.io.IOException;
@@ -31,7 +32,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** CaffeOnSpark's command line, from the table to the features. */
 @Timeout(value = 180, unit = TimeUnit.SECONDS)
@@ -56,13 +57,21 @@ class SubmitTest {
     train();
   }
 
-  /** Checkpoints have an interval of their own. */
-  @BothLines
   @ParameterizedTest
-  @ValueSource(strings = {"barrier BINARYPROTO", "barrier HDF5", "rounds BINARYPROTO", "rounds HDF5"})
-  void snapshotsInMidRunLieBesideTheModel(String kind) throws Exception {
-    String engine = kind.split(" ")[0];
-    String format = kind.split(" ")[1];
+  @CsvSource({"barrier,BINARYPROTO", "rounds,HDF5"})
+  void snapshotsInMidRunLieBesideTheModel(String engine, String format) throws Exception {
+    snapshotsInMidRun(engine, format);
+  }
+
+  @LongRun
+  @ParameterizedTest
+  @CsvSource({"barrier,HDF5", "rounds,BINARYPROTO"})
+  void soTheyDoInTheOtherFormat(String engine, String format) throws Exception {
+    snapshotsInMidRun(engine, format);
+  }
+
+  /** Checkpoints have an interval of their own. */
+  private static void snapshotsInMidRun(String engine, String format) throws Exception {
     Path folder = Files.createDirectories(dir.resolve(engine + format));
     String ending = format.equals("HDF5") ? ".h5" : "";
     Path solver = folder.resolve("solver.prototxt");
@@ -228,23 +237,24 @@ class SubmitTest {
   }
 
   @Test
-  void aTableThatIsNotThereIsToldInASentence() throws Exception {
-    refused("[PATH_NOT_FOUND]", "-train", "-trainData", uri("nowhere.parquet"));
+  void aTableOrAModelThatIsNotThereIsToldInASentence() throws Exception {
+    Process table = refused("-train", "-trainData", uri("nowhere.parquet"));
+    Process model = refused("-test", "-testData", uri("test.parquet"));
+    assertRefusal(table, "-train", "[PATH_NOT_FOUND]");
+    assertRefusal(model, "-test", "cannot read " + uri("never.model"));
   }
 
-  @Test
-  void aModelThatIsNotThereIsToldInASentence() throws Exception {
-    refused("cannot read " + uri("never.model"), "-test", "-testData", uri("test.parquet"));
+  private static Process refused(String task, String flag, String table) throws IOException {
+    return DriverProcess.start(LocalSubmit.class, dir.resolve("refused" + task + ".log"), "-conf",
+        dir.resolve("solver.prototxt").toString(), task, flag, table, "-model",
+        uri("never.model"));
   }
 
   /** Submit ends with 1 and a sentence that begins so, and with no stack trace. */
-  private void refused(String sentence, String task, String flag, String table) throws Exception {
-    Path log = dir.resolve("refused" + task + ".log");
-    Process process = DriverProcess.start(LocalSubmit.class, log, "-conf",
-        dir.resolve("solver.prototxt").toString(), task, flag, table, "-model",
-        uri("never.model"));
+  private static void assertRefusal(Process process, String task, String sentence)
+      throws InterruptedException {
     assertEquals(1, process.waitFor());
-    String output = DriverProcess.read(log);
+    String output = DriverProcess.read(dir.resolve("refused" + task + ".log"));
     assertTrue(output.contains("cafetiere: " + sentence), output);
     assertFalse(output.contains("Exception in thread"), output);
   }
