@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -30,8 +31,19 @@ struct PredictedNet {
   int64_t batch = 0;
   std::vector<int> row_axes;  ///< along which the rows lie, of each output; -1: it is of all rows
   std::vector<Shape> shapes;  ///< of each output, for a batch
-  bool rows_alone = false;    ///< a row's outputs depend on no other row
+  /// What plans compute of the weights, by rows, for all predictors that share the net.
+  std::map<int64_t, std::weak_ptr<FixedValues>> fixed;
+  std::mutex fixed_mutex;
+  bool rows_alone = false;  ///< a row's outputs depend on no other row
 };
+
+/// The values that plans of so many rows share.
+inline std::shared_ptr<FixedValues> fixed_values(PredictedNet& net, int64_t rows) {
+  const std::lock_guard lock(net.fixed_mutex);
+  std::shared_ptr<FixedValues> values = net.fixed[rows].lock();
+  if (!values) net.fixed[rows] = values = std::make_shared<FixedValues>();
+  return values;
+}
 
 /// A plan, and whether it ran since the predictor was made or reset.
 struct PredictorPlan {
@@ -55,8 +67,10 @@ struct cft_predictor {
     auto& of_rows = plans[rows];
     if (!of_rows.plan) {
       const auto params = cafetiere::param_pointers(net->graph, net->arena.data(), nullptr);
-      CFT_ASSIGN(of_rows.plan, cafetiere::Plan::compile(net->graph, *device, params,
-                                                        {.batch = rows, .outputs = net->outputs}));
+      CFT_ASSIGN(of_rows.plan,
+                 cafetiere::Plan::compile(
+                     net->graph, *device, params,
+                     {.batch = rows, .outputs = net->outputs, .fixed = fixed_values(*net, rows)}));
     }
     if (rows != net->batch) tail = rows;
     return &of_rows;

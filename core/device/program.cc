@@ -2,6 +2,7 @@
 #include "core/device/program.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/device/convert.h"
 #include "core/device/device.h"
@@ -100,6 +101,44 @@ void Program::step(Step step) {
       returning_.emplace_back(id, away);
     }
   }
+}
+
+size_t Program::hoist(const std::vector<BufferId>& constants) {
+  std::vector<int> writers(buffers_.size(), 0);
+  for (const Step& step : steps_) {
+    for (BufferId id : step.writes) ++writers[size_t(id)];
+  }
+  std::vector<bool> constant(buffers_.size(), false);
+  for (BufferId id : constants) constant[size_t(id)] = writers[size_t(id)] == 0;
+  const auto is_constant = [&](BufferId id) { return bool(constant[size_t(id)]); };
+  const auto own = [&](BufferId id) {
+    const Buffer& buffer = buffers_[size_t(id)];
+    return writers[size_t(id)] == 1 && !buffer.external && buffer.space == Space::kHost;
+  };
+  const auto hoisted = [&](const Step& step) {
+    const bool once = step.space == Space::kHost && !step.reads.empty() && !step.writes.empty() &&
+                      std::ranges::all_of(step.reads, is_constant) &&
+                      std::ranges::all_of(step.writes, own);
+    for (BufferId id : step.writes) constant[size_t(id)] = once;
+    return once;
+  };
+  std::vector<Step> first, others;
+  for (Step& step : steps_) {
+    const bool once = hoisted(step);
+    (once ? first : others).push_back(std::move(step));
+  }
+  const auto fix = [&](BufferId id) {
+    Buffer& buffer = buffers_[size_t(id)];
+    buffer.fixed = is_constant(id) && !buffer.external;
+  };
+  for (const Step& step : others) std::ranges::for_each(step.reads, fix);
+  for (size_t id = 0; id < buffers_.size(); ++id) {
+    if (buffers_[id].keep) fix(BufferId(id));
+  }
+  steps_ = std::move(first);
+  const size_t count = steps_.size();
+  std::ranges::move(others, std::back_inserter(steps_));
+  return count;
 }
 
 Step Program::conversion(TensorId id, const Stored& from, const Stored& to) const {

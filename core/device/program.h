@@ -85,7 +85,8 @@ struct Buffer {
   Format format = Format::kFloat32;
   Space space = Space::kHost;
   bool external = false;
-  bool keep = false;  ///< still readable after the run
+  bool keep = false;   ///< still readable after the run
+  bool fixed = false;  ///< written by a hoisted step, read by others: holds for all runs
 };
 
 class Program {
@@ -121,6 +122,9 @@ class Program {
   BufferId keep(TensorId id);
 
   void step(Step step);
+  /// Moves the steps of the host that compute only of `constants`, and of what such steps compute, to
+  /// the front: they need to run once. Returns how many.
+  size_t hoist(const std::vector<BufferId>& constants);
   /// Where the device wants a step to run that is written once for all devices; name and kernel are
   /// set.
   Space space_of(const Step& step) const;

@@ -71,6 +71,12 @@ struct LoweringContext {
   std::string step(const char* what) const { return name + " " + what; }
 };
 
+/// What a layer does to each channel: y = scale x + shift, one value a channel each.
+struct ChannelAffine {
+  TensorId scale = kNoTensor;
+  TensorId shift = kNoTensor;  ///< kNoTensor: 0
+};
+
 /// A layer of a net. Objects are immutable after creation and shared by all plans of the net.
 class Layer {
  public:
@@ -81,6 +87,10 @@ class Layer {
   virtual Status shape(LayerShapes& shapes) const = 0;
   /// Emits the forward steps and sets plan.tops.
   virtual Status forward(LoweringContext& plan) const = 0;
+  /// Whether, in this phase, it is y = scale[c] x + shift[c] by its parameters alone, c being axis 1.
+  virtual bool is_channel_affine() const { return false; }
+  /// Emits the steps that compute both; of the context only the parameters are there.
+  virtual ChannelAffine channel_affine(LoweringContext&) const { return {}; }
   /// Emits the backward steps for the gradients asked for.
   virtual Status backward(LoweringContext&) const {
     return invalid_argument("a " + param_.type() +
@@ -127,6 +137,9 @@ struct LayerType {
   bool inputs = false;        ///< a source whose tops are the inputs of the net
   bool takes_arrays = false;  ///< a source of data and labels from arrays in memory
   bool applies_relu = false;  ///< does what LoweringContext::fuse_relu says
+  /// Whether its first parameter has a row for each channel (axis 1) of its only top and its second,
+  /// which may be missing, is added to the channels: then what follows can be folded into both.
+  bool (*linear_in_channels)(const caffe::LayerParameter&) = nullptr;
   /// Whether it is max(x, 0), which the layer before may apply.
   bool (*is_relu)(const caffe::LayerParameter&) = nullptr;
   /// Whether a row's values in a top depend on no other row; null: not known, so no.

@@ -41,6 +41,23 @@ class BatchNorm : public Layer {
     return {};
   }
 
+  bool is_channel_affine() const override {
+    const caffe::BatchNormParameter& p = param().batch_norm_param();
+    return p.has_use_global_stats() ? p.use_global_stats() : param().phase() == caffe::TEST;
+  }
+
+  ChannelAffine channel_affine(LoweringContext& plan) const override {
+    const Shape& channels = plan.program.shape(plan.params[0]);
+    const TensorId mean = plan.new_tensor("mean", channels);
+    const TensorId inverse = plan.new_tensor("inverse deviation", channels);
+    const TensorId shift = plan.new_tensor("shift", channels);
+    running_statistics(plan, mean, inverse);
+    map(
+        plan.program, plan.step("shift"), [](float m, float i) { return -m * i; }, shift, mean,
+        inverse);
+    return {inverse, shift};
+  }
+
   /// With running statistics dx = dy / deviation.
   Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
@@ -108,8 +125,8 @@ class BatchNorm : public Layer {
 
   void running_statistics(LoweringContext& plan, TensorId mean, TensorId inverse) const {
     const float eps = param().batch_norm_param().eps();
-    const int64_t channels = plan.bottom_shape(0)[1];
     Program& p = plan.program;
+    const int64_t channels = p.shape(plan.params[0]).count();
     Step step;
     step.name = plan.step("statistics");
     step.kernel = "scalar";

@@ -72,8 +72,11 @@ extern const LayerType layer_convolution{
     .max_tops = -1,
     .create = create_layer<Convolution>,
     .applies_relu = true,
-    .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
-      return !rows.from(param.convolution_param().axis());
-    }};
+    .linear_in_channels =
+        [](const caffe::LayerParameter& param) {
+          return param.top_size() == 1 && param.convolution_param().axis() == 1;
+        },
+    .rows_apart = [](const caffe::LayerParameter& param,
+                     const RowPath& rows) { return !rows.from(param.convolution_param().axis()); }};
 
 }  // namespace cafetiere

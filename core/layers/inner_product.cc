@@ -77,8 +77,14 @@ extern const LayerType layer_inner_product{
     .name = "InnerProduct",
     .create = create_layer<InnerProduct>,
     .applies_relu = true,
-    .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
-      return !rows.from(param.inner_product_param().axis());
-    }};
+    .linear_in_channels =
+        [](const caffe::LayerParameter& param) {
+          const caffe::InnerProductParameter& p = param.inner_product_param();
+          return p.axis() == 1 && !p.transpose();
+        },
+    .rows_apart =
+        [](const caffe::LayerParameter& param, const RowPath& rows) {
+          return !rows.from(param.inner_product_param().axis());
+        }};
 
 }  // namespace cafetiere

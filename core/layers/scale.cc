@@ -41,6 +41,16 @@ class Scale : public Layer {
     return {};
   }
 
+  bool is_channel_affine() const override {
+    const caffe::ScaleParameter& p = param().scale_param();
+    return param().bottom_size() == 1 && p.axis() == 1 && p.num_axes() == 1;
+  }
+
+  ChannelAffine channel_affine(LoweringContext& plan) const override {
+    const bool shifts = param().scale_param().bias_term();
+    return {plan.params[0], shifts ? plan.params[1] : kNoTensor};
+  }
+
   Status backward(LoweringContext& plan) const override {
     CFT_ASSIGN(const AxisSpan span, AxisSpan::of(param().scale_param(), plan));
     const TensorId x = span.view(plan.program, plan.bottoms[0]);

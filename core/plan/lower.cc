@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/device/isa.h"
+#include "core/plan/fold.h"
 #include "core/plan/lower_node.h"
 
 namespace cafetiere {
@@ -23,9 +24,11 @@ class Lowering {
     blobs_.assign(shapes_.size(), kNoTensor);
     diffs_.assign(shapes_.size(), kNoTensor);
     CFT_TRY(choose_nodes());
+    if (options_.fixed) folds_ = choose_folds(graph_, needed_, kept_);
     choose_fusions();
     add_params();
     CFT_TRY(forward());
+    if (options_.fixed) net_.hoisted = program_.hoist(net_.params);
     net_.first_backward = program_.steps().size();
     return options_.backward ? backward() : Status();
   }
@@ -60,6 +63,10 @@ class Lowering {
     for (size_t n = 0; n < graph_.nodes().size(); ++n) {
       const Node& node = graph_.nodes()[n];
       if (!needed_[n]) continue;
+      if (folds_.into(n) >= 0) {
+        fused_[n] = Fusion::kApplied;
+        maker[size_t(node.tops[0])] = folds_.into(n);
+      }
       if (node.type->applies_relu && node.tops.size() == 1) maker[size_t(node.tops[0])] = int(n);
       if (!node.type->is_relu || !node.type->is_relu(node.param)) continue;
       const int bottom = node.bottoms[0], by = maker[size_t(bottom)];
@@ -96,12 +103,24 @@ class Lowering {
         layer.tops[0] = layer.bottoms[0];
       } else {
         layer.fuse_relu = fused_[n] == Fusion::kAppliesReLU;
+        fold_into(n, layer);
         CFT_TRY(lower_node(node, layer));
       }
       for (size_t i = 0; i < node.tops.size(); ++i) blobs_[size_t(node.tops[i])] = layer.tops[i];
     }
     keep_outputs();
     return {};
+  }
+
+  /// Gives a layer the weights and the bias into which those that follow it are folded.
+  void fold_into(size_t n, LoweringContext& layer) {
+    for (size_t follower : folds_.followers(n)) {
+      const Node& node = graph_.nodes()[follower];
+      NodeTensors tensors;
+      for (int p : node.params) tensors.params.push_back(params_[size_t(p)]);
+      LoweringContext context = layer_plan(node, program_, device_, tensors);
+      fold(node.layer->channel_affine(context), layer);
+    }
   }
 
   NodeTensors tensors_of(const Node& node) {
@@ -229,8 +248,9 @@ class Lowering {
   Program& program_;
   std::vector<Shape> shapes_;
   enum class Fusion { kNone, kAppliesReLU, kApplied };
-  std::vector<bool> needed_;                            // by node
-  std::vector<Fusion> fused_;                           // by node
+  std::vector<bool> needed_;   // by node
+  std::vector<Fusion> fused_;  // by node
+  Folds folds_;
   std::vector<std::optional<LoweringContext>> layers_;  // by node
   std::vector<int> kept_;                               // blobs
   std::vector<TensorId> blobs_, diffs_;                 // by blob

@@ -4,14 +4,26 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "core/device/device.h"
+#include "core/device/host_memory.h"
 #include "core/graph/graph.h"
 #include "core/plan/memory.h"
 
 namespace cafetiere {
+
+/// What plans compute of parameters that never change: weights as kernels want them, statistics. The
+/// first run of any plan does, for all that share it: those of one net, made with the same options.
+struct FixedValues {
+  std::mutex mutex;
+  Memory memory;
+  int64_t bytes = 0;
+  bool ready = false;
+};
 
 /// What to lower of a net.
 struct PlanOptions {
@@ -24,6 +36,9 @@ struct PlanOptions {
   /// A plan whose arena is used where it is large enough. Neither plan's values may be needed once
   /// the other has run.
   const class Plan* beside = nullptr;
+  /// The parameters will not change after the first run, and there is no backward: what is computed of
+  /// them alone is computed once, and normalisations are folded into the layers before them.
+  std::shared_ptr<FixedValues> fixed = nullptr;
 };
 
 /// What a step is, for `explain` and `time`.
@@ -58,6 +73,7 @@ struct LoweredNet {
   };
 
   Program program;
+  size_t hoisted = 0;         ///< steps at the front that only the first run needs
   size_t first_backward = 0;  ///< the step with which backward begins
   std::vector<Blob> inputs, outputs;
   std::vector<Blob> input_diffs;  ///< the gradients that reach the inputs

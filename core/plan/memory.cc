@@ -24,7 +24,7 @@ std::vector<Life> lives_of(const Program& program) {
     }
   }
   for (size_t i = 0; i < lives.size(); ++i) {
-    if (program.buffers()[i].keep) lives[i].last = end;
+    if (program.buffers()[i].keep || program.buffers()[i].fixed) lives[i].last = end;
   }
   return lives;
 }
@@ -84,8 +84,9 @@ MemoryPlan place(const Program& program) {
   std::vector<Life> lives = lives_of(program);
   MemoryPlan plan;
   plan.offsets.assign(buffers.size(), -1);
-  FreeList host, device;
+  FreeList host, device, fixed;
   const auto arena_of = [&](const Buffer& buffer) -> FreeList& {
+    if (buffer.fixed) return fixed;
     return buffer.space == Space::kHost ? host : device;
   };
   std::vector<std::vector<BufferId>> ends(steps.size() + 1);
@@ -103,7 +104,8 @@ MemoryPlan place(const Program& program) {
         const Buffer& old = buffers[size_t(from)];
         const bool dies = lives[size_t(from)].last == s && !handed_over[size_t(from)];
         // Elements of another size would overwrite those that are still to be read.
-        if (dies && !old.external && old.space == buffer.space && old.bytes == buffer.bytes) {
+        const bool alike = old.space == buffer.space && old.fixed == buffer.fixed;
+        if (dies && !old.external && alike && old.bytes == buffer.bytes) {
           plan.offsets[size_t(id)] = plan.offsets[size_t(from)];
           handed_over[size_t(from)] = true;
           continue;
@@ -119,6 +121,7 @@ MemoryPlan place(const Program& program) {
   }
   plan.bytes = host.end();
   plan.device_bytes = device.end();
+  plan.fixed_bytes = fixed.end();
   return plan;
 }
 

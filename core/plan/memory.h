@@ -20,6 +20,7 @@ struct MemoryPlan {
   std::vector<int64_t> offsets;  ///< bytes, one a buffer; -1 for external and unused ones
   int64_t bytes = 0;             ///< of the host's memory
   int64_t device_bytes = 0;      ///< of the device's
+  int64_t fixed_bytes = 0;       ///< of what hoisted steps leave to the others
 };
 
 /// Places every buffer that a step uses.

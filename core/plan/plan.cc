@@ -26,19 +26,20 @@ Result<std::unique_ptr<Plan>> Plan::compile(const Graph& graph, Device& device,
   CFT_ASSIGN(LoweredNet net, lower(graph, device, options));
   const MemoryPlan memory = place(net.program);
   std::unique_ptr<Plan> plan(new Plan);
-  CFT_TRY(plan->bind(std::move(net), device, memory, params, options.beside)
+  CFT_TRY(plan->bind(std::move(net), device, memory, params, options)
               .with_context(fmt::format("net '{}'", graph.name())));
   return plan;
 }
 
 Status Plan::bind(LoweredNet net, Device& device, const MemoryPlan& memory,
-                  const ParamPointers& params, const Plan* beside) {
+                  const ParamPointers& params, const PlanOptions& options) {
   queue_ = device.queue();
-  CFT_TRY(take_arenas(device, memory, beside));
+  CFT_TRY(take_arenas(device, memory, options));
   const std::vector<void*> addresses = place_buffers(net, memory, params);
   const Binder binder(addresses, &context_);
   const auto at = [&](BufferId id) { return id == kNoBuffer ? nullptr : binder(id); };
   bind_steps(net, binder);
+  hoisted_ = net.hoisted;
   first_backward_ = net.first_backward;
   final_from_ = final_gradients(net.program, addresses, params.diff);
   const auto blobs = [&](std::vector<LoweredNet::Blob>& from, std::vector<Blob>* to) {
@@ -73,7 +74,24 @@ void Plan::bind_steps(const LoweredNet& net, const Binder& binder) {
   }
 }
 
-Status Plan::take_arenas(Device& device, const MemoryPlan& memory, const Plan* beside) {
+/// All plans that share the values place them alike: they have the same steps.
+Status Plan::take_fixed(Device& device, int64_t bytes, const PlanOptions& options) {
+  FixedValues& fixed = *options.fixed;
+  const std::lock_guard lock(fixed.mutex);
+  if (!fixed.memory) {
+    CFT_ASSIGN(fixed.memory, device.allocate(Space::kHost, bytes));
+    fixed.bytes = bytes;
+  }
+  if (fixed.bytes != bytes) return internal_error("plans of different nets share fixed values");
+  fixed_arena_ = fixed.memory;
+  fixed_ = options.fixed;
+  fixed_ready_ = false;
+  return {};
+}
+
+Status Plan::take_arenas(Device& device, const MemoryPlan& memory, const PlanOptions& options) {
+  const Plan* const beside = options.beside;
+  if (memory.fixed_bytes > 0) CFT_TRY(take_fixed(device, memory.fixed_bytes, options));
   if (memory.device_bytes > 0) {
     CFT_ASSIGN(device_arena_, device.allocate(Space::kDevice, memory.device_bytes));
   }
@@ -97,8 +115,9 @@ std::vector<void*> Plan::place_buffers(const LoweredNet& net, const MemoryPlan& 
                                        const ParamPointers& params) {
   std::vector<void*> addresses;
   for (size_t i = 0; i < memory.offsets.size(); ++i) {
-    const bool host = net.program.buffers()[i].space == Space::kHost;
-    std::byte* const arena = (host ? arena_ : device_arena_).get();
+    const Buffer& buffer = net.program.buffers()[i];
+    const Memory& of_space = buffer.space == Space::kHost ? arena_ : device_arena_;
+    std::byte* const arena = (buffer.fixed ? fixed_arena_ : of_space).get();
     addresses.push_back(arena + std::max<int64_t>(memory.offsets[i], 0));
   }
   const auto put = [&](BufferId id, float* address) {
@@ -120,10 +139,17 @@ float* Plan::hold(const Shape& shape) {
   return input_values_.back().data();
 }
 
-void Plan::begin(const RunContext& context) {
+void Plan::begin(ThreadPool& pool, const RunContext& context) {
   wait();  // a run that ended with an exception may have left kernels in the queue
   context_ = context;
   context_.error = &error_;
+  if (!fixed_ready_) compute_fixed(pool);
+}
+
+void Plan::compute_fixed(ThreadPool& pool) {
+  const std::lock_guard lock(fixed_->mutex);
+  for (size_t i = 0; i < hoisted_ && !fixed_->ready; ++i) start(pool, steps_[i]);
+  fixed_->ready = fixed_ready_ = true;
 }
 
 void Plan::start(ThreadPool& pool, const Bound& step) {
@@ -138,14 +164,14 @@ Status Plan::finish() {
 }
 
 Status Plan::run(ThreadPool& pool, const RunContext& context) {
-  begin(context);
-  for (const Bound& step : steps_) start(pool, step);
+  begin(pool, context);
+  for (size_t i = hoisted_; i < steps_.size(); ++i) start(pool, steps_[i]);
   return finish();
 }
 
 Status Plan::run(ThreadPool& pool, const RunContext& context, const FinalFrom& final_from) {
-  begin(context);
-  for (size_t i = 0; i < steps_.size(); ++i) {
+  begin(pool, context);
+  for (size_t i = hoisted_; i < steps_.size(); ++i) {
     start(pool, steps_[i]);
     if (!final_from_[i]) continue;
     wait();
@@ -155,8 +181,8 @@ Status Plan::run(ThreadPool& pool, const RunContext& context, const FinalFrom& f
 }
 
 Status Plan::run_forward(ThreadPool& pool, const RunContext& context) {
-  begin(context);
-  for (size_t i = 0; i < first_backward_; ++i) start(pool, steps_[i]);
+  begin(pool, context);
+  for (size_t i = hoisted_; i < first_backward_; ++i) start(pool, steps_[i]);
   return finish();
 }
 
@@ -175,9 +201,9 @@ std::vector<StepInfo> Plan::describe() const {
 }
 
 Status Plan::time(ThreadPool& pool, const RunContext& context, std::vector<double>& seconds) {
-  begin(context);
+  begin(pool, context);
   seconds.resize(steps_.size(), 0);
-  for (size_t i = 0; i < steps_.size(); ++i) {
+  for (size_t i = hoisted_; i < steps_.size(); ++i) {
     const auto begun = std::chrono::steady_clock::now();
     start(pool, steps_[i]);
     wait();

@@ -67,18 +67,21 @@ class Plan {
   /// Runs all steps once and adds each one's seconds to `seconds` (one entry a step).
   Status time(ThreadPool& pool, const RunContext& context, std::vector<double>& seconds);
   /// Bytes of activations, gradients of activations and scratch memory; 0 in another plan's arena.
+  /// Not what is computed of fixed parameters, which plans share.
   int64_t arena_bytes() const { return shares_arena_ ? 0 : arena_bytes_; }
 
  private:
   Plan() = default;
   Status bind(LoweredNet net, Device& device, const MemoryPlan& memory, const ParamPointers& params,
-              const Plan* beside);
-  Status take_arenas(Device& device, const MemoryPlan& memory, const Plan* beside);
+              const PlanOptions& options);
+  Status take_arenas(Device& device, const MemoryPlan& memory, const PlanOptions& options);
+  Status take_fixed(Device& device, int64_t bytes, const PlanOptions& options);
   std::vector<void*> place_buffers(const LoweredNet& net, const MemoryPlan& memory,
                                    const ParamPointers& params);
   float* hold(const Shape& shape);
   void bind_steps(const LoweredNet& net, const Binder& binder);
-  void begin(const RunContext& context);
+  void begin(ThreadPool& pool, const RunContext& context);
+  void compute_fixed(ThreadPool& pool);
   struct Bound {
     Kernel kernel;
     StepInfo info;
@@ -92,7 +95,9 @@ class Plan {
   Status finish();
   std::vector<Bound> steps_;
   Queue* queue_ = nullptr;
-  size_t first_backward_ = 0;
+  size_t hoisted_ = 0, first_backward_ = 0;
+  std::shared_ptr<FixedValues> fixed_;
+  bool fixed_ready_ = true;
   std::vector<const float*> final_from_;  // by step; null where no more gradients are final
   std::vector<Blob> inputs_, outputs_, input_diffs_;
   struct Loss {
@@ -103,7 +108,7 @@ class Plan {
   std::vector<Loss> losses_;
   RunContext context_;
   RunError error_;
-  Memory arena_, device_arena_;
+  Memory arena_, device_arena_, fixed_arena_;
   int64_t arena_bytes_ = 0;
   bool shares_arena_ = false;
   std::vector<std::vector<float>> input_values_;  // inputs and fed gradients

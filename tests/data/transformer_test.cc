@@ -101,6 +101,28 @@ TEST(Transformer, MirrorsAboutHalfOfTheImagesAndByPositionAlone) {
   EXPECT_NEAR(mirrored, 500, 60);
 }
 
+TEST(Transformer, MirrorsWideImagesToo) {
+  const Shape wide{1, 2, 700};  // longer than the pieces in which rows are mirrored
+  std::vector<uint8_t> image(1400);
+  for (size_t i = 0; i < image.size(); ++i) image[i] = uint8_t(i * 7);
+  caffe::TransformationParameter param;
+  param.set_mirror(true);
+  const Transformer t = transformer_of(param, true, wide);
+  int mirrored = 0;
+  for (int64_t step = 0; step < 20; ++step) {
+    std::vector<float> out(1400);
+    t.apply(image, {.sub_step = step}, out.data());
+    const bool turned = out[0] == float(image[699]);
+    mirrored += turned;
+    for (size_t i = 0; i < 1400; ++i) {
+      const size_t from = turned ? i / 700 * 700 + 699 - i % 700 : i;
+      ASSERT_EQ(out[i], float(image[from])) << i;
+    }
+  }
+  EXPECT_GT(mirrored, 0);
+  EXPECT_LT(mirrored, 20);
+}
+
 TEST(Transformer, CropsEveryWindowInTraining) {
   caffe::TransformationParameter param;
   param.set_crop_size(2);

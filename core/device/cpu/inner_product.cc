@@ -5,6 +5,7 @@
 
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/cpu_device.h"
+#include "core/device/cpu/few_rows.h"
 #include "core/device/cpu/forms.h"
 #include "core/device/map.h"
 
@@ -120,7 +121,8 @@ std::string declines_product(const InnerProductGeometry& g) {
 
 using ProductForm = Form<InnerProductGeometry, TensorId /*src*/, TensorId /*weights*/,
                          TensorId /*bias*/, TensorId /*dst*/, bool /*relu*/>;
-constexpr ProductForm kProduct[] = {{"brgemm", declines_product, product},
+constexpr ProductForm kProduct[] = {{"few rows", few_rows::declines, few_rows::product},
+                                    {"brgemm", declines_product, product},
                                     reference_form<&RefDevice::inner_product, ProductForm>()};
 
 using ProductDataForm =
