@@ -3,23 +3,31 @@ package cafetiere.spark.predict;
 
 import java.util.Arrays;
 import java.util.List;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /** The columns that a model adds to a table. */
 public final class Outputs {
+  private static final DataType OUTPUT = DataTypes.createArrayType(DataTypes.FloatType, false);
+
   private Outputs() {}
 
-  /** The schema with one array column for each output and, unless it is "", the prediction. */
-  public static StructType append(StructType schema, List<String> outputs, String predictionCol) {
+  /**
+   * The schema with one array column for each output and, unless it is "", the prediction.
+   *
+   * @param isNullable whether they are null for rows that cannot be fed
+   */
+  public static StructType append(
+      StructType schema, List<String> outputs, String predictionCol, boolean isNullable) {
     StructType appended = schema;
     for (String output : outputs) {
       requireNew(appended, output, "outputCols");
-      appended = appended.add(output, DataTypes.createArrayType(DataTypes.FloatType, false), false);
+      appended = appended.add(output, OUTPUT, isNullable);
     }
     if (!predictionCol.isEmpty()) {
       requireNew(appended, predictionCol, "predictionCol");
-      appended = appended.add(predictionCol, DataTypes.DoubleType, false);
+      appended = appended.add(predictionCol, DataTypes.DoubleType, isNullable);
     }
     return appended;
   }

@@ -3,11 +3,13 @@ package cafetiere.spark.predict;
 
 import cafetiere.core.Predictor;
 import cafetiere.spark.feed.RowEncoder;
+import cafetiere.spark.preprocess.Preprocessing;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
@@ -27,8 +29,10 @@ public final class PredictionIterator implements Iterator<Row> {
   private int next;
 
   private BatchPredictor predictor;
+  private UnaryOperator<Row> preprocessing;
   private RowEncoder encoder;
   private int[] ordinals;
+  private int[] places; // of the rows of the batch in the predictor, null where each has its own
   private boolean closed;
 
   /** {@code opened} makes a predictor of the plan; it is asked if the executor has none yet. */
@@ -57,23 +61,27 @@ public final class PredictionIterator implements Iterator<Row> {
   public Row next() {
     if (!hasNext()) throw new NoSuchElementException("the partition has no more rows");
     Row row = batch.get(next);
-    float[][] outputs = outputs(next++);
+    float[][] outputs = outputs(places == null ? next : places[next]);
+    next++;
     Object[] cells = new Object[row.size() + outputs.length + (plan.predict() ? 1 : 0)];
     int cell = 0;
     for (; cell < row.size(); cell++) cells[cell] = row.get(cell);
     for (float[] output : outputs) cells[cell++] = output;
-    if (plan.predict()) cells[cell] = Outputs.prediction(outputs[0]);
+    if (plan.predict() && outputs[0] != null) cells[cell] = Outputs.prediction(outputs[0]);
     return RowFactory.create(cells);
   }
 
   private synchronized void compute() {
     requireOpen();
     if (encoder == null) open();
-    for (Row row : batch) {
-      if (ordinals == null) ordinals = plan.schema().ordinals(row.schema());
-      encoder.add(row, ordinals);
+    for (Row given : batch) {
+      if (ordinals == null) {
+        ordinals = plan.schema().ordinals(Preprocessing.schema(plan.preprocessor(), given.schema()));
+      }
+      encoder.add(preprocessing.apply(given), ordinals);
     }
     encoder.flush();
+    places = encoder.places();
   }
 
   private void open() {
@@ -82,12 +90,15 @@ public final class PredictionIterator implements Iterator<Row> {
     }
     requireOpen(); // a listener of a task that has ended is called at once
     predictor = PredictorPool.ofExecutor().take(key, opened);
+    preprocessing = Preprocessing.function(plan.preprocessor());
     encoder = new RowEncoder(plan.schema(), predictor::run, Long.MAX_VALUE);
   }
 
+  /** Nulls where the net cannot take the row, which is at -1 then. */
   private synchronized float[][] outputs(int row) {
     requireOpen();
     float[][] outputs = new float[predictor.outputs()][];
+    if (row < 0) return outputs;
     for (int i = 0; i < outputs.length; i++) outputs[i] = predictor.output(i, row);
     return outputs;
   }
