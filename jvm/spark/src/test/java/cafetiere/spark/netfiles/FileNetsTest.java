@@ -99,7 +99,7 @@ class FileNetsTest {
             "transform(sequence(1, 784), i -> cast(conv(hex(substring(data, i, 1)), 16, 10) as float))"
                 + " data");
     String input = "layer { name: 'mnist' type: 'Input' top: 'data' top: 'label' input_param {"
-        + " shape { dim: 16 dim: 1 dim: 28 dim: 28 } shape { dim: 16 dim: 1 } } }\n";
+        + " shape { dim: 16 dim: 1 dim: 28 dim: 28 } shape { dim: 16 dim: 1 dim: 1 dim: 1 } } }\n";
     byte[] byHand = byHand(input).setSolver(SMALL_STEPS).fit(rows).weights();
     assertArrayEquals(byHand, files.fitFiles(spark).weights());
     Files.writeString(dir.resolve("h5_list"), uri("a.h5") + " " + uri("none.h5"));
