@@ -52,20 +52,6 @@ json solver_json(const caffe::SolverParameter& p) {
            p.has_solver_mode() && p.solver_mode() == caffe::SolverParameter::GPU ? "GPU" : "CPU"}};
 }
 
-/// What is trained or, in phase TEST, what is tested with first, in the state that the trainer gives it.
-Result<NetChoice> chosen_net(const TrainingText& training, const std::string& phase) {
-  const SolverText& solver = training.solver;
-  const NetText* given = training.has_net ? &training.net : nullptr;
-  NetChoice trained;
-  if (phase == "TRAIN" || (!given && !has_test_nets(solver.param))) {
-    CFT_ASSIGN(trained, training_net(solver, given));
-    if (phase == "TRAIN") return trained;
-    given = &trained.net;
-  }
-  CFT_ASSIGN(std::vector<NetChoice> tests, test_nets(solver, given));
-  return std::move(tests.front());
-}
-
 /// The net with the level and the stages that the solver adds to its own: the same layers for a
 /// predictor, which knows no solver.
 caffe::NetParameter with_state(const NetChoice& choice) {

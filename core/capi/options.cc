@@ -165,4 +165,17 @@ Result<TrainingText> take_training(Options& options) {
   return text;
 }
 
+Result<NetChoice> chosen_net(const TrainingText& training, const std::string& phase) {
+  const SolverText& solver = training.solver;
+  const NetText* given = training.has_net ? &training.net : nullptr;
+  NetChoice trained;
+  if (phase == "TRAIN" || (!given && !has_test_nets(solver.param))) {
+    CFT_ASSIGN(trained, training_net(solver, given));
+    if (phase == "TRAIN") return trained;
+    given = &trained.net;
+  }
+  CFT_ASSIGN(std::vector<NetChoice> tests, test_nets(solver, given));
+  return std::move(tests.front());
+}
+
 }  // namespace cafetiere::capi

@@ -10,6 +10,7 @@
 
 #include "core/base/status.h"
 #include "core/model/prototxt.h"
+#include "core/train/nets.h"
 
 namespace cafetiere::capi {
 
@@ -56,5 +57,9 @@ struct TrainingText {
 /// Takes the last options of a training: "solver" and "net" are prototxt, what "deepspark" and then
 /// "sync" say is added to the solver's own settings. An option that nobody has taken is an error.
 Result<TrainingText> take_training(Options& options);
+
+/// What is trained or, in phase "TEST", what is tested with first, in the state that the trainer gives
+/// it.
+Result<NetChoice> chosen_net(const TrainingText& training, const std::string& phase);
 
 }  // namespace cafetiere::capi

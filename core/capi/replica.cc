@@ -33,6 +33,7 @@ Result<ReplicaOptions> read_options(Options o) {
   options.shards = int(o.number("shards", 1, 1, 1 << 20));
   options.shard = int(o.number("shard", 0, 0, options.shards - 1));
   options.threads = int(o.number("threads", 1, 1, 1024));
+  options.prefetch_threads = int(o.number("prefetch_threads", 1, 1, 1024));
   options.seed = uint64_t(o.number("seed", 1, 0, INT64_MAX));
   options.max_iter = o.number("max_iter", 0, 0, INT32_MAX);
   options.inputs = o.pairs("inputs", "top", "column");

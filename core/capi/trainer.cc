@@ -93,6 +93,7 @@ Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
   const int shards = int(o.number("shards", 0, 0, 1 << 20));
   t->shards = options.shards = shards > 0 ? shards : t->size;
   options.threads = int(o.number("threads", 1, 1, 1024));
+  options.prefetch_threads = int(o.number("prefetch_threads", 1, 1, 1024));
   options.seed = uint64_t(o.number("seed", 1, 0, INT64_MAX));
   t->survivors = options.survivors = o.number("survivors", 0, 0, 1) != 0;
   options.max_iter = o.number("max_iter", 0, 0, INT32_MAX);

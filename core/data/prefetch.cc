@@ -4,14 +4,19 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/base/guard.h"
+
 namespace cafetiere {
 
-Prefetch::Prefetch(Source* source, const BatchSequence& sequence, int depth)
-    : source_(source), sequence_(sequence) {
-  allocate(std::max(depth, 1) + 1);  // and the one that the consumer uses
-  const Status started = thread_.start(
-      "reading rows ahead", [this] { produce(); }, [this](const Status& why) { end(why); });
-  if (!started.ok()) end(started);
+Prefetch::Prefetch(Source* source, const BatchSequence& sequence, int depth, int threads)
+    : source_(source),
+      sequence_(sequence),
+      step_(sequence.first),
+      shard_(sequence.shards.begin),
+      sub_step_(sequence.first) {
+  if (!source_->parallel()) threads = 1;
+  allocate(std::max({depth, threads, 1}) + 1);  // and the one that the consumer uses
+  start(std::max(threads, 1));
 }
 
 Prefetch::~Prefetch() {
@@ -20,7 +25,7 @@ Prefetch::~Prefetch() {
     stop_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  for (GuardedThread& thread : threads_) thread.join();
 }
 
 void Prefetch::allocate(int depth) {
@@ -34,6 +39,17 @@ void Prefetch::allocate(int depth) {
   }
 }
 
+/// One thread is enough to go on with.
+void Prefetch::start(int threads) {
+  for (int i = 0; i < threads; ++i) {
+    const Status started = threads_.emplace_back().start(
+        "reading rows ahead", [this] { produce(); }, [this](const Status& why) { end(why); });
+    if (started.ok()) continue;
+    if (i == 0) end(started);
+    return;
+  }
+}
+
 Result<Prefetch::Batch> Prefetch::next() {
   if (!failed_.ok()) return failed_;
   const auto start = std::chrono::steady_clock::now();
@@ -43,61 +59,66 @@ Result<Prefetch::Batch> Prefetch::next() {
     in_use_ = nullptr;
     changed_.notify_all();
   }
-  changed_.wait(lock, [this] { return !filled_.empty() || finished_; });
+  const auto at_end = [this] {
+    return shard_ >= sequence_.shards.end || sub_step_ >= sequence_.end;
+  };
+  changed_.wait(lock,
+                [&] { return !end_.ok() || (taken_.empty() ? at_end() : taken_.front()->filled); });
   wait_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (filled_.empty()) {
+  if (taken_.empty() || !taken_.front()->filled) {
     return failed_ = !end_.ok()
                          ? end_
                          : internal_error("a batch was requested after the end of the sequence");
   }
-  in_use_ = filled_.front();
-  filled_.pop_front();
+  in_use_ = taken_.front();
+  taken_.pop_front();
   if (!in_use_->status.ok()) return failed_ = in_use_->status;
   return in_use_->batch;
 }
 
 void Prefetch::produce() {
-  for (int64_t step = sequence_.first; step < sequence_.end; step += sequence_.passes) {
-    for (int shard = sequence_.shards.begin; shard < sequence_.shards.end; ++shard) {
-      const int64_t end = std::min(sequence_.end, step + sequence_.passes);
-      for (int64_t q = step; q < end; ++q) {
-        if (!produce_one(shard, q)) return;
-      }
-    }
+  while (Slot* slot = take()) {
+    slot->status = guard([&] { return fill(*slot); });
+    std::lock_guard lock(mutex_);
+    slot->filled = true;
+    if (!slot->status.ok()) stop_ = true;
+    changed_.notify_all();
   }
-  end({});
 }
 
 void Prefetch::end(const Status& why) {
   std::lock_guard lock(mutex_);
-  finished_ = true;
   end_ = why;
   changed_.notify_all();
 }
 
-bool Prefetch::produce_one(int shard, int64_t sub_step) {
-  Slot* slot = wait_for_free_slot();
-  if (!slot) return false;
-  fill(*slot, shard, sub_step);
-  const bool good = slot->status.ok();
-  std::lock_guard lock(mutex_);
-  filled_.push_back(slot);
-  changed_.notify_all();
-  return good;
-}
-
-void Prefetch::fill(Slot& slot, int shard, int64_t sub_step) {
-  slot.batch = {shard, sub_step, source_->rows(shard, sub_step), slot.tops};
-  slot.status = slot.batch.rows > 0 ? source_->fill(shard, sub_step, slot.tops) : Status();
-}
-
-Prefetch::Slot* Prefetch::wait_for_free_slot() {
+Prefetch::Slot* Prefetch::take() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return stop_ || !free_.empty(); });
-  if (stop_) return nullptr;
+  if (stop_ || shard_ >= sequence_.shards.end || sub_step_ >= sequence_.end) return nullptr;
   Slot* slot = free_.front();
   free_.pop_front();
+  slot->batch = {shard_, sub_step_, 0, slot->tops};
+  slot->filled = false;
+  taken_.push_back(slot);
+  advance();
   return slot;
+}
+
+/// To the next batch of a step, else to the next shard, else to the next step.
+void Prefetch::advance() {
+  if (++sub_step_ < std::min(sequence_.end, step_ + sequence_.passes)) return;
+  if (++shard_ == sequence_.shards.end) {
+    shard_ = sequence_.shards.begin;
+    step_ += sequence_.passes;
+  }
+  sub_step_ = step_;
+}
+
+Status Prefetch::fill(Slot& slot) {
+  Batch& batch = slot.batch;
+  batch.rows = source_->rows(batch.shard, batch.sub_step);
+  return batch.rows > 0 ? source_->fill(batch.shard, batch.sub_step, slot.tops) : Status();
 }
 
 }  // namespace cafetiere

@@ -25,9 +25,12 @@ struct BatchSequence {
   int64_t passes = 1;
 };
 
-/// A thread that fills up to `depth` batches of a source ahead, in the order of a sequence. One
-/// consumer at a time. The source is used by that thread alone until this object is destroyed; it
-/// must outlive it.
+/// How many batches are made ahead of the net, by one thread or two.
+inline constexpr int kBatchesAhead = 2;
+
+/// Threads that fill up to `depth` batches of a source ahead, or one each if they are more, in the order
+/// of a sequence. Several only for a source that is parallel(). One consumer at a time. The source is
+/// used by these threads alone until this object is destroyed; it must outlive it.
 class Prefetch {
  public:
   /// A filled batch; valid until the next call of next().
@@ -38,8 +41,9 @@ class Prefetch {
     std::span<float* const> tops;  ///< row-major, as Source::fill() writes them
   };
 
-  Prefetch(Source* source, const BatchSequence& sequence, int depth = 2);
-  /// Waits for the batch that is being filled; does not fill another.
+  Prefetch(Source* source, const BatchSequence& sequence, int depth = kBatchesAhead,
+           int threads = 1);
+  /// Waits for the batches that are being filled; does not fill others.
   ~Prefetch();
   Prefetch(const Prefetch&) = delete;
   Prefetch& operator=(const Prefetch&) = delete;
@@ -57,14 +61,16 @@ class Prefetch {
     std::vector<float*> tops;
     Batch batch;
     Status status;
+    bool filled = false;  // guarded by mutex_
   };
   void allocate(int depth);
+  void start(int threads);
   void produce();
   void end(const Status& why);
-  /// Fills and hands over one batch; false when there is nothing more to do.
-  bool produce_one(int shard, int64_t sub_step);
-  void fill(Slot& slot, int shard, int64_t sub_step);
-  Slot* wait_for_free_slot();
+  /// A free slot with the place of the sequence's next batch; null when there is nothing more to do.
+  Slot* take();
+  void advance();
+  Status fill(Slot& slot);
 
   Source* source_;
   BatchSequence sequence_;
@@ -72,16 +78,18 @@ class Prefetch {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Slot*> free_;    // guarded by mutex_
-  std::deque<Slot*> filled_;  // guarded by mutex_
-  bool stop_ = false;         // guarded by mutex_
-  bool finished_ = false;     // guarded by mutex_: nothing will be added to filled_
-  Status end_;                // guarded by mutex_: why it is finished, if not at the end
+  std::deque<Slot*> free_;   // guarded by mutex_
+  std::deque<Slot*> taken_;  // guarded by mutex_: in the order of the sequence, filled or not
+  int64_t step_ = 0;         // guarded by mutex_: the next batch, as those below
+  int shard_ = 0;
+  int64_t sub_step_ = 0;
+  bool stop_ = false;  // guarded by mutex_
+  Status end_;         // guarded by mutex_: why a thread has ended before its time
 
   Slot* in_use_ = nullptr;  // the consumer's
   Status failed_;
   double wait_seconds_ = 0;
-  GuardedThread thread_;  // last: it uses everything above
+  std::deque<GuardedThread> threads_;  // last: they use everything above
 };
 
 }  // namespace cafetiere

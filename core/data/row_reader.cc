@@ -9,8 +9,6 @@
 #include <cstring>
 #include <utility>
 
-#include "core/data/image.h"
-
 namespace cafetiere {
 namespace {
 
@@ -156,6 +154,15 @@ Status RowReader::validate(Row row, std::vector<float>& scratch) const {
   return {};
 }
 
+Status RowReader::check_form(Row row) const {
+  for (const Binding& binding : bindings_) {
+    if (binding.column < 0) continue;
+    CFT_TRY(binding.input.encoded ? image(binding, row).status()
+                                  : checked_cell(binding, row).status());
+  }
+  return {};
+}
+
 Result<Cell> RowReader::checked_cell(const Binding& binding, Row row) const {
   const Cell cell = schema_.cell(row, binding.column);
   if (cell.values() == binding.values) return cell;
@@ -181,8 +188,8 @@ Result<std::span<const uint8_t>> RowReader::encoded_image(const Binding& binding
       where(binding, row), cell.bytes.size(), column_type_name(cell.type)));
 }
 
-Status RowReader::read_encoded(const Binding& binding, Row row, const RowPosition& position,
-                               float* out) const {
+/// A decoded image of a size that the net takes.
+Result<Image> RowReader::image(const Binding& binding, Row row) const {
   const Shape& wanted = binding.input.row_shape;
   CFT_ASSIGN(const auto bytes, encoded_image(binding, row));
   Result<Image> image = decode_image(bytes, color_for_channels(wanted[0]));
@@ -197,9 +204,15 @@ Status RowReader::read_encoded(const Binding& binding, Row row, const RowPositio
         where(binding, row), image->channels, image->height, image->width, wanted[0], wanted[1],
         wanted[2]));
   }
-  std::vector<uint8_t> planes(image->pixels.size());
-  to_planes(*image, planes.data());
-  binding.transform->apply(planes, image->shape(), position, out);
+  return image;
+}
+
+Status RowReader::read_encoded(const Binding& binding, Row row, const RowPosition& position,
+                               float* out) const {
+  CFT_ASSIGN(const Image decoded, image(binding, row));
+  std::vector<uint8_t> planes(decoded.pixels.size());
+  to_planes(decoded, planes.data());
+  binding.transform->apply(planes, decoded.shape(), position, out);
   return {};
 }
 

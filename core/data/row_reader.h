@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/data/image.h"
 #include "core/data/row_schema.h"
 #include "core/data/table_encoder.h"
 #include "core/data/transformer.h"
@@ -51,6 +52,10 @@ class RowReader {
   /// encoded image only the format, as decoding is slow. The error names column, row and value.
   Status validate(Row row, std::vector<float>& scratch) const;
 
+  /// Checks that each column has as many values as its top and each image file can be decoded and
+  /// has, or gets, the size that the net takes.
+  Status check_form(Row row) const;
+
  private:
   struct Binding {
     RowsInput input;
@@ -66,6 +71,7 @@ class RowReader {
   Result<std::span<const uint8_t>> encoded_image(const Binding& binding, Row row) const;
   Status read_table(const Binding& binding, Row row, float* out) const;
   Status check_classes(const Binding& binding, Row row, std::span<const float> values) const;
+  Result<Image> image(const Binding& binding, Row row) const;
   Status read_plain(const Binding& binding, Row row, float* out) const;
   Status read_encoded(const Binding& binding, Row row, const RowPosition& position,
                       float* out) const;

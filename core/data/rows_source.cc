@@ -42,7 +42,7 @@ std::vector<Shape> RowsSource::top_shapes() const {
 }
 
 Status RowsSource::fill(int shard, int64_t sub_step, std::span<float* const> tops) {
-  const std::span<const uint32_t> batch = sampler_.batch(shard, sub_step);
+  const std::vector<uint32_t> batch = this->batch(shard, sub_step);
   read_ahead(shard, batch);
   std::vector<float> scratch;
   for (size_t i = 0; i < batch.size(); ++i) {
@@ -52,6 +52,13 @@ Status RowsSource::fill(int shard, int64_t sub_step, std::span<float* const> top
                          static_cast<int64_t>(batch.size()), scratch));
   }
   return {};
+}
+
+/// A copy: other threads ask for other batches.
+std::vector<uint32_t> RowsSource::batch(int shard, int64_t sub_step) {
+  const std::lock_guard lock(sampling_);
+  const std::span<const uint32_t> rows = sampler_.batch(shard, sub_step);
+  return {rows.begin(), rows.end()};
 }
 
 Status RowsSource::validate() const {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,6 +34,7 @@ class RowsSource : public Source {
     return sampler_.rows(shard, sub_step);
   }
   Status fill(int shard, int64_t sub_step, std::span<float* const> tops) override;
+  bool parallel() const override { return true; }
 
   int64_t batches_per_epoch() const override { return sampler_.batches_per_epoch(); }
 
@@ -44,6 +46,7 @@ class RowsSource : public Source {
   Status validate() const;
 
  private:
+  std::vector<uint32_t> batch(int shard, int64_t sub_step);
   void read_ahead(int shard, std::span<const uint32_t> rows) const;
 
   RowsSource(std::shared_ptr<const ShardStore> store, Sampler sampler, RowReader reader)
@@ -51,6 +54,7 @@ class RowsSource : public Source {
 
   std::shared_ptr<const ShardStore> store_;
   Sampler sampler_;
+  std::mutex sampling_;  // the sampler keeps an order a shard
   RowReader reader_;
   mutable std::atomic<uint64_t> mapped_{0};  // bytes of files, since they were unmapped
 };

@@ -29,8 +29,11 @@ class Source {
   virtual int64_t batches_per_epoch() const { return 0; }
 
   /// Writes rows(shard, sub_step) rows to each top, row-major float32, transforms applied.
-  /// Called by one thread at a time for a given shard.
+  /// Called by one thread at a time for a given shard, unless it is parallel().
   virtual Status fill(int shard, int64_t sub_step, std::span<float* const> tops) = 0;
+
+  /// Whether several threads may call fill() at the same time, for the same shard too.
+  virtual bool parallel() const { return false; }
 };
 
 /// How the files that a data layer names are read.

@@ -59,6 +59,7 @@ Status Trainer::begin(Loop& loop) {
                            .shards = loop.shards,
                            .joint_values = loop.sync->is_synchronous(),
                            .feeds = loop.train,
+                           .prefetch_threads = options_.prefetch_threads,
                            .cancelled = &cancelled_,
                            .trace = options_.trace};
   if (p.debug_info()) {

@@ -10,7 +10,7 @@ namespace cafetiere {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-constexpr int64_t kBatchesAhead = 3;  // Prefetch: two filled ones and the one being used
+constexpr int64_t kBatchesHeld = 3;  // Prefetch: two filled ones and the one being used
 // Resident memory of a training process above that of one that has only started, beside what is
 // counted here: mostly tables of generated kernels, and code.
 constexpr int64_t kOverhead = 15 << 20;
@@ -31,7 +31,7 @@ MemoryEstimate estimate_training(const Graph& graph, const PlanOutline& plan,
           .gradients = arena,
           .history = arena * history_per_param,
           .blobs = plan.arena_bytes,
-          .inputs = input_bytes(plan) * (1 + kBatchesAhead),
+          .inputs = input_bytes(plan) * (1 + kBatchesHeld),
           .overhead = kOverhead};
 }
 

@@ -132,6 +132,7 @@ Status Replica::feed(RowTable&& rows, int64_t total_rows) {
                                            .seed = seed_of(options_),
                                            .shards = options_.shards,
                                            .feeds = &feeds_,
+                                           .prefetch_threads = options_.prefetch_threads,
                                            .cancelled = &cancelled_},
                                           replicas_.get()));
   return {};

@@ -32,6 +32,7 @@ struct ReplicaOptions {
   bool has_net = false;
   int shard = 0, shards = 1;
   int threads = 1;
+  int prefetch_threads = 1;
   uint64_t seed = 1;     ///< for what the solver's random_seed does not set
   int64_t max_iter = 0;  ///< 0 = the solver's
   InputBindings inputs;

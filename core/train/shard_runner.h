@@ -45,6 +45,7 @@ class ShardRunner {
     int shards = 1;                            ///< of all processes
     bool joint_values = true;                  ///< weight a shard's values by its share of all rows
     const std::vector<Feed>* feeds = nullptr;  ///< of the net's sources
+    int prefetch_threads = 1;                  ///< that fill batches, of each feed
     const std::atomic<bool>* cancelled = nullptr;  ///< checked in each iteration
     Trace* trace = nullptr;                        ///< may be null
     /// Called before a pass whose iteration is displayed; may be empty.

@@ -40,6 +40,7 @@ struct TrainerOptions {
   /// may be called again after a peer was lost. For modes whose replicas train on their own.
   bool survivors = false;
   int threads = 1;
+  int prefetch_threads = 1;      ///< that make batches of rows, beside the net's
   uint64_t seed = 1;             ///< for what the solver's random_seed does not set
   int64_t max_iter = 0;          ///< 0 = the solver's
   int64_t checkpoint_every = 0;  ///< steps; 0 = the solver's `snapshot`

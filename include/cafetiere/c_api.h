@@ -134,6 +134,18 @@ CFT_API void cft_row_budget_destroy(cft_row_budget* budget);
  * go to. */
 CFT_API int cft_rows_create_within(const char* schema, cft_row_budget* budget, cft_rows** out);
 
+/* Since API version 3. Tells which rows hold what a net can take: as many values as its tops, and image
+ * files that can be decoded and have its size, or are to be resized. Labels and NaN are not judged.
+ * options: {"schema": as for cft_rows_create, "inputs", "solver", "net": as for cft_trainer_create,
+ *   "phase": "TRAIN" or "TEST", as for cft_describe}: of a mean_file no file is read. */
+typedef struct cft_row_check cft_row_check;
+CFT_API int cft_row_check_create(const char* options, cft_row_check** out);
+/* good[i]: 1 if the net can take row i of a chunk as for cft_rows_append(), else 0; why: what is wrong
+ * with the first that it cannot take, "" if it takes all. One thread at a time. */
+CFT_API int cft_row_check_run(cft_row_check* check, int64_t count, const void* chunk,
+                              uint64_t bytes, uint8_t* good, char** why);
+CFT_API void cft_row_check_destroy(cft_row_check* check);
+
 /* ---- tables -------------------------------------------------------------------------------- */
 
 /* Since API version 3. What must be known of a table's columns, which may be text, dates or missing, to
@@ -223,7 +235,8 @@ typedef struct cft_callbacks {
 } cft_callbacks;
 
 /* options: {"solver": TEXT, "net": TEXT ("" = the solver's own), "rank", "size", "shards" (0 = size),
- *   "threads": of this rank, "seed" (used when the solver has no random_seed),
+ *   "threads": of this rank, "prefetch_threads": beside them, that make batches of rows (default 1,
+ *   since API version 3), "seed" (used when the solver has no random_seed),
  *   "inputs": [{"top": "data", "column": "image"}, ...] (empty = tops by column name),
  *   "max_iter" (0 = the solver's), "checkpoint_every": steps (0 = the solver's snapshot),
  *   "snapshots": 1 = also at the solver's snapshot (since API version 2),
@@ -567,6 +580,19 @@ CFT_API int cft_lmdb_put(cft_lmdb_writer* writer, const void* key, uint64_t key_
 CFT_API int cft_lmdb_commit(cft_lmdb_writer* writer);
 /* What was put since the last commit is lost. */
 CFT_API void cft_lmdb_writer_close(cft_lmdb_writer* writer);
+
+/* ---- HDF5 ----------------------------------------------------------------------------------- */
+
+/* Since API version 3, all of it. An HDF5 file of this machine whose datasets are read as floats, whatever
+ * numbers they hold. */
+typedef struct cft_hdf5 cft_hdf5;
+CFT_API int cft_hdf5_open(const char* path, cft_hdf5** out);
+/* The sizes of a dataset as JSON, [1000, 1, 28, 28]; to be asked for before it is read. */
+CFT_API int cft_hdf5_shape(const cft_hdf5* hdf5, const char* dataset, char** out);
+/* Its floats from number `begin` on, in row-major order. */
+CFT_API int cft_hdf5_read(const cft_hdf5* hdf5, const char* dataset, uint64_t begin, float* out,
+                          uint64_t floats);
+CFT_API void cft_hdf5_close(cft_hdf5* hdf5);
 
 /* ---- LevelDB -------------------------------------------------------------------------------- */
 

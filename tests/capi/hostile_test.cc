@@ -52,6 +52,8 @@ struct Objects {
   cft_lmdb_cursor* cursor = nullptr;
   cft_lmdb_writer* writer = nullptr;
   cft_leveldb* leveldb = nullptr;
+  cft_row_check* check = nullptr;
+  cft_hdf5* hdf5 = nullptr;
 
   explicit Objects(const TempDir& folder) {
     const auto text = [](const nlohmann::json& json) { return json.dump(); };
@@ -68,6 +70,13 @@ struct Objects {
     uint64_t bytes = 0;
     make(cft_rounds_model(rounds, &model, &bytes));
     make(cft_predictor_create(text(predict).c_str(), model, bytes, &predictor));
+    make(cft_row_check_create(text(predict).c_str(), &check));
+    void* file = nullptr;
+    uint64_t size = 0;
+    make(cft_weights_hdf5(model, bytes, &file, &size));
+    const std::string weights(static_cast<const char*>(file), size);
+    cft_free(file);
+    make(cft_hdf5_open(folder.write("weights.h5", weights).c_str(), &hdf5));
     cft_free(model);
     make(cft_net_create(text({{"text", kSmallNet}, {"phase", "TRAIN"}}).c_str(), nullptr, &net));
     const std::string solver_text = std::string(kSmallSolver) + " snapshot_prefix: '" +
@@ -98,6 +107,8 @@ struct Objects {
     cft_lmdb_cursor_destroy(cursor);
     cft_lmdb_writer_close(writer);
     cft_leveldb_close(leveldb);
+    cft_row_check_destroy(check);
+    cft_hdf5_close(hdf5);
   }
   static void make(int code) { ASSERT_EQ(code, 0) << cft_last_error(); }
 };
@@ -155,9 +166,9 @@ std::vector<T> values(const Objects& o) {
   } else if constexpr (is_place<T>) {
     return {nullptr, place<T>()};
   } else {
-    const std::tuple all{o.budget, o.rows,      o.group,       o.trainer, o.replica,
-                         o.rounds, o.predictor, o.transformer, o.net,     o.solver,
-                         o.lmdb,   o.cursor,    o.writer,      o.leveldb};
+    const std::tuple all{o.budget,    o.rows,        o.group, o.trainer, o.replica, o.rounds,
+                         o.predictor, o.transformer, o.net,   o.solver,  o.lmdb,    o.cursor,
+                         o.writer,    o.leveldb,     o.check, o.hdf5};
     using Object = std::remove_const_t<std::remove_pointer_t<T>>*;
     std::vector<T> list{nullptr};
     std::apply(
@@ -298,6 +309,11 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_lmdb_put);
   CALL(cft_lmdb_commit);
   CALL(cft_leveldb_next);
+  CALL(cft_row_check_create);
+  CALL(cft_row_check_run);
+  CALL(cft_hdf5_open);
+  CALL(cft_hdf5_shape);
+  CALL(cft_hdf5_read);
   CALL(cft_net_create);
   CALL(cft_net_describe);
   CALL(cft_net_blob);
@@ -376,6 +392,8 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   cft_lmdb_cursor_destroy(nullptr);
   cft_lmdb_writer_close(nullptr);
   cft_leveldb_close(nullptr);
+  cft_row_check_destroy(nullptr);
+  cft_hdf5_close(nullptr);
   cft_net_destroy(nullptr);
   cft_solver_destroy(nullptr);
   cft_transformer_destroy(nullptr);

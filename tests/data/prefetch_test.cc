@@ -51,6 +51,61 @@ TEST(Prefetch, GivesTheSequenceInOrder) {
   EXPECT_EQ(prefetch.next().status().code(), ErrorCode::kInternal);
 }
 
+/// Later batches are ready before earlier ones.
+class ParallelSource : public CountingSource {
+ public:
+  bool parallel() const override { return true; }
+  Status fill(int shard, int64_t sub_step, std::span<float* const> tops) override {
+    const int now = ++inside;
+    for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+    }
+    std::this_thread::sleep_for(milliseconds(sub_step % 4 == 0 ? 8 : 1));
+    const Status filled = CountingSource::fill(shard, sub_step, tops);
+    --inside;
+    return filled;
+  }
+  std::atomic<int> inside{0}, most{0};
+};
+
+TEST(Prefetch, SeveralThreadsKeepTheOrder) {
+  for (const int threads : {2, 4}) {
+    ParallelSource source;
+    Prefetch prefetch(&source, {{0, 2}, 3, 43, 2}, 2, threads);
+    for (int64_t step = 3; step < 43; step += 2) {
+      for (int shard = 0; shard < 2; ++shard) {
+        for (int64_t q = step; q < step + 2; ++q) {
+          const auto batch = prefetch.next();
+          ASSERT_TRUE(batch.ok()) << batch.status().message();
+          EXPECT_EQ(batch->shard, shard);
+          EXPECT_EQ(batch->sub_step, q);
+          EXPECT_EQ(batch->tops[0][0], static_cast<float>(100 * q + shard));
+        }
+      }
+    }
+    EXPECT_EQ(prefetch.next().status().code(), ErrorCode::kInternal);
+    EXPECT_GT(source.most, 1);
+    EXPECT_LE(source.most, threads);
+  }
+}
+
+TEST(Prefetch, SeveralThreadsDeliverAnErrorAtItsBatch) {
+  ParallelSource source;
+  source.bad_sub_step = 8;  // the slowest of its four: those behind it are ready before
+  Prefetch prefetch(&source, {{0, 1}, 0, 100}, 2, 4);
+  for (int q = 0; q < 8; ++q) EXPECT_TRUE(prefetch.next().ok());
+  EXPECT_THAT(prefetch.next().status().message(), testing::HasSubstr("row 7"));
+  EXPECT_THAT(prefetch.next().status().message(), testing::HasSubstr("row 7"));
+}
+
+TEST(Prefetch, ASourceForOneThreadGetsOne) {
+  CountingSource source;
+  source.delay = milliseconds(5);
+  Prefetch prefetch(&source, {{0, 1}, 0, 100}, 2, 4);
+  ASSERT_TRUE(prefetch.next().ok());
+  std::this_thread::sleep_for(milliseconds(100));
+  EXPECT_EQ(source.filled, 3);
+}
+
 TEST(Prefetch, RunsAheadByItsDepthOnly) {
   CountingSource source;
   Prefetch prefetch(&source, {{0, 1}, 0, 100}, 2);

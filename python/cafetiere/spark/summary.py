@@ -31,6 +31,7 @@ class TrainingSummary:
     rounds: int
     epochs: int
     rows_given: int
+    rows_skipped: int
     rows_used: int
     rows_per_epoch: list[int]
     loss: float

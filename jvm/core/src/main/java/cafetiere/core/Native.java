@@ -41,6 +41,13 @@ final class Native {
 
   static native void rowsDestroy(long rows);
 
+  static native long rowCheckCreate(byte[] options);
+
+  /** Sets good[i] to whether row i can be taken; says what is wrong with the first that cannot. */
+  static native byte[] rowCheckRun(long check, long count, long address, long bytes, byte[] good);
+
+  static native void rowCheckDestroy(long check);
+
   static native long groupCreate(byte[] options);
 
   static native byte[] groupAddress(long group);

@@ -21,6 +21,28 @@ public final class Rows extends Handle {
     }
   }
 
+  /** Tells which encoded rows a net can take. One thread at a time. */
+  public static final class Check extends Handle {
+    /** `options` is the JSON that cft_row_check_create describes. */
+    public Check(String options) {
+      super(create(options), Native::rowCheckDestroy);
+    }
+
+    /**
+     * Looks at `count` rows that lie encoded in native memory, as for {@link Rows#append}: good[i]
+     * becomes 1 if the net can take row i, else 0. Says what is wrong with the first that it cannot
+     * take, "" if it takes all.
+     */
+    public String run(long count, long address, long bytes, byte[] good) {
+      return Native.text(call(check -> Native.rowCheckRun(check, count, address, bytes, good)));
+    }
+
+    private static long create(String options) {
+      NativeLibrary.load();
+      return Native.rowCheckCreate(Native.utf8(options));
+    }
+  }
+
   /** Makes an empty table; `schema` is the JSON that cft_rows_create describes. */
   public Rows(String schema) {
     super(create(schema, 0), Native::rowsDestroy);

@@ -17,6 +17,7 @@ import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.predict.Outputs;
 import cafetiere.spark.preflight.Findings;
 import cafetiere.spark.preflight.Preflight;
+import cafetiere.spark.preprocess.Preprocessing;
 import cafetiere.spark.rounds.RoundsEngine;
 import cafetiere.spark.run.Engine;
 import cafetiere.spark.run.Run;
@@ -78,7 +79,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   @Override
   public CaffeModel fit(Dataset<?> data) {
     requireConsistentParams();
-    CaffeEstimator fed = fedByRows(data);
+    CaffeEstimator fed = fedByRows(Preprocessing.toTest(getPreprocessor(), data.toDF()));
     if (fed != this) return fed.fit(data).setParent(this);
     appendOutputs(data.schema());
     Dataset<Row> train = data.toDF();
@@ -89,6 +90,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
       test = train.filter(held);
       train = train.filter(functions.not(held));
     }
+    train = Preprocessing.toTrain(getPreprocessor(), train);
+    test = Preprocessing.toTest(getPreprocessor(), test);
     TrainingPlan plan = plan(train);
     if (test != null) plan.schema().requireTypesOf(test.schema(), "to test on");
     String netToPredict = netToPredict();
@@ -108,8 +111,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   public CaffeModel fitFiles(SparkSession spark) {
     FileTable train =
         FileTable.open(spark, SourceLayer.of(getSolver(), getNet(), "TRAIN"), "");
-    CaffeEstimator fed = copy(ParamMap.empty()).setFeaturesCol(FileTable.DATA)
-        .setLabelCol(FileTable.LABEL).setIdCol(FileTable.ID)
+    CaffeEstimator fed = copy(ParamMap.empty()).setFeaturesCol(train.data())
+        .setLabelCol(train.label()).setIdCol(FileTable.ID)
         .setResize(getResize() || train.isResized());
     List<SourceLayer> tests = SourceLayer.of(getSolver(), getNet(), "TEST");
     boolean isTested = validation == null && getValidationIndicatorCol().isEmpty()
@@ -199,8 +202,9 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     boolean isValidated = validation != null || !getValidationIndicatorCol().isEmpty();
     Epochs epochs = Epochs.of(description, getEpochs(), isValidated);
     String net = MeanFiles.shipped(getNet(), () -> sc);
-    TrainingPlan plan = new TrainingPlan(MeanFiles.shipped(solver, () -> sc), net, schema,
-        parallel.workers(), shards, threads, getMaxIter(), epochs, getSeed(), getCheckpointDir(),
+    TrainingPlan plan = new TrainingPlan(MeanFiles.shipped(solver, () -> sc), net,
+        schema.skippingBadRows(getSkipBadRows(), solver, getNet(), "TRAIN"),
+        parallel.workers(), shards, threads, getPrefetchThreads(), getMaxIter(), epochs, getSeed(), getCheckpointDir(),
         getCheckpointInterval(), model, state,
         getEvents(), getPeerTimeout(), Encryption.of(getEncrypt(), sc.getConf()), getConnection(),
         sync, getSurvivors(), getResume());
@@ -247,7 +251,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   }
 
   private StructType appendOutputs(StructType schema) {
-    return Outputs.append(schema, List.of(getOutputCols()), getPredictionCol());
+    return Outputs.append(schema, List.of(getOutputCols()), getPredictionCol(),
+        getSkipBadRows());
   }
 
   /** The net that the solver tests with, where it has one or a state apart from what it trains. */

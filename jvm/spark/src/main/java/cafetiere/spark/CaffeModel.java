@@ -12,6 +12,7 @@ import cafetiere.spark.predict.Outputs;
 import cafetiere.spark.predict.PredictionIterator;
 import cafetiere.spark.predict.PredictionPlan;
 import cafetiere.spark.predict.SentWeights;
+import cafetiere.spark.preprocess.Preprocessing;
 import cafetiere.spark.run.TrainingResult;
 import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.JavaVersion;
@@ -138,7 +139,8 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
   public Dataset<Row> transform(Dataset<?> data) {
     StructType schema = data.schema();
     PredictionPlan plan = plan(schema);
-    StructType result = Outputs.append(schema, plan.outputs(), getPredictionCol());
+    StructType result =
+        Outputs.append(schema, plan.outputs(), getPredictionCol(), getSkipBadRows());
     return BinaryRows.map(data, result, predict(plan, schema, data.sparkSession().sparkContext()));
   }
 
@@ -155,7 +157,8 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
 
   @Override
   public StructType transformSchema(StructType schema) {
-    return Outputs.append(schema, plan(schema).outputs(), getPredictionCol());
+    return Outputs.append(schema, plan(schema).outputs(), getPredictionCol(),
+        getSkipBadRows());
   }
 
   @Override
@@ -184,10 +187,10 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
     NetDescription description = NetDescription.of("", getNet(), "TEST");
     int batch = getBatchSize() > 0 ? getBatchSize() : (int) description.batchSize();
     List<String> outputs = List.of(getOutputCols());
-    FeedSchema feed = feed(schema, description.tops(), outputs);
+    FeedSchema feed = feed(Preprocessing.schema(getPreprocessor(), schema), description.tops(), outputs);
     String net = MeanFiles.shipped(getNet(), () -> SparkSession.active().sparkContext());
     PredictionPlan plan = new PredictionPlan(net, weightsVersion(), feed, outputs, batch,
-        getThreadsPerWorker(), !getPredictionCol().isEmpty());
+        getThreadsPerWorker(), getPreprocessor(), !getPredictionCol().isEmpty());
     return outputs.isEmpty() ? plan.withOutputs(defaultOutputs(plan)) : plan;
   }
 
@@ -235,6 +238,7 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
       if (i == 0 || isFed) inputs.add(new FeedSchema.Input(top.name(), column));
     }
     String id = columns.contains(getIdCol()) ? getIdCol() : "";
-    return FeedSchema.of(schema, inputs, id).resizing(getResize());
+    return FeedSchema.of(schema, inputs, id).resizing(getResize())
+        .skippingBadRows(getSkipBadRows(), "", getNet(), "TEST");
   }
 }

@@ -21,6 +21,8 @@ import java.util.List;
  * @param attempts how often it began, the first time included; the rounds repeat no more than a round
  * @param rounds exchanges of weights by the engine "rounds"
  * @param rowsGiven rows of the table to train on
+ * @param rowsSkipped rows that could not be fed and were left out, as skipBadRows asks; also of those to
+ *     test on
  * @param rowsPerEpoch rows used in each epoch that was begun, in order, since the last attempt began; of
  *     survivors by each member's own count of epochs
  * @param loss mean of the last losses, as the solver's average_loss says; NaN where it diverged
@@ -48,6 +50,7 @@ public record TrainingSummary(
     int attempts,
     long rounds,
     long rowsGiven,
+    long rowsSkipped,
     List<Long> rowsPerEpoch,
     double loss,
     String sha256,

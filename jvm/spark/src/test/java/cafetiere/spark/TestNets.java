@@ -75,7 +75,7 @@ public final class TestNets {
         List.of(new FeedSchema.Input("data", "features"), new FeedSchema.Input("label", "label")),
         "id");
     TrainingPlan plan = new TrainingPlan(
-        SOLVER, CLASSIFIER, schema, 1, 1, 1, 0, Epochs.NONE, 1, "", 0, null, null, "", 6000, false,
+        SOLVER, CLASSIFIER, schema, 1, 1, 1, 1, 0, Epochs.NONE, 1, "", 0, null, null, "", 6000, false,
         "ethernet", SyncSettings.NONE, false, false);
     try (Rows rows = new Rows(schema.toJson().toString());
         Trainer trainer = new Trainer(plan.trainerOptions(0, Path.of(""), false), new Silent())) {

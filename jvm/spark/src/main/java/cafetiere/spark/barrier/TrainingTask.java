@@ -4,7 +4,6 @@ package cafetiere.spark.barrier;
 import cafetiere.core.CafetiereException;
 import cafetiere.core.CafetiereException.Code;
 import cafetiere.core.Group;
-import cafetiere.core.Rows;
 import cafetiere.core.Trainer;
 import cafetiere.spark.cluster.InstructionSet;
 import cafetiere.spark.cluster.PeerAddress;
@@ -16,6 +15,7 @@ import cafetiere.spark.run.LeaderDuties;
 import cafetiere.spark.run.RankWork;
 import cafetiere.spark.run.TaskOutcome;
 import cafetiere.spark.run.TaskSetup;
+import cafetiere.spark.run.TaskSetup.Partition;
 import cafetiere.spark.run.TaskWatch;
 import cafetiere.spark.util.TaskFolder;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -82,27 +82,28 @@ final class TrainingTask extends RankWork {
     int rank = context.partitionId();
     TrainingPlan plan = setup.plan();
     try (TaskFolder folder = setup.folder();
-        Rows rows = setup.read(train);
-        Rows testRows = validation == null ? null : setup.read(validation);
-        Meeting met = meet(context, rows.count());
+        Partition rows = setup.read(train);
+        Partition testRows = setup.read(validation);
+        Meeting met = meet(context, rows.rows().count(), rows.skipped() + testRows.skipped());
         Trainer trainer = new Trainer(
             setup.trainerOptions(plan.ofRows(met.rows()), rank, folder), first);
         TaskWatch watch = new TaskWatch(context, () -> cancel(trainer, met.group()))) {
       setup.restore(trainer);
       if (first != null) first.storeByTime(trainer);
-      if (testRows != null) trainer.validation(testRows);
+      if (testRows.rows() != null) trainer.validation(testRows.rows());
       if (met.group() == null) {
-        trainer.run(rows);
+        trainer.run(rows.rows());
       } else {
-        trainer.run(met.group(), rows);
+        trainer.run(met.group(), rows.rows());
       }
       if (first == null) return "";
-      return first.finish(trainer, rank, SparkInternals.executorId(), folder).result();
+      return first.finish(trainer, met.skipped(), rank, SparkInternals.executorId(), folder)
+          .result();
     }
   }
 
-  /** The ranks together, null for one that is alone, and the rows of all. */
-  private record Meeting(Group group, long rows) implements AutoCloseable {
+  /** The ranks together, null for one that is alone, and the rows of all, and those left out. */
+  private record Meeting(Group group, long rows, long skipped) implements AutoCloseable {
     @Override
     public void close() {
       if (group != null) group.close();
@@ -113,17 +114,18 @@ final class TrainingTask extends RankWork {
    * The one rendezvous of an attempt; Spark takes a second for it. The ranks also agree on an
    * instruction set there, before any code is generated, and tell how many rows each has.
    */
-  private Meeting meet(BarrierTaskContext context, long ownRows) throws IOException {
+  private Meeting meet(BarrierTaskContext context, long ownRows, long ownSkipped) throws IOException {
     if (setup.plan().workers() == 1) {
       agree(List.of(InstructionSet.here()));
-      return new Meeting(null, ownRows);
+      return new Meeting(null, ownRows, ownSkipped);
     }
     Group group = new Group(groupOptions(context));
     try (TaskWatch watch = new TaskWatch(context, group::cancel)) {
       ObjectNode note = JSON.createObjectNode();
       note.put("address", group.address()).put("isa", InstructionSet.here());
-      note.put("rows", ownRows);
+      note.put("rows", ownRows).put("skipped", ownSkipped);
       long rows = 0;
+      long skipped = 0;
       ArrayNode addresses = JSON.createArrayNode();
       List<String> sets = new ArrayList<>();
       for (String text : context.allGather(note.toString())) {
@@ -131,10 +133,11 @@ final class TrainingTask extends RankWork {
         addresses.add(peer.path("address").asText());
         sets.add(peer.path("isa").asText());
         rows += peer.path("rows").asLong();
+        skipped += peer.path("skipped").asLong();
       }
       agree(sets);
       group.connect(addresses.toString());
-      return new Meeting(group, rows);
+      return new Meeting(group, rows, skipped);
     } catch (Throwable e) {
       group.close();
       throw e;

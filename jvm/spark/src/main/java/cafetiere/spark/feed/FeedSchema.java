@@ -27,9 +27,12 @@ import org.apache.spark.sql.types.StructType;
  * @param idColumn the column that identifies a row, "" to identify it by its bytes
  * @param inputs which column feeds which top of the data layer
  * @param resize whether encoded images are resized to what the net takes
+ * @param judge solver, net and phase that tell which rows are bad, as JSON, where such rows are passed
+ *     over; "" where they end the job
  */
 public record FeedSchema(
-    StructType table, List<ColumnType> types, String idColumn, List<Input> inputs, boolean resize)
+    StructType table, List<ColumnType> types, String idColumn, List<Input> inputs, boolean resize,
+    String judge)
     implements Serializable {
 
   /** A top of the data layer and the column that feeds it. */
@@ -59,7 +62,7 @@ public record FeedSchema(
       types.add(type);
     }
     if (!findings.isEmpty()) throw new PreflightException(findings);
-    return new FeedSchema(table, List.copyOf(types), idColumn, List.copyOf(inputs), false);
+    return new FeedSchema(table, List.copyOf(types), idColumn, List.copyOf(inputs), false, "");
   }
 
   /** Refuses another table, which is {@code used} in some way, if its columns are not of the same types. */
@@ -78,7 +81,21 @@ public record FeedSchema(
 
   /** The same, with encoded images resized or refused where their size is not the net's. */
   public FeedSchema resizing(boolean wanted) {
-    return new FeedSchema(table, types, idColumn, inputs, wanted);
+    return new FeedSchema(table, types, idColumn, inputs, wanted, judge);
+  }
+
+  /** The same, with rows passed over that this net cannot take, if that is wanted. */
+  public FeedSchema skippingBadRows(boolean wanted, String solver, String net, String phase) {
+    if (!wanted) return this;
+    ObjectNode of = Json.object().put("phase", phase);
+    if (!solver.isEmpty()) of.put("solver", solver);
+    if (!net.isEmpty()) of.put("net", net);
+    return new FeedSchema(table, types, idColumn, inputs, resize, of.toString());
+  }
+
+  /** Whether rows that the net cannot take are passed over. */
+  public boolean skipsBadRows() {
+    return !judge.isEmpty();
   }
 
   /** The table's columns alone, in the order in which they are encoded. */
@@ -119,6 +136,14 @@ public record FeedSchema(
       if (resize && types.get(i).mayBeEncoded()) column.put("resize", true);
     }
     return schema.put("id", idColumn);
+  }
+
+  /** What the engine has to know to tell which rows are bad. */
+  String checkJson() {
+    ObjectNode check = (ObjectNode) Json.parse(judge);
+    check.set("schema", toJson());
+    check.set("inputs", inputsJson());
+    return check.toString();
   }
 
   /** The inputs as the engine's trainer and predictor want them. */

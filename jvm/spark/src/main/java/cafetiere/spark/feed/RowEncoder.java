@@ -9,10 +9,12 @@ import java.util.stream.IntStream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Encodes rows into native memory and hands them on in chunks. The memory is reused, and nothing is
- * allocated for a row.
+ * allocated for a row. Rows that the net cannot take end it, or are left out where the schema says so.
  */
 public final class RowEncoder implements AutoCloseable {
   /** Takes `rows` encoded rows that lie at `address`; the memory is reused afterwards. */
@@ -21,6 +23,7 @@ public final class RowEncoder implements AutoCloseable {
     void accept(long rows, long address, long bytes);
   }
 
+  private static final Logger LOG = LoggerFactory.getLogger(RowEncoder.class);
   private static final long CHUNK_BYTES = 1 << 20;
   private static final long HEADROOM_BYTES = 1 << 16;
 
@@ -29,6 +32,7 @@ public final class RowEncoder implements AutoCloseable {
   private final int[] own; // where the columns are in rows of the schema itself
   private final Sink sink;
   private final long chunkBytes;
+  private final RowFilter filter; // null where bad rows end the job
   private final Chunk chunk = new Chunk(CHUNK_BYTES + HEADROOM_BYTES);
   private UnsafeProjection projection;
   private long rowsInChunk;
@@ -46,15 +50,20 @@ public final class RowEncoder implements AutoCloseable {
     this.own = IntStream.range(0, types.length).toArray();
     this.sink = sink;
     this.chunkBytes = chunkBytes;
+    this.filter = schema.skipsBadRows() ? new RowFilter(schema) : null;
   }
 
-  /** Encodes all rows of a partition of `schema.select(table)` into a native table. */
-  public static void feed(FeedSchema schema, Iterator<InternalRow> partition, Rows to) {
+  /**
+   * Encodes all rows of a partition of `schema.select(table)` into a native table; returns how many bad
+   * ones it has left out.
+   */
+  public static long feed(FeedSchema schema, Iterator<InternalRow> partition, Rows to) {
     try (RowEncoder encoder = new RowEncoder(schema, to::append)) {
       while (partition.hasNext()) {
         encoder.add(partition.next());
       }
       encoder.flush();
+      return encoder.skipped();
     }
   }
 
@@ -67,10 +76,12 @@ public final class RowEncoder implements AutoCloseable {
   public void add(UnsafeRow row, int[] ordinals) {
     long start = chunk.size();
     for (int i = 0; i < types.length; i++) {
+      long at = chunk.size();
       try {
         requireValue(row.isNullAt(ordinals[i]));
         types[i].write(row, ordinals[i], chunk);
       } catch (IllegalArgumentException e) {
+        if (isLeftEmpty(i, at)) continue;
         chunk.truncate(start);
         int id = schema.idOrdinal();
         Object value = id < 0 ? null : row.get(ordinals[id], schema.table().fields()[id].dataType());
@@ -83,19 +94,45 @@ public final class RowEncoder implements AutoCloseable {
   /** Hands on what is left. */
   public void flush() {
     if (rowsInChunk > 0) {
-      sink.accept(rowsInChunk, chunk.address(), chunk.size());
+      long good = filter == null ? rowsInChunk : filter.apply(chunk);
+      if (good > 0) sink.accept(good, chunk.address(), chunk.size());
       chunk.truncate(0);
       rowsInChunk = 0;
     }
+  }
+
+  /** Bad rows that were left out so far. */
+  public long skipped() {
+    return filter == null ? 0 : filter.skipped();
+  }
+
+  /** Where each row of the last chunk was among those handed on, -1 if it was left out; null: all were. */
+  public int[] places() {
+    return filter == null ? null : filter.places();
   }
 
   /** Frees the memory. Rows that were not flushed are gone. */
   @Override
   public void close() {
     chunk.close();
+    if (filter == null) return;
+    filter.close();
+    if (filter.skipped() > 0) {
+      LOG.warn("{} of {} rows of a partition cannot be fed and are left out, the first since: {}",
+          filter.skipped(), rows, filter.why());
+    }
+  }
+
+  /** A column that holds nothing is one that no net can take: the filter leaves its row out. */
+  private boolean isLeftEmpty(int column, long at) {
+    if (filter == null || column == schema.idOrdinal()) return false;
+    chunk.truncate(at);
+    chunk.payload(0);
+    return true;
   }
 
   private void finishRow() {
+    if (filter != null) filter.rowEnds(chunk.size());
     rows++;
     rowsInChunk++;
     if (chunk.size() >= chunkBytes) flush();

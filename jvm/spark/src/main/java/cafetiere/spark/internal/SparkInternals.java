@@ -11,6 +11,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Properties;
+import java.util.function.UnaryOperator;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
@@ -25,8 +26,11 @@ import org.apache.spark.scheduler.SparkListenerExecutorMetricsUpdate;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.CatalystTypeConverters;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
@@ -194,6 +198,19 @@ public final class SparkInternals {
   /** Turns any internal row into a binary one. */
   public static UnsafeProjection unsafeProjection(StructType schema) {
     return UnsafeProjection.create(schema);
+  }
+
+  /**
+   * A function of Spark's rows as one of binary rows, from those of the schema {@code given} to those of
+   * {@code made}. The row that it gives lies in the memory of the one before.
+   */
+  public static UnaryOperator<UnsafeRow> binary(
+      StructType given, StructType made, UnaryOperator<Row> function) {
+    var external = CatalystTypeConverters.createToScalaConverter(given);
+    var internal = CatalystTypeConverters.createToCatalystConverter(made);
+    UnsafeProjection projection = unsafeProjection(made);
+    return row -> projection.apply(
+        (InternalRow) internal.apply(function.apply((Row) external.apply(row))));
   }
 
   /** Writes uid, class and params as Spark ML's own stages do. */

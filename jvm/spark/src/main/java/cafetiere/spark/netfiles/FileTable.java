@@ -10,19 +10,24 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.functions;
 
 /**
- * The table of what a layer's own files hold. Its columns are {@code id}, {@code data} and {@code
- * label}.
+ * The table of what a layer's own files hold. Its columns are {@code id}, and {@code data} and {@code
+ * label} or, of HDF5 files, those of the layer's tops.
  *
  * @param rows the table
+ * @param data the column for the first top
+ * @param label that for the second one
  * @param isResized whether the layer has its images made to fit
  */
-public record FileTable(Dataset<Row> rows, boolean isResized) {
+public record FileTable(Dataset<Row> rows, String data, String label, boolean isResized) {
   /** The column that identifies a row. */
   public static final String ID = "id";
-  /** The column for the first top. */
-  public static final String DATA = "data";
-  /** The column for the second one. */
-  public static final String LABEL = "label";
+  static final String DATA = "data";
+  static final String LABEL = "label";
+
+  /** Rows with an image and its label. */
+  public static FileTable ofImages(Dataset<Row> rows, boolean isResized) {
+    return new FileTable(rows, DATA, LABEL, isResized);
+  }
 
   /**
    * Opens what the one layer of a net's phase names, at a Hadoop path.
@@ -38,8 +43,9 @@ public record FileTable(Dataset<Row> rows, boolean isResized) {
     if (layer.source().isEmpty()) throw refused("layer '" + layer.name() + "' names no source");
     return switch (layer.type()) {
       case "Data" -> ofDatabase(spark, layer, partitions);
-      case "ImageData" -> new FileTable(ImageList.table(spark, layer.source(),
+      case "ImageData" -> ofImages(ImageList.table(spark, layer.source(),
           layer.field("root_folder")), layer.number("height") > 0);
+      case "HDF5Data" -> ofHdf5(spark, layer);
       default -> throw refused("layer '" + layer.name() + "' (" + layer.type() + ") reads "
           + layer.source() + ", which Spark cannot: make a table of it, with a column for each of"
           + " its tops");
@@ -47,19 +53,25 @@ public record FileTable(Dataset<Row> rows, boolean isResized) {
   }
 
   private static FileTable ofDatabase(SparkSession spark, SourceLayer layer, String partitions) {
-    if (!layer.field("backend").equals("LMDB")) {
-      throw refused("layer '" + layer.name() + "' reads a LevelDB, and Spark reads LMDB: convert "
-          + layer.source() + " and set backend: LMDB");
-    }
-    return ofLmdb(spark, layer.source(), partitions);
+    if (layer.field("backend").equals("LMDB")) return ofLmdb(spark, layer.source(), partitions);
+    return ofRecords(spark.read().format("leveldb").load(layer.source()));
+  }
+
+  private static FileTable ofHdf5(SparkSession spark, SourceLayer layer) {
+    List<String> tops = layer.tops();
+    return new FileTable(Hdf5List.table(spark, layer.source(), tops), tops.get(0),
+        tops.size() > 1 ? tops.get(1) : LABEL, false);
   }
 
   /** The records of a database; with their numbers where they have these in place of bytes. */
   public static FileTable ofLmdb(SparkSession spark, String path, String partitions) {
-    Dataset<Row> rows = spark.read().format("lmdb").option("partitions", partitions).load(path);
+    return ofRecords(spark.read().format("lmdb").option("partitions", partitions).load(path));
+  }
+
+  private static FileTable ofRecords(Dataset<Row> rows) {
     List<Row> first = rows.select(DATA, "float_data").takeAsList(1);
     boolean isOfNumbers = !first.isEmpty() && first.get(0).isNullAt(0);
-    return new FileTable(
+    return ofImages(
         isOfNumbers ? rows.withColumn(DATA, functions.col("float_data")) : rows, false);
   }
 

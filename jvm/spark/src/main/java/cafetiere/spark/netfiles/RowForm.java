@@ -13,6 +13,7 @@ import org.apache.spark.ml.linalg.Vector;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.Seq;
 
@@ -31,6 +32,11 @@ record RowForm(List<Integer> shape, boolean isEncoded) {
     StructType schema = rows.schema();
     if (!Arrays.asList(schema.fieldNames()).contains(column)) {
       return new RowForm(List.of(), false); // what is missing is told with the other columns
+    }
+    StructField field = schema.apply(column);
+    if (field.metadata().contains(Hdf5List.SHAPE)) {
+      long[] shape = field.metadata().getLongArray(Hdf5List.SHAPE);
+      return new RowForm(Arrays.stream(shape).mapToObj(Math::toIntExact).toList(), false);
     }
     List<Row> first = rows.filter(functions.col(quoted(column)).isNotNull()).takeAsList(1);
     if (first.isEmpty()) {

@@ -21,6 +21,7 @@ import java.util.UUID;
  * @param workers ranks, each of them one task of the barrier stage
  * @param shards shards of the data; the weights depend on them and not on the ranks
  * @param threads threads of each rank
+ * @param prefetchThreads threads of each rank that make batches of rows, beside those
  * @param maxIter steps to train to, 0 for the solver's max_iter
  * @param epochs what becomes a number of steps by {@link #ofRows}
  * @param seed used where the solver has no random_seed
@@ -43,6 +44,7 @@ public record TrainingPlan(
     int workers,
     int shards,
     int threads,
+    int prefetchThreads,
     long maxIter,
     Epochs epochs,
     long seed,
@@ -63,7 +65,7 @@ public record TrainingPlan(
   /** The same training by {@code ranks} ranks; each of the survivors is a shard of its own. */
   public TrainingPlan with(int ranks) {
     return new TrainingPlan(solver, net, schema, ranks, survivors ? ranks : shards, threads,
-        maxIter, epochs, seed, checkpointDir, checkpointInterval, model, state, events,
+        prefetchThreads, maxIter, epochs, seed, checkpointDir, checkpointInterval, model, state, events,
         timeoutMillis, encrypt, connection, sync, survivors, resume);
   }
 
@@ -74,7 +76,7 @@ public record TrainingPlan(
     long epoch = Math.max(1, epochs.steps(1, rows, shards));
     String tested = epochs.areTested()
         ? NetDescription.withField(solver, "test_interval", epoch) : solver;
-    return new TrainingPlan(tested, net, schema, workers, shards, threads, steps, Epochs.NONE, seed,
+    return new TrainingPlan(tested, net, schema, workers, shards, threads, prefetchThreads, steps, Epochs.NONE, seed,
         checkpointDir, checkpointInterval, model, state, events, timeoutMillis, encrypt, connection,
         sync, survivors, resume);
   }
@@ -89,6 +91,7 @@ public record TrainingPlan(
     sync.addTo(all);
     all.set("schema", schema.toJson());
     all.set("inputs", schema.inputsJson());
+    if (schema.skipsBadRows()) all.put("skip_bad_rows", true);
     UUID hash = UUID.nameUUIDFromBytes(all.toString().getBytes(StandardCharsets.UTF_8));
     return hash.toString().replace("-", "").substring(0, FINGERPRINT);
   }
@@ -103,6 +106,7 @@ public record TrainingPlan(
     options.put("solver", solver).put("net", net);
     options.put("rank", survivors ? 0 : rank).put("size", workers);
     options.put("shards", shards).put("threads", threads).put("seed", seed);
+    options.put("prefetch_threads", prefetchThreads);
     options.put("max_iter", maxIter).put("checkpoint_every", checkpointInterval);
     sync.addTo(options);
     if (survivors) options.put("survivors", 1);

@@ -6,31 +6,40 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /** The columns that a model adds to a table. */
 public final class Outputs {
+  private static final DataType OUTPUT = DataTypes.createArrayType(DataTypes.FloatType, false);
+
   private Outputs() {}
 
-  /** The schema with one array column for each output and, unless it is "", the prediction. */
-  public static StructType append(StructType schema, List<String> outputs, String predictionCol) {
+  /**
+   * The schema with one array column for each output and, unless it is "", the prediction.
+   *
+   * @param isNullable whether they are null for rows that cannot be fed
+   */
+  public static StructType append(
+      StructType schema, List<String> outputs, String predictionCol, boolean isNullable) {
     StructType appended = schema;
     for (String output : outputs) {
       requireNew(appended, output, "outputCols");
-      appended = appended.add(output, DataTypes.createArrayType(DataTypes.FloatType, false), false);
+      appended = appended.add(output, OUTPUT, isNullable);
     }
     if (!predictionCol.isEmpty()) {
       requireNew(appended, predictionCol, "predictionCol");
-      appended = appended.add(predictionCol, DataTypes.DoubleType, false);
+      appended = appended.add(predictionCol, DataTypes.DoubleType, isNullable);
     }
     return appended;
   }
 
-  /** Their values for row {@code row} of the predictor's batch. */
+  /** Their values for row {@code row} of the predictor's batch; nulls for -1, one that cannot be fed. */
   static InternalRow row(BatchPredictor predictor, int row, boolean predict) {
     int outputs = predictor.outputs();
     Object[] cells = new Object[outputs + (predict ? 1 : 0)];
+    if (row < 0) return new GenericInternalRow(cells);
     for (int i = 0; i < outputs; i++) {
       float[] values = predictor.output(i, row);
       cells[i] = UnsafeArrayData.fromPrimitiveArray(values);

@@ -4,11 +4,13 @@ package cafetiere.spark.predict;
 import cafetiere.core.Predictor;
 import cafetiere.spark.feed.RowEncoder;
 import cafetiere.spark.internal.SparkInternals;
+import cafetiere.spark.preprocess.Preprocessing;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
@@ -29,12 +31,14 @@ public final class PredictionIterator implements Iterator<InternalRow> {
   private final Iterator<InternalRow> input;
   private final int[] ordinals;
   private final UnsafeProjection binary;
+  private final UnaryOperator<UnsafeRow> preprocessing;
   private final List<UnsafeRow> batch = new ArrayList<>();
   private final JoinedRow joined = new JoinedRow();
   private int next;
 
   private BatchPredictor predictor;
   private RowEncoder encoder;
+  private int[] places; // of the rows of the batch in the predictor, null where each has its own
   private boolean closed;
 
   /**
@@ -48,7 +52,9 @@ public final class PredictionIterator implements Iterator<InternalRow> {
     this.key = new PredictorPool.Key(plan, plan.threadsHere());
     this.opened = opened;
     this.input = input;
-    this.ordinals = plan.schema().ordinals(schema);
+    StructType made = Preprocessing.schema(plan.preprocessor(), schema);
+    this.ordinals = plan.schema().ordinals(made);
+    this.preprocessing = Preprocessing.ofBinary(plan.preprocessor(), schema, made);
     this.binary = SparkInternals.unsafeProjection(schema);
   }
 
@@ -69,7 +75,7 @@ public final class PredictionIterator implements Iterator<InternalRow> {
   @Override
   public InternalRow next() {
     if (!hasNext()) throw new NoSuchElementException("the partition has no more rows");
-    InternalRow outputs = outputs(next);
+    InternalRow outputs = outputs(places == null ? next : places[next]);
     return joined.apply(batch.get(next++), outputs);
   }
 
@@ -77,13 +83,14 @@ public final class PredictionIterator implements Iterator<InternalRow> {
   private synchronized void take(UnsafeRow row) {
     requireOpen();
     if (encoder == null) open();
-    encoder.add(row, ordinals);
+    encoder.add(preprocessing.apply(row), ordinals);
     batch.add(row.copy());
   }
 
   private synchronized void compute() {
     requireOpen();
     encoder.flush();
+    places = encoder.places();
   }
 
   private void open() {

@@ -52,6 +52,11 @@ record LabelCheck(String column, String idColumn, long classes, Long ignored) {
     return List.of();
   }
 
+  /** Where these are bad rows as others are. */
+  Dataset<Row> withoutNulls(Dataset<Row> table) {
+    return table.filter(quoted(column).isNotNull());
+  }
+
   private boolean isGood(Object value) {
     if (value instanceof Number || value instanceof String) {
       try {

@@ -159,7 +159,8 @@ public final class Preflight {
   private List<BoundedJob<List<String>>> sampleJobs(NetDescription net) {
     List<BoundedJob<List<String>>> jobs = new ArrayList<>();
     Optional<LabelCheck> labels = LabelCheck.of(net, plan.schema());
-    labels.ifPresent(check -> jobs.add(sampleJob("labels", () -> check.find(train))));
+    labels.ifPresent(check -> jobs.add(sampleJob("labels", () -> check.find(
+        plan.schema().skipsBadRows() ? check.withoutNulls(train) : train))));
     String labelColumn = labels.map(LabelCheck::column).orElse("");
     jobs.add(sampleJob("numbers",
         () -> NumberCheck.find(plan.schema(), train, labelColumn)));

@@ -120,7 +120,8 @@ final class RoundsJob implements AutoCloseable {
         stage.begin(iter(), 0, rounds.shared(now.path("floats").asLong()));
         log.test(retried(Work.TEST), iter());
       }
-      return finish(log, state, rows.rows());
+      long skipped = rows.skipped() + (heldOut == null ? 0 : heldOut.skipped());
+      return finish(log, state, rows.rows(), skipped);
     }
   }
 
@@ -263,9 +264,11 @@ final class RoundsJob implements AutoCloseable {
     stored = iter();
   }
 
-  private TrainingResult finish(RoundsLog log, byte[] state, long rows) throws IOException {
+  private TrainingResult finish(RoundsLog log, byte[] state, long rows, long skipped)
+      throws IOException {
     byte[] model = rounds.model();
     ObjectNode measured = Json.object().put("steps", iter()).put("rows_given", rows);
+    measured.put("rows_skipped", skipped);
     measured.set("rows_per_epoch", log.rowsPerEpoch());
     measured.put("loss", log.loss()).put("seconds", log.seconds());
     measured.put("rows_per_s", log.rows() / log.seconds()).put("sha256", Sha256.of(model));
@@ -291,6 +294,7 @@ final class RoundsJob implements AutoCloseable {
   private static ObjectNode options(TrainingPlan plan) {
     ObjectNode options = Json.object().put("solver", plan.solver()).put("net", plan.net());
     options.put("shards", shards(plan)).put("threads", plan.threads()).put("seed", plan.seed());
+    options.put("prefetch_threads", plan.prefetchThreads());
     options.put("max_iter", plan.maxIter());
     plan.sync().addTo(options);
     options.set("inputs", plan.schema().inputsJson());

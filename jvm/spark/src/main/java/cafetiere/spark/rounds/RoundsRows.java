@@ -36,8 +36,11 @@ import scala.Tuple2;
  * shard p modulo the number of shards. A partition that is computed again holds the same bytes.
  */
 final class RoundsRows {
-  /** What the shuffle found: the shards' rows in chunks, their number, the slowest instruction set. */
-  record ShardRows(JavaRDD<byte[]> chunks, long rows, String instructionSet) {}
+  /**
+   * What the shuffle found: the shards' rows in chunks, their number, how many bad ones were left out,
+   * the slowest instruction set.
+   */
+  record ShardRows(JavaRDD<byte[]> chunks, long rows, long skipped, String instructionSet) {}
 
   private static final int KEY_BYTES = 24;
   private static final int ENTRY_BYTES = 32;
@@ -61,12 +64,13 @@ final class RoundsRows {
       }
       first[i + 1] = first[i] + counts.get(i).rows();
     }
-    JavaRDD<Tuple2<Long, byte[]>> placed = sorted.mapPartitionsWithIndex(
+    JavaRDD<Tuple2<Long, byte[]>> placed = sorted.filter(RoundsRows::isRow).mapPartitionsWithIndex(
         (part, rows) -> new NumberedRows(first[part], rows), true);
     JavaRDD<byte[]> shuffled = JavaPairRDD.fromJavaRDD(placed)
         .repartitionAndSortWithinPartitions(new ByShard(shards))
         .values().mapPartitions(Chunks::new);
     return new ShardRows(shuffled, first[counts.size()],
+        counts.stream().mapToLong(Count::skipped).sum(),
         InstructionSet.lowest(counts.stream().map(Count::instructionSet).toList()));
   }
 
@@ -83,25 +87,37 @@ final class RoundsRows {
   }
 
   /** What one range of keys holds, or why its rows cannot be encoded. */
-  private record Count(long rows, String instructionSet, String error) {
+  private record Count(long rows, long skipped, String instructionSet, String error) {
     static Count of(Iterator<Tuple2<byte[], byte[]>> part) {
       long rows = 0;
-      for (; part.hasNext(); rows++) {
+      long skipped = 0;
+      while (part.hasNext()) {
         Tuple2<byte[], byte[]> row = part.next();
-        if (row._1().length == 0) return new Count(0, "", utf8(row._2()));
+        if (row._1().length == 0) return new Count(0, 0, "", utf8(row._2()));
+        if (isRow(row)) {
+          rows++;
+        } else {
+          skipped += ByteBuffer.wrap(row._2()).getLong();
+        }
       }
-      return new Count(rows, InstructionSet.here(), "");
+      return new Count(rows, skipped, InstructionSet.here(), "");
     }
 
     /** As text, since a user may have chosen any serializer for results. */
     String toText() {
-      return rows + "\n" + instructionSet + "\n" + error;
+      return rows + "\n" + skipped + "\n" + instructionSet + "\n" + error;
     }
 
     static Count fromText(String text) {
-      String[] fields = text.split("\n", 3);
-      return new Count(Long.parseLong(fields[0]), fields[1], fields[2]);
+      String[] fields = text.split("\n", 4);
+      return new Count(
+          Long.parseLong(fields[0]), Long.parseLong(fields[1]), fields[2], fields[3]);
     }
+  }
+
+  /** Or else a note of how many bad rows a partition has, whose key is shorter and comes before. */
+  private static boolean isRow(Tuple2<byte[], byte[]> entry) {
+    return entry._1().length == KEY_BYTES;
   }
 
   private static String utf8(byte[] bytes) {
@@ -109,8 +125,8 @@ final class RoundsRows {
   }
 
   /**
-   * Encodes rows; each comes with its key. A row that cannot be fed gives a key of no bytes. What it
-   * takes is freed when its task ends, if it has not come to the end of its rows.
+   * Encodes rows; each comes with its key. A row that cannot be fed gives a key of no bytes, or is left
+   * out and counted under a key of one. What it takes is freed when its task ends, if it has not come to the end of its rows.
    */
   static final class KeyedRows implements Iterator<Tuple2<byte[], byte[]>> {
     private final String schema;
@@ -145,6 +161,10 @@ final class RoundsRows {
         while (ready.isEmpty() && rows.hasNext()) encoder.add(rows.next());
         if (!ready.isEmpty()) return;
         encoder.flush();
+        if (encoder.skipped() > 0) {
+          byte[] count = ByteBuffer.allocate(Long.BYTES).putLong(encoder.skipped()).array();
+          ready.add(new Tuple2<>(new byte[1], count));
+        }
       } catch (CafetiereException e) {
         byte[] message = e.getMessage().getBytes(StandardCharsets.UTF_8);
         ready.add(new Tuple2<>(new byte[0], message));
@@ -247,7 +267,7 @@ final class RoundsRows {
     @Override
     public int getPartition(Object key) {
       byte[] bytes = (byte[]) key;
-      if (bytes.length == 0) return 0;
+      if (bytes.length < KEY_BYTES) return 0;
       return (int) (Integer.toUnsignedLong(ByteBuffer.wrap(bytes).getInt()) * parts >>> 32);
     }
   }

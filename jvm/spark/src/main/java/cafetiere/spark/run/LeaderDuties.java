@@ -11,6 +11,7 @@ import cafetiere.spark.store.Contents;
 import cafetiere.spark.util.Json;
 import cafetiere.spark.util.TaskFolder;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -104,11 +105,14 @@ public final class LeaderDuties implements Trainer.Listener, AutoCloseable {
   /**
    * Puts the trained model where the driver takes it from: it may be too large for a result. The
    * outcome that it returns lies beside it, as the task may be lost before it has handed it back.
+   * {@code skipped}: bad rows that were left out, as far as the rank knows.
    */
-  public TaskOutcome finish(Trainer trainer, int rank, String executor, TaskFolder folder)
-      throws IOException {
-    TaskOutcome outcome = new TaskOutcome(
-        rank, executor, Code.OK, "", trainer.result(), route(), lastEvents());
+  public TaskOutcome finish(Trainer trainer, long skipped, int rank, String executor,
+      TaskFolder folder) throws IOException {
+    String result =
+        ((ObjectNode) Json.parse(trainer.result())).put("rows_skipped", skipped).toString();
+    TaskOutcome outcome =
+        new TaskOutcome(rank, executor, Code.OK, "", result, route(), lastEvents());
     CheckpointStore results = results(setup.checkpoints(), setup.hadoop().value());
     Contents trained;
     if (setup.isLarge() || Json.parse(outcome.result()).path("files").asBoolean()) {

@@ -18,9 +18,12 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.util.SerializableConfiguration;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** One training as its engine sees it: what it trains on, where it stores, whom it tells. */
 public final class Run implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(Run.class);
   private static final int MAX_EVENTS = 20_000;
 
   private final long start;
@@ -97,8 +100,12 @@ public final class Run implements AutoCloseable {
     measured.put("engine", engine.name()).put("attempts", attempts).put("first_step", firstStep);
     measured.put("fit_seconds", seconds(System.nanoTime()));
     events.firstStepNanos().ifPresent(at -> measured.put("seconds_to_first_step", seconds(at)));
-    return new TrainingResult(trained.model(), trained.state(),
-        TrainingSummary.fromJson(measured.toString()), events.jsonLines());
+    TrainingSummary summary = TrainingSummary.fromJson(measured.toString());
+    if (summary.rowsSkipped() > 0) {
+      LOG.warn("{} rows could not be fed and were left out, as skipBadRows asks; executors' logs say"
+          + " why", summary.rowsSkipped());
+    }
+    return new TrainingResult(trained.model(), trained.state(), summary, events.jsonLines());
   }
 
   /** Text that no other run has at the same time. */

@@ -42,12 +42,24 @@ public record TaskSetup(TrainingPlan plan, int attempt, String generation, Strin
     SnapshotFiles snapshots, boolean isLarge, SerializableConfiguration hadoop,
     MetricsRoute.Address metrics) implements Serializable {
 
-  /** Reads a partition into native memory. */
-  public Rows read(Iterator<InternalRow> from) {
+  /**
+   * A partition in native memory.
+   *
+   * @param skipped bad rows that are not in it
+   */
+  public record Partition(Rows rows, long skipped) implements AutoCloseable {
+    @Override
+    public void close() {
+      if (rows != null) rows.close();
+    }
+  }
+
+  /** Reads a partition into native memory; null is none. */
+  public Partition read(Iterator<InternalRow> from) {
+    if (from == null) return new Partition(null, 0);
     Rows rows = RowRoom.open(plan.schema());
     try {
-      RowEncoder.feed(plan.schema(), from, rows);
-      return rows;
+      return new Partition(rows, RowEncoder.feed(plan.schema(), from, rows));
     } catch (Throwable e) {
       rows.close();
       throw e;

@@ -22,6 +22,8 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.api.java.UDF4;
+import org.apache.spark.sql.expressions.UserDefinedFunction;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -128,7 +130,7 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     } else if (LmdbFiles.areAt(path, spark.sparkContext().hadoopConfiguration())) {
       table = FileTable.ofLmdb(spark, located(path), partitions);
     } else {
-      table = new FileTable(spark.read().parquet(path), false);
+      table = FileTable.ofImages(spark.read().parquet(path), false);
     }
     return ofFiles(table.rows(), flags, layers);
   }
@@ -187,7 +189,7 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
   /**
    * With what CaffeOnSpark's ImageDataFrame means by its columns: data may be a string of bytes,
    * and raw images lie pixel by pixel, as Spark's images do, where channels, height and width are
-   * columns or in {@code declared}, the fields of the layer.
+   * columns or in {@code declared}, the fields of the layer; they may lie among image files.
    */
   private NetTable ofImages(boolean isEncoded, String declared) {
     List<String> columns = Arrays.asList(rows.columns());
@@ -195,23 +197,36 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     DataType type = rows.schema().apply(dataColumn).dataType();
     boolean isText = type.equals(DataTypes.StringType);
     if (!isText && !type.equals(DataTypes.BinaryType)) return this;
-    Column data = rows.col("`" + dataColumn.replace("`", "``") + "`").cast(DataTypes.BinaryType);
-    if (columns.contains("encoded")) {
-      String text = "column 'encoded' is " + !isEncoded + ", and the net's data layer has"
-          + " image_encoded: " + isEncoded + ": change the one or the other";
-      Column isOther = rows.col("encoded").equalTo(!isEncoded);
-      data = functions.when(isOther, functions.raise_error(functions.lit(text))).otherwise(data);
-    }
     Optional<Column> height = size("height", declared);
     Optional<Column> width = size("width", declared);
     Optional<Column> channels = size("channels", declared);
-    if (!isEncoded && height.isPresent() && width.isPresent() && channels.isPresent()) {
+    boolean isSized = height.isPresent() && width.isPresent() && channels.isPresent();
+    Column data = rows.col("`" + dataColumn.replace("`", "``") + "`").cast(DataTypes.BinaryType);
+    if (columns.contains("encoded")) {
+      Column isOther = rows.col("encoded").equalTo(!isEncoded);
+      data = functions.when(isOther, isEncoded && isSized
+          ? pixelFile().apply(data, channels.get(), height.get(), width.get()) : refusal(isEncoded))
+          .otherwise(data);
+    }
+    if (!isEncoded && isSized) {
       data = functions.struct(functions.lit("").as("origin"), height.get().as("height"),
           width.get().as("width"), channels.get().as("nChannels"), functions.lit(0).as("mode"),
           data.as("data"));
     }
     return new NetTable(
         rows.withColumn(dataColumn, data), dataColumn, labelColumn, idColumn, areFiles);
+  }
+
+  private static Column refusal(boolean isEncoded) {
+    return functions.raise_error(functions.lit("column 'encoded' is " + !isEncoded + ", and the net's"
+        + " data layer has image_encoded: " + isEncoded + ": " + (isEncoded
+            ? "add columns channels, height and width" : "set image_encoded: true")));
+  }
+
+  /** Raw images among files become files too, whose pixels are the same. */
+  private static UserDefinedFunction pixelFile() {
+    return functions.udf((UDF4<byte[], Integer, Integer, Integer, byte[]>) PixelFile::of,
+        DataTypes.BinaryType);
   }
 
   private Optional<Column> size(String name, String declared) {

@@ -59,6 +59,7 @@ final class Membership {
   /** How often a partition was away, and for how many steps of the others. */
   private static final class Partition {
     private long rows;
+    private long skipped;
     private int losses;
     private long awaySteps;
     private long lostAt = -1;
@@ -124,6 +125,7 @@ final class Membership {
       case READY -> {
         member.rows = message.rows();
         partition(member).rows = message.rows();
+        partition(member).skipped = message.skipped();
         member.phase = Phase.WAITING;
       }
       case AGREE -> {
@@ -217,6 +219,7 @@ final class Membership {
     account.put("members_at_start", workers).put("members_at_end", membersAtEnd);
     account.put("views", views);
     account.put("rows_given", partitions.values().stream().mapToLong(part -> part.rows).sum());
+    account.put("rows_skipped", partitions.values().stream().mapToLong(part -> part.skipped).sum());
     ArrayNode perEpoch = account.putArray("rows_per_epoch");
     if (!rowsByEpoch.isEmpty()) {
       for (long epoch = rowsByEpoch.firstKey(); epoch <= rowsByEpoch.lastKey(); epoch++) {

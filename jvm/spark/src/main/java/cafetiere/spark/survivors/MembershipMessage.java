@@ -16,13 +16,14 @@ import java.util.Map;
  * @param rank a partition's number in JOIN, a place in the view in PROPOSE
  * @param size members of the view, in PROPOSE
  * @param rows in READY
+ * @param skipped bad rows left out, in READY
  * @param text an address or a message
  * @param addresses by rank, in COMMIT
  * @param used rows by epoch, in ROWS
  */
 @JsonInclude(JsonInclude.Include.NON_DEFAULT)
-record MembershipMessage(Kind kind, long generation, int rank, int size, long rows, String text,
-    List<String> addresses, Map<Long, Long> used) {
+record MembershipMessage(Kind kind, long generation, int rank, int size, long rows, long skipped,
+    String text, List<String> addresses, Map<Long, Long> used) {
   /** Those of a member come first, then those of the service. */
   enum Kind {
     /** A task that holds partition {@code rank} is there. */
@@ -61,27 +62,27 @@ record MembershipMessage(Kind kind, long generation, int rank, int size, long ro
   }
 
   static MembershipMessage of(Kind kind, long generation, String text) {
-    return new MembershipMessage(kind, generation, 0, 0, 0, text, null, null);
+    return new MembershipMessage(kind, generation, 0, 0, 0, 0, text, null, null);
   }
 
   static MembershipMessage join(int partition) {
-    return new MembershipMessage(Kind.JOIN, 0, partition, 0, 0, null, null, null);
+    return new MembershipMessage(Kind.JOIN, 0, partition, 0, 0, 0, null, null, null);
   }
 
-  static MembershipMessage ready(long rows) {
-    return new MembershipMessage(Kind.READY, 0, 0, 0, rows, null, null, null);
+  static MembershipMessage ready(long rows, long skipped) {
+    return new MembershipMessage(Kind.READY, 0, 0, 0, rows, skipped, null, null, null);
   }
 
   static MembershipMessage rows(Map<Long, Long> used) {
-    return new MembershipMessage(Kind.ROWS, 0, 0, 0, 0, null, null, used);
+    return new MembershipMessage(Kind.ROWS, 0, 0, 0, 0, 0, null, null, used);
   }
 
   static MembershipMessage propose(long generation, int rank, int size) {
-    return new MembershipMessage(Kind.PROPOSE, generation, rank, size, 0, null, null, null);
+    return new MembershipMessage(Kind.PROPOSE, generation, rank, size, 0, 0, null, null, null);
   }
 
   static MembershipMessage commit(long generation, List<String> addresses) {
-    return new MembershipMessage(Kind.COMMIT, generation, 0, 0, 0, null, addresses, null);
+    return new MembershipMessage(Kind.COMMIT, generation, 0, 0, 0, 0, null, addresses, null);
   }
 
   String toLine() {

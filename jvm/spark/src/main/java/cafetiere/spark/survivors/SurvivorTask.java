@@ -14,6 +14,7 @@ import cafetiere.spark.run.LeaderDuties;
 import cafetiere.spark.run.RankWork;
 import cafetiere.spark.run.TaskOutcome;
 import cafetiere.spark.run.TaskSetup;
+import cafetiere.spark.run.TaskSetup.Partition;
 import cafetiere.spark.run.TaskWatch;
 import cafetiere.spark.survivors.MembershipMessage.Kind;
 import cafetiere.spark.util.Json;
@@ -58,17 +59,18 @@ final class SurvivorTask extends RankWork {
     try (TaskFolder folder = setup.folder();
         LeaderDuties duties = new LeaderDuties(setup, setup.attempt() + "-" + partition);
         MemberClient client = new MemberClient(service, partition);
-        Rows rows = setup.read(train);
-        Rows testRows = validation == null ? null : setup.read(validation);
+        Partition rows = setup.read(train);
+        Partition testRows = setup.read(validation);
         Trainer trainer = new Trainer(
             setup.trainerOptions(setup.plan(), partition, folder), duties);
-        Run run = new Run(partition, client, trainer, rows, duties, folder);
+        Run run = new Run(partition, client, trainer, rows.rows(), duties, folder);
         TaskWatch watch = new TaskWatch(context, run::cancel)) {
       setup.restoreNewest(trainer);
       duties.storeByTime(trainer);
-      if (testRows != null) trainer.validation(testRows);
+      if (testRows.rows() != null) trainer.validation(testRows.rows());
       client.count(() -> used(trainer));
-      client.send(MembershipMessage.ready(rows.count()));
+      client.send(MembershipMessage.ready(
+          rows.rows().count(), rows.skipped() + testRows.skipped()));
       return run.toTheEnd();
     } catch (CafetiereException e) {
       if (e.isRetryable()) throw e;
@@ -121,7 +123,7 @@ final class SurvivorTask extends RankWork {
           case PROPOSE -> open(order);
           case COMMIT -> train(order);
           case STORE -> {
-            stored = duties.finish(trainer, partition, executor, folder);
+            stored = duties.finish(trainer, 0, partition, executor, folder);
             client.send(MembershipMessage.of(Kind.STORED));
           }
           case END -> {

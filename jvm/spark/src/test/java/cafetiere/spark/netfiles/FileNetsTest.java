@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import cafetiere.core.net.Net;
 import cafetiere.spark.BothLines;
 import cafetiere.spark.CaffeEstimator;
 import cafetiere.spark.CaffeModel;
@@ -14,6 +15,7 @@ import cafetiere.spark.Submit;
 import cafetiere.spark.TestImages;
 import java.awt.image.BufferedImage;
 import java.io.IOException;
+import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import javax.imageio.ImageIO;
@@ -30,6 +32,10 @@ class FileNetsTest {
   private static final int STEPS = 6;
   private static final String TRANSFORM =
       "transform_param { scale: 0.0039 mean_value: 30 mirror: true crop_size: 24 }";
+
+  /** Without a scale, pixels make large steps. */
+  private static final String SMALL_STEPS =
+      TestImages.solver(STEPS).replace("base_lr: 0.01", "base_lr: 0.000001");
 
   @TempDir static Path dir;
   private static SparkSession spark;
@@ -58,6 +64,9 @@ class FileNetsTest {
   void aNetOfADatabaseTrainsLikeTheSameRowsGivenByHand() {
     byte[] byHand = byHand(memory(false)).fit(images).weights();
     assertArrayEquals(byHand, ofNet(database("TRAIN")).fitFiles(spark).weights());
+    images.coalesce(1).write().format("leveldb").save(uri("images_leveldb"));
+    String leveldb = database("TRAIN").replace("LMDB", "LEVELDB").replace("_lmdb", "_leveldb");
+    assertArrayEquals(byHand, ofNet(leveldb).fitFiles(spark).weights());
     // The path does not matter where a table is given.
     String elsewhere = database("TRAIN").replace(dir.toString(), "/nowhere");
     assertArrayEquals(byHand, byHand(elsewhere).fit(images).weights());
@@ -74,6 +83,45 @@ class FileNetsTest {
     assertArrayEquals(byHand(memory(true)).fit(files).weights(), model.weights());
     assertEquals(ROWS, model.setPredictionCol("p").setOutputCols(new String[0]).transform(files)
         .filter("p is not null").count());
+  }
+
+  @Test
+  void aNetOfHdf5FilesTrainsLikeTheSameRowsGivenByHand() throws IOException {
+    String top = "hdf5_data_param { source: '" + uri("h5_list") + "' batch_size: 16 }";
+    String layer = layer("HDF5Data", top, "").replace(TRANSFORM, "");
+    Files.writeString(dir.resolve("h5_list"), uri("a.h5") + "\n" + uri("b.h5") + "\n");
+    writeHdf5("a.h5", 0, 200);
+    writeHdf5("b.h5", 200, 100);
+    CaffeEstimator files = ofNet(layer).setSolver(SMALL_STEPS);
+    // The same rows, numbers and names, by hand.
+    Dataset<Row> rows = images.selectExpr("cast(id as int) number", "label", "data")
+        .selectExpr("concat(cast(number >= 200 as int), ':', number % 200) id",
+            "array(cast(label as float)) label",
+            "transform(sequence(1, 784), i -> cast(conv(hex(substring(data, i, 1)), 16, 10) as float))"
+                + " data");
+    String input = "layer { name: 'mnist' type: 'Input' top: 'data' top: 'label' input_param {"
+        + " shape { dim: 16 dim: 1 dim: 28 dim: 28 } shape { dim: 16 dim: 1 dim: 1 dim: 1 } } }\n";
+    byte[] byHand = byHand(input).setSolver(SMALL_STEPS).fit(rows).weights();
+    assertArrayEquals(byHand, files.fitFiles(spark).weights());
+    Files.writeString(dir.resolve("h5_list"), uri("a.h5") + " " + uri("none.h5"));
+    String told = assertThrows(Exception.class, () -> files.fitFiles(spark)).getMessage();
+    assertTrue(told.contains("none.h5"), told);
+  }
+
+  private static void writeHdf5(String name, int first, int count) throws IOException {
+    String input = "layer { name: 'in' type: 'Input' top: 'd' top: 'l' input_param {"
+        + " shape { dim: " + count + " dim: 1 dim: 28 dim: 28 } shape { dim: " + count
+        + " dim: 1 } } } layer { name: 'out' type: 'HDF5Output' bottom: 'd' bottom: 'l'"
+        + " hdf5_output_param { file_name: '" + dir.resolve(name) + "' } }";
+    try (Net net = Net.of(input, "TEST")) {
+      FloatBuffer data = net.blob("d").data().asFloatBuffer();
+      FloatBuffer labels = net.blob("l").data().asFloatBuffer();
+      for (Row row : images.orderBy("id").offset(first).limit(count).collectAsList()) {
+        for (byte pixel : row.<byte[]>getAs("data")) data.put(pixel & 0xff);
+        labels.put(row.<Integer>getAs("label"));
+      }
+      net.forward();
+    }
   }
 
   @Test
@@ -103,10 +151,8 @@ class FileNetsTest {
         + " input_param { shape { dim: 16 } } }";
     String fields = "input: 'data' input_shape { dim: 16 dim: 1 dim: 28 dim: 28 }"
         + " input: 'label' input_shape { dim: 16 }";
-    // Without a scale, pixels make large steps.
-    String solver = TestImages.solver(STEPS).replace("base_lr: 0.01", "base_lr: 0.000001");
-    byte[] layers = alone(image + label).setSolver(solver).fit(images).weights();
-    assertArrayEquals(alone(fields).setSolver(solver).fit(images).weights(), layers);
+    byte[] layers = alone(image + label).setSolver(SMALL_STEPS).fit(images).weights();
+    assertArrayEquals(alone(fields).setSolver(SMALL_STEPS).fit(images).weights(), layers);
   }
 
   @Test
@@ -126,8 +172,6 @@ class FileNetsTest {
     Dataset<Row> bare = images.drop("height");
     String told = refusal(() -> byHand(database("TRAIN")).fit(bare));
     assertTrue(told.contains("no columns channels, height and width"), told);
-    String level = refusal(() -> ofNet(database("TRAIN").replace("LMDB", "LEVELDB")).fitFiles(spark));
-    assertTrue(level.contains("reads a LevelDB, and Spark reads LMDB"), level);
     String plain = refusal(() -> ofNet(memory(false)).fitFiles(spark));
     assertTrue(plain.contains("not each has files of its own"), plain);
     Files.writeString(dir.resolve("bad"), "a.png 1\nb.png\n");

@@ -76,6 +76,28 @@ class NetTableTest {
         + " image_encoded: false"), message);
   }
 
+  /** A table of both, told apart by each row's own word. */
+  @Test
+  void rawImagesMayLieAmongFiles() throws IOException {
+    BufferedImage image = new BufferedImage(2, 1, BufferedImage.TYPE_3BYTE_BGR);
+    image.getRaster().setDataElements(0, 0, 2, 1, "cbafed".getBytes(StandardCharsets.UTF_8));
+    ByteArrayOutputStream png = new ByteArrayOutputStream();
+    ImageIO.write(image, "png", png);
+    String path = dir.resolve("both").toUri().toString();
+    Dataset<Row> sized = spark.range(1).selectExpr("3 channels", "1 height", "2 width");
+    sized.withColumn("data", functions.lit(png.toByteArray()))
+        .withColumn("encoded", functions.lit(true))
+        .unionByName(sized.withColumn("data", functions.expr("cast('abcdef' as binary)"))
+            .withColumn("encoded", functions.lit(false))).coalesce(1).write().parquet(path);
+    String net = net("").replace("batch_size: 1", "batch_size: 1 image_encoded: true");
+    NetTable opened = open(path, net, "testData", new String[] {"-testData", path});
+    List<Row> rows = CaffeModel.ofWeights(new byte[] {10, 1, 'm'}, Map.of()).setNet(net)
+        .setOutputCols("same").setPredictionCol("").setFeaturesCol(opened.dataColumn())
+        .transform(opened.rows().select("data")).select("same").collectAsList();
+    List<Float> planes = List.of(97f, 100f, 98f, 101f, 99f, 102f); // blue comes first in both
+    assertEquals(List.of(planes, planes), rows.stream().map(row -> row.getList(0)).toList());
+  }
+
   @Test
   void recordsOfADatabaseSayWhetherTheyAreFiles() throws IOException {
     BufferedImage image = new BufferedImage(2, 1, BufferedImage.TYPE_3BYTE_BGR);

@@ -113,7 +113,7 @@ class MembershipServerTest {
     Task(int partition, long rows) throws IOException {
       client = new MemberClient(new LineServer.Address(
           InetAddress.getLoopbackAddress().getHostAddress(), server.port(), SECRET), partition);
-      client.send(MembershipMessage.ready(rows));
+      client.send(MembershipMessage.ready(rows, 0));
     }
 
     void connect(long generation) {

@@ -90,7 +90,7 @@ class MembershipTest {
     assertEquals(Kind.END, back.take().kind());
     assertTrue(membership.ended().isDone());
     assertEquals(Kind.END, new Task(0).take().kind());
-    assertEquals("{\"members_at_start\":3,\"members_at_end\":3,\"views\":3,\"rows_given\":60,"
+    assertEquals("{\"members_at_start\":3,\"members_at_end\":3,\"views\":3,\"rows_given\":60,\"rows_skipped\":0,"
         + "\"rows_per_epoch\":[],\"epochs\":0,\"partitions\":["
         + "{\"partition\":0,\"rows\":10,\"losses\":1,\"steps_away\":150},"
         + "{\"partition\":1,\"rows\":20,\"losses\":0,\"steps_away\":0},"
@@ -235,7 +235,7 @@ class MembershipTest {
     }
 
     Task ready(long rows) {
-      membership.heard(member, MembershipMessage.ready(rows));
+      membership.heard(member, MembershipMessage.ready(rows, 0));
       return this;
     }
 

@@ -204,7 +204,9 @@ class Config(@transient private val sc: SparkContext) extends Serializable {
     val all = task ++ text("conf", protoFile) ++ text("model", modelPath) ++
       text("snapshot", snapshotStateFile) ++ text("weights", snapshotModelFile) ++
       text("connection", words.getOrElse(connection, "")) ++ counted("clusterSize", clusterSize) ++
-      counted("devices", devices) ++ (if (resize) Seq("-resize") else Nil) ++
+      counted("devices", devices) ++ 
+      (if (transform_thread_per_device > 1) counted("prefetchThreads", transform_thread_per_device) else Nil) ++
+      (if (resize) Seq("-resize") else Nil) ++
       (if (isRddPersistent) Seq("-persistent") else Nil) ++ more
     all.toArray
   }
