@@ -40,6 +40,7 @@ double channel_sum(const ChannelView& v, int64_t c, const F& f) {
 
 /// Rows of innermost channels, cut into parts.
 struct RowParts {
+  static constexpr int64_t kRun = 16;  ///< rows added in float32
   int64_t rows, channels, part_rows, parts;
 
   explicit RowParts(const ChannelView& v)
@@ -50,44 +51,75 @@ struct RowParts {
   int64_t begin(int part) const { return part * part_rows; }
   int64_t end(int part) const { return std::min(rows, begin(part) + part_rows); }
 
-  /// sums[c] = sum of f(i, c) over a part's elements i of channel c.
-  template <class F>
-  void sum(int part, float* sums, const F& f) const {
+  /// sums[c] = sum over a part's elements i of channel c of the terms f(i, c, terms): K sums in one
+  /// pass over memory, the k-th to sums[k] + c.
+  template <size_t K, class F>
+  void sum(int part, const std::array<float*, K>& sums, const F& f) const {
     for_each_chunk(channels,
                    [&](int64_t first, auto count) { chunk(part, first, count, sums, f); });
   }
-  /// The parts' sums of one channel, added in order.
-  double merged(const float* sums, int64_t c) const {
-    double sum = 0;
-    for (int64_t part = 0; part < parts; ++part) sum += sums[part * channels + c];
+  /// Merging is done for so many channels a block: a cache line of each part.
+  static constexpr int64_t kMerged = 16;
+  int merge_blocks() const { return int((channels + kMerged - 1) / kMerged); }
+  int64_t merge_begin(int block) const { return block * kMerged; }
+  int64_t merge_count(int block) const { return std::min(kMerged, channels - merge_begin(block)); }
+  /// The parts' sums of a block of channels, added in order.
+  std::array<double, kMerged> merged(const float* sums, int block) const {
+    std::array<double, kMerged> sum{};
+    for (int64_t part = 0; part < parts; ++part) {
+      const float* from = sums + part * channels + merge_begin(block);
+      for (int64_t c = 0; c < merge_count(block); ++c) sum[size_t(c)] += double(from[c]);
+    }
     return sum;
   }
 
  private:
-  template <class Count, class F>
-  void chunk(int part, int64_t first, Count count, float* sums, const F& f) const {
-    std::array<double, kLaneChunk> sum{};
-    for (int64_t row = begin(part); row < end(part); ++row) {
-      const int64_t base = row * channels;
-      for (int64_t c = first; c < first + count; ++c) sum[size_t(c - first)] += f(base + c, c);
+  /// Runs of rows are added in float32, in registers, and their sums in double.
+  template <class Count, size_t K, class F>
+  void chunk(int part, int64_t first, Count count, const std::array<float*, K>& sums,
+             const F& f) const {
+    std::array<std::array<double, kLaneChunk>, K> total{};
+    for (int64_t row0 = begin(part); row0 < end(part); row0 += kRun) {
+      const int64_t row1 = std::min(end(part), row0 + kRun);
+      std::array<std::array<float, kLaneChunk>, K> run{};
+      for (int64_t row = row0; row < row1; ++row) {
+        const int64_t base = row * channels + first;
+        for (int64_t c = 0; c < count; ++c) {
+          const std::array<float, K> terms = f(base + c, first + c);
+          for (size_t k = 0; k < K; ++k) run[k][size_t(c)] += terms[k];
+        }
+      }
+      for (size_t k = 0; k < K; ++k) {
+        for (int64_t c = 0; c < count; ++c) total[k][size_t(c)] += double(run[k][size_t(c)]);
+      }
     }
-    for (int64_t c = 0; c < count; ++c) sums[first + c] = float(sum[size_t(c)]);
+    for (size_t k = 0; k < K; ++k) {
+      for (int64_t c = 0; c < count; ++c) sums[k][first + c] = float(total[k][size_t(c)]);
+    }
   }
 };
 
-/// The parts' moments of one channel, merged by the rule of Chan et al. (1979).
-void merge_moments(const RowParts& r, const float* means, const float* squares, int64_t c,
+/// The parts' moments of a block of channels, merged by the rule of Chan et al. (1979).
+void merge_moments(const RowParts& r, const float* means, const float* squares, int block,
                    float* mean, float* variance) {
-  double centre = 0, sum = 0, seen = 0;
+  const int64_t first = r.merge_begin(block), count = r.merge_count(block);
+  std::array<double, RowParts::kMerged> centre{}, sum{};
+  double seen = 0;
   for (int64_t part = 0; part < r.parts; ++part) {
     const double more = double(r.end(int(part)) - r.begin(int(part)));
-    const double gap = double(means[part * r.channels + c]) - centre;
-    sum += squares[part * r.channels + c] + gap * gap * seen * more / (seen + more);
-    centre += gap * more / (seen + more);
+    const double share = more / (seen + more), weight = seen * share;
+    for (int64_t c = 0; c < count; ++c) {
+      const int64_t at = part * r.channels + first + c;
+      const double gap = double(means[at]) - centre[size_t(c)];
+      sum[size_t(c)] += double(squares[at]) + gap * gap * weight;
+      centre[size_t(c)] += gap * share;
+    }
     seen += more;
   }
-  mean[c] = float(centre);
-  variance[c] = float(sum / seen);
+  for (int64_t c = 0; c < count; ++c) {
+    mean[first + c] = float(centre[size_t(c)]);
+    variance[first + c] = float(sum[size_t(c)] / seen);
+  }
 }
 
 /// channel_moments() where channels are innermost: one pass over memory, as a part is still in the
@@ -106,12 +138,12 @@ void row_moments(Program& p, const std::string& name, Layout layout, TensorId sr
     float *m = at(means), *s = at(squares);
     return Kernel{int(r.parts), [=](int part) {
                     float* centre = m + part * r.channels;
-                    r.sum(part, centre, [=](int64_t i, int64_t) { return double(x[i]); });
+                    r.sum<1>(part, {centre}, [=](int64_t i, int64_t) { return std::array{x[i]}; });
                     const float count = float(r.end(part) - r.begin(part));
                     for (int64_t c = 0; c < r.channels; ++c) centre[c] /= count;
-                    r.sum(part, s + part * r.channels, [=](int64_t i, int64_t c) {
-                      const double d = double(x[i]) - double(centre[c]);
-                      return d * d;
+                    r.sum<1>(part, {s + part * r.channels}, [=](int64_t i, int64_t c) {
+                      const float d = x[i] - centre[c];
+                      return std::array{d * d};
                     });
                   }};
   };
@@ -125,7 +157,8 @@ void row_moments(Program& p, const std::string& name, Layout layout, TensorId sr
   merge.make = [=, writes = merge.writes](const Binder& at) {
     const float *m = at(means), *s = at(squares);
     float *to_mean = at(writes[0]), *to_variance = at(writes[1]);
-    return Kernel{int(r.channels), [=](int c) { merge_moments(r, m, s, c, to_mean, to_variance); }};
+    return Kernel{r.merge_blocks(),
+                  [=](int block) { merge_moments(r, m, s, block, to_mean, to_variance); }};
   };
   p.step(std::move(merge));
 }
@@ -149,10 +182,13 @@ void row_sums(Program& p, const std::string& name, Layout layout, TensorId a, Te
     float* to = at(partial);
     return Kernel{int(r.parts), [=](int part) {
                     float* const own = to + part * r.channels;
-                    if (plain) r.sum(part, own, [=](int64_t i, int64_t) { return double(x[i]); });
-                    if (!dot) return;
-                    r.sum(part, own + sums,
-                          [=](int64_t i, int64_t) { return double(x[i]) * y[i]; });
+                    if (!dot) {
+                      return r.sum<1>(part, {own},
+                                      [=](int64_t i, int64_t) { return std::array{x[i]}; });
+                    }
+                    r.sum<2>(part, {own, own + sums}, [=](int64_t i, int64_t) {
+                      return std::array{x[i], x[i] * y[i]};
+                    });
                   }};
   };
   p.step(std::move(step));
@@ -168,9 +204,15 @@ void row_sums(Program& p, const std::string& name, Layout layout, TensorId a, Te
     float* to_a = plain ? at(writes[0]) : nullptr;
     float* to_ab = dot ? at(writes.back()) : nullptr;
     const RunContext* run = at.run();
-    return Kernel{int(r.channels), [=](int c) {
-                    if (to_a) put(to_a + c, float(r.merged(from, c)), sum_a.adds(*run));
-                    if (to_ab) put(to_ab + c, float(r.merged(from + sums, c)), sum_ab.adds(*run));
+    const auto merge_into = [=](float* gradient, const float* parts, int block, bool add) {
+      const auto sum = r.merged(parts, block);
+      for (int64_t c = 0; c < r.merge_count(block); ++c) {
+        put(gradient + r.merge_begin(block) + c, float(sum[size_t(c)]), add);
+      }
+    };
+    return Kernel{r.merge_blocks(), [=](int block) {
+                    if (to_a) merge_into(to_a, from, block, sum_a.adds(*run));
+                    if (to_ab) merge_into(to_ab, from + sums, block, sum_ab.adds(*run));
                   }};
   };
   p.step(std::move(merge));
