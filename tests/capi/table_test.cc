@@ -14,12 +14,12 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-struct Destroy {
+struct DestroyTable {
   void operator()(cft_table* table) const { cft_table_destroy(table); }
 };
-using Table = std::unique_ptr<cft_table, Destroy>;
+using Table = std::unique_ptr<cft_table, DestroyTable>;
 
-const json kSchema = {{"columns",
+const json kTableSchema = {{"columns",
                        {{{"name", "id"}, {"type", "i64"}},
                         {{"name", "age"}, {"type", "f64"}},
                         {{"name", "city"}, {"type", "string"}},
@@ -27,19 +27,19 @@ const json kSchema = {{"columns",
                         {{"name", "answer"}, {"type", "string"}}}},
                       {"id", "id"}};
 
-const json kColumns = {{{"name", "age"}},
+const json kTableColumns = {{{"name", "age"}},
                        {{"name", "city"}, {"kind", "CATEGORY"}},
                        {{"name", "born"}, {"kind", "DATE"}},
                        {{"name", "answer"}, {"kind", "CLASS"}}};
 
-struct Rows {
+struct TableRows {
   int64_t count = 0;
   RowBytes bytes;
 };
 
 /// The answer follows from the city's number, but where the age is missing, from the age where it is not.
-Rows rows(int first, int last) {
-  Rows rows;
+TableRows table_rows(int first, int last) {
+  TableRows rows;
   for (int i = first; i < last; ++i) {
     std::mt19937 random{unsigned(i)};
     const int city = int(random() % 20);
@@ -57,12 +57,12 @@ Rows rows(int first, int last) {
 
 Table table() {
   cft_table* made = nullptr;
-  const json options{{"schema", kSchema}, {"columns", kColumns}};
+  const json options{{"schema", kTableSchema}, {"columns", kTableColumns}};
   EXPECT_EQ(cft_table_create(options.dump().c_str(), &made), 0) << cft_last_error();
   return Table(made);
 }
 
-void add(const Table& table, const Rows& rows) {
+void add(const Table& table, const TableRows& rows) {
   const auto bytes = rows.bytes.span();
   EXPECT_EQ(cft_table_add(table.get(), rows.count, bytes.data(), bytes.size()), 0)
       << cft_last_error();
@@ -86,16 +86,16 @@ std::string net(const Table& table, json options = {}) {
   return text;
 }
 
-cft_rows* native(const Rows& rows) {
+cft_rows* native(const TableRows& rows) {
   cft_rows* made = nullptr;
-  EXPECT_EQ(cft_rows_create(kSchema.dump().c_str(), &made), 0) << cft_last_error();
+  EXPECT_EQ(cft_rows_create(kTableSchema.dump().c_str(), &made), 0) << cft_last_error();
   const auto bytes = rows.bytes.span();
   EXPECT_EQ(cft_rows_append(made, rows.count, bytes.data(), bytes.size()), 0) << cft_last_error();
   return made;
 }
 
 /// The weights of a training on rows as they are.
-std::string train(const std::string& net, const Rows& given) {
+std::string train(const std::string& net, const TableRows& given) {
   const json options{{"solver",
                       "type: 'Adam' base_lr: 0.003 lr_policy: 'fixed' max_iter: 1200 "
                       "random_seed: 5"},
@@ -118,7 +118,7 @@ std::string train(const std::string& net, const Rows& given) {
 
 /// The probability of each class for each row.
 std::vector<float> predict(const std::string& net, const std::string& model, const json& schema,
-                           const Rows& given) {
+                           const TableRows& given) {
   const json options{{"net", net + "state { phase: TEST stage: 'predict' }"},
                      {"schema", schema},
                      {"outputs", {"probability"}}};
@@ -136,15 +136,15 @@ std::vector<float> predict(const std::string& net, const std::string& model, con
 
 TEST(Table, ANetLearnsFromTextAndGaps) {
   const Table whole = table();
-  const Rows training = rows(0, 4000), held_out = rows(4000, 5000);
+  const TableRows training = table_rows(0, 4000), held_out = table_rows(4000, 5000);
   add(whole, training);
   const std::string text = net(whole);
   EXPECT_THAT(text, HasSubstr("Embed"));  // 20 cities
   const std::string model = train(text, training);
-  const std::vector<float> out = predict(text, model, kSchema, held_out);
+  const std::vector<float> out = predict(text, model, kTableSchema, held_out);
   int right = 0;
   for (int i = 0; i < held_out.count; ++i) {
-    const Rows row = rows(4000 + i, 4001 + i);
+    const TableRows row = table_rows(4000 + i, 4001 + i);
     const bool yes = row.bytes.span().back() == std::byte{'s'};
     right += (out[size_t(2 * i + 1)] > 0.5f) == yes;  // classes: no, yes
     EXPECT_NEAR(out[size_t(2 * i)] + out[size_t(2 * i + 1)], 1, 1e-5);
@@ -154,10 +154,10 @@ TEST(Table, ANetLearnsFromTextAndGaps) {
 
 TEST(Table, ThePartitioningDoesNotShow) {
   const Table whole = table(), sum = table();
-  add(whole, rows(0, 3000));
+  add(whole, table_rows(0, 3000));
   for (const auto& [first, last] : {std::pair{2000, 3000}, {0, 1}, {1, 2000}}) {
     const Table part = table();
-    add(part, rows(first, last));
+    add(part, table_rows(first, last));
     const std::string bytes = statistics(part);
     ASSERT_EQ(cft_table_merge(sum.get(), bytes.data(), bytes.size()), 0) << cft_last_error();
   }
@@ -167,7 +167,7 @@ TEST(Table, ThePartitioningDoesNotShow) {
 
 TEST(Table, OptionsOfTheNet) {
   const Table whole = table();
-  add(whole, rows(0, 500));
+  add(whole, table_rows(0, 500));
   const std::string text = net(whole, {{"layers", {7}},
                                        {"activation", "TanH"},
                                        {"dropout_percent", 25},
@@ -184,7 +184,7 @@ TEST(Table, OptionsOfTheNet) {
 TEST(Table, Refusals) {
   cft_table* made = nullptr;
   const auto refused = [&](const json& columns) {
-    const json options{{"schema", kSchema}, {"columns", columns}};
+    const json options{{"schema", kTableSchema}, {"columns", columns}};
     EXPECT_NE(cft_table_create(options.dump().c_str(), &made), 0);
     return std::string(cft_last_error());
   };
@@ -193,7 +193,7 @@ TEST(Table, Refusals) {
   EXPECT_THAT(refused({{{"name", "town"}}}), HasSubstr("no column \"town\""));
   char* out = nullptr;
   const Table whole = table();
-  add(whole, rows(0, 50));
+  add(whole, table_rows(0, 50));
   EXPECT_NE(cft_table_net(whole.get(), R"({"label": "question"})", &out), 0);
   EXPECT_THAT(cft_last_error(), HasSubstr("no statistics of the label \"question\""));
   EXPECT_NE(cft_table_net(whole.get(), R"({"label": "city"})", &out), 0);
