@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -62,6 +63,9 @@ struct cft_predictor {
   cafetiere::ThreadPool pool;
   std::map<int64_t, cafetiere::capi::PredictorPlan> plans;  // by rows
   int64_t tail = 0;  ///< rows of the last batch that was not full
+  std::vector<float*> tops;
+  std::vector<float> scratch;
+  std::vector<std::byte> row;  ///< encoded, of floats
 
   cafetiere::Result<cafetiere::capi::PredictorPlan*> plan_for(int64_t rows) {
     auto& of_rows = plans[rows];
@@ -149,20 +153,21 @@ Status find_rows(PredictedNet* net, const Plan& plan) {
 
 /// A tail runs as a full batch whose last rows nobody reads, where that is possible: kernels and
 /// layouts go by the number of rows, and what a row gives must not depend on where it stands.
-Status run_batch(cft_predictor* p, const RowTable& table, int64_t first, int64_t rows,
+/// `row`(i) gives the encoded bytes of row i, which may end with the next call.
+template <class Row>
+Status run_batch(cft_predictor* p, const Row& row, int64_t first, int64_t rows,
                  float* const* outputs) {
   const PredictedNet& net = *p->net;
   const int64_t run_rows = net.rows_alone ? net.batch : rows;
   CFT_ASSIGN(PredictorPlan * of_rows, p->plan_for(run_rows));
   Plan& plan = *of_rows->plan;
-  std::vector<float*> tops;
+  p->tops.clear();
   for (const Plan::Blob& input : plan.inputs()) {
-    tops.push_back(input.data);
+    p->tops.push_back(input.data);
     if (rows < run_rows) std::fill_n(input.data, input.shape.count(), 0.f);
   }
-  std::vector<float> scratch;
-  for (int64_t i = 0; i < rows; ++i) {
-    CFT_TRY(net.reader->read(table.row(first + i), {0, 0, first + i}, tops, i, run_rows, scratch));
+  for (int64_t i = first; i < first + rows; ++i) {
+    CFT_TRY(net.reader->read(row(i), {0, 0, i}, p->tops, i - first, run_rows, p->scratch));
   }
   CFT_TRY(plan.run(p->pool, {.begins = !std::exchange(of_rows->begun, true)}));
   for (size_t o = 0; o < plan.outputs().size(); ++o) {
@@ -175,19 +180,70 @@ Status run_batch(cft_predictor* p, const RowTable& table, int64_t first, int64_t
   return {};
 }
 
-Status run(cft_predictor* p, int64_t count, const void* chunk, uint64_t bytes,
-           float* const* outputs) {
-  CFT_ASSIGN(const auto encoded, given_bytes(chunk, bytes, "chunk"));
+template <class Row>
+Status run_rows(cft_predictor* p, int64_t count, const Row& row, float* const* outputs) {
   if (std::ranges::count(std::span(outputs, p->net->row_axes.size()), nullptr) > 0) {
     return invalid_argument("one of the arrays of `outputs` is NULL");
   }
-  RowTable table(p->net->schema);
-  CFT_TRY(table.append(count, encoded));
   const int64_t batch = p->net->batch;
   for (int64_t first = 0; first < count; first += batch) {
-    CFT_TRY(run_batch(p, table, first, std::min(batch, count - first), outputs));
+    CFT_TRY(run_batch(p, row, first, std::min(batch, count - first), outputs));
   }
   return {};
+}
+
+Status run(cft_predictor* p, int64_t count, const void* chunk, uint64_t bytes,
+           float* const* outputs) {
+  CFT_ASSIGN(const auto encoded, given_bytes(chunk, bytes, "chunk"));
+  RowTable table(p->net->schema);
+  CFT_TRY(table.append(count, encoded));
+  return run_rows(
+      p, count, [&](int64_t i) { return table.row(i); }, outputs);
+}
+
+/// The floats a row of each column, after a check that they can be the schema's.
+Status check_floats(const PredictedNet& net, int64_t count, const float* const* columns,
+                    const uint64_t* floats, int32_t column_count) {
+  if (count < 0) return invalid_argument(fmt::format("there cannot be {} rows", count));
+  if (column_count < 0 || size_t(column_count) != net.schema.columns.size()) {
+    return invalid_argument(fmt::format("{} columns are given, but the schema has {}", column_count,
+                                        net.schema.columns.size()));
+  }
+  for (size_t c = 0; c < net.schema.columns.size(); ++c) {
+    const Column& column = net.schema.columns[c];
+    if (column.type != ColumnType::kF32) {
+      return invalid_argument(
+          fmt::format("column '{}' is of type {}: only columns of type f32 can be given as floats",
+                      column.name, column_type_name(column.type)));
+    }
+    if (floats[c] > UINT32_MAX / sizeof(float)) {
+      return invalid_argument(
+          fmt::format("column '{}' cannot have {} floats a row", column.name, floats[c]));
+    }
+    if (!columns[c] && count > 0 && floats[c] > 0) {
+      return invalid_argument(fmt::format("the floats of column '{}' are NULL", column.name));
+    }
+  }
+  return {};
+}
+
+/// Each row is encoded when it is read, into memory that stays in the cache.
+Status run_floats(cft_predictor* p, int64_t count, std::span<const float* const> columns,
+                  const uint64_t* floats, float* const* outputs) {
+  size_t bytes = 0;
+  for (size_t c = 0; c < columns.size(); ++c) bytes += sizeof(uint32_t) + floats[c] * sizeof(float);
+  p->row.resize(bytes);
+  const auto row = [&](int64_t i) {
+    std::byte* to = p->row.data();
+    for (size_t c = 0; c < columns.size(); ++c) {
+      const auto size = uint32_t(floats[c] * sizeof(float));
+      std::memcpy(to, &size, sizeof size);
+      if (size > 0) std::memcpy(to + sizeof size, columns[c] + uint64_t(i) * floats[c], size);
+      to += sizeof size + size;
+    }
+    return std::span<const std::byte>(p->row);
+  };
+  return run_rows(p, count, row, outputs);
 }
 
 /// Whether the outputs of `count` rows fit.
@@ -213,12 +269,24 @@ Result<StoredWeights> given_weights(const std::string& path, const void* model, 
   return StoredWeights(std::move(weights));
 }
 
+/// One column of floats, for the first top of the layer that rows feed.
+RowSchema schema_of_floats(const Graph& graph, InputBindings* inputs) {
+  RowSchema schema;
+  const auto source =
+      std::ranges::find_if(graph.nodes(), [](const Node& n) { return n.type->source; });
+  if (source == graph.nodes().end() || source->param.top_size() == 0) return schema;
+  const std::string& top = source->param.top(0);
+  schema.columns.push_back({top, ColumnType::kF32});
+  *inputs = {{top, top}};
+  return schema;
+}
+
 Status create(const char* options, const void* model, uint64_t bytes, cft_predictor** out) {
   CFT_ASSIGN(Options o, Options::parse(options));
   auto made = std::make_shared<PredictedNet>();
   const std::string net_text = o.text("net"), schema = o.object("schema");
   const std::string path = o.text("weights");
-  const InputBindings inputs = o.pairs("inputs", "top", "column");
+  InputBindings inputs = o.pairs("inputs", "top", "column");
   made->outputs = o.texts("outputs");
   made->batch = o.number("batch", 0, 0, 1 << 20);
   made->threads = int(o.number("threads", 1, 1, 1024));
@@ -228,7 +296,11 @@ Status create(const char* options, const void* model, uint64_t bytes, cft_predic
   state.set_phase(caffe::TEST);
   state.MergeFrom(net.param.state());
   CFT_ASSIGN(made->graph, Graph::build(net, state, {.types = layer_types(), .fed = {}}));
-  CFT_ASSIGN(made->schema, RowSchema::parse(schema));
+  if (schema == "{}") {
+    made->schema = schema_of_floats(made->graph, &inputs);
+  } else {
+    CFT_ASSIGN(made->schema, RowSchema::parse(schema));
+  }
   CFT_ASSIGN(FedLayer fed, bind_rows(made->graph, made->schema, inputs, true));
   for (RowsInput& input : fed.inputs) input.label_classes = 0;  // labels are not judged here
   CFT_ASSIGN(RowReader reader, RowReader::make(made->schema, fed.inputs, false, 0));
@@ -303,6 +375,30 @@ int cft_predictor_fill(cft_predictor* p, int64_t count, const void* chunk, uint6
   return capi::guarded([&]() -> Status {
     CFT_TRY(capi::check_room(*p->net, count, room, output_count));
     return capi::run(p, count, chunk, bytes, outputs);
+  });
+}
+
+int cft_predictor_floats(cft_predictor* p, int64_t count, const float* const* columns,
+                         const uint64_t* floats, int32_t column_count, float* const* outputs,
+                         const uint64_t* room, int32_t output_count) {
+  CFT_NOT_NULL(p, columns, floats, outputs, room);
+  return capi::guarded([&]() -> Status {
+    CFT_TRY(capi::check_floats(*p->net, count, columns, floats, column_count));
+    CFT_TRY(capi::check_room(*p->net, count, room, output_count));
+    return capi::run_floats(p, count, {columns, size_t(column_count)}, floats, outputs);
+  });
+}
+
+int cft_predictor_row_size(const cft_predictor* p, int32_t output, int64_t* out) {
+  CFT_NOT_NULL(p, out);
+  return capi::guarded([&]() -> Status {
+    const capi::PredictedNet& net = *p->net;
+    if (output < 0 || size_t(output) >= net.outputs.size()) {
+      return {cafetiere::ErrorCode::kNotFound,
+              fmt::format("there is no output {}: there are {}", output, net.outputs.size())};
+    }
+    *out = capi::row_size(net.shapes[size_t(output)], net.row_axes[size_t(output)], net.batch);
+    return {};
   });
 }
 

@@ -18,7 +18,7 @@ using caffe::TableColumn;
 
 constexpr int kReserved = 2;  // places of CATEGORY before its list: missing, none of those
 constexpr double kMicrosOfDay = 86'400e6;
-constexpr double kMostDays = 365.25e6;  // of the calendar of <chrono>, with room
+constexpr double kMostDays = 365.25 * 30'000;  // the years of <chrono> are 16 bits
 
 int64_t is_flagged(const TableColumn& column) { return column.missing_flag() ? 1 : 0; }
 

@@ -58,7 +58,7 @@ CFT_API void cft_free(void* memory);
 /* Counts the additions to this interface; nothing is taken away or changed. What was compiled with one
  * number works with every library whose cft_api_version() is as high or higher. Numbers below 3 belong
  * to no release. */
-#define CFT_API_VERSION 3
+#define CFT_API_VERSION 4
 CFT_API int cft_api_version(void);
 
 /* Hears what an object says: all of it, as Caffe's log has it. level: 0 info, 1 warning, 2 error; text
@@ -371,7 +371,8 @@ CFT_API void cft_rounds_destroy(cft_rounds* rounds);
 
 /* ---- prediction ---------------------------------------------------------------------------- */
 
-/* options: {"net": TEXT, "schema": as for rows, "inputs": as for the trainer,
+/* options: {"net": TEXT, "schema": as for rows, or absent for one column of floats that feeds the first
+ *   top of the data layer (since API version 4), "inputs": as for the trainer,
  *   "outputs": [blob names] (empty = the blobs that only losses and scores read),
  *   "batch": rows a pass (0 = the net's), "threads",
  *   "weights": path of a file of either form and of any size, in place of `model`, which is not read
@@ -397,6 +398,15 @@ CFT_API int cft_predictor_run(cft_predictor* predictor, int64_t count, const voi
 CFT_API int cft_predictor_fill(cft_predictor* predictor, int64_t count, const void* chunk,
                                uint64_t bytes, float* const* outputs, const uint64_t* room,
                                int32_t output_count);
+/* Since API version 4. The same for rows of floats, where all columns of the schema are "f32":
+ * columns[c] has count * floats[c] floats, one row after another, which are read where they lie. The
+ * outputs have the bits that cft_predictor_run() gives for these rows. */
+CFT_API int cft_predictor_floats(cft_predictor* predictor, int64_t count,
+                                 const float* const* columns, const uint64_t* floats,
+                                 int32_t column_count, float* const* outputs, const uint64_t* room,
+                                 int32_t output_count);
+/* Since API version 4. Floats a row of output number `output`; CFT_NOT_FOUND if there is none. */
+CFT_API int cft_predictor_row_size(const cft_predictor* predictor, int32_t output, int64_t* out);
 CFT_API void cft_predictor_destroy(cft_predictor* predictor);
 
 /* ---- nets, layer by layer ------------------------------------------------------------------- */

@@ -30,6 +30,7 @@ from cafetiere.detector import Detector
 from cafetiere.layer import Layer
 from cafetiere.net import TEST, TRAIN, Net
 from cafetiere.net_spec import NetSpec, layers, params, to_proto
+from cafetiere.scorer import Scorer
 from cafetiere.solver import (
     AdaDeltaSolver,
     AdaGradSolver,
@@ -59,6 +60,7 @@ __all__ = [
     "NetSpec",
     "RMSPropSolver",
     "SGDSolver",
+    "Scorer",
     "TEST",
     "TRAIN",
     "Timer",

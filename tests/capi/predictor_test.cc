@@ -12,6 +12,7 @@
 #include <random>
 
 #include "cafetiere/c_api.h"
+#include "tests/capi/small_predictor.h"
 #include "tests/data/rows.h"
 #include "tests/data/temp_dir.h"
 
@@ -21,62 +22,6 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr int64_t kChannels = 5, kSide = 12, kPixels = kChannels * kSide * kSide, kScores = 10;
-
-/// Channels that fill no vectors: a convolution of eight images or more lays them out otherwise than
-/// one of fewer, and adds in another order.
-constexpr const char* kNet = R"(
-  name: "uneven"
-  layer { name: "in" type: "Input" top: "data"
-    input_param { shape { dim: 16 dim: 5 dim: 12 dim: 12 } } }
-  layer { name: "conv1" type: "Convolution" bottom: "data" top: "conv1"
-    convolution_param { num_output: 20 kernel_size: 3 pad: 1 weight_filler { type: "xavier" } } }
-  layer { name: "conv2" type: "Convolution" bottom: "conv1" top: "conv2"
-    convolution_param { num_output: 50 kernel_size: 3 weight_filler { type: "xavier" } } }
-  layer { name: "score" type: "InnerProduct" bottom: "conv2" top: "score"
-    inner_product_param { num_output: 10 weight_filler { type: "xavier" } } }
-)";
-
-/// The weights that a net's fillers make, as a caffemodel.
-std::string first_weights(const std::string& net_text) {
-  const TempDir folder;  // not shared: tests run beside each other
-  const std::string path = folder.path("weights.caffemodel");
-  cft_net* net = nullptr;
-  EXPECT_EQ(cft_net_create(nlohmann::json{{"text", net_text}}.dump().c_str(), nullptr, &net), 0)
-      << cft_last_error();
-  EXPECT_EQ(cft_net_save(net, path.c_str(), 0), 0) << cft_last_error();
-  cft_net_destroy(net);
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-struct Destroy {
-  void operator()(cft_predictor* p) const { cft_predictor_destroy(p); }
-};
-
-/// `batch` 0 is the net's.
-nlohmann::json options_of(const std::string& net, const char* output, int64_t batch) {
-  return {{"net", net},
-          {"schema", {{"columns", {{{"name", "data"}, {"type", "f32"}}}}, {"id", ""}}},
-          {"inputs", {{{"top", "data"}, {"column", "data"}}}},
-          {"outputs", {output}},
-          {"batch", batch}};
-}
-
-std::unique_ptr<cft_predictor, Destroy> predictor_of(const nlohmann::json& options,
-                                                     const std::string& net) {
-  const std::string weights = first_weights(net);
-  cft_predictor* p = nullptr;
-  EXPECT_EQ(cft_predictor_create(options.dump().c_str(), weights.data(), weights.size(), &p), 0)
-      << cft_last_error();
-  return std::unique_ptr<cft_predictor, Destroy>(p);
-}
-
-std::unique_ptr<cft_predictor, Destroy> predictor(const std::string& net, const char* output,
-                                                  int64_t batch = 0) {
-  return predictor_of(options_of(net, output, batch), net);
-}
 
 /// `count` rows of random pixels.
 RowBytes random_rows(int64_t count, unsigned seed) {
@@ -89,19 +34,6 @@ RowBytes random_rows(int64_t count, unsigned seed) {
     rows.add_all(row);
   }
   return rows;
-}
-
-/// The outputs of `count` rows, one after another.
-std::vector<float> run(cft_predictor* p, const RowBytes& rows, int64_t count) {
-  char* text = nullptr;
-  EXPECT_EQ(cft_predictor_describe(p, &text), 0) << cft_last_error();
-  const int64_t size = nlohmann::json::parse(text)["outputs"][0]["size"];
-  cft_free(text);
-  std::vector<float> values(size_t(count * size));
-  float* const outputs[] = {values.data()};
-  EXPECT_EQ(cft_predictor_run(p, count, rows.span().data(), rows.span().size(), outputs), 0)
-      << cft_last_error();
-  return values;
 }
 
 /// `count` times the same row of random pixels.
@@ -226,7 +158,7 @@ TEST(Predictor, RefusesAnOutputThatIsNotOfWholeRows) {
     layer { name: "cut" type: "Slice" bottom: "score" top: "first" top: "rest"
       slice_param { axis: 0 slice_point: 1 } })";
   const nlohmann::json options = options_of(net, "rest", 0);
-  const std::string weights = first_weights(net);
+  const std::string weights = filler_weights(net);
   cft_predictor* p = nullptr;
   EXPECT_NE(cft_predictor_create(options.dump().c_str(), weights.data(), weights.size(), &p), 0);
   EXPECT_THAT(cft_last_error(), HasSubstr("output 'rest'"));
@@ -310,34 +242,6 @@ TEST(Predictor, WritesNothingWhereThereIsNoRoom) {
   EXPECT_THAT(scores, Each(-1));
   EXPECT_EQ(fill(2 * kScores, 1), 0) << cft_last_error();
   EXPECT_NE(scores.back(), -1);
-}
-
-/// Two steps of one number for a batch of two streams, whose sequences never begin anew.
-constexpr const char* kRecurrent = R"(
-  layer { name: "in" type: "CoSData" top: "data" top: "cont"
-    cos_data_param { batch_size: 2
-      top { name: "data" type: FLOAT_ARRAY channels: 2 sample_num_axes: 1 transpose: true }
-      top { name: "cont" type: FLOAT_ARRAY channels: 2 sample_num_axes: 1 transpose: true } } }
-  layer { name: "deep" type: "Reshape" bottom: "data" top: "deep"
-    reshape_param { shape { dim: 0 dim: 0 dim: 1 } } }
-  layer { name: "lstm" type: "LSTM" bottom: "deep" bottom: "cont" top: "out"
-    recurrent_param { num_output: 3 weight_filler { type: "uniform" min: -1 max: 1 } } })";
-
-/// The options of a predictor for kRecurrent.
-nlohmann::json recurrent_options() {
-  nlohmann::json options = options_of(kRecurrent, "out", 0);
-  options["schema"]["columns"].push_back({{"name", "cont"}, {"type", "f32"}});
-  options["inputs"].push_back({{"top", "cont"}, {"column", "cont"}});
-  return options;
-}
-
-RowBytes sequences(int64_t count) {
-  RowBytes rows;
-  for (int64_t i = 0; i < count; ++i) {
-    rows.add_all(std::vector<float>{float(i + 1), -float(i)});
-    rows.add_all(std::vector<float>{1, 1});
-  }
-  return rows;
 }
 
 /// A full batch after another and a tail: both kinds of plans go on where the rows before ended.

@@ -4,6 +4,7 @@
 import contextlib
 import os
 
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -11,6 +12,8 @@ from pyspark.sql import SparkSession
 from cafetiere.spark.jar import jar_path
 
 _PLUGIN = "cafetiere.spark.CafetierePlugin"
+_CATALOG = "spark.sql.catalog.cafetiere", "cafetiere.spark.sql.Functions"
+_EXTENSIONS = "spark.sql.extensions", "cafetiere.spark.sql.Extensions"
 
 
 def session_builder() -> "SparkSession.Builder":
@@ -52,7 +55,12 @@ def _add(jvm, conf) -> None:
             return  # the user has seen to it
         url = jvm.java.io.File(jar).toURI().toURL()
         jvm.Thread.currentThread().getContextClassLoader().addURL(url)
-    for key, ours in (("spark.jars", jar), ("spark.plugins", _PLUGIN)):
+    lists = [("spark.jars", jar), ("spark.plugins", _PLUGIN)]
+    if properties.getProperty(_CATALOG[0]) is None:
+        lists.append(_CATALOG)
+    if pyspark.__version__.startswith("3."):
+        lists.append(_EXTENSIONS)  # from 4.0 on, Spark finds them in the jar
+    for key, ours in lists:
         listed = properties.getProperty(key)
         properties.setProperty(key, _appended(listed, ours))
         if conf is not None:

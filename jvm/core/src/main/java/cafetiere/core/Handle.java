@@ -37,6 +37,11 @@ public abstract class Handle implements AutoCloseable {
     }
   }
 
+  /** The address, where a lambda would be garbage; the caller keeps this object reachable meanwhile. */
+  protected final long handle() {
+    return address.get(getClass());
+  }
+
   /** Calls a native function with the address of a second handle, which is there meanwhile. */
   protected static void runWith(Handle other, LongConsumer function) {
     other.run(function);

@@ -70,7 +70,7 @@ public final class TestNets {
   }
 
   /** A trained classifier, made in this JVM without Spark. */
-  static CaffeModel model(Dataset<Row> points) {
+  public static CaffeModel model(Dataset<Row> points) {
     FeedSchema schema = FeedSchema.of(points.schema(),
         List.of(new FeedSchema.Input("data", "features"), new FeedSchema.Input("label", "label")),
         "id");

@@ -11,7 +11,6 @@ import java.util.stream.Stream;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.ApplyFunctionExpression;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -30,16 +29,13 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.AbstractIterator;
-import scala.collection.immutable.$colon$colon;
-import scala.collection.immutable.List$;
 import scala.runtime.AbstractFunction1;
 
 /**
  * Maps the partitions of a table in Spark's binary format, where {@code Dataset.mapPartitions} makes an
  * object of each number. It is the plan that this makes too, of the same nodes: lazy, in streams as well,
  * and of the columns that it adds only those are written that are read later. Between its nodes lie
- * internal rows in place of a class's objects. Constructors take another Seq in each Scala line, so
- * they are called by name.
+ * internal rows in place of a class's objects.
  */
 public final class BinaryRows {
   private BinaryRows() {}
@@ -63,11 +59,10 @@ public final class BinaryRows {
       }
       Attribute given = attribute(ObjectType.apply(InternalRow.class));
       Attribute made = attribute(result);
-      Expression row = (Expression) make(
-          ApplyFunctionExpression.class, new WholeRow(data.schema()), list(columns));
+      Expression row = Catalyst.call(new WholeRow(data.schema()), columns);
       LogicalPlan mapped = new MapPartitions(
           new Mapped(mapping), made, new DeserializeToObject(row, given, plan));
-      return table(data, (LogicalPlan) make(SerializeFromObject.class, fields(made, result), mapped));
+      return table(data, (LogicalPlan) Catalyst.make(SerializeFromObject.class, fields(made, result), mapped));
     } catch (InvocationTargetException e) {
       throw e.getCause() instanceof RuntimeException cause
           ? cause : new IllegalStateException("cannot plan the table: " + e.getCause(), e.getCause());
@@ -82,17 +77,17 @@ public final class BinaryRows {
     List<NamedExpression> fields = new ArrayList<>();
     for (int i = 0; i < result.size(); i++) {
       StructField field = result.fields()[i];
-      fields.add((NamedExpression) make(Alias.class,
+      fields.add((NamedExpression) Catalyst.make(Alias.class,
           new GetStructField(made, i, Option.apply(field.name())), field.name(),
-          NamedExpression.newExprId(), list(List.of()), Option.apply(field.metadata()),
-          list(List.of())));
+          NamedExpression.newExprId(), Catalyst.list(List.of()), Option.apply(field.metadata()),
+          Catalyst.list(List.of())));
     }
-    return list(fields);
+    return Catalyst.list(fields);
   }
 
   private static Attribute attribute(DataType type) throws ReflectiveOperationException {
-    return (Attribute) make(AttributeReference.class,
-        "row", type, false, Metadata.empty(), NamedExpression.newExprId(), list(List.of()));
+    return (Attribute) Catalyst.make(AttributeReference.class,
+        "row", type, false, Metadata.empty(), NamedExpression.newExprId(), Catalyst.list(List.of()));
   }
 
   /** {@code Dataset.ofRows}, whose class and types moved in Spark 4. */
@@ -109,18 +104,6 @@ public final class BinaryRows {
   private static scala.collection.Iterable<?> output(LogicalPlan plan)
       throws ReflectiveOperationException {
     return (scala.collection.Iterable<?>) LogicalPlan.class.getMethod("output").invoke(plan);
-  }
-
-  private static Object make(Class<?> type, Object... arguments)
-      throws ReflectiveOperationException {
-    return type.getConstructors()[0].newInstance(arguments);
-  }
-
-  /** An immutable list, which is the Seq of either line. */
-  private static Object list(List<?> elements) {
-    scala.collection.immutable.List<Object> list = List$.MODULE$.empty();
-    for (int i = elements.size(); i-- > 0;) list = new $colon$colon<>(elements.get(i), list);
-    return list;
   }
 
   /** A row of all columns, as an object. */

@@ -76,6 +76,16 @@ public final class HadoopFiles {
     return new String(read(path, conf), UTF_8);
   }
 
+  /** The text of the first file that a pattern fits. */
+  public static String readFirst(String pattern, Configuration conf) {
+    String found = done("look for", pattern, conf, (files, file) -> {
+      FileStatus[] fitting = files.globStatus(file);
+      if (fitting == null || fitting.length == 0) throw new IOException("there is none");
+      return fitting[0].getPath().toString();
+    });
+    return readText(found, conf);
+  }
+
   /** Copies a file into one of this machine. */
   public static void fetch(String from, java.nio.file.Path to, Configuration conf) {
     done("read", from, conf, (files, file) -> {

@@ -8,12 +8,20 @@ package cafetiere.spark.util;
 public final class JavaVersion {
   private static final int NEEDED = 17;
 
+  private static final String VERSION = "java.specification.version"; // "1.8", "11", "17"
+
   private JavaVersion() {}
+
+  /** Whether this Java can load the rest of the jar. */
+  public static boolean isNewEnough() {
+    String version = System.getProperty(VERSION);
+    return !version.startsWith("1.") && Integer.parseInt(version) >= NEEDED;
+  }
 
   /** Throws on a Java that cannot load the rest of the jar. */
   public static void require() {
-    String version = System.getProperty("java.specification.version"); // "1.8", "11", "17"
-    if (!version.startsWith("1.") && Integer.parseInt(version) >= NEEDED) return;
+    if (isNewEnough()) return;
+    String version = System.getProperty(VERSION);
     throw new IllegalStateException("Cafetiere needs Java " + NEEDED + " or newer, and this JVM is"
         + " Java " + version + " (" + System.getProperty("java.home") + "): set JAVA_HOME to a"
         + " newer one for the driver, and spark.executorEnv.JAVA_HOME for the executors; every"

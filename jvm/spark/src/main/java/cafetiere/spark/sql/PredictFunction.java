@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.sql;
+
+import org.apache.spark.ml.linalg.SQLDataTypes;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.NumericType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.SerializableConfiguration;
+
+/** {@code predict(path, features [, output])} for columns of any types, on the driver. */
+final class PredictFunction implements UnboundFunction {
+  @Override
+  public String name() {
+    return "predict";
+  }
+
+  @Override
+  public String description() {
+    return "predict(path, features [, output]): what a saved CaffeModel computes for a row. path: of"
+        + " the folder that model.write().save() wrote; features: an array of numbers or a vector, the"
+        + " net's input; output: a blob of the net, by default the model's first output.";
+  }
+
+  @Override
+  public BoundFunction bind(StructType arguments) {
+    StructField[] fields = arguments.fields();
+    boolean named = fields.length == 3 && fields[2].dataType() instanceof StringType;
+    if (!(fields.length == 2 || named) || !(fields[0].dataType() instanceof StringType)) {
+      throw new UnsupportedOperationException(
+          "predict takes the path of a saved model, the features and perhaps an output's name, as in"
+              + " predict('hdfs:/models/lenet', features, 'prob')");
+    }
+    DataType features = fields[1].dataType();
+    boolean isVector = features.equals(SQLDataTypes.VectorType());
+    if (!isVector && !isNumbers(features)) {
+      throw new UnsupportedOperationException("predict cannot take features of type "
+          + features.catalogString() + ": give an array of numbers or a vector");
+    }
+    return new Predict(isVector, named, new SerializableConfiguration(
+        SparkSession.active().sparkContext().hadoopConfiguration()));
+  }
+
+  private static boolean isNumbers(DataType type) {
+    return type instanceof ArrayType array && array.elementType() instanceof NumericType;
+  }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.sql;
+
+import static org.apache.spark.sql.functions.expr;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import cafetiere.spark.BothLines;
+import cafetiere.spark.CaffeModel;
+import cafetiere.spark.TestCluster;
+import cafetiere.spark.TestNets;
+import java.nio.file.Path;
+import java.util.List;
+import org.apache.spark.ml.functions;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** SQL scores rows as transform does, by the catalog's function and by the one of the session. */
+@BothLines
+class PredictFunctionTest {
+  private static final int ROWS = 1_000;
+
+  @TempDir static Path folder;
+  private static SparkSession spark;
+  private static String path;
+  private static List<Row> expected;
+
+  @BeforeAll
+  static void save() throws Exception {
+    spark = TestCluster.session();
+    spark.conf().set("spark.sql.catalog.cafetiere", Functions.class.getName());
+    Dataset<Row> points = TestNets.points(spark, ROWS).cache();
+    CaffeModel model = TestNets.model(points.limit(200));
+    path = folder.resolve("model").toString();
+    model.write().save(path);
+    points.withColumn("vector", functions.array_to_vector(points.col("features")))
+        .createOrReplaceTempView("points");
+    expected = model.setBatchSize(1).transform(points).select("id", "score").orderBy("id")
+        .collectAsList();
+  }
+
+  @Test
+  void theScoresAreThoseOfTransform() {
+    for (String function : List.of("cafetiere.predict", "cafetiere_predict")) {
+      for (String features : List.of("features", "cast(features as array<double>)", "vector")) {
+        assertEquals(expected, spark.sql("SELECT id, " + function + "('" + path + "', " + features
+            + ") AS score FROM points ORDER BY id").collectAsList(), function + " of " + features);
+      }
+    }
+  }
+
+  @Test
+  void anotherBlobMayBeNamed() {
+    List<Row> rows = query("size(cafetiere.predict('" + path + "', features, 'hidden'))", "id < 3");
+    rows.forEach(row -> assertEquals(5, row.getInt(0)));
+  }
+
+  @Test
+  void itFiltersAndGroups() {
+    long right = expected.stream().filter(row -> row.<Float>getList(1).get(1) > 0).count();
+    assertEquals(right, spark.sql("SELECT count(*) FROM points WHERE cafetiere_predict('" + path
+        + "', features)[1] > 0").head().getLong(0));
+    assertNotEquals(0, right);
+  }
+
+  @Test
+  void anArgumentThatIsNullGivesNull() {
+    assertTrue(query("cafetiere_predict('" + path + "', cast(NULL as array<float>))", "id = 1")
+        .get(0).isNullAt(0));
+    assertTells("NULL at element 1",
+        "cafetiere_predict('" + path + "', array(1f, if(id >= 0, NULL, 2f), 3f))");
+  }
+
+  @Test
+  void whatCannotBeScoredIsTold() {
+    assertTells("there is no saved CaffeModel at /nowhere",
+        "cafetiere_predict('/nowhere', features)");
+    assertTells("of type string", "cafetiere.predict('" + path + "', 'text')");
+    assertTells("predict takes the path", "cafetiere_predict('" + path + "')");
+  }
+
+  @Test
+  void aModelThatIsSavedInItsPlaceIsTaken() throws Exception {
+    String changing = folder.resolve("changing").toString();
+    CaffeModel model = CaffeModel.load(path);
+    model.write().save(changing);
+    String score = "cafetiere.predict('" + changing + "', features)";
+    List<Row> before = query(score, "id < 10");
+    Dataset<Row> turned = TestNets.points(spark, 50).withColumn("label", expr("1 - label"));
+    TestNets.model(turned).write().overwrite().save(changing);
+    assertNotEquals(before, query(score, "id < 10"));
+  }
+
+  private static List<Row> query(String expression, String where) {
+    return spark.sql("SELECT " + expression + " FROM points WHERE " + where + " ORDER BY id")
+        .collectAsList();
+  }
+
+  private static void assertTells(String words, String expression) {
+    Throwable error = assertThrows(Exception.class, () -> query(expression, "id < 3"));
+    StringBuilder told = new StringBuilder();
+    for (; error != null; error = error.getCause()) told.append(error.getMessage()).append('\n');
+    assertTrue(told.toString().contains(words), told.toString());
+  }
+}

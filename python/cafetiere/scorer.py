@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scorer: a trained net that scores tables in this process, without Spark."""
+
+import ctypes
+import json
+import os
+import pathlib
+
+import numpy as np
+
+from cafetiere import _arrow
+from cafetiere._library import Handle, call, call_for_json
+
+
+class Scorer:
+    """A net with its weights, for rows of floats.
+
+    net: path of a prototxt, of a training net or one that is deployed; weights: path of a caffemodel
+    or its HDF5 form; output: the blob that is the score, by default the one that the net ends in;
+    batch: rows computed at a time, 0 for the net's own. Convolutions may add in another order for
+    another batch; with the batch of a CaffeModel, the scores have the bits of its transform.
+
+    A row feeds the first top of the net's data layer, which scales and crops it as in training; other
+    tops, such as a label, read zeros. One thread at a time. Since 0.1.0.
+    """
+
+    def __init__(self, net, weights, output=None, batch=0, threads=1):
+        options = {
+            "net": pathlib.Path(net).read_text(encoding="utf-8"),
+            "weights": os.fspath(weights),
+            "outputs": [output] if output else [],
+            "batch": batch,
+            "threads": threads,
+        }
+        made = ctypes.c_void_p()
+        call("cft_predictor_create", json.dumps(options).encode(), None, 0, ctypes.byref(made))
+        self._handle = Handle(made, "cft_predictor_destroy")
+        outputs = call_for_json("cft_predictor_describe", self._handle)["outputs"]
+        if len(outputs) > 1:
+            names = ", ".join(each["name"] for each in outputs)
+            raise ValueError(f"the net ends in several blobs: output= one of {names}")
+        self.output, self.shape = outputs[0]["name"], tuple(outputs[0]["shape"])
+        self._size = outputs[0]["size"]
+
+    def score(self, table, column=None):
+        """The scores of a table's rows, an array of float32 (rows, ..).
+
+        table: an array (rows, ..), an object with DLPack (a tensor of PyTorch or JAX), a DataFrame or
+        a Series of pandas, or what has Arrow's C data interface (tables and batches of PyArrow, Polars,
+        DuckDB), whose column of lists `column` names. Arrow's memory, and arrays of float32 whose rows
+        lie one after another, are read where they lie; others are converted first.
+        """
+        if _is_pandas(table):
+            return self._of_array(_pandas_rows(table, column))
+        if _arrow.is_arrow(table):
+            scores = [self._of_array(rows) for rows in _arrow.blocks(table, column)]
+            return np.concatenate(scores) if scores else np.empty((0, *self.shape), np.float32)
+        if not isinstance(table, np.ndarray) and hasattr(table, "__dlpack__"):
+            table = np.from_dlpack(table)
+        return self._of_array(table)
+
+    def _of_array(self, rows):
+        rows = np.ascontiguousarray(rows, np.float32)
+        if rows.ndim < 2:
+            raise ValueError(f"rows have an axis of their own: shape (rows, ..), not {rows.shape}")
+        count = len(rows)
+        scores = np.empty((count, *self.shape), np.float32)
+        if count:
+            call(
+                "cft_predictor_floats",
+                self._handle,
+                count,
+                _pointers(rows),
+                _numbers(rows.size // count),
+                1,
+                _pointers(scores),
+                _numbers(scores.size),
+                1,
+            )
+        return scores
+
+
+def _pointers(array):
+    return (ctypes.c_void_p * 1)(array.ctypes.data)
+
+
+def _numbers(number):
+    return (ctypes.c_uint64 * 1)(number)
+
+
+def _is_pandas(table):
+    return type(table).__module__.partition(".")[0] == "pandas"
+
+
+def _pandas_rows(table, column):
+    """The rows of a DataFrame of numbers, or of a column of arrays."""
+    if table.ndim == 2 and column is None:
+        return table.to_numpy(np.float32)
+    cells = (table if table.ndim == 1 else table[column]).to_list()
+    return np.stack(cells) if cells else np.empty((0, 0), np.float32)

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prediction of rows of floats through the C interface.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <vector>
+
+#include "cafetiere/c_api.h"
+#include "tests/capi/small_predictor.h"
+#include "tests/data/rows.h"
+
+namespace cafetiere {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+/// `count` rows of one column of random pixels, as floats one after another.
+std::vector<float> random_floats(int64_t count) {
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  std::vector<float> floats(size_t(count * kPixels));
+  for (float& v : floats) v = normal(random);
+  return floats;
+}
+
+/// What cft_predictor_floats says of `count` rows of one column.
+int run_floats(cft_predictor* p, int64_t count, const std::vector<float>& floats, uint64_t of_row,
+               std::vector<float>* scores) {
+  const float* const columns[] = {floats.data()};
+  float* const outputs[] = {scores->data()};
+  const uint64_t room = scores->size();
+  return cft_predictor_floats(p, count, columns, &of_row, 1, outputs, &room, 1);
+}
+
+/// Two batches and a tail, with a schema and without one.
+TEST(PredictorFloats, GiveTheBitsOfEncodedRows) {
+  constexpr int64_t kRows = 35;
+  const std::vector<float> floats = random_floats(kRows);
+  RowBytes rows;
+  for (int64_t i = 0; i < kRows; ++i) {
+    rows.add_all(
+        std::vector<float>(floats.begin() + i * kPixels, floats.begin() + (i + 1) * kPixels));
+  }
+  const std::vector<float> expected = run(predictor(kNet, "score").get(), rows, kRows);
+  for (const bool schema : {true, false}) {
+    nlohmann::json options = options_of(kNet, "score", 0);
+    if (!schema) {
+      options.erase("schema");
+      options.erase("inputs");
+    }
+    const auto p = predictor_of(options, kNet);
+    ASSERT_TRUE(p);
+    std::vector<float> scores(kRows * kScores);
+    ASSERT_EQ(run_floats(p.get(), kRows, floats, kPixels, &scores), 0) << cft_last_error();
+    EXPECT_EQ(scores, expected);
+    int64_t size = 0;
+    EXPECT_EQ(cft_predictor_row_size(p.get(), 0, &size), 0) << cft_last_error();
+    EXPECT_EQ(size, kScores);
+    EXPECT_EQ(cft_predictor_row_size(p.get(), 1, &size), CFT_NOT_FOUND);
+  }
+}
+
+TEST(PredictorFloats, OfTwoColumnsGiveTheBitsOfEncodedRows) {
+  const std::vector<float> expected =
+      run(predictor_of(recurrent_options(), kRecurrent).get(), sequences(3), 3);
+  const auto p = predictor_of(recurrent_options(), kRecurrent);
+  ASSERT_TRUE(p);
+  const std::vector<float> data{1, 0, 2, -1, 3, -2}, cont(6, 1.f);
+  const float* const columns[] = {data.data(), cont.data()};
+  const uint64_t floats[] = {2, 2};
+  std::vector<float> scores(expected.size());
+  float* const outputs[] = {scores.data()};
+  const uint64_t room = scores.size();
+  ASSERT_EQ(cft_predictor_floats(p.get(), 3, columns, floats, 2, outputs, &room, 1), 0)
+      << cft_last_error();
+  EXPECT_EQ(scores, expected);
+}
+
+TEST(PredictorFloats, AreRefusedWhereTheyAreNotTheNets) {
+  const auto p = predictor(kNet, "score");
+  ASSERT_TRUE(p);
+  const std::vector<float> floats = random_floats(1);
+  std::vector<float> scores(kScores, -1);
+  EXPECT_EQ(run_floats(p.get(), 1, floats, kPixels - 1, &scores), CFT_INVALID_ARGUMENT);
+  EXPECT_THAT(cft_last_error(), HasSubstr("719"));
+  EXPECT_EQ(run_floats(p.get(), 2, floats, kPixels, &scores), CFT_INVALID_ARGUMENT);
+  EXPECT_EQ(run_floats(p.get(), -1, floats, kPixels, &scores), CFT_INVALID_ARGUMENT);
+  EXPECT_THAT(scores, Each(-1));
+  nlohmann::json options = options_of(kNet, "score", 0);
+  options["schema"]["columns"][0]["type"] = "u8";
+  const auto bytes = predictor_of(options, kNet);
+  EXPECT_EQ(run_floats(bytes.get(), 1, floats, kPixels, &scores), CFT_INVALID_ARGUMENT);
+  EXPECT_THAT(cft_last_error(), HasSubstr("of type u8"));
+}
+
+}  // namespace
+}  // namespace cafetiere
