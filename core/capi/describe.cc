@@ -79,7 +79,8 @@ Result<json> data_layer_json(const Graph& graph, const std::vector<Shape>& shape
         tops.back()["column"] = input.column;
         if (input.table) {
           json& columns = tops.back()["columns"] = json::array();
-          for (const caffe::TableColumn& c : input.table->column()) columns.push_back(c.name());
+          for (const caffe::TableDataParameter::Column& c : input.table->column())
+            columns.push_back(c.name());
         }
       }
       const Shape& shape = shapes[size_t(node.tops[i])];

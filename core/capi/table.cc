@@ -18,7 +18,7 @@ struct cft_table {
 namespace cafetiere::capi {
 namespace {
 
-using caffe::TableColumn;
+using TableColumn = caffe::TableDataParameter::Column;
 using nlohmann::json;
 
 Result<std::vector<TableColumn>> parse_columns(const std::string& text) {
@@ -69,7 +69,8 @@ Result<std::string> net_text(const cft_table& table, const char* text) {
   TableNetOptions net;
   const std::string label = options.text("label");
   constexpr int64_t kMany = int64_t{1} << 31;
-  rules.most_one_hot = uint64_t(options.number("most_one_hot", int64_t(rules.most_one_hot), 0, kMany));
+  rules.most_one_hot =
+      uint64_t(options.number("most_one_hot", int64_t(rules.most_one_hot), 0, kMany));
   rules.most_values = uint64_t(options.number("most_values", int64_t(rules.most_values), 0, kMany));
   rules.least_count = uint64_t(options.number("least_count", int64_t(rules.least_count), 1, kMany));
   net.batch = options.number("batch", net.batch, 1, 1 << 24);

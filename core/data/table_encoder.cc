@@ -14,7 +14,7 @@
 namespace cafetiere {
 namespace {
 
-using caffe::TableColumn;
+using TableColumn = caffe::TableDataParameter::Column;
 
 constexpr int kReserved = 2;  // places of CATEGORY before its list: missing, none of those
 constexpr double kMicrosOfDay = 86'400e6;
@@ -147,8 +147,8 @@ Status TableEncoder::encode_numbers(const Binding& binding, const Cell& cell, fl
     if (std::isnan(x)) gap = true;
     const double value = std::isnan(x) ? 0 : scaled(column, i, x);
     if (!std::isfinite(float(value))) {
-      return invalid_argument(
-          fmt::format("value {} is {}; a net needs finite numbers, so drop or fill such rows", i, x));
+      return invalid_argument(fmt::format(
+          "value {} is {}; a net needs finite numbers, so drop or fill such rows", i, x));
     }
     *out++ = float(value);
   }
@@ -177,9 +177,8 @@ Status TableEncoder::encode_value(const Binding& binding, const Cell& cell, floa
   }
   if (place < 0 && binding.lenient) place = 0;
   if (place < 0) {
-    return invalid_argument(
-        fmt::format("the label {} is none of the {} classes trained on", cell.describe(),
-                    binding.values->size()));
+    return invalid_argument(fmt::format("the label {} is none of the {} classes trained on",
+                                        cell.describe(), binding.values->size()));
   }
   if (binding.column.kind() != TableColumn::ONE_HOT) {
     *out = float(place);

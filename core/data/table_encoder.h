@@ -14,8 +14,8 @@
 
 namespace cafetiere {
 
-/// Numbers that a column gives a row: what TableColumn says of its kind.
-int64_t encoded_size(const caffe::TableColumn& column);
+/// Numbers that a column gives a row: what its kind says.
+int64_t encoded_size(const caffe::TableDataParameter::Column& column);
 
 /// Immutable: any thread may use it.
 class TableEncoder {
@@ -24,8 +24,8 @@ class TableEncoder {
 
   /// Columns are looked up by name. With `lenient`, for labels of rows to predict, one that the schema
   /// has not and a value that is no class read as 0.
-  static Result<TableEncoder> make(const caffe::TableDataParameter::Top& top, const RowSchema& schema,
-                                   bool lenient);
+  static Result<TableEncoder> make(const caffe::TableDataParameter::Top& top,
+                                   const RowSchema& schema, bool lenient);
 
   /// Numbers a row.
   int64_t size() const { return size_; }
@@ -41,7 +41,7 @@ class TableEncoder {
   };
   using Places = std::unordered_map<std::string, int, TextHash, std::equal_to<>>;
   struct Binding {
-    caffe::TableColumn column;
+    caffe::TableDataParameter::Column column;
     int place;  ///< in the schema, -1 if it is not there
     std::shared_ptr<const Places> values;
     int64_t size;

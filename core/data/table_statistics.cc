@@ -14,7 +14,7 @@
 namespace cafetiere {
 namespace {
 
-using caffe::TableColumn;
+using TableColumn = caffe::TableDataParameter::Column;
 
 constexpr double kMostSquare = 1e150;  // its square is still a double
 
@@ -54,7 +54,8 @@ std::vector<std::string> classes(const std::map<std::string, uint64_t, std::less
   for (const auto& [value, count] : values) list.push_back(value);
   const bool numbers =
       std::ranges::all_of(list, [](const auto& text) { return as_number(text).has_value(); });
-  if (numbers) std::ranges::stable_sort(list, {}, [](const auto& text) { return *as_number(text); });
+  if (numbers)
+    std::ranges::stable_sort(list, {}, [](const auto& text) { return *as_number(text); });
   return list;
 }
 
@@ -156,10 +157,11 @@ Status TableStatistics::add_value(Counted& column, std::string_view value, uint6
     return {};
   }
   if (column.values.size() >= kMostValues) {
-    return invalid_argument(fmt::format(
-        "column \"{}\" has more than {} different values; leave it out if it names rows, or hash it to "
-        "fewer values before",
-        column.request.name(), kMostValues));
+    return invalid_argument(
+        fmt::format("column \"{}\" has more than {} different values; leave it out if it names "
+                    "rows, or hash it to "
+                    "fewer values before",
+                    column.request.name(), kMostValues));
   }
   column.values.emplace(value, count);
   return {};
@@ -204,7 +206,8 @@ Status TableStatistics::merge(std::string_view bytes) {
     }
     for (int k = 0; k < in.numbers_size(); ++k) {
       const table::Numbers& n = in.numbers(k);
-      if (n.sum_size() != ExactSum::kDigits || n.squares_size() != ExactSum::kDigits) return other();
+      if (n.sum_size() != ExactSum::kDigits || n.squares_size() != ExactSum::kDigits)
+        return other();
       Numbers& numbers = column.numbers[size_t(k)];
       numbers.count += n.count();
       using Digits = std::span<const int64_t, ExactSum::kDigits>;

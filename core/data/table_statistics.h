@@ -19,9 +19,10 @@ namespace cafetiere {
 
 /// How statistics become an encoding.
 struct EncodingRules {
-  uint64_t most_one_hot = 8;     ///< a CATEGORY of so many values at most becomes ONE_HOT
-  uint64_t most_values = 50000;  ///< the most frequent values of a CATEGORY; others are "none of those"
-  uint64_t least_count = 1;      ///< occurrences of a value that is listed
+  uint64_t most_one_hot = 8;  ///< a CATEGORY of so many values at most becomes ONE_HOT
+  uint64_t most_values =
+      50000;                 ///< the most frequent values of a CATEGORY; others are "none of those"
+  uint64_t least_count = 1;  ///< occurrences of a value that is listed
 };
 
 /// Means and deviations of numbers and the values of categories, of any part of a table. Parts are added
@@ -33,7 +34,7 @@ class TableStatistics {
 
   /// Of the columns asked for, of which name, kind and size are read. ONE_HOT is counted as CATEGORY.
   static Result<TableStatistics> make(const RowSchema& schema,
-                                      std::span<const caffe::TableColumn> columns);
+                                      std::span<const caffe::TableDataParameter::Column> columns);
 
   /// Counts rows, encoded as in row_schema.h. Infinite numbers, cells of another size and too many values
   /// are errors that name row and column.
@@ -47,7 +48,7 @@ class TableStatistics {
   /// The encoding of column i. Numbers get mean 0 and variance 1, a constant the scale 0. Values are listed
   /// by count, most frequent first, then by their bytes; those of a CLASS by value: as numbers where all
   /// are such, else as bytes.
-  Result<caffe::TableColumn> encoding(size_t i, const EncodingRules& rules) const;
+  Result<caffe::TableDataParameter::Column> encoding(size_t i, const EncodingRules& rules) const;
 
  private:
   struct Numbers {
@@ -55,7 +56,7 @@ class TableStatistics {
     ExactSum sum, squares;
   };
   struct Counted {
-    caffe::TableColumn request;
+    caffe::TableDataParameter::Column request;
     int place = 0;  ///< in the schema
     uint64_t missing = 0;
     std::vector<Numbers> numbers;

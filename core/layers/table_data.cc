@@ -13,9 +13,10 @@ using Top = caffe::TableDataParameter::Top;
 
 /// One row of a top.
 Shape row_shape(const Top& top) {
-  if (top.column_size() == 1 && top.column(0).kind() == caffe::TableColumn::CLASS) return {};
+  if (top.column_size() == 1 && top.column(0).kind() == caffe::TableDataParameter::Column::CLASS)
+    return {};
   int64_t size = 0;
-  for (const caffe::TableColumn& column : top.column()) size += encoded_size(column);
+  for (const caffe::TableDataParameter::Column& column : top.column()) size += encoded_size(column);
   return {size};
 }
 

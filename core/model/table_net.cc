@@ -10,7 +10,7 @@ namespace cafetiere {
 namespace {
 
 using caffe::LayerParameter;
-using caffe::TableColumn;
+using TableColumn = caffe::TableDataParameter::Column;
 
 constexpr int kReserved = 2;  // places of a CATEGORY before its list
 

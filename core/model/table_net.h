@@ -24,8 +24,8 @@ struct TableNetOptions {
 /// top "features"; each CATEGORY is embedded as min(50, 1.6 n^0.56) numbers, n being its places (fast.ai's
 /// rule). Layers with the stage "predict" give "probability", or "prediction" in the label's own units.
 /// Errors: no columns, a label of another kind, sizes below 1, dropout outside [0, 1).
-Result<caffe::NetParameter> table_net(std::span<const caffe::TableColumn> features,
-                                      const caffe::TableColumn& label,
+Result<caffe::NetParameter> table_net(std::span<const caffe::TableDataParameter::Column> features,
+                                      const caffe::TableDataParameter::Column& label,
                                       const TableNetOptions& options);
 
 }  // namespace cafetiere

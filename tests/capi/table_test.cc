@@ -20,17 +20,17 @@ struct DestroyTable {
 using Table = std::unique_ptr<cft_table, DestroyTable>;
 
 const json kTableSchema = {{"columns",
-                       {{{"name", "id"}, {"type", "i64"}},
-                        {{"name", "age"}, {"type", "f64"}},
-                        {{"name", "city"}, {"type", "string"}},
-                        {{"name", "born"}, {"type", "i32"}},
-                        {{"name", "answer"}, {"type", "string"}}}},
-                      {"id", "id"}};
+                            {{{"name", "id"}, {"type", "i64"}},
+                             {{"name", "age"}, {"type", "f64"}},
+                             {{"name", "city"}, {"type", "string"}},
+                             {{"name", "born"}, {"type", "i32"}},
+                             {{"name", "answer"}, {"type", "string"}}}},
+                           {"id", "id"}};
 
 const json kTableColumns = {{{"name", "age"}},
-                       {{"name", "city"}, {"kind", "CATEGORY"}},
-                       {{"name", "born"}, {"kind", "DATE"}},
-                       {{"name", "answer"}, {"kind", "CLASS"}}};
+                            {{"name", "city"}, {"kind", "CATEGORY"}},
+                            {{"name", "born"}, {"kind", "DATE"}},
+                            {{"name", "answer"}, {"kind", "CLASS"}}};
 
 struct TableRows {
   int64_t count = 0;
@@ -174,8 +174,8 @@ TEST(Table, OptionsOfTheNet) {
                                        {"batch_norm", 1},
                                        {"batch", 16},
                                        {"most_one_hot", 30}});
-  for (const char* wanted : {"num_output: 7", "TanH", "dropout_ratio: 0.25", "BatchNorm",
-                             "batch_size: 16", "ONE_HOT"}) {
+  for (const char* wanted :
+       {"num_output: 7", "TanH", "dropout_ratio: 0.25", "BatchNorm", "batch_size: 16", "ONE_HOT"}) {
     EXPECT_THAT(text, HasSubstr(wanted));
   }
   EXPECT_THAT(text, Not(HasSubstr("Embed")));

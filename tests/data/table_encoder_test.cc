@@ -16,7 +16,7 @@
 namespace cafetiere {
 namespace {
 
-using caffe::TableColumn;
+using TableColumn = caffe::TableDataParameter::Column;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::FloatEq;
@@ -198,7 +198,8 @@ TEST(TableEncoder, DatesHaveTheirPlaceInYearWeekAndDay) {
   const std::vector<float> july = *encode({day}, {.id = 1, .day = 182});  // 1970-07-02
   EXPECT_THAT(july[2], FloatNear(-1, 1e-4f));
   EXPECT_THAT(july[4], FloatEq(first[4]));
-  const TableColumn time = column("name: 'time' kind: TIMESTAMP mean: 0 scale: 1e-6 missing_flag: true");
+  const TableColumn time =
+      column("name: 'time' kind: TIMESTAMP mean: 0 scale: 1e-6 missing_flag: true");
   const std::vector<float> six = *encode({time}, {.id = 1, .time = int64_t{6} * 3600 * 1000000});
   ASSERT_EQ(six.size(), 8u);
   EXPECT_FLOAT_EQ(six[0], 6 * 3600);
