@@ -17,7 +17,8 @@
 
 namespace cafetiere {
 
-inline constexpr int64_t kChannels = 5, kSide = 12, kPixels = kChannels * kSide * kSide, kScores = 10;
+inline constexpr int64_t kChannels = 5, kSide = 12, kPixels = kChannels * kSide * kSide,
+                         kScores = 10;
 
 /// Channels that fill no vectors: a convolution of eight images or more lays them out otherwise than
 /// one of fewer, and adds in another order.
@@ -60,7 +61,7 @@ inline nlohmann::json options_of(const std::string& net, const char* output, int
 }
 
 inline std::unique_ptr<cft_predictor, Destroy> predictor_of(const nlohmann::json& options,
-                                                     const std::string& net) {
+                                                            const std::string& net) {
   const std::string weights = filler_weights(net);
   cft_predictor* p = nullptr;
   EXPECT_EQ(cft_predictor_create(options.dump().c_str(), weights.data(), weights.size(), &p), 0)
@@ -69,7 +70,7 @@ inline std::unique_ptr<cft_predictor, Destroy> predictor_of(const nlohmann::json
 }
 
 inline std::unique_ptr<cft_predictor, Destroy> predictor(const std::string& net, const char* output,
-                                                  int64_t batch = 0) {
+                                                         int64_t batch = 0) {
   return predictor_of(options_of(net, output, batch), net);
 }
 

@@ -121,7 +121,12 @@ def test_one_by_one_they_are_those_of_their_batch(files, rows):
 
 
 def test_tables_without_rows(scorer, rows):
-    for table in (rows[:0], lists(rows[:0]), pa.table({"x": lists(rows[:0])}), pd.DataFrame(rows[:0])):
+    for table in (
+        rows[:0],
+        lists(rows[:0]),
+        pa.table({"x": lists(rows[:0])}),
+        pd.DataFrame(rows[:0]),
+    ):
         assert scorer.score(table).shape == (0, 4)
 
 
