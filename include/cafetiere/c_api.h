@@ -148,7 +148,7 @@ CFT_API void cft_row_check_destroy(cft_row_check* check);
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
-/* Since API version 3. What must be known of a table's columns, which may be text, dates or missing, to
+/* Since API version 4. What must be known of a table's columns, which may be text, dates or missing, to
  * train a net on them. Parts of a table are counted on their own and merged without rounding, so that
  * the partitioning does not show. The net that is made of it reads rows as they are, by a layer
  * TableData. In rows a missing cell has no bytes.

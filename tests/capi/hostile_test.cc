@@ -53,6 +53,7 @@ struct Objects {
   cft_lmdb_writer* writer = nullptr;
   cft_leveldb* leveldb = nullptr;
   cft_row_check* check = nullptr;
+  cft_table* table = nullptr;
   cft_hdf5* hdf5 = nullptr;
 
   explicit Objects(const TempDir& folder) {
@@ -71,6 +72,9 @@ struct Objects {
     make(cft_rounds_model(rounds, &model, &bytes));
     make(cft_predictor_create(text(predict).c_str(), model, bytes, &predictor));
     make(cft_row_check_create(text(predict).c_str(), &check));
+    const nlohmann::json columns{{"schema", nlohmann::json::parse(kSmallSchema)},
+                                 {"columns", {{{"name", "data"}, {"size", 4}}}}};
+    make(cft_table_create(text(columns).c_str(), &table));
     void* file = nullptr;
     uint64_t size = 0;
     make(cft_weights_hdf5(model, bytes, &file, &size));
@@ -108,6 +112,7 @@ struct Objects {
     cft_lmdb_writer_close(writer);
     cft_leveldb_close(leveldb);
     cft_row_check_destroy(check);
+    cft_table_destroy(table);
     cft_hdf5_close(hdf5);
   }
   static void make(int code) { ASSERT_EQ(code, 0) << cft_last_error(); }
@@ -168,7 +173,8 @@ std::vector<T> values(const Objects& o) {
   } else {
     const std::tuple all{o.budget,    o.rows,        o.group, o.trainer, o.replica, o.rounds,
                          o.predictor, o.transformer, o.net,   o.solver,  o.lmdb,    o.cursor,
-                         o.writer,    o.leveldb,     o.check, o.hdf5};
+                         o.writer,    o.leveldb,     o.check, o.hdf5,
+                         o.table};
     using Object = std::remove_const_t<std::remove_pointer_t<T>>*;
     std::vector<T> list{nullptr};
     std::apply(
@@ -300,6 +306,8 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_predictor_describe);
   CALL(cft_predictor_run);
   CALL(cft_predictor_fill);
+  CALL(cft_predictor_floats);
+  CALL(cft_predictor_row_size);
   CALL(cft_lmdb_open);
   CALL(cft_lmdb_records);
   CALL(cft_lmdb_has_ranges);
@@ -311,6 +319,11 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_leveldb_next);
   CALL(cft_row_check_create);
   CALL(cft_row_check_run);
+  CALL(cft_table_create);
+  CALL(cft_table_add);
+  CALL(cft_table_merge);
+  CALL(cft_table_statistics);
+  CALL(cft_table_net);
   CALL(cft_hdf5_open);
   CALL(cft_hdf5_shape);
   CALL(cft_hdf5_read);
@@ -393,6 +406,7 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   cft_lmdb_writer_close(nullptr);
   cft_leveldb_close(nullptr);
   cft_row_check_destroy(nullptr);
+  cft_table_destroy(nullptr);
   cft_hdf5_close(nullptr);
   cft_net_destroy(nullptr);
   cft_solver_destroy(nullptr);

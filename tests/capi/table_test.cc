@@ -197,7 +197,7 @@ TEST(Table, Refusals) {
   EXPECT_NE(cft_table_net(whole.get(), R"({"label": "question"})", &out), 0);
   EXPECT_THAT(cft_last_error(), HasSubstr("no statistics of the label \"question\""));
   EXPECT_NE(cft_table_net(whole.get(), R"({"label": "city"})", &out), 0);
-  EXPECT_THAT(cft_last_error(), HasSubstr("must be a CLASS or a NUMBER"));
+  EXPECT_THAT(cft_last_error(), HasSubstr("CLASS is for labels"));
   EXPECT_NE(cft_table_net(whole.get(), R"({"label": "answer", "layers": [0]})", &out), 0);
   EXPECT_THAT(cft_last_error(), HasSubstr("at least one unit"));
 }
