@@ -173,8 +173,7 @@ std::vector<T> values(const Objects& o) {
   } else {
     const std::tuple all{o.budget,    o.rows,        o.group, o.trainer, o.replica, o.rounds,
                          o.predictor, o.transformer, o.net,   o.solver,  o.lmdb,    o.cursor,
-                         o.writer,    o.leveldb,     o.check, o.hdf5,
-                         o.table};
+                         o.writer,    o.leveldb,     o.check, o.hdf5,    o.table};
     using Object = std::remove_const_t<std::remove_pointer_t<T>>*;
     std::vector<T> list{nullptr};
     std::apply(
