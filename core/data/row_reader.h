@@ -28,7 +28,7 @@ struct RowsInput {
   bool interleaved = false;  ///< pixels are stored height x width x channels
   bool transpose = false;    ///< the batch is the last axis of the top
   /// The top's columns, in place of `column`, and how their cells become numbers.
-  std::optional<caffe::TableDataParameter::Top> table = std::nullopt;
+  std::optional<caffe::TableDataParameter::TableTop> table = std::nullopt;
   bool lenient = false;  ///< of `table`: its columns may be missing
 };
 

@@ -78,7 +78,7 @@ int64_t encoded_size(const TableColumn& column) {
   }
 }
 
-Result<TableEncoder> TableEncoder::make(const caffe::TableDataParameter::Top& top,
+Result<TableEncoder> TableEncoder::make(const caffe::TableDataParameter::TableTop& top,
                                         const RowSchema& schema, bool lenient) {
   TableEncoder encoder;
   for (const TableColumn& column : top.column()) {

@@ -24,7 +24,7 @@ class TableEncoder {
 
   /// Columns are looked up by name. With `lenient`, for labels of rows to predict, one that the schema
   /// has not and a value that is no class read as 0.
-  static Result<TableEncoder> make(const caffe::TableDataParameter::Top& top,
+  static Result<TableEncoder> make(const caffe::TableDataParameter::TableTop& top,
                                    const RowSchema& schema, bool lenient);
 
   /// Numbers a row.

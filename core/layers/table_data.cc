@@ -9,7 +9,7 @@
 namespace cafetiere {
 namespace {
 
-using Top = caffe::TableDataParameter::Top;
+using Top = caffe::TableDataParameter::TableTop;
 
 /// One row of a top.
 Shape row_shape(const Top& top) {

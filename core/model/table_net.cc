@@ -77,7 +77,7 @@ class Builder {
     layer.set_type("TableData");
     caffe::TableDataParameter& p = *layer.mutable_table_data_param();
     p.set_batch_size(uint32_t(options_.batch));
-    caffe::TableDataParameter::Top numbers;
+    caffe::TableDataParameter::TableTop numbers;
     for (const TableColumn& column : features) {
       if (column.kind() != TableColumn::CATEGORY) *numbers.add_column() = column;
     }

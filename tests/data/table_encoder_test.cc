@@ -62,7 +62,7 @@ std::vector<TableColumn> requests() {
 }
 
 Result<std::vector<float>> encode(const std::vector<TableColumn>& columns, const Person& person) {
-  caffe::TableDataParameter::Top top;
+  caffe::TableDataParameter::TableTop top;
   for (const TableColumn& column : columns) *top.add_column() = column;
   const RowSchema s = schema();
   CFT_ASSIGN(const TableEncoder encoder, TableEncoder::make(top, s, false));
