@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of floats in Arrow's C data interface, read where they lie and without a library for it."""
+"""Columns of floats in Arrow's C data interface, read where they lie, with no library for it."""
 
 import ctypes
 
@@ -144,7 +144,7 @@ def _lists(schema, array, column, offset, length):
 
 
 def _has_nulls(array, first, count):
-    """Whether any of these places is null: one bit each, 0 for a null; none where there are no bits."""
+    """Whether any of these places is null: one bit each, 0 for a null. Without bits none is."""
     if array.null_count == 0 or not array.buffers[0] or count == 0:
         return False
     size = (first + count + 7) // 8
