@@ -15,13 +15,14 @@ from cafetiere._library import Handle, call, call_for_json
 class Scorer:
     """A net with its weights, for rows of floats.
 
-    net: path of a prototxt, of a training net or one that is deployed; weights: path of a caffemodel
-    or its HDF5 form; output: the blob that is the score, by default the one that the net ends in;
-    batch: rows computed at a time, 0 for the net's own. Convolutions may add in another order for
-    another batch; with the batch of a CaffeModel, the scores have the bits of its transform.
+    net: path of a prototxt, of a training net or one that is deployed; weights: path of a
+    caffemodel or its HDF5 form; output: the blob that is the score, by default the one that the
+    net ends in; batch: rows computed at a time, 0 for the net's own. Convolutions may add in
+    another order for another batch; with the batch of a CaffeModel, the scores have the bits of
+    its transform.
 
-    A row feeds the first top of the net's data layer, which scales and crops it as in training; other
-    tops, such as a label, read zeros. One thread at a time. Since 0.1.0.
+    A row feeds the first top of the net's data layer, which scales and crops it as in training;
+    other tops, such as a label, read zeros. One thread at a time. Since 0.1.0.
     """
 
     def __init__(self, net, weights, output=None, batch=0, threads=1):
@@ -45,10 +46,10 @@ class Scorer:
     def score(self, table, column=None):
         """The scores of a table's rows, an array of float32 (rows, ..).
 
-        table: an array (rows, ..), an object with DLPack (a tensor of PyTorch or JAX), a DataFrame or
-        a Series of pandas, or what has Arrow's C data interface (tables and batches of PyArrow, Polars,
-        DuckDB), whose column of lists `column` names. Arrow's memory, and arrays of float32 whose rows
-        lie one after another, are read where they lie; others are converted first.
+        table: an array (rows, ..), an object with DLPack (a tensor of PyTorch or JAX), a DataFrame
+        or a Series of pandas, or what has Arrow's C data interface (tables and batches of PyArrow,
+        Polars, DuckDB), whose column of lists `column` names. Arrow's memory, and arrays of float32
+        whose rows lie one after another, are read where they lie; others are converted first.
         """
         if _is_pandas(table):
             return self._of_array(_pandas_rows(table, column))
