@@ -72,7 +72,9 @@ namespace capi = cafetiere::capi;
 const char* cft_last_error(void) { return capi::last_error.c_str(); }
 const char* cft_version(void) { return CFT_VERSION; }
 int cft_api_version(void) { return CFT_API_VERSION; }
-const char* cft_instruction_set(void) { return cafetiere::instruction_set().data(); }
+const char* cft_instruction_set(void) {
+  return capi::missing_feature() ? "generic" : cafetiere::instruction_set().data();
+}
 int cft_use_instruction_set(const char* name) {
   return capi::guarded([&] { return cafetiere::use_instruction_set(name ? name : ""); });
 }

@@ -130,7 +130,7 @@ std::vector<float> product(std::unique_ptr<Device> device, int64_t n, int64_t k,
 }
 
 TEST(FewRows, AgreeWithTheReferenceOnAnyNumberOfThreads) {
-  for (const int64_t n : {1, 2, 3, 4, 5}) {
+  for (const int64_t n : {1, 2, 3, 4, 5, 16}) {
     for (const int64_t k : {1, 7, 8, 9, 16, 17, 31, 200}) {
       for (const int64_t outputs : {1, 3, 16, 35}) {
         SCOPED_TRACE(testing::Message() << n << " x " << k << " x " << outputs);
@@ -138,6 +138,20 @@ TEST(FewRows, AgreeWithTheReferenceOnAnyNumberOfThreads) {
         const auto fast = product(make_cpu_device(), n, k, outputs, relu, 1);
         expect_near(fast, product(make_ref_device(), n, k, outputs, relu, 1));
         EXPECT_EQ(product(make_cpu_device(), n, k, outputs, relu, 3), fast);
+      }
+    }
+  }
+}
+
+TEST(FewRows, GiveTheBitsOfManyRows) {
+  for (const int64_t k : {1, 9, 64, 65, 1000}) {
+    for (const int64_t outputs : {1, 10, 32, 70}) {
+      const bool relu = outputs == 10;
+      const auto many = product(make_cpu_device(), 200, k, outputs, relu, 1);
+      for (const int64_t n : {1, 2, 3, 4, 5, 16, 17, 64, 65, 80, 81, 129, 193}) {
+        SCOPED_TRACE(testing::Message() << n << " x " << k << " x " << outputs);
+        const auto few = product(make_cpu_device(), n, k, outputs, relu, 1);
+        EXPECT_EQ(few, std::vector<float>(many.begin(), many.begin() + n * outputs));
       }
     }
   }

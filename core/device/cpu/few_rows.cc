@@ -3,44 +3,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "core/device/cpu/lane_chunks.h"
+#include "core/device/transpose.h"
 
 namespace cafetiere::few_rows {
 namespace {
 
-constexpr int64_t kRows = 4;      // at most; their sums and the weights stay in registers
-constexpr int64_t kOutputs = 16;  // a block
-
-/// The sum of 16 running sums, those of a distance of 8, 4, 2 and 1 being added in turn.
-float total(const Simd8& low, const Simd8& high) {
-  const Simd8 sum = low + high;
-  return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
-}
-
-/// The products of rows x (k floats each) with kAtOnce rows of weights: independent streams, which the
-/// memory serves faster than one. The sums of an output do not depend on kAtOnce.
-template <int64_t kN, int64_t kAtOnce>
-void products(const float* x, const float* w, int64_t k, float (&sums)[kAtOnce][kN]) {
-  Simd8 low[kAtOnce][kN] = {}, high[kAtOnce][kN] = {};
-  const auto add = [&](int64_t i, auto count_low, auto count_high) {
-    for (int64_t o = 0; o < kAtOnce; ++o) {
-      const Simd8 w0 = load_octet(w + o * k + i, count_low);
-      const Simd8 w1 = load_octet(w + o * k + i + kOctet, count_high);
-      for (int64_t n = 0; n < kN; ++n) {
-        low[o][n] += w0 * load_octet(x + n * k + i, count_low);
-        high[o][n] += w1 * load_octet(x + n * k + i + kOctet, count_high);
-      }
-    }
-  };
-  constexpr std::integral_constant<int64_t, kOctet> kWhole;
-  int64_t i = 0;
-  for (; i + 2 * kOctet <= k; i += 2 * kOctet) add(i, kWhole, kWhole);
-  if (i < k) add(i, std::min(k - i, kOctet), std::max<int64_t>(0, k - i - kOctet));
-  for (int64_t o = 0; o < kAtOnce; ++o) {
-    for (int64_t n = 0; n < kN; ++n) sums[o][n] = total(low[o][n], high[o][n]);
-  }
-}
+constexpr int64_t kRows = 16;   // at most
+constexpr int64_t kAtOnce = 4;  // rows whose sums stay in registers
+constexpr int64_t kOctets =
+    4;  // of outputs, a block: as many sums as hide a multiply-add's latency
+constexpr int64_t kOutputs = kOctets * kOctet;
+constexpr int64_t kInputs = 64;  // whose weights are transposed at a time, in the first-level cache
 
 struct Operands {
   InnerProductGeometry g;
@@ -49,30 +25,67 @@ struct Operands {
   bool relu;
 };
 
-template <int64_t kN, int64_t kAtOnce>
-void write(const Operands& at, int64_t o) {
-  float sums[kAtOnce][kN];
-  products<kN, kAtOnce>(at.x, at.w + o * at.g.k, at.g.k, sums);
-  for (int64_t i = 0; i < kAtOnce; ++i) {
-    for (int64_t n = 0; n < kN; ++n) {
-      const float sum = sums[i][n] + (at.bias ? at.bias[o + i] : 0.F);
+/// sums[i] += a[i] * b, rounded once.
+void multiply_add(const Simd8& a, float b, Simd8& sums) {
+  for (int64_t i = 0; i < kOctet; ++i) sums[i] = std::fma(a[i], b, sums[i]);
+}
+
+/// Fetches what will be transposed next: 32 rows of weights are more streams than a processor foresees.
+void prefetch(const float* w, int64_t rows, int64_t cols, int64_t ld) {
+  constexpr int64_t kLine = 16;
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < cols; c += kLine) __builtin_prefetch(w + r * ld + c);
+  }
+}
+
+/// Adds the products of kN rows (k apart) with a panel of weights (inputs x kOutputs) to their sums.
+template <int64_t kN>
+void add_products(const float* x, int64_t k, const float* panel, int64_t inputs,
+                  Simd8 (*total)[kOctets]) {
+  Simd8 sums[kN][kOctets];
+  std::copy_n(&total[0][0], kN * kOctets, &sums[0][0]);
+  for (int64_t i = 0; i < inputs; ++i) {
+    for (int64_t octet = 0; octet < kOctets; ++octet) {
+      const Simd8 weights = load_octet(panel + i * kOutputs + octet * kOctet, kOctet);
+      for (int64_t n = 0; n < kN; ++n) multiply_add(weights, x[n * k + i], sums[n][octet]);
+    }
+  }
+  std::copy_n(&sums[0][0], kN * kOctets, &total[0][0]);
+}
+
+using AddProducts = void (*)(const float*, int64_t, const float*, int64_t, Simd8 (*)[kOctets]);
+constexpr std::array<AddProducts, kAtOnce> kAddProducts = {add_products<1>, add_products<2>,
+                                                           add_products<3>, add_products<4>};
+
+/// Outputs in lanes, inputs one after the other from the bias on: the order of "brgemm", so that a row's
+/// outputs do not depend on how many rows there are.
+void run_block(const Operands& at, int block) {
+  const int64_t o = block * kOutputs, outputs = std::min(kOutputs, at.g.outputs - o), k = at.g.k;
+  Simd8 sums[kRows][kOctets];
+  alignas(64) float panel[kInputs * kOutputs];
+  if (outputs < kOutputs) std::fill(std::begin(panel), std::end(panel), 0.F);
+  for (int64_t octet = 0; octet < kOctets; ++octet) {
+    const int64_t count = std::clamp(outputs - octet * kOctet, int64_t(0), kOctet);
+    sums[0][octet] = at.bias ? load_octet(at.bias + o + octet * kOctet, count) : Simd8{};
+  }
+  for (int64_t n = 1; n < at.g.n; ++n) std::copy_n(sums[0], kOctets, sums[n]);
+  for (int64_t k0 = 0; k0 < k; k0 += kInputs) {
+    const int64_t inputs = std::min(kInputs, k - k0);
+    const float* w = at.w + o * k + k0;
+    transpose_tiles(w, outputs, inputs, k, panel, kOutputs);
+    prefetch(w + inputs, outputs, std::min(kInputs, k - k0 - inputs), k);
+    for (int64_t n = 0; n < at.g.n; n += kAtOnce) {
+      const int64_t rows = std::min(kAtOnce, at.g.n - n);
+      kAddProducts[size_t(rows - 1)](at.x + n * k + k0, k, panel, inputs, sums + n);
+    }
+  }
+  for (int64_t n = 0; n < at.g.n; ++n) {
+    for (int64_t i = 0; i < outputs; ++i) {
+      const float sum = sums[n][i / kOctet][i % kOctet];
       at.y[n * at.g.outputs + o + i] = at.relu ? std::max(sum, 0.F) : sum;
     }
   }
 }
-
-template <int64_t kN>
-void run_block(const Operands& at, int block) {
-  constexpr int64_t kAtOnce = kN == 1 ? 4 : kN == 2 ? 2 : 1;
-  int64_t o = block * kOutputs;
-  const int64_t end = std::min(at.g.outputs, o + kOutputs);
-  for (; o + kAtOnce <= end; o += kAtOnce) write<kN, kAtOnce>(at, o);
-  for (; o < end; ++o) write<kN, 1>(at, o);
-}
-
-using RunBlock = void (*)(const Operands&, int);
-constexpr std::array<RunBlock, kRows> kRunBlock = {run_block<1>, run_block<2>, run_block<3>,
-                                                   run_block<4>};
 
 }  // namespace
 
@@ -85,7 +98,7 @@ void product(Program& p, const std::string& name, const InnerProductGeometry& g,
              TensorId weights, TensorId bias, TensorId dst, bool relu) {
   Step step;
   step.name = name;
-  step.kernel = "dot products, lanes are inputs";
+  step.kernel = "rows of weights transposed, lanes are outputs";
   step.flops = g.flops();
   step.reads = {p.read(src, Layout::kRowMajor), p.read(weights, Layout::kRowMajor)};
   if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
@@ -93,9 +106,8 @@ void product(Program& p, const std::string& name, const InnerProductGeometry& g,
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     const Operands operands{
         g, at(reads[0]), at(reads[1]), bias == kNoTensor ? nullptr : at(reads[2]), at(write), relu};
-    const RunBlock run = kRunBlock[size_t(g.n - 1)];
     return Kernel{int((g.outputs + kOutputs - 1) / kOutputs),
-                  [=](int block) { run(operands, block); }};
+                  [=](int block) { run_block(operands, block); }};
   };
   p.step(std::move(step));
 }

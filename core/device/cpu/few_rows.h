@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inner products of a few rows: as many multiply-adds as numbers to load, so that only the speed counts
-// at which the weights come.
+// Inner products of up to 16 rows: few multiply-adds a weight, so that the speed counts at which the
+// weights come.
 #pragma once
 
 #include <string>

@@ -38,6 +38,15 @@ struct ChunkedProduct {
   }
 };
 
+/// Images in a chunk. One of up to 16 would be summed in another order: libxsmm splits the inputs where
+/// a product has few images.
+int64_t image_lanes(int64_t n) {
+  const auto few = [&](int64_t rest) { return rest > 0 && rest <= 16; };
+  int64_t lanes = kProductLanes;
+  while (n > lanes && few(n % lanes)) --lanes;
+  return lanes;
+}
+
 void product(Program& p, const std::string& name, const InnerProductGeometry& g, TensorId src,
              TensorId weights, TensorId bias, TensorId dst, bool relu) {
   Step step;
@@ -48,7 +57,8 @@ void product(Program& p, const std::string& name, const InnerProductGeometry& g,
   if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
   step.writes = {p.write(dst, Layout::kFeatures)};
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    const ChunkedProduct product(g.n, g.outputs, g.k, g.n, g.k, g.n, kProductLanes, kOutputs, true);
+    const int64_t lanes = image_lanes(g.n);
+    const ChunkedProduct product(g.n, g.outputs, g.k, g.n, g.k, g.n, lanes, kOutputs, true);
     const float *x = at(reads[0]), *w = at(reads[1]);
     const float* b = bias == kNoTensor ? nullptr : at(reads[2]);
     float* y = at(write);
@@ -58,7 +68,7 @@ void product(Program& p, const std::string& name, const InnerProductGeometry& g,
                     for (int64_t o = o0; o < o1; ++o) {
                       std::fill_n(y + o * g.n, g.n, b ? b[o] : 0.f);
                     }
-                    for (int64_t n = 0; n < g.n; n += kProductLanes) {
+                    for (int64_t n = 0; n < g.n; n += lanes) {
                       product.at(n, o0)(x + n, w + o0 * g.k, y + o0 * g.n + n);
                     }
                     if (!relu) return;
