@@ -16,6 +16,7 @@
 #include <random>
 #include <set>
 
+#include "core/device/isa.h"
 #include "core/graph/arena.h"
 #include "core/layers/registry.h"
 #include "core/model/prototxt.h"
@@ -94,6 +95,7 @@ Status run(int argc, char** argv) {
                             {"images_per_s_p10", double(batch) / passes[passes.size() / 10]},
                             {"images_per_cpu_s", double(batch) / cpu[cpu.size() / 2]},
                             {"passes", passes.size()},
+                            {"instruction_set", instruction_set()},
                             {"arena_mb", double(plan->arena_bytes()) / (1 << 20)}};
   std::printf("%s\n", json.dump().c_str());
   return {};
