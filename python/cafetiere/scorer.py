@@ -22,7 +22,7 @@ class Scorer:
     transform.
 
     A row feeds the first top of the net's data layer, which scales and crops it as in training;
-    other tops, such as a label, read zeros. One thread at a time. Since 0.1.0.
+    other tops, such as a label, read zeros. One thread at a time.
     """
 
     def __init__(self, net, weights, output=None, batch=0, threads=1):

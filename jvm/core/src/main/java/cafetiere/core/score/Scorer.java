@@ -23,8 +23,6 @@ import java.nio.file.Path;
  * <p>The row feeds the first top of the net's data layer, which scales and crops it as in training;
  * other tops, such as a label, read zeros. A call allocates nothing on the Java heap. One thread at a
  * time: {@link #share} gives each further thread a scorer of its own, with the same weights in memory.
- *
- * @since 0.1.0
  */
 public final class Scorer extends Handle {
   private final int size;

@@ -11,8 +11,6 @@ import scala.runtime.BoxedUnit;
  * Gives a session the function {@code cafetiere_predict}, as {@code predict} of {@link Functions}. Spark
  * finds it in the jar; PySpark 3.5, which does not look, takes it as the conf
  * {@code spark.sql.extensions} = {@code cafetiere.spark.sql.Extensions}.
- *
- * @since 0.1.0
  */
 public final class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit>
     implements SparkSessionExtensionsProvider {

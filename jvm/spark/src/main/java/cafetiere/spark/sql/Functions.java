@@ -12,8 +12,6 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * {@code cafetiere.spark.sql.Functions}, which a running session takes too:
  *
  * <pre>SELECT id, cafetiere.predict('hdfs:/models/lenet', features) FROM digits</pre>
- *
- * @since 0.1.0
  */
 public final class Functions implements FunctionCatalog {
   private static final String PREDICT = "predict";
