@@ -8,6 +8,13 @@
 
 namespace cafetiere {
 
+int batches_ahead(const Source& source) {
+  constexpr int64_t kLeast = 2, kMost = 64, kFloats = 16'384;
+  int64_t floats = 1;
+  for (const Shape& shape : source.top_shapes()) floats += shape.count();
+  return int(std::clamp(kFloats / floats, kLeast, kMost));
+}
+
 Prefetch::Prefetch(Source* source, const BatchSequence& sequence, int depth, int threads)
     : source_(source),
       sequence_(sequence),
@@ -37,6 +44,8 @@ void Prefetch::allocate(int depth) {
     }
     free_.push_back(&slot);
   }
+  constexpr int kFew = 8;
+  if (depth > kFew) refill_ = size_t(depth) / 2;
 }
 
 /// One thread is enough to go on with.
@@ -57,7 +66,7 @@ Result<Prefetch::Batch> Prefetch::next() {
   if (in_use_) {
     free_.push_back(in_use_);
     in_use_ = nullptr;
-    changed_.notify_all();
+    if (free_.size() >= refill_) changed_.notify_all();
   }
   const auto at_end = [this] {
     return shard_ >= sequence_.shards.end || sub_step_ >= sequence_.end;
@@ -94,7 +103,7 @@ void Prefetch::end(const Status& why) {
 
 Prefetch::Slot* Prefetch::take() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return stop_ || !free_.empty(); });
+  if (free_.empty()) changed_.wait(lock, [this] { return stop_ || free_.size() >= refill_; });
   if (stop_ || shard_ >= sequence_.shards.end || sub_step_ >= sequence_.end) return nullptr;
   Slot* slot = free_.front();
   free_.pop_front();

@@ -25,12 +25,14 @@ struct BatchSequence {
   int64_t passes = 1;
 };
 
-/// How many batches are made ahead of the net, by one thread or two.
-inline constexpr int kBatchesAhead = 2;
+/// How many batches are made ahead of the net, by one thread or two: 2, or up to 64 small ones, as
+/// waking a thread for each would take longer than they do.
+int batches_ahead(const Source& source);
 
 /// Threads that fill up to `depth` batches of a source ahead, or one each if they are more, in the order
-/// of a sequence. Several only for a source that is parallel(). One consumer at a time. The source is
-/// used by these threads alone until this object is destroyed; it must outlive it.
+/// of a sequence. Once they have, they sleep until half of many are used. Several only for a source that
+/// is parallel(). One consumer at a time. The source is used by these threads alone until this object is
+/// destroyed; it must outlive it.
 class Prefetch {
  public:
   /// A filled batch; valid until the next call of next().
@@ -41,8 +43,7 @@ class Prefetch {
     std::span<float* const> tops;  ///< row-major, as Source::fill() writes them
   };
 
-  Prefetch(Source* source, const BatchSequence& sequence, int depth = kBatchesAhead,
-           int threads = 1);
+  Prefetch(Source* source, const BatchSequence& sequence, int depth = 2, int threads = 1);
   /// Waits for the batches that are being filled; does not fill others.
   ~Prefetch();
   Prefetch(const Prefetch&) = delete;
@@ -75,6 +76,7 @@ class Prefetch {
   Source* source_;
   BatchSequence sequence_;
   std::vector<Slot> slots_;
+  size_t refill_ = 1;  // so many free slots wake the threads
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -57,8 +57,8 @@ void ShardRunner::prefetch(int iter, int length) {
   const BatchSequence sequence{mine, iter * passes, s_.solver->max_iter() * passes,
                                length * passes};
   for (const Feed& feed : *s_.feeds) {
-    prefetch_.push_back(
-        std::make_unique<Prefetch>(feed.source, sequence, kBatchesAhead, s_.prefetch_threads));
+    prefetch_.push_back(std::make_unique<Prefetch>(
+        feed.source, sequence, batches_ahead(*feed.source), s_.prefetch_threads));
   }
 }
 

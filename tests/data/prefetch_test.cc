@@ -115,6 +115,31 @@ TEST(Prefetch, RunsAheadByItsDepthOnly) {
   EXPECT_EQ(source.filled, 3);
 }
 
+TEST(Prefetch, ManySmallBatchesAreMadeAheadAndFewLargeOnes) {
+  struct Sized : CountingSource {
+    explicit Sized(int64_t floats) : floats(floats) {}
+    std::vector<Shape> top_shapes() const override { return {Shape{floats}}; }
+    int64_t floats;
+  };
+  EXPECT_EQ(batches_ahead(Sized(1)), 64);
+  EXPECT_EQ(batches_ahead(Sized(1'023)), 16);
+  EXPECT_EQ(batches_ahead(Sized(64 * 784)), 2);
+}
+
+TEST(Prefetch, ADeepOneIsFilledAgainWhenHalfIsUsed) {
+  for (const int threads : {1, 3}) {
+    ParallelSource source;
+    Prefetch prefetch(&source, {{0, 1}, 0, 100}, 16, threads);
+    for (int q = 0; q < 100; ++q) {
+      const auto batch = prefetch.next();
+      ASSERT_TRUE(batch.ok()) << batch.status().message();
+      EXPECT_EQ(batch->sub_step, q);
+      EXPECT_LE(source.filled, q + 1 + 16);
+    }
+    EXPECT_EQ(prefetch.next().status().code(), ErrorCode::kInternal);
+  }
+}
+
 TEST(Prefetch, DeliversAnErrorAtItsBatch) {
   CountingSource source;
   source.bad_sub_step = 2;

@@ -65,7 +65,7 @@ TEST(Trainer, CancelDoesNotWaitForTheEndOfARound) {
     return Status();
   };
   EXPECT_EQ(trainer->run(nullptr, {{"rows", &rows}}, {}).code(), ErrorCode::kCancelled);
-  EXPECT_LT(rows.filled, 30);
+  EXPECT_LT(rows.filled, 150);  // those made ahead too
 }
 
 TEST(Trainer, CancelBreaksATestOff) {
