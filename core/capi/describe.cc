@@ -63,43 +63,74 @@ caffe::NetParameter with_state(const NetChoice& choice) {
   return net;
 }
 
-/// `batch` gets the rows that its first top holds; it stays as it is where that has no axes.
-Result<json> data_layer_json(const Graph& graph, const std::vector<Shape>& shapes, int64_t* batch) {
-  for (const Node& node : graph.nodes()) {
-    if (!node.type->source) continue;
-    json tops = json::array();
-    for (size_t i = 0; i < node.tops.size(); ++i) {
-      const LabelRange labels = label_range(graph, shapes, node.tops[i]);
-      tops.push_back({{"name", node.param.top(int(i))},
-                      {"shape", shapes[size_t(node.tops[i])].dims()},
-                      {"classes", labels.classes}});
-      RowsInput input;
-      if (node.type->rows_input) {
-        CFT_TRY(node.type->rows_input(node.param, int(i), &input).with_context(node.where));
-        tops.back()["column"] = input.column;
-        if (input.table) {
-          json& columns = tops.back()["columns"] = json::array();
-          for (const caffe::TableDataParameter::Column& c : input.table->column())
-            columns.push_back(c.name());
-        }
-      }
-      const Shape& shape = shapes[size_t(node.tops[i])];
-      if (i == 0 && shape.axes() > 0) *batch = shape[input.transpose ? 1 : 0];
-      if (labels.ignored) tops.back()["ignore_label"] = *labels.ignored;
-    }
-    const SourceTable table = node.type->table ? node.type->table(node.param) : SourceTable{};
-    return json{{"name", node.param.name()},
-                {"type", node.param.type()},
-                {"tops", tops},
-                {"source", table.source},
-                {"dataframe_format", table.format},
-                {"dataframe_column_select", table.columns},
-                {"source_class", node.param.source_class()}};
+const char* role_name(TopRole role) {
+  switch (role) {
+    case TopRole::kFeatures:
+      return "features";
+    case TopRole::kLabel:
+      return "label";
+    case TopRole::kOther:
+      break;
   }
-  return json::object();
+  return "";
 }
 
-Result<json> describe(const Graph& graph, int history) {
+/// A top of a data layer.
+Result<json> top_json(const Graph& graph, const Node& node, size_t i,
+                      const std::vector<Shape>& shapes, TopRole role) {
+  const Shape& shape = shapes[size_t(node.tops[i])];
+  const LabelRange labels = label_range(graph, shapes, node.tops[i]);
+  json top{{"name", node.param.top(int(i))},
+           {"layer", node.param.name()},
+           {"role", role_name(role)},
+           {"shape", shape.dims()},
+           {"classes", labels.classes}};
+  if (labels.ignored) top["ignore_label"] = *labels.ignored;
+  RowsInput input;
+  if (node.type->rows_input) {
+    CFT_TRY(node.type->rows_input(node.param, int(i), &input).with_context(node.where));
+    top["column"] = input.column;
+  }
+  if (input.table) {
+    json& columns = top["columns"] = json::array();
+    for (const auto& column : input.table->column()) columns.push_back(column.name());
+  }
+  const int batch_axis = input.transpose ? 1 : 0;
+  if (shape.axes() > batch_axis) top["batch"] = shape[batch_axis];
+  return top;
+}
+
+/// What a data layer names.
+json layer_json(const Node& node) {
+  const SourceTable table = node.type->table ? node.type->table(node.param) : SourceTable{};
+  return json{{"name", node.param.name()},
+              {"type", node.param.type()},
+              {"source", table.source},
+              {"dataframe_format", table.format},
+              {"dataframe_column_select", table.columns},
+              {"source_class", node.param.source_class()}};
+}
+
+/// The data layer with the features, beside it the others, and the tops of all in the net's order.
+Result<json> data_json(const Graph& graph, const std::vector<Shape>& shapes,
+                       const std::vector<SourceOfNet>& sources) {
+  json data = json::object(), others = json::array(), tops = json::array();
+  size_t next = 0;
+  for (const Node& node : graph.nodes()) {
+    if (!node.type->source) continue;
+    const std::vector<TopRole>& roles = sources[next++].roles;
+    for (size_t i = 0; i < node.tops.size(); ++i) {
+      CFT_ASSIGN(json top, top_json(graph, node, i, shapes, roles[i]));
+      tops.push_back(std::move(top));
+    }
+    const bool is_main = std::ranges::count(roles, TopRole::kFeatures) > 0;
+    (is_main ? data : others.emplace_back()) = layer_json(node);
+  }
+  if (next > 0) data.update({{"tops", tops}, {"others", others}});
+  return data;
+}
+
+Result<json> describe(const Graph& graph, const std::vector<SourceOfNet>& sources, int history) {
   CFT_ASSIGN(const std::vector<Shape> shapes, graph.infer(0));
   CFT_ASSIGN(const int64_t memory, predicted_memory(graph, history));
   int64_t parameters = 0;
@@ -109,8 +140,9 @@ Result<json> describe(const Graph& graph, int history) {
     blobs.push_back({{"name", graph.blob_names()[i]}, {"shape", shapes[i].dims()}});
   }
   for (int blob : graph.outputs()) outputs.push_back(graph.written_name(blob));
-  int64_t batch = 0;
-  CFT_ASSIGN(const json data, data_layer_json(graph, shapes, &batch));
+  CFT_ASSIGN(const json data, data_json(graph, shapes, sources));
+  const json tops = data.value("tops", json::array());
+  const int64_t batch = tops.empty() ? 0 : tops[0].value("batch", int64_t{0});
   return json{{"name", graph.name()},   {"batch_size", batch}, {"parameters", parameters},
               {"memory_bytes", memory}, {"data_layer", data},  {"outputs", outputs},
               {"blobs", blobs}};
@@ -125,7 +157,9 @@ Result<json> sources_json(const NetChoice& net) {
     json one = {{"name", layer.name()},
                 {"type", layer.type()},
                 {"tops", std::vector<std::string>(layer.top().begin(), layer.top().end())},
+                {"roles", json::array()},
                 {"rows", source.rows}};
+    for (TopRole role : source.roles) one["roles"].push_back(role_name(role));
     if (source.files) {
       one.update({{"source", source.files->source},
                   {"backend", source.files->backend},
@@ -201,7 +235,8 @@ int cft_describe(const char* options, char** out) {
     }
     CFT_ASSIGN(const Graph graph,
                Graph::build(choice.net, choice.state, {.types = layer_types(), .fed = {}}));
-    CFT_ASSIGN(nlohmann::json json, capi::describe(graph, history));
+    CFT_ASSIGN(const std::vector<SourceOfNet> data, source_layers(choice));
+    CFT_ASSIGN(nlohmann::json json, capi::describe(graph, data, history));
     json["net_path"] = solver.param.net();
     if (has_rows && training.has_net) json["rows_net_text"] = to_text(training.net.param);
     json["net_text"] = to_text(phase == "TEST" ? capi::with_state(choice) : choice.net.param);

@@ -43,7 +43,7 @@ struct cft_trainer {
   bool survivors = false;
   std::optional<cafetiere::RowTable> validation;
   std::unique_ptr<cafetiere::RowsSource> rows, held_out;  // kept for the next group, with survivors
-  std::string rows_layer, held_out_layer;                 // that they feed
+  std::vector<std::string> rows_tops, held_out_tops;      // that they feed
   int64_t rows_given = 0;
   std::string checkpoint_folder;  // for what leaves as files; "" = nothing does
 };

@@ -18,6 +18,7 @@
 #include "core/layers/registry.h"
 #include "core/model/weights.h"
 #include "core/train/plan_set.h"
+#include "core/train/rows_net.h"
 
 namespace cafetiere::capi {
 
@@ -26,6 +27,7 @@ struct PredictedNet {
   Graph graph;
   RowSchema schema;
   std::optional<RowReader> reader;
+  std::vector<std::string> tops;  ///< that the reader fills
   std::vector<std::string> outputs;
   std::vector<float> arena;
   int threads = 1;
@@ -49,6 +51,7 @@ inline std::shared_ptr<FixedValues> fixed_values(PredictedNet& net, int64_t rows
 /// A plan, and whether it ran since the predictor was made or reset.
 struct PredictorPlan {
   std::unique_ptr<Plan> plan;
+  std::vector<float*> tops;  ///< for the reader; null of those that nothing is computed from
   bool begun = false;
 };
 
@@ -63,7 +66,6 @@ struct cft_predictor {
   cafetiere::ThreadPool pool;
   std::map<int64_t, cafetiere::capi::PredictorPlan> plans;  // by rows
   int64_t tail = 0;  ///< rows of the last batch that was not full
-  std::vector<float*> tops;
   std::vector<float> scratch;
   std::vector<std::byte> row;  ///< encoded, of floats
 
@@ -75,6 +77,7 @@ struct cft_predictor {
                  cafetiere::Plan::compile(
                      net->graph, *device, params,
                      {.batch = rows, .outputs = net->outputs, .fixed = fixed_values(*net, rows)}));
+      of_rows.tops = cafetiere::tops_of(*of_rows.plan, net->tops);
     }
     if (rows != net->batch) tail = rows;
     return &of_rows;
@@ -161,13 +164,11 @@ Status run_batch(cft_predictor* p, const Row& row, int64_t first, int64_t rows,
   const int64_t run_rows = net.rows_alone ? net.batch : rows;
   CFT_ASSIGN(PredictorPlan * of_rows, p->plan_for(run_rows));
   Plan& plan = *of_rows->plan;
-  p->tops.clear();
   for (const Plan::Blob& input : plan.inputs()) {
-    p->tops.push_back(input.data);
     if (rows < run_rows) std::fill_n(input.data, input.shape.count(), 0.f);
   }
   for (int64_t i = first; i < first + rows; ++i) {
-    CFT_TRY(net.reader->read(row(i), {0, 0, i}, p->tops, i - first, run_rows, p->scratch));
+    CFT_TRY(net.reader->read(row(i), {0, 0, i}, of_rows->tops, i - first, run_rows, p->scratch));
   }
   CFT_TRY(plan.run(p->pool, {.begins = !std::exchange(of_rows->begun, true)}));
   for (size_t o = 0; o < plan.outputs().size(); ++o) {
@@ -269,18 +270,6 @@ Result<StoredWeights> given_weights(const std::string& path, const void* model, 
   return StoredWeights(std::move(weights));
 }
 
-/// One column of floats, for the first top of the layer that rows feed.
-RowSchema schema_of_floats(const Graph& graph, InputBindings* inputs) {
-  RowSchema schema;
-  const auto source =
-      std::ranges::find_if(graph.nodes(), [](const Node& n) { return n.type->source; });
-  if (source == graph.nodes().end() || source->param.top_size() == 0) return schema;
-  const std::string& top = source->param.top(0);
-  schema.columns.push_back({top, ColumnType::kF32});
-  *inputs = {{top, top}};
-  return schema;
-}
-
 Status create(const char* options, const void* model, uint64_t bytes, cft_predictor** out) {
   CFT_ASSIGN(Options o, Options::parse(options));
   auto made = std::make_shared<PredictedNet>();
@@ -297,14 +286,17 @@ Status create(const char* options, const void* model, uint64_t bytes, cft_predic
   state.MergeFrom(net.param.state());
   CFT_ASSIGN(made->graph, Graph::build(net, state, {.types = layer_types(), .fed = {}}));
   if (schema == "{}") {
-    made->schema = schema_of_floats(made->graph, &inputs);
+    CFT_ASSIGN(const std::string top, features_top({net, state, ""}));
+    made->schema.columns = {{top, ColumnType::kF32}};  // one column of floats
+    inputs = {{top, top}};
   } else {
     CFT_ASSIGN(made->schema, RowSchema::parse(schema));
   }
-  CFT_ASSIGN(FedLayer fed, bind_rows(made->graph, made->schema, inputs, true));
+  CFT_ASSIGN(FedTops fed, bind_rows(made->graph, made->schema, inputs, true));
   for (RowsInput& input : fed.inputs) input.label_classes = 0;  // labels are not judged here
   CFT_ASSIGN(RowReader reader, RowReader::make(made->schema, fed.inputs, false, 0));
   made->reader = std::move(reader);
+  made->tops = fed.names();
   if (made->batch == 0) made->batch = fed.batch;
   if (made->outputs.empty()) made->outputs = predictions(made->graph);
   made->arena.assign(size_t(made->graph.arena_size()), 0.f);

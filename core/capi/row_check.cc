@@ -25,7 +25,7 @@ Result<cft_row_check> make_row_check(const char* options) {
   CFT_ASSIGN(const Graph graph,
              Graph::build(choice.net, choice.state, {.types = layer_types(), .fed = {}}));
   CFT_ASSIGN(RowSchema schema, RowSchema::parse(schema_text));
-  CFT_ASSIGN(FedLayer fed, bind_rows(graph, schema, inputs, /*optional_labels=*/true));
+  CFT_ASSIGN(FedTops fed, bind_rows(graph, schema, inputs, /*optional=*/true));
   for (RowsInput& input : fed.inputs) {
     if (input.transform) input.transform->clear_mean_file();
   }

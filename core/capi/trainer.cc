@@ -142,18 +142,21 @@ Status open_rows(cft_trainer* t, Group* group, RowTable&& rows) {
   Trainer& trainer = *t->trainer;
   Group* const shuffling = t->survivors ? nullptr : group;
   const int shards = t->survivors ? 1 : t->shards;
-  CFT_ASSIGN(const FedLayer fed, bind_rows(trainer.graph(), rows.schema(), t->inputs, false));
+  const auto& test_nets = trainer.test_graphs();
+  CFT_TRY(
+      check_bindings(t->inputs, trainer.graph(), test_nets.empty() ? nullptr : &test_nets.front()));
+  CFT_ASSIGN(const FedTops fed, bind_rows(trainer.graph(), rows.schema(), t->inputs, false));
   CFT_ASSIGN(t->rows,
              make_rows_source(shuffling, std::move(rows), shards, fed, true, trainer.seed()));
   t->rows_given = 0;
   for (int s = 0; s < shards; ++s) t->rows_given += t->rows->sampler().total_rows_of(s);
-  t->rows_layer = fed.node->param.name();
-  if (!t->validation || trainer.test_graphs().empty()) return {};
-  const Graph& net = trainer.test_graphs().front();
-  CFT_ASSIGN(const FedLayer layer, bind_rows(net, t->validation->schema(), t->inputs, false));
-  CFT_ASSIGN(t->held_out, make_rows_source(shuffling, std::move(*t->validation), shards, layer,
+  t->rows_tops = fed.names();
+  if (!t->validation || test_nets.empty()) return {};
+  CFT_ASSIGN(const FedTops held_out,
+             bind_rows(test_nets.front(), t->validation->schema(), t->inputs, false));
+  CFT_ASSIGN(t->held_out, make_rows_source(shuffling, std::move(*t->validation), shards, held_out,
                                            false, trainer.seed()));
-  t->held_out_layer = layer.node->param.name();
+  t->held_out_tops = held_out.names();
   return {};
 }
 
@@ -166,12 +169,12 @@ Status run(cft_trainer* t, Group* group, RowTable* rows) {
   };
   std::vector<TestFeed> tests;
   if (t->held_out) {
-    tests.push_back({{{t->held_out_layer, source(t->held_out.get(), &own_held_out)}},
+    tests.push_back({{{"", source(t->held_out.get(), &own_held_out), t->held_out_tops}},
                      t->held_out->sampler().batches_per_epoch(),
                      true});
   }
   const Status status =
-      t->trainer->run(group, {{t->rows_layer, source(t->rows.get(), &own_rows)}}, tests);
+      t->trainer->run(group, {{"", source(t->rows.get(), &own_rows), t->rows_tops}}, tests);
   if (!t->survivors) t->rows.reset(), t->held_out.reset();
   return status;
 }

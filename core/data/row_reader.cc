@@ -114,6 +114,7 @@ std::vector<Shape> RowReader::top_shapes() const {
 Status RowReader::read(Row row, const RowPosition& position, std::span<float* const> tops,
                        int64_t index, int64_t rows, std::vector<float>& scratch) const {
   for (size_t top = 0; top < bindings_.size(); ++top) {
+    if (!tops[top]) continue;
     const Binding& binding = bindings_[top];
     float* out = tops[top] + index * binding.out_shape.count();
     if (binding.encoder) {

@@ -44,7 +44,8 @@ class RowReader {
   /// Shapes of one row's tops, after cropping.
   std::vector<Shape> top_shapes() const;
 
-  /// Writes one row as row `index` of each top's batch of `rows`. `scratch` is reused.
+  /// Writes one row as row `index` of each top's batch of `rows`, but for tops that are null.
+  /// `scratch` is reused.
   Status read(Row row, const RowPosition& position, std::span<float* const> tops, int64_t index,
               int64_t rows, std::vector<float>& scratch) const;
 

@@ -12,7 +12,7 @@
 
 namespace cafetiere {
 
-/// Fills the tops of one data layer. A sub-step is one forward/backward pass: step * iter_size + i.
+/// Fills the tops of one data layer, or of several. A sub-step is one forward/backward pass: step * iter_size + i.
 /// The batch of (shard, sub_step) is a pure function of the source's rows and seed, so that ranks,
 /// retries and resumed runs see the same batches.
 class Source {

@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/plan_set.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/data/source.h"
 
 namespace cafetiere {
+namespace {
+
+const Plan::Blob* find_top(const Plan& plan, const std::string& name) {
+  const auto found = std::ranges::find(plan.inputs(), name, &Plan::Blob::name);
+  return found == plan.inputs().end() ? nullptr : &*found;
+}
+
+/// The inputs that a feed fills, in its source's order.
+std::vector<const Plan::Blob*> inputs_of(const Plan& plan, const Feed& feed) {
+  std::vector<const Plan::Blob*> inputs;
+  for (const std::string& top : feed.tops) inputs.push_back(find_top(plan, top));
+  if (!feed.tops.empty()) return inputs;
+  for (const Plan::Blob& input : plan.inputs()) {
+    if (input.layer == feed.layer) inputs.push_back(&input);
+  }
+  return inputs;
+}
+
+}  // namespace
 
 Result<Plan*> PlanSet::at(int64_t rows) {
   if (rows != 0 && !plans_[0]) CFT_TRY(at(0).status());  // the tails' plans share its memory
@@ -29,19 +49,28 @@ int64_t PlanSet::bytes() const {
   return sum;
 }
 
+std::vector<float*> tops_of(const Plan& plan, const std::vector<std::string>& names) {
+  std::vector<float*> tops;
+  for (const std::string& name : names) {
+    const Plan::Blob* input = find_top(plan, name);
+    tops.push_back(input ? input->data : nullptr);
+  }
+  return tops;
+}
+
 Status fill_plan(const Plan& plan, const Feed& feed, int shard, int64_t sub_step) {
   std::vector<float*> tops;
-  for (const Plan::Blob& input : plan.inputs()) {
-    if (input.layer == feed.layer) tops.push_back(input.data);
+  for (const Plan::Blob* input : inputs_of(plan, feed)) {
+    tops.push_back(input ? input->data : nullptr);
   }
   return feed.source->fill(shard, sub_step, tops);
 }
 
-void feed_plan(Plan& plan, const std::string& layer, std::span<float* const> tops) {
-  size_t top = 0;
-  for (const Plan::Blob& input : plan.inputs()) {
-    if (input.layer != layer) continue;
-    std::memcpy(input.data, tops[top++], size_t(input.shape.count()) * sizeof(float));
+void feed_plan(const Plan& plan, const Feed& feed, std::span<float* const> tops) {
+  const std::vector<const Plan::Blob*> inputs = inputs_of(plan, feed);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i]) continue;
+    std::memcpy(inputs[i]->data, tops[i], size_t(inputs[i]->shape.count()) * sizeof(float));
   }
 }
 

@@ -6,15 +6,17 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/plan/plan.h"
 
 namespace cafetiere {
 
-/// A source and the layer that it feeds.
+/// A source and the layer that it feeds, or `tops` of several layers in the source's order.
 struct Feed {
   std::string layer;
   class Source* source = nullptr;
+  std::vector<std::string> tops = {};
 };
 
 /// The tail of an epoch has fewer rows; it runs through a plan of its own size, made on first use.
@@ -39,10 +41,13 @@ class PlanSet {
   std::map<int64_t, std::unique_ptr<Plan>> plans_;
 };
 
-/// Fills the tops of a feed's layer with its source's batch of a sub-step.
+/// Where a plan has these tops of its data layers; null of one that it does not compute with.
+std::vector<float*> tops_of(const Plan& plan, const std::vector<std::string>& names);
+
+/// Fills the tops of a feed with its source's batch of a sub-step.
 Status fill_plan(const Plan& plan, const Feed& feed, int shard, int64_t sub_step);
 
-/// Copies what a source has filled to the tops of its layer.
-void feed_plan(Plan& plan, const std::string& layer, std::span<float* const> tops);
+/// Copies what its source has filled to the tops of a feed.
+void feed_plan(const Plan& plan, const Feed& feed, std::span<float* const> tops);
 
 }  // namespace cafetiere

@@ -18,7 +18,7 @@ namespace {
 
 /// A source of the rows of `shard`, in the order of their positions among `total`.
 Result<std::unique_ptr<RowsSource>> source_of(RowTable&& rows, int shard, int shards, int64_t total,
-                                              const FedLayer& layer, bool train, uint64_t seed) {
+                                              const FedTops& tops, bool train, uint64_t seed) {
   ShardStore store(rows.schema(), shards, {shard, shard + 1}, total);
   if (rows.rows() != store.counts()[size_t(shard)]) {
     return invalid_argument(fmt::format("shard {} was given {} rows of {}, not {}", shard,
@@ -27,7 +27,7 @@ Result<std::unique_ptr<RowsSource>> source_of(RowTable&& rows, int shard, int sh
   for (int64_t i = 0; i < rows.rows(); ++i) store.place(i * shards + shard, rows.row(i));
   store.adopt(rows.take_store());
   CFT_ASSIGN(auto source, RowsSource::make(std::make_shared<const ShardStore>(std::move(store)),
-                                           layer.inputs, layer.batch, train, seed));
+                                           tops.inputs, tops.batch, train, seed));
   CFT_TRY(source->validate());
   return source;
 }
@@ -119,11 +119,12 @@ Status Replica::build_test() {
 }
 
 Status Replica::feed(RowTable&& rows, int64_t total_rows) {
-  CFT_ASSIGN(const FedLayer fed, bind_rows(graph_, rows.schema(), options_.inputs, false));
+  CFT_TRY(check_bindings(options_.inputs, graph_, test_graph_ ? &*test_graph_ : nullptr));
+  CFT_ASSIGN(const FedTops fed, bind_rows(graph_, rows.schema(), options_.inputs, false));
   runner_.reset();  // it may be using the source
   CFT_ASSIGN(source_, source_of(std::move(rows), options_.shard, options_.shards, total_rows, fed,
                                 true, seed_of(options_)));
-  feeds_ = {{fed.node->param.name(), source_.get()}};
+  feeds_ = {{"", source_.get(), fed.names()}};
   CFT_ASSIGN(runner_, ShardRunner::create({.solver = &options_.solver.param,
                                            .plans = plans_.get(),
                                            .pool = pool_.get(),
@@ -141,8 +142,8 @@ Status Replica::feed(RowTable&& rows, int64_t total_rows) {
 Status Replica::hold_out(RowTable&& rows) {
   const int64_t count = rows.rows();
   if (!tester_ || count == 0) return {};
-  CFT_ASSIGN(const FedLayer fed, bind_rows(*test_graph_, rows.schema(), options_.inputs, false));
-  test_layer_ = fed.node->param.name();
+  CFT_ASSIGN(const FedTops fed, bind_rows(*test_graph_, rows.schema(), options_.inputs, false));
+  test_tops_ = fed.names();
   CFT_ASSIGN(held_out_, source_of(std::move(rows), 0, 1, count, fed, false, seed_of(options_)));
   return {};
 }
@@ -214,7 +215,7 @@ Result<ShardScores> Replica::test(std::span<const float> shared) {
   const Sampler& sampler = held_out_->sampler();
   result.net = test_graph_->name();
   result.rows = sampler.total_rows_of(0);
-  const TestFeed feed{{{test_layer_, held_out_.get()}}, sampler.batches_per_epoch(), true};
+  const TestFeed feed{{{"", held_out_.get(), test_tops_}}, sampler.batches_per_epoch(), true};
   CFT_ASSIGN(result.scores,
              tester_->run({.seed = seed_of(options_), .go_on = {}}, feed, 0, *pool_));
   return result;

@@ -114,9 +114,9 @@ class Replica {
   std::unique_ptr<Tester> tester_;
   std::optional<LrPolicy> policy_;
   std::unique_ptr<Replicas> replicas_;
-  std::string test_layer_;  // the layer that the held-out rows feed
   std::unique_ptr<RowsSource> source_, held_out_;
-  std::vector<Feed> feeds_;  // source_, once there is one
+  std::vector<std::string> test_tops_;  // that the held-out rows feed
+  std::vector<Feed> feeds_;             // source_, once there is one
   std::atomic<bool> cancelled_{false};
   std::optional<ShardRunner> runner_;  // last: it uses all of the above
 };

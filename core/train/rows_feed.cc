@@ -49,7 +49,7 @@ Result<std::string> column_of(const std::string& top, const std::string& own,
                               bool optional) {
   std::string wanted = own;
   for (const auto& [name, column] : bindings) {
-    if (name == top) wanted = column;
+    if (name == top) wanted = column, optional = false;
   }
   const Result<int> found = schema.find(wanted);
   if (found.ok()) return wanted;
@@ -57,56 +57,83 @@ Result<std::string> column_of(const std::string& top, const std::string& own,
   return found.status().with_context(fmt::format("top '{}' of the data layer", top));
 }
 
+bool is_top(const Graph& graph, const std::string& name) {
+  return std::ranges::any_of(graph.nodes(), [&](const Node& node) {
+    return node.type->source && std::ranges::find(node.param.top(), name) != node.param.top().end();
+  });
+}
+
+/// Adds the tops of one data layer.
+Status bind_layer(const Graph& graph, const Node& node, const std::vector<Shape>& shapes,
+                  const RowSchema& schema, const InputBindings& bindings, bool optional,
+                  FedTops* fed) {
+  for (size_t i = 0; i < node.tops.size(); ++i) {
+    const Shape& top = shapes[size_t(node.tops[i])];
+    CFT_ASSIGN(RowsInput input, describe_input(node, int(i), top));
+    if (top.axes() <= (input.transpose ? 1 : 0)) {
+      return invalid_argument(fmt::format("{}: top '{}' has no batch axis", node.where, input.top));
+    }
+    const int64_t batch = top[input.transpose ? 1 : 0];
+    if (fed->inputs.empty()) fed->batch = batch;
+    if (batch != fed->batch) {
+      return invalid_argument(fmt::format(
+          "{}: top '{}' takes batches of {} rows and '{}' of {}, but a row of the table "
+          "feeds all tops of the data layers: make the batch sizes equal",
+          node.where, input.top, batch, fed->inputs.front().top, fed->batch));
+    }
+    if (input.table) {
+      input.lenient = optional && !fed->inputs.empty();
+    } else {
+      CFT_ASSIGN(input.column, column_of(input.top, input.column, schema, bindings, optional));
+    }
+    const LabelRange labels = label_range(graph, shapes, node.tops[i]);
+    input.label_classes = labels.ignored ? 0 : labels.classes;
+    fed->inputs.push_back(std::move(input));
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<FedLayer> bind_rows(const Graph& graph, const RowSchema& schema,
-                           const InputBindings& bindings, bool optional_labels) {
-  FedLayer fed;
+std::vector<std::string> FedTops::names() const {
+  std::vector<std::string> names;
+  for (const RowsInput& input : inputs) names.push_back(input.top);
+  return names;
+}
+
+Result<FedTops> bind_rows(const Graph& graph, const RowSchema& schema,
+                          const InputBindings& bindings, bool optional) {
+  FedTops fed;
+  CFT_ASSIGN(const std::vector<Shape> shapes, graph.infer(0));
   for (const Node& node : graph.nodes()) {
     if (!node.type->source) continue;
-    if (fed.node) {
-      return invalid_argument(
-          fmt::format("{}: a table of rows feeds one data layer, but '{}' is one "
-                      "too; give its tops to the first",
-                      node.where, node.param.name()));
-    }
-    fed.node = &node;
+    CFT_TRY(bind_layer(graph, node, shapes, schema, bindings, optional, &fed));
   }
-  if (!fed.node) {
+  if (fed.inputs.empty()) {
     return invalid_argument(
         fmt::format("net '{}' has no data layer that rows could feed; add a "
                     "MemoryData or Input layer",
                     graph.name()));
   }
-  CFT_ASSIGN(const std::vector<Shape> shapes, graph.infer(0));
-  for (size_t i = 0; i < fed.node->tops.size(); ++i) {
-    const Shape& top = shapes[size_t(fed.node->tops[i])];
-    if (top.axes() == 0) return invalid_argument(fed.node->where + ": a top has no batch axis");
-    CFT_ASSIGN(RowsInput input, describe_input(*fed.node, int(i), top));
-    if (i == 0) fed.batch = top[input.transpose ? 1 : 0];
-    if (input.table) {
-      input.lenient = optional_labels && i > 0;
-    } else {
-      CFT_ASSIGN(input.column,
-                 column_of(input.top, input.column, schema, bindings, optional_labels && i > 0));
-    }
-    const LabelRange labels = label_range(graph, shapes, fed.node->tops[i]);
-    input.label_classes = labels.ignored ? 0 : labels.classes;
-    fed.inputs.push_back(std::move(input));
-  }
+  const bool is_fed = std::ranges::any_of(
+      fed.inputs, [](const RowsInput& input) { return input.table || !input.column.empty(); });
+  if (is_fed) return fed;
+  const std::string& top = fed.inputs.front().top;
+  return schema.find(top).status().with_context(fmt::format("top '{}' of the data layer", top));
+}
+
+Status check_bindings(const InputBindings& bindings, const Graph& train, const Graph* test) {
   for (const auto& [top, column] : bindings) {
-    const bool known = std::ranges::find(fed.inputs, top, &RowsInput::top) != fed.inputs.end();
-    if (!known && !optional_labels) {
-      return invalid_argument(
-          fmt::format("column '{}' is bound to '{}', which is not a top of data layer '{}'", column,
-                      top, fed.node->param.name()));
-    }
+    if (is_top(train, top) || (test && is_top(*test, top))) continue;
+    return invalid_argument(
+        fmt::format("column '{}' is bound to '{}', which is not a top of a data layer of net '{}'",
+                    column, top, train.name()));
   }
-  return fed;
+  return {};
 }
 
 Result<std::unique_ptr<RowsSource>> make_rows_source(Group* group, RowTable&& rows, int shards,
-                                                     const FedLayer& layer, bool train,
+                                                     const FedTops& tops, bool train,
                                                      uint64_t seed) {
   CFT_ASSIGN(ShardStore shuffled, shuffle_rows(group, std::move(rows), shards, seed));
   if (shuffled.total_rows() == 0) {
@@ -114,7 +141,7 @@ Result<std::unique_ptr<RowsSource>> make_rows_source(Group* group, RowTable&& ro
   }
   auto store = std::make_shared<const ShardStore>(std::move(shuffled));
   Result<std::unique_ptr<RowsSource>> source =
-      RowsSource::make(store, layer.inputs, layer.batch, train, seed);
+      RowsSource::make(store, tops.inputs, tops.batch, train, seed);
   CFT_TRY(agree(group, source.ok() ? (*source)->validate() : source.status()));
   return source;
 }

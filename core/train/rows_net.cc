@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/rows_net.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -27,51 +28,40 @@ std::unique_ptr<FileLayer> file_layer(const caffe::LayerParameter& param) {
   return file;
 }
 
-bool is_input(const caffe::LayerParameter& layer) {
-  const LayerType* type = source_type(layer);
-  return type && type->inputs;
+/// Whether losses and scores alone read a blob.
+bool is_target(const caffe::NetParameter& net, const std::string& blob) {
+  return std::ranges::all_of(net.layer(), [&](const caffe::LayerParameter& layer) {
+    if (std::ranges::find(layer.bottom(), blob) == layer.bottom().end()) return true;
+    const auto type = find_layer_type(layer_types(), layer.type());
+    return type.ok() && ((*type)->loss || (*type)->score);
+  });
 }
 
-/// Whether two layers belong to the same states, and their batches are equal.
-bool go_together(const caffe::LayerParameter& a, const caffe::LayerParameter& b) {
-  const auto rules = [](const caffe::LayerParameter& layer) {
-    caffe::LayerParameter only;
-    *only.mutable_include() = layer.include();
-    *only.mutable_exclude() = layer.exclude();
-    return only.SerializeAsString();
+/// Of layers with one top each: the first that is more than a target, and the first target beside it.
+void find_roles_alone(const caffe::NetParameter& net, std::vector<SourceOfNet>& sources) {
+  const auto is_features = [&](const SourceOfNet& source) {
+    return !source.roles.empty() && !is_target(net, source.layer.top(0));
   };
-  const auto rows = [](const caffe::LayerParameter& layer) {
-    const auto& shapes = layer.input_param().shape();
-    return shapes.empty() || shapes[0].dim().empty() ? 0 : shapes[0].dim(0);
-  };
-  return is_input(a) && is_input(b) && rules(a) == rules(b) && rows(a) == rows(b);
-}
-
-/// Adds the tops of an Input layer to another; one shape may stand for all tops of a layer.
-void add_tops(const caffe::LayerParameter& from, caffe::LayerParameter* to) {
-  const auto spell_out = [](caffe::LayerParameter* layer) {
-    caffe::InputParameter& p = *layer->mutable_input_param();
-    while (p.shape_size() == 1 && layer->top_size() > p.shape_size()) {
-      for (int i = 1; i < layer->top_size(); ++i) *p.add_shape() = p.shape(0);
-    }
-  };
-  caffe::LayerParameter added = from;
-  spell_out(&added);
-  spell_out(to);
-  to->mutable_top()->MergeFrom(added.top());
-  to->mutable_input_param()->MergeFrom(added.input_param());
-}
-
-void join_inputs(NetText* net) {
-  auto& layers = *net->param.mutable_layer();
-  for (int i = 0; i < layers.size(); ++i) {
-    for (int j = layers.size() - 1; j > i; --j) {
-      if (!go_together(layers[i], layers[j])) continue;
-      add_tops(layers[j], &layers[i]);
-      layers.erase(layers.begin() + j);
-      if (j < int(net->layer_lines.size())) net->layer_lines.erase(net->layer_lines.begin() + j);
-    }
+  auto features = std::ranges::find_if(sources, is_features);
+  if (features == sources.end()) features = sources.begin();
+  if (features == sources.end() || features->roles.empty()) return;
+  features->roles[0] = TopRole::kFeatures;
+  for (SourceOfNet& source : sources) {
+    if (&source == &*features || source.roles.empty() || is_features(source)) continue;
+    source.roles[0] = TopRole::kLabel;
+    return;
   }
+}
+
+void find_roles(const caffe::NetParameter& net, std::vector<SourceOfNet>& sources) {
+  for (SourceOfNet& source : sources) source.roles.resize(size_t(source.layer.top_size()));
+  for (SourceOfNet& source : sources) {
+    if (source.roles.size() < 2) continue;
+    source.roles[0] = TopRole::kFeatures;
+    source.roles[1] = TopRole::kLabel;
+    return;
+  }
+  find_roles_alone(net, sources);
 }
 
 }  // namespace
@@ -81,13 +71,24 @@ Result<std::vector<SourceOfNet>> source_layers(const NetChoice& net) {
   std::vector<SourceOfNet> sources;
   for (const caffe::LayerParameter& layer : filtered.layer()) {
     if (!source_type(layer)) continue;
-    SourceOfNet& source = sources.emplace_back(layer, std::nullopt, false);
+    SourceOfNet& source = sources.emplace_back(layer);
     const std::unique_ptr<FileLayer> file = file_layer(layer);
     if (!file) continue;
     source.files = file->names();
     source.rows = file->takes_rows();
   }
+  find_roles(filtered, sources);
   return sources;
+}
+
+Result<std::string> features_top(const NetChoice& net) {
+  CFT_ASSIGN(const std::vector<SourceOfNet> sources, source_layers(net));
+  for (const SourceOfNet& source : sources) {
+    for (size_t i = 0; i < source.roles.size(); ++i) {
+      if (source.roles[i] == TopRole::kFeatures) return source.layer.top(int(i));
+    }
+  }
+  return std::string();
 }
 
 Status take_rows(const RowForms& forms, NetText* net) {
@@ -98,7 +99,6 @@ Status take_rows(const RowForms& forms, NetText* net) {
     }
     CFT_TRY(file->become_rows(forms, &layer).with_context(net->source));
   }
-  join_inputs(net);
   return {};
 }
 

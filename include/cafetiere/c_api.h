@@ -86,18 +86,18 @@ CFT_API int cft_main(int count, const char* const* arguments);
  * trainer}; "solver" may be absent when "net" is given. Without "net" the net is what the solver
  * trains or, in phase TEST, the first of the test nets that it has of its own.
  * The solver's train_state or first test_state counts as in training.
- * "sources": 1 asks for {"sources": [{"name", "type", "tops", "rows": whether a table may stand for its
- * files, and of a layer that reads files "source", "backend", "root_folder", "channels", "height",
+ * "sources": 1 asks for {"sources": [{"name", "type", "tops", "roles": of the tops, as below, "rows":
+ * whether a table may stand for its files, and of a layer that reads files "source", "backend", "root_folder", "channels", "height",
  * "width"}]} alone: the layers that are fed from outside, whether or not their shapes are known here.
  * "rows": {TOP: {"shape": [SIZES of a row], "encoded": whether the column holds image files}} replaces
- * layers that read files by layers that rows of a table feed, and several Input layers by one; it may
- * be empty.
+ * layers that read files by layers that rows of a table feed; it may be empty.
  * out: {"name", "rows_net_text": only with "net" and "rows", the net so changed; "net_path": what the solver's "net:" says or "", "net_text": the net's text, in phase
  *   TEST with the level and stages of test_state inside, for the predictor; if no net was given, "solver_text": the solver with
- *   all its nets inside; "batch_size", "parameters": floats, "memory_bytes": predicted for one rank, "data_layer": {"name", "type", "tops": [{"name", "shape",
- *   "classes": the labels that losses and accuracies take from it are below, 0 if there are none,
+ *   all its nets inside; "batch_size", "parameters": floats, "memory_bytes": predicted for one rank, "data_layer": {"name", "type": of the layer with the features, "tops": of all data layers, in the net's order [{"name", "layer",
+ *   "role": "features"|"label"|"" (since API version 4), "batch": rows, "shape", "classes": the labels that losses and accuracies take from it are below, 0 if there are none,
  *   "ignore_label": only where one is, "column": of CoSData and TableData, "columns": all of a top of TableData}], "source", "dataframe_format",
- *   "dataframe_column_select", "source_class"}, "outputs": [NAMES], "blobs": [{"name","shape"}],
+ *   "dataframe_column_select", "source_class", "others": [the further data layers, with the same
+ *   fields but "tops"]}, "outputs": [NAMES], "blobs": [{"name","shape"}],
  *   "solver": {"max_iter", "test_interval", "snapshot", "snapshot_prefix",
  *   "snapshot_format": "HDF5"|"BINARYPROTO", "iter_size",
  *   "has_test_nets": beside the net to train, "has_test_state", "solver_mode": "GPU" where that is written, ...}}. */
@@ -237,7 +237,8 @@ typedef struct cft_callbacks {
 /* options: {"solver": TEXT, "net": TEXT ("" = the solver's own), "rank", "size", "shards" (0 = size),
  *   "threads": of this rank, "prefetch_threads": beside them, that make batches of rows (default 1,
  *   since API version 3), "seed" (used when the solver has no random_seed),
- *   "inputs": [{"top": "data", "column": "image"}, ...] (empty = tops by column name),
+ *   "inputs": [{"top": "data", "column": "image"}, ...], tops of any data layers of the nets that are
+ *   trained and tested; a row feeds them all (tops that are not named: by the column of their name),
  *   "max_iter" (0 = the solver's), "checkpoint_every": steps (0 = the solver's snapshot),
  *   "snapshots": 1 = also at the solver's snapshot (since API version 2),
  *   "sync": a mode ("average"), or text of a SyncParameter that is added to the solver's own,
@@ -371,8 +372,8 @@ CFT_API void cft_rounds_destroy(cft_rounds* rounds);
 
 /* ---- prediction ---------------------------------------------------------------------------- */
 
-/* options: {"net": TEXT, "schema": as for rows, or absent for one column of floats that feeds the first
- *   top of the data layer (since API version 4), "inputs": as for the trainer,
+/* options: {"net": TEXT, "schema": as for rows, or absent for one column of floats that feeds the
+ *   features, see cft_describe() (since API version 4), "inputs": as for the trainer,
  *   "outputs": [blob names] (empty = the blobs that only losses and scores read),
  *   "batch": rows a pass (0 = the net's), "threads",
  *   "weights": path of a file of either form and of any size, in place of `model`, which is not read

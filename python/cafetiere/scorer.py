@@ -21,8 +21,9 @@ class Scorer:
     order for another batch; with the batch of a CaffeModel, the scores have the bits of its
     transform.
 
-    A row feeds the first top of the net's data layer, which scales and crops it as in training;
-    other tops, such as a label, read zeros. One thread at a time.
+    A row feeds the first top of the net's data layer (of several layers, that of the first with two
+    tops), which scales and crops it as in training; other tops, such as a label, read zeros. One
+    thread at a time.
     """
 
     def __init__(self, net, weights, output=None, batch=0, threads=1):

@@ -221,18 +221,66 @@ TEST(Describe, LayersOfFilesBecomeLayersOfRows) {
   }
 }
 
-TEST(Describe, SeveralInputLayersBecomeOne) {
+/// The roles of the tops of these data layers, in a net that multiplies `x` and compares it with `y`.
+json roles_of(const std::string& layers) {
+  const std::string net =
+      layers +
+      "layer { name: 'ip' type: 'InnerProduct' bottom: 'x' top: 'ip'"
+      "  inner_product_param { num_output: 1 } }"
+      "layer { name: 'loss' type: 'EuclideanLoss' bottom: 'ip' bottom: 'y' top: 'loss' }";
+  const json data = describe({{"net", net}, {"phase", "TEST"}})["data_layer"];
+  json roles;
+  for (const json& top : data["tops"]) roles[top["name"]] = top["role"];
+  roles["main"] = data["name"];
+  // The same of nets whose shapes are not known.
+  const json sources = describe({{"net", net}, {"phase", "TEST"}, {"sources", 1}})["sources"];
+  for (const json& source : sources) {
+    for (size_t i = 0; i < source["tops"].size(); ++i) {
+      EXPECT_EQ(source["roles"][i], roles[std::string(source["tops"][i])]);
+    }
+  }
+  return roles;
+}
+
+TEST(Describe, TopsOfSeveralDataLayersHaveRoles) {
+  const auto input = [](const std::string& tops) {
+    return "layer { name: '" + tops.substr(0, 1) + "' type: 'Input' top: '" + tops.substr(0, 1) +
+           (tops.size() > 1 ? "' top: '" + tops.substr(1) : "") +
+           "' input_param { shape { dim: 4 dim: 1 } } }";
+  };
+  // The layer with two tops, wherever it is.
+  const json two = {{"a", ""}, {"x", "features"}, {"y", "label"}, {"main", "x"}};
+  EXPECT_EQ(roles_of(input("xy") + input("a")), two);
+  EXPECT_EQ(roles_of(input("a") + input("xy")), two);
+  // Else what is read by more than losses, and what is not.
+  const json alone = {{"x", "features"}, {"y", "label"}, {"main", "x"}};
+  EXPECT_EQ(roles_of(input("x") + input("y")), alone);
+  EXPECT_EQ(roles_of(input("y") + input("x")), alone);
+  const std::string used =
+      "layer { name: 's' type: 'Power' bottom: 'b' top: 's' }"
+      "layer { name: 'z' type: 'Silence' bottom: 's' }";
+  const json three = {{"b", "features"}, {"x", ""}, {"y", "label"}, {"main", "b"}};
+  EXPECT_EQ(roles_of(input("b") + input("x") + input("y") + used), three);
+}
+
+TEST(Describe, SeveralDataLayersStayWhatTheyAre) {
   const std::string net =
       "layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 4 dim: 3 } } }"
       "layer { name: 'ip' type: 'InnerProduct' bottom: 'x' top: 'ip'"
       "  inner_product_param { num_output: 3 } }"
-      "layer { name: 'yz' type: 'Input' top: 'y' top: 'z' input_param { shape { dim: 4 } } }";
-  const json joined = describe({{"net", net}, {"phase", "TEST"}, {"rows", json::object()}});
-  const json& tops = joined["data_layer"]["tops"];
+      "layer { name: 'yz' type: 'MemoryData' top: 'y' top: 'z' source_class: 'a.B'"
+      "  memory_data_param { source: 'table' batch_size: 4 channels: 1 height: 1 width: 1 } }";
+  const json data = describe({{"net", net}, {"phase", "TEST"}})["data_layer"];
+  const json& tops = data["tops"];
   ASSERT_EQ(tops.size(), 3u);
   EXPECT_EQ(tops[0]["shape"], json({4, 3}));
+  EXPECT_EQ(tops[0]["layer"], "x");
   EXPECT_EQ(tops[2]["name"], "z");
-  EXPECT_EQ(tops[2]["shape"], json({4}));
+  EXPECT_EQ(tops[2]["layer"], "yz");
+  EXPECT_EQ(tops[2]["batch"], 4);
+  EXPECT_EQ(data["source"], "table");
+  ASSERT_EQ(data["others"].size(), 1u);
+  EXPECT_EQ(data["others"][0]["name"], "x");
 }
 
 TEST(Describe, TheNetsInASolverTakeRowsToo) {

@@ -200,7 +200,9 @@ TEST(LmdbInterface, WritesWhatItReads) {
   ASSERT_EQ(cft_lmdb_create(path.c_str(), &writer), CFT_OK) << cft_last_error();
   for (size_t i = 0; i < records.size(); ++i) {
     EXPECT_EQ(add(writer, records[i].first, records[i].second), CFT_OK);
-    if (i % 1'000 == 999) EXPECT_EQ(cft_lmdb_commit(writer), CFT_OK) << cft_last_error();
+    if (i % 1'000 == 999) {
+      EXPECT_EQ(cft_lmdb_commit(writer), CFT_OK) << cft_last_error();
+    }
   }
   EXPECT_EQ(add(writer, "", "x"), CFT_INVALID_ARGUMENT);
   EXPECT_EQ(add(writer, std::string(512, 'k'), "x"), CFT_INVALID_ARGUMENT);

@@ -123,7 +123,9 @@ TEST(TableStatistics, EncodedNumbersHaveMeanZeroAndVarianceOne) {
     const std::vector<float> x = *encode({age}, p);
     ASSERT_EQ(x.size(), 2u);
     EXPECT_EQ(x[1], std::isnan(p.age) ? 1 : 0);
-    if (std::isnan(p.age)) EXPECT_EQ(x[0], 0);
+    if (std::isnan(p.age)) {
+      EXPECT_EQ(x[0], 0);
+    }
     sum += x[0];
     squares += x[0] * x[0];
     present += 1 - x[1];

@@ -68,10 +68,10 @@ Status run_rank(const Job& s, int rank, Group* group, Outcome* out) {
   }
   if (!s.resume.empty()) CFT_TRY(resume(*trainer, s.resume, {}));
   RowTable rows = part_of_rows(s, rank);
-  CFT_ASSIGN(const FedLayer fed, bind_rows(trainer->graph(), rows.schema(), {}, false));
+  CFT_ASSIGN(const FedTops fed, bind_rows(trainer->graph(), rows.schema(), {}, false));
   CFT_ASSIGN(const auto source,
              make_rows_source(group, std::move(rows), s.shards, fed, true, trainer->seed()));
-  CFT_TRY(trainer->run(group, {{fed.node->param.name(), source.get()}}, {}));
+  CFT_TRY(trainer->run(group, {{"", source.get(), fed.names()}}, {}));
   if (rank == 0) {
     CFT_ASSIGN(std::string model, trainer->model_bytes());
     CFT_ASSIGN(std::string state, trainer->state_bytes());

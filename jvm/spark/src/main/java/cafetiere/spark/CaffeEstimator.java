@@ -27,9 +27,9 @@ import cafetiere.spark.survivors.SurvivorEngine;
 import cafetiere.spark.util.JavaVersion;
 import cafetiere.spark.util.ModelPart;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.SparkContext;
 import org.apache.spark.ml.Estimator;
@@ -102,9 +102,10 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   }
 
   /**
-   * Trains on what the net's own Data or ImageData layer names, at a Hadoop path, and tests on what
-   * that of its TEST phase names if the solver has a test_interval. The columns are {@code id},
-   * {@code data} and {@code label}, whatever featuresCol, labelCol and idCol say.
+   * Trains on what the net's own Data, ImageData or HDF5Data layer names, at a Hadoop path, and tests on
+   * what that of its TEST phase names if the solver has a test_interval. The columns are {@code id},
+   * {@code data} and {@code label}, whatever featuresCol, labelCol and idCol say. Several layers go in
+   * step: a row has the n-th record of each, in columns of the names of their tops.
    *
    * @since 0.2.0
    */
@@ -159,11 +160,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   private CaffeEstimator fedByRows(Dataset<?> data) {
     List<SourceLayer> layers = RowNet.layers(getSolver(), getNet());
     if (!RowNet.isNeeded(layers)) return this;
-    Map<String, String> columns = new HashMap<>();
-    List<String> tops = layers.get(0).tops();
-    if (!tops.isEmpty()) columns.put(tops.get(0), getFeaturesCol());
-    if (tops.size() > 1) columns.put(tops.get(1), getLabelCol());
-    RowNet rows = RowNet.of(getSolver(), getNet(), "TRAIN", layers, data.toDF(), columns);
+    RowNet rows = RowNet.of(getSolver(), getNet(), "TRAIN", layers, data.toDF(),
+        SourceLayer.columns(layers, getFeaturesCol(), getLabelCol()));
     return copy(ParamMap.empty()).setSolver(rows.solver()).setNet(rows.net());
   }
 
@@ -185,7 +183,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
         findings.file("snapshot", getSnapshot(), () -> ModelPart.read(getSnapshot(), spark));
     NetDescription description = findings.of(() -> describe(sync));
     FeedSchema schema = description == null ? null
-        : findings.of(() -> feed(train.schema(), description.tops()));
+        : findings.of(() -> feed(train.schema(), tops(description)));
     if (!findings.isEmpty()) findings.add(Preflight.ofSettings(sc, this, !isOfRounds()));
     findings.refuse();
     Parallelism parallel = Parallelism.of(sc, getNumWorkers(), getShards());
@@ -240,12 +238,22 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
         : spark.sparkContext().getConf().getInt("spark.task.cpus", 1);
   }
 
+  /** Those of the net that is trained and, where it is tested, those that it has for tests alone. */
+  private List<Top> tops(NetDescription trained) {
+    List<Top> tops = trained.tops();
+    if (validation == null && getValidationIndicatorCol().isEmpty()) return tops;
+    Set<String> names = tops.stream().map(Top::name).collect(Collectors.toSet());
+    NetDescription.of(getSolver(), getNet(), "TEST").requireOneBatch().tops().stream()
+        .filter(top -> !names.contains(top.name())).forEach(tops::add);
+    return tops;
+  }
+
   /** Every top has its column. */
   private FeedSchema feed(StructType schema, List<Top> tops) {
     List<FeedSchema.Input> inputs = new ArrayList<>();
-    for (int i = 0; i < tops.size(); i++) {
-      String column = tops.get(i).columnAt(i, getFeaturesCol(), getLabelCol());
-      inputs.add(new FeedSchema.Input(tops.get(i).name(), column));
+    for (Top top : tops) {
+      String column = top.columnOf(getFeaturesCol(), getLabelCol());
+      inputs.add(new FeedSchema.Input(top.name(), column));
     }
     return FeedSchema.of(schema, inputs, getIdCol()).resizing(getResize());
   }
@@ -266,7 +274,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
 
   /** The one net that is trained. */
   private NetDescription describe(SyncSettings sync) {
-    NetDescription description = NetDescription.ofTraining(getSolver(), getNet(), sync);
+    NetDescription description =
+        NetDescription.ofTraining(getSolver(), getNet(), sync).requireOneBatch();
     if (getNet().isEmpty() || !description.hasTestNets()) return description;
     throw new PreflightException(List.of("net is set, and the solver names test nets of its own,"
         + " which would not be used: let the solver name all its nets and leave net empty, or take"

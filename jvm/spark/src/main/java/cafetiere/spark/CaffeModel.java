@@ -184,7 +184,7 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
 
   /** What the tasks will be told; checks net and columns. */
   private PredictionPlan plan(StructType schema) {
-    NetDescription description = NetDescription.of("", getNet(), "TEST");
+    NetDescription description = NetDescription.of("", getNet(), "TEST").requireOneBatch();
     int batch = getBatchSize() > 0 ? getBatchSize() : (int) description.batchSize();
     List<String> outputs = List.of(getOutputCols());
     FeedSchema feed = feed(Preprocessing.schema(getPreprocessor(), schema), description.tops(), outputs);
@@ -222,20 +222,18 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
   }
 
   /**
-   * Tops other than the first are fed where the table has their columns. A label is left alone unless
+   * Tops other than the features are fed where the table has their columns. A label is left alone unless
    * it is asked for: a table to predict need not have good ones.
    */
   private FeedSchema feed(StructType schema, List<Top> tops, List<String> outputs) {
     List<String> columns = Arrays.asList(schema.fieldNames());
     List<FeedSchema.Input> inputs = new ArrayList<>();
-    for (int i = 0; i < tops.size(); i++) {
-      Top top = tops.get(i);
-      boolean isLabel = top.column().isEmpty() ? i == 1 : top.isLabel();
-      String own = top.columnAt(i, getFeaturesCol(), getLabelCol());
+    for (Top top : tops) {
+      String own = top.columnOf(getFeaturesCol(), getLabelCol());
       String column = boundColumns.getOrDefault(top.name(), own);
       boolean isFed = boundColumns.containsKey(top.name())
-          || (isLabel ? outputs.contains(top.name()) : columns.contains(column));
-      if (i == 0 || isFed) inputs.add(new FeedSchema.Input(top.name(), column));
+          || (top.isLabel() ? outputs.contains(top.name()) : columns.contains(column));
+      if (top.isFeatures() || isFed) inputs.add(new FeedSchema.Input(top.name(), column));
     }
     String id = columns.contains(getIdCol()) ? getIdCol() : "";
     return FeedSchema.of(schema, inputs, id).resizing(getResize())

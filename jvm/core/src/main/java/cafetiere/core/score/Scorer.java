@@ -20,8 +20,8 @@ import java.nio.file.Path;
  * }
  * }</pre>
  *
- * <p>The row feeds the first top of the net's data layer, which scales and crops it as in training;
- * other tops, such as a label, read zeros. A call allocates nothing on the Java heap. One thread at a
+ * <p>The row feeds the first top of the net's data layer, of several layers that of the first with two
+ * tops, which scales and crops it as in training; other tops, such as a label, read zeros. A call allocates nothing on the Java heap. One thread at a
  * time: {@link #share} gives each further thread a scorer of its own, with the same weights in memory.
  */
 public final class Scorer extends Handle {

@@ -25,7 +25,7 @@ import org.apache.spark.sql.types.StructType;
  * @param table the columns, in the order in which they are encoded
  * @param types how each of them is encoded
  * @param idColumn the column that identifies a row, "" to identify it by its bytes
- * @param inputs which column feeds which top of the data layer
+ * @param inputs which column feeds which top of the data layers
  * @param resize whether encoded images are resized to what the net takes
  * @param judge solver, net and phase that tell which rows are bad, as JSON, where such rows are passed
  *     over; "" where they end the job
@@ -35,7 +35,7 @@ public record FeedSchema(
     String judge)
     implements Serializable {
 
-  /** A top of the data layer and the column that feeds it. */
+  /** A top of a data layer and the column that feeds it. */
   public record Input(String top, String column) implements Serializable {}
 
   /**

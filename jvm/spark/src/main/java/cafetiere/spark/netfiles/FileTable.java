@@ -11,11 +11,11 @@ import org.apache.spark.sql.functions;
 
 /**
  * The table of what a layer's own files hold. Its columns are {@code id}, and {@code data} and {@code
- * label} or, of HDF5 files, those of the layer's tops.
+ * label} or, of HDF5 files and of several layers, those of the tops.
  *
  * @param rows the table
- * @param data the column for the first top
- * @param label that for the second one
+ * @param data the column for the features
+ * @param label that for the label
  * @param isResized whether the layer has its images made to fit
  */
 public record FileTable(Dataset<Row> rows, String data, String label, boolean isResized) {
@@ -30,16 +30,21 @@ public record FileTable(Dataset<Row> rows, String data, String label, boolean is
   }
 
   /**
-   * Opens what the one layer of a net's phase names, at a Hadoop path.
+   * Opens what the layers of a net's phase name, at Hadoop paths; several in step.
    *
    * @param partitions the number of tasks that read a database, "" for Spark's own
    */
   public static FileTable open(SparkSession spark, List<SourceLayer> layers, String partitions) {
-    if (layers.size() != 1 || !layers.get(0).isOfFiles()) {
+    if (layers.isEmpty() || !layers.stream().allMatch(SourceLayer::isOfFiles)) {
       throw refused("the net has " + layers.size() + " data layers, of which not each has files of"
           + " its own: make one table of what they read");
     }
-    SourceLayer layer = layers.get(0);
+    List<FileTable> tables =
+        layers.stream().map(layer -> open(spark, layer, partitions)).toList();
+    return tables.size() == 1 ? tables.get(0) : InStep.table(spark, layers, tables);
+  }
+
+  private static FileTable open(SparkSession spark, SourceLayer layer, String partitions) {
     if (layer.source().isEmpty()) throw refused("layer '" + layer.name() + "' names no source");
     return switch (layer.type()) {
       case "Data" -> ofDatabase(spark, layer, partitions);

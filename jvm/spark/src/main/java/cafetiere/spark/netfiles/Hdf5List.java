@@ -31,9 +31,6 @@ import org.apache.spark.util.TaskCompletionListener;
 
 /** Caffe's lists of HDF5 files, with white space between their paths. A task reads a file. */
 final class Hdf5List {
-  /** In a column's metadata: the sizes of a row. */
-  static final String SHAPE = "shape";
-
   /** A file, by its place in the list. */
   private record Entry(int place, String path) implements Serializable {}
 
@@ -67,7 +64,7 @@ final class Hdf5List {
           .mapToLong(Long::parseLong).toArray();
       schema = shape.length == 0 ? schema.add(tops.get(i), DataTypes.FloatType, false)
           : schema.add(tops.get(i), DataTypes.createArrayType(DataTypes.FloatType, false), false,
-              new MetadataBuilder().putLongArray(SHAPE, shape).build());
+              new MetadataBuilder().putLongArray(RowForm.SHAPE, shape).build());
     }
     return schema;
   }

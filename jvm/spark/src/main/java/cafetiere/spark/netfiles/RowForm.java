@@ -24,6 +24,8 @@ import scala.collection.Seq;
  * @param isEncoded whether it holds image files, which are read as images of that shape
  */
 record RowForm(List<Integer> shape, boolean isEncoded) {
+  /** In a column's metadata: the sizes of a row, where its rows do not tell them. */
+  static final String SHAPE = "shape";
   private static final List<String> SIZES = List.of("channels", "height", "width");
   private static final List<String> OF_IMAGE = List.of("nChannels", "height", "width");
 
@@ -34,8 +36,8 @@ record RowForm(List<Integer> shape, boolean isEncoded) {
       return new RowForm(List.of(), false); // what is missing is told with the other columns
     }
     StructField field = schema.apply(column);
-    if (field.metadata().contains(Hdf5List.SHAPE)) {
-      long[] shape = field.metadata().getLongArray(Hdf5List.SHAPE);
+    if (field.metadata().contains(SHAPE)) {
+      long[] shape = field.metadata().getLongArray(SHAPE);
       return new RowForm(Arrays.stream(shape).mapToObj(Math::toIntExact).toList(), false);
     }
     List<Row> first = rows.filter(functions.col(quoted(column)).isNotNull()).takeAsList(1);

@@ -16,7 +16,7 @@ import org.apache.spark.sql.Row;
 
 /**
  * A solver and a net that a table feeds: layers of the same tops and transformations stand in place of
- * those that read files, and one Input layer in place of several.
+ * those that read files.
  *
  * @param solver its text, with its nets inside unless {@code net} is given
  * @param net its text, "" if the solver names or has it
@@ -37,8 +37,7 @@ public record RowNet(String solver, String net) {
 
   /** Whether no table could feed the net as it is. */
   public static boolean isNeeded(List<SourceLayer> layers) {
-    return layers.stream().anyMatch(SourceLayer::isOfFiles)
-        || layers.size() > 1 && layers.stream().allMatch(layer -> layer.type().equals("Input"));
+    return layers.stream().anyMatch(SourceLayer::isOfFiles);
   }
 
   /**

@@ -54,30 +54,57 @@ public record NetDescription(JsonNode json) {
   }
 
   /**
-   * A top of the data layer.
+   * A top of a data layer.
    *
+   * @param role "features" or "label" of the two that Params name the columns of; else ""
    * @param column the column that feeds it, where the layer says so; else ""
-   * @param isLabel whether losses and accuracies take it for the number of a class
+   * @param isOfClasses whether losses and accuracies take it for the number of a class
+   * @param batch rows of a batch
    */
-  public record Top(String name, String column, boolean isLabel) {
+  public record Top(String name, String role, String column, boolean isOfClasses, long batch) {
+    static Top of(JsonNode json) {
+      return new Top(json.path("name").asText(), json.path("role").asText(""),
+          json.path("column").asText(""), json.path("classes").asLong() > 0,
+          json.path("batch").asLong());
+    }
+
+    public boolean isFeatures() {
+      return role.equals("features");
+    }
+
+    /** Whether a table to predict need not have it, unless it is asked for. */
+    public boolean isLabel() {
+      return column.isEmpty() ? role.equals("label") : isOfClasses;
+    }
+
     /** The column that the layer names, else that of the top's name. */
     public String ownColumn() {
       return column.isEmpty() ? name : column;
     }
 
-    /** Its own column, else one of those for the first and second place, else that of its name. */
-    public String columnAt(int place, String features, String label) {
-      if (!column.isEmpty() || place > 1) return ownColumn();
-      return place == 0 ? features : label;
+    /** Its own column, else that for its role, else that of its name. */
+    public String columnOf(String features, String label) {
+      if (!column.isEmpty()) return column;
+      return isFeatures() ? features : role.equals("label") ? label : name;
     }
   }
 
-  /** The tops of the net's data layer, in order. */
+  /** The tops of the net's data layers, in order. */
   public List<Top> tops() {
     List<Top> tops = new ArrayList<>();
-    json.path("data_layer").path("tops").forEach(top -> tops.add(new Top(top.path("name").asText(),
-        top.path("column").asText(""), top.path("classes").asLong() > 0)));
+    json.path("data_layer").path("tops").forEach(top -> tops.add(Top.of(top)));
     return tops;
+  }
+
+  /** Refuses a net whose data layers take batches of other sizes: a row of a table feeds them all. */
+  public NetDescription requireOneBatch() {
+    for (Top top : tops()) {
+      if (top.batch() == batchSize()) continue;
+      throw new PreflightException(List.of("top '" + top.name() + "' takes batches of " + top.batch()
+          + " rows and '" + tops().get(0).name() + "' of " + batchSize()
+          + ", but a row of the table feeds all tops of the data layers: make the batch sizes equal"));
+    }
+    return this;
   }
 
   /** Text of the net; in phase TEST with the level and the stages that the solver tests in. */

@@ -6,7 +6,9 @@ import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * A layer of a net that is fed from outside.
@@ -48,6 +50,25 @@ public record SourceLayer(JsonNode json) {
     List<String> tops = new ArrayList<>();
     json.path("tops").forEach(top -> tops.add(top.asText()));
     return tops;
+  }
+
+  /** The names of its tops of a role, see {@link NetDescription.Top}: one or none. */
+  public List<String> tops(String role) {
+    List<String> found = new ArrayList<>();
+    for (int i = 0; i < tops().size(); i++) {
+      if (json.path("roles").path(i).asText().equals(role)) found.add(tops().get(i));
+    }
+    return found;
+  }
+
+  /** The columns of a net's features and label, by their tops. */
+  public static Map<String, String> columns(List<SourceLayer> layers, String features, String label) {
+    Map<String, String> columns = new HashMap<>();
+    for (SourceLayer layer : layers) {
+      layer.tops("features").forEach(top -> columns.put(top, features));
+      layer.tops("label").forEach(top -> columns.put(top, label));
+    }
+    return columns;
   }
 
   /** Another of the layer's fields as text, "" if it has none of the name. */

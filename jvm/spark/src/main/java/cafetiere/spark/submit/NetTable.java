@@ -12,10 +12,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.Column;
@@ -29,12 +29,12 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
 /**
- * The table that a net's data layer names, as CaffeOnSpark reads it, or one that the command line
+ * The table that a net's data layers name, as CaffeOnSpark reads it, or one that the command line
  * names instead; and which of its columns feed the net.
  *
  * @param rows the table
- * @param dataColumn feeds the data layer's first top, unless the layer names the columns itself
- * @param labelColumn feeds its second top, likewise
+ * @param dataColumn feeds the features, unless their layer names the columns itself
+ * @param labelColumn feeds the label, likewise
  * @param idColumn identifies a row, "" if there is none
  * @param areFiles whether the rows say that their images are files, and the net does not
  */
@@ -60,14 +60,19 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
    */
   static NetTable open(
       SparkSession spark, Flags flags, NetDescription net, String text, String flag) {
-    JsonNode layer = net.json().path("data_layer");
-    String path = flags.get(flag, layer.path("source").asText(""));
+    List<JsonNode> layers = layers(net);
+    JsonNode layer = layers.stream().filter(one -> !source(one).isEmpty()).findFirst()
+        .orElse(layers.get(0));
+    String path = flags.get(flag, source(layer));
     if (path.isEmpty()) {
       throw new Flags.UsageException("the data layer names no source: pass the table with -" + flag
           + " PATH");
     }
     String sourceClass = layer.path("source_class").asText("");
-    if (!flags.has(flag)) requireTable(sourceClass, flag);
+    if (!flags.has(flag)) {
+      requireTable(sourceClass, flag);
+      requireOneTable(layer, layers, flag);
+    }
     boolean isLmdb = flags.has(flag)
         ? LmdbFiles.areAt(path, spark.sparkContext().hadoopConfiguration())
         : sourceClass.equals(LMDB);
@@ -80,15 +85,17 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     } else {
       rows = spark.read().format(format.isEmpty() ? "parquet" : format).load(path);
     }
-    List<String> select = new ArrayList<>();
-    layer.path("dataframe_column_select").forEach(expression -> select.add(expression.asText()));
+    Set<String> select = new LinkedHashSet<>();
+    for (JsonNode one : layers) {
+      one.path("dataframe_column_select").forEach(expression -> select.add(expression.asText()));
+    }
     if (!select.isEmpty()) rows = rows.selectExpr(select.toArray(new String[0]));
     return of(rows, flags, net, text);
   }
 
   /** The same of rows that a program has. */
   static NetTable of(Dataset<Row> rows, Flags flags, NetDescription net, String text) {
-    NetTable table = of(rows, flags, net.tops()).ofRecords();
+    NetTable table = of(rows, flags, columns(net, "features"), columns(net, "label")).ofRecords();
     JsonNode layer = net.json().path("data_layer");
     if (!layer.path("type").asText().equals("MemoryData")) return table;
     String fields = text.replaceAll("#[^\n]*", "");
@@ -101,6 +108,10 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
       return table.ofImages(true, sizes).asFiles();
     }
     return table.ofImages(ENCODED.matcher(fields).find(), sizes);
+  }
+
+  private static List<String> columns(NetDescription net, String role) {
+    return net.tops().stream().filter(top -> top.role().equals(role)).map(Top::ownColumn).toList();
   }
 
   /** CaffeOnSpark's LMDB and SequenceFiles say of each image whether it is a file. */
@@ -137,23 +148,17 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
 
   /** The same of rows that a program has. */
   static NetTable ofFiles(Dataset<Row> rows, Flags flags, List<SourceLayer> layers) {
-    List<Top> tops =
-        layers.get(0).tops().stream().map(name -> new Top(name, "", false)).toList();
-    return of(rows, flags, tops);
+    return of(rows, flags, only(layers, "features"), only(layers, "label"));
   }
 
-  /** The column that feeds a top of the net's data layer. */
-  String column(Top top, int place) {
-    return top.columnAt(place, dataColumn, labelColumn);
+  /** The tops of a role. */
+  private static List<String> only(List<SourceLayer> layers, String role) {
+    return layers.stream().flatMap(layer -> layer.tops(role).stream()).toList();
   }
 
-  /** The columns of a layer's first two tops. */
-  Map<String, String> columns(List<SourceLayer> layers) {
-    Map<String, String> columns = new HashMap<>();
-    List<String> tops = layers.get(0).tops();
-    if (!tops.isEmpty()) columns.put(tops.get(0), dataColumn);
-    if (tops.size() > 1) columns.put(tops.get(1), labelColumn);
-    return columns;
+  /** The column that feeds a top of one of the net's data layers. */
+  String column(Top top) {
+    return top.columnOf(dataColumn, labelColumn);
   }
 
   /** The rows of databases; for CaffeOnSpark's layers pixel by pixel, as its LMDB gives them. */
@@ -176,6 +181,28 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
     List<Row> first = rows.select("data", "float_data").takeAsList(1);
     boolean hasNumbers = !first.isEmpty() && first.get(0).isNullAt(0) && !first.get(0).isNullAt(1);
     return hasNumbers ? new NetTable(rows, "float_data", labelColumn, idColumn, areFiles) : this;
+  }
+
+  /** The data layers, the one with the features first. */
+  private static List<JsonNode> layers(NetDescription net) {
+    JsonNode main = net.json().path("data_layer");
+    List<JsonNode> layers = new ArrayList<>(List.of(main));
+    main.path("others").forEach(layers::add);
+    return layers;
+  }
+
+  private static String source(JsonNode layer) {
+    return layer.path("source").asText("");
+  }
+
+  /** Layers that name no table take columns of the one that another names. */
+  private static void requireOneTable(JsonNode layer, List<JsonNode> layers, String flag) {
+    for (JsonNode other : layers) {
+      if (source(other).isEmpty() || source(other).equals(source(layer))) continue;
+      throw new Flags.UsageException("layer '" + layer.path("name").asText() + "' names the table "
+          + source(layer) + " and layer '" + other.path("name").asText() + "' " + source(other)
+          + ": join them, with a column for each top, and pass the table with -" + flag + " PATH");
+    }
   }
 
   private static void requireTable(String sourceClass, String flag) {
@@ -238,13 +265,13 @@ record NetTable(Dataset<Row> rows, String dataColumn, String labelColumn, String
         ? Optional.of(functions.lit(Integer.parseInt(field.group(1)))) : Optional.empty();
   }
 
-  private static NetTable of(Dataset<Row> rows, Flags flags, List<Top> tops) {
+  /** {@code features}, {@code labels}: columns that are taken first, where the table has them. */
+  private static NetTable of(
+      Dataset<Row> rows, Flags flags, List<String> features, List<String> labels) {
     List<String> columns = Arrays.asList(rows.columns());
-    List<String> dataNames = new ArrayList<>();
-    tops.stream().limit(1).forEach(top -> dataNames.add(top.ownColumn()));
+    List<String> dataNames = new ArrayList<>(features);
     dataNames.addAll(DATA_NAMES);
-    List<String> labelNames = new ArrayList<>();
-    tops.stream().skip(1).limit(1).forEach(top -> labelNames.add(top.ownColumn()));
+    List<String> labelNames = new ArrayList<>(labels);
     labelNames.add("label");
     String data = flags.has("dataCol") ? flags.get("dataCol", "") : first(dataNames, columns)
         .orElseThrow(() -> new Flags.UsageException("none of the table's columns ("

@@ -269,8 +269,8 @@ public final class SubmittedRun {
     Map<String, String> bound = new LinkedHashMap<>();
     List<Top> tops = description.tops();
     for (int i = 0; i < tops.size(); i++) {
-      String column = table.column(tops.get(i), i);
-      if (i > 0 && !there.contains(column)) continue;
+      String column = table.column(tops.get(i));
+      if (!tops.get(i).isFeatures() && !there.contains(column)) continue;
       bound.put(tops.get(i).name(), INPUT + i);
       inputs.add(quoted(column).as(INPUT + i));
     }
@@ -311,9 +311,7 @@ public final class SubmittedRun {
     if (layers.stream().anyMatch(SourceLayer::isOfFiles)) {
       table = given == null ? NetTable.ofFiles(spark, flags, layers, flag)
           : NetTable.ofFiles(given, flags, layers);
-      texts = RowNet.of(solver, net, name, layers, table.rows(), table.columns(layers));
-    } else if (RowNet.isNeeded(layers)) {
-      texts = RowNet.of(solver, net, name, layers, null, Map.of());
+      texts = RowNet.of(solver, net, name, layers, table.rows(), SourceLayer.columns(layers, table.dataColumn(), table.labelColumn()));
     }
     NetDescription description = NetDescription.of(texts.solver(), texts.net(), name);
     if (table == null) {

@@ -13,6 +13,7 @@ import cafetiere.spark.CaffeModel;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.Submit;
 import cafetiere.spark.TestImages;
+import cafetiere.spark.TestWeights;
 import java.awt.image.BufferedImage;
 import java.io.IOException;
 import java.nio.FloatBuffer;
@@ -151,8 +152,9 @@ class FileNetsTest {
         + " input_param { shape { dim: 16 } } }";
     String fields = "input: 'data' input_shape { dim: 16 dim: 1 dim: 28 dim: 28 }"
         + " input: 'label' input_shape { dim: 16 }";
-    byte[] layers = alone(image + label).setSolver(SMALL_STEPS).fit(images).weights();
-    assertArrayEquals(alone(fields).setSolver(SMALL_STEPS).fit(images).weights(), layers);
+    CaffeModel layers = alone(image + label).setSolver(SMALL_STEPS).fit(images);
+    CaffeModel ofFields = alone(fields).setSolver(SMALL_STEPS).fit(images);
+    assertEquals(TestWeights.of(ofFields), TestWeights.of(layers));
   }
 
   @Test

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark;
+
+import cafetiere.core.net.Net;
+import cafetiere.spark.util.Json;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.FloatBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The numbers of a model's weights: its bytes have the net's text in them, too. */
+public final class TestWeights {
+  private TestWeights() {}
+
+  /** Of each parameter, in the order of the net. */
+  public static List<FloatBuffer> of(CaffeModel model) {
+    try (Net net = Net.of(model.getNet(), "TEST")) {
+      Path file = Files.createTempFile("weights", ".caffemodel");
+      Files.write(file, model.weights());
+      net.copyFrom(file.toString());
+      Files.delete(file);
+      List<FloatBuffer> weights = new ArrayList<>();
+      int params = Json.parse(net.describe()).path("params").size();
+      for (int i = 0; i < params; i++) {
+        FloatBuffer values = net.param(i).data().asFloatBuffer();
+        weights.add(FloatBuffer.allocate(values.remaining()).put(values).flip());
+      }
+      return weights;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}
