@@ -81,6 +81,10 @@ Result<json> data_layer_json(const Graph& graph, const std::vector<Shape>& shape
           json& columns = tops.back()["columns"] = json::array();
           for (const caffe::TableDataParameter::Column& c : input.table->column())
             columns.push_back(c.name());
+          const caffe::TableDataParameter::Column& first = input.table->column(0);
+          if (first.kind() == caffe::TableDataParameter::Column::CLASS)
+            tops.back()["values"] =
+                std::vector<std::string>(first.value().begin(), first.value().end());
         }
       }
       const Shape& shape = shapes[size_t(node.tops[i])];
