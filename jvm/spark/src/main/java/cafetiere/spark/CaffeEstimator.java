@@ -245,14 +245,14 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     List<FeedSchema.Input> inputs = new ArrayList<>();
     for (int i = 0; i < tops.size(); i++) {
       String column = tops.get(i).columnAt(i, getFeaturesCol(), getLabelCol());
-      inputs.add(new FeedSchema.Input(tops.get(i).name(), column));
+      inputs.addAll(tops.get(i).inputs(column));
     }
     return FeedSchema.of(schema, inputs, getIdCol()).resizing(getResize());
   }
 
   private StructType appendOutputs(StructType schema) {
-    return Outputs.append(schema, List.of(getOutputCols()), getPredictionCol(),
-        getSkipBadRows());
+    return Outputs.of(List.of(getOutputCols()), getPredictionCol(), getSkipBadRows())
+        .append(schema);
   }
 
   /** The net that the solver tests with, where it has one or a state apart from what it trains. */

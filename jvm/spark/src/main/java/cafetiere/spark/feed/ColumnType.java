@@ -21,6 +21,10 @@ public enum ColumnType {
   LONG("i64", (row, i, out) -> out.int64(row.getLong(i))),
   FLOAT("f32", (row, i, out) -> out.float32(row.getFloat(i))),
   DOUBLE("f64", (row, i, out) -> out.float64(row.getDouble(i))),
+  /** Days since 1970. */
+  DATE("i32", (row, i, out) -> out.int32(row.getInt(i))),
+  /** Microseconds since 1970. */
+  TIMESTAMP("i64", (row, i, out) -> out.int64(row.getLong(i))),
   STRING("string", UnsafeValues::bytes),
   BINARY("u8", UnsafeValues::bytes),
   INTS("i32", (row, i, out) -> UnsafeValues.array(row, i, Integer.BYTES, out)),
@@ -79,6 +83,14 @@ public enum ColumnType {
     if (type.equals(DataTypes.StringType)) return STRING;
     if (type.equals(DataTypes.BinaryType)) return BINARY;
     return null;
+  }
+
+  /** The same for a TableData, which also knows dates. */
+  static ColumnType ofCell(DataType type) {
+    if (type.equals(DataTypes.DateType)) return DATE;
+    if (type.equals(DataTypes.TimestampType)) return TIMESTAMP;
+    if (type.equals(DataTypes.TimestampNTZType)) return TIMESTAMP;
+    return of(type);
   }
 
   private static ColumnType ofArray(DataType element) {

@@ -29,6 +29,7 @@ public final class RowEncoder implements AutoCloseable {
 
   private final FeedSchema schema;
   private final ColumnType[] types;
+  private final boolean[] mayBeMissing;
   private final int[] own; // where the columns are in rows of the schema itself
   private final Sink sink;
   private final long chunkBytes;
@@ -48,6 +49,8 @@ public final class RowEncoder implements AutoCloseable {
     this.schema = schema;
     this.types = schema.types().toArray(new ColumnType[0]);
     this.own = IntStream.range(0, types.length).toArray();
+    this.mayBeMissing = new boolean[types.length];
+    for (int i = 0; i < types.length; i++) mayBeMissing[i] = schema.mayBeMissing(i);
     this.sink = sink;
     this.chunkBytes = chunkBytes;
     this.filter = schema.skipsBadRows() ? new RowFilter(schema) : null;
@@ -76,6 +79,10 @@ public final class RowEncoder implements AutoCloseable {
   public void add(UnsafeRow row, int[] ordinals) {
     long start = chunk.size();
     for (int i = 0; i < types.length; i++) {
+      if (mayBeMissing[i] && row.isNullAt(ordinals[i])) {
+        chunk.payload(0);
+        continue;
+      }
       long at = chunk.size();
       try {
         requireValue(row.isNullAt(ordinals[i]));

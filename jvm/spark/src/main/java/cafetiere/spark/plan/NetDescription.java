@@ -4,6 +4,7 @@ package cafetiere.spark.plan;
 import cafetiere.core.CafetiereException;
 import cafetiere.core.Engine;
 import cafetiere.spark.PreflightException;
+import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -58,8 +59,22 @@ public record NetDescription(JsonNode json) {
    *
    * @param column the column that feeds it, where the layer says so; else ""
    * @param isLabel whether losses and accuracies take it for the number of a class
+   * @param cells of a TableData the columns that it makes the top of; else none
+   * @param classes of a TableData the labels whose places the top holds; else none
    */
-  public record Top(String name, String column, boolean isLabel) {
+  public record Top(
+      String name, String column, boolean isLabel, List<String> cells, List<String> classes) {
+    /** A top of any other layer. */
+    public Top(String name, String column, boolean isLabel) {
+      this(name, column, isLabel, List.of(), List.of());
+    }
+
+    /** How the top is fed, by {@code column} unless its layer names columns of a table. */
+    public List<FeedSchema.Input> inputs(String column) {
+      if (cells.isEmpty()) return List.of(new FeedSchema.Input(name, column));
+      return cells.stream().map(cell -> new FeedSchema.Input(name, cell, true)).toList();
+    }
+
     /** The column that the layer names, else that of the top's name. */
     public String ownColumn() {
       return column.isEmpty() ? name : column;
@@ -76,8 +91,15 @@ public record NetDescription(JsonNode json) {
   public List<Top> tops() {
     List<Top> tops = new ArrayList<>();
     json.path("data_layer").path("tops").forEach(top -> tops.add(new Top(top.path("name").asText(),
-        top.path("column").asText(""), top.path("classes").asLong() > 0)));
+        top.path("column").asText(""), top.path("classes").asLong() > 0,
+        texts(top.path("columns")), texts(top.path("values")))));
     return tops;
+  }
+
+  private static List<String> texts(JsonNode array) {
+    List<String> texts = new ArrayList<>();
+    array.forEach(text -> texts.add(text.asText()));
+    return List.copyOf(texts);
   }
 
   /** Text of the net; in phase TEST with the level and the stages that the solver tests in. */
