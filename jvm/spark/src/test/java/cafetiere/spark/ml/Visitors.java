@@ -3,6 +3,7 @@ package cafetiere.spark.ml;
 
 import java.sql.Date;
 import java.sql.Timestamp;
+import java.time.LocalDate;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -14,6 +15,8 @@ import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.$colon$colon;
+import scala.collection.immutable.List$;
 
 /**
  * A table that is drawn: numbers, texts, dates and gaps. Whether somebody buys follows from the age
@@ -46,8 +49,8 @@ final class Visitors {
 
   /** What a grid of params takes. */
   static scala.collection.Iterable<int[]> list(int[]... values) {
-    scala.collection.mutable.ArrayBuffer<int[]> list = new scala.collection.mutable.ArrayBuffer<>();
-    for (int[] value : values) list.append(value);
+    scala.collection.immutable.List<int[]> list = List$.MODULE$.empty();
+    for (int i = values.length; i-- > 0;) list = new $colon$colon<>(values[i], list);
     return list;
   }
 
@@ -63,7 +66,7 @@ final class Visitors {
     double paid = 100 + 10 * visits + 20 * taste + (city % 2 == 0 ? 30 : 0);
     long day = 15_000 + random.nextInt(2_000);
     return RowFactory.create((long) id, isTold ? age : null, "city " + city, visits,
-        Date.valueOf(java.time.LocalDate.ofEpochDay(day)), new Timestamp(86_400_000L * day + id),
+        Date.valueOf(LocalDate.ofEpochDay(day)), new Timestamp(86_400_000L * day + id),
         Vectors.dense(taste, 1), buys ? "yes" : "no", buys ? 1.0 : 0.0, paid);
   }
 }
