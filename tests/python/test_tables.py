@@ -47,6 +47,7 @@ def table(spark, file):
 
 
 def classifier(**params):
+    """The classes follow from two of the columns."""
     columns = ["age", "city", "since"]
     return CaffeClassifier(
         labelCol="buys", featuresCols=columns, idCol="id", numWorkers=2, batchSize=64, **params
@@ -55,7 +56,7 @@ def classifier(**params):
 
 @pytest.fixture(scope="module")
 def model(table):
-    return classifier(maxEpochs=8).fit(table)
+    return classifier(maxEpochs=8, dropout=0.1, batchNorm=True, activation="Swish").fit(table)
 
 
 def test_a_csv_is_learned(model, table):
@@ -67,9 +68,18 @@ def test_a_csv_is_learned(model, table):
 
 
 def test_columns_that_nobody_names_are_learned_from(table):
-    fitted = CaffeClassifier(labelCol="buys", numWorkers=1, maxIter=3).fit(table.drop("id"))
+    own = (
+        'layer { name: "mine" type: "InnerProduct" bottom: "input" top: "mine"'
+        ' inner_product_param { num_output: 9 weight_filler { type: "xavier" } } }'
+    )
+    rounds = CaffeClassifier(
+        labelCol="buys", net=own, engine="rounds", syncMode="average", numWorkers=2, maxIter=10
+    )
+    fitted = rounds.fit(table.drop("id"))
     net = fitted.caffeModel.getNet()
     assert all(f'name: "{name}"' in net for name in ("age", "city", "since", "paid", "spent"))
+    assert 'bottom: "mine"' in net
+    assert fitted.summary.engine == "rounds"
 
 
 def test_a_pipeline_survives_the_disk(model, table, tmp_path):

@@ -48,9 +48,9 @@ public final class CaffeClassificationModel extends Model<CaffeClassificationMod
     return labels().length;
   }
 
-  /** The net with its weights; the encoding of the columns is its first layer. */
+  /** A copy of the net with its weights; the encoding of the columns is its first layer. */
   public CaffeModel caffeModel() {
-    return net;
+    return net.copy(ParamMap.empty());
   }
 
   /** What the training did. */

@@ -38,9 +38,9 @@ public final class CaffeRegressionModel extends Model<CaffeRegressionModel>
     return uid;
   }
 
-  /** The net with its weights; the encoding of the columns is its first layer. */
+  /** A copy of the net with its weights; the encoding of the columns is its first layer. */
   public CaffeModel caffeModel() {
-    return net;
+    return net.copy(ParamMap.empty());
   }
 
   /** What the training did. */

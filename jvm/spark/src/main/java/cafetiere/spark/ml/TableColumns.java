@@ -62,7 +62,12 @@ record TableColumns(String label, List<StructField> fields, List<String> kinds, 
       StructField field = schema.fields()[at];
       fields.add(field);
       kinds.add(name.equals(label) ? labelKind : kind(field.dataType(), categories.contains(name)));
-      if (name.equals(label)) findLabel(field, labelKind, findings);
+      if (name.equals(label)) {
+        findLabel(field, labelKind, findings);
+      } else if (!isLearned(field.dataType())) {
+        findings.add("column '" + name + "' is of type " + field.dataType().catalogString()
+            + ", of which nothing can be learned: leave it out of featuresCols, or make numbers of it");
+      }
     }
     if (names.size() == 1) findings.add("there is no column to learn from: set featuresCols");
     if (!findings.isEmpty()) throw new PreflightException(findings);
@@ -108,6 +113,13 @@ record TableColumns(String label, List<StructField> fields, List<String> kinds, 
     findings.add("the label '" + field.name() + "' is of type " + type.catalogString() + ": "
         + (labelKind.equals(NUMBER) ? "a regressor learns numbers; cast it, or use CaffeClassifier"
             : "a classifier learns classes that are text or whole numbers; cast it"));
+  }
+
+  private static boolean isLearned(DataType type) {
+    DataType one = type instanceof ArrayType array ? array.elementType() : type;
+    return one instanceof NumericType || type.equals(DataTypes.BooleanType)
+        || type.equals(DataTypes.StringType) || !kind(type, false).equals(NUMBER)
+        || type.equals(SQLDataTypes.VectorType());
   }
 
   private static boolean isSeveral(DataType type) {

@@ -120,7 +120,11 @@ class TablesTest {
   void aRegressorLearnsTheUnitsOfItsLabel() {
     CaffeRegressor regressor = new CaffeRegressor().setFeaturesCols("city", "visits", "taste")
         .setLabelCol("paid").setIdCol("id").setNumWorkers(2).setBatchSize(64).setMaxEpochs(12);
-    Dataset<Row> out = regressor.fit(train).transform(heldOut);
+    CaffeRegressionModel model = regressor.setValidationIndicatorCol("held")
+        .fit(train.selectExpr("*", "id % 10 = 0 held"));
+    assertEquals(1800, model.summary().rowsGiven());
+    assertTrue(model.caffeModel().events().contains("\"event\":\"test\""), "tested once an epoch");
+    Dataset<Row> out = model.transform(heldOut);
     double error = new RegressionEvaluator().setLabelCol("paid").evaluate(out);
     assertTrue(error < 5, () -> "" + error);  // they vary by 38
   }
@@ -148,6 +152,8 @@ class TablesTest {
     assertTrue(refusal(classifier().setFeaturesCols("age", "citi")).contains("did you mean 'city'"));
     assertTrue(refusal(classifier().setFeaturesCols("age", "buys")).contains("'buys' is the label"));
     assertTrue(refusal(classifier().setCategoricalCols("visit")).contains("did you mean 'visits'"));
+    assertTrue(refusal(classifier().setFeaturesCols("age", "raw"))
+        .contains("column 'raw' is of type binary"));
     assertTrue(refusal(classifier().setLabelCol("taste")).contains("the label 'taste' is of type"));
     assertTrue(assertThrows(IllegalArgumentException.class, () -> classifier().setDropout(1))
         .getMessage().contains("dropout is 1.0: set it to a number from 0.0 to 0.999"));
@@ -158,6 +164,7 @@ class TablesTest {
   }
 
   private static String refusal(CaffeClassifier classifier) {
-    return assertThrows(PreflightException.class, () -> classifier.fit(train)).getMessage();
+    return assertThrows(PreflightException.class,
+        () -> classifier.fit(train.selectExpr("*", "binary(city) raw"))).getMessage();
   }
 }
