@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimators for tables of numbers, texts and dates, which need no word of Caffe's.
 
-    from cafetiere.spark.ml import CaffeClassifier
+from cafetiere.spark.ml import CaffeClassifier
 
-    train = spark.read.csv("visitors.csv", header=True, inferSchema=True)
-    model = CaffeClassifier(labelCol="buys").fit(train)
-    model.transform(train).select("predictedLabel", "probability").show()
+train = spark.read.csv("visitors.csv", header=True, inferSchema=True)
+model = CaffeClassifier(labelCol="buys").fit(train)
+model.transform(train).select("predictedLabel", "probability").show()
 """
 
 from pyspark.ml.util import JavaMLWritable
@@ -32,8 +32,8 @@ __all__ = [
 class CaffeClassifier(ClassifierParams, JavaEstimator, Readable, JavaMLWritable):
     """Learns classes from the columns of a table, as they are.
 
-    The params may be given by name, by setters, or to fit() for one fit. The table is read twice, to
-    count and to train: cache it if it is dear to make.
+    The params may be given by name, by setters, or to fit() for one fit. The table is read twice,
+    to count and to train: cache it if it is dear to make.
     """
 
     def _create_model(self, java_model):
@@ -43,8 +43,8 @@ class CaffeClassifier(ClassifierParams, JavaEstimator, Readable, JavaMLWritable)
 class CaffeRegressor(RegressorParams, JavaEstimator, Readable, JavaMLWritable):
     """Learns a number from the columns of a table, as they are.
 
-    The params may be given by name, by setters, or to fit() for one fit. The table is read twice, to
-    count and to train: cache it if it is dear to make.
+    The params may be given by name, by setters, or to fit() for one fit. The table is read twice,
+    to count and to train: cache it if it is dear to make.
     """
 
     def _create_model(self, java_model):
@@ -65,7 +65,7 @@ class _TableModel(JavaModel, Readable, JavaMLWritable):
 
     @property
     def caffeModel(self):
-        """The net with its weights, a CaffeModel; the encoding of the columns is its first layer."""
+        """A copy of the net, a CaffeModel; the encoding of the columns is its first layer."""
         from cafetiere.spark import CaffeModel
 
         return CaffeModel(self._java_obj.caffeModel())
