@@ -9,8 +9,6 @@ import cafetiere.core.NativeLibrary;
 /**
  * What must be known of a table's columns to train a net on them: means, deviations, values. Parts of a
  * table count on their own and are merged without rounding, in any order. One thread at a time.
- *
- * @since 0.1.0
  */
 public final class TableStatistics extends Handle {
   /** Counts nothing yet; {@code options} is the JSON that cft_table_create describes. */

@@ -17,8 +17,6 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * A trained classifier. It reads rows as they are: their encoding is a part of its net.
- *
- * @since 0.1.0
  */
 public final class CaffeClassificationModel extends Model<CaffeClassificationModel>
     implements ClassificationParams<CaffeClassificationModel>, MLWritable {

@@ -16,8 +16,6 @@ import org.apache.spark.sql.types.StructType;
 /**
  * Learns classes from the columns of a table: numbers, texts, dates and vectors, as they are. Values may be
  * missing, and others than those trained on may come later.
- *
- * @since 0.1.0
  */
 public final class CaffeClassifier extends Estimator<CaffeClassificationModel>
     implements ClassificationParams<CaffeClassifier>, TableParams<CaffeClassifier>,

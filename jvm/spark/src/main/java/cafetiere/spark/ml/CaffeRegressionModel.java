@@ -18,8 +18,6 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * A trained regressor. It reads rows as they are: their encoding is a part of its net.
- *
- * @since 0.1.0
  */
 public final class CaffeRegressionModel extends Model<CaffeRegressionModel>
     implements TableModelParams<CaffeRegressionModel>, MLWritable {

@@ -15,8 +15,6 @@ import org.apache.spark.sql.types.StructType;
 /**
  * Learns a number from the columns of a table: numbers, texts, dates and vectors, as they are. Values may be
  * missing, and others than those trained on may come later.
- *
- * @since 0.1.0
  */
 public final class CaffeRegressor extends Estimator<CaffeRegressionModel>
     implements TableParams<CaffeRegressor>, DefaultParamsWritable {
