@@ -14,6 +14,7 @@ import cafetiere.spark.TestNets;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.predict.PredictionPlan;
 import java.nio.ByteBuffer;
+import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -62,6 +63,10 @@ class FeedTest {
         Arguments.of(DataTypes.LongType, 70000L, new float[] {70000}),
         Arguments.of(DataTypes.FloatType, 0.25f, new float[] {0.25f}),
         Arguments.of(DataTypes.DoubleType, -0.5, new float[] {-0.5f}),
+        Arguments.of(DataTypes.createDecimalType(9, 2), new BigDecimal("-12.25"),
+            new float[] {-12.25f}),
+        Arguments.of(DataTypes.createDecimalType(30, 4), new BigDecimal("1000000.5"),
+            new float[] {1000000.5f}),
         Arguments.of(DataTypes.BinaryType, new byte[] {0, 127, -128, -1},
             new float[] {0, 127, 128, 255}),
         Arguments.of(array(DataTypes.IntegerType), new Integer[] {1, -2, 3},
