@@ -94,6 +94,10 @@ Result<json> top_json(const Graph& graph, const Node& node, size_t i,
   if (input.table) {
     json& columns = top["columns"] = json::array();
     for (const auto& column : input.table->column()) columns.push_back(column.name());
+    const auto& first = input.table->column(0);
+    if (first.kind() == caffe::TableDataParameter::Column::CLASS) {
+      top["values"] = std::vector<std::string>(first.value().begin(), first.value().end());
+    }
   }
   const int batch_axis = input.transpose ? 1 : 0;
   if (shape.axes() > batch_axis) top["batch"] = shape[batch_axis];

@@ -62,6 +62,17 @@ int64_t Options::number(const char* key, int64_t fallback, int64_t min, int64_t 
   return fallback;
 }
 
+double Options::real(const char* key, double fallback, double min, double max) {
+  const nlohmann::json* value = take(key);
+  if (!value) return fallback;
+  if (value->is_number()) {
+    const double x = value->get<double>();
+    if (x >= min && x <= max) return x;
+  }
+  fail(key, fmt::format("a number from {} to {}", min, max).c_str());
+  return fallback;
+}
+
 std::vector<std::string> Options::texts(const char* key) {
   std::vector<std::string> list;
   const nlohmann::json* value = take(key);

@@ -21,6 +21,7 @@ class Options {
 
   std::string text(const char* key, const std::string& fallback = "");
   int64_t number(const char* key, int64_t fallback, int64_t min, int64_t max);
+  double real(const char* key, double fallback, double min, double max);
   std::vector<std::string> texts(const char* key);
   /// [{"a": .., "b": ..}] as pairs.
   std::vector<std::pair<std::string, std::string>> pairs(const char* key, const char* first,

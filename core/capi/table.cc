@@ -76,7 +76,11 @@ Result<std::string> net_text(const cft_table& table, const char* text) {
   net.batch = options.number("batch", net.batch, 1, 1 << 24);
   net.activation = options.text("activation", net.activation);
   net.batch_norm = options.number("batch_norm", 0, 0, 1) == 1;
-  net.dropout = float(options.number("dropout_percent", 0, 0, 99)) / 100;
+  net.dropout = float(options.real("dropout", 0, 0, 0.999));
+  if (const std::string hidden = options.text("net"); !hidden.empty()) {
+    CFT_ASSIGN(NetText parsed, parse_net(hidden, "net"));
+    net.hidden = std::move(parsed.param);
+  }
   if (options.has("layers")) {
     const json layers = json::parse(options.list("layers"), nullptr, false);
     net.layers.clear();

@@ -41,6 +41,10 @@ Status check(std::span<const TableColumn> features, const TableColumn& label,
   if (!(options.dropout >= 0 && options.dropout < 1)) {
     return invalid_argument("dropout must be at least 0 and below 1");
   }
+  const int hidden = options.hidden.layer_size();
+  if (hidden > 0 && options.hidden.layer(hidden - 1).top_size() == 0) {
+    return invalid_argument("net: its last layer has no top that scores could be made of");
+  }
   if (options.batch < 1) return invalid_argument("a batch needs at least one row");
   return {};
 }
@@ -53,7 +57,10 @@ class Builder {
   caffe::NetParameter build(std::span<const TableColumn> features, const TableColumn& label) {
     add_table(features, label);
     embed(features);
-    for (size_t i = 0; i < options_.layers.size(); ++i) add_hidden(i);
+    if (options_.hidden.layer_size() > 0)
+      add_given();
+    else
+      for (size_t i = 0; i < options_.layers.size(); ++i) add_hidden(i);
     const bool classes = label.kind() == TableColumn::CLASS;
     add_inner_product("score", classes ? label.value_size() : label.size(), true);
     classes ? add_softmax() : add_squares(label);
@@ -112,9 +119,14 @@ class Builder {
       add(parts.back(), "Flatten", {name}, parts.back());
     }
     top_ = parts.front();
-    if (parts.size() == 1) return;
+    if (parts.size() == 1 && options_.hidden.layer_size() == 0) return;
     add("input", "Concat", parts, "input");
     top_ = "input";
+  }
+
+  void add_given() {
+    for (const LayerParameter& layer : options_.hidden.layer()) *net_.add_layer() = layer;
+    top_ = net_.layer(net_.layer_size() - 1).top(0);
   }
 
   void add_hidden(size_t i) {

@@ -165,8 +165,9 @@ CFT_API int cft_table_merge(cft_table* table, const void* statistics, uint64_t b
 CFT_API int cft_table_statistics(const cft_table* table, void** out, uint64_t* bytes);
 /* The text of a net that learns one column from the others.
  * options: {"label": the column to learn, "layers": [units of each hidden layer] (default [64, 32]),
- *   "activation": a layer type (default "ReLU"), "dropout_percent": 0 to 99, "batch_norm": 0 or 1,
- *   "batch": rows (default 64), "most_one_hot": a category of more values is embedded (default 8),
+ *   "activation": a layer type (default "ReLU"), "dropout": share of units, "batch_norm": 0 or 1,
+ *   "net": prototxt of hidden layers in place of those, the first of which reads the blob "input" and
+ *   the last of which the scores are made of, "batch": rows (default 64), "most_one_hot": a category of more values is embedded (default 8),
  *   "most_values", "least_count": of a category's values, the others count as one (50000, 1)} */
 CFT_API int cft_table_net(const cft_table* table, const char* options, char** out);
 CFT_API void cft_table_destroy(cft_table* table);

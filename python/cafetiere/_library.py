@@ -159,7 +159,21 @@ def _declare(lib):
         "cft_predictor_create": (i32, [text, handle, ctypes.c_uint64, out]),
         "cft_predictor_describe": (i32, [handle, out]),
         "cft_predictor_floats": (i32, [handle, i64, *[handle] * 2, i32, *[handle] * 2, i32]),
+        "cft_predictor_run": (i32, [handle, i64, text, ctypes.c_uint64, out]),
         "cft_predictor_destroy": (none, [handle]),
+        "cft_describe": (i32, [text, out]),
+        "cft_rows_create": (i32, [text, out]),
+        "cft_rows_append": (i32, [handle, i64, text, ctypes.c_uint64]),
+        "cft_rows_destroy": (none, [handle]),
+        "cft_table_create": (i32, [text, out]),
+        "cft_table_add": (i32, [handle, i64, text, ctypes.c_uint64]),
+        "cft_table_net": (i32, [handle, text, out]),
+        "cft_table_destroy": (none, [handle]),
+        "cft_trainer_create": (i32, [text, handle, out]),
+        "cft_trainer_run": (i32, [handle] * 3),
+        "cft_trainer_result": (i32, [handle, out]),
+        "cft_trainer_model": (i32, [handle, out, ctypes.POINTER(ctypes.c_uint64)]),
+        "cft_trainer_destroy": (none, [handle]),
         "cft_schema": (i32, [out, ctypes.POINTER(ctypes.c_uint64)]),
         "cft_layer_types": (i32, [out]),
         "cft_last_error": (text, []),
@@ -206,10 +220,10 @@ def call_for_json(name, *arguments):
     return json.loads(call_for_text(name, *arguments))
 
 
-def call_for_bytes(name):
-    """Calls a function of nothing that gives bytes."""
+def call_for_bytes(name, *arguments):
+    """Calls a function whose last arguments receive bytes and their number."""
     out, size = ctypes.c_void_p(), ctypes.c_uint64()
-    call(name, ctypes.byref(out), ctypes.byref(size))
+    call(name, *arguments, ctypes.byref(out), ctypes.byref(size))
     try:
         return ctypes.string_at(out, size.value)
     finally:

@@ -170,7 +170,7 @@ TEST(Table, OptionsOfTheNet) {
   add(whole, table_rows(0, 500));
   const std::string text = net(whole, {{"layers", {7}},
                                        {"activation", "TanH"},
-                                       {"dropout_percent", 25},
+                                       {"dropout", 0.25},
                                        {"batch_norm", 1},
                                        {"batch", 16},
                                        {"most_one_hot", 30}});
@@ -179,6 +179,34 @@ TEST(Table, OptionsOfTheNet) {
     EXPECT_THAT(text, HasSubstr(wanted));
   }
   EXPECT_THAT(text, Not(HasSubstr("Embed")));
+}
+
+TEST(Table, HiddenLayersOfOnesOwn) {
+  const Table whole = table();
+  add(whole, table_rows(0, 500));
+  const std::string text =
+      net(whole, {{"net",
+                   "layer { name: 'mine' type: 'InnerProduct' bottom: 'input' top: 'mine' "
+                   "inner_product_param { num_output: 9 weight_filler { type: 'xavier' } } } "
+                   "layer { name: 'act' type: 'Swish' bottom: 'mine' top: 'act' }"},
+                  {"most_one_hot", 30}});  // one top alone, which is "input" nevertheless
+  EXPECT_THAT(text, HasSubstr("Swish"));
+  EXPECT_THAT(text, Not(HasSubstr("hidden1")));
+  const TableRows rows = table_rows(0, 64);
+  const std::vector<float> out = predict(text, train(text, rows), kTableSchema, rows);
+  EXPECT_NEAR(out[0] + out[1], 1, 1e-5);
+}
+
+TEST(Table, TheClassesAreTold) {
+  const Table whole = table();
+  add(whole, table_rows(0, 500));
+  char* out = nullptr;
+  const json options{{"net", net(whole)}, {"phase", "TEST"}};
+  ASSERT_EQ(cft_describe(options.dump().c_str(), &out), 0) << cft_last_error();
+  const json tops = json::parse(out)["data_layer"]["tops"];
+  cft_free(out);
+  EXPECT_EQ(tops.back()["values"], json({"no", "yes"}));
+  EXPECT_EQ(tops.front()["columns"], json({"age", "born"}));
 }
 
 TEST(Table, Refusals) {
@@ -200,6 +228,11 @@ TEST(Table, Refusals) {
   EXPECT_THAT(cft_last_error(), HasSubstr("CLASS is for labels"));
   EXPECT_NE(cft_table_net(whole.get(), R"({"label": "answer", "layers": [0]})", &out), 0);
   EXPECT_THAT(cft_last_error(), HasSubstr("at least one unit"));
+  EXPECT_NE(cft_table_net(whole.get(), R"({"label": "answer", "dropout": 1})", &out), 0);
+  EXPECT_THAT(cft_last_error(), HasSubstr("a number from 0 to 0.999"));
+  EXPECT_NE(cft_table_net(whole.get(), R"({"label": "answer", "net": "layer { nam: 'x' }"})", &out),
+            0);
+  EXPECT_THAT(cft_last_error(), HasSubstr("net:1"));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 import cafetiere.spark.CaffeEstimator;
 import cafetiere.spark.CaffeModel;
 import cafetiere.spark.Submit;
+import cafetiere.spark.ml.CaffeClassifier;
+import cafetiere.spark.ml.CaffeRegressionModel;
 import org.apache.spark.sql.SparkSession;
 
 /** Comes in by every class that users name; prints what each of them throws, a line each. */
@@ -14,6 +16,8 @@ public final class OldJava {
   public static void main(String[] args) {
     tell("CaffeEstimator", CaffeEstimator::new);
     tell("CaffeModel", () -> CaffeModel.load("nowhere"));
+    tell("CaffeClassifier", CaffeClassifier::new);
+    tell("CaffeRegressionModel", () -> CaffeRegressionModel.load("nowhere"));
     tell("Submit", () -> Submit.main(new String[0]));
     tell("CafetierePlugin", () -> SparkSession.builder().master("local[1]")
         .config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")

@@ -15,11 +15,28 @@ import pytest
 from pyspark.ml.param import Param
 
 from cafetiere.spark import CaffeEstimator, CaffeModel, params
-from cafetiere.spark.params import TABLE, EstimatorParams, PredictionParams
+from cafetiere.spark.ml import (
+    CaffeClassificationModel,
+    CaffeClassifier,
+    CaffeRegressionModel,
+    CaffeRegressor,
+)
+from cafetiere.spark.params import (
+    ML_TABLE,
+    TABLE,
+    ClassificationParams,
+    ClassifierParams,
+    EstimatorParams,
+    PredictionParams,
+    RegressorParams,
+    TableModelParams,
+    TableParams,
+)
 
 ROOT = pathlib.Path(__file__).parents[2]
 TOOL = "tools/params"
 JSON = "jvm/spark/src/main/resources/cafetiere/spark/params.json"
+ML_JSON = "jvm/spark/src/main/resources/cafetiere/spark/ml/params.json"
 PARAMS = [param for part in TABLE.values() for param in part]
 NEW = {"name": "warmth", "type": "int", "default": 7, "least": 2, "doc": ["Degrees of the cup."]}
 NEW["since"] = "9.9.0"
@@ -89,7 +106,18 @@ def test_the_stub_has_what_the_module_has(tmp_path):
     assert named == made
 
 
-@pytest.mark.parametrize("cls", [PredictionParams, EstimatorParams])
+@pytest.mark.parametrize(
+    "cls",
+    [
+        PredictionParams,
+        EstimatorParams,
+        TableModelParams,
+        ClassificationParams,
+        TableParams,
+        ClassifierParams,
+        RegressorParams,
+    ],
+)
 def test_the_stub_has_what_the_class_has(cls, tmp_path):
     methods, attributes = stub_classes(ROOT, tmp_path)[cls.__name__]
     assert attributes == {name for name, value in vars(cls).items() if isinstance(value, Param)}
@@ -108,7 +136,8 @@ def test_the_stub_has_what_the_class_has(cls, tmp_path):
 
 
 def test_every_public_method_says_what_it_does():
-    for cls in (CaffeEstimator, CaffeModel):
+    tables = (CaffeClassifier, CaffeClassificationModel, CaffeRegressor, CaffeRegressionModel)
+    for cls in (CaffeEstimator, CaffeModel, *tables):
         for name, method in inspect.getmembers(cls, inspect.isfunction):
             if re.match("[gs]et[A-Z]", name):
                 assert inspect.getdoc(method), name
@@ -117,12 +146,13 @@ def test_every_public_method_says_what_it_does():
 
 
 def test_the_table_is_in_order():
-    keys = {"name", "type", "default", "doc", "flag", "file", "least", "words", "since"}
-    for param in PARAMS:
+    keys = {"name", "type", "default", "doc", "flag", "file", "least", "range", "words", "since"}
+    for param in [*PARAMS, *(param for part in ML_TABLE.values() for param in part)]:
         assert set(param) <= keys, param["name"]
         assert param["doc"][-1].endswith("."), param["name"]
-    names = [param["name"] for param in PARAMS]
-    assert len(names) == len(set(names))
+    for table in (TABLE, ML_TABLE):
+        names = [param["name"] for part in table.values() for param in part]
+        assert len(names) == len(set(names))
 
 
 def test_the_page_is_what_the_table_says():
@@ -132,7 +162,7 @@ def test_the_page_is_what_the_table_says():
 @pytest.fixture
 def tree(tmp_path):
     """A tree in which somebody has added a param to the table, and done nothing else."""
-    for name in (TOOL, JSON, "python/cafetiere/spark/params.py"):
+    for name in (TOOL, JSON, ML_JSON, "python/cafetiere/spark/params.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     table = json.loads((ROOT / JSON).read_text())
@@ -181,7 +211,7 @@ def test_a_line_of_the_table_is_all_that_a_param_takes(tree):
 
 
 def places(param):
-    """The product's sources that read or set a param, or name its flag."""
+    """The product's sources that read or set a param, or name its flag; package ml is apart."""
     quoted = {param["name"], param.get("flag") or param["name"]}
     anywhere = re.compile(rf"\b[gs]et{capital(param['name'])}\(")
     flags = re.compile(rf'"({"|".join(quoted)})"')
@@ -189,10 +219,19 @@ def places(param):
     found = set()
     for path in [*java.rglob("*.java"), *(ROOT / "python/cafetiere/spark").glob("*.py")]:
         text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+        if path.parent.name == "ml":
+            continue
         is_submit = path.parent.name == "submit"
         if anywhere.search(text) or (is_submit and flags.search(text)):
             found.add(str(path.relative_to(java)) if path.is_relative_to(java) else path.name)
     return found
+
+
+def test_params_of_tables_are_used():
+    java = ROOT / "jvm/spark/src/main/java/cafetiere/spark/ml"
+    text = "".join(path.read_text() for path in java.glob("*.java"))
+    for param in (param for part in ML_TABLE.values() for param in part):
+        assert f"get{capital(param['name'])}()" in text, param["name"]
 
 
 @pytest.mark.parametrize("param", PARAMS, ids=lambda param: param["name"])

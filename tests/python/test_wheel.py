@@ -68,7 +68,8 @@ def test_the_engine_is_inside_once(python, tmp_path):
 def test_the_types_of_the_params_are_inside(python):
     wheel_file = zipfile.ZipFile(wheel())
     names = set(wheel_file.namelist())
-    assert {f"cafetiere/spark/{name}" for name in ("params.json", "py.typed")} <= names
+    files = ("ml_params.json", "params.json", "py.typed")
+    assert {f"cafetiere/spark/{name}" for name in files} <= names
     stub = wheel_file.read("cafetiere/spark/params.pyi").decode()
     assert "def setEpochs(self, value: int) -> Self: ..." in stub
 

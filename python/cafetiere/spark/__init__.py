@@ -19,12 +19,13 @@ is.
 
 import json
 
-from pyspark.ml.util import JavaMLReadable, JavaMLReader, JavaMLWritable
+from pyspark.ml.util import JavaMLWritable
 from pyspark.ml.wrapper import JavaEstimator, JavaModel
 
 from cafetiere.spark.jar import jar_path
 from cafetiere.spark.params import EstimatorParams, PredictionParams, defaults
-from cafetiere.spark.session import add_to_new_sessions, require_jar, session_builder
+from cafetiere.spark.session import add_to_new_sessions, session_builder
+from cafetiere.spark.stages import Readable
 from cafetiere.spark.summary import TrainingSummary
 
 __all__ = ["CaffeEstimator", "CaffeModel", "TrainingSummary", "jar_path", "session_builder"]
@@ -32,25 +33,7 @@ __all__ = ["CaffeEstimator", "CaffeModel", "TrainingSummary", "jar_path", "sessi
 add_to_new_sessions()
 
 
-class _Reader(JavaMLReader):
-    """Loads one of our classes; Spark's own reader looks below org.apache.spark."""
-
-    @classmethod
-    def _java_loader_class(cls, clazz):
-        require_jar(f"cafetiere.spark.{clazz.__name__}")
-        return f"cafetiere.spark.{clazz.__name__}"
-
-
-class _Readable(JavaMLReadable):
-    """Gives a class its read() and load()."""
-
-    @classmethod
-    def read(cls):
-        """A reader of saved stages of this class."""
-        return _Reader(cls)
-
-
-class CaffeEstimator(EstimatorParams, JavaEstimator, _Readable, JavaMLWritable):
+class CaffeEstimator(EstimatorParams, JavaEstimator, Readable, JavaMLWritable):
     """Trains a Caffe net on a DataFrame, inside the executors that hold it.
 
     The params may be given by name, by setters, or to fit() for one fit.
@@ -77,7 +60,7 @@ class CaffeEstimator(EstimatorParams, JavaEstimator, _Readable, JavaMLWritable):
         return CaffeModel(java_model)
 
 
-class CaffeModel(PredictionParams, JavaModel, _Readable, JavaMLWritable):
+class CaffeModel(PredictionParams, JavaModel, Readable, JavaMLWritable):
     """A trained net: transform() adds predictions and blobs as columns to every row, in order."""
 
     def __init__(self, java_model=None):

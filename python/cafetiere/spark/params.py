@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The params of CaffeEstimator and CaffeModel, made of the JVM's table of them, params.json.
+"""The params of our stages, made of the JVM's tables of them, params.json and ml_params.json.
 
-The wheel has the table, and params.pyi with the types of what is made here.
+The wheel has the tables, and params.pyi with the types of what is made here.
 """
 
 import functools
@@ -18,23 +18,41 @@ _TYPES = {
     "int": (int, TypeConverters.toInt),
     "long": (int, TypeConverters.toInt),
     "boolean": (bool, TypeConverters.toBoolean),
+    "double": (float, TypeConverters.toFloat),
     "String[]": (list, TypeConverters.toListString),
+    "int[]": (list, TypeConverters.toListInt),
+    "double[]": (list, TypeConverters.toListFloat),
 }
 
 
-def _table() -> dict:
+def _table(name: str, place: str) -> dict:
     own = pathlib.Path(__file__).resolve().parent
     built = own.parents[2] / "jvm/spark/src/main/resources/cafetiere/spark"
-    folder = own if (own / "params.json").exists() else built
-    return json.loads((folder / "params.json").read_text())
+    file = own / name if (own / name).exists() else built / place
+    return json.loads(file.read_text())
 
 
-TABLE = _table()
+def _ml_table() -> dict:
+    """The table of package ml, in which a bare name stands for a param of the other one."""
+    named = {param["name"]: param for part in TABLE.values() for param in part}
+    return {
+        part: [named[param] if isinstance(param, str) else param for param in params]
+        for part, params in _table("ml_params.json", "ml/params.json").items()
+    }
+
+
+TABLE = _table("params.json", "params.json")
+ML_TABLE = _ml_table()
 
 
 def defaults(*parts: str) -> dict:
     """The default values of parts of the table, by name."""
     return {param["name"]: param["default"] for part in parts for param in TABLE[part]}
+
+
+def ml_defaults(*parts: str) -> dict:
+    """The same of the table of package ml."""
+    return {param["name"]: param["default"] for part in parts for param in ML_TABLE[part]}
 
 
 def _text(param: dict) -> str:
@@ -67,11 +85,11 @@ def _setter(param: dict):
     return set_
 
 
-def _with_params(part: str):
-    """A class decorator: adds the params of a part of the table, with getters and setters."""
+def _with_params(params: list):
+    """A class decorator: adds these params of a table, with getters and setters."""
 
     def decorate(cls):
-        for param in TABLE[part]:
+        for param in params:
             converter = _TYPES[param["type"]][1]
             doc = " ".join(param["doc"])
             setattr(cls, param["name"], Param(Params._dummy(), param["name"], doc, converter))
@@ -83,31 +101,30 @@ def _with_params(part: str):
     return decorate
 
 
-def _with_keywords(method):
-    """Has a method take every param as a keyword, and no other."""
+def _with_keywords(*parts: list):
+    """Has a method take every param of these parts as a keyword, and no other."""
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
-    for param in (param for part in TABLE.values() for param in part):
+    for param in (param for part in parts for param in part):
         kind, annotation = inspect.Parameter.KEYWORD_ONLY, _TYPES[param["type"]][0]
         parameters.append(
             inspect.Parameter(param["name"], kind, default=param["default"], annotation=annotation)
         )
     signature = inspect.Signature(parameters)
 
-    @functools.wraps(method)
-    def call(self, **keywords):
-        signature.bind(self, **keywords)  # TypeError for another name
-        return method(self, **keywords)
+    def decorate(method):
+        @functools.wraps(method)
+        def call(self, **keywords):
+            signature.bind(self, **keywords)  # TypeError for another name
+            return method(self, **keywords)
 
-    call.__signature__ = signature
-    return call
+        call.__signature__ = signature
+        return call
+
+    return decorate
 
 
-@_with_params("shared")
-class PredictionParams(Params):
-    """The params that CaffeEstimator and CaffeModel share.
-
-    The stage on the JVM refuses at once what a param cannot be.
-    """
+class _CheckedParams(Params):
+    """Params whose values the stage on the JVM checks at once."""
 
     def _set(self, **values):
         before = self._paramMap.copy()
@@ -122,20 +139,74 @@ class PredictionParams(Params):
             raise
         return self
 
+    def _begin(self, java_class: str, defaults_: dict, params: dict) -> None:
+        """Makes the stage on the JVM."""
+        require_jar(java_class)
+        self._java_obj = self._new_java_obj(java_class, self.uid)
+        self._setDefault(**defaults_)
+        self._set(**params)
 
-@_with_params("estimator")
+
+@_with_params(TABLE["shared"])
+class PredictionParams(_CheckedParams):
+    """The params that CaffeEstimator and CaffeModel share."""
+
+
+@_with_params(TABLE["estimator"])
 class EstimatorParams(PredictionParams):
     """The params of a CaffeEstimator, which also takes them as keywords."""
 
-    @_with_keywords
+    @_with_keywords(*TABLE.values())
     def __init__(self, **params):
         super().__init__()
-        require_jar("cafetiere.spark.CaffeEstimator")
-        self._java_obj = self._new_java_obj("cafetiere.spark.CaffeEstimator", self.uid)
-        self._setDefault(**defaults("shared", "estimator"))
-        self.setParams(**params)
+        self._begin("cafetiere.spark.CaffeEstimator", defaults("shared", "estimator"), params)
 
-    @_with_keywords
+    @_with_keywords(*TABLE.values())
     def setParams(self, **params):
         """Sets params by name; returns the estimator."""
+        return self._set(**params)
+
+
+@_with_params(ML_TABLE["model"])
+class TableModelParams(_CheckedParams):
+    """The params of what learns from tables, and of its models."""
+
+
+@_with_params(ML_TABLE["classification"])
+class ClassificationParams(TableModelParams):
+    """The params of a CaffeClassifier and its model."""
+
+
+@_with_params(ML_TABLE["estimator"])
+class TableParams(TableModelParams):
+    """The params of a CaffeClassifier and a CaffeRegressor."""
+
+
+class ClassifierParams(ClassificationParams, TableParams):
+    """The params of a CaffeClassifier, which also takes them as keywords."""
+
+    @_with_keywords(ML_TABLE["model"], ML_TABLE["classification"], ML_TABLE["estimator"])
+    def __init__(self, **params):
+        super().__init__()
+        own = ml_defaults("model", "classification", "estimator")
+        self._begin("cafetiere.spark.ml.CaffeClassifier", own, params)
+
+    @_with_keywords(ML_TABLE["model"], ML_TABLE["classification"], ML_TABLE["estimator"])
+    def setParams(self, **params):
+        """Sets params by name; returns the classifier."""
+        return self._set(**params)
+
+
+class RegressorParams(TableParams):
+    """The params of a CaffeRegressor, which also takes them as keywords."""
+
+    @_with_keywords(ML_TABLE["model"], ML_TABLE["estimator"])
+    def __init__(self, **params):
+        super().__init__()
+        own = ml_defaults("model", "estimator")
+        self._begin("cafetiere.spark.ml.CaffeRegressor", own, params)
+
+    @_with_keywords(ML_TABLE["model"], ML_TABLE["estimator"])
+    def setParams(self, **params):
+        """Sets params by name; returns the regressor."""
         return self._set(**params)

@@ -252,15 +252,14 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   private FeedSchema feed(StructType schema, List<Top> tops) {
     List<FeedSchema.Input> inputs = new ArrayList<>();
     for (Top top : tops) {
-      String column = top.columnOf(getFeaturesCol(), getLabelCol());
-      inputs.add(new FeedSchema.Input(top.name(), column));
+      inputs.addAll(top.inputs(top.columnOf(getFeaturesCol(), getLabelCol())));
     }
     return FeedSchema.of(schema, inputs, getIdCol()).resizing(getResize());
   }
 
   private StructType appendOutputs(StructType schema) {
-    return Outputs.append(schema, List.of(getOutputCols()), getPredictionCol(),
-        getSkipBadRows());
+    return Outputs.of(List.of(getOutputCols()), getPredictionCol(), getSkipBadRows())
+        .append(schema);
   }
 
   /** The net that the solver tests with, where it has one or a state apart from what it trains. */

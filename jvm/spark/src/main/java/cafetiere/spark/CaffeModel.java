@@ -8,6 +8,7 @@ import cafetiere.spark.internal.BinaryRows;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.NetDescription.Top;
 import cafetiere.spark.predict.LocalModel;
+import cafetiere.spark.predict.OutputColumns;
 import cafetiere.spark.predict.Outputs;
 import cafetiere.spark.predict.PredictionIterator;
 import cafetiere.spark.predict.PredictionPlan;
@@ -137,28 +138,47 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
 
   @Override
   public Dataset<Row> transform(Dataset<?> data) {
-    StructType schema = data.schema();
-    PredictionPlan plan = plan(schema);
-    StructType result =
-        Outputs.append(schema, plan.outputs(), getPredictionCol(), getSkipBadRows());
-    return BinaryRows.map(data, result, predict(plan, schema, data.sparkSession().sparkContext()));
+    PredictionPlan plan = plan(data.schema());
+    return transform(data, plan, columns(plan));
   }
 
-  private BinaryRows.Mapping predict(PredictionPlan plan, StructType schema, SparkContext sc) {
+  /** Adds columns that are made of the floats of {@code outputCols}, in place of those blobs. */
+  public Dataset<Row> transform(Dataset<?> data, OutputColumns columns) {
+    return transform(data, plan(data.schema()), columns);
+  }
+
+  private Dataset<Row> transform(Dataset<?> data, PredictionPlan plan, OutputColumns columns) {
+    StructType schema = data.schema();
+    return BinaryRows.map(data, columns.append(schema),
+        predict(plan, columns, schema, data.sparkSession().sparkContext()));
+  }
+
+  private OutputColumns columns(PredictionPlan plan) {
+    return Outputs.of(plan.outputs(), getPredictionCol(), getSkipBadRows());
+  }
+
+  private BinaryRows.Mapping predict(
+      PredictionPlan plan, OutputColumns columns, StructType schema, SparkContext sc) {
     if (training.model().isFile()) {
       String file = weightsFile();
       SerializableConfiguration conf = new SerializableConfiguration(sc.hadoopConfiguration());
       return rows -> new PredictionIterator(
-          plan, () -> LocalModel.open(plan, file, conf.value()), schema, rows);
+          plan, columns, () -> LocalModel.open(plan, file, conf.value()), schema, rows);
     }
     Broadcast<byte[]> model = sent.to(sc, weights());
-    return rows -> new PredictionIterator(plan, () -> plan.open(model.value()), schema, rows);
+    return rows -> new PredictionIterator(
+        plan, columns, () -> plan.open(model.value()), schema, rows);
   }
 
   @Override
   public StructType transformSchema(StructType schema) {
-    return Outputs.append(schema, plan(schema).outputs(), getPredictionCol(),
-        getSkipBadRows());
+    return columns(plan(schema)).append(schema);
+  }
+
+  /** What {@link #transform(Dataset, OutputColumns)} makes of a schema; checks it. */
+  public StructType transformSchema(StructType schema, OutputColumns columns) {
+    plan(schema);
+    return columns.append(schema);
   }
 
   @Override
@@ -190,7 +210,7 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
     FeedSchema feed = feed(Preprocessing.schema(getPreprocessor(), schema), description.tops(), outputs);
     String net = MeanFiles.shipped(getNet(), () -> SparkSession.active().sparkContext());
     PredictionPlan plan = new PredictionPlan(net, weightsVersion(), feed, outputs, batch,
-        getThreadsPerWorker(), getPreprocessor(), !getPredictionCol().isEmpty());
+        getThreadsPerWorker(), getPreprocessor());
     return outputs.isEmpty() ? plan.withOutputs(defaultOutputs(plan)) : plan;
   }
 
@@ -232,8 +252,9 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
       String own = top.columnOf(getFeaturesCol(), getLabelCol());
       String column = boundColumns.getOrDefault(top.name(), own);
       boolean isFed = boundColumns.containsKey(top.name())
-          || (top.isLabel() ? outputs.contains(top.name()) : columns.contains(column));
-      if (top.isFeatures() || isFed) inputs.add(new FeedSchema.Input(top.name(), column));
+          || (top.isLabel(getLabelCol()) ? outputs.contains(top.name())
+              : columns.contains(column) || !top.cells().isEmpty());
+      if (top.isFeatures() || isFed) inputs.addAll(top.inputs(column));
     }
     String id = columns.contains(getIdCol()) ? getIdCol() : "";
     return FeedSchema.of(schema, inputs, id).resizing(getResize())

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -21,6 +22,12 @@ public enum ColumnType {
   LONG("i64", (row, i, out) -> out.int64(row.getLong(i))),
   FLOAT("f32", (row, i, out) -> out.float32(row.getFloat(i))),
   DOUBLE("f64", (row, i, out) -> out.float64(row.getDouble(i))),
+  /** As a double; its writer is made for its precision and scale. */
+  DECIMAL("f64", null),
+  /** Days since 1970. */
+  DATE("i32", (row, i, out) -> out.int32(row.getInt(i))),
+  /** Microseconds since 1970. */
+  TIMESTAMP("i64", (row, i, out) -> out.int64(row.getLong(i))),
   STRING("string", UnsafeValues::bytes),
   BINARY("u8", UnsafeValues::bytes),
   INTS("i32", (row, i, out) -> UnsafeValues.array(row, i, Integer.BYTES, out)),
@@ -60,8 +67,12 @@ public enum ColumnType {
     return this == BINARY || this == SIZED_IMAGE;
   }
 
-  void write(UnsafeRow row, int ordinal, Chunk out) {
-    writer.write(row, ordinal, out);
+  /** What encodes its values, which are of this Spark type. */
+  Writer writer(DataType type) {
+    if (!(type instanceof DecimalType decimal)) return writer;
+    int precision = decimal.precision();
+    int scale = decimal.scale();
+    return (row, i, out) -> out.float64(row.getDecimal(i, precision, scale).toDouble());
   }
 
   /** The column type for a Spark type; null if values of it cannot be fed. */
@@ -78,7 +89,16 @@ public enum ColumnType {
     if (type.equals(DataTypes.DoubleType)) return DOUBLE;
     if (type.equals(DataTypes.StringType)) return STRING;
     if (type.equals(DataTypes.BinaryType)) return BINARY;
+    if (type instanceof DecimalType) return DECIMAL;
     return null;
+  }
+
+  /** The same for a TableData, which also knows dates. */
+  static ColumnType ofCell(DataType type) {
+    if (type.equals(DataTypes.DateType)) return DATE;
+    if (type.equals(DataTypes.TimestampType)) return TIMESTAMP;
+    if (type.equals(DataTypes.TimestampNTZType)) return TIMESTAMP;
+    return of(type);
   }
 
   private static ColumnType ofArray(DataType element) {

@@ -35,8 +35,18 @@ public record FeedSchema(
     String judge)
     implements Serializable {
 
-  /** A top of a data layer and the column that feeds it. */
-  public record Input(String top, String column) implements Serializable {}
+  /**
+   * A top of a data layer and a column that feeds it.
+   *
+   * @param isCell whether the layer, a TableData, makes numbers of what is in the column, where values
+   *     may be missing; it names its columns itself
+   */
+  public record Input(String top, String column, boolean isCell) implements Serializable {
+    /** A column of what the top takes. */
+    public Input(String top, String column) {
+      this(top, column, false);
+    }
+  }
 
   /**
    * Finds the columns in a table's schema. A {@link PreflightException} tells all that are missing
@@ -56,7 +66,8 @@ public record FeedSchema(
         continue;
       }
       StructField field = schema.fields()[columns.indexOf(name)];
-      ColumnType type = ColumnType.of(field.dataType());
+      ColumnType type = areCells(inputs, name)
+          ? ColumnType.ofCell(field.dataType()) : ColumnType.of(field.dataType());
       if (type == null) findings.add(unfit(field));
       table = table.add(field);
       types.add(type);
@@ -107,9 +118,10 @@ public record FeedSchema(
     return data.toDF().select(columns);
   }
 
-  /** The column that feeds a top. */
+  /** The column whose values a top takes as they are. */
   public Optional<String> column(String top) {
-    return inputs.stream().filter(input -> input.top().equals(top)).map(Input::column).findFirst();
+    return inputs.stream().filter(input -> input.top().equals(top) && !input.isCell())
+        .map(Input::column).findFirst();
   }
 
   /** Where the columns are in rows of another schema that contains them. */
@@ -124,6 +136,15 @@ public record FeedSchema(
   /** Position of the id among the columns, -1 if there is none. */
   int idOrdinal() {
     return idColumn.isEmpty() ? -1 : table.fieldIndex(idColumn);
+  }
+
+  /** Whether values of a column may be missing: it feeds a TableData, and is not the id. */
+  boolean mayBeMissing(int column) {
+    return column != idOrdinal() && areCells(inputs, table.fieldNames()[column]);
+  }
+
+  private static boolean areCells(List<Input> inputs, String column) {
+    return inputs.stream().anyMatch(input -> input.isCell() && input.column().equals(column));
   }
 
   /** The schema as the engine's rows want it. */
@@ -149,7 +170,8 @@ public record FeedSchema(
   /** The inputs as the engine's trainer and predictor want them. */
   public ArrayNode inputsJson() {
     ArrayNode array = Json.array();
-    inputs.forEach(i -> array.addObject().put("top", i.top()).put("column", i.column()));
+    inputs.stream().filter(i -> !i.isCell())
+        .forEach(i -> array.addObject().put("top", i.top()).put("column", i.column()));
     return array;
   }
 

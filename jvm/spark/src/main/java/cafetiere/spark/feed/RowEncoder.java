@@ -28,7 +28,8 @@ public final class RowEncoder implements AutoCloseable {
   private static final long HEADROOM_BYTES = 1 << 16;
 
   private final FeedSchema schema;
-  private final ColumnType[] types;
+  private final ColumnType.Writer[] writers;
+  private final boolean[] mayBeMissing;
   private final int[] own; // where the columns are in rows of the schema itself
   private final Sink sink;
   private final long chunkBytes;
@@ -46,8 +47,13 @@ public final class RowEncoder implements AutoCloseable {
   /** An encoder that hands on chunks of `chunkBytes` or a row more. */
   public RowEncoder(FeedSchema schema, Sink sink, long chunkBytes) {
     this.schema = schema;
-    this.types = schema.types().toArray(new ColumnType[0]);
-    this.own = IntStream.range(0, types.length).toArray();
+    this.writers = new ColumnType.Writer[schema.types().size()];
+    this.mayBeMissing = new boolean[writers.length];
+    for (int i = 0; i < writers.length; i++) {
+      writers[i] = schema.types().get(i).writer(schema.table().fields()[i].dataType());
+      mayBeMissing[i] = schema.mayBeMissing(i);
+    }
+    this.own = IntStream.range(0, writers.length).toArray();
     this.sink = sink;
     this.chunkBytes = chunkBytes;
     this.filter = schema.skipsBadRows() ? new RowFilter(schema) : null;
@@ -75,11 +81,15 @@ public final class RowEncoder implements AutoCloseable {
   /** Encodes one row of another schema; {@code ordinals} tells where this one's columns are in it. */
   public void add(UnsafeRow row, int[] ordinals) {
     long start = chunk.size();
-    for (int i = 0; i < types.length; i++) {
+    for (int i = 0; i < writers.length; i++) {
+      if (mayBeMissing[i] && row.isNullAt(ordinals[i])) {
+        chunk.payload(0);
+        continue;
+      }
       long at = chunk.size();
       try {
         requireValue(row.isNullAt(ordinals[i]));
-        types[i].write(row, ordinals[i], chunk);
+        writers[i].write(row, ordinals[i], chunk);
       } catch (IllegalArgumentException e) {
         if (isLeftEmpty(i, at)) continue;
         chunk.truncate(start);

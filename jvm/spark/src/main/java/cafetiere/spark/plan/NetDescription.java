@@ -4,6 +4,7 @@ package cafetiere.spark.plan;
 import cafetiere.core.CafetiereException;
 import cafetiere.core.Engine;
 import cafetiere.spark.PreflightException;
+import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -60,12 +61,15 @@ public record NetDescription(JsonNode json) {
    * @param column the column that feeds it, where the layer says so; else ""
    * @param isOfClasses whether losses and accuracies take it for the number of a class
    * @param batch rows of a batch
+   * @param cells of a TableData the columns that it makes the top of; else none
+   * @param classes of a TableData the labels whose places the top holds; else none
    */
-  public record Top(String name, String role, String column, boolean isOfClasses, long batch) {
+  public record Top(String name, String role, String column, boolean isOfClasses, long batch,
+      List<String> cells, List<String> classes) {
     static Top of(JsonNode json) {
       return new Top(json.path("name").asText(), json.path("role").asText(""),
           json.path("column").asText(""), json.path("classes").asLong() > 0,
-          json.path("batch").asLong());
+          json.path("batch").asLong(), texts(json.path("columns")), texts(json.path("values")));
     }
 
     public boolean isFeatures() {
@@ -73,8 +77,15 @@ public record NetDescription(JsonNode json) {
     }
 
     /** Whether a table to predict need not have it, unless it is asked for. */
-    public boolean isLabel() {
-      return column.isEmpty() ? role.equals("label") : isOfClasses;
+    public boolean isLabel(String labelCol) {
+      if (cells.isEmpty() && column.isEmpty()) return role.equals("label");
+      return isOfClasses || cells.contains(labelCol);
+    }
+
+    /** How the top is fed, by {@code column} unless its layer names columns of a table. */
+    public List<FeedSchema.Input> inputs(String column) {
+      if (cells.isEmpty()) return List.of(new FeedSchema.Input(name, column));
+      return cells.stream().map(cell -> new FeedSchema.Input(name, cell, true)).toList();
     }
 
     /** The column that the layer names, else that of the top's name. */
@@ -94,6 +105,12 @@ public record NetDescription(JsonNode json) {
     List<Top> tops = new ArrayList<>();
     json.path("data_layer").path("tops").forEach(top -> tops.add(Top.of(top)));
     return tops;
+  }
+
+  private static List<String> texts(JsonNode array) {
+    List<String> texts = new ArrayList<>();
+    array.forEach(text -> texts.add(text.asText()));
+    return List.copyOf(texts);
   }
 
   /** Refuses a net whose data layers take batches of other sizes: a row of a table feeds them all. */

@@ -37,14 +37,13 @@ final class BatchPredictor implements AutoCloseable {
     predictor.run(rows, address, bytes, values);
   }
 
-  int outputs() {
-    return outputs.size();
-  }
-
-  /** Output `index` of row `row` of the last batch. */
-  float[] output(int index, int row) {
-    float[] floats = new float[outputs.get(index).size()];
-    values[index].asFloatBuffer().position(row * floats.length).get(floats);
+  /** The outputs of row `row` of the last batch. */
+  float[][] outputs(int row) {
+    float[][] floats = new float[values.length][];
+    for (int i = 0; i < floats.length; i++) {
+      floats[i] = new float[outputs.get(i).size()];
+      values[i].asFloatBuffer().position(row * floats[i].length).get(floats[i]);
+    }
     return floats;
   }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.predict;
 
-import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -10,41 +9,44 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** The columns that a model adds to a table. */
-public final class Outputs {
+/**
+ * An array column for each output and then the prediction.
+ *
+ * @param names of the columns of the first outputs; further outputs have none
+ * @param predictionCol its column, "" for none
+ * @param isNullable whether they are null for rows that cannot be fed
+ */
+public record Outputs(List<String> names, String predictionCol, boolean isNullable)
+    implements OutputColumns {
   private static final DataType OUTPUT = DataTypes.createArrayType(DataTypes.FloatType, false);
 
-  private Outputs() {}
+  /** As an interface: an older Java that verifies the caller need not load this class. */
+  public static OutputColumns of(List<String> names, String predictionCol, boolean isNullable) {
+    return new Outputs(names, predictionCol, isNullable);
+  }
 
-  /**
-   * The schema with one array column for each output and, unless it is "", the prediction.
-   *
-   * @param isNullable whether they are null for rows that cannot be fed
-   */
-  public static StructType append(
-      StructType schema, List<String> outputs, String predictionCol, boolean isNullable) {
+  @Override
+  public StructType append(StructType schema) {
     StructType appended = schema;
-    for (String output : outputs) {
-      requireNew(appended, output, "outputCols");
-      appended = appended.add(output, OUTPUT, isNullable);
+    for (String name : names) {
+      OutputColumns.requireNew(appended, name, "outputCols");
+      appended = appended.add(name, OUTPUT, isNullable);
     }
     if (!predictionCol.isEmpty()) {
-      requireNew(appended, predictionCol, "predictionCol");
+      OutputColumns.requireNew(appended, predictionCol, "predictionCol");
       appended = appended.add(predictionCol, DataTypes.DoubleType, isNullable);
     }
     return appended;
   }
 
-  /** Their values for row {@code row} of the predictor's batch; nulls for -1, one that cannot be fed. */
-  static InternalRow row(BatchPredictor predictor, int row, boolean predict) {
-    int outputs = predictor.outputs();
-    Object[] cells = new Object[outputs + (predict ? 1 : 0)];
-    if (row < 0) return new GenericInternalRow(cells);
-    for (int i = 0; i < outputs; i++) {
-      float[] values = predictor.output(i, row);
-      cells[i] = UnsafeArrayData.fromPrimitiveArray(values);
-      if (predict && i == 0) cells[outputs] = prediction(values);
+  @Override
+  public InternalRow row(float[][] outputs) {
+    Object[] cells = new Object[names.size() + (predictionCol.isEmpty() ? 0 : 1)];
+    if (outputs == null) return new GenericInternalRow(cells);
+    for (int i = 0; i < names.size(); i++) {
+      cells[i] = UnsafeArrayData.fromPrimitiveArray(outputs[i]);
     }
+    if (!predictionCol.isEmpty()) cells[names.size()] = prediction(outputs[0]);
     return new GenericInternalRow(cells);
   }
 
@@ -56,12 +58,5 @@ public final class Outputs {
       if (values[i] > values[best]) best = i;
     }
     return best;
-  }
-
-  private static void requireNew(StructType schema, String name, String param) {
-    if (Arrays.asList(schema.fieldNames()).contains(name)) {
-      throw new IllegalArgumentException("the table has a column '" + name + "' already, which "
-          + param + " would add: rename the column, or set " + param);
-    }
   }
 }

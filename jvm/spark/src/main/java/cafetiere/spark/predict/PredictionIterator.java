@@ -26,6 +26,7 @@ import org.apache.spark.util.TaskCompletionListener;
  */
 public final class PredictionIterator implements Iterator<InternalRow> {
   private final PredictionPlan plan;
+  private final OutputColumns columns;
   private final PredictorPool.Key key;
   private final Supplier<Predictor> opened;
   private final Iterator<InternalRow> input;
@@ -44,11 +45,13 @@ public final class PredictionIterator implements Iterator<InternalRow> {
   /**
    * {@code opened} makes a predictor of the plan; it is asked if the executor has none yet.
    *
+   * @param columns what is added to the rows
    * @param schema of the rows that are given
    */
-  public PredictionIterator(PredictionPlan plan, Supplier<Predictor> opened, StructType schema,
-      Iterator<InternalRow> input) {
+  public PredictionIterator(PredictionPlan plan, OutputColumns columns,
+      Supplier<Predictor> opened, StructType schema, Iterator<InternalRow> input) {
     this.plan = plan;
+    this.columns = columns;
     this.key = new PredictorPool.Key(plan, plan.threadsHere());
     this.opened = opened;
     this.input = input;
@@ -104,7 +107,7 @@ public final class PredictionIterator implements Iterator<InternalRow> {
 
   private synchronized InternalRow outputs(int row) {
     requireOpen();
-    return Outputs.row(predictor, row, plan.predict());
+    return columns.row(row < 0 ? null : predictor.outputs(row));
   }
 
   private void requireOpen() {

@@ -22,18 +22,17 @@ import org.apache.spark.TaskContext;
  * @param batch rows computed together
  * @param threads threads of each task, 0 for the task's cpus
  * @param preprocessor the class that changes rows before they are fed, "" for none
- * @param predict whether a prediction comes after the outputs
  */
 public record PredictionPlan(
     String net, String weights, FeedSchema schema, List<String> outputs, int batch, int threads,
-    String preprocessor, boolean predict) implements Serializable {
+    String preprocessor) implements Serializable {
 
   /** One blob that is computed and its floats a row. */
   public record Output(String name, int size) {}
 
   /** The same with other outputs. */
   public PredictionPlan withOutputs(List<String> names) {
-    return new PredictionPlan(net, weights, schema, names, batch, threads, preprocessor, predict);
+    return new PredictionPlan(net, weights, schema, names, batch, threads, preprocessor);
   }
 
   /** Threads of a predictor in this task, or on the driver. */

@@ -26,7 +26,8 @@ final class NumberCheck {
     List<StructField> fields = new ArrayList<>();
     for (int i = 0; i < schema.types().size(); i++) {
       StructField field = schema.table().fields()[i];
-      boolean isFed = schema.inputs().stream().anyMatch(in -> in.column().equals(field.name()));
+      boolean isFed = schema.inputs().stream().anyMatch(
+          in -> !in.isCell() && in.column().equals(field.name()));
       if (isFed && CHECKED.contains(schema.types().get(i)) && !field.name().equals(except)) {
         fields.add(field);
       }

@@ -22,6 +22,16 @@ public final class ParamChecks {
     };
   }
 
+  /** Numbers from {@code least} to {@code most}. */
+  public static Function1<Object, Object> between(String param, double least, double most) {
+    return (Function1<Object, Object> & Serializable) value -> {
+      double number = ((Number) value).doubleValue();
+      if (number >= least && number <= most) return true;
+      throw new IllegalArgumentException(
+          param + " is " + value + ": set it to a number from " + least + " to " + most);
+    };
+  }
+
   /** One of some words; any where there are none. */
   public static Function1<String, Object> oneOf(String param, Words known) {
     return (Function1<String, Object> & Serializable) value -> {

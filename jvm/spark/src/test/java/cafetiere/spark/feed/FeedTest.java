@@ -13,6 +13,7 @@ import cafetiere.spark.TestCluster;
 import cafetiere.spark.TestNets;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.predict.PredictionPlan;
+import java.math.BigDecimal;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -62,6 +63,10 @@ class FeedTest {
         Arguments.of(DataTypes.LongType, 70000L, new float[] {70000}),
         Arguments.of(DataTypes.FloatType, 0.25f, new float[] {0.25f}),
         Arguments.of(DataTypes.DoubleType, -0.5, new float[] {-0.5f}),
+        Arguments.of(DataTypes.createDecimalType(9, 2), new BigDecimal("-12.25"),
+            new float[] {-12.25f}),
+        Arguments.of(DataTypes.createDecimalType(30, 4), new BigDecimal("1000000.5"),
+            new float[] {1000000.5f}),
         Arguments.of(DataTypes.BinaryType, new byte[] {0, 127, -128, -1},
             new float[] {0, 127, 128, 255}),
         Arguments.of(array(DataTypes.IntegerType), new Integer[] {1, -2, 3},
@@ -159,7 +164,7 @@ class FeedTest {
   private static float[] echo(FeedSchema schema, int size, Consumer<RowEncoder> add) {
     String net = TestNets.data(1, size)
         + "layer { name: \"echo\" type: \"Flatten\" bottom: \"data\" top: \"echo\" }";
-    PredictionPlan plan = new PredictionPlan(net, "none", schema, List.of("echo"), 1, 1, "", false);
+    PredictionPlan plan = new PredictionPlan(net, "none", schema, List.of("echo"), 1, 1, "");
     ByteBuffer[] values = {Predictor.allocate(size)};
     try (Predictor predictor = plan.open(NO_WEIGHTS);
         RowEncoder encoder = new RowEncoder(schema,

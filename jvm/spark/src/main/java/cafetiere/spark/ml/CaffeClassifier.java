@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.ml;
+
+import cafetiere.spark.CaffeModel;
+import cafetiere.spark.util.JavaVersion;
+import java.util.List;
+import org.apache.spark.ml.Estimator;
+import org.apache.spark.ml.param.ParamMap;
+import org.apache.spark.ml.util.DefaultParamsReader;
+import org.apache.spark.ml.util.DefaultParamsWritable;
+import org.apache.spark.ml.util.Identifiable$;
+import org.apache.spark.ml.util.MLReader;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Learns classes from the columns of a table: numbers, texts, dates and vectors, as they are. Values may be
+ * missing, and others than those trained on may come later.
+ */
+public final class CaffeClassifier extends Estimator<CaffeClassificationModel>
+    implements ClassificationParams<CaffeClassifier>, TableParams<CaffeClassifier>,
+    DefaultParamsWritable {
+  private final String uid;
+
+  /** A classifier with a uid of its own. */
+  public CaffeClassifier() {
+    this(Identifiable$.MODULE$.randomUID("CaffeClassifier"));
+  }
+
+  /** A classifier with the given uid. */
+  public CaffeClassifier(String uid) {
+    JavaVersion.require();
+    this.uid = uid;
+    setTableModelDefaults();
+    setClassificationDefaults();
+    setTableDefaults();
+  }
+
+  @Override
+  public String uid() {
+    return uid;
+  }
+
+  /** Reads the table twice, to count and to train: cache it if it is dear to make. */
+  @Override
+  public CaffeClassificationModel fit(Dataset<?> data) {
+    transformSchema(data.schema());
+    CaffeModel net =
+        TableTraining.train(this, data, TableTraining.CLASS, "score", "probability");
+    return copyValues(new CaffeClassificationModel(uid, net), ParamMap.empty()).setParent(this);
+  }
+
+  @Override
+  public StructType transformSchema(StructType schema) {
+    TableTraining.check(this, schema, TableTraining.CLASS);
+    return CaffeClassificationModel.columns(this, List.of()).append(schema);
+  }
+
+  @Override
+  public CaffeClassifier copy(ParamMap extra) {
+    return copyValues(new CaffeClassifier(uid), extra);
+  }
+
+  /** Reads a classifier that was saved. */
+  public static MLReader<CaffeClassifier> read() {
+    return new DefaultParamsReader<>();
+  }
+
+  /** Loads a classifier that was saved. */
+  public static CaffeClassifier load(String path) {
+    return read().load(path);
+  }
+}

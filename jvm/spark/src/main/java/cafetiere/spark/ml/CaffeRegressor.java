@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.ml;
+
+import cafetiere.spark.CaffeModel;
+import cafetiere.spark.util.JavaVersion;
+import org.apache.spark.ml.Estimator;
+import org.apache.spark.ml.param.ParamMap;
+import org.apache.spark.ml.util.DefaultParamsReader;
+import org.apache.spark.ml.util.DefaultParamsWritable;
+import org.apache.spark.ml.util.Identifiable$;
+import org.apache.spark.ml.util.MLReader;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Learns a number from the columns of a table: numbers, texts, dates and vectors, as they are. Values may be
+ * missing, and others than those trained on may come later.
+ */
+public final class CaffeRegressor extends Estimator<CaffeRegressionModel>
+    implements TableParams<CaffeRegressor>, DefaultParamsWritable {
+  private final String uid;
+
+  /** A regressor with a uid of its own. */
+  public CaffeRegressor() {
+    this(Identifiable$.MODULE$.randomUID("CaffeRegressor"));
+  }
+
+  /** A regressor with the given uid. */
+  public CaffeRegressor(String uid) {
+    JavaVersion.require();
+    this.uid = uid;
+    setTableModelDefaults();
+    setTableDefaults();
+  }
+
+  @Override
+  public String uid() {
+    return uid;
+  }
+
+  /** Reads the table twice, to count and to train: cache it if it is dear to make. */
+  @Override
+  public CaffeRegressionModel fit(Dataset<?> data) {
+    transformSchema(data.schema());
+    CaffeModel net = TableTraining.train(this, data, TableTraining.NUMBER, "prediction");
+    return copyValues(new CaffeRegressionModel(uid, net), ParamMap.empty()).setParent(this);
+  }
+
+  @Override
+  public StructType transformSchema(StructType schema) {
+    TableTraining.check(this, schema, TableTraining.NUMBER);
+    return CaffeRegressionModel.columns(this).append(schema);
+  }
+
+  @Override
+  public CaffeRegressor copy(ParamMap extra) {
+    return copyValues(new CaffeRegressor(uid), extra);
+  }
+
+  /** Reads a regressor that was saved. */
+  public static MLReader<CaffeRegressor> read() {
+    return new DefaultParamsReader<>();
+  }
+
+  /** Loads a regressor that was saved. */
+  public static CaffeRegressor load(String path) {
+    return read().load(path);
+  }
+}

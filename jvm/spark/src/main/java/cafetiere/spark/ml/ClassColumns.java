@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.ml;
+
+import cafetiere.spark.predict.OutputColumns;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.apache.spark.ml.linalg.SQLDataTypes;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * What a classifier says of a row, of its scores and probabilities. A name that is "" has no column.
+ *
+ * @param raw the column of the scores
+ * @param probability that of the probabilities
+ * @param prediction that of the class as a number
+ * @param label that of the class as text
+ * @param labels the classes
+ * @param numbers what predictions of each are
+ * @param thresholds by which probabilities are divided, or none
+ */
+record ClassColumns(String raw, String probability, String prediction, String label,
+    List<String> labels, double[] numbers, double[] thresholds) implements OutputColumns {
+  private static final byte DENSE = 1;
+
+  /** As the params say; without labels these are not known yet. */
+  static OutputColumns of(ClassificationParams<?> params, List<String> labels) {
+    double[] thresholds = params.getThresholds();
+    if (thresholds.length > 0 && !labels.isEmpty() && thresholds.length != labels.size()) {
+      throw new IllegalArgumentException("thresholds has " + thresholds.length + " numbers, and there"
+          + " are " + labels.size() + " classes: give one for each of " + String.join(", ", labels));
+    }
+    return new ClassColumns(params.getRawPredictionCol(), params.getProbabilityCol(),
+        params.getPredictionCol(), params.getPredictedLabelCol(), labels, numbers(labels),
+        thresholds);
+  }
+
+  /** The labels, where all are numbers; else their places. */
+  private static double[] numbers(List<String> labels) {
+    try {
+      return labels.stream().mapToDouble(Double::parseDouble).toArray();
+    } catch (NumberFormatException e) {
+      return IntStream.range(0, labels.size()).asDoubleStream().toArray();
+    }
+  }
+
+  @Override
+  public StructType append(StructType schema) {
+    StructType appended = add(schema, raw, "rawPredictionCol", SQLDataTypes.VectorType());
+    appended = add(appended, probability, "probabilityCol", SQLDataTypes.VectorType());
+    appended = add(appended, prediction, "predictionCol", DataTypes.DoubleType);
+    return add(appended, label, "predictedLabelCol", DataTypes.StringType);
+  }
+
+  @Override
+  public InternalRow row(float[][] outputs) {
+    int best = best(outputs[1]);
+    Object[] cells = new Object[4];
+    int used = 0;
+    if (!raw.isEmpty()) cells[used++] = vector(outputs[0]);
+    if (!probability.isEmpty()) cells[used++] = vector(outputs[1]);
+    if (!prediction.isEmpty()) cells[used++] = numbers[best];
+    if (!label.isEmpty()) cells[used++] = UTF8String.fromString(labels.get(best));
+    return new GenericInternalRow(Arrays.copyOf(cells, used));
+  }
+
+  /** The first of those that are largest. */
+  private int best(float[] probabilities) {
+    int best = 0;
+    for (int i = 1; i < probabilities.length; i++) {
+      if (share(probabilities, i) > share(probabilities, best)) best = i;
+    }
+    return best;
+  }
+
+  /** As Spark's classifiers: by a threshold of 0 a class that is possible at all is predicted. */
+  private double share(float[] probabilities, int i) {
+    if (thresholds.length == 0 || probabilities[i] == 0) return probabilities[i];
+    return probabilities[i] / thresholds[i];
+  }
+
+  private static StructType add(
+      StructType schema, String name, String param, DataType type) {
+    if (name.isEmpty()) return schema;
+    OutputColumns.requireNew(schema, name, param);
+    return schema.add(name, type, false);
+  }
+
+  /** A dense vector in Spark's internal form. */
+  private static InternalRow vector(float[] values) {
+    double[] doubles = new double[values.length];
+    for (int i = 0; i < values.length; i++) doubles[i] = values[i];
+    return new GenericInternalRow(
+        new Object[] {DENSE, null, null, UnsafeArrayData.fromPrimitiveArray(doubles)});
+  }
+}

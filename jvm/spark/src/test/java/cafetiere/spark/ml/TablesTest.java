@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.ml;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import cafetiere.spark.BothLines;
+import cafetiere.spark.PreflightException;
+import cafetiere.spark.TestImages;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.ml.Pipeline;
+import org.apache.spark.ml.PipelineModel;
+import org.apache.spark.ml.PipelineStage;
+import org.apache.spark.ml.evaluation.BinaryClassificationEvaluator;
+import org.apache.spark.ml.evaluation.Evaluator;
+import org.apache.spark.ml.evaluation.MulticlassClassificationEvaluator;
+import org.apache.spark.ml.evaluation.RegressionEvaluator;
+import org.apache.spark.ml.linalg.Vector;
+import org.apache.spark.ml.param.ParamMap;
+import org.apache.spark.ml.tuning.CrossValidator;
+import org.apache.spark.ml.tuning.CrossValidatorModel;
+import org.apache.spark.ml.tuning.ParamGridBuilder;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Tables of numbers, texts, dates and gaps, by Spark ML's own contract. */
+@BothLines
+class TablesTest {
+  private static final String[] FEATURES = {"age", "city", "visits", "since", "seen", "taste"};
+
+  private static SparkSession spark;
+  private static Dataset<Row> train;
+  private static Dataset<Row> heldOut;
+  private static CaffeClassificationModel answers;  // of one epoch
+
+  @BeforeAll
+  static void makeTables() {
+    spark = TestImages.session();
+    train = Visitors.table(spark, 0, 2000).repartition(3).cache();
+    heldOut = Visitors.table(spark, 2000, 2600).coalesce(1).cache();
+    answers = classifier().setLabelCol("answer").setMaxEpochs(1).fit(train);
+  }
+
+  private static CaffeClassifier classifier() {
+    return new CaffeClassifier().setFeaturesCols(FEATURES).setLabelCol("buys").setIdCol("id")
+        .setNumWorkers(2).setBatchSize(64).setMaxEpochs(8);
+  }
+
+  @Test
+  void aPipelineLearnsIsSavedAndIsLoaded(@TempDir Path folder) throws Exception {
+    Pipeline pipeline = new Pipeline().setStages(new PipelineStage[] {classifier()});
+    PipelineModel model = pipeline.fit(train);
+    Dataset<Row> out = model.transform(heldOut).cache();
+    Evaluator accuracy = new MulticlassClassificationEvaluator().setLabelCol("buys")
+        .setMetricName("accuracy");
+    assertTrue(accuracy.evaluate(out) > Visitors.BEST - 0.06, () -> "" + accuracy.evaluate(out));
+    Evaluator auc = new BinaryClassificationEvaluator().setLabelCol("buys");
+    assertTrue(auc.evaluate(out) > Visitors.BEST - 0.08, () -> "" + auc.evaluate(out));
+    for (Row row : out.select("rawPrediction", "probability", "prediction", "predictedLabel").takeAsList(20)) {
+      Vector probability = row.getAs(1);
+      assertEquals(1, probability.apply(0) + probability.apply(1), 1e-5);
+      assertEquals(2, row.<Vector>getAs(0).size());
+      assertEquals(probability.argmax(), row.getDouble(2));
+      assertEquals("" + (int) row.getDouble(2), row.getString(3));
+    }
+
+    model.write().overwrite().save(folder.resolve("model").toString());
+    PipelineModel loaded = PipelineModel.load(folder.resolve("model").toString());
+    assertEquals(out.collectAsList(), loaded.transform(heldOut).collectAsList());
+    pipeline.write().save(folder.resolve("pipeline").toString());
+    CaffeClassifier again =
+        (CaffeClassifier) Pipeline.load(folder.resolve("pipeline").toString()).getStages()[0];
+    assertArrayEquals(FEATURES, again.getFeaturesCols());
+    assertArrayEquals(new int[] {64, 32}, again.getLayers());
+  }
+
+  @Test
+  void thePartitioningDoesNotShow() {
+    CaffeClassificationModel other = classifier().setLabelCol("answer").setMaxEpochs(1)
+        .fit(train.repartition(7).coalesce(5));
+    assertEquals(answers.caffeModel().getNet(), other.caffeModel().getNet());
+    assertArrayEquals(answers.caffeModel().weights(), other.caffeModel().weights());
+  }
+
+  @Test
+  void textsAreClassesAndThresholdsMoveTheirBorder() {
+    assertArrayEquals(new String[] {"no", "yes"}, answers.labels());
+    Row first = answers.transform(heldOut).select("prediction", "predictedLabel").first();
+    assertEquals(first.getDouble(0) == 1 ? "yes" : "no", first.getString(1));
+    CaffeClassificationModel always = answers.copy(ParamMap.empty()).setThresholds(1, 0)
+        .setRawPredictionCol("");
+    assertEquals(List.of("yes"), always.transform(heldOut).select("predictedLabel").distinct()
+        .collectAsList().stream().map(row -> row.getString(0)).toList());
+    assertTrue(assertThrows(IllegalArgumentException.class,
+        () -> answers.copy(ParamMap.empty()).setThresholds(1).transform(heldOut)).getMessage()
+        .contains("one for each of no, yes"));
+  }
+
+  @Test
+  void rowsWithoutLabelsOrValuesOrWithNewOnesArePredicted() {
+    Dataset<Row> odd = heldOut.limit(4).drop("buys", "answer", "paid").selectExpr("id",
+        "cast(null as double) age", "if(id % 2 = 0, 'a city of nowhere', null) city", "visits", "since",
+        "cast(null as timestamp) seen", "taste");
+    List<Row> rows = answers.transform(odd).collectAsList();
+    assertEquals(4, rows.size());
+    for (Row row : rows) assertTrue(Double.isFinite(row.<Vector>getAs("probability").apply(1)));
+    assertTrue(assertThrows(PreflightException.class, () -> answers.transform(odd.drop("city")))
+        .getMessage().contains("no column 'city'"));
+  }
+
+  @Test
+  void aRegressorLearnsTheUnitsOfItsLabel() {
+    CaffeRegressor regressor = new CaffeRegressor().setFeaturesCols("city", "visits", "taste")
+        .setLabelCol("paid").setIdCol("id").setNumWorkers(2).setBatchSize(64).setMaxEpochs(12);
+    CaffeRegressionModel model = regressor.setValidationIndicatorCol("held")
+        .fit(train.selectExpr("*", "id % 10 = 0 held"));
+    assertEquals(1800, model.summary().rowsGiven());
+    assertTrue(model.caffeModel().events().contains("\"event\":\"test\""), "tested once an epoch");
+    Dataset<Row> out = model.transform(heldOut);
+    double error = new RegressionEvaluator().setLabelCol("paid").evaluate(out);
+    assertTrue(error < 5, () -> "" + error);  // they vary by 38
+  }
+
+  @Test
+  void aVectorAloneAndCrossValidation() {
+    CaffeClassifier linear = new CaffeClassifier().setFeaturesCol("taste").setLabelCol("side")
+        .setNumWorkers(1).setBatchSize(64).setMaxIter(20).setBaseLr(0.03);
+    Dataset<Row> sides = Visitors.table(spark, 0, 600).selectExpr(
+        "taste", "if(paid - 10 * visits > 115, 1.0, 0.0) side");  // a decimal
+    ParamMap[] grid = new ParamGridBuilder()
+        .addGrid(linear.layers(), Visitors.list(new int[] {}, new int[] {8, 4})).build();
+    CrossValidatorModel best = new CrossValidator().setEstimator(linear).setEstimatorParamMaps(grid)
+        .setEvaluator(new BinaryClassificationEvaluator().setLabelCol("side")).setNumFolds(2)
+        .setSeed(1).fit(sides);
+    CaffeClassificationModel model = (CaffeClassificationModel) best.bestModel();
+    int at = best.avgMetrics()[0] >= best.avgMetrics()[1] ? 0 : 1;
+    assertEquals(at == 1, model.caffeModel().getNet().contains("hidden2"));
+    assertTrue(best.avgMetrics()[at] > 0.8, () -> Arrays.toString(best.avgMetrics()));
+  }
+
+  @Test
+  void whatCannotBeLearnedIsRefusedByName() {
+    assertTrue(refusal(classifier().setWeightCol("visits")).contains("weightCol is set"));
+    assertTrue(refusal(classifier().setFeaturesCols("age", "citi")).contains("did you mean 'city'"));
+    assertTrue(refusal(classifier().setFeaturesCols("age", "buys")).contains("'buys' is the label"));
+    assertTrue(refusal(classifier().setCategoricalCols("visit")).contains("did you mean 'visits'"));
+    assertTrue(refusal(classifier().setFeaturesCols("age", "raw"))
+        .contains("column 'raw' is of type binary"));
+    assertTrue(refusal(classifier().setLabelCol("taste")).contains("the label 'taste' is of type"));
+    assertTrue(assertThrows(IllegalArgumentException.class, () -> classifier().setDropout(1))
+        .getMessage().contains("dropout is 1.0: set it to a number from 0.0 to 0.999"));
+    Exception missing = assertThrows(Exception.class,
+        () -> classifier().fit(train.selectExpr("*", "nullif(buys, 1.0) gone").drop("buys")
+            .withColumnRenamed("gone", "buys")));
+    assertTrue(missing.getMessage().contains("the label is missing"), missing::toString);
+  }
+
+  private static String refusal(CaffeClassifier classifier) {
+    return assertThrows(PreflightException.class,
+        () -> classifier.fit(train.selectExpr("*", "binary(city) raw"))).getMessage();
+  }
+}

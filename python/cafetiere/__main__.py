@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Learns from a table in a file, and predicts for another one.
+
+    python -m cafetiere fit visitors.csv --label buys --out model
+    python -m cafetiere predict model others.csv > predictions.csv
+
+A file is a CSV with a header or, with pyarrow installed, Parquet. The column types of a CSV are found by
+reading it: numbers, dates as 2026-07-01, times as 2026-07-01T12:30:00, else text; empty cells are
+missing.
+"""
+
+import argparse
+import csv
+import os
+import signal
+import sys
+
+from cafetiere import tables
+
+
+def _names(text):
+    return [name for name in text.split(",") if name]
+
+
+def _numbers(text):
+    return [int(units) for units in _names(text)]
+
+
+def _arguments():
+    parser = argparse.ArgumentParser(
+        prog="python -m cafetiere",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    fit = commands.add_parser("fit", help="learns one column of a table from the others")
+    fit.add_argument("table", help="a CSV or Parquet file")
+    fit.add_argument("--label", required=True, help="the column to learn")
+    fit.add_argument("--out", required=True, help="folder for the model")
+    fit.add_argument("--test", help="a table of the same columns to test on")
+    fit.add_argument("--features", type=_names, default=[], help="A,B,..: columns to learn from")
+    fit.add_argument("--drop", type=_names, default=[], help="A,B,..: columns not to learn from")
+    fit.add_argument(
+        "--categorical", type=_names, default=[], help="A,B,..: columns whose numbers name something"
+    )
+    fit.add_argument(
+        "--learn",
+        choices=["classes", "numbers"],
+        help="what the label is; by default texts and few whole numbers are classes",
+    )
+    fit.add_argument(
+        "--layers", type=_numbers, default=[64, 32], help="units of the hidden layers, as 64,32"
+    )
+    fit.add_argument("--epochs", type=int, default=50, help="passes over the table")
+    fit.add_argument("--batch", type=int, default=256, help="rows of a step")
+    fit.add_argument("--lr", type=float, default=0.003, help="learning rate at the beginning")
+    fit.add_argument("--seed", type=int, default=1, help="seed of everything random")
+    fit.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    predict = commands.add_parser("predict", help="adds predictions to a table, as a CSV")
+    predict.add_argument("model", help="the folder that fit wrote")
+    predict.add_argument("table", help="a CSV or Parquet file")
+    return parser.parse_args()
+
+
+def _tested(model, columns):
+    """A sentence on how well a model predicts a table."""
+    predicted, shares = model.predict(columns)
+    label = columns[model.label]
+    if shares is None:
+        squares = [(float(a) - b) ** 2 for a, b in zip(label, predicted)]
+        return f"root mean squared error {(sum(squares) / len(squares)) ** 0.5:.6g}"
+    # A class of whole numbers reads as "1", whatever the file writes.
+    right = sum(tables.class_name(a) == b for a, b in zip(label, predicted))
+    return f"accuracy {right / len(label):.4f}"
+
+
+def _fit(given):
+    columns = tables.read(given.table)
+    kept = [name for name in columns if name not in {*given.drop, given.label}]
+    model, result = tables.fit(
+        columns,
+        given.label,
+        features=given.features or kept,
+        categorical=given.categorical,
+        classes=None if given.learn is None else given.learn == "classes",
+        layers=given.layers,
+        epochs=given.epochs,
+        batch=given.batch,
+        lr=given.lr,
+        seed=given.seed,
+        threads=given.threads,
+    )
+    model.save(given.out)
+    print(f"{result['steps']} steps, {result['seconds']:.1f} s, loss {result['loss']:.4f}")
+    print(f"{given.table}: {_tested(model, columns)}")
+    if given.test:
+        print(f"{given.test}: {_tested(model, tables.read(given.test))}")
+
+
+def _predict(given):
+    model = tables.TableModel.load(given.model)
+    columns = tables.read(given.table)
+    predicted, shares = model.predict(columns)
+    added = {"prediction": predicted, **({} if shares is None else {"probability": shares})}
+    for name in added:
+        if name in columns:
+            raise ValueError(f"the table has a column {name!r} already; rename it")
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    out.writerow([*columns, *added])
+    out.writerows(zip(*columns.values(), *added.values()))
+
+
+def main():
+    """Runs the arguments of this process; returns the exit status."""
+    given = _arguments()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # of `| head`
+    try:
+        {"fit": _fit, "predict": _predict}[given.command](given)
+    except (OSError, ValueError, RuntimeError, ImportError) as error:
+        print(f"cafetiere: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimators for tables of numbers, texts and dates, which need no word of Caffe's.
+
+from cafetiere.spark.ml import CaffeClassifier
+
+train = spark.read.csv("visitors.csv", header=True, inferSchema=True)
+model = CaffeClassifier(labelCol="buys").fit(train)
+model.transform(train).select("predictedLabel", "probability").show()
+"""
+
+from pyspark.ml.util import JavaMLWritable
+from pyspark.ml.wrapper import JavaEstimator, JavaModel
+
+from cafetiere.spark.params import (
+    ClassificationParams,
+    ClassifierParams,
+    RegressorParams,
+    TableModelParams,
+    ml_defaults,
+)
+from cafetiere.spark.stages import Readable
+from cafetiere.spark.summary import TrainingSummary
+
+__all__ = [
+    "CaffeClassificationModel",
+    "CaffeClassifier",
+    "CaffeRegressionModel",
+    "CaffeRegressor",
+]
+
+
+class CaffeClassifier(ClassifierParams, JavaEstimator, Readable, JavaMLWritable):
+    """Learns classes from the columns of a table, as they are.
+
+    The params may be given by name, by setters, or to fit() for one fit. The table is read twice,
+    to count and to train: cache it if it is dear to make.
+    """
+
+    def _create_model(self, java_model):
+        return CaffeClassificationModel(java_model)
+
+
+class CaffeRegressor(RegressorParams, JavaEstimator, Readable, JavaMLWritable):
+    """Learns a number from the columns of a table, as they are.
+
+    The params may be given by name, by setters, or to fit() for one fit. The table is read twice,
+    to count and to train: cache it if it is dear to make.
+    """
+
+    def _create_model(self, java_model):
+        return CaffeRegressionModel(java_model)
+
+
+class _TableModel(JavaModel, Readable, JavaMLWritable):
+    """What both models have."""
+
+    _parts = ("model",)
+
+    def __init__(self, java_model=None):
+        super().__init__(java_model)
+        self._setDefault(**ml_defaults(*self._parts))
+        if java_model is not None:
+            self._resetUid(java_model.uid())
+            self._transfer_params_from_java()
+
+    @property
+    def caffeModel(self):
+        """A copy of the net, a CaffeModel; the encoding of the columns is its first layer."""
+        from cafetiere.spark import CaffeModel
+
+        return CaffeModel(self._java_obj.caffeModel())
+
+    @property
+    def summary(self) -> TrainingSummary:
+        """What the training did: steps, rows given and used, seconds, sha256 and more."""
+        return TrainingSummary.from_json(self._java_obj.caffeModel().result())
+
+
+class CaffeClassificationModel(ClassificationParams, _TableModel):
+    """A trained classifier: transform() adds scores, probabilities and predictions to every row."""
+
+    _parts = ("model", "classification")
+
+    @property
+    def labels(self) -> list:
+        """The classes as texts, in the order of the vectors."""
+        return list(self._java_obj.labels())
+
+    @property
+    def numClasses(self) -> int:
+        """How many classes there are."""
+        return len(self.labels)
+
+
+class CaffeRegressionModel(TableModelParams, _TableModel):
+    """A trained regressor: transform() adds a prediction to every row."""

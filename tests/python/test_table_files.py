@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m cafetiere: tables in files are learned and predicted without Spark."""
+
+import csv
+import datetime
+import io
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from cafetiere import tables
+
+ROOT = pathlib.Path(__file__).parents[2]
+VISITORS = ROOT / "examples/tables/visitors.csv"  # nobody can be right more often than 9 times of 10
+
+
+def run(*arguments, code=0):
+    done = subprocess.run(
+        [sys.executable, "-m", "cafetiere", *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+@pytest.fixture(scope="module")
+def halves(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("halves")
+    head, *rows = VISITORS.read_text().splitlines()
+    parts = folder / "train.csv", folder / "test.csv"
+    for path, part in zip(parts, (rows[:450], rows[450:])):
+        path.write_text("\n".join([head, *part, ""]))
+    return parts
+
+
+def test_classes_are_learned_and_predicted(halves, tmp_path):
+    train, test = halves
+    fit = ("fit", train, "--label", "buys", "--drop", "id,spent", "--test", test)
+    told = run(*fit, "--out", tmp_path / "model")
+    accuracies = [float(share) for share in re.findall(r"accuracy ([\d.]+)", told)]
+    assert len(accuracies) == 2 and accuracies[0] > 0.84 and accuracies[1] > 0.74
+    rows = list(csv.DictReader(io.StringIO(run("predict", tmp_path / "model", test))))
+    right = sum(row["prediction"] == row["buys"] for row in rows)
+    assert right / len(rows) == pytest.approx(accuracies[1], abs=1e-4)
+    assert all(0.5 <= float(row["probability"]) <= 1 for row in rows)
+    assert [row["id"] for row in rows] == [str(number) for number in range(450, 600)]
+    again = run(*fit, "--out", tmp_path / "again")
+    assert again.partition("\n")[2] == told.partition("\n")[2]
+    weights = [(tmp_path / name / "model.caffemodel").read_bytes() for name in ("model", "again")]
+    assert weights[0] == weights[1]
+
+
+def test_numbers_are_learned_in_their_units(halves, tmp_path):
+    train, test = halves
+    told = run(
+        *("fit", train, "--label", "spent", "--features", "city,visits"),
+        *("--test", test, "--out", tmp_path / "model"),
+    )
+    errors = [float(error) for error in re.findall(r"error ([\d.]+)", told)]
+    assert len(errors) == 2 and max(errors) < 4  # they vary by 22, and 2 is drawn
+
+
+def test_types_are_found():
+    assert tables.type_of(["1", "-2.5e3", None]) == "f64"
+    assert tables.type_of(["2026-07-01", None]) == "i32"
+    assert tables.type_of(["2026-07-01T12:30:00"]) == "i64"
+    assert tables.type_of(["1_0"]) == "string"
+    assert tables.type_of([datetime.datetime(2026, 7, 1)]) == "i64"
+    assert tables.is_class(["1", "2"]) and not tables.is_class(["1.5"])
+    assert not tables.is_class([str(number) for number in range(30)])
+    assert tables.class_name("1.0") == "1" and tables.class_name("1.5") == "1.5"
+
+
+def test_parquet(halves, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = tables.read(halves[0])
+    columns["since"] = [datetime.date.fromisoformat(day) for day in columns["since"]]
+    columns["age"] = [age and int(age) for age in columns["age"]]
+    parquet.write_table(pyarrow.table(columns), tmp_path / "train.parquet")
+    models = [
+        tables.fit(tables.read(path), "buys", features=["age", "city", "since"], epochs=1)[0]
+        for path in (halves[0], tmp_path / "train.parquet")
+    ]
+    assert models[0].weights == models[1].weights
+
+
+def test_what_is_wrong_is_said(halves, tmp_path):
+    train, _ = halves
+    out = ("--out", tmp_path / "model")
+    assert "there is no column 'bays'" in run("fit", train, "--label", "bays", *out, code=1)
+    short = tmp_path / "short.csv"
+    short.write_text("a,b\n1,2\n3\n")
+    assert "short.csv:3: 1 cells, and the header has 2" in run(
+        "fit", short, "--label", "a", *out, code=1
+    )
+    gap = tmp_path / "gap.csv"
+    gap.write_text("a,b\n1,x\n3,\n")
+    assert "the label is missing" in run("fit", gap, "--label", "b", *out, code=1)
+    model, _ = tables.fit({"a": ["1", "2"] * 20, "b": ["x", "y"] * 20}, "b", epochs=1)
+    with pytest.raises(ValueError, match="column 'a', row 1: 'much' is none of what was trained"):
+        model.predict({"a": ["1", "much"]})
+    assert model.predict({"a": []}) == ([], [])
+    assert len(model.predict({"a": [None, "7"]})[0]) == 2

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CaffeClassifier and CaffeRegressor from Python: five lines train on a CSV."""
+
+import csv
+import datetime
+import inspect
+import random
+
+import pytest
+from pyspark.ml import Pipeline, PipelineModel
+from pyspark.ml.evaluation import BinaryClassificationEvaluator, RegressionEvaluator
+from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
+
+from cafetiere.spark.ml import CaffeClassificationModel, CaffeClassifier, CaffeRegressor
+from cafetiere.spark.params import ML_TABLE, ml_defaults
+
+ROWS = 1500
+BEST = 0.9  # one answer in ten is drawn against the rule
+
+
+def rows():
+    """Somebody buys by their age or, where it is not told, by their city."""
+    drawn = random.Random(1)
+    for number in range(ROWS):
+        age = drawn.randrange(20, 80) if drawn.random() < 0.75 else ""
+        city = drawn.randrange(20)
+        buys = (age > 50 if age else city % 2 == 0) != (drawn.random() < 1 - BEST)
+        day = datetime.date(2020, 1, 1) + datetime.timedelta(days=drawn.randrange(900))
+        paid = 10 + 2 * drawn.randrange(10)
+        yield number, age, f"city {city}", day, paid, paid * 3.5 + city % 2, "yes" if buys else "no"
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tables") / "visitors.csv"
+    with path.open("w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(["id", "age", "city", "since", "paid", "spent", "buys"])
+        writer.writerows(rows())
+    return path
+
+
+@pytest.fixture(scope="module")
+def table(spark, file):
+    table = spark.read.csv(file.as_uri(), header=True, inferSchema=True)
+    return table.repartition(3, "id").sortWithinPartitions("id").cache()
+
+
+def classifier(**params):
+    """The classes follow from two of the columns."""
+    columns = ["age", "city", "since"]
+    return CaffeClassifier(
+        labelCol="buys", featuresCols=columns, idCol="id", numWorkers=2, batchSize=64, **params
+    )
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return classifier(maxEpochs=8, dropout=0.1, batchNorm=True, activation="Swish").fit(table)
+
+
+def test_a_csv_is_learned(model, table):
+    assert model.labels == ["no", "yes"] and model.numClasses == 2
+    right = model.transform(table).filter("predictedLabel = buys").count()
+    assert right > (BEST - 0.05) * ROWS
+    assert model.summary.rows_given == ROWS
+    assert "TableData" in model.caffeModel.getNet()
+
+
+def test_columns_that_nobody_names_are_learned_from(table):
+    own = (
+        'layer { name: "mine" type: "InnerProduct" bottom: "input" top: "mine"'
+        ' inner_product_param { num_output: 9 weight_filler { type: "xavier" } } }'
+    )
+    rounds = CaffeClassifier(
+        labelCol="buys", net=own, engine="rounds", syncMode="average", numWorkers=2, maxIter=10
+    )
+    fitted = rounds.fit(table.drop("id"))
+    net = fitted.caffeModel.getNet()
+    assert all(f'name: "{name}"' in net for name in ("age", "city", "since", "paid", "spent"))
+    assert 'bottom: "mine"' in net
+    assert fitted.summary.engine == "rounds"
+
+
+def test_a_pipeline_survives_the_disk(model, table, tmp_path):
+    expected = [row.probability for row in model.transform(table).collect()]
+    PipelineModel([model]).save(str(tmp_path / "pipeline"))
+    loaded = PipelineModel.load(str(tmp_path / "pipeline")).stages[0]
+    assert isinstance(loaded, CaffeClassificationModel)
+    assert loaded.uid == model.uid
+    assert [row.probability for row in loaded.transform(table).collect()] == expected
+    classifier(layers=[7], dropout=0.25, thresholds=[0.5, 0.5]).save(str(tmp_path / "estimator"))
+    again = CaffeClassifier.load(str(tmp_path / "estimator"))
+    assert again.getLayers() == [7] and again.getDropout() == 0.25
+    assert again.getThresholds() == [0.5, 0.5]
+
+
+def test_a_regressor_in_a_cross_validation(table):
+    regressor = CaffeRegressor(labelCol="spent", featuresCols=["paid"], numWorkers=1, batchSize=64)
+    grid = ParamGridBuilder().addGrid(regressor.baseLr, [0.0, 0.05]).build()
+    validator = CrossValidator(
+        estimator=Pipeline(stages=[regressor.setLayers([]).setMaxEpochs(5)]),
+        estimatorParamMaps=grid,
+        evaluator=RegressionEvaluator(labelCol="spent"),
+        numFolds=2,
+        seed=1,
+    )
+    best = validator.fit(table)
+    assert best.avgMetrics[1] < 3 < 15 < best.avgMetrics[0]  # they vary by 20
+    out = best.transform(table)
+    assert RegressionEvaluator(labelCol="spent").evaluate(out) < 2
+
+
+def test_the_area_under_the_curve(model, table):
+    out = model.transform(table).selectExpr("rawPrediction", "if(buys = 'yes', 1.0, 0.0) label")
+    assert BinaryClassificationEvaluator().evaluate(out) > BEST - 0.06
+
+
+@pytest.mark.parametrize(
+    ("cls", "parts"),
+    [
+        (CaffeClassifier, ("model", "classification", "estimator")),
+        (CaffeRegressor, ("model", "estimator")),
+    ],
+)
+def test_params_are_those_of_the_jvm(spark, cls, parts):
+    estimator = cls()
+    java = estimator._java_obj
+    assert {param.name() for param in java.params()} == set(ml_defaults(*parts))
+    for param in (param for part in parts for param in ML_TABLE[part]):
+        name, default = param["name"], param["default"]
+        value = java.getDefault(java.getParam(name)).get()
+        assert (list(value) if isinstance(default, list) else value) == default, name
+        assert java.getParam(name).doc() == estimator.getParam(name).doc
+    for method in (cls.__init__, cls.setParams):
+        keywords = {
+            name: parameter.default
+            for name, parameter in inspect.signature(method).parameters.items()
+            if name != "self"
+        }
+        assert keywords == ml_defaults(*parts)
+    with pytest.raises(Exception, match="set it to one of"):
+        estimator.setOptimizer("adam")
