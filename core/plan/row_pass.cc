@@ -14,7 +14,8 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kMostSteps = 32;  ///< a pass; what it keeps alive and the search for it are bounded
+constexpr size_t kMostSteps =
+    32;  ///< a pass; what it keeps alive and the search for it are bounded
 
 bool contains(const std::vector<BufferId>& ids, BufferId id) {
   return std::ranges::find(ids, id) != ids.end();

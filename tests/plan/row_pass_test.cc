@@ -80,8 +80,8 @@ TEST(RowPass, OtherRowsBlocksAndWritersEndIt) {
   o.step("b", {x}, {}, {y});
   o.step("written again", {x}, {}, {y});
   o.step("overwrites", {y}, {}, {x});
-  EXPECT_THAT(o.joined(), ElementsAre("a", "blocks of 8", "fewer rows", "b", "written again",
-                                      "overwrites"));
+  EXPECT_THAT(o.joined(),
+              ElementsAre("a", "blocks of 8", "fewer rows", "b", "written again", "overwrites"));
 }
 
 TEST(RowPass, ALargeStepBetweenStays) {
@@ -152,9 +152,9 @@ Program random_program(unsigned seed, Device& device) {
       channels.insert(channels.end(), {sum, dot});
     } else if (kind == 1 && !channels.empty()) {
       const TensorId next = p.tensor("scaled", shape);
-      map_channels<1, 1>(
-          p, "scale", [](const auto& x, const auto& c) { return x[0] / (1 + c[0] * c[0]); }, next,
-          {any(tensors)}, {any(channels)});
+      map_channels<1, 1>(p, "scale",
+                         [](const auto& x, const auto& c) { return x[0] / (1 + c[0] * c[0]); },
+                         next, {any(tensors)}, {any(channels)});
       tensors.push_back(next);
     } else {
       const TensorId next = p.tensor("mean", shape);
@@ -204,8 +204,8 @@ std::string normalized(const std::string& blob, const std::string& norm, const s
 std::string block(const std::string& norm, const std::string& scale) {
   return input("x", {9, 16, 7, 5}) + conv("c0", "x", "a") +
          normalized("a", norm, scale, "relu_param { }") + conv("c1", "a", "b") +
-         normalized("b", norm, scale, "relu_param { negative_slope: 0.1 }") +
-         conv("c2", "b", "c") + normalized("c", norm, scale, "") +
+         normalized("b", norm, scale, "relu_param { negative_slope: 0.1 }") + conv("c2", "b", "c") +
+         normalized("c", norm, scale, "") +
          layer("Eltwise", "name: 'join' bottom: 'a' bottom: 'c' top: 'y'") +
          layer("ReLU", "name: 'relu y' bottom: 'y' top: 'y'") + conv("c3", "y", "z");
 }
