@@ -43,6 +43,19 @@ void for_each_piece(int64_t pixel, const F& f) {
                          [&](int64_t at, auto lanes) { f(first + at, One(), lanes); });
 }
 
+/// Has a piece of the `count` pixels brought in that the next window begins with.
+void fetch(const float* from, int64_t count, int64_t pixel) {
+  for (int64_t i = 0; i < count; ++i, from += pixel) {
+    __builtin_prefetch(from);
+    __builtin_prefetch(from + kCacheLine);
+  }
+}
+/// The same of a pixel that is to be written.
+void fetch_to_write(float* to) {
+  prefetch_to_write(to);
+  prefetch_to_write(to + kCacheLine);
+}
+
 void max_row(const Pool& p, int64_t oh, const float* x, float* y, float* index) {
   const int64_t pixel = p.pixel();
   const auto rows = p.g.rows(oh);
@@ -50,6 +63,9 @@ void max_row(const Pool& p, int64_t oh, const float* x, float* y, float* index) 
     const auto cols = p.g.cols(ow);
     const int64_t out = (oh * p.g.out_w + ow) * pixel;
     for_each_piece(pixel, [&](int64_t first, auto octets, auto lanes) {
+      fetch(x + ((rows.end - 1) * p.g.in_w + cols.end) * pixel + first, p.g.stride_w, pixel);
+      fetch_to_write(y + out + pixel + first);
+      fetch_to_write(index + out + pixel + first);
       std::array<Simd8, octets()> best, chosen;
       best.fill(Simd8{} - FLT_MAX), chosen.fill(Simd8{} - 1.f);
       for (int64_t h = rows.begin; h < rows.end; ++h) {
@@ -113,6 +129,10 @@ void backward_row(const Pool& p, int64_t h, const float* dy, const float* index,
     const Simd8 at = Simd8{} + float(h * p.g.in_w + w);
     float* to = dx + (h * p.g.in_w + w) * pixel;
     for_each_piece(pixel, [&](int64_t first, auto octets, auto lanes) {
+      const int64_t next = (over.last * p.g.out_w + across.last + 1) * pixel + first;
+      fetch(dy + next, 1, pixel);
+      if (p.g.max) fetch(index + next, 1, pixel);
+      fetch_to_write(to + pixel + first);
       std::array<Simd8, octets()> sum{};
       for (int64_t oh = over.first; oh <= over.last; ++oh) {
         for (int64_t ow = across.first; ow <= across.last; ++ow) {
