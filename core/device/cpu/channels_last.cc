@@ -19,6 +19,7 @@ constexpr int64_t kColumns = 48;      // output pixels a product
 constexpr int64_t kTilePixels = 192;  // output pixels a block: their sums stay in the L2 cache
 constexpr int64_t kFewBlocks = 16;    // with fewer the output channels are divided too
 constexpr int64_t kMaxRows = 64;      // kernel rows a call
+constexpr int64_t kRowsAhead = 8;     // of 1 x 1 weights, fetched while these are packed
 constexpr int64_t kImages = 8;        // with fewer a vector of images would be partly empty
 
 /// Whether channels fill vectors of 8, or are so many that the last one does not matter.
@@ -200,9 +201,15 @@ BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g
     float* out = to + group * outs * ins * taps;
     if (backward) {
       out += first * outs * taps;
-      for (int64_t o = 0; o < outs; ++o) {
-        transpose_tiles(from + (o * ins + first) * taps, height, taps, taps,
-                        out + o * taps * height, height);
+      const int64_t ahead = (kRowsAhead + taps - 1) / taps;
+      for (int64_t o = 0; o < outs; ++o, out += taps * height) {
+        const float* row = from + (o * ins + first) * taps;
+        const float* later = row + ahead * ins * taps;
+        for (int64_t i = 0; i < height * taps; i += kCacheLine) __builtin_prefetch(later + i);
+        if (taps == 1)
+          std::copy_n(row, height, out);
+        else
+          transpose_tiles(row, height, taps, taps, out, height);
       }
       return;
     }
