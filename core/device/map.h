@@ -20,6 +20,19 @@ inline constexpr int64_t kMapBlock = 1 << 14;  ///< floats a block; fixed, so bl
 
 inline int map_blocks(int64_t count) { return int((count + kMapBlock - 1) / kMapBlock); }
 
+/// Calls f(begin, end) for a block of kMapBlock elements.
+template <class F>
+void for_map_block(int block, int64_t count, const F& f) {
+  f(block * kMapBlock, std::min(count, (block + 1) * kMapBlock));
+}
+
+/// The rows of a step that works element by element on tensors of this shape and layout.
+inline Rows element_rows(const Shape& shape, Layout layout, size_t reads) {
+  const ChannelView view(shape, layout);
+  if (view.inner == 1) return {.count = view.outer, .width = view.channels, .reads = reads};
+  return {.count = shape.count(), .reads = reads};
+}
+
 /// Writes a gradient value under Caffe's accumulation rule.
 inline void put(float* gradient, float value, bool add) {
   *gradient = add ? *gradient + value : value;
@@ -39,52 +52,48 @@ void map(Program& p, std::string name, F f, TensorId out, In... in) {
   for (TensorId id : inputs) step.reads.push_back(p.read(id, version));
   step.writes = {p.write(out, version)};
   step.in_place = 0;
-  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+  step.rows = element_rows(p.shape(out), layout, sizeof...(In));
+  step.make = [=, reads = step.reads, write = step.writes[0],
+               width = step.rows.width](const Binder& at) {
     std::array<const float*, sizeof...(In)> src;
     for (size_t i = 0; i < src.size(); ++i) src[i] = at(reads[i]);
     float* dst = at(write);
-    return Kernel{map_blocks(count), [=](int block) {
-                    const int64_t begin = block * kMapBlock;
-                    const int64_t end = std::min(count, begin + kMapBlock);
-                    // Locals: as far as the compiler knows, dst may alias what is captured.
-                    const F local = f;
-                    float* const out_at = dst;
-                    const auto in_at = src;
-                    [&]<size_t... I>(std::index_sequence<I...>) {
-                      CFT_INDEPENDENT
-                      for (int64_t i = begin; i < end; ++i) out_at[i] = local(in_at[I][i]...);
-                    }
-                    (std::index_sequence_for<In...>{});
-                  }};
+    const auto elements = [=](int64_t begin, int64_t end) {
+      // Locals: as far as the compiler knows, dst may alias what is captured.
+      const F local = f;
+      float* const out_at = dst;
+      const auto in_at = src;
+      [&]<size_t... I>(std::index_sequence<I...>) {
+        CFT_INDEPENDENT
+        for (int64_t i = begin; i < end; ++i) out_at[i] = local(in_at[I][i]...);
+      }
+      (std::index_sequence_for<In...>{});
+    };
+    return Kernel{map_blocks(count), [=](int block) { for_map_block(block, count, elements); },
+                  [=](int64_t begin, int64_t end) { elements(begin * width, end * width); }};
   };
   p.step(std::move(step));
 }
 
-/// The blocks of an operation that knows the channel of each element: ranges of the outer dimension
-/// where there are some, single channels otherwise.
-struct ChannelBlocks {
-  ChannelView view;
-  bool split_outer;
-  int64_t outers;  ///< a block
-  int count;
-
-  explicit ChannelBlocks(const ChannelView& v)
-      : view(v),
-        split_outer(v.outer >= 8 || v.inner == 1),
-        outers(std::max<int64_t>(1, kMapBlock / std::max<int64_t>(1, v.channels * v.inner))),
-        count(int(split_outer ? (v.outer + outers - 1) / outers : v.channels)) {}
-
-  /// Calls f(offset of channel 0, first channel, end of channels) for each outer index of a block.
-  template <class F>
-  void for_each_row(int block, const F& f) const {
-    const int64_t begin = split_outer ? block * outers : 0;
-    const int64_t end = split_outer ? std::min(view.outer, begin + outers) : view.outer;
-    for (int64_t o = begin; o < end; ++o) {
-      f(o * view.channels * view.inner, split_outer ? 0 : int64_t(block),
-        split_outer ? view.channels : int64_t(block) + 1);
+/// Calls f(first element, first channel, channels, elements a channel) for pieces of the elements
+/// [begin, end) of a tensor, within which channels follow each other.
+template <class F>
+void for_channel_runs(const ChannelView& v, int64_t begin, int64_t end, const F& f) {
+  const bool rows = v.inner == 1;
+  const int64_t line = rows ? v.channels : v.inner;
+  int64_t channel = rows ? begin % v.channels : begin / v.inner % v.channels;
+  int64_t next = (begin / line + 1) * line;
+  for (int64_t i = begin; i < end; i = next, next += line) {
+    next = std::min(end, next);
+    if (rows) {
+      f(i, channel, next - i, 1);
+      channel = 0;
+    } else {
+      f(i, channel, 1, next - i);
+      channel = channel + 1 == v.channels ? 0 : channel + 1;
     }
   }
-};
+}
 
 /// out = f(data values of the element, channel values of its channel), the channel being axis 1.
 /// `data` tensors have out's shape, `channel` tensors hold one value a channel.
@@ -103,42 +112,44 @@ void map_channels(Program& p, std::string name, F f, TensorId out,
   for (TensorId id : channel) step.reads.push_back(p.read(id, row));
   step.writes = {p.write(out, version)};
   step.in_place = 0;
-  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+  step.rows = element_rows(p.shape(out), layout, D);
+  step.make = [=, reads = step.reads, write = step.writes[0],
+               width = step.rows.width](const Binder& at) {
     std::array<const float*, D> src;
     std::array<const float*, K> per_channel;
     for (size_t i = 0; i < D; ++i) src[i] = at(reads[i]);
     for (size_t i = 0; i < K; ++i) per_channel[i] = at(reads[D + i]);
     float* dst = at(write);
-    const ChannelBlocks blocks(view);
-    return Kernel{blocks.count, [=](int block) {
-                    const F local = f;
-                    float* const out_at = dst;
-                    const auto in_at = src;
-                    const auto channel_at = per_channel;
-                    const auto element = [&](int64_t i, const std::array<float, K>& k) {
-                      std::array<float, D> d;
-                      for (size_t j = 0; j < D; ++j) d[j] = in_at[j][i];
-                      out_at[i] = local(d, k);
-                    };
-                    const auto values = [&](int64_t c) {
-                      std::array<float, K> k;
-                      for (size_t j = 0; j < K; ++j) k[j] = channel_at[j][c];
-                      return k;
-                    };
-                    blocks.for_each_row(block, [&](int64_t base, int64_t c0, int64_t c1) {
-                      if (view.inner == 1) {
-                        CFT_INDEPENDENT
-                        for (int64_t c = c0; c < c1; ++c) element(base + c, values(c));
-                        return;
-                      }
-                      for (int64_t c = c0; c < c1; ++c) {
-                        const std::array<float, K> k = values(c);
-                        const int64_t begin = base + c * view.inner;
-                        CFT_INDEPENDENT
-                        for (int64_t i = begin; i < begin + view.inner; ++i) element(i, k);
-                      }
-                    });
-                  }};
+    const auto elements = [=](int64_t begin, int64_t end) {
+      const F local = f;
+      float* const out_at = dst;
+      const auto in_at = src;
+      const auto channel_at = per_channel;
+      const auto element = [&](int64_t i, const std::array<float, K>& k) {
+        std::array<float, D> d;
+        for (size_t j = 0; j < D; ++j) d[j] = in_at[j][i];
+        out_at[i] = local(d, k);
+      };
+      const auto values = [&](int64_t c) {
+        std::array<float, K> k;
+        for (size_t j = 0; j < K; ++j) k[j] = channel_at[j][c];
+        return k;
+      };
+      const auto run = [&](int64_t i, int64_t channel, int64_t channels, int64_t inner) {
+        if (inner == 1) {
+          CFT_INDEPENDENT
+          for (int64_t c = 0; c < channels; ++c) element(i + c, values(channel + c));
+        } else {
+          const std::array<float, K> k = values(channel);
+          CFT_INDEPENDENT
+          for (int64_t j = i; j < i + inner; ++j) element(j, k);
+        }
+      };
+      for_channel_runs(view, begin, end, run);
+    };
+    const int64_t count = view.outer * view.channels * view.inner;
+    return Kernel{map_blocks(count), [=](int block) { for_map_block(block, count, elements); },
+                  [=](int64_t begin, int64_t end) { elements(begin * width, end * width); }};
   };
   p.step(std::move(step));
 }

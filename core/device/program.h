@@ -43,6 +43,19 @@ inline constexpr TensorId kNoTensor = -1;
 struct Kernel {
   int blocks = 1;
   std::function<void(int block)> run;
+  /// Of a step by rows: does rows [begin, end), which are whole blocks where Rows::block says so.
+  std::function<void(int64_t begin, int64_t end)> run_rows = nullptr;
+};
+
+/// What is said of a step that treats the rows of its tensors apart: the elements at a pixel or, where
+/// several images are innermost, each element. Steps over the same rows can be done in one pass over
+/// memory, block by block.
+struct Rows {
+  int64_t count = 0;   ///< 0: not a step of this kind
+  int64_t width = 1;   ///< floats
+  int64_t block = 0;   ///< rows that it takes at a time, as their sums depend on it; 0: any
+  size_t reads = 0;    ///< so many of Step::reads are read by row, the others as a whole
+  bool writes = true;  ///< whether its results are rows, not sums of rows
 };
 
 /// Gives a step's buffers their addresses.
@@ -77,6 +90,8 @@ struct Step {
   double flops = 0;
   /// writes[0] may take the memory of reads[in_place] when no later step reads it.
   int in_place = -1;
+  Rows rows = {};
+  bool joined = false;  ///< runs in one pass with the step before it
 };
 
 /// A region of memory. `external` ones belong to the caller (parameters, gradients, inputs).
@@ -132,6 +147,8 @@ class Program {
   void remark(const std::string& step, const std::string& text);
 
   const std::vector<Step>& steps() const { return steps_; }
+  /// For passes over the whole program, which may put steps into another order.
+  std::vector<Step>& steps() { return steps_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
 
  private:

@@ -9,6 +9,7 @@
 #include "core/device/isa.h"
 #include "core/plan/fold.h"
 #include "core/plan/lower_node.h"
+#include "core/plan/row_pass.h"
 
 namespace cafetiere {
 namespace {
@@ -30,7 +31,11 @@ class Lowering {
     CFT_TRY(forward());
     if (options_.fixed) net_.hoisted = program_.hoist(net_.params);
     net_.first_backward = program_.steps().size();
-    return options_.backward ? backward() : Status();
+    if (options_.backward) CFT_TRY(backward());
+    if (!options_.row_passes) return {};
+    join_rows(program_, net_.hoisted, net_.first_backward);
+    join_rows(program_, net_.first_backward, program_.steps().size());
+    return {};
   }
 
  private:
@@ -294,8 +299,12 @@ std::string format_of(const Program& program, const Step& step) {
 
 std::vector<StepInfo> LoweredNet::steps() const {
   std::vector<StepInfo> list;
+  std::string first;  // of the pass
   for (const Step& step : program.steps()) {
-    const char* where = step.space == Space::kDevice ? ", queued" : "";
+    if (!step.joined) first = step.name;
+    const std::string where = step.joined                    ? ", in the pass of " + first
+                              : step.space == Space::kDevice ? ", queued"
+                                                             : "";
     list.push_back({step.name, step.kernel + where, step.flops, list.size() >= first_backward,
                     bytes_of(program, step), format_of(program, step)});
   }

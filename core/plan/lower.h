@@ -39,6 +39,9 @@ struct PlanOptions {
   /// The parameters will not change after the first run, and there is no backward: what is computed of
   /// them alone is computed once, and normalisations are folded into the layers before them.
   std::shared_ptr<FixedValues> fixed = nullptr;
+  /// Steps on the same rows of large tensors are done in one pass over memory (row_pass.h); the values
+  /// are the same without.
+  bool row_passes = true;
 };
 
 /// What a step is, for `explain` and `time`.

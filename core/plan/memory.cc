@@ -6,8 +6,10 @@
 namespace cafetiere {
 namespace {
 
+/// The first and the last step that uses a buffer, and the last one of the pass that this step is in:
+/// until then other blocks of rows may need the buffer.
 struct Life {
-  int first = -1, last = -1;
+  int first = -1, last = -1, end = -1;
 };
 
 std::vector<Life> lives_of(const Program& program) {
@@ -23,8 +25,14 @@ std::vector<Life> lives_of(const Program& program) {
       }
     }
   }
+  std::vector<int> pass_end(size_t(end) + 1, end);
+  for (int i = end - 1; i >= 0; --i) {
+    const bool goes_on = i + 1 < end && program.steps()[size_t(i) + 1].joined;
+    pass_end[size_t(i)] = goes_on ? pass_end[size_t(i) + 1] : i;
+  }
   for (size_t i = 0; i < lives.size(); ++i) {
     if (program.buffers()[i].keep || program.buffers()[i].fixed) lives[i].last = end;
+    if (lives[i].last >= 0) lives[i].end = pass_end[size_t(lives[i].last)];
   }
   return lives;
 }
@@ -91,7 +99,7 @@ MemoryPlan place(const Program& program) {
   };
   std::vector<std::vector<BufferId>> ends(steps.size() + 1);
   for (size_t i = 0; i < lives.size(); ++i) {
-    if (!buffers[i].external && lives[i].last >= 0) ends[size_t(lives[i].last)].push_back(int(i));
+    if (!buffers[i].external && lives[i].last >= 0) ends[size_t(lives[i].end)].push_back(int(i));
   }
   std::vector<bool> handed_over(buffers.size(), false);
   for (int s = 0; s < int(steps.size()); ++s) {

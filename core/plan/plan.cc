@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 #include "core/plan/final_gradients.h"
 #include "core/plan/memory.h"
@@ -63,12 +64,23 @@ void Plan::bind_steps(const LoweredNet& net, const Binder& binder) {
   const auto on_host = [&](BufferId id) {
     return net.program.buffers()[size_t(id)].space == Space::kHost;
   };
+  const std::vector<Step>& steps = net.program.steps();
   std::vector<StepInfo> infos = net.steps();
   bool copies = false;
   for (size_t i = 0; i < infos.size(); ++i) {
-    const Step& step = net.program.steps()[i];
+    const Step& step = steps[i];
     const bool queued = step.space == Space::kDevice;
-    steps_.push_back({step.make(binder), std::move(infos[i]), queued, !queued && copies});
+    Kernel kernel{.blocks = 0, .run = nullptr};  // done with the step before
+    if (!step.joined) {
+      std::vector<const Step*> pass{&step};
+      while (i + pass.size() < steps.size() && steps[i + pass.size()].joined) {
+        pass.push_back(&steps[i + pass.size()]);
+      }
+      const RowPass rows(pass, binder);
+      kernel = rows.kernel();
+      if (pass.size() > 1) passes_.emplace(i, rows);
+    }
+    steps_.push_back({std::move(kernel), std::move(infos[i]), queued, !queued && copies});
     copies = queued && (copies || std::ranges::any_of(step.reads, on_host) ||
                         std::ranges::any_of(step.writes, on_host));
   }
@@ -204,10 +216,23 @@ Status Plan::time(ThreadPool& pool, const RunContext& context, std::vector<doubl
   begin(pool, context);
   seconds.resize(steps_.size(), 0);
   for (size_t i = hoisted_; i < steps_.size(); ++i) {
+    const auto pass = passes_.find(i);
+    const size_t count = pass == passes_.end() ? 1 : pass->second.size();
+    std::vector<int64_t> shares(count, count == 1);
     const auto begun = std::chrono::steady_clock::now();
-    start(pool, steps_[i]);
+    if (count > 1) {
+      const Kernel kernel = pass->second.timed_kernel(&shares);
+      pool.run(kernel.blocks, kernel.run);
+    } else {
+      start(pool, steps_[i]);
+    }
     wait();
-    seconds[i] += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begun;
+    const int64_t all = std::accumulate(shares.begin(), shares.end(), int64_t(0));
+    for (size_t k = 0; k < count; ++k) {
+      seconds[i + k] += spent.count() * double(shares[k]) / double(all);
+    }
+    i += count - 1;
   }
   return finish();
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "core/device/run_error.h"
 #include "core/graph/graph.h"
 #include "core/plan/lower.h"
+#include "core/plan/row_pass.h"
 
 namespace cafetiere {
 
@@ -64,7 +66,8 @@ class Plan {
   float loss() const;
 
   std::vector<StepInfo> describe() const;
-  /// Runs all steps once and adds each one's seconds to `seconds` (one entry a step).
+  /// Runs all steps once and adds each one's seconds to `seconds` (one entry a step). Steps of one
+  /// pass share its time as they spent it.
   Status time(ThreadPool& pool, const RunContext& context, std::vector<double>& seconds);
   /// Bytes of activations, gradients of activations and scratch memory; 0 in another plan's arena.
   /// Not what is computed of fixed parameters, which plans share.
@@ -94,6 +97,7 @@ class Plan {
   }
   Status finish();
   std::vector<Bound> steps_;
+  std::map<size_t, RowPass> passes_;  // of several steps, by the first one
   Queue* queue_ = nullptr;
   size_t hoisted_ = 0, first_backward_ = 0;
   std::shared_ptr<FixedValues> fixed_;

@@ -13,6 +13,10 @@ class Brgemm {
  public:
   /// How B is stored: columns of k elements, or k rows of n.
   enum class B { kColumns, kRows };
+  /// Summed a call: a panel of A of this depth stays in the L1 cache during a pass over C, which is
+  /// worth a fifth to a third of the speed (measured on LeNet's products). Deeper ones pass over C
+  /// several times.
+  static constexpr int64_t kDepth = 128;
 
   Brgemm() = default;
   Brgemm(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc, bool add,

@@ -46,17 +46,51 @@ struct RowParts {
   explicit RowParts(const ChannelView& v)
       : rows(v.outer),
         channels(v.channels),
-        part_rows(std::max<int64_t>(16, kMapBlock / std::max<int64_t>(1, v.channels))),
+        part_rows(std::max<int64_t>(kRun, kMapBlock / std::max<int64_t>(1, v.channels))),
         parts((rows + part_rows - 1) / part_rows) {}
-  int64_t begin(int part) const { return part * part_rows; }
-  int64_t end(int part) const { return std::min(rows, begin(part) + part_rows); }
+  int64_t begin(int64_t part) const { return part * part_rows; }
+  int64_t end(int64_t part) const { return std::min(rows, begin(part) + part_rows); }
 
-  /// sums[c] = sum over a part's elements i of channel c of the terms f(i, c, terms): K sums in one
-  /// pass over memory, the k-th to sums[k] + c.
-  template <size_t K, class F>
-  void sum(int part, const std::array<float*, K>& sums, const F& f) const {
-    for_each_chunk(channels,
-                   [&](int64_t first, auto count) { chunk(part, first, count, sums, f); });
+  /// What is said of a step that sums parts of all that it reads.
+  Rows step_rows(const Step& step) const {
+    return {.count = rows,
+            .width = channels,
+            .block = part_rows,
+            .reads = step.reads.size(),
+            .writes = false};
+  }
+  /// Its kernel: f(part) for all parts.
+  template <class F>
+  Kernel kernel(const F& f) const {
+    return {int(parts), [=](int part) { f(part); },
+            [f, size = part_rows](int64_t begin, int64_t end) {
+              for (int64_t row = begin; row < end; row += size) f(row / size);
+            }};
+  }
+
+  /// sums[c] = sum over the elements of channel c in a part of the terms f(v, c, count): v is what
+  /// `from` hold of `count` <= 8 channels from c on. K sums in one pass over memory, the k-th to
+  /// sums[k] + c. Runs of rows are added in float32, and their sums in double.
+  template <size_t S, size_t K, class F>
+  void sum(int64_t part, const std::array<const float*, S>& from, const std::array<float*, K>& sums,
+           const F& f) const {
+    for_each_chunk<kMostTotals>(channels, [&](int64_t first, int64_t count) {
+      std::array<std::array<float, kMostTotals>, K> run;
+      std::array<std::array<double, kMostTotals>, K> total;
+      for (auto& of : total) std::fill_n(of.data(), count, 0.0);
+      for (int64_t row = begin(part); row < end(part); row += kRun) {
+        for (auto& of : run) std::fill_n(of.data(), count, 0.F);
+        for (int64_t r = row; r < std::min(end(part), row + kRun); ++r) {
+          add_row(r * channels + first, first, count, from, &run, f);
+        }
+        for (size_t k = 0; k < K; ++k) {
+          for (int64_t c = 0; c < count; ++c) total[k][size_t(c)] += double(run[k][size_t(c)]);
+        }
+      }
+      for (size_t k = 0; k < K; ++k) {
+        for (int64_t c = 0; c < count; ++c) sums[k][first + c] = float(total[k][size_t(c)]);
+      }
+    });
   }
   /// Merging is done for so many channels a block: a cache line of each part.
   static constexpr int64_t kMerged = 16;
@@ -74,28 +108,28 @@ struct RowParts {
   }
 
  private:
-  /// Runs of rows are added in float32, in registers, and their sums in double.
-  template <class Count, size_t K, class F>
-  void chunk(int part, int64_t first, Count count, const std::array<float*, K>& sums,
-             const F& f) const {
-    std::array<std::array<double, kLaneChunk>, K> total{};
-    for (int64_t row0 = begin(part); row0 < end(part); row0 += kRun) {
-      const int64_t row1 = std::min(end(part), row0 + kRun);
-      std::array<std::array<float, kLaneChunk>, K> run{};
-      for (int64_t row = row0; row < row1; ++row) {
-        const int64_t base = row * channels + first;
-        for (int64_t c = 0; c < count; ++c) {
-          const std::array<float, K> terms = f(base + c, first + c);
-          for (size_t k = 0; k < K; ++k) run[k][size_t(c)] += terms[k];
-        }
-      }
+  static constexpr int64_t kMostTotals = 1024;  ///< channels whose sums fit into the first cache
+  /// Floats from a load to what is fetched with it: without, a core waits for memory half of the time.
+  static constexpr int64_t kAhead = 512;
+
+  /// Adds the terms of a row, whose elements begin at i, to the running sums of its channels.
+  template <size_t S, size_t K, class F>
+  static void add_row(int64_t i, int64_t first, int64_t count,
+                      const std::array<const float*, S>& from,
+                      std::array<std::array<float, kMostTotals>, K>* run, const F& f) {
+    const auto add = [&](int64_t c, auto lanes) {
+      std::array<Simd8, S> v;
+      for (size_t s = 0; s < S; ++s) v[s] = load_octet(from[s] + i + c, lanes);
+      const auto terms = f(v, first + c, lanes);
       for (size_t k = 0; k < K; ++k) {
-        for (int64_t c = 0; c < count; ++c) total[k][size_t(c)] += double(run[k][size_t(c)]);
+        float* const to = (*run)[k].data() + c;
+        store_octet(to, load_octet(to, lanes) + terms[k], lanes);
       }
-    }
-    for (size_t k = 0; k < K; ++k) {
-      for (int64_t c = 0; c < count; ++c) sums[k][first + c] = float(total[k][size_t(c)]);
-    }
+    };
+    for_each_chunk<2 * kOctet>(count, [&](int64_t c, int64_t lanes) {
+      for (const float* x : from) __builtin_prefetch(x + i + c + kAhead);
+      for_each_chunk<kOctet>(lanes, [&](int64_t o, auto n) { add(c + o, n); });
+    });
   }
 };
 
@@ -106,7 +140,7 @@ void merge_moments(const RowParts& r, const float* means, const float* squares, 
   std::array<double, RowParts::kMerged> centre{}, sum{};
   double seen = 0;
   for (int64_t part = 0; part < r.parts; ++part) {
-    const double more = double(r.end(int(part)) - r.begin(int(part)));
+    const double more = double(r.end(part) - r.begin(part));
     const double share = more / (seen + more), weight = seen * share;
     for (int64_t c = 0; c < count; ++c) {
       const int64_t at = part * r.channels + first + c;
@@ -133,19 +167,22 @@ void row_moments(Program& p, const std::string& name, Layout layout, TensorId sr
   step.kernel = std::string("vector ") + layout_name(layout) + ", lanes are channels";
   step.reads = {p.read(src, layout)};
   step.writes = {means, squares};
+  step.rows = r.step_rows(step);
   step.make = [=, read = step.reads[0]](const Binder& at) {
     const float* x = at(read);
     float *m = at(means), *s = at(squares);
-    return Kernel{int(r.parts), [=](int part) {
-                    float* centre = m + part * r.channels;
-                    r.sum<1>(part, {centre}, [=](int64_t i, int64_t) { return std::array{x[i]}; });
-                    const float count = float(r.end(part) - r.begin(part));
-                    for (int64_t c = 0; c < r.channels; ++c) centre[c] /= count;
-                    r.sum<1>(part, {s + part * r.channels}, [=](int64_t i, int64_t c) {
-                      const float d = x[i] - centre[c];
-                      return std::array{d * d};
-                    });
-                  }};
+    const auto moments = [=](int64_t part) {
+      using One = std::array<Simd8, 1>;
+      float* const centre = m + part * r.channels;
+      r.sum<1, 1>(part, {x}, {centre}, [](const One& v, int64_t, int64_t) { return v; });
+      const float count = float(r.end(part) - r.begin(part));
+      for (int64_t c = 0; c < r.channels; ++c) centre[c] /= count;
+      r.sum<1, 1>(part, {x}, {s + part * r.channels}, [=](const One& v, int64_t c, int64_t n) {
+        const Simd8 d = v[0] - load_octet(centre + c, n);
+        return One{d * d};
+      });
+    };
+    return r.kernel(moments);
   };
   p.step(std::move(step));
 
@@ -176,20 +213,22 @@ void row_sums(Program& p, const std::string& name, Layout layout, TensorId a, Te
   step.reads = {p.read(a, layout)};
   if (dot) step.reads.push_back(p.read(b, layout));
   step.writes = {partial};
+  step.rows = r.step_rows(step);
   step.make = [=, reads = step.reads](const Binder& at) {
     const float* x = at(reads[0]);
     const float* y = dot ? at(reads[1]) : nullptr;
     float* to = at(partial);
-    return Kernel{int(r.parts), [=](int part) {
-                    float* const own = to + part * r.channels;
-                    if (!dot) {
-                      return r.sum<1>(part, {own},
-                                      [=](int64_t i, int64_t) { return std::array{x[i]}; });
-                    }
-                    r.sum<2>(part, {own, own + sums}, [=](int64_t i, int64_t) {
-                      return std::array{x[i], x[i] * y[i]};
-                    });
-                  }};
+    const auto sums_of = [=](int64_t part) {
+      using One = std::array<Simd8, 1>;
+      using Two = std::array<Simd8, 2>;
+      float* const own = to + part * r.channels;
+      if (!dot)
+        return r.sum<1, 1>(part, {x}, {own}, [](const One& v, int64_t, int64_t) { return v; });
+      r.sum<2, 2>(part, {x, y}, {own, own + sums}, [](const Two& v, int64_t, int64_t) {
+        return Two{v[0], v[0] * v[1]};
+      });
+    };
+    return r.kernel(sums_of);
   };
   p.step(std::move(step));
 

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "core/device/cpu/brgemm.h"
+#include "core/device/cpu/lane_chunks.h"
 #include "core/device/transpose.h"
 
 namespace cafetiere::channels_last {
@@ -18,6 +19,7 @@ constexpr int64_t kColumns = 48;      // output pixels a product
 constexpr int64_t kTilePixels = 192;  // output pixels a block: their sums stay in the L2 cache
 constexpr int64_t kFewBlocks = 16;    // with fewer the output channels are divided too
 constexpr int64_t kMaxRows = 64;      // kernel rows a call
+constexpr int64_t kRowsAhead = 8;     // of 1 x 1 weights, fetched while these are packed
 constexpr int64_t kImages = 8;        // with fewer a vector of images would be partly empty
 
 /// Whether channels fill vectors of 8, or are so many that the last one does not matter.
@@ -39,12 +41,18 @@ struct Tiling {
   Correlation c;
   LaneBlocks lanes;
   bool flipped;  // the taps' indices count from the end of the kernel
+  bool single;   // each output pixel has one tap, so that a tile's products add to nothing
+  bool direct;   // and nothing else is done to it: products are written where they belong
   int64_t row_tile, row_tiles, col_tiles, out_parts;
   std::vector<std::vector<Run>> runs;    // by tile of columns
   std::map<int64_t, Products> products;  // by (columns, steps)
 
-  Tiling(Correlation correlation, bool backward)
-      : c(std::move(correlation)), lanes(c.group_out()), flipped(backward) {
+  Tiling(Correlation correlation, bool backward, bool plain)
+      : c(std::move(correlation)),
+        lanes(c.group_out()),
+        flipped(backward),
+        single(c.kernel_size() == 1 && has_one_tap(c.rows) && has_one_tap(c.cols)),
+        direct(single && plain && c.group_in() <= Brgemm::kDepth) {
     const int64_t width = std::min(c.out_w, kColumns);
     row_tile = std::clamp<int64_t>(kTilePixels / width, 1, c.out_h);
     row_tiles = (c.out_h + row_tile - 1) / row_tile;
@@ -63,6 +71,9 @@ struct Tiling {
                    : kh * c.kernel_w + kw;
   }
 
+  static bool has_one_tap(const AxisTaps& taps) {
+    return std::ranges::all_of(taps, [](const auto& of) { return of.size() == 1; });
+  }
   std::vector<Run> column_runs(int64_t tile) {
     std::vector<Run> list;
     for (const Span& s : spans(c.cols, first_column(tile), first_column(tile + 1), c.kernel_w)) {
@@ -73,8 +84,9 @@ struct Tiling {
   const Products& product(const Span& s) {
     const int64_t key = (s.count * (c.out_w + 1) + s.out_step) * (c.in_w + 1) + s.src_step;
     const auto generate = [&](int64_t rows) {
+      const int64_t pixel = direct ? c.out_channels : rows;
       return Brgemm(rows, s.count, c.group_in(), c.kernel_size() * rows, s.src_step * c.in_channels,
-                    s.out_step * rows, true);
+                    s.out_step * pixel, !single);
     };
     const auto [at, fresh] = products.try_emplace(key);
     if (fresh) {
@@ -104,11 +116,31 @@ struct CorrelationKernel {
     for (int64_t g = 0; g < c.group; ++g) {
       for (int64_t b = begin; b < end; ++b) {
         Sums sums;
-        const int64_t o0 = g * c.group_out() + t->lanes.begin(b);
+        const int64_t o0 = g * c.group_out() + t->lanes.begin(b), lanes = t->lanes.lanes(b);
         const float* in = src + image * c.in_h * c.in_w * c.in_channels + g * c.group_in();
-        add_taps(row0, row1, tile, in, b, weights + o0 * c.group_in() * c.kernel_size(), sums);
+        const float* w = weights + o0 * c.group_in() * c.kernel_size();
         float* out = dst + image * c.out_h * c.out_w * c.out_channels + o0;
-        store(row0, row1, tile, sums, t->lanes.lanes(b), bias ? bias + o0 : nullptr, out);
+        fetch_to_write(row0, row1, tile, lanes, out);
+        if (t->direct) {
+          for (int64_t oh = row0; oh < row1; ++oh) {
+            float* row = out + (oh * c.out_w + t->first_column(tile)) * c.out_channels;
+            add_taps(oh, oh + 1, tile, in, b, w, row, c.out_channels);
+          }
+          continue;
+        }
+        if (!t->single) std::fill_n(sums.data(), (row1 - row0) * t->width(tile) * lanes, 0.f);
+        add_taps(row0, row1, tile, in, b, w, sums.data(), lanes);
+        store(row0, row1, tile, sums, lanes, bias ? bias + o0 : nullptr, out);
+      }
+    }
+  }
+
+  /// Has the cache lines that store() will write brought in while the products are computed.
+  void fetch_to_write(int64_t row0, int64_t row1, int64_t tile, int64_t lanes, float* out) const {
+    for (int64_t oh = row0; oh < row1; ++oh) {
+      for (int64_t ow = t->first_column(tile); ow < t->first_column(tile + 1); ++ow) {
+        float* to = out + (oh * t->c.out_w + ow) * t->c.out_channels;
+        for (int64_t l = 0; l < lanes; l += kCacheLine) prefetch_to_write(to + l);
       }
     }
   }
@@ -116,12 +148,12 @@ struct CorrelationKernel {
   /// The sums of a tile, [pixel][lane]; contiguous, whatever the distance of pixels in dst.
   using Sums = std::array<float, kTilePixels * LaneBlocks::kLanes>;
 
-  /// Adds all taps to each output row of a tile, the kernel rows in one call.
+  /// Adds all taps to each output row of a tile, the kernel rows in one call; `sums` has pixels
+  /// `distance` floats apart.
   void add_taps(int64_t row0, int64_t row1, int64_t tile, const float* in, int64_t b,
-                const float* w, Sums& sums) const {
+                const float* w, float* sums, int64_t distance) const {
     const Correlation& c = t->c;
     const int64_t lanes = t->lanes.lanes(b), width = t->width(tile);
-    std::fill_n(sums.data(), (row1 - row0) * width * lanes, 0.f);
     for (int64_t oh = row0; oh < row1; ++oh) {
       for (const Run& run : t->runs[size_t(tile)]) {
         std::array<const float*, kMaxRows> as, bs;
@@ -133,7 +165,7 @@ struct CorrelationKernel {
         if (count == 0) continue;
         const int64_t pixel = (oh - row0) * width + run.span.out - t->first_column(tile);
         const Brgemm& product = lanes < t->lanes.size ? run.products->last : run.products->whole;
-        product(as.data(), bs.data(), sums.data() + pixel * lanes, count);
+        product(as.data(), bs.data(), sums + pixel * distance, count);
       }
     }
   }
@@ -169,9 +201,15 @@ BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g
     float* out = to + group * outs * ins * taps;
     if (backward) {
       out += first * outs * taps;
-      for (int64_t o = 0; o < outs; ++o) {
-        transpose_tiles(from + (o * ins + first) * taps, height, taps, taps,
-                        out + o * taps * height, height);
+      const int64_t ahead = (kRowsAhead + taps - 1) / taps;
+      for (int64_t o = 0; o < outs; ++o, out += taps * height) {
+        const float* row = from + (o * ins + first) * taps;
+        const float* later = row + ahead * ins * taps;
+        for (int64_t i = 0; i < height * taps; i += kCacheLine) __builtin_prefetch(later + i);
+        if (taps == 1)
+          std::copy_n(row, height, out);
+        else
+          transpose_tiles(row, height, taps, taps, out, height);
       }
       return;
     }
@@ -198,7 +236,8 @@ void emit(Program& p, const std::string& name, Correlation correlation, bool bac
   if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
   step.writes = {p.write(dst, Layout::kChannels)};
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    const auto tiling = std::make_shared<const Tiling>(correlation, backward);
+    const bool plain = bias == kNoTensor && !relu;
+    const auto tiling = std::make_shared<const Tiling>(correlation, backward, plain);
     return Kernel{int(tiling->blocks()),
                   CorrelationKernel{tiling, at(reads[0]), at(reads[1]),
                                     bias == kNoTensor ? nullptr : at(reads[2]), at(write), relu}};

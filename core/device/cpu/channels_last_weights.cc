@@ -7,6 +7,7 @@
 
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/channels_last.h"
+#include "core/device/cpu/lane_chunks.h"
 #include "core/device/map.h"
 #include "core/device/transpose.h"
 
@@ -158,6 +159,10 @@ struct UnpackKernel {
       const int64_t rows = std::min(kRows, depth - d0);
       std::array<float, kRows * LaneBlocks::kLanes> sum, turned;
       const float* from = partial + o0 * depth + d0 * lanes;
+      for (int64_t l = 0; l < lanes && !permuted; ++l) {
+        float* const to = out + (o0 + l) * depth + d0;
+        for (int64_t r = 0; r < rows; r += kCacheLine) prefetch_to_write(to + r);
+      }
       std::copy_n(from, rows * lanes, sum.data());
       for (int64_t part = 1; part < w->parts; ++part) {
         for (int64_t i = 0; i < rows * lanes; ++i) sum[size_t(i)] += from[part * w->size() + i];
@@ -165,9 +170,13 @@ struct UnpackKernel {
       transpose_tiles(sum.data(), rows, lanes, lanes, turned.data(), rows);
       for (int64_t l = 0; l < lanes; ++l) {
         float* to = out + (o0 + l) * depth;
-        for (int64_t r = 0; r < rows; ++r) {
-          const int64_t at = permuted ? folded(original, d0 + r) : d0 + r;
-          put(to + at, turned[size_t(l * rows + r)], add);
+        const float* const own = turned.data() + l * rows;
+        if (permuted) {
+          for (int64_t r = 0; r < rows; ++r) put(to + folded(original, d0 + r), own[r], add);
+        } else if (add) {
+          for (int64_t r = 0; r < rows; ++r) to[d0 + r] += own[r];
+        } else {
+          std::copy_n(own, rows, to + d0);
         }
       }
     }

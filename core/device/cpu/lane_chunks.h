@@ -19,6 +19,17 @@ void for_each_chunk(int64_t size, const F& f) {
   if (i < size) f(i, size - i);
 }
 
+inline constexpr int64_t kCacheLine = 16;  ///< floats
+
+/// Has the cache line brought in that is about to be written.
+inline void prefetch_to_write(float* at) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*at));  // the builtin would only ask for it to be read
+#else
+  __builtin_prefetch(at, 1);
+#endif
+}
+
 /// A register of 8 floats; comparisons of two give a mask that ?: takes.
 using Simd8 = float __attribute__((vector_size(32)));
 inline constexpr int64_t kOctet = 8;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling: a pixel's values (its channels, or its channels of all images) are one long vector.
 #include <algorithm>
+#include <array>
 #include <cfloat>
+#include <type_traits>
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/lane_chunks.h"
@@ -28,24 +30,59 @@ Layout pixels_together(const Program& p, TensorId id, const PoolGeometry& g) {
   return g.n >= 8 && g.channels % 8 != 0 ? Layout::kPixels : Layout::kChannels;
 }
 
+/// Calls f(first, octets, lanes) for pieces of a pixel: four octets at a time, so that what is computed
+/// of a window is so once for all of them, then single ones, the last of which may have fewer lanes.
+template <class F>
+void for_each_piece(int64_t pixel, const F& f) {
+  using One = std::integral_constant<size_t, 1>;
+  using Four = std::integral_constant<size_t, 4>;
+  constexpr std::integral_constant<int64_t, kOctet> kWhole;
+  int64_t first = 0;
+  for (; first + 4 * kOctet <= pixel; first += 4 * kOctet) f(first, Four(), kWhole);
+  for_each_chunk<kOctet>(pixel - first,
+                         [&](int64_t at, auto lanes) { f(first + at, One(), lanes); });
+}
+
+/// Has a piece of the `count` pixels brought in that the next window begins with.
+void fetch(const float* from, int64_t count, int64_t pixel) {
+  for (int64_t i = 0; i < count; ++i, from += pixel) {
+    __builtin_prefetch(from);
+    __builtin_prefetch(from + kCacheLine);
+  }
+}
+/// The same of a pixel that is to be written.
+void fetch_to_write(float* to) {
+  prefetch_to_write(to);
+  prefetch_to_write(to + kCacheLine);
+}
+
 void max_row(const Pool& p, int64_t oh, const float* x, float* y, float* index) {
   const int64_t pixel = p.pixel();
   const auto rows = p.g.rows(oh);
   for (int64_t ow = 0; ow < p.g.out_w; ++ow) {
     const auto cols = p.g.cols(ow);
     const int64_t out = (oh * p.g.out_w + ow) * pixel;
-    for_each_chunk<kOctet>(pixel, [&](int64_t first, auto count) {
-      Simd8 best = Simd8{} - FLT_MAX, chosen = Simd8{} - 1.f;
+    for_each_piece(pixel, [&](int64_t first, auto octets, auto lanes) {
+      fetch(x + ((rows.end - 1) * p.g.in_w + cols.end) * pixel + first, p.g.stride_w, pixel);
+      fetch_to_write(y + out + pixel + first);
+      fetch_to_write(index + out + pixel + first);
+      std::array<Simd8, octets()> best, chosen;
+      best.fill(Simd8{} - FLT_MAX), chosen.fill(Simd8{} - 1.f);
       for (int64_t h = rows.begin; h < rows.end; ++h) {
         for (int64_t w = cols.begin; w < cols.end; ++w) {
-          const Simd8 in = load_octet(x + (h * p.g.in_w + w) * pixel + first, count);
           const Simd8 at = Simd8{} + float(h * p.g.in_w + w);
-          chosen = in > best ? at : chosen;
-          best = in > best ? in : best;
+          const float* from = x + (h * p.g.in_w + w) * pixel + first;
+          for (size_t o = 0; o < octets(); ++o) {
+            const Simd8 in = load_octet(from + int64_t(o) * kOctet, lanes);
+            chosen[o] = in > best[o] ? at : chosen[o];
+            best[o] = in > best[o] ? in : best[o];
+          }
         }
       }
-      store_octet(y + out + first, best, count);
-      store_octet(index + out + first, chosen, count);
+      for (size_t o = 0; o < octets(); ++o) {
+        store_octet(y + out + first + int64_t(o) * kOctet, best[o], lanes);
+        store_octet(index + out + first + int64_t(o) * kOctet, chosen[o], lanes);
+      }
     });
   }
 }
@@ -57,14 +94,19 @@ void average_row(const Pool& p, int64_t oh, const float* x, float* y) {
     const auto cols = p.g.cols(ow);
     const float divisor = float(rows.padded * cols.padded);
     float* out = y + (oh * p.g.out_w + ow) * pixel;
-    for_each_chunk<kOctet>(pixel, [&](int64_t first, auto count) {
-      Simd8 sum{};
+    for_each_piece(pixel, [&](int64_t first, auto octets, auto lanes) {
+      std::array<Simd8, octets()> sum{};
       for (int64_t h = rows.begin; h < rows.end; ++h) {
         for (int64_t w = cols.begin; w < cols.end; ++w) {
-          sum += load_octet(x + (h * p.g.in_w + w) * pixel + first, count);
+          const float* from = x + (h * p.g.in_w + w) * pixel + first;
+          for (size_t o = 0; o < octets(); ++o) {
+            sum[o] += load_octet(from + int64_t(o) * kOctet, lanes);
+          }
         }
       }
-      store_octet(out + first, sum / divisor, count);
+      for (size_t o = 0; o < octets(); ++o) {
+        store_octet(out + first + int64_t(o) * kOctet, sum[o] / divisor, lanes);
+      }
     });
   }
 }
@@ -86,19 +128,30 @@ void backward_row(const Pool& p, int64_t h, const float* dy, const float* index,
     const Outputs across(w, p.g.out_w, p.g.kernel_w, p.g.stride_w, p.g.pad_w);
     const Simd8 at = Simd8{} + float(h * p.g.in_w + w);
     float* to = dx + (h * p.g.in_w + w) * pixel;
-    for_each_chunk<kOctet>(pixel, [&](int64_t first, auto count) {
-      Simd8 sum{};
+    for_each_piece(pixel, [&](int64_t first, auto octets, auto lanes) {
+      const int64_t next = (over.last * p.g.out_w + across.last + 1) * pixel + first;
+      fetch(dy + next, 1, pixel);
+      if (p.g.max) fetch(index + next, 1, pixel);
+      fetch_to_write(to + pixel + first);
+      std::array<Simd8, octets()> sum{};
       for (int64_t oh = over.first; oh <= over.last; ++oh) {
         for (int64_t ow = across.first; ow <= across.last; ++ow) {
           const int64_t out = (oh * p.g.out_w + ow) * pixel + first;
-          const Simd8 diff = load_octet(dy + out, count);
-          if (p.g.max)
-            sum += load_octet(index + out, count) == at ? diff : Simd8{};
-          else
-            sum += diff * (1.f / float(p.g.rows(oh).padded * p.g.cols(ow).padded));
+          const float share =
+              p.g.max ? 1.f : 1.f / float(p.g.rows(oh).padded * p.g.cols(ow).padded);
+          for (size_t o = 0; o < octets(); ++o) {
+            const int64_t i = out + int64_t(o) * kOctet;
+            const Simd8 diff = load_octet(dy + i, lanes);
+            if (p.g.max)
+              sum[o] += load_octet(index + i, lanes) == at ? diff : Simd8{};
+            else
+              sum[o] += diff * share;
+          }
         }
       }
-      store_octet(to + first, sum, count);
+      for (size_t o = 0; o < octets(); ++o) {
+        store_octet(to + first + int64_t(o) * kOctet, sum[o], lanes);
+      }
     });
   }
 }
