@@ -37,7 +37,7 @@ def halves(tmp_path_factory):
     folder = tmp_path_factory.mktemp("halves")
     head, *rows = VISITORS.read_text().splitlines()
     parts = folder / "train.csv", folder / "test.csv"
-    for path, part in zip(parts, (rows[:450], rows[450:])):
+    for path, part in zip(parts, (rows[:450], rows[450:]), strict=True):
         path.write_text("\n".join([head, *part, ""]))
     return parts
 
