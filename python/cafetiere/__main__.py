@@ -4,9 +4,9 @@
     python -m cafetiere fit visitors.csv --label buys --out model
     python -m cafetiere predict model others.csv > predictions.csv
 
-A file is a CSV with a header or, with pyarrow installed, Parquet. The column types of a CSV are found by
-reading it: numbers, dates as 2026-07-01, times as 2026-07-01T12:30:00, else text; empty cells are
-missing.
+A file is a CSV with a header or, with pyarrow installed, Parquet. The types of a CSV's columns are
+found by reading it: numbers, dates as 2026-07-01, times as 2026-07-01T12:30:00, else text; empty
+cells are missing.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def _arguments():
     fit.add_argument("--features", type=_names, default=[], help="A,B,..: columns to learn from")
     fit.add_argument("--drop", type=_names, default=[], help="A,B,..: columns not to learn from")
     fit.add_argument(
-        "--categorical", type=_names, default=[], help="A,B,..: columns whose numbers name something"
+        "--categorical", type=_names, default=[], help="A,B,..: of numbers that name something"
     )
     fit.add_argument(
         "--learn",

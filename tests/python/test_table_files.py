@@ -15,7 +15,9 @@ import pytest
 from cafetiere import tables
 
 ROOT = pathlib.Path(__file__).parents[2]
-VISITORS = ROOT / "examples/tables/visitors.csv"  # nobody can be right more often than 9 times of 10
+VISITORS = (
+    ROOT / "examples/tables/visitors.csv"
+)  # nobody can be right more often than 9 times of 10
 
 
 def run(*arguments, code=0):

@@ -4,6 +4,7 @@ package cafetiere.spark.ml;
 import cafetiere.spark.predict.OutputColumns;
 import java.util.Arrays;
 import java.util.List;
+import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import org.apache.spark.ml.linalg.SQLDataTypes;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -28,6 +29,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 record ClassColumns(String raw, String probability, String prediction, String label,
     List<String> labels, double[] numbers, double[] thresholds) implements OutputColumns {
   private static final byte DENSE = 1;
+  /** What the engine takes for one; Java's own parser would also take "1d". */
+  private static final Pattern NUMBER = Pattern.compile("-?(\\d+\\.?\\d*|\\.\\d+)([eE][-+]?\\d+)?");
 
   /** As the params say; without labels these are not known yet. */
   static OutputColumns of(ClassificationParams<?> params, List<String> labels) {
@@ -43,11 +46,9 @@ record ClassColumns(String raw, String probability, String prediction, String la
 
   /** The labels, where all are numbers; else their places. */
   private static double[] numbers(List<String> labels) {
-    try {
-      return labels.stream().mapToDouble(Double::parseDouble).toArray();
-    } catch (NumberFormatException e) {
-      return IntStream.range(0, labels.size()).asDoubleStream().toArray();
-    }
+    boolean areNumbers = labels.stream().allMatch(label -> NUMBER.matcher(label).matches());
+    return areNumbers ? labels.stream().mapToDouble(Double::parseDouble).toArray()
+        : IntStream.range(0, labels.size()).asDoubleStream().toArray();
   }
 
   @Override

@@ -163,6 +163,17 @@ class TablesTest {
     assertTrue(missing.getMessage().contains("the label is missing"), missing::toString);
   }
 
+  @Test
+  void labelsThatAreAllNumbersArePredictedAsSuch() {
+    assertArrayEquals(new double[] {-1, 0.5, 2e3}, numbers("-1", "0.5", "2e3"));
+    assertArrayEquals(new double[] {0, 1}, numbers("1d", "2d"));
+    assertArrayEquals(new double[] {0, 1}, numbers("1", "NaN"));
+  }
+
+  private static double[] numbers(String... labels) {
+    return ((ClassColumns) ClassColumns.of(classifier(), List.of(labels))).numbers();
+  }
+
   private static String refusal(CaffeClassifier classifier) {
     return assertThrows(PreflightException.class,
         () -> classifier.fit(train.selectExpr("*", "binary(city) raw"))).getMessage();
