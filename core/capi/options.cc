@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/base/base64.h"
 #include "core/model/nearest.h"
 #include "core/sync/sync.h"
 
@@ -128,6 +129,23 @@ std::map<std::string, std::vector<int64_t>> Options::shapes(const char* key) {
   return named;
 }
 
+std::map<std::string, std::string> Options::bytes(const char* key) {
+  std::map<std::string, std::string> named;
+  const nlohmann::json* value = take(key);
+  if (!value) return named;
+  if (!value->is_object()) fail(key, "an object of names with texts in base64");
+  for (const auto& [name, text] : value->items()) {
+    auto decoded = text.is_string() ? from_base64(text.get_ref<const std::string&>())
+                                    : Result<std::string>(invalid_argument("no text"));
+    if (decoded.ok()) {
+      named[name] = *std::move(decoded);
+    } else {
+      fail(key, "an object of names with texts in base64");
+    }
+  }
+  return named;
+}
+
 std::string Options::object(const char* key) {
   const nlohmann::json* value = take(key);
   if (!value) return "{}";
@@ -153,6 +171,10 @@ Status Options::done() const {
     }
   }
   return {};
+}
+
+InputBindings take_inputs(Options& options) {
+  return {options.pairs("inputs", "top", "column"), options.bytes("mean_files")};
 }
 
 Result<TrainingText> take_training(Options& options) {

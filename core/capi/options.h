@@ -11,6 +11,7 @@
 #include "core/base/status.h"
 #include "core/model/prototxt.h"
 #include "core/train/nets.h"
+#include "core/train/rows_feed.h"
 
 namespace cafetiere::capi {
 
@@ -28,6 +29,8 @@ class Options {
                                                          const char* second);
   /// {"data": [1, 3, 227, 227]}: sizes above 0 of 1 to 32 axes, by name.
   std::map<std::string, std::vector<int64_t>> shapes(const char* key);
+  /// {"mean.binaryproto": "BASE64"}: bytes by name.
+  std::map<std::string, std::string> bytes(const char* key);
   /// The value itself as JSON text, "{}" when absent.
   std::string object(const char* key);
   /// The list itself as JSON text, "[]" when absent.
@@ -46,6 +49,9 @@ class Options {
   std::vector<std::string> known_;
   Status status_;
 };
+
+/// "inputs" and "mean_files".
+InputBindings take_inputs(Options& options);
 
 /// What is trained, and how.
 struct TrainingText {

@@ -275,7 +275,7 @@ Status create(const char* options, const void* model, uint64_t bytes, cft_predic
   auto made = std::make_shared<PredictedNet>();
   const std::string net_text = o.text("net"), schema = o.object("schema");
   const std::string path = o.text("weights");
-  InputBindings inputs = o.pairs("inputs", "top", "column");
+  InputBindings inputs = take_inputs(o);
   made->outputs = o.texts("outputs");
   made->batch = o.number("batch", 0, 0, 1 << 20);
   made->threads = int(o.number("threads", 1, 1, 1024));
@@ -288,7 +288,7 @@ Status create(const char* options, const void* model, uint64_t bytes, cft_predic
   if (schema == "{}") {
     CFT_ASSIGN(const std::string top, features_top({net, state, ""}));
     made->schema.columns = {{top, ColumnType::kF32}};  // one column of floats
-    inputs = {{top, top}};
+    inputs.columns = {{top, top}};
   } else {
     CFT_ASSIGN(made->schema, RowSchema::parse(schema));
   }

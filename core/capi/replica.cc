@@ -36,7 +36,7 @@ Result<ReplicaOptions> read_options(Options o) {
   options.prefetch_threads = int(o.number("prefetch_threads", 1, 1, 1024));
   options.seed = uint64_t(o.number("seed", 1, 0, INT64_MAX));
   options.max_iter = o.number("max_iter", 0, 0, INT32_MAX);
-  options.inputs = o.pairs("inputs", "top", "column");
+  options.inputs = take_inputs(o);
   CFT_ASSIGN(TrainingText training, take_training(o));
   options.solver = std::move(training.solver);
   options.net = std::move(training.net);

@@ -19,7 +19,7 @@ namespace {
 Result<cft_row_check> make_row_check(const char* options) {
   CFT_ASSIGN(Options o, Options::parse(options));
   const std::string phase = o.text("phase", "TRAIN"), schema_text = o.object("schema");
-  const InputBindings inputs = o.pairs("inputs", "top", "column");
+  const InputBindings inputs = take_inputs(o);
   CFT_ASSIGN(const TrainingText training, take_training(o));
   CFT_ASSIGN(const NetChoice choice, chosen_net(training, phase));
   CFT_ASSIGN(const Graph graph,

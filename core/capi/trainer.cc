@@ -103,7 +103,7 @@ Result<TrainerOptions> read_options(const char* text, cft_trainer* t) {
   t->checkpoint_folder = o.text("checkpoint_folder");
   if (!t->checkpoint_folder.empty())
     options.large_state = t->checkpoint_folder + "/end.solverstate.h5";
-  t->inputs = o.pairs("inputs", "top", "column");
+  t->inputs = take_inputs(o);
   const std::string events = o.text("events");
   CFT_ASSIGN(TrainingText training, take_training(o));
   options.solver = std::move(training.solver);

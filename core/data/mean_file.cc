@@ -27,9 +27,13 @@ bool fills(const std::vector<int64_t>& dims, int64_t values) {
 
 Result<MeanImage> read_mean_image(const std::string& path) {
   CFT_ASSIGN(const std::string bytes, read_file(path));
+  return parse_mean_image(bytes, path);
+}
+
+Result<MeanImage> parse_mean_image(const std::string& bytes, const std::string& name) {
   caffe::BlobProto blob;
   if (!blob.ParseFromString(bytes)) {
-    return invalid_argument(path + " is not a binary BlobProto; make it with compute_image_mean");
+    return invalid_argument(name + " is not a binary BlobProto; make it with compute_image_mean");
   }
   std::vector<int64_t> dims = dims_of(blob);
   const bool filled = fills(dims, blob.data_size());
@@ -37,7 +41,7 @@ Result<MeanImage> read_mean_image(const std::string& path) {
   if (!filled || dims.size() != 3) {
     return invalid_argument(
         fmt::format("{} holds {} values, which are not one image; make it with compute_image_mean",
-                    path, blob.data_size()));
+                    name, blob.data_size()));
   }
   return MeanImage{Shape(std::move(dims)), {blob.data().begin(), blob.data().end()}};
 }

@@ -96,8 +96,8 @@ Status RowReader::bind(const RowsInput& input, bool train, uint64_t seed) {
   }
   if (input.transform || input.encoded) {
     const caffe::TransformationParameter none;
-    CFT_ASSIGN(Transformer transform,
-               Transformer::make(input.transform.value_or(none), train, input.row_shape, seed));
+    CFT_ASSIGN(Transformer transform, Transformer::make(input.transform.value_or(none), train,
+                                                        input.row_shape, seed, input.mean.get()));
     binding.out_shape = transform.out_shape();
     binding.transform = std::move(transform);
   }

@@ -2,6 +2,7 @@
 // RowReader: converts an encoded row to the floats of a net's tops.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "core/base/status.h"
 #include "core/data/image.h"
+#include "core/data/mean_file.h"
 #include "core/data/row_schema.h"
 #include "core/data/table_encoder.h"
 #include "core/data/transformer.h"
@@ -24,6 +26,7 @@ struct RowsInput {
   Shape row_shape;            ///< of one row in its column, before cropping; {} = one value
   int64_t label_classes = 0;  ///< K > 0: values must be whole numbers in [0, K)
   std::optional<caffe::TransformationParameter> transform;
+  std::shared_ptr<const MeanImage> mean = nullptr;  ///< that of transform's mean_file, if not there
   bool encoded = false;      ///< the column holds the bytes of an image file: JPEG, PNG or WebP
   bool interleaved = false;  ///< pixels are stored height x width x channels
   bool transpose = false;    ///< the batch is the last axis of the top

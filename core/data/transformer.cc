@@ -42,7 +42,7 @@ void mirror_run(const std::byte* pixels, int64_t count, Mean mean, float scale,
 }  // namespace
 
 Result<Transformer> Transformer::make(const caffe::TransformationParameter& param, bool train,
-                                      const Shape& image, uint64_t seed) {
+                                      const Shape& image, uint64_t seed, const MeanImage* mean) {
   Transformer t;
   if (param.force_color() && param.force_gray()) {
     return invalid_argument("transform_param: force_color and force_gray are both set; keep one");
@@ -53,7 +53,7 @@ Result<Transformer> Transformer::make(const caffe::TransformationParameter& para
   t.scale_ = param.scale();
   t.key_ = Philox::key(seed, "transformer");
   CFT_TRY(t.set_image(param, image));
-  CFT_TRY(t.set_mean(param));
+  CFT_TRY(t.set_mean(param, mean));
   return t;
 }
 
@@ -82,7 +82,7 @@ Status Transformer::set_image(const caffe::TransformationParameter& param, const
   return {};
 }
 
-Status Transformer::set_mean(const caffe::TransformationParameter& param) {
+Status Transformer::set_mean(const caffe::TransformationParameter& param, const MeanImage* given) {
   const int values = param.mean_value_size();
   if (param.has_mean_file() && values > 0) {
     return invalid_argument(
@@ -95,11 +95,11 @@ Status Transformer::set_mean(const caffe::TransformationParameter& param) {
   }
   channel_means_.assign(static_cast<size_t>(channels_), values > 0 ? param.mean_value(0) : 0.0f);
   if (values > 1) channel_means_.assign(param.mean_value().begin(), param.mean_value().end());
-  return param.has_mean_file() ? load_mean(param.mean_file()) : Status();
+  return param.has_mean_file() ? load_mean(param.mean_file(), given) : Status();
 }
 
-Status Transformer::load_mean(const std::string& path) {
-  Result<MeanImage> mean = read_mean_image(path);
+Status Transformer::load_mean(const std::string& path, const MeanImage* given) {
+  Result<MeanImage> mean = given ? *given : read_mean_image(path);
   if (!mean.ok()) return mean.status().with_context("transform_param: mean_file");
   if (mean->shape != Shape{channels_, height_, width_}) {
     return invalid_argument(fmt::format(

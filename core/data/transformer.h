@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/data/mean_file.h"
 #include "core/model/proto/caffe.pb.h"
 #include "core/tensor/shape.h"
 
@@ -26,9 +28,11 @@ struct RowPosition {
 class Transformer {
  public:
   /// `image`: channels, height and width of apply()'s input. With fewer axes it is plain numbers of
-  /// one channel, for which only scale and one mean_value are valid.
+  /// one channel, for which only scale and one mean_value are valid. `mean`: in
+  /// place of the file that mean_file names; null to read that.
   static Result<Transformer> make(const caffe::TransformationParameter& param, bool train,
-                                  const Shape& image, uint64_t seed);
+                                  const Shape& image, uint64_t seed,
+                                  const MeanImage* mean = nullptr);
 
   /// The image's shape, its height and width replaced by crop_size if there is one.
   const Shape& out_shape() const { return out_shape_; }
@@ -52,8 +56,8 @@ class Transformer {
   };
   Transformer() = default;
   Status set_image(const caffe::TransformationParameter& param, const Shape& image);
-  Status set_mean(const caffe::TransformationParameter& param);
-  Status load_mean(const std::string& path);
+  Status set_mean(const caffe::TransformationParameter& param, const MeanImage* given);
+  Status load_mean(const std::string& path, const MeanImage* given);
   Window choose_window(int64_t height, int64_t width, const RowPosition& position) const;
   template <class T>
   void transform(const std::byte* pixels, int64_t height, int64_t width,

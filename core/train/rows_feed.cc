@@ -48,13 +48,23 @@ Result<std::string> column_of(const std::string& top, const std::string& own,
                               const RowSchema& schema, const InputBindings& bindings,
                               bool optional) {
   std::string wanted = own;
-  for (const auto& [name, column] : bindings) {
+  for (const auto& [name, column] : bindings.columns) {
     if (name == top) wanted = column, optional = false;
   }
   const Result<int> found = schema.find(wanted);
   if (found.ok()) return wanted;
   if (optional) return std::string();
   return found.status().with_context(fmt::format("top '{}' of the data layer", top));
+}
+
+/// The mean image that the host has for a top.
+Status take_mean(const MeanFiles& files, RowsInput* input) {
+  if (!input->transform || !input->transform->has_mean_file()) return {};
+  const auto found = files.find(input->transform->mean_file());
+  if (found == files.end()) return {};
+  CFT_ASSIGN(MeanImage image, parse_mean_image(found->second, found->first));
+  input->mean = std::make_shared<const MeanImage>(std::move(image));
+  return {};
 }
 
 bool is_top(const Graph& graph, const std::string& name) {
@@ -81,6 +91,7 @@ Status bind_layer(const Graph& graph, const Node& node, const std::vector<Shape>
           "feeds all tops of the data layers: make the batch sizes equal",
           node.where, input.top, batch, fed->inputs.front().top, fed->batch));
     }
+    CFT_TRY(take_mean(bindings.mean_files, &input).with_context(node.where));
     if (input.table) {
       input.lenient = optional && !fed->inputs.empty();
     } else {
@@ -123,7 +134,7 @@ Result<FedTops> bind_rows(const Graph& graph, const RowSchema& schema,
 }
 
 Status check_bindings(const InputBindings& bindings, const Graph& train, const Graph* test) {
-  for (const auto& [top, column] : bindings) {
+  for (const auto& [top, column] : bindings.columns) {
     if (is_top(train, top) || (test && is_top(*test, top))) continue;
     return invalid_argument(
         fmt::format("column '{}' is bound to '{}', which is not a top of a data layer of net '{}'",

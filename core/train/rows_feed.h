@@ -14,8 +14,12 @@
 
 namespace cafetiere {
 
-/// (top, column) pairs; empty = tops and columns of the same name.
-using InputBindings = std::vector<std::pair<std::string, std::string>>;
+/// What a host says of the rows that feed a net.
+struct InputBindings {
+  std::vector<std::pair<std::string, std::string>> columns =
+      {};                     ///< of tops; others: by their names
+  MeanFiles mean_files = {};  ///< others are files of this machine
+};
 
 /// The tops of a net that rows feed: those of all its data layers.
 struct FedTops {

@@ -240,6 +240,8 @@ typedef struct cft_callbacks {
  *   since API version 3), "seed" (used when the solver has no random_seed),
  *   "inputs": [{"top": "data", "column": "image"}, ...], tops of any data layers of the nets that are
  *   trained and tested; a row feeds them all (tops that are not named: by the column of their name),
+ *   "mean_files": {NAME: its bytes in base64, ...}: of names that mean_file fields of the nets have;
+ *   others are read as files of this machine (since API version 4),
  *   "max_iter" (0 = the solver's), "checkpoint_every": steps (0 = the solver's snapshot),
  *   "snapshots": 1 = also at the solver's snapshot (since API version 2),
  *   "sync": a mode ("average"), or text of a SyncParameter that is added to the solver's own,
@@ -319,7 +321,7 @@ CFT_API int cft_rows_keys(const cft_rows* rows, int64_t seed, void* keys);
 CFT_API int cft_tree_sum(const float* const* arrays, int32_t count, uint64_t floats, float* out);
 
 /* options: {"solver", "net", "sync", "deepspark", "shards", "shard", "threads", "seed", "inputs",
- *   "max_iter"}, as for cft_trainer_create. */
+ *   "mean_files", "max_iter"}, as for cft_trainer_create. */
 CFT_API int cft_replica_create(const char* options, cft_replica** out);
 /* The shard's rows in the order of their keys; `rows` is emptied. total_rows: of all shards. */
 CFT_API int cft_replica_rows(cft_replica* replica, cft_rows* rows, int64_t total_rows);
@@ -374,7 +376,7 @@ CFT_API void cft_rounds_destroy(cft_rounds* rounds);
 /* ---- prediction ---------------------------------------------------------------------------- */
 
 /* options: {"net": TEXT, "schema": as for rows, or absent for one column of floats that feeds the
- *   features, see cft_describe() (since API version 4), "inputs": as for the trainer,
+ *   features, see cft_describe() (since API version 4), "inputs", "mean_files": as for the trainer,
  *   "outputs": [blob names] (empty = the blobs that only losses and scores read),
  *   "batch": rows a pass (0 = the net's), "threads",
  *   "weights": path of a file of either form and of any size, in place of `model`, which is not read

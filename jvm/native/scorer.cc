@@ -10,9 +10,30 @@
 
 using namespace cafetiere::jni;
 
+namespace {
+
+/// Names, each with a text behind it.
+nlohmann::json named_texts(JNIEnv* env, jobjectArray array) {
+  nlohmann::json named = nlohmann::json::object();
+  for (jsize i = 0; i + 1 < env->GetArrayLength(array); i += 2) {
+    const auto text = [&](jsize at) {
+      auto* const element = static_cast<jbyteArray>(env->GetObjectArrayElement(array, at));
+      std::string bytes = to_text(env, element);
+      env->DeleteLocalRef(element);
+      return bytes;
+    };
+    named[text(i)] = text(i + 1);
+  }
+  return named;
+}
+
+}  // namespace
+
 CFT_SCORER(jlong, create)
-(JNIEnv* env, jclass, jbyteArray net, jbyteArray weights, jbyteArray output, jint batch) try {
-  nlohmann::json options{{"net", to_text(env, net)}, {"batch", batch}};
+(JNIEnv* env, jclass, jbyteArray net, jbyteArray weights, jbyteArray output, jint batch,
+ jobjectArray mean_files) try {
+  nlohmann::json options{
+      {"net", to_text(env, net)}, {"batch", batch}, {"mean_files", named_texts(env, mean_files)}};
   const std::string blob = to_text(env, output);
   if (!blob.empty()) options["outputs"] = {blob};
   const Bytes model(env, weights);

@@ -92,14 +92,14 @@ Trained train(const std::string& net, const std::string& solver = "", nlohmann::
        "base_lr: 0.05 momentum: 0.9 lr_policy: 'fixed' max_iter: 20 random_seed: 3 " + solver},
       {"net", net}};
   if (!inputs.is_null()) options["inputs"] = inputs;
-  const cft_callbacks callbacks{.struct_size = sizeof(cft_callbacks),
-                                .context = &trained,
-                                .event = [](void* to, const char* json) -> int {
-                                  static_cast<Trained*>(to)->events.push_back(
-                                      nlohmann::json::parse(json));
-                                  return 0;
-                                },
-                                .checkpoint = nullptr};
+  const cft_callbacks callbacks{
+      .struct_size = sizeof(cft_callbacks),
+      .context = &trained,
+      .event = [](void* to, const char* json) -> int {
+        static_cast<Trained*>(to)->events.push_back(nlohmann::json::parse(json));
+        return 0;
+      },
+      .checkpoint = nullptr};
   cft_trainer* trainer = nullptr;
   EXPECT_EQ(cft_trainer_create(options.dump().c_str(), &callbacks, &trainer), CFT_OK)
       << cft_last_error();

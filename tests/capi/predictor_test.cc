@@ -67,6 +67,37 @@ TEST(Predictor, TakesWeightsFromAFileOfEitherForm) {
   cft_net_destroy(net);
 }
 
+/// BlobProtos of 1 x 2 x 2 ones and twos, in base64.
+constexpr const char* kOnes = "CAEQARgCIAIqEAAAgD8AAIA/AACAPwAAgD8=";
+constexpr const char* kTwos = "CAEQARgCIAIqEAAAAEAAAABAAAAAQAAAAEA=";
+
+TEST(Predictor, MeanFilesMayBeGivenByTheirNames) {
+  const std::string net = R"(
+    layer { name: "in" type: "MemoryData" top: "data"
+      transform_param { mean_file: "far:///mean" }
+      memory_data_param { batch_size: 2 channels: 1 height: 2 width: 2 } }
+    layer { name: "same" type: "Power" bottom: "data" top: "same" })";
+  const auto scores = [&](const nlohmann::json& means) {
+    nlohmann::json options = options_of(net, "same", 0);
+    options["mean_files"] = means;
+    const auto p = predictor_of(options, net);
+    RowBytes rows;
+    rows.add_all(std::vector<float>{1, 2, 3, 4});
+    return run(p.get(), rows, 1);
+  };
+  EXPECT_THAT(scores({{"far:///mean", kOnes}}), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(scores({{"far:///mean", kTwos}}), ElementsAre(-1, 0, 1, 2));
+  for (const nlohmann::json& wrong :
+       {nlohmann::json::object(), nlohmann::json{{"far:///mean", "?"}},
+        nlohmann::json{{"far:///mean", "AAAA"}}, nlohmann::json{{"far:///mean", 3}},
+        nlohmann::json("text")}) {
+    nlohmann::json options = options_of(net, "same", 0);
+    options["mean_files"] = wrong;
+    cft_predictor* p = nullptr;
+    EXPECT_NE(cft_predictor_create(options.dump().c_str(), nullptr, 0, &p), 0) << wrong;
+  }
+}
+
 /// The tail of 3 is computed by the kernels of the full batch of 16.
 TEST(Predictor, GivesARowTheSameInATailAsInAFullBatch) {
   constexpr int64_t kRows = 19;

@@ -200,7 +200,11 @@ std::string png_of(int height, int width, uint8_t value) {
 }
 
 RowsInput encoded(const Shape& shape) {
-  return {"data", "image", shape, 0, caffe::TransformationParameter(), true};
+  return {.top = "data",
+          .column = "image",
+          .row_shape = shape,
+          .transform = caffe::TransformationParameter(),
+          .encoded = true};
 }
 
 TEST(RowsSource, DecodesImages) {

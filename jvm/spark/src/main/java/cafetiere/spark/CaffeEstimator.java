@@ -199,9 +199,9 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     }
     boolean isValidated = validation != null || !getValidationIndicatorCol().isEmpty();
     Epochs epochs = Epochs.of(description, getEpochs(), isValidated);
-    String net = MeanFiles.shipped(getNet(), () -> sc);
-    TrainingPlan plan = new TrainingPlan(MeanFiles.shipped(solver, () -> sc), net,
-        schema.skippingBadRows(getSkipBadRows(), solver, getNet(), "TRAIN"),
+    TrainingPlan plan = new TrainingPlan(solver, getNet(),
+        schema.skippingBadRows(getSkipBadRows(), solver, getNet(), "TRAIN")
+            .withMeans(MeanFiles.of(conf, solver, getNet())),
         parallel.workers(), shards, threads, getPrefetchThreads(), getMaxIter(), epochs, getSeed(), getCheckpointDir(),
         getCheckpointInterval(), model, state,
         getEvents(), getPeerTimeout(), Encryption.of(getEncrypt(), sc.getConf()), getConnection(),

@@ -208,9 +208,10 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
     int batch = getBatchSize() > 0 ? getBatchSize() : (int) description.batchSize();
     List<String> outputs = List.of(getOutputCols());
     FeedSchema feed = feed(Preprocessing.schema(getPreprocessor(), schema), description.tops(), outputs);
-    String net = MeanFiles.shipped(getNet(), () -> SparkSession.active().sparkContext());
-    PredictionPlan plan = new PredictionPlan(net, weightsVersion(), feed, outputs, batch,
-        getThreadsPerWorker(), getPreprocessor());
+    Configuration conf = SparkSession.active().sparkContext().hadoopConfiguration();
+    PredictionPlan plan = new PredictionPlan(getNet(), weightsVersion(),
+        feed.withMeans(MeanFiles.of(conf, getNet())), outputs, batch, getThreadsPerWorker(),
+        getPreprocessor());
     return outputs.isEmpty() ? plan.withOutputs(defaultOutputs(plan)) : plan;
   }
 

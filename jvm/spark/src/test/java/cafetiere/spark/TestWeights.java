@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
+import cafetiere.core.net.Layer;
 import cafetiere.core.net.Net;
-import cafetiere.spark.util.Json;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.FloatBuffer;
@@ -23,11 +23,13 @@ public final class TestWeights {
       net.copyFrom(file.toString());
       Files.delete(file);
       List<FloatBuffer> weights = new ArrayList<>();
-      int params = Json.parse(net.describe()).path("params").size();
-      for (int i = 0; i < params; i++) {
-        FloatBuffer values = net.param(i).data().asFloatBuffer();
-        weights.add(FloatBuffer.allocate(values.remaining()).put(values).flip());
+      for (Layer layer : net.layers()) {
+        for (int number : layer.params()) {
+          FloatBuffer values = net.param(number).data().asFloatBuffer();
+          weights.add(FloatBuffer.allocate(values.remaining()).put(values).flip());
+        }
       }
+      if (weights.isEmpty()) throw new IllegalArgumentException("the net has no weights");
       return weights;
     } catch (IOException e) {
       throw new UncheckedIOException(e);

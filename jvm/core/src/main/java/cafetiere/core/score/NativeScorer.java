@@ -5,8 +5,12 @@ package cafetiere.core.score;
 final class NativeScorer {
   private NativeScorer() {}
 
-  /** Texts are UTF-8; an output that is empty is the one that the net ends in. */
-  static native long create(byte[] net, byte[] weights, byte[] output, int batch);
+  /**
+   * Texts are UTF-8; an output that is empty is the one that the net ends in; {@code meanFiles} are names,
+   * each with its bytes in base64 behind it.
+   */
+  static native long create(
+      byte[] net, byte[] weights, byte[] output, int batch, byte[][] meanFiles);
 
   static native long share(long scorer);
 

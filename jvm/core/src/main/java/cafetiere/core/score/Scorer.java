@@ -9,6 +9,9 @@ import java.io.IOException;
 import java.lang.ref.Reference;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Base64;
+import java.util.Map;
+import java.util.stream.Stream;
 
 /**
  * A trained net that scores rows of floats one by one, in any JVM from 17 on, without Spark.
@@ -45,7 +48,18 @@ public final class Scorer extends Handle {
    * @param batch rows; 0 for the net's own
    */
   public Scorer(String net, byte[] weights, String output, int batch) {
-    this(create(net, weights, output, batch));
+    this(net, weights, output, batch, Map.of());
+  }
+
+  /**
+   * The same with mean files that are no files of this machine.
+   *
+   * @param meanFiles their bytes, by the names that the net's {@code mean_file} fields have for them; what
+   *     is not among them is read as a file
+   */
+  public Scorer(
+      String net, byte[] weights, String output, int batch, Map<String, byte[]> meanFiles) {
+    this(create(net, weights, output, batch, meanFiles));
   }
 
   private Scorer(long address) {
@@ -99,8 +113,13 @@ public final class Scorer extends Handle {
         "the net ends in several blobs: name the one that is the score");
   }
 
-  private static long create(String net, byte[] weights, String output, int batch) {
+  private static long create(
+      String net, byte[] weights, String output, int batch, Map<String, byte[]> meanFiles) {
     NativeLibrary.load();
-    return NativeScorer.create(net.getBytes(UTF_8), weights, output.getBytes(UTF_8), batch);
+    byte[][] named = meanFiles.entrySet().stream()
+        .flatMap(file -> Stream.of(
+            file.getKey().getBytes(UTF_8), Base64.getEncoder().encode(file.getValue())))
+        .toArray(byte[][]::new);
+    return NativeScorer.create(net.getBytes(UTF_8), weights, output.getBytes(UTF_8), batch, named);
   }
 }

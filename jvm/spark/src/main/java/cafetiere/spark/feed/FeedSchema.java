@@ -29,10 +29,11 @@ import org.apache.spark.sql.types.StructType;
  * @param resize whether encoded images are resized to what the net takes
  * @param judge solver, net and phase that tell which rows are bad, as JSON, where such rows are passed
  *     over; "" where they end the job
+ * @param means the mean images that the net subtracts
  */
 public record FeedSchema(
     StructType table, List<ColumnType> types, String idColumn, List<Input> inputs, boolean resize,
-    String judge)
+    String judge, MeanFiles means)
     implements Serializable {
 
   /**
@@ -73,7 +74,8 @@ public record FeedSchema(
       types.add(type);
     }
     if (!findings.isEmpty()) throw new PreflightException(findings);
-    return new FeedSchema(table, List.copyOf(types), idColumn, List.copyOf(inputs), false, "");
+    return new FeedSchema(table, List.copyOf(types), idColumn, List.copyOf(inputs), false, "",
+        MeanFiles.NONE);
   }
 
   /** Refuses another table, which is {@code used} in some way, if its columns are not of the same types. */
@@ -92,7 +94,7 @@ public record FeedSchema(
 
   /** The same, with encoded images resized or refused where their size is not the net's. */
   public FeedSchema resizing(boolean wanted) {
-    return new FeedSchema(table, types, idColumn, inputs, wanted, judge);
+    return new FeedSchema(table, types, idColumn, inputs, wanted, judge, means);
   }
 
   /** The same, with rows passed over that this net cannot take, if that is wanted. */
@@ -101,7 +103,12 @@ public record FeedSchema(
     ObjectNode of = Json.object().put("phase", phase);
     if (!solver.isEmpty()) of.put("solver", solver);
     if (!net.isEmpty()) of.put("net", net);
-    return new FeedSchema(table, types, idColumn, inputs, resize, of.toString());
+    return new FeedSchema(table, types, idColumn, inputs, resize, of.toString(), means);
+  }
+
+  /** The same with mean images. */
+  public FeedSchema withMeans(MeanFiles files) {
+    return new FeedSchema(table, types, idColumn, inputs, resize, judge, files);
   }
 
   /** Whether rows that the net cannot take are passed over. */
@@ -167,8 +174,13 @@ public record FeedSchema(
     return check.toString();
   }
 
-  /** The inputs as the engine's trainer and predictor want them. */
-  public ArrayNode inputsJson() {
+  /** Inputs and mean images, as the engine's trainer and predictor want them. */
+  public void addTo(ObjectNode options) {
+    options.set("inputs", inputsJson());
+    means.addTo(options);
+  }
+
+  private ArrayNode inputsJson() {
     ArrayNode array = Json.array();
     inputs.stream().filter(i -> !i.isCell())
         .forEach(i -> array.addObject().put("top", i.top()).put("column", i.column()));

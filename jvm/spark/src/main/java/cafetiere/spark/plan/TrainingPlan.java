@@ -3,7 +3,6 @@ package cafetiere.spark.plan;
 
 import cafetiere.spark.cluster.PortRange;
 import cafetiere.spark.feed.FeedSchema;
-import cafetiere.spark.feed.MeanFiles;
 import cafetiere.spark.util.Json;
 import cafetiere.spark.util.ModelPart;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -90,7 +89,7 @@ public record TrainingPlan(
     all.set("state", state == null ? null : state.toJson());
     sync.addTo(all);
     all.set("schema", schema.toJson());
-    all.set("inputs", schema.inputsJson());
+    schema.addTo(all);
     if (schema.skipsBadRows()) all.put("skip_bad_rows", true);
     UUID hash = UUID.nameUUIDFromBytes(all.toString().getBytes(StandardCharsets.UTF_8));
     return hash.toString().replace("-", "").substring(0, FINGERPRINT);
@@ -112,8 +111,8 @@ public record TrainingPlan(
     if (survivors) options.put("survivors", 1);
     if (snapshots) options.put("snapshots", 1);
     options.put("checkpoint_folder", folder.toString());
-    options.set("inputs", schema.inputsJson());
-    return MeanFiles.local(options.toString());
+    schema.addTo(options);
+    return options.toString();
   }
 
   /**

@@ -3,7 +3,6 @@ package cafetiere.spark.predict;
 
 import cafetiere.core.Predictor;
 import cafetiere.spark.feed.FeedSchema;
-import cafetiere.spark.feed.MeanFiles;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -55,10 +54,10 @@ public record PredictionPlan(
     ObjectNode options =
         Json.object().put("net", net).put("batch", batch).put("threads", threadsHere());
     options.set("schema", schema.toJson());
-    options.set("inputs", schema.inputsJson());
+    schema.addTo(options);
     outputs.forEach(options.putArray("outputs")::add);
     options.put("weights", file);
-    return MeanFiles.local(options.toString());
+    return options.toString();
   }
 
   /** The outputs of a predictor. */

@@ -297,7 +297,7 @@ final class RoundsJob implements AutoCloseable {
     options.put("prefetch_threads", plan.prefetchThreads());
     options.put("max_iter", plan.maxIter());
     plan.sync().addTo(options);
-    options.set("inputs", plan.schema().inputsJson());
+    plan.schema().addTo(options);
     return options;
   }
 }

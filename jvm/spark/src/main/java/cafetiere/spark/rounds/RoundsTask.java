@@ -5,7 +5,6 @@ import cafetiere.core.CafetiereException;
 import cafetiere.core.Rounds.Replica;
 import cafetiere.core.Rows;
 import cafetiere.spark.cluster.InstructionSet;
-import cafetiere.spark.feed.MeanFiles;
 import cafetiere.spark.feed.RowRoom;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.rounds.RoundsCell.LiveReplica;
@@ -114,7 +113,7 @@ record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Wor
       throws IOException {
     RoundsCell.Setup setup = cell.value().setup();
     InstructionSet.use(setup.instructionSet());
-    Replica replica = new Replica(MeanFiles.local(setup.options(shard)));
+    Replica replica = new Replica(setup.options(shard));
     try (Rows rows = read(train); Rows heldOut = read(validation)) {
       replica.feed(rows, setup.rows());
       replica.validation(heldOut);

@@ -2,6 +2,7 @@
 package cafetiere.spark.sql;
 
 import cafetiere.core.score.Scorer;
+import cafetiere.spark.feed.MeanFiles;
 import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -30,7 +31,9 @@ record SavedNet(String path, String output) {
     JsonNode metadata = Json.parse(HadoopFiles.readFirst(path + "/metadata/part-*", conf));
     JsonNode params = metadata.path("paramMap");
     String blob = output.isEmpty() ? params.path("outputCols").path(0).asText("") : output;
-    return new Scorer(params.path("net").asText(), HadoopFiles.read(weights(conf), conf), blob);
+    String net = params.path("net").asText();
+    return new Scorer(net, HadoopFiles.read(weights(conf), conf), blob, 1,
+        MeanFiles.of(conf, net).bytes());
   }
 
   private String weights(Configuration conf) {

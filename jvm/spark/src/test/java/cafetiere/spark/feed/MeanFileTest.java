@@ -3,24 +3,28 @@ package cafetiere.spark.feed;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assertions.fail;
 
 import cafetiere.spark.BothLines;
 import cafetiere.spark.CaffeEstimator;
 import cafetiere.spark.CaffeModel;
 import cafetiere.spark.TestImages;
+import cafetiere.spark.TestWeights;
+import cafetiere.spark.sql.Functions;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -49,24 +53,37 @@ class MeanFileTest {
     CaffeModel plain = estimator(engine, "").fit(images);
     CaffeModel local = estimator(engine, dir.resolve("mean.binaryproto").toString()).fit(images);
     CaffeModel uri = estimator(engine, uri()).fit(images);
-    assertArrayEquals(local.weights(), uri.weights());
-    assertFalse(Arrays.equals(plain.weights(), uri.weights()));
+    assertEquals(TestWeights.of(local), TestWeights.of(uri));
+    assertNotEquals(TestWeights.of(plain), TestWeights.of(uri));
     assertTrue(uri.getNet().contains(uri()), "the model's net names the file as it was given");
     assertEquals(uri.transform(images).select("prediction").collectAsList(),
         local.transform(images).select("prediction").collectAsList());
   }
 
   @Test
-  void onlyTheFieldIsReplaced() {
+  void theFunctionOfSqlReadsItToo() throws IOException {
+    CaffeModel model = estimator("barrier", uri()).fit(images).setBatchSize(1);
+    String path = dir.resolve("model").toString();
+    model.write().save(path);
+    List<Row> expected = model.transform(images).select("id", "ip2").orderBy("id").collectAsList();
+    images.selectExpr("id", "transform(sequence(1, 784),"
+        + " i -> cast(conv(hex(substring(image, i, 1)), 16, 10) as float)) pixels")
+        .createOrReplaceTempView("pixels");
+    SparkSession spark = TestImages.session();
+    spark.conf().set("spark.sql.catalog.cafetiere", Functions.class.getName());
+    assertEquals(expected, spark.sql("SELECT id, cafetiere.predict('" + path
+        + "', pixels) ip2 FROM pixels ORDER BY id").collectAsList());
+  }
+
+  @Test
+  void onlyTheFieldIsRead() throws IOException {
     String text = "# mean_file: 'a comment'\nsource: \"mean_file: 'a string' # and no comment\""
-        + " mean_file: \"" + uri() + "\" meanfile : '" + uri() + "'";
-    String shipped = MeanFiles.shipped(text, () -> TestImages.session().sparkContext());
-    String name = "\"cafetiere-mean-[0-9a-f-]{36}.binaryproto\"";
-    assertTrue(shipped.matches("# mean_file: 'a comment'\nsource: \"mean_file: 'a string' # and no"
-        + " comment\" mean_file: " + name + " meanfile : " + name), shipped);
-    assertEquals(shipped, MeanFiles.shipped(shipped, () -> TestImages.session().sparkContext()));
-    String none = "transform_param { scale: 1 }";
-    assertEquals(none, MeanFiles.shipped(none, () -> fail("there is no file")));
+        + " mean_file: \"" + uri() + "\" meanfile : '" + dir.resolve("mean.binaryproto") + "'";
+    Configuration conf = new Configuration();
+    MeanFiles files = MeanFiles.of(conf, text, "transform_param { scale: 1 }");
+    assertEquals(Set.of(uri(), dir.resolve("mean.binaryproto").toString()), files.base64().keySet());
+    assertArrayEquals(mean(), files.bytes().get(uri()));
+    assertEquals(MeanFiles.NONE, MeanFiles.of(conf, "mean_file: ''"));
   }
 
   @Test
