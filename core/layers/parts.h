@@ -16,10 +16,11 @@ namespace cafetiere {
 template <class F>
 Kernel over_rows(int64_t count, int64_t floats, F f) {
   const int64_t rows = std::max<int64_t>(1, kMapBlock / std::max<int64_t>(1, floats));
-  return {int((count + rows - 1) / rows), [=](int block) {
-            const int64_t end = std::min(count, (block + 1) * rows);
-            for (int64_t i = block * rows; i < end; ++i) f(i);
-          }};
+  const auto range = [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) f(i);
+  };
+  return {int((count + rows - 1) / rows),
+          [=](int block) { range(block * rows, std::min(count, (block + 1) * rows)); }, range};
 }
 
 /// The axis of a ConcatParameter or SliceParameter, which both know an older name for it.
@@ -58,6 +59,7 @@ class Parts {
       source.push_back(id == kNoTensor ? -1 : int(step.reads.size()));
       if (id != kNoTensor) step.reads.push_back(program.read(id, layout_));
     }
+    step.rows.reads = step.reads.size();
     step.writes = {program.write(whole, layout_)};
     step.make = [self = *this, source, reads = step.reads,
                  write = step.writes[0]](const Binder& at) {
@@ -82,6 +84,7 @@ class Parts {
   void cut(Program& program, std::string name, TensorId whole, size_t i, TensorId part) const {
     Step step = start(std::move(name));
     step.reads = {program.read(whole, layout_)};
+    step.rows.reads = 1;
     step.writes = {program.write(part, layout_)};
     step.make = [outer = outer_, stride = stride_, run = runs_[i], read = step.reads[0],
                  write = step.writes[0]](const Binder& at) {
@@ -104,6 +107,7 @@ class Parts {
     Step step;
     step.name = std::move(name);
     step.kernel = std::string("copy ") + layout_name(layout_);
+    step.rows = {.count = outer_, .width = stride_};
     return step;
   }
 
