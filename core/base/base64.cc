@@ -10,8 +10,8 @@ namespace cafetiere {
 
 Result<std::string> from_base64(std::string_view text) {
   const auto is_digit = [](unsigned char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-           c == '+' || c == '/';
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' ||
+           c == '/';
   };
   const size_t digits =
       size_t(std::ranges::find_if_not(text, is_digit) - text.begin());  // then only padding
@@ -21,9 +21,9 @@ Result<std::string> from_base64(std::string_view text) {
     return invalid_argument("the text is not base64 of less than 1.5 GiB");
   }
   std::string bytes(text.size() / 4 * 3, '\0');
-  const int written = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                                      reinterpret_cast<const unsigned char*>(text.data()),
-                                      int(text.size()));
+  const int written =
+      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                      reinterpret_cast<const unsigned char*>(text.data()), int(text.size()));
   if (written != int(bytes.size())) return invalid_argument("the text is not base64");
   bytes.resize(bytes.size() - padding);
   return bytes;
