@@ -4,12 +4,19 @@ package preprocessing
 import java.nio.file.{Files, Path}
 
 import caffe.Caffe.BlobProto
-import libs.{ByteImage, DefaultPreprocessor, ImageNetPreprocessor}
+import cafetiere.spark.CaffeEstimator
+import libs.{ByteImage, DefaultPreprocessor, ImageNetPreprocessor, Preprocessor, RowPreprocessor}
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{Row, SparkSession}
 import org.junit.jupiter.api.Assertions._
 import org.junit.jupiter.api.io.TempDir
 import org.junit.jupiter.api.{AfterAll, Test, TestInstance}
+
+/** A program's class: it cuts images of 4 x 5 pixels, in the middle, to train too. */
+class MiddleOfImages extends RowPreprocessor(Map("image" -> Array(3, 2, 3))) {
+  protected def preprocessor(schema: StructType): Preprocessor =
+    new ImageNetPreprocessor(schema, Array.fill(60)(50f), 4, 5, 2, 3).forTest
+}
 
 /** What is done to the rows of DataFrames. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
@@ -47,6 +54,36 @@ class RowsTest {
     val schema = StructType(Seq(StructField("x", StringType)))
     val said = "column x has type string; cast it to float, binary or array<float>"
     assertEquals(said, message(new DefaultPreprocessor(schema).convert("x", Array(1))))
+  }
+
+  /** As a program writes it. */
+  private val solver = "base_lr: 0.1 momentum: 0.9 lr_policy: 'fixed' max_iter: 5 random_seed: 1"
+
+  @Test def aFitAndATransformTakeThemByName(): Unit = {
+    val images = spark.range(40).selectExpr("id", "cast(id % 2 as int) label",
+      "cast(concat_ws('', transform(sequence(1, 60), i -> char(33 + (id * i) % 90))) as binary) image")
+    def estimator(name: String) = new CaffeEstimator()
+      .setSolver(solver)
+      .setNet("""
+        layer { name: "rows" type: "MemoryData" top: "image" top: "label"
+          memory_data_param { batch_size: 8 channels: 3 height: 2 width: 3 } }
+        layer { name: "ip" type: "InnerProduct" bottom: "image" top: "ip"
+          inner_product_param { num_output: 2 weight_filler { type: "xavier" } } }
+        layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }""")
+      .setFeaturesCol("image")
+      .setIdCol("id")
+      .setPreprocessor(name)
+    val model = estimator(classOf[MiddleOfImages].getName).fit(images)
+    // The same by hand.
+    val preprocessor = new MiddleOfImages
+    val rows = new java.util.ArrayList[Row]
+    images.collect().foreach(row => rows.add(preprocessor.applyToTrain(row)))
+    val cut = spark.createDataFrame(rows, preprocessor.schema(images.schema))
+    val byHand = estimator("").fit(cut)
+    assertArrayEquals(byHand.weights, model.weights)
+    assertEquals(
+      byHand.transform(cut).select("ip").collect().toSeq,
+      model.transform(images).select("ip").collect().toSeq)
   }
 
   @Test def imagesLoseTheirMeanAndTheirMargins(): Unit = {
