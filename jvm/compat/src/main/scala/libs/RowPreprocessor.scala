@@ -11,7 +11,6 @@ import org.apache.spark.sql.types._
   * runs again.
   *
   * @param shapes of a row in the net, by column
-  * @since 0.1.0
   */
 abstract class RowPreprocessor(shapes: Map[String, Array[Int]]) extends preprocess.Preprocessor {
   private type Writer = (Any, Array[Float]) => Unit
