@@ -11,7 +11,6 @@
 namespace cafetiere::few_rows {
 namespace {
 
-constexpr int64_t kRows = 16;   // at most
 constexpr int64_t kAtOnce = 4;  // rows whose sums stay in registers
 constexpr int64_t kOctets =
     4;  // of outputs, a block: as many sums as hide a multiply-add's latency

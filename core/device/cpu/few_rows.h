@@ -9,6 +9,9 @@
 
 namespace cafetiere::few_rows {
 
+/// At most. With no more images libxsmm would split the inputs, and so sum in another order.
+inline constexpr int64_t kRows = 16;
+
 std::string declines(const InnerProductGeometry&);
 void product(Program&, const std::string& name, const InnerProductGeometry&, TensorId src,
              TensorId weights, TensorId bias, TensorId dst, bool relu);

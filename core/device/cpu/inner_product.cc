@@ -38,10 +38,9 @@ struct ChunkedProduct {
   }
 };
 
-/// Images in a chunk. One of up to 16 would be summed in another order: libxsmm splits the inputs where
-/// a product has few images.
+/// Images in a chunk, so that no chunk has so few that it would be summed in another order.
 int64_t image_lanes(int64_t n) {
-  const auto few = [&](int64_t rest) { return rest > 0 && rest <= 16; };
+  const auto few = [&](int64_t rest) { return rest > 0 && rest <= few_rows::kRows; };
   int64_t lanes = kProductLanes;
   while (n > lanes && few(n % lanes)) --lanes;
   return lanes;
