@@ -24,8 +24,9 @@ import java.util.stream.Stream;
  * }</pre>
  *
  * <p>The row feeds the first top of the net's data layer, of several layers that of the first with two
- * tops, which scales and crops it as in training; other tops, such as a label, read zeros. A call allocates nothing on the Java heap. One thread at a
- * time: {@link #share} gives each further thread a scorer of its own, with the same weights in memory.
+ * tops, which scales and crops it as in training; other tops, such as a label, read zeros. A call
+ * allocates nothing on the Java heap. One thread at a time: {@link #share} gives each further thread a
+ * scorer of its own, with the same weights in memory.
  */
 public final class Scorer extends Handle {
   private final int size;

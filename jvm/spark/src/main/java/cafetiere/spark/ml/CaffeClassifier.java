@@ -53,7 +53,7 @@ public final class CaffeClassifier extends Estimator<CaffeClassificationModel>
   @Override
   public StructType transformSchema(StructType schema) {
     TableTraining.check(this, schema, TableTraining.CLASS);
-    return CaffeClassificationModel.columns(this, List.of()).append(schema);
+    return ClassColumns.of(this, List.of()).append(schema);
   }
 
   @Override

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.ml;
+
+import cafetiere.spark.CaffeModel;
+import cafetiere.spark.TrainingSummary;
+import cafetiere.spark.predict.OutputColumns;
+import org.apache.spark.ml.Model;
+import org.apache.spark.ml.param.ParamMap;
+import org.apache.spark.ml.util.MLWritable;
+import org.apache.spark.ml.util.MLWriter;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A net whose first layer encodes the columns of a table, and what it says of a row.
+ *
+ * @param <M> the class of the model
+ */
+abstract class TableModel<M extends TableModel<M>> extends Model<M>
+    implements TableModelParams<M>, MLWritable {
+  private final String uid;
+  final CaffeModel net;
+
+  TableModel(String uid, CaffeModel net) {
+    this.uid = uid;
+    this.net = net;
+    setTableModelDefaults();
+  }
+
+  /** What is added to a table. */
+  abstract OutputColumns columns();
+
+  @Override
+  public String uid() {
+    return uid;
+  }
+
+  /** A copy of the net with its weights; the encoding of the columns is its first layer. */
+  public CaffeModel caffeModel() {
+    return net.copy(ParamMap.empty());
+  }
+
+  /** What the training did. */
+  public TrainingSummary summary() {
+    return net.summary();
+  }
+
+  @Override
+  public Dataset<Row> transform(Dataset<?> data) {
+    return net.setThreadsPerWorker(getThreadsPerWorker()).transform(data, columns());
+  }
+
+  @Override
+  public StructType transformSchema(StructType schema) {
+    return net.transformSchema(schema, columns());
+  }
+
+  @Override
+  public MLWriter write() {
+    return SavedTableModel.writer(this, net);
+  }
+}
