@@ -51,6 +51,19 @@ use_java() {
 # compat_jar LINE: the jar of what is written in Scala, for a line of it.
 compat_jar() { echo "jvm/compat/target/$1/cafetiere-compat_$1.jar"; }
 
+# make_venv FOLDER REQUIREMENTS [REQUIREMENTS WITHOUT DEPENDENCIES]: Python packages, where the files have changed.
+make_venv() {
+  local venv=$root/$1 stamp=$root/$1/installed.sha256 with=$root/tools/$2 without=${3:+$root/tools/$3}
+  up_to_date "$stamp" "$with" ${without:+"$without"} && return 0
+  say "installing Python packages into $1: $(grep -hv '^#' "$with" ${without:+"$without"} | tr '\n' ' ')"
+  [[ -x $venv/bin/python ]] || python3 -m venv "$venv"
+  "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$with"
+  if [[ -n $without ]]; then
+    "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r "$without"
+  fi
+  contents_hash "$with" ${without:+"$without"} >"$stamp"
+}
+
 # install_packages PACKAGE...: the distribution's packages that are missing.
 install_packages() {
   local missing=() package
@@ -73,6 +86,15 @@ install_packages() {
 
 # project_field NAME: what project.toml says of the project, such as its version.
 project_field() { sed -n "s/^$1 = \"\(.*\)\"\$/\1/p" "$root/project.toml"; }
+
+# java_pages FOLDER: the Javadoc of what users' programs name.
+java_pages() {
+  "$root/tools/params" java "$root/jvm/spark/target/generated-sources/params"
+  javadoc -quiet -notimestamp -public -Xdoclint:none -encoding UTF-8 --release 17 \
+    -windowtitle "Cafetiere $(project_field version)" -classpath "$(spark_home .venv)/jars/*" \
+    -sourcepath "jvm/core/src/main/java:jvm/spark/src/main/java:jvm/spark/target/generated-sources/params" \
+    -d "$1" cafetiere.spark cafetiere.spark.ml cafetiere.core cafetiere.core.{hdf5,image,net,score,table}
+}
 
 # native_build ARCHITECTURE: the CMake build whose library and program ship for it.
 native_build() { if [[ $1 == "$(uname -m)" ]]; then echo build/release; else echo build/arm64; fi; }
