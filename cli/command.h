@@ -29,6 +29,7 @@ Action add_export_onnx(CLI::App& app);
 Action add_import_onnx(CLI::App& app);
 Action add_convert_weights(CLI::App& app);
 Action add_device_query(CLI::App& app);
+Action add_doctor(CLI::App& app);
 Action add_version(CLI::App& app);
 
 }  // namespace cafetiere

@@ -44,6 +44,7 @@ constexpr Command kCommands[] = {
     {"import_onnx", "write an ONNX model as a net and its weights", add_import_onnx},
     {"convert_weights", "write weights in another form", add_convert_weights},
     {"device_query", "show what this machine can compute with", add_device_query},
+    {"doctor", "look whether this machine has what a training on Spark takes", add_doctor},
     {"version", "show the version", add_version},
 };
 

@@ -216,6 +216,7 @@ int cft_describe(const char* options, char** out) {
     const bool has_rows = o.has("rows");
     const std::string rows = o.object("rows");
     const bool sources = o.number("sources", 0, 0, 1) != 0;
+    const int max_iter = int(o.number("max_iter", 0, 0, INT32_MAX));
     CFT_ASSIGN(capi::TrainingText training, capi::take_training(o));
     if (has_rows) CFT_TRY(capi::take_rows(rows, &training));
     const SolverText& solver = training.solver;
@@ -227,7 +228,9 @@ int cft_describe(const char* options, char** out) {
     nlohmann::json extra;
     int history = 0;
     if (training.has_solver) {
-      CFT_TRY(LrPolicy::create(solver.param).status());
+      caffe::SolverParameter run = solver.param;
+      if (max_iter > 0) run.set_max_iter(max_iter);
+      CFT_TRY(LrPolicy::create(run).status());
       CFT_ASSIGN(const auto rule, make_update_rule(solver.param));
       history = rule->history_per_param();
       extra = capi::solver_json(solver.param);

@@ -86,6 +86,7 @@ CFT_API int cft_main(int count, const char* const* arguments);
  * trainer}; "solver" may be absent when "net" is given. Without "net" the net is what the solver
  * trains or, in phase TEST, the first of the test nets that it has of its own.
  * The solver's train_state or first test_state counts as in training.
+ * "max_iter": as for the trainer, of which a policy such as "cosine" needs some.
  * "sources": 1 asks for {"sources": [{"name", "type", "tops", "roles": of the tops, as below, "rows":
  * whether a table may stand for its files, and of a layer that reads files "source", "backend", "root_folder", "channels", "height",
  * "width"}]} alone: the layers that are fed from outside, whether or not their shapes are known here.

@@ -22,6 +22,7 @@ def page(root) -> str:
 
 
 def entry(match: re.Match) -> str:
+    """A declaration, or several that belong together, and their comment."""
     code, comment = match["code"].strip(), match["comment"]
     names = [next(filter(None, found)) for found in NAME.findall(code)]
     head = f"\n### {names[0]}\n" if names else ""
@@ -29,7 +30,7 @@ def entry(match: re.Match) -> str:
 
 
 def prose(comment: str) -> str:
-    """A comment without its stars; from the line on in which JSON begins it is told as it stands."""
+    """A comment without its stars; from the line on in which JSON begins, as it stands."""
     lines = [re.sub(r"^ ?\*? ?", "", line) for line in comment.splitlines()]
     first = next((i for i, line in enumerate(lines) if '{"' in line or "{." in line), len(lines))
     text = re.sub(r"([<>_*])", r"\\\1", "\n".join(lines[:first]).strip())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fails where a page of a site leads nowhere, or fetches something from elsewhere.
 
-    python check.py FOLDER
+python check.py FOLDER
 """
 
 import html.parser
@@ -21,6 +21,7 @@ class Page(html.parser.HTMLParser):
         self.feed(path.read_text())
 
     def handle_starttag(self, tag, attrs):
+        """Takes note of an anchor and a link."""
         attributes = dict(attrs)
         self.anchors |= {attributes[key] for key in ("id", "name") if attributes.get(key)}
         for key in ("href", "src"):
@@ -30,6 +31,7 @@ class Page(html.parser.HTMLParser):
 
 
 def faults(folder: pathlib.Path) -> list[str]:
+    """What is wrong, a line each."""
     pages = {path.resolve(): Page(path) for path in folder.rglob("*.html")}
     found = []
     for path, page in pages.items():
@@ -44,9 +46,10 @@ def faults(folder: pathlib.Path) -> list[str]:
             target = target.resolve()
             if not target.exists():
                 found.append(f"{where} leads nowhere")
-            elif parts.fragment and target in pages:
-                if urllib.parse.unquote(parts.fragment) not in pages[target].anchors | {"__top"}:
-                    found.append(f"{where} has no such place")
+                continue
+            place = urllib.parse.unquote(parts.fragment)
+            if place and target in pages and place not in pages[target].anchors | {"__top"}:
+                found.append(f"{where} has no such place")
     return found
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What MkDocs cannot do by itself: the README as the first page, pages made from sources, and links to
-what lies outside docs/, which the site then holds too.
+"""What MkDocs cannot do by itself: the README as the first page, pages made from sources, notebooks
+as pages, and links to what lies outside docs/, which the site then holds too.
 """
 
 import functools
@@ -8,7 +8,8 @@ import pathlib
 import subprocess
 
 from mkdocs.structure.files import File
-from pages import c_interface, layers, links, programs
+
+from pages import c_interface, layers, links, notebooks, programs
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MADE = {
@@ -20,25 +21,35 @@ MADE = {
 
 @functools.cache
 def tracked() -> frozenset[str]:
-    names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True)
+    """The tree's files, those too that are not committed yet."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     return frozenset(names.stdout.decode().rstrip("\0").split("\0"))
 
 
 def on_files(files, config):
+    """Adds what is not in docs/, or not as a page."""
     for name, page in MADE.items():
         files.append(File.generated(config, name, content=page(ROOT)))
-    wanted, seen = ["README.md", *(f"docs/{file.src_uri}" for file in files)], set()
+    wanted = ["README.md"]
+    names = [f"docs/{file.src_uri}" for file in files]
+    wanted += [name for name in names if (ROOT / name).is_file()]
+    for path in sorted((ROOT / "docs").rglob("*.ipynb")):
+        name = path.relative_to(ROOT / "docs").with_suffix(".md").as_posix()
+        text, targets = links.rewritten(notebooks.page(path), f"docs/{name}", tracked())
+        files.append(File.generated(config, name, content=text))
+        wanted += targets
+    seen = set()
     while wanted:  # what pages link to, and what those link to
         name = wanted.pop()
-        if name in seen or not name.endswith(".md") or name.removeprefix("docs/") in MADE:
+        if name in seen:
             continue
         seen.add(name)
-        text, targets = links.rewritten((ROOT / name).read_text(), name, tracked())
-        wanted += targets
-        for target in [name, *targets]:
-            place = links.place(target, tracked())
-            if files.get_file_from_path(place) is None:
-                files.append(outside(target, place, config))
+        place = links.place(name, tracked())
+        if files.get_file_from_path(place) is None:
+            files.append(outside(name, place, config))
+        if name.endswith(".md") and (ROOT / name).is_file():
+            wanted += links.rewritten((ROOT / name).read_text(), name, tracked())[1]
     return files
 
 
@@ -53,11 +64,12 @@ def outside(name: str, place: str, config) -> File:
 
 
 def title(path: pathlib.Path) -> str:
+    """Of a page; "" of another file."""
     return path.read_text().partition("\n")[0].lstrip("# ") if path.suffix == ".md" else ""
 
 
 def on_page_markdown(markdown, page, config, files):
+    """The page with its links as the site needs them."""
     source = links.source(page.file.src_uri)
-    if source.removeprefix("docs/") in MADE or not (ROOT / source).is_file():
-        return markdown
-    return links.rewritten(markdown, source, tracked())[0]
+    made = not (ROOT / source).is_file()
+    return markdown if made else links.rewritten(markdown, source, tracked())[0]

@@ -10,7 +10,12 @@ FIELD = re.compile(
 )
 ENUM = re.compile(r"^  enum (\w+) \{\n(.*?)^  \}", re.MULTILINE | re.DOTALL)
 TYPE = re.compile(r'(?:\.name = |activation_type<\w+>\()"(\w+)"')
-SHARED = ("FillerParameter", "ParamSpec", "TransformationParameter", "LossParameter")  # of many layers
+SHARED = (
+    "FillerParameter",
+    "ParamSpec",
+    "TransformationParameter",
+    "LossParameter",
+)  # of many layers
 
 
 def page(root) -> str:
@@ -25,7 +30,7 @@ def page(root) -> str:
             entries[name] = entry(name, text, fields, messages)
     head = (
         "# Layers\n\nThe types that a net may name, what they compute, and the fields that shape"
-        " them. `bottom` and `top` are a layer's inputs and outputs; shapes begin with the batch, N.\n"
+        " them. `bottom` and `top` are a layer's inputs and outputs; shapes begin with the batch.\n"
     )
     layers = "".join(entries[name] for name in sorted(entries, key=str.lower))
     shared = "".join(
@@ -34,8 +39,10 @@ def page(root) -> str:
     return f"{head}{layers}\n## Messages that several layers take\n{shared}"
 
 
-def entry(name: str, text: str, fields: dict[str, str], messages: dict[str, str]) -> str:
-    used = [field for field in dict.fromkeys(re.findall(r"\b(\w+_param)\(\)", text)) if field in fields]
+def entry(name: str, text: str, fields: dict[str, str], messages: dict) -> str:
+    """What there is to say of a type."""
+    used = dict.fromkeys(re.findall(r"\b(\w+_param)\(\)", text))
+    used = [field for field in used if field in fields]
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() + "_param"
     if not used and snake in fields:
         used = [snake]
@@ -45,11 +52,14 @@ def entry(name: str, text: str, fields: dict[str, str], messages: dict[str, str]
         if fields[field] in messages and fields[field] not in SHARED
     ]
     head = text.partition("\n")[2]
-    said = prose(head[: re.search(r"^(?!//)", head, re.MULTILINE).start()]).removeprefix(f"{name}: ")
+    said = prose(head[: re.search(r"^(?!//)", head, re.MULTILINE).start()]).removeprefix(
+        f"{name}: "
+    )
     return f"\n## {name}\n\n{said[:1].upper()}{said[1:]}\n{''.join(tables)}"
 
 
 def shown(kind: str) -> str:
+    """The type of a field, with a link where this page has it."""
     return f"[{kind}](#{kind.lower()})" if kind in SHARED else kind
 
 
@@ -60,11 +70,13 @@ def prose(comment: str) -> str:
 
 
 def table(body: str) -> str:
+    """A message's fields."""
     enums = {name: re.findall(r"(\w+) = \d+", values) for name, values in ENUM.findall(body)}
     rows = []
     for note, many, kind, name, options in FIELD.findall(body):
         default = re.search(r"default = ([^,\]]+)", options or "")
         words = " · ".join(f"`{word}`" for word in enums.get(kind, [])) or shown(kind)
         words += ", any number" if many == "repeated" else ""
-        rows.append(f"| `{name}` | {words} | {f'`{default[1]}`' if default else ''} | {prose(note)} |\n")
+        value = f"`{default[1]}`" if default else ""
+        rows.append(f"| `{name}` | {words} | {value} | {prose(note)} |\n")
     return "| field | takes | default | |\n|---|---|---|---|\n" + "".join(rows) if rows else ""

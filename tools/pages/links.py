@@ -33,7 +33,7 @@ def rewritten(text: str, name: str, tracked: frozenset[str]) -> tuple[str, list[
     A link to what the tree does not hold stays as it is: MkDocs then says so.
     """
     targets = []
-    here = posixpath.dirname(place(name, tracked))
+    here = posixpath.dirname(place(name, tracked | {name}))
 
     def changed(match: re.Match) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(name), match[2]))

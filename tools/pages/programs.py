@@ -19,4 +19,5 @@ def page(root) -> str:
 
 
 def said(program, *arguments: str) -> str:
+    """What the program prints."""
     return subprocess.run([program, *arguments], capture_output=True, text=True, check=True).stdout

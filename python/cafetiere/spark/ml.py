@@ -18,7 +18,7 @@ from cafetiere.spark.params import (
     TableModelParams,
     ml_defaults,
 )
-from cafetiere.spark.stages import Readable
+from cafetiere.spark.stages import Readable, Watched
 from cafetiere.spark.summary import TrainingSummary
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 
-class CaffeClassifier(ClassifierParams, JavaEstimator, Readable, JavaMLWritable):
+class CaffeClassifier(Watched, ClassifierParams, JavaEstimator, Readable, JavaMLWritable):
     """Learns classes from the columns of a table, as they are.
 
     The params may be given by name, by setters, or to fit() for one fit. The table is read twice,
@@ -40,7 +40,7 @@ class CaffeClassifier(ClassifierParams, JavaEstimator, Readable, JavaMLWritable)
         return CaffeClassificationModel(java_model)
 
 
-class CaffeRegressor(RegressorParams, JavaEstimator, Readable, JavaMLWritable):
+class CaffeRegressor(Watched, RegressorParams, JavaEstimator, Readable, JavaMLWritable):
     """Learns a number from the columns of a table, as they are.
 
     The params may be given by name, by setters, or to fit() for one fit. The table is read twice,
@@ -73,7 +73,8 @@ class _TableModel(JavaModel, Readable, JavaMLWritable):
     @property
     def summary(self) -> TrainingSummary:
         """What the training did: steps, rows given and used, seconds, sha256 and more."""
-        return TrainingSummary.from_json(self._java_obj.caffeModel().result())
+        net = self._java_obj.caffeModel()
+        return TrainingSummary.from_json(net.result()).told_by(net)
 
 
 class CaffeClassificationModel(ClassificationParams, _TableModel):

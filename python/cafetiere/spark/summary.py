@@ -5,6 +5,8 @@ import json
 import math
 from dataclasses import dataclass, fields
 
+from cafetiere.spark.history import History
+
 
 @dataclass(frozen=True)
 class Partition:
@@ -67,3 +69,29 @@ class TrainingSummary:
         told = ((field.name, getattr(self, field.name)) for field in fields(self))
         lines = [f"  {name}={value!r},\n" for name, value in told if value]
         return f"TrainingSummary(\n{''.join(lines)})"
+
+    def told_by(self, java_net) -> "TrainingSummary":
+        """The same, whose course a net of the JVM tells, once it is asked for."""
+        object.__setattr__(self, "_java_net", java_net)
+        return self
+
+    @property
+    def course(self) -> History:
+        """The events of the training, as tables, a picture and a page."""
+        net = getattr(self, "_java_net", None)
+        lines = net.events().splitlines() if net else []
+        return History(
+            [json.loads(line) for line in lines], json.loads(net.result()) if net else {}
+        )
+
+    @property
+    def history(self):
+        """A pandas DataFrame with a row each time that progress was told: step, epoch, loss, .."""
+        return self.course.frame()
+
+    def plot(self, axes=None):
+        """Draws losses and tests over the steps, by matplotlib; returns the axes."""
+        return self.course.plot(axes)
+
+    def _repr_html_(self) -> str:
+        return self.course._repr_html_()

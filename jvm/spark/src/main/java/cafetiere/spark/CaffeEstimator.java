@@ -274,7 +274,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   /** The one net that is trained. */
   private NetDescription describe(SyncSettings sync) {
     NetDescription description =
-        NetDescription.ofTraining(getSolver(), getNet(), sync).requireOneBatch();
+        NetDescription.ofTraining(getSolver(), getNet(), sync, getEpochs() > 0 || getMaxIter() > 0)
+            .requireOneBatch();
     if (getNet().isEmpty() || !description.hasTestNets()) return description;
     throw new PreflightException(List.of("net is set, and the solver names test nets of its own,"
         + " which would not be used: let the solver name all its nets and leave net empty, or take"

@@ -32,9 +32,22 @@ public record NetDescription(JsonNode json) {
     return of(options.toString());
   }
 
-  /** Asks the engine about a training. A net that is "" is not given. */
-  public static NetDescription ofTraining(String solver, String net, SyncSettings sync) {
+  /** Asks the engine about a training. */
+  public static NetDescription ofTraining(TrainingPlan plan) {
+    return ofTraining(plan.solver(), plan.net(), plan.sync(),
+        plan.maxIter() > 0 || plan.epochs().count() > 0);
+  }
+
+  /**
+   * Asks the engine about a training. A net that is "" is not given.
+   *
+   * @param hasSteps whether something else than the solver says how long to train, so that it needs no
+   *     max_iter
+   */
+  public static NetDescription ofTraining(
+      String solver, String net, SyncSettings sync, boolean hasSteps) {
     ObjectNode options = Json.object().put("phase", "TRAIN");
+    if (hasSteps) options.put("max_iter", 1);
     options.put("solver", solver);
     if (!net.isEmpty()) options.put("net", net);
     sync.addTo(options);

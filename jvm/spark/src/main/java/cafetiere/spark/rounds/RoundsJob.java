@@ -82,7 +82,7 @@ final class RoundsJob implements AutoCloseable {
     this.checkpoints = run.checkpoints();
     this.checkpointSeconds = run.checkpointSeconds();
     this.snapshots = SnapshotFiles.of(
-        NetDescription.ofTraining(plan.solver(), plan.net(), plan.sync()));
+        NetDescription.ofTraining(plan));
     this.now = Json.parse(rounds.describe());
     this.keepsHistory = now.path("keeps_history").asBoolean();
   }

@@ -79,7 +79,7 @@ public final class Attempts {
     this.sc = run.sc();
     this.plan = run.plan();
     this.stages = stages;
-    this.net = NetDescription.ofTraining(plan.solver(), plan.net(), plan.sync());
+    this.net = NetDescription.ofTraining(plan);
     this.checkpoints = run.checkpoints();
   }
 

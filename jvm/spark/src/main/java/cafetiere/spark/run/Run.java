@@ -10,6 +10,7 @@ import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.store.CheckpointFolder;
 import cafetiere.spark.store.CheckpointStore;
 import cafetiere.spark.store.CheckpointStore.Parts;
+import cafetiere.spark.ui.RunBoard;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -37,6 +38,7 @@ public final class Run implements AutoCloseable {
   private final CheckpointStore checkpoints;
   private final ProgressLine progress;
   private final EventFiles files;
+  private final RunBoard board;
   private final RunEvents events;
   private int attempts;
   private long firstStep;
@@ -52,7 +54,11 @@ public final class Run implements AutoCloseable {
     this.checkpoints = new CheckpointStore(folder, sc().hadoopConfiguration());
     this.progress = new ProgressLine(System.err, System.console() != null, 0);
     this.files = new EventFiles(plan.events(), sc().hadoopConfiguration());
-    this.events = new RunEvents(MAX_EVENTS, progress, files::write);
+    this.board = new RunBoard(sc(), id, title());
+    this.events = new RunEvents(MAX_EVENTS, progress, event -> {
+      files.write(event);
+      board.tell(event);
+    });
   }
 
   /**
@@ -75,9 +81,18 @@ public final class Run implements AutoCloseable {
 
   private static TrainingResult started(Run begun) throws IOException {
     try (Run run = begun) {
-      return run.engine.run(run);
+      return run.trained();
     } catch (Throwable e) {
       CheckpointFolder.leave(begun.checkpoints);
+      throw e;
+    }
+  }
+
+  private TrainingResult trained() throws IOException {
+    try {
+      return engine.run(this);
+    } catch (Throwable e) {
+      board.fail(e);
       throw e;
     }
   }
@@ -105,6 +120,7 @@ public final class Run implements AutoCloseable {
       LOG.warn("{} rows could not be fed and were left out, as skipBadRows asks; executors' logs say"
           + " why", summary.rowsSkipped());
     }
+    board.end(measured.toString());
     return new TrainingResult(trained.model(), trained.state(), summary, events.jsonLines());
   }
 
@@ -162,6 +178,11 @@ public final class Run implements AutoCloseable {
   public void close() {
     files.close();
     progress.finish();
+    board.close();
+  }
+
+  private String title() {
+    return engine.name() + ", " + plan.shards() + (plan.shards() == 1 ? " shard" : " shards");
   }
 
   private double seconds(long nanos) {
