@@ -6,14 +6,9 @@
 
 #include "core/capi/boundary.h"
 #include "core/capi/options.h"
-#include "core/data/table_statistics.h"
+#include "core/capi/table_handle.h"
 #include "core/model/prototxt.h"
 #include "core/model/table_net.h"
-
-struct cft_table {
-  std::vector<std::string> names;
-  cafetiere::TableStatistics statistics;
-};
 
 namespace cafetiere::capi {
 namespace {
@@ -50,6 +45,8 @@ Result<std::vector<TableColumn>> parse_columns(const std::string& text) {
   return columns;
 }
 
+}  // namespace
+
 Result<cft_table*> make_table(const char* text) {
   CFT_ASSIGN(Options options, Options::parse(text));
   const std::string schema_text = options.object("schema");
@@ -63,7 +60,7 @@ Result<cft_table*> make_table(const char* text) {
   return new cft_table{std::move(names), std::move(statistics)};
 }
 
-Result<std::string> net_text(const cft_table& table, const char* text) {
+Result<caffe::NetParameter> net_of(const cft_table& table, const char* text) {
   CFT_ASSIGN(Options options, Options::parse(text));
   EncodingRules rules;
   TableNetOptions net;
@@ -100,11 +97,9 @@ Result<std::string> net_text(const cft_table& table, const char* text) {
       features.push_back(std::move(column));
   }
   if (!target) return not_found(fmt::format("there are no statistics of the label \"{}\"", label));
-  CFT_ASSIGN(const caffe::NetParameter made, table_net(features, *target, net));
-  return to_text(made);
+  return table_net(features, *target, net);
 }
 
-}  // namespace
 }  // namespace cafetiere::capi
 
 using cafetiere::Status;
@@ -142,8 +137,8 @@ int cft_table_statistics(const cft_table* table, void** out, uint64_t* bytes) {
 int cft_table_net(const cft_table* table, const char* options, char** out) {
   CFT_NOT_NULL(table, options, out);
   return capi::guarded([&]() -> Status {
-    CFT_ASSIGN(const std::string text, capi::net_text(*table, options));
-    return capi::give_text(text, out);
+    CFT_ASSIGN(const caffe::NetParameter net, capi::net_of(*table, options));
+    return capi::give_text(cafetiere::to_text(net), out);
   });
 }
 

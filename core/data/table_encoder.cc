@@ -103,9 +103,11 @@ Status TableEncoder::encode(const RowSchema& schema, Row row, float* out) const 
     if (binding.place < 0) {
       std::fill_n(out, binding.size, 0.f);
     } else {
-      CFT_TRY(encode_column(binding, schema.cell(row, binding.place), out)
-                  .with_context(fmt::format("column \"{}\", {}", binding.column.name(),
-                                            schema.describe_row(row))));
+      const Status status = encode_column(binding, schema.cell(row, binding.place), out);
+      if (!status.ok()) {
+        return status.with_context(
+            fmt::format("column \"{}\", {}", binding.column.name(), schema.describe_row(row)));
+      }
     }
     out += binding.size;
   }

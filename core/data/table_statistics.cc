@@ -106,14 +106,20 @@ Result<TableStatistics> TableStatistics::make(const RowSchema& schema,
 Status TableStatistics::add(int64_t count, std::span<const std::byte> chunk) {
   RowTable rows(schema_);
   CFT_TRY(rows.append(count, chunk));
-  for (int64_t i = 0; i < count; ++i) {
+  return add(rows);
+}
+
+Status TableStatistics::add(const RowTable& rows) {
+  for (int64_t i = 0; i < rows.rows(); ++i) {
     for (Counted& column : columns_) {
-      CFT_TRY(add_cell(column, rows.cell(i, column.place))
-                  .with_context(fmt::format("column \"{}\", {}", column.request.name(),
-                                            schema_.describe_row(rows.row(i)))));
+      const Status status = add_cell(column, rows.cell(i, column.place));
+      if (!status.ok()) {
+        return status.with_context(fmt::format("column \"{}\", {}", column.request.name(),
+                                               schema_.describe_row(rows.row(i))));
+      }
     }
   }
-  rows_ += count;
+  rows_ += rows.rows();
   return {};
 }
 

@@ -39,6 +39,8 @@ class TableStatistics {
   /// Counts rows, encoded as in row_schema.h. Infinite numbers, cells of another size and too many values
   /// are errors that name row and column.
   Status add(int64_t count, std::span<const std::byte> chunk);
+  /// The same of rows of its schema.
+  Status add(const RowTable& rows);
   /// Adds what bytes() of another part gave.
   Status merge(std::string_view bytes);
   /// The statistics as bytes: equal for equal multisets of rows.

@@ -173,6 +173,38 @@ CFT_API int cft_table_statistics(const cft_table* table, void** out, uint64_t* b
 CFT_API int cft_table_net(const cft_table* table, const char* options, char** out);
 CFT_API void cft_table_destroy(cft_table* table);
 
+/* ---- a net for each key -------------------------------------------------------------------- */
+
+/* Since API version 4. Trains small nets in great number, one after another on the calling thread, each
+ * on the rows of one key: with the encoding that these alone make and to the weights that
+ * cft_trainer_run() gives for them with one shard. What nets of equal shapes share is made once.
+ * options: {"schema", "columns": as for cft_table_create; "net": {the options of cft_table_net};
+ *   "solver": TEXT without nets, clip_gradients, iter_size or test_interval, "seed", "max_iter": as for
+ *   cft_trainer_create, "epochs": passes over the rows in place of these steps,
+ *   "least_rows": a key with fewer is an error (default 1)} */
+typedef struct cft_keyed cft_keyed;
+/* What a key ends with; texts and bytes are valid until the next call. The caller sets `struct_size`. */
+typedef struct cft_keyed_net {
+  uint64_t struct_size;
+  int64_t rows, steps;
+  double loss;     /* of the last step */
+  const char* net; /* prototxt, as of cft_table_net */
+  uint64_t net_bytes;
+  const void* model; /* a caffemodel */
+  uint64_t model_bytes;
+  const char*
+      classes; /* JSON: the label's classes in the order of scores, [] where it is a number */
+} cft_keyed_net;
+CFT_API int cft_keyed_create(const char* options, cft_keyed** out);
+/* Adds `count` rows, encoded as for cft_rows_append(), to the key under way. After an error it takes no
+ * more, and its training fails. */
+CFT_API int cft_keyed_add(cft_keyed* keyed, int64_t count, const void* chunk, uint64_t bytes);
+/* Ends the key: trains its net and frees its rows. An error is this key's alone. */
+CFT_API int cft_keyed_train(cft_keyed* keyed, cft_keyed_net* out);
+/* Ends the key without a net. */
+CFT_API int cft_keyed_drop(cft_keyed* keyed);
+CFT_API void cft_keyed_destroy(cft_keyed* keyed);
+
 /* ---- groups -------------------------------------------------------------------------------- */
 
 /* Opens this rank's end of a group and listens; no peer is contacted yet. Every two ranks are joined by

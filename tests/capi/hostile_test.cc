@@ -54,6 +54,7 @@ struct Objects {
   cft_leveldb* leveldb = nullptr;
   cft_row_check* check = nullptr;
   cft_table* table = nullptr;
+  cft_keyed* keyed = nullptr;
   cft_hdf5* hdf5 = nullptr;
 
   explicit Objects(const TempDir& folder) {
@@ -75,6 +76,11 @@ struct Objects {
     const nlohmann::json columns{{"schema", nlohmann::json::parse(kSmallSchema)},
                                  {"columns", {{{"name", "data"}, {"size", 4}}}}};
     make(cft_table_create(text(columns).c_str(), &table));
+    make(cft_keyed_create(text({{"schema", columns["schema"]},
+                                {"columns", columns["columns"]},
+                                {"solver", "base_lr: 0.1 lr_policy: 'fixed' max_iter: 1"}})
+                              .c_str(),
+                          &keyed));
     void* file = nullptr;
     uint64_t size = 0;
     make(cft_weights_hdf5(model, bytes, &file, &size));
@@ -113,6 +119,7 @@ struct Objects {
     cft_leveldb_close(leveldb);
     cft_row_check_destroy(check);
     cft_table_destroy(table);
+    cft_keyed_destroy(keyed);
     cft_hdf5_close(hdf5);
   }
   static void make(int code) { ASSERT_EQ(code, 0) << cft_last_error(); }
@@ -173,7 +180,7 @@ std::vector<T> values(const Objects& o) {
   } else {
     const std::tuple all{o.budget,    o.rows,        o.group, o.trainer, o.replica, o.rounds,
                          o.predictor, o.transformer, o.net,   o.solver,  o.lmdb,    o.cursor,
-                         o.writer,    o.leveldb,     o.check, o.hdf5,    o.table};
+                         o.writer,    o.leveldb,     o.check, o.hdf5,    o.table,   o.keyed};
     using Object = std::remove_const_t<std::remove_pointer_t<T>>*;
     std::vector<T> list{nullptr};
     std::apply(
@@ -323,6 +330,10 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_table_merge);
   CALL(cft_table_statistics);
   CALL(cft_table_net);
+  CALL(cft_keyed_create);
+  CALL(cft_keyed_add);
+  CALL(cft_keyed_train);
+  CALL(cft_keyed_drop);
   CALL(cft_hdf5_open);
   CALL(cft_hdf5_shape);
   CALL(cft_hdf5_read);
@@ -406,6 +417,7 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   cft_leveldb_close(nullptr);
   cft_row_check_destroy(nullptr);
   cft_table_destroy(nullptr);
+  cft_keyed_destroy(nullptr);
   cft_hdf5_close(nullptr);
   cft_net_destroy(nullptr);
   cft_solver_destroy(nullptr);

@@ -10,6 +10,7 @@ model.transform(train).select("predictedLabel", "probability").show()
 
 from pyspark.ml.util import JavaMLWritable
 from pyspark.ml.wrapper import JavaEstimator, JavaModel
+from pyspark.sql import DataFrame, SparkSession
 
 from cafetiere.spark.params import (
     ClassificationParams,
@@ -62,6 +63,12 @@ class _TableModel(JavaModel, Readable, JavaMLWritable):
         if java_model is not None:
             self._resetUid(java_model.uid())
             self._transfer_params_from_java()
+
+    @property
+    def nets(self):
+        """With groupCol: a row for each key, with its net and weights, or why it has none."""
+        session = SparkSession.getActiveSession()
+        return DataFrame(self._java_obj.nets(), session)
 
     @property
     def caffeModel(self):

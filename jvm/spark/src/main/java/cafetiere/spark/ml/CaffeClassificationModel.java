@@ -2,6 +2,7 @@
 package cafetiere.spark.ml;
 
 import cafetiere.spark.CaffeModel;
+import cafetiere.spark.keyed.KeyedNets;
 import cafetiere.spark.predict.OutputColumns;
 import cafetiere.spark.util.JavaVersion;
 import java.util.List;
@@ -13,39 +14,49 @@ import org.apache.spark.ml.util.MLReader;
  */
 public final class CaffeClassificationModel extends TableModel<CaffeClassificationModel>
     implements ClassificationParams<CaffeClassificationModel> {
+  static final String[] BLOBS = {"score", "probability"};
+
   /** Described once: a stream is transformed batch by batch. */
   private final List<String> labels;
 
   /** A model whose net computes scores and probabilities. */
   CaffeClassificationModel(String uid, CaffeModel net) {
-    this(uid, net, SavedTableModel.labels(net));
+    this(uid, net, null, SavedTableModel.labels(net));
   }
 
-  private CaffeClassificationModel(String uid, CaffeModel net, List<String> labels) {
-    super(uid, net);
+  /** One of nets that each tell classes of their own apart. */
+  CaffeClassificationModel(String uid, KeyedNets nets) {
+    this(uid, null, nets, List.of());
+  }
+
+  private CaffeClassificationModel(
+      String uid, CaffeModel net, KeyedNets nets, List<String> labels) {
+    super(uid, net, nets);
     this.labels = labels;
     setClassificationDefaults();
   }
 
-  /** The classes, in the order of the vectors. */
+  /** The classes, in the order of the vectors. With groupCol each key has its own: see nets(). */
   public String[] labels() {
+    requireOneNet("labels");
     return labels.toArray(new String[0]);
   }
 
   /** How many classes there are. */
   public int numClasses() {
-    return labels.size();
+    return labels().length;
   }
 
   @Override
   public CaffeClassificationModel copy(ParamMap extra) {
-    return copyValues(new CaffeClassificationModel(uid(), net, labels), extra).setParent(parent());
+    return copyValues(new CaffeClassificationModel(uid(), net, nets, labels), extra).setParent(parent());
   }
 
   /** Reads a model that was saved. */
   public static MLReader<CaffeClassificationModel> read() {
     JavaVersion.require();
-    return SavedTableModel.reader(CaffeClassificationModel.class, CaffeClassificationModel::new);
+    return SavedTableModel.reader(CaffeClassificationModel.class,
+        CaffeClassificationModel::new, CaffeClassificationModel::new);
   }
 
   /** Loads a model that was saved. */
@@ -56,5 +67,10 @@ public final class CaffeClassificationModel extends TableModel<CaffeClassificati
   @Override
   OutputColumns columns() {
     return ClassColumns.of(this, labels);
+  }
+
+  @Override
+  KeyedNets.Outputs keyedColumns() {
+    return KeyedNets.outputs(ClassColumns.maker(this), BLOBS);
   }
 }

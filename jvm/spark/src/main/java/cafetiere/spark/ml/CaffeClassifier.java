@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.ml;
 
-import cafetiere.spark.CaffeModel;
 import cafetiere.spark.util.JavaVersion;
 import java.util.List;
 import org.apache.spark.ml.Estimator;
@@ -45,15 +44,18 @@ public final class CaffeClassifier extends Estimator<CaffeClassificationModel>
   @Override
   public CaffeClassificationModel fit(Dataset<?> data) {
     transformSchema(data.schema());
-    CaffeModel net =
-        TableTraining.train(this, data, TableTraining.CLASS, "score", "probability");
-    return copyValues(new CaffeClassificationModel(uid, net), ParamMap.empty()).setParent(this);
+    CaffeClassificationModel model = getGroupCol().isEmpty()
+        ? new CaffeClassificationModel(uid, TableTraining.train(
+            this, data, TableTraining.CLASS, CaffeClassificationModel.BLOBS))
+        : new CaffeClassificationModel(
+            uid, TableTraining.trainKeys(this, data, TableTraining.CLASS));
+    return copyValues(model, ParamMap.empty()).setParent(this);
   }
 
   @Override
   public StructType transformSchema(StructType schema) {
     TableTraining.check(this, schema, TableTraining.CLASS);
-    return ClassColumns.of(this, List.of()).append(schema);
+    return TableModel.append(this, ClassColumns.of(this, List.of()), schema);
   }
 
   @Override

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.ml;
 
-import cafetiere.spark.CaffeModel;
 import cafetiere.spark.util.JavaVersion;
 import org.apache.spark.ml.Estimator;
 import org.apache.spark.ml.param.ParamMap;
@@ -42,14 +41,18 @@ public final class CaffeRegressor extends Estimator<CaffeRegressionModel>
   @Override
   public CaffeRegressionModel fit(Dataset<?> data) {
     transformSchema(data.schema());
-    CaffeModel net = TableTraining.train(this, data, TableTraining.NUMBER, "prediction");
-    return copyValues(new CaffeRegressionModel(uid, net), ParamMap.empty()).setParent(this);
+    CaffeRegressionModel model = getGroupCol().isEmpty()
+        ? new CaffeRegressionModel(uid, TableTraining.train(
+            this, data, TableTraining.NUMBER, CaffeRegressionModel.BLOBS))
+        : new CaffeRegressionModel(
+            uid, TableTraining.trainKeys(this, data, TableTraining.NUMBER));
+    return copyValues(model, ParamMap.empty()).setParent(this);
   }
 
   @Override
   public StructType transformSchema(StructType schema) {
     TableTraining.check(this, schema, TableTraining.NUMBER);
-    return CaffeRegressionModel.columns(this).append(schema);
+    return TableModel.append(this, CaffeRegressionModel.columns(this), schema);
   }
 
   @Override

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.ml;
 
+import cafetiere.spark.keyed.KeyedNets;
 import cafetiere.spark.predict.OutputColumns;
 import java.util.Arrays;
 import java.util.List;
@@ -34,14 +35,23 @@ record ClassColumns(String raw, String probability, String prediction, String la
 
   /** As the params say; without labels these are not known yet. */
   static OutputColumns of(ClassificationParams<?> params, List<String> labels) {
-    double[] thresholds = params.getThresholds();
+    return new ClassColumns(params.getRawPredictionCol(), params.getProbabilityCol(),
+        params.getPredictionCol(), params.getPredictedLabelCol(), List.of(), new double[0],
+        params.getThresholds()).with(labels);
+  }
+
+  /** The same for labels that are known later. */
+  static KeyedNets.ColumnsOf maker(ClassificationParams<?> params) {
+    ClassColumns unknown = (ClassColumns) of(params, List.of());
+    return unknown::with;
+  }
+
+  private ClassColumns with(List<String> labels) {
     if (thresholds.length > 0 && !labels.isEmpty() && thresholds.length != labels.size()) {
       throw new IllegalArgumentException("thresholds has " + thresholds.length + " numbers, and there"
           + " are " + labels.size() + " classes: give one for each of " + String.join(", ", labels));
     }
-    return new ClassColumns(params.getRawPredictionCol(), params.getProbabilityCol(),
-        params.getPredictionCol(), params.getPredictedLabelCol(), labels, numbers(labels),
-        thresholds);
+    return new ClassColumns(raw, probability, prediction, label, labels, numbers(labels), thresholds);
   }
 
   /** The labels, where all are numbers; else their places. */

@@ -94,7 +94,8 @@ record TableColumns(String label, List<StructField> fields, List<String> kinds, 
     String one = params.getFeaturesCol();
     if (all.contains(one) || params.isSet(params.featuresCol())) return List.of(one);
     all.removeAll(
-        List.of(params.getLabelCol(), params.getIdCol(), params.getValidationIndicatorCol()));
+        List.of(params.getLabelCol(), params.getIdCol(), params.getValidationIndicatorCol(),
+            params.getGroupCol()));
     return all;
   }
 

@@ -9,6 +9,9 @@ import cafetiere.spark.PreflightException;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.RowEncoder;
 import cafetiere.spark.internal.SparkInternals;
+import cafetiere.spark.keyed.KeyedNets;
+import cafetiere.spark.keyed.KeyedParams;
+import cafetiere.spark.keyed.KeyedTraining;
 import cafetiere.spark.plan.Parallelism;
 import cafetiere.spark.preflight.Preflight;
 import cafetiere.spark.util.Json;
@@ -50,6 +53,10 @@ final class TableTraining {
           + " set it to \"\", and repeat rows that are to count more"));
     }
     TableColumns.of(params, schema, labelKind);
+    if (!params.getGroupCol().isEmpty()) {
+      KeyedParams.check(params);
+      KeyedTraining.key(schema, params.getGroupCol());
+    }
   }
 
   /** The trained net, which computes the blobs {@code outputs}. */
@@ -76,6 +83,23 @@ final class TableTraining {
         .setLabelCol(params.getLabelCol()).setBatchSize(BATCH_TO_PREDICT);
   }
 
+  /** A net for each key of {@code groupCol}. */
+  static KeyedNets trainKeys(TableParams<?> params, Dataset<?> data, String labelKind) {
+    check(params, data.schema(), labelKind);
+    TableColumns columns = TableColumns.of(params, data.schema(), labelKind);
+    ObjectNode options = (ObjectNode) Json.parse(columns.options(data.toDF()));
+    options.set("net", netOptions(params, columns, 1));
+    options.put("solver", solver(params)).put("seed", params.getSeed())
+        .put("least_rows", params.getMinGroupRows());
+    if (params.getMaxIter() > 0) {
+      options.put("max_iter", params.getMaxIter());
+    } else {
+      options.put("epochs", params.getMaxEpochs());
+    }
+    return new KeyedTraining(
+        params.getGroupCol(), columns.schema(), columns.label(), options.toString()).train(data);
+  }
+
   private static CaffeEstimator estimator(TableParams<?> params) {
     CaffeEstimator estimator = new CaffeEstimator().setSolver(solver(params)).setPredictionCol("")
         .setLabelCol(params.getLabelCol()).setIdCol(params.getIdCol())
@@ -89,7 +113,7 @@ final class TableTraining {
   }
 
   /** The prototxt of a solver; its max_iter, which policies want to see, gives way to the params. */
-  private static String solver(TableParams<?> params) {
+  static String solver(TableParams<?> params) {
     String rule = params.getOptimizer();
     boolean hasMomentum = !List.of("AdaGrad", "RMSProp").contains(rule)
         || params.isSet(params.momentum());
@@ -104,17 +128,21 @@ final class TableTraining {
 
   private static String net(
       TableParams<?> params, Dataset<Row> train, TableColumns columns, int shards) {
+    String counted = columns.options(train);
+    try (TableStatistics whole = new TableStatistics(counted)) {
+      whole.merge(statistics(columns.schema(), counted, train));
+      return whole.net(netOptions(params, columns, shards).toString());
+    }
+  }
+
+  /** What is asked of the net. */
+  static ObjectNode netOptions(TableParams<?> params, TableColumns columns, int shards) {
     ObjectNode options = Json.object().put("label", columns.label());
     ArrayNode layers = options.putArray("layers");
     for (int units : params.getLayers()) layers.add(units);
     options.put("activation", params.getActivation()).put("dropout", params.getDropout());
     options.put("batch_norm", params.getBatchNorm() ? 1 : 0).put("net", params.getNet());
-    options.put("batch", (params.getBatchSize() + shards - 1) / shards);
-    String counted = columns.options(train);
-    try (TableStatistics whole = new TableStatistics(counted)) {
-      whole.merge(statistics(columns.schema(), counted, train));
-      return whole.net(options.toString());
-    }
+    return options.put("batch", (params.getBatchSize() + shards - 1) / shards);
   }
 
   /** The statistics of all rows, the same bytes however they are distributed. */
