@@ -3,6 +3,7 @@ package cafetiere.spark.ml;
 
 import cafetiere.spark.CaffeModel;
 import cafetiere.spark.TrainingSummary;
+import cafetiere.spark.predict.OnnxModel;
 import cafetiere.spark.predict.OutputColumns;
 import org.apache.spark.ml.Model;
 import org.apache.spark.ml.param.ParamMap;
@@ -39,6 +40,19 @@ abstract class TableModel<M extends TableModel<M>> extends Model<M>
   /** A copy of the net with its weights; the encoding of the columns is its first layer. */
   public CaffeModel caffeModel() {
     return net.copy(ParamMap.empty());
+  }
+
+  /**
+   * Writes the model as an ONNX file (opset 17) by Hadoop path, for servers that know no Spark. Its inputs
+   * are the columns learned from, as they are; what ONNX cannot say is an error that names it.
+   */
+  public void exportOnnx(String path) {
+    OnnxModel.write(net.getNet(), net.weights(), divisors(), path);
+  }
+
+  /** By which probabilities of classes are divided; none for numbers. */
+  double[] divisors() {
+    return new double[0];
   }
 
   /** What the training did. */
