@@ -61,7 +61,7 @@ caffe::NetState state_of(const NetText& net, const ExportFlags& flags) {
 }
 
 /// The deploy form of the net that the flags name.
-Result<NetText> deploy_net(const ExportFlags& flags, const Logger& log) {
+Result<DeployForm> deploy_net(const ExportFlags& flags, const Logger& log) {
   CFT_ASSIGN(const NetText all, read_net(flags.model));
   for (const std::string& note : all.notes) log.info("{}", note);
   std::map<std::string, Shape> shapes;
@@ -73,16 +73,16 @@ Result<NetText> deploy_net(const ExportFlags& flags, const Logger& log) {
   const auto build = [&](const NetText& net) { return open_graph(net, state, log); };
   CFT_ASSIGN(DeployForm form, deploy_form(all, state, shapes, build));
   for (const std::string& note : form.notes) log.info("{}", note);
-  return std::move(form.net);
+  return form;
 }
 
 Status run_export(const ExportFlags& flags, const Logger& log) {
-  CFT_ASSIGN(const NetText net, deploy_net(flags, log));
-  CFT_ASSIGN(const Graph graph,
-             Graph::build(net, state_of(net, flags), {.types = layer_types(), .fed = {}}));
+  CFT_ASSIGN(const DeployForm form, deploy_net(flags, log));
+  CFT_ASSIGN(const Graph graph, Graph::build(form.net, state_of(form.net, flags),
+                                             {.types = layer_types(), .fed = {}}));
   CFT_ASSIGN(const caffe::NetParameter from, read_any_weights(flags.weights));
   std::vector<std::string> ignored;
-  const Result<std::string> bytes = export_onnx(graph, from, &ignored);
+  const Result<std::string> bytes = export_onnx(graph, from, &ignored, {form.classes, {}});
   if (!bytes.ok()) return bytes.status().with_context(flags.weights);
   for (const std::string& layer : ignored) log.info("Ignoring source layer {}", layer);
   CFT_TRY(write_file(flags.output, *bytes));

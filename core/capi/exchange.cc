@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nets, weights and states in other forms: HDF5, ONNX and safetensors.
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "core/capi/boundary.h"
 #include "core/capi/options.h"
@@ -21,6 +22,7 @@ Result<std::string> onnx_of(const char* text, std::span<const std::byte> model) 
   const auto dims = o.shapes("shapes");
   const int64_t level = o.number("level", 0, INT32_MIN, INT32_MAX);
   const std::vector<std::string> stages = o.texts("stages");
+  const std::string thresholds = o.list("thresholds");
   CFT_TRY(o.done());
   CFT_ASSIGN(const NetText net, parse_net(net_text, "net"));
   CFT_ASSIGN(const caffe::NetParameter weights, parse_weights(model));
@@ -33,10 +35,15 @@ Result<std::string> onnx_of(const char* text, std::span<const std::byte> model) 
   const auto build = [&](const NetText& of) {
     return Graph::build(of, state, {.types = layer_types(), .fed = {}});
   };
-  CFT_ASSIGN(const DeployForm form, deploy_form(net, state, shapes, build));
+  CFT_ASSIGN(DeployForm form, deploy_form(net, state, shapes, build));
   CFT_ASSIGN(const Graph graph, build(form.net));
   std::vector<std::string> ignored;
-  return export_onnx(graph, weights, &ignored);
+  OnnxClasses classes{std::move(form.classes), {}};
+  for (const auto& number : nlohmann::json::parse(thresholds, nullptr, false)) {
+    if (!number.is_number()) return invalid_argument("\"thresholds\" must be numbers");
+    classes.thresholds.push_back(number.get<double>());
+  }
+  return export_onnx(graph, weights, &ignored, classes);
 }
 
 /// Hands out what `convert` makes of the caller's bytes, which the caller calls `name`.

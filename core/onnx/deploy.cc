@@ -125,6 +125,7 @@ class Deployment {
   void visit(int i) {
     const LayerParam& layer = layers_[i];
     const auto is_read = [this](const std::string& top) { return read_.contains(top); };
+    if (layer.type() == "TableData") return put_table(i);
     if (gives_data(layer)) return put_input(i);
     if (layer.type() == "Silence") return keep_silence(i);
     if (layer.type() == "HDF5Output" || judges_[size_t(i)]) return replace(i);
@@ -166,6 +167,25 @@ class Deployment {
     function.add_bottom(layer.bottom(0));
     function.add_top(top);
     keep(std::move(function), i);
+  }
+
+  /// Columns of tables are read as they are in other runtimes too: the layer stays, without labels.
+  void put_table(int i) {
+    LayerParam layer = layers_[i];
+    layer.clear_top();
+    layer.mutable_table_data_param()->clear_top();
+    for (int t = 0; t < layers_[i].top_size(); ++t) {
+      const auto& top = layers_[i].table_data_param().top(t);
+      if (!read_.contains(layers_[i].top(t))) {
+        const auto& values = top.column(0).value();
+        if (top.column(0).kind() != caffe::TableDataParameter::Column::CLASS) continue;
+        form_.classes.assign(values.begin(), values.end());
+        continue;
+      }
+      layer.add_top(layers_[i].top(t));
+      *layer.mutable_table_data_param()->add_top() = top;
+    }
+    if (layer.top_size()) keep(std::move(layer), i);
   }
 
   void put_input(int i) {

@@ -24,10 +24,11 @@ Status set_input_shapes(const std::map<std::string, Shape>& shapes, NetText* net
 struct DeployForm {
   NetText net;
   std::vector<std::string> notes;
+  std::vector<std::string> classes;  ///< of the label of a TableData that was left out
 };
 
 /// `net`, in its state and built as `graph`, without what only training and testing need. Data layers
-/// become Input layers of their shapes; SoftmaxWithLoss and InfogainLoss become Softmax,
+/// become Input layers of their shapes, but for TableData, which has an ONNX form; SoftmaxWithLoss and InfogainLoss become Softmax,
 /// SigmoidCrossEntropyLoss becomes Sigmoid, with the top that such a loss calls its probabilities, else
 /// "prob". Other losses, Accuracy and HDF5Output go, and whatever only they used: labels. A net in its
 /// deploy form stays as it is.

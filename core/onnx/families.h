@@ -65,11 +65,12 @@ extern const OnnxFamily onnx_products;
 extern const OnnxFamily onnx_recurrent;
 extern const OnnxFamily onnx_reduction;
 extern const OnnxFamily onnx_shaping;
+extern const OnnxFamily onnx_table;
 
-inline constexpr std::array kOnnxFamilies{&onnx_activations, &onnx_arithmetic,  &onnx_attention,
-                                          &onnx_constants,   &onnx_convolution, &onnx_normalization,
-                                          &onnx_parts,       &onnx_pooling,     &onnx_products,
-                                          &onnx_recurrent,   &onnx_reduction,   &onnx_shaping};
+inline constexpr std::array kOnnxFamilies{
+    &onnx_activations,   &onnx_arithmetic, &onnx_attention, &onnx_constants, &onnx_convolution,
+    &onnx_normalization, &onnx_parts,      &onnx_pooling,   &onnx_products,  &onnx_recurrent,
+    &onnx_reduction,     &onnx_shaping,    &onnx_table};
 
 /// What writes layers of `type`; null when they have no ONNX form.
 inline const Exporter* find_exporter(const std::string& type) {

@@ -17,10 +17,14 @@ void set_attribute(const OnnxAttribute& from, onnx::AttributeProto* to) {
   } else if (const auto* text = std::get_if<std::string>(&from.value)) {
     to->set_type(onnx::AttributeProto::STRING);
     to->set_s(*text);
-  } else {
-    const auto& integers = std::get<std::vector<int64_t>>(from.value);
+  } else if (const auto* integers = std::get_if<std::vector<int64_t>>(&from.value)) {
     to->set_type(onnx::AttributeProto::INTS);
-    to->mutable_ints()->Add(integers.begin(), integers.end());
+    to->mutable_ints()->Add(integers->begin(), integers->end());
+  } else {
+    to->set_type(onnx::AttributeProto::STRINGS);
+    for (const std::string& text : std::get<std::vector<std::string>>(from.value)) {
+      to->add_strings(text);
+    }
   }
 }
 
@@ -48,6 +52,24 @@ OnnxValues OnnxWriter::nodes(const char* op, const OnnxValues& inputs, size_t ou
   return made;
 }
 
+std::string OnnxWriter::ml_node(const char* op, const OnnxValues& inputs,
+                                const std::vector<OnnxAttribute>& attributes) {
+  const std::string value = node(op, inputs, attributes);
+  graph_->mutable_node(graph_->node_size() - 1)->set_domain("ai.onnx.ml");
+  return value;
+}
+
+std::string OnnxWriter::input(const std::string& name, onnx::TensorProto::DataType type,
+                              const Shape& shape, const std::string& text) {
+  for (const onnx::ValueInfoProto& known : graph_->input()) {
+    if (known.name() == name) return name;
+  }
+  onnx::ValueInfoProto* info = graph_->add_input();
+  describe_value(name, shape, info, type);
+  info->set_doc_string(text);
+  return name;
+}
+
 onnx::TensorProto* OnnxWriter::constant(const std::string& what, const Shape& shape,
                                         onnx::TensorProto::DataType type) {
   onnx::TensorProto* tensor = graph_->add_initializer();
@@ -68,6 +90,19 @@ std::string OnnxWriter::parameter(size_t i, const Shape& shape, std::span<const 
 std::string OnnxWriter::floats(const Shape& shape, std::span<const float> values) {
   onnx::TensorProto* tensor = constant("constant", shape, onnx::TensorProto::FLOAT);
   tensor->set_raw_data(values.data(), values.size_bytes());
+  return tensor->name();
+}
+
+std::string OnnxWriter::doubles(const Shape& shape, std::span<const double> values) {
+  onnx::TensorProto* tensor = constant("constant", shape, onnx::TensorProto::DOUBLE);
+  tensor->set_raw_data(values.data(), values.size_bytes());
+  return tensor->name();
+}
+
+std::string OnnxWriter::texts(const std::vector<std::string>& values) {
+  onnx::TensorProto* tensor =
+      constant("constant", {int64_t(values.size())}, onnx::TensorProto::STRING);
+  for (const std::string& value : values) tensor->add_string_data(value);
   return tensor->name();
 }
 
@@ -102,10 +137,11 @@ void OnnxWriter::rename(const std::string& value, const std::string& name) {
   }
 }
 
-void describe_value(const std::string& name, const Shape& shape, onnx::ValueInfoProto* info) {
+void describe_value(const std::string& name, const Shape& shape, onnx::ValueInfoProto* info,
+                    onnx::TensorProto::DataType element) {
   info->set_name(name);
   onnx::TypeProto::Tensor* type = info->mutable_type()->mutable_tensor_type();
-  type->set_elem_type(onnx::TensorProto::FLOAT);
+  type->set_elem_type(element);
   type->mutable_shape();
   for (int64_t dim : shape.dims()) type->mutable_shape()->add_dim()->set_dim_value(dim);
 }

@@ -22,7 +22,7 @@ using OnnxValues = std::vector<std::string>;
 /// An attribute of a node.
 struct OnnxAttribute {
   const char* name;
-  std::variant<int64_t, float, std::string, std::vector<int64_t>> value;
+  std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<std::string>> value;
 };
 
 class OnnxWriter {
@@ -48,6 +48,14 @@ class OnnxWriter {
   OnnxValues nodes(const char* op, const OnnxValues& inputs, size_t outputs,
                    const std::vector<OnnxAttribute>& attributes = {});
 
+  /// The same of an operator of ai.onnx.ml.
+  std::string ml_node(const char* op, const OnnxValues& inputs,
+                      const std::vector<OnnxAttribute>& attributes);
+
+  /// Adds an input of the model, unless it is there, and gives back its name.
+  std::string input(const std::string& name, onnx::TensorProto::DataType type, const Shape& shape,
+                    const std::string& text);
+
   /// Constants; what is the layer's parameter `i` is called so.
   std::string parameter(size_t i, const Shape& shape, std::span<const float> values);
   std::string floats(const Shape& shape, std::span<const float> values);
@@ -57,6 +65,9 @@ class OnnxWriter {
     return integers({int64_t(values.size())}, values);
   }
   std::string integer(int64_t value) { return integers({}, {value}); }
+  std::string doubles(const Shape& shape, std::span<const double> values);
+  std::string real(double value) { return doubles({}, {&value, 1}); }
+  std::string texts(const std::vector<std::string>& values);
 
   /// Which parameter of its layer a constant is, by name.
   const std::map<std::string, size_t>& parameters() const { return parameters_; }
@@ -82,7 +93,8 @@ class OnnxWriter {
   int first_node_ = 0;
 };
 
-/// Tells the name and shape of a graph's input or output.
-void describe_value(const std::string& name, const Shape& shape, onnx::ValueInfoProto* info);
+/// Tells the name, type and shape of a graph's input or output.
+void describe_value(const std::string& name, const Shape& shape, onnx::ValueInfoProto* info,
+                    onnx::TensorProto::DataType type = onnx::TensorProto::FLOAT);
 
 }  // namespace cafetiere

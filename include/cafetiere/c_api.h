@@ -670,7 +670,9 @@ CFT_API int cft_safetensors_weights(const void* file, uint64_t file_bytes, void*
                                     uint64_t* bytes);
 /* Since API version 3. A net with its weights as an ONNX model: its deploy form, in phase TEST.
  * options: {"net": TEXT, "shapes": {TOP of a data layer: [sizes, the batch first]}, needed where the
- *   net does not say them, "level", "stages": [..]}
+ *   net does not say them, "level", "stages": [..], "thresholds": [a number for each class]}. Of a net
+ *   with TableData the table's columns are the inputs, the number of rows is left open and, where the
+ *   label is a CLASS, "predictedLabel" is a further output, by probability / threshold if these are given.
  * model: a caffemodel that has all weights of the net. */
 CFT_API int cft_onnx_export(const char* options, const void* model, uint64_t model_bytes,
                             void** out, uint64_t* bytes);

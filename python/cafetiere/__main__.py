@@ -3,6 +3,7 @@
 
     python -m cafetiere fit visitors.csv --label buys --out model
     python -m cafetiere predict model others.csv > predictions.csv
+    python -m cafetiere export_onnx model model.onnx
 
 A file is a CSV with a header or, with pyarrow installed, Parquet. The types of a CSV's columns are
 found by reading it: numbers, dates as 2026-07-01, times as 2026-07-01T12:30:00, else text; empty
@@ -59,6 +60,11 @@ def _arguments():
     predict = commands.add_parser("predict", help="adds predictions to a table, as a CSV")
     predict.add_argument("model", help="the folder that fit wrote")
     predict.add_argument("table", help="a CSV or Parquet file")
+    onnx = commands.add_parser(
+        "export_onnx", help="writes a model as ONNX, with the columns as its inputs"
+    )
+    onnx.add_argument("model", help="the folder that fit wrote")
+    onnx.add_argument("output", help="the .onnx file to write")
     return parser.parse_args()
 
 
@@ -110,12 +116,17 @@ def _predict(given):
     out.writerows(zip(*columns.values(), *added.values()))
 
 
+def _export_onnx(given):
+    tables.TableModel.load(given.model).export_onnx(given.output)
+
+
 def main():
     """Runs the arguments of this process; returns the exit status."""
     given = _arguments()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # of `| head`
     try:
-        {"fit": _fit, "predict": _predict}[given.command](given)
+        commands = {"fit": _fit, "predict": _predict, "export_onnx": _export_onnx}
+        commands[given.command](given)
     except (OSError, ValueError, RuntimeError, ImportError) as error:
         print(f"cafetiere: {error}", file=sys.stderr)
         return 1

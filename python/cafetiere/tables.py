@@ -171,6 +171,12 @@ class TableModel:
         best = values.argmax(axis=1)
         return [self.labels[place] for place in best], values[np.arange(count), best].tolist()
 
+    def export_onnx(self, path):
+        """Writes the model as an ONNX file whose inputs are the columns, as they are."""
+        options = json.dumps({"net": self.net + _PREDICT}).encode()
+        file = call_for_bytes("cft_onnx_export", options, self.weights, len(self.weights))
+        pathlib.Path(path).write_bytes(file)
+
     def save(self, folder):
         """Writes net.prototxt, model.caffemodel and table.json into a folder."""
         folder = pathlib.Path(folder)

@@ -6,10 +6,12 @@ import datetime
 import inspect
 import random
 
+import numpy
 import pytest
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.evaluation import BinaryClassificationEvaluator, RegressionEvaluator
 from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
+from pyspark.sql import functions
 
 from cafetiere.spark.ml import CaffeClassificationModel, CaffeClassifier, CaffeRegressor
 from cafetiere.spark.params import ML_TABLE, ml_defaults
@@ -114,6 +116,27 @@ def test_a_regressor_in_a_cross_validation(table):
 def test_the_area_under_the_curve(model, table):
     out = model.transform(table).selectExpr("rawPrediction", "if(buys = 'yes', 1.0, 0.0) label")
     assert BinaryClassificationEvaluator().evaluate(out) > BEST - 0.06
+
+
+def test_onnxruntime_says_the_same(model, table, tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    others = table.filter("id < 1000").withColumn(
+        "city", functions.expr("if(id % 9 = 0, null, if(id % 7 = 0, 'elsewhere', city))")
+    )
+    decided = model.copy({model.thresholds: [0.2, 0.8]})
+    rows = decided.transform(others).toPandas()
+    decided.exportOnnx((tmp_path / "model.onnx").as_uri())
+    server = runtime.InferenceSession(str(tmp_path / "model.onnx"))
+    names = [given.name for given in server.get_inputs()]
+    assert sorted(names) == ["age", "city", "since"]
+    feeds = {"age": rows["age"].to_numpy(float)[:, None]}
+    feeds["city"] = rows["city"].fillna("").to_numpy(object)[:, None]
+    feeds["since"] = rows["since"].to_numpy("datetime64[D]").astype("int64")[:, None]
+    labels, probability = server.run(["predictedLabel", "probability"], feeds)
+    assert labels.tolist() == rows["predictedLabel"].tolist()
+    expected = numpy.array([row.toArray() for row in rows["probability"]])
+    assert numpy.abs(probability - expected).max() < 1e-5
+    assert (expected.argmax(axis=1) != (labels == "yes")).any()  # the thresholds tell
 
 
 @pytest.mark.parametrize(

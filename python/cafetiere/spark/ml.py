@@ -77,6 +77,14 @@ class _TableModel(JavaModel, Readable, JavaMLWritable):
 
         return CaffeModel(self._java_obj.caffeModel())
 
+    def exportOnnx(self, path):
+        """Writes the model as an ONNX file by Hadoop path, for servers that know no Spark.
+
+        Its inputs are the columns learned from, as they are.
+        """
+        self._transfer_params_to_java()
+        self._java_obj.exportOnnx(str(path))
+
     @property
     def summary(self) -> TrainingSummary:
         """What the training did: steps, rows given and used, seconds, sha256 and more."""

@@ -3,7 +3,7 @@ package cafetiere.core;
 
 /**
  * What the engine does without an object: tell its version, look at nets, render reports, write
- * snapshots in another form.
+ * snapshots and models in other forms.
  */
 public final class Engine {
   private Engine() {}
@@ -54,5 +54,11 @@ public final class Engine {
   public static byte[] stateHdf5(byte[] state, String learnedNet) {
     NativeLibrary.load();
     return Native.stateHdf5(state, Native.utf8(learnedNet));
+  }
+
+  /** A net and its weights, a caffemodel's bytes, as an ONNX model; options as in cft_onnx_export. */
+  public static byte[] onnx(String options, byte[] model) {
+    NativeLibrary.load();
+    return Native.onnx(Native.utf8(options), model);
   }
 }

@@ -82,6 +82,8 @@ final class Native {
 
   static native byte[] stateHdf5(byte[] state, byte[] learnedNet);
 
+  static native byte[] onnx(byte[] options, byte[] model);
+
   static native byte[] trainerRows(long trainer);
 
   static native byte[] trainerResult(long trainer);

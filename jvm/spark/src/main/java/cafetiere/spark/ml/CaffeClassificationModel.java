@@ -65,6 +65,11 @@ public final class CaffeClassificationModel extends TableModel<CaffeClassificati
   }
 
   @Override
+  double[] divisors() {
+    return getThresholds();
+  }
+
+  @Override
   OutputColumns columns() {
     return ClassColumns.of(this, labels);
   }

@@ -4,6 +4,7 @@ package cafetiere.spark.ml;
 import cafetiere.spark.CaffeModel;
 import cafetiere.spark.TrainingSummary;
 import cafetiere.spark.keyed.KeyedNets;
+import cafetiere.spark.predict.OnnxModel;
 import cafetiere.spark.predict.OutputColumns;
 import org.apache.spark.ml.Model;
 import org.apache.spark.ml.param.ParamMap;
@@ -59,6 +60,20 @@ abstract class TableModel<M extends TableModel<M>> extends Model<M>
   public CaffeModel caffeModel() {
     requireOneNet("caffeModel");
     return net.copy(ParamMap.empty());
+  }
+
+  /**
+   * Writes the model as an ONNX file (opset 17) by Hadoop path, for servers that know no Spark. Its inputs
+   * are the columns learned from, as they are; what ONNX cannot say is an error that names it.
+   */
+  public void exportOnnx(String path) {
+    requireOneNet("exportOnnx");
+    OnnxModel.write(net.getNet(), net.weights(), divisors(), path);
+  }
+
+  /** By which probabilities of classes are divided; none for numbers. */
+  double[] divisors() {
+    return new double[0];
   }
 
   /** What the training did. */

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models of tables as ONNX: raw columns go in, and onnxruntime says what the engine says."""
+
+import datetime
+import random
+
+import numpy as np
+import pytest
+
+from cafetiere import tables
+
+onnx = pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+
+ROWS = 1000
+DAY = datetime.date(1999, 11, 20)
+
+
+def table(seed, cities=60):
+    """Columns of every kind, a tenth of their cells missing; other seeds bring other values."""
+    drawn = random.Random(seed)
+
+    def column(make):
+        return [None if drawn.random() < 0.1 else make() for _ in range(ROWS)]
+
+    columns = {
+        "age": column(lambda: drawn.randrange(20, 80)),
+        "income": column(lambda: drawn.gauss(3e4, 1e4)),
+        "city": column(lambda: f"Zürich {drawn.randrange(cities)}"),
+        "paid": column(lambda: drawn.choice(["card", "cash", "bill"] + ["gold"] * (seed > 1))),
+        "since": column(lambda: DAY + datetime.timedelta(days=drawn.randrange(500))),
+        "at": column(
+            lambda: datetime.datetime(2023, 12, 20)
+            + datetime.timedelta(seconds=drawn.randrange(30 * 86400), microseconds=1)
+        ),
+        "zone": column(lambda: drawn.randrange(12)),
+    }
+    columns["score"] = [(age or 50) * 1.5 + drawn.gauss(0, 1) for age in columns["age"]]
+    columns["buys"] = [
+        "yes" if score > 75 + 20 * (city or "").endswith("7") else "no"
+        for score, city in zip(columns["score"], columns["city"], strict=True)
+    ]
+    return columns
+
+
+def inputs(model, columns):
+    """What a model's inputs take of a table: arrays of one column, as their types say."""
+    feeds = {}
+    for given in model.get_inputs():
+        cells = columns[given.name]
+        if given.type == "tensor(string)":
+            values = np.array(["" if cell is None else str(cell) for cell in cells], object)
+        elif given.type == "tensor(int64)":
+            unit = "us" if isinstance(next(filter(None, cells)), datetime.datetime) else "D"
+            values = np.array(cells, f"datetime64[{unit}]").astype(np.int64)
+        else:
+            values = np.array(cells, np.float64)  # None becomes NaN
+        feeds[given.name] = values[:, None]
+    return feeds
+
+
+def session(path):
+    return runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+
+
+def probabilities(model, columns):
+    """Of all classes, from the engine: `predict` tells that of the class alone."""
+    said, share = model.predict(columns)
+    of_first = [p if label == model.labels[0] else 1 - p for label, p in zip(said, share)]
+    return said, np.array(of_first)
+
+
+def test_raw_rows_give_the_same_classes(tmp_path):
+    learned, _ = tables.fit(table(1), "buys", categorical=["zone"], epochs=4)
+    learned.export_onnx(tmp_path / "model.onnx")
+    onnx.checker.check_model(onnx.load(tmp_path / "model.onnx"), full_check=True)
+    scorer = session(tmp_path / "model.onnx")
+    kinds = {given.name: given.type for given in scorer.get_inputs()}
+    assert kinds == {
+        **dict.fromkeys(["age", "income", "score"], "tensor(double)"),
+        **dict.fromkeys(["city", "paid", "zone"], "tensor(string)"),
+        **dict.fromkeys(["since", "at"], "tensor(int64)"),
+    }
+    others = table(2, cities=80)  # cities and a way to pay that nobody has seen
+    said, of_first = probabilities(learned, others)
+    labels, shares = scorer.run(["predictedLabel", "probability"], inputs(scorer, others))
+    assert shares.shape == (ROWS, 2)
+    assert labels.tolist() == said
+    assert np.abs(shares[:, 0] - of_first).max() < 1e-5
+    one = {name: values[:1] for name, values in inputs(scorer, others).items()}
+    assert np.abs(scorer.run(["probability"], one)[0] - shares[:1]).max() < 1e-6
+
+
+def test_raw_rows_give_the_same_numbers(tmp_path):
+    columns = table(1)
+    names = ["age", "since", "at"]
+    learned, _ = tables.fit(columns, "score", features=names, epochs=4, layers=[])
+    learned.export_onnx(tmp_path / "model.onnx")
+    scorer = session(tmp_path / "model.onnx")
+    others = table(2)
+    (values,) = scorer.run(["prediction"], inputs(scorer, others))
+    assert np.allclose(values[:, 0], learned.predict(others)[0], rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("year", [1899, 1900, 1969, 1999, 2000, 2001, 2003, 2004, 2100])
+def test_dates_of_all_years(tmp_path, year):
+    first = datetime.date(year, 1, 1)
+    columns = {
+        "day": [first + datetime.timedelta(days=number) for number in range(-2, 370)],
+        "y": list(range(372)),
+    }
+    columns["at"] = [
+        datetime.datetime.combine(day, datetime.time(23, 59, 59)) for day in columns["day"]
+    ]
+    learned, _ = tables.fit(columns, "y", epochs=1, layers=[])
+    learned.export_onnx(tmp_path / "model.onnx")
+    scorer = session(tmp_path / "model.onnx")
+    (values,) = scorer.run(["prediction"], inputs(scorer, columns))
+    assert np.allclose(values[:, 0], learned.predict(columns)[0], rtol=1e-5, atol=1e-3)
+
+
+def test_columns_may_be_called_as_blobs_are(tmp_path):
+    columns = {"features": [1, 2, None, 4], "probability": ["a", "b", "", None], "y": [0, 1, 0, 1]}
+    learned, _ = tables.fit(columns, "y", epochs=1)
+    learned.export_onnx(tmp_path / "model.onnx")
+    scorer = session(tmp_path / "model.onnx")
+    assert {given.name for given in scorer.get_inputs()} == {"features", "probability"}
+    said = scorer.run(["predictedLabel"], inputs(scorer, columns))[0]
+    assert said.tolist() == learned.predict(columns)[0]
+
+
+def test_what_has_no_form_is_named(tmp_path):
+    learned, _ = tables.fit(table(1), "buys", features=["age"], epochs=1)
+    learned.net = learned.net.replace("InnerProduct", "Nothing", 1)
+    with pytest.raises((RuntimeError, ValueError), match="Nothing"):
+        learned.export_onnx(tmp_path / "model.onnx")
+    assert not (tmp_path / "model.onnx").exists()
