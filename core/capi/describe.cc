@@ -21,15 +21,28 @@ namespace {
 
 using nlohmann::json;
 
-/// As estimated for one shard, and one partial sum of gradients more.
-Result<int64_t> predicted_memory(const Graph& graph, int history) {
+/// Memory as estimated for one shard, and one partial sum of gradients more; operations and bytes of
+/// a pass over a batch.
+Result<json> predicted_work(const Graph& graph, int history) {
   const bool train = graph.phase() == caffe::TRAIN;
   const auto device = make_cpu_device();
   CFT_ASSIGN(const PlanOutline plan,
              PlanOutline::make(graph, *device, {.backward = train, .outputs = {}}));
-  if (!train) return estimate_scoring(graph, plan).total();
-  const MemoryEstimate estimate = estimate_training(graph, plan, history);
-  return estimate.total() + estimate.gradients;
+  double forward = 0, backward = 0;
+  int64_t bytes = 0;
+  for (const StepInfo& step : plan.steps) {
+    (step.backward ? backward : forward) += step.flops;
+    bytes += step.bytes;
+  }
+  int64_t memory = estimate_scoring(graph, plan).total();
+  if (train) {
+    const MemoryEstimate estimate = estimate_training(graph, plan, history);
+    memory = estimate.total() + estimate.gradients;
+  }
+  return json{{"memory_bytes", memory},
+              {"flops_forward", forward},
+              {"flops_backward", backward},
+              {"pass_bytes", bytes}};
 }
 
 json solver_json(const caffe::SolverParameter& p) {
@@ -136,7 +149,7 @@ Result<json> data_json(const Graph& graph, const std::vector<Shape>& shapes,
 
 Result<json> describe(const Graph& graph, const std::vector<SourceOfNet>& sources, int history) {
   CFT_ASSIGN(const std::vector<Shape> shapes, graph.infer(0));
-  CFT_ASSIGN(const int64_t memory, predicted_memory(graph, history));
+  CFT_ASSIGN(json described, predicted_work(graph, history));
   int64_t parameters = 0;
   for (const Param& p : graph.params()) parameters += p.shape.count();
   json blobs = json::array(), outputs = json::array();
@@ -147,9 +160,13 @@ Result<json> describe(const Graph& graph, const std::vector<SourceOfNet>& source
   CFT_ASSIGN(const json data, data_json(graph, shapes, sources));
   const json tops = data.value("tops", json::array());
   const int64_t batch = tops.empty() ? 0 : tops[0].value("batch", int64_t{0});
-  return json{{"name", graph.name()},   {"batch_size", batch}, {"parameters", parameters},
-              {"memory_bytes", memory}, {"data_layer", data},  {"outputs", outputs},
-              {"blobs", blobs}};
+  described.update({{"name", graph.name()},
+                    {"batch_size", batch},
+                    {"parameters", parameters},
+                    {"data_layer", data},
+                    {"outputs", outputs},
+                    {"blobs", blobs}});
+  return described;
 }
 
 /// The layers that are fed from outside, with what those that read files say of them.

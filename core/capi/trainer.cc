@@ -269,6 +269,18 @@ int cft_trainer_rows(cft_trainer* t, char** out) {
   });
 }
 
+int cft_trainer_seconds(cft_trainer* t, char** out) {
+  CFT_NOT_NULL(t, out);
+  return capi::guarded([&]() -> Status {
+    const cafetiere::TimeAccount::Seconds seconds = t->trainer->seconds();
+    nlohmann::json json = nlohmann::json::object();
+    for (size_t i = 0; i < seconds.size(); ++i) {
+      json[cafetiere::name_of(cafetiere::Activity(i))] = seconds[i];
+    }
+    return capi::give_text(json.dump(), out);
+  });
+}
+
 int cft_trainer_result(cft_trainer* t, char** out) {
   CFT_NOT_NULL(t, out);
   return capi::guarded([&]() -> Status {

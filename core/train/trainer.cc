@@ -163,6 +163,7 @@ Status Trainer::save(const std::string& model_path, const std::string& state_pat
 
 /// What was asked for goes to on_checkpoint(); `keep`: for state_bytes().
 Status Trainer::take_checkpoint(Loop& loop, Asked asked, bool keep) {
+  const TimeAccount::Span time(&options_.time, Activity::kStoring);
   CFT_TRY(consolidate(loop, false));
   loop.checkpoint_iter = iter_;
   return loop.sync->show_state([&](ModeState& mode) -> Status {

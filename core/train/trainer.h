@@ -19,6 +19,7 @@
 #include "core/model/prototxt.h"
 #include "core/model/solver_state.h"
 #include "core/observe/events.h"
+#include "core/observe/time_account.h"
 #include "core/solver/lr_policy.h"
 #include "core/sync/sync.h"
 #include "core/train/checkpoint.h"
@@ -51,6 +52,7 @@ struct TrainerOptions {
   std::vector<FedShapes> test_shapes;  ///< one per test net; empty if the nets declare all shapes
   Logger log;
   EventSink* events = nullptr;  ///< rank 0's; may be null
+  TimeAccount time;             ///< of this rank, from now on
   Trace* trace = nullptr;       ///< the timeline; may be null
   /// Keep the state at the end of a run for state_bytes() and save(), with or without snapshots.
   bool keep_state = false;
@@ -69,6 +71,8 @@ struct TrainingSummary {
   double loss = 0, seconds = 0, rows_per_s = 0;
   double not_compute = 0;  ///< share of the time outside forward, backward, exchange and update
   int64_t peak_bytes = 0;  ///< parameters, gradients, history and blobs of this rank
+  /// What each rank's time went to until the ranks parted; zeros for a lost rank.
+  std::vector<TimeAccount::Seconds> rank_seconds;
 };
 
 class Trainer {
@@ -101,6 +105,9 @@ class Trainer {
   void cancel() { cancelled_ = true; }
 
   const TrainingSummary& summary() const { return summary_; }
+  /// What this rank's time has gone to since its options were made; what follows a run counts as
+  /// storing. On the thread that runs it.
+  TimeAccount::Seconds seconds() const { return options_.time.seconds(); }
   /// From any thread: the rows that this rank has trained on in this run, or with survivors in all
   /// its runs, by epoch. A round's rows count when it ends: an interrupted one is repeated.
   RowCounts::ByEpoch rows_used() const { return rows_used_.by_epoch(); }

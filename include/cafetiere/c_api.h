@@ -94,7 +94,9 @@ CFT_API int cft_main(int count, const char* const* arguments);
  * layers that read files by layers that rows of a table feed; it may be empty.
  * out: {"name", "rows_net_text": only with "net" and "rows", the net so changed; "net_path": what the solver's "net:" says or "", "net_text": the net's text, in phase
  *   TEST with the level and stages of test_state inside, for the predictor; if no net was given, "solver_text": the solver with
- *   all its nets inside; "batch_size", "parameters": floats, "memory_bytes": predicted for one rank, "data_layer": {"name", "type": of the layer with the features, "tops": of all data layers, in the net's order [{"name", "layer",
+ *   all its nets inside; "batch_size", "parameters": floats, "memory_bytes": predicted for one rank,
+ *   "flops_forward", "flops_backward", "pass_bytes": operations of a pass over a batch, a multiply-add being two,
+ *   and bytes of the buffers that its steps read and write (since API version 4), "data_layer": {"name", "type": of the layer with the features, "tops": of all data layers, in the net's order [{"name", "layer",
  *   "role": "features"|"label"|"" (since API version 4), "batch": rows, "shape", "classes": the labels that losses and accuracies take from it are below, 0 if there are none,
  *   "ignore_label": only where one is, "column": of CoSData and TableData, "columns": all of a top of TableData}], "source", "dataframe_format",
  *   "dataframe_column_select", "source_class", "others": [the further data layers, with the same
@@ -314,6 +316,10 @@ CFT_API int cft_trainer_checkpoint(cft_trainer* trainer);
 /* Since API version 2. Any thread: the rows that this rank has trained on so far, by epoch: {"0": N,
  * ...}; with "survivors", in all its groups. Rounds count when they have ended. */
 CFT_API int cft_trainer_rows(cft_trainer* trainer, char** out);
+/* Since API version 4. What the rank's time has gone to, in seconds: {"computing", "data", "network":
+ *   waits for rows and for other ranks, "testing", "storing": checkpoints, and all that follows a run,
+ *   "starting"}. They add up to the time since the trainer was made. On the thread that runs it. */
+CFT_API int cft_trainer_seconds(cft_trainer* trainer, char** out);
 /* After a run: {"steps", "epochs", "rows_given", "rows_per_epoch": [..], "loss", "seconds",
  *   "rows_per_s", "sha256": of the model, "" where that is larger than the binary form's 2 GiB,
  *   "shards", "ranks", "peak_bytes", "instruction_set": see cft_instruction_set,

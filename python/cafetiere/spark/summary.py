@@ -18,6 +18,54 @@ class Partition:
     steps_away: int
 
 
+@dataclass(frozen=True)
+class CoreHours:
+    """What cores were used for, in core-hours; the parts add up to the whole."""
+
+    computing: float
+    data: float
+    network: float
+    testing: float
+    storing: float
+    starting: float
+    lost: float
+    idle: float
+
+    @property
+    def total(self) -> float:
+        """The sum of all parts."""
+        return sum(getattr(self, part.name) for part in fields(self))
+
+
+@dataclass(frozen=True)
+class RankAccount:
+    """A rank's part of the account."""
+
+    rank: int
+    executor: str
+    core_hours: CoreHours
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a fit used its cores for; cost is 0 without a pricePerCoreHour."""
+
+    seconds: float
+    cores: int
+    price_per_core_hour: float
+    cost: float
+    core_hours: CoreHours
+    ranks: list[RankAccount]
+
+    @classmethod
+    def _of(cls, found: dict) -> "Account":
+        ranks = [
+            RankAccount(rank["rank"], rank["executor"], CoreHours(**rank["core_hours"]))
+            for rank in found["ranks"]
+        ]
+        return cls(**found | {"core_hours": CoreHours(**found["core_hours"]), "ranks": ranks})
+
+
 @dataclass(frozen=True, repr=False)
 class TrainingSummary:
     """What a training did, with the same fields for all engines.
@@ -53,6 +101,7 @@ class TrainingSummary:
     members_at_end: int
     views: int
     partitions: list[Partition]
+    account: Account
 
     @classmethod
     def from_json(cls, text: str) -> "TrainingSummary":
@@ -60,6 +109,7 @@ class TrainingSummary:
         found = json.loads(text)
         found["rows_per_second"] = found.pop("rows_per_s")
         found["partitions"] = [Partition(**partition) for partition in found["partitions"]]
+        found["account"] = Account._of(found["account"])
         if found["loss"] is None:
             found["loss"] = math.nan
         return cls(**found)

@@ -86,6 +86,8 @@ final class Native {
 
   static native byte[] trainerRows(long trainer);
 
+  static native byte[] trainerSeconds(long trainer);
+
   static native byte[] trainerResult(long trainer);
 
   static native byte[] trainerModel(long trainer);

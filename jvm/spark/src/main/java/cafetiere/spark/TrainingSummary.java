@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
+import cafetiere.spark.cost.Account;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
@@ -10,6 +11,7 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
 import java.util.List;
+import java.util.Locale;
 
 /**
  * What a training did, with the same fields for all engines: one that says nothing for an engine is 0,
@@ -42,6 +44,7 @@ import java.util.List;
  * @param membersAtEnd survivors: members of the last view
  * @param views survivors: how many views there were, one where nobody was lost
  * @param partitions survivors: what became of each partition
+ * @param account what the cores were used for
  */
 public record TrainingSummary(
     String engine,
@@ -68,7 +71,8 @@ public record TrainingSummary(
     int membersAtStart,
     int membersAtEnd,
     int views,
-    List<Partition> partitions)
+    List<Partition> partitions,
+    Account account)
     implements Serializable {
   private static final long serialVersionUID = 1L;
   private static final String LOSS = "loss";
@@ -97,6 +101,7 @@ public record TrainingSummary(
     eventsBy = eventsBy == null ? "" : eventsBy;
     rowsPerEpoch = rowsPerEpoch == null ? List.of() : List.copyOf(rowsPerEpoch);
     partitions = partitions == null ? List.of() : List.copyOf(partitions);
+    account = account == null ? Account.NONE : account;
   }
 
   /** Epochs that were begun. */
@@ -109,6 +114,24 @@ public record TrainingSummary(
   @JsonProperty("rows_used")
   public long rowsUsed() {
     return rowsPerEpoch.stream().mapToLong(Long::longValue).sum();
+  }
+
+  /** The same with its account. */
+  public TrainingSummary with(Account account) {
+    return new TrainingSummary(engine, steps, firstStep, attempts, rounds, rowsGiven, rowsSkipped,
+        rowsPerEpoch, loss, sha256, shards, ranks, executors, instructionSet, peakBytes, encrypted,
+        eventsBy, seconds, rowsPerSecond, fitSeconds, secondsToFirstStep, membersAtStart,
+        membersAtEnd, views, partitions, account);
+  }
+
+  /** "1,007 rows given, 3 left out; used 5,000 in 5 epochs, each row once an epoch". */
+  public String rowsText() {
+    String text = String.format(Locale.ROOT, "%,d rows given", rowsGiven)
+        + (rowsSkipped > 0 ? String.format(Locale.ROOT, ", %,d others left out", rowsSkipped) : "")
+        + String.format(Locale.ROOT, "; %,d used in %d epochs", rowsUsed(), epochs());
+    List<Long> whole = rowsPerEpoch.subList(0, Math.max(0, epochs() - 1));
+    boolean isExact = !whole.isEmpty() && whole.stream().allMatch(rows -> rows == rowsGiven);
+    return isExact ? text + ", each row once in each whole epoch" : text;
   }
 
   /** Reads what {@link #toJson} or an engine wrote; a field that is missing is empty. */

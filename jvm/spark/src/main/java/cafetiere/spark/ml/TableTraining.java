@@ -107,7 +107,8 @@ final class TableTraining {
         .setSeed(params.getSeed()).setSyncMode(params.getSyncMode())
         .setSyncPeriod(params.getSyncPeriod()).setEngine(params.getEngine())
         .setEncrypt(params.getEncrypt()).setCheckpointDir(params.getCheckpointDir())
-        .setResume(params.getResume()).setEvents(params.getEvents());
+        .setResume(params.getResume()).setEvents(params.getEvents())
+        .setPricePerCoreHour(params.getPricePerCoreHour());
     return params.getMaxIter() > 0 ? estimator.setMaxIter(params.getMaxIter())
         : estimator.setEpochs(params.getMaxEpochs());
   }

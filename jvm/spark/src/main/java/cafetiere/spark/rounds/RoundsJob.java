@@ -4,6 +4,7 @@ package cafetiere.spark.rounds;
 import cafetiere.core.CafetiereException;
 import cafetiere.core.CafetiereException.Code;
 import cafetiere.core.Rounds;
+import cafetiere.spark.cluster.ClusterSlots;
 import cafetiere.spark.cluster.ExecutorPulse;
 import cafetiere.spark.cluster.PulseServer;
 import cafetiere.spark.internal.SparkInternals;
@@ -61,6 +62,7 @@ final class RoundsJob implements AutoCloseable {
   private final boolean keepsHistory;
   private final long checkpointSeconds;
   private final SnapshotFiles snapshots;
+  private final RoundsClock clock = new RoundsClock();
   private TrainingPlan plan;
   private Rounds rounds;
   private RoundsStage stage;
@@ -109,6 +111,7 @@ final class RoundsJob implements AutoCloseable {
       stage = opened;
       restore();
       run.begin(iter());
+      clock.start();
       RoundsLog log = new RoundsLog(run.events(), run.id(), now);
       while (length() > 0) {
         round(log, tests && isTestDue());
@@ -186,8 +189,11 @@ final class RoundsJob implements AutoCloseable {
   /** Runs a job, again where Spark gave it up for a reason that may pass. */
   private List<RoundsOutcome> retried(Work wanted) {
     while (true) {
+      long begin = System.nanoTime();
       try {
-        return checked(stage.run(wanted));
+        List<RoundsOutcome> outcomes = checked(stage.run(wanted));
+        if (wanted != Work.HISTORY) clock.job(begin, outcomes);
+        return outcomes;
       } catch (CafetiereException e) {
         throw e;
       } catch (Exception e) {
@@ -196,6 +202,7 @@ final class RoundsJob implements AutoCloseable {
             || !policy.retryAfter(iter(), message)) {
           throw Unchecked.rethrow(e);
         }
+        clock.driver(RoundsClock.LOST, begin);
         LOG.warn("The round after step {} was interrupted and is done again: {}", iter(), message);
       }
     }
@@ -255,6 +262,7 @@ final class RoundsJob implements AutoCloseable {
     store(model, state);
     storedAtNanos = System.nanoTime();
     storingNanos = storedAtNanos - begin;
+    clock.driver(RoundsClock.STORING, begin);
     return state;
   }
 
@@ -275,7 +283,8 @@ final class RoundsJob implements AutoCloseable {
     measured.put("shards", shards).put("ranks", shards).put("instruction_set", instructionSet);
     measured.put("rounds", roundsDone).put("executors", stage.executorsUsed());
     measured.put("encrypted", Encryption.ofSpark(sc.getConf())).put("events_by", "the driver");
-    return run.end(new Parts(ModelPart.of(model), ModelPart.of(state)), measured);
+    return run.end(new Parts(ModelPart.of(model), ModelPart.of(state)), measured,
+        clock.account(run.book(), ClusterSlots.available(sc), plan.threads()));
   }
 
   private long iter() {
