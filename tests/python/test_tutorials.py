@@ -67,3 +67,9 @@ def test_a_table(tmp_path):
 def test_images(tmp_path):
     numbers = found("images", tmp_path)
     assert numbers["right"] > 0.9 and numbers["right_by_regression"] > 0.9
+
+
+@pytest.mark.long
+def test_a_net_for_each_key(tmp_path):
+    numbers = found("keys", tmp_path)
+    assert numbers["error_of_each"] < 20 < numbers["error_of_one"]
