@@ -41,7 +41,7 @@ def get(path):
         return answer.read().decode()
 
 def framed(path):
-    #What a page has in its frame.
+    # What a page has in its frame.
     with urllib.request.urlopen(f"{sc.uiWebUrl}/cafetiere/{path}") as answer:
         source = re.search('<iframe[^>]* src="([^"]+)"', answer.read().decode())[1]
         where = urllib.parse.urljoin(answer.url, source)
