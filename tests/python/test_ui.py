@@ -19,12 +19,12 @@ NAME = "<script>alert(1)</script>"
 
 # Trains a net whose output has a hostile name; looks at the tab while it trains and when it has.
 PROGRAM = """
-import json, re, sys, threading, time, urllib.error, urllib.request
+import json, re, sys, threading, time, urllib.error, urllib.parse, urllib.request
 from cafetiere.spark import CaffeEstimator, session_builder
 
 spark = session_builder().master("local[2]").getOrCreate()
 sc = spark.sparkContext
-rows = spark.range(64).selectExpr("id", "array(id / 64.0, id % 2) AS features", "id % 2 AS label")
+rows = spark.range(64).selectExpr("id", "array(id / 64D, id % 2) AS features", "id % 2 AS label")
 net = '''
 layer { name: "data" type: "MemoryData" top: "data" top: "label"
   memory_data_param { batch_size: 8 channels: 2 height: 1 width: 1 } }
@@ -34,22 +34,32 @@ layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "
 layer { name: "NAME" type: "Accuracy" bottom: "ip" bottom: "label" top: "NAME"
   include { phase: TEST } }
 '''.replace("NAME", sys.argv[1])
-solver = "base_lr: 0.1 lr_policy: 'fixed' max_iter: 400000 test_interval: 1000 test_iter: 1"
+solver = "base_lr: 0.1 lr_policy: 'fixed' max_iter: 1000000000 test_interval: 1000 test_iter: 1"
 
 def get(path):
     with urllib.request.urlopen(f"{sc.uiWebUrl}/cafetiere/{path}") as answer:
         return answer.read().decode()
 
+def framed(path):
+    # What a page has in its frame.
+    with urllib.request.urlopen(f"{sc.uiWebUrl}/cafetiere/{path}") as answer:
+        source = re.search('<iframe[^>]* src="([^"]+)"', answer.read().decode())[1]
+        where = urllib.parse.urljoin(answer.url, source)
+    with urllib.request.urlopen(where) as answer:
+        return answer.read().decode()
+
 seen = {}
 def watch():
-    while "live" not in seen:
+    while "live" not in seen and "why" not in seen:
         told = json.loads(spark._jvm.cafetiere.spark.ui.RunStore.live(sc._jsc.sc()))
         if told and "progress" in told[0]:
             seen["live"] = told[0]
-            seen["list"] = get("")
-            seen["page"] = get(f"run?id={told[0]['run']}")
-            seen["report"] = get(f"report?id={told[0]['run']}")
-            sc.cancelAllJobs()
+            try:
+                seen["list"] = get("")
+                seen["page"] = get(f"run?id={told[0]['run']}")
+                seen["report"] = framed(f"run?id={told[0]['run']}")
+            finally:
+                sc.cancelAllJobs()
         time.sleep(0.05)
 
 watcher = threading.Thread(target=watch)
@@ -60,19 +70,21 @@ estimator = CaffeEstimator(
 held = rows.selectExpr("*", "id % 8 = 0 AS held")
 try:
     estimator.fit(held)
-    seen["cancelled"] = False
+    seen["why"] = "it ended"
 except Exception as e:
-    seen["cancelled"] = True
+    seen["why"] = str(e)
 watcher.join()
+assert "live" in seen, seen["why"]
 model = estimator.setMaxIter(3000).fit(held)
 seen["events"] = model.events
 sc._jsc.sc().listenerBus().waitUntilEmpty()
 seen["list_at_the_end"] = get("")
-runs = re.findall(r"run\\?id=(\\w+)", seen["list_at_the_end"])
+runs = re.findall(r"run/\\?id=(\\w+)", seen["list_at_the_end"])
 run = next(id for id in runs if id != seen["live"]["run"])
 seen["run"] = run
 seen["told"] = get(f"events?id={run}")
 seen["report_at_the_end"] = get(f"report?id={run}")
+seen["framed"] = framed(f"run?id={run}")
 try:
     get("run?id=none")
 except urllib.error.HTTPError as e:
@@ -163,13 +175,14 @@ def test_runs_are_seen_live_and_in_replay(venv, tmp_path):
     seen = json.loads((tmp_path / "seen.json").read_text())
 
     live = seen["live"]
-    assert seen["cancelled"] and live["progress"]["max_iter"] == 400000
-    assert f"run?id={live['run']}" in seen["list"] and "running" in seen["list"]
-    assert f"report?id={live['run']}" in seen["page"] and 'http-equiv="refresh"' in seen["page"]
+    assert "cancel" in seen["why"] and live["progress"]["max_iter"] == 10**9
+    assert f"run/?id={live['run']}" in seen["list"] and "running" in seen["list"]
+    assert f"report/?id={live['run']}" in seen["page"] and 'http-equiv="refresh"' in seen["page"]
     assert "<svg" in seen["report"]
     assert "failed: " in seen["list_at_the_end"] and "ended " in seen["list_at_the_end"]
     assert "3000 of 3000" in seen["list_at_the_end"]
     assert seen["unknown"] >= 400
+    assert seen["framed"] == seen["report_at_the_end"]
 
     told = [json.loads(line) for line in seen["told"].splitlines()]
     assert told == seen["events"]
@@ -181,6 +194,6 @@ def test_runs_are_seen_live_and_in_replay(venv, tmp_path):
         tab = f"{address}/history/{seen['app']}/cafetiere"
         patient_get(address)
         listed = patient_get(f"{tab}/")
-        assert re.findall(r"run\?id=(\w+)", listed).count(seen["run"]) == 1
+        assert re.findall(r"run/\?id=(\w+)", listed).count(seen["run"]) == 1
         assert patient_get(f"{tab}/events?id={seen['run']}") == seen["told"]
         assert patient_get(f"{tab}/report?id={seen['run']}") == seen["report_at_the_end"]

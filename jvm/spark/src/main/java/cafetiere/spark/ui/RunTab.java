@@ -15,7 +15,8 @@ import org.apache.spark.util.kvstore.KVStore;
 import scala.Function1;
 
 /**
- * The tab: a list of runs at /cafetiere, a run at /cafetiere/run, its report, and its events as JSON.
+ * The tab: a list of runs at /cafetiere/, a run at /cafetiere/run/, its report, and its events as JSON.
+ * Each is a folder to the server, so links from one to the other are relative to that.
  */
 final class RunTab extends SparkUITab {
   private static final String PREFIX = "cafetiere";
@@ -63,7 +64,7 @@ final class RunTab extends SparkUITab {
   private String list(Object request) {
     StringBuilder rows = new StringBuilder();
     for (RunRow row : RunStore.runs(store())) {
-      rows.append("<tr><td><a href=\"run?id=").append(text(row.run)).append("\">")
+      rows.append("<tr><td><a href=\"run/?id=").append(text(row.run)).append("\">")
           .append(text(row.run)).append("</a></td><td>").append(text(row.title))
           .append("</td><td>").append(at(row.started)).append("</td><td>").append(step(row))
           .append("</td><td>").append(state(row)).append("</td></tr>");
@@ -80,8 +81,8 @@ final class RunTab extends SparkUITab {
     String refresh = row.isRunning()
         ? "<meta http-equiv=\"refresh\" content=\"" + REFRESH_SECONDS + "\">" : "";
     return page(request, "Run " + row.run, refresh + "<p>" + text(row.title) + ". Began "
-        + at(row.started) + ". " + state(row) + ". <a href=\"events" + query
-        + "\">Events as JSON</a></p><iframe title=\"report\" src=\"report" + query
+        + at(row.started) + ". " + state(row) + ". <a href=\"../events/" + query
+        + "\">Events as JSON</a></p><iframe title=\"report\" src=\"../report/" + query
         + "\" style=\"width:100%;height:150em;border:0\"></iframe>");
   }
 
