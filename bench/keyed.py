@@ -4,19 +4,21 @@
 pip install --target build/sklearn scikit-learn==1.9.1
 .venv/bin/python bench/keyed.py [--help]
 
-Both have the same table, layers, batch, epochs, solver and rate, on the same cores and from the same
-cached rows. Seconds are of the wall; the peer has fewer keys, and its seconds a key are compared.
+Both have the same table, layers, batch, epochs, solver and rate, on the same cores and from the
+same cached rows. Seconds are of the wall; the peer has fewer keys: its seconds a key are compared.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[name] = "1"  # of each Python worker: Spark has one on each core
+os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ["PYTHONPATH"] = os.pathsep.join(
     [str(ROOT / "build" / "sklearn"), os.environ.get("PYTHONPATH", "")]
 )
@@ -24,6 +26,18 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 FEATURES, TRAIN_ROWS, TEST_ROWS = 10, 100, 50
 LAYERS, BATCH, EPOCHS, RATE = [64, 32], 32, 20, 0.003
 NAMES = [f"x{i}" for i in range(FEATURES)]
+
+
+def first_weights():
+    """The hidden layers with first weights as scikit-learn draws them, Glorot's; ours are He's."""
+    bottom = "input"
+    for i, units in enumerate(LAYERS):
+        yield f"""
+            layer {{ name: "hidden{i}" type: "InnerProduct" bottom: "{bottom}" top: "hidden{i}"
+              inner_product_param {{ num_output: {units}
+                weight_filler {{ type: "xavier" variance_norm: AVERAGE }} }} }}
+            layer {{ name: "bend{i}" type: "ReLU" bottom: "hidden{i}" top: "hidden{i}" }}"""
+        bottom = f"hidden{i}"
 
 
 def table(spark, keys):
@@ -39,14 +53,15 @@ def table(spark, keys):
     return rows.selectExpr("*", f"cast(({weights} > 0) <> (hash(id) % 20 = 0) as int) as label")
 
 
-def ours(train, test, keys):
-    """Seconds to fit, and the accuracy."""
+def ours(rows, keys, net=""):
+    """Seconds to fit, the accuracy on rows that were held out, and seconds to score them."""
     from cafetiere.spark.ml import CaffeClassifier
 
     estimator = CaffeClassifier(
         groupCol="key", featuresCols=NAMES, labelCol="label", idCol="id", layers=LAYERS,
-        batchSize=BATCH, maxEpochs=EPOCHS, baseLr=RATE, lrSchedule="fixed",
+        batchSize=BATCH, maxEpochs=EPOCHS, baseLr=RATE, lrSchedule="fixed", net=net,
     )  # fmt: skip
+    train, test = rows.filter("not held"), rows.filter("held")
     begun = time.perf_counter()
     model = estimator.fit(train)
     fitted = time.perf_counter()
@@ -84,6 +99,7 @@ def peer(rows):
 
 
 def main():
+    """Takes turns, and prints a line a round."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--keys", type=int, default=10_000)
     parser.add_argument("--peer-keys", type=int, default=500)
@@ -95,16 +111,19 @@ def main():
     # Neither loses cores to an empty plan: as many partitions as cores, and again for unequal ones.
     spark = session(
         ["spark.sql.shuffle.partitions=8", "spark.driver.memory=4g",
+         "spark.ui.showConsoleProgress=false",
          "spark.sql.adaptive.coalescePartitions.enabled=false"], args.master
     )  # fmt: skip
     spark.sparkContext.setLogLevel("ERROR")
     rows = table(spark, args.keys).cache()
     few = table(spark, args.peer_keys).cache()
-    train, test = rows.filter("not held"), rows.filter("held")
-    print(rows.count(), few.count(), "rows")
+    print(rows.count(), few.count(), "rows", flush=True)
+    glorot = "".join(first_weights())
+    for name, net in (("ours", ""), ("with scikit-learn's first weights", glorot)):
+        print("accuracy on the peer's keys,", name, ours(few, args.peer_keys, net)[1], flush=True)
     for round_ in range(args.rounds):
         load = os.getloadavg()[0]
-        seconds, accuracy, scoring = ours(train, test, args.keys)
+        seconds, accuracy, scoring = ours(rows, args.keys, glorot)
         peer_seconds, peer_accuracy = peer(few)
         line = {
             "round": round_, "load": [round(load, 1), round(os.getloadavg()[0], 1)],

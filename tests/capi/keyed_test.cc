@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <fstream>
 #include <memory>
 #include <random>
 
@@ -222,6 +223,35 @@ TEST(KeyedNets, AnErrorIsItsOwnKeysAlone) {
   EXPECT_EQ(cft_keyed_drop(keyed.get()), 0);
   EXPECT_EQ(keyed.trained(key_rows(4, 50)), first);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which keep what is freed
+/// The most memory that this process has had, in KiB.
+int64_t peak_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6));
+  }
+  return 0;
+}
+
+TEST(KeyedNets, MemoryGoesByTheLargestKey) {
+  KeyRows large;
+  for (int i = 0; i < 10'000; ++i) {
+    large.bytes.add(int64_t{i}).add(1.0 * i).text("city " + std::string(300, char('a' + i % 3)));
+    large.bytes.text(i % 2 ? "no" : "yes");
+    ++large.count;
+  }
+  KeyedTable keyed;
+  for (int i = 0; i < 2; ++i) keyed.trained(large);
+  const int64_t before = peak_memory();
+  for (int i = 0; i < 12; ++i) {
+    keyed.trained(large);
+    keyed.trained(key_rows(i, 20 + i));
+  }
+  const auto bytes = int64_t(large.bytes.span().size());
+  EXPECT_LT((peak_memory() - before) << 10, 2 * bytes) << "of " << 12 * bytes << " bytes of rows";
+}
+#endif
 
 TEST(KeyedNets, RefuseWhatTheyDoNotDo) {
   const auto refusal = [](const std::string& solver, const json& more = json::object()) {
