@@ -11,6 +11,7 @@ model.transform(train).select("predictedLabel", "probability").show()
 from pyspark.ml.util import JavaMLWritable
 from pyspark.ml.wrapper import JavaEstimator, JavaModel
 
+from cafetiere.spark.explanation import Explaining
 from cafetiere.spark.params import (
     ClassificationParams,
     ClassifierParams,
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 
-class CaffeClassifier(ClassifierParams, JavaEstimator, Readable, JavaMLWritable):
+class CaffeClassifier(ClassifierParams, Explaining, JavaEstimator, Readable, JavaMLWritable):
     """Learns classes from the columns of a table, as they are.
 
     The params may be given by name, by setters, or to fit() for one fit. The table is read twice,
@@ -40,7 +41,7 @@ class CaffeClassifier(ClassifierParams, JavaEstimator, Readable, JavaMLWritable)
         return CaffeClassificationModel(java_model)
 
 
-class CaffeRegressor(RegressorParams, JavaEstimator, Readable, JavaMLWritable):
+class CaffeRegressor(RegressorParams, Explaining, JavaEstimator, Readable, JavaMLWritable):
     """Learns a number from the columns of a table, as they are.
 
     The params may be given by name, by setters, or to fit() for one fit. The table is read twice,

@@ -82,6 +82,8 @@ final class Native {
 
   static native byte[] stateHdf5(byte[] state, byte[] learnedNet);
 
+  static native double leastSeconds(byte[] options, int threads);
+
   static native byte[] trainerRows(long trainer);
 
   static native byte[] trainerSeconds(long trainer);

@@ -2,6 +2,7 @@
 package cafetiere.spark.ml;
 
 import cafetiere.spark.CaffeModel;
+import cafetiere.spark.explain.Explanation;
 import cafetiere.spark.util.JavaVersion;
 import java.util.List;
 import org.apache.spark.ml.Estimator;
@@ -48,6 +49,19 @@ public final class CaffeClassifier extends Estimator<CaffeClassificationModel>
     CaffeModel net =
         TableTraining.train(this, data, TableTraining.CLASS, "score", "probability");
     return copyValues(new CaffeClassificationModel(uid, net), ParamMap.empty()).setParent(this);
+  }
+
+  /**
+   * Tells what a fit on this table would do and take. Reads the table to count, then trains for some
+   * seconds on a few rows, on all executors that fit would use, and throws the weights away.
+   */
+  public Explanation explain(Dataset<?> data) {
+    return explain(data, true);
+  }
+
+  /** The same; with {@code probe} false by the limits of an executor's machine, without a training. */
+  public Explanation explain(Dataset<?> data, boolean probe) {
+    return TableTraining.explain(this, data, TableTraining.CLASS, probe);
   }
 
   @Override

@@ -8,6 +8,7 @@ import cafetiere.spark.events.EventFiles;
 import cafetiere.spark.events.ProgressLine;
 import cafetiere.spark.events.RunEvent;
 import cafetiere.spark.events.RunEvents;
+import cafetiere.spark.gauges.RunGauges;
 import cafetiere.spark.line.Handshake;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.store.CheckpointFolder;
@@ -16,6 +17,8 @@ import cafetiere.spark.store.CheckpointStore.Parts;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintStream;
 import java.io.UncheckedIOException;
 import java.util.UUID;
 import org.apache.spark.SparkContext;
@@ -47,7 +50,7 @@ public final class Run implements AutoCloseable {
   private long firstStep;
 
   private Run(Engine engine, TrainingPlan plan, Dataset<Row> train, Dataset<Row> validation,
-      double price, long start) throws IOException {
+      double price, PrintStream console, long start) throws IOException {
     this.start = start;
     this.book = new AccountBook(start, price);
     this.engine = engine;
@@ -56,9 +59,18 @@ public final class Run implements AutoCloseable {
     this.validation = validation;
     this.folder = CheckpointFolder.ofRun(sc(), plan, train, id);
     this.checkpoints = new CheckpointStore(folder, sc().hadoopConfiguration());
-    this.progress = new ProgressLine(System.err, System.console() != null, 0);
+    this.progress = new ProgressLine(console, System.console() != null, 0);
     this.files = new EventFiles(plan.events(), sc().hadoopConfiguration());
-    this.events = new RunEvents(MAX_EVENTS, progress, files::write);
+    RunGauges gauges = new RunGauges();
+    this.events = new RunEvents(MAX_EVENTS, progress, event -> {
+      files.write(event);
+      gauges.show(event);
+    });
+  }
+
+  /** The same without validation and price, and without a word on the console. */
+  public static TrainingResult quietly(Engine engine, TrainingPlan plan, Dataset<Row> train) {
+    return of(engine, plan, train, null, 0, new PrintStream(OutputStream.nullOutputStream()));
   }
 
   /** The same without a price. */
@@ -76,10 +88,15 @@ public final class Run implements AutoCloseable {
    */
   public static TrainingResult of(Engine engine, TrainingPlan plan, Dataset<Row> train,
       Dataset<Row> validation, double price) {
+    return of(engine, plan, train, validation, price, System.err);
+  }
+
+  private static TrainingResult of(Engine engine, TrainingPlan plan, Dataset<Row> train,
+      Dataset<Row> validation, double price, PrintStream console) {
     long start = System.nanoTime();
     try (engine) {
       engine.check(plan, train);
-      return started(new Run(engine, plan, train, validation, price, start));
+      return started(new Run(engine, plan, train, validation, price, console, start));
     } catch (IOException e) {
       throw new UncheckedIOException("checkpoints or results could not be read or written: "
           + e.getMessage(), e);
