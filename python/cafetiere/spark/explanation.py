@@ -28,8 +28,8 @@ class Scaling:
 class Explanation:
     """What a fit would do and take; str() tells it to a person.
 
-    The names are those of the JVM's Explanation in snake_case, where each is explained; blobs are the
-    shapes by name.
+    The names are those of the JVM's Explanation in snake_case, where each is explained; blobs are
+    the shapes by name.
     """
 
     blobs: dict[str, list[int]]
@@ -54,6 +54,7 @@ class Explanation:
     text: str = field(repr=False)
 
     def __str__(self) -> str:
+        """Some lines for a person."""
         return self.text
 
     @classmethod
@@ -73,8 +74,8 @@ class Explaining:
         """What a fit on this table would do and take: shapes, memory, operations, time and workers.
 
         Reads the table to count its rows; then trains for some seconds on a few of them, on all
-        executors that fit() would use, and throws the weights away. With ``probe=False`` the time is
-        the least that the limits of an executor's machine allow.
+        executors that fit() would use, and throws the weights away. With ``probe=False`` the time
+        is the least that the limits of an executor's machine allow.
         """
         self._transfer_params_to_java()
         return Explanation.from_java(self._java_obj.explain(data._jdf, probe))
