@@ -59,6 +59,7 @@ json solver_json(const caffe::SolverParameter& p) {
           {"random_seed", p.random_seed()},
           {"display", p.display()},
           {"sync", p.sync().mode()},
+          {"sync_period", p.sync().period()},
           {"has_test_nets", has_test_nets(p)},
           {"has_test_state", p.test_state_size() > 0},
           {"solver_mode",  // Caffe's default is GPU, but its tools use one only where it is written

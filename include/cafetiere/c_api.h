@@ -112,6 +112,10 @@ CFT_API int cft_describe(const char* options, char** out);
  *   "TEST", "batch": rows (0 = the net's), "level", "stages": [..],
  *   "shapes": {TOP of a layer whose files are not there: [channels, height, width] or all sizes}} */
 CFT_API int cft_explain(const char* options, char** out);
+/* Since API version 4. The least seconds that this machine needs for a pass over a batch with so many
+ * threads, by its limits: what they are is measured once, in less than two seconds, and kept in
+ * cafetiere/machine.json of the user's cache folder. options: as for cft_explain. */
+CFT_API int cft_least_seconds(const char* options, int threads, double* out);
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "jvm/native/jni_support.h"
+#include "jvm/native/predictor.h"
 
 #define CFT_SCORER(type, name) \
   extern "C" JNIEXPORT type JNICALL Java_cafetiere_core_score_NativeScorer_##name
@@ -11,6 +11,8 @@
 using namespace cafetiere::jni;
 
 namespace {
+
+constexpr size_t kFewFloats = 4096;
 
 /// Names, each with a text behind it.
 nlohmann::json named_texts(JNIEnv* env, jobjectArray array) {
@@ -44,9 +46,7 @@ CFT_SCORER(jlong, create)
 CFT_CATCH(jlong)
 
 CFT_SCORER(jlong, share)(JNIEnv* env, jclass, jlong scorer) try {
-  cft_predictor* another = nullptr;
-  check(env, cft_predictor_share(object<cft_predictor>(scorer), &another));
-  return address_of(another);
+  return share_predictor(env, scorer);
 }
 CFT_CATCH(jlong)
 
@@ -58,15 +58,19 @@ CFT_SCORER(jlong, size)(JNIEnv* env, jclass, jlong scorer) try {
 }
 CFT_CATCH(jlong)
 
-// The arrays are copied, so that the garbage collector need not wait for the net.
+// The arrays are copied, so that the garbage collector need not wait for the net: on the stack where
+// they are small, where a call to the allocator would show beside the net.
 CFT_SCORER(void, score)
 (JNIEnv* env, jclass, jlong scorer, jint count, jfloatArray rows, jfloatArray scores) try {
   if (!rows || !scores) throw std::invalid_argument("an array is null");
   const jsize given = env->GetArrayLength(rows), room = env->GetArrayLength(scores);
-  const std::unique_ptr<float[]> memory(new float[size_t(given) + size_t(room)]);
-  float* const values = memory.get() + given;
-  env->GetFloatArrayRegion(rows, 0, given, memory.get());
-  const float* const columns[] = {memory.get()};
+  const size_t floats = size_t(given) + size_t(room);
+  float few[kFewFloats];
+  const std::unique_ptr<float[]> many(floats > kFewFloats ? new float[floats] : nullptr);
+  float* const memory = many ? many.get() : few;
+  float* const values = memory + given;
+  env->GetFloatArrayRegion(rows, 0, given, memory);
+  const float* const columns[] = {memory};
   const uint64_t of_row = count > 0 ? uint64_t(given) / uint64_t(count) : 0;
   const auto space = uint64_t(room);
   auto* const predictor = object<cft_predictor>(scorer);
@@ -78,7 +82,5 @@ CFT_SCORER(void, score)
 }
 CFT_CATCH(void)
 
-CFT_SCORER(void, destroy)(JNIEnv* env, jclass, jlong scorer) try {
-  cft_predictor_destroy(object<cft_predictor>(scorer));
-}
+CFT_SCORER(void, destroy)(JNIEnv* env, jclass, jlong scorer) try { destroy_predictor(scorer); }
 CFT_CATCH(void)

@@ -22,6 +22,7 @@ import json
 from pyspark.ml.util import JavaMLWritable
 from pyspark.ml.wrapper import JavaEstimator, JavaModel
 
+from cafetiere.spark.explanation import Explaining, Explanation
 from cafetiere.spark.jar import jar_path
 from cafetiere.spark.params import EstimatorParams, PredictionParams, defaults
 from cafetiere.spark.progress import shown
@@ -29,12 +30,21 @@ from cafetiere.spark.session import add_to_new_sessions, session_builder
 from cafetiere.spark.stages import Readable, Watched
 from cafetiere.spark.summary import TrainingSummary
 
-__all__ = ["CaffeEstimator", "CaffeModel", "TrainingSummary", "jar_path", "session_builder"]
+__all__ = [
+    "CaffeEstimator",
+    "CaffeModel",
+    "Explanation",
+    "TrainingSummary",
+    "jar_path",
+    "session_builder",
+]
 
 add_to_new_sessions()
 
 
-class CaffeEstimator(Watched, EstimatorParams, JavaEstimator, Readable, JavaMLWritable):
+class CaffeEstimator(
+    Watched, EstimatorParams, Explaining, JavaEstimator, Readable, JavaMLWritable
+):
     """Trains a Caffe net on a DataFrame, inside the executors that hold it.
 
     The params may be given by name, by setters, or to fit() for one fit.

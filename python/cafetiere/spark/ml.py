@@ -12,6 +12,7 @@ from pyspark.ml.util import JavaMLWritable
 from pyspark.ml.wrapper import JavaEstimator, JavaModel
 from pyspark.sql import DataFrame, SparkSession
 
+from cafetiere.spark.explanation import Explaining
 from cafetiere.spark.params import (
     ClassificationParams,
     ClassifierParams,
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 
-class CaffeClassifier(Watched, ClassifierParams, JavaEstimator, Readable, JavaMLWritable):
+class CaffeClassifier(Watched, ClassifierParams, Explaining, JavaEstimator, Readable, JavaMLWritable):
     """Learns classes from the columns of a table, as they are.
 
     The params may be given by name, by setters, or to fit() for one fit. The table is read twice,
@@ -41,7 +42,7 @@ class CaffeClassifier(Watched, ClassifierParams, JavaEstimator, Readable, JavaML
         return CaffeClassificationModel(java_model)
 
 
-class CaffeRegressor(Watched, RegressorParams, JavaEstimator, Readable, JavaMLWritable):
+class CaffeRegressor(Watched, RegressorParams, Explaining, JavaEstimator, Readable, JavaMLWritable):
     """Learns a number from the columns of a table, as they are.
 
     The params may be given by name, by setters, or to fit() for one fit. The table is read twice,

@@ -84,6 +84,8 @@ final class Native {
 
   static native byte[] onnx(byte[] options, byte[] model);
 
+  static native double leastSeconds(byte[] options, int threads);
+
   static native byte[] trainerRows(long trainer);
 
   static native byte[] trainerSeconds(long trainer);

@@ -2,6 +2,8 @@
 package cafetiere.spark;
 
 import cafetiere.spark.barrier.BarrierEngine;
+import cafetiere.spark.explain.Explainer;
+import cafetiere.spark.explain.Explanation;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.MeanFiles;
 import cafetiere.spark.netfiles.FileTable;
@@ -82,14 +84,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     CaffeEstimator fed = fedByRows(Preprocessing.toTest(getPreprocessor(), data.toDF()));
     if (fed != this) return fed.fit(data).setParent(this);
     appendOutputs(data.schema());
-    Dataset<Row> train = data.toDF();
-    Dataset<Row> test = validation;
-    if (!getValidationIndicatorCol().isEmpty()) {
-      Column held =
-          functions.coalesce(functions.col(getValidationIndicatorCol()), functions.lit(false));
-      test = train.filter(held);
-      train = train.filter(functions.not(held));
-    }
+    Dataset<Row> train = rows(data, false);
+    Dataset<Row> test = getValidationIndicatorCol().isEmpty() ? validation : rows(data, true);
     train = Preprocessing.toTrain(getPreprocessor(), train);
     test = Preprocessing.toTest(getPreprocessor(), test);
     TrainingPlan plan = plan(train);
@@ -99,6 +95,31 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     return copyValues(new CaffeModel(uid, result), ParamMap.empty())
         .setNet(netToPredict)
         .setParent(this);
+  }
+
+  /**
+   * Tells what a fit on these rows would do and take. Counts the rows; then trains for some seconds on a
+   * few of them, on all executors that fit would use, and throws the weights away.
+   */
+  public Explanation explain(Dataset<?> data) {
+    return explain(data, true);
+  }
+
+  /** The same; with {@code probe} false by the limits of an executor's machine instead of a training. */
+  public Explanation explain(Dataset<?> data, boolean probe) {
+    requireConsistentParams();
+    CaffeEstimator fed = fedByRows(Preprocessing.toTest(getPreprocessor(), data.toDF()));
+    if (fed != this) return fed.explain(data, probe);
+    Dataset<Row> train = Preprocessing.toTrain(getPreprocessor(), rows(data, false));
+    return new Explainer(plan(train), train).explain(probe ? this::chosenEngine : null);
+  }
+
+  /** The rows to train on, or those that validationIndicatorCol holds out. */
+  private Dataset<Row> rows(Dataset<?> data, boolean held) {
+    if (getValidationIndicatorCol().isEmpty()) return data.toDF();
+    Column isHeld =
+        functions.coalesce(functions.col(getValidationIndicatorCol()), functions.lit(false));
+    return data.toDF().filter(held ? isHeld : functions.not(isHeld));
   }
 
   /**

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.ml;
 
+import cafetiere.spark.explain.Explanation;
 import cafetiere.spark.util.JavaVersion;
 import java.util.List;
 import org.apache.spark.ml.Estimator;
@@ -50,6 +51,19 @@ public final class CaffeClassifier extends Estimator<CaffeClassificationModel>
         : new CaffeClassificationModel(
             uid, TableTraining.trainKeys(this, data, TableTraining.CLASS));
     return copyValues(model, ParamMap.empty()).setParent(this);
+  }
+
+  /**
+   * Tells what a fit on this table would do and take. Reads the table to count, then trains for some
+   * seconds on a few rows, on all executors that fit would use, and throws the weights away.
+   */
+  public Explanation explain(Dataset<?> data) {
+    return explain(data, true);
+  }
+
+  /** The same; with {@code probe} false by the limits of an executor's machine, without a training. */
+  public Explanation explain(Dataset<?> data, boolean probe) {
+    return TableTraining.explain(this, data, TableTraining.CLASS, probe);
   }
 
   @Override

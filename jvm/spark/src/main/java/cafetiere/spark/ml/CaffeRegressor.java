@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.ml;
 
+import cafetiere.spark.explain.Explanation;
 import cafetiere.spark.util.JavaVersion;
 import org.apache.spark.ml.Estimator;
 import org.apache.spark.ml.param.ParamMap;
@@ -47,6 +48,19 @@ public final class CaffeRegressor extends Estimator<CaffeRegressionModel>
         : new CaffeRegressionModel(
             uid, TableTraining.trainKeys(this, data, TableTraining.NUMBER));
     return copyValues(model, ParamMap.empty()).setParent(this);
+  }
+
+  /**
+   * Tells what a fit on this table would do and take. Reads the table to count, then trains for some
+   * seconds on a few rows, on all executors that fit would use, and throws the weights away.
+   */
+  public Explanation explain(Dataset<?> data) {
+    return explain(data, true);
+  }
+
+  /** The same; with {@code probe} false by the limits of an executor's machine, without a training. */
+  public Explanation explain(Dataset<?> data, boolean probe) {
+    return TableTraining.explain(this, data, TableTraining.NUMBER, probe);
   }
 
   @Override

@@ -6,6 +6,7 @@ import cafetiere.core.table.TableStatistics;
 import cafetiere.spark.CaffeEstimator;
 import cafetiere.spark.CaffeModel;
 import cafetiere.spark.PreflightException;
+import cafetiere.spark.explain.Explanation;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.RowEncoder;
 import cafetiere.spark.internal.SparkInternals;
@@ -57,6 +58,22 @@ final class TableTraining {
       KeyedParams.check(params);
       KeyedTraining.key(schema, params.getGroupCol());
     }
+  }
+
+  /** What training it would do and take. */
+  static Explanation explain(
+      TableParams<?> params, Dataset<?> data, String labelKind, boolean probe) {
+    check(params, data.schema(), labelKind);
+    Dataset<Row> train = data.toDF();
+    if (!params.getValidationIndicatorCol().isEmpty()) {
+      train = train.filter(functions.not(functions.coalesce(
+          functions.col(params.getValidationIndicatorCol()), functions.lit(false))));
+    }
+    SparkContext sc = train.sparkSession().sparkContext();
+    TableColumns columns = TableColumns.of(params, train.schema(), labelKind);
+    Parallelism parallel = Parallelism.of(sc, params.getNumWorkers(), params.getShards());
+    return estimator(params).setNet(net(params, train, columns, parallel.shards()))
+        .setNumWorkers(parallel.workers()).setShards(parallel.shards()).explain(train, probe);
   }
 
   /** The trained net, which computes the blobs {@code outputs}. */

@@ -8,6 +8,7 @@ import cafetiere.spark.events.EventFiles;
 import cafetiere.spark.events.ProgressLine;
 import cafetiere.spark.events.RunEvent;
 import cafetiere.spark.events.RunEvents;
+import cafetiere.spark.gauges.RunGauges;
 import cafetiere.spark.line.Handshake;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.store.CheckpointFolder;
@@ -17,7 +18,10 @@ import cafetiere.spark.ui.RunBoard;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintStream;
 import java.io.UncheckedIOException;
+import java.util.Optional;
 import java.util.UUID;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.Dataset;
@@ -43,13 +47,13 @@ public final class Run implements AutoCloseable {
   private final CheckpointStore checkpoints;
   private final ProgressLine progress;
   private final EventFiles files;
-  private final RunBoard board;
+  private final Optional<RunBoard> board;
   private final RunEvents events;
   private int attempts;
   private long firstStep;
 
   private Run(Engine engine, TrainingPlan plan, Dataset<Row> train, Dataset<Row> validation,
-      double price, long start) throws IOException {
+      double price, boolean isTold, long start) throws IOException {
     this.start = start;
     this.book = new AccountBook(start, price);
     this.engine = engine;
@@ -58,13 +62,22 @@ public final class Run implements AutoCloseable {
     this.validation = validation;
     this.folder = CheckpointFolder.ofRun(sc(), plan, train, id);
     this.checkpoints = new CheckpointStore(folder, sc().hadoopConfiguration());
-    this.progress = new ProgressLine(System.err, System.console() != null, 0);
+    PrintStream console =
+        isTold ? System.err : new PrintStream(OutputStream.nullOutputStream());
+    this.progress = new ProgressLine(console, System.console() != null, 0);
     this.files = new EventFiles(plan.events(), sc().hadoopConfiguration());
-    this.board = new RunBoard(sc(), id, title());
+    this.board = isTold ? Optional.of(new RunBoard(sc(), id, title())) : Optional.empty();
+    RunGauges gauges = new RunGauges();
     this.events = new RunEvents(MAX_EVENTS, progress, event -> {
       files.write(event);
-      board.tell(event);
+      gauges.show(event);
+      board.ifPresent(told -> told.tell(event));
     });
+  }
+
+  /** The same without validation and price, and without a word on the console or in Spark's UI. */
+  public static TrainingResult quietly(Engine engine, TrainingPlan plan, Dataset<Row> train) {
+    return of(engine, plan, train, null, 0, false);
   }
 
   /** The same without a price. */
@@ -82,10 +95,15 @@ public final class Run implements AutoCloseable {
    */
   public static TrainingResult of(Engine engine, TrainingPlan plan, Dataset<Row> train,
       Dataset<Row> validation, double price) {
+    return of(engine, plan, train, validation, price, true);
+  }
+
+  private static TrainingResult of(Engine engine, TrainingPlan plan, Dataset<Row> train,
+      Dataset<Row> validation, double price, boolean isTold) {
     long start = System.nanoTime();
     try (engine) {
       engine.check(plan, train);
-      return started(new Run(engine, plan, train, validation, price, start));
+      return started(new Run(engine, plan, train, validation, price, isTold, start));
     } catch (IOException e) {
       throw new UncheckedIOException("checkpoints or results could not be read or written: "
           + e.getMessage(), e);
@@ -105,7 +123,7 @@ public final class Run implements AutoCloseable {
     try {
       return engine.run(this);
     } catch (Throwable e) {
-      board.fail(e);
+      board.ifPresent(told -> told.fail(e));
       throw e;
     }
   }
@@ -137,7 +155,7 @@ public final class Run implements AutoCloseable {
       LOG.warn("{} rows could not be fed and were left out, as skipBadRows asks; executors' logs say"
           + " why", summary.rowsSkipped());
     }
-    board.end(summary.toJson());
+    board.ifPresent(told -> told.end(summary.toJson()));
     return new TrainingResult(trained.model(), trained.state(), summary, events.jsonLines());
   }
 
@@ -214,7 +232,7 @@ public final class Run implements AutoCloseable {
   public void close() {
     files.close();
     progress.finish();
-    board.close();
+    board.ifPresent(RunBoard::close);
   }
 
   private String title() {
