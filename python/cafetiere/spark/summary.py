@@ -16,6 +16,26 @@ class Partition:
     steps_away: int
 
 
+@dataclass(frozen=True)
+class EarlyStopping:
+    """What the tests came to where the solver asks for early stopping; else the curve is empty.
+
+    The model has the weights of best_step; curve: step and output of each test.
+    """
+
+    output: str
+    best_step: int
+    best: float
+    interval: int
+    stopped: bool
+    curve: list[list[float]]
+    best_epoch: int
+
+    def __bool__(self) -> bool:
+        """Whether there were tests."""
+        return bool(self.curve)
+
+
 @dataclass(frozen=True, repr=False)
 class TrainingSummary:
     """What a training did, with the same fields for all engines.
@@ -51,6 +71,7 @@ class TrainingSummary:
     members_at_end: int
     views: int
     partitions: list[Partition]
+    early_stopping: EarlyStopping
 
     @classmethod
     def from_json(cls, text: str) -> "TrainingSummary":
@@ -58,6 +79,7 @@ class TrainingSummary:
         found = json.loads(text)
         found["rows_per_second"] = found.pop("rows_per_s")
         found["partitions"] = [Partition(**partition) for partition in found["partitions"]]
+        found["early_stopping"] = EarlyStopping(**found["early_stopping"])
         if found["loss"] is None:
             found["loss"] = math.nan
         return cls(**found)
