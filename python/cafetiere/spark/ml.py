@@ -14,8 +14,8 @@ from pyspark.ml.wrapper import JavaEstimator, JavaModel
 from cafetiere.spark.params import (
     ClassificationParams,
     ClassifierParams,
+    RegressionParams,
     RegressorParams,
-    TableModelParams,
     ml_defaults,
 )
 from cafetiere.spark.stages import Readable
@@ -54,7 +54,7 @@ class CaffeRegressor(RegressorParams, JavaEstimator, Readable, JavaMLWritable):
 class _TableModel(JavaModel, Readable, JavaMLWritable):
     """What both models have."""
 
-    _parts = ("model",)
+    _parts = ()
 
     def __init__(self, java_model=None):
         super().__init__(java_model)
@@ -92,5 +92,7 @@ class CaffeClassificationModel(ClassificationParams, _TableModel):
         return len(self.labels)
 
 
-class CaffeRegressionModel(TableModelParams, _TableModel):
+class CaffeRegressionModel(RegressionParams, _TableModel):
     """A trained regressor: transform() adds a prediction to every row."""
+
+    _parts = ("model", "regression")

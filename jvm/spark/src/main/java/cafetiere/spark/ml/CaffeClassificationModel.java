@@ -2,9 +2,10 @@
 package cafetiere.spark.ml;
 
 import cafetiere.spark.CaffeModel;
+import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.predict.OutputColumns;
 import cafetiere.spark.util.JavaVersion;
-import java.util.List;
+import java.util.stream.LongStream;
 import org.apache.spark.ml.param.ParamMap;
 import org.apache.spark.ml.util.MLReader;
 
@@ -14,32 +15,38 @@ import org.apache.spark.ml.util.MLReader;
 public final class CaffeClassificationModel extends TableModel<CaffeClassificationModel>
     implements ClassificationParams<CaffeClassificationModel> {
   /** Described once: a stream is transformed batch by batch. */
-  private final List<String> labels;
+  private final NetDescription.Top label;
 
   /** A model whose net computes scores and probabilities. */
   CaffeClassificationModel(String uid, CaffeModel net) {
-    this(uid, net, SavedTableModel.labels(net));
+    this(uid, net, SavedTableModel.label(net));
   }
 
-  private CaffeClassificationModel(String uid, CaffeModel net, List<String> labels) {
+  private CaffeClassificationModel(String uid, CaffeModel net, NetDescription.Top label) {
     super(uid, net);
-    this.labels = labels;
+    this.label = label;
     setClassificationDefaults();
   }
 
-  /** The classes, in the order of the vectors. */
+  /** The classes, in the order of the vectors; of several labels their places as text. */
   public String[] labels() {
-    return labels.toArray(new String[0]);
+    if (!hasSeveralLabels()) return label.classes().toArray(new String[0]);
+    return LongStream.range(0, label.width()).mapToObj(Long::toString).toArray(String[]::new);
   }
 
-  /** How many classes there are. */
+  /** Whether a row has any number of labels, each of which holds or does not. */
+  public boolean hasSeveralLabels() {
+    return label.kind().equals(TableTraining.FLAGS);
+  }
+
+  /** How many classes or labels there are. */
   public int numClasses() {
-    return labels.size();
+    return labels().length;
   }
 
   @Override
   public CaffeClassificationModel copy(ParamMap extra) {
-    return copyValues(new CaffeClassificationModel(uid(), net, labels), extra).setParent(parent());
+    return copyValues(new CaffeClassificationModel(uid(), net, label), extra).setParent(parent());
   }
 
   /** Reads a model that was saved. */
@@ -55,6 +62,7 @@ public final class CaffeClassificationModel extends TableModel<CaffeClassificati
 
   @Override
   OutputColumns columns() {
-    return ClassColumns.of(this, labels);
+    return hasSeveralLabels() ? ClassColumns.ofSeveral(this, numClasses())
+        : ClassColumns.of(this, label.classes());
   }
 }
