@@ -108,7 +108,9 @@ Result<json> top_json(const Graph& graph, const Node& node, size_t i,
   if (input.table) {
     json& columns = top["columns"] = json::array();
     for (const auto& column : input.table->column()) columns.push_back(column.name());
+    top["target"] = input.table->target();
     const auto& first = input.table->column(0);
+    top["kind"] = caffe::TableDataParameter::Column::Kind_Name(first.kind());
     if (first.kind() == caffe::TableDataParameter::Column::CLASS) {
       top["values"] = std::vector<std::string>(first.value().begin(), first.value().end());
     }

@@ -2,9 +2,14 @@
 // Statistics of a table's columns, and the net that is made of them.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "core/base/split_list.h"
 #include "core/capi/boundary.h"
+#include "core/capi/fine_tuning.h"
 #include "core/capi/options.h"
 #include "core/capi/table_handle.h"
 #include "core/model/prototxt.h"
@@ -21,7 +26,8 @@ Result<std::vector<TableColumn>> parse_columns(const std::string& text) {
   const auto wrong = [] {
     return invalid_argument(
         "\"columns\" must be a list of {\"name\": TEXT, \"kind\": \"NUMBER\"|\"CATEGORY\"|"
-        "\"ONE_HOT\"|\"DATE\"|\"TIMESTAMP\"|\"CLASS\", \"size\": numbers in a cell}");
+        "\"ONE_HOT\"|\"DATE\"|\"TIMESTAMP\"|\"CLASS\"|\"FLAGS\"|\"WEIGHT\", \"size\": numbers in a "
+        "cell}");
   };
   if (!list.is_array() || list.empty()) return wrong();
   std::vector<TableColumn> columns;
@@ -60,16 +66,53 @@ Result<cft_table*> make_table(const char* text) {
   return new cft_table{std::move(names), std::move(statistics)};
 }
 
-Result<caffe::NetParameter> net_of(const cft_table& table, const char* text) {
-  CFT_ASSIGN(Options options, Options::parse(text));
+/// "balanced", or "spam=5, ham=1"; "" = none.
+Result<std::optional<ClassWeights>> parse_class_weights(const std::string& text) {
+  ClassWeights weights;
+  if (text.empty()) return std::optional<ClassWeights>();
+  weights.balanced = text == "balanced";
+  if (weights.balanced) return std::optional(weights);
+  for (const std::string& pair : split_list(text)) {
+    const size_t at = pair.rfind('=');
+    double weight = 0;
+    const char *const begin = pair.data() + at + 1, *const end = pair.data() + pair.size();
+    if (at == std::string::npos || std::from_chars(begin, end, weight).ptr != end || begin == end) {
+      return invalid_argument(
+          fmt::format("class weights \"{}\": \"{}\" is no CLASS=WEIGHT; give \"balanced\" or pairs "
+                      "such as \"spam=5, ham=1\"",
+                      text, pair));
+    }
+    weights.given[pair.substr(0, at)] = weight;
+  }
+  return std::optional(weights);
+}
+
+EncodingRules take_rules(Options& options) {
   EncodingRules rules;
-  TableNetOptions net;
-  const std::string label = options.text("label");
   constexpr int64_t kMany = int64_t{1} << 31;
   rules.most_one_hot =
       uint64_t(options.number("most_one_hot", int64_t(rules.most_one_hot), 0, kMany));
   rules.most_values = uint64_t(options.number("most_values", int64_t(rules.most_values), 0, kMany));
   rules.least_count = uint64_t(options.number("least_count", int64_t(rules.least_count), 1, kMany));
+  return rules;
+}
+
+/// Numbers of a list in the options.
+template <class T>
+Result<std::vector<T>> take_numbers(Options& options, const char* key) {
+  std::vector<T> numbers;
+  for (const json& number : json::parse(options.list(key), nullptr, false)) {
+    if (std::is_integral_v<T> ? !number.is_number_integer() : !number.is_number()) {
+      return invalid_argument(
+          fmt::format("\"{}\" must be {}numbers", key, std::is_integral_v<T> ? "whole " : ""));
+    }
+    numbers.push_back(number.get<T>());
+  }
+  return numbers;
+}
+
+Result<TableNetOptions> take_net(Options& options) {
+  TableNetOptions net;
   net.batch = options.number("batch", net.batch, 1, 1 << 24);
   net.activation = options.text("activation", net.activation);
   net.batch_norm = options.number("batch_norm", 0, 0, 1) == 1;
@@ -79,25 +122,61 @@ Result<caffe::NetParameter> net_of(const cft_table& table, const char* text) {
     net.hidden = std::move(parsed.param);
   }
   if (options.has("layers")) {
-    const json layers = json::parse(options.list("layers"), nullptr, false);
-    net.layers.clear();
-    for (const json& units : layers) {
-      if (!units.is_number_integer()) return invalid_argument("\"layers\" must be whole numbers");
-      net.layers.push_back(units.get<int64_t>());
-    }
+    CFT_ASSIGN(net.layers, take_numbers<int64_t>(options, "layers"));
   }
+  net.loss = options.text("loss", net.loss);
+  net.delta = float(options.real("delta", net.delta, 1e-6, 1e6));
+  CFT_ASSIGN(net.quantiles, take_numbers<float>(options, "quantiles"));
+  return net;
+}
+
+/// The classes' weights have the rows' in their scale.
+Status add_class_weights(const cft_table& table, const std::string& label,
+                         const ClassWeights& weights, TableTarget* target) {
+  if (target->labels.front().kind() != TableColumn::CLASS) {
+    return invalid_argument(
+        fmt::format("class weights are those of a CLASS, which the label \"{}\" is not", label));
+  }
+  const auto at = std::ranges::find(table.names, label) - table.names.begin();
+  CFT_ASSIGN(TableColumn column, table.statistics.class_weights(size_t(at), weights));
+  for (TableColumn& rows : target->weights) rows.clear_scale();
+  target->weights.push_back(std::move(column));
+  return {};
+}
+
+}  // namespace
+
+Result<caffe::NetParameter> net_of(const cft_table& table, const char* text) {
+  CFT_ASSIGN(Options options, Options::parse(text));
+  std::vector<std::string> labels = options.texts("labels");
+  if (labels.empty()) labels.push_back(options.text("label"));
+  const EncodingRules rules = take_rules(options);
+  CFT_ASSIGN(const auto class_weights, parse_class_weights(options.text("class_weights")));
+  CFT_ASSIGN(TableNetOptions net, take_net(options));
+  const std::string initial = options.text("initial");
+  const std::vector<std::string> frozen = options.texts("frozen");
   CFT_TRY(options.done());
   std::vector<TableColumn> features;
-  std::optional<TableColumn> target;
+  TableTarget target;
+  target.labels.resize(labels.size());
   for (size_t i = 0; i < table.names.size(); ++i) {
     CFT_ASSIGN(TableColumn column, table.statistics.encoding(i, rules));
-    if (table.names[i] == label)
-      target = std::move(column);
+    const auto label = std::ranges::find(labels, table.names[i]);
+    if (label != labels.end())
+      target.labels[size_t(label - labels.begin())] = std::move(column);
     else
-      features.push_back(std::move(column));
+      (column.kind() == TableColumn::WEIGHT ? target.weights : features)
+          .push_back(std::move(column));
   }
-  if (!target) return not_found(fmt::format("there are no statistics of the label \"{}\"", label));
-  return table_net(features, *target, net);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (target.labels[i].has_name()) continue;
+    return not_found(fmt::format("there are no statistics of the label \"{}\"", labels[i]));
+  }
+  if (!initial.empty()) CFT_TRY(take_encoding(initial, &features, &target, &net.score));
+  if (class_weights) CFT_TRY(add_class_weights(table, labels[0], *class_weights, &target));
+  CFT_ASSIGN(caffe::NetParameter made, table_net(features, target, net));
+  CFT_TRY(freeze(frozen, &made));
+  return made;
 }
 
 }  // namespace cafetiere::capi

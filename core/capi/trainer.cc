@@ -182,6 +182,21 @@ Status run(cft_trainer* t, Group* group, RowTable* rows) {
 }  // namespace
 }  // namespace cafetiere::capi
 
+nlohmann::json cafetiere::capi::stopping_json(const std::optional<EarlyStopping>& stopping) {
+  if (!stopping) return nullptr;
+  nlohmann::json curve = nlohmann::json::array(), best;
+  for (const auto& [iter, value] : stopping->curve()) {
+    curve.push_back({iter, value});
+  }
+  if (stopping->best() >= 0) best = curve[size_t(stopping->best())];
+  return {{"output", stopping->output()},
+          {"best_step", best.is_null() ? nlohmann::json(0) : best[0]},
+          {"best", best.is_null() ? nlohmann::json() : best[1]},
+          {"interval", stopping->interval()},
+          {"stopped", stopping->has_stopped()},
+          {"curve", curve}};
+}
+
 using cafetiere::Status;
 namespace capi = cafetiere::capi;
 
@@ -298,6 +313,7 @@ int cft_trainer_result(cft_trainer* t, char** out) {
                               {"shards", t->shards},
                               {"ranks", t->size},
                               {"peak_bytes", s.peak_bytes},
+                              {"early_stopping", capi::stopping_json(t->trainer->stopping())},
                               {"instruction_set", cafetiere::instruction_set()}};
     return capi::give_text(json.dump(), out);
   });

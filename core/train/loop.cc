@@ -137,6 +137,7 @@ Status Trainer::consolidate(Loop& loop, bool end) {
 }
 
 bool Trainer::stops(const Loop& loop) const {
+  if (stopping_ && stopping_->has_stopped()) return true;
   return loop.is_synchronous() ? loop.asked.stop : stop_.load();
 }
 
@@ -148,12 +149,39 @@ bool Trainer::snapshot_due(Loop& loop) {
                                : snapshot_now_.exchange(false);
 }
 
+bool Trainer::test_due(const Loop& loop) const {
+  if (stopping_) return stopping_->is_due(iter_);
+  const caffe::SolverParameter& p = options_.solver.param;
+  const int before = iter_ - std::max(loop.round_length, 1) + 1;
+  return holds_multiple(std::max(before, 0), iter_ + 1, p.test_interval()) &&
+         (iter_ > 0 || p.test_initialization());
+}
+
+/// A test's scores, for early stopping.
+Status Trainer::watch(const TestScores& scores) {
+  const auto found = std::ranges::find(scores.outputs, stopping_->output(), &TestOutput::blob);
+  if (found == scores.outputs.end()) {
+    return invalid_argument(fmt::format(
+        "early_stopping watches \"{}\", which is no output of the test net", stopping_->output()));
+  }
+  stopping_->observe(iter_, found->mean, weights());
+  if (stopping_->has_stopped()) {
+    const auto& [iter, value] = stopping_->curve()[size_t(std::max(0, stopping_->best()))];
+    options_.log.info("Early stopping: the best test was that of iteration {}, {} = {:g}", iter,
+                      stopping_->output(), value);
+  }
+  return {};
+}
+
+void Trainer::take_best() {
+  if (!stopping_ || stopping_->best_weights().empty()) return;
+  std::ranges::copy(stopping_->best_weights(), weights_.get());
+}
+
 Status Trainer::one_round(Loop& loop) {
   options_.time.change(Activity::kComputing);
   const caffe::SolverParameter& p = options_.solver.param;
-  const int before = iter_ - std::max(loop.round_length, 1) + 1;
-  if (holds_multiple(std::max(before, 0), iter_ + 1, p.test_interval()) &&
-      (iter_ > 0 || p.test_initialization())) {
+  if (test_due(loop)) {
     CFT_TRY(test_all(loop));
     if (stops(loop)) return {};
   }
@@ -268,6 +296,7 @@ Status Trainer::test_all(Loop& loop) {
       event.outputs.emplace_back(out.blob, out.mean);
     }
     if (options_.events) options_.events->test(event);
+    if (stopping_ && i == 0) CFT_TRY(watch(scores));
   }
   return check_cancelled();
 }
@@ -279,6 +308,8 @@ Status Trainer::finish(Loop& loop) {
     CFT_TRY(report(loop, iter_ - 1, p.display() > 0 && (iter_ - 1) % p.display() == 0));
   }
   CFT_TRY(consolidate(loop, true));
+  // Before the state is stored, which then holds all tests.
+  if (stopping_ && !stopping_->is_tested(iter_) && !stops(loop)) CFT_TRY(test_all(loop));
   const bool due = loop.checkpoint_iter != iter_ && p.snapshot_after_train();
   const Asked asked = due ? Asked::kYes : Asked::kNo;
   if (due || options_.keep_state) CFT_TRY(take_checkpoint(loop, asked, options_.keep_state));
@@ -286,7 +317,11 @@ Status Trainer::finish(Loop& loop) {
   loop.runner->stop_prefetch();  // no thread uses the sources any more
   const bool stopped = stops(loop);
   if (!stopped && p.display() > 0 && iter_ % p.display() == 0) CFT_TRY(log_final_loss(loop));
-  if (!stopped && p.test_interval() > 0 && iter_ % p.test_interval() == 0) CFT_TRY(test_all(loop));
+  const bool is_tested = stopping_ && stopping_->is_tested(iter_);
+  if (!stopped && !is_tested && p.test_interval() > 0 && iter_ % p.test_interval() == 0) {
+    CFT_TRY(test_all(loop));
+  }
+  take_best();
   options_.log.info("{}", stopped ? "Optimization stopped early." : "Optimization Done.");
   summary_.steps = iter_;
   summary_.seconds = Loop::seconds(loop.start);

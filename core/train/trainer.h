@@ -24,6 +24,7 @@
 #include "core/sync/sync.h"
 #include "core/train/checkpoint.h"
 #include "core/train/debug_info.h"
+#include "core/train/early_stopping.h"
 #include "core/train/history.h"
 #include "core/train/nets.h"
 #include "core/train/plan_set.h"
@@ -108,6 +109,9 @@ class Trainer {
   /// What this rank's time has gone to since its options were made; what follows a run counts as
   /// storing. On the thread that runs it.
   TimeAccount::Seconds seconds() const { return options_.time.seconds(); }
+  /// What early stopping saw; none if the solver does not ask for it. After a run the weights are those of
+  /// the best test.
+  const std::optional<EarlyStopping>& stopping() const { return stopping_; }
   /// From any thread: the rows that this rank has trained on in this run, or with survivors in all
   /// its runs, by epoch. A round's rows count when it ends: an interrupted one is repeated.
   RowCounts::ByEpoch rows_used() const { return rows_used_.by_epoch(); }
@@ -138,6 +142,9 @@ class Trainer {
   Result<Graph> training_graph(const NetChoice& choice) const;
   Status log_debug_info(const Plan& plan);
   Status test_all(Loop& loop);
+  bool test_due(const Loop& loop) const;
+  Status watch(const TestScores& scores);
+  void take_best();
   /// Who asked for a checkpoint: nobody, a user or a setting, or the solver's `snapshot`.
   enum class Asked { kNo, kYes, kSnapshot };
   Status take_checkpoint(Loop& loop, Asked asked, bool keep = false);
@@ -170,6 +177,7 @@ class Trainer {
   std::vector<std::vector<float>> test_params_;  // of each test net, where it has layers of its own
   std::unique_ptr<DebugInfo> debug_info_;        // made on first use
   int iter_ = 0, current_step_ = 0;
+  std::optional<EarlyStopping> stopping_;
   std::unique_ptr<ModeState> restored_;  // until run() takes it
   struct {
     int iter = 0, current_step = 0;

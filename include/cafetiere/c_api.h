@@ -161,7 +161,8 @@ CFT_API void cft_row_check_destroy(cft_row_check* check);
  * TableData. In rows a missing cell has no bytes.
  * options: {"schema": as for rows, "columns": [{"name": TEXT, "kind": "NUMBER" (default; of "size"
  *   numbers in each cell, else 1)|"CATEGORY"|"DATE" (i32 days since 1970)|"TIMESTAMP" (i64 microseconds)|
- *   "CLASS" (a label)}]} */
+ *   "CLASS" (a label)|"FLAGS" (a label of "size" numbers that are 0 or 1)|"WEIGHT" (of a row in the
+ *   loss: one column at most, with finite numbers of 0 or more)}]} */
 typedef struct cft_table cft_table;
 CFT_API int cft_table_create(const char* options, cft_table** out);
 /* Counts `count` rows, encoded as for cft_rows_append(). An error leaves the table unfit for use. */
@@ -170,8 +171,17 @@ CFT_API int cft_table_add(cft_table* table, int64_t count, const void* chunk, ui
 CFT_API int cft_table_merge(cft_table* table, const void* statistics, uint64_t bytes);
 /* The same bytes for the same multiset of rows. */
 CFT_API int cft_table_statistics(const cft_table* table, void** out, uint64_t* bytes);
-/* The text of a net that learns one column from the others.
- * options: {"label": the column to learn, "layers": [units of each hidden layer] (default [64, 32]),
+/* The text of a net that learns one column from the others. The loss of a batch is the sum of the rows'
+ * losses, each times the row's weight over the mean weight of all rows that were counted, divided by the
+ * rows of the batch.
+ * options: {"label": the column to learn, or "labels": several columns of numbers,
+ *   "class_weights": "balanced" or pairs such as "spam=5, ham=1", which weigh rows by their label (other
+ *   classes: 1), "loss": of numbers, "squared" (default), "huber" or "quantile", "delta": of "huber", in
+ *   deviations of the label (default 1), "quantiles": [numbers between 0 and 1], a prediction each,
+ *   "initial": prototxt of a model's net whose weights this one is to begin with: features, and the label
+ *   where it is the same, are encoded as there; else the layer of the scores gets a name of its own,
+ *   "frozen": [names of layers that stay as they are, also those of NAME/...],
+ *   "layers": [units of each hidden layer] (default [64, 32]),
  *   "activation": a layer type (default "ReLU"), "dropout": share of units, "batch_norm": 0 or 1,
  *   "net": prototxt of hidden layers in place of those, the first of which reads the blob "input" and
  *   the last of which the scores are made of, "batch": rows (default 64), "most_one_hot": a category of more values is embedded (default 8),
@@ -327,7 +337,11 @@ CFT_API int cft_trainer_seconds(cft_trainer* trainer, char** out);
 /* After a run: {"steps", "epochs", "rows_given", "rows_per_epoch": [..], "loss", "seconds",
  *   "rows_per_s", "sha256": of the model, "" where that is larger than the binary form's 2 GiB,
  *   "shards", "ranks", "peak_bytes", "instruction_set": see cft_instruction_set,
- *   "files": whether model and state are to be had from cft_trainer_save alone}
+ *   "files": whether model and state are to be had from cft_trainer_save alone,
+ *   "early_stopping" (since API version 4): null, or if the solver asks for it {"output": the one that is
+ *   watched, "best_step", "best": its value, "interval": steps from one test to the next, "stopped":
+ *   whether it ended the run, "curve": [[step, value] of each test]}; the model is that of best_step then,
+ *   and the state that of the end}
  * Rows are those of all ranks that came to the end; with "survivors" "rows_given" are this rank's. */
 CFT_API int cft_trainer_result(cft_trainer* trainer, char** out);
 /* After a run: the weights as a caffemodel. */
@@ -400,12 +414,18 @@ CFT_API int cft_rounds_restore(cft_rounds* rounds, const void* model, uint64_t m
                                const void* state, uint64_t state_bytes);
 /* {"iter": next, "length": iterations of the next round, 0 at the end, "floats": shared ones,
  *   "keeps_history": whether each replica has its own, "mode", "period", "seed", "max_iter",
- *   "test_interval", "test_initialization", "snapshot", "average_loss"} */
+ *   "test_interval", "test_initialization", "snapshot", "average_loss", "early_stopping" (since API version
+ *   4): null, or as cft_trainer_result() says, with "due": whether to test before the round} */
 CFT_API int cft_rounds_describe(const cft_rounds* rounds, char** out);
 CFT_API int cft_rounds_shared(const cft_rounds* rounds, float* out, uint64_t floats);
 /* Ends the round described: sums[i] is the tree sum of group i of the shards. */
 CFT_API int cft_rounds_end(cft_rounds* rounds, const float* const* sums, int32_t count,
                            uint64_t floats);
+/* Since API version 4. What a test of the shared weights came to, of the output that the solver's
+ * early_stopping names: before the round that begins with them ends, or after the last one. Where
+ * cft_rounds_describe() then says length 0, the training has ended and that round is not to count. Once
+ * the training has ended, the model is that of the best test. */
+CFT_API int cft_rounds_test(cft_rounds* rounds, double value);
 /* The weights as a caffemodel. */
 CFT_API int cft_rounds_model(const cft_rounds* rounds, void** out, uint64_t* bytes);
 /* Iteration and history as a solverstate. histories: of each shard, where replicas keep theirs; else

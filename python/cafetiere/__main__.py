@@ -27,6 +27,10 @@ def _numbers(text):
     return [int(units) for units in _names(text)]
 
 
+def _shares(text):
+    return [float(share) for share in _names(text)]
+
+
 def _arguments():
     parser = argparse.ArgumentParser(
         prog="python -m cafetiere",
@@ -57,6 +61,30 @@ def _arguments():
     fit.add_argument("--lr", type=float, default=0.003, help="learning rate at the beginning")
     fit.add_argument("--seed", type=int, default=1, help="seed of everything random")
     fit.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    fit.add_argument("--weight", help="the column with what each row counts in the loss")
+    fit.add_argument(
+        "--class-weights", default="", help='"balanced", or pairs such as "spam=5, ham=1"'
+    )
+    fit.add_argument("--loss", choices=["squared", "huber", "quantile"], default="squared")
+    fit.add_argument(
+        "--huber-delta", type=float, default=1.0, help="where huber begins, in deviations"
+    )
+    fit.add_argument(
+        "--quantiles", type=_shares, default=[], help="of loss quantile, as 0.1,0.5,0.9"
+    )
+    fit.add_argument(
+        "--validation",
+        type=float,
+        default=0.0,
+        help="share of the rows to test on once an epoch; the others are trained on",
+    )
+    fit.add_argument(
+        "--patience",
+        type=int,
+        default=0,
+        help="epochs in a row that are no better, after which it ends with the best one's weights",
+    )
+    fit.add_argument("--tol", type=float, default=0.0, help="by how much an epoch must be better")
     predict = commands.add_parser("predict", help="adds predictions to a table, as a CSV")
     predict.add_argument("model", help="the folder that fit wrote")
     predict.add_argument("table", help="a CSV or Parquet file")
@@ -80,9 +108,16 @@ def _tested(model, columns):
     return f"accuracy {right / len(label):.4f}"
 
 
+def _stopped(told, patience):
+    """A sentence on which epoch was the best, and why the training ended."""
+    epoch = told["best_step"] // told["interval"]
+    why = f"{patience} epochs were no better" if told["stopped"] else "all epochs were trained"
+    return f"best validation loss {told['best']:.6g}, after epoch {epoch}; {why}"
+
+
 def _fit(given):
     columns = tables.read(given.table)
-    kept = [name for name in columns if name not in {*given.drop, given.label}]
+    kept = [name for name in columns if name not in {*given.drop, given.label, given.weight}]
     model, result = tables.fit(
         columns,
         given.label,
@@ -95,9 +130,19 @@ def _fit(given):
         lr=given.lr,
         seed=given.seed,
         threads=given.threads,
+        weight=given.weight,
+        class_weights=given.class_weights,
+        loss=given.loss,
+        huber_delta=given.huber_delta,
+        quantiles=given.quantiles,
+        validation=given.validation,
+        patience=given.patience,
+        tol=given.tol,
     )
     model.save(given.out)
     print(f"{result['steps']} steps, {result['seconds']:.1f} s, loss {result['loss']:.4f}")
+    if stopping := result["early_stopping"]:
+        print(_stopped(stopping, given.patience))
     print(f"{given.table}: {_tested(model, columns)}")
     if given.test:
         print(f"{given.test}: {_tested(model, tables.read(given.test))}")
@@ -108,6 +153,8 @@ def _predict(given):
     columns = tables.read(given.table)
     predicted, shares = model.predict(columns)
     added = {"prediction": predicted, **({} if shares is None else {"probability": shares})}
+    quantiles = [f"quantile_{share:g}" for share in model.quantiles]
+    added.update(zip(quantiles, model.predict_quantiles(columns)))
     for name in added:
         if name in columns:
             raise ValueError(f"the table has a column {name!r} already; rename it")

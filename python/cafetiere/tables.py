@@ -4,6 +4,7 @@
 import csv
 import ctypes
 import datetime
+import hashlib
 import json
 import pathlib
 import struct
@@ -100,14 +101,24 @@ def _encoded(cells, kind, name):
             yield packed.pack(packed.size - 4, value)
 
 
-def rows_of(columns, types):
-    """A table's rows as the engine wants them, and how many they are."""
+def _rows(columns, types):
+    """A table's rows, each as the engine wants it."""
     for name in types:
         if name not in columns:
             raise ValueError(f"there is no column {name!r}; there are {', '.join(columns)}")
     encoded = [_encoded(columns[name], kind, name) for name, kind in types.items()]
-    rows = [b"".join(row) for row in zip(*encoded)]
+    return [b"".join(row) for row in zip(*encoded)]
+
+
+def rows_of(columns, types):
+    """A table's rows as the engine wants them, and how many they are."""
+    rows = _rows(columns, types)
     return b"".join(rows), len(rows)
+
+
+def _is_held_out(row, fraction):
+    """Whether a row is tested on: by a hash of all its values, so that equal rows stay together."""
+    return int.from_bytes(hashlib.blake2b(row, digest_size=8).digest(), "big") < fraction * 2**64
 
 
 def _schema(types):
@@ -120,12 +131,20 @@ def _created(function, destroy, *arguments):
     return Handle(made, destroy)
 
 
-def _net(schema, kinds, label, chunk, count, options):
+def _native(schema, rows):
+    handle = _created("cft_rows_create", "cft_rows_destroy", json.dumps(schema).encode())
+    chunk = b"".join(rows)
+    call("cft_rows_append", handle, len(rows), chunk, len(chunk))
+    return handle
+
+
+def _net(schema, kinds, label, rows, options):
     """The text of a net for these rows."""
+    chunk = b"".join(rows)
     columns = [{"name": name, "kind": kind} for name, kind in kinds.items()]
     request = json.dumps({"schema": schema, "columns": columns}).encode()
     table = _created("cft_table_create", "cft_table_destroy", request)
-    call("cft_table_add", table, count, chunk, len(chunk))
+    call("cft_table_add", table, len(rows), chunk, len(chunk))
     return call_for_text("cft_table_net", table, json.dumps({**options, "label": label}).encode())
 
 
@@ -141,17 +160,35 @@ def class_name(cell):
 class TableModel:
     """A net that reads rows of a table as they are.
 
-    net: its prototxt; weights: a caffemodel's bytes; types: of the columns to learn from, by name.
+    net: its prototxt; weights: a caffemodel's bytes; types: of the columns to learn from, by name;
+    quantiles: what it predicts, if it learned any.
     """
 
-    def __init__(self, net, weights, types, label):
+    def __init__(self, net, weights, types, label, quantiles=()):
         self.net, self.weights, self.types, self.label = net, weights, types, label
+        self.quantiles = list(quantiles)
         described = json.dumps({"net": net + _PREDICT, "phase": "TEST"}).encode()
         tops = call_for_json("cft_describe", described)["data_layer"]["tops"]
-        self.labels = tops[-1].get("values", [])
+        self.labels = next(top.get("values", []) for top in tops if top["name"] == "label")
 
     def predict(self, columns):
-        """The predictions for a table: labels as texts and their probabilities, or numbers."""
+        """The predictions for a table: labels as texts and their probabilities, or numbers.
+
+        Of quantiles the numbers are those of the one nearest to 0.5, see predict_quantiles().
+        """
+        values = self._outputs(columns)
+        if not self.labels:
+            best = np.argmin(np.abs(np.array(self.quantiles or [0.5]) - 0.5))
+            return values[:, best].astype(float).tolist(), None
+        best = values.argmax(axis=1)
+        return [self.labels[place] for place in best], values[np.arange(len(best)), best].tolist()
+
+    def predict_quantiles(self, columns):
+        """For each of the quantiles the numbers predicted for a table."""
+        return self._outputs(columns).T.astype(float).tolist() if self.quantiles else []
+
+    def _outputs(self, columns):
+        """What the net says, a line a row."""
         chunk, count = rows_of(columns, self.types)
         output = "probability" if self.labels else "prediction"
         options = {"net": self.net + _PREDICT, "schema": _schema(self.types), "outputs": [output]}
@@ -162,14 +199,12 @@ class TableModel:
             self.weights,
             len(self.weights),
         )
-        values = np.empty((count, max(1, len(self.labels))), np.float32)
+        width = max(1, len(self.labels), len(self.quantiles))
+        values = np.empty((count, width), np.float32)
         if count:
             outputs = (ctypes.c_void_p * 1)(values.ctypes.data)
             call("cft_predictor_run", predictor, count, chunk, len(chunk), outputs)
-        if not self.labels:
-            return [float(value) for value in values[:, 0]], None
-        best = values.argmax(axis=1)
-        return [self.labels[place] for place in best], values[np.arange(count), best].tolist()
+        return values
 
     def export_onnx(self, path):
         """Writes the model as an ONNX file whose inputs are the columns, as they are."""
@@ -183,7 +218,7 @@ class TableModel:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "net.prototxt").write_text(self.net, encoding="utf-8")
         (folder / "model.caffemodel").write_bytes(self.weights)
-        told = {"types": self.types, "label": self.label}
+        told = {"types": self.types, "label": self.label, "quantiles": self.quantiles}
         (folder / "table.json").write_text(json.dumps(told, indent=1), encoding="utf-8")
 
     @classmethod
@@ -192,7 +227,8 @@ class TableModel:
         folder = pathlib.Path(folder)
         told = json.loads((folder / "table.json").read_text(encoding="utf-8"))
         net = (folder / "net.prototxt").read_text(encoding="utf-8")
-        return cls(net, (folder / "model.caffemodel").read_bytes(), told["types"], told["label"])
+        weights = (folder / "model.caffemodel").read_bytes()
+        return cls(net, weights, told["types"], told["label"], told.get("quantiles", ()))
 
 
 def is_class(cells):
@@ -216,40 +252,70 @@ def fit(
     lr=0.003,
     seed=1,
     threads=1,
+    weight=None,
+    class_weights="",
+    loss="squared",
+    huber_delta=1.0,
+    quantiles=(),
+    validation=0.0,
+    patience=0,
+    tol=0.0,
 ):
     """Learns one column of a table from others.
 
-    columns: lists of cells by name; features: names, by default all but the label; categorical:
-    of numbers that name something; classes: whether the label does, by default is_class() tells.
+    columns: lists of cells by name; features: names, by default all but label and weight;
+    categorical: of numbers that name something; classes: whether the label does, by default
+    is_class() tells; weight: the column of what a row counts in the loss; class_weights: "balanced"
+    or pairs such as "spam=5, ham=1"; loss: of numbers, "squared", "huber" or "quantile";
+    validation: share of the rows to test on once an epoch, in place of training on them; patience:
+    epochs in a row that are no better by `tol`, after which it ends, with the best epoch's weights.
     Returns a TableModel and what cft_trainer_result tells.
     """
     if label not in columns:
         raise ValueError(f"there is no column {label!r}; there are {', '.join(columns)}")
-    names = [*(features or [name for name in columns if name != label]), label]
+    if patience > 0 and validation == 0:
+        raise ValueError("patience needs rows to test on: give validation a share, such as 0.1")
+    targets = [label] if weight is None else [label, weight]
+    for name in set(targets) & set(features):
+        raise ValueError(f"column {name!r} is the label or the weight: take it out of the features")
+    names = [*(features or [name for name in columns if name not in targets]), *targets]
     types = {name: type_of(columns.get(name, [])) for name in names}
     kinds = {name: _KINDS[kind] for name, kind in types.items()}
     kinds.update(dict.fromkeys(categorical, "CATEGORY"))
     named = is_class(columns[label]) if classes is None else classes
     kinds[label] = "CLASS" if named else "NUMBER"
-    chunk, count = rows_of(columns, types)
-    if count == 0:
-        raise ValueError("the table has no rows")
-    shape = {"layers": list(layers), "batch": min(batch, count)}
-    net = _net(_schema(types), kinds, label, chunk, count, shape)
+    if weight is not None:
+        kinds[weight] = "WEIGHT"
+    every = _rows(columns, types)
+    rows = [row for row in every if not _is_held_out(row, validation)]
+    held_out = [row for row in every if _is_held_out(row, validation)]
+    if not rows:
+        raise ValueError("the table has no rows to train on")
+    shape = {"layers": list(layers), "batch": min(batch, len(rows)), "class_weights": class_weights}
+    if not named:
+        shape.update(loss=loss, delta=huber_delta, quantiles=list(quantiles))
+    net = _net(_schema(types), kinds, label, rows, shape)
+    epoch = -(-len(rows) // shape["batch"])
+    solver = f'type: "Adam" base_lr: {lr} lr_policy: "cosine" momentum: 0.9 max_iter: 1'
+    if held_out:
+        solver += f" test_interval: {epoch}"
+    if patience > 0:
+        solver += f" early_stopping {{ patience: {patience} tolerance: {tol} }}"
     options = {
-        "solver": f'type: "Adam" base_lr: {lr} lr_policy: "cosine" momentum: 0.9 max_iter: 1',
+        "solver": solver,
         "net": net,
-        "max_iter": epochs * -(-count // shape["batch"]),
+        "max_iter": epochs * epoch,
         "seed": seed,
         "threads": threads,
     }
-    schema = json.dumps(_schema(types)).encode()
-    rows = _created("cft_rows_create", "cft_rows_destroy", schema)
-    call("cft_rows_append", rows, count, chunk, len(chunk))
+    schema = _schema(types)
     trainer = _created(
         "cft_trainer_create", "cft_trainer_destroy", json.dumps(options).encode(), None
     )
-    call("cft_trainer_run", trainer, None, rows)
+    if held_out:
+        call("cft_trainer_validation", trainer, _native(schema, held_out))
+    call("cft_trainer_run", trainer, None, _native(schema, rows))
     weights = call_for_bytes("cft_trainer_model", trainer)
-    del types[label]
-    return TableModel(net, weights, types, label), call_for_json("cft_trainer_result", trainer)
+    learned = {name: kind for name, kind in types.items() if name not in targets}
+    model = TableModel(net, weights, learned, label, quantiles)
+    return model, call_for_json("cft_trainer_result", trainer)

@@ -304,6 +304,7 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_rounds_describe);
   CALL(cft_rounds_shared);
   CALL(cft_rounds_end);
+  CALL(cft_rounds_test);
   CALL(cft_rounds_model);
   CALL(cft_rounds_state);
   CALL(cft_rounds_log);

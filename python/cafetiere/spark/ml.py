@@ -16,8 +16,8 @@ from cafetiere.spark.explanation import Explaining
 from cafetiere.spark.params import (
     ClassificationParams,
     ClassifierParams,
+    RegressionParams,
     RegressorParams,
-    TableModelParams,
     ml_defaults,
 )
 from cafetiere.spark.stages import Readable, Watched
@@ -56,7 +56,7 @@ class CaffeRegressor(Watched, RegressorParams, Explaining, JavaEstimator, Readab
 class _TableModel(JavaModel, Readable, JavaMLWritable):
     """What both models have."""
 
-    _parts = ("model",)
+    _parts = ()
 
     def __init__(self, java_model=None):
         super().__init__(java_model)
@@ -109,5 +109,7 @@ class CaffeClassificationModel(ClassificationParams, _TableModel):
         return len(self.labels)
 
 
-class CaffeRegressionModel(TableModelParams, _TableModel):
+class CaffeRegressionModel(RegressionParams, _TableModel):
     """A trained regressor: transform() adds a prediction to every row."""
+
+    _parts = ("model", "regression")

@@ -66,6 +66,26 @@ class Account:
         return cls(**found | {"core_hours": CoreHours(**found["core_hours"]), "ranks": ranks})
 
 
+@dataclass(frozen=True)
+class EarlyStopping:
+    """What the tests came to where the solver asks for early stopping; else the curve is empty.
+
+    The model has the weights of best_step; curve: step and output of each test.
+    """
+
+    output: str
+    best_step: int
+    best: float
+    interval: int
+    stopped: bool
+    curve: list[list[float]]
+    best_epoch: int
+
+    def __bool__(self) -> bool:
+        """Whether there were tests."""
+        return bool(self.curve)
+
+
 @dataclass(frozen=True, repr=False)
 class TrainingSummary:
     """What a training did, with the same fields for all engines.
@@ -102,6 +122,7 @@ class TrainingSummary:
     views: int
     partitions: list[Partition]
     account: Account
+    early_stopping: EarlyStopping
 
     @classmethod
     def from_json(cls, text: str) -> "TrainingSummary":
@@ -110,6 +131,7 @@ class TrainingSummary:
         found["rows_per_second"] = found.pop("rows_per_s")
         found["partitions"] = [Partition(**partition) for partition in found["partitions"]]
         found["account"] = Account._of(found["account"])
+        found["early_stopping"] = EarlyStopping(**found["early_stopping"])
         if found["loss"] is None:
             found["loss"] = math.nan
         return cls(**found)

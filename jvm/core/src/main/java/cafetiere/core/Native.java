@@ -128,6 +128,8 @@ final class Native {
 
   static native void roundsEnd(long rounds, byte[][] sums);
 
+  static native void roundsTest(long rounds, double value);
+
   static native byte[] roundsModel(long rounds);
 
   static native byte[] roundsState(long rounds, byte[][] histories);

@@ -45,6 +45,7 @@ import java.util.Locale;
  * @param views survivors: how many views there were, one where nobody was lost
  * @param partitions survivors: what became of each partition
  * @param account what the cores were used for
+ * @param earlyStopping which test was the best, and whether the training ended early
  */
 public record TrainingSummary(
     String engine,
@@ -72,7 +73,8 @@ public record TrainingSummary(
     int membersAtEnd,
     int views,
     List<Partition> partitions,
-    Account account)
+    Account account,
+    EarlyStopping earlyStopping)
     implements Serializable {
   private static final long serialVersionUID = 1L;
   private static final String LOSS = "loss";
@@ -93,6 +95,33 @@ public record TrainingSummary(
     private static final long serialVersionUID = 1L;
   }
 
+  /**
+   * What the tests came to where the solver asks for early stopping; else the curve is empty.
+   *
+   * @param output that of the test net that was watched
+   * @param bestStep the step whose weights the model has
+   * @param best what the output was then
+   * @param interval steps from one test to the next; for tables an epoch
+   * @param stopped whether the training ended since it got no better; else it came to its last step
+   * @param curve the step and the output of each test, in order
+   */
+  public record EarlyStopping(String output, long bestStep, double best, long interval,
+      boolean stopped, List<List<Double>> curve) implements Serializable {
+    private static final long serialVersionUID = 1L;
+
+    /** Nothing is null. */
+    public EarlyStopping {
+      output = output == null ? "" : output;
+      curve = curve == null ? List.of() : List.copyOf(curve);
+    }
+
+    /** The number of the best test's epoch, where there is one test an epoch: 1 for the first. */
+    @JsonProperty("best_epoch")
+    public long bestEpoch() {
+      return interval == 0 ? 0 : bestStep / interval;
+    }
+  }
+
   /** Nothing is null. */
   public TrainingSummary {
     engine = engine == null ? "" : engine;
@@ -102,6 +131,7 @@ public record TrainingSummary(
     rowsPerEpoch = rowsPerEpoch == null ? List.of() : List.copyOf(rowsPerEpoch);
     partitions = partitions == null ? List.of() : List.copyOf(partitions);
     account = account == null ? Account.NONE : account;
+    earlyStopping = earlyStopping == null ? new EarlyStopping("", 0, 0, 0, false, List.of()) : earlyStopping;
   }
 
   /** Epochs that were begun. */

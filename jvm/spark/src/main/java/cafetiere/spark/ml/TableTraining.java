@@ -19,8 +19,10 @@ import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
+import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.stream.Stream;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.Column;
@@ -34,6 +36,8 @@ import org.apache.spark.sql.types.StructType;
 final class TableTraining {
   static final String CLASS = "CLASS";
   static final String NUMBER = "NUMBER";
+  /** A label of several that hold or do not. */
+  static final String FLAGS = "FLAGS";
 
   private static final int BATCH_TO_PREDICT = 256;
 
@@ -48,62 +52,86 @@ final class TableTraining {
   }
 
   /** Refuses what can be seen before any row is. */
-  static void check(TableParams<?> params, StructType schema, String labelKind) {
-    if (!params.getWeightCol().isEmpty()) {
-      throw new PreflightException(List.of("weightCol is set, and no loss takes weights of rows yet:"
-          + " set it to \"\", and repeat rows that are to count more"));
+  static TableColumns check(TableParams<?> params, TableColumns.Task task, StructType schema) {
+    List<String> findings = new ArrayList<>();
+    boolean isIndicated = !params.getValidationIndicatorCol().isEmpty();
+    if (isIndicated && params.getValidationFraction() > 0) {
+      findings.add("both validationIndicatorCol and validationFraction are set: use one of them");
     }
-    TableColumns.of(params, schema, labelKind);
+    if (params.getPatience() > 0 && !isIndicated && params.getValidationFraction() == 0) {
+      findings.add("patience is set, and there are no rows to test on: set validationFraction, or"
+          + " validationIndicatorCol");
+    }
+    if (!findings.isEmpty()) throw new PreflightException(findings);
     if (!params.getGroupCol().isEmpty()) {
       KeyedParams.check(params);
       KeyedTraining.key(schema, params.getGroupCol());
     }
+    return TableColumns.of(params, task, schema);
   }
 
   /** What training it would do and take. */
   static Explanation explain(
-      TableParams<?> params, Dataset<?> data, String labelKind, boolean probe) {
-    check(params, data.schema(), labelKind);
+      TableParams<?> params, TableColumns.Task task, Dataset<?> data, boolean probe) {
+    TableColumns columns = check(params, task, data.schema());
     Dataset<Row> train = data.toDF();
-    if (!params.getValidationIndicatorCol().isEmpty()) {
-      train = train.filter(functions.not(functions.coalesce(
-          functions.col(params.getValidationIndicatorCol()), functions.lit(false))));
-    }
+    Column heldOut = heldOut(params, columns);
+    if (heldOut != null) train = train.filter(functions.not(heldOut));
     SparkContext sc = train.sparkSession().sparkContext();
-    TableColumns columns = TableColumns.of(params, train.schema(), labelKind);
     Parallelism parallel = Parallelism.of(sc, params.getNumWorkers(), params.getShards());
-    return estimator(params).setNet(net(params, train, columns, parallel.shards()))
+    return estimator(params).setLabelCol(task.labels().get(0))
+        .setNet(net(params, train, columns, parallel.shards()))
         .setNumWorkers(parallel.workers()).setShards(parallel.shards()).explain(train, probe);
   }
 
   /** The trained net, which computes the blobs {@code outputs}. */
   static CaffeModel train(
-      TableParams<?> params, Dataset<?> data, String labelKind, String... outputs) {
-    check(params, data.schema(), labelKind);
+      TableParams<?> params, TableColumns.Task task, Dataset<?> data, String... outputs) {
+    TableColumns columns = check(params, task, data.schema());
     Dataset<Row> train = data.toDF();
     Dataset<Row> test = null;
-    if (!params.getValidationIndicatorCol().isEmpty()) {
-      Column held = functions.coalesce(
-          functions.col(params.getValidationIndicatorCol()), functions.lit(false));
+    Column held = heldOut(params, columns);
+    if (held != null) {
       test = train.filter(held);
       train = train.filter(functions.not(held));
     }
     SparkContext sc = train.sparkSession().sparkContext();
     CaffeEstimator estimator = estimator(params);
     Preflight.checkExecutors(sc, estimator);
-    TableColumns columns = TableColumns.of(params, train.schema(), labelKind);
     Parallelism parallel = Parallelism.of(sc, params.getNumWorkers(), params.getShards());
     String net = net(params, train, columns, parallel.shards());
-    CaffeModel model = estimator.setNet(net).setNumWorkers(parallel.workers())
+    String label = task.labels().get(0);
+    CaffeModel model = estimator.setLabelCol(label).setNet(net).setNumWorkers(parallel.workers())
         .setShards(parallel.shards()).setValidationData(test).fit(train);
     return model.setNet(net + "state { phase: TEST stage: \"predict\" }\n").setOutputCols(outputs)
-        .setLabelCol(params.getLabelCol()).setBatchSize(BATCH_TO_PREDICT);
+        .setLabelCol(label).setBatchSize(BATCH_TO_PREDICT);
+  }
+
+  /** Whether a row is not trained on, but tested on; null if all are trained on. */
+  private static Column heldOut(TableParams<?> params, TableColumns columns) {
+    if (!params.getValidationIndicatorCol().isEmpty()) {
+      return functions.coalesce(
+          functions.col(params.getValidationIndicatorCol()), functions.lit(false));
+    }
+    double fraction = params.getValidationFraction();
+    if (fraction == 0) return null;
+    String id = params.getIdCol();
+    Stream<String> names = id.isEmpty() ? Stream.of(columns.schema().table().fieldNames()) : Stream.of(id);
+    Column[] hashed = names.map(name -> functions.col("`" + name.replace("`", "``") + "`"))
+        .toArray(Column[]::new);
+    // The 53 bits of a double: shares of a hash are equal on all machines.
+    Column share = functions.shiftrightunsigned(functions.xxhash64(hashed), 11).multiply(0x1p-53);
+    return share.lt(fraction);
   }
 
   /** A net for each key of {@code groupCol}. */
-  static KeyedNets trainKeys(TableParams<?> params, Dataset<?> data, String labelKind) {
-    check(params, data.schema(), labelKind);
-    TableColumns columns = TableColumns.of(params, data.schema(), labelKind);
+  static KeyedNets trainKeys(TableParams<?> params, TableColumns.Task task, Dataset<?> data) {
+    TableColumns columns = check(params, task, data.schema());
+    String label = task.labels().get(0);
+    if (columns.kinds().contains(FLAGS) || columns.hasSeveralNumbers()) {
+      throw new PreflightException(List.of("column '" + label + "' has several labels, and nets of"
+          + " groupCol learn one: take one of them, or leave groupCol empty"));
+    }
     ObjectNode options = (ObjectNode) Json.parse(columns.options(data.toDF()));
     options.set("net", netOptions(params, columns, 1));
     options.put("solver", solver(params)).put("seed", params.getSeed())
@@ -114,18 +142,21 @@ final class TableTraining {
       options.put("epochs", params.getMaxEpochs());
     }
     return new KeyedTraining(
-        params.getGroupCol(), columns.schema(), columns.label(), options.toString()).train(data);
+        params.getGroupCol(), columns.schema(), label, options.toString()).train(data);
   }
 
   private static CaffeEstimator estimator(TableParams<?> params) {
     CaffeEstimator estimator = new CaffeEstimator().setSolver(solver(params)).setPredictionCol("")
-        .setLabelCol(params.getLabelCol()).setIdCol(params.getIdCol())
+        .setIdCol(params.getIdCol())
         .setNumWorkers(params.getNumWorkers()).setThreadsPerWorker(params.getThreadsPerWorker())
         .setSeed(params.getSeed()).setSyncMode(params.getSyncMode())
         .setSyncPeriod(params.getSyncPeriod()).setEngine(params.getEngine())
         .setEncrypt(params.getEncrypt()).setCheckpointDir(params.getCheckpointDir())
         .setResume(params.getResume()).setEvents(params.getEvents())
         .setPricePerCoreHour(params.getPricePerCoreHour());
+    if (!params.getInitialModel().isEmpty()) {
+      estimator.setWeights(SavedTableModel.weights(params.getInitialModel()));
+    }
     return params.getMaxIter() > 0 ? estimator.setMaxIter(params.getMaxIter())
         : estimator.setEpochs(params.getMaxEpochs());
   }
@@ -141,7 +172,9 @@ final class TableTraining {
     };
     return "type: \"" + rule + "\"\nbase_lr: " + (float) params.getBaseLr() + "\n" + policy + "\n"
         + (hasMomentum ? "momentum: " + (float) params.getMomentum() + "\n" : "")
-        + "weight_decay: " + (float) params.getWeightDecay() + "\nmax_iter: 1\n";
+        + "weight_decay: " + (float) params.getWeightDecay() + "\nmax_iter: 1\n"
+        + (params.getPatience() == 0 ? "" : "early_stopping { patience: " + params.getPatience()
+            + " tolerance: " + params.getTol() + " }\n");
   }
 
   private static String net(
@@ -155,12 +188,20 @@ final class TableTraining {
 
   /** What is asked of the net. */
   static ObjectNode netOptions(TableParams<?> params, TableColumns columns, int shards) {
-    ObjectNode options = Json.object().put("label", columns.label());
+    ObjectNode options = columns.task().options();
+    ArrayNode labels = options.putArray("labels");
+    columns.task().labels().forEach(labels::add);
     ArrayNode layers = options.putArray("layers");
     for (int units : params.getLayers()) layers.add(units);
     options.put("activation", params.getActivation()).put("dropout", params.getDropout());
     options.put("batch_norm", params.getBatchNorm() ? 1 : 0).put("net", params.getNet());
-    return options.put("batch", (params.getBatchSize() + shards - 1) / shards);
+    options.put("batch", (params.getBatchSize() + shards - 1) / shards);
+    if (!params.getInitialModel().isEmpty()) {
+      options.put("initial", SavedTableModel.net(params.getInitialModel()));
+    }
+    ArrayNode frozen = options.putArray("frozen");
+    for (String layer : params.getFrozenLayers()) frozen.add(layer);
+    return options;
   }
 
   /** The statistics of all rows, the same bytes however they are distributed. */

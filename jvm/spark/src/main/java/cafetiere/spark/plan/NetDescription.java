@@ -76,13 +76,19 @@ public record NetDescription(JsonNode json) {
    * @param batch rows of a batch
    * @param cells of a TableData the columns that it makes the top of; else none
    * @param classes of a TableData the labels whose places the top holds; else none
+   * @param kind of a TableData that of the first of its columns; else ""
+   * @param isTarget whether a TableData says that only losses and scores read it
+   * @param width numbers of a row
    */
   public record Top(String name, String role, String column, boolean isOfClasses, long batch,
-      List<String> cells, List<String> classes) {
+      List<String> cells, List<String> classes, String kind, boolean isTarget, long width) {
     static Top of(JsonNode json) {
+      JsonNode shape = json.path("shape");
       return new Top(json.path("name").asText(), json.path("role").asText(""),
           json.path("column").asText(""), json.path("classes").asLong() > 0,
-          json.path("batch").asLong(), texts(json.path("columns")), texts(json.path("values")));
+          json.path("batch").asLong(), texts(json.path("columns")), texts(json.path("values")),
+          json.path("kind").asText(""), json.path("target").asBoolean(),
+          shape.size() < 2 ? 1 : shape.path(1).asLong());
     }
 
     public boolean isFeatures() {
@@ -92,7 +98,7 @@ public record NetDescription(JsonNode json) {
     /** Whether a table to predict need not have it, unless it is asked for. */
     public boolean isLabel(String labelCol) {
       if (cells.isEmpty() && column.isEmpty()) return role.equals("label");
-      return isOfClasses || cells.contains(labelCol);
+      return isTarget || isOfClasses || cells.contains(labelCol);
     }
 
     /** How the top is fed, by {@code column} unless its layer names columns of a table. */

@@ -121,7 +121,7 @@ final class RoundsJob implements AutoCloseable {
       byte[] state = checkpoint();
       if (tests && testedAt < iter()) {
         stage.begin(iter(), 0, rounds.shared(now.path("floats").asLong()));
-        log.test(retried(Work.TEST), iter());
+        watch(log.test(retried(Work.TEST), iter()));
       }
       long skipped = rows.skipped() + (heldOut == null ? 0 : heldOut.skipped());
       return finish(log, state, rows.rows(), skipped);
@@ -176,8 +176,9 @@ final class RoundsJob implements AutoCloseable {
     stage.begin(begin, length(), rounds.shared(now.path("floats").asLong()));
     List<RoundsOutcome> outcomes = retried(test ? Work.TEST_AND_TRAIN : Work.TRAIN);
     if (test) {
-      log.test(outcomes, begin);
+      watch(log.test(outcomes, begin));
       testedAt = begin;
+      if (length() == 0) return;  // it does not get better: the round does not count
     }
     rounds.end(outcomes.stream().map(RoundsOutcome::floats).toList());
     now = Json.parse(rounds.describe());
@@ -218,7 +219,22 @@ final class RoundsJob implements AutoCloseable {
     return outcomes;
   }
 
+  /** Hands what a test came to to early stopping, if the solver asks for it. */
+  private void watch(JsonNode outputs) {
+    String watched = now.path("early_stopping").path("output").asText("");
+    if (watched.isEmpty()) return;
+    if (!outputs.has(watched)) {
+      throw new CafetiereException(Code.INVALID_ARGUMENT, "early_stopping watches \"" + watched
+          + "\", which is no output of the test net, or there are no rows to test on");
+    }
+    rounds.test(outputs.path(watched).asDouble());
+    now = Json.parse(rounds.describe());
+  }
+
   private boolean isTestDue() {
+    if (!now.path("early_stopping").isNull()) {
+      return now.path("early_stopping").path("due").asBoolean();
+    }
     long interval = now.path("test_interval").asLong();
     if (iter() == 0) return now.path("test_initialization").asBoolean();
     return testedAt < 0 ? iter() >= interval : iter() / interval > testedAt / interval;
@@ -280,6 +296,7 @@ final class RoundsJob implements AutoCloseable {
     measured.set("rows_per_epoch", log.rowsPerEpoch());
     measured.put("loss", log.loss()).put("seconds", log.seconds());
     measured.put("rows_per_s", log.rows() / log.seconds()).put("sha256", Sha256.of(model));
+    measured.set("early_stopping", now.path("early_stopping"));
     measured.put("shards", shards).put("ranks", shards).put("instruction_set", instructionSet);
     measured.put("rounds", roundsDone).put("executors", stage.executorsUsed());
     measured.put("encrypted", Encryption.ofSpark(sc.getConf())).put("events_by", "the driver");
