@@ -13,6 +13,7 @@ cells are missing.
 import argparse
 import csv
 import os
+import pathlib
 import signal
 import sys
 
@@ -52,6 +53,9 @@ def _arguments():
     fit.add_argument(
         "--layers", type=_numbers, default=[64, 32], help="units of the hidden layers, as 64,32"
     )
+    fit.add_argument(
+        "--net", default="", help="hidden layers instead: a prototxt, or ONNX with its weights"
+    )
     fit.add_argument("--epochs", type=int, default=50, help="passes over the table")
     fit.add_argument("--batch", type=int, default=256, help="rows of a step")
     fit.add_argument("--lr", type=float, default=0.003, help="learning rate at the beginning")
@@ -80,6 +84,12 @@ def _tested(model, columns):
     return f"accuracy {right / len(label):.4f}"
 
 
+def _net(path):
+    if not path or pathlib.Path(path).suffix == ".onnx":
+        return path
+    return pathlib.Path(path).read_text(encoding="utf-8")
+
+
 def _fit(given):
     columns = tables.read(given.table)
     kept = [name for name in columns if name not in {*given.drop, given.label}]
@@ -90,6 +100,7 @@ def _fit(given):
         categorical=given.categorical,
         classes=None if given.learn is None else given.learn == "classes",
         layers=given.layers,
+        net=_net(given.net),
         epochs=given.epochs,
         batch=given.batch,
         lr=given.lr,

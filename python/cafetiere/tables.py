@@ -10,7 +10,14 @@ import struct
 
 import numpy as np
 
-from cafetiere._library import Handle, call, call_for_bytes, call_for_json, call_for_text
+from cafetiere._library import (
+    Handle,
+    call,
+    call_for_bytes,
+    call_for_json,
+    call_for_text,
+    library,
+)
 
 _EPOCH = datetime.date(1970, 1, 1)
 _START = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -129,6 +136,23 @@ def _net(schema, kinds, label, chunk, count, options):
     return call_for_text("cft_table_net", table, json.dumps({**options, "label": label}).encode())
 
 
+def _given(net):
+    """The prototxt of hidden layers and their weights, or b""."""
+    if hasattr(net, "to_proto"):
+        return str(net.to_proto()), b""
+    if pathlib.Path(net).suffix != ".onnx":
+        return net, b""
+    file = pathlib.Path(net).read_bytes()
+    text, weights, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint64()
+    out = (ctypes.byref(text), ctypes.byref(weights), ctypes.byref(size))
+    call("cft_onnx_import", file, len(file), 1, *out)
+    try:
+        return ctypes.string_at(text).decode(), ctypes.string_at(weights, size.value)
+    finally:
+        library().cft_free(text)
+        library().cft_free(weights)
+
+
 def class_name(cell):
     """The label of a cell: numbers in their shortest form, as the engine names them."""
     try:
@@ -211,6 +235,7 @@ def fit(
     categorical=(),
     classes=None,
     layers=(64, 32),
+    net="",
     epochs=50,
     batch=256,
     lr=0.003,
@@ -220,7 +245,9 @@ def fit(
     """Learns one column of a table from others.
 
     columns: lists of cells by name; features: names, by default all but the label; categorical:
-    of numbers that name something; classes: whether the label does, by default is_class() tells.
+    of numbers that name something; classes: whether the label does, by default is_class() tells;
+    net: hidden layers in place of `layers`, as prototxt, a NetSpec or the path of an ONNX file,
+    whose weights are the first ones.
     Returns a TableModel and what cft_trainer_result tells.
     """
     if label not in columns:
@@ -234,7 +261,8 @@ def fit(
     chunk, count = rows_of(columns, types)
     if count == 0:
         raise ValueError("the table has no rows")
-    shape = {"layers": list(layers), "batch": min(batch, count)}
+    hidden, start = _given(net)
+    shape = {"layers": list(layers), "batch": min(batch, count), "net": hidden}
     net = _net(_schema(types), kinds, label, chunk, count, shape)
     options = {
         "solver": f'type: "Adam" base_lr: {lr} lr_policy: "cosine" momentum: 0.9 max_iter: 1',
@@ -249,6 +277,8 @@ def fit(
     trainer = _created(
         "cft_trainer_create", "cft_trainer_destroy", json.dumps(options).encode(), None
     )
+    if start:
+        call("cft_trainer_restore", trainer, start, len(start), None, 0)
     call("cft_trainer_run", trainer, None, rows)
     weights = call_for_bytes("cft_trainer_model", trainer)
     del types[label]

@@ -84,6 +84,8 @@ final class Native {
 
   static native byte[] onnx(byte[] options, byte[] model);
 
+  static native void ofOnnx(byte[] file, byte[][] netAndWeights);
+
   static native byte[] trainerRows(long trainer);
 
   static native byte[] trainerResult(long trainer);

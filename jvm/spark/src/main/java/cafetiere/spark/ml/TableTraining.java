@@ -9,6 +9,7 @@ import cafetiere.spark.PreflightException;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.RowEncoder;
 import cafetiere.spark.internal.SparkInternals;
+import cafetiere.spark.plan.GivenNet;
 import cafetiere.spark.plan.Parallelism;
 import cafetiere.spark.preflight.Preflight;
 import cafetiere.spark.util.Json;
@@ -69,9 +70,14 @@ final class TableTraining {
     Preflight.checkExecutors(sc, estimator);
     TableColumns columns = TableColumns.of(params, train.schema(), labelKind);
     Parallelism parallel = Parallelism.of(sc, params.getNumWorkers(), params.getShards());
-    String net = net(params, train, columns, parallel.shards());
-    CaffeModel model = estimator.setNet(net).setNumWorkers(parallel.workers())
-        .setShards(parallel.shards()).setValidationData(test).fit(train);
+    String net;
+    CaffeModel model;
+    try (GivenNet given = GivenNet.of(params.getNet(), sc.hadoopConfiguration())) {
+      net = net(params, given.net(), train, columns, parallel.shards());
+      model = estimator.setNet(net).setNumWorkers(parallel.workers())
+          .setShards(parallel.shards()).setWeights(given.weights()).setValidationData(test)
+          .fit(train);
+    }
     return model.setNet(net + "state { phase: TEST stage: \"predict\" }\n").setOutputCols(outputs)
         .setLabelCol(params.getLabelCol()).setBatchSize(BATCH_TO_PREDICT);
   }
@@ -103,12 +109,12 @@ final class TableTraining {
   }
 
   private static String net(
-      TableParams<?> params, Dataset<Row> train, TableColumns columns, int shards) {
+      TableParams<?> params, String given, Dataset<Row> train, TableColumns columns, int shards) {
     ObjectNode options = Json.object().put("label", columns.label());
     ArrayNode layers = options.putArray("layers");
     for (int units : params.getLayers()) layers.add(units);
     options.put("activation", params.getActivation()).put("dropout", params.getDropout());
-    options.put("batch_norm", params.getBatchNorm() ? 1 : 0).put("net", params.getNet());
+    options.put("batch_norm", params.getBatchNorm() ? 1 : 0).put("net", given);
     options.put("batch", (params.getBatchSize() + shards - 1) / shards);
     String counted = columns.options(train);
     try (TableStatistics whole = new TableStatistics(counted)) {
