@@ -65,8 +65,9 @@ Result<GivenNet> given_net(const caffe::NetParameter& net, int64_t scores,
       continue;
     }
     if (taken.contains(layer.name())) {
-      return invalid_argument(fmt::format(
-          "net: layer '{}' is called as one of the table's net: give it another name", layer.name()));
+      return invalid_argument(
+          fmt::format("net: layer '{}' is called as one of the table's net: give it another name",
+                      layer.name()));
     }
     for (std::string& bottom : *layer.mutable_bottom()) bottom = names.of(bottom);
     for (int t = 0; t < layer.top_size(); ++t) {

@@ -68,7 +68,9 @@ def session(path):
 def probabilities(model, columns):
     """Of all classes, from the engine: `predict` tells that of the class alone."""
     said, share = model.predict(columns)
-    of_first = [p if label == model.labels[0] else 1 - p for label, p in zip(said, share, strict=True)]
+    of_first = [
+        p if label == model.labels[0] else 1 - p for label, p in zip(said, share, strict=True)
+    ]
     return said, np.array(of_first)
 
 
