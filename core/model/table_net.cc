@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/model/given_net.h"
+
 namespace cafetiere {
 namespace {
 
@@ -82,23 +84,39 @@ Status check(std::span<const TableColumn> features, const TableTarget& target,
   if (!(options.dropout >= 0 && options.dropout < 1)) {
     return invalid_argument("dropout must be at least 0 and below 1");
   }
-  const int hidden = options.hidden.layer_size();
-  if (hidden > 0 && options.hidden.layer(hidden - 1).top_size() == 0) {
-    return invalid_argument("net: its last layer has no top that scores could be made of");
-  }
   if (options.batch < 1) return invalid_argument("a batch needs at least one row");
   return {};
+}
+
+/// How many scores a net gives for labels.
+int64_t scores_of(std::span<const TableColumn> labels, const TableNetOptions& options) {
+  if (labels.front().kind() == TableColumn::CLASS) return labels.front().value_size();
+  return options.loss == "quantile" ? int64_t(options.quantiles.size()) : numbers_of(labels);
+}
+
+/// What the layers and blobs around hidden ones are called.
+std::set<std::string> names_around(std::span<const TableColumn> features) {
+  std::set<std::string> names{"table", "features", "label",       "input",     "score",
+                              "loss",  "accuracy", "probability", "prediction"};
+  for (const TableColumn& column : features) {
+    const std::string embedding = "embedding/" + column.name();
+    names.insert({"category/" + column.name(), embedding, embedding + "/flat"});
+  }
+  return names;
 }
 
 /// Builds a net layer by layer; `top_` is the blob that the next layer reads.
 class Builder {
  public:
-  explicit Builder(const TableNetOptions& options) : options_(options) { net_.set_name("table"); }
+  Builder(const TableNetOptions& options, GivenNet given)
+      : options_(options), given_(std::move(given)) {
+    net_.set_name("table");
+  }
 
   caffe::NetParameter build(std::span<const TableColumn> features, const TableTarget& target) {
     add_table(features, target);
     embed(features);
-    if (options_.hidden.layer_size() > 0)
+    if (given_.net.layer_size() > 0)
       add_given();
     else
       for (size_t i = 0; i < options_.layers.size(); ++i) add_hidden(i);
@@ -185,8 +203,9 @@ class Builder {
   }
 
   void add_given() {
-    for (const LayerParameter& layer : options_.hidden.layer()) *net_.add_layer() = layer;
-    top_ = net_.layer(net_.layer_size() - 1).top(0);
+    for (const LayerParameter& layer : given_.net.layer()) *net_.add_layer() = layer;
+    top_ = given_.top;
+    if (given_.whole) net_.mutable_layer(net_.layer_size() - 1)->set_top(0, "score");
   }
 
   void add_hidden(size_t i) {
@@ -218,14 +237,13 @@ class Builder {
   }
 
   void add_scores(std::span<const TableColumn> labels) {
-    const TableColumn& first = labels.front();
-    const bool quantiles = options_.loss == "quantile";
-    const int64_t numbers = quantiles ? int64_t(options_.quantiles.size()) : numbers_of(labels);
-    const bool is_class = first.kind() == TableColumn::CLASS;
-    add_inner_product(options_.score, is_class ? first.value_size() : numbers, true);
-    net_.mutable_layer(net_.layer_size() - 1)->set_top(0, "score");
-    if (is_class) return add_softmax();
-    if (first.kind() == TableColumn::FLAGS) return add_sigmoid();
+    const TableColumn::Kind kind = labels.front().kind();
+    if (!given_.whole) {
+      add_inner_product(options_.score, scores_of(labels, options_), true);
+      net_.mutable_layer(net_.layer_size() - 1)->set_top(0, "score");
+    }
+    if (kind == TableColumn::CLASS) return add_softmax();
+    if (kind == TableColumn::FLAGS) return add_sigmoid();
     add_distance();
     add_prediction(labels);
   }
@@ -289,6 +307,7 @@ class Builder {
   static void only_to_predict(LayerParameter& layer) { layer.add_include()->add_stage("predict"); }
 
   const TableNetOptions& options_;
+  GivenNet given_;
   caffe::NetParameter net_;
   std::string top_;
   std::vector<std::string> compared_;  // bottoms of the loss
@@ -299,7 +318,12 @@ class Builder {
 Result<caffe::NetParameter> table_net(std::span<const TableColumn> features,
                                       const TableTarget& target, const TableNetOptions& options) {
   CFT_TRY(check(features, target, options));
-  return Builder(options).build(features, target);
+  GivenNet given;
+  if (options.hidden.layer_size() > 0) {
+    CFT_ASSIGN(given, given_net(options.hidden, scores_of(target.labels, options),
+                                names_around(features)));
+  }
+  return Builder(options, std::move(given)).build(features, target);
 }
 
 }  // namespace cafetiere

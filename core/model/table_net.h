@@ -25,8 +25,9 @@ struct TableNetOptions {
   float dropout = 0;                    ///< share of units left out of each hidden layer, in [0, 1)
   bool batch_norm = false;              ///< between a hidden layer and its activation
   int64_t batch = 64;
-  /// In place of `layers`, if there are any: the first reads the blob "input", and the first top of the
-  /// last gives the scores.
+  /// In place of `layers`, if there are any: the first reads the blob "input", or an Input layer, and the
+  /// first top of the last gives what the scores are made of. One that ends in Softmax, of as many numbers as
+  /// there are classes, is the whole net.
   caffe::NetParameter hidden;
   std::string score = "score";   ///< name of the layer of the scores; their blob is "score" always
   std::string loss = "squared";  ///< of numbers: "squared", "huber" or "quantile"

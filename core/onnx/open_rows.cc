@@ -11,7 +11,8 @@ namespace {
 
 Status fixed(const std::string& what) {
   return invalid_argument(fmt::format(
-      "{} holds the number of rows: such a layer has an ONNX form only for a fixed one; take it out "
+      "{} holds the number of rows: such a layer has an ONNX form only for a fixed one; take it "
+      "out "
       "of the net, or export without the encoding, with a shape for each top of TableData",
       what));
 }

@@ -49,10 +49,10 @@ std::string numbers(OnnxWriter& w, const TableColumn& column, int64_t rows) {
   OnnxValues parts{to_float(w, value)};
   if (column.missing_flag()) {
     const std::string flags = to_float(w, missing);
-    parts.push_back(column.size() == 1 ? flags
-                                       : w.node("ReduceMax", {flags},
-                                                {{"axes", std::vector<int64_t>{1}},
-                                                 {"keepdims", int64_t{1}}}));
+    parts.push_back(column.size() == 1
+                        ? flags
+                        : w.node("ReduceMax", {flags},
+                                 {{"axes", std::vector<int64_t>{1}}, {"keepdims", int64_t{1}}}));
   }
   return joined(w, parts);
 }
@@ -70,13 +70,12 @@ std::vector<int64_t> beginnings_of_years() {
 /// Where a day, and a part of it, are in their year, from 0 to 1.
 std::string share_of_year(OnnxWriter& w, const std::string& day, const std::string& part) {
   const std::string begins = w.integers(beginnings_of_years());
-  const std::string since = w.node(
-      "Mod", {w.node("Sub", {day, w.integer(kCycleBegins)}), w.integer(kDaysOfCycle)});
+  const std::string since =
+      w.node("Mod", {w.node("Sub", {day, w.integer(kCycleBegins)}), w.integer(kDaysOfCycle)});
   // Years of 366 days reach the year or the one before it.
   const std::string low = w.node("Div", {since, w.integer(366)});
   const std::string next = w.node("Add", {low, w.integer(1)});
-  const std::string is_next =
-      w.node("GreaterOrEqual", {since, w.node("Gather", {begins, next})});
+  const std::string is_next = w.node("GreaterOrEqual", {since, w.node("Gather", {begins, next})});
   const std::string year = w.node("Where", {is_next, next, low});
   const std::string first = w.node("Gather", {begins, year});
   const std::string end = w.node("Gather", {begins, w.node("Add", {year, w.integer(1)})});
@@ -130,9 +129,9 @@ std::string place(OnnxWriter& w, const TableColumn& column, int64_t rows) {
     texts.push_back(column.value(i));
     places.push_back(i + 2);
   }
-  return w.ml_node("LabelEncoder", {x},
-                   {{"keys_strings", texts}, {"values_int64s", places},
-                    {"default_int64", int64_t{1}}});
+  return w.ml_node(
+      "LabelEncoder", {x},
+      {{"keys_strings", texts}, {"values_int64s", places}, {"default_int64", int64_t{1}}});
 }
 
 std::string one_hot(OnnxWriter& w, const TableColumn& column, int64_t rows) {

@@ -13,6 +13,7 @@ cells are missing.
 import argparse
 import csv
 import os
+import pathlib
 import signal
 import sys
 
@@ -55,6 +56,9 @@ def _arguments():
     )
     fit.add_argument(
         "--layers", type=_numbers, default=[64, 32], help="units of the hidden layers, as 64,32"
+    )
+    fit.add_argument(
+        "--net", default="", help="hidden layers instead: a prototxt, or ONNX with its weights"
     )
     fit.add_argument("--epochs", type=int, default=50, help="passes over the table")
     fit.add_argument("--batch", type=int, default=256, help="rows of a step")
@@ -115,6 +119,12 @@ def _stopped(told, patience):
     return f"best validation loss {told['best']:.6g}, after epoch {epoch}; {why}"
 
 
+def _net(path):
+    if not path or pathlib.Path(path).suffix == ".onnx":
+        return path
+    return pathlib.Path(path).read_text(encoding="utf-8")
+
+
 def _fit(given):
     columns = tables.read(given.table)
     kept = [name for name in columns if name not in {*given.drop, given.label, given.weight}]
@@ -125,6 +135,7 @@ def _fit(given):
         categorical=given.categorical,
         classes=None if given.learn is None else given.learn == "classes",
         layers=given.layers,
+        net=_net(given.net),
         epochs=given.epochs,
         batch=given.batch,
         lr=given.lr,

@@ -11,7 +11,14 @@ import struct
 
 import numpy as np
 
-from cafetiere._library import Handle, call, call_for_bytes, call_for_json, call_for_text
+from cafetiere._library import (
+    Handle,
+    call,
+    call_for_bytes,
+    call_for_json,
+    call_for_text,
+    library,
+)
 
 _EPOCH = datetime.date(1970, 1, 1)
 _START = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -148,6 +155,23 @@ def _net(schema, kinds, label, rows, options):
     return call_for_text("cft_table_net", table, json.dumps({**options, "label": label}).encode())
 
 
+def _given(net):
+    """The prototxt of hidden layers and their weights, or b""."""
+    if hasattr(net, "to_proto"):
+        return str(net.to_proto()), b""
+    if pathlib.Path(net).suffix != ".onnx":
+        return net, b""
+    file = pathlib.Path(net).read_bytes()
+    text, weights, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint64()
+    out = (ctypes.byref(text), ctypes.byref(weights), ctypes.byref(size))
+    call("cft_onnx_import", file, len(file), 1, *out)
+    try:
+        return ctypes.string_at(text).decode(), ctypes.string_at(weights, size.value)
+    finally:
+        library().cft_free(text)
+        library().cft_free(weights)
+
+
 def class_name(cell):
     """The label of a cell: numbers in their shortest form, as the engine names them."""
     try:
@@ -247,6 +271,7 @@ def fit(
     categorical=(),
     classes=None,
     layers=(64, 32),
+    net="",
     epochs=50,
     batch=256,
     lr=0.003,
@@ -265,10 +290,12 @@ def fit(
 
     columns: lists of cells by name; features: names, by default all but label and weight;
     categorical: of numbers that name something; classes: whether the label does, by default
-    is_class() tells; weight: the column of what a row counts in the loss; class_weights: "balanced"
-    or pairs such as "spam=5, ham=1"; loss: of numbers, "squared", "huber" or "quantile";
-    validation: share of the rows to test on once an epoch, in place of training on them; patience:
-    epochs in a row that are no better by `tol`, after which it ends, with the best epoch's weights.
+    is_class() tells; net: hidden layers in place of `layers`, as prototxt, a NetSpec or the path of
+    an ONNX file, whose weights are the first ones; weight: the column of what a row counts in the
+    loss; class_weights: "balanced" or pairs such as "spam=5, ham=1"; loss: of numbers, "squared",
+    "huber" or "quantile"; validation: share of the rows to test on once an epoch, in place of
+    training on them; patience: epochs in a row that are no better by `tol`, after which it ends,
+    with the best epoch's weights.
     Returns a TableModel and what cft_trainer_result tells.
     """
     if label not in columns:
@@ -291,7 +318,9 @@ def fit(
     held_out = [row for row in every if _is_held_out(row, validation)]
     if not rows:
         raise ValueError("the table has no rows to train on")
+    hidden, start = _given(net)
     shape = {"layers": list(layers), "batch": min(batch, len(rows)), "class_weights": class_weights}
+    shape["net"] = hidden
     if not named:
         shape.update(loss=loss, delta=huber_delta, quantiles=list(quantiles))
     net = _net(_schema(types), kinds, label, rows, shape)
@@ -312,6 +341,8 @@ def fit(
     trainer = _created(
         "cft_trainer_create", "cft_trainer_destroy", json.dumps(options).encode(), None
     )
+    if start:
+        call("cft_trainer_restore", trainer, start, len(start), None, 0)
     if held_out:
         call("cft_trainer_validation", trainer, _native(schema, held_out))
     call("cft_trainer_run", trainer, None, _native(schema, rows))

@@ -2,12 +2,14 @@
 """Models of tables as ONNX: raw columns go in, and onnxruntime says what the engine says."""
 
 import datetime
+import json
 import random
 
 import numpy as np
 import pytest
 
 from cafetiere import tables
+from cafetiere._library import call_for_bytes
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -66,7 +68,9 @@ def session(path):
 def probabilities(model, columns):
     """Of all classes, from the engine: `predict` tells that of the class alone."""
     said, share = model.predict(columns)
-    of_first = [p if label == model.labels[0] else 1 - p for label, p in zip(said, share)]
+    of_first = [
+        p if label == model.labels[0] else 1 - p for label, p in zip(said, share, strict=True)
+    ]
     return said, np.array(of_first)
 
 
@@ -135,3 +139,39 @@ def test_what_has_no_form_is_named(tmp_path):
     with pytest.raises((RuntimeError, ValueError), match="Nothing"):
         learned.export_onnx(tmp_path / "model.onnx")
     assert not (tmp_path / "model.onnx").exists()
+
+
+def test_an_onnx_file_is_hidden_layers_and_their_first_weights(tmp_path):
+    columns = table(1)
+    first, _ = tables.fit(columns, "buys", features=["age", "income"], epochs=8, layers=[12])
+    plain = encoded_net(first)
+    (tmp_path / "net.onnx").write_bytes(plain)
+    options = {"features": ["age", "income"], "net": str(tmp_path / "net.onnx")}
+    tuned, _ = tables.fit(columns, "buys", epochs=1, lr=0.0, **options)
+    assert tuned.predict(columns) == first.predict(columns)  # the whole net, as it was
+    assert 'name: "score"' not in tuned.net
+    numbers, _ = tables.fit(columns, "score", epochs=1, **options)  # its scores, as a layer
+    assert 'name: "score"' in numbers.net and 'name: "hidden1/Gemm"' in numbers.net
+    with pytest.raises((RuntimeError, ValueError), match="hidden1"):
+        tables.fit(columns, "buys", epochs=1, **{**options, "features": ["age"]})
+
+
+def encoded_net(model):
+    """The layers of a model of numbers behind their encoding, as ONNX; their names are others."""
+    net = model.net.replace('"score"', '"total"')
+    options = {"net": net, "stages": ["predict"], "shapes": {"features": [1, 4]}}
+    text = json.dumps(options).encode()
+    weights = model.weights.replace(b"\x05score", b"\x05total")
+    return call_for_bytes("cft_onnx_export", text, weights, len(weights))
+
+
+def test_a_net_spec_gives_hidden_layers():
+    pytest.importorskip("google.protobuf")
+    from cafetiere import NetSpec, layers
+
+    spec = NetSpec()
+    spec.rows = layers.Input()
+    spec.wide = layers.InnerProduct(spec.rows, num_output=9, weight_filler={"type": "xavier"})
+    spec.bend = layers.TanH(spec.wide)
+    model, _ = tables.fit(table(1), "buys", features=["age"], net=spec, epochs=1)
+    assert 'type: "TanH"' in model.net and 'name: "hidden1"' not in model.net

@@ -84,6 +84,42 @@ def test_columns_that_nobody_names_are_learned_from(table):
     assert fitted.summary.engine == "rounds"
 
 
+def test_an_onnx_file_gives_hidden_layers_and_their_weights(table, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    from cafetiere.proto import caffe_pb2
+
+    values = numpy.linspace(-1, 1, 5, dtype=numpy.float32)[:, None]
+    tensor = onnx.TensorProto.FLOAT
+    graph = onnx.helper.make_graph(
+        [
+            onnx.helper.make_node("Gemm", ["x", "w"], ["wide"], "wide", transB=1),
+            onnx.helper.make_node("Tanh", ["wide"], ["bend"], "bend"),
+        ],
+        "net",
+        [onnx.helper.make_tensor_value_info("x", tensor, [None, 1])],
+        [onnx.helper.make_tensor_value_info("bend", tensor, [None, 5])],
+        [onnx.numpy_helper.from_array(values, "w")],
+    )
+    file = tmp_path / "net.onnx"
+    opset = [onnx.helper.make_opsetid("", 17)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opset), file)
+    learner = CaffeRegressor(labelCol="spent", featuresCols=["paid"], numWorkers=1, baseLr=0.0)
+    fitted = learner.setNet(file.as_uri()).setMaxIter(1).fit(table)
+    net = caffe_pb2.NetParameter.FromString(fitted.caffeModel.weights)
+    wide = next(layer for layer in net.layer if layer.name == "wide")
+    assert list(wide.blobs[0].data) == values[:, 0].tolist()
+
+
+def test_a_net_spec_is_a_net():
+    pytest.importorskip("google.protobuf")
+    from cafetiere import NetSpec, layers
+
+    spec = NetSpec()
+    spec.rows = layers.Input()
+    spec.wide = layers.InnerProduct(spec.rows, num_output=9)
+    assert "num_output: 9" in CaffeClassifier(net=spec).getNet()
+
+
 def test_a_pipeline_survives_the_disk(model, table, tmp_path):
     expected = [row.probability for row in model.transform(table).collect()]
     PipelineModel([model]).save(str(tmp_path / "pipeline"))

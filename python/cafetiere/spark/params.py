@@ -127,6 +127,9 @@ class _CheckedParams(Params):
     """Params whose values the stage on the JVM checks at once."""
 
     def _set(self, **values):
+        for name, value in values.items():
+            if hasattr(value, "to_proto"):  # a NetSpec
+                values[name] = str(value.to_proto())
         before = self._paramMap.copy()
         super()._set(**values)
         try:

@@ -70,4 +70,15 @@ public final class Engine {
     NativeLibrary.load();
     return Native.onnx(Native.utf8(options), model);
   }
+
+  /** A net with its weights. */
+  public record NetWithWeights(String net, byte[] weights) {}
+
+  /** The net that an ONNX model is, as cft_onnx_import reads it, for one row where the file says no number. */
+  public static NetWithWeights ofOnnx(byte[] file) {
+    NativeLibrary.load();
+    byte[][] parts = new byte[2][];
+    Native.ofOnnx(file, parts);
+    return new NetWithWeights(Native.text(parts[0]), parts[1]);
+  }
 }

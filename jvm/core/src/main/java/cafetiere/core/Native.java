@@ -86,6 +86,8 @@ final class Native {
 
   static native double leastSeconds(byte[] options, int threads);
 
+  static native void ofOnnx(byte[] file, byte[][] netAndWeights);
+
   static native byte[] trainerRows(long trainer);
 
   static native byte[] trainerSeconds(long trainer);

@@ -4,7 +4,7 @@ package cafetiere.spark.ml;
 import cafetiere.spark.CaffeModel;
 import cafetiere.spark.TrainingSummary;
 import cafetiere.spark.keyed.KeyedNets;
-import cafetiere.spark.predict.OnnxModel;
+import cafetiere.spark.plan.OnnxModel;
 import cafetiere.spark.predict.OutputColumns;
 import org.apache.spark.ml.Model;
 import org.apache.spark.ml.param.ParamMap;

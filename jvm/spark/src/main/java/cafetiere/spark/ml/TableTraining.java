@@ -13,6 +13,7 @@ import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.keyed.KeyedNets;
 import cafetiere.spark.keyed.KeyedParams;
 import cafetiere.spark.keyed.KeyedTraining;
+import cafetiere.spark.plan.GivenNet;
 import cafetiere.spark.plan.Parallelism;
 import cafetiere.spark.preflight.Preflight;
 import cafetiere.spark.util.Json;
@@ -79,9 +80,11 @@ final class TableTraining {
     if (heldOut != null) train = train.filter(functions.not(heldOut));
     SparkContext sc = train.sparkSession().sparkContext();
     Parallelism parallel = Parallelism.of(sc, params.getNumWorkers(), params.getShards());
-    return estimator(params).setLabelCol(task.labels().get(0))
-        .setNet(net(params, train, columns, parallel.shards()))
-        .setNumWorkers(parallel.workers()).setShards(parallel.shards()).explain(train, probe);
+    try (GivenNet given = GivenNet.of(params.getNet(), sc.hadoopConfiguration())) {
+      return estimator(params).setLabelCol(task.labels().get(0))
+          .setNet(net(params, given.net(), train, columns, parallel.shards()))
+          .setNumWorkers(parallel.workers()).setShards(parallel.shards()).explain(train, probe);
+    }
   }
 
   /** The trained net, which computes the blobs {@code outputs}. */
@@ -99,10 +102,15 @@ final class TableTraining {
     CaffeEstimator estimator = estimator(params);
     Preflight.checkExecutors(sc, estimator);
     Parallelism parallel = Parallelism.of(sc, params.getNumWorkers(), params.getShards());
-    String net = net(params, train, columns, parallel.shards());
     String label = task.labels().get(0);
-    CaffeModel model = estimator.setLabelCol(label).setNet(net).setNumWorkers(parallel.workers())
-        .setShards(parallel.shards()).setValidationData(test).fit(train);
+    String net;
+    CaffeModel model;
+    try (GivenNet given = GivenNet.of(params.getNet(), sc.hadoopConfiguration())) {
+      net = net(params, given.net(), train, columns, parallel.shards());
+      if (!given.weights().isEmpty()) estimator.setWeights(given.weights());
+      model = estimator.setLabelCol(label).setNet(net).setNumWorkers(parallel.workers())
+          .setShards(parallel.shards()).setValidationData(test).fit(train);
+    }
     return model.setNet(net + "state { phase: TEST stage: \"predict\" }\n").setOutputCols(outputs)
         .setLabelCol(label).setBatchSize(BATCH_TO_PREDICT);
   }
@@ -133,7 +141,13 @@ final class TableTraining {
           + " groupCol learn one: take one of them, or leave groupCol empty"));
     }
     ObjectNode options = (ObjectNode) Json.parse(columns.options(data.toDF()));
-    options.set("net", netOptions(params, columns, 1));
+    try (GivenNet given = GivenNet.of(params.getNet(), data.sparkSession().sparkContext().hadoopConfiguration())) {
+      if (!given.weights().isEmpty()) {
+        throw new PreflightException(List.of("net is an ONNX file, whose weights nets of groupCol do"
+            + " not take: give prototxt"));
+      }
+      options.set("net", netOptions(params, given.net(), columns, 1));
+    }
     options.put("solver", solver(params)).put("seed", params.getSeed())
         .put("least_rows", params.getMinGroupRows());
     if (params.getMaxIter() > 0) {
@@ -178,23 +192,24 @@ final class TableTraining {
   }
 
   private static String net(
-      TableParams<?> params, Dataset<Row> train, TableColumns columns, int shards) {
+      TableParams<?> params, String given, Dataset<Row> train, TableColumns columns, int shards) {
     String counted = columns.options(train);
     try (TableStatistics whole = new TableStatistics(counted)) {
       whole.merge(statistics(columns.schema(), counted, train));
-      return whole.net(netOptions(params, columns, shards).toString());
+      return whole.net(netOptions(params, given, columns, shards).toString());
     }
   }
 
   /** What is asked of the net. */
-  static ObjectNode netOptions(TableParams<?> params, TableColumns columns, int shards) {
+  private static ObjectNode netOptions(
+      TableParams<?> params, String given, TableColumns columns, int shards) {
     ObjectNode options = columns.task().options();
     ArrayNode labels = options.putArray("labels");
     columns.task().labels().forEach(labels::add);
     ArrayNode layers = options.putArray("layers");
     for (int units : params.getLayers()) layers.add(units);
     options.put("activation", params.getActivation()).put("dropout", params.getDropout());
-    options.put("batch_norm", params.getBatchNorm() ? 1 : 0).put("net", params.getNet());
+    options.put("batch_norm", params.getBatchNorm() ? 1 : 0).put("net", given);
     options.put("batch", (params.getBatchSize() + shards - 1) / shards);
     if (!params.getInitialModel().isEmpty()) {
       options.put("initial", SavedTableModel.net(params.getInitialModel()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package cafetiere.spark.predict;
+package cafetiere.spark.plan;
 
 import cafetiere.core.Engine;
 import cafetiere.spark.util.HadoopFiles;
