@@ -42,9 +42,7 @@ __all__ = [
 add_to_new_sessions()
 
 
-class CaffeEstimator(
-    Watched, EstimatorParams, Explaining, JavaEstimator, Readable, JavaMLWritable
-):
+class CaffeEstimator(Watched, EstimatorParams, Explaining, JavaEstimator, Readable, JavaMLWritable):
     """Trains a Caffe net on a DataFrame, inside the executors that hold it.
 
     The params may be given by name, by setters, or to fit() for one fit.

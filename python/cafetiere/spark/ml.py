@@ -31,7 +31,9 @@ __all__ = [
 ]
 
 
-class CaffeClassifier(Watched, ClassifierParams, Explaining, JavaEstimator, Readable, JavaMLWritable):
+class CaffeClassifier(
+    Watched, ClassifierParams, Explaining, JavaEstimator, Readable, JavaMLWritable
+):
     """Learns classes from the columns of a table, as they are.
 
     The params may be given by name, by setters, or to fit() for one fit. The table is read twice,

@@ -151,7 +151,7 @@ public record TrainingSummary(
     return new TrainingSummary(engine, steps, firstStep, attempts, rounds, rowsGiven, rowsSkipped,
         rowsPerEpoch, loss, sha256, shards, ranks, executors, instructionSet, peakBytes, encrypted,
         eventsBy, seconds, rowsPerSecond, fitSeconds, secondsToFirstStep, membersAtStart,
-        membersAtEnd, views, partitions, account);
+        membersAtEnd, views, partitions, account, earlyStopping);
   }
 
   /** "1,007 rows given, 3 left out; used 5,000 in 5 epochs, each row once an epoch". */

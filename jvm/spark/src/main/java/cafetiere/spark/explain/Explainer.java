@@ -40,7 +40,7 @@ public final class Explainer {
   public Explainer(TrainingPlan plan, Dataset<Row> train) {
     this.plan = plan;
     this.train = train;
-    NetDescription described = NetDescription.ofTraining(plan.solver(), plan.net(), plan.sync());
+    NetDescription described = NetDescription.ofTraining(plan);
     this.net = described.json();
     this.batch = described.batchSize();
     this.passes = described.iterSize();

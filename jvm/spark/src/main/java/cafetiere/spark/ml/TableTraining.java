@@ -107,7 +107,13 @@ final class TableTraining {
     CaffeModel model;
     try (GivenNet given = GivenNet.of(params.getNet(), sc.hadoopConfiguration())) {
       net = net(params, given.net(), train, columns, parallel.shards());
-      if (!given.weights().isEmpty()) estimator.setWeights(given.weights());
+      if (!given.weights().isEmpty()) {
+        if (!params.getInitialModel().isEmpty()) {
+          throw new PreflightException(List.of("both initialModel and net, an ONNX file, have weights"
+              + " to start from: set one of them"));
+        }
+        estimator.setWeights(given.weights());
+      }
       model = estimator.setLabelCol(label).setNet(net).setNumWorkers(parallel.workers())
           .setShards(parallel.shards()).setValidationData(test).fit(train);
     }

@@ -83,8 +83,7 @@ final class RoundsJob implements AutoCloseable {
     this.rounds = rounds;
     this.checkpoints = run.checkpoints();
     this.checkpointSeconds = run.checkpointSeconds();
-    this.snapshots = SnapshotFiles.of(
-        NetDescription.ofTraining(plan));
+    this.snapshots = SnapshotFiles.of(NetDescription.ofTraining(plan));
     this.now = Json.parse(rounds.describe());
     this.keepsHistory = now.path("keeps_history").asBoolean();
   }
