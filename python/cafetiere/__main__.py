@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learns from a table in a file, and predicts for another one.
+"""Learns from a table in a file, and predicts for another one; runs nets with Python layers.
 
     python -m cafetiere fit visitors.csv --label buys --out model
     python -m cafetiere predict model others.csv > predictions.csv
+    python -m cafetiere train --solver solver.prototxt
+    python -m cafetiere time --model net.prototxt
 
 A file is a CSV with a header or, with pyarrow installed, Parquet. The types of a CSV's columns are
 found by reading it: numbers, dates as 2026-07-01, times as 2026-07-01T12:30:00, else text; empty
@@ -15,7 +17,7 @@ import os
 import signal
 import sys
 
-from cafetiere import tables
+from cafetiere import _programs, tables
 
 
 def _names(text):
@@ -56,10 +58,11 @@ def _arguments():
     fit.add_argument("--lr", type=float, default=0.003, help="learning rate at the beginning")
     fit.add_argument("--seed", type=int, default=1, help="seed of everything random")
     fit.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    programs = _programs.add_commands(commands)
     predict = commands.add_parser("predict", help="adds predictions to a table, as a CSV")
     predict.add_argument("model", help="the folder that fit wrote")
     predict.add_argument("table", help="a CSV or Parquet file")
-    return parser.parse_args()
+    return parser.parse_args(), programs
 
 
 def _tested(model, columns):
@@ -112,10 +115,10 @@ def _predict(given):
 
 def main():
     """Runs the arguments of this process; returns the exit status."""
-    given = _arguments()
+    given, programs = _arguments()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # of `| head`
     try:
-        {"fit": _fit, "predict": _predict}[given.command](given)
+        {"fit": _fit, "predict": _predict, **programs}[given.command](given)
     except (OSError, ValueError, RuntimeError, ImportError) as error:
         print(f"cafetiere: {error}", file=sys.stderr)
         return 1
