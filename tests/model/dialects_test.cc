@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Floats = std::vector<float>;
 
-NetText parsed(const std::string& text) {
+NetText dialect(const std::string& text) {
   auto net = parse_net(text, "net");
   EXPECT_TRUE(net.ok()) << net.status().message();
   return net.ok() ? *net : NetText{};
@@ -27,11 +27,11 @@ std::string error_of(const std::string& text) { return parse_net(text, "net").st
 
 /// Expects `text` to mean the same as `today`, which is in Caffe's words.
 void expect_same(const std::string& text, const std::string& today) {
-  EXPECT_EQ(to_text(parsed(text).param), to_text(parsed(today).param));
+  EXPECT_EQ(to_text(dialect(text).param), to_text(dialect(today).param));
 }
 
 TEST(Dialects, WhatHasNoEffectIsIgnoredWithOneWarningEach) {
-  const NetText net = parsed(
+  const NetText net = dialect(
       "default_forward_type: FLOAT16 engine: 'MKLDNN'\n"
       "layer { name: 'c' forward_math: FLOAT16 convolution_param { num_output: 3\n"
       "  cudnn_convolution_algo_seeker: FINDEX } quantization_param { a { b: [1, 2] } c: 'x' } }\n"
@@ -48,7 +48,7 @@ TEST(Dialects, WhatHasNoEffectIsIgnoredWithOneWarningEach) {
 }
 
 TEST(Dialects, AnyEngineIsIgnored) {
-  const NetText net = parsed(
+  const NetText net = dialect(
       "layer { name: 'MKL2017' pooling_param { engine: MKL2017 kernel_size: 2 } }\n"
       "layer { relu_param { engine: MKLDNN negative_slope: 1 } }\n"
       "layer { relu_param { engine: CAFFE } }\n"
@@ -113,7 +113,7 @@ TEST(Dialects, DepthwiseTypesAreConvolutions) {
   expect_same("layer { type: 'ConvolutionDepthwise' convolution_param { num_output: 4 } }",
               "layer { type: 'Convolution' convolution_param { num_output: 4 depthwise: true } }");
   EXPECT_THAT(
-      parsed("layer { type: 'DepthwiseConvolution' } layer { type: 'DepthwiseConvolution' }").notes,
+      dialect("layer { type: 'DepthwiseConvolution' } layer { type: 'DepthwiseConvolution' }").notes,
       ElementsAre("read DepthwiseConvolution as Convolution"));
 }
 
@@ -128,7 +128,7 @@ TEST(Dialects, FasterRcnnsProposalIsTheEngines) {
       "layer { type: 'Proposal' proposal_param { feat_stride: 16 scale: 4 scale: 8.5 } }");
   expect_same("layer { " + module + R"("feat_stride: 16\nscales:\n  [2,\n  4]\n" } })",
               "layer { type: 'Proposal' proposal_param { feat_stride: 16 scale: 2 scale: 4 } }");
-  EXPECT_EQ(parsed("layer { type: 'Python' python_param { module: 'm' layer: 'ProposalLayer' } }")
+  EXPECT_EQ(dialect("layer { type: 'Python' python_param { module: 'm' layer: 'ProposalLayer' } }")
                 .param.layer(0)
                 .type(),
             "Python");
