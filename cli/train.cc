@@ -61,6 +61,7 @@ Result<Feeds> open_all_feeds(const SolverText& solver, uint64_t seed, int shards
   const caffe::SolverParameter& p = solver.param;
   Feeds feeds;
   CFT_ASSIGN(const NetChoice net, training_net(solver, nullptr));
+  for (const std::string& warning : solver.warnings) log.warning("{}", warning);
   for (const std::string& note : net.net.notes) log.info("{}", note);
   CFT_ASSIGN(feeds.train, open_feeds(net, seed, log, shards));
   CFT_TRY(refuse_unfed(feeds.train, net.net.source));

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learns from a table in a file, and predicts for another one.
+"""Learns from a table in a file, and predicts for another one; runs nets with Python layers.
 
     python -m cafetiere fit visitors.csv --label buys --out model
     python -m cafetiere predict model others.csv > predictions.csv
     python -m cafetiere export_onnx model model.onnx
+    python -m cafetiere train --solver solver.prototxt
+    python -m cafetiere time --model net.prototxt
 
 A file is a CSV with a header or, with pyarrow installed, Parquet. The types of a CSV's columns are
 found by reading it: numbers, dates as 2026-07-01, times as 2026-07-01T12:30:00, else text; empty
@@ -17,7 +19,7 @@ import pathlib
 import signal
 import sys
 
-from cafetiere import tables
+from cafetiere import _programs, tables
 
 
 def _names(text):
@@ -97,7 +99,8 @@ def _arguments():
     )
     onnx.add_argument("model", help="the folder that fit wrote")
     onnx.add_argument("output", help="the .onnx file to write")
-    return parser.parse_args()
+    programs = _programs.add_commands(commands)
+    return parser.parse_args(), programs
 
 
 def _tested(model, columns):
@@ -180,10 +183,10 @@ def _export_onnx(given):
 
 def main():
     """Runs the arguments of this process; returns the exit status."""
-    given = _arguments()
+    given, programs = _arguments()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # of `| head`
     try:
-        commands = {"fit": _fit, "predict": _predict, "export_onnx": _export_onnx}
+        commands = {"fit": _fit, "predict": _predict, "export_onnx": _export_onnx, **programs}
         commands[given.command](given)
     except (OSError, ValueError, RuntimeError, ImportError) as error:
         print(f"cafetiere: {error}", file=sys.stderr)

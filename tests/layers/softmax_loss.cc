@@ -112,7 +112,26 @@ TEST(SoftmaxLoss, WeightsOfImagesAndPositions) {
               HasSubstr("a weight for each of 4 rows, but weights are 3"));
 }
 
+// SegNet's: the sum is weighted, the divisor is not.
+TEST(SoftmaxLoss, WeightsClasses) {
+  const std::string fields =
+      "loss_param { weight_by_label_freqs: true ignore_label: 1 class_weighting: [2, 0.5, 3, 1] }";
+  check_layer({.layers = softmax_loss_layer({2, 4, 3, 2}, {2, 3, 2}, fields), .labels = 4});
+  for (const auto& device : {make_ref_device(), make_cpu_device()}) {
+    const auto value = [&](const std::string& weights) {
+      return evaluate(softmax_loss_layer({3, 2}, {3}, "loss_param { " + weights + " }"),
+                      {{"x", {0, 0, 0, 0, 0, 0}}, {"label", {0, 1, 1}}}, caffe::TRAIN,
+                      *device)["y"][0];
+    };
+    EXPECT_NEAR(value("weight_by_label_freqs: true class_weighting: [2, 0.25]"),
+                std::log(2.F) * 2.5F / 3, 1e-6);
+    EXPECT_NEAR(value("class_weighting: [2, 0.25]"), std::log(2.F), 1e-6);
+  }
+}
+
 TEST(SoftmaxLoss, Refusals) {
+  EXPECT_THAT(refusal(softmax_loss_layer({4, 5}, {4}, "loss_param { weight_by_label_freqs: true }")),
+              HasSubstr("given 0 times for 5 classes"));
   EXPECT_THAT(
       refusal(softmax_loss_layer({4, 5}, {3})),
       AllOf(HasSubstr("net:3: layer 'L'"), HasSubstr("one label for each of the 4 positions")));
