@@ -113,7 +113,8 @@ TEST(Dialects, DepthwiseTypesAreConvolutions) {
   expect_same("layer { type: 'ConvolutionDepthwise' convolution_param { num_output: 4 } }",
               "layer { type: 'Convolution' convolution_param { num_output: 4 depthwise: true } }");
   EXPECT_THAT(
-      dialect("layer { type: 'DepthwiseConvolution' } layer { type: 'DepthwiseConvolution' }").notes,
+      dialect("layer { type: 'DepthwiseConvolution' } layer { type: 'DepthwiseConvolution' }")
+          .notes,
       ElementsAre("read DepthwiseConvolution as Convolution"));
 }
 
