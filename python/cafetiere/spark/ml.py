@@ -70,6 +70,12 @@ class _TableModel(JavaModel, Readable, JavaMLWritable):
         session = SparkSession.getActiveSession()
         return DataFrame(self._java_obj.nets(), session)
 
+    def netOf(self, key):
+        """With groupCol: the net of a key, a CaffeModel, for all ways to score."""
+        from cafetiere.spark import CaffeModel
+
+        return CaffeModel(self._java_obj.netOf(key))
+
     @property
     def caffeModel(self):
         """A copy of the net, a CaffeModel; the encoding of the columns is its first layer."""
