@@ -149,6 +149,17 @@ TEST(KeyedNets, AreThoseOfTrainingsOnTheirRowsAlone) {
   }
 }
 
+TEST(KeyedNets, OfSkewedSizes) {
+  KeyedTable keyed;
+  std::mt19937 random{9};
+  for (int key = 0; key < 20; ++key) {
+    const int count =
+        int(std::pow(10.0, 0.7 + 3.3 * double(random() % 1000) / 999));  // 5 to 10,000
+    const KeyRows rows = key_rows(key, count);
+    expect_same(keyed.trained(rows), alone(rows, net_options(), kKeyedSolver), key);
+  }
+}
+
 /// The rows of `key_rows`, each with its columns as a fit on them alone feeds them.
 TEST(KeyedNets, RowsWithoutIdsAreWhatTheirColumnsAreInTheNetsOrder) {
   json schema = kKeyedSchema, ordered = kKeyedSchema;

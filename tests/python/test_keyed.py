@@ -43,6 +43,8 @@ def test_each_key_has_the_net_of_its_rows_alone(table, tmp_path):
     model.save(str(tmp_path / "model"))
     loaded = CaffeClassificationModel.load(str(tmp_path / "model"))
     assert loaded.getGroupCol() == "key"
+    own = table.filter("key = 'key 7'")
+    assert loaded.netOf("key 7").transform(own).count() == own.count()
     right = "sum(int(predictedLabel = answer)) as right"
     (told,) = loaded.transform(table).selectExpr(right, "count(prediction) as told").collect()
     assert told.told == 1080

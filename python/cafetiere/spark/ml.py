@@ -70,8 +70,13 @@ class _TableModel(JavaModel, Readable, JavaMLWritable):
     @property
     def nets(self):
         """With groupCol: a row for each key, with its net and weights, or why it has none."""
-        session = SparkSession.getActiveSession()
-        return DataFrame(self._java_obj.nets(), session)
+        return DataFrame(self._java_obj.nets(), SparkSession.active())
+
+    def netOf(self, key):
+        """With groupCol: the net of a key, a CaffeModel, for all ways to score."""
+        from cafetiere.spark import CaffeModel
+
+        return CaffeModel(self._java_obj.netOf(key))
 
     @property
     def caffeModel(self):

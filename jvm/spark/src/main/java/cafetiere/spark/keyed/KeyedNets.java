@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.keyed;
 
+import cafetiere.spark.CaffeModel;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.internal.BinaryRows;
@@ -11,6 +12,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.Column;
@@ -90,6 +92,20 @@ public record KeyedNets(Dataset<Row> table, String keyColumn) {
     StructType given = met.schema();
     return BinaryRows.map(met, result,
         partition -> new KeyedScores(feed, schema, outputs, new KeyGroups(given, partition)));
+  }
+
+  /** The net of one key; an error where it has none. */
+  public CaffeModel model(Object key, Outputs outputs) {
+    List<Row> found = table.filter(functions.col("key").eqNullSafe(functions.lit(key)))
+        .select("error", NET, "weights").collectAsList();
+    if (found.isEmpty()) throw new IllegalArgumentException("no row in training had the key " + key);
+    Row row = found.get(0);
+    if (!row.isNullAt(0)) {
+      throw new IllegalArgumentException("the key " + key + " has no net: " + row.getString(0));
+    }
+    return CaffeModel.ofWeights(row.<byte[]>getAs(2), Map.of())
+        .setNet(row.getString(1) + TO_PREDICT)
+        .setOutputCols(outputs.blobs().toArray(new String[0]));
   }
 
   /** Writes the table below a folder. */

@@ -56,6 +56,12 @@ abstract class TableModel<M extends TableModel<M>> extends Model<M>
     return uid;
   }
 
+  /** With groupCol: the net of a key, which scores rows in all ways that a CaffeModel has. */
+  public CaffeModel netOf(Object key) {
+    nets();
+    return nets.model(key, keyedColumns());
+  }
+
   /** A copy of the net with its weights; the encoding of the columns is its first layer. */
   public CaffeModel caffeModel() {
     requireOneNet("caffeModel");

@@ -106,6 +106,22 @@ class KeyedNetsTest {
     assertEquals(10L, nets.get("a gap").<Long>getAs("rows"));
   }
 
+  @Test
+  void theNetOfAKeyIsACaffeModel() {
+    Dataset<Row> own = table.filter("shop = 'shop 7'");
+    List<Row> scores = model.netOf("shop 7").transform(own).orderBy("id")
+        .select("probability").collectAsList();
+    List<Row> told = model.transform(own).orderBy("id").select("probability").collectAsList();
+    for (int i = 0; i < told.size(); i++) {
+      assertEquals((double) (float) scores.get(i).<Float>getList(0).get(1),
+          told.get(i).<Vector>getAs(0).apply(1));
+    }
+    assertEquals(own.count(), scores.size());
+    assertTrue(assertThrows(IllegalArgumentException.class, () -> model.netOf("a gap"))
+        .getMessage().contains("the label is missing"));
+    assertThrows(IllegalArgumentException.class, () -> model.netOf("nowhere"));
+  }
+
   private static String error(String shop) {
     return nets.get(shop).getAs("error");
   }
@@ -141,9 +157,10 @@ class KeyedNetsTest {
 
   @Test
   void regressorsHaveKeysOfNumbers() {
-    Dataset<Row> paid = table.filter("id < 600").selectExpr("*", "id % 5 group", "id % 35 rare");
+    Dataset<Row> paid = table.filter("id < 600").selectExpr("*", "id % 5 group")
+        .withColumn("paid", functions.expr("if(id = 4, double('NaN'), paid)"));
     CaffeRegressor regressor = new CaffeRegressor().setFeaturesCols("city", "visits", "taste")
-        .setLabelCol("paid").setBatchSize(16).setMaxEpochs(8).setMaxIter(0);
+        .setLabelCol("paid").setBatchSize(16).setMaxEpochs(8);
     CaffeRegressionModel keyed =
         regressor.copy(ParamMap.empty()).setGroupCol("group").setMinGroupRows(100).fit(paid);
     Dataset<Row> own = paid.filter("group = 3");
@@ -154,7 +171,9 @@ class KeyedNetsTest {
     assertEquals(
         alone.transform(own).select("id", "prediction").orderBy("id").collectAsList(),
         keyed.transform(own).select("id", "prediction").orderBy("id").collectAsList());
-    assertEquals(600, keyed.transform(paid).filter("prediction is not null").count());
+    String error = keyed.nets().filter("key = 4").first().getAs("error");
+    assertTrue(error.contains("without missing values"), error);
+    assertEquals(480, keyed.transform(paid).filter("prediction is not null").count());
     assertTrue(assertThrows(PreflightException.class,
         () -> keyed.transform(paid.selectExpr("*", "cast(group as string) g").drop("group")
             .withColumnRenamed("g", "group"))).getMessage().contains("was bigint in training"));
