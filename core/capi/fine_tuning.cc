@@ -41,9 +41,9 @@ Status take_features(const Columns& known, Columns* features) {
   for (const TableColumn& column : *features) {
     const TableColumn* same = find(known, column.name());
     if (same && fits(column, *same)) continue;
-    return invalid_argument(fmt::format("column \"{}\" is {} the initial model, which was trained on {}",
-                                        column.name(), same ? "of another type than in" : "unknown to",
-                                        names_of(known)));
+    return invalid_argument(
+        fmt::format("column \"{}\" is {} the initial model, which was trained on {}", column.name(),
+                    same ? "of another type than in" : "unknown to", names_of(known)));
   }
   for (const TableColumn& column : known) {
     if (find(*features, column.name())) continue;
@@ -71,8 +71,8 @@ Status take_encoding(const std::string& initial, Columns* features, TableTarget*
                      std::string* score) {
   CFT_ASSIGN(const NetText net, parse_net(initial, "initial"));
   const auto& layers = net.param.layer();
-  const auto table = std::ranges::find_if(
-      layers, [](const auto& layer) { return layer.has_table_data_param(); });
+  const auto table =
+      std::ranges::find_if(layers, [](const auto& layer) { return layer.has_table_data_param(); });
   if (table == layers.end()) {
     return invalid_argument("the initial model is no model of a table: it has no layer TableData");
   }
@@ -123,8 +123,9 @@ Status freeze(const std::vector<std::string>& names, caffe::NetParameter* net) {
     if (found) continue;
     std::vector<std::string> all;
     for (const auto& [layer, count] : params) all.push_back(layer);
-    return invalid_argument(fmt::format("there is no layer \"{}\" with weights to freeze; there are {}",
-                                        name, fmt::join(all, ", ")));
+    return invalid_argument(
+        fmt::format("there is no layer \"{}\" with weights to freeze; there are {}", name,
+                    fmt::join(all, ", ")));
   }
   return {};
 }

@@ -19,9 +19,10 @@ Result<std::optional<EarlyStopping>> EarlyStopping::make(const caffe::SolverPara
   }
   const std::string& mode = solver.sync().mode();
   if (mode == "easgd" || mode == "downpour") {
-    return invalid_argument(fmt::format(
-        "early_stopping needs replicas that end a round together, which those of mode \"{}\" do not",
-        mode));
+    return invalid_argument(
+        fmt::format("early_stopping needs replicas that end a round together, which those of mode "
+                    "\"{}\" do not",
+                    mode));
   }
   if (solver.snapshot_format() == caffe::SolverParameter::HDF5) {
     return invalid_argument(

@@ -65,8 +65,8 @@ cft_rows* rows_of(const Examples& examples) {
   cft_rows* rows = nullptr;
   EXPECT_EQ(cft_rows_create(kSchema.dump().c_str(), &rows), 0) << cft_last_error();
   const RowBytes bytes = bytes_of(examples);
-  EXPECT_EQ(cft_rows_append(rows, int64_t(examples.size()), bytes.span().data(), bytes.span().size()),
-            0)
+  EXPECT_EQ(
+      cft_rows_append(rows, int64_t(examples.size()), bytes.span().data(), bytes.span().size()), 0)
       << cft_last_error();
   return rows;
 }
@@ -82,10 +82,11 @@ struct Stored {
 };
 using Checkpoints = std::map<int, Stored>;
 
-int keep(void* context, const char* text, const void* model, uint64_t model_bytes, const void* state,
-         uint64_t state_bytes) {
+int keep(void* context, const char* text, const void* model, uint64_t model_bytes,
+         const void* state, uint64_t state_bytes) {
   (*static_cast<Checkpoints*>(context))[json::parse(text)["step"]] = {
-      {static_cast<const char*>(model), model_bytes}, {static_cast<const char*>(state), state_bytes}};
+      {static_cast<const char*>(model), model_bytes},
+      {static_cast<const char*>(state), state_bytes}};
   return 0;
 }
 
@@ -106,14 +107,16 @@ Trained train(const std::string& net, const std::string& solver, const Examples&
     return trained;
   }
   if (from) {
-    EXPECT_EQ(cft_trainer_restore(trainer, from->model.data(), from->model.size(),
-                                  from->state.empty() ? nullptr : from->state.data(),
-                                  from->state.size()),
-              0)
+    EXPECT_EQ(
+        cft_trainer_restore(trainer, from->model.data(), from->model.size(),
+                            from->state.empty() ? nullptr : from->state.data(), from->state.size()),
+        0)
         << cft_last_error();
   }
   cft_rows* held = held_out ? rows_of(*held_out) : nullptr;
-  if (held) EXPECT_EQ(cft_trainer_validation(trainer, held), 0);
+  if (held) {
+    EXPECT_EQ(cft_trainer_validation(trainer, held), 0);
+  }
   cft_rows* rows = rows_of(examples);
   if (cft_trainer_run(trainer, nullptr, rows) != 0) {
     trained.error = cft_last_error();
@@ -138,7 +141,8 @@ std::vector<float> floats_of(const std::string& model) {
   std::vector<float> all;
   const auto net = parse_weights(std::as_bytes(std::span(model)));
   for (const auto& layer : net->layer()) {
-    for (const auto& blob : layer.blobs()) all.insert(all.end(), blob.data().begin(), blob.data().end());
+    for (const auto& blob : layer.blobs())
+      all.insert(all.end(), blob.data().begin(), blob.data().end());
   }
   return all;
 }
@@ -154,17 +158,14 @@ json with(json options, const json& more) {
 
 TEST(TableTargets, ARowOfWeightTwoIsTwoRows) {
   // The features' means and deviations are those of the rows, which both tables share.
-  const Examples once = {{.x = {1, 1}, .w = 2, .y = "yes"},
-                         {.x = {-1, -1}, .w = 2, .y = "yes"},
-                         {.x = {1, -1}, .w = 2, .y = "no"},
-                         {.x = {-1, 1}, .w = 2, .y = "yes"},
-                         {.x = {1, 1}, .y = "no"},
-                         {.x = {-1, -1}, .y = "no"},
-                         {.x = {1, -1}, .y = "no"},
-                         {.x = {-1, 1}, .y = "yes"}};
+  const Examples once = {{.x = {1, 1}, .w = 2, .y = "yes"}, {.x = {-1, -1}, .w = 2, .y = "yes"},
+                         {.x = {1, -1}, .w = 2, .y = "no"}, {.x = {-1, 1}, .w = 2, .y = "yes"},
+                         {.x = {1, 1}, .y = "no"},          {.x = {-1, -1}, .y = "no"},
+                         {.x = {1, -1}, .y = "no"},         {.x = {-1, 1}, .y = "yes"}};
   Examples twice;
   for (const Example& e : once) twice.insert(twice.end(), size_t(e.w), e);
-  const json weighted{kX, column("y", "CLASS"), column("w", "WEIGHT")}, plain{kX, column("y", "CLASS")};
+  const json weighted{kX, column("y", "CLASS"), column("w", "WEIGHT")},
+      plain{kX, column("y", "CLASS")};
   for (const json& more : {json::object(), json{{"class_weights", "balanced"}},
                            json{{"class_weights", "yes=3, no=0.5"}}}) {
     const json options = with(kLinear, more);
@@ -182,7 +183,8 @@ TEST(TableTargets, OnlyRatiosOfWeightsMatter) {
   for (int i = 0; i < 12; ++i) {
     examples.push_back({.x = {float(i % 3), float(i % 5)}, .w = 4, .y = i % 3 == 1 ? "yes" : "no"});
   }
-  const json weighted{kX, column("y", "CLASS"), column("w", "WEIGHT")}, plain{kX, column("y", "CLASS")};
+  const json weighted{kX, column("y", "CLASS"), column("w", "WEIGHT")},
+      plain{kX, column("y", "CLASS")};
   const std::string solver = "base_lr: 0.1 momentum: 0.9 lr_policy: 'fixed' max_iter: 9";
   const auto weights = [&](const json& columns, const json& options) {
     return floats_of(train(net_of(examples, columns, options), solver, examples).model);
@@ -220,8 +222,9 @@ TEST(TableTargets, WeightsThatAreNoneAreRefused) {
 
 std::vector<float> predict(const std::string& net, const std::string& model, const char* output,
                            const Examples& examples, int64_t size) {
-  const json options{
-      {"net", net + "state { phase: TEST stage: 'predict' }"}, {"schema", kSchema}, {"outputs", {output}}};
+  const json options{{"net", net + "state { phase: TEST stage: 'predict' }"},
+                     {"schema", kSchema},
+                     {"outputs", {output}}};
   cft_predictor* predictor = nullptr;
   EXPECT_EQ(cft_predictor_create(options.dump().c_str(), model.data(), model.size(), &predictor), 0)
       << cft_last_error();
@@ -245,9 +248,9 @@ TEST(TableTargets, SeveralLabelsEachHoldOrDoNot) {
   const json columns{kX, column("flags", "FLAGS", 2)};
   const json options = with(kLinear, {{"label", "flags"}});
   const std::string net = net_of(examples, columns, options);
-  const Trained trained =
-      train(net, "base_lr: 1 lr_policy: 'fixed' max_iter: 60", examples);
-  Examples odd = {{.x = {1, 1}, .w = -5, .flags = {9, 9}}, {.x = {-1, -1}}};  // targets are not read
+  const Trained trained = train(net, "base_lr: 1 lr_policy: 'fixed' max_iter: 60", examples);
+  Examples odd = {{.x = {1, 1}, .w = -5, .flags = {9, 9}},
+                  {.x = {-1, -1}}};  // targets are not read
   const std::vector<float> out = predict(net, trained.model, "probability", odd, 2);
   EXPECT_THAT(out, testing::ElementsAre(testing::Gt(0.9), testing::Lt(0.1), testing::Lt(0.1),
                                         testing::Gt(0.9)));
@@ -255,7 +258,8 @@ TEST(TableTargets, SeveralLabelsEachHoldOrDoNot) {
   EXPECT_THAT(net_of(examples, columns, options),
               AllOf(HasSubstr("column \"flags\""), HasSubstr("value 1 is 2")));
   EXPECT_THAT(train(net, kOneStep, examples).error, HasSubstr("value 1 is 2"));
-  EXPECT_THAT(net_of(odd, {kX, column("z", "NUMBER")}, with(kLinear, {{"label", "z"}, {"class_weights", "balanced"}})),
+  EXPECT_THAT(net_of(odd, {kX, column("z", "NUMBER")},
+                     with(kLinear, {{"label", "z"}, {"class_weights", "balanced"}})),
               HasSubstr("class weights are those of a CLASS"));
 }
 
@@ -282,7 +286,8 @@ TEST(TableTargets, QuantilesLeaveTheirSharesBelow) {
   json options{{"label", "z"}, {"layers", json::array()}, {"batch", 128}};
   options.update({{"loss", "quantile"}, {"quantiles", {0.1, 0.5, 0.9}}});
   const std::string net = net_of(examples, columns, options);
-  const Trained trained = train(net, "base_lr: 0.3 lr_policy: 'poly' power: 1 max_iter: 400", examples);
+  const Trained trained =
+      train(net, "base_lr: 0.3 lr_policy: 'poly' power: 1 max_iter: 400", examples);
   const std::vector<float> out = predict(net, trained.model, "prediction", {{.x = {0, 0}}}, 3);
   EXPECT_NEAR(out[0], 9, 3);
   EXPECT_NEAR(out[1], 49, 3);
@@ -337,7 +342,8 @@ TEST(TableTargets, AModelGoesOnFromAnotherOne) {
   // A class that is new: the scores begin anew.
   other[0].y = "maybe";
   EXPECT_THAT(net_of(other, columns, with(options, {{"initial", net}})), HasSubstr("\"score/y\""));
-  EXPECT_THAT(net_of(other, {column("z", "NUMBER"), column("y", "CLASS")}, with(options, {{"initial", net}})),
+  EXPECT_THAT(net_of(other, {column("z", "NUMBER"), column("y", "CLASS")},
+                     with(options, {{"initial", net}})),
               HasSubstr("column \"z\" is unknown to the initial model, which was trained on x"));
   EXPECT_THAT(net_of(other, columns, with(options, {{"frozen", {"hiden1"}}})),
               AllOf(HasSubstr("no layer \"hiden1\""), HasSubstr("hidden1, ")));
@@ -360,8 +366,8 @@ TEST(TableTargets, EarlyStoppingKeepsTheBestWeights) {
   const json options{{"label", "z"}, {"layers", {64}}, {"batch", 8}};
   const std::string net = net_of(rows, {kX, column("z", "NUMBER")}, options);
   const std::string rule = "type: 'Adam' base_lr: 0.01 lr_policy: 'fixed' test_interval: 3 ";
-  const Trained stopped =
-      train(net, rule + "max_iter: 900 early_stopping { patience: 4 tolerance: 0.001 }", rows, &held_out);
+  const Trained stopped = train(
+      net, rule + "max_iter: 900 early_stopping { patience: 4 tolerance: 0.001 }", rows, &held_out);
   const json told = stopped.result["early_stopping"];
   ASSERT_TRUE(told["stopped"].get<bool>()) << told << stopped.error;
   const int best = told["best_step"].get<int>();
@@ -405,8 +411,10 @@ TEST(TableTargets, EarlyStoppingNeedsTests) {
               HasSubstr("set test_interval"));
   EXPECT_THAT(train(net, rule + "test_interval: 2 early_stopping { tolerance: -1 }", rows).error,
               HasSubstr("tolerance must be"));
-  EXPECT_THAT(train(net, rule + "test_interval: 2 early_stopping { output: 'accuracy' }", rows, &rows).error,
-              HasSubstr("\"accuracy\", which is no output"));
+  EXPECT_THAT(
+      train(net, rule + "test_interval: 2 early_stopping { output: 'accuracy' }", rows, &rows)
+          .error,
+      HasSubstr("\"accuracy\", which is no output"));
 }
 
 }  // namespace

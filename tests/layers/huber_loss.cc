@@ -26,9 +26,8 @@ TEST(HuberLoss, Gradients) {
 
 TEST(HuberLoss, SquaresWithinDeltaAndSizesBeyond) {
   for (const auto& device : {make_ref_device(), make_cpu_device()}) {
-    Figures figures =
-        evaluate(huber({2, 2}, {2, 2}, "2"), {{"a", {1, 2, -6, 0}}, {"b", {0, 0, 0, 0}}},
-                 caffe::TRAIN, *device);
+    Figures figures = evaluate(huber({2, 2}, {2, 2}, "2"),
+                               {{"a", {1, 2, -6, 0}}, {"b", {0, 0, 0, 0}}}, caffe::TRAIN, *device);
     EXPECT_FLOAT_EQ(figures["y"][0], (0.5F + 2 + 2 * (6 - 1)) / 2);
   }
 }

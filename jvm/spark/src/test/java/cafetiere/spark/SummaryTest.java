@@ -39,7 +39,7 @@ class SummaryTest {
   @Test
   void itHasTheSameFieldsForEachEngine() {
     Map<String, JsonNodeType> fields = fields("barrier");
-    assertEquals(27, fields.size(), fields.toString());
+    assertEquals(28, fields.size(), fields.toString());
     assertEquals(fields, fields("survivors"));
     assertEquals(fields, fields("rounds"));
   }
