@@ -154,8 +154,10 @@ Status open_rows(cft_trainer* t, Group* group, RowTable&& rows) {
   if (!t->validation || test_nets.empty()) return {};
   CFT_ASSIGN(const FedTops held_out,
              bind_rows(test_nets.front(), t->validation->schema(), t->inputs, false));
-  CFT_ASSIGN(t->held_out, make_rows_source(shuffling, std::move(*t->validation), shards, held_out,
-                                           false, trainer.seed()));
+  auto source = make_rows_source(shuffling, std::move(*t->validation), shards, held_out, false,
+                                 trainer.seed());
+  if (!source.ok()) return source.status().with_context("the rows to test on");
+  t->held_out = *std::move(source);
   t->held_out_tops = held_out.names();
   return {};
 }

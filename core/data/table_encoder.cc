@@ -137,9 +137,14 @@ Status TableEncoder::encode_column(const Binding& binding, const Cell& cell, flo
   if (kind == TableColumn::CATEGORY || kind == TableColumn::ONE_HOT || kind == TableColumn::CLASS) {
     return encode_value(binding, cell, out);
   }
-  if (kind == TableColumn::WEIGHT && !binding.lenient) return encode_weight(binding, cell, out);
+  const bool is_flags = kind == TableColumn::FLAGS, is_weight = kind == TableColumn::WEIGHT;
+  if (binding.lenient && (is_flags || is_weight)) {
+    std::fill_n(out, binding.size, 0.F);
+    return {};
+  }
+  if (is_weight) return encode_weight(binding, cell, out);
   if (is_missing(cell) && binding.required) return missing_target();
-  if (is_missing(cell) || (binding.lenient && kind == TableColumn::WEIGHT)) {
+  if (is_missing(cell)) {
     encode_missing(binding, out);
     return {};
   }
@@ -150,7 +155,7 @@ Status TableEncoder::encode_column(const Binding& binding, const Cell& cell, flo
     return invalid_argument(fmt::format("{} values, but those trained on have {}", cell.values(),
                                         binding.column.size()));
   }
-  if (kind == TableColumn::FLAGS) return encode_flags(cell, out);
+  if (is_flags) return encode_flags(cell, out);
   return encode_numbers(binding, cell, out);
 }
 

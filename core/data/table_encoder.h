@@ -23,7 +23,7 @@ class TableEncoder {
   using Row = std::span<const std::byte>;
 
   /// Columns are looked up by name. With `lenient`, for labels of rows to predict, one that the schema
-  /// has not, a value that is no class and a weight read as 0. Otherwise nothing may be missing in a top that
+  /// has not, a value that is no class, flags and a weight read as 0. Otherwise nothing may be missing in a top that
   /// is a target.
   static Result<TableEncoder> make(const caffe::TableDataParameter::TableTop& top,
                                    const RowSchema& schema, bool lenient);

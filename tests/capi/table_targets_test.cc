@@ -114,7 +114,9 @@ Trained train(const std::string& net, const std::string& solver, const Examples&
         << cft_last_error();
   }
   cft_rows* held = held_out ? rows_of(*held_out) : nullptr;
-  if (held) EXPECT_EQ(cft_trainer_validation(trainer, held), 0);
+  if (held) {
+    EXPECT_EQ(cft_trainer_validation(trainer, held), 0);
+  }
   cft_rows* rows = rows_of(examples);
   if (cft_trainer_run(trainer, nullptr, rows) != 0) {
     trained.error = cft_last_error();

@@ -157,17 +157,16 @@ class TargetsTest {
 
   @Test
   void aGridOverLossesInParallel() {
-    CaffeRegressor regressor = regressor().setNumWorkers(1).setMaxEpochs(4);
+    CaffeRegressor regressor = regressor().setNumWorkers(1).setOptimizer("Nesterov").setLrSchedule("linear");
     Evaluator evaluator = new RegressionEvaluator().setLabelCol("paid");
     TrainValidationSplit split = new TrainValidationSplit().setEstimator(regressor)
         .setEvaluator(evaluator).setTrainRatio(0.7).setSeed(3)
         .setEstimatorParamMaps(new ParamGridBuilder()
-            .addGrid(regressor.loss(), Visitors.list("squared", "huber"))
-            .addGrid(regressor.optimizer(), Visitors.list("Adam", "SGD")).build());
+            .addGrid(regressor.loss(), Visitors.list("squared", "huber")).build());
     TrainValidationSplitModel apart = split.setParallelism(2).fit(train);
     TrainValidationSplitModel alone = split.setParallelism(1).fit(train);
     assertArrayEquals(alone.validationMetrics(), apart.validationMetrics());
-    assertEquals(4, Arrays.stream(apart.validationMetrics()).distinct().count());
+    assertEquals(2, Arrays.stream(apart.validationMetrics()).distinct().count());
   }
 
   private static CaffeRegressor stopping() {
@@ -229,7 +228,7 @@ class TargetsTest {
         .setSolver(TestImages.solver(120) + " test_interval: 5 early_stopping { }")
         .setNumWorkers(TestImages.EXECUTORS).setShards(4).setCheckpointInterval(20)
         .setCheckpointDir(checkpoints.toUri().toString())
-        .setValidationData(images.limit(100).selectExpr("id", "image", "(label + 1) % 10 label"))
+        .setValidationData(images.filter("id < 100").selectExpr("id", "image", "(label + 1) % 10 label"))
         .fit(images).summary();
   }
 
