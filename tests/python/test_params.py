@@ -49,6 +49,8 @@ MORE_PLACES = {
     "shards": {"submit/SubmittedRun.java", "submit/Flags.java"},
     # Of ranks that must all be there, tables are opened once they can be.
     "engine": {"submit/SubmittedRun.java"},
+    # What a logged model is made of.
+    "net": {"mlflow.py"},
     # An accuracy is a row's own where rows are alone.
     "batchSize": {"submit/SubmittedRun.java"},
     "survivors": {"preflight/Preflight.java"},
