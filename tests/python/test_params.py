@@ -49,15 +49,14 @@ MORE_PLACES = {
     "shards": {"submit/SubmittedRun.java", "submit/Flags.java"},
     # Of ranks that must all be there, tables are opened once they can be.
     "engine": {"submit/SubmittedRun.java"},
-    # What a logged model is made of.
-    "net": {"mlflow.py"},
     # An accuracy is a row's own where rows are alone.
     "batchSize": {"submit/SubmittedRun.java"},
     "survivors": {"preflight/Preflight.java"},
     # CheckpointFolder asks for Spark's setting of the same name.
     "checkpointDir": {"preflight/Preflight.java", "store/CheckpointFolder.java"},
     # The command line has files, tables and blobs where the params have texts and columns.
-    "net": {"submit/SubmittedRun.java", "submit/Flags.java"},
+    # MLflow's artefact of a model has its net.
+    "net": {"submit/SubmittedRun.java", "submit/Flags.java", "mlflow.py"},
     "solver": {"submit/SubmittedRun.java"},
     "featuresCol": {"submit/SubmittedRun.java", "submit/NetTable.java"},
     "labelCol": {"submit/SubmittedRun.java", "submit/NetTable.java"},
