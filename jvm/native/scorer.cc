@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // JNI glue for cafetiere.core.score.
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "jvm/native/predictor.h"
 
@@ -14,28 +18,64 @@ namespace {
 
 constexpr size_t kFewFloats = 4096;
 
+using Named = std::vector<std::pair<std::string, std::string>>;
+
 /// Names, each with a text behind it.
-nlohmann::json named_texts(JNIEnv* env, jobjectArray array) {
-  nlohmann::json named = nlohmann::json::object();
+Named named_texts(JNIEnv* env, jobjectArray array) {
+  Named named;
+  const auto text = [&](jsize at) {
+    auto* const element = static_cast<jbyteArray>(env->GetObjectArrayElement(array, at));
+    std::string bytes = to_text(env, element);
+    env->DeleteLocalRef(element);
+    return bytes;
+  };
   for (jsize i = 0; i + 1 < env->GetArrayLength(array); i += 2) {
-    const auto text = [&](jsize at) {
-      auto* const element = static_cast<jbyteArray>(env->GetObjectArrayElement(array, at));
-      std::string bytes = to_text(env, element);
-      env->DeleteLocalRef(element);
-      return bytes;
-    };
-    named[text(i)] = text(i + 1);
+    named.emplace_back(text(i), text(i + 1));
   }
   return named;
+}
+
+/// Whether the net reads all of these columns of a table; else an exception is pending.
+bool knows_columns(JNIEnv* env, const nlohmann::json& net, const nlohmann::json& given) {
+  char* text = nullptr;
+  const nlohmann::json asked{{"net", net}, {"phase", "TEST"}};
+  if (!check(env, cft_describe(asked.dump().c_str(), &text))) return false;
+  const auto described = nlohmann::json::parse(text);
+  cft_free(text);
+  std::vector<std::string> known;
+  for (const auto& top : described["data_layer"]["tops"]) {
+    for (const auto& column : top.value("columns", nlohmann::json::array()))
+      known.push_back(column);
+  }
+  for (const auto& column : given) {
+    const std::string name = column["name"];
+    if (std::ranges::count(known, name) > 0) continue;
+    std::string all;
+    for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
+    throw std::invalid_argument("the net reads no column '" + name + "' of a table; it reads " +
+                                (all.empty() ? "none" : all));
+  }
+  return true;
 }
 
 }  // namespace
 
 CFT_SCORER(jlong, create)
 (JNIEnv* env, jclass, jbyteArray net, jbyteArray weights, jbyteArray output, jint batch,
- jobjectArray mean_files) try {
+ jobjectArray mean_files, jobjectArray columns) try {
   nlohmann::json options{
-      {"net", to_text(env, net)}, {"batch", batch}, {"mean_files", named_texts(env, mean_files)}};
+      {"net", to_text(env, net)}, {"batch", batch}, {"mean_files", nlohmann::json::object()}};
+  for (const auto& [name, bytes] : named_texts(env, mean_files)) {
+    options["mean_files"][name] = bytes;
+  }
+  nlohmann::json typed = nlohmann::json::array();
+  for (const auto& [name, type] : named_texts(env, columns)) {
+    typed.push_back({{"name", name}, {"type", type}});
+  }
+  if (!typed.empty()) {
+    if (!knows_columns(env, options["net"], typed)) return 0;
+    options["schema"] = {{"columns", typed}, {"id", ""}};
+  }
   const std::string blob = to_text(env, output);
   if (!blob.empty()) options["outputs"] = {blob};
   const Bytes model(env, weights);
@@ -78,6 +118,22 @@ CFT_SCORER(void, score)
   if (check(env, cft_predictor_row_size(predictor, 0, &size)) &&
       check(env, cft_predictor_floats(predictor, count, columns, &of_row, 1, &values, &space, 1))) {
     env->SetFloatArrayRegion(scores, 0, jsize(size * count), values);
+  }
+}
+CFT_CATCH(void)
+
+CFT_SCORER(void, scoreEncoded)
+(JNIEnv* env, jclass, jlong scorer, jobject row, jint bytes, jfloatArray scores) try {
+  const void* const encoded = row ? env->GetDirectBufferAddress(row) : nullptr;
+  if (!encoded || !scores) throw std::invalid_argument("a buffer is null or not direct");
+  auto* const predictor = object<cft_predictor>(scorer);
+  std::vector<float> values(size_t(env->GetArrayLength(scores)));
+  float* const outputs[] = {values.data()};
+  const uint64_t room = values.size();
+  int64_t size = 0;
+  if (check(env, cft_predictor_row_size(predictor, 0, &size)) &&
+      check(env, cft_predictor_fill(predictor, 1, encoded, uint64_t(bytes), outputs, &room, 1))) {
+    env->SetFloatArrayRegion(scores, 0, jsize(size), values.data());
   }
 }
 CFT_CATCH(void)

@@ -26,6 +26,7 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 _MOST_CLASSES = 20  # of a label of numbers, unless one says that it names classes
 _PACKED = {"f64": struct.Struct("<Id"), "i32": struct.Struct("<Ii"), "i64": struct.Struct("<Iq")}
 _KINDS = {"f64": "NUMBER", "i32": "DATE", "i64": "TIMESTAMP", "string": "CATEGORY"}
+_TYPES = {kind: name for name, kind in _KINDS.items()}
 _PREDICT = 'state { phase: TEST stage: "predict" }\n'
 
 
@@ -195,25 +196,29 @@ class TableModel:
         tops = call_for_json("cft_describe", described)["data_layer"]["tops"]
         self.labels = next(top.get("values", []) for top in tops if top["name"] == "label")
 
-    def predict(self, columns):
+    def predict(self, table):
         """The predictions for a table: labels as texts and their probabilities, or numbers.
 
         Of quantiles the numbers are those of the one nearest to 0.5, see predict_quantiles().
         """
-        values = self._outputs(columns)
+        values = self.scores(table)
         if not self.labels:
             best = np.argmin(np.abs(np.array(self.quantiles or [0.5]) - 0.5))
             return values[:, best].astype(float).tolist(), None
         best = values.argmax(axis=1)
         return [self.labels[place] for place in best], values[np.arange(len(best)), best].tolist()
 
-    def predict_quantiles(self, columns):
+    def predict_quantiles(self, table):
         """For each of the quantiles the numbers predicted for a table."""
-        return self._outputs(columns).T.astype(float).tolist() if self.quantiles else []
+        return self.scores(table).T.astype(float).tolist() if self.quantiles else []
 
-    def _outputs(self, columns):
-        """What the net says, a line a row."""
-        chunk, count = rows_of(columns, self.types)
+    def scores(self, table):
+        """What the net computes: an array of the labels' probabilities, or of numbers, a row.
+
+        table: lists of cells by column, a structured array of NumPy, a DataFrame of pandas, or what
+        has Arrow's C data interface (PyArrow, Polars, DuckDB); None, NaN and their likes are gaps.
+        """
+        chunk, count = rows_of(columns_of(table), self.types)
         output = "probability" if self.labels else "prediction"
         options = {"net": self.net + _PREDICT, "schema": _schema(self.types), "outputs": [output]}
         predictor = _created(
@@ -247,12 +252,56 @@ class TableModel:
 
     @classmethod
     def load(cls, folder):
-        """Reads what save() wrote."""
+        """Reads what save() wrote, or Spark: a model of cafetiere.spark.ml in a local folder."""
         folder = pathlib.Path(folder)
+        if (folder / "net" / "metadata").is_dir():
+            return cls._of_spark(folder / "net")
         told = json.loads((folder / "table.json").read_text(encoding="utf-8"))
         net = (folder / "net.prototxt").read_text(encoding="utf-8")
         weights = (folder / "model.caffemodel").read_bytes()
         return cls(net, weights, told["types"], told["label"], told.get("quantiles", ()))
+
+    @classmethod
+    def _of_spark(cls, folder):
+        from google.protobuf import text_format  # only who has such a model needs it
+
+        from cafetiere.proto import caffe_pb2
+
+        metadata = next((folder / "metadata").glob("part-*")).read_text(encoding="utf-8")
+        params = json.loads(metadata)
+        label = params["paramMap"].get("labelCol", params["defaultParamMap"].get("labelCol"))
+        parsed = text_format.Parse(params["paramMap"]["net"], caffe_pb2.NetParameter())
+        parsed.ClearField("state")  # predict() gives its own
+        types = {}
+        for layer in parsed.layer:
+            for top in layer.table_data_param.top:
+                for column in top.column:
+                    kind = type(column).Kind.Name(column.kind)
+                    if kind in ("WEIGHT", "FLAGS"):
+                        continue  # rows to predict have none
+                    types[column.name] = _TYPES.get(kind, "string")
+        types.pop(label, None)
+        weights = (folder / "data" / "model.caffemodel").read_bytes()
+        return cls(text_format.MessageToString(parsed), weights, types, label)
+
+
+def columns_of(table):
+    """The columns of a table in any form that TableModel.scores() takes: lists of cells by name."""
+    if isinstance(table, dict):
+        return table
+    if isinstance(table, np.ndarray) and table.dtype.names:
+        return {name: table[name].tolist() for name in table.dtype.names}
+    if type(table).__module__.partition(".")[0] == "pandas":
+        gaps = table.isna()
+        return {
+            name: [None if gap else cell for cell, gap in zip(table[name], gaps[name])]
+            for name in table.columns
+        }
+    if hasattr(table, "__arrow_c_stream__"):
+        import pyarrow  # only who has such a table needs it
+
+        return pyarrow.table(table).to_pydict()
+    raise TypeError(f"a {type(table).__name__} is no table: give columns by name")
 
 
 def is_class(cells):

@@ -56,7 +56,8 @@ MORE_PLACES = {
     # CheckpointFolder asks for Spark's setting of the same name.
     "checkpointDir": {"preflight/Preflight.java", "store/CheckpointFolder.java"},
     # The command line has files, tables and blobs where the params have texts and columns.
-    "net": {"submit/SubmittedRun.java", "submit/Flags.java"},
+    # MLflow's artefact of a model has its net.
+    "net": {"submit/SubmittedRun.java", "submit/Flags.java", "mlflow.py"},
     "solver": {"submit/SubmittedRun.java"},
     "featuresCol": {"submit/SubmittedRun.java", "submit/NetTable.java"},
     "labelCol": {"submit/SubmittedRun.java", "submit/NetTable.java"},

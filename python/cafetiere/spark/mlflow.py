@@ -26,8 +26,6 @@ except ImportError as missing:
 _MOST_METRICS = 1000
 _MOST_PARAMS = 100
 _LONGEST_PARAM = 500
-# Params whose values are long texts go to a file.
-_TEXTS = ("solver", "net")
 _NOT_PARAMS = {"account", "partitions", "rows_per_epoch", "sha256", "engine", "events_by"}
 
 
@@ -59,12 +57,12 @@ def log_fit(estimator, model, folder: str = "model"):
 
 
 def _params(estimator) -> list:
-    """The values that the user has set, but for long texts."""
+    """The values that the user has set, but for those that are files' texts."""
     params = []
     for param in estimator.params:
-        if not estimator.isSet(param) or param.name in _TEXTS:
-            continue
-        params.append(Param(param.name, str(estimator.getOrDefault(param))[:_LONGEST_PARAM]))
+        value = str(estimator.getOrDefault(param)) if estimator.isSet(param) else ""
+        if value and "\n" not in value and len(value) <= _LONGEST_PARAM:  # prototxt is in files
+            params.append(Param(param.name, value))
     return params
 
 

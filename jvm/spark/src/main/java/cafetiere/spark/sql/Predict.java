@@ -76,7 +76,9 @@ final class Predict implements ScalarFunction<ArrayData> {
   private Scorer scorer(String path, String output) {
     if (net == null || !net.is(path, output)) {
       net = new SavedNet(path, output);
-      scorer = SavedNets.ofProcess().scorer(net, conf.value());
+      SavedNet found = net;
+      scorer = SavedNets.ofProcess()
+          .scorer(found.version(conf.value()), () -> found.open(conf.value()));
     }
     return scorer;
   }
