@@ -104,8 +104,9 @@ TEST(SoftmaxLoss, WeightsClasses) {
 }
 
 TEST(SoftmaxLoss, Refusals) {
-  EXPECT_THAT(refusal(softmax_loss_layer({4, 5}, {4}, "loss_param { weight_by_label_freqs: true }")),
-              HasSubstr("given 0 times for 5 classes"));
+  EXPECT_THAT(
+      refusal(softmax_loss_layer({4, 5}, {4}, "loss_param { weight_by_label_freqs: true }")),
+      HasSubstr("given 0 times for 5 classes"));
   EXPECT_THAT(
       refusal(softmax_loss_layer({4, 5}, {3})),
       AllOf(HasSubstr("net:3: layer 'L'"), HasSubstr("one label for each of the 4 positions")));
