@@ -108,8 +108,6 @@ constexpr auto kTypes = std::to_array<Advice>({
     {"DenseImageData", kReaders},
     {"ImageSegData", kReaders},
     {"DetectionEvaluate", "not available here: compare DetectionOutput's rows outside the net"},
-    {"MultiBoxLoss", kNotHere},
-    {"SegAccuracy", kNotHere},
     {"CenterLoss", kNotHere},
     {"MarginInnerProduct", kNotHere},
     {"Yolov3", kYolo},
