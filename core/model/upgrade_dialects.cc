@@ -43,20 +43,29 @@ Status read_dilation(caffe::ConvolutionParameter* p) {
 }
 
 /// The numbers behind `key` in a Python layer's YAML: `'feat_stride': 16`, `"scales": [8, 16]` or
-/// `scales: !!python/tuple [8, 16]`. None if the key is not there.
+/// `scales: !!python/tuple [8, 16]`, or a list of dashes. None if the key is not there.
 std::vector<float> yaml_numbers(std::string_view yaml, std::string_view key) {
   std::vector<float> numbers;
   size_t at = yaml.find(key);
   if (at == std::string_view::npos) return numbers;
   at = yaml.find(':', at);
   if (at == std::string_view::npos) return numbers;
-  std::string_view value = yaml.substr(at + 1, yaml.find('\n', at) - at - 1);
-  const size_t open = value.find_first_of("[(");
-  if (open != std::string_view::npos) {  // a list may run over lines
-    const std::string_view rest = yaml.substr(at + 1);
-    value = rest.substr(open + 1, rest.find_first_of("])", open) - open - 1);
+  std::string_view value = yaml.substr(at + 1);
+  const auto skip = [&](std::string_view characters) {
+    value.remove_prefix(std::min(value.find_first_not_of(characters), value.size()));
+  };
+  skip(" \t\r\n");
+  constexpr std::string_view kTag = "!!python/tuple";
+  if (value.starts_with(kTag)) {
+    value.remove_prefix(kTag.size());
+    skip(" \t\r\n");
+  }
+  if (value.starts_with("[") || value.starts_with("(")) {
+    value = value.substr(1, value.find_first_of("])") - 1);  // which may run over lines
+  } else if (value.starts_with("- ")) {
+    value = value.substr(0, value.find_first_not_of("-.0123456789 \t\r\n"));
   } else {
-    value = value.substr(0, value.find_first_of(",}"));
+    value = value.substr(0, value.find_first_of(",}\r\n"));
   }
   for (const char* p = value.data(); p < value.data() + value.size();) {
     float number = 0;

@@ -129,6 +129,8 @@ TEST(Dialects, FasterRcnnsProposalIsTheEngines) {
       "layer { type: 'Proposal' proposal_param { feat_stride: 16 scale: 4 scale: 8.5 } }");
   expect_same("layer { " + module + R"("feat_stride: 16\nscales:\n  [2,\n  4]\n" } })",
               "layer { type: 'Proposal' proposal_param { feat_stride: 16 scale: 2 scale: 4 } }");
+  expect_same("layer { " + module + R"("feat_stride: 8\nscales:\n- 2\n- 4\nother: 5" } })",
+              "layer { type: 'Proposal' proposal_param { feat_stride: 8 scale: 2 scale: 4 } }");
   EXPECT_EQ(dialect("layer { type: 'Python' python_param { module: 'm' layer: 'ProposalLayer' } }")
                 .param.layer(0)
                 .type(),
