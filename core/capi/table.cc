@@ -66,6 +66,8 @@ Result<cft_table*> make_table(const char* text) {
   return new cft_table{std::move(names), std::move(statistics)};
 }
 
+namespace {
+
 /// "balanced", or "spam=5, ham=1"; "" = none.
 Result<std::optional<ClassWeights>> parse_class_weights(const std::string& text) {
   ClassWeights weights;
