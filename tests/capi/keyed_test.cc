@@ -66,7 +66,8 @@ KeyedNet alone(const KeyRows& rows, const json& net, const std::string& solver) 
   EXPECT_EQ(cft_table_add(table, rows.count, bytes.data(), bytes.size()), 0) << cft_last_error();
   char* text = nullptr;
   EXPECT_EQ(cft_table_net(table, net.dump().c_str(), &text), 0) << cft_last_error();
-  KeyedNet trained{.net = text};
+  KeyedNet trained;
+  trained.net = text;
   cft_free(text);
   cft_table_destroy(table);
   cft_rows* given = nullptr;

@@ -57,12 +57,13 @@ MORE_PLACES = {
     "checkpointDir": {"preflight/Preflight.java", "store/CheckpointFolder.java"},
     # The command line has files, tables and blobs where the params have texts and columns.
     # MLflow's artefact of a model has its net.
-    "net": {"submit/SubmittedRun.java", "submit/Flags.java", "mlflow.py"},
+    # A key's net becomes a CaffeModel.
+    "net": {"submit/SubmittedRun.java", "submit/Flags.java", "mlflow.py", "keyed/KeyedNets.java"},
     "solver": {"submit/SubmittedRun.java"},
     "featuresCol": {"submit/SubmittedRun.java", "submit/NetTable.java"},
     "labelCol": {"submit/SubmittedRun.java", "submit/NetTable.java"},
     "idCol": {"submit/SubmittedRun.java", "submit/NetTable.java"},
-    "outputCols": {"submit/SubmittedRun.java"},
+    "outputCols": {"keyed/KeyedNets.java", "submit/SubmittedRun.java"},
     "predictionCol": {"submit/SubmittedRun.java"},
     "validationIndicatorCol": {"submit/SubmittedRun.java"},
     # A layer with a new_height has its images made to fit.
