@@ -93,7 +93,8 @@ java_pages() {
   javadoc -quiet -notimestamp -public -Xdoclint:none -encoding UTF-8 --release 17 \
     -windowtitle "Cafetiere $(project_field version)" -classpath "$(spark_home .venv)/jars/*" \
     -sourcepath "jvm/core/src/main/java:jvm/spark/src/main/java:jvm/spark/target/generated-sources/params" \
-    -d "$1" cafetiere.spark cafetiere.spark.ml cafetiere.core cafetiere.core.{hdf5,image,net,score,table}
+    -d "$1" cafetiere.spark cafetiere.spark.{cost,explain,ml,preprocess} \
+    cafetiere.core cafetiere.core.{hdf5,image,net,score,table}
 }
 
 # native_build ARCHITECTURE: the CMake build whose library and program ship for it.
