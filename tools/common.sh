@@ -87,14 +87,20 @@ install_packages() {
 # project_field NAME: what project.toml says of the project, such as its version.
 project_field() { sed -n "s/^$1 = \"\(.*\)\"\$/\1/p" "$root/project.toml"; }
 
-# java_pages FOLDER: the Javadoc of what users' programs name.
+# java_pages FOLDER: the Javadoc of what users' programs name; the rest is looked up in built classes, as
+# javadoc of Java 17 ends with an error where it meets a type of a package that it is not to show.
 java_pages() {
-  "$root/tools/params" java "$root/jvm/spark/target/generated-sources/params"
+  local generated=$root/jvm/spark/target/generated-sources/params package
+  local sources=()
+  "$root/tools/params" java "$generated"
+  for package in spark spark/{cost,explain,ml,preprocess} core core/{hdf5,image,net,score,table}; do
+    mapfile -t -O "${#sources[@]}" sources < <(find "$root"/jvm/{core,spark}/src/main/java/cafetiere/$package \
+      "$generated/cafetiere/$package" -maxdepth 1 -name '*.java' 2>/dev/null | LC_ALL=C sort)
+  done
   javadoc -quiet -notimestamp -public -Xdoclint:none -encoding UTF-8 --release 17 \
-    -windowtitle "Cafetiere $(project_field version)" -classpath "$(spark_home .venv)/jars/*" \
-    -sourcepath "jvm/core/src/main/java:jvm/spark/src/main/java:jvm/spark/target/generated-sources/params" \
-    -d "$1" cafetiere.spark cafetiere.spark.{cost,explain,ml,preprocess} \
-    cafetiere.core cafetiere.core.{hdf5,image,net,score,table}
+    -windowtitle "Cafetiere $(project_field version)" -sourcepath "$root/docs" \
+    -classpath "$root/jvm/core/target/classes:$root/jvm/spark/target/classes:$(spark_home .venv)/jars/*" \
+    -d "$1" "${sources[@]}"
 }
 
 # native_build ARCHITECTURE: the CMake build whose library and program ship for it.

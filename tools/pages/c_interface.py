@@ -26,6 +26,7 @@ def entry(match: re.Match) -> str:
     code, comment = match["code"].strip(), match["comment"]
     names = [next(filter(None, found)) for found in NAME.findall(code)]
     head = f"\n### {names[0]}\n" if names else ""
+    head += "".join(f'\n<a id="{name}"></a>' for name in names[1:]) + "\n"
     return f"{head}\n```c\n{code.replace('CFT_API ', '')}\n```\n\n{prose(comment or '')}"
 
 

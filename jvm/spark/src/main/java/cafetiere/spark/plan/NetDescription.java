@@ -24,10 +24,13 @@ public record NetDescription(JsonNode json) {
       + " memory_data_param { batch_size: 64 channels: 3 height: 227 width: 227 }, the sizes of your"
       + " rows, or by Input or CoSData; featuresCol and labelCol name the columns that feed it";
 
-  /** Asks the engine. A text that is "" is not given. */
+  /**
+   * Asks the engine about a net, whether or not its solver says how long to train. A text that is "" is
+   * not given.
+   */
   public static NetDescription of(String solver, String net, String phase) {
     ObjectNode options = Json.object().put("phase", phase);
-    if (!solver.isEmpty()) options.put("solver", solver);
+    if (!solver.isEmpty()) options.put("solver", solver).put("max_iter", 1);
     if (!net.isEmpty()) options.put("net", net);
     return of(options.toString());
   }
