@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "core/base/elementary.h"
 #include "core/layers/loss_steps.h"
 #include "core/layers/match_boxes.h"
 #include "core/layers/smooth_l1.h"
@@ -21,8 +22,8 @@ using MultiBoxParam = caffe::MultiBoxLossParameter;
 double softmax_loss(const float* scores, int64_t classes, int64_t c) {
   const float top = *std::max_element(scores, scores + classes);
   double sum = 0;
-  for (int64_t i = 0; i < classes; ++i) sum += std::exp(double(scores[i]) - double(top));
-  return std::log(sum) - (double(scores[c]) - double(top));
+  for (int64_t i = 0; i < classes; ++i) sum += elementary::exp(double(scores[i]) - double(top));
+  return elementary::log(sum) - (double(scores[c]) - double(top));
 }
 
 class MultiBoxLoss : public Layer {
@@ -101,7 +102,8 @@ class MultiBoxLoss : public Layer {
                          const float kind = in[1][i];
                          return [=](int64_t c, int64_t) {
                            if (kind < 0) return 0.F;
-                           const double share = std::exp(-softmax_loss(scores, g.classes, c));
+                           const double share =
+                               elementary::exp(-softmax_loss(scores, g.classes, c));
                            return float(share) - (c == int64_t(kind) ? 1.F : 0.F);
                          };
                        });

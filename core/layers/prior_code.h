@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/device/vector_math.h"
 #include "core/layers/boxes.h"
 #include "core/model/proto/caffe.pb.h"
 
@@ -24,7 +25,7 @@ struct PriorCode {
       case caffe::PriorBoxParameter::CENTER_SIZE: {
         const float x = v[0] * w + (prior.x1 + prior.x2) / 2;
         const float y = v[1] * h + (prior.y1 + prior.y2) / 2;
-        const float half_w = std::exp(v[2]) * w / 2, half_h = std::exp(v[3]) * h / 2;
+        const float half_w = vec::exp(v[2]) * w / 2, half_h = vec::exp(v[3]) * h / 2;
         return {x - half_w, y - half_h, x + half_w, y + half_h};
       }
       case caffe::PriorBoxParameter::CORNER_SIZE:
@@ -41,8 +42,8 @@ struct PriorCode {
       case caffe::PriorBoxParameter::CENTER_SIZE:
         number[0] = ((box.x1 + box.x2) - (prior.x1 + prior.x2)) / 2 / w;
         number[1] = ((box.y1 + box.y2) - (prior.y1 + prior.y2)) / 2 / h;
-        number[2] = std::log(box.width() / w);
-        number[3] = std::log(box.height() / h);
+        number[2] = vec::log(box.width() / w);
+        number[3] = vec::log(box.height() / h);
         break;
       case caffe::PriorBoxParameter::CORNER_SIZE:
         number[0] = (box.x1 - prior.x1) / w, number[1] = (box.y1 - prior.y1) / h;

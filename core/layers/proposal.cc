@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "core/device/vector_math.h"
 #include "core/layers/boxes.h"
 #include "core/layers/detections.h"
 
@@ -38,7 +39,7 @@ std::vector<Box> anchors(const ProposalParam& p) {
 Box moved(const Box& anchor, const float (&delta)[4], float image_w, float image_h) {
   const float w = anchor.width() + 1, h = anchor.height() + 1;
   const float x = delta[0] * w + anchor.x1 + w / 2, y = delta[1] * h + anchor.y1 + h / 2;
-  const float half_w = std::exp(delta[2]) * w / 2, half_h = std::exp(delta[3]) * h / 2;
+  const float half_w = vec::exp(delta[2]) * w / 2, half_h = vec::exp(delta[3]) * h / 2;
   const auto inside = [](float v, float size) {
     return std::clamp(v, 0.F, std::max(size - 1, 0.F));
   };

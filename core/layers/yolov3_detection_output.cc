@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "core/device/vector_math.h"
 #include "core/layers/boxes.h"
 #include "core/layers/detections.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 using YoloParam = caffe::Yolov3DetectionOutputParameter;
 
-float yolo_share(float x) { return 1 / (1 + std::exp(-x)); }
+float yolo_share(float x) { return 1 / (1 + vec::exp(-x)); }
 
 /// What is found so far.
 struct YoloCandidates {
@@ -49,8 +50,8 @@ class YoloDetector {
         if (!(object > p_.confidence_threshold())) continue;  // no class can be above it
         const float x = (float(i % width) + yolo_share(box[i])) / float(width);
         const float y = (float(i / width) + yolo_share(box[pixels + i])) / float(height);
-        const float w = std::exp(box[2 * pixels + i]) * a.width / float(width);
-        const float h = std::exp(box[3 * pixels + i]) * a.height / float(height);
+        const float w = vec::exp(box[2 * pixels + i]) * a.width / float(width);
+        const float h = vec::exp(box[3 * pixels + i]) * a.height / float(height);
         for (int c = 0; c < p_.num_classes(); ++c) {
           const float score = object * yolo_share(box[(5 + c) * pixels + i]);
           if (!(score > p_.confidence_threshold())) continue;
