@@ -10,91 +10,59 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 import org.apache.spark.ml.linalg.SQLDataTypes;
-import org.apache.spark.ml.linalg.Vector;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.util.ArrayData;
-import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.sql.types.UserDefinedType;
 import org.apache.spark.util.SerializableConfiguration;
 
-/** {@code predict} for a struct of a table's columns, as they are. Each task has a copy. */
-final class PredictRow implements ScalarFunction<ArrayData> {
+/** {@code predict} for a struct of a table's columns, as they are; a NULL within it is a gap. */
+final class PredictRow extends Prediction<TableScorer> {
   private static final long serialVersionUID = 1L;
-  private static final int VECTOR_FIELDS = 4;
 
   private final StructType row;
-  private final boolean named;
-  private final SerializableConfiguration conf;
-  private transient SavedNet net;
-  private transient TableScorer scorer;
 
   /** Of such rows; {@code named}: whether the output is the third argument. */
   PredictRow(StructType row, boolean named, SerializableConfiguration conf) {
+    super(named, conf);
     this.row = row;
-    this.named = named;
-    this.conf = conf;
     columns();  // what cannot be a cell is told on the driver
   }
 
   @Override
-  public DataType[] inputTypes() {
-    Stream<DataType> types = Stream.of(DataTypes.StringType, row);
-    return (named ? Stream.concat(types, Stream.of(DataTypes.StringType)) : types)
-        .toArray(DataType[]::new);
-  }
-
-  @Override
-  public DataType resultType() {
-    return DataTypes.createArrayType(DataTypes.FloatType, false);
-  }
-
-  @Override
-  public String name() {
-    return "predict";
+  DataType features() {
+    return row;
   }
 
   @Override
   public String canonicalName() {
-    return "cafetiere.predict(" + row.catalogString() + ", " + named + ")";
+    return canonicalName(row.catalogString());
   }
 
   @Override
-  public String toString() {
-    return name();
+  TableScorer open(SavedNet net, SerializableConfiguration conf) {
+    return SavedNets.ofTables().scorer(row.catalogString() + " " + net.version(conf.value()),
+        () -> net.open(columns(), conf.value()));
   }
 
-  /** NULL for an argument that is NULL; a NULL within the struct is a gap. */
   @Override
   public ArrayData produceResult(InternalRow arguments) {
-    if (arguments.isNullAt(0) || arguments.isNullAt(1) || named && arguments.isNullAt(2)) return null;
-    TableScorer of = scorer(arguments.getUTF8String(0).toString(),
-        named ? arguments.getUTF8String(2).toString() : "");
+    return result(arguments);
+  }
+
+  @Override
+  float[] score(TableScorer scorer, InternalRow arguments) {
     InternalRow cells = arguments.getStruct(1, row.size());
     List<Object> values = new ArrayList<>(row.size());
     for (int i = 0; i < row.size(); i++) {
       values.add(cells.isNullAt(i) ? null : value(cells, i, row.fields()[i].dataType()));
     }
-    return UnsafeArrayData.fromPrimitiveArray(of.score(values));
-  }
-
-  private TableScorer scorer(String path, String output) {
-    if (net == null || !net.is(path, output)) {
-      net = new SavedNet(path, output);
-      SavedNet found = net;
-      scorer = SavedNets.ofTables().scorer(
-          row.catalogString() + " " + found.version(conf.value()),
-          () -> found.open(columns(), conf.value()));
-    }
-    return scorer;
+    return scorer.score(values);
   }
 
   private Map<String, CellType> columns() {
@@ -135,10 +103,7 @@ final class PredictRow implements ScalarFunction<ArrayData> {
       return cells.getDecimal(i, decimal.precision(), decimal.scale()).toDouble();
     }
     if (type instanceof ArrayType) return cells.getArray(i).toDoubleArray();
-    if (type.equals(SQLDataTypes.VectorType())) {
-      InternalRow vector = cells.getStruct(i, VECTOR_FIELDS);
-      return ((Vector) ((UserDefinedType<?>) type).deserialize(vector)).toArray();
-    }
+    if (type.equals(SQLDataTypes.VectorType())) return vector(cells, i).toArray();
     return cells.get(i, type);
   }
 }
