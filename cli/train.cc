@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <memory>
 #include <numeric>
+#include <optional>
 
 #include "cli/command.h"
+#include "cli/explanation.h"
 #include "cli/flags.h"
 #include "cli/glog.h"
 #include "cli/ranks.h"
@@ -107,6 +109,18 @@ Status run_trainer(Trainer& trainer, Group* group, int shards, const Feeds& feed
   return {};
 }
 
+/// What is about to run, before its databases are opened. A net that cannot be explained is trained all
+/// the same.
+std::optional<Explained> plan_of(const SolverText& solver, const Logger& log) {
+  Subject subject;
+  subject.solver = solver;
+  subject.has_solver = true;
+  const Result<Explanation> plan = explain(subject, {});
+  if (plan.ok()) return Explained{plan->text};
+  log.info("The net is not explained: {}", plan.status().message());
+  return std::nullopt;
+}
+
 /// Tells what the time of all ranks went to. The others' ends where the ranks part; the longest is
 /// that of the run.
 void tell_account(const Trainer& trainer, const Group* group, int threads, double price,
@@ -142,6 +156,8 @@ Status train(const TrainFlags& flags) {
   CFT_ASSIGN(const Snapshots snapshots, Snapshots::make(solver, log));
   const uint64_t seed = random_seed(p, 1);
   const int shards = flags.ranks.shard_count();
+  std::optional<Explained> plan;
+  if (!flags.events.empty()) plan = plan_of(solver, log);
   CFT_ASSIGN(const Feeds feeds, open_all_feeds(solver, seed, shards, log));
 
   Broadcast events;
@@ -171,6 +187,7 @@ Status train(const TrainFlags& flags) {
     if (effect == SignalEffect::kStop) trainer->request_stop();
     if (effect == SignalEffect::kSnapshot) trainer->request_snapshot();
   });
+  if (plan && rank_of(group.get()) == 0) events.explained(*plan);
   CFT_TRY(run_trainer(*trainer, group.get(), shards, feeds, log));
   if (rank_of(group.get()) == 0) {
     tell_account(*trainer, group.get(), threads, flags.price, events, log);

@@ -14,6 +14,7 @@
 
 #include "core/observe/events.h"
 #include "core/observe/grouped.h"
+#include "report/rank_tables.h"
 #include "report/report_page.h"
 #include "report/svg_chart.h"
 
@@ -44,17 +45,21 @@ struct RunHistory {
   Curve lr;
   std::vector<LogMessage> messages;
   std::optional<Account> account;
+  RankHistory ranks;
+  std::string explained;
   TestNames names;
 
   void add(const Progress& p) {
     losses["training loss"][p.step] = p.loss;
     rate[p.step] = p.rows_per_s;
     lr[p.step] = p.lr;
+    if (!p.ranks.step_ms.empty()) ranks[p.step] = p.ranks;
     add_outputs("training ", p.step, p.outputs);
   }
   void add(const TestResult& t) { add_outputs(names.of(t.net) + " ", t.step, t.outputs); }
   void add(const LogMessage& m) { messages.push_back(m); }
   void add(const Account& a) { account = a; }
+  void add(const Explained& e) { explained = e.text; }
 
  private:
   void add_outputs(const std::string& prefix, int64_t step, const NamedValues& outputs) {
@@ -120,7 +125,7 @@ std::string charts(const RunHistory& history) {
     html += render_chart(
         {"Learning rate", "step", "learning rate", {series_of("lr", history.lr, false)}});
   }
-  return html;
+  return html + rank_charts(history.ranks);
 }
 
 std::string format_number(std::string_view key, double value) {
@@ -192,22 +197,11 @@ std::string table(const Json& result) {
   return rows.empty() ? rows : "<table>\n" + rows + "</table>\n";
 }
 
-/// Where the core-hours went, the largest part first.
-std::string account_table(const Account& account) {
-  const double total = double(account.cores) * account.seconds / 3600;
-  NamedValues parts = account.core_hours;
-  std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::string rows;
-  for (const auto& [name, hours] : parts) {
-    if (hours <= 0 || total <= 0) continue;
-    rows += fmt::format("<tr><th>{}</th><td>{:.4g}</td><td>{:.1f} %</td></tr>\n", escape_html(name),
-                        hours, hours / total * 100);
-  }
-  rows += fmt::format("<tr><th>all</th><td>{:.4g}</td><td>{} cores x {:.4g} s</td></tr>\n", total,
-                      account.cores, account.seconds);
-  if (account.cost > 0)
-    rows += fmt::format("<tr><th>cost</th><td>{:.4g}</td></tr>\n", account.cost);
-  return "<h2>Core-hours</h2>\n<table>\n" + rows + "</table>\n";
+/// What the run set out to do, folded up.
+std::string explanation(const std::string& text) {
+  if (text.empty()) return "";
+  return "<details>\n<summary>The net and its steps, as explain tells them</summary>\n<pre>" +
+         escape_html(text) + "</pre>\n</details>\n";
 }
 
 std::string messages(const std::vector<LogMessage>& log) {
@@ -230,6 +224,7 @@ Result<std::string> render_report(std::string_view events_jsonl, std::string_vie
   }
   std::string tables = table(result);
   if (history.account) tables += account_table(*history.account);
+  tables += explanation(history.explained);
   const auto title = result.find("title");
   return report_page(
       title != result.end() && title->is_string() ? title->get<std::string>() : "Training report",

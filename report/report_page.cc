@@ -23,7 +23,7 @@ body { margin: 0; background: var(--page); color: var(--text);
 main { max-width: 1180px; margin: 0 auto; padding: 32px 20px 56px; }
 h1 { font-size: 26px; font-weight: 650; margin: 0 0 20px; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(124px, 1fr)); gap: 12px; }
-.card, figure, table, .messages { background: var(--card); border: 1px solid var(--border);
+.card, figure, table, .messages, details { background: var(--card); border: 1px solid var(--border);
   border-radius: 10px; }
 .card { padding: 12px 14px; line-height: 1.3; }
 .card b { display: block; font-size: 20px; font-weight: 650; font-variant-numeric: tabular-nums;
@@ -51,6 +51,11 @@ tr + tr > * { border-top: 1px solid var(--grid); }
 td { font-variant-numeric: tabular-nums; }
 .messages { margin: 12px 0; padding: 10px 16px 10px 34px; }
 .error { color: var(--series-5); }
+.bar { display: flex; height: 16px; border-radius: 3px; overflow: hidden; }
+.key { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 6px; }
+details { margin: 12px 0; padding: 10px 16px; }
+summary { cursor: pointer; font-weight: 650; }
+pre { overflow-x: auto; font-size: 12px; line-height: 1.4; }
 @media print { body { background: none; } }
 )";
 

@@ -4,28 +4,41 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <numeric>
 
 namespace cafetiere {
 
 namespace {
 constexpr double kSecondsPerHour = 3600;
+
+/// Seconds by activity, the last of them idle, in core-hours.
+NamedValues by_activity(std::span<const double> seconds, double hours) {
+  NamedValues named;
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    named.emplace_back(i < kActivities ? name_of(Activity(i)) : "idle", seconds[i] * hours);
+  }
+  return named;
+}
 }  // namespace
 
 Account account_of(std::span<const TimeAccount::Seconds> ranks, int threads, double seconds,
                    double price) {
-  Account account{.seconds = seconds, .cores = int64_t(ranks.size()) * threads};
+  Account account{.seconds = seconds, .cores = int64_t(ranks.size()) * threads, .core_hours = {}};
   const double hours = threads / kSecondsPerHour;  // of a rank in a second
-  double idle = 0;
+  std::array<double, kActivities + 1> all{};
   for (const TimeAccount::Seconds& rank : ranks) {
-    idle += std::max(0., seconds - std::accumulate(rank.begin(), rank.end(), 0.));
+    std::array<double, kActivities + 1> parts{};
+    std::ranges::copy(rank, parts.begin());
+    parts.back() = std::max(0., seconds - std::accumulate(rank.begin(), rank.end(), 0.));
+    std::ranges::transform(all, parts, all.begin(), std::plus());
+    if (ranks.size() > 1) {
+      account.ranks.push_back(
+          {fmt::format("rank {}", account.ranks.size()), by_activity(parts, hours)});
+    }
   }
-  for (size_t i = 0; i < kActivities; ++i) {
-    double spent = 0;
-    for (const TimeAccount::Seconds& rank : ranks) spent += rank[i];
-    account.core_hours.emplace_back(name_of(Activity(i)), spent * hours);
-  }
-  account.core_hours.emplace_back("idle", idle * hours);
+  account.core_hours = by_activity(all, hours);
   account.cost = price * double(account.cores) * seconds / kSecondsPerHour;
   return account;
 }

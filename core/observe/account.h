@@ -12,7 +12,8 @@
 namespace cafetiere {
 
 /// The account of ranks of `threads` cores each, which a run of `seconds` had to itself. What a rank
-/// did not spend otherwise is "idle". `price` is that of a core-hour, 0 where it is not known.
+/// did not spend otherwise is "idle". Of several ranks the account
+/// also has each one's part. `price` is that of a core-hour, 0 where it is not known.
 Account account_of(std::span<const TimeAccount::Seconds> ranks, int threads, double seconds,
                    double price);
 

@@ -26,6 +26,11 @@ Json encode(const Progress& e) {
                {"rows_per_s", e.rows_per_s}, {"wait_data", e.wait_data}, {"wait_comm", e.wait_comm},
                {"seconds", e.seconds}};
   if (!e.outputs.empty()) json["outputs"] = to_object(e.outputs);
+  if (!e.ranks.step_ms.empty()) {
+    json["ranks"] = {{"step_ms", e.ranks.step_ms},
+                     {"wait_data", e.ranks.wait_data},
+                     {"wait_comm", e.ranks.wait_comm}};
+  }
   return json;
 }
 
@@ -44,8 +49,13 @@ Json encode(const Account& e) {
                {"core_hours", to_object(e.core_hours)},
                {"rows_used", e.rows_used}};
   if (e.cost > 0) json["cost"] = e.cost;
+  for (const RankAccount& rank : e.ranks) {
+    json["ranks"].push_back({{"name", rank.name}, {"core_hours", to_object(rank.core_hours)}});
+  }
   return json;
 }
+
+Json encode(const Explained& e) { return {{"event", "explained"}, {"text", e.text}}; }
 
 double as_number(const Json& value) {
   return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
@@ -74,16 +84,44 @@ NamedValues values_of(const Json& json, const char* key) {
   return values;
 }
 
+std::vector<double> numbers_of(const Json& json, const char* key) {
+  std::vector<double> numbers;
+  const auto it = json.find(key);
+  if (it == json.end() || !it->is_array()) return numbers;
+  for (const Json& value : *it) numbers.push_back(as_number(value));
+  return numbers;
+}
+
+/// Of ranks that do not all tell all, nothing.
+RankTimes decode_times(const Json& json) {
+  const auto it = json.find("ranks");
+  if (it == json.end() || !it->is_object()) return {};
+  RankTimes times{numbers_of(*it, "step_ms"), numbers_of(*it, "wait_data"),
+                  numbers_of(*it, "wait_comm")};
+  const size_t ranks = times.step_ms.size();
+  return times.wait_data.size() == ranks && times.wait_comm.size() == ranks ? times : RankTimes();
+}
+
+std::vector<RankAccount> decode_ranks(const Json& json) {
+  std::vector<RankAccount> ranks;
+  const auto it = json.find("ranks");
+  if (it == json.end() || !it->is_array()) return ranks;
+  for (const Json& rank : *it) {
+    if (rank.is_object()) ranks.push_back({text(rank, "name"), values_of(rank, "core_hours")});
+  }
+  return ranks;
+}
+
 Progress decode_progress(const Json& json) {
   return {integer(json, "step"),     integer(json, "max_iter"), number(json, "epoch"),
           number(json, "loss"),      number(json, "lr"),        number(json, "rows_per_s"),
           number(json, "wait_data"), number(json, "wait_comm"), number(json, "seconds"),
-          values_of(json, "outputs")};
+          values_of(json, "outputs"), decode_times(json)};
 }
 
 Account decode_account(const Json& json) {
   return {number(json, "seconds"), integer(json, "cores"), values_of(json, "core_hours"),
-          integer(json, "rows_used"), number(json, "cost")};
+          integer(json, "rows_used"), number(json, "cost"), decode_ranks(json)};
 }
 
 LogMessage decode_log(const Json& json) {
@@ -114,8 +152,9 @@ Result<Event> parse_event(std::string_view json_text) {
     return Event(TestResult{integer(json, "step"), text(json, "net"), values_of(json, "outputs")});
   if (kind == "log") return Event(decode_log(json));
   if (kind == "account") return Event(decode_account(json));
-  return invalid_argument(
-      fmt::format("unknown event '{}': expected progress, test, log or account", kind));
+  if (kind == "explained") return Event(Explained{text(json, "text")});
+  return invalid_argument(fmt::format(
+      "unknown event '{}': expected progress, test, log, account or explained", kind));
 }
 
 std::string TestNames::of(const std::string& net) {
@@ -127,6 +166,7 @@ void EventSink::send(const Event& event) {
   if (const auto* p = std::get_if<Progress>(&event)) return progress(*p);
   if (const auto* t = std::get_if<TestResult>(&event)) return test(*t);
   if (const auto* a = std::get_if<Account>(&event)) return account(*a);
+  if (const auto* e = std::get_if<Explained>(&event)) return explained(*e);
   log(std::get<LogMessage>(event));
 }
 
@@ -144,6 +184,10 @@ void Broadcast::log(const LogMessage& event) {
 
 void Broadcast::account(const Account& event) {
   for (const auto& sink : sinks_) sink->account(event);
+}
+
+void Broadcast::explained(const Explained& event) {
+  for (const auto& sink : sinks_) sink->explained(event);
 }
 
 }  // namespace cafetiere

@@ -19,6 +19,13 @@ namespace cafetiere {
 /// Named scalars in the order the net gives them.
 using NamedValues = std::vector<std::pair<std::string, double>>;
 
+/// The ranks' times since the last event, a number for each rank in their order.
+struct RankTimes {
+  std::vector<double> step_ms;    ///< of a step, without the waits for other ranks
+  std::vector<double> wait_data;  ///< share of the time, 0..1
+  std::vector<double> wait_comm;  ///< the same for other ranks
+};
+
 /// Where a run stands.
 struct Progress {
   int64_t step = 0;
@@ -31,6 +38,7 @@ struct Progress {
   double wait_comm = 0;   ///< the same for other ranks
   double seconds = 0;     ///< since the run began
   NamedValues outputs;    ///< further training outputs, such as accuracy; may be empty
+  RankTimes ranks = {};   ///< empty where ranks do not report together
 };
 
 /// What a pass over a test net gave.
@@ -46,6 +54,17 @@ struct LogMessage {
   std::string text;
 };
 
+/// What a run is about to do: the text of `cafetiere explain`, at its begin.
+struct Explained {
+  std::string text;
+};
+
+/// A rank's part of an account.
+struct RankAccount {
+  std::string name;        ///< "rank 0", with the executor where there is one
+  NamedValues core_hours;  ///< by activity
+};
+
 /// What the cores that a run had were used for, at its end.
 struct Account {
   double seconds = 0;      ///< on the clock
@@ -53,9 +72,10 @@ struct Account {
   NamedValues core_hours;  ///< by activity; they add up to cores x seconds
   int64_t rows_used = 0;   ///< the same one again in each epoch
   double cost = 0;         ///< 0 without a price
+  std::vector<RankAccount> ranks = {};  ///< may be empty
 };
 
-using Event = std::variant<Progress, TestResult, LogMessage, Account>;
+using Event = std::variant<Progress, TestResult, LogMessage, Account, Explained>;
 
 /// One JSON object without a line end, as include/cafetiere/c_api.h documents it. Numbers that JSON
 /// cannot hold (NaN, infinity) become null.
@@ -82,6 +102,7 @@ class EventSink {
   virtual void test(const TestResult&) {}
   virtual void log(const LogMessage&) {}
   virtual void account(const Account&) {}
+  virtual void explained(const Explained&) {}
 
   /// Calls the function for this kind of event.
   void send(const Event& event);
@@ -96,6 +117,7 @@ class Broadcast : public EventSink {
   void test(const TestResult& event) override;
   void log(const LogMessage& event) override;
   void account(const Account& event) override;
+  void explained(const Explained& event) override;
 
  private:
   std::vector<std::unique_ptr<EventSink>> sinks_;

@@ -20,6 +20,7 @@ class JsonlSink : public EventSink {
   void test(const TestResult& event) override { write(event); }
   void log(const LogMessage& event) override { write(event); }
   void account(const Account& event) override { write(event); }
+  void explained(const Explained& event) override { write(event); }
 
  private:
   explicit JsonlSink(EventFile file) : file_(std::move(file)) {}

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "core/solver/clip.h"
 #include "core/train/loop.h"
@@ -100,7 +102,8 @@ Status Trainer::report(Loop& loop, int iter, bool shown) {
     log_outputs(loop, outputs);
     options_.log.info("Iteration {}, lr = {:g}", iter, loop.last_rate);
   }
-  send_progress(loop, iter, elapsed, outputs);
+  CFT_ASSIGN(RankTimes times, rank_times(loop, elapsed));
+  send_progress(loop, iter, elapsed, outputs, std::move(times));
   struct {
     int32_t report_every;
     bool stop, snapshot;
@@ -121,6 +124,27 @@ Status Trainer::report(Loop& loop, int iter, bool shown) {
   return check_cancelled();
 }
 
+/// What each rank's time since the last report went to; nothing where ranks report apart. Every rank
+/// calls it.
+Result<RankTimes> Trainer::rank_times(const Loop& loop, double elapsed) {
+  const bool alone = size_of(loop.group) == 1;
+  if (!alone && !loop.is_synchronous()) return RankTimes();
+  const double comm = alone ? 0 : loop.sync_seconds - loop.last_sync;
+  const std::array<double, 3> mine{(elapsed - comm) / loop.steps_pending * 1e3,
+                                   (loop.runner->wait_seconds() - loop.last_wait) / elapsed,
+                                   comm / elapsed};
+  std::vector<std::array<double, 3>> all(size_t(size_of(loop.group)));
+  CFT_TRY(all_gather(loop.group, std::as_bytes(std::span(mine)),
+                     std::as_writable_bytes(std::span(all))));
+  RankTimes times;
+  for (const auto& [step_ms, wait_data, wait_comm] : all) {
+    times.step_ms.push_back(step_ms);
+    times.wait_data.push_back(wait_data);
+    times.wait_comm.push_back(wait_comm);
+  }
+  return times;
+}
+
 /// A line for every value of every output of the training net.
 void Trainer::log_outputs(const Loop& loop, std::span<const double> values) {
   for (const OutputValues::Output& out : loop.runner->outputs().outputs()) {
@@ -133,7 +157,7 @@ void Trainer::log_outputs(const Loop& loop, std::span<const double> values) {
 
 /// Rank 0 sends a progress event; of an output with several values, the first.
 void Trainer::send_progress(const Loop& loop, int iter, double elapsed,
-                            std::span<const double> outputs) {
+                            std::span<const double> outputs, RankTimes times) {
   if (!options_.events || rank_of(loop.group) != 0) return;
   Progress event{
       .step = iter + 1,
@@ -145,7 +169,8 @@ void Trainer::send_progress(const Loop& loop, int iter, double elapsed,
       .wait_data = (loop.runner->wait_seconds() - loop.last_wait) / elapsed,
       .wait_comm = size_of(loop.group) > 1 ? (loop.sync_seconds - loop.last_sync) / elapsed : 0,
       .seconds = Loop::seconds(loop.start),
-      .outputs = {}};
+      .outputs = {},
+      .ranks = std::move(times)};
   for (const OutputValues::Output& out : loop.runner->outputs().outputs()) {
     if (out.count > 0) event.outputs.emplace_back(out.name, outputs[out.first]);
   }

@@ -30,6 +30,12 @@ CFT_JNI(jdouble, leastSeconds)(JNIEnv* env, jclass, jbyteArray options, jint thr
 }
 CFT_CATCH(jdouble)
 
+CFT_JNI(jbyteArray, explain)(JNIEnv* env, jclass, jbyteArray options) try {
+  const std::string text = to_text(env, options);
+  return text_from(env, [&](char** out) { return cft_explain(text.c_str(), out); });
+}
+CFT_CATCH(jbyteArray)
+
 CFT_JNI(jbyteArray, syncModes)(JNIEnv* env, jclass) try {
   return text_from(env, [](char** out) { return cft_sync_modes(out); });
 }

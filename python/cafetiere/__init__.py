@@ -30,6 +30,7 @@ from cafetiere.detector import Detector
 from cafetiere.layer import Layer
 from cafetiere.net import TEST, TRAIN, Net
 from cafetiere.net_spec import NetSpec, layers, params, to_proto
+from cafetiere.onnx import export_onnx, import_onnx
 from cafetiere.scorer import Scorer
 from cafetiere.solver import (
     AdaDeltaSolver,
@@ -64,8 +65,10 @@ __all__ = [
     "TEST",
     "TRAIN",
     "Timer",
+    "export_onnx",
     "get_solver",
     "has_nccl",
+    "import_onnx",
     "init_log",
     "io",
     "layer_type_list",

@@ -125,6 +125,28 @@ class Net:
             f"{len(self.blobs)} blobs, {sum(own.values())} parameters>"
         )
 
+    def summary(self):
+        """The layers as a table: name, type, tops with their shapes, parameters; then their sums.
+
+        A parameter that several layers share counts where it comes first; memory is that of blobs
+        and parameters without their gradients, in float32.
+        """
+        rows, counted = [("layer", "type", "tops", "parameters")], set()
+        for name, layer in zip(self._layer_names, self.layers):
+            tops = [f"{top} {tuple(self.blobs[top].shape)}" for top in self.top_names[name]]
+            own = [blob for blob in self.params.get(name, ()) if id(blob) not in counted]
+            counted.update(id(blob) for blob in own)
+            shapes = " ".join("x".join(map(str, blob.shape)) for blob in own)
+            count = f"{sum(blob.count for blob in own):,} ({shapes})" if own else ""
+            rows.append((name, layer.type, ", ".join(tops), count))
+        widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        parameters = {id(blob): blob.count for blobs in self.params.values() for blob in blobs}
+        weights = sum(parameters.values())
+        floats = weights + sum(blob.count for blob in self._blobs)
+        lines.append(f"{weights:,} parameters, {4 * floats / 2**20:,.1f} MiB with all blobs")
+        return "\n".join(lines)
+
     # ---- running
 
     def _layer_index(self, name):

@@ -17,8 +17,8 @@ from cafetiere._library import (
     call_for_bytes,
     call_for_json,
     call_for_text,
-    library,
 )
+from cafetiere.onnx import import_onnx
 
 _EPOCH = datetime.date(1970, 1, 1)
 _START = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -162,15 +162,7 @@ def _given(net):
         return str(net.to_proto()), b""
     if pathlib.Path(net).suffix != ".onnx":
         return net, b""
-    file = pathlib.Path(net).read_bytes()
-    text, weights, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint64()
-    out = (ctypes.byref(text), ctypes.byref(weights), ctypes.byref(size))
-    call("cft_onnx_import", file, len(file), 1, *out)
-    try:
-        return ctypes.string_at(text).decode(), ctypes.string_at(weights, size.value)
-    finally:
-        library().cft_free(text)
-        library().cft_free(weights)
+    return import_onnx(net)
 
 
 def class_name(cell):

@@ -16,6 +16,34 @@ namespace {
 
 using testing::HasSubstr;
 
+TEST(Events, RanksTimesComeBack) {
+  Progress progress{.step = 3};
+  progress.ranks = {{1.5, 2}, {0, 0.25}, {0.5, 0}};
+  const RankTimes back = std::get<Progress>(parse_event(to_json(progress)).value()).ranks;
+  EXPECT_EQ(back.step_ms, progress.ranks.step_ms);
+  EXPECT_EQ(back.wait_data, progress.ranks.wait_data);
+  EXPECT_EQ(back.wait_comm, progress.ranks.wait_comm);
+}
+
+TEST(Events, RanksTimesOfDifferentNumbersAreNone) {
+  const char* json = R"({"event": "progress", "ranks": {"step_ms": [1, 2], "wait_data": [0]}})";
+  EXPECT_TRUE(std::get<Progress>(parse_event(json).value()).ranks.step_ms.empty());
+}
+
+TEST(Events, RanksPartsOfAnAccountComeBack) {
+  Account account{.seconds = 1, .cores = 2};
+  account.ranks = {{"rank 0", {{"computing", 0.5}}}, {"rank 1", {{"idle", 0.25}}}};
+  const auto back = std::get<Account>(parse_event(to_json(account)).value()).ranks;
+  ASSERT_EQ(back.size(), 2u);
+  EXPECT_EQ(back[1].name, "rank 1");
+  EXPECT_EQ(back[1].core_hours, account.ranks[1].core_hours);
+}
+
+TEST(Events, AnExplanationComesBack) {
+  const Event back = parse_event(to_json(Explained{"a\nb"})).value();
+  EXPECT_EQ(std::get<Explained>(back).text, "a\nb");
+}
+
 TEST(Events, ProgressHasTheDocumentedForm) {
   Progress p;
   p.step = 3;

@@ -5,6 +5,7 @@ import pathlib
 
 import numpy as np
 import pytest
+from built import caffe
 from onnx_nets import (
     CONV,
     EXPORT,
@@ -182,3 +183,16 @@ def test_damaged_models_are_refused(work):
             )
         except AssertionError as refusal:
             assert str(refusal).startswith("cafetiere: bad.onnx: "), refusal
+
+
+def test_from_python_as_from_the_program(work):
+    export(image(CONV, layer("Softmax", "", "y", "p")))
+    run("import_onnx", "net.onnx", "read.prototxt", "read.caffemodel", cwd=".")
+    text, weights = caffe.import_onnx("net.onnx")
+    assert text == pathlib.Path("read.prototxt").read_text()
+    assert weights == pathlib.Path("read.caffemodel").read_bytes()
+    caffe.export_onnx(pathlib.Path("net.prototxt").read_text(), "net.caffemodel", "again.onnx")
+    assert pathlib.Path("again.onnx").read_bytes() == pathlib.Path("net.onnx").read_bytes()
+    with pytest.raises(caffe.Error, match="Im2col has no ONNX form"):
+        patches = layer("Im2col", "convolution_param { kernel_size: 2 }", "y", "f", "patches")
+        caffe.export_onnx(image(CONV, patches), weights, "out.onnx")

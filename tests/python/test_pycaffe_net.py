@@ -70,6 +70,16 @@ def images(count=4):
     return np.random.default_rng(1).standard_normal((count, 3, 6, 6)).astype(np.float32)
 
 
+
+def test_summary(make):
+    lines = make(DEPLOY).summary().splitlines()
+    assert lines[0].split() == ["layer", "type", "tops", "parameters"]
+    assert "conv (4, 5, 4, 4)" in lines[2] and "140 (5x3x3x3 5)" in lines[2]
+    assert lines[3].split() == ["relu", "ReLU", "conv", "(4,", "5,", "4,", "4)"]
+    # 5 x 3 x 3 x 3 + 5 of the convolution, 3 x 20 + 3 of the inner product
+    assert lines[-1].startswith("203 parameters, 0.0 MiB")
+
+
 def test_structure(net):
     assert list(net.blobs) == ["data", "label", "conv", "ip_blob", "loss"]
     assert list(net.params) == ["conv", "ip"]

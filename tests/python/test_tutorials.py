@@ -35,6 +35,7 @@ def test_a_tutorial_carries_no_output(path):
 def found(name, folder):
     assert JAR.exists(), "the jar has not been built; run tools/build"
     (folder / "examples").symlink_to(ROOT / "examples")
+    (folder / "docs").symlink_to(ROOT / "docs")
     (folder / "conf").mkdir()
     (folder / "conf/spark-defaults.conf").write_text(
         "spark.ui.enabled false\n"
@@ -67,6 +68,18 @@ def test_a_table(tmp_path):
 def test_images(tmp_path):
     numbers = found("images", tmp_path)
     assert numbers["right"] > 0.9 and numbers["right_by_regression"] > 0.9
+
+
+@pytest.mark.long
+def test_texts(tmp_path):
+    numbers = found("text", tmp_path)
+    assert numbers["right_by_counts"] < 0.8 < 0.95 < numbers["right"]
+
+
+@pytest.mark.long
+def test_a_net_of_pytorch_is_fine_tuned(tmp_path):
+    numbers = found("finetune", tmp_path)
+    assert numbers["right"] > numbers["right_from_nothing"] + 0.05
 
 
 @pytest.mark.long

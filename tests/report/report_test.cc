@@ -70,6 +70,48 @@ TEST(Report, ShowsWhereTheCoreHoursWent) {
   EXPECT_THAT(*html, Not(HasSubstr("<th>account</th>")));
 }
 
+TEST(Report, ShowsEachRanksTimes) {
+  Progress event{.step = 10, .loss = 1};
+  event.ranks = {{4, 12}, {0.001, 0.002}, {0.6, 0.1}};
+  const auto html = render_report(to_json(event) + "\n", "{}");
+  ASSERT_TRUE(html.ok()) << html.status().message();
+  EXPECT_THAT(*html, HasSubstr("Time of a step by rank"));
+  EXPECT_THAT(*html, HasSubstr("rank 0 <b>4</b>"));
+  EXPECT_THAT(*html, HasSubstr("rank 1 <b>12</b>"));
+  EXPECT_THAT(*html, HasSubstr("Waiting for other ranks by rank"));
+  EXPECT_THAT(*html, Not(HasSubstr("Waiting for rows by rank"))) << "which is below 1 %";
+}
+
+TEST(Report, ShowsTheRangeOfManyRanks) {
+  Progress event{.step = 10, .loss = 1};
+  for (int rank = 0; rank < 9; ++rank) event.ranks.step_ms.push_back(rank == 7 ? 100 : 10 + rank);
+  event.ranks.wait_data = event.ranks.wait_comm = std::vector<double>(9, 0.);
+  const auto html = render_report(to_json(event) + "\n", "{}");
+  EXPECT_THAT(*html, HasSubstr("least <b>10</b>"));
+  EXPECT_THAT(*html, HasSubstr("median <b>14</b>"));
+  EXPECT_THAT(*html, HasSubstr("greatest <b>100</b>"));
+  EXPECT_THAT(*html, Not(HasSubstr("rank 7")));
+}
+
+TEST(Report, ShowsEachRanksPartOfTheAccount) {
+  Account account{.seconds = 3600, .cores = 2, .core_hours = {}};
+  account.core_hours = {{"computing", 1.5}, {"idle", 0.5}};
+  account.ranks = {{"rank 0", {{"computing", 1}, {"idle", 0}}},
+                   {"rank 1, executor <2>", {{"computing", 0.5}, {"idle", 0.5}}}};
+  const auto html = render_report(to_json(account) + "\n", "{}");
+  ASSERT_TRUE(html.ok()) << html.status().message();
+  EXPECT_THAT(*html, HasSubstr("<th>rank 0</th>"));
+  EXPECT_THAT(*html, HasSubstr("title=\"computing 100.0 %\""));
+  EXPECT_THAT(*html, HasSubstr("rank 1, executor &lt;2&gt;"));
+  EXPECT_THAT(*html, HasSubstr("title=\"idle 50.0 %\""));
+}
+
+TEST(Report, TellsWhatTheRunSetOutToDo) {
+  const auto html = render_report(to_json(Explained{"conv1 <1 x 1>"}) + "\n", "{}");
+  ASSERT_TRUE(html.ok()) << html.status().message();
+  EXPECT_THAT(*html, HasSubstr("<pre>conv1 &lt;1 x 1&gt;</pre>"));
+}
+
 TEST(Report, NeedsNoScriptAndNoNetwork) {
   const auto html = render_report(progress(1, 2), "{}");
   EXPECT_THAT(*html, Not(HasSubstr("<script")));

@@ -32,6 +32,12 @@ public final class Engine {
     return Native.text(Native.describe(Native.utf8(options)));
   }
 
+  /** The layers and steps of a net and the memory that training takes, as text; see cft_explain. */
+  public static String explain(String options) {
+    NativeLibrary.load();
+    return Native.text(Native.explain(Native.utf8(options)));
+  }
+
   /**
    * The least seconds that this machine needs for a pass over a batch, by its limits; see
    * cft_least_seconds.

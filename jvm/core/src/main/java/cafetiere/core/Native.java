@@ -84,6 +84,8 @@ final class Native {
 
   static native byte[] onnx(byte[] options, byte[] model);
 
+  static native byte[] explain(byte[] options);
+
   static native double leastSeconds(byte[] options, int threads);
 
   static native void ofOnnx(byte[] file, byte[][] netAndWeights);

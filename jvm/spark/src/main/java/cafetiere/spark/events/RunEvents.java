@@ -61,10 +61,19 @@ public final class RunEvents {
       LOG.info("{}", json.path("text").asText());
     }
     if (firstStepNanos < 0 && json.path("step").asLong(0) > 0) firstStepNanos = System.nanoTime();
-    if (events.size() >= limit) thin();
-    events.add(json);
-    files.accept(json);
+    keep(json);
     progress.show(json);
+  }
+
+  /** Takes an event that the driver itself has, of any attempt. */
+  public synchronized void note(JsonNode event) {
+    keep(event);
+  }
+
+  private void keep(JsonNode event) {
+    if (events.size() >= limit) thin();
+    events.add(event);
+    files.accept(event);
   }
 
   /** {@link System#nanoTime} when the first finished step was heard of; empty if none was. */

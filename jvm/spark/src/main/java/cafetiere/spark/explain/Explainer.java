@@ -10,9 +10,7 @@ import cafetiere.spark.feed.RowEncoder;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.TrainingPlan;
-import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -122,10 +120,7 @@ public final class Explainer {
 
   /** By the limits of an executor's machine. */
   private StepTime leastTime() {
-    ObjectNode options = Json.object().put("solver", plan.solver());
-    if (!plan.net().isEmpty()) options.put("net", plan.net());
-    plan.sync().addTo(options);
-    String text = options.toString();
+    String text = NetDescription.optionsOf(plan);
     int threads = plan.threads();
     double pass = JavaSparkContext.fromSparkContext(train.sparkSession().sparkContext())
         .parallelize(List.of(text), 1).map(net -> Engine.leastSeconds(net, threads)).first();

@@ -41,6 +41,14 @@ public record NetDescription(JsonNode json) {
         plan.maxIter() > 0 || plan.epochs().count() > 0);
   }
 
+  /** What the engine needs to know to explain a training, as in cft_explain. */
+  public static String optionsOf(TrainingPlan plan) {
+    ObjectNode options = Json.object().put("solver", plan.solver());
+    if (!plan.net().isEmpty()) options.put("net", plan.net());
+    plan.sync().addTo(options);
+    return options.toString();
+  }
+
   /**
    * Asks the engine about a training. A net that is "" is not given.
    *

@@ -203,7 +203,7 @@ final class RoundsJob implements AutoCloseable {
           throw Unchecked.rethrow(e);
         }
         clock.driver(RoundsClock.LOST, begin);
-        LOG.warn("The round after step {} was interrupted and is done again: {}", iter(), message);
+        run.warn("The round after step " + iter() + " was interrupted and is done again: " + message);
       }
     }
   }

@@ -27,8 +27,7 @@ final class RoundsLog {
   private long sequence;
   private long lastEvent = start;
   private long rowsSince;
-  private double computeSince;
-  private double waitSince;
+  private final ShardTimes times = new ShardTimes();
 
   /** {@code settings}: what the engine says of the run. */
   RoundsLog(RunEvents events, String run, JsonNode settings) {
@@ -42,14 +41,18 @@ final class RoundsLog {
   void round(List<RoundsOutcome> outcomes, long step, int executors) {
     double[] sums = new double[0];
     JsonNode last = null;
+    int shards = outcomes.stream().mapToInt(outcome -> outcome.shards().size()).sum();
+    int number = 0;
     for (RoundsOutcome outcome : outcomes) {
       for (JsonNode shard : outcome.shards()) {
         last = shard.path("round");
-        if (sums.length == 0) sums = new double[last.path("losses").size()];
+        if (number == 0) {
+          sums = new double[last.path("losses").size()];
+          times.round(shards, sums.length);
+        }
         for (int i = 0; i < sums.length; i++) sums[i] += last.path("losses").path(i).asDouble();
         last.path("rows").forEach(entry -> count(entry.path(0).asLong(), entry.path(1).asLong()));
-        computeSince += last.path("compute_seconds").asDouble();
-        waitSince += last.path("wait_seconds").asDouble();
+        times.add(number++, last);
       }
     }
     for (double loss : sums) {
@@ -61,8 +64,6 @@ final class RoundsLog {
     progress(last, step, (now - lastEvent) / 1e9, Math.max(1, executors));
     lastEvent = now;
     rowsSince = 0;
-    computeSince = 0;
-    waitSince = 0;
   }
 
   /** Takes the scores of the shards' validation rows after iteration {@code step}; the means of the outputs. */
@@ -120,10 +121,11 @@ final class RoundsLog {
     ObjectNode event = Json.object().put("event", "progress");
     event.put("step", step).put("max_iter", maxIter).put("epoch", report.path("epoch").asDouble());
     event.put("loss", loss()).put("lr", report.path("lr").asDouble());
-    event.put("rows_per_s", rowsSince / elapsed).put("wait_data", share(waitSince, elapsed, executors));
-    event.put("wait_comm",
-        Math.max(0, 1 - share(computeSince + waitSince, elapsed, executors)));
+    event.put("rows_per_s", rowsSince / elapsed).put("wait_data", share(times.waiting(), elapsed, executors));
+    event.put("wait_comm", Math.max(
+        0, 1 - share(times.computing() + times.waiting(), elapsed, executors)));
     event.put("seconds", seconds());
+    times.tell(event, elapsed, executors);
     send(event);
   }
 

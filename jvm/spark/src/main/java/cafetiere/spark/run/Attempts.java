@@ -115,8 +115,8 @@ public final class Attempts {
     boolean told = outcomes.stream().anyMatch(outcome -> !outcome.result().isEmpty());
     boolean wrong = outcomes.stream().anyMatch(TaskOutcome::isPermanent);
     if (!told || wrong || isEnded(stage, failure)) return false;
-    LOG.warn("The result is stored and stands, though a rank was lost: {}",
-        message(stage, failure));
+    run.warn("The result is stored and stands, though a rank was lost: "
+        + message(stage, failure));
     return true;
   }
 
@@ -139,7 +139,7 @@ public final class Attempts {
       throw new IllegalStateException("the training fails again and again after step " + step
           + ", and what it had is kept in " + checkpoints.location() + ": " + message, failure);
     }
-    LOG.warn("The training was interrupted and goes on from step {}: {}", step, message);
+    run.warn("The training was interrupted and goes on from step " + step + ": " + message);
   }
 
   /**
@@ -159,8 +159,8 @@ public final class Attempts {
           + "); the newest checkpoint is kept in " + checkpoints.location());
     }
     if (slots < plan.workers()) {
-      LOG.warn("Attempt {} goes on with {} of {} ranks, as the cluster has no more slots; the"
-          + " weights will be the same", attempt, slots, plan.workers());
+      run.warn("Attempt " + attempt + " goes on with " + slots + " of " + plan.workers()
+          + " ranks, as the cluster has no more slots; the weights will be the same");
     }
     return Math.min(slots, plan.workers());
   }

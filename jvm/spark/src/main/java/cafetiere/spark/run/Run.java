@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.run;
 
+import cafetiere.core.CafetiereException;
 import cafetiere.spark.TrainingSummary;
 import cafetiere.spark.cost.Account;
 import cafetiere.spark.cost.AccountBook;
@@ -10,17 +11,20 @@ import cafetiere.spark.events.RunEvent;
 import cafetiere.spark.events.RunEvents;
 import cafetiere.spark.gauges.RunGauges;
 import cafetiere.spark.line.Handshake;
+import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.store.CheckpointFolder;
 import cafetiere.spark.store.CheckpointStore;
 import cafetiere.spark.store.CheckpointStore.Parts;
 import cafetiere.spark.ui.RunBoard;
 import cafetiere.spark.util.Json;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
+import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 import org.apache.spark.SparkContext;
@@ -134,7 +138,25 @@ public final class Run implements AutoCloseable {
     events.startAttempt(attempts, step);
     if (attempts == 0) firstStep = step;
     book.attempt();
+    if (attempts == 0) explain();
     attempts++;
+  }
+
+  /** What the run is about to do, for those who look at it. What fails here stops no run. */
+  private void explain() {
+    try {
+      String text = cafetiere.core.Engine.explain(NetDescription.optionsOf(plan));
+      events.note(Json.object().put("event", "explained").put("text", text));
+    } catch (CafetiereException e) {
+      LOG.info("The run is not explained: {}", e.getMessage());
+    }
+  }
+
+  /** Tells of trouble that the run goes on after, in the log and to those who look at the run. */
+  public void warn(String message) {
+    LOG.warn("{}", message);
+    ObjectNode event = Json.object().put("event", "log").put("level", "warning");
+    events.note(event.put("text", message));
   }
 
   /**
@@ -152,8 +174,8 @@ public final class Run implements AutoCloseable {
     TrainingSummary summary = TrainingSummary.fromJson(measured.toString()).with(account);
     tell(summary);
     if (summary.rowsSkipped() > 0) {
-      LOG.warn("{} rows could not be fed and were left out, as skipBadRows asks; executors' logs say"
-          + " why", summary.rowsSkipped());
+      warn(summary.rowsSkipped() + " rows could not be fed and were left out, as skipBadRows asks;"
+          + " executors' logs say why");
     }
     board.ifPresent(told -> told.end(summary.toJson()));
     return new TrainingResult(trained.model(), trained.state(), summary, events.jsonLines());
@@ -166,11 +188,21 @@ public final class Run implements AutoCloseable {
     event.put("cores", account.cores());
     ObjectNode hours = event.putObject("core_hours");
     account.coreHours().parts().forEach(hours::put);
+    if (account.ranks().size() > 1) addRanks(event.putArray("ranks"), account.ranks());
     event.put("rows_given", summary.rowsGiven()).put("rows_skipped", summary.rowsSkipped());
     event.put("rows_used", summary.rowsUsed());
     if (account.pricePerCoreHour() > 0) event.put("cost", account.cost());
     events.accept(new RunEvent(id, attempts - 1, Long.MAX_VALUE, event.toString()));
     progress.end("cafetiere  " + summary.rowsText() + "\ncafetiere  " + account.text());
+  }
+
+  private static void addRanks(ArrayNode all, List<Account.Rank> ranks) {
+    for (Account.Rank rank : ranks) {
+      String where = rank.executor().isEmpty() ? "" : ", executor " + rank.executor();
+      ObjectNode one = all.addObject().put("name", "rank " + rank.rank() + where);
+      ObjectNode hours = one.putObject("core_hours");
+      rank.coreHours().parts().forEach(hours::put);
+    }
   }
 
   /** What the run's time is written down in. */

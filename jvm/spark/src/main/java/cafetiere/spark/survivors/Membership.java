@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -70,6 +71,7 @@ final class Membership {
   private final int workers;
   private final long timeoutMillis;
   private final LongSupplier step;
+  private final Consumer<String> warn;
   private final CompletableFuture<Void> ended = new CompletableFuture<>();
   private final TreeMap<Integer, Member> members = new TreeMap<>();
   private final TreeMap<Integer, Partition> partitions = new TreeMap<>();
@@ -86,11 +88,12 @@ final class Membership {
   private boolean reforming;
   private String lastError = "";
 
-  /** {@code step} tells how far the training is. */
-  Membership(int workers, long timeoutMillis, LongSupplier step) {
+  /** {@code step} tells how far the training is; {@code warn} is told what it goes on without. */
+  Membership(int workers, long timeoutMillis, LongSupplier step, Consumer<String> warn) {
     this.workers = workers;
     this.timeoutMillis = timeoutMillis;
     this.step = step;
+    this.warn = warn;
   }
 
   /** Completes when the result is stored; exceptionally when this attempt cannot go on. */
@@ -164,7 +167,7 @@ final class Membership {
   /** A member is gone, or has to go. */
   synchronized void lost(Member member, String why) {
     if (ended.isDone() || !members.remove(member.partition, member)) return;
-    LOG.warn("The task of partition {} is lost: {}", member.partition, why);
+    warn.accept("The task of partition " + member.partition + " is lost: " + why);
     member.link.close();
     changed = true;
     if (member.hasRun) {
@@ -201,7 +204,7 @@ final class Membership {
     if (views == 0) {
       fail(new IllegalStateException(message));
     } else {
-      LOG.warn("The training goes on without partition {}: {}", partition, message);
+      warn.accept("The training goes on without partition " + partition + ": " + message);
     }
   }
 

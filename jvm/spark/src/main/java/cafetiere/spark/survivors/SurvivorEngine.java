@@ -22,6 +22,6 @@ public final class SurvivorEngine implements Engine {
   @Override
   public TrainingResult run(Run run) throws IOException {
     return new Attempts(run, (tag, setup, rows) ->
-        new SurvivorStage(run.sc(), tag, setup, rows, run.events()::step)).train();
+        new SurvivorStage(run.sc(), tag, setup, rows, run.events()::step, run::warn)).train();
   }
 }

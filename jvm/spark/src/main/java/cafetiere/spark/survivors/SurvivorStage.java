@@ -17,6 +17,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaRDD;
@@ -42,16 +43,16 @@ final class SurvivorStage implements Attempts.Stage {
   private final List<TaskOutcome> outcomes = new ArrayList<>();
   private final List<Thread> jobs = new ArrayList<>();
 
-  /** {@code step} tells how far the training is. */
+  /** {@code step} tells how far the training is; {@code warn} hears of trouble. */
   SurvivorStage(SparkContext sc, String tag, TaskSetup setup,
-      JavaRDD<Iterator<InternalRow>> rows, LongSupplier step) {
+      JavaRDD<Iterator<InternalRow>> rows, LongSupplier step, Consumer<String> warn) {
     this.sc = sc;
     this.tag = tag;
     this.setup = setup;
     this.rows = rows;
     this.step = step;
     this.membership =
-        new Membership(setup.plan().workers(), setup.plan().timeoutMillis(), step);
+        new Membership(setup.plan().workers(), setup.plan().timeoutMillis(), step, warn);
   }
 
   @Override

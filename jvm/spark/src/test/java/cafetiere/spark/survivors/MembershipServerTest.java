@@ -29,7 +29,7 @@ class MembershipServerTest {
   private static final long ROWS = 10;
   private static final int TIMEOUT_MILLIS = 2_000;
 
-  private final Membership membership = new Membership(3, TIMEOUT_MILLIS, () -> 0);
+  private final Membership membership = new Membership(3, TIMEOUT_MILLIS, () -> 0, why -> {});
   private final List<Task> tasks = new ArrayList<>();
   private MembershipServer server;
 

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 /** Which orders the members get, whatever the order in which they come and go. */
 class MembershipTest {
   private long step;
-  private final Membership membership = new Membership(3, 60_000, () -> step);
+  private final Membership membership = new Membership(3, 60_000, () -> step, why -> {});
 
   @Test
   void theFirstViewWaitsForAllWorkers() {
@@ -175,7 +175,7 @@ class MembershipTest {
 
   @Test
   void theSilentAreDropped() {
-    Membership impatient = new Membership(1, 0, () -> 0);
+    Membership impatient = new Membership(1, 0, () -> 0, why -> {});
     Task quiet = new Task(0);
     impatient.join(0, quiet);
     impatient.dropSilent();
