@@ -50,6 +50,7 @@ th, td { padding: 5px 8px 5px 0; overflow-wrap: anywhere; }
 tr + tr > * { border-top: 1px solid var(--grid); }
 td { font-variant-numeric: tabular-nums; }
 .messages { margin: 12px 0; padding: 10px 16px 10px 34px; }
+.messages li { white-space: pre-wrap; overflow-wrap: anywhere; }
 .error { color: var(--series-5); }
 .bar { display: flex; height: 16px; border-radius: 3px; overflow: hidden; }
 .key { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 6px; }

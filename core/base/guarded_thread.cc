@@ -2,22 +2,28 @@
 #include "core/base/guarded_thread.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <signal.h>
 
+#include <string>
 #include <system_error>
 #include <utility>
 
 #include "core/base/guard.h"
+#include "core/base/thread_stacks.h"
 
 namespace cafetiere {
 namespace {
 
-/// All but those that a thread's own instructions raise: where they are blocked, the process ends
-/// without the host's report of the fault.
+constexpr size_t kMostName = 15;  // of a thread, for the kernel
+
+/// All but those that a thread's own instructions raise, without which the process ends without the
+/// host's report of the fault, and the one that asks for its stack.
 sigset_t signals_of_others() {
   sigset_t signals;
   sigfillset(&signals);
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&signals, fault);
+  sigdelset(&signals, stack_signal());
   return signals;
 }
 
@@ -30,7 +36,9 @@ Status GuardedThread::start(std::string_view purpose, std::function<void()> body
   pthread_sigmask(SIG_SETMASK, &blocked, &before);
   Status status = guard([&]() -> Status {
     try {
-      thread_ = std::thread([body = std::move(body), failed = std::move(failed)] {
+      const std::string name = (kThreadPrefix + std::string(purpose)).substr(0, kMostName);
+      thread_ = std::thread([name, body = std::move(body), failed = std::move(failed)] {
+        pthread_setname_np(pthread_self(), name.c_str());
         const Status end = guard(body);
         if (!end.ok() && failed) (void)guard([&] { failed(end); });
       });

@@ -10,7 +10,7 @@
 
 namespace cafetiere {
 
-/// Takes none of the process's signals but those of its own faults: the host, a JVM perhaps, has its
+/// Takes none of the process's signals but those of its own faults and stack_signal(): the host, a JVM perhaps, has its
 /// own ideas about which thread handles them. What its body throws becomes a Status and ends no
 /// process. The destructor joins; whoever owns the thread tells it to end before.
 class GuardedThread {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/sha256.h"
+#include "core/base/thread_stacks.h"
 #include "core/capi/boundary.h"
 #include "core/capi/handles.h"
 #include "core/capi/options.h"
@@ -295,6 +296,25 @@ int cft_trainer_seconds(cft_trainer* t, char** out) {
       json[cafetiere::name_of(cafetiere::Activity(i))] = seconds[i];
     }
     return capi::give_text(json.dump(), out);
+  });
+}
+
+int cft_trainer_place(cft_trainer* t, char** out) {
+  CFT_NOT_NULL(t, out);
+  return capi::guarded([&]() -> Status {
+    const cafetiere::Trainer::Place place = t->trainer->place();
+    const nlohmann::json json = {{"step", place.iter},
+                                 {"doing", cafetiere::name_of(place.doing)},
+                                 {"thread", place.thread}};
+    return capi::give_text(json.dump(), out);
+  });
+}
+
+int cft_thread_stacks(int thread, char** out) {
+  CFT_NOT_NULL(out);
+  return capi::guarded([&]() -> Status {
+    return capi::give_text(
+        cafetiere::thread_stacks(thread > 0 ? std::vector{thread} : std::vector<int>()), out);
   });
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <string_view>
@@ -38,9 +39,12 @@ class TimeAccount {
     const Clock::time_point now = Clock::now();
     spent_[size_t(activity_)] += now - since_;
     since_ = now;
-    activity_ = activity;
+    std::atomic_ref(activity_).store(activity, std::memory_order_relaxed);
   }
-  Activity activity() const { return activity_; }
+  /// What is being done. Any thread.
+  Activity activity() const {
+    return std::atomic_ref(activity_).load(std::memory_order_relaxed);
+  }
 
   /// An activity until the end of the scope, then the one before it again.
   class Span {
@@ -65,7 +69,7 @@ class TimeAccount {
   Seconds seconds() const;
 
  private:
-  Activity activity_ = Activity::kStarting;
+  mutable Activity activity_ = Activity::kStarting;  // atomic_ref wants it mutable
   Clock::time_point since_;
   std::array<Clock::duration, kActivities> spent_{};
 };

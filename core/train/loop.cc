@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/base/thread_stacks.h"
 #include "core/data/own_shard.h"
 #include "core/solver/clip.h"
 #include "core/sync/weight_check.h"
@@ -80,6 +81,7 @@ Status Trainer::run(Group* group, const std::vector<Feed>& train,
   loop.train = &train;
   loop.tests = &tests;
   options_.time.change(Activity::kStarting);
+  place_thread_ = this_thread();
   if (group) {
     for (const auto& memory : shared_arenas_) group->lend(memory);
   }
@@ -89,6 +91,7 @@ Status Trainer::run(Group* group, const std::vector<Feed>& train,
   }
   if (status.ok()) status = finish(loop);
   options_.time.change(status.ok() ? Activity::kStoring : Activity::kStarting);
+  place_thread_ = 0;
   if (!status.ok() && group) group->cancel();  // no peer waits for one that has failed
   if (!status.ok() && options_.survivors && loop.sync) save_rollback_round(loop);
   return status;
@@ -179,6 +182,7 @@ void Trainer::take_best() {
 }
 
 Status Trainer::one_round(Loop& loop) {
+  place_iter_ = iter_;
   options_.time.change(Activity::kComputing);
   const caffe::SolverParameter& p = options_.solver.param;
   if (test_due(loop)) {

@@ -115,6 +115,14 @@ class Trainer {
   /// From any thread: the rows that this rank has trained on in this run, or with survivors in all
   /// its runs, by epoch. A round's rows count when it ends: an interrupted one is repeated.
   RowCounts::ByEpoch rows_used() const { return rows_used_.by_epoch(); }
+  /// Where a run is.
+  struct Place {
+    int64_t iter = 0;  ///< begun
+    Activity doing = Activity::kStarting;
+    int thread = 0;  ///< the kernel's id of the thread that is in run(); 0 outside
+  };
+  /// From any thread.
+  Place place() const { return {place_iter_, options_.time.activity(), place_thread_}; }
   /// The weights of the last complete step, as a caffemodel.
   Result<std::string> model_bytes() const;
   /// On rank 0 and with keep_state: the state at the end of the last run, as a solverstate.
@@ -190,6 +198,7 @@ class Trainer {
   std::optional<SolverState> state_;  // with keep_state: at the end
   bool state_on_disk_ = false;        // it is in options_.large_state instead
   std::atomic<bool> stop_{false}, snapshot_now_{false}, cancelled_{false};
+  std::atomic<int> place_iter_{0}, place_thread_{0};
 };
 
 }  // namespace cafetiere

@@ -334,6 +334,13 @@ CFT_API int cft_trainer_rows(cft_trainer* trainer, char** out);
  *   waits for rows and for other ranks, "testing", "storing": checkpoints, and all that follows a run,
  *   "starting"}. They add up to the time since the trainer was made. On the thread that runs it. */
 CFT_API int cft_trainer_seconds(cft_trainer* trainer, char** out);
+/* Since API version 4. Any thread: where a run is: {"step": the iteration it has begun, "doing": what it
+ * does, as in cft_trainer_seconds(), "thread": the kernel's id of the thread in cft_trainer_run(), else 0}. */
+CFT_API int cft_trainer_place(cft_trainer* trainer, char** out);
+/* Since API version 4. The stacks of the engine's threads in this process and of `thread`, an id as above,
+ * or 0 for none; for a person: FILE+OFFSET of each frame. Asks the threads by signal SIGRTMAX - 5, which
+ * it has a handler for from then on, unless the process has one. */
+CFT_API int cft_thread_stacks(int thread, char** out);
 /* After a run: {"steps", "epochs", "rows_given", "rows_per_epoch": [..], "loss", "seconds",
  *   "rows_per_s", "sha256": of the model, "" where that is larger than the binary form's 2 GiB,
  *   "shards", "ranks", "peak_bytes", "instruction_set": see cft_instruction_set,

@@ -175,6 +175,16 @@ CFT_JNI(jbyteArray, trainerRows)(JNIEnv* env, jclass, jlong handle) try {
 }
 CFT_CATCH(jbyteArray)
 
+CFT_JNI(jbyteArray, trainerPlace)(JNIEnv* env, jclass, jlong handle) try {
+  return text_from(env, [&](char** out) { return cft_trainer_place(trainer_of(handle), out); });
+}
+CFT_CATCH(jbyteArray)
+
+CFT_JNI(jbyteArray, threadStacks)(JNIEnv* env, jclass, jint thread) try {
+  return text_from(env, [&](char** out) { return cft_thread_stacks(thread, out); });
+}
+CFT_CATCH(jbyteArray)
+
 CFT_JNI(jbyteArray, trainerSeconds)(JNIEnv* env, jclass, jlong handle) try {
   return text_from(env, [&](char** out) { return cft_trainer_seconds(trainer_of(handle), out); });
 }

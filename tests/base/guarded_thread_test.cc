@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "core/base/guard.h"
+#include "core/base/thread_stacks.h"
 #include "tests/base/few_threads.h"
 
 namespace cafetiere {
@@ -58,6 +59,7 @@ TEST(GuardedThread, TakesNoSignalsOfTheProcess) {
     EXPECT_EQ(sigismember(&after, signal), sigismember(&before, signal)) << signal;
   }
   EXPECT_FALSE(sigismember(&inside, SIGSEGV));
+  EXPECT_FALSE(sigismember(&inside, stack_signal()));
 }
 
 TEST(GuardedThreadDeathTest, SaysWhatIsShortWhenItCannotStart) {

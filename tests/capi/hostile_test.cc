@@ -280,6 +280,8 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_trainer_checkpoint);
   CALL(cft_trainer_rows);
   CALL(cft_trainer_seconds);
+  CALL(cft_trainer_place);
+  CALL(cft_thread_stacks);
   CALL(cft_trainer_result);
   CALL(cft_trainer_model);
   CALL(cft_trainer_state);

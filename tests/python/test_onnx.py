@@ -195,4 +195,4 @@ def test_from_python_as_from_the_program(work):
     assert pathlib.Path("again.onnx").read_bytes() == pathlib.Path("net.onnx").read_bytes()
     with pytest.raises(caffe.Error, match="Im2col has no ONNX form"):
         patches = layer("Im2col", "convolution_param { kernel_size: 2 }", "y", "f", "patches")
-        caffe.export_onnx(image(CONV, patches), weights, "out.onnx")
+        caffe.export_onnx(image(CONV, patches), "net.caffemodel", "out.onnx")

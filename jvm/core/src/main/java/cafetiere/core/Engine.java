@@ -53,6 +53,15 @@ public final class Engine {
     return Native.text(Native.syncModes());
   }
 
+  /**
+   * The native stacks of the engine's threads in this process and of the one with the kernel's id
+   * {@code thread}, 0 for none, for a person to read.
+   */
+  public static String threadStacks(int thread) {
+    NativeLibrary.load();
+    return Native.text(Native.threadStacks(thread));
+  }
+
   /** Renders a run's events (one JSON object a line) and its result as an HTML page. */
   public static String report(String events, String result) {
     NativeLibrary.load();

@@ -94,6 +94,10 @@ final class Native {
 
   static native byte[] trainerSeconds(long trainer);
 
+  static native byte[] trainerPlace(long trainer);
+
+  static native byte[] threadStacks(int thread);
+
   static native byte[] trainerResult(long trainer);
 
   static native byte[] trainerModel(long trainer);

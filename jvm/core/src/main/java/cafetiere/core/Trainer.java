@@ -92,6 +92,16 @@ public final class Trainer extends Handle {
     return call(trainer -> Native.text(Native.trainerSeconds(trainer)));
   }
 
+  /**
+   * Where a run is, as JSON: "step", the iteration it has begun, "doing" as in {@link #seconds}, and
+   * "thread", the kernel's id of the thread that is in it, else 0. Any thread; after close {}.
+   */
+  public String place() {
+    String[] place = {"{}"};
+    runUnlessClosed(trainer -> place[0] = Native.text(Native.trainerPlace(trainer)));
+    return place[0];
+  }
+
   /** The summary of a finished run, as JSON. */
   public String result() {
     return call(trainer -> Native.text(Native.trainerResult(trainer)));

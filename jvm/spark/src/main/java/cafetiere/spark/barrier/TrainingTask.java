@@ -18,6 +18,7 @@ import cafetiere.spark.run.TaskOutcome;
 import cafetiere.spark.run.TaskSetup;
 import cafetiere.spark.run.TaskSetup.Partition;
 import cafetiere.spark.run.TaskWatch;
+import cafetiere.spark.stall.StallWatch;
 import cafetiere.spark.util.TaskFolder;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -93,7 +94,8 @@ final class TrainingTask extends RankWork {
         Meeting met = meet(context, rows.rows().count(), rows.skipped() + testRows.skipped());
         Trainer trainer = new Trainer(
             setup.trainerOptions(plan.ofRows(met.rows()), rank, folder), first);
-        TaskWatch watch = new TaskWatch(context, () -> cancel(trainer, met.group()))) {
+        TaskWatch watch = new TaskWatch(context, () -> cancel(trainer, met.group()));
+        StallWatch stall = setup.watch(rank, trainer)) {
       setup.restore(trainer);
       if (first != null) first.storeByTime(trainer);
       if (testRows.rows() != null) trainer.validation(testRows.rows());

@@ -87,6 +87,18 @@ public final class MetricsRoute implements AutoCloseable {
     }
   }
 
+  /** Sends an event of a rank that is not the first, once; it has no place among the numbered ones. */
+  public synchronized void tell(String json) {
+    RunEvent event = new RunEvent(address.run(), attempt, RunEvent.UNNUMBERED, json);
+    try {
+      sender.send(event);
+    } catch (IOException e) {
+      sender.close();
+      useAccumulator(e);
+      address.accumulator().add(event);
+    }
+  }
+
   /** The newest events, for the task's result. */
   public synchronized ArrayList<RunEvent> last() {
     return new ArrayList<>(last);

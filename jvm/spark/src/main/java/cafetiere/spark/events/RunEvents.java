@@ -5,8 +5,10 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -24,6 +26,7 @@ public final class RunEvents {
   private final ProgressLine progress;
   private final Consumer<JsonNode> files;
   private final List<JsonNode> events = new ArrayList<>();
+  private final Set<String> unnumbered = new HashSet<>();
   private int attempt;
   private long lastSequence;
   private long firstStepNanos = -1;
@@ -42,18 +45,21 @@ public final class RunEvents {
   public synchronized void startAttempt(int number, long step) {
     attempt = number;
     lastSequence = 0;
+    unnumbered.clear();
     events.removeIf(event -> event.path("step").asLong(0) > step);
   }
 
   /** Takes an event, unless it is known already or belongs to an attempt that was given up. */
   public synchronized void accept(RunEvent event) {
-    if (event.attempt() != attempt || event.sequence() <= lastSequence) return;
-    lastSequence = event.sequence();
+    if (event.attempt() != attempt) return;
+    boolean isNumbered = event.sequence() != RunEvent.UNNUMBERED;
+    if (isNumbered ? event.sequence() <= lastSequence : !unnumbered.add(event.json())) return;
+    if (isNumbered) lastSequence = event.sequence();
     JsonNode json;
     try {
       json = JSON.readTree(event.json());
     } catch (JsonProcessingException e) {
-      LOG.warn("Rank 0 sent an event that is not JSON: {}", e.getMessage());
+      LOG.warn("A rank sent an event that is not JSON: {}", e.getMessage());
       return;
     }
     String kind = json.path("event").asText();

@@ -9,6 +9,7 @@ import cafetiere.spark.events.MetricsRoute;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.plan.TrainingPlan;
+import cafetiere.spark.stall.StallWatch;
 import cafetiere.spark.store.CheckpointFolder;
 import cafetiere.spark.store.CheckpointStore;
 import cafetiere.spark.store.CheckpointStore.Checkpoint;
@@ -172,7 +173,7 @@ public final class Attempts {
     return new TaskSetup(now, attempt, generation, run.secret(), run.folder(), checkpointSeconds(),
         from.map(Checkpoint::name).orElse(""), from.map(Checkpoint::instructionSet).orElse(""),
         SnapshotFiles.of(net), net.weightBytes() > ModelPart.largest(run.train().sparkSession()),
-        run.hadoop(), metrics);
+        StallWatch.seconds(run.train().sparkSession()), run.hadoop(), metrics);
   }
 
   /** 0 where the params or the solver count steps instead. */

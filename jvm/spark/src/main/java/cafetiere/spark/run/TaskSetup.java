@@ -8,6 +8,7 @@ import cafetiere.spark.feed.RowEncoder;
 import cafetiere.spark.feed.RowRoom;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.plan.TrainingPlan;
+import cafetiere.spark.stall.StallWatch;
 import cafetiere.spark.store.CheckpointStore;
 import cafetiere.spark.store.CheckpointStore.Fetched;
 import cafetiere.spark.store.SnapshotFiles;
@@ -34,12 +35,13 @@ import org.apache.spark.util.SerializableConfiguration;
  * @param instructionSet what the checkpoint was computed with, "" to begin
  * @param snapshots the files that the solver wants in mid-run
  * @param isLarge whether the trained model is handed over as files
+ * @param stallSeconds after which a rank that stands still is told of; 0 never
  * @param hadoop how Hadoop's file systems are reached
  * @param metrics how the driver is reached
  */
 public record TaskSetup(TrainingPlan plan, int attempt, String generation, String secret,
     String checkpoints, long checkpointSeconds, String resume, String instructionSet,
-    SnapshotFiles snapshots, boolean isLarge, SerializableConfiguration hadoop,
+    SnapshotFiles snapshots, boolean isLarge, long stallSeconds, SerializableConfiguration hadoop,
     MetricsRoute.Address metrics) implements Serializable {
 
   /**
@@ -52,6 +54,11 @@ public record TaskSetup(TrainingPlan plan, int attempt, String generation, Strin
     public void close() {
       if (rows != null) rows.close();
     }
+  }
+
+  /** Watches a rank that the calling thread is about to train. */
+  public StallWatch watch(int rank, Trainer trainer) {
+    return StallWatch.of(rank, stallSeconds, trainer, metrics, attempt);
   }
 
   /** Reads a partition into native memory; null is none. */

@@ -17,6 +17,7 @@ import cafetiere.spark.run.TaskOutcome;
 import cafetiere.spark.run.TaskSetup;
 import cafetiere.spark.run.TaskSetup.Partition;
 import cafetiere.spark.run.TaskWatch;
+import cafetiere.spark.stall.StallWatch;
 import cafetiere.spark.survivors.MembershipMessage.Kind;
 import cafetiere.spark.util.Json;
 import cafetiere.spark.util.TaskFolder;
@@ -65,7 +66,8 @@ final class SurvivorTask extends RankWork {
         Trainer trainer = new Trainer(
             setup.trainerOptions(setup.plan(), partition, folder), duties);
         Run run = new Run(begin, partition, client, trainer, rows.rows(), duties, folder);
-        TaskWatch watch = new TaskWatch(context, run::cancel)) {
+        TaskWatch watch = new TaskWatch(context, run::cancel);
+        StallWatch stall = setup.watch(partition, trainer)) {
       setup.restoreNewest(trainer);
       duties.storeByTime(trainer);
       if (testRows.rows() != null) trainer.validation(testRows.rows());

@@ -136,7 +136,7 @@ public class TrainingJobTest {
     Configuration hadoop = spark.sparkContext().hadoopConfiguration();
     TrainingPlan plan = TestNets.plan(estimator, table);
     TaskSetup setup = new TaskSetup(plan, 0, "", "", folder, 0, CheckpointStore.name(1), "",
-        new SnapshotFiles("", 0, false), false, new SerializableConfiguration(hadoop), null);
+        new SnapshotFiles("", 0, false), false, 0, new SerializableConfiguration(hadoop), null);
     CheckpointStore store = setup.store();
     try (TaskFolder local = setup.folder();
         Trainer trainer = new Trainer(setup.trainerOptions(plan, 0, local), new Deaf())) {
