@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tab of runs as a browser draws it: part `browser` of ./test --full, which needs Chromium.
+
+On both lines of Spark a net is trained for 10,000 steps, each of which is told, and its layer has a
+name that would like to be a script. Its pages are drawn while the application lives and by the
+History Server; the pictures are in out/browser for a person to look at, and the seconds are printed.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+
+import pytest
+from test_cli import ROOT
+from test_ui import history, patient_get, spark_of
+
+STEPS = 10_000
+NAME = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+PICTURES = ROOT / "out/browser"
+
+PROGRAM = """
+import re, sys, urllib.request
+from cafetiere.spark import CaffeEstimator, session_builder
+
+spark = session_builder().master("local[2]").getOrCreate()
+rows = spark.range(64).selectExpr("id", "array(id / 64D, id % 2) AS features", "id % 2 AS label")
+net = '''
+layer { name: "data" type: "MemoryData" top: "data" top: "label"
+  memory_data_param { batch_size: 8 channels: 2 height: 1 width: 1 } }
+layer { name: 'NAME' type: "InnerProduct" bottom: "data" top: "ip"
+  inner_product_param { num_output: 2 weight_filler { type: "msra" } } }
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
+layer { name: "right" type: "Accuracy" bottom: "ip" bottom: "label" top: 'NAME' }
+'''.replace("NAME", sys.argv[1].replace("'", "\\\\'"))
+solver = f"base_lr: 0.1 lr_policy: 'fixed' max_iter: {sys.argv[2]} display: 1"
+CaffeEstimator(net=net, solver=solver, idCol="id", numWorkers=2).fit(rows)
+spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+address = spark.sparkContext.uiWebUrl
+with urllib.request.urlopen(address + "/cafetiere/") as answer:
+    run = re.search(r"run/\\?id=(\\w+)", answer.read().decode())[1]
+print("READY", address, spark.sparkContext.applicationId, run, flush=True)
+sys.stdin.read()
+spark.stop()
+"""
+
+
+def chromium(*arguments):
+    """What a browser without a window prints, and its seconds."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not program:
+        pytest.skip("there is no Chromium; apt-get install chromium")
+    begin = time.monotonic()
+    done = subprocess.run(
+        [program, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, time.monotonic() - begin
+
+
+def drawn(url, picture):
+    """The page as the browser made it of its text; leaves a picture."""
+    chromium(f"--screenshot={PICTURES / picture}", "--window-size=1280,2200", url)
+    page, seconds = chromium("--dump-dom", "--virtual-time-budget=5000", url)
+    _, empty = chromium("--dump-dom", "--virtual-time-budget=5000", "about:blank")
+    print(f"{picture}: {len(page):,} bytes, {seconds:.2f} s, of which the browser's own {empty:.2f} s")
+    return page
+
+
+def check_report(page):
+    assert "<title>" in page and "<title>owned" not in page, "a name ran as a script"
+    assert "&lt;script&gt;" in page and "&lt;img" in page
+    assert "<img" not in page
+    assert "Time of a step by rank" in page and "rank 1" in page
+    lines = re.findall(r'<path class="line"[^>]* d="([^"]+)"', page) or re.findall(
+        r'<polyline[^>]* points="([^"]+)"', page
+    )
+    assert max(len(re.findall(r"[\d.]+", line)) // 2 for line in lines) > 100, "a curve is short"
+
+
+@pytest.mark.parametrize("venv", [".venv", ".venv35"])
+def test_pages_are_drawn(venv, tmp_path):
+    home = spark_of(venv)
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/spark-defaults.conf").write_text(
+        f"spark.ui.port 0\nspark.eventLog.enabled true\nspark.eventLog.dir {logs.as_uri()}\n"
+    )
+    line = venv.removeprefix(".venv") or "41"
+    application = subprocess.Popen(
+        [ROOT / venv / "bin/python", "-c", PROGRAM, NAME, str(STEPS)],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT / "python"),
+            "SPARK_CONF_DIR": str(tmp_path / "conf"),
+            "SPARK_HOME": str(home),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": str(ROOT / venv / "bin/python"),
+        },
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=(tmp_path / "log").open("w"),
+        text=True,
+    )
+    with application:
+        ready = next((line for line in application.stdout if line.startswith("READY")), None)
+        assert ready, (tmp_path / "log").read_text()[-3000:]
+        address, app, run = ready.split()[1:]
+        told = [json.loads(e) for e in patient_get(f"{address}/cafetiere/events?id={run}").split("\n") if e]
+        assert sum(event["event"] == "progress" for event in told) > STEPS / 4
+        listed = drawn(f"{address}/cafetiere/", f"list-{line}.png")
+        assert f"{STEPS} of {STEPS}" in listed
+        drawn(f"{address}/cafetiere/run/?id={run}", f"run-{line}.png")
+        live = drawn(f"{address}/cafetiere/report/?id={run}", f"report-{line}.png")
+        check_report(live)
+        application.stdin.close()
+    with history(home, logs, tmp_path) as address:
+        patient_get(address)
+        tab = f"{address}/history/{app}/cafetiere"
+        patient_get(f"{tab}/")
+        drawn(f"{tab}/run/?id={run}", f"history-{line}.png")
+        replay = drawn(f"{tab}/report/?id={run}", f"history-report-{line}.png")
+        assert replay == live
