@@ -27,6 +27,12 @@ sigset_t signals_of_others() {
   return signals;
 }
 
+/// What a debugger shows of it, without the article.
+std::string name_for(std::string_view purpose) {
+  if (purpose.starts_with("the ")) purpose.remove_prefix(4);
+  return (kThreadPrefix + std::string(purpose)).substr(0, kMostName);
+}
+
 }  // namespace
 
 Status GuardedThread::start(std::string_view purpose, std::function<void()> body,
@@ -36,7 +42,7 @@ Status GuardedThread::start(std::string_view purpose, std::function<void()> body
   pthread_sigmask(SIG_SETMASK, &blocked, &before);
   Status status = guard([&]() -> Status {
     try {
-      const std::string name = (kThreadPrefix + std::string(purpose)).substr(0, kMostName);
+      const std::string name = name_for(purpose);
       thread_ = std::thread([name, body = std::move(body), failed = std::move(failed)] {
         pthread_setname_np(pthread_self(), name.c_str());
         const Status end = guard(body);

@@ -204,6 +204,7 @@ Status Trainer::one_round(Loop& loop) {
   count_rows(loop);
   const int first = iter_;
   iter_ += length;
+  place_iter_ = iter_;
   if (options_.survivors) note_round();
   const bool shown = holds_multiple(first, iter_, p.display());
   if (shown || (p.display() <= 0 && loop.steps_pending >= loop.report_every)) {

@@ -117,7 +117,7 @@ class Trainer {
   RowCounts::ByEpoch rows_used() const { return rows_used_.by_epoch(); }
   /// Where a run is.
   struct Place {
-    int64_t iter = 0;  ///< begun
+    int64_t iter = 0;  ///< those before it are done
     Activity doing = Activity::kStarting;
     int thread = 0;  ///< the kernel's id of the thread that is in run(); 0 outside
   };

@@ -334,7 +334,7 @@ CFT_API int cft_trainer_rows(cft_trainer* trainer, char** out);
  *   waits for rows and for other ranks, "testing", "storing": checkpoints, and all that follows a run,
  *   "starting"}. They add up to the time since the trainer was made. On the thread that runs it. */
 CFT_API int cft_trainer_seconds(cft_trainer* trainer, char** out);
-/* Since API version 4. Any thread: where a run is: {"step": the iteration it has begun, "doing": what it
+/* Since API version 4. Any thread: where a run is: {"step": steps done, "doing": what it
  * does, as in cft_trainer_seconds(), "thread": the kernel's id of the thread in cft_trainer_run(), else 0}. */
 CFT_API int cft_trainer_place(cft_trainer* trainer, char** out);
 /* Since API version 4. The stacks of the engine's threads in this process and of `thread`, an id as above,

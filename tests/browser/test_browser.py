@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tab of runs as a browser draws it: part `browser` of ./test --full, which needs Chromium.
 
-On both lines of Spark a net is trained for 10,000 steps, each of which is told, and its layer has a
-name that would like to be a script. Its pages are drawn while the application lives and by the
-History Server; the pictures are in out/browser for a person to look at, and the seconds are printed.
+On both lines of Spark a net is trained whose layer has a name that would like to be a script. Then
+its listeners hear of a longer run, whose every one of 10,000 steps was told. The pages are drawn
+while the application lives and by the History Server; the pictures are in out/browser for a person
+to look at, and the seconds are printed.
 """
 
 import json
@@ -22,7 +23,7 @@ NAME = "<img src=x onerror=\"document.title='owned'\"><script>document.title='ow
 PICTURES = ROOT / "out/browser"
 
 PROGRAM = """
-import re, sys, urllib.request
+import json, random, sys, time
 from cafetiere.spark import CaffeEstimator, session_builder
 
 spark = session_builder().master("local[2]").getOrCreate()
@@ -35,13 +36,22 @@ layer { name: 'NAME' type: "InnerProduct" bottom: "data" top: "ip"
 layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
 layer { name: "right" type: "Accuracy" bottom: "ip" bottom: "label" top: 'NAME' }
 '''.replace("NAME", sys.argv[1].replace("'", "\\\\'"))
-solver = f"base_lr: 0.1 lr_policy: 'fixed' max_iter: {sys.argv[2]} display: 1"
-CaffeEstimator(net=net, solver=solver, idCol="id", numWorkers=2).fit(rows)
-spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+solver = "base_lr: 0.1 lr_policy: 'fixed' max_iter: 2000"
+model = CaffeEstimator(net=net, solver=solver, idCol="id", numWorkers=2).fit(rows)
+told = model.events
+one = next(event for event in told if event["event"] == "progress")
+noise, steps = random.Random(1), int(sys.argv[2])
+for step in range(1, steps + 1):
+    loss = 2 / step**0.3 * noise.uniform(0.8, 1.2)
+    told.append({**one, "step": step, "max_iter": steps, "loss": loss})
+    told[-1]["ranks"] = {**one["ranks"], "step_ms": [noise.uniform(3, 4), noise.uniform(3, 9)]}
+bus = spark.sparkContext._jsc.sc().listenerBus()
+lines = "".join(json.dumps(event) + "\\n" for event in told)
+update = spark._jvm.cafetiere.spark.ui.RunUpdate
+bus.post(update("long", "a long one", 0, int(time.time() * 1000), lines, "", ""))
+bus.waitUntilEmpty()
 address = spark.sparkContext.uiWebUrl
-with urllib.request.urlopen(address + "/cafetiere/") as answer:
-    run = re.search(r"run/\\?id=(\\w+)", answer.read().decode())[1]
-print("READY", address, spark.sparkContext.applicationId, run, flush=True)
+print("READY", address, spark.sparkContext.applicationId, flush=True)
 sys.stdin.read()
 spark.stop()
 """
@@ -113,19 +123,19 @@ def test_pages_are_drawn(venv, tmp_path):
     with application:
         ready = next((line for line in application.stdout if line.startswith("READY")), None)
         assert ready, (tmp_path / "log").read_text()[-3000:]
-        address, app, run = ready.split()[1:]
-        told = [json.loads(e) for e in patient_get(f"{address}/cafetiere/events?id={run}").split("\n") if e]
-        assert sum(event["event"] == "progress" for event in told) > STEPS / 4
+        address, app = ready.split()[1:]
+        told = patient_get(f"{address}/cafetiere/events?id=long").splitlines()
+        assert sum(json.loads(event)["event"] == "progress" for event in told) > STEPS
         listed = drawn(f"{address}/cafetiere/", f"list-{line}.png")
         assert f"{STEPS} of {STEPS}" in listed
-        drawn(f"{address}/cafetiere/run/?id={run}", f"run-{line}.png")
-        live = drawn(f"{address}/cafetiere/report/?id={run}", f"report-{line}.png")
+        drawn(f"{address}/cafetiere/run/?id=long", f"run-{line}.png")
+        live = drawn(f"{address}/cafetiere/report/?id=long", f"report-{line}.png")
         check_report(live)
         application.stdin.close()
     with history(home, logs, tmp_path) as address:
         patient_get(address)
         tab = f"{address}/history/{app}/cafetiere"
         patient_get(f"{tab}/")
-        drawn(f"{tab}/run/?id={run}", f"history-{line}.png")
-        replay = drawn(f"{tab}/report/?id={run}", f"history-report-{line}.png")
+        drawn(f"{tab}/run/?id=long", f"history-{line}.png")
+        replay = drawn(f"{tab}/report/?id=long", f"history-report-{line}.png")
         assert replay == live

@@ -227,6 +227,23 @@ def check_account(events, log):
     assert account["cost"] == pytest.approx(1800 * whole)
     assert account["core_hours"]["computing"] > 0 and account["core_hours"]["network"] > 0
     assert "Account of rank 1: " in log and f"Account: {account['rows_used']} rows used; " in log
+    assert [rank["name"] for rank in account["ranks"]] == ["rank 0", "rank 1"]
+    for name, hours in account["core_hours"].items():
+        parts = [rank["core_hours"][name] for rank in account["ranks"]]
+        assert sum(parts) == pytest.approx(hours)
+
+
+def check_times(events, together):
+    """The net is explained first; ranks that report together tell what each one's time went to."""
+    told = [json.loads(line) for line in events.read_text().splitlines()]
+    assert told[0]["event"] == "explained" and "InnerProduct" in told[0]["text"]
+    progress = [event for event in told if event["event"] == "progress"]
+    assert progress and all(("ranks" in event) == together for event in progress)
+    for event in progress if together else []:
+        assert all(len(values) == 2 for values in event["ranks"].values())
+        assert all(0 < value < 120_000 for value in event["ranks"]["step_ms"])
+        shares = event["ranks"]["wait_data"] + event["ranks"]["wait_comm"]
+        assert all(0 <= share <= 1 for share in shares)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -235,6 +252,7 @@ def test_every_mode_trains(work, tmp_path, mode):
     ends = Ranks(work, tmp_path, 2, "--sync", mode, *told).wait()
     assert all(code == 0 for code, _ in ends), ends
     check_account(tmp_path / "run0.jsonl", ends[0][1])
+    check_times(tmp_path / "run0.jsonl", together=mode not in ("easgd", "downpour"))
     losses = [float(x) for x in re.findall(r"Test net output #1: loss = ([\d.e-]+)", ends[0][1])]
     assert losses[-1] < losses[0]
     rows = set()

@@ -93,7 +93,7 @@ public final class Trainer extends Handle {
   }
 
   /**
-   * Where a run is, as JSON: "step", the iteration it has begun, "doing" as in {@link #seconds}, and
+   * Where a run is, as JSON: "step", how many are done, "doing" as in {@link #seconds}, and
    * "thread", the kernel's id of the thread that is in it, else 0. Any thread; after close {}.
    */
   public String place() {

@@ -33,8 +33,8 @@ class StalledRankTest {
       assertTrue(first.contains("storing a checkpoint"), first);
       assertTrue(first.contains("SlowFiles.rename"), first);
       String second = about(reports, "rank 1 on executor ");
-      assertTrue(second.contains("at step 40, waiting for other ranks"), second);
-      assertTrue(second.contains("libcafetiere"), second);
+      assertTrue(second.contains("after step 40, storing a checkpoint"), second);
+      assertTrue(second.contains("libcafetiere"), "where it waits for rank 0: " + second);
     } finally {
       spark.conf().unset("spark.cafetiere.stallTime");
     }

@@ -114,6 +114,23 @@ class SummaryTest {
       assertEquals(summary.rowsUsed(), last.path("rows_used").asLong(), engine);
       assertEquals(summary.account().coreHours().computing(),
           last.path("core_hours").path("computing").asDouble(), engine);
+      assertEquals(summary.account().ranks().size(), last.path("ranks").size(), engine);
+    });
+  }
+
+  @Test
+  void aRunIsExplainedFirstAndTellsEachRanksTimes() {
+    MODELS.forEach((engine, model) -> {
+      List<JsonNode> events = model.events().lines().map(Json::parse).toList();
+      assertEquals("explained", events.get(0).path("event").asText(), engine);
+      assertTrue(events.get(0).path("text").asText().contains("InnerProduct"), engine);
+      events.stream().filter(event -> event.path("event").asText().equals("progress"))
+          .forEach(event -> {
+            JsonNode ranks = event.path("ranks");
+            assertEquals(2, ranks.path("step_ms").size(), engine + event);
+            assertEquals(2, ranks.path("wait_comm").size(), engine + event);
+            assertTrue(ranks.path("step_ms").path(1).asDouble() > 0, engine + event);
+          });
     });
   }
 

@@ -93,7 +93,7 @@ public final class StallWatch implements AutoCloseable {
   }
 
   private void report(JsonNode at, long nanos) {
-    String text = who + " stands still for " + TimeUnit.NANOSECONDS.toSeconds(nanos) + " s at step "
+    String text = who + " stands still for " + TimeUnit.NANOSECONDS.toSeconds(nanos) + " s after step "
         + at.path("step").asLong() + ", " + text(at.path("doing").asText())
         + "\n Java:\n" + stacks.java() + " native:\n"
         + Engine.threadStacks(at.path("thread").asInt());

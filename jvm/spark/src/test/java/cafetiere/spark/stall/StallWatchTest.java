@@ -31,7 +31,7 @@ class StallWatchTest {
     try (StallWatch watch = new StallWatch("rank 1", LIMIT, () -> place, told::add)) {
       String text = told.take();
       assertTrue(text.startsWith("rank 1 stands still for"), text);
-      assertTrue(text.contains("at step 57, waiting for other ranks"), text);
+      assertTrue(text.contains("after step 57, waiting for other ranks"), text);
       assertTrue(text.contains("StallWatchTest.itsPlaceAndStacksAreTold"), text);
       assertTrue(text.contains("libc.so.6+0x"), text);
     }
