@@ -92,6 +92,11 @@ Result<TableStatistics> TableStatistics::make(const RowSchema& schema,
                                           TableColumn::Kind_Name(request.kind())));
     }
     const bool single = column.request.kind() != TableColumn::NUMBER;
+    const bool several = column.request.kind() == TableColumn::CATEGORY && request.size() == 0;
+    if (several) {
+      table.columns_.push_back(std::move(column));
+      continue;
+    }
     if (request.size() < 1 || (single && request.size() != 1)) {
       return invalid_argument(fmt::format("column \"{}\": {} numbers in a cell of kind {}",
                                           request.name(), request.size(),
@@ -123,6 +128,15 @@ Status TableStatistics::add_cell(Counted& column, const Cell& cell) {
       return invalid_argument("the label is missing; drop such rows, or fill it");
     }
     ++column.missing;
+    return {};
+  }
+  if (column.request.size() == 0) {
+    uint64_t values = 0;
+    CFT_TRY(each_value(cell, [&](std::string_view value) {
+      ++values;
+      return add_value(column, value, 1);
+    }));
+    column.longest = std::max(column.longest, values);
     return {};
   }
   if (cell.values() != int64_t(column.request.size())) {
@@ -176,6 +190,7 @@ std::string TableStatistics::bytes() const {
     out.set_size(column.request.size());
     out.set_rows(uint64_t(rows_));
     out.set_missing(column.missing);
+    if (column.request.size() == 0) out.set_longest(column.longest);
     for (const Numbers& numbers : column.numbers) {
       table::Numbers& n = *out.add_numbers();
       n.set_count(numbers.count);
@@ -216,6 +231,7 @@ Status TableStatistics::merge(std::string_view bytes) {
     }
     for (const table::Value& v : in.value()) CFT_TRY(add_value(column, v.value(), v.count()));
     column.missing += in.missing();
+    column.longest = std::max(column.longest, uint64_t(in.longest()));
   }
   if (all.column_size() > 0) rows_ += int64_t(all.column(0).rows());
   return {};
@@ -228,7 +244,11 @@ Result<TableColumn> TableStatistics::encoding(size_t i, const EncodingRules& rul
   if (lists_values(out.kind())) {
     const bool is_class = out.kind() == TableColumn::CLASS;
     const auto list = is_class ? classes(column.values) : frequent(column.values, rules);
-    if (!is_class && list.size() <= rules.most_one_hot) out.set_kind(TableColumn::ONE_HOT);
+    const bool several = out.size() == 0;
+    if (several)
+      out.set_size(uint32_t(std::clamp<uint64_t>(column.longest, 2, rules.most_in_cell)));
+    if (!is_class && !several && list.size() <= rules.most_one_hot)
+      out.set_kind(TableColumn::ONE_HOT);
     for (const std::string& value : list) out.add_value(value);
     return out;
   }

@@ -23,6 +23,7 @@ struct EncodingRules {
   uint64_t most_values =
       50000;                 ///< the most frequent values of a CATEGORY; others are "none of those"
   uint64_t least_count = 1;  ///< occurrences of a value that is listed
+  uint64_t most_in_cell = 256;  ///< values of a cell of several that are read, the first ones
 };
 
 /// Means and deviations of numbers and the values of categories, of any part of a table. Parts are added
@@ -32,7 +33,8 @@ class TableStatistics {
   /// Different values of one column, beyond which it is refused.
   static constexpr size_t kMostValues = 2'000'000;
 
-  /// Of the columns asked for, of which name, kind and size are read. ONE_HOT is counted as CATEGORY.
+  /// Of the columns asked for, of which name, kind and size are read. ONE_HOT is counted as CATEGORY. A
+  /// CATEGORY of size 0 has any number of values in a cell: numbers, or texts that each end with kTextEnd.
   static Result<TableStatistics> make(const RowSchema& schema,
                                       std::span<const caffe::TableDataParameter::Column> columns);
 
@@ -59,6 +61,7 @@ class TableStatistics {
     caffe::TableDataParameter::Column request;
     int place = 0;  ///< in the schema
     uint64_t missing = 0;
+    uint64_t longest = 1;  ///< values in a cell, of a CATEGORY of size 0
     std::vector<Numbers> numbers;
     std::map<std::string, uint64_t, std::less<>> values;
   };

@@ -124,20 +124,49 @@ class Builder {
       if (column.kind() != TableColumn::CATEGORY) continue;
       const std::string name = "embedding/" + column.name();
       const int64_t places = column.value_size() + kReserved;
-      caffe::EmbedParameter& p =
-          *add(name, "Embed", {"category/" + column.name()}, name).mutable_embed_param();
+      LayerParameter& layer = add(name, "Embed", {"category/" + column.name()}, name);
+      if (options_.embedding_decay != 1) {
+        layer.add_param()->set_decay_mult(options_.embedding_decay);
+      }
+      caffe::EmbedParameter& p = *layer.mutable_embed_param();
       p.set_input_dim(uint32_t(places));
       p.set_num_output(uint32_t(std::min(50.0, std::ceil(1.6 * std::pow(double(places), 0.56)))));
       p.set_bias_term(false);
       p.mutable_weight_filler()->set_type("gaussian");
       p.mutable_weight_filler()->set_std(0.05f);
-      parts.push_back(name + "/flat");
-      add(parts.back(), "Flatten", {name}, parts.back());
+      parts.push_back(column.size() > 1 ? add_pool(column, name) : name + "/flat");
+      if (column.size() == 1) add(parts.back(), "Flatten", {name}, parts.back());
     }
     top_ = parts.front();
     if (parts.size() == 1 && options_.hidden.layer_size() == 0) return;
     add("input", "Concat", parts, "input");
     top_ = "input";
+  }
+
+  /// The sum of the embeddings of a cell's values over one more than their number: 0 where there are none.
+  std::string add_pool(const TableColumn& column, const std::string& name) {
+    const std::string are = name + "/are", sum = name + "/sum", share = name + "/share";
+    add(are, "Threshold", {"category/" + column.name()}, are)
+        .mutable_threshold_param()
+        ->set_threshold(0.5f);
+    const auto scale = [&](const std::string& of, const std::string& by, const std::string& top) {
+      add(top, "Scale", {of, by}, top).mutable_scale_param()->set_axis(0);
+    };
+    scale(name, are, name + "/kept");
+    caffe::PermuteParameter& turned =
+        *add(name + "/turned", "Permute", {name + "/kept"}, name + "/turned")
+             .mutable_permute_param();
+    for (int axis : {0, 2, 1}) turned.add_order(axis);
+    add(sum, "Reduction", {name + "/turned"}, sum).mutable_reduction_param()->set_axis(2);
+    add(name + "/count", "Reduction", {are}, name + "/count")
+        .mutable_reduction_param()
+        ->set_axis(1);
+    caffe::PowerParameter& inverse =
+        *add(share, "Power", {name + "/count"}, share).mutable_power_param();
+    inverse.set_power(-1);
+    inverse.set_shift(1);
+    scale(sum, share, name + "/mean");
+    return name + "/mean";
   }
 
   void add_given() {

@@ -17,6 +17,7 @@ struct TableNetOptions {
   float dropout = 0;                    ///< share of units left out of each hidden layer, in [0, 1)
   bool batch_norm = false;              ///< between a hidden layer and its activation
   int64_t batch = 64;
+  float embedding_decay = 1;  ///< decay_mult of embeddings
   /// In place of `layers`, if there are any: the first reads the blob "input", or an Input layer, and the
   /// first top of the last gives what the scores are made of. One that ends in Softmax, of as many numbers as
   /// there are classes, is the whole net.
@@ -26,7 +27,7 @@ struct TableNetOptions {
 /// The net that learns `label` from `features`: a CLASS by softmax, with its accuracy as a test; numbers
 /// by half the mean squared error of what their encoding makes of them. Numbers of all columns are the
 /// top "features"; each CATEGORY is embedded as min(50, 1.6 n^0.56) numbers, n being its places (fast.ai's
-/// rule). Layers with the stage "predict" give "probability", or "prediction" in the label's own units.
+/// rule); those of several values in a cell are summed, over one more than their number. Layers with the stage "predict" give "probability", or "prediction" in the label's own units.
 /// Errors: no columns, a label of another kind, sizes below 1, dropout outside [0, 1), hidden layers without a top.
 Result<caffe::NetParameter> table_net(std::span<const caffe::TableDataParameter::Column> features,
                                       const caffe::TableDataParameter::Column& label,

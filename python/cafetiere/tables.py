@@ -25,6 +25,9 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 _MOST_CLASSES = 20  # of a label of numbers, unless one says that it names classes
 _PACKED = {"f64": struct.Struct("<Id"), "i32": struct.Struct("<Ii"), "i64": struct.Struct("<Iq")}
 _KINDS = {"f64": "NUMBER", "i32": "DATE", "i64": "TIMESTAMP", "string": "CATEGORY"}
+_KINDS["texts"] = "CATEGORY"
+_ENGINE = {"texts": "string"}  # where the engine's type has another name
+_TEXT_END = b"\x1f"  # what the engine wants behind each text of a list
 _PREDICT = 'state { phase: TEST stage: "predict" }\n'
 
 
@@ -72,12 +75,21 @@ def _text(cell):
     return str(cell).encode()
 
 
-_READ = {"f64": _number, "i32": _days, "i64": _micros, "string": _text}
+def _texts(cell):
+    texts = [
+        text if isinstance(text, str) else class_name(text) for text in cell if text is not None
+    ]
+    return b"".join(text.encode() + _TEXT_END for text in texts)
+
+
+_READ = {"f64": _number, "i32": _days, "i64": _micros, "string": _text, "texts": _texts}
 
 
 def type_of(cells):
     """How a column is encoded: the first type that all of its cells can be read as."""
     there = [cell for cell in cells if cell is not None]
+    if any(isinstance(cell, (list, tuple, np.ndarray)) for cell in there):
+        return "texts"
     for kind, read_cell in _READ.items():
         try:
             for cell in there:
@@ -100,7 +112,7 @@ def _encoded(cells, kind, name):
             raise ValueError(
                 f"column {name!r}, row {number}: {cell!r} is none of what was trained on ({kind})"
             ) from error
-        if kind == "string":
+        if kind in ("string", "texts"):
             yield struct.pack("<I", len(value)) + value
         else:
             packed = _PACKED[kind]
@@ -118,7 +130,8 @@ def rows_of(columns, types):
 
 
 def _schema(types):
-    return {"columns": [{"name": name, "type": kind} for name, kind in types.items()], "id": ""}
+    columns = [{"name": name, "type": _ENGINE.get(kind, kind)} for name, kind in types.items()]
+    return {"columns": columns, "id": ""}
 
 
 def _created(function, destroy, *arguments):
@@ -127,10 +140,13 @@ def _created(function, destroy, *arguments):
     return Handle(made, destroy)
 
 
-def _net(schema, kinds, label, chunk, count, options):
+def _net(types, kinds, label, chunk, count, options):
     """The text of a net for these rows."""
     columns = [{"name": name, "kind": kind} for name, kind in kinds.items()]
-    request = json.dumps({"schema": schema, "columns": columns}).encode()
+    for column in columns:
+        if types[column["name"]] == "texts":
+            column["size"] = 0
+    request = json.dumps({"schema": _schema(types), "columns": columns}).encode()
     table = _created("cft_table_create", "cft_table_destroy", request)
     call("cft_table_add", table, count, chunk, len(chunk))
     return call_for_text("cft_table_net", table, json.dumps({**options, "label": label}).encode())
@@ -262,10 +278,12 @@ def fit(
     if count == 0:
         raise ValueError("the table has no rows")
     hidden, start = _given(net)
-    shape = {"layers": list(layers), "batch": min(batch, count), "net": hidden}
-    net = _net(_schema(types), kinds, label, chunk, count, shape)
+    step = min(batch, count)
+    shape = {"layers": list(layers), "batch": step, "step_rows": step, "net": hidden}
+    net = _net(types, kinds, label, chunk, count, shape)
     options = {
-        "solver": f'type: "Adam" base_lr: {lr} lr_policy: "cosine" momentum: 0.9 max_iter: 1',
+        "solver": f'type: "AdamW" base_lr: {lr} lr_policy: "cosine" momentum: 0.9 '
+        "weight_decay: 0.01 max_iter: 1",
         "net": net,
         "max_iter": epochs * -(-count // shape["batch"]),
         "seed": seed,

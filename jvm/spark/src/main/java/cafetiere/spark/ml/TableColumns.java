@@ -34,6 +34,7 @@ import org.apache.spark.sql.types.StructType;
  */
 record TableColumns(String label, List<StructField> fields, List<String> kinds, FeedSchema schema) {
   private static final String NUMBER = "NUMBER";
+  private static final String CATEGORY = "CATEGORY";
 
   /** Those that the params name; a {@link PreflightException} tells all that cannot be used. */
   static TableColumns of(TableParams<?> params, StructType schema, String labelKind) {
@@ -83,7 +84,9 @@ record TableColumns(String label, List<StructField> fields, List<String> kinds, 
     for (int i = 0; i < fields.size(); i++) {
       ObjectNode column = columns.addObject();
       column.put("name", fields.get(i).name()).put("kind", kinds.get(i));
-      if (isSeveral(fields.get(i).dataType())) column.put("size", size(table, fields.get(i).name()));
+      if (!isSeveral(fields.get(i).dataType())) continue;
+      boolean anyNumber = kinds.get(i).equals(CATEGORY);
+      column.put("size", anyNumber ? 0 : size(table, fields.get(i).name()));
     }
     return options.toString();
   }
@@ -102,7 +105,8 @@ record TableColumns(String label, List<StructField> fields, List<String> kinds, 
     if (type.equals(DataTypes.DateType)) return "DATE";
     if (type.equals(DataTypes.TimestampType)) return "TIMESTAMP";
     if (type.equals(DataTypes.TimestampNTZType)) return "TIMESTAMP";
-    return isCategory || type.equals(DataTypes.StringType) ? "CATEGORY" : NUMBER;
+    DataType one = type instanceof ArrayType array ? array.elementType() : type;
+    return isCategory || one.equals(DataTypes.StringType) ? CATEGORY : NUMBER;
   }
 
   private static void findLabel(StructField field, String labelKind, List<String> findings) {
