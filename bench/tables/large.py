@@ -94,7 +94,7 @@ def mlp(train):
     """Two hidden layers, as many steps as it takes by default."""
     from pyspark.ml.classification import MultilayerPerceptronClassifier
 
-    width = 7 + train.select("plan").distinct().count() + 1
+    width = 7 + train.select("plan").distinct().count()  # with one for gaps
     return _encoded(MultilayerPerceptronClassifier(layers=[width, 64, 32, 2], seed=1))
 
 
