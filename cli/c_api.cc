@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/explanation.h"
+#include "cli/limits_flags.h"
 #include "core/capi/boundary.h"
 #include "core/capi/options.h"
 
@@ -32,6 +33,18 @@ Result<Subject> subject_of(const char* text) {
 }  // namespace cafetiere
 
 namespace capi = cafetiere::capi;
+
+int cft_least_seconds(const char* options, int threads, double* out) {
+  CFT_NOT_NULL(out);
+  return capi::guarded([&]() -> cafetiere::Status {
+    if (threads < 1) return cafetiere::invalid_argument("threads must be at least 1");
+    CFT_ASSIGN(cafetiere::Subject subject, cafetiere::subject_of(options));
+    subject.limits = cafetiere::LimitsFlags().get(threads);
+    CFT_ASSIGN(const cafetiere::Explanation explained, cafetiere::explain(subject, {}));
+    *out = explained.least_seconds;
+    return {};
+  });
+}
 
 int cft_explain(const char* options, char** out) {
   CFT_NOT_NULL(out);

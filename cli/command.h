@@ -27,8 +27,10 @@ Action add_upgrade_net_binary(CLI::App& app);
 Action add_upgrade_solver_text(CLI::App& app);
 Action add_export_onnx(CLI::App& app);
 Action add_import_onnx(CLI::App& app);
+Action add_check_nets(CLI::App& app);
 Action add_convert_weights(CLI::App& app);
 Action add_device_query(CLI::App& app);
+Action add_doctor(CLI::App& app);
 Action add_version(CLI::App& app);
 
 }  // namespace cafetiere

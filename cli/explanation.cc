@@ -212,6 +212,9 @@ Result<Explanation> explain(const Subject& subject, const Logger& log) {
   if (subject.train) {
     CFT_ASSIGN(memory, training_memory(subject, net, plan));
   }
+  for (const StepInfo& step : plan.steps) {
+    if (subject.limits) result.least_seconds += roofline(work_of(step), *subject.limits).seconds;
+  }
   result.text = head(net, plan) + layer_table +
                 steps(plan, subject.limits ? &*subject.limits : nullptr) +
                 memory_table(memory, subject.train ? subject.solver.param.type() : "");

@@ -30,6 +30,7 @@ struct Subject {
 struct Explanation {
   std::unique_ptr<LoadedNet> net;
   PlanOptions options;
+  double least_seconds = 0;  ///< of a pass over a batch, with limits
   std::string text;  ///< layers, steps with kernels and reasons, and the memory that training takes
 };
 

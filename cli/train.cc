@@ -2,15 +2,19 @@
 // train: trains a net from the databases that it names, as a solver says.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <numeric>
 
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/glog.h"
 #include "cli/ranks.h"
 #include "cli/signals.h"
+#include "core/comm/collectives.h"
 #include "core/model/weights.h"
+#include "core/observe/account.h"
 #include "core/observe/event_files.h"
 #include "core/observe/trace.h"
 #include "core/solver/random_seed.h"
@@ -24,6 +28,7 @@ struct TrainFlags {
   std::string solver, snapshot, weights, events, trace;
   std::string sigint_effect = "stop", sighup_effect = "snapshot";
   int max_iter = 0;
+  double price = 0;
   StateFlags state;
   DeviceFlags device;
   RankFlags ranks;
@@ -56,6 +61,7 @@ Result<Feeds> open_all_feeds(const SolverText& solver, uint64_t seed, int shards
   const caffe::SolverParameter& p = solver.param;
   Feeds feeds;
   CFT_ASSIGN(const NetChoice net, training_net(solver, nullptr));
+  for (const std::string& warning : solver.warnings) log.warning("{}", warning);
   for (const std::string& note : net.net.notes) log.info("{}", note);
   CFT_ASSIGN(feeds.train, open_feeds(net, seed, log, shards));
   CFT_TRY(refuse_unfed(feeds.train, net.net.source));
@@ -101,7 +107,28 @@ Status run_trainer(Trainer& trainer, Group* group, int shards, const Feeds& feed
   return {};
 }
 
+/// Tells what the time of all ranks went to. The others' ends where the ranks part; the longest is
+/// that of the run.
+void tell_account(const Trainer& trainer, const Group* group, int threads, double price,
+                  EventSink& events, const Logger& log) {
+  std::vector<TimeAccount::Seconds> ranks = trainer.summary().rank_seconds;
+  ranks[size_t(rank_of(group))] = trainer.seconds();
+  double wall = 0;
+  for (const TimeAccount::Seconds& rank : ranks) {
+    wall = std::max(wall, std::accumulate(rank.begin(), rank.end(), 0.));
+  }
+  Account all = account_of(ranks, threads, wall, price);
+  for (const int64_t rows : trainer.summary().rows_per_epoch) all.rows_used += rows;
+  log.info("Account: {} rows used; {}", all.rows_used, to_text(all));
+  for (size_t rank = 0; ranks.size() > 1 && rank < ranks.size(); ++rank) {
+    const Account one = account_of({&ranks[rank], 1}, threads, wall, price);
+    log.info("Account of rank {}: {}", rank, to_text(one));
+  }
+  events.account(all);
+}
+
 Status train(const TrainFlags& flags) {
+  TrainerOptions options;  // the account of time begins
   CFT_ASSIGN(const SignalEffect on_int, parse_signal_effect(flags.sigint_effect));
   CFT_ASSIGN(const SignalEffect on_hup, parse_signal_effect(flags.sighup_effect));
   SignalWatcher signals(on_int, on_hup);
@@ -123,8 +150,8 @@ Status train(const TrainFlags& flags) {
     CFT_ASSIGN(auto files, open_event_files(flags.events, log));
     events.add(std::move(files));
   }
-  TrainerOptions options;
-  options.threads = flags.device.thread_count();
+  const int threads = flags.device.thread_count();
+  options.threads = threads;
   options.shards = shards;
   options.seed = seed;
   options.train_shapes = feeds.train.shapes;
@@ -145,6 +172,9 @@ Status train(const TrainFlags& flags) {
     if (effect == SignalEffect::kSnapshot) trainer->request_snapshot();
   });
   CFT_TRY(run_trainer(*trainer, group.get(), shards, feeds, log));
+  if (rank_of(group.get()) == 0) {
+    tell_account(*trainer, group.get(), threads, flags.price, events, log);
+  }
   return flags.trace.empty() ? Status() : trace.write(flags.trace);
 }
 
@@ -163,6 +193,9 @@ Action add_train(CLI::App& app) {
                  "also write PREFIX.jsonl and a TensorBoard file beside it");
   app.add_option("--trace", flags->trace,
                  "also write a timeline for chrome://tracing or Perfetto to this file");
+  app.add_option("--price_per_core_hour", flags->price,
+                 "of the machines: the account at the end also tells the cost")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--sigint_effect", flags->sigint_effect, "on Ctrl-C: stop, snapshot or none");
   app.add_option("--sighup_effect", flags->sighup_effect, "on SIGHUP: stop, snapshot or none");
   flags->state.add(app);

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,7 @@ struct RunHistory {
   Curve rate;
   Curve lr;
   std::vector<LogMessage> messages;
+  std::optional<Account> account;
   TestNames names;
 
   void add(const Progress& p) {
@@ -52,6 +54,7 @@ struct RunHistory {
   }
   void add(const TestResult& t) { add_outputs(names.of(t.net) + " ", t.step, t.outputs); }
   void add(const LogMessage& m) { messages.push_back(m); }
+  void add(const Account& a) { account = a; }
 
  private:
   void add_outputs(const std::string& prefix, int64_t step, const NamedValues& outputs) {
@@ -180,13 +183,31 @@ std::string table(const Json& result) {
     const bool on_card =
         std::any_of(std::begin(kCards), std::end(kCards),
                     [&, &name = key](const auto& card) { return name == card.first; });
-    if (on_card || key == "title" || !applies(value)) continue;
+    if (on_card || key == "title" || key == "account" || !applies(value)) continue;
     std::string caption = key;
     std::replace(caption.begin(), caption.end(), '_', ' ');
     rows += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", escape_html(caption),
                         escape_html(format_value(key, value)));
   }
   return rows.empty() ? rows : "<table>\n" + rows + "</table>\n";
+}
+
+/// Where the core-hours went, the largest part first.
+std::string account_table(const Account& account) {
+  const double total = double(account.cores) * account.seconds / 3600;
+  NamedValues parts = account.core_hours;
+  std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string rows;
+  for (const auto& [name, hours] : parts) {
+    if (hours <= 0 || total <= 0) continue;
+    rows += fmt::format("<tr><th>{}</th><td>{:.4g}</td><td>{:.1f} %</td></tr>\n", escape_html(name),
+                        hours, hours / total * 100);
+  }
+  rows += fmt::format("<tr><th>all</th><td>{:.4g}</td><td>{} cores x {:.4g} s</td></tr>\n", total,
+                      account.cores, account.seconds);
+  if (account.cost > 0)
+    rows += fmt::format("<tr><th>cost</th><td>{:.4g}</td></tr>\n", account.cost);
+  return "<h2>Core-hours</h2>\n<table>\n" + rows + "</table>\n";
 }
 
 std::string messages(const std::vector<LogMessage>& log) {
@@ -207,10 +228,12 @@ Result<std::string> render_report(std::string_view events_jsonl, std::string_vie
   if (!result.is_object()) {
     return invalid_argument("the result of a report must be a JSON object; give {} for none");
   }
+  std::string tables = table(result);
+  if (history.account) tables += account_table(*history.account);
   const auto title = result.find("title");
   return report_page(
       title != result.end() && title->is_string() ? title->get<std::string>() : "Training report",
-      cards(result), charts(history), table(result), messages(history.messages));
+      cards(result), charts(history), tables, messages(history.messages));
 }
 
 }  // namespace cafetiere

@@ -51,6 +51,19 @@ use_java() {
 # compat_jar LINE: the jar of what is written in Scala, for a line of it.
 compat_jar() { echo "jvm/compat/target/$1/cafetiere-compat_$1.jar"; }
 
+# make_venv FOLDER REQUIREMENTS [REQUIREMENTS WITHOUT DEPENDENCIES]: Python packages, where the files have changed.
+make_venv() {
+  local venv=$root/$1 stamp=$root/$1/installed.sha256 with=$root/tools/$2 without=${3:+$root/tools/$3}
+  up_to_date "$stamp" "$with" ${without:+"$without"} && return 0
+  say "installing Python packages into $1: $(grep -hv '^#' "$with" ${without:+"$without"} | tr '\n' ' ')"
+  [[ -x $venv/bin/python ]] || python3 -m venv "$venv"
+  "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$with"
+  if [[ -n $without ]]; then
+    "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r "$without"
+  fi
+  contents_hash "$with" ${without:+"$without"} >"$stamp"
+}
+
 # install_packages PACKAGE...: the distribution's packages that are missing.
 install_packages() {
   local missing=() package
@@ -73,6 +86,22 @@ install_packages() {
 
 # project_field NAME: what project.toml says of the project, such as its version.
 project_field() { sed -n "s/^$1 = \"\(.*\)\"\$/\1/p" "$root/project.toml"; }
+
+# java_pages FOLDER: the Javadoc of what users' programs name; the rest is looked up in built classes, as
+# javadoc of Java 17 ends with an error where it meets a type of a package that it is not to show.
+java_pages() {
+  local generated=$root/jvm/spark/target/generated-sources/params package
+  local sources=()
+  "$root/tools/params" java "$generated"
+  for package in spark spark/{cost,explain,ml,preprocess} core core/{hdf5,image,net,score,table}; do
+    mapfile -t -O "${#sources[@]}" sources < <(find "$root"/jvm/{core,spark}/src/main/java/cafetiere/$package \
+      "$generated/cafetiere/$package" -maxdepth 1 -name '*.java' 2>/dev/null | LC_ALL=C sort)
+  done
+  javadoc -quiet -notimestamp -public -Xdoclint:none -encoding UTF-8 --release 17 \
+    -windowtitle "Cafetiere $(project_field version)" -sourcepath "$root/docs" \
+    -classpath "$root/jvm/core/target/classes:$root/jvm/spark/target/classes:$(spark_home .venv)/jars/*" \
+    -d "$1" "${sources[@]}"
+}
 
 # native_build ARCHITECTURE: the CMake build whose library and program ship for it.
 native_build() { if [[ $1 == "$(uname -m)" ]]; then echo build/release; else echo build/arm64; fi; }

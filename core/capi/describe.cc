@@ -21,15 +21,28 @@ namespace {
 
 using nlohmann::json;
 
-/// As estimated for one shard, and one partial sum of gradients more.
-Result<int64_t> predicted_memory(const Graph& graph, int history) {
+/// Memory as estimated for one shard, and one partial sum of gradients more; operations and bytes of
+/// a pass over a batch.
+Result<json> predicted_work(const Graph& graph, int history) {
   const bool train = graph.phase() == caffe::TRAIN;
   const auto device = make_cpu_device();
   CFT_ASSIGN(const PlanOutline plan,
              PlanOutline::make(graph, *device, {.backward = train, .outputs = {}}));
-  if (!train) return estimate_scoring(graph, plan).total();
-  const MemoryEstimate estimate = estimate_training(graph, plan, history);
-  return estimate.total() + estimate.gradients;
+  double forward = 0, backward = 0;
+  int64_t bytes = 0;
+  for (const StepInfo& step : plan.steps) {
+    (step.backward ? backward : forward) += step.flops;
+    bytes += step.bytes;
+  }
+  int64_t memory = estimate_scoring(graph, plan).total();
+  if (train) {
+    const MemoryEstimate estimate = estimate_training(graph, plan, history);
+    memory = estimate.total() + estimate.gradients;
+  }
+  return json{{"memory_bytes", memory},
+              {"flops_forward", forward},
+              {"flops_backward", backward},
+              {"pass_bytes", bytes}};
 }
 
 json solver_json(const caffe::SolverParameter& p) {
@@ -46,6 +59,7 @@ json solver_json(const caffe::SolverParameter& p) {
           {"random_seed", p.random_seed()},
           {"display", p.display()},
           {"sync", p.sync().mode()},
+          {"sync_period", p.sync().period()},
           {"has_test_nets", has_test_nets(p)},
           {"has_test_state", p.test_state_size() > 0},
           {"solver_mode",  // Caffe's default is GPU, but its tools use one only where it is written
@@ -94,7 +108,9 @@ Result<json> top_json(const Graph& graph, const Node& node, size_t i,
   if (input.table) {
     json& columns = top["columns"] = json::array();
     for (const auto& column : input.table->column()) columns.push_back(column.name());
+    top["target"] = input.table->target();
     const auto& first = input.table->column(0);
+    top["kind"] = caffe::TableDataParameter::Column::Kind_Name(first.kind());
     if (first.kind() == caffe::TableDataParameter::Column::CLASS) {
       top["values"] = std::vector<std::string>(first.value().begin(), first.value().end());
     }
@@ -136,7 +152,7 @@ Result<json> data_json(const Graph& graph, const std::vector<Shape>& shapes,
 
 Result<json> describe(const Graph& graph, const std::vector<SourceOfNet>& sources, int history) {
   CFT_ASSIGN(const std::vector<Shape> shapes, graph.infer(0));
-  CFT_ASSIGN(const int64_t memory, predicted_memory(graph, history));
+  CFT_ASSIGN(json described, predicted_work(graph, history));
   int64_t parameters = 0;
   for (const Param& p : graph.params()) parameters += p.shape.count();
   json blobs = json::array(), outputs = json::array();
@@ -147,9 +163,13 @@ Result<json> describe(const Graph& graph, const std::vector<SourceOfNet>& source
   CFT_ASSIGN(const json data, data_json(graph, shapes, sources));
   const json tops = data.value("tops", json::array());
   const int64_t batch = tops.empty() ? 0 : tops[0].value("batch", int64_t{0});
-  return json{{"name", graph.name()},   {"batch_size", batch}, {"parameters", parameters},
-              {"memory_bytes", memory}, {"data_layer", data},  {"outputs", outputs},
-              {"blobs", blobs}};
+  described.update({{"name", graph.name()},
+                    {"batch_size", batch},
+                    {"parameters", parameters},
+                    {"data_layer", data},
+                    {"outputs", outputs},
+                    {"blobs", blobs}});
+  return described;
 }
 
 /// The layers that are fed from outside, with what those that read files say of them.
@@ -216,6 +236,7 @@ int cft_describe(const char* options, char** out) {
     const bool has_rows = o.has("rows");
     const std::string rows = o.object("rows");
     const bool sources = o.number("sources", 0, 0, 1) != 0;
+    const int max_iter = int(o.number("max_iter", 0, 0, INT32_MAX));
     CFT_ASSIGN(capi::TrainingText training, capi::take_training(o));
     if (has_rows) CFT_TRY(capi::take_rows(rows, &training));
     const SolverText& solver = training.solver;
@@ -227,7 +248,9 @@ int cft_describe(const char* options, char** out) {
     nlohmann::json extra;
     int history = 0;
     if (training.has_solver) {
-      CFT_TRY(LrPolicy::create(solver.param).status());
+      caffe::SolverParameter run = solver.param;
+      if (max_iter > 0) run.set_max_iter(max_iter);
+      CFT_TRY(LrPolicy::create(run).status());
       CFT_ASSIGN(const auto rule, make_update_rule(solver.param));
       history = rule->history_per_param();
       extra = capi::solver_json(solver.param);

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,6 +50,9 @@ struct cft_trainer {
 };
 
 namespace cafetiere::capi {
+
+/// As cft_trainer_result() says; null where the solver does not ask for it.
+nlohmann::json stopping_json(const std::optional<EarlyStopping>& stopping);
 
 /// The name of the weights' file of a snapshot, beside its state's, with `ending`; "" of a checkpoint
 /// that is none.

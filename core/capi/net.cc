@@ -69,6 +69,7 @@ Status create(const char* text, const cft_host* host, cft_net** out) {
       eager_net_options(std::make_shared<cft_host>(callbacks), threads, seed);
   auto net = std::make_unique<cft_net>();
   net->log = options.log;
+  for (const std::string& warning : choice.net.warnings) net->log.warning("{}", warning);
   CFT_ASSIGN(net->owned, EagerNet::create(choice, options));
   net->eager = net->owned.get();
   if (!weights.empty()) CFT_TRY(net->eager->copy_from(weights, net->log));

@@ -80,6 +80,8 @@ nlohmann::json to_json(const ShardScores& result) {
 
 nlohmann::json to_json(const Rounds& rounds) {
   const caffe::SolverParameter& p = rounds.solver();
+  nlohmann::json stopping = stopping_json(rounds.stopping());
+  if (rounds.stopping()) stopping["due"] = rounds.stopping()->is_due(rounds.iter());
   return {{"iter", rounds.iter()},
           {"length", rounds.length()},
           {"floats", rounds.shared().size()},
@@ -91,7 +93,8 @@ nlohmann::json to_json(const Rounds& rounds) {
           {"test_interval", p.test_interval()},
           {"test_initialization", p.test_initialization()},
           {"snapshot", p.snapshot()},
-          {"average_loss", p.average_loss()}};
+          {"average_loss", p.average_loss()},
+          {"early_stopping", stopping}};
 }
 
 }  // namespace
@@ -262,6 +265,11 @@ int cft_rounds_end(cft_rounds* r, const float* const* sums, int32_t count, uint6
     CFT_ASSIGN(const auto terms, capi::arrays_of(sums, count, floats));
     return r->rounds->end_round(terms);
   });
+}
+
+int cft_rounds_test(cft_rounds* r, double value) {
+  CFT_NOT_NULL(r);
+  return capi::guarded([&] { return r->rounds->test(value); });
 }
 
 int cft_rounds_model(const cft_rounds* r, void** out, uint64_t* bytes) {

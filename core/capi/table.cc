@@ -3,19 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "core/base/split_list.h"
 #include "core/capi/boundary.h"
+#include "core/capi/fine_tuning.h"
 #include "core/capi/options.h"
-#include "core/data/table_statistics.h"
+#include "core/capi/table_handle.h"
 #include "core/model/prototxt.h"
 #include "core/model/table_net.h"
-
-struct cft_table {
-  std::vector<std::string> names;
-  cafetiere::TableStatistics statistics;
-};
 
 namespace cafetiere::capi {
 namespace {
@@ -28,7 +27,8 @@ Result<std::vector<TableColumn>> parse_columns(const std::string& text) {
   const auto wrong = [] {
     return invalid_argument(
         "\"columns\" must be a list of {\"name\": TEXT, \"kind\": \"NUMBER\"|\"CATEGORY\"|"
-        "\"ONE_HOT\"|\"DATE\"|\"TIMESTAMP\"|\"CLASS\", \"size\": numbers in a cell}");
+        "\"ONE_HOT\"|\"DATE\"|\"TIMESTAMP\"|\"CLASS\"|\"FLAGS\"|\"WEIGHT\", \"size\": numbers in a "
+        "cell}");
   };
   if (!list.is_array() || list.empty()) return wrong();
   std::vector<TableColumn> columns;
@@ -52,6 +52,8 @@ Result<std::vector<TableColumn>> parse_columns(const std::string& text) {
   return columns;
 }
 
+}  // namespace
+
 Result<cft_table*> make_table(const char* text) {
   CFT_ASSIGN(Options options, Options::parse(text));
   const std::string schema_text = options.object("schema");
@@ -65,6 +67,29 @@ Result<cft_table*> make_table(const char* text) {
   return new cft_table{std::move(names), std::move(statistics)};
 }
 
+namespace {
+
+/// "balanced", or "spam=5, ham=1"; "" = none.
+Result<std::optional<ClassWeights>> parse_class_weights(const std::string& text) {
+  ClassWeights weights;
+  if (text.empty()) return std::optional<ClassWeights>();
+  weights.balanced = text == "balanced";
+  if (weights.balanced) return std::optional(weights);
+  for (const std::string& pair : split_list(text)) {
+    const size_t at = pair.rfind('=');
+    double weight = 0;
+    const char *const begin = pair.data() + at + 1, *const end = pair.data() + pair.size();
+    if (at == std::string::npos || std::from_chars(begin, end, weight).ptr != end || begin == end) {
+      return invalid_argument(
+          fmt::format("class weights \"{}\": \"{}\" is no CLASS=WEIGHT; give \"balanced\" or pairs "
+                      "such as \"spam=5, ham=1\"",
+                      text, pair));
+    }
+    weights.given[pair.substr(0, at)] = weight;
+  }
+  return std::optional(weights);
+}
+
 /// How much more embeddings decay than other weights, so that what few rows say of a value is not learned by
 /// heart. Their pull is to be worth some rows of each value, and a step sees a share of the table; but Adam
 /// moves what is seldom seen by the root of that share further. The factors are those that were best on
@@ -76,16 +101,33 @@ float embedding_decay(int64_t step_rows, int64_t rows) {
   return float(std::clamp(kOfAWholeTable * std::sqrt(share), 1.0, kMost));
 }
 
-Result<std::string> net_text(const cft_table& table, const char* text) {
-  CFT_ASSIGN(Options options, Options::parse(text));
+constexpr int64_t kMany = int64_t{1} << 31;
+
+EncodingRules take_rules(Options& options) {
   EncodingRules rules;
-  TableNetOptions net;
-  const std::string label = options.text("label");
-  constexpr int64_t kMany = int64_t{1} << 31;
   rules.most_one_hot =
       uint64_t(options.number("most_one_hot", int64_t(rules.most_one_hot), 0, kMany));
   rules.most_values = uint64_t(options.number("most_values", int64_t(rules.most_values), 0, kMany));
   rules.least_count = uint64_t(options.number("least_count", int64_t(rules.least_count), 1, kMany));
+  return rules;
+}
+
+/// Numbers of a list in the options.
+template <class T>
+Result<std::vector<T>> take_numbers(Options& options, const char* key) {
+  std::vector<T> numbers;
+  for (const json& number : json::parse(options.list(key), nullptr, false)) {
+    if (std::is_integral_v<T> ? !number.is_number_integer() : !number.is_number()) {
+      return invalid_argument(
+          fmt::format("\"{}\" must be {}numbers", key, std::is_integral_v<T> ? "whole " : ""));
+    }
+    numbers.push_back(number.get<T>());
+  }
+  return numbers;
+}
+
+Result<TableNetOptions> take_net(const cft_table& table, Options& options) {
+  TableNetOptions net;
   net.batch = options.number("batch", net.batch, 1, 1 << 24);
   net.embedding_decay =
       embedding_decay(options.number("step_rows", 0, 0, kMany), table.statistics.rows());
@@ -97,29 +139,63 @@ Result<std::string> net_text(const cft_table& table, const char* text) {
     net.hidden = std::move(parsed.param);
   }
   if (options.has("layers")) {
-    const json layers = json::parse(options.list("layers"), nullptr, false);
-    net.layers.clear();
-    for (const json& units : layers) {
-      if (!units.is_number_integer()) return invalid_argument("\"layers\" must be whole numbers");
-      net.layers.push_back(units.get<int64_t>());
-    }
+    CFT_ASSIGN(net.layers, take_numbers<int64_t>(options, "layers"));
   }
-  CFT_TRY(options.done());
-  std::vector<TableColumn> features;
-  std::optional<TableColumn> target;
-  for (size_t i = 0; i < table.names.size(); ++i) {
-    CFT_ASSIGN(TableColumn column, table.statistics.encoding(i, rules));
-    if (table.names[i] == label)
-      target = std::move(column);
-    else
-      features.push_back(std::move(column));
+  net.loss = options.text("loss", net.loss);
+  net.delta = float(options.real("delta", net.delta, 1e-6, 1e6));
+  CFT_ASSIGN(net.quantiles, take_numbers<float>(options, "quantiles"));
+  return net;
+}
+
+/// The classes' weights have the rows' in their scale.
+Status add_class_weights(const cft_table& table, const std::string& label,
+                         const ClassWeights& weights, TableTarget* target) {
+  if (target->labels.front().kind() != TableColumn::CLASS) {
+    return invalid_argument(
+        fmt::format("class weights are those of a CLASS, which the label \"{}\" is not", label));
   }
-  if (!target) return not_found(fmt::format("there are no statistics of the label \"{}\"", label));
-  CFT_ASSIGN(const caffe::NetParameter made, table_net(features, *target, net));
-  return to_text(made);
+  const auto at = std::ranges::find(table.names, label) - table.names.begin();
+  CFT_ASSIGN(TableColumn column, table.statistics.class_weights(size_t(at), weights));
+  for (TableColumn& rows : target->weights) rows.clear_scale();
+  target->weights.push_back(std::move(column));
+  return {};
 }
 
 }  // namespace
+
+Result<caffe::NetParameter> net_of(const cft_table& table, const char* text) {
+  CFT_ASSIGN(Options options, Options::parse(text));
+  std::vector<std::string> labels = options.texts("labels");
+  if (labels.empty()) labels.push_back(options.text("label"));
+  const EncodingRules rules = take_rules(options);
+  CFT_ASSIGN(const auto class_weights, parse_class_weights(options.text("class_weights")));
+  CFT_ASSIGN(TableNetOptions net, take_net(table, options));
+  const std::string initial = options.text("initial");
+  const std::vector<std::string> frozen = options.texts("frozen");
+  CFT_TRY(options.done());
+  std::vector<TableColumn> features;
+  TableTarget target;
+  target.labels.resize(labels.size());
+  for (size_t i = 0; i < table.names.size(); ++i) {
+    CFT_ASSIGN(TableColumn column, table.statistics.encoding(i, rules));
+    const auto label = std::ranges::find(labels, table.names[i]);
+    if (label != labels.end())
+      target.labels[size_t(label - labels.begin())] = std::move(column);
+    else
+      (column.kind() == TableColumn::WEIGHT ? target.weights : features)
+          .push_back(std::move(column));
+  }
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (target.labels[i].has_name()) continue;
+    return not_found(fmt::format("there are no statistics of the label \"{}\"", labels[i]));
+  }
+  if (!initial.empty()) CFT_TRY(take_encoding(initial, &features, &target, &net.score));
+  if (class_weights) CFT_TRY(add_class_weights(table, labels[0], *class_weights, &target));
+  CFT_ASSIGN(caffe::NetParameter made, table_net(features, target, net));
+  CFT_TRY(freeze(frozen, &made));
+  return made;
+}
+
 }  // namespace cafetiere::capi
 
 using cafetiere::Status;
@@ -157,8 +233,8 @@ int cft_table_statistics(const cft_table* table, void** out, uint64_t* bytes) {
 int cft_table_net(const cft_table* table, const char* options, char** out) {
   CFT_NOT_NULL(table, options, out);
   return capi::guarded([&]() -> Status {
-    CFT_ASSIGN(const std::string text, capi::net_text(*table, options));
-    return capi::give_text(text, out);
+    CFT_ASSIGN(const caffe::NetParameter net, capi::net_of(*table, options));
+    return capi::give_text(cafetiere::to_text(net), out);
   });
 }
 

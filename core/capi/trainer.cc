@@ -154,8 +154,10 @@ Status open_rows(cft_trainer* t, Group* group, RowTable&& rows) {
   if (!t->validation || test_nets.empty()) return {};
   CFT_ASSIGN(const FedTops held_out,
              bind_rows(test_nets.front(), t->validation->schema(), t->inputs, false));
-  CFT_ASSIGN(t->held_out, make_rows_source(shuffling, std::move(*t->validation), shards, held_out,
-                                           false, trainer.seed()));
+  auto source = make_rows_source(shuffling, std::move(*t->validation), shards, held_out, false,
+                                 trainer.seed());
+  if (!source.ok()) return source.status().with_context("the rows to test on");
+  t->held_out = *std::move(source);
   t->held_out_tops = held_out.names();
   return {};
 }
@@ -181,6 +183,21 @@ Status run(cft_trainer* t, Group* group, RowTable* rows) {
 
 }  // namespace
 }  // namespace cafetiere::capi
+
+nlohmann::json cafetiere::capi::stopping_json(const std::optional<EarlyStopping>& stopping) {
+  if (!stopping) return nullptr;
+  nlohmann::json curve = nlohmann::json::array(), best;
+  for (const auto& [iter, value] : stopping->curve()) {
+    curve.push_back({iter, value});
+  }
+  if (stopping->best() >= 0) best = curve[size_t(stopping->best())];
+  return {{"output", stopping->output()},
+          {"best_step", best.is_null() ? nlohmann::json(0) : best[0]},
+          {"best", best.is_null() ? nlohmann::json() : best[1]},
+          {"interval", stopping->interval()},
+          {"stopped", stopping->has_stopped()},
+          {"curve", curve}};
+}
 
 using cafetiere::Status;
 namespace capi = cafetiere::capi;
@@ -269,6 +286,18 @@ int cft_trainer_rows(cft_trainer* t, char** out) {
   });
 }
 
+int cft_trainer_seconds(cft_trainer* t, char** out) {
+  CFT_NOT_NULL(t, out);
+  return capi::guarded([&]() -> Status {
+    const cafetiere::TimeAccount::Seconds seconds = t->trainer->seconds();
+    nlohmann::json json = nlohmann::json::object();
+    for (size_t i = 0; i < seconds.size(); ++i) {
+      json[cafetiere::name_of(cafetiere::Activity(i))] = seconds[i];
+    }
+    return capi::give_text(json.dump(), out);
+  });
+}
+
 int cft_trainer_result(cft_trainer* t, char** out) {
   CFT_NOT_NULL(t, out);
   return capi::guarded([&]() -> Status {
@@ -286,6 +315,7 @@ int cft_trainer_result(cft_trainer* t, char** out) {
                               {"shards", t->shards},
                               {"ranks", t->size},
                               {"peak_bytes", s.peak_bytes},
+                              {"early_stopping", capi::stopping_json(t->trainer->stopping())},
                               {"instruction_set", cafetiere::instruction_set()}};
     return capi::give_text(json.dump(), out);
   });

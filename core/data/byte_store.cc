@@ -13,7 +13,8 @@ namespace cafetiere {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kBlock = size_t{64} << 20;  // address space only; pages come when touched
+constexpr size_t kBlock = size_t{64} << 20;   // address space only; pages come when touched
+constexpr size_t kSmall = size_t{256} << 10;  // a table of few rows takes no huge page
 
 }  // namespace
 
@@ -90,19 +91,21 @@ Status ByteStore::add_block(size_t at_least, bool in_file) {
   // Files take their space at once: they grow with what there is.
   const size_t usual = in_file ? std::clamp<size_t>(bytes_ / 2, kHugePage, kBlock) : kBlock;
   const size_t size = (std::max(at_least, usual) + kHugePage - 1) / kHugePage * kHugePage;
-  if (in_file) {
+  if (blocks_.empty() && !in_file && at_least <= kSmall) {
+    CFT_TRY(add_memory(kSmall, 0));
+  } else if (in_file) {
     CFT_ASSIGN(std::byte* const data, budget_->map_file(size));
     blocks_.push_back({data, size, true});
   } else {
-    CFT_TRY(add_memory(size));
+    CFT_TRY(add_memory(size, kHugePage));
   }
   used_ = 0;
   return {};
 }
 
-Status ByteStore::add_memory(size_t size) {
+Status ByteStore::add_memory(size_t size, size_t page) {
   // One huge page more than needed, so that a part aligned to huge pages can be cut out of it.
-  void* mapping = mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE,
+  void* mapping = mmap(nullptr, size + page, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) {
     return {ErrorCode::kOutOfMemory,
@@ -111,9 +114,13 @@ Status ByteStore::add_memory(size_t size) {
                         size >> 20, bytes_ >> 20, std::strerror(errno))};
   }
   auto* start = static_cast<std::byte*>(mapping);
-  const size_t head = (kHugePage - reinterpret_cast<uintptr_t>(start) % kHugePage) % kHugePage;
+  if (page == 0) {
+    blocks_.push_back({start, size, false});
+    return {};
+  }
+  const size_t head = (page - reinterpret_cast<uintptr_t>(start) % page) % page;
   if (head > 0) munmap(start, head);
-  munmap(start + head + size, kHugePage - head);
+  munmap(start + head + size, page - head);
   madvise(start + head, size, MADV_HUGEPAGE);  // best effort: failure only costs time
   blocks_.push_back({start + head, size, false});
   return {};

@@ -13,7 +13,7 @@
 
 namespace cafetiere {
 
-/// Allocates from large anonymous mappings in huge pages: a page fault every 4 KiB would cost more
+/// Allocates from large anonymous mappings, all but a small first one in huge pages: a page fault every 4 KiB would cost more
 /// than copying the rows. What a budget does not allow lies in mapped files. Addresses stay valid
 /// until the store is destroyed, also when it is moved. Nothing is freed individually.
 class ByteStore {
@@ -53,7 +53,8 @@ class ByteStore {
     size_t taken = 0;  // of the budget
   };
   Status add_block(size_t at_least, bool in_file);
-  Status add_memory(size_t size);
+  /// `page`: to which it is aligned, 0 as it comes.
+  Status add_memory(size_t size, size_t page);
   void release(const Block& block);
   void release_all();
   void advise(const Block& block, int advice) const;

@@ -24,6 +24,8 @@ class DbCursor {
   virtual ~DbCursor() = default;
   /// Moves to the first record; valid() is false if there is none.
   virtual Status first() = 0;
+  /// Moves to the record of a key, or the next one if there is none.
+  virtual Status seek(std::string_view key) = 0;
   /// Moves to the next record; valid() is false after the last one.
   virtual Status next() = 0;
   virtual bool valid() const = 0;

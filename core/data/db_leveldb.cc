@@ -42,6 +42,10 @@ class LevelDbCursor : public DbCursor {
     it_->SeekToFirst();
     return check();
   }
+  Status seek(std::string_view key) override {
+    it_->Seek(slice(key));
+    return check();
+  }
   Status next() override {
     it_->Next();
     return check();

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "core/data/order.h"
+#include "core/base/philox.h"
 
 namespace cafetiere {
 
@@ -37,6 +37,13 @@ Status DbSource::open(const caffe::LayerParameter& layer, bool train, int shards
     return invalid_argument(fmt::format("the database \"{}\" has no records", path_));
   }
   readers_.resize(static_cast<size_t>(shards));
+  if (param.shuffle()) {
+    log.info("Shuffling data");
+    CFT_TRY(read_keys());
+    for (Reader& reader : readers_) {
+      reader.order = EpochOrder(records_, true, Philox::key(seed, "data " + layer_));
+    }
+  }
   color_ = datum_color(layer.transform_param());
   Reader& first = readers_[0];
   CFT_TRY(seek(first, 0));
@@ -54,7 +61,9 @@ Status DbSource::fill(int shard, int64_t sub_step, std::span<float* const> tops)
   const auto shards = static_cast<int64_t>(readers_.size());
   const int64_t rows = batch_->rows();
   for (int64_t j = 0; j < rows; ++j) {
-    const int64_t record = sequence_position(sub_step, j, rows, shard, shards) % records_;
+    const int64_t at = sequence_position(sub_step, j, rows, shard, shards);
+    const int64_t record =
+        keys_.empty() ? at % records_ : reader.order.at(at / records_, at % records_);
     const Status status = read(reader, record);
     if (!status.ok()) return status.with_context(fmt::format("layer \"{}\" (Data)", layer_));
     const RowPosition position{sub_step, shard, j};
@@ -70,10 +79,25 @@ Status DbSource::fill(int shard, int64_t sub_step, std::span<float* const> tops)
   return {};
 }
 
+Status DbSource::read_keys() {
+  CFT_ASSIGN(const std::unique_ptr<DbCursor> all, db_->cursor());
+  CFT_TRY(all->first());
+  while (all->valid()) {
+    keys_.emplace_back(all->key());
+    CFT_TRY(all->next());
+  }
+  records_ = static_cast<int64_t>(keys_.size());
+  return {};
+}
+
 Status DbSource::seek(Reader& reader, int64_t record) {
   if (!reader.cursor) {
     CFT_ASSIGN(reader.cursor, db_->cursor());
     CFT_TRY(reader.cursor->first());
+  }
+  if (!keys_.empty()) {
+    CFT_TRY(reader.cursor->seek(keys_[static_cast<size_t>(record)]));
+    reader.position = record;
   }
   if (record < reader.position) {
     CFT_TRY(reader.cursor->first());

@@ -12,6 +12,7 @@
 #include "core/data/datum.h"
 #include "core/data/db.h"
 #include "core/data/image_batch.h"
+#include "core/data/order.h"
 #include "core/data/source.h"
 #include "core/model/proto/caffe.pb.h"
 
@@ -20,7 +21,7 @@ namespace cafetiere {
 /// Reads records in key order and wraps at the end; no record is dropped at a tail, so rows() is
 /// always the batch size. Row j of shard s at sub-step q is record ((q * batch + j) * shards + s)
 /// modulo the number of records: sequential reading with one shard, the rule of Caffe's multi-GPU
-/// solver with more. Encoded images are decoded. All images must have the shape of the first
+/// solver with more. With data_param's shuffle every epoch has the records in an order of its own. Encoded images are decoded. All images must have the shape of the first
 /// record's, unless a crop makes them equal.
 class DbSource : public Source {
  public:
@@ -40,6 +41,7 @@ class DbSource : public Source {
   struct Reader {
     std::unique_ptr<DbCursor> cursor;
     int64_t position = 0;
+    EpochOrder order;
     caffe::Datum datum;
     std::vector<uint8_t> planes;  ///< of an encoded image
     DatumPixels pixels;           ///< in one of the two above
@@ -47,6 +49,7 @@ class DbSource : public Source {
   DbSource() = default;
   Status open(const caffe::LayerParameter& layer, bool train, int shards, uint64_t seed,
               const Logger& log);
+  Status read_keys();
   Status seek(Reader& reader, int64_t record);
   /// Reads the record under the cursor.
   Status parse(Reader& reader) const;
@@ -55,6 +58,7 @@ class DbSource : public Source {
 
   std::string layer_, path_;
   int64_t records_ = 0;
+  std::vector<std::string> keys_;  ///< of a shuffled source, in their order
   ImageColor color_ = ImageColor::kStored;
   std::optional<ImageBatch> batch_;  // none until the first record was read
   std::unique_ptr<DbReader> db_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/data/lmdb_cursor.h"
 
+#include <utility>
+
 namespace cafetiere {
 
 Status LmdbCursor::first() {
@@ -11,6 +13,13 @@ Status LmdbCursor::first() {
   if (tree_.depth == 0) return {};
   CFT_TRY(go_down(tree_.root, range_.from ? &*range_.from : nullptr));
   return settle();
+}
+
+Status LmdbCursor::seek(std::string_view key) {
+  const std::optional<std::string> from = std::exchange(range_.from, std::string(key));
+  Status status = first();
+  range_.from = from;
+  return status;
 }
 
 Status LmdbCursor::next() {

@@ -26,6 +26,7 @@ class LmdbCursor : public DbCursor {
   /// Whether the records that come next have their values, which are empty otherwise.
   void read_values(bool wanted) { values_ = wanted; }
   Status first() override;
+  Status seek(std::string_view key) override;
   Status next() override;
   bool valid() const override { return valid_; }
   std::string_view key() const override { return key_; }

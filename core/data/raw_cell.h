@@ -41,6 +41,28 @@ inline bool is_missing(const Cell& cell) {
   return real && cell.values() == 1 && std::isnan(number_at(cell, 0));
 }
 
+/// The weight of a row in a loss: a finite number of 0 or more.
+inline Result<double> weight_of(const Cell& cell) {
+  if (is_missing(cell))
+    return invalid_argument("the weight is missing; drop such rows, or fill it");
+  if (cell.type == ColumnType::kString || cell.values() != 1) {
+    return invalid_argument(fmt::format("{} is no weight, which is one number", cell.describe()));
+  }
+  const double weight = number_at(cell, 0);
+  if (weight >= 0 && std::isfinite(float(weight))) return weight;
+  return invalid_argument(fmt::format("the weight {} is not a finite number of 0 or more", weight));
+}
+
+/// Number i of a cell of flags: 0 or 1.
+inline Result<float> flag_at(const Cell& cell, int64_t i) {
+  const double flag = number_at(cell, i);
+  if (flag == 0 || flag == 1) return float(flag);
+  return invalid_argument(
+      fmt::format("value {} is {}; a label of several classes has a 1 for each "
+                  "that holds and a 0 for the others",
+                  i, flag));
+}
+
 /// A value as the text that names it in a list of categories: numbers in their shortest decimal form,
 /// the same for every type. `room` keeps the text of a number.
 inline std::string_view category_of(const Cell& cell, std::string& room) {

@@ -40,18 +40,31 @@ double share_of_year(double days) {
   return into / double((next - first).count());
 }
 
+Status missing_target() {
+  return invalid_argument("the label is missing; drop such rows, or fill it");
+}
+
 double scaled(const TableColumn& column, int i, double x) {
   return column.mean_size() == 0 ? x : (x - column.mean(i)) * column.scale(i);
 }
 
 Status check_lists(const TableColumn& column) {
   const int size = int(column.size());
+  const TableColumn::Kind kind = column.kind();
   const bool several =
-      column.kind() == TableColumn::NUMBER || column.kind() == TableColumn::CATEGORY;
+      kind == TableColumn::NUMBER || kind == TableColumn::FLAGS || kind == TableColumn::CATEGORY;
   if (size < 1 || (!several && size != 1)) {
     return invalid_argument(fmt::format(
-        "column '{}': size {} of kind {}; only a NUMBER and a CATEGORY have more than one",
+        "column '{}': size {} of kind {}; only NUMBER, FLAGS and CATEGORY have more than one",
         column.name(), size, TableColumn::Kind_Name(column.kind())));
+  }
+  if (kind == TableColumn::WEIGHT) {
+    if (column.value_size() > 0 ? column.scale_size() == column.value_size()
+                                : column.scale_size() <= 1) {
+      return {};
+    }
+    return invalid_argument(fmt::format("column '{}': {} scales for {} values of a WEIGHT",
+                                        column.name(), column.scale_size(), column.value_size()));
   }
   if (column.mean_size() != column.scale_size() ||
       (column.mean_size() != 0 && column.mean_size() != size)) {
@@ -70,6 +83,8 @@ int64_t encoded_size(const TableColumn& column) {
       return int64_t(column.size());
     case TableColumn::NUMBER:
       return int64_t(column.size()) + is_flagged(column);
+    case TableColumn::FLAGS:
+      return int64_t(column.size());
     case TableColumn::ONE_HOT:
       return column.value_size() + kReserved;
     case TableColumn::DATE:
@@ -86,11 +101,14 @@ Result<TableEncoder> TableEncoder::make(const caffe::TableDataParameter::TableTo
   TableEncoder encoder;
   for (const TableColumn& column : top.column()) {
     CFT_TRY(check_lists(column));
-    Binding binding{column, -1, nullptr, encoded_size(column), lenient};
+    const bool required = top.target() && !lenient;
+    Binding binding{column, -1, nullptr, encoded_size(column), lenient, required};
     const Result<int> place = schema.find(column.name());
     if (!place.ok() && !lenient) return place.status();
     if (place.ok()) binding.place = *place;
-    const int first = column.kind() == TableColumn::CLASS ? 0 : kReserved;
+    const bool is_target =
+        column.kind() == TableColumn::CLASS || column.kind() == TableColumn::WEIGHT;
+    const int first = is_target ? 0 : kReserved;
     auto values = std::make_shared<Places>();
     for (int i = 0; i < column.value_size(); ++i) values->emplace(column.value(i), first + i);
     binding.values = std::move(values);
@@ -106,9 +124,11 @@ Status TableEncoder::encode(const RowSchema& schema, Row row, float* out) const 
     if (binding.place < 0) {
       std::fill_n(out, binding.size, 0.f);
     } else {
-      CFT_TRY(encode_column(binding, schema.cell(row, binding.place), out)
-                  .with_context(fmt::format("column \"{}\", {}", binding.column.name(),
-                                            schema.describe_row(row))));
+      const Status status = encode_column(binding, schema.cell(row, binding.place), out);
+      if (!status.ok()) {
+        return status.with_context(
+            fmt::format("column \"{}\", {}", binding.column.name(), schema.describe_row(row)));
+      }
     }
     out += binding.size;
   }
@@ -121,6 +141,13 @@ Status TableEncoder::encode_column(const Binding& binding, const Cell& cell, flo
   if (kind == TableColumn::CATEGORY || kind == TableColumn::ONE_HOT || kind == TableColumn::CLASS) {
     return encode_value(binding, cell, out);
   }
+  const bool is_flags = kind == TableColumn::FLAGS, is_weight = kind == TableColumn::WEIGHT;
+  if (binding.lenient && (is_flags || is_weight)) {
+    std::fill_n(out, binding.size, 0.F);
+    return {};
+  }
+  if (is_weight) return encode_weight(binding, cell, out);
+  if (is_missing(cell) && binding.required) return missing_target();
   if (is_missing(cell)) {
     encode_missing(binding, out);
     return {};
@@ -132,7 +159,33 @@ Status TableEncoder::encode_column(const Binding& binding, const Cell& cell, flo
     return invalid_argument(fmt::format("{} values, but those trained on have {}", cell.values(),
                                         binding.column.size()));
   }
+  if (is_flags) return encode_flags(cell, out);
   return encode_numbers(binding, cell, out);
+}
+
+Status TableEncoder::encode_flags(const Cell& cell, float* out) const {
+  for (int64_t i = 0; i < cell.values(); ++i) {
+    CFT_ASSIGN(out[i], flag_at(cell, i));
+  }
+  return {};
+}
+
+Status TableEncoder::encode_weight(const Binding& binding, const Cell& cell, float* out) const {
+  const TableColumn& column = binding.column;
+  if (!binding.values->empty()) {
+    std::string room;
+    const auto found =
+        is_missing(cell) ? binding.values->end() : binding.values->find(category_of(cell, room));
+    if (found == binding.values->end()) {
+      return invalid_argument(fmt::format("{} has no weight: it is none of the {} classes",
+                                          cell.describe(), binding.values->size()));
+    }
+    *out = float(column.scale(found->second));
+    return {};
+  }
+  CFT_ASSIGN(const double weight, weight_of(cell));
+  *out = float(column.scale_size() > 0 ? weight * column.scale(0) : weight);
+  return {};
 }
 
 void TableEncoder::encode_missing(const Binding& binding, float* out) const {
@@ -165,6 +218,7 @@ Status TableEncoder::encode_numbers(const Binding& binding, const Cell& cell, fl
     out = put_phase(week - std::floor(week), out);
     if (is_time) out = put_phase(days - std::floor(days), out);
   }
+  if (gap && binding.required) return missing_target();
   if (column.missing_flag()) *out = gap ? 1.f : 0.f;
   return {};
 }

@@ -23,7 +23,8 @@ class TableEncoder {
   using Row = std::span<const std::byte>;
 
   /// Columns are looked up by name. With `lenient`, for labels of rows to predict, one that the schema
-  /// has not and a value that is no class read as 0.
+  /// has not, a value that is no class, flags and a weight read as 0. Otherwise nothing may be missing in a top that
+  /// is a target.
   static Result<TableEncoder> make(const caffe::TableDataParameter::TableTop& top,
                                    const RowSchema& schema, bool lenient);
 
@@ -46,12 +47,15 @@ class TableEncoder {
     std::shared_ptr<const Places> values;
     int64_t size;
     bool lenient;
+    bool required;  ///< a missing value is an error
   };
 
   Status encode_column(const Binding& binding, const Cell& cell, float* out) const;
   Status encode_numbers(const Binding& binding, const Cell& cell, float* out) const;
   /// The places of a cell's first values, and 0 where there are no more.
   Status encode_values(const Binding& binding, const Cell& cell, float* out) const;
+  Status encode_flags(const Cell& cell, float* out) const;
+  Status encode_weight(const Binding& binding, const Cell& cell, float* out) const;
   Status encode_value(const Binding& binding, const Cell& cell, float* out) const;
   void encode_missing(const Binding& binding, float* out) const;
 

@@ -22,6 +22,10 @@ bool lists_values(TableColumn::Kind kind) {
   return kind == TableColumn::CATEGORY || kind == TableColumn::CLASS;
 }
 
+bool has_numbers(TableColumn::Kind kind) {
+  return !lists_values(kind) && kind != TableColumn::FLAGS;
+}
+
 /// Whether cells of a type can be read as a kind.
 bool fits(TableColumn::Kind kind, ColumnType type) {
   if (lists_values(kind)) return true;
@@ -46,6 +50,11 @@ std::optional<double> as_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+void add_to(ExactSum* sum, const google::protobuf::RepeatedField<int64_t>& digits) {
+  using Digits = std::span<const int64_t, ExactSum::kDigits>;
+  sum->add(ExactSum::of(Digits(digits.data(), ExactSum::kDigits)));
 }
 
 /// The values of a class, by number or by bytes.
@@ -91,18 +100,22 @@ Result<TableStatistics> TableStatistics::make(const RowSchema& schema,
                                           request.name(), column_type_name(type),
                                           TableColumn::Kind_Name(request.kind())));
     }
-    const bool single = column.request.kind() != TableColumn::NUMBER;
-    const bool several = column.request.kind() == TableColumn::CATEGORY && request.size() == 0;
-    if (several) {
+    const TableColumn::Kind kind = column.request.kind();
+    if (kind == TableColumn::CATEGORY && request.size() == 0) {
       table.columns_.push_back(std::move(column));
       continue;
     }
+    const bool single = kind != TableColumn::NUMBER && kind != TableColumn::FLAGS;
     if (request.size() < 1 || (single && request.size() != 1)) {
       return invalid_argument(fmt::format("column \"{}\": {} numbers in a cell of kind {}",
                                           request.name(), request.size(),
                                           TableColumn::Kind_Name(request.kind())));
     }
-    if (!lists_values(column.request.kind())) column.numbers.resize(request.size());
+    if (has_numbers(kind)) column.numbers.resize(request.size());
+    if (kind == TableColumn::WEIGHT) {
+      if (table.weight_ >= 0) return invalid_argument("only one column holds the rows' weights");
+      table.weight_ = int(table.columns_.size());
+    }
     table.columns_.push_back(std::move(column));
   }
   return table;
@@ -111,20 +124,35 @@ Result<TableStatistics> TableStatistics::make(const RowSchema& schema,
 Status TableStatistics::add(int64_t count, std::span<const std::byte> chunk) {
   RowTable rows(schema_);
   CFT_TRY(rows.append(count, chunk));
-  for (int64_t i = 0; i < count; ++i) {
+  return add(rows);
+}
+
+Status TableStatistics::add(const RowTable& rows) {
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    const auto where = [&](const Counted& column) {
+      return fmt::format("column \"{}\", {}", column.request.name(),
+                         schema_.describe_row(rows.row(i)));
+    };
+    double weight = 1;
+    if (weight_ >= 0) {
+      const Counted& column = columns_[size_t(weight_)];
+      const Result<double> given = weight_of(rows.cell(i, column.place));
+      if (!given.ok()) return given.status().with_context(where(column));
+      weight = *given;
+    }
     for (Counted& column : columns_) {
-      CFT_TRY(add_cell(column, rows.cell(i, column.place))
-                  .with_context(fmt::format("column \"{}\", {}", column.request.name(),
-                                            schema_.describe_row(rows.row(i)))));
+      const Status status = add_cell(column, rows.cell(i, column.place), weight);
+      if (!status.ok()) return status.with_context(where(column));
     }
   }
-  rows_ += count;
+  rows_ += rows.rows();
   return {};
 }
 
-Status TableStatistics::add_cell(Counted& column, const Cell& cell) {
+Status TableStatistics::add_cell(Counted& column, const Cell& cell, double weight) {
+  const TableColumn::Kind kind = column.request.kind();
   if (is_missing(cell)) {
-    if (column.request.kind() == TableColumn::CLASS) {
+    if (kind == TableColumn::CLASS || kind == TableColumn::FLAGS) {
       return invalid_argument("the label is missing; drop such rows, or fill it");
     }
     ++column.missing;
@@ -143,9 +171,15 @@ Status TableStatistics::add_cell(Counted& column, const Cell& cell) {
     return invalid_argument(fmt::format("{} values, but rows before have {}: all must have as many",
                                         cell.values(), column.request.size()));
   }
-  if (!lists_values(column.request.kind())) return add_numbers(column, cell);
+  if (kind == TableColumn::FLAGS) {
+    for (int64_t i = 0; i < cell.values(); ++i) CFT_TRY(flag_at(cell, i).status());
+    return {};
+  }
+  if (has_numbers(kind)) return add_numbers(column, cell);
   std::string room;
-  return add_value(column, category_of(cell, room), 1);
+  const std::string_view value = category_of(cell, room);
+  if (kind == TableColumn::CLASS && weight_ >= 0) column.weights[std::string(value)].add(weight);
+  return add_value(column, value, 1);
 }
 
 Status TableStatistics::add_numbers(Counted& column, const Cell& cell) {
@@ -202,6 +236,10 @@ std::string TableStatistics::bytes() const {
       table::Value& v = *out.add_value();
       v.set_value(value);
       v.set_count(count);
+      const auto weight = column.weights.find(value);
+      if (weight == column.weights.end()) continue;
+      const auto digits = weight->second.digits();
+      v.mutable_weight()->Add(digits.begin(), digits.end());
     }
   }
   return all.SerializeAsString();
@@ -225,11 +263,13 @@ Status TableStatistics::merge(std::string_view bytes) {
         return other();
       Numbers& numbers = column.numbers[size_t(k)];
       numbers.count += n.count();
-      using Digits = std::span<const int64_t, ExactSum::kDigits>;
-      numbers.sum.add(ExactSum::of(Digits(n.sum().data(), ExactSum::kDigits)));
-      numbers.squares.add(ExactSum::of(Digits(n.squares().data(), ExactSum::kDigits)));
+      add_to(&numbers.sum, n.sum());
+      add_to(&numbers.squares, n.squares());
     }
-    for (const table::Value& v : in.value()) CFT_TRY(add_value(column, v.value(), v.count()));
+    for (const table::Value& v : in.value()) {
+      CFT_TRY(add_value(column, v.value(), v.count()));
+      if (v.weight_size() == ExactSum::kDigits) add_to(&column.weights[v.value()], v.weight());
+    }
     column.missing += in.missing();
     column.longest = std::max(column.longest, uint64_t(in.longest()));
   }
@@ -252,6 +292,15 @@ Result<TableColumn> TableStatistics::encoding(size_t i, const EncodingRules& rul
     for (const std::string& value : list) out.add_value(value);
     return out;
   }
+  if (out.kind() == TableColumn::FLAGS) return out;
+  if (out.kind() == TableColumn::WEIGHT) {
+    const double sum = column.numbers[0].sum.value().high;
+    if (!(sum > 0)) {
+      return invalid_argument(fmt::format("column \"{}\": all weights are 0", out.name()));
+    }
+    out.add_scale(double(rows_) / sum);
+    return out;
+  }
   for (const Numbers& numbers : column.numbers) {
     const uint64_t n = numbers.count;
     const double scatter = n > 0 ? deviation(n, numbers.sum, numbers.squares) : 0;
@@ -261,6 +310,48 @@ Result<TableColumn> TableStatistics::encoding(size_t i, const EncodingRules& rul
   const bool gaps = std::ranges::any_of(
       column.numbers, [&](const Numbers& numbers) { return numbers.count < uint64_t(rows_); });
   if (gaps) out.set_missing_flag(true);
+  return out;
+}
+
+Result<TableColumn> TableStatistics::class_weights(size_t i, const ClassWeights& weights) const {
+  const Counted& column = columns_[i];
+  TableColumn out;
+  out.set_name(column.request.name());
+  out.set_kind(TableColumn::WEIGHT);
+  const std::vector<std::string> names = classes(column.values);
+  for (const auto& [name, weight] : weights.given) {
+    if (std::ranges::find(names, name) == names.end()) {
+      return invalid_argument(
+          fmt::format("class weights name \"{}\", which is none of the classes "
+                      "of column \"{}\": {}",
+                      name, out.name(), fmt::join(names, ", ")));
+    }
+    if (!(weight >= 0 && std::isfinite(weight))) {
+      return invalid_argument(
+          fmt::format("the weight {} of class \"{}\" is not a number of 0 or more", weight, name));
+    }
+  }
+  const auto given = [&](const std::string& name) {
+    const auto found = weights.given.find(name);
+    return found == weights.given.end() ? 1.0 : found->second;
+  };
+  // What the rows of a class weigh without its own weight.
+  const auto rows_of = [&](const std::string& name) {
+    const auto found = column.weights.find(name);
+    return found == column.weights.end() ? double(column.values.at(name))
+                                         : found->second.value().high;
+  };
+  double sum = 0;
+  for (const std::string& name : names) {
+    const double rows = rows_of(name), weight = weights.balanced ? 1 / rows : given(name);
+    out.add_value(name);
+    out.add_scale(rows > 0 ? weight : 0);
+    sum += rows * out.scale(out.scale_size() - 1);
+  }
+  if (!(sum > 0)) {
+    return invalid_argument(fmt::format("column \"{}\": all rows weigh 0", out.name()));
+  }
+  for (double& scale : *out.mutable_scale()) scale *= double(rows_) / sum;
   return out;
 }
 

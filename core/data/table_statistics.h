@@ -26,6 +26,12 @@ struct EncodingRules {
   uint64_t most_in_cell = 256;  ///< values of a cell of several that are read, the first ones
 };
 
+/// What the rows of a class count in a loss.
+struct ClassWeights {
+  bool balanced = false;                             ///< all classes together as much as each other
+  std::map<std::string, double, std::less<>> given;  ///< by class; others have 1
+};
+
 /// Means and deviations of numbers and the values of categories, of any part of a table. Parts are added
 /// without rounding: the sum is the same for any partitioning of the same rows.
 class TableStatistics {
@@ -41,6 +47,8 @@ class TableStatistics {
   /// Counts rows, encoded as in row_schema.h. Infinite numbers, cells of another size and too many values
   /// are errors that name row and column.
   Status add(int64_t count, std::span<const std::byte> chunk);
+  /// The same of rows of its schema.
+  Status add(const RowTable& rows);
   /// Adds what bytes() of another part gave.
   Status merge(std::string_view bytes);
   /// The statistics as bytes: equal for equal multisets of rows.
@@ -50,7 +58,13 @@ class TableStatistics {
   /// The encoding of column i. Numbers get mean 0 and variance 1, a constant the scale 0. Values are listed
   /// by count, most frequent first, then by their bytes; those of a CLASS by value: as numbers where all
   /// are such, else as bytes.
+  /// A WEIGHT is scaled to the mean 1; an error if all are 0.
   Result<caffe::TableDataParameter::Column> encoding(size_t i, const EncodingRules& rules) const;
+  /// What the rows of each class of column i, a CLASS, weigh, as a WEIGHT of that column: such that the
+  /// mean over all rows, each times its own weight where there are any, is 1. Errors: a weight that is
+  /// negative or of no class, all 0.
+  Result<caffe::TableDataParameter::Column> class_weights(size_t i,
+                                                          const ClassWeights& weights) const;
 
  private:
   struct Numbers {
@@ -64,15 +78,17 @@ class TableStatistics {
     uint64_t longest = 1;  ///< values in a cell, of a CATEGORY of size 0
     std::vector<Numbers> numbers;
     std::map<std::string, uint64_t, std::less<>> values;
+    std::map<std::string, ExactSum, std::less<>> weights;  // of a CLASS, if rows have any
   };
   explicit TableStatistics(RowSchema schema) : schema_(std::move(schema)) {}
 
-  Status add_cell(Counted& column, const Cell& cell);
+  Status add_cell(Counted& column, const Cell& cell, double weight);
   Status add_numbers(Counted& column, const Cell& cell);
   Status add_value(Counted& column, std::string_view value, uint64_t count);
 
   RowSchema schema_;
   std::vector<Counted> columns_;
+  int weight_ = -1;  // the column of the rows' weights, if there is one
   int64_t rows_ = 0;
 };
 

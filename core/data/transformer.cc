@@ -39,11 +39,35 @@ void mirror_run(const std::byte* pixels, int64_t count, Mean mean, float scale,
   }
 }
 
+/// Fields of forks that would change the image.
+Status refuse_forks(const caffe::TransformationParameter& p) {
+  const std::pair<bool, const char*> kFields[] = {
+      {p.has_resize_param(), "resize_param"},
+      {p.has_noise_param(), "noise_param"},
+      {p.has_distort_param(), "distort_param"},
+      {p.has_expand_param(), "expand_param"},
+      {p.has_emit_constraint(), "emit_constraint"},
+      {p.has_crop_h() || p.has_crop_w(), "crop_h and crop_w"},
+      {p.has_crop_height() || p.has_crop_width(), "crop_height and crop_width"},
+      {p.scale_factors_size() > 0, "scale_factors"},
+  };
+  for (const auto& [given, name] : kFields) {
+    if (!given) continue;
+    return invalid_argument(
+        fmt::format("transform_param: {} of SSD and DeepLab is not available; prepare the images "
+                    "before they are "
+                    "stored, or use crop_size and mirror",
+                    name));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Transformer> Transformer::make(const caffe::TransformationParameter& param, bool train,
                                       const Shape& image, uint64_t seed, const MeanImage* mean) {
   Transformer t;
+  CFT_TRY(refuse_forks(param));
   if (param.force_color() && param.force_gray()) {
     return invalid_argument("transform_param: force_color and force_gray are both set; keep one");
   }

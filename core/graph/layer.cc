@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/model/dialects.h"
 #include "core/model/nearest.h"
 
 namespace cafetiere {
@@ -12,6 +13,9 @@ Result<const LayerType*> find_layer_type(LayerTypes types, const std::string& na
   for (const LayerType* type : types) {
     if (type->name == name) return type;
     names.push_back(type->name);
+  }
+  if (const std::string_view advice = advice_on_type(name); !advice.empty()) {
+    return invalid_argument("Unknown layer type: " + name + "; " + std::string(advice));
   }
   std::sort(names.begin(), names.end());
   std::string known;

@@ -41,6 +41,7 @@ void log_shared(const Node& node, const Graph& graph, const Logger& log) {
 
 void log_net(const NetText& net, const caffe::NetState& state, const Graph& graph,
              const Logger& log) {
+  for (const std::string& warning : net.warnings) log.warning("{}", warning);
   log_text(net, state, log);
   const Result<std::vector<Shape>> shapes = graph.infer(0);
   if (!shapes.ok()) return;

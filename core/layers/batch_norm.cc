@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // BatchNorm: normalises each channel by batch or by running statistics (Ioffe & Szegedy 2015),
-// without scale and shift. Blobs: running mean (C), running variance (C), their weight (1).
+// without scale and shift. Blobs: running mean (C), running variance (C), their weight (1). With
+// scale_bias (NVIDIA) or use_weight_bias (Intel) also scale (C) and shift (C), and both are applied.
 #include <cmath>
 
+#include "core/layers/channel_scale.h"
 #include "core/layers/normalize.h"
 
 namespace cafetiere {
 namespace {
+
+/// Whether it has a scale and a shift of its own.
+bool scales(const caffe::BatchNormParameter& p) {
+  return p.scale_bias() || p.has_scale_filler() || p.has_bias_filler() || p.has_filler() ||
+         (p.has_use_weight_bias() && p.use_weight_bias());
+}
+
+/// Their blobs.
+constexpr size_t kScale = 3, kShift = 4;
 
 class BatchNorm : public Layer {
  public:
@@ -19,12 +30,25 @@ class BatchNorm : public Layer {
     s.tops[0] = s.bottoms[0];
     // Fixed statistics are not observed, so nothing of them may fade.
     const caffe::BatchNormParameter& p = param().batch_norm_param();
-    const float fraction = p.use_global_stats() ? 1 : p.moving_average_fraction();
+    const float fraction =
+        p.use_global_stats() && !p.update_global_stats() ? 1 : p.moving_average_fraction();
     const caffe::FillerParameter zero;
     const int64_t channels = s.bottoms[0][1];
     for (const Shape& shape : {Shape{channels}, Shape{channels}, Shape{1}}) {
       s.params.push_back({shape, zero, ParamKind::kStatistic, fraction});
     }
+    if (!scales(p)) return {};
+    if (!p.bias_term()) {
+      return invalid_argument(
+          "bias_term: false is not available; remove it, the shift starts at 0");
+    }
+    caffe::FillerParameter one;
+    one.set_value(1);
+    s.params.push_back({{channels},
+                        p.has_scale_filler() ? p.scale_filler()
+                        : p.has_filler()     ? p.filler()
+                                             : one});
+    s.params.push_back({{channels}, p.bias_filler()});
     return {};
   }
 
@@ -32,12 +56,21 @@ class BatchNorm : public Layer {
     const Shape channels{plan.bottom_shape(0)[1]};
     const TensorId mean = plan.new_tensor("mean", channels);
     const TensorId inverse = plan.new_tensor("inverse deviation", channels);
-    if (global(plan))
+    if (global(plan)) {
+      if (param().batch_norm_param().update_global_stats() && plan.train) observe_batch(plan);
       running_statistics(plan, mean, inverse);
-    else
+    } else {
       batch_statistics(plan, mean, inverse);
-    normalize(plan, plan.bottoms[0], mean, inverse, plan.new_top(0));
-    plan.saved = {inverse};
+    }
+    if (!scales(param().batch_norm_param())) {
+      normalize(plan, plan.bottoms[0], mean, inverse, plan.new_top(0));
+      plan.saved = {inverse, plan.tops[0]};
+      return {};
+    }
+    const TensorId normal = plan.new_tensor("normal", plan.bottom_shape(0));
+    normalize(plan, plan.bottoms[0], mean, inverse, normal);
+    scale_channels(plan, normal, kScale, kShift, plan.new_top(0));
+    plan.saved = {inverse, normal};
     return {};
   }
 
@@ -50,26 +83,34 @@ class BatchNorm : public Layer {
     const Shape& channels = plan.program.shape(plan.params[0]);
     const TensorId mean = plan.new_tensor("mean", channels);
     const TensorId inverse = plan.new_tensor("inverse deviation", channels);
-    const TensorId shift = plan.new_tensor("shift", channels);
     running_statistics(plan, mean, inverse);
-    map(
-        plan.program, plan.step("shift"), [](float m, float i) { return -m * i; }, shift, mean,
-        inverse);
-    return {inverse, shift};
+    if (!scales(param().batch_norm_param())) {
+      const auto shift = [](float m, float i) { return -m * i; };
+      return {inverse, per_channel_map(plan, "shift", shift, mean, inverse)};
+    }
+    const TensorId scale = per_channel_map(
+        plan, "scale", [](float i, float s) { return i * s; }, inverse, plan.params[kScale]);
+    return {scale, per_channel_map(
+                       plan, "shift", [](float b, float m, float s) { return b - m * s; },
+                       plan.params[kShift], mean, scale)};
   }
 
   /// With running statistics dx = dy / deviation.
   Status backward(LoweringContext& plan) const override {
+    const TensorId inverse = plan.saved[0], normal = plan.saved[1];
+    TensorId dy = plan.top_diffs[0];
+    if (scales(param().batch_norm_param())) {
+      dy = scale_channels_backward(plan, normal, dy, kScale, kShift, plan.propagate_down[0]);
+    }
     if (!plan.propagate_down[0]) return {};
-    const TensorId inverse = plan.saved[0];
     const TensorId down = plan.new_bottom_diff(0);
     if (global(plan)) {
       map_channels<1, 1>(plan.program, plan.step("backward"),
-                         [](const auto& d, const auto& c) { return d[0] * c[0]; }, down,
-                         {plan.top_diffs[0]}, {inverse});
+                         [](const auto& d, const auto& c) { return d[0] * c[0]; }, down, {dy},
+                         {inverse});
       return {};
     }
-    normalize_backward(plan, plan.tops[0], plan.top_diffs[0], inverse, down);
+    normalize_backward(plan, normal, dy, inverse, down);
     return {};
   }
 
@@ -91,36 +132,16 @@ class BatchNorm : public Layer {
         inverse, variance);
     const float count = float(shape.count() / shape[1]);
     const float unbiased = count > 1 ? count / (count - 1) : 1;
-    update_running_stats(plan, 0, mean, 1, fraction);
-    update_running_stats(plan, 1, variance, unbiased, fraction);
-    update_running_stats(plan, 2, kNoTensor, 1, fraction);
+    observe(plan, 0, mean, 1, fraction);
+    observe(plan, 1, variance, unbiased, fraction);
+    observe(plan, 2, kNoTensor, 1, fraction);
   }
 
-  /// Hands this shard's statistic to the solver: weighted by its rows, and folded into that of the
-  /// passes before it as Caffe does within a step.
-  static void update_running_stats(LoweringContext& plan, size_t blob, TensorId value, float factor,
-                                   float fraction) {
-    if (plan.param_diffs[blob].tensor == kNoTensor) return;
-    Program& p = plan.program;
-    const int64_t count = p.shape(plan.params[blob]).count();
-    Step step;
-    step.name = plan.step("observe");
-    step.kernel = "scalar";
-    if (value != kNoTensor) step.reads = {p.read(value, Layout::kRowMajor)};
-    step.writes = {p.write(plan.param_diffs[blob].tensor, Layout::kRowMajor)};
-    step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-      const float* x = reads.empty() ? nullptr : at(reads[0]);
-      float* to = at(write);
-      const RunContext* run = at.run();
-      return Kernel{1, [=](int) {
-                      const float weight = factor * run->loss_scale;
-                      for (int64_t i = 0; i < count; ++i) {
-                        const float seen = (x ? x[i] : 1.f) * weight;
-                        to[i] = run->accumulate ? fraction * to[i] + seen : seen;
-                      }
-                    }};
-    };
-    p.step(std::move(step));
+  /// Gathers the batch's statistics beside the stored ones, which are used.
+  void observe_batch(LoweringContext& plan) const {
+    const Shape channels{plan.bottom_shape(0)[1]};
+    batch_statistics(plan, plan.new_tensor("batch mean", channels),
+                     plan.new_tensor("batch inverse deviation", channels));
   }
 
   void running_statistics(LoweringContext& plan, TensorId mean, TensorId inverse) const {

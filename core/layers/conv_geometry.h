@@ -42,8 +42,8 @@ inline Result<ConvGeometry> conv_geometry(const caffe::ConvolutionParameter& p,
   const int axes = bottom.axes() - axis - 1;
   g.n = bottom.count(0, axis);
   g.channels = bottom[axis];
-  g.outputs = p.num_output();
-  g.group = p.group();
+  g.outputs = p.depthwise() ? g.channels : p.num_output();
+  g.group = p.depthwise() ? g.channels : p.group();
   for (int i = 0; i < axes; ++i) g.in.push_back(bottom[axis + 1 + i]);
   CFT_TRY(spatial_values(p.kernel_size(), p.has_kernel_h() || p.has_kernel_w(), p.kernel_h(),
                          p.kernel_w(), axes, 0, "kernel", g.kernel));
@@ -115,12 +115,12 @@ Status shape_convolution(LayerShapes& s, const caffe::ConvolutionParameter& p, b
   CFT_ASSIGN(const ConvGeometry g, geometry(bottom));
   CFT_ASSIGN(const int axis, bottom.axis(p.axis()));
   std::vector<int64_t> dims(bottom.dims().begin(), bottom.dims().begin() + axis);
-  dims.push_back(p.num_output());
+  dims.push_back(p.depthwise() ? bottom[axis] : p.num_output());
   const std::vector<int64_t>& spatial = transposed ? g.in : g.out;
   dims.insert(dims.end(), spatial.begin(), spatial.end());
   for (Shape& top : s.tops) top = Shape(dims);
   s.params.push_back({image_shape(g.outputs, g.channels / g.group, g.kernel), p.weight_filler()});
-  if (p.bias_term()) s.params.push_back({Shape{int64_t(p.num_output())}, p.bias_filler()});
+  if (p.bias_term()) s.params.push_back({Shape{dims[size_t(axis)]}, p.bias_filler()});
   return {};
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dropout: in training keeps an element with probability 1 - ratio and scales it by 1 / (1 - ratio);
-// the identity otherwise (Srivastava et al. 2014, inverted form).
-#include "core/base/philox.h"
+// the identity otherwise (Srivastava et al. 2014, inverted form). Forks: without scale_train tests scale
+// instead, by 1 - ratio (Fast R-CNN); with sample_weights_test tests drop, too (Bayesian SegNet).
 #include "core/device/map.h"
 #include "core/graph/layer.h"
+#include "core/layers/drop_mask.h"
 
 namespace cafetiere {
 namespace {
@@ -13,52 +14,58 @@ class Dropout : public Layer {
   using Layer::Layer;
 
   Status shape(LayerShapes& s) const override {
-    const float ratio = param().dropout_param().dropout_ratio();
-    if (!(ratio >= 0 && ratio < 1)) return invalid_argument("dropout_ratio must be in [0, 1)");
+    if (!(ratio() >= 0 && ratio() < 1)) return invalid_argument("dropout_ratio must be in [0, 1)");
     s.tops[0] = s.bottoms[0];
     return {};
   }
 
   Status forward(LoweringContext& plan) const override {
-    if (!plan.train) {
+    if (is_identity(plan)) {
       plan.tops[0] = plan.bottoms[0];
       return {};
     }
     const TensorId x = plan.bottoms[0];
-    mask(plan, plan.step("forward"), plan.new_top(0), x);
+    apply(plan, plan.step("forward"), plan.new_top(0), x);
     return {};
   }
 
   Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
-    if (!plan.train) {
+    if (is_identity(plan)) {
       plan.bottom_diffs[0] = plan.top_diffs[0];
       return {};
     }
     const TensorId dy = plan.top_diffs[0];
-    mask(plan, plan.step("backward"), plan.new_bottom_diff(0), dy);
+    apply(plan, plan.step("backward"), plan.new_bottom_diff(0), dy);
     return {};
   }
 
  private:
-  /// The same mask in both directions, as it depends on nothing but the seed and the position: the
-  /// sub-step, the layer's name, the row among all shards and the element.
-  void mask(LoweringContext& plan, std::string name, TensorId out, TensorId in) const {
-    const float ratio = param().dropout_param().dropout_ratio();
-    const float scale = 1 / (1 - ratio);
-    const uint32_t threshold = uint32_t(double(ratio) * 4294967296.0);
+  float ratio() const { return param().dropout_param().dropout_ratio(); }
+  bool scales_in_training() const { return param().dropout_param().scale_train(); }
+  bool drops(const LoweringContext& plan) const {
+    return plan.train || param().dropout_param().sample_weights_test();
+  }
+  bool is_identity(const LoweringContext& plan) const {
+    return !drops(plan) && scales_in_training();
+  }
+
+  /// The same in both directions: the mask, or in a test what stands in for it.
+  void apply(LoweringContext& plan, std::string name, TensorId out, TensorId in) const {
+    if (!drops(plan)) {
+      map(
+          plan.program, std::move(name), [share = 1 - ratio()](float x) { return x * share; }, out,
+          in);
+      return;
+    }
+    const float scale = scales_in_training() ? 1 / (1 - ratio()) : 1;
     map_indexed(
         plan.program, std::move(name),
-        [=, purpose = "dropout " + plan.name](const RunContext& run) {
-          const uint64_t key = Philox::key(run.seed, purpose);
-          const uint32_t step = uint32_t(run.sub_step);
-          const int64_t first = run.first_sample;
-          return [=](float x, int64_t sample, int64_t element) {
-            const uint64_t row = uint64_t(first + sample);
-            const auto bits = Philox::block(
-                key, {uint32_t(element / 4), uint32_t(row), uint32_t(row >> 32), step});
-            return bits[size_t(element % 4)] >= threshold ? x * scale : 0.f;
-          };
+        [=, ratio = ratio(), purpose = "dropout " + plan.name](const RunContext& run) {
+          return
+              [=, mask = DropMask(run, purpose, ratio)](float x, int64_t sample, int64_t element) {
+                return mask.keeps(sample, element) ? x * scale : 0.F;
+              };
         },
         out, in);
   }

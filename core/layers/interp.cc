@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interp: resizes the last two axes, to height x width or by zoom_factor. BILINEAR either maps
-// corner to corner (align_corners; zooming by z gives (size - 1) z + 1) or takes pixels as areas
-// (size z); NEAREST takes the source pixel at floor(i in / out).
+// Interp: resizes the last two axes, to height x width, to those of a second bottom, or by zoom_factor.
+// BILINEAR either maps corner to corner (align_corners; zooming by z gives (size - 1) z + 1) or takes
+// pixels as areas (size z); NEAREST takes the source pixel at floor(i in / out). DeepLab: shrink_factor s
+// first gives (size - 1) / s + 1, and negative pad_beg, pad_end cut the input's edges off.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,15 +54,18 @@ class Interp : public Layer {
     if (bottom.axes() < 3 || bottom.count() == 0) {
       return invalid_argument("needs a bottom of at least 3 axes (.., H, W), not " + bottom.str());
     }
+    CFT_TRY(check(s));
     const InterpParam& p = param().interp_param();
     const bool sized = p.height() > 0 && p.width() > 0;
-    if (sized == (p.zoom_factor() > 0) || (p.height() > 0) != (p.width() > 0)) {
-      return invalid_argument("give height and width, or zoom_factor, above 0");
-    }
     const int h = bottom.axes() - 2, w = h + 1;
     s.tops[0] = bottom;
-    s.tops[0][h] = sized ? p.height() : zoomed(bottom[h]);
-    s.tops[0][w] = sized ? p.width() : zoomed(bottom[w]);
+    if (s.bottoms.size() > 1) {
+      const Shape& like = s.bottoms[1];
+      s.tops[0][h] = like[like.axes() - 2], s.tops[0][w] = like[like.axes() - 1];
+    } else {
+      s.tops[0][h] = sized ? p.height() : zoomed(shrunk(inner(bottom[h])));
+      s.tops[0][w] = sized ? p.width() : zoomed(shrunk(inner(bottom[w])));
+    }
     if (s.tops[0][h] > 0 && s.tops[0][w] > 0) return {};
     return invalid_argument(
         fmt::format("zoom_factor {} makes bottom {} empty", p.zoom_factor(), bottom.str()));
@@ -99,11 +103,48 @@ class Interp : public Layer {
   }
 
  private:
+  Status check(const LayerShapes& s) const {
+    const InterpParam& p = param().interp_param();
+    const Shape& bottom = s.bottoms[0];
+    const bool sized = p.height() > 0 && p.width() > 0;
+    const bool zooms = p.zoom_factor() > 0, shrinks = p.has_shrink_factor();
+    if (s.bottoms.size() > 1) {
+      if (s.bottoms[1].axes() < 2) {
+        return invalid_argument(
+            "the second bottom, whose size is taken, has no height and width: " +
+            s.bottoms[1].str());
+      }
+    } else if (p.use_blob_size()) {
+      return invalid_argument("use_blob_size needs a second bottom");
+    } else if (sized == (zooms || shrinks) || (p.height() > 0) != (p.width() > 0)) {
+      return invalid_argument("give height and width, or zoom_factor, above 0");
+    }
+    if (p.shrink_factor() < 1) return invalid_argument("shrink_factor must be at least 1");
+    if (shrinks && !corners()) {
+      return invalid_argument("shrink_factor needs mode: BILINEAR and align_corners: true");
+    }
+    const int h = bottom.axes() - 2;
+    if (p.pad_beg() > 0 || p.pad_end() > 0) {
+      return invalid_argument("pad_beg and pad_end must be 0 or negative, which cuts edges off");
+    }
+    if (inner(bottom[h]) > 0 && inner(bottom[h + 1]) > 0) return {};
+    return invalid_argument("pad_beg and pad_end leave nothing of " + bottom.str());
+  }
+
+  /// What pad_beg and pad_end leave.
+  int64_t inner(int64_t size) const {
+    return size + param().interp_param().pad_beg() + param().interp_param().pad_end();
+  }
+  int64_t shrunk(int64_t size) const {
+    return (size - 1) / param().interp_param().shrink_factor() + 1;
+  }
+
   bool corners() const {
     const InterpParam& p = param().interp_param();
     return p.mode() == InterpParam::BILINEAR && p.align_corners();
   }
   int64_t zoomed(int64_t size) const {
+    if (!(param().interp_param().zoom_factor() > 0)) return size;  // shrink_factor alone
     const double zoom = param().interp_param().zoom_factor();
     return int64_t(corners() ? double(size - 1) * zoom + 1 : double(size) * zoom);
   }
@@ -117,6 +158,8 @@ class Interp : public Layer {
   std::vector<Tap> taps(int64_t in, int64_t out) const {
     const bool nearest = param().interp_param().mode() == InterpParam::NEAREST;
     std::vector<Tap> taps;
+    const int64_t cut = -param().interp_param().pad_beg();
+    in = inner(in);
     for (int64_t o = 0; o < out; ++o) {
       const double at = nearest     ? double(o * in / out)
                         : corners() ? double(o * (in - 1)) / double(std::max<int64_t>(1, out - 1))
@@ -124,7 +167,7 @@ class Interp : public Layer {
       const double inside = std::clamp(at, 0.0, double(in - 1));
       const int64_t low = int64_t(inside);
       const float weight = float(inside - double(low));
-      taps.push_back({low, weight > 0 ? low + 1 : low, weight});
+      taps.push_back({cut + low, cut + (weight > 0 ? low + 1 : low), weight});
     }
     return taps;
   }
@@ -134,7 +177,9 @@ class Interp : public Layer {
 
 extern const LayerType layer_interp{
     .name = "Interp",
+    .max_bottoms = 2,
     .create = create_layer<Interp>,
+    .no_label = true,
     .rows_apart = [](const caffe::LayerParameter&, const RowPath& rows) { return !rows.from(-2); }};
 
 }  // namespace cafetiere

@@ -19,6 +19,7 @@ struct LossNormalizer {
   Mode mode;
   bool has_ignore = false;  ///< whether positions labelled `ignore` are left out
   int32_t ignore = 0;
+  float fixed = 1;  ///< what PRE_FIXED divides by
 
   /// The mean over `images`, all of which count.
   explicit LossNormalizer(int64_t images)
@@ -31,7 +32,8 @@ struct LossNormalizer {
         inner(inner),
         mode(absent),
         has_ignore(p.has_ignore_label()),
-        ignore(p.ignore_label()) {
+        ignore(p.ignore_label()),
+        fixed(p.pre_fixed_normalizer()) {
     if (p.has_normalization()) {
       mode = p.normalization();
     } else if (p.has_normalize()) {
@@ -58,6 +60,8 @@ struct LossNormalizer {
       case caffe::LossParameter::NONE:
         valid = 1;
         break;
+      case caffe::LossParameter::PRE_FIXED:
+        return std::max(1.F, fixed);
     }
     return float(std::max<int64_t>(1, valid));
   }

@@ -57,6 +57,12 @@ class Pooling : public Layer {
     g.max = p.pool() == PoolingParam::MAX;
     g.n = bottom[0], g.channels = bottom[1], g.in_h = bottom[2], g.in_w = bottom[3];
     CFT_TRY(window(p, g));
+    if (!p.avg_include_pad() && !g.max && (g.pad_h || g.pad_w)) {
+      return invalid_argument(
+          "avg_include_pad: false is not available; padding counts in a mean, as in Caffe: pad "
+          "with a "
+          "layer of its own, or remove the field");
+    }
     g.out_h = outputs(p, g.in_h, g.kernel_h, g.stride_h, g.pad_h);
     g.out_w = outputs(p, g.in_w, g.kernel_w, g.stride_w, g.pad_w);
     if (g.pad_h || g.pad_w) {

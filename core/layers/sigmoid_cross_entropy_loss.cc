@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SigmoidCrossEntropyLoss: the sum of -(t log s(x) + (1 - t) log(1 - s(x))), s being the sigmoid,
 // divided by the images unless loss_param says otherwise. Bottoms: logits, targets in [0, 1], one
-// each; top: the loss (a scalar).
+// each, and, if there are any, weights (one an image or a logit); top: the loss (a scalar).
 #include <cmath>
 
 #include "core/device/vector_math.h"
@@ -20,17 +20,18 @@ class SigmoidCrossEntropyLoss : public Layer {
       return invalid_argument("needs one target for each logit: " + x.str() + " and " + t.str());
     }
     s.tops[0] = {};
-    return {};
+    return LossWeights::check(s.bottoms, 2, x[0], x.count());
   }
 
   Status forward(LoweringContext& plan) const override {
-    plan.saved = {emit_loss(plan, rule(plan.bottom_shape(0)), {plan.bottoms[0], plan.bottoms[1]},
-                            [](const auto& in, int64_t i) {
-                              // log s(x) = min(x, 0) - log(1 + e^-|x|) overflows for no x.
-                              const float x = in[0][i], t = in[1][i];
-                              return vec::log1p_of_fraction(vec::exp(-std::fabs(x))) -
-                                     x * (t - (x >= 0 ? 1.f : 0.f));
-                            })};
+    plan.saved = {emit_loss(
+        plan, rule(plan.bottom_shape(0)), {plan.bottoms[0], plan.bottoms[1]},
+        [](const auto& in, int64_t i) {
+          // log s(x) = min(x, 0) - log(1 + e^-|x|) overflows for no x.
+          const float x = in[0][i], t = in[1][i];
+          return vec::log1p_of_fraction(vec::exp(-std::fabs(x))) - x * (t - (x >= 0 ? 1.f : 0.f));
+        },
+        weights(plan))};
     return {};
   }
 
@@ -38,16 +39,22 @@ class SigmoidCrossEntropyLoss : public Layer {
   Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     const Shape& logits = plan.bottom_shape(0);
-    emit_loss_gradient(plan, {.outer = logits.count(), .classes = 1, .inner = 1}, rule(logits),
-                       {plan.bottoms[0], plan.bottoms[1]}, plan.saved[0], plan.top_diffs[0],
-                       plan.new_bottom_diff(0), [](const auto& in, int64_t i) {
-                         const float slope = vec::sigmoid(in[0][i]) - in[1][i];
-                         return [slope](int64_t, int64_t) { return slope; };
-                       });
+    emit_loss_gradient(
+        plan, {.outer = logits.count(), .classes = 1, .inner = 1}, rule(logits),
+        {plan.bottoms[0], plan.bottoms[1]}, plan.saved[0], plan.top_diffs[0],
+        plan.new_bottom_diff(0),
+        [](const auto& in, int64_t i) {
+          const float slope = vec::sigmoid(in[0][i]) - in[1][i];
+          return [slope](int64_t, int64_t) { return slope; };
+        },
+        weights(plan));
     return {};
   }
 
  private:
+  static LossWeights weights(const LoweringContext& plan) {
+    return LossWeights::of(plan, 2, plan.bottom_shape(0).count());
+  }
   LossNormalizer rule(const Shape& logits) const {
     return {param().loss_param(), logits[0], logits.count(1), caffe::LossParameter::BATCH_SIZE};
   }
@@ -58,7 +65,7 @@ class SigmoidCrossEntropyLoss : public Layer {
 extern const LayerType layer_sigmoid_cross_entropy_loss{
     .name = "SigmoidCrossEntropyLoss",
     .min_bottoms = 2,
-    .max_bottoms = 2,
+    .max_bottoms = 3,
     .create = create_layer<SigmoidCrossEntropyLoss>,
     .loss = true,
     .no_label = true};

@@ -19,23 +19,26 @@ class SoftmaxLoss : public Layer {
 
   /// loss({probabilities, labels, extra}, position); `extra` is a further tensor or kNoTensor.
   template <class F>
-  void forward_loss(LoweringContext& plan, const ClassScores& s, TensorId extra, F loss) const {
+  void forward_loss(LoweringContext& plan, const ClassScores& s, TensorId extra, F loss,
+                    const LossWeights& weights = {}) const {
     const TensorId x = plan.program.reshaped(plan.bottoms[0], s.shape());
     const TensorId prob = plan.new_tensor("prob", s.shape());
     plan.device.softmax(plan.program, plan.step("softmax"), x, prob);
     const LossNormalizer rule(param().loss_param(), s.outer, s.inner);
-    plan.saved = {prob, extra, emit_loss(plan, rule, {prob, plan.bottoms[1], extra}, loss)};
+    plan.saved = {prob, extra,
+                  emit_loss(plan, rule, {prob, plan.bottoms[1], extra}, loss, weights)};
     if (plan.tops.size() > 1) plan.tops[1] = plan.program.reshaped(prob, plan.top_shapes[1]);
   }
 
   /// gradient({probabilities, labels, extra}, position) gives a function of (class, element). The
   /// second top has none.
   template <class F>
-  void backward_loss(LoweringContext& plan, const ClassScores& s, F gradient) const {
+  void backward_loss(LoweringContext& plan, const ClassScores& s, F gradient,
+                     const LossWeights& weights = {}) const {
     const LossNormalizer rule(param().loss_param(), s.outer, s.inner);
     const TensorId down = plan.new_tensor("diff", s.shape());
     emit_loss_gradient(plan, s, rule, {plan.saved[0], plan.bottoms[1], plan.saved[1]},
-                       plan.saved[2], plan.top_diffs[0], down, gradient);
+                       plan.saved[2], plan.top_diffs[0], down, gradient, weights);
     plan.bottom_diffs[0] = plan.program.reshaped(down, plan.bottom_shape(0));
   }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TableData: columns of a table as they are, numbers, text and dates, encoded as numbers. A top is
-// (batch, numbers of its columns), that of a single CLASS (batch).
+// (batch, numbers of its columns), that of a single CLASS or WEIGHT (batch).
 #include <fmt/format.h>
 
 #include "core/data/row_reader.h"
@@ -13,8 +13,11 @@ using Top = caffe::TableDataParameter::TableTop;
 
 /// One row of a top.
 Shape row_shape(const Top& top) {
-  if (top.column_size() == 1 && top.column(0).kind() == caffe::TableDataParameter::Column::CLASS)
+  using TableColumn = caffe::TableDataParameter::Column;
+  const TableColumn::Kind first = top.column(0).kind();
+  if (top.column_size() == 1 && (first == TableColumn::CLASS || first == TableColumn::WEIGHT)) {
     return {};
+  }
   int64_t size = 0;
   for (const caffe::TableDataParameter::Column& column : top.column()) size += encoded_size(column);
   return {size};

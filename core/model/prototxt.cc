@@ -7,7 +7,10 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <memory>
+#include <set>
 
+#include "core/model/dialects.h"
 #include "core/model/file.h"
 #include "core/model/nearest.h"
 #include "core/model/parse_text.h"
@@ -21,6 +24,7 @@ namespace pb = google::protobuf;
 constexpr size_t kMaxTextBytes = size_t{64} << 20;  // the largest published net text has 0.5 MB
 constexpr int kMaxDepth = 32;                       // the schema itself nests 6 deep
 constexpr size_t kMaxShownErrors = 5;
+constexpr int kMaxEngines = 8;  // different values of `engine` that no schema of ours has
 
 struct Position {
   int line = 0;  // both 0-based, as protobuf counts
@@ -40,12 +44,15 @@ std::vector<std::string> quoted_parts(std::string_view message) {
   return parts;
 }
 
-/// The parser reports the token after a wrong name; this steps back to the name itself.
-Position step_back_to(std::string_view text, Position at, std::string_view name) {
+size_t offset_of(std::string_view text, Position at) {
   size_t offset = 0;
   for (int line = 0; line < at.line; ++line) offset = text.find('\n', offset) + 1;
-  offset = std::min(offset + static_cast<size_t>(at.column), text.size());
-  const size_t found = text.rfind(name, offset);
+  return std::min(offset + static_cast<size_t>(at.column), text.size());
+}
+
+/// The parser reports the token after a wrong name; this steps back to the name itself.
+Position step_back_to(std::string_view text, Position at, std::string_view name) {
+  const size_t found = text.rfind(name, offset_of(text, at));
   if (found == std::string_view::npos) return at;
   const std::string_view before = text.substr(0, found);
   const size_t newline = before.rfind('\n');
@@ -84,6 +91,21 @@ std::vector<std::string> enum_values(const std::string& field) {
   return names;
 }
 
+/// The type that the text before `offset` named last: that of the layer in which a field stands.
+std::string_view layer_type_before(std::string_view text, size_t offset) {
+  constexpr std::string_view kQuotes = "'\"";
+  for (size_t at = text.rfind("type", offset); at != std::string_view::npos && at > 0;
+       at = text.rfind("type", at - 1)) {
+    const size_t open = text.find_first_not_of(" \t:", at + 4);
+    if (open == std::string_view::npos || kQuotes.find(text[open]) == std::string_view::npos) {
+      continue;
+    }
+    const size_t close = text.find(text[open], open + 1);
+    if (close != std::string_view::npos) return text.substr(open + 1, close - open - 1);
+  }
+  return {};
+}
+
 /// Collects what the parser finds instead of letting it print, in our own words.
 class Errors : public pb::io::ErrorCollector {
  public:
@@ -96,7 +118,20 @@ class Errors : public pb::io::ErrorCollector {
       lines_.push_back(fmt::format("{}:{}:{}: {}", source_, at.line + 1, at.column + 1, what));
     }
   }
-  void AddWarning(int, int, const std::string&) override {}
+  /// What the schema does not have is a warning if it may be ignored, else an error.
+  void AddWarning(int line, int column, const std::string& message) override {
+    const std::string field = foreign_field(message);
+    const std::string_view why = why_ignored(field);
+    if (why.empty()) return AddError(line, column, message);
+    if (!ignored_.insert(field).second) return;
+    warnings_.push_back(
+        fmt::format("{}:{}: {} is ignored: {}", source_, std::max(line, 0) + 1, field, why));
+  }
+
+  bool empty() const { return lines_.empty(); }
+  /// The value of an `engine` at which the parser ended because the schema lacks it.
+  const std::string& engine() const { return engine_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
   Status status() const {
     return invalid_argument(lines_.empty() ? source_ + ": cannot be parsed"
@@ -104,7 +139,25 @@ class Errors : public pb::io::ErrorCollector {
   }
 
  private:
-  std::string explain(const std::string& message, Position* at) const {
+  /// The field that a warning says is not in the schema.
+  static std::string foreign_field(const std::string& message) {
+    const std::vector<std::string> parts = quoted_parts(message);
+    return message.starts_with("Message type ") && parts.size() >= 2 ? parts[1] : "";
+  }
+
+  /// What is known of a field that `type` does not have.
+  std::string advise(const pb::Descriptor& type, const std::string& field, Position at) const {
+    if (const std::string_view known = advice_on_field(type.name(), field); !known.empty()) {
+      return fmt::format("; {}", known);
+    }
+    const std::string_view layer = layer_type_before(text_, offset_of(text_, at));
+    if (const std::string_view known = advice_on_type(layer); !known.empty()) {
+      return fmt::format("; {}: {}", layer, known);
+    }
+    return suggest_field(type, field);
+  }
+
+  std::string explain(const std::string& message, Position* at) {
     const std::vector<std::string> parts = quoted_parts(message);
     if (message.starts_with("Message type ") && parts.size() >= 2) {
       const pb::Descriptor* type =
@@ -112,10 +165,11 @@ class Errors : public pb::io::ErrorCollector {
       if (type != nullptr) {
         *at = step_back_to(text_, *at, parts[1]);
         return fmt::format("{} has no field \"{}\"{}", type->name(), parts[1],
-                           suggest_field(*type, parts[1]));
+                           advise(*type, parts[1], *at));
       }
     }
     if (message.starts_with("Unknown enumeration value") && parts.size() >= 2) {
+      if (parts[1] == "engine") engine_ = parts[0];
       *at = step_back_to(text_, *at, parts[0]);
       return fmt::format("{} cannot be \"{}\"; it is one of {}", parts[1], parts[0],
                          fmt::join(enum_values(parts[1]), ", "));
@@ -123,12 +177,17 @@ class Errors : public pb::io::ErrorCollector {
     if (message.ends_with("got: ")) {
       return "the text ends too early: a value or a closing brace is missing";
     }
+    if (message.starts_with("Expected integer, got: ")) {
+      return message + "; if this is a template, run its generator";
+    }
     return message;
   }
 
   std::string_view text_;
   const std::string& source_;
-  std::vector<std::string> lines_;
+  std::string engine_;
+  std::vector<std::string> lines_, warnings_;
+  std::set<std::string> ignored_;
 };
 
 /// 1-based line where entry `index` of a repeated field of the outermost message begins.
@@ -137,8 +196,21 @@ int line_of(const pb::TextFormat::ParseInfoTree& tree, const pb::FieldDescriptor
   return tree.GetLocation(field, index).line + 1;
 }
 
-Status parse_text(std::string_view text, const std::string& source, pb::Message* message,
-                  pb::TextFormat::ParseInfoTree* tree) {
+/// The text with a number in each place of an engine that no enum of the schema has; nothing moves.
+std::string without_engine(std::string_view text, const std::string& engine) {
+  std::string result(text);
+  for (size_t at = result.find(engine); at != std::string::npos; at = result.find(engine, at + 1)) {
+    const size_t before = at == 0 ? at : result.find_last_not_of(" \t\r\n:", at - 1);
+    constexpr std::string_view kField = "engine";
+    if (before == std::string::npos || before + 1 < kField.size()) continue;
+    if (result.compare(before + 1 - kField.size(), kField.size(), kField) != 0) continue;
+    std::fill_n(result.begin() + static_cast<std::ptrdiff_t>(at), engine.size(), ' ');
+    result[at] = '0';
+  }
+  return result;
+}
+
+Status check_text(std::string_view text, const std::string& source) {
   if (text.size() > kMaxTextBytes) {
     return invalid_argument(fmt::format("{}: has {} bytes of text; the limit is {}", source,
                                         text.size(), kMaxTextBytes));
@@ -147,13 +219,34 @@ Status parse_text(std::string_view text, const std::string& source, pb::Message*
     return invalid_argument(
         source + ": is not text; weights (.caffemodel) are given separately from the net");
   }
-  Errors errors(text, source);
-  pb::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&errors);
-  parser.WriteLocationsTo(tree);
-  parser.SetRecursionLimit(kMaxDepth);
-  parser.AllowPartialMessage(true);  // missing fields are reported below, without aborting
-  if (!parser.ParseFromString(std::string(text), message)) return errors.status();
+  return {};
+}
+
+/// Adds to `warnings` what was ignored; `tree` becomes what tells where fields are.
+Status parse_text(std::string text, const std::string& source, pb::Message* message,
+                  std::unique_ptr<pb::TextFormat::ParseInfoTree>* tree,
+                  std::vector<std::string>* warnings) {
+  CFT_TRY(check_text(text, source));
+  // The parser ends at an enum's unknown value, so it begins again for each engine of a fork.
+  for (int engines = 0;; ++engines) {
+    Errors errors(text, source);
+    *tree = std::make_unique<pb::TextFormat::ParseInfoTree>();
+    message->Clear();
+    pb::TextFormat::Parser parser;
+    parser.RecordErrorsTo(&errors);
+    parser.WriteLocationsTo(tree->get());
+    parser.SetRecursionLimit(kMaxDepth);
+    parser.AllowPartialMessage(true);  // missing fields are reported below, without aborting
+    parser.AllowUnknownField(true);    // Errors decides which of them may be ignored
+    if (parser.ParseFromString(text, message) && errors.empty()) {
+      warnings->insert(warnings->end(), errors.warnings().begin(), errors.warnings().end());
+      break;
+    }
+    if (errors.engine().empty() || engines == kMaxEngines) return errors.status();
+    warnings->push_back(fmt::format("{}: engine: {} is ignored: {}", source, errors.engine(),
+                                    why_ignored("engine")));
+    text = without_engine(text, errors.engine());
+  }
   if (!message->IsInitialized()) {
     return invalid_argument(fmt::format("{}: required fields are missing: {}", source,
                                         message->InitializationErrorString()));
@@ -178,25 +271,26 @@ Status upgrade_inline_nets(SolverText* solver) {
 }  // namespace
 
 Status parse_text(std::string_view text, const std::string& source, pb::Message* message) {
-  pb::TextFormat::ParseInfoTree tree;
-  return parse_text(text, source, message, &tree);
+  std::unique_ptr<pb::TextFormat::ParseInfoTree> tree;
+  std::vector<std::string> warnings;
+  return parse_text(std::string(text), source, message, &tree, &warnings);
 }
 
 Result<NetText> parse_net(std::string_view text, std::string source) {
   NetText net;
   net.source = std::move(source);
-  pb::TextFormat::ParseInfoTree tree;
-  CFT_TRY(parse_text(text, net.source, &net.param, &tree));
+  std::unique_ptr<pb::TextFormat::ParseInfoTree> tree;
+  CFT_TRY(parse_text(std::string(text), net.source, &net.param, &tree, &net.warnings));
 
   const pb::Descriptor* type = caffe::NetParameter::descriptor();
   const bool old_form = net.param.layers_size() > 0;
   const pb::FieldDescriptor* list = type->FindFieldByName(old_form ? "layers" : "layer");
   const int input_line =
-      net.param.input_size() > 0 ? line_of(tree, type->FindFieldByName("input"), 0) : 1;
+      net.param.input_size() > 0 ? line_of(*tree, type->FindFieldByName("input"), 0) : 1;
   auto upgrade = upgrade_net(&net.param);
   if (!upgrade.ok()) return upgrade.status().with_context(net.source);
   for (int index : upgrade->origin) {
-    net.layer_lines.push_back(index < 0 ? input_line : line_of(tree, list, index));
+    net.layer_lines.push_back(index < 0 ? input_line : line_of(*tree, list, index));
   }
   net.notes = std::move(upgrade->notes);
   return net;
@@ -210,8 +304,8 @@ Result<NetText> read_net(const std::string& path) {
 Result<SolverText> parse_solver(std::string_view text, std::string source) {
   SolverText solver;
   solver.source = std::move(source);
-  pb::TextFormat::ParseInfoTree tree;
-  CFT_TRY(parse_text(text, solver.source, &solver.param, &tree));
+  std::unique_ptr<pb::TextFormat::ParseInfoTree> tree;
+  CFT_TRY(parse_text(std::string(text), solver.source, &solver.param, &tree, &solver.warnings));
   if (solver.param.has_solver_type()) solver.notes.push_back("replaced solver_type by type");
   CFT_TRY(upgrade_solver(&solver.param).with_context(solver.source));
   CFT_TRY(upgrade_inline_nets(&solver));

@@ -14,9 +14,10 @@ namespace cafetiere {
 /// A net read from text, in today's `layer` form whatever form it was written in.
 struct NetText {
   caffe::NetParameter param;
-  std::string source;              ///< the file, or whatever name the caller gave the text
-  std::vector<int> layer_lines;    ///< 1-based line where param.layer(i) begins
-  std::vector<std::string> notes;  ///< what was upgraded from an older form, for the log
+  std::string source;                      ///< the file, or whatever name the caller gave the text
+  std::vector<int> layer_lines;            ///< 1-based line where param.layer(i) begins
+  std::vector<std::string> notes;          ///< what was upgraded from an older form, for the log
+  std::vector<std::string> warnings = {};  ///< fields that have no effect here, each once
 };
 
 /// A solver read from text; its nets given in place are upgraded too.
@@ -24,6 +25,7 @@ struct SolverText {
   caffe::SolverParameter param;
   std::string source;
   std::vector<std::string> notes;
+  std::vector<std::string> warnings = {};  ///< as NetText's
 };
 
 /// Parses a net. Errors read `source:line:column: what is wrong; what may be meant`.

@@ -34,13 +34,29 @@ ReplicaHistory from_proto(const caffe::SyncState& proto) {
   return sync;
 }
 
+StoppingTests from_proto(const caffe::StoppingState& proto) {
+  StoppingTests tests{{}, {proto.best().begin(), proto.best().end()}};
+  for (int i = 0; i < std::min(proto.iter_size(), proto.value_size()); ++i) {
+    tests.curve.emplace_back(proto.iter(i), proto.value(i));
+  }
+  return tests;
+}
+
+void to_proto(const StoppingTests& tests, caffe::StoppingState* proto) {
+  for (const auto& [iter, value] : tests.curve) {
+    proto->add_iter(iter);
+    proto->add_value(value);
+  }
+  proto->mutable_best()->Add(tests.best.begin(), tests.best.end());
+}
+
 Result<SolverState> parse_binary_state(std::string_view bytes, const std::string& source) {
   caffe::SolverState proto;
   if (bytes.size() > static_cast<size_t>(kMaxFileBytes) ||
       !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return invalid_argument(source + ": is not a solver state, or is cut off");
   }
-  SolverState state{proto.iter(), proto.learned_net(), proto.current_step(), {}, {}};
+  SolverState state{proto.iter(), proto.learned_net(), proto.current_step(), {}, {}, {}};
   for (int i = 0; i < proto.history_size(); ++i) {
     const caffe::BlobProto& blob = proto.history(i);
     HistoryBlob history;
@@ -51,6 +67,7 @@ Result<SolverState> parse_binary_state(std::string_view bytes, const std::string
     state.history.push_back(std::move(history));
   }
   state.sync = from_proto(proto.sync());
+  state.stopping = from_proto(proto.stopping());
   return state;
 }
 
@@ -68,7 +85,8 @@ class MemoryState final : public StateSource {
                .learned_net = state_->learned_net,
                .current_step = state_->current_step,
                .mode = sync.mode,
-               .outer = sizes(sync.outer)};
+               .outer = sizes(sync.outer),
+               .stopping = state_->stopping};
     for (const HistoryBlob& blob : state_->history) outline.history.push_back(blob.shape);
     for (const Arenas& shard : sync.replicas) outline.replicas.push_back(sizes(shard));
   }
@@ -144,6 +162,7 @@ Result<std::string> serialize_binary(StateSource& state) {
     }
     CFT_TRY(read_all(state, {StateArray::kOuter}, o.outer, proto.mutable_sync()->mutable_outer()));
   }
+  if (!o.stopping.curve.empty()) to_proto(o.stopping, proto.mutable_stopping());
   return proto.SerializeAsString();
 }
 
@@ -155,7 +174,7 @@ std::unique_ptr<StateSource> source_of(SolverState state) {
 
 Result<SolverState> whole_state(StateSource& source) {
   const StateOutline& o = source.outline;
-  SolverState state{o.iter, o.learned_net, o.current_step, {}, {}};
+  SolverState state{o.iter, o.learned_net, o.current_step, {}, {}, o.stopping};
   for (size_t i = 0; i < o.history.size(); ++i) {
     std::vector<float> values(size_t(o.history[i].count()));
     CFT_TRY(source.read({StateArray::kHistory, i}, 0, values));
@@ -203,6 +222,8 @@ size_t binary_bytes(const StateOutline& outline) {
     std::ranges::for_each(shard, add);
   }
   std::ranges::for_each(outline.outer, add);
+  add(outline.stopping.best.size());
+  bytes += outline.stopping.curve.size() * 20 + kArrayHead;
   return bytes + floats * sizeof(float);
 }
 

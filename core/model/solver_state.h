@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/status.h"
@@ -33,6 +34,15 @@ struct ReplicaHistory {
   bool operator==(const ReplicaHistory&) const = default;
 };
 
+/// What early stopping has seen: (iteration, value) of each test, and the weights of the best, laid out as
+/// the net's parameters are. Kept in the binary form alone.
+struct StoppingTests {
+  std::vector<std::pair<int, double>> curve;
+  std::vector<float> best;
+
+  bool operator==(const StoppingTests&) const = default;
+};
+
 /// A solver between two iterations. History is in the order of the learnable parameters, all first
 /// kinds before all second ones.
 struct SolverState {
@@ -41,6 +51,7 @@ struct SolverState {
   int current_step = 0;     ///< of the multistep learning rate policy
   std::vector<HistoryBlob> history;
   ReplicaHistory sync = {};
+  StoppingTests stopping = {};
 
   bool operator==(const SolverState&) const = default;
 };
@@ -62,6 +73,7 @@ struct StateOutline {
   std::string mode = {};
   std::vector<std::vector<size_t>> replicas = {};  ///< floats of each array, by shard and kind
   std::vector<size_t> outer = {};                  ///< the same
+  StoppingTests stopping = {};                     ///< all of it
 };
 
 /// A state whose numbers are read a piece at a time, from where they lie: so that one of any size is

@@ -89,6 +89,9 @@ Result<std::unique_ptr<StateSource>> open_hdf5_state(Hdf5Reader file) {
 
 Status write_hdf5_state(StateSource& state, Hdf5Writer* file) {
   const StateOutline& o = state.outline;
+  if (!o.stopping.curve.empty()) {
+    return invalid_argument("the tests of early stopping are kept in the binary form alone");
+  }
   CFT_TRY(file->integer("iter", o.iter));
   CFT_TRY(file->string("learned_net", o.learned_net));
   CFT_TRY(file->integer("current_step", o.current_step));

@@ -16,27 +16,68 @@ using TableColumn = caffe::TableDataParameter::Column;
 
 constexpr int kReserved = 2;  // places of a CATEGORY before its list
 
-bool is_label(const TableColumn& column) {
-  return column.kind() == TableColumn::CLASS || column.kind() == TableColumn::NUMBER;
+/// Numbers of a label, of all its columns.
+int64_t numbers_of(std::span<const TableColumn> labels) {
+  int64_t numbers = 0;
+  for (const TableColumn& label : labels) numbers += int64_t(label.size());
+  return numbers;
 }
 
-Status check(std::span<const TableColumn> features, const TableColumn& label,
+bool is_label(const TableColumn& column) {
+  return column.kind() == TableColumn::CLASS || column.kind() == TableColumn::FLAGS ||
+         column.kind() == TableColumn::NUMBER;
+}
+
+Status check(std::span<const TableColumn> labels) {
+  if (labels.empty()) return invalid_argument("a table needs a label");
+  for (const TableColumn& label : labels) {
+    if (!is_label(label) || label.missing_flag()) {
+      return invalid_argument(
+          fmt::format("the label '{}' must be a CLASS, FLAGS or a NUMBER without missing values",
+                      label.name()));
+    }
+    if (labels.size() > 1 && label.kind() != TableColumn::NUMBER) {
+      return invalid_argument(
+          fmt::format("the label '{}' is not the only one: several must be numbers", label.name()));
+    }
+    if (label.kind() == TableColumn::CLASS && label.value_size() < 2) {
+      return invalid_argument(fmt::format("the label '{}' has {} values; at least two are needed",
+                                          label.name(), label.value_size()));
+    }
+  }
+  return {};
+}
+
+Status check_loss(std::span<const TableColumn> labels, const TableNetOptions& options) {
+  const std::string& loss = options.loss;
+  if (loss != "squared" && loss != "huber" && loss != "quantile") {
+    return invalid_argument(
+        fmt::format("loss \"{}\" is none of squared, huber and quantile", loss));
+  }
+  if (loss != "squared" && labels.front().kind() != TableColumn::NUMBER) {
+    return invalid_argument(fmt::format("loss \"{}\" is one of numbers, and '{}' names classes",
+                                        loss, labels.front().name()));
+  }
+  if (loss != "quantile") return {};
+  const auto is_share = [](float q) { return q > 0 && q < 1; };
+  if (options.quantiles.empty() || !std::ranges::all_of(options.quantiles, is_share)) {
+    return invalid_argument("quantiles: a list of numbers between 0 and 1");
+  }
+  if (numbers_of(labels) == 1) return {};
+  return invalid_argument("loss \"quantile\" is one of a single number: train a model each");
+}
+
+Status check(std::span<const TableColumn> features, const TableTarget& target,
              const TableNetOptions& options) {
   if (features.empty()) return invalid_argument("a table needs a column to learn from");
   for (const TableColumn& column : features) {
-    if (column.kind() == TableColumn::CLASS) {
-      return invalid_argument(
-          fmt::format("column '{}': CLASS is for labels; use CATEGORY", column.name()));
+    if (column.kind() == TableColumn::CLASS || column.kind() == TableColumn::FLAGS) {
+      return invalid_argument(fmt::format("column '{}': {} is for labels; use CATEGORY or NUMBER",
+                                          column.name(), TableColumn::Kind_Name(column.kind())));
     }
   }
-  if (!is_label(label) || label.missing_flag()) {
-    return invalid_argument(fmt::format(
-        "the label '{}' must be a CLASS or a NUMBER without missing values", label.name()));
-  }
-  if (label.kind() == TableColumn::CLASS && label.value_size() < 2) {
-    return invalid_argument(fmt::format("the label '{}' has {} values; at least two are needed",
-                                        label.name(), label.value_size()));
-  }
+  CFT_TRY(check(target.labels));
+  CFT_TRY(check_loss(target.labels, options));
   if (std::ranges::any_of(options.layers, [](int64_t units) { return units < 1; })) {
     return invalid_argument("layers: a hidden layer needs at least one unit");
   }
@@ -47,8 +88,10 @@ Status check(std::span<const TableColumn> features, const TableColumn& label,
   return {};
 }
 
-int64_t scores_of(const TableColumn& label) {
-  return label.kind() == TableColumn::CLASS ? label.value_size() : label.size();
+/// How many scores a net gives for labels.
+int64_t scores_of(std::span<const TableColumn> labels, const TableNetOptions& options) {
+  if (labels.front().kind() == TableColumn::CLASS) return labels.front().value_size();
+  return options.loss == "quantile" ? int64_t(options.quantiles.size()) : numbers_of(labels);
 }
 
 /// What the layers and blobs around hidden ones are called.
@@ -70,16 +113,14 @@ class Builder {
     net_.set_name("table");
   }
 
-  caffe::NetParameter build(std::span<const TableColumn> features, const TableColumn& label) {
-    add_table(features, label);
+  caffe::NetParameter build(std::span<const TableColumn> features, const TableTarget& target) {
+    add_table(features, target);
     embed(features);
     if (given_.net.layer_size() > 0)
       add_given();
     else
       for (size_t i = 0; i < options_.layers.size(); ++i) add_hidden(i);
-    const bool classes = label.kind() == TableColumn::CLASS;
-    if (!given_.whole) add_inner_product("score", scores_of(label), true);
-    classes ? add_softmax() : add_squares(label);
+    add_scores(target.labels);
     return std::move(net_);
   }
 
@@ -94,7 +135,7 @@ class Builder {
     return layer;
   }
 
-  void add_table(std::span<const TableColumn> features, const TableColumn& label) {
+  void add_table(std::span<const TableColumn> features, const TableTarget& target) {
     LayerParameter& layer = *net_.add_layer();
     layer.set_name("table");
     layer.set_type("TableData");
@@ -113,8 +154,29 @@ class Builder {
       layer.add_top("category/" + column.name());
       *p.add_top()->add_column() = column;
     }
-    layer.add_top("label");
-    *p.add_top()->add_column() = label;
+    caffe::TableDataParameter::TableTop& labels = add_target("label", &layer);
+    for (const TableColumn& label : target.labels) *labels.add_column() = label;
+    std::vector<std::string> weights;
+    for (const TableColumn& weight : target.weights) {
+      weights.push_back(weight.value_size() > 0 ? "class_weight" : "weight");
+      *add_target(weights.back(), &layer).add_column() = weight;
+    }
+    compared_ = {"score", "label"};
+    if (weights.empty()) return;
+    if (weights.size() > 1) {
+      add("row_weight", "Eltwise", weights, "row_weight")
+          .mutable_eltwise_param()
+          ->set_operation(caffe::EltwiseParameter::PROD);
+    }
+    compared_.push_back(weights.size() > 1 ? "row_weight" : weights.front());
+  }
+
+  static caffe::TableDataParameter::TableTop& add_target(const std::string& name,
+                                                         LayerParameter* layer) {
+    layer->add_top(name);
+    caffe::TableDataParameter::TableTop& top = *layer->mutable_table_data_param()->add_top();
+    top.set_target(true);
+    return top;
   }
 
   void embed(std::span<const TableColumn> features) {
@@ -203,22 +265,72 @@ class Builder {
     top_ = name;
   }
 
+  void add_scores(std::span<const TableColumn> labels) {
+    const TableColumn::Kind kind = labels.front().kind();
+    if (!given_.whole) {
+      add_inner_product(options_.score, scores_of(labels, options_), true);
+      net_.mutable_layer(net_.layer_size() - 1)->set_top(0, "score");
+    }
+    if (kind == TableColumn::CLASS) return add_softmax();
+    if (kind == TableColumn::FLAGS) return add_sigmoid();
+    add_distance();
+    add_prediction(labels);
+  }
+
   void add_softmax() {
-    add("loss", "SoftmaxWithLoss", {"score", "label"}, "loss");
+    add("loss", "SoftmaxWithLoss", compared_, "loss");
     add("accuracy", "Accuracy", {"score", "label"}, "accuracy")
         .add_include()
         ->set_phase(caffe::TEST);
     only_to_predict(add("probability", "Softmax", {"score"}, "probability"));
   }
 
-  void add_squares(const TableColumn& label) {
-    add("loss", "EuclideanLoss", {"score", "label"}, "loss");
-    if (label.mean_size() != 1) return;
-    LayerParameter& layer = add("prediction", "Power", {"score"}, "prediction");
+  void add_sigmoid() {
+    add("loss", "SigmoidCrossEntropyLoss", compared_, "loss");
+    only_to_predict(add("probability", "Sigmoid", {"score"}, "probability"));
+  }
+
+  void add_distance() {
+    if (options_.loss == "squared") {
+      add("loss", "EuclideanLoss", compared_, "loss");
+    } else if (options_.loss == "huber") {
+      add("loss", "HuberLoss", compared_, "loss")
+          .mutable_huber_loss_param()
+          ->set_delta(options_.delta);
+    } else {
+      auto& p = *add("loss", "QuantileLoss", compared_, "loss").mutable_quantile_loss_param();
+      for (float quantile : options_.quantiles) p.add_quantile(quantile);
+    }
+  }
+
+  /// Scores in the units of the labels, each of which has a mean and a scale of its own.
+  void add_prediction(std::span<const TableColumn> labels) {
+    std::vector<std::pair<double, double>> units;  // mean and scale
+    for (const TableColumn& label : labels) {
+      for (int i = 0; i < label.mean_size(); ++i) units.emplace_back(label.mean(i), label.scale(i));
+    }
+    if (units.size() == 1) return add_units("prediction", "score", units[0]);
+    LayerParameter& slice = add("outputs", "Slice", {"score"}, "output0");
+    only_to_predict(slice);
+    for (size_t i = 1; i < units.size(); ++i) {
+      slice.add_top(fmt::format("output{}", i));
+      slice.mutable_slice_param()->add_slice_point(uint32_t(i));
+    }
+    std::vector<std::string> parts;
+    for (size_t i = 0; i < units.size(); ++i) {
+      parts.push_back(fmt::format("prediction{}", i));
+      add_units(parts.back(), fmt::format("output{}", i), units[i]);
+    }
+    only_to_predict(add("prediction", "Concat", parts, "prediction"));
+  }
+
+  void add_units(const std::string& name, const std::string& bottom,
+                 const std::pair<double, double>& unit) {
+    LayerParameter& layer = add(name, "Power", {bottom}, name);
     only_to_predict(layer);
-    const double scale = label.scale(0);
+    const auto [mean, scale] = unit;
     layer.mutable_power_param()->set_scale(scale > 0 ? float(1 / scale) : 0.f);
-    layer.mutable_power_param()->set_shift(float(label.mean(0)));
+    layer.mutable_power_param()->set_shift(float(mean));
   }
 
   static void only_to_predict(LayerParameter& layer) { layer.add_include()->add_stage("predict"); }
@@ -227,18 +339,20 @@ class Builder {
   GivenNet given_;
   caffe::NetParameter net_;
   std::string top_;
+  std::vector<std::string> compared_;  // bottoms of the loss
 };
 
 }  // namespace
 
 Result<caffe::NetParameter> table_net(std::span<const TableColumn> features,
-                                      const TableColumn& label, const TableNetOptions& options) {
-  CFT_TRY(check(features, label, options));
+                                      const TableTarget& target, const TableNetOptions& options) {
+  CFT_TRY(check(features, target, options));
   GivenNet given;
   if (options.hidden.layer_size() > 0) {
-    CFT_ASSIGN(given, given_net(options.hidden, scores_of(label), names_around(features)));
+    CFT_ASSIGN(given, given_net(options.hidden, scores_of(target.labels, options),
+                                names_around(features)));
   }
-  return Builder(options, std::move(given)).build(features, label);
+  return Builder(options, std::move(given)).build(features, target);
 }
 
 }  // namespace cafetiere

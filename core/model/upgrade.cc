@@ -10,13 +10,15 @@
 #include <numeric>
 #include <utility>
 
+#include "core/model/dialects.h"
+
 namespace cafetiere {
 namespace {
 
 namespace pb = google::protobuf;
 using V1 = caffe::V1LayerParameter;
 
-constexpr std::array<std::pair<V1::LayerType, const char*>, 40> kTypeNames = {{
+constexpr std::array<std::pair<V1::LayerType, const char*>, 47> kTypeNames = {{
     {V1::NONE, ""},
     {V1::ABSVAL, "AbsVal"},
     {V1::ACCURACY, "Accuracy"},
@@ -57,6 +59,13 @@ constexpr std::array<std::pair<V1::LayerType, const char*>, 40> kTypeNames = {{
     {V1::TANH, "TanH"},
     {V1::WINDOW_DATA, "WindowData"},
     {V1::THRESHOLD, "Threshold"},
+    {V1::CROP, "Crop"},
+    {V1::INTERP, "Interp"},
+    {V1::IMAGE_SEG_DATA, "ImageSegData"},
+    {V1::SEG_ACCURACY, "SegAccuracy"},
+    {V1::BN, "BN"},
+    {V1::UPSAMPLE, "Upsample"},
+    {V1::DENSE_IMAGE_DATA, "DenseImageData"},
 }};
 
 const char* type_name(V1::LayerType type) {
@@ -148,27 +157,26 @@ bool upgrade_input(caffe::NetParameter* net) {
 
 Status check_input(const caffe::NetParameter& net) {
   const int inputs = net.input_size();
-  if (net.input_shape_size() > 0 && net.input_dim_size() > 0) {
-    return invalid_argument("input_shape and input_dim are both given; keep input_shape");
-  }
   if (net.input_shape_size() > 0 && net.input_shape_size() != inputs) {
     return invalid_argument(fmt::format("{} input fields but {} input_shape; give one for each",
                                         inputs, net.input_shape_size()));
   }
-  if (net.input_dim_size() > 0 && net.input_dim_size() != 4 * inputs) {
+  // Beside input_shape, input_dim is not read.
+  if (net.input_shape_size() == 0 && net.input_dim_size() > 0 &&
+      net.input_dim_size() != 4 * inputs) {
     return invalid_argument(fmt::format("{} input fields but {} input_dim; give four for each",
                                         inputs, net.input_dim_size()));
   }
   return {};
 }
 
-/// BatchNorm's three blobs are statistics, gathered and not learned, whatever the net says.
+/// BatchNorm's first three blobs are statistics, gathered and not learned, whatever the net says.
 void freeze_batch_norm(caffe::NetParameter* net) {
   for (caffe::LayerParameter& layer : *net->mutable_layer()) {
-    if (layer.type() != "BatchNorm" || layer.param_size() != 3) continue;
-    for (caffe::ParamSpec& param : *layer.mutable_param()) {
-      param.set_lr_mult(0);
-      param.set_decay_mult(0);
+    if (layer.type() != "BatchNorm" || layer.param_size() < 3) continue;
+    for (int i = 0; i < 3; ++i) {
+      layer.mutable_param(i)->set_lr_mult(0);
+      layer.mutable_param(i)->set_decay_mult(0);
     }
   }
 }
@@ -221,6 +229,7 @@ Result<NetUpgrade> upgrade_net(caffe::NetParameter* net) {
     upgrade.notes.push_back(made ? "turned the input fields into an Input layer"
                                  : "dropped the input fields, which have no shape");
   }
+  CFT_TRY(translate_dialects(net, &upgrade));
   freeze_batch_norm(net);
   return upgrade;
 }

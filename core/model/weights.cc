@@ -10,6 +10,7 @@
 
 #include "core/model/file.h"
 #include "core/model/upgrade.h"
+#include "core/model/upgrade_weights.h"
 
 namespace cafetiere {
 namespace {
@@ -29,6 +30,7 @@ Result<caffe::NetParameter> parse_binary_weights(std::string_view bytes,
   }
   auto upgrade = upgrade_net(&net);
   if (!upgrade.ok()) return upgrade.status().with_context(source);
+  for (caffe::LayerParameter& layer : *net.mutable_layer()) order_batch_norm(&layer);
   return net;
 }
 

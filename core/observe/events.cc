@@ -37,6 +37,16 @@ Json encode(const LogMessage& e) {
   return {{"event", "log"}, {"level", kLevels[severity(e.level)]}, {"text", e.text}};
 }
 
+Json encode(const Account& e) {
+  Json json = {{"event", "account"},
+               {"seconds", e.seconds},
+               {"cores", e.cores},
+               {"core_hours", to_object(e.core_hours)},
+               {"rows_used", e.rows_used}};
+  if (e.cost > 0) json["cost"] = e.cost;
+  return json;
+}
+
 double as_number(const Json& value) {
   return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
@@ -56,20 +66,24 @@ std::string text(const Json& json, const char* key) {
   return it != json.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
-NamedValues outputs(const Json& json) {
+NamedValues values_of(const Json& json, const char* key) {
   NamedValues values;
-  const auto it = json.find("outputs");
+  const auto it = json.find(key);
   if (it == json.end() || !it->is_object()) return values;
   for (const auto& [name, value] : it->items()) values.emplace_back(name, as_number(value));
   return values;
 }
 
 Progress decode_progress(const Json& json) {
-  return {integer(json, "step"),     integer(json, "max_iter"),
-          number(json, "epoch"),     number(json, "loss"),
-          number(json, "lr"),        number(json, "rows_per_s"),
-          number(json, "wait_data"), number(json, "wait_comm"),
-          number(json, "seconds"),   outputs(json)};
+  return {integer(json, "step"),     integer(json, "max_iter"), number(json, "epoch"),
+          number(json, "loss"),      number(json, "lr"),        number(json, "rows_per_s"),
+          number(json, "wait_data"), number(json, "wait_comm"), number(json, "seconds"),
+          values_of(json, "outputs")};
+}
+
+Account decode_account(const Json& json) {
+  return {number(json, "seconds"), integer(json, "cores"), values_of(json, "core_hours"),
+          integer(json, "rows_used"), number(json, "cost")};
 }
 
 LogMessage decode_log(const Json& json) {
@@ -97,9 +111,11 @@ Result<Event> parse_event(std::string_view json_text) {
   const std::string kind = text(json, "event");
   if (kind == "progress") return Event(decode_progress(json));
   if (kind == "test")
-    return Event(TestResult{integer(json, "step"), text(json, "net"), outputs(json)});
+    return Event(TestResult{integer(json, "step"), text(json, "net"), values_of(json, "outputs")});
   if (kind == "log") return Event(decode_log(json));
-  return invalid_argument(fmt::format("unknown event '{}': expected progress, test or log", kind));
+  if (kind == "account") return Event(decode_account(json));
+  return invalid_argument(
+      fmt::format("unknown event '{}': expected progress, test, log or account", kind));
 }
 
 std::string TestNames::of(const std::string& net) {
@@ -110,6 +126,7 @@ std::string TestNames::of(const std::string& net) {
 void EventSink::send(const Event& event) {
   if (const auto* p = std::get_if<Progress>(&event)) return progress(*p);
   if (const auto* t = std::get_if<TestResult>(&event)) return test(*t);
+  if (const auto* a = std::get_if<Account>(&event)) return account(*a);
   log(std::get<LogMessage>(event));
 }
 
@@ -123,6 +140,10 @@ void Broadcast::test(const TestResult& event) {
 
 void Broadcast::log(const LogMessage& event) {
   for (const auto& sink : sinks_) sink->log(event);
+}
+
+void Broadcast::account(const Account& event) {
+  for (const auto& sink : sinks_) sink->account(event);
 }
 
 }  // namespace cafetiere

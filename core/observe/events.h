@@ -46,7 +46,16 @@ struct LogMessage {
   std::string text;
 };
 
-using Event = std::variant<Progress, TestResult, LogMessage>;
+/// What the cores that a run had were used for, at its end.
+struct Account {
+  double seconds = 0;      ///< on the clock
+  int64_t cores = 0;       ///< of all ranks
+  NamedValues core_hours;  ///< by activity; they add up to cores x seconds
+  int64_t rows_used = 0;   ///< the same one again in each epoch
+  double cost = 0;         ///< 0 without a price
+};
+
+using Event = std::variant<Progress, TestResult, LogMessage, Account>;
 
 /// One JSON object without a line end, as include/cafetiere/c_api.h documents it. Numbers that JSON
 /// cannot hold (NaN, infinity) become null.
@@ -72,6 +81,7 @@ class EventSink {
   virtual void progress(const Progress&) {}
   virtual void test(const TestResult&) {}
   virtual void log(const LogMessage&) {}
+  virtual void account(const Account&) {}
 
   /// Calls the function for this kind of event.
   void send(const Event& event);
@@ -85,6 +95,7 @@ class Broadcast : public EventSink {
   void progress(const Progress& event) override;
   void test(const TestResult& event) override;
   void log(const LogMessage& event) override;
+  void account(const Account& event) override;
 
  private:
   std::vector<std::unique_ptr<EventSink>> sinks_;

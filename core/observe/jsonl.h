@@ -19,6 +19,7 @@ class JsonlSink : public EventSink {
   void progress(const Progress& event) override { write(event); }
   void test(const TestResult& event) override { write(event); }
   void log(const LogMessage& event) override { write(event); }
+  void account(const Account& event) override { write(event); }
 
  private:
   explicit JsonlSink(EventFile file) : file_(std::move(file)) {}

@@ -24,7 +24,16 @@ Result<OnnxValues> relu(const ExportLayer& layer, OnnxWriter& w) {
 }
 
 Result<OnnxValues> relu6(const ExportLayer& layer, OnnxWriter& w) {
-  return OnnxValues{w.node("Clip", {layer.bottom(), w.scalar(0), w.scalar(6)})};
+  const float slope = layer.param.relu6_param().negative_slope();
+  if (slope == 0) return OnnxValues{w.node("Clip", {layer.bottom(), w.scalar(0), w.scalar(6)})};
+  const std::string leaky = w.node("LeakyRelu", {layer.bottom()}, {{"alpha", slope}});
+  return OnnxValues{w.node("Clip", {leaky, "", w.scalar(6)})};
+}
+
+Result<OnnxValues> selu(const ExportLayer& layer, OnnxWriter& w) {
+  const caffe::SeLuParameter& p = layer.param.selu_param();
+  return OnnxValues{
+      w.node("Selu", {layer.bottom()}, {{"alpha", p.alpha()}, {"gamma", p.lambda()}})};
 }
 
 Result<OnnxValues> clip(const ExportLayer& layer, OnnxWriter& w) {
@@ -78,7 +87,17 @@ Result<OnnxValues> threshold(const ExportLayer& layer, OnnxWriter& w) {
   return OnnxValues{w.node("Cast", {above}, {{"to", int64_t(onnx::TensorProto::FLOAT)}})};
 }
 
-/// Dropout; and Split, whose tops all are the bottom.
+/// Nothing, or the factor of a fork's tests.
+Result<OnnxValues> dropout(const ExportLayer& layer, OnnxWriter& w) {
+  const caffe::DropoutParameter& p = layer.param.dropout_param();
+  if (p.sample_weights_test()) {
+    return invalid_argument("sample_weights_test drops at random; remove it to export the net");
+  }
+  if (p.scale_train()) return OnnxValues{layer.bottom()};
+  return OnnxValues{w.node("Mul", {layer.bottom(), w.scalar(1 - p.dropout_ratio())})};
+}
+
+/// SeLuDropout; and Split, whose tops all are the bottom.
 Result<OnnxValues> unchanged(const ExportLayer& layer, OnnxWriter&) {
   return OnnxValues(layer.top_shapes.size(), layer.bottom());
 }
@@ -89,7 +108,7 @@ constexpr Exporter kActivationsExporters[] = {
     {"AbsVal", same<kAbs>},
     {"BNLL", same<kSoftplus>},
     {"Clip", clip},
-    {"Dropout", unchanged},
+    {"Dropout", dropout},
     {"ELU", elu},
     {"GELU", gelu, true},
     {"HardSigmoid", hard_sigmoid},
@@ -98,6 +117,8 @@ constexpr Exporter kActivationsExporters[] = {
     {"PReLU", prelu},
     {"ReLU", relu},
     {"ReLU6", relu6},
+    {"SeLu", selu},
+    {"SeLuDropout", unchanged},
     {"Sigmoid", same<kSigmoid>},
     {"Silence", silence},
     {"Split", unchanged},

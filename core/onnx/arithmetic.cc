@@ -80,9 +80,21 @@ Result<OnnxValues> bias(const ExportLayer& layer, OnnxWriter& w) {
   return OnnxValues{w.node("Add", {layer.bottom(), operand(layer, w, axis)})};
 }
 
+/// A factor for each image and channel times the second bottom, plus the third.
+Result<OnnxValues> axpy(const ExportLayer& layer, OnnxWriter& w) {
+  const Shape& x = layer.bottom_shapes[1];
+  std::vector<int64_t> dims(size_t(x.axes()), 1);
+  dims[0] = x[0], dims[1] = x[1];
+  const std::string factor = layer.bottom_shape().axes() == x.axes()
+                                 ? layer.bottom()
+                                 : w.reshape(layer.bottom(), Shape(dims));
+  const std::string product = w.node("Mul", {layer.bottoms[1], factor});
+  return OnnxValues{w.node("Add", {product, layer.bottoms[2]})};
+}
+
 constexpr Exporter kArithmeticExporters[] = {
-    {"Bias", bias}, {"Eltwise", eltwise}, {"Exp", exp},
-    {"Log", log},   {"Power", power},     {"Scale", scale},
+    {"Axpy", axpy}, {"Bias", bias},   {"Eltwise", eltwise}, {"Exp", exp},
+    {"Log", log},   {"Power", power}, {"Scale", scale},
 };
 
 /// Reads y = (scale x + shift)^power.

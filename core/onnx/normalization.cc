@@ -19,9 +19,42 @@ Result<OnnxValues> batch_norm(const ExportLayer& layer, OnnxWriter& w) {
     for (float& value : values) value *= factor;
     return w.floats(channels, values);
   };
-  const OnnxValues inputs{layer.bottom(), w.filled(channels, 1), w.filled(channels, 0), scaled(0),
+  const bool scales = layer.params.size() > 3;
+  const OnnxValues inputs{layer.bottom(), scales ? layer.constant(w, 3) : w.filled(channels, 1),
+                          scales ? layer.constant(w, 4) : w.filled(channels, 0), scaled(0),
                           scaled(1)};
   return OnnxValues{w.node("BatchNormalization", inputs, {{"epsilon", p.eps()}})};
+}
+
+/// Both layers of this name: with statistics of their own, or scale and shift alone.
+Result<OnnxValues> bn(const ExportLayer& layer, OnnxWriter& w) {
+  const caffe::BNParameter& p = layer.param.bn_param();
+  if (layer.params.size() > 2) {
+    const Shape channels{layer.param_shapes[0].count()};
+    OnnxValues inputs{layer.bottom()};
+    for (size_t i = 0; i < 4; ++i) inputs.push_back(layer.constant(w, i, channels));
+    return OnnxValues{w.node("BatchNormalization", inputs, {{"epsilon", p.eps()}})};
+  }
+  if (p.bn_mode() != caffe::BNParameter::INFERENCE) {
+    return invalid_argument("bn_mode: LEARN normalises by the batch; ONNX has no such form");
+  }
+  const std::string scaled = w.node("Mul", {layer.bottom(), layer.constant(w, 0)});
+  return OnnxValues{w.node("Add", {scaled, layer.constant(w, 1)})};
+}
+
+/// x / sqrt(sum of squares + eps), times scale.
+Result<OnnxValues> normalize(const ExportLayer& layer, OnnxWriter& w) {
+  const caffe::NormalizeParameter& p = layer.param.norm_param();
+  const Shape& x = layer.bottom_shape();
+  std::vector<int64_t> axes{1};
+  for (int axis = 2; axis < x.axes() && p.across_spatial(); ++axis) axes.push_back(axis);
+  const std::string squares = w.node("Mul", {layer.bottom(), layer.bottom()});
+  const std::string sum = w.node("ReduceSum", {squares, w.integers(axes)});
+  const std::string norm = w.node("Sqrt", {w.node("Add", {sum, w.scalar(p.eps())})});
+  std::vector<int64_t> channels(size_t(x.axes() - 1), 1);
+  channels[0] = layer.param_shapes[0].count();
+  const std::string y = w.node("Div", {layer.bottom(), norm});
+  return OnnxValues{w.node("Mul", {y, layer.constant(w, 0, Shape(channels))})};
 }
 
 Result<OnnxValues> layer_norm(const ExportLayer& layer, OnnxWriter& w) {
@@ -101,11 +134,13 @@ Result<OnnxValues> softmax(const ExportLayer& layer, OnnxWriter& w) {
 }
 
 constexpr Exporter kNormalizationExporters[] = {
+    {"BN", bn},
     {"BatchNorm", batch_norm},
     {"GroupNorm", group_norm},
     {"LRN", lrn},
     {"LayerNorm", layer_norm},
     {"MVN", mvn},
+    {"Normalize", normalize},
     {"Softmax", softmax},
 };
 

@@ -96,7 +96,16 @@ Result<OnnxValues> spp(const ExportLayer& layer, OnnxWriter& w) {
   return OnnxValues{w.node("Concat", rows, {{"axis", int64_t(1)}})};
 }
 
-constexpr Exporter kPoolingExporters[] = {{"Pooling", pooling}, {"SPP", spp}};
+/// Caffe's own layer of Fast R-CNN is what this operator was made for.
+Result<OnnxValues> roi_pooling(const ExportLayer& layer, OnnxWriter& w) {
+  const Shape& y = layer.top_shape();
+  return OnnxValues{w.node("MaxRoiPool", layer.bottoms,
+                           {{"pooled_shape", std::vector<int64_t>{y[2], y[3]}},
+                            {"spatial_scale", layer.param.roi_pooling_param().spatial_scale()}})};
+}
+
+constexpr Exporter kPoolingExporters[] = {
+    {"Pooling", pooling}, {"ROIPooling", roi_pooling}, {"SPP", spp}};
 
 Status read_global(const OnnxNode& node, OnnxReader& r, PoolParam::PoolMethod method) {
   caffe::LayerParameter layer = r.layer("Pooling", node);

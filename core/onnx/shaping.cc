@@ -32,6 +32,9 @@ Result<OnnxValues> permute(const ExportLayer& layer, OnnxWriter& w) {
 /// Resize is told the sizes of four axes; what lies in front of height and width is one.
 Result<OnnxValues> interp(const ExportLayer& layer, OnnxWriter& w) {
   const caffe::InterpParameter& p = layer.param.interp_param();
+  if (p.pad_beg() != 0 || p.pad_end() != 0) {
+    return invalid_argument("pad_beg and pad_end have no ONNX form; cut the edges off by a Crop");
+  }
   const Shape &in = layer.bottom_shape(), &out = layer.top_shape();
   const int h = in.axes() - 2;
   const auto image = [h](const Shape& s) { return Shape{1, s.count(0, h), s[h], s[h + 1]}; };
@@ -48,11 +51,34 @@ Result<OnnxValues> interp(const ExportLayer& layer, OnnxWriter& w) {
   return OnnxValues{in.axes() == 4 ? y : w.reshape(y, out)};
 }
 
+/// The form that repeats pixels.
+Result<OnnxValues> upsample(const ExportLayer& layer, OnnxWriter& w) {
+  if (layer.bottoms.size() > 1) {
+    return invalid_argument("the places that a Pooling chose have no ONNX form");
+  }
+  return OnnxValues{w.node("Resize", {layer.bottom(), "", "", w.integers(layer.top_shape().dims())},
+                           {{"mode", std::string("nearest")},
+                            {"nearest_mode", std::string("floor")},
+                            {"coordinate_transformation_mode", std::string("asymmetric")}})};
+}
+
+/// Channels as rows and columns, transposed.
+Result<OnnxValues> shuffle_channel(const ExportLayer& layer, OnnxWriter& w) {
+  const Shape& x = layer.bottom_shape();
+  const int64_t group = layer.param.shuffle_channel_param().group();
+  const std::string matrix = w.reshape(layer.bottom(), {x[0], group, x[1] / group, x.count(2)});
+  const std::string turned =
+      w.node("Transpose", {matrix}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+  return OnnxValues{w.reshape(turned, x)};
+}
+
 constexpr Exporter kShapingExporters[] = {
     {"Flatten", flatten},
     {"Interp", interp},
     {"Permute", permute},
     {"Reshape", reshape},
+    {"ShuffleChannel", shuffle_channel},
+    {"Upsample", upsample},
 };
 
 /// A Reshape to `dims`; a first size that stays is left to the net, so that its batch may change.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/observe/time_account.h"
 #include "core/observe/trace.h"
 #include "core/solver/clip.h"
 
@@ -118,6 +119,7 @@ ArenaSlice AllReduce::arena_slice(Slice& slice, std::span<float> gradient, std::
 Status AllReduce::update(const UpdateStep& given, std::span<float> gradient,
                          std::span<float> weights) {
   const Trace::Span span(context_.trace, "step", "update");
+  const TimeAccount::Span time(context_.account, Activity::kComputing);
   UpdateStep step = given;
   std::vector<std::span<float>> history;
   if (update_.needs_norms()) {

@@ -26,6 +26,7 @@
 
 namespace cafetiere {
 
+class TimeAccount;
 class Trace;
 
 /// What clipping did in an iteration: the gradients' norm and the factor applied to them.
@@ -41,7 +42,8 @@ struct SyncContext {
   float clip = -1;         ///< clip_gradients; < 0: off
   ThreadPool* pool = nullptr;
   Logger log = {};
-  Trace* trace = nullptr;  ///< the timeline; may be null
+  Trace* trace = nullptr;          ///< the timeline; may be null
+  TimeAccount* account = nullptr;  ///< of the rank's time; may be null
   uint64_t seed = 1;
   std::vector<MatrixRange> matrices = {};  ///< the parameters, for compression
 };

@@ -111,6 +111,14 @@ Result<std::unique_ptr<ModeState>> mode_state(const Graph& graph,
   return std::unique_ptr<ModeState>(std::move(state));
 }
 
+Status restore_tests(const StoppingTests& tests, const Graph& graph, EarlyStopping* stopping) {
+  if (!tests.best.empty() && int64_t(tests.best.size()) != graph.arena_size()) {
+    return invalid_argument("the state's best weights are those of another net");
+  }
+  stopping->restore(tests);
+  return {};
+}
+
 TrainingState::TrainingState(const Graph& graph, int iter, int current_step, ModeState& mode)
     : graph_(graph), mode_(mode) {
   const auto floats = size_t(graph.arena_size());

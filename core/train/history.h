@@ -9,6 +9,7 @@
 #include "core/graph/graph.h"
 #include "core/model/solver_state.h"
 #include "core/sync/sync.h"
+#include "core/train/early_stopping.h"
 
 namespace cafetiere {
 
@@ -23,6 +24,9 @@ std::vector<MatrixRange> param_matrices(const Graph& graph);
 /// solver's `kinds` of history. `graph` outlives it.
 Result<std::unique_ptr<ModeState>> mode_state(const Graph& graph,
                                               std::shared_ptr<StateSource> stored, size_t kinds);
+
+/// Goes on from the tests of a state; an error if they are those of another net.
+Status restore_tests(const StoppingTests& tests, const Graph& graph, EarlyStopping* stopping);
 
 /// The state to store, made from a mode's: history of the parameters in net order, all first kinds
 /// before all second ones; zeros for statistics, for which Caffe requires some.

@@ -45,6 +45,7 @@ Status Trainer::begin(Loop& loop) {
                                    .pool = pool_.get(),
                                    .log = options_.log,
                                    .trace = options_.trace,
+                                   .account = &options_.time,
                                    .seed = seed_,
                                    .matrices = param_matrices(graph_)},
                                   update));
@@ -61,7 +62,8 @@ Status Trainer::begin(Loop& loop) {
                            .feeds = loop.train,
                            .prefetch_threads = options_.prefetch_threads,
                            .cancelled = &cancelled_,
-                           .trace = options_.trace};
+                           .trace = options_.trace,
+                           .account = &options_.time};
   if (p.debug_info()) {
     setup.before_shown = [this](const Plan& plan) { return log_debug_info(plan); };
   }
@@ -77,6 +79,7 @@ Status Trainer::run(Group* group, const std::vector<Feed>& train,
   loop.group = group;
   loop.train = &train;
   loop.tests = &tests;
+  options_.time.change(Activity::kStarting);
   if (group) {
     for (const auto& memory : shared_arenas_) group->lend(memory);
   }
@@ -85,6 +88,7 @@ Status Trainer::run(Group* group, const std::vector<Feed>& train,
     status = one_round(loop);
   }
   if (status.ok()) status = finish(loop);
+  options_.time.change(status.ok() ? Activity::kStoring : Activity::kStarting);
   if (!status.ok() && group) group->cancel();  // no peer waits for one that has failed
   if (!status.ok() && options_.survivors && loop.sync) save_rollback_round(loop);
   return status;
@@ -127,11 +131,13 @@ void Trainer::save_rollback_round(Loop& loop) {
 /// After the final consolidation the weights do not change.
 Status Trainer::consolidate(Loop& loop, bool end) {
   if (loop.ended) return {};
+  const TimeAccount::Span time(&options_.time, loop.exchanging());
   loop.ended = end;
   return loop.sync->consolidate(end, weights_span());
 }
 
 bool Trainer::stops(const Loop& loop) const {
+  if (stopping_ && stopping_->has_stopped()) return true;
   return loop.is_synchronous() ? loop.asked.stop : stop_.load();
 }
 
@@ -143,16 +149,47 @@ bool Trainer::snapshot_due(Loop& loop) {
                                : snapshot_now_.exchange(false);
 }
 
-Status Trainer::one_round(Loop& loop) {
+bool Trainer::test_due(const Loop& loop) const {
+  if (stopping_) return stopping_->is_due(iter_);
   const caffe::SolverParameter& p = options_.solver.param;
   const int before = iter_ - std::max(loop.round_length, 1) + 1;
-  if (holds_multiple(std::max(before, 0), iter_ + 1, p.test_interval()) &&
-      (iter_ > 0 || p.test_initialization())) {
+  return holds_multiple(std::max(before, 0), iter_ + 1, p.test_interval()) &&
+         (iter_ > 0 || p.test_initialization());
+}
+
+/// A test's scores, for early stopping.
+Status Trainer::watch(const TestScores& scores) {
+  const auto found = std::ranges::find(scores.outputs, stopping_->output(), &TestOutput::blob);
+  if (found == scores.outputs.end()) {
+    return invalid_argument(fmt::format(
+        "early_stopping watches \"{}\", which is no output of the test net", stopping_->output()));
+  }
+  stopping_->observe(iter_, found->mean, weights());
+  if (stopping_->has_stopped()) {
+    const auto& [iter, value] = stopping_->curve()[size_t(std::max(0, stopping_->best()))];
+    options_.log.info("Early stopping: the best test was that of iteration {}, {} = {:g}", iter,
+                      stopping_->output(), value);
+  }
+  return {};
+}
+
+void Trainer::take_best() {
+  if (!stopping_ || stopping_->best_weights().empty()) return;
+  std::ranges::copy(stopping_->best_weights(), weights_.get());
+}
+
+Status Trainer::one_round(Loop& loop) {
+  options_.time.change(Activity::kComputing);
+  const caffe::SolverParameter& p = options_.solver.param;
+  if (test_due(loop)) {
     CFT_TRY(test_all(loop));
     if (stops(loop)) return {};
   }
   // The mode itself may not notice for long that the group was cancelled.
-  if (options_.survivors && loop.group) CFT_TRY(loop.group->exchange({}, {}));
+  if (options_.survivors && loop.group) {
+    const TimeAccount::Span time(&options_.time, Activity::kNetwork);
+    CFT_TRY(loop.group->exchange({}, {}));
+  }
   const int length = std::min(loop.sync->round_length(iter_), p.max_iter() - iter_);
   loop.round_length = length;
   const std::vector<UpdateStep> steps =
@@ -170,6 +207,7 @@ Status Trainer::one_round(Loop& loop) {
   }
   if (loop.sync->replicas_equal() &&
       holds_multiple(first + 1, iter_ + 1, p.sync().check_interval())) {
+    const TimeAccount::Span time(&options_.time, loop.exchanging());
     CFT_TRY(compare_weights(loop.group, weights(), iter_));
   }
   return checkpoint_if_due(loop, first);
@@ -190,6 +228,7 @@ Status Trainer::checkpoint_if_due(Loop& loop, int first) {
 
 /// The exchange and, if all shards step together, the solver's step.
 Status Trainer::end_round(Loop& loop, const UpdateStep& last) {
+  const TimeAccount::Span time(&options_.time, loop.exchanging());
   const auto before = Loop::Clock::now();
   CFT_TRY(loop.sync->end_round(last, gradients_span(), weights_span()));
   loop.sync_seconds += Loop::seconds(before);
@@ -223,6 +262,7 @@ TestFeed own_part(const TestFeed& feed, std::vector<OwnShard>& own) {
 Status Trainer::test_all(Loop& loop) {
   const bool apart = !loop.sync->is_synchronous();
   if (apart && rank_of(loop.group) != 0) return {};
+  const TimeAccount::Span time(&options_.time, Activity::kTesting);
   CFT_TRY(consolidate(loop, false));
   // Counted from the iteration, so that a resumed run tests on the same batches.
   const caffe::SolverParameter& p = options_.solver.param;
@@ -256,6 +296,7 @@ Status Trainer::test_all(Loop& loop) {
       event.outputs.emplace_back(out.blob, out.mean);
     }
     if (options_.events) options_.events->test(event);
+    if (stopping_ && i == 0) CFT_TRY(watch(scores));
   }
   return check_cancelled();
 }
@@ -267,6 +308,8 @@ Status Trainer::finish(Loop& loop) {
     CFT_TRY(report(loop, iter_ - 1, p.display() > 0 && (iter_ - 1) % p.display() == 0));
   }
   CFT_TRY(consolidate(loop, true));
+  // Before the state is stored, which then holds all tests.
+  if (stopping_ && !stopping_->is_tested(iter_) && !stops(loop)) CFT_TRY(test_all(loop));
   const bool due = loop.checkpoint_iter != iter_ && p.snapshot_after_train();
   const Asked asked = due ? Asked::kYes : Asked::kNo;
   if (due || options_.keep_state) CFT_TRY(take_checkpoint(loop, asked, options_.keep_state));
@@ -274,7 +317,11 @@ Status Trainer::finish(Loop& loop) {
   loop.runner->stop_prefetch();  // no thread uses the sources any more
   const bool stopped = stops(loop);
   if (!stopped && p.display() > 0 && iter_ % p.display() == 0) CFT_TRY(log_final_loss(loop));
-  if (!stopped && p.test_interval() > 0 && iter_ % p.test_interval() == 0) CFT_TRY(test_all(loop));
+  const bool is_tested = stopping_ && stopping_->is_tested(iter_);
+  if (!stopped && !is_tested && p.test_interval() > 0 && iter_ % p.test_interval() == 0) {
+    CFT_TRY(test_all(loop));
+  }
+  take_best();
   options_.log.info("{}", stopped ? "Optimization stopped early." : "Optimization Done.");
   summary_.steps = iter_;
   summary_.seconds = Loop::seconds(loop.start);

@@ -32,6 +32,10 @@ struct Trainer::Loop {
   bool ended = false;  ///< the final consolidation is done
 
   int steps_pending = 0;  ///< trained since the last report
+  /// What a rank does while it exchanges: alone it only adds up.
+  Activity exchanging() const {
+    return size_of(group) > 1 ? Activity::kNetwork : Activity::kComputing;
+  }
   bool is_synchronous() const { return group != nullptr && sync->is_synchronous(); }
   /// The shards whose values a report sums.
   int reported_shards() const { return is_synchronous() ? shards : int(runner->values().size()); }

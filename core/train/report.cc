@@ -31,17 +31,24 @@ void Trainer::count_rows(Loop& loop) {
 
 /// Once, after the last round: sums the rows that the ranks have used.
 Status Trainer::sum_rows(Loop& loop) {
-  std::vector<int64_t> mine{loop.rows};  // and epoch and rows in turn
+  using Nanos = std::chrono::nanoseconds;
+  const TimeAccount::Span time(&options_.time, loop.exchanging());
+  std::vector<int64_t> mine{loop.rows};  // and the account; then epoch and rows in turn
+  for (const double s : options_.time.seconds()) mine.push_back(int64_t(s * Nanos::period::den));
   for (const auto& [epoch, rows] : rows_used()) mine.insert(mine.end(), {epoch, rows});
   CFT_ASSIGN(const auto parts, loop.sync->gather_at_end(std::as_bytes(std::span(mine))));
   int64_t of_run = 0;
   RowCounts::ByEpoch sum;
-  for (const auto& bytes : parts) {
-    std::vector<int64_t> given(bytes.size() / sizeof(int64_t));
-    if (given.empty()) continue;  // a rank that is lost
-    std::memcpy(given.data(), bytes.data(), given.size() * sizeof(int64_t));
+  summary_.rank_seconds.assign(parts.size(), {});
+  for (size_t rank = 0; rank < parts.size(); ++rank) {
+    std::vector<int64_t> given(parts[rank].size() / sizeof(int64_t));
+    if (given.size() <= kActivities) continue;  // a rank that is lost
+    std::memcpy(given.data(), parts[rank].data(), given.size() * sizeof(int64_t));
     of_run += given[0];
-    for (size_t i = 1; i + 1 < given.size(); i += 2) sum[given[i]] += given[i + 1];
+    for (size_t i = 0; i < kActivities; ++i) {
+      summary_.rank_seconds[rank][i] = double(given[1 + i]) / Nanos::period::den;
+    }
+    for (size_t i = 1 + kActivities; i + 1 < given.size(); i += 2) sum[given[i]] += given[i + 1];
   }
   summary_.rows_per_epoch.clear();
   for (const auto& [epoch, rows] : sum) {
@@ -63,6 +70,7 @@ double Trainer::Loop::smoothed(double loss, int window) {
 /// Gathers the losses of all shards since the last report, which rank 0 reports. Every rank calls
 /// it. `iter` is the last computed iteration; `shown` logs it.
 Status Trainer::report(Loop& loop, int iter, bool shown) {
+  const TimeAccount::Span time(&options_.time, loop.exchanging());
   const caffe::SolverParameter& p = options_.solver.param;
   const int steps = loop.steps_pending, k = steps + int(loop.runner->outputs().count());
   std::vector<double> mine;

@@ -23,6 +23,7 @@ Status Rounds::build() {
   const caffe::SolverParameter& p = solver();
   rule_ = history_rule(p.sync());
   CFT_ASSIGN(graph_, training_graph(options_));
+  CFT_ASSIGN(stopping_, EarlyStopping::make(p));
   CFT_ASSIGN(const auto update, make_update_rule(p));
   kinds_ = size_t(update->history_per_param());
   shared_.assign(shared_floats(graph_, kinds_, rule_), 0.f);
@@ -38,6 +39,7 @@ Status Rounds::restore(const StoredWeights& weights, const std::shared_ptr<State
   for (const std::string& name : ignored) options_.log.notice("Ignoring source layer {}", name);
   if (!state) return {};
   iter_ = state->outline.iter;
+  if (stopping_) CFT_TRY(restore_tests(state->outline.stopping, graph_, &*stopping_));
   CFT_ASSIGN(const auto mode, mode_state(graph_, state, kinds_));
   for (size_t kind = 0; rule_ == HistoryRule::kAveraged && kind < kinds_; ++kind) {
     CFT_TRY(mode->read({StateArray::kHistory, kind}, 0,
@@ -47,6 +49,7 @@ Status Rounds::restore(const StoredWeights& weights, const std::shared_ptr<State
 }
 
 int Rounds::length() const {
+  if (stopping_ && stopping_->has_stopped()) return 0;
   const int period = solver().sync().period();
   return std::min(period - iter_ % period, std::max(0, solver().max_iter() - iter_));
 }
@@ -64,9 +67,17 @@ Status Rounds::end_round(std::span<const std::span<const float>> sums) {
   return {};
 }
 
+Status Rounds::test(double value) {
+  if (!stopping_) return invalid_argument("the solver does not ask for early stopping");
+  stopping_->observe(iter_, value, std::span(shared_).first(floats()));
+  return {};
+}
+
 Result<std::string> Rounds::model() const {
-  return serialize_weights(to_weights(graph_, std::span(shared_).first(floats())),
-                           ModelFormat::kBinary);
+  std::span<const float> weights = std::span(shared_).first(floats());
+  const bool has_best = stopping_ && !stopping_->best_weights().empty();
+  if (has_best && length() == 0 && stopping_->is_tested(iter_)) weights = stopping_->best_weights();
+  return serialize_weights(to_weights(graph_, weights), ModelFormat::kBinary);
 }
 
 Result<std::string> Rounds::state(std::span<const std::span<const float>> replicas) const {
@@ -95,6 +106,7 @@ Result<std::string> Rounds::state(std::span<const std::span<const float>> replic
   std::string bytes;
   CFT_TRY(show_placed(nullptr, placed, [&](ModeState& mode) -> Status {
     TrainingState state(graph_, iter_, current_step_at(policy, iter_), mode);
+    if (stopping_) state.outline.stopping = stopping_->tests();
     CFT_ASSIGN(bytes, serialize_solver_state(state, ModelFormat::kBinary));
     return {};
   }));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/sync/outer_step.h"
+#include "core/train/early_stopping.h"
 #include "core/train/replica.h"
 
 namespace cafetiere {
@@ -42,7 +43,12 @@ class Rounds {
   /// smaller. The bits do not depend on the size.
   Status end_round(std::span<const std::span<const float>> sums);
 
-  /// Weights as a caffemodel.
+  /// Takes a test of the shared weights, for early stopping.
+  Status test(double value);
+  const std::optional<EarlyStopping>& stopping() const { return stopping_; }
+
+  /// Weights as a caffemodel; once the last ones are tested, those of the best test, if the solver asks for
+  /// early stopping.
   Result<std::string> model() const;
   /// Iteration and history as a solverstate; `replicas` is the history of each shard, an arena per
   /// kind, if each keeps its own.
@@ -58,6 +64,7 @@ class Rounds {
   size_t kinds_ = 0;
   int iter_ = 0;
   std::vector<float> shared_;
+  std::optional<EarlyStopping> stopping_;
   std::optional<OuterStep> outer_;  // where the mode has one
 };
 

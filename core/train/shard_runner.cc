@@ -88,6 +88,7 @@ Status ShardRunner::pass(int shard, const UpdateStep& step, int index, Values& v
   const int64_t sub_step = int64_t(step.iter) * step.passes + index;
   std::vector<Prefetch::Batch> batches;
   for (auto& prefetch : prefetch_) {
+    const TimeAccount::Span time(s_.account, Activity::kData);
     CFT_ASSIGN(batches.emplace_back(), prefetch->next());
   }
   const Rows rows = rows_of(shard, sub_step);

@@ -15,6 +15,7 @@
 #include "core/base/log.h"
 #include "core/base/thread_pool.h"
 #include "core/data/prefetch.h"
+#include "core/observe/time_account.h"
 #include "core/observe/trace.h"
 #include "core/solver/lr_policy.h"
 #include "core/sync/sync.h"
@@ -48,6 +49,7 @@ class ShardRunner {
     int prefetch_threads = 1;                  ///< that fill batches, of each feed
     const std::atomic<bool>* cancelled = nullptr;  ///< checked in each iteration
     Trace* trace = nullptr;                        ///< may be null
+    TimeAccount* account = nullptr;                ///< told of waits for batches; may be null
     /// Called before a pass whose iteration is displayed; may be empty.
     std::function<Status(const Plan&)> before_shown = {};
   };

@@ -63,6 +63,10 @@ Status Trainer::build() {
   Random random{uint32_t(seed_)};
   const std::span<float> arena(weights_.get(), size_t(graph_.arena_size()));
   CFT_TRY(init_params(graph_, random, arena));
+  CFT_ASSIGN(stopping_, EarlyStopping::make(p));
+  if (stopping_ && options_.survivors) {
+    return invalid_argument("early_stopping needs ranks that stay; those of survivors come and go");
+  }
   plans_ = std::make_unique<PlanSet>(
       &graph_, device_.get(), param_pointers(graph_, weights_.get(), gradients_.get()), true);
   CFT_TRY(plans_->at(0).status());  // an impossible plan fails now, not in the first step
@@ -131,7 +135,7 @@ Status Trainer::restore(const StoredWeights& weights, const std::shared_ptr<Stat
   CFT_ASSIGN(restored_, mode_state(graph_, state, size_t(rule->history_per_param())));
   iter_ = state->outline.iter;
   current_step_ = state->outline.current_step;
-  return {};
+  return stopping_ ? restore_tests(state->outline.stopping, graph_, &*stopping_) : Status();
 }
 
 Result<std::string> Trainer::model_bytes() const {
@@ -163,11 +167,13 @@ Status Trainer::save(const std::string& model_path, const std::string& state_pat
 
 /// What was asked for goes to on_checkpoint(); `keep`: for state_bytes().
 Status Trainer::take_checkpoint(Loop& loop, Asked asked, bool keep) {
+  const TimeAccount::Span time(&options_.time, Activity::kStoring);
   CFT_TRY(consolidate(loop, false));
   loop.checkpoint_iter = iter_;
   return loop.sync->show_state([&](ModeState& mode) -> Status {
     if (rank_of(loop.group) != 0) return {};
     TrainingState state(graph_, iter_, current_step_, mode);
+    if (stopping_) state.outline.stopping = stopping_->tests();
     if (asked != Asked::kNo && options_.on_checkpoint) {
       std::vector<float> moved(loop.weights_before.size());
       for (size_t i = 0; i < moved.size(); ++i) moved[i] = loop.weights_before[i] - weights()[i];

@@ -19,10 +19,12 @@
 #include "core/model/prototxt.h"
 #include "core/model/solver_state.h"
 #include "core/observe/events.h"
+#include "core/observe/time_account.h"
 #include "core/solver/lr_policy.h"
 #include "core/sync/sync.h"
 #include "core/train/checkpoint.h"
 #include "core/train/debug_info.h"
+#include "core/train/early_stopping.h"
 #include "core/train/history.h"
 #include "core/train/nets.h"
 #include "core/train/plan_set.h"
@@ -51,6 +53,7 @@ struct TrainerOptions {
   std::vector<FedShapes> test_shapes;  ///< one per test net; empty if the nets declare all shapes
   Logger log;
   EventSink* events = nullptr;  ///< rank 0's; may be null
+  TimeAccount time;             ///< of this rank, from now on
   Trace* trace = nullptr;       ///< the timeline; may be null
   /// Keep the state at the end of a run for state_bytes() and save(), with or without snapshots.
   bool keep_state = false;
@@ -69,6 +72,8 @@ struct TrainingSummary {
   double loss = 0, seconds = 0, rows_per_s = 0;
   double not_compute = 0;  ///< share of the time outside forward, backward, exchange and update
   int64_t peak_bytes = 0;  ///< parameters, gradients, history and blobs of this rank
+  /// What each rank's time went to until the ranks parted; zeros for a lost rank.
+  std::vector<TimeAccount::Seconds> rank_seconds;
 };
 
 class Trainer {
@@ -101,6 +106,12 @@ class Trainer {
   void cancel() { cancelled_ = true; }
 
   const TrainingSummary& summary() const { return summary_; }
+  /// What this rank's time has gone to since its options were made; what follows a run counts as
+  /// storing. On the thread that runs it.
+  TimeAccount::Seconds seconds() const { return options_.time.seconds(); }
+  /// What early stopping saw; none if the solver does not ask for it. After a run the weights are those of
+  /// the best test.
+  const std::optional<EarlyStopping>& stopping() const { return stopping_; }
   /// From any thread: the rows that this rank has trained on in this run, or with survivors in all
   /// its runs, by epoch. A round's rows count when it ends: an interrupted one is repeated.
   RowCounts::ByEpoch rows_used() const { return rows_used_.by_epoch(); }
@@ -131,6 +142,9 @@ class Trainer {
   Result<Graph> training_graph(const NetChoice& choice) const;
   Status log_debug_info(const Plan& plan);
   Status test_all(Loop& loop);
+  bool test_due(const Loop& loop) const;
+  Status watch(const TestScores& scores);
+  void take_best();
   /// Who asked for a checkpoint: nobody, a user or a setting, or the solver's `snapshot`.
   enum class Asked { kNo, kYes, kSnapshot };
   Status take_checkpoint(Loop& loop, Asked asked, bool keep = false);
@@ -163,6 +177,7 @@ class Trainer {
   std::vector<std::vector<float>> test_params_;  // of each test net, where it has layers of its own
   std::unique_ptr<DebugInfo> debug_info_;        // made on first use
   int iter_ = 0, current_step_ = 0;
+  std::optional<EarlyStopping> stopping_;
   std::unique_ptr<ModeState> restored_;  // until run() takes it
   struct {
     int iter = 0, current_step = 0;

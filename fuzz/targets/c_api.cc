@@ -222,6 +222,7 @@ void call_rounds(CallArguments& a) {
       return;
     case 13:
       checked(cft_rounds_end(rounds, arrays, count, floats));
+      checked(cft_rounds_test(rounds, double(count)));
       return;
     case 14:
       return keep_bytes(a, [&](auto... out) { return cft_rounds_model(rounds, out...); });

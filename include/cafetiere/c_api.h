@@ -86,6 +86,7 @@ CFT_API int cft_main(int count, const char* const* arguments);
  * trainer}; "solver" may be absent when "net" is given. Without "net" the net is what the solver
  * trains or, in phase TEST, the first of the test nets that it has of its own.
  * The solver's train_state or first test_state counts as in training.
+ * "max_iter": as for the trainer, of which a policy such as "cosine" needs some.
  * "sources": 1 asks for {"sources": [{"name", "type", "tops", "roles": of the tops, as below, "rows":
  * whether a table may stand for its files, and of a layer that reads files "source", "backend", "root_folder", "channels", "height",
  * "width"}]} alone: the layers that are fed from outside, whether or not their shapes are known here.
@@ -93,7 +94,9 @@ CFT_API int cft_main(int count, const char* const* arguments);
  * layers that read files by layers that rows of a table feed; it may be empty.
  * out: {"name", "rows_net_text": only with "net" and "rows", the net so changed; "net_path": what the solver's "net:" says or "", "net_text": the net's text, in phase
  *   TEST with the level and stages of test_state inside, for the predictor; if no net was given, "solver_text": the solver with
- *   all its nets inside; "batch_size", "parameters": floats, "memory_bytes": predicted for one rank, "data_layer": {"name", "type": of the layer with the features, "tops": of all data layers, in the net's order [{"name", "layer",
+ *   all its nets inside; "batch_size", "parameters": floats, "memory_bytes": predicted for one rank,
+ *   "flops_forward", "flops_backward", "pass_bytes": operations of a pass over a batch, a multiply-add being two,
+ *   and bytes of the buffers that its steps read and write (since API version 4), "data_layer": {"name", "type": of the layer with the features, "tops": of all data layers, in the net's order [{"name", "layer",
  *   "role": "features"|"label"|"" (since API version 4), "batch": rows, "shape", "classes": the labels that losses and accuracies take from it are below, 0 if there are none,
  *   "ignore_label": only where one is, "column": of CoSData and TableData, "columns": all of a top of TableData}], "source", "dataframe_format",
  *   "dataframe_column_select", "source_class", "others": [the further data layers, with the same
@@ -109,6 +112,10 @@ CFT_API int cft_describe(const char* options, char** out);
  *   "TEST", "batch": rows (0 = the net's), "level", "stages": [..],
  *   "shapes": {TOP of a layer whose files are not there: [channels, height, width] or all sizes}} */
 CFT_API int cft_explain(const char* options, char** out);
+/* Since API version 4. The least seconds that this machine needs for a pass over a batch with so many
+ * threads, by its limits: what they are is measured once, in less than two seconds, and kept in
+ * cafetiere/machine.json of the user's cache folder. options: as for cft_explain. */
+CFT_API int cft_least_seconds(const char* options, int threads, double* out);
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
@@ -154,7 +161,8 @@ CFT_API void cft_row_check_destroy(cft_row_check* check);
  * TableData. In rows a missing cell has no bytes.
  * options: {"schema": as for rows, "columns": [{"name": TEXT, "kind": "NUMBER" (default; of "size"
  *   numbers in each cell, else 1)|"CATEGORY"|"DATE" (i32 days since 1970)|"TIMESTAMP" (i64 microseconds)|
- *   "CLASS" (a label)}]} */
+ *   "CLASS" (a label)|"FLAGS" (a label of "size" numbers that are 0 or 1)|"WEIGHT" (of a row in the
+ *   loss: one column at most, with finite numbers of 0 or more)}]} */
 typedef struct cft_table cft_table;
 CFT_API int cft_table_create(const char* options, cft_table** out);
 /* Counts `count` rows, encoded as for cft_rows_append(). An error leaves the table unfit for use. */
@@ -163,8 +171,17 @@ CFT_API int cft_table_add(cft_table* table, int64_t count, const void* chunk, ui
 CFT_API int cft_table_merge(cft_table* table, const void* statistics, uint64_t bytes);
 /* The same bytes for the same multiset of rows. */
 CFT_API int cft_table_statistics(const cft_table* table, void** out, uint64_t* bytes);
-/* The text of a net that learns one column from the others.
- * options: {"label": the column to learn, "layers": [units of each hidden layer] (default [64, 32]),
+/* The text of a net that learns one column from the others. The loss of a batch is the sum of the rows'
+ * losses, each times the row's weight over the mean weight of all rows that were counted, divided by the
+ * rows of the batch.
+ * options: {"label": the column to learn, or "labels": several columns of numbers,
+ *   "class_weights": "balanced" or pairs such as "spam=5, ham=1", which weigh rows by their label (other
+ *   classes: 1), "loss": of numbers, "squared" (default), "huber" or "quantile", "delta": of "huber", in
+ *   deviations of the label (default 1), "quantiles": [numbers between 0 and 1], a prediction each,
+ *   "initial": prototxt of a model's net whose weights this one is to begin with: features, and the label
+ *   where it is the same, are encoded as there; else the layer of the scores gets a name of its own,
+ *   "frozen": [names of layers that stay as they are, also those of NAME/...],
+ *   "layers": [units of each hidden layer] (default [64, 32]),
  *   "activation": a layer type (default "ReLU"), "dropout": share of units, "batch_norm": 0 or 1,
  *   "net": prototxt of hidden layers in place of those, the first of which reads the blob "input" and
  *   the last of which the scores are made of, or of a whole net, "batch": rows (default 64), "step_rows":
@@ -173,6 +190,38 @@ CFT_API int cft_table_statistics(const cft_table* table, void** out, uint64_t* b
  *   "most_values", "least_count": of a category's values, the others count as one (50000, 1)} */
 CFT_API int cft_table_net(const cft_table* table, const char* options, char** out);
 CFT_API void cft_table_destroy(cft_table* table);
+
+/* ---- a net for each key -------------------------------------------------------------------- */
+
+/* Since API version 4. Trains small nets in great number, one after another on the calling thread, each
+ * on the rows of one key: with the encoding that these alone make and to the weights that
+ * cft_trainer_run() gives for them with one shard. What nets of equal shapes share is made once.
+ * options: {"schema", "columns": as for cft_table_create; "net": {the options of cft_table_net};
+ *   "solver": TEXT without nets, clip_gradients, iter_size or test_interval, "seed", "max_iter": as for
+ *   cft_trainer_create, "epochs": passes over the rows in place of these steps,
+ *   "least_rows": a key with fewer is an error (default 1)} */
+typedef struct cft_keyed cft_keyed;
+/* What a key ends with; texts and bytes are valid until the next call. The caller sets `struct_size`. */
+typedef struct cft_keyed_net {
+  uint64_t struct_size;
+  int64_t rows, steps;
+  double loss;     /* of the last step */
+  const char* net; /* prototxt, as of cft_table_net */
+  uint64_t net_bytes;
+  const void* model; /* a caffemodel */
+  uint64_t model_bytes;
+  const char*
+      classes; /* JSON: the label's classes in the order of scores, [] where it is a number */
+} cft_keyed_net;
+CFT_API int cft_keyed_create(const char* options, cft_keyed** out);
+/* Adds `count` rows, encoded as for cft_rows_append(), to the key under way. After an error it takes no
+ * more, and its training fails. */
+CFT_API int cft_keyed_add(cft_keyed* keyed, int64_t count, const void* chunk, uint64_t bytes);
+/* Ends the key: trains its net and frees its rows. An error is this key's alone. */
+CFT_API int cft_keyed_train(cft_keyed* keyed, cft_keyed_net* out);
+/* Ends the key without a net. */
+CFT_API int cft_keyed_drop(cft_keyed* keyed);
+CFT_API void cft_keyed_destroy(cft_keyed* keyed);
 
 /* ---- groups -------------------------------------------------------------------------------- */
 
@@ -283,10 +332,18 @@ CFT_API int cft_trainer_checkpoint(cft_trainer* trainer);
 /* Since API version 2. Any thread: the rows that this rank has trained on so far, by epoch: {"0": N,
  * ...}; with "survivors", in all its groups. Rounds count when they have ended. */
 CFT_API int cft_trainer_rows(cft_trainer* trainer, char** out);
+/* Since API version 4. What the rank's time has gone to, in seconds: {"computing", "data", "network":
+ *   waits for rows and for other ranks, "testing", "storing": checkpoints, and all that follows a run,
+ *   "starting"}. They add up to the time since the trainer was made. On the thread that runs it. */
+CFT_API int cft_trainer_seconds(cft_trainer* trainer, char** out);
 /* After a run: {"steps", "epochs", "rows_given", "rows_per_epoch": [..], "loss", "seconds",
  *   "rows_per_s", "sha256": of the model, "" where that is larger than the binary form's 2 GiB,
  *   "shards", "ranks", "peak_bytes", "instruction_set": see cft_instruction_set,
- *   "files": whether model and state are to be had from cft_trainer_save alone}
+ *   "files": whether model and state are to be had from cft_trainer_save alone,
+ *   "early_stopping" (since API version 4): null, or if the solver asks for it {"output": the one that is
+ *   watched, "best_step", "best": its value, "interval": steps from one test to the next, "stopped":
+ *   whether it ended the run, "curve": [[step, value] of each test]}; the model is that of best_step then,
+ *   and the state that of the end}
  * Rows are those of all ranks that came to the end; with "survivors" "rows_given" are this rank's. */
 CFT_API int cft_trainer_result(cft_trainer* trainer, char** out);
 /* After a run: the weights as a caffemodel. */
@@ -359,12 +416,18 @@ CFT_API int cft_rounds_restore(cft_rounds* rounds, const void* model, uint64_t m
                                const void* state, uint64_t state_bytes);
 /* {"iter": next, "length": iterations of the next round, 0 at the end, "floats": shared ones,
  *   "keeps_history": whether each replica has its own, "mode", "period", "seed", "max_iter",
- *   "test_interval", "test_initialization", "snapshot", "average_loss"} */
+ *   "test_interval", "test_initialization", "snapshot", "average_loss", "early_stopping" (since API version
+ *   4): null, or as cft_trainer_result() says, with "due": whether to test before the round} */
 CFT_API int cft_rounds_describe(const cft_rounds* rounds, char** out);
 CFT_API int cft_rounds_shared(const cft_rounds* rounds, float* out, uint64_t floats);
 /* Ends the round described: sums[i] is the tree sum of group i of the shards. */
 CFT_API int cft_rounds_end(cft_rounds* rounds, const float* const* sums, int32_t count,
                            uint64_t floats);
+/* Since API version 4. What a test of the shared weights came to, of the output that the solver's
+ * early_stopping names: before the round that begins with them ends, or after the last one. Where
+ * cft_rounds_describe() then says length 0, the training has ended and that round is not to count. Once
+ * the training has ended, the model is that of the best test. */
+CFT_API int cft_rounds_test(cft_rounds* rounds, double value);
 /* The weights as a caffemodel. */
 CFT_API int cft_rounds_model(const cft_rounds* rounds, void** out, uint64_t* bytes);
 /* Iteration and history as a solverstate. histories: of each shard, where replicas keep theirs; else

@@ -23,6 +23,13 @@ CFT_JNI(jbyteArray, describe)(JNIEnv* env, jclass, jbyteArray options) try {
 }
 CFT_CATCH(jbyteArray)
 
+CFT_JNI(jdouble, leastSeconds)(JNIEnv* env, jclass, jbyteArray options, jint threads) try {
+  double seconds = 0;
+  check(env, cft_least_seconds(to_text(env, options).c_str(), threads, &seconds));
+  return seconds;
+}
+CFT_CATCH(jdouble)
+
 CFT_JNI(jbyteArray, syncModes)(JNIEnv* env, jclass) try {
   return text_from(env, [](char** out) { return cft_sync_modes(out); });
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // JNI glue for cafetiere.core.Predictor.
-#include <vector>
+#include "jvm/native/predictor.h"
 
-#include "jvm/native/jni_support.h"
+#include <vector>
 
 using namespace cafetiere::jni;
 
@@ -16,9 +16,7 @@ CFT_JNI(jlong, predictorCreate)(JNIEnv* env, jclass, jbyteArray options, jbyteAr
 CFT_CATCH(jlong)
 
 CFT_JNI(jlong, predictorShare)(JNIEnv* env, jclass, jlong predictor) try {
-  cft_predictor* another = nullptr;
-  check(env, cft_predictor_share(object<cft_predictor>(predictor), &another));
-  return address_of(another);
+  return share_predictor(env, predictor);
 }
 CFT_CATCH(jlong)
 
@@ -53,6 +51,6 @@ CFT_JNI(void, predictorRun)
 CFT_CATCH(void)
 
 CFT_JNI(void, predictorDestroy)(JNIEnv* env, jclass, jlong predictor) try {
-  cft_predictor_destroy(object<cft_predictor>(predictor));
+  destroy_predictor(predictor);
 }
 CFT_CATCH(void)

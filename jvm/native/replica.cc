@@ -181,6 +181,11 @@ CFT_JNI(void, roundsEnd)(JNIEnv* env, jclass, jlong rounds, jobjectArray sums) t
 }
 CFT_CATCH(void)
 
+CFT_JNI(void, roundsTest)(JNIEnv* env, jclass, jlong rounds, jdouble value) try {
+  check(env, cft_rounds_test(object<cft_rounds>(rounds), value));
+}
+CFT_CATCH(void)
+
 CFT_JNI(jbyteArray, roundsModel)(JNIEnv* env, jclass, jlong rounds) try {
   return bytes_from(env, [&](void** out, uint64_t* size) {
     return cft_rounds_model(object<cft_rounds>(rounds), out, size);

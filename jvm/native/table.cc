@@ -41,6 +41,49 @@ CFT_TABLE(jbyteArray, net)(JNIEnv* env, jclass, jlong table, jbyteArray options)
 }
 CFT_CATCH(jbyteArray)
 
+CFT_TABLE(jlong, keyedCreate)(JNIEnv* env, jclass, jbyteArray options) try {
+  cft_keyed* keyed = nullptr;
+  check(env, cft_keyed_create(to_text(env, options).c_str(), &keyed));
+  return address_of(keyed);
+}
+CFT_CATCH(jlong)
+
+CFT_TABLE(void, keyedAdd)
+(JNIEnv* env, jclass, jlong keyed, jlong count, jlong chunk, jlong bytes) try {
+  check(env, cft_keyed_add(object<cft_keyed>(keyed), count, object<void>(chunk),
+                           static_cast<uint64_t>(bytes)));
+}
+CFT_CATCH(void)
+
+/// What KeyedTrainer.Net has: {rows, steps, loss} in `figures`, {net, model, classes} in `parts`.
+CFT_TABLE(void, keyedTrain)
+(JNIEnv* env, jclass, jlong keyed, jdoubleArray figures, jobjectArray parts) try {
+  cft_keyed_net net{};
+  net.struct_size = sizeof net;
+  if (!check(env, cft_keyed_train(object<cft_keyed>(keyed), &net))) return;
+  const jdouble values[] = {double(net.rows), double(net.steps), net.loss};
+  env->SetDoubleArrayRegion(figures, 0, 3, values);
+  const auto put = [&](jsize place, const void* bytes, uint64_t size) {
+    if (env->ExceptionCheck()) return;
+    jbyteArray array = to_java(env, bytes, size);
+    if (array) env->SetObjectArrayElement(parts, place, array);
+  };
+  put(0, net.net, net.net_bytes);
+  put(1, net.model, net.model_bytes);
+  put(2, net.classes, std::strlen(net.classes));
+}
+CFT_CATCH(void)
+
+CFT_TABLE(void, keyedDrop)(JNIEnv* env, jclass, jlong keyed) try {
+  check(env, cft_keyed_drop(object<cft_keyed>(keyed)));
+}
+CFT_CATCH(void)
+
+CFT_TABLE(void, keyedDestroy)(JNIEnv* env, jclass, jlong keyed) try {
+  cft_keyed_destroy(object<cft_keyed>(keyed));
+}
+CFT_CATCH(void)
+
 CFT_TABLE(void, destroy)(JNIEnv* env, jclass, jlong table) try {
   cft_table_destroy(object<cft_table>(table));
 }

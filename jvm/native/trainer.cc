@@ -175,6 +175,11 @@ CFT_JNI(jbyteArray, trainerRows)(JNIEnv* env, jclass, jlong handle) try {
 }
 CFT_CATCH(jbyteArray)
 
+CFT_JNI(jbyteArray, trainerSeconds)(JNIEnv* env, jclass, jlong handle) try {
+  return text_from(env, [&](char** out) { return cft_trainer_seconds(trainer_of(handle), out); });
+}
+CFT_CATCH(jbyteArray)
+
 CFT_JNI(jbyteArray, trainerResult)(JNIEnv* env, jclass, jlong handle) try {
   return text_from(env, [&](char** out) { return cft_trainer_result(trainer_of(handle), out); });
 }

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learns from a table in a file, and predicts for another one.
+"""Learns from a table in a file, and predicts for another one; runs nets with Python layers.
 
     python -m cafetiere fit visitors.csv --label buys --out model
     python -m cafetiere predict model others.csv > predictions.csv
     python -m cafetiere export_onnx model model.onnx
+    python -m cafetiere train --solver solver.prototxt
+    python -m cafetiere time --model net.prototxt
 
 A file is a CSV with a header or, with pyarrow installed, Parquet. The types of a CSV's columns are
 found by reading it: numbers, dates as 2026-07-01, times as 2026-07-01T12:30:00, else text; empty
@@ -17,7 +19,7 @@ import pathlib
 import signal
 import sys
 
-from cafetiere import tables
+from cafetiere import _programs, tables
 
 
 def _names(text):
@@ -26,6 +28,10 @@ def _names(text):
 
 def _numbers(text):
     return [int(units) for units in _names(text)]
+
+
+def _shares(text):
+    return [float(share) for share in _names(text)]
 
 
 def _arguments():
@@ -61,6 +67,30 @@ def _arguments():
     fit.add_argument("--lr", type=float, default=0.003, help="learning rate at the beginning")
     fit.add_argument("--seed", type=int, default=1, help="seed of everything random")
     fit.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    fit.add_argument("--weight", help="the column with what each row counts in the loss")
+    fit.add_argument(
+        "--class-weights", default="", help='"balanced", or pairs such as "spam=5, ham=1"'
+    )
+    fit.add_argument("--loss", choices=["squared", "huber", "quantile"], default="squared")
+    fit.add_argument(
+        "--huber-delta", type=float, default=1.0, help="where huber begins, in deviations"
+    )
+    fit.add_argument(
+        "--quantiles", type=_shares, default=[], help="of loss quantile, as 0.1,0.5,0.9"
+    )
+    fit.add_argument(
+        "--validation",
+        type=float,
+        default=0.0,
+        help="share of the rows to test on once an epoch; the others are trained on",
+    )
+    fit.add_argument(
+        "--patience",
+        type=int,
+        default=0,
+        help="epochs in a row that are no better, after which it ends with the best one's weights",
+    )
+    fit.add_argument("--tol", type=float, default=0.0, help="by how much an epoch must be better")
     predict = commands.add_parser("predict", help="adds predictions to a table, as a CSV")
     predict.add_argument("model", help="the folder that fit wrote")
     predict.add_argument("table", help="a CSV or Parquet file")
@@ -69,7 +99,8 @@ def _arguments():
     )
     onnx.add_argument("model", help="the folder that fit wrote")
     onnx.add_argument("output", help="the .onnx file to write")
-    return parser.parse_args()
+    programs = _programs.add_commands(commands)
+    return parser.parse_args(), programs
 
 
 def _tested(model, columns):
@@ -84,6 +115,13 @@ def _tested(model, columns):
     return f"accuracy {right / len(label):.4f}"
 
 
+def _stopped(told, patience):
+    """A sentence on which epoch was the best, and why the training ended."""
+    epoch = told["best_step"] // told["interval"]
+    why = f"{patience} epochs were no better" if told["stopped"] else "all epochs were trained"
+    return f"best validation loss {told['best']:.6g}, after epoch {epoch}; {why}"
+
+
 def _net(path):
     if not path or pathlib.Path(path).suffix == ".onnx":
         return path
@@ -92,7 +130,7 @@ def _net(path):
 
 def _fit(given):
     columns = tables.read(given.table)
-    kept = [name for name in columns if name not in {*given.drop, given.label}]
+    kept = [name for name in columns if name not in {*given.drop, given.label, given.weight}]
     model, result = tables.fit(
         columns,
         given.label,
@@ -106,9 +144,19 @@ def _fit(given):
         lr=given.lr,
         seed=given.seed,
         threads=given.threads,
+        weight=given.weight,
+        class_weights=given.class_weights,
+        loss=given.loss,
+        huber_delta=given.huber_delta,
+        quantiles=given.quantiles,
+        validation=given.validation,
+        patience=given.patience,
+        tol=given.tol,
     )
     model.save(given.out)
     print(f"{result['steps']} steps, {result['seconds']:.1f} s, loss {result['loss']:.4f}")
+    if stopping := result["early_stopping"]:
+        print(_stopped(stopping, given.patience))
     print(f"{given.table}: {_tested(model, columns)}")
     if given.test:
         print(f"{given.test}: {_tested(model, tables.read(given.test))}")
@@ -119,6 +167,8 @@ def _predict(given):
     columns = tables.read(given.table)
     predicted, shares = model.predict(columns)
     added = {"prediction": predicted, **({} if shares is None else {"probability": shares})}
+    quantiles = [f"quantile_{share:g}" for share in model.quantiles]
+    added.update(zip(quantiles, model.predict_quantiles(columns)))
     for name in added:
         if name in columns:
             raise ValueError(f"the table has a column {name!r} already; rename it")
@@ -133,10 +183,10 @@ def _export_onnx(given):
 
 def main():
     """Runs the arguments of this process; returns the exit status."""
-    given = _arguments()
+    given, programs = _arguments()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # of `| head`
     try:
-        commands = {"fit": _fit, "predict": _predict, "export_onnx": _export_onnx}
+        commands = {"fit": _fit, "predict": _predict, "export_onnx": _export_onnx, **programs}
         commands[given.command](given)
     except (OSError, ValueError, RuntimeError, ImportError) as error:
         print(f"cafetiere: {error}", file=sys.stderr)

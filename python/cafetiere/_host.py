@@ -97,6 +97,9 @@ def _make_layer(text):
         param.phase,
         param.name,
     )
+    layer.param_str_ = (
+        layer.param_str
+    )  # the name before Caffe 1.0, as Faster R-CNN's layers read it
     layer.__init__(param)
     return layer
 

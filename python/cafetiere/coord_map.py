@@ -9,8 +9,9 @@ import numpy as np
 
 from cafetiere.net_spec import layers as L
 
-_ELEMENTWISE = """AbsVal BatchNorm Bias BNLL Clip Dropout Eltwise ELU Exp GELU HardSigmoid HardSwish
-Log LRN Mish MVN Power PReLU ReLU ReLU6 Scale Sigmoid Split Swish TanH Threshold"""
+_ELEMENTWISE = """AbsVal BatchNorm Bias BN BNLL Clip Dropout Eltwise ELU Exp GELU HardSigmoid
+HardSwish Log LRN Mish MVN Normalize Power PReLU ReLU ReLU6 Scale SeLu SeLuDropout ShuffleChannel
+Sigmoid Split Swish TanH Threshold"""
 PASS_THROUGH_LAYERS = frozenset(_ELEMENTWISE.split())
 _IDENTITY = (None, 1, 0)
 

@@ -159,7 +159,7 @@ def main(arguments=None):
     parser.add_argument("--display_lrm", action="store_true", help="show lr_mult")
     options = parser.parse_args(arguments)
     with open(options.input_net_proto_file) as file:
-        net = text_format.Parse(file.read(), caffe_pb2.NetParameter())
+        net = text_format.Parse(file.read(), caffe_pb2.NetParameter(), allow_unknown_field=True)
     phase = None if options.phase == "ALL" else getattr(caffe_pb2, options.phase)
     draw_net_to_file(net, options.output_image_file, options.rankdir, phase, options.display_lrm)
 

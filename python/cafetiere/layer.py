@@ -10,7 +10,7 @@ class Layer:
     A subclass has setup(bottom, top), reshape(bottom, top), forward(bottom, top) and
     backward(top, propagate_down, bottom); bottoms and tops are lists of Blob. It finds
 
-    * `param_str`: the text of python_param { param_str },
+    * `param_str`: the text of python_param { param_str }, also as `param_str_`, its older name,
     * `phase`: TRAIN or TEST,
     * `blobs`: its parameters; setup() adds them with blobs.add_blob(*shape) and may write their
       first values to `blobs[i].data`. backward() adds to `blobs[i].diff`,

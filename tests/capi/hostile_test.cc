@@ -54,6 +54,7 @@ struct Objects {
   cft_leveldb* leveldb = nullptr;
   cft_row_check* check = nullptr;
   cft_table* table = nullptr;
+  cft_keyed* keyed = nullptr;
   cft_hdf5* hdf5 = nullptr;
 
   explicit Objects(const TempDir& folder) {
@@ -75,6 +76,11 @@ struct Objects {
     const nlohmann::json columns{{"schema", nlohmann::json::parse(kSmallSchema)},
                                  {"columns", {{{"name", "data"}, {"size", 4}}}}};
     make(cft_table_create(text(columns).c_str(), &table));
+    make(cft_keyed_create(text({{"schema", columns["schema"]},
+                                {"columns", columns["columns"]},
+                                {"solver", "base_lr: 0.1 lr_policy: 'fixed' max_iter: 1"}})
+                              .c_str(),
+                          &keyed));
     void* file = nullptr;
     uint64_t size = 0;
     make(cft_weights_hdf5(model, bytes, &file, &size));
@@ -113,6 +119,7 @@ struct Objects {
     cft_leveldb_close(leveldb);
     cft_row_check_destroy(check);
     cft_table_destroy(table);
+    cft_keyed_destroy(keyed);
     cft_hdf5_close(hdf5);
   }
   static void make(int code) { ASSERT_EQ(code, 0) << cft_last_error(); }
@@ -173,7 +180,7 @@ std::vector<T> values(const Objects& o) {
   } else {
     const std::tuple all{o.budget,    o.rows,        o.group, o.trainer, o.replica, o.rounds,
                          o.predictor, o.transformer, o.net,   o.solver,  o.lmdb,    o.cursor,
-                         o.writer,    o.leveldb,     o.check, o.hdf5,    o.table};
+                         o.writer,    o.leveldb,     o.check, o.hdf5,    o.table,   o.keyed};
     using Object = std::remove_const_t<std::remove_pointer_t<T>>*;
     std::vector<T> list{nullptr};
     std::apply(
@@ -272,6 +279,7 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_trainer_log);
   CALL(cft_trainer_checkpoint);
   CALL(cft_trainer_rows);
+  CALL(cft_trainer_seconds);
   CALL(cft_trainer_result);
   CALL(cft_trainer_model);
   CALL(cft_trainer_state);
@@ -281,6 +289,7 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_onnx_export);
   CALL(cft_onnx_import);
   CALL(cft_explain);
+  CALL(cft_least_seconds);
   CALL(cft_state_hdf5);
   CALL(cft_rows_keys);
   CALL(cft_tree_sum);
@@ -296,6 +305,7 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_rounds_describe);
   CALL(cft_rounds_shared);
   CALL(cft_rounds_end);
+  CALL(cft_rounds_test);
   CALL(cft_rounds_model);
   CALL(cft_rounds_state);
   CALL(cft_rounds_log);
@@ -323,6 +333,10 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_table_merge);
   CALL(cft_table_statistics);
   CALL(cft_table_net);
+  CALL(cft_keyed_create);
+  CALL(cft_keyed_add);
+  CALL(cft_keyed_train);
+  CALL(cft_keyed_drop);
   CALL(cft_hdf5_open);
   CALL(cft_hdf5_shape);
   CALL(cft_hdf5_read);
@@ -406,6 +420,7 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   cft_leveldb_close(nullptr);
   cft_row_check_destroy(nullptr);
   cft_table_destroy(nullptr);
+  cft_keyed_destroy(nullptr);
   cft_hdf5_close(nullptr);
   cft_net_destroy(nullptr);
   cft_solver_destroy(nullptr);

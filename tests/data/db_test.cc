@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cli/convert_mnist.h"
 #include "core/data/db_source.h"
 #include "tests/data/temp_dir.h"
@@ -129,6 +131,40 @@ TEST(DbSource, ShardsTakeTurns) {
   EXPECT_THAT(labels_of(**source, 1, 0), ElementsAre(1, 3));
   EXPECT_THAT(labels_of(**source, 0, 1), ElementsAre(4, 1));
   EXPECT_THAT(labels_of(**source, 1, 1), ElementsAre(0, 2));
+}
+
+// Every record once an epoch, in an order of its own, whoever reads it.
+TEST(DbSource, ShufflesEveryEpoch) {
+  for (const DbBackend backend : kBackends) {
+    const TempDir dir;
+    std::vector<std::string> records;
+    for (int i = 0; i < 8; ++i) records.push_back(record(i));
+    caffe::LayerParameter layer = data_layer(make_db(dir, backend, records), backend, 8);
+    layer.mutable_data_param()->set_shuffle(true);
+    std::vector<std::vector<float>> epochs;
+    {
+      auto source = DbSource::make(layer, true, 1, 1);
+      ASSERT_TRUE(source.ok()) << source.status().message();
+      for (int epoch = 0; epoch < 3; ++epoch) epochs.push_back(labels_of(**source, 0, epoch));
+      EXPECT_EQ(labels_of(**source, 0, 0), epochs[0]) << "the same again";
+    }
+    for (const std::vector<float>& labels : epochs) {
+      EXPECT_THAT(labels, ::testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+      EXPECT_EQ(std::ranges::count(epochs, labels), 1);
+    }
+    layer.mutable_data_param()->set_batch_size(2);
+    auto shards = DbSource::make(layer, true, 2, 1);
+    ASSERT_TRUE(shards.ok());
+    for (int q = 0; q < 6; ++q) {
+      for (int shard = 0; shard < 2; ++shard) {
+        const std::vector<float> labels = labels_of(**shards, shard, q);
+        for (size_t j = 0; j < 2; ++j) {
+          const size_t at = (size_t(q) * 2 + j) * 2 + size_t(shard);
+          EXPECT_EQ(labels[j], epochs[at / 8][at % 8]);
+        }
+      }
+    }
+  }
 }
 
 TEST(DbSource, ReadsFloatDatums) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <random>
 
 #include "core/data/table_statistics.h"
@@ -56,9 +57,12 @@ TableColumn column(const std::string& text) {
 }
 
 std::vector<TableColumn> requests() {
-  return {column("name: 'age'"), column("name: 'city' kind: CATEGORY"),
-          column("name: 'day' kind: DATE"), column("name: 'y' kind: CLASS"),
-          column("name: 'pixels' size: 2")};
+  return {column("name: 'age'"),
+          column("name: 'city' kind: CATEGORY"),
+          column("name: 'day' kind: DATE"),
+          column("name: 'y' kind: CLASS"),
+          column("name: 'pixels' size: 2"),
+          column("name: 'time' kind: WEIGHT")};
 }
 
 Result<std::vector<float>> encode(const std::vector<TableColumn>& columns, const Person& person) {
@@ -80,6 +84,7 @@ std::vector<Person> people(int count) {
     Person p{.id = i, .age = i % 10 == 3 ? kNan : age(random), .city = cities[random() % 4]};
     p.day = int32_t(random() % 20000);
     p.y = int32_t(random() % 3) * 5;
+    p.time = i % 4;
     p.pixels = {float(i), 3};
     all.push_back(p);
   }
@@ -109,6 +114,26 @@ TEST(TableStatistics, AreThoseOfTheRowsForAnyPartitioning) {
     EXPECT_EQ(sum.bytes(), whole.bytes()) << parts;
     EXPECT_EQ(sum.rows(), 300);
   }
+}
+
+TEST(TableStatistics, WeightsHaveTheMeanOne) {
+  const std::vector<Person> rows = people(300);
+  const TableStatistics table = statistics(rows);
+  const TableColumn own = *table.encoding(5, {}),
+                    even = *table.class_weights(3, {.balanced = true});
+  const TableColumn given = *table.class_weights(3, {.given = {{"5", 0.25}, {"10", 0}}});
+  double sum = 0, sum_given = 0;
+  std::map<int32_t, double> by_class;
+  for (const Person& p : rows) {
+    const std::vector<float> x = *encode({own, even, given}, p);
+    sum += x[0];
+    by_class[p.y] += double(p.time) * x[1];
+    sum_given += double(p.time) * x[2];
+    EXPECT_EQ(x[2] == 0, p.y == 10);
+  }
+  EXPECT_NEAR(sum, 300, 1e-3);
+  EXPECT_NEAR(sum_given, 300, 1e-3);
+  for (const auto& [y, weight] : by_class) EXPECT_NEAR(weight, 100, 1e-3) << y;
 }
 
 TEST(TableStatistics, EncodedNumbersHaveMeanZeroAndVarianceOne) {

@@ -174,6 +174,12 @@ TEST(Transformer, RefusesWhatDoesNotFit) {
   EXPECT_THAT(transform_error(param), HasSubstr("crop_size 4"));
   EXPECT_THAT(transform_error(param, Shape{7}), HasSubstr("need images"));
   param.Clear();
+  param.mutable_distort_param()->set_hue_prob(0.5);
+  EXPECT_THAT(transform_error(param), HasSubstr("distort_param of SSD"));
+  param.Clear();
+  param.add_scale_factors(0.5);
+  EXPECT_THAT(transform_error(param), HasSubstr("scale_factors of SSD and DeepLab"));
+  param.Clear();
   for (int i = 0; i < 3; ++i) param.add_mean_value(1);
   EXPECT_THAT(transform_error(param), HasSubstr("3 mean_values for 2 channels"));
   param.set_mean_file("x");

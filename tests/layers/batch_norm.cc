@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/layers/harness.h"
 
 namespace cafetiere {
@@ -59,6 +61,47 @@ TEST(BatchNorm, FixedStatisticsKeepTheirValue) {
   auto net = TestNet::build(batch_norm({4, 2}, "use_global_stats: true"), caffe::TRAIN);
   ASSERT_TRUE(net.ok());
   for (const Param& p : (*net)->graph().params()) EXPECT_EQ(p.fraction, 1);
+}
+
+// NVIDIA's and Intel's, with scale and shift in one layer.
+TEST(BatchNorm, WithScaleAndShift) {
+  for (const std::string fields : {"scale_bias: true", "use_weight_bias: true",
+                                   "scale_filler { value: 2 } bias_filler { value: 1 }"}) {
+    check_layer({batch_norm({3, 4, 3, 2}, fields)});
+    check_layer({.layers = batch_norm({3, 4, 3, 2}, fields), .phase = caffe::TEST});
+  }
+  check_layer({.layers = input("x", {4, 2, 5, 5}) +
+                         layer("Convolution", "name: 'conv' bottom: 'x' top: 'y'",
+                               "convolution_param { num_output: 6 kernel_size: 3 }") +
+                         layer("BatchNorm", "name: 'bn' bottom: 'y' top: 'y'",
+                               "batch_norm_param { scale_bias: true }"),
+               .phase = caffe::TEST,
+               .numeric = false});
+}
+
+// It computes what BatchNorm and Scale compute.
+TEST(BatchNorm, WithScaleAndShiftIsBatchNormAndScale) {
+  const std::string one = batch_norm({3, 4, 3, 2}, "scale_bias: true");
+  const std::string two =
+      input("x", {3, 4, 3, 2}) + layer("BatchNorm", "bottom: 'x' top: 'n'") +
+      layer("Scale", "name: 'S' bottom: 'n' top: 'y'", "scale_param { bias_term: true }");
+  std::vector<float> x(72);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = float(i * 31 % 72) / 10;
+  for (const caffe::Phase phase : {caffe::TRAIN, caffe::TEST}) {
+    const auto cpu = make_cpu_device();
+    expect_close(evaluate(one, {{"x", x}}, phase, *cpu)["y"],
+                 evaluate(two, {{"x", x}}, phase, *cpu)["y"], 1e-6, "y");
+  }
+}
+
+// PSPNet's: the stored statistics are used and go on to be gathered.
+TEST(BatchNorm, GathersWhileItUsesWhatIsStored) {
+  const std::string net = batch_norm({4, 1}, "use_global_stats: true update_global_stats: true");
+  for (const auto& device : {make_ref_device(), make_cpu_device()}) {
+    Figures figures = evaluate(net, {{"x", {1, 2, 3, 6}}}, caffe::TRAIN, *device);
+    EXPECT_FLOAT_EQ(figures["L[0] diff"][0], 3);
+    EXPECT_NEAR(figures["y"][0], (1 - 1) / std::sqrt(1 + 1e-5), 1e-6);
+  }
 }
 
 TEST(BatchNorm, Refusals) {

@@ -62,6 +62,27 @@ TEST(Dropout, TheMaskFollowsTheRow) {
   EXPECT_NE(mask(6, {}, "M"), whole);
 }
 
+// Fast R-CNN's: training does not scale, tests do; SegNet's: tests drop.
+TEST(Dropout, OfForks) {
+  const auto net = [](const std::string& fields) {
+    return input("x", {100, 100}) + layer("Dropout", "bottom: 'x' top: 'y'",
+                                          "dropout_param { dropout_ratio: 0.25 " + fields + " }");
+  };
+  for (const std::string fields : {"scale_train: false", "sample_weights_test: true"}) {
+    check_layer({net(fields)});
+    check_layer({.layers = net(fields), .phase = caffe::TEST});
+  }
+  const auto cpu = make_cpu_device();
+  const auto values = [&](const std::string& fields, caffe::Phase phase) {
+    return evaluate(net(fields), {{"x", std::vector<float>(10000, 1)}}, phase, *cpu)["y"];
+  };
+  const std::vector<float> unscaled = values("scale_train: false", caffe::TRAIN);
+  EXPECT_NEAR(double(std::ranges::count(unscaled, 1.F)), 7500, 160);
+  EXPECT_EQ(std::ranges::count(unscaled, 1.F) + std::ranges::count(unscaled, 0.F), 10000);
+  EXPECT_EQ(std::ranges::count(values("scale_train: false", caffe::TEST), 0.75F), 10000);
+  EXPECT_EQ(values("sample_weights_test: true", caffe::TEST), values("", caffe::TRAIN));
+}
+
 TEST(Dropout, Refusals) {
   EXPECT_THAT(refusal(dropout(1)), AllOf(HasSubstr("net:2: layer 'L'"), HasSubstr("[0, 1)")));
   EXPECT_THAT(refusal(dropout(-0.5F)), HasSubstr("dropout_ratio must be in [0, 1)"));

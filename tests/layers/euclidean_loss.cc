@@ -30,6 +30,22 @@ TEST(EuclideanLoss, HalfTheMeanOfSquaredDistances) {
   }
 }
 
+TEST(EuclideanLoss, Weights) {
+  const auto weighted = [](const std::vector<int64_t>& weights, const std::string& down) {
+    return input("a", {3, 2}) + input("b", {3, 2}) + input("w", weights) +
+           layer("EuclideanLoss", "bottom: 'a' bottom: 'b' bottom: 'w' top: 'y'", down);
+  };
+  const std::string down = "propagate_down: true propagate_down: true propagate_down: ";
+  check_layer({weighted({3}, down + "false")});
+  for (const auto& device : {make_ref_device(), make_cpu_device()}) {
+    Figures figures =
+        evaluate(weighted({3}, down + "false"), {{"a", {1, 2, 3, 4, 5, 6}}, {"w", {0, 2, 0}}},
+                 caffe::TRAIN, *device);
+    EXPECT_FLOAT_EQ(figures["y"][0], 25.F / 3) << "divided by the rows";
+  }
+  EXPECT_THAT(refusal(weighted({2}, down + "false")), HasSubstr("a weight for each of 3 rows"));
+}
+
 TEST(EuclideanLoss, Refusals) {
   EXPECT_THAT(refusal(euclidean({3, 5}, {3, 4})),
               AllOf(HasSubstr("net:3: layer 'L'"), HasSubstr("3 5 (15) and 3 4 (12)")));

@@ -42,6 +42,21 @@ TEST(SigmoidCrossEntropyLoss, Values) {
   }
 }
 
+TEST(SigmoidCrossEntropyLoss, Weights) {
+  const auto weighted = [](const std::vector<int64_t>& weights) {
+    return input("x", {4, 3}) + input("t", {4, 3}) + input("w", weights) +
+           layer("SigmoidCrossEntropyLoss", "bottom: 'x' bottom: 't' bottom: 'w' top: 'y'",
+                 "propagate_down: true propagate_down: false propagate_down: false");
+  };
+  check_layer({weighted({4})});
+  check_layer({weighted({4, 3})});
+  for (const auto& device : {make_ref_device(), make_cpu_device()}) {
+    Figures figures = evaluate(weighted({4}), {{"w", {1, 0, 3, 0}}}, caffe::TRAIN, *device);
+    EXPECT_NEAR(figures["y"][0], 3 * std::log(2), 1e-6);
+  }
+  EXPECT_THAT(refusal(weighted({3})), HasSubstr("a weight for each of 4 rows"));
+}
+
 TEST(SigmoidCrossEntropyLoss, Refusals) {
   EXPECT_THAT(refusal(sigmoid_cross_entropy_layer({4, 5}, {4, 4})),
               HasSubstr("one target for each logit"));

@@ -86,12 +86,58 @@ TEST(SoftmaxLoss, Values) {
   }
 }
 
+std::string weighted_softmax(const std::vector<int64_t>& dims, const std::vector<int64_t>& labels,
+                             const std::vector<int64_t>& weights, const std::string& fields = "") {
+  return input("w", weights) +
+         softmax_loss_layer(
+             dims, labels,
+             "propagate_down: true propagate_down: false propagate_down: false " + fields,
+             "bottom: 'w' top: 'y'");
+}
+
+TEST(SoftmaxLoss, WeightsOfImagesAndPositions) {
+  check_layer({.layers = weighted_softmax({4, 5}, {4}, {4}), .labels = 5});
+  check_layer({.layers = weighted_softmax({4, 5}, {4}, {4, 1}), .labels = 5});
+  check_layer({.layers = weighted_softmax({2, 4, 3, 2}, {2, 3, 2}, {2}), .labels = 4});
+  check_layer({.layers = weighted_softmax({2, 4, 3, 2}, {2, 3, 2}, {2, 3, 2},
+                                          "loss_param { ignore_label: 1 }"),
+               .labels = 4});
+  for (const auto& device : {make_ref_device(), make_cpu_device()}) {
+    const float loss = evaluate(weighted_softmax({3, 2}, {3}, {3}),
+                                {{"x", {0, 0, 0, 0, 0, 0}}, {"label", {0, 1, 0}}, {"w", {0, 2, 5}}},
+                                caffe::TRAIN, *device)["y"][0];
+    EXPECT_NEAR(loss, 7 * std::log(2) / 3, 1e-6) << "divided by the rows";
+  }
+  EXPECT_THAT(refusal(weighted_softmax({4, 5}, {4}, {3})),
+              HasSubstr("a weight for each of 4 rows, but weights are 3"));
+}
+
+// SegNet's: the sum is weighted, the divisor is not.
+TEST(SoftmaxLoss, WeightsClasses) {
+  const std::string fields =
+      "loss_param { weight_by_label_freqs: true ignore_label: 1 class_weighting: [2, 0.5, 3, 1] }";
+  check_layer({.layers = softmax_loss_layer({2, 4, 3, 2}, {2, 3, 2}, fields), .labels = 4});
+  for (const auto& device : {make_ref_device(), make_cpu_device()}) {
+    const auto value = [&](const std::string& weights) {
+      return evaluate(softmax_loss_layer({3, 2}, {3}, "loss_param { " + weights + " }"),
+                      {{"x", {0, 0, 0, 0, 0, 0}}, {"label", {0, 1, 1}}}, caffe::TRAIN,
+                      *device)["y"][0];
+    };
+    EXPECT_NEAR(value("weight_by_label_freqs: true class_weighting: [2, 0.25]"),
+                std::log(2.F) * 2.5F / 3, 1e-6);
+    EXPECT_NEAR(value("class_weighting: [2, 0.25]"), std::log(2.F), 1e-6);
+  }
+}
+
 TEST(SoftmaxLoss, Refusals) {
+  EXPECT_THAT(
+      refusal(softmax_loss_layer({4, 5}, {4}, "loss_param { weight_by_label_freqs: true }")),
+      HasSubstr("given 0 times for 5 classes"));
   EXPECT_THAT(
       refusal(softmax_loss_layer({4, 5}, {3})),
       AllOf(HasSubstr("net:3: layer 'L'"), HasSubstr("one label for each of the 4 positions")));
   EXPECT_THAT(refusal(input("x", {4, 5}) + layer("SoftmaxWithLoss", "bottom: 'x' top: 'y'")),
-              HasSubstr("1 bottom(s) but takes exactly 2"));
+              HasSubstr("1 bottom(s) but takes 2 to 3"));
   EXPECT_THAT(refusal(softmax_loss_layer({4, 5}, {4}, "loss_weight: 1 loss_weight: 1")),
               HasSubstr("loss_weight is given 2 time(s) for 1 top(s)"));
 }

@@ -198,6 +198,35 @@ LAYERS = {
 }
 
 
+# Layers of forks; some of their operators are written alone.
+FORKS = {
+    "axpy": inputs((2, 3, 1, 1), (2, 3, 4, 5), (2, 3, 4, 5)) + layer("Axpy", "", "x y z", "t"),
+    "axpy of two axes": inputs((2, 3), (2, 3, 4, 5), (2, 3, 4, 5))
+    + layer("Axpy", "", "x y z", "t"),
+    "bn": one("BN"),
+    "bn of scale and shift": one("BN", "bn_param { bn_mode: INFERENCE }"),
+    "batch norm with a scale": one("BatchNorm", "batch_norm_param { scale_bias: true }"),
+    "depthwise": one(
+        "ConvolutionDepthwise", f"convolution_param {{ kernel_size: 3 stride: 2 {GAUSS} }}"
+    ),
+    "unscaled dropout": one("Dropout", "dropout_param { scale_train: false }"),
+    "normalize": one("Normalize"),
+    "normalize pixels": one(
+        "Normalize", "norm_param { across_spatial: false channel_shared: false }"
+    ),
+    "relu 6 with a slope": one("ReLU6", "relu6_param { negative_slope: 0.2 }"),
+    "regions": inputs((2, 3, 6, 7), (4, 5))
+    + layer(
+        "ROIPooling", "roi_pooling_param { pooled_h: 2 pooled_w: 3 spatial_scale: 3 }", "x y", "t"
+    ),
+    "selu": one("SeLu", "selu_param { alpha: 1.5 }"),
+    "selu dropout": one("SeLuDropout"),
+    "shuffled channels": one("ShuffleChannel", "shuffle_channel_param { group: 3 }"),
+    "shrunk": one("Interp", "interp_param { shrink_factor: 2 }"),
+    "repeated pixels": one("Upsample", "upsample_param { scale: 2 }"),
+}
+
+
 def random_net(text, seed=1):
     """A net with its weights saved as net.caffemodel, statistics included, and its inputs set."""
     pathlib.Path("net.prototxt").write_text(text)
@@ -209,14 +238,19 @@ def random_net(text, seed=1):
             blobs[0].data[...] = random.normal(size=blobs[0].data.shape)
             blobs[1].data[...] = random.uniform(1, 3, size=blobs[1].data.shape)
             blobs[2].data[...] = 2
-        elif kind in ("Scale", "LayerNorm", "GroupNorm"):
+            for blob in blobs[3:]:
+                blob.data[...] = random.normal(size=blob.data.shape)
+        elif kind == "BN":
+            for blob in blobs:
+                blob.data[...] = random.uniform(1, 3, size=blob.data.shape)
+        elif kind in ("Scale", "LayerNorm", "GroupNorm", "Normalize"):
             for blob in blobs:
                 blob.data[...] = random.normal(size=blob.data.shape)
     net.save("net.caffemodel")
     for name in net.inputs:
         blob = net.blobs[name].data
         indices = "Embed" in text or (
-            name == "y" and ("recurrent_param" in text or "Reindex" in text)
+            name == "y" and any(of in text for of in ("recurrent_param", "Reindex", "ROIPooling"))
         )
         blob[...] = (
             random.integers(2, size=blob.shape) if indices else random.normal(size=blob.shape)

@@ -8,6 +8,7 @@ import pytest
 from onnx_nets import (
     CONV,
     EXPORT,
+    FORKS,
     LAYERS,
     assert_close,
     check_export,
@@ -42,6 +43,25 @@ def check_round_trip(text):
 @pytest.mark.parametrize("text", LAYERS.values(), ids=LAYERS.keys())
 def test_layers_are_written_and_read_back(work, text):
     check_round_trip(text)
+
+
+@pytest.mark.parametrize("text", FORKS.values(), ids=FORKS.keys())
+def test_layers_of_forks_are_written(work, text):
+    check_export(text)
+
+
+@pytest.mark.parametrize(
+    "kind, parameters, words",
+    [
+        ("Dropout", "dropout_param { sample_weights_test: true }", "drops at random"),
+        ("BN", "bn_param { bn_mode: LEARN }", "normalises by the batch"),
+        ("Interp", "interp_param { zoom_factor: 2 pad_beg: -1 }", "no ONNX form"),
+        ("Reorg", "reorg_param { stride: 1 }", "Reorg"),
+    ],
+)
+def test_what_forks_have_and_onnx_has_not_is_refused(work, kind, parameters, words):
+    random_net(image(layer(kind, parameters)))
+    assert words in run("export_onnx", *EXPORT, "net.onnx", cwd=".", code=1)
 
 
 WHOLE = ("attention", "causal attention", "lstm", "rnn", "gelu", "gelu by tanh")

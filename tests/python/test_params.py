@@ -28,6 +28,7 @@ from cafetiere.spark.params import (
     ClassifierParams,
     EstimatorParams,
     PredictionParams,
+    RegressionParams,
     RegressorParams,
     TableModelParams,
     TableParams,
@@ -55,12 +56,14 @@ MORE_PLACES = {
     # CheckpointFolder asks for Spark's setting of the same name.
     "checkpointDir": {"preflight/Preflight.java", "store/CheckpointFolder.java"},
     # The command line has files, tables and blobs where the params have texts and columns.
-    "net": {"submit/SubmittedRun.java", "submit/Flags.java"},
+    # MLflow's artefact of a model has its net.
+    # A key's net becomes a CaffeModel.
+    "net": {"submit/SubmittedRun.java", "submit/Flags.java", "mlflow.py", "keyed/KeyedNets.java"},
     "solver": {"submit/SubmittedRun.java"},
     "featuresCol": {"submit/SubmittedRun.java", "submit/NetTable.java"},
     "labelCol": {"submit/SubmittedRun.java", "submit/NetTable.java"},
     "idCol": {"submit/SubmittedRun.java", "submit/NetTable.java"},
-    "outputCols": {"submit/SubmittedRun.java"},
+    "outputCols": {"keyed/KeyedNets.java", "submit/SubmittedRun.java"},
     "predictionCol": {"submit/SubmittedRun.java"},
     "validationIndicatorCol": {"submit/SubmittedRun.java"},
     # A layer with a new_height has its images made to fit.
@@ -113,6 +116,7 @@ def test_the_stub_has_what_the_module_has(tmp_path):
         EstimatorParams,
         TableModelParams,
         ClassificationParams,
+        RegressionParams,
         TableParams,
         ClassifierParams,
         RegressorParams,

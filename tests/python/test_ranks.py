@@ -217,10 +217,24 @@ def test_a_rank_that_alone_encrypts_is_told_and_the_others_too(work, tmp_path):
     assert "does not encrypt its connections, this rank encrypts them" in ends[1][1]
 
 
+def check_account(events, log):
+    """The parts add up to cores x seconds."""
+    account = json.loads(events.read_text().splitlines()[-1])
+    assert account["event"] == "account" and account["cores"] == 2
+    assert 0 < account["seconds"] < 120
+    whole = account["cores"] * account["seconds"] / 3600
+    assert sum(account["core_hours"].values()) == pytest.approx(whole)
+    assert account["cost"] == pytest.approx(1800 * whole)
+    assert account["core_hours"]["computing"] > 0 and account["core_hours"]["network"] > 0
+    assert "Account of rank 1: " in log and f"Account: {account['rows_used']} rows used; " in log
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_every_mode_trains(work, tmp_path, mode):
-    ends = Ranks(work, tmp_path, 2, "--sync", mode, "--trace", "trace{rank}.json").wait()
+    told = ["--trace", "trace{rank}.json", "--events", "run{rank}", "--price_per_core_hour", "1800"]
+    ends = Ranks(work, tmp_path, 2, "--sync", mode, *told).wait()
     assert all(code == 0 for code, _ in ends), ends
+    check_account(tmp_path / "run0.jsonl", ends[0][1])
     losses = [float(x) for x in re.findall(r"Test net output #1: loss = ([\d.e-]+)", ends[0][1])]
     assert losses[-1] < losses[0]
     rows = set()

@@ -111,3 +111,32 @@ def test_what_is_wrong_is_said(halves, tmp_path):
         model.predict({"a": ["1", "much"]})
     assert model.predict({"a": []}) == ([], [])
     assert len(model.predict({"a": [None, "7"]})[0]) == 2
+
+
+def test_early_stopping_weights_and_losses(halves, tmp_path):
+    train, test = halves
+    quantiles = ("--loss", "quantile", "--quantiles", "0.25,0.5,0.75", "--out", tmp_path / "model")
+    held_out = ("--validation", "0.3", "--patience", "3", "--epochs", "200", "--lr", "0.03")
+    told = run("fit", train, "--label", "spent", "--features", "city,visits", *quantiles, *held_out)
+    best = re.search(r"after epoch (\d+); 3 epochs were no better", told)
+    assert best and told.startswith(f"{(int(best[1]) + 3) * 2} steps"), told
+    rows = list(csv.DictReader(io.StringIO(run("predict", tmp_path / "model", test))))
+
+    def share_below(column):
+        below = [float(row["spent"]) < float(row[column]) for row in rows]
+        return sum(below) / len(below)
+
+    shares = [share_below(f"quantile_{share}") for share in ("0.25", "0.5", "0.75")]
+    assert shares == sorted(shares) and 0.05 < shares[0] < 0.45 and 0.55 < shares[2] < 0.95
+    assert all(row["prediction"] == row["quantile_0.5"] for row in rows)
+    columns = tables.read(train)
+    with pytest.raises(ValueError, match="give validation a share"):
+        tables.fit(columns, "buys", patience=1)
+    with pytest.raises(ValueError, match="column 'age' is the label or the weight"):
+        tables.fit(columns, "buys", features=["age"], weight="age")
+    with pytest.raises(RuntimeError, match='column "age".*the weight is missing'):
+        tables.fit(columns, "buys", weight="age")
+    even = tables.fit(columns, "buys", class_weights="no=7, yes=7", epochs=1)[0]
+    assert even.predict(columns) == tables.fit(columns, "buys", epochs=1)[0].predict(columns)
+    heavy = tables.fit(columns, "buys", features=["age"], epochs=3, class_weights="yes=50")[0]
+    assert heavy.predict(columns)[0].count("yes") > 0.9 * len(columns["age"])

@@ -165,6 +165,20 @@ def test_a_regressor_in_a_cross_validation(table):
     assert RegressionEvaluator(labelCol="spent").evaluate(out) < 2
 
 
+def test_weights_several_numbers_and_early_stopping(table):
+    regressor = CaffeRegressor(labelCols=["paid", "spent"], featuresCols=["city", "paid2"])
+    regressor.setIdCol("id").setWeightCol("id").setNumWorkers(2).setBatchSize(64)
+    regressor.setValidationFraction(0.2).setPatience(2).setBaseLr(0.03).setLoss("huber")
+    fitted = regressor.fit(table.selectExpr("*", "paid * 2 paid2"))
+    assert fitted.getQuantiles() == [] and fitted._java_obj.numOutputs() == 2
+    told = fitted.summary.early_stopping
+    assert told.curve[told.best_epoch][1] == told.best == min(value for _, value in told.curve)
+    assert told.stopped == (len(told.curve) == told.best_epoch + 3)
+    assert 0.7 * ROWS < fitted.summary.rows_given < 0.9 * ROWS
+    row = fitted.transform(table.selectExpr("*", "paid * 2 paid2")).first()
+    assert abs(row.prediction[0] - row.paid) < 3 and abs(row.prediction[1] - row.spent) < 9
+
+
 def test_the_area_under_the_curve(model, table):
     out = model.transform(table).selectExpr("rawPrediction", "if(buys = 'yes', 1.0, 0.0) label")
     assert BinaryClassificationEvaluator().evaluate(out) > BEST - 0.06
@@ -194,8 +208,8 @@ def test_onnxruntime_says_the_same(model, table, tmp_path):
 @pytest.mark.parametrize(
     ("cls", "parts"),
     [
-        (CaffeClassifier, ("model", "classification", "estimator")),
-        (CaffeRegressor, ("model", "estimator")),
+        (CaffeClassifier, ("model", "classification", "estimator", "classifier")),
+        (CaffeRegressor, ("model", "regression", "estimator", "regressor")),
     ],
 )
 def test_params_are_those_of_the_jvm(spark, cls, parts):

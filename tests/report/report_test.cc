@@ -58,6 +58,18 @@ TEST(Report, LeavesOutWhatDoesNotApply) {
   EXPECT_THAT(*html, HasSubstr("rows/s <b>5,000</b>"));
 }
 
+TEST(Report, ShowsWhereTheCoreHoursWent) {
+  Account account{.seconds = 1800, .cores = 4, .core_hours = {}, .cost = 7};
+  account.core_hours = {{"computing", 1.5}, {"network", 0.5}, {"data", 0}};
+  const auto html = render_report(to_json(account) + "\n", R"({"account": {"cores": 4}})");
+  ASSERT_TRUE(html.ok()) << html.status().message();
+  EXPECT_THAT(*html, HasSubstr("<th>computing</th><td>1.5</td><td>75.0 %</td>"));
+  EXPECT_THAT(*html, HasSubstr("<th>network</th><td>0.5</td><td>25.0 %</td>"));
+  EXPECT_THAT(*html, HasSubstr("<th>cost</th><td>7</td>"));
+  EXPECT_THAT(*html, Not(HasSubstr("<th>data</th>")));
+  EXPECT_THAT(*html, Not(HasSubstr("<th>account</th>")));
+}
+
 TEST(Report, NeedsNoScriptAndNoNetwork) {
   const auto html = render_report(progress(1, 2), "{}");
   EXPECT_THAT(*html, Not(HasSubstr("<script")));

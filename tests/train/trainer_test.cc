@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <thread>
 
 #include "core/comm/collectives.h"
@@ -105,6 +106,30 @@ TEST(Trainer, ARoundThatIsTriedAgainHasTheSameRates) {
     return weights_of(*trainer);
   };
   EXPECT_EQ(train(-1), train(7));
+}
+
+TEST(Trainer, AccountsForAllOfItsTime) {
+  const auto before = TimeAccount::Clock::now();
+  TrainerOptions options = options_for("");
+  options.solver = *parse_solver("base_lr: 0.1 lr_policy: 'fixed' max_iter: 12", "solver");
+  const auto trainer = make_trainer(std::move(options));
+  Numbers rows;
+  rows.before = [](int64_t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // rows that come slowly
+    return Status();
+  };
+  ASSERT_TRUE(trainer->run(nullptr, {{"rows", &rows}}, {}).ok());
+  const TimeAccount::Seconds at_end = trainer->summary().rank_seconds.at(0);
+  const TimeAccount::Seconds seconds = trainer->seconds();
+  const double wall = std::chrono::duration<double>(TimeAccount::Clock::now() - before).count();
+  const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.);
+  EXPECT_LE(sum, wall);
+  EXPECT_GE(sum, 0.9 * wall - 0.005);  // what lies before the options are made
+  const auto of = [&](Activity activity) { return seconds[size_t(activity)]; };
+  EXPECT_GT(of(Activity::kComputing), 0);
+  EXPECT_GE(of(Activity::kData), 0.01);
+  EXPECT_EQ(of(Activity::kNetwork), 0);
+  EXPECT_EQ(of(Activity::kData), at_end[size_t(Activity::kData)]);
 }
 
 // A member that is ahead is lost before it has given its weights away: what a newcomer goes on from is

@@ -22,18 +22,27 @@ import json
 from pyspark.ml.util import JavaMLWritable
 from pyspark.ml.wrapper import JavaEstimator, JavaModel
 
+from cafetiere.spark.explanation import Explaining, Explanation
 from cafetiere.spark.jar import jar_path
 from cafetiere.spark.params import EstimatorParams, PredictionParams, defaults
+from cafetiere.spark.progress import shown
 from cafetiere.spark.session import add_to_new_sessions, session_builder
-from cafetiere.spark.stages import Readable
+from cafetiere.spark.stages import Readable, Watched
 from cafetiere.spark.summary import TrainingSummary
 
-__all__ = ["CaffeEstimator", "CaffeModel", "TrainingSummary", "jar_path", "session_builder"]
+__all__ = [
+    "CaffeEstimator",
+    "CaffeModel",
+    "Explanation",
+    "TrainingSummary",
+    "jar_path",
+    "session_builder",
+]
 
 add_to_new_sessions()
 
 
-class CaffeEstimator(EstimatorParams, JavaEstimator, Readable, JavaMLWritable):
+class CaffeEstimator(Watched, EstimatorParams, Explaining, JavaEstimator, Readable, JavaMLWritable):
     """Trains a Caffe net on a DataFrame, inside the executors that hold it.
 
     The params may be given by name, by setters, or to fit() for one fit.
@@ -53,7 +62,8 @@ class CaffeEstimator(EstimatorParams, JavaEstimator, Readable, JavaMLWritable):
         are ``id``, ``data`` and ``label``, whatever featuresCol, labelCol and idCol say.
         """
         self._transfer_params_to_java()
-        java_model = self._java_obj.fitFiles(spark._jsparkSession)
+        with shown(spark):
+            java_model = self._java_obj.fitFiles(spark._jsparkSession)
         return self._copyValues(self._create_model(java_model))
 
     def _create_model(self, java_model):
@@ -94,7 +104,7 @@ class CaffeModel(PredictionParams, JavaModel, Readable, JavaMLWritable):
     @property
     def summary(self) -> TrainingSummary:
         """What the training did: steps, rows given and used, seconds, sha256 and more."""
-        return TrainingSummary.from_json(self._call_java("result"))
+        return TrainingSummary.from_json(self._call_java("result")).told_by(self._java_obj)
 
     @property
     def result(self) -> dict:

@@ -10,15 +10,17 @@ model.transform(train).select("predictedLabel", "probability").show()
 
 from pyspark.ml.util import JavaMLWritable
 from pyspark.ml.wrapper import JavaEstimator, JavaModel
+from pyspark.sql import DataFrame, SparkSession
 
+from cafetiere.spark.explanation import Explaining
 from cafetiere.spark.params import (
     ClassificationParams,
     ClassifierParams,
+    RegressionParams,
     RegressorParams,
-    TableModelParams,
     ml_defaults,
 )
-from cafetiere.spark.stages import Readable
+from cafetiere.spark.stages import Readable, Watched
 from cafetiere.spark.summary import TrainingSummary
 
 __all__ = [
@@ -29,7 +31,9 @@ __all__ = [
 ]
 
 
-class CaffeClassifier(ClassifierParams, JavaEstimator, Readable, JavaMLWritable):
+class CaffeClassifier(
+    Watched, ClassifierParams, Explaining, JavaEstimator, Readable, JavaMLWritable
+):
     """Learns classes from the columns of a table, as they are.
 
     The params may be given by name, by setters, or to fit() for one fit. The table is read twice,
@@ -40,7 +44,7 @@ class CaffeClassifier(ClassifierParams, JavaEstimator, Readable, JavaMLWritable)
         return CaffeClassificationModel(java_model)
 
 
-class CaffeRegressor(RegressorParams, JavaEstimator, Readable, JavaMLWritable):
+class CaffeRegressor(Watched, RegressorParams, Explaining, JavaEstimator, Readable, JavaMLWritable):
     """Learns a number from the columns of a table, as they are.
 
     The params may be given by name, by setters, or to fit() for one fit. The table is read twice,
@@ -54,7 +58,7 @@ class CaffeRegressor(RegressorParams, JavaEstimator, Readable, JavaMLWritable):
 class _TableModel(JavaModel, Readable, JavaMLWritable):
     """What both models have."""
 
-    _parts = ("model",)
+    _parts = ()
 
     def __init__(self, java_model=None):
         super().__init__(java_model)
@@ -62,6 +66,17 @@ class _TableModel(JavaModel, Readable, JavaMLWritable):
         if java_model is not None:
             self._resetUid(java_model.uid())
             self._transfer_params_from_java()
+
+    @property
+    def nets(self):
+        """With groupCol: a row for each key, with its net and weights, or why it has none."""
+        return DataFrame(self._java_obj.nets(), SparkSession.active())
+
+    def netOf(self, key):
+        """With groupCol: the net of a key, a CaffeModel, for all ways to score."""
+        from cafetiere.spark import CaffeModel
+
+        return CaffeModel(self._java_obj.netOf(key))
 
     @property
     def caffeModel(self):
@@ -81,7 +96,8 @@ class _TableModel(JavaModel, Readable, JavaMLWritable):
     @property
     def summary(self) -> TrainingSummary:
         """What the training did: steps, rows given and used, seconds, sha256 and more."""
-        return TrainingSummary.from_json(self._java_obj.caffeModel().result())
+        net = self._java_obj.caffeModel()
+        return TrainingSummary.from_json(net.result()).told_by(net)
 
 
 class CaffeClassificationModel(ClassificationParams, _TableModel):
@@ -100,5 +116,7 @@ class CaffeClassificationModel(ClassificationParams, _TableModel):
         return len(self.labels)
 
 
-class CaffeRegressionModel(TableModelParams, _TableModel):
+class CaffeRegressionModel(RegressionParams, _TableModel):
     """A trained regressor: transform() adds a prediction to every row."""
+
+    _parts = ("model", "regression")

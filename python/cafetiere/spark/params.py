@@ -180,36 +180,45 @@ class ClassificationParams(TableModelParams):
     """The params of a CaffeClassifier and its model."""
 
 
+@_with_params(ML_TABLE["regression"])
+class RegressionParams(TableModelParams):
+    """The params of a CaffeRegressor and its model."""
+
+
 @_with_params(ML_TABLE["estimator"])
 class TableParams(TableModelParams):
     """The params of a CaffeClassifier and a CaffeRegressor."""
 
 
+_OF_CLASSIFIER = ("model", "classification", "estimator", "classifier")
+_OF_REGRESSOR = ("model", "regression", "estimator", "regressor")
+
+
+@_with_params(ML_TABLE["classifier"])
 class ClassifierParams(ClassificationParams, TableParams):
     """The params of a CaffeClassifier, which also takes them as keywords."""
 
-    @_with_keywords(ML_TABLE["model"], ML_TABLE["classification"], ML_TABLE["estimator"])
+    @_with_keywords(*(ML_TABLE[part] for part in _OF_CLASSIFIER))
     def __init__(self, **params):
         super().__init__()
-        own = ml_defaults("model", "classification", "estimator")
-        self._begin("cafetiere.spark.ml.CaffeClassifier", own, params)
+        self._begin("cafetiere.spark.ml.CaffeClassifier", ml_defaults(*_OF_CLASSIFIER), params)
 
-    @_with_keywords(ML_TABLE["model"], ML_TABLE["classification"], ML_TABLE["estimator"])
+    @_with_keywords(*(ML_TABLE[part] for part in _OF_CLASSIFIER))
     def setParams(self, **params):
         """Sets params by name; returns the classifier."""
         return self._set(**params)
 
 
-class RegressorParams(TableParams):
+@_with_params(ML_TABLE["regressor"])
+class RegressorParams(RegressionParams, TableParams):
     """The params of a CaffeRegressor, which also takes them as keywords."""
 
-    @_with_keywords(ML_TABLE["model"], ML_TABLE["estimator"])
+    @_with_keywords(*(ML_TABLE[part] for part in _OF_REGRESSOR))
     def __init__(self, **params):
         super().__init__()
-        own = ml_defaults("model", "estimator")
-        self._begin("cafetiere.spark.ml.CaffeRegressor", own, params)
+        self._begin("cafetiere.spark.ml.CaffeRegressor", ml_defaults(*_OF_REGRESSOR), params)
 
-    @_with_keywords(ML_TABLE["model"], ML_TABLE["estimator"])
+    @_with_keywords(*(ML_TABLE[part] for part in _OF_REGRESSOR))
     def setParams(self, **params):
         """Sets params by name; returns the regressor."""
         return self._set(**params)

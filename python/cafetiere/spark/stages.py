@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How stages of ours are saved and loaded."""
+"""How stages of ours are saved, loaded and watched."""
 
 from pyspark.ml.util import JavaMLReadable, JavaMLReader
 
+from cafetiere.spark.progress import shown
 from cafetiere.spark.session import require_jar
 
 
@@ -23,3 +24,11 @@ class Readable(JavaMLReadable):
     def read(cls):
         """A reader of saved stages of this class."""
         return _Reader(cls)
+
+
+class Watched:
+    """Shows an estimator's fit while it goes on, where this is a notebook."""
+
+    def _fit_java(self, dataset):
+        with shown(dataset.sparkSession):
+            return super()._fit_java(dataset)

@@ -5,6 +5,8 @@ import json
 import math
 from dataclasses import dataclass, fields
 
+from cafetiere.spark.history import History
+
 
 @dataclass(frozen=True)
 class Partition:
@@ -14,6 +16,74 @@ class Partition:
     rows: int
     losses: int
     steps_away: int
+
+
+@dataclass(frozen=True)
+class CoreHours:
+    """What cores were used for, in core-hours; the parts add up to the whole."""
+
+    computing: float
+    data: float
+    network: float
+    testing: float
+    storing: float
+    starting: float
+    lost: float
+    idle: float
+
+    @property
+    def total(self) -> float:
+        """The sum of all parts."""
+        return sum(getattr(self, part.name) for part in fields(self))
+
+
+@dataclass(frozen=True)
+class RankAccount:
+    """A rank's part of the account."""
+
+    rank: int
+    executor: str
+    core_hours: CoreHours
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a fit used its cores for; cost is 0 without a pricePerCoreHour."""
+
+    seconds: float
+    cores: int
+    price_per_core_hour: float
+    cost: float
+    core_hours: CoreHours
+    ranks: list[RankAccount]
+
+    @classmethod
+    def _of(cls, found: dict) -> "Account":
+        ranks = [
+            RankAccount(rank["rank"], rank["executor"], CoreHours(**rank["core_hours"]))
+            for rank in found["ranks"]
+        ]
+        return cls(**found | {"core_hours": CoreHours(**found["core_hours"]), "ranks": ranks})
+
+
+@dataclass(frozen=True)
+class EarlyStopping:
+    """What the tests came to where the solver asks for early stopping; else the curve is empty.
+
+    The model has the weights of best_step; curve: step and output of each test.
+    """
+
+    output: str
+    best_step: int
+    best: float
+    interval: int
+    stopped: bool
+    curve: list[list[float]]
+    best_epoch: int
+
+    def __bool__(self) -> bool:
+        """Whether there were tests."""
+        return bool(self.curve)
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,6 +121,8 @@ class TrainingSummary:
     members_at_end: int
     views: int
     partitions: list[Partition]
+    account: Account
+    early_stopping: EarlyStopping
 
     @classmethod
     def from_json(cls, text: str) -> "TrainingSummary":
@@ -58,6 +130,8 @@ class TrainingSummary:
         found = json.loads(text)
         found["rows_per_second"] = found.pop("rows_per_s")
         found["partitions"] = [Partition(**partition) for partition in found["partitions"]]
+        found["account"] = Account._of(found["account"])
+        found["early_stopping"] = EarlyStopping(**found["early_stopping"])
         if found["loss"] is None:
             found["loss"] = math.nan
         return cls(**found)
@@ -67,3 +141,29 @@ class TrainingSummary:
         told = ((field.name, getattr(self, field.name)) for field in fields(self))
         lines = [f"  {name}={value!r},\n" for name, value in told if value]
         return f"TrainingSummary(\n{''.join(lines)})"
+
+    def told_by(self, java_net) -> "TrainingSummary":
+        """The same, whose course a net of the JVM tells, once it is asked for."""
+        object.__setattr__(self, "_java_net", java_net)
+        return self
+
+    @property
+    def course(self) -> History:
+        """The events of the training, as tables, a picture and a page."""
+        net = getattr(self, "_java_net", None)
+        lines = net.events().splitlines() if net else []
+        return History(
+            [json.loads(line) for line in lines], json.loads(net.result()) if net else {}
+        )
+
+    @property
+    def history(self):
+        """A pandas DataFrame with a row each time that progress was told: step, epoch, loss, .."""
+        return self.course.frame()
+
+    def plot(self, axes=None):
+        """Draws losses and tests over the steps, by matplotlib; returns the axes."""
+        return self.course.plot(axes)
+
+    def _repr_html_(self) -> str:
+        return self.course._repr_html_()

@@ -78,6 +78,7 @@ class RoundTripTest {
       case JavaType.INT => Int.box(random.nextInt(1000))
       case JavaType.LONG => Long.box(random.nextInt(1000).toLong)
       case JavaType.FLOAT => Float.box(random.nextFloat())
+      case JavaType.DOUBLE => Double.box(random.nextDouble())
       case JavaType.BOOLEAN => Boolean.box(random.nextBoolean())
       case JavaType.STRING => "text " + random.nextInt(10)
       case JavaType.ENUM =>

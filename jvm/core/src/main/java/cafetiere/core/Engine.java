@@ -32,6 +32,15 @@ public final class Engine {
     return Native.text(Native.describe(Native.utf8(options)));
   }
 
+  /**
+   * The least seconds that this machine needs for a pass over a batch, by its limits; see
+   * cft_least_seconds.
+   */
+  public static double leastSeconds(String options, int threads) {
+    NativeLibrary.load();
+    return Native.leastSeconds(Native.utf8(options), threads);
+  }
+
   /** The modes of training together and what each allows, as JSON; see cft_sync_modes. */
   public static String syncModes() {
     NativeLibrary.load();

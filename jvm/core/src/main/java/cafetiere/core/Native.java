@@ -84,9 +84,13 @@ final class Native {
 
   static native byte[] onnx(byte[] options, byte[] model);
 
+  static native double leastSeconds(byte[] options, int threads);
+
   static native void ofOnnx(byte[] file, byte[][] netAndWeights);
 
   static native byte[] trainerRows(long trainer);
+
+  static native byte[] trainerSeconds(long trainer);
 
   static native byte[] trainerResult(long trainer);
 
@@ -125,6 +129,8 @@ final class Native {
   static native byte[] roundsShared(long rounds, long floats);
 
   static native void roundsEnd(long rounds, byte[][] sums);
+
+  static native void roundsTest(long rounds, double value);
 
   static native byte[] roundsModel(long rounds);
 

@@ -33,6 +33,11 @@ public final class Rounds extends Handle {
     run(rounds -> Native.roundsEnd(rounds, sums.toArray(new byte[0][])));
   }
 
+  /** Takes a test of the shared floats, for early stopping, as cft_rounds_test says. */
+  public void test(double value) {
+    run(rounds -> Native.roundsTest(rounds, value));
+  }
+
   /** The weights as a caffemodel. */
   public byte[] model() {
     return call(Native::roundsModel);

@@ -84,6 +84,14 @@ public final class Trainer extends Handle {
     return rows[0];
   }
 
+  /**
+   * What this rank's time has gone to so far, as JSON: seconds of "computing", "data", "network",
+   * "testing", "storing" and "starting". On the thread that runs it.
+   */
+  public String seconds() {
+    return call(trainer -> Native.text(Native.trainerSeconds(trainer)));
+  }
+
   /** The summary of a finished run, as JSON. */
   public String result() {
     return call(trainer -> Native.text(Native.trainerResult(trainer)));

@@ -2,6 +2,8 @@
 package cafetiere.spark;
 
 import cafetiere.spark.barrier.BarrierEngine;
+import cafetiere.spark.explain.Explainer;
+import cafetiere.spark.explain.Explanation;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.MeanFiles;
 import cafetiere.spark.netfiles.FileTable;
@@ -82,23 +84,42 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     CaffeEstimator fed = fedByRows(Preprocessing.toTest(getPreprocessor(), data.toDF()));
     if (fed != this) return fed.fit(data).setParent(this);
     appendOutputs(data.schema());
-    Dataset<Row> train = data.toDF();
-    Dataset<Row> test = validation;
-    if (!getValidationIndicatorCol().isEmpty()) {
-      Column held =
-          functions.coalesce(functions.col(getValidationIndicatorCol()), functions.lit(false));
-      test = train.filter(held);
-      train = train.filter(functions.not(held));
-    }
+    Dataset<Row> train = rows(data, false);
+    Dataset<Row> test = getValidationIndicatorCol().isEmpty() ? validation : rows(data, true);
     train = Preprocessing.toTrain(getPreprocessor(), train);
     test = Preprocessing.toTest(getPreprocessor(), test);
     TrainingPlan plan = plan(train);
     if (test != null) plan.schema().requireTypesOf(test.schema(), "to test on");
     String netToPredict = netToPredict();
-    TrainingResult result = Run.of(chosenEngine(), plan, train, test);
+    TrainingResult result = Run.of(chosenEngine(), plan, train, test, getPricePerCoreHour());
     return copyValues(new CaffeModel(uid, result), ParamMap.empty())
         .setNet(netToPredict)
         .setParent(this);
+  }
+
+  /**
+   * Tells what a fit on these rows would do and take. Counts the rows; then trains for some seconds on a
+   * few of them, on all executors that fit would use, and throws the weights away.
+   */
+  public Explanation explain(Dataset<?> data) {
+    return explain(data, true);
+  }
+
+  /** The same; with {@code probe} false by the limits of an executor's machine instead of a training. */
+  public Explanation explain(Dataset<?> data, boolean probe) {
+    requireConsistentParams();
+    CaffeEstimator fed = fedByRows(Preprocessing.toTest(getPreprocessor(), data.toDF()));
+    if (fed != this) return fed.explain(data, probe);
+    Dataset<Row> train = Preprocessing.toTrain(getPreprocessor(), rows(data, false));
+    return new Explainer(plan(train), train).explain(probe ? this::chosenEngine : null);
+  }
+
+  /** The rows to train on, or those that validationIndicatorCol holds out. */
+  private Dataset<Row> rows(Dataset<?> data, boolean held) {
+    if (getValidationIndicatorCol().isEmpty()) return data.toDF();
+    Column isHeld =
+        functions.coalesce(functions.col(getValidationIndicatorCol()), functions.lit(false));
+    return data.toDF().filter(held ? isHeld : functions.not(isHeld));
   }
 
   /**
@@ -274,7 +295,8 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
   /** The one net that is trained. */
   private NetDescription describe(SyncSettings sync) {
     NetDescription description =
-        NetDescription.ofTraining(getSolver(), getNet(), sync).requireOneBatch();
+        NetDescription.ofTraining(getSolver(), getNet(), sync, getEpochs() > 0 || getMaxIter() > 0)
+            .requireOneBatch();
     if (getNet().isEmpty() || !description.hasTestNets()) return description;
     throw new PreflightException(List.of("net is set, and the solver names test nets of its own,"
         + " which would not be used: let the solver name all its nets and leave net empty, or take"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
+import cafetiere.spark.cost.Account;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
@@ -10,6 +11,7 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
 import java.util.List;
+import java.util.Locale;
 
 /**
  * What a training did, with the same fields for all engines: one that says nothing for an engine is 0,
@@ -42,6 +44,8 @@ import java.util.List;
  * @param membersAtEnd survivors: members of the last view
  * @param views survivors: how many views there were, one where nobody was lost
  * @param partitions survivors: what became of each partition
+ * @param account what the cores were used for
+ * @param earlyStopping which test was the best, and whether the training ended early
  */
 public record TrainingSummary(
     String engine,
@@ -68,7 +72,9 @@ public record TrainingSummary(
     int membersAtStart,
     int membersAtEnd,
     int views,
-    List<Partition> partitions)
+    List<Partition> partitions,
+    Account account,
+    EarlyStopping earlyStopping)
     implements Serializable {
   private static final long serialVersionUID = 1L;
   private static final String LOSS = "loss";
@@ -89,6 +95,33 @@ public record TrainingSummary(
     private static final long serialVersionUID = 1L;
   }
 
+  /**
+   * What the tests came to where the solver asks for early stopping; else the curve is empty.
+   *
+   * @param output that of the test net that was watched
+   * @param bestStep the step whose weights the model has
+   * @param best what the output was then
+   * @param interval steps from one test to the next; for tables an epoch
+   * @param stopped whether the training ended since it got no better; else it came to its last step
+   * @param curve the step and the output of each test, in order
+   */
+  public record EarlyStopping(String output, long bestStep, double best, long interval,
+      boolean stopped, List<List<Double>> curve) implements Serializable {
+    private static final long serialVersionUID = 1L;
+
+    /** Nothing is null. */
+    public EarlyStopping {
+      output = output == null ? "" : output;
+      curve = curve == null ? List.of() : List.copyOf(curve);
+    }
+
+    /** The number of the best test's epoch, where there is one test an epoch: 1 for the first. */
+    @JsonProperty("best_epoch")
+    public long bestEpoch() {
+      return interval == 0 ? 0 : bestStep / interval;
+    }
+  }
+
   /** Nothing is null. */
   public TrainingSummary {
     engine = engine == null ? "" : engine;
@@ -97,6 +130,8 @@ public record TrainingSummary(
     eventsBy = eventsBy == null ? "" : eventsBy;
     rowsPerEpoch = rowsPerEpoch == null ? List.of() : List.copyOf(rowsPerEpoch);
     partitions = partitions == null ? List.of() : List.copyOf(partitions);
+    account = account == null ? Account.NONE : account;
+    earlyStopping = earlyStopping == null ? new EarlyStopping("", 0, 0, 0, false, List.of()) : earlyStopping;
   }
 
   /** Epochs that were begun. */
@@ -109,6 +144,24 @@ public record TrainingSummary(
   @JsonProperty("rows_used")
   public long rowsUsed() {
     return rowsPerEpoch.stream().mapToLong(Long::longValue).sum();
+  }
+
+  /** The same with its account. */
+  public TrainingSummary with(Account account) {
+    return new TrainingSummary(engine, steps, firstStep, attempts, rounds, rowsGiven, rowsSkipped,
+        rowsPerEpoch, loss, sha256, shards, ranks, executors, instructionSet, peakBytes, encrypted,
+        eventsBy, seconds, rowsPerSecond, fitSeconds, secondsToFirstStep, membersAtStart,
+        membersAtEnd, views, partitions, account, earlyStopping);
+  }
+
+  /** "1,007 rows given, 3 left out; used 5,000 in 5 epochs, each row once an epoch". */
+  public String rowsText() {
+    String text = String.format(Locale.ROOT, "%,d rows given", rowsGiven)
+        + (rowsSkipped > 0 ? String.format(Locale.ROOT, ", %,d others left out", rowsSkipped) : "")
+        + String.format(Locale.ROOT, "; %,d used in %d epochs", rowsUsed(), epochs());
+    List<Long> whole = rowsPerEpoch.subList(0, Math.max(0, epochs() - 1));
+    boolean isExact = !whole.isEmpty() && whole.stream().allMatch(rows -> rows == rowsGiven);
+    return isExact ? text + ", each row once in each whole epoch" : text;
   }
 
   /** Reads what {@link #toJson} or an engine wrote; a field that is missing is empty. */

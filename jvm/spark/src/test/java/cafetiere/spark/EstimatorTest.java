@@ -69,6 +69,15 @@ class EstimatorTest {
     assertEquals(39, Json.parse(model.result()).get("steps").asLong());
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"barrier", "rounds"})
+  void aPolicyThatAsksForTheEndHasItFromTheEpochs(String engine) {
+    String solver = "base_lr: 0.5 lr_policy: \"cosine\" momentum: 0.9 random_seed: 7";
+    CaffeModel model = alone().setShards(2).setEpochs(2).setSolver(solver).setSyncMode("average")
+        .setEngine(engine).fit(points);
+    assertEquals(26, Json.parse(model.result()).get("steps").asLong());
+  }
+
   @BothLines
   @Test
   void heldOutRowsAreNotTrainedOn() {

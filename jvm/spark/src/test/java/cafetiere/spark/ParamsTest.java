@@ -188,7 +188,7 @@ class ParamsTest {
 
   private static void described(CaffeEstimator estimator) {
     NetDescription.ofTraining(TestNets.SOLVER, TestNets.CLASSIFIER,
-        SyncSettings.of(estimator, new Configuration()));
+        SyncSettings.of(estimator, new Configuration()), false);
   }
 
   private void set(String name, Object value) {

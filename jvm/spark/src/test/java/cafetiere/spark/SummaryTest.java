@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import cafetiere.spark.TrainingSummary.Partition;
+import cafetiere.spark.cost.Account;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeType;
@@ -26,6 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class SummaryTest {
   private static final int ROWS = 1_007;
   private static final int STEPS = 40;
+  private static final double PRICE = 3.5;
   private static final Map<String, CaffeModel> MODELS = new TreeMap<>();
 
   @BeforeAll
@@ -39,7 +41,7 @@ class SummaryTest {
   @Test
   void itHasTheSameFieldsForEachEngine() {
     Map<String, JsonNodeType> fields = fields("barrier");
-    assertEquals(27, fields.size(), fields.toString());
+    assertEquals(29, fields.size(), fields.toString());
     assertEquals(fields, fields("survivors"));
     assertEquals(fields, fields("rounds"));
   }
@@ -82,6 +84,39 @@ class SummaryTest {
     assertTrue(barrier.peakBytes() > 0 && survivors.peakBytes() > 0);
   }
 
+  /** Parts of two clocks: the driver's for the whole, the executors' for what ranks did. */
+  @ParameterizedTest
+  @ValueSource(strings = {"barrier", "survivors", "rounds"})
+  void theAccountAddsUpToTheClock(String engine) {
+    TrainingSummary summary = MODELS.get(engine).summary();
+    Account account = summary.account();
+    double whole = summary.fitSeconds() * 2 / 3_600;
+    assertEquals(2, account.cores());
+    assertEquals(whole, account.coreHours().total(), 0.02 * whole, account.text());
+    assertEquals(whole * PRICE, account.cost(), 0.02 * whole * PRICE);
+    assertEquals(2, account.ranks().size());
+    account.ranks().forEach(rank ->
+        assertEquals(whole / 2, rank.coreHours().total(), 0.02 * whole, account.text()));
+    double known = account.coreHours().computing() + account.coreHours().data()
+        + account.coreHours().network();
+    assertTrue(account.coreHours().computing() > 0 && account.coreHours().starting() > 0
+        && known <= 2.04 * summary.seconds() / 3_600, account.text());
+    assertTrue(account.coreHours().parts().values().stream().allMatch(part -> part >= 0));
+  }
+
+  @Test
+  void theAccountIsTheLastEvent() {
+    MODELS.forEach((engine, model) -> {
+      String[] events = model.events().strip().split("\n");
+      JsonNode last = Json.parse(events[events.length - 1]);
+      TrainingSummary summary = model.summary();
+      assertEquals("account", last.path("event").asText(), engine);
+      assertEquals(summary.rowsUsed(), last.path("rows_used").asLong(), engine);
+      assertEquals(summary.account().coreHours().computing(),
+          last.path("core_hours").path("computing").asDouble(), engine);
+    });
+  }
+
   @Test
   void itComesBackFromItsJson() {
     MODELS.values().forEach(model ->
@@ -109,6 +144,7 @@ class SummaryTest {
     return new CaffeEstimator()
         .setSolver(TestImages.solver(STEPS)).setNet(TestImages.lenet())
         .setFeaturesCol("image").setLabelCol("label")
-        .setNumWorkers(2).setSyncMode("average").setSyncPeriod(5);
+        .setNumWorkers(2).setSyncMode("average").setSyncPeriod(5)
+        .setPricePerCoreHour(PRICE);
   }
 }

@@ -107,7 +107,7 @@ public final class Scorer extends Handle {
     }
   }
 
-  private static int requireOneOutput(long address) {
+  static int requireOneOutput(long address) {
     long size = NativeScorer.size(address);
     if (size >= 0) return Math.toIntExact(size);
     throw new IllegalArgumentException(
@@ -121,6 +121,7 @@ public final class Scorer extends Handle {
         .flatMap(file -> Stream.of(
             file.getKey().getBytes(UTF_8), Base64.getEncoder().encode(file.getValue())))
         .toArray(byte[][]::new);
-    return NativeScorer.create(net.getBytes(UTF_8), weights, output.getBytes(UTF_8), batch, named);
+    return NativeScorer.create(
+        net.getBytes(UTF_8), weights, output.getBytes(UTF_8), batch, named, new byte[0][]);
   }
 }

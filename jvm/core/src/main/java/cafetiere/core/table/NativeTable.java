@@ -16,4 +16,14 @@ final class NativeTable {
   static native byte[] net(long table, byte[] options);
 
   static native void destroy(long table);
+
+  static native long keyedCreate(byte[] options);
+
+  static native void keyedAdd(long keyed, long count, long address, long bytes);
+
+  static native void keyedTrain(long keyed, double[] figures, byte[][] parts);
+
+  static native void keyedDrop(long keyed);
+
+  static native void keyedDestroy(long keyed);
 }

@@ -8,6 +8,7 @@ import cafetiere.core.Trainer;
 import cafetiere.spark.cluster.InstructionSet;
 import cafetiere.spark.cluster.PeerAddress;
 import cafetiere.spark.cluster.PortRange;
+import cafetiere.spark.cost.AccountBook;
 import cafetiere.spark.events.RunEvent;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.plan.TrainingPlan;
@@ -50,18 +51,19 @@ final class TrainingTask extends RankWork {
 
   @Override
   public TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation) {
+    long begin = System.nanoTime();
     BarrierTaskContext context = BarrierTaskContext.get();
     int rank = context.partitionId();
     String executor = SparkInternals.executorId();
     String route = "";
     List<RunEvent> events = List.of();
-    String result = "";
+    Done done = new Done("", "{}");
     Code code = Code.OK;
     String message = "";
     try (LeaderDuties first = rank != 0 ? null
         : new LeaderDuties(setup, Integer.toString(setup.attempt()))) {
       try {
-        result = train(context, first, train, validation);
+        done = train(context, first, train, validation);
       } catch (CafetiereException e) {
         code = e.code();
         message = e.getMessage();
@@ -74,10 +76,14 @@ final class TrainingTask extends RankWork {
       code = Code.IO;
       message = e.getMessage();
     }
-    return new TaskOutcome(rank, executor, code, message, result, route, events);
+    return new TaskOutcome(rank, executor, code, message, done.result(), route, events,
+        AccountBook.task(begin, done.seconds()));
   }
 
-  private String train(BarrierTaskContext context, LeaderDuties first, Iterator<InternalRow> train,
+  /** The run's summary, from rank 0, and what the rank's time went to. */
+  private record Done(String result, String seconds) {}
+
+  private Done train(BarrierTaskContext context, LeaderDuties first, Iterator<InternalRow> train,
       Iterator<InternalRow> validation) throws IOException {
     int rank = context.partitionId();
     TrainingPlan plan = setup.plan();
@@ -96,9 +102,9 @@ final class TrainingTask extends RankWork {
       } else {
         trainer.run(met.group(), rows.rows());
       }
-      if (first == null) return "";
-      return first.finish(trainer, met.skipped(), rank, SparkInternals.executorId(), folder)
-          .result();
+      String result = first == null ? ""
+          : first.finish(trainer, met.skipped(), rank, SparkInternals.executorId(), folder).result();
+      return new Done(result, trainer.seconds());
     }
   }
 

@@ -54,6 +54,12 @@ public final class ProgressLine {
     width = 0;
   }
 
+  /** Ends the line that is rewritten in place, and adds what is told at the end of a run. */
+  public synchronized void end(String text) {
+    finish();
+    out.println(text);
+  }
+
   private String render(JsonNode event) {
     long step = event.path("step").asLong();
     long maxIter = event.path("max_iter").asLong();

@@ -38,7 +38,9 @@ final class RowFilter implements AutoCloseable {
       if (good[i] == 0) continue;
       long from = i == 0 ? 0 : ends[i - 1];
       long bytes = ends[i] - from;
-      Platform.copyMemory(null, chunk.address() + from, null, chunk.address() + to, bytes);
+      if (from != to) {
+        Platform.copyMemory(null, chunk.address() + from, null, chunk.address() + to, bytes);
+      }
       to += bytes;
       kept++;
     }

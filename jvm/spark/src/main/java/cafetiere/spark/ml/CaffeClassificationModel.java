@@ -2,9 +2,11 @@
 package cafetiere.spark.ml;
 
 import cafetiere.spark.CaffeModel;
+import cafetiere.spark.keyed.KeyedNets;
+import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.predict.OutputColumns;
 import cafetiere.spark.util.JavaVersion;
-import java.util.List;
+import java.util.stream.LongStream;
 import org.apache.spark.ml.param.ParamMap;
 import org.apache.spark.ml.util.MLReader;
 
@@ -13,39 +15,58 @@ import org.apache.spark.ml.util.MLReader;
  */
 public final class CaffeClassificationModel extends TableModel<CaffeClassificationModel>
     implements ClassificationParams<CaffeClassificationModel> {
+  static final String[] BLOBS = {"score", "probability"};
+
   /** Described once: a stream is transformed batch by batch. */
-  private final List<String> labels;
+  private final NetDescription.Top label;
 
   /** A model whose net computes scores and probabilities. */
   CaffeClassificationModel(String uid, CaffeModel net) {
-    this(uid, net, SavedTableModel.labels(net));
+    this(uid, net, null, SavedTableModel.label(net));
   }
 
-  private CaffeClassificationModel(String uid, CaffeModel net, List<String> labels) {
-    super(uid, net);
-    this.labels = labels;
+  /** One of nets that each tell classes of their own apart. */
+  CaffeClassificationModel(String uid, KeyedNets nets) {
+    this(uid, null, nets, null);
+  }
+
+  private CaffeClassificationModel(
+      String uid, CaffeModel net, KeyedNets nets, NetDescription.Top label) {
+    super(uid, net, nets);
+    this.label = label;
     setClassificationDefaults();
   }
 
-  /** The classes, in the order of the vectors. */
+  /**
+   * The classes, in the order of the vectors; of several labels their places as text. With groupCol each
+   * key has its own: see nets().
+   */
   public String[] labels() {
-    return labels.toArray(new String[0]);
+    requireOneNet("labels");
+    if (!hasSeveralLabels()) return label.classes().toArray(new String[0]);
+    return LongStream.range(0, label.width()).mapToObj(Long::toString).toArray(String[]::new);
   }
 
-  /** How many classes there are. */
+  /** Whether a row has any number of labels, each of which holds or does not. */
+  public boolean hasSeveralLabels() {
+    return label.kind().equals(TableTraining.FLAGS);
+  }
+
+  /** How many classes or labels there are. */
   public int numClasses() {
-    return labels.size();
+    return labels().length;
   }
 
   @Override
   public CaffeClassificationModel copy(ParamMap extra) {
-    return copyValues(new CaffeClassificationModel(uid(), net, labels), extra).setParent(parent());
+    return copyValues(new CaffeClassificationModel(uid(), net, nets, label), extra).setParent(parent());
   }
 
   /** Reads a model that was saved. */
   public static MLReader<CaffeClassificationModel> read() {
     JavaVersion.require();
-    return SavedTableModel.reader(CaffeClassificationModel.class, CaffeClassificationModel::new);
+    return SavedTableModel.reader(CaffeClassificationModel.class,
+        CaffeClassificationModel::new, CaffeClassificationModel::new);
   }
 
   /** Loads a model that was saved. */
@@ -60,6 +81,12 @@ public final class CaffeClassificationModel extends TableModel<CaffeClassificati
 
   @Override
   OutputColumns columns() {
-    return ClassColumns.of(this, labels);
+    return hasSeveralLabels() ? ClassColumns.ofSeveral(this, numClasses())
+        : ClassColumns.of(this, label.classes());
+  }
+
+  @Override
+  KeyedNets.Outputs keyedColumns() {
+    return KeyedNets.outputs(ClassColumns.maker(this), BLOBS);
   }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.ml;
 
-import cafetiere.spark.CaffeModel;
+import cafetiere.spark.explain.Explanation;
 import cafetiere.spark.util.JavaVersion;
+import cafetiere.spark.util.Json;
 import java.util.List;
 import org.apache.spark.ml.Estimator;
 import org.apache.spark.ml.param.ParamMap;
@@ -18,8 +19,7 @@ import org.apache.spark.sql.types.StructType;
  * missing, and others than those trained on may come later.
  */
 public final class CaffeClassifier extends Estimator<CaffeClassificationModel>
-    implements ClassificationParams<CaffeClassifier>, TableParams<CaffeClassifier>,
-    DefaultParamsWritable {
+    implements ClassifierParams<CaffeClassifier>, DefaultParamsWritable {
   private final String uid;
 
   /** A classifier with a uid of its own. */
@@ -34,6 +34,7 @@ public final class CaffeClassifier extends Estimator<CaffeClassificationModel>
     setTableModelDefaults();
     setClassificationDefaults();
     setTableDefaults();
+    setClassifierDefaults();
   }
 
   @Override
@@ -45,15 +46,37 @@ public final class CaffeClassifier extends Estimator<CaffeClassificationModel>
   @Override
   public CaffeClassificationModel fit(Dataset<?> data) {
     transformSchema(data.schema());
-    CaffeModel net =
-        TableTraining.train(this, data, TableTraining.CLASS, "score", "probability");
-    return copyValues(new CaffeClassificationModel(uid, net), ParamMap.empty()).setParent(this);
+    CaffeClassificationModel model = getGroupCol().isEmpty()
+        ? new CaffeClassificationModel(
+            uid, TableTraining.train(this, task(), data, CaffeClassificationModel.BLOBS))
+        : new CaffeClassificationModel(uid, TableTraining.trainKeys(this, task(), data));
+    return copyValues(model, ParamMap.empty()).setParent(this);
+  }
+
+  /**
+   * Tells what a fit on this table would do and take. Reads the table to count, then trains for some
+   * seconds on a few rows, on all executors that fit would use, and throws the weights away.
+   */
+  public Explanation explain(Dataset<?> data) {
+    return explain(data, true);
+  }
+
+  /** The same; with {@code probe} false by the limits of an executor's machine, without a training. */
+  public Explanation explain(Dataset<?> data, boolean probe) {
+    return TableTraining.explain(this, task(), data, probe);
   }
 
   @Override
   public StructType transformSchema(StructType schema) {
-    TableTraining.check(this, schema, TableTraining.CLASS);
-    return ClassColumns.of(this, List.of()).append(schema);
+    TableColumns columns = TableTraining.check(this, task(), schema);
+    boolean areSeveral = columns.kinds().contains(TableTraining.FLAGS);
+    return TableModel.append(this, areSeveral ? ClassColumns.ofSeveral(this, 0)
+        : ClassColumns.of(this, List.of()), schema);
+  }
+
+  private TableColumns.Task task() {
+    return new TableColumns.Task(List.of(getLabelCol()), TableTraining.CLASS,
+        Json.object().put("class_weights", getClassWeights()));
   }
 
   @Override

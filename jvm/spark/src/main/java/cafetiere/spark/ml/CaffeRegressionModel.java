@@ -2,31 +2,54 @@
 package cafetiere.spark.ml;
 
 import cafetiere.spark.CaffeModel;
+import cafetiere.spark.keyed.KeyedNets;
+import cafetiere.spark.predict.NumberColumns;
 import cafetiere.spark.predict.OutputColumns;
-import cafetiere.spark.predict.Outputs;
 import cafetiere.spark.util.JavaVersion;
-import java.util.List;
 import org.apache.spark.ml.param.ParamMap;
 import org.apache.spark.ml.util.MLReader;
 
 /**
  * A trained regressor. It reads rows as they are: their encoding is a part of its net.
  */
-public final class CaffeRegressionModel extends TableModel<CaffeRegressionModel> {
+public final class CaffeRegressionModel extends TableModel<CaffeRegressionModel>
+    implements RegressionParams<CaffeRegressionModel> {
+  static final String[] BLOBS = {"prediction"};
+
+  /** Described once: a stream is transformed batch by batch. */
+  private final long numbers;
+
   /** A model whose net computes predictions. */
   CaffeRegressionModel(String uid, CaffeModel net) {
-    super(uid, net);
+    this(uid, net, null, SavedTableModel.label(net).width());
+  }
+
+  /** One of nets for keys. */
+  CaffeRegressionModel(String uid, KeyedNets nets) {
+    this(uid, null, nets, 1);
+  }
+
+  private CaffeRegressionModel(String uid, CaffeModel net, KeyedNets nets, long numbers) {
+    super(uid, net, nets);
+    this.numbers = numbers;
+    setRegressionDefaults();
+  }
+
+  /** How many numbers it predicts: those of the label. */
+  public int numOutputs() {
+    return (int) numbers;
   }
 
   @Override
   public CaffeRegressionModel copy(ParamMap extra) {
-    return copyValues(new CaffeRegressionModel(uid(), net), extra).setParent(parent());
+    return copyValues(new CaffeRegressionModel(uid(), net, nets, numbers), extra).setParent(parent());
   }
 
   /** Reads a model that was saved. */
   public static MLReader<CaffeRegressionModel> read() {
     JavaVersion.require();
-    return SavedTableModel.reader(CaffeRegressionModel.class, CaffeRegressionModel::new);
+    return SavedTableModel.reader(CaffeRegressionModel.class,
+        CaffeRegressionModel::new, CaffeRegressionModel::new);
   }
 
   /** Loads a model that was saved. */
@@ -36,11 +59,19 @@ public final class CaffeRegressionModel extends TableModel<CaffeRegressionModel>
 
   @Override
   OutputColumns columns() {
-    return columns(this);
+    return columns(this, numbers > 1);
+  }
+
+  @Override
+  KeyedNets.Outputs keyedColumns() {
+    OutputColumns columns = columns();
+    return KeyedNets.outputs(classes -> columns, BLOBS);
   }
 
   /** What is added to a table. */
-  static OutputColumns columns(TableModelParams<?> params) {
-    return Outputs.of(List.of(), params.getPredictionCol(), false);
+  static OutputColumns columns(RegressionParams<?> params, boolean areSeveral) {
+    double[] quantiles = params.getQuantiles();
+    return quantiles.length == 0 ? NumberColumns.of(params.getPredictionCol(), areSeveral)
+        : NumberColumns.ofQuantiles(params.getPredictionCol(), params.getQuantilesCol(), quantiles);
   }
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.ml;
 
-import cafetiere.spark.CaffeModel;
+import cafetiere.spark.PreflightException;
+import cafetiere.spark.explain.Explanation;
 import cafetiere.spark.util.JavaVersion;
+import cafetiere.spark.util.Json;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
 import org.apache.spark.ml.Estimator;
 import org.apache.spark.ml.param.ParamMap;
 import org.apache.spark.ml.util.DefaultParamsReader;
@@ -13,11 +17,11 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Learns a number from the columns of a table: numbers, texts, dates and vectors, as they are. Values may be
+ * Learns numbers from the columns of a table: numbers, texts, dates and vectors, as they are. Values may be
  * missing, and others than those trained on may come later.
  */
 public final class CaffeRegressor extends Estimator<CaffeRegressionModel>
-    implements TableParams<CaffeRegressor>, DefaultParamsWritable {
+    implements RegressorParams<CaffeRegressor>, DefaultParamsWritable {
   private final String uid;
 
   /** A regressor with a uid of its own. */
@@ -30,7 +34,9 @@ public final class CaffeRegressor extends Estimator<CaffeRegressionModel>
     JavaVersion.require();
     this.uid = uid;
     setTableModelDefaults();
+    setRegressionDefaults();
     setTableDefaults();
+    setRegressorDefaults();
   }
 
   @Override
@@ -42,14 +48,45 @@ public final class CaffeRegressor extends Estimator<CaffeRegressionModel>
   @Override
   public CaffeRegressionModel fit(Dataset<?> data) {
     transformSchema(data.schema());
-    CaffeModel net = TableTraining.train(this, data, TableTraining.NUMBER, "prediction");
-    return copyValues(new CaffeRegressionModel(uid, net), ParamMap.empty()).setParent(this);
+    CaffeRegressionModel model = getGroupCol().isEmpty()
+        ? new CaffeRegressionModel(
+            uid, TableTraining.train(this, task(), data, CaffeRegressionModel.BLOBS))
+        : new CaffeRegressionModel(uid, TableTraining.trainKeys(this, task(), data));
+    return copyValues(model, ParamMap.empty()).setParent(this);
+  }
+
+  /**
+   * Tells what a fit on this table would do and take. Reads the table to count, then trains for some
+   * seconds on a few rows, on all executors that fit would use, and throws the weights away.
+   */
+  public Explanation explain(Dataset<?> data) {
+    return explain(data, true);
+  }
+
+  /** The same; with {@code probe} false by the limits of an executor's machine, without a training. */
+  public Explanation explain(Dataset<?> data, boolean probe) {
+    return TableTraining.explain(this, task(), data, probe);
   }
 
   @Override
   public StructType transformSchema(StructType schema) {
-    TableTraining.check(this, schema, TableTraining.NUMBER);
-    return CaffeRegressionModel.columns(this).append(schema);
+    TableColumns columns = TableTraining.check(this, task(), schema);
+    return TableModel.append(
+        this, CaffeRegressionModel.columns(this, columns.hasSeveralNumbers()), schema);
+  }
+
+  private TableColumns.Task task() {
+    boolean learnsQuantiles = getLoss().equals("quantile");
+    if (learnsQuantiles != getQuantiles().length > 0) {
+      throw new PreflightException(List.of(learnsQuantiles
+          ? "loss is quantile: set quantiles, such as 0.1, 0.5 and 0.9"
+          : "quantiles is set, and loss is " + getLoss() + ": set loss to quantile"));
+    }
+    ObjectNode options = Json.object().put("loss", getLoss()).put("delta", getHuberDelta());
+    for (double quantile : getQuantiles()) options.withArray("quantiles").add(quantile);
+    List<String> several = List.of(getLabelCols());
+    return new TableColumns.Task(
+        several.isEmpty() ? List.of(getLabelCol()) : several, TableTraining.NUMBER, options);
   }
 
   @Override

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.ml;
 
+import cafetiere.spark.keyed.KeyedNets;
+import cafetiere.spark.predict.LabelColumns;
 import cafetiere.spark.predict.OutputColumns;
 import java.util.Arrays;
 import java.util.List;
@@ -9,8 +11,6 @@ import java.util.stream.IntStream;
 import org.apache.spark.ml.linalg.SQLDataTypes;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
-import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -28,20 +28,35 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 record ClassColumns(String raw, String probability, String prediction, String label,
     List<String> labels, double[] numbers, double[] thresholds) implements OutputColumns {
-  private static final byte DENSE = 1;
   /** What the engine takes for one; Java's own parser would also take "1d". */
   private static final Pattern NUMBER = Pattern.compile("-?(\\d+\\.?\\d*|\\.\\d+)([eE][-+]?\\d+)?");
 
   /** As the params say; without labels these are not known yet. */
   static OutputColumns of(ClassificationParams<?> params, List<String> labels) {
-    double[] thresholds = params.getThresholds();
+    return new ClassColumns(params.getRawPredictionCol(), params.getProbabilityCol(),
+        params.getPredictionCol(), params.getPredictedLabelCol(), List.of(), new double[0],
+        params.getThresholds()).with(labels);
+  }
+
+  /** The same for labels that are known later. */
+  static KeyedNets.ColumnsOf maker(ClassificationParams<?> params) {
+    ClassColumns unknown = (ClassColumns) of(params, List.of());
+    return unknown::with;
+  }
+
+  private ClassColumns with(List<String> labels) {
     if (thresholds.length > 0 && !labels.isEmpty() && thresholds.length != labels.size()) {
       throw new IllegalArgumentException("thresholds has " + thresholds.length + " numbers, and there"
           + " are " + labels.size() + " classes: give one for each of " + String.join(", ", labels));
     }
-    return new ClassColumns(params.getRawPredictionCol(), params.getProbabilityCol(),
-        params.getPredictionCol(), params.getPredictedLabelCol(), labels, numbers(labels),
-        thresholds);
+    return new ClassColumns(raw, probability, prediction, label, labels, numbers(labels), thresholds);
+  }
+
+  /** Of rows with several labels; {@code labels}: how many there are, 0 where that is not known yet. */
+  static OutputColumns ofSeveral(ClassificationParams<?> params, int labels) {
+    return new LabelColumns(params.getRawPredictionCol(), params.getProbabilityCol(),
+        params.getPredictionCol(), params.getPredictedLabelCol(), params.getThresholds())
+        .checked(labels);
   }
 
   /** The labels, where all are numbers; else their places. */
@@ -53,10 +68,11 @@ record ClassColumns(String raw, String probability, String prediction, String la
 
   @Override
   public StructType append(StructType schema) {
-    StructType appended = add(schema, raw, "rawPredictionCol", SQLDataTypes.VectorType());
-    appended = add(appended, probability, "probabilityCol", SQLDataTypes.VectorType());
-    appended = add(appended, prediction, "predictionCol", DataTypes.DoubleType);
-    return add(appended, label, "predictedLabelCol", DataTypes.StringType);
+    StructType appended =
+        OutputColumns.add(schema, raw, "rawPredictionCol", SQLDataTypes.VectorType());
+    appended = OutputColumns.add(appended, probability, "probabilityCol", SQLDataTypes.VectorType());
+    appended = OutputColumns.add(appended, prediction, "predictionCol", DataTypes.DoubleType);
+    return OutputColumns.add(appended, label, "predictedLabelCol", DataTypes.StringType);
   }
 
   @Override
@@ -64,8 +80,8 @@ record ClassColumns(String raw, String probability, String prediction, String la
     int best = best(outputs[1]);
     Object[] cells = new Object[4];
     int used = 0;
-    if (!raw.isEmpty()) cells[used++] = vector(outputs[0]);
-    if (!probability.isEmpty()) cells[used++] = vector(outputs[1]);
+    if (!raw.isEmpty()) cells[used++] = OutputColumns.vector(outputs[0]);
+    if (!probability.isEmpty()) cells[used++] = OutputColumns.vector(outputs[1]);
     if (!prediction.isEmpty()) cells[used++] = numbers[best];
     if (!label.isEmpty()) cells[used++] = UTF8String.fromString(labels.get(best));
     return new GenericInternalRow(Arrays.copyOf(cells, used));
@@ -84,20 +100,5 @@ record ClassColumns(String raw, String probability, String prediction, String la
   private double share(float[] probabilities, int i) {
     if (thresholds.length == 0 || probabilities[i] == 0) return probabilities[i];
     return probabilities[i] / thresholds[i];
-  }
-
-  private static StructType add(
-      StructType schema, String name, String param, DataType type) {
-    if (name.isEmpty()) return schema;
-    OutputColumns.requireNew(schema, name, param);
-    return schema.add(name, type, false);
-  }
-
-  /** A dense vector in Spark's internal form. */
-  private static InternalRow vector(float[] values) {
-    double[] doubles = new double[values.length];
-    for (int i = 0; i < values.length; i++) doubles[i] = values[i];
-    return new GenericInternalRow(
-        new Object[] {DENSE, null, null, UnsafeArrayData.fromPrimitiveArray(doubles)});
   }
 }

@@ -8,8 +8,10 @@ import cafetiere.spark.util.NearestName;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.apache.spark.ml.linalg.SQLDataTypes;
 import org.apache.spark.ml.linalg.Vector;
@@ -25,34 +27,55 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The columns that are learned from, the label last, and what each of them holds.
+ * The columns that are learned from, the labels and weights last, and what each of them holds.
  *
- * @param label the label's column
+ * @param task what is learned
  * @param fields those columns of the table
  * @param kinds of each, as cft_table_create names them
  * @param schema how their rows are encoded
  */
-record TableColumns(String label, List<StructField> fields, List<String> kinds, FeedSchema schema) {
-  private static final String NUMBER = "NUMBER";
+record TableColumns(Task task, List<StructField> fields, List<String> kinds, FeedSchema schema) {
+  private static final String NUMBER = TableTraining.NUMBER;
   private static final String CATEGORY = "CATEGORY";
+  private static final String WEIGHT = "WEIGHT";
+
+  /**
+   * What is to be learned.
+   *
+   * @param labels columns
+   * @param kind of each, CLASS or NUMBER
+   * @param options of cft_table_net, which say how
+   */
+  record Task(List<String> labels, String kind, ObjectNode options) {}
 
   /** Those that the params name; a {@link PreflightException} tells all that cannot be used. */
-  static TableColumns of(TableParams<?> params, StructType schema, String labelKind) {
+  static TableColumns of(TableParams<?> params, Task task, StructType schema) {
     List<String> findings = new ArrayList<>();
-    Set<String> names = new LinkedHashSet<>(features(params, schema));
-    String label = params.getLabelCol();
-    if (names.remove(label)) {
-      findings.add("column '" + label + "' is the label, and among the columns to learn from: take it"
-          + " out of featuresCols");
+    Set<String> features = new LinkedHashSet<>(features(params, task, schema));
+    Map<String, String> targets = new LinkedHashMap<>();
+    for (String label : task.labels()) {
+      if (targets.put(label, "label") != null) findings.add("column '" + label + "' is a label twice");
     }
-    names.add(label);
+    String weight = params.getWeightCol();
+    if (!weight.isEmpty() && targets.put(weight, "weight") != null) {
+      findings.add("column '" + weight + "' is a label, and weightCol: set another weightCol");
+    }
+    targets.forEach((name, role) -> {
+      if (features.remove(name)) {
+        findings.add("column '" + name + "' is the " + role + ", and among the columns to learn from:"
+            + " take it out of featuresCols");
+      }
+    });
+    if (features.isEmpty()) findings.add("there is no column to learn from: set featuresCols");
     Set<String> categories = Set.of(params.getCategoricalCols());
     for (String name : categories) {
-      if (!names.contains(name)) {
+      if (!features.contains(name)) {
         findings.add("categoricalCols names '" + name + "', which is no column to learn from"
-            + hint(name, names));
+            + hint(name, features));
       }
     }
+    Set<String> names = new LinkedHashSet<>(features);
+    names.addAll(targets.keySet());
     List<StructField> fields = new ArrayList<>();
     List<String> kinds = new ArrayList<>();
     List<FeedSchema.Input> cells = new ArrayList<>();
@@ -62,18 +85,22 @@ record TableColumns(String label, List<StructField> fields, List<String> kinds, 
       if (at < 0) continue;  // FeedSchema tells
       StructField field = schema.fields()[at];
       fields.add(field);
-      kinds.add(name.equals(label) ? labelKind : kind(field.dataType(), categories.contains(name)));
-      if (name.equals(label)) {
-        findLabel(field, labelKind, findings);
-      } else if (!isLearned(field.dataType())) {
-        findings.add("column '" + name + "' is of type " + field.dataType().catalogString()
-            + ", of which nothing can be learned: leave it out of featuresCols, or make numbers of it");
-      }
+      String role = targets.getOrDefault(name, "feature");
+      kinds.add(switch (role) {
+        case "label" -> labelKind(field, task, findings);
+        case "weight" -> weightKind(field, findings);
+        default -> featureKind(field, categories.contains(name), findings);
+      });
     }
-    if (names.size() == 1) findings.add("there is no column to learn from: set featuresCols");
     if (!findings.isEmpty()) throw new PreflightException(findings);
-    return new TableColumns(label, List.copyOf(fields), List.copyOf(kinds),
+    return new TableColumns(task, List.copyOf(fields), List.copyOf(kinds),
         FeedSchema.of(schema, cells, params.getIdCol()));
+  }
+
+  /** Whether a row has more than one number to learn. */
+  boolean hasSeveralNumbers() {
+    return task.labels().size() > 1 || fields.stream()
+        .anyMatch(field -> task.labels().contains(field.name()) && isSeveral(field.dataType()));
   }
 
   /** The options of cafetiere.core.table.TableStatistics for a table. */
@@ -91,13 +118,14 @@ record TableColumns(String label, List<StructField> fields, List<String> kinds, 
     return options.toString();
   }
 
-  private static List<String> features(TableParams<?> params, StructType schema) {
+  private static List<String> features(TableParams<?> params, Task task, StructType schema) {
     if (params.getFeaturesCols().length > 0) return List.of(params.getFeaturesCols());
     List<String> all = new ArrayList<>(List.of(schema.fieldNames()));
     String one = params.getFeaturesCol();
     if (all.contains(one) || params.isSet(params.featuresCol())) return List.of(one);
-    all.removeAll(
-        List.of(params.getLabelCol(), params.getIdCol(), params.getValidationIndicatorCol()));
+    all.removeAll(task.labels());
+    all.removeAll(List.of(params.getLabelCol(), params.getIdCol(), params.getWeightCol(),
+        params.getValidationIndicatorCol(), params.getGroupCol()));
     return all;
   }
 
@@ -109,14 +137,38 @@ record TableColumns(String label, List<StructField> fields, List<String> kinds, 
     return isCategory || one.equals(DataTypes.StringType) ? CATEGORY : NUMBER;
   }
 
-  private static void findLabel(StructField field, String labelKind, List<String> findings) {
+  private static String featureKind(StructField field, boolean isCategory, List<String> findings) {
+    if (!isLearned(field.dataType())) {
+      findings.add("column '" + field.name() + "' is of type " + field.dataType().catalogString()
+          + ", of which nothing can be learned: leave it out of featuresCols, or make numbers of it");
+    }
+    return kind(field.dataType(), isCategory);
+  }
+
+  private static String weightKind(StructField field, List<String> findings) {
+    if (!isNumber(field.dataType())) {
+      findings.add("the weight '" + field.name() + "' is of type "
+          + field.dataType().catalogString() + ": it must be a number; cast it");
+    }
+    return WEIGHT;
+  }
+
+  private static String labelKind(StructField field, Task task, List<String> findings) {
     DataType type = field.dataType();
-    boolean isNumber = type instanceof NumericType || type.equals(DataTypes.BooleanType);
-    boolean isClass = isNumber || type.equals(DataTypes.StringType);
-    if (labelKind.equals(NUMBER) ? isNumber : isClass) return;
-    findings.add("the label '" + field.name() + "' is of type " + type.catalogString() + ": "
-        + (labelKind.equals(NUMBER) ? "a regressor learns numbers; cast it, or use CaffeClassifier"
-            : "a classifier learns classes that are text or whole numbers; cast it"));
+    boolean areNumbers = isNumber(type) || type.equals(SQLDataTypes.VectorType())
+        || type instanceof ArrayType array && isNumber(array.elementType());
+    boolean learnsNumbers = task.kind().equals(NUMBER);
+    if (!areNumbers && (learnsNumbers || !type.equals(DataTypes.StringType))) {
+      findings.add("the label '" + field.name() + "' is of type " + type.catalogString() + ": "
+          + (learnsNumbers ? "a regressor learns numbers; cast it, or use CaffeClassifier"
+              : "a classifier learns classes that are text or whole numbers, or arrays of 0 and 1; cast"
+                  + " it"));
+    }
+    return isSeveral(type) && !learnsNumbers ? TableTraining.FLAGS : task.kind();
+  }
+
+  private static boolean isNumber(DataType type) {
+    return type instanceof NumericType || type.equals(DataTypes.BooleanType);
   }
 
   private static boolean isLearned(DataType type) {

@@ -3,6 +3,7 @@ package cafetiere.spark.ml;
 
 import cafetiere.spark.CaffeModel;
 import cafetiere.spark.TrainingSummary;
+import cafetiere.spark.keyed.KeyedNets;
 import cafetiere.spark.plan.OnnxModel;
 import cafetiere.spark.predict.OutputColumns;
 import org.apache.spark.ml.Model;
@@ -21,24 +22,49 @@ import org.apache.spark.sql.types.StructType;
 abstract class TableModel<M extends TableModel<M>> extends Model<M>
     implements TableModelParams<M>, MLWritable {
   private final String uid;
-  final CaffeModel net;
+  final CaffeModel net;  // of all rows; null where there are
+  final KeyedNets nets;  // those of keys
 
-  TableModel(String uid, CaffeModel net) {
+  TableModel(String uid, CaffeModel net, KeyedNets nets) {
     this.uid = uid;
     this.net = net;
+    this.nets = nets;
     setTableModelDefaults();
   }
 
   /** What is added to a table. */
   abstract OutputColumns columns();
 
+  /** The same for keys. */
+  abstract KeyedNets.Outputs keyedColumns();
+
+  /** A table's schema with what is added; with groupCol rows of unknown keys have nulls there. */
+  static StructType append(
+      TableModelParams<?> params, OutputColumns columns, StructType schema) {
+    return params.getGroupCol().isEmpty()
+        ? columns.append(schema) : KeyedNets.append(schema, columns);
+  }
+
+  /** With groupCol: a row for each key, with its net and weights, or why it has none. */
+  public Dataset<Row> nets() {
+    if (nets != null) return nets.table();
+    throw new IllegalStateException("there is one net for all rows: caffeModel() is it");
+  }
+
   @Override
   public String uid() {
     return uid;
   }
 
+  /** With groupCol: the net of a key, which scores rows in all ways that a CaffeModel has. */
+  public CaffeModel netOf(Object key) {
+    nets();
+    return nets.model(key, keyedColumns());
+  }
+
   /** A copy of the net with its weights; the encoding of the columns is its first layer. */
   public CaffeModel caffeModel() {
+    requireOneNet("caffeModel");
     return net.copy(ParamMap.empty());
   }
 
@@ -47,6 +73,7 @@ abstract class TableModel<M extends TableModel<M>> extends Model<M>
    * are the columns learned from, as they are; what ONNX cannot say is an error that names it.
    */
   public void exportOnnx(String path) {
+    requireOneNet("exportOnnx");
     OnnxModel.write(net.getNet(), net.weights(), divisors(), path);
   }
 
@@ -57,21 +84,30 @@ abstract class TableModel<M extends TableModel<M>> extends Model<M>
 
   /** What the training did. */
   public TrainingSummary summary() {
+    requireOneNet("summary");
     return net.summary();
   }
 
   @Override
   public Dataset<Row> transform(Dataset<?> data) {
+    if (nets != null) return nets.transform(data, keyedColumns());
     return net.setThreadsPerWorker(getThreadsPerWorker()).transform(data, columns());
   }
 
   @Override
   public StructType transformSchema(StructType schema) {
+    if (nets != null) return nets.transformSchema(schema, keyedColumns());
     return net.transformSchema(schema, columns());
   }
 
   @Override
   public MLWriter write() {
-    return SavedTableModel.writer(this, net);
+    return SavedTableModel.writer(this, net, nets);
+  }
+
+  void requireOneNet(String what) {
+    if (nets == null) return;
+    throw new IllegalStateException(
+        "there is a net for each key of groupCol: nets() has of all what " + what + " has of one");
   }
 }

@@ -6,9 +6,13 @@ import cafetiere.core.table.TableStatistics;
 import cafetiere.spark.CaffeEstimator;
 import cafetiere.spark.CaffeModel;
 import cafetiere.spark.PreflightException;
+import cafetiere.spark.explain.Explanation;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.RowEncoder;
 import cafetiere.spark.internal.SparkInternals;
+import cafetiere.spark.keyed.KeyedNets;
+import cafetiere.spark.keyed.KeyedParams;
+import cafetiere.spark.keyed.KeyedTraining;
 import cafetiere.spark.plan.GivenNet;
 import cafetiere.spark.plan.Parallelism;
 import cafetiere.spark.preflight.Preflight;
@@ -16,8 +20,10 @@ import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
+import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.stream.Stream;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.Column;
@@ -31,6 +37,8 @@ import org.apache.spark.sql.types.StructType;
 final class TableTraining {
   static final String CLASS = "CLASS";
   static final String NUMBER = "NUMBER";
+  /** A label of several that hold or do not. */
+  static final String FLAGS = "FLAGS";
 
   private static final String ADAM_W = "AdamW";
   private static final int BATCH_TO_PREDICT = 256;
@@ -46,57 +54,136 @@ final class TableTraining {
   }
 
   /** Refuses what can be seen before any row is. */
-  static void check(TableParams<?> params, StructType schema, String labelKind) {
-    if (!params.getWeightCol().isEmpty()) {
-      throw new PreflightException(List.of("weightCol is set, and no loss takes weights of rows yet:"
-          + " set it to \"\", and repeat rows that are to count more"));
+  static TableColumns check(TableParams<?> params, TableColumns.Task task, StructType schema) {
+    List<String> findings = new ArrayList<>();
+    boolean isIndicated = !params.getValidationIndicatorCol().isEmpty();
+    if (isIndicated && params.getValidationFraction() > 0) {
+      findings.add("both validationIndicatorCol and validationFraction are set: use one of them");
     }
-    TableColumns.of(params, schema, labelKind);
+    if (params.getPatience() > 0 && !isIndicated && params.getValidationFraction() == 0) {
+      findings.add("patience is set, and there are no rows to test on: set validationFraction, or"
+          + " validationIndicatorCol");
+    }
+    if (!findings.isEmpty()) throw new PreflightException(findings);
+    if (!params.getGroupCol().isEmpty()) {
+      KeyedParams.check(params);
+      KeyedTraining.key(schema, params.getGroupCol());
+    }
+    return TableColumns.of(params, task, schema);
+  }
+
+  /** What training it would do and take. */
+  static Explanation explain(
+      TableParams<?> params, TableColumns.Task task, Dataset<?> data, boolean probe) {
+    TableColumns columns = check(params, task, data.schema());
+    Dataset<Row> train = data.toDF();
+    Column heldOut = heldOut(params, columns);
+    if (heldOut != null) train = train.filter(functions.not(heldOut));
+    SparkContext sc = train.sparkSession().sparkContext();
+    Parallelism parallel = Parallelism.of(sc, params.getNumWorkers(), params.getShards());
+    try (GivenNet given = GivenNet.of(params.getNet(), sc.hadoopConfiguration())) {
+      return estimator(params).setLabelCol(task.labels().get(0))
+          .setNet(net(params, given.net(), train, columns, parallel.shards()))
+          .setNumWorkers(parallel.workers()).setShards(parallel.shards()).explain(train, probe);
+    }
   }
 
   /** The trained net, which computes the blobs {@code outputs}. */
   static CaffeModel train(
-      TableParams<?> params, Dataset<?> data, String labelKind, String... outputs) {
-    check(params, data.schema(), labelKind);
+      TableParams<?> params, TableColumns.Task task, Dataset<?> data, String... outputs) {
+    TableColumns columns = check(params, task, data.schema());
     Dataset<Row> train = data.toDF();
     Dataset<Row> test = null;
-    if (!params.getValidationIndicatorCol().isEmpty()) {
-      Column held = functions.coalesce(
-          functions.col(params.getValidationIndicatorCol()), functions.lit(false));
+    Column held = heldOut(params, columns);
+    if (held != null) {
       test = train.filter(held);
       train = train.filter(functions.not(held));
     }
     SparkContext sc = train.sparkSession().sparkContext();
     CaffeEstimator estimator = estimator(params);
     Preflight.checkExecutors(sc, estimator);
-    TableColumns columns = TableColumns.of(params, train.schema(), labelKind);
     Parallelism parallel = Parallelism.of(sc, params.getNumWorkers(), params.getShards());
+    String label = task.labels().get(0);
     String net;
     CaffeModel model;
     try (GivenNet given = GivenNet.of(params.getNet(), sc.hadoopConfiguration())) {
       net = net(params, given.net(), train, columns, parallel.shards());
-      model = estimator.setNet(net).setNumWorkers(parallel.workers())
-          .setShards(parallel.shards()).setWeights(given.weights()).setValidationData(test)
-          .fit(train);
+      if (!given.weights().isEmpty()) {
+        if (!params.getInitialModel().isEmpty()) {
+          throw new PreflightException(List.of("both initialModel and net, an ONNX file, have weights"
+              + " to start from: set one of them"));
+        }
+        estimator.setWeights(given.weights());
+      }
+      model = estimator.setLabelCol(label).setNet(net).setNumWorkers(parallel.workers())
+          .setShards(parallel.shards()).setValidationData(test).fit(train);
     }
     return model.setNet(net + "state { phase: TEST stage: \"predict\" }\n").setOutputCols(outputs)
-        .setLabelCol(params.getLabelCol()).setBatchSize(BATCH_TO_PREDICT);
+        .setLabelCol(label).setBatchSize(BATCH_TO_PREDICT);
+  }
+
+  /** Whether a row is not trained on, but tested on; null if all are trained on. */
+  private static Column heldOut(TableParams<?> params, TableColumns columns) {
+    if (!params.getValidationIndicatorCol().isEmpty()) {
+      return functions.coalesce(
+          functions.col(params.getValidationIndicatorCol()), functions.lit(false));
+    }
+    double fraction = params.getValidationFraction();
+    if (fraction == 0) return null;
+    String id = params.getIdCol();
+    Stream<String> names = id.isEmpty() ? Stream.of(columns.schema().table().fieldNames()) : Stream.of(id);
+    Column[] hashed = names.map(name -> functions.col("`" + name.replace("`", "``") + "`"))
+        .toArray(Column[]::new);
+    // The 53 bits of a double: shares of a hash are equal on all machines.
+    Column share = functions.shiftrightunsigned(functions.xxhash64(hashed), 11).multiply(0x1p-53);
+    return share.lt(fraction);
+  }
+
+  /** A net for each key of {@code groupCol}. */
+  static KeyedNets trainKeys(TableParams<?> params, TableColumns.Task task, Dataset<?> data) {
+    TableColumns columns = check(params, task, data.schema());
+    String label = task.labels().get(0);
+    if (columns.kinds().contains(FLAGS) || columns.hasSeveralNumbers()) {
+      throw new PreflightException(List.of("column '" + label + "' has several labels, and nets of"
+          + " groupCol learn one: take one of them, or leave groupCol empty"));
+    }
+    ObjectNode options = (ObjectNode) Json.parse(columns.options(data.toDF()));
+    try (GivenNet given = GivenNet.of(params.getNet(), data.sparkSession().sparkContext().hadoopConfiguration())) {
+      if (!given.weights().isEmpty()) {
+        throw new PreflightException(List.of("net is an ONNX file, whose weights nets of groupCol do"
+            + " not take: give prototxt"));
+      }
+      options.set("net", netOptions(params, given.net(), columns, 1));
+    }
+    options.put("solver", solver(params)).put("seed", params.getSeed())
+        .put("least_rows", params.getMinGroupRows());
+    if (params.getMaxIter() > 0) {
+      options.put("max_iter", params.getMaxIter());
+    } else {
+      options.put("epochs", params.getMaxEpochs());
+    }
+    return new KeyedTraining(
+        params.getGroupCol(), columns.schema(), label, options.toString()).train(data);
   }
 
   private static CaffeEstimator estimator(TableParams<?> params) {
     CaffeEstimator estimator = new CaffeEstimator().setSolver(solver(params)).setPredictionCol("")
-        .setLabelCol(params.getLabelCol()).setIdCol(params.getIdCol())
+        .setIdCol(params.getIdCol())
         .setNumWorkers(params.getNumWorkers()).setThreadsPerWorker(params.getThreadsPerWorker())
         .setSeed(params.getSeed()).setSyncMode(params.getSyncMode())
         .setSyncPeriod(params.getSyncPeriod()).setEngine(params.getEngine())
         .setEncrypt(params.getEncrypt()).setCheckpointDir(params.getCheckpointDir())
-        .setResume(params.getResume()).setEvents(params.getEvents());
+        .setResume(params.getResume()).setEvents(params.getEvents())
+        .setPricePerCoreHour(params.getPricePerCoreHour());
+    if (!params.getInitialModel().isEmpty()) {
+      estimator.setWeights(SavedTableModel.weights(params.getInitialModel()));
+    }
     return params.getMaxIter() > 0 ? estimator.setMaxIter(params.getMaxIter())
         : estimator.setEpochs(params.getMaxEpochs());
   }
 
   /** The prototxt of a solver; its max_iter, which policies want to see, gives way to the params. */
-  private static String solver(TableParams<?> params) {
+  static String solver(TableParams<?> params) {
     String rule = params.getOptimizer();
     boolean hasMomentum = !List.of("AdaGrad", "RMSProp").contains(rule)
         || params.isSet(params.momentum());
@@ -107,23 +194,38 @@ final class TableTraining {
     };
     return "type: \"" + rule + "\"\nbase_lr: " + (float) params.getBaseLr() + "\n" + policy + "\n"
         + (hasMomentum ? "momentum: " + (float) params.getMomentum() + "\n" : "")
-        + "weight_decay: " + (hasDecay ? (float) params.getWeightDecay() : 0) + "\nmax_iter: 1\n";
+        + "weight_decay: " + (hasDecay ? (float) params.getWeightDecay() : 0) + "\nmax_iter: 1\n"
+        + (params.getPatience() == 0 ? "" : "early_stopping { patience: " + params.getPatience()
+            + " tolerance: " + params.getTol() + " }\n");
   }
 
   private static String net(
       TableParams<?> params, String given, Dataset<Row> train, TableColumns columns, int shards) {
-    ObjectNode options = Json.object().put("label", columns.label());
+    String counted = columns.options(train);
+    try (TableStatistics whole = new TableStatistics(counted)) {
+      whole.merge(statistics(columns.schema(), counted, train));
+      return whole.net(netOptions(params, given, columns, shards).toString());
+    }
+  }
+
+  /** What is asked of the net. */
+  private static ObjectNode netOptions(
+      TableParams<?> params, String given, TableColumns columns, int shards) {
+    ObjectNode options = columns.task().options();
+    ArrayNode labels = options.putArray("labels");
+    columns.task().labels().forEach(labels::add);
     ArrayNode layers = options.putArray("layers");
     for (int units : params.getLayers()) layers.add(units);
     options.put("activation", params.getActivation()).put("dropout", params.getDropout());
     options.put("batch_norm", params.getBatchNorm() ? 1 : 0).put("net", given);
     options.put("batch", (params.getBatchSize() + shards - 1) / shards);
     if (params.getOptimizer().equals(ADAM_W)) options.put("step_rows", params.getBatchSize());
-    String counted = columns.options(train);
-    try (TableStatistics whole = new TableStatistics(counted)) {
-      whole.merge(statistics(columns.schema(), counted, train));
-      return whole.net(options.toString());
+    if (!params.getInitialModel().isEmpty()) {
+      options.put("initial", SavedTableModel.net(params.getInitialModel()));
     }
+    ArrayNode frozen = options.putArray("frozen");
+    for (String layer : params.getFrozenLayers()) frozen.add(layer);
+    return options;
   }
 
   /** The statistics of all rows, the same bytes however they are distributed. */

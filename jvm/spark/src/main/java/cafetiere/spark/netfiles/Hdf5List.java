@@ -3,6 +3,7 @@ package cafetiere.spark.netfiles;
 
 import cafetiere.core.hdf5.Hdf5;
 import cafetiere.spark.PreflightException;
+import cafetiere.spark.files.SourceFiles;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.TaskFolder;
@@ -16,7 +17,6 @@ import java.util.List;
 import java.util.NoSuchElementException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.Dataset;
@@ -27,7 +27,6 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.MetadataBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.SerializableConfiguration;
-import org.apache.spark.util.TaskCompletionListener;
 
 /** Caffe's lists of HDF5 files, with white space between their paths. A task reads a file. */
 final class Hdf5List {
@@ -83,12 +82,12 @@ final class Hdf5List {
       this.entry = entry;
       this.tops = tops;
       TaskFolder folder = new TaskFolder(SparkInternals.localFolder());
-      closeAtEnd(folder);
+      SourceFiles.closeAfterTask(folder);
       java.nio.file.Path copy = folder.path().resolve("rows.h5");
       Path from = new Path(entry.path);
       from.getFileSystem(conf).copyToLocalFile(false, from, new Path(copy.toUri()), true);
       file = new Hdf5(copy);
-      closeAtEnd(file); // before the folder: the last is the first
+      SourceFiles.closeAfterTask(file); // before the folder: the last is the first
       shapes = tops.stream().map(this::shape).toArray(long[][]::new);
       rows = shapes[0][0];
       for (int i = 1; i < shapes.length; i++) {
@@ -138,16 +137,6 @@ final class Hdf5List {
 
     private UncheckedIOException fault(String what) {
       return new UncheckedIOException(new IOException(entry.path + ": " + what));
-    }
-
-    private static void closeAtEnd(AutoCloseable opened) {
-      TaskContext.get().addTaskCompletionListener((TaskCompletionListener) context -> {
-        try {
-          opened.close();
-        } catch (Exception e) {
-          throw new IllegalStateException(e);
-        }
-      });
     }
   }
 }

@@ -62,7 +62,7 @@ public record RowNet(String solver, String net) {
       }
     }
     ObjectNode options = Json.object().put("phase", phase).set("rows", rows);
-    if (!solver.isEmpty()) options.put("solver", solver);
+    if (!solver.isEmpty()) options.put("solver", solver).put("max_iter", 1);
     if (!net.isEmpty()) options.put("net", net);
     JsonNode answer = describe(options);
     if (net.isEmpty()) return new RowNet(answer.path("solver_text").asText(), "");

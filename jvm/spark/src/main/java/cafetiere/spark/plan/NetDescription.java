@@ -24,17 +24,33 @@ public record NetDescription(JsonNode json) {
       + " memory_data_param { batch_size: 64 channels: 3 height: 227 width: 227 }, the sizes of your"
       + " rows, or by Input or CoSData; featuresCol and labelCol name the columns that feed it";
 
-  /** Asks the engine. A text that is "" is not given. */
+  /**
+   * Asks the engine about a net, whether or not its solver says how long to train. A text that is "" is
+   * not given.
+   */
   public static NetDescription of(String solver, String net, String phase) {
     ObjectNode options = Json.object().put("phase", phase);
-    if (!solver.isEmpty()) options.put("solver", solver);
+    if (!solver.isEmpty()) options.put("solver", solver).put("max_iter", 1);
     if (!net.isEmpty()) options.put("net", net);
     return of(options.toString());
   }
 
-  /** Asks the engine about a training. A net that is "" is not given. */
-  public static NetDescription ofTraining(String solver, String net, SyncSettings sync) {
+  /** Asks the engine about a training. */
+  public static NetDescription ofTraining(TrainingPlan plan) {
+    return ofTraining(plan.solver(), plan.net(), plan.sync(),
+        plan.maxIter() > 0 || plan.epochs().count() > 0);
+  }
+
+  /**
+   * Asks the engine about a training. A net that is "" is not given.
+   *
+   * @param hasSteps whether something else than the solver says how long to train, so that it needs no
+   *     max_iter
+   */
+  public static NetDescription ofTraining(
+      String solver, String net, SyncSettings sync, boolean hasSteps) {
     ObjectNode options = Json.object().put("phase", "TRAIN");
+    if (hasSteps) options.put("max_iter", 1);
     options.put("solver", solver);
     if (!net.isEmpty()) options.put("net", net);
     sync.addTo(options);
@@ -63,13 +79,19 @@ public record NetDescription(JsonNode json) {
    * @param batch rows of a batch
    * @param cells of a TableData the columns that it makes the top of; else none
    * @param classes of a TableData the labels whose places the top holds; else none
+   * @param kind of a TableData that of the first of its columns; else ""
+   * @param isTarget whether a TableData says that only losses and scores read it
+   * @param width numbers of a row
    */
   public record Top(String name, String role, String column, boolean isOfClasses, long batch,
-      List<String> cells, List<String> classes) {
+      List<String> cells, List<String> classes, String kind, boolean isTarget, long width) {
     static Top of(JsonNode json) {
+      JsonNode shape = json.path("shape");
       return new Top(json.path("name").asText(), json.path("role").asText(""),
           json.path("column").asText(""), json.path("classes").asLong() > 0,
-          json.path("batch").asLong(), texts(json.path("columns")), texts(json.path("values")));
+          json.path("batch").asLong(), texts(json.path("columns")), texts(json.path("values")),
+          json.path("kind").asText(""), json.path("target").asBoolean(),
+          shape.size() < 2 ? 1 : shape.path(1).asLong());
     }
 
     public boolean isFeatures() {
@@ -79,7 +101,7 @@ public record NetDescription(JsonNode json) {
     /** Whether a table to predict need not have it, unless it is asked for. */
     public boolean isLabel(String labelCol) {
       if (cells.isEmpty() && column.isEmpty()) return role.equals("label");
-      return isOfClasses || cells.contains(labelCol);
+      return isTarget || isOfClasses || cells.contains(labelCol);
     }
 
     /** How the top is fed, by {@code column} unless its layer names columns of a table. */

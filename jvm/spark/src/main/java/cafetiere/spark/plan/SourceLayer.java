@@ -19,7 +19,7 @@ public record SourceLayer(JsonNode json) {
   /** Those of a net in a phase. A text that is "" is not given. */
   public static List<SourceLayer> of(String solver, String net, String phase) {
     ObjectNode options = Json.object().put("phase", phase).put("sources", 1);
-    if (!solver.isEmpty()) options.put("solver", solver);
+    if (!solver.isEmpty()) options.put("solver", solver).put("max_iter", 1);
     if (!net.isEmpty()) options.put("net", net);
     List<SourceLayer> layers = new ArrayList<>();
     Json.parse(Engine.describe(options.toString())).path("sources")

@@ -80,6 +80,20 @@ public record TrainingPlan(
         sync, survivors, resume);
   }
 
+  /** Steps that take each of so many rows once. */
+  public long stepsPerEpoch(long rows) {
+    return Math.max(1, epochs.steps(1, rows, shards));
+  }
+
+  /** So many steps of it, without a test, and nothing that a user would find afterwards. */
+  public TrainingPlan probing(long steps) {
+    String alone = NetDescription.withField(
+        NetDescription.withField(solver, "test_interval", 0), "snapshot", 0);
+    return new TrainingPlan(alone, net, schema, workers, shards, threads, prefetchThreads, steps,
+        Epochs.NONE, seed, "", 0, null, null, "", timeoutMillis, encrypt, connection, sync,
+        survivors, false);
+  }
+
   /** Hex digits that tell apart trainings whose weights differ; {@code rows}: those of the table. */
   public String fingerprint(String rows) {
     ObjectNode all = Json.object().put("rows", rows);

@@ -6,14 +6,14 @@ import java.nio.ByteBuffer;
 import java.util.List;
 
 /** A predictor with room for the outputs of one batch; for one task at a time. */
-final class BatchPredictor implements AutoCloseable {
+public final class BatchPredictor implements AutoCloseable {
   private final Predictor predictor;
   private final int batch;
   private final List<PredictionPlan.Output> outputs;
   private final ByteBuffer[] values;
 
   /** Takes over `predictor`. */
-  BatchPredictor(Predictor predictor, int batch) {
+  public BatchPredictor(Predictor predictor, int batch) {
     this.predictor = predictor;
     this.batch = batch;
     this.outputs = PredictionPlan.outputs(predictor);
@@ -33,12 +33,12 @@ final class BatchPredictor implements AutoCloseable {
   }
 
   /** Computes `rows` rows, at most a batch, that lie encoded at `address`. */
-  void run(long rows, long address, long bytes) {
+  public void run(long rows, long address, long bytes) {
     predictor.run(rows, address, bytes, values);
   }
 
   /** The outputs of row `row` of the last batch. */
-  float[][] outputs(int row) {
+  public float[][] outputs(int row) {
     float[][] floats = new float[values.length][];
     for (int i = 0; i < floats.length; i++) {
       floats[i] = new float[outputs.get(i).size()];

@@ -174,8 +174,7 @@ public final class Preflight {
   /** Net and solver, then what they will take of each executor's memory. */
   private Optional<NetDescription> checkNet() {
     try {
-      NetDescription net =
-          NetDescription.ofTraining(plan.solver(), plan.net(), plan.sync());
+      NetDescription net = NetDescription.ofTraining(plan);
       checkSurvivors(net.syncMode());
       checkMemory(net.json().path("memory_bytes").asLong());
       return Optional.of(net);

@@ -4,6 +4,7 @@ package cafetiere.spark.rounds;
 import cafetiere.core.CafetiereException;
 import cafetiere.core.CafetiereException.Code;
 import cafetiere.core.Rounds;
+import cafetiere.spark.cluster.ClusterSlots;
 import cafetiere.spark.cluster.ExecutorPulse;
 import cafetiere.spark.cluster.PulseServer;
 import cafetiere.spark.internal.SparkInternals;
@@ -61,6 +62,7 @@ final class RoundsJob implements AutoCloseable {
   private final boolean keepsHistory;
   private final long checkpointSeconds;
   private final SnapshotFiles snapshots;
+  private final RoundsClock clock = new RoundsClock();
   private TrainingPlan plan;
   private Rounds rounds;
   private RoundsStage stage;
@@ -81,8 +83,7 @@ final class RoundsJob implements AutoCloseable {
     this.rounds = rounds;
     this.checkpoints = run.checkpoints();
     this.checkpointSeconds = run.checkpointSeconds();
-    this.snapshots = SnapshotFiles.of(
-        NetDescription.ofTraining(plan.solver(), plan.net(), plan.sync()));
+    this.snapshots = SnapshotFiles.of(NetDescription.ofTraining(plan));
     this.now = Json.parse(rounds.describe());
     this.keepsHistory = now.path("keeps_history").asBoolean();
   }
@@ -109,6 +110,7 @@ final class RoundsJob implements AutoCloseable {
       stage = opened;
       restore();
       run.begin(iter());
+      clock.start();
       RoundsLog log = new RoundsLog(run.events(), run.id(), now);
       while (length() > 0) {
         round(log, tests && isTestDue());
@@ -118,7 +120,7 @@ final class RoundsJob implements AutoCloseable {
       byte[] state = checkpoint();
       if (tests && testedAt < iter()) {
         stage.begin(iter(), 0, rounds.shared(now.path("floats").asLong()));
-        log.test(retried(Work.TEST), iter());
+        watch(log.test(retried(Work.TEST), iter()));
       }
       long skipped = rows.skipped() + (heldOut == null ? 0 : heldOut.skipped());
       return finish(log, state, rows.rows(), skipped);
@@ -173,8 +175,9 @@ final class RoundsJob implements AutoCloseable {
     stage.begin(begin, length(), rounds.shared(now.path("floats").asLong()));
     List<RoundsOutcome> outcomes = retried(test ? Work.TEST_AND_TRAIN : Work.TRAIN);
     if (test) {
-      log.test(outcomes, begin);
+      watch(log.test(outcomes, begin));
       testedAt = begin;
+      if (length() == 0) return;  // it does not get better: the round does not count
     }
     rounds.end(outcomes.stream().map(RoundsOutcome::floats).toList());
     now = Json.parse(rounds.describe());
@@ -186,8 +189,11 @@ final class RoundsJob implements AutoCloseable {
   /** Runs a job, again where Spark gave it up for a reason that may pass. */
   private List<RoundsOutcome> retried(Work wanted) {
     while (true) {
+      long begin = System.nanoTime();
       try {
-        return checked(stage.run(wanted));
+        List<RoundsOutcome> outcomes = checked(stage.run(wanted));
+        if (wanted != Work.HISTORY) clock.job(begin, outcomes);
+        return outcomes;
       } catch (CafetiereException e) {
         throw e;
       } catch (Exception e) {
@@ -196,6 +202,7 @@ final class RoundsJob implements AutoCloseable {
             || !policy.retryAfter(iter(), message)) {
           throw Unchecked.rethrow(e);
         }
+        clock.driver(RoundsClock.LOST, begin);
         LOG.warn("The round after step {} was interrupted and is done again: {}", iter(), message);
       }
     }
@@ -211,7 +218,22 @@ final class RoundsJob implements AutoCloseable {
     return outcomes;
   }
 
+  /** Hands what a test came to to early stopping, if the solver asks for it. */
+  private void watch(JsonNode outputs) {
+    String watched = now.path("early_stopping").path("output").asText("");
+    if (watched.isEmpty()) return;
+    if (!outputs.has(watched)) {
+      throw new CafetiereException(Code.INVALID_ARGUMENT, "early_stopping watches \"" + watched
+          + "\", which is no output of the test net, or there are no rows to test on");
+    }
+    rounds.test(outputs.path(watched).asDouble());
+    now = Json.parse(rounds.describe());
+  }
+
   private boolean isTestDue() {
+    if (!now.path("early_stopping").isNull()) {
+      return now.path("early_stopping").path("due").asBoolean();
+    }
     long interval = now.path("test_interval").asLong();
     if (iter() == 0) return now.path("test_initialization").asBoolean();
     return testedAt < 0 ? iter() >= interval : iter() / interval > testedAt / interval;
@@ -255,6 +277,7 @@ final class RoundsJob implements AutoCloseable {
     store(model, state);
     storedAtNanos = System.nanoTime();
     storingNanos = storedAtNanos - begin;
+    clock.driver(RoundsClock.STORING, begin);
     return state;
   }
 
@@ -272,10 +295,12 @@ final class RoundsJob implements AutoCloseable {
     measured.set("rows_per_epoch", log.rowsPerEpoch());
     measured.put("loss", log.loss()).put("seconds", log.seconds());
     measured.put("rows_per_s", log.rows() / log.seconds()).put("sha256", Sha256.of(model));
+    measured.set("early_stopping", now.path("early_stopping"));
     measured.put("shards", shards).put("ranks", shards).put("instruction_set", instructionSet);
     measured.put("rounds", roundsDone).put("executors", stage.executorsUsed());
     measured.put("encrypted", Encryption.ofSpark(sc.getConf())).put("events_by", "the driver");
-    return run.end(new Parts(ModelPart.of(model), ModelPart.of(state)), measured);
+    return run.end(new Parts(ModelPart.of(model), ModelPart.of(state)), measured,
+        clock.account(run.book(), ClusterSlots.available(sc), plan.threads()));
   }
 
   private long iter() {

@@ -65,15 +65,15 @@ final class RoundsLog {
     waitSince = 0;
   }
 
-  /** Takes the scores of the shards' validation rows after iteration {@code step}. */
-  void test(List<RoundsOutcome> outcomes, long step) {
+  /** Takes the scores of the shards' validation rows after iteration {@code step}; the means of the outputs. */
+  JsonNode test(List<RoundsOutcome> outcomes, long step) {
     ObjectNode event = Json.object().put("event", "test").put("step", step);
     Map<String, Double> means = new TreeMap<>();
     long rows = 0;
     for (RoundsOutcome outcome : outcomes) {
       for (JsonNode shard : outcome.shards()) rows += shard.path("test").path("rows").asLong();
     }
-    if (rows == 0) return;
+    if (rows == 0) return Json.object();
     for (RoundsOutcome outcome : outcomes) {
       for (JsonNode shard : outcome.shards()) {
         JsonNode test = shard.path("test");
@@ -86,6 +86,7 @@ final class RoundsLog {
     ObjectNode outputs = event.putObject("outputs");
     means.forEach(outputs::put);
     send(event);
+    return outputs;
   }
 
   /** Rows used in each epoch that was begun, in order. */

@@ -11,6 +11,7 @@ import cafetiere.spark.rounds.RoundsCell.LiveReplica;
 import cafetiere.spark.run.TaskWatch;
 import cafetiere.spark.store.CheckpointStore;
 import cafetiere.spark.util.Json;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.Serializable;
@@ -62,7 +63,9 @@ record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Wor
     RoundsOutcome outcome;
     synchronized (held) {
       try (TaskWatch watch = new TaskWatch(context, held::cancel)) {
+        long begin = System.nanoTime();
         catchUp(held, context.partitionId(), train, validation);
+        spend(report, "starting", begin);
         outcome = RoundsOutcome.of(report, work(held, report));
       } catch (CafetiereException e) {
         held.close();
@@ -80,10 +83,24 @@ record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Wor
     if (wanted == Work.HISTORY) return held.replica().history();
     Round last = rounds.get(rounds.size() - 1);
     byte[] shared = last.shared().value().clone();
-    if (wanted != Work.TRAIN) report.set("test", Json.parse(held.replica().test(shared)));
+    if (wanted != Work.TRAIN) {
+      long begin = System.nanoTime();
+      report.set("test", Json.parse(held.replica().test(shared)));
+      spend(report, "testing", begin);
+    }
     if (wanted == Work.TEST) return new byte[0];
-    report.set("round", Json.parse(train(held, last, shared)));
+    long begin = System.nanoTime();
+    JsonNode round = Json.parse(train(held, last, shared));
+    ObjectNode seconds = spend(report, "computing", begin);
+    double waited = round.path("wait_seconds").asDouble();
+    seconds.put("data", waited).put("computing", seconds.path("computing").asDouble() - waited);
+    report.set("round", round);
     return shared;
+  }
+
+  private static ObjectNode spend(ObjectNode report, String activity, long begin) {
+    return report.withObject("/" + RoundsClock.SECONDS)
+        .put(activity, (System.nanoTime() - begin) / 1e9);
   }
 
   private static String train(LiveReplica held, Round round, byte[] shared) {

@@ -3,6 +3,7 @@ package cafetiere.spark.run;
 
 import cafetiere.core.CafetiereException;
 import cafetiere.spark.cluster.ClusterSlots;
+import cafetiere.spark.cost.AccountBook;
 import cafetiere.spark.events.MetricsReceiver;
 import cafetiere.spark.events.MetricsRoute;
 import cafetiere.spark.internal.SparkInternals;
@@ -79,7 +80,7 @@ public final class Attempts {
     this.sc = run.sc();
     this.plan = run.plan();
     this.stages = stages;
-    this.net = NetDescription.ofTraining(plan.solver(), plan.net(), plan.sync());
+    this.net = NetDescription.ofTraining(plan);
     this.checkpoints = run.checkpoints();
   }
 
@@ -101,7 +102,7 @@ public final class Attempts {
         } catch (Exception e) {
           failure = e;
         }
-        if (hasResult(stage, failure)) return finish(stage);
+        if (hasResult(stage, failure)) return finish(stage, ranks);
         decide(stage, failure);
       }
     }
@@ -201,7 +202,8 @@ public final class Attempts {
     return SparkInternals.rows(plan.schema().select(table).repartition(ranks)).toJavaRDD();
   }
 
-  private TrainingResult finish(Stage stage) throws IOException {
+  private TrainingResult finish(Stage stage, int ranks) throws IOException {
+    long endNanos = System.nanoTime();
     CheckpointStore results =
         LeaderDuties.results(run.folder(), sc.hadoopConfiguration());
     Checkpoint trained = results.newest().orElseThrow(
@@ -217,7 +219,9 @@ public final class Attempts {
     measured.put("executors", Stream.concat(Stream.of(first), stage.outcomes().stream())
         .map(TaskOutcome::executor).distinct().count());
     measured.put("events_by", first.route()).put("encrypted", plan.encrypt());
-    return run.end(data, measured);
+    List<AccountBook.Task> tasks = stage.outcomes().stream().filter(TaskOutcome::isGood)
+        .map(task -> new AccountBook.Task(task.rank(), task.executor(), task.seconds())).toList();
+    return run.end(data, measured, run.book().ofTasks(ranks, plan.threads(), tasks, endNanos));
   }
 
   /** A model that is files stays beside the run's folder, which goes. */

@@ -18,6 +18,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 
@@ -112,7 +113,7 @@ public final class LeaderDuties implements Trainer.Listener, AutoCloseable {
     String result =
         ((ObjectNode) Json.parse(trainer.result())).put("rows_skipped", skipped).toString();
     TaskOutcome outcome =
-        new TaskOutcome(rank, executor, Code.OK, "", result, route(), lastEvents());
+        new TaskOutcome(rank, executor, Code.OK, "", result, route(), lastEvents(), Map.of());
     CheckpointStore results = results(setup.checkpoints(), setup.hadoop().value());
     Contents trained;
     if (setup.isLarge() || Json.parse(outcome.result()).path("files").asBoolean()) {

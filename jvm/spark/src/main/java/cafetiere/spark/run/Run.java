@@ -2,17 +2,26 @@
 package cafetiere.spark.run;
 
 import cafetiere.spark.TrainingSummary;
+import cafetiere.spark.cost.Account;
+import cafetiere.spark.cost.AccountBook;
 import cafetiere.spark.events.EventFiles;
 import cafetiere.spark.events.ProgressLine;
+import cafetiere.spark.events.RunEvent;
 import cafetiere.spark.events.RunEvents;
+import cafetiere.spark.gauges.RunGauges;
 import cafetiere.spark.line.Handshake;
 import cafetiere.spark.plan.TrainingPlan;
 import cafetiere.spark.store.CheckpointFolder;
 import cafetiere.spark.store.CheckpointStore;
 import cafetiere.spark.store.CheckpointStore.Parts;
+import cafetiere.spark.ui.RunBoard;
+import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintStream;
 import java.io.UncheckedIOException;
+import java.util.Optional;
 import java.util.UUID;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.Dataset;
@@ -27,6 +36,7 @@ public final class Run implements AutoCloseable {
   private static final int MAX_EVENTS = 20_000;
 
   private final long start;
+  private final AccountBook book;
   private final Engine engine;
   private final TrainingPlan plan;
   private final Dataset<Row> train;
@@ -37,36 +47,63 @@ public final class Run implements AutoCloseable {
   private final CheckpointStore checkpoints;
   private final ProgressLine progress;
   private final EventFiles files;
+  private final Optional<RunBoard> board;
   private final RunEvents events;
   private int attempts;
   private long firstStep;
 
   private Run(Engine engine, TrainingPlan plan, Dataset<Row> train, Dataset<Row> validation,
-      long start) throws IOException {
+      double price, boolean isTold, long start) throws IOException {
     this.start = start;
+    this.book = new AccountBook(start, price);
     this.engine = engine;
     this.plan = plan;
     this.train = train;
     this.validation = validation;
     this.folder = CheckpointFolder.ofRun(sc(), plan, train, id);
     this.checkpoints = new CheckpointStore(folder, sc().hadoopConfiguration());
-    this.progress = new ProgressLine(System.err, System.console() != null, 0);
+    PrintStream console =
+        isTold ? System.err : new PrintStream(OutputStream.nullOutputStream());
+    this.progress = new ProgressLine(console, System.console() != null, 0);
     this.files = new EventFiles(plan.events(), sc().hadoopConfiguration());
-    this.events = new RunEvents(MAX_EVENTS, progress, files::write);
+    this.board = isTold ? Optional.of(new RunBoard(sc(), id, title())) : Optional.empty();
+    RunGauges gauges = new RunGauges();
+    this.events = new RunEvents(MAX_EVENTS, progress, event -> {
+      files.write(event);
+      gauges.show(event);
+      board.ifPresent(told -> told.tell(event));
+    });
+  }
+
+  /** The same without validation and price, and without a word on the console or in Spark's UI. */
+  public static TrainingResult quietly(Engine engine, TrainingPlan plan, Dataset<Row> train) {
+    return of(engine, plan, train, null, 0, false);
+  }
+
+  /** The same without a price. */
+  public static TrainingResult of(Engine engine, TrainingPlan plan, Dataset<Row> train,
+      Dataset<Row> validation) {
+    return of(engine, plan, train, validation, 0);
   }
 
   /**
    * Trains as {@code plan} says on the rows of {@code train}; {@code validation} is tested on as the
    * solver's test_interval says, or null. Blocks until the training has ended. What the user has to
    * change is told by a {@code PreflightException} before anything starts, or by a
-   * {@code CafetiereException} where only the executors could find out.
+   * {@code CafetiereException} where only the executors could find out. {@code price} is that of a
+   * core-hour, for the account; 0 for none.
    */
   public static TrainingResult of(Engine engine, TrainingPlan plan, Dataset<Row> train,
-      Dataset<Row> validation) {
+      Dataset<Row> validation, double price) {
+    return of(engine, plan, train, validation, price, true);
+  }
+
+  private static TrainingResult of(Engine engine, TrainingPlan plan, Dataset<Row> train,
+      Dataset<Row> validation, double price, boolean isTold) {
     long start = System.nanoTime();
     try (engine) {
       engine.check(plan, train);
-      return started(new Run(engine, plan, train, validation, start));
+      return started(new Run(engine, plan, train, validation, price, isTold, start));
     } catch (IOException e) {
       throw new UncheckedIOException("checkpoints or results could not be read or written: "
           + e.getMessage(), e);
@@ -75,9 +112,18 @@ public final class Run implements AutoCloseable {
 
   private static TrainingResult started(Run begun) throws IOException {
     try (Run run = begun) {
-      return run.engine.run(run);
+      return run.trained();
     } catch (Throwable e) {
       CheckpointFolder.leave(begun.checkpoints);
+      throw e;
+    }
+  }
+
+  private TrainingResult trained() throws IOException {
+    try {
+      return engine.run(this);
+    } catch (Throwable e) {
+      board.ifPresent(told -> told.fail(e));
       throw e;
     }
   }
@@ -87,6 +133,7 @@ public final class Run implements AutoCloseable {
     files.startFrom(step);
     events.startAttempt(attempts, step);
     if (attempts == 0) firstStep = step;
+    book.attempt();
     attempts++;
   }
 
@@ -94,18 +141,41 @@ public final class Run implements AutoCloseable {
    * The training has ended, and its checkpoints go unless the user wants to keep them.
    *
    * @param measured what the engine knows, by the names of the summary in JSON; the rest is added
+   * @param account what the cores were used for
    */
-  public TrainingResult end(Parts trained, ObjectNode measured) throws IOException {
+  public TrainingResult end(Parts trained, ObjectNode measured, Account account)
+      throws IOException {
     if (plan.checkpointDir().isEmpty() || plan.resume()) checkpoints.delete();
     measured.put("engine", engine.name()).put("attempts", attempts).put("first_step", firstStep);
     measured.put("fit_seconds", seconds(System.nanoTime()));
     events.firstStepNanos().ifPresent(at -> measured.put("seconds_to_first_step", seconds(at)));
-    TrainingSummary summary = TrainingSummary.fromJson(measured.toString());
+    TrainingSummary summary = TrainingSummary.fromJson(measured.toString()).with(account);
+    tell(summary);
     if (summary.rowsSkipped() > 0) {
       LOG.warn("{} rows could not be fed and were left out, as skipBadRows asks; executors' logs say"
           + " why", summary.rowsSkipped());
     }
+    board.ifPresent(told -> told.end(summary.toJson()));
     return new TrainingResult(trained.model(), trained.state(), summary, events.jsonLines());
+  }
+
+  /** The account, as the run's last event and to the console. */
+  private void tell(TrainingSummary summary) {
+    Account account = summary.account();
+    ObjectNode event = Json.object().put("event", "account").put("seconds", account.seconds());
+    event.put("cores", account.cores());
+    ObjectNode hours = event.putObject("core_hours");
+    account.coreHours().parts().forEach(hours::put);
+    event.put("rows_given", summary.rowsGiven()).put("rows_skipped", summary.rowsSkipped());
+    event.put("rows_used", summary.rowsUsed());
+    if (account.pricePerCoreHour() > 0) event.put("cost", account.cost());
+    events.accept(new RunEvent(id, attempts - 1, Long.MAX_VALUE, event.toString()));
+    progress.end("cafetiere  " + summary.rowsText() + "\ncafetiere  " + account.text());
+  }
+
+  /** What the run's time is written down in. */
+  public AccountBook book() {
+    return book;
   }
 
   /** Text that no other run has at the same time. */
@@ -162,6 +232,11 @@ public final class Run implements AutoCloseable {
   public void close() {
     files.close();
     progress.finish();
+    board.ifPresent(RunBoard::close);
+  }
+
+  private String title() {
+    return engine.name() + ", " + plan.shards() + (plan.shards() == 1 ? " shard" : " shards");
   }
 
   private double seconds(long nanos) {

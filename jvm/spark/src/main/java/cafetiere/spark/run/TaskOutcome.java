@@ -8,6 +8,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -22,10 +23,21 @@ import java.util.Optional;
  * @param result the engine's summary of the run, from the rank that stored the model; else ""
  * @param route how the rank's events travelled; "" where it had none to send
  * @param events the newest events, of rank 0
+ * @param seconds what its time went to; none where it failed
  */
 public record TaskOutcome(int rank, String executor, Code code, String message, String result,
-    String route, List<RunEvent> events) {
+    String route, List<RunEvent> events, Map<String, Double> seconds) {
   private static final ObjectMapper JSON = new ObjectMapper();
+
+  /** Of a rank that could not do its part. */
+  public static TaskOutcome failed(int rank, String executor, Code code, String message) {
+    return new TaskOutcome(rank, executor, code, message, "", "", List.of(), Map.of());
+  }
+
+  /** The same, at the end of its task. */
+  public TaskOutcome with(Map<String, Double> seconds) {
+    return new TaskOutcome(rank, executor, code, message, result, route, events, seconds);
+  }
 
   /** Whether the rank did its part to the end. */
   @JsonIgnore

@@ -24,7 +24,7 @@ final class PredictFunction implements UnboundFunction {
   public String description() {
     return "predict(path, features [, output]): what a saved CaffeModel computes for a row. path: of"
         + " the folder that model.write().save() wrote; features: an array of numbers or a vector, the"
-        + " net's input; output: a blob of the net, by default the model's first output.";
+        + " net's input, or a struct of a table's columns; output: a blob of the net, by default the model's first output.";
   }
 
   @Override
@@ -37,13 +37,19 @@ final class PredictFunction implements UnboundFunction {
               + " predict('hdfs:/models/lenet', features, 'prob')");
     }
     DataType features = fields[1].dataType();
+    if (features instanceof StructType row) return new PredictRow(row, named, conf());
     boolean isVector = features.equals(SQLDataTypes.VectorType());
     if (!isVector && !isNumbers(features)) {
       throw new UnsupportedOperationException("predict cannot take features of type "
-          + features.catalogString() + ": give an array of numbers or a vector");
+          + features.catalogString() + ": give an array of numbers or a vector, or, to a model of a"
+          + " table, a struct of its columns, as in struct(age, city)");
     }
-    return new Predict(isVector, named, new SerializableConfiguration(
-        SparkSession.active().sparkContext().hadoopConfiguration()));
+    return new Predict(isVector, named, conf());
+  }
+
+  private static SerializableConfiguration conf() {
+    return new SerializableConfiguration(
+        SparkSession.active().sparkContext().hadoopConfiguration());
   }
 
   private static boolean isNumbers(DataType type) {

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.apache.spark.ml.param.DoubleParam;
 import org.apache.spark.ml.param.IntParam;
 import org.apache.spark.ml.param.LongParam;
 import org.apache.spark.ml.param.Param;
@@ -76,6 +77,9 @@ record Flag(String name, String value, String text, String param) {
     try {
       stage.set(target, parsed(target, given));
     } catch (NumberFormatException e) {
+      if (target instanceof DoubleParam) {
+        throw new Flags.UsageException("-" + name + " " + given + ": a number is needed");
+      }
       boolean isLarge = target instanceof IntParam && given.matches("\\d+");
       throw new Flags.UsageException("-" + name + " " + given + ": a whole number is needed"
           + (isLarge ? ", at most " + Integer.MAX_VALUE : ""));
@@ -88,6 +92,7 @@ record Flag(String name, String value, String text, String param) {
     if (isSwitch()) return Boolean.valueOf(given);
     if (target instanceof IntParam) return Integer.valueOf(given);
     if (target instanceof LongParam) return Long.valueOf(given);
+    if (target instanceof DoubleParam) return Double.valueOf(given);
     return value.equals(FILE) ? located(given) : given;
   }
 
@@ -102,7 +107,7 @@ record Flag(String name, String value, String text, String param) {
     if (param.path("file").asBoolean()) return FILE;
     return switch (param.path("type").asText()) {
       case "boolean" -> "";
-      case "int", "long" -> "N";
+      case "int", "long", "double" -> "N";
       default -> param.has("words") ? "WORD" : "TEXT";
     };
   }

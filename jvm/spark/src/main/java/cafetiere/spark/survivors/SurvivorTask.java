@@ -8,6 +8,7 @@ import cafetiere.core.Rows;
 import cafetiere.core.Trainer;
 import cafetiere.spark.cluster.PeerAddress;
 import cafetiere.spark.cluster.PortRange;
+import cafetiere.spark.cost.AccountBook;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.line.LineServer;
 import cafetiere.spark.run.LeaderDuties;
@@ -22,7 +23,6 @@ import cafetiere.spark.util.TaskFolder;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.Iterator;
-import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.TaskContext;
@@ -53,6 +53,7 @@ final class SurvivorTask extends RankWork {
   @Override
   public TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation)
       throws IOException, InterruptedException {
+    long begin = System.nanoTime();
     TaskContext context = TaskContext.get();
     int partition = context.partitionId();
     String executor = SparkInternals.executorId();
@@ -63,7 +64,7 @@ final class SurvivorTask extends RankWork {
         Partition testRows = setup.read(validation);
         Trainer trainer = new Trainer(
             setup.trainerOptions(setup.plan(), partition, folder), duties);
-        Run run = new Run(partition, client, trainer, rows.rows(), duties, folder);
+        Run run = new Run(begin, partition, client, trainer, rows.rows(), duties, folder);
         TaskWatch watch = new TaskWatch(context, run::cancel)) {
       setup.restoreNewest(trainer);
       duties.storeByTime(trainer);
@@ -89,11 +90,12 @@ final class SurvivorTask extends RankWork {
   }
 
   private static TaskOutcome failure(int partition, String executor, Code code, String message) {
-    return new TaskOutcome(partition, executor, code, message, "", "", List.of());
+    return TaskOutcome.failed(partition, executor, code, message);
   }
 
   /** The member's way through the views. */
   private final class Run implements AutoCloseable {
+    private final long begin;
     private final int partition;
     private final MemberClient client;
     private final Trainer trainer;
@@ -104,8 +106,9 @@ final class SurvivorTask extends RankWork {
     private boolean isFed;
     private TaskOutcome stored;
 
-    Run(int partition, MemberClient client, Trainer trainer, Rows rows, LeaderDuties duties,
-        TaskFolder folder) {
+    Run(long begin, int partition, MemberClient client, Trainer trainer, Rows rows,
+        LeaderDuties duties, TaskFolder folder) {
+      this.begin = begin;
       this.partition = partition;
       this.client = client;
       this.trainer = trainer;
@@ -127,8 +130,9 @@ final class SurvivorTask extends RankWork {
             client.send(MembershipMessage.of(Kind.STORED));
           }
           case END -> {
-            return stored != null ? stored : new TaskOutcome(partition, executor, Code.OK, "", "",
-                duties.route(), duties.lastEvents());
+            Map<String, Double> seconds = AccountBook.task(begin, trainer.seconds());
+            return stored != null ? stored.with(seconds) : new TaskOutcome(partition, executor,
+                Code.OK, "", "", duties.route(), duties.lastEvents(), seconds);
           }
           default -> throw new IOException("the driver sent " + order.kind());
         }

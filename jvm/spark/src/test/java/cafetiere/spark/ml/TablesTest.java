@@ -148,13 +148,13 @@ class TablesTest {
 
   @Test
   void whatCannotBeLearnedIsRefusedByName() {
-    assertTrue(refusal(classifier().setWeightCol("visits")).contains("weightCol is set"));
+    assertTrue(refusal(classifier().setWeightCol("visits")).contains("'visits' is the weight"));
     assertTrue(refusal(classifier().setFeaturesCols("age", "citi")).contains("did you mean 'city'"));
     assertTrue(refusal(classifier().setFeaturesCols("age", "buys")).contains("'buys' is the label"));
     assertTrue(refusal(classifier().setCategoricalCols("visit")).contains("did you mean 'visits'"));
     assertTrue(refusal(classifier().setFeaturesCols("age", "raw"))
         .contains("column 'raw' is of type binary"));
-    assertTrue(refusal(classifier().setLabelCol("taste")).contains("the label 'taste' is of type"));
+    assertTrue(refusal(classifier().setLabelCol("seen")).contains("the label 'seen' is of type"));
     assertTrue(assertThrows(IllegalArgumentException.class, () -> classifier().setDropout(1))
         .getMessage().contains("dropout is 1.0: set it to a number from 0.0 to 0.999"));
     Exception missing = assertThrows(Exception.class,

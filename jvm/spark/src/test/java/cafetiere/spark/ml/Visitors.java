@@ -48,8 +48,9 @@ final class Visitors {
   }
 
   /** What a grid of params takes. */
-  static scala.collection.Iterable<int[]> list(int[]... values) {
-    scala.collection.immutable.List<int[]> list = List$.MODULE$.empty();
+  @SafeVarargs
+  static <T> scala.collection.Iterable<T> list(T... values) {
+    scala.collection.immutable.List<T> list = List$.MODULE$.empty();
     for (int i = values.length; i-- > 0;) list = new $colon$colon<>(values[i], list);
     return list;
   }

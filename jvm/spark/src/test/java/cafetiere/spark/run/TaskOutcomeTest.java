@@ -18,7 +18,7 @@ class TaskOutcomeTest {
   private static final TaskOutcome FULL = outcome(2, Code.IO, "No space left on device");
 
   private static TaskOutcome outcome(int rank, Code code, String message) {
-    return new TaskOutcome(rank, "0", code, message, "", "", List.of());
+    return TaskOutcome.failed(rank, "0", code, message);
   }
 
   /** One table for all engines. */

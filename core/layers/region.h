@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regions of images as rows of a blob, and the bins that pooling divides them into.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "core/layers/indices.h"
+
+namespace cafetiere {
+
+inline constexpr int64_t kRegionValues = 5;  ///< image, x1, y1, x2, y2
+
+/// Pixels [begin, end) of one axis of a map.
+struct Span {
+  int64_t begin, end;
+  bool empty() const { return end <= begin; }
+};
+
+/// A coordinate that converts to an integer whatever it was.
+inline float bounded(float coordinate) {
+  constexpr float kFar = 1 << 24;
+  return std::isnan(coordinate) ? 0.F : std::clamp(coordinate, -kFar, kFar);
+}
+
+/// [begin, end) as far as it lies on an axis of `map` pixels.
+inline Span cut(int64_t begin, int64_t end, int64_t map) {
+  return {std::clamp<int64_t>(begin, 0, map), std::clamp<int64_t>(end, 0, map)};
+}
+
+}  // namespace cafetiere

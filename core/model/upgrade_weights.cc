@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/model/upgrade_weights.h"
+
+#include "core/model/blob.h"
+
+namespace cafetiere {
+namespace {
+
+/// Values along one axis at most: (1, C, 1, 1) becomes (C).
+void flatten(caffe::BlobProto* blob) {
+  const Result<Shape> shape = blob_shape(*blob);
+  if (!shape.ok()) return;  // whoever reads it says what is wrong
+  blob->clear_num(), blob->clear_channels(), blob->clear_height(), blob->clear_width();
+  blob->mutable_shape()->clear_dim();
+  blob->mutable_shape()->add_dim(shape->count());
+}
+
+}  // namespace
+
+void order_batch_norm(caffe::LayerParameter* layer) {
+  if (layer->type() != "BatchNorm" || layer->blobs_size() != 5) return;
+  auto* blobs = layer->mutable_blobs();
+  if (value_count(blobs->Get(4)) == 1 && value_count(blobs->Get(2)) > 1) {
+    // scale, shift, mean, variance, weight
+    blobs->SwapElements(0, 2);  // mean, shift, scale, variance, weight
+    blobs->SwapElements(1, 3);  // mean, variance, scale, shift, weight
+    blobs->SwapElements(2, 4);  // mean, variance, weight, shift, scale
+    blobs->SwapElements(3, 4);
+  }
+  for (caffe::BlobProto& blob : *blobs) flatten(&blob);
+}
+
+}  // namespace cafetiere

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.core.score;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.temporal.ChronoUnit;
+
+/** What the cells of a table's column are, as the table was that a net was trained on. */
+public enum CellType {
+  /** {@link Boolean}. */
+  BOOLEAN("u8"),
+  /** Whole numbers of 8 to 32 bits. */
+  INT("i32"),
+  /** Whole numbers of 64 bits. */
+  LONG("i64"),
+  /** Numbers of 32 bits with a fraction. */
+  FLOAT("f32"),
+  /** Other numbers. */
+  DOUBLE("f64"),
+  /** {@code double[]}, as vectors are. */
+  DOUBLES("f64"),
+  /** {@link String}. */
+  TEXT("string"),
+  /** {@link LocalDate}. */
+  DATE("i32"),
+  /** {@link Instant}. */
+  TIMESTAMP("i64");
+
+  private final String engineName;
+
+  CellType(String engineName) {
+    this.engineName = engineName;
+  }
+
+  String engineName() {
+    return engineName;
+  }
+
+  /** Bytes that a cell takes with its length, at most. */
+  int room(Object cell) {
+    if (cell instanceof String text) return Integer.BYTES + 3 * text.length();
+    if (cell instanceof double[] values) return Integer.BYTES + Double.BYTES * values.length;
+    return Integer.BYTES + Double.BYTES;
+  }
+
+  /** Appends a cell, of which null is a gap; a ClassCastException where it is of another type. */
+  void put(Object cell, ByteBuffer to) {
+    int start = to.position();
+    to.putInt(0);
+    if (cell != null) putValue(cell, to);
+    to.putInt(start, to.position() - start - Integer.BYTES);
+  }
+
+  private void putValue(Object cell, ByteBuffer to) {
+    switch (this) {
+      case BOOLEAN -> to.put((byte) ((Boolean) cell ? 1 : 0));
+      case INT -> to.putInt(((Number) cell).intValue());
+      case LONG -> to.putLong(((Number) cell).longValue());
+      case FLOAT -> to.putFloat(((Number) cell).floatValue());
+      case DOUBLE -> to.putDouble(((Number) cell).doubleValue());
+      case DOUBLES -> {
+        for (double value : (double[]) cell) to.putDouble(value);
+      }
+      case TEXT -> to.put(((String) cell).getBytes(StandardCharsets.UTF_8));
+      case DATE -> to.putInt(Math.toIntExact(((LocalDate) cell).toEpochDay()));
+      case TIMESTAMP -> to.putLong(ChronoUnit.MICROS.between(Instant.EPOCH, (Instant) cell));
+      default -> throw new IllegalStateException(name());
+    }
+  }
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What a training has cost, and what it would. */
+package cafetiere.spark.cost;

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.keyed;
+
+import cafetiere.spark.feed.FeedSchema;
+import cafetiere.spark.feed.RowEncoder;
+import cafetiere.spark.predict.BatchPredictor;
+import cafetiere.spark.predict.OutputColumns;
+import cafetiere.spark.predict.PredictionPlan;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.JoinedRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.TaskCompletionListener;
+
+/** Scores the rows of a partition, a key after another: its net comes before its rows. */
+final class KeyedScores implements Iterator<InternalRow> {
+  private static final int BATCH = 256;
+  private static final int IS_ROW = 1;
+  private static final int CLASSES = 2;
+  private static final int NET = 3;
+  private static final int WEIGHTS = 4;
+  private static final int ROW = 5;
+
+  private final FeedSchema feed;
+  private final KeyedNets.Outputs outputs;
+  private final KeyGroups groups;
+  private final int width; // of a row
+  private final int[] ordinals;
+  private final GenericInternalRow nothing; // what is added where there is no net
+  private final List<UnsafeRow> batch = new ArrayList<>();
+  private final JoinedRow joined = new JoinedRow();
+  private int next;
+  private OutputColumns columns;
+  private BatchPredictor predictor; // of the key, null where it has no net
+  private RowEncoder encoder;
+  private boolean isEnded;
+
+  KeyedScores(FeedSchema feed, StructType schema, KeyedNets.Outputs outputs, KeyGroups groups) {
+    this.feed = feed;
+    this.outputs = outputs;
+    this.groups = groups;
+    this.width = schema.size();
+    this.ordinals = feed.ordinals(schema);
+    this.nothing = new GenericInternalRow(
+        outputs.columns().of(List.of()).append(schema).size() - schema.size());
+    TaskContext.get().addTaskCompletionListener((TaskCompletionListener) context -> close());
+  }
+
+  @Override
+  public boolean hasNext() {
+    while (next == batch.size() && !isEnded) fill();
+    return next < batch.size();
+  }
+
+  @Override
+  public InternalRow next() {
+    if (!hasNext()) throw new NoSuchElementException("the partition has no more rows");
+    InternalRow added = predictor == null ? nothing : columns.row(predictor.outputs(next));
+    return joined.apply(batch.get(next++), added);
+  }
+
+  /** The next rows of one key, a batch at most. */
+  private void fill() {
+    batch.clear();
+    next = 0;
+    if (!groups.hasRow() && !nextNet()) return;
+    for (; batch.size() < BATCH && groups.hasRow(); groups.advance()) {
+      UnsafeRow row = groups.row().getStruct(ROW, width);
+      if (predictor != null) encoder.add(row, ordinals);
+      batch.add(row.copy());
+    }
+    if (predictor != null) encoder.flush();
+  }
+
+  /** Goes to the next key; false at the end. */
+  private boolean nextNet() {
+    close();
+    isEnded = !groups.nextKey();
+    if (isEnded || groups.row().getBoolean(IS_ROW)) return !isEnded;
+    open(groups.row());
+    groups.advance();
+    return true;
+  }
+
+  private void open(UnsafeRow net) {
+    List<String> classes = new ArrayList<>();
+    ArrayData names = net.getArray(CLASSES);
+    for (int i = 0; i < names.numElements(); i++) classes.add(names.getUTF8String(i).toString());
+    columns = outputs.columns().of(classes);
+    PredictionPlan plan = new PredictionPlan(
+        net.getUTF8String(NET) + KeyedNets.TO_PREDICT, "", feed, outputs.blobs(), BATCH, 1, "");
+    predictor = new BatchPredictor(plan.open(net.getBinary(WEIGHTS)), BATCH);
+    encoder = new RowEncoder(feed, predictor::run, Long.MAX_VALUE);
+  }
+
+  private void close() {
+    if (encoder != null) encoder.close();
+    if (predictor != null) predictor.close();
+    encoder = null;
+    predictor = null;
+  }
+}

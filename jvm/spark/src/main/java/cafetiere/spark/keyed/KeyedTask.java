@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.keyed;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import cafetiere.core.CafetiereException;
+import cafetiere.core.table.KeyedTrainer;
+import cafetiere.spark.feed.RowEncoder;
+import cafetiere.spark.util.Json;
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.stream.IntStream;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+import org.apache.spark.util.TaskCompletionListener;
+
+/** A partition's keys, each trained when its row is asked for. What is wrong with a key is in its row. */
+final class KeyedTask implements Iterator<InternalRow> {
+  private final KeyGroups groups;
+  private final KeyedTrainer trainer;
+  private final RowEncoder encoder;
+  private final int[] ordinals; // behind the key
+  private boolean isThere; // a key that nobody has asked for yet
+
+  KeyedTask(KeyedTraining training, StructType schema, Iterator<InternalRow> partition) {
+    this.ordinals = IntStream.range(1, schema.size()).toArray();
+    this.trainer = new KeyedTrainer(training.options());
+    this.encoder = new RowEncoder(training.rows(), trainer::add);
+    TaskContext.get().addTaskCompletionListener((TaskCompletionListener) context -> close());
+    this.groups = new KeyGroups(schema, partition);
+  }
+
+  @Override
+  public boolean hasNext() {
+    if (!isThere) isThere = groups.nextKey();
+    return isThere;
+  }
+
+  @Override
+  public InternalRow next() {
+    if (!hasNext()) throw new NoSuchElementException("the partition has no more keys");
+    isThere = false;
+    long rows = 0;
+    String error = null;
+    for (; groups.hasRow(); groups.advance(), rows++) {
+      if (error == null) error = add(groups.row());
+    }
+    return error == null ? trained(rows) : failed(rows, error);
+  }
+
+  /** What is wrong with a row, null if nothing is. */
+  private String add(UnsafeRow row) {
+    try {
+      encoder.add(row, ordinals);
+      return null;
+    } catch (CafetiereException e) {
+      return e.getMessage();
+    }
+  }
+
+  private InternalRow trained(long rows) {
+    try {
+      encoder.flush();
+      KeyedTrainer.Net net = trainer.train();
+      return row(rows, null, net.loss(), classes(net), UTF8String.fromBytes(net.net()), net.weights());
+    } catch (CafetiereException e) {
+      return failed(rows, e.getMessage());
+    }
+  }
+
+  private InternalRow failed(long rows, String error) {
+    try {
+      encoder.flush(); // of rows before the bad one
+    } catch (CafetiereException e) {
+      // The key has failed already, for what came first.
+    }
+    trainer.drop();
+    return row(rows, UTF8String.fromString(error), null, null, null, null);
+  }
+
+  private InternalRow row(long rows, Object... cells) {
+    Object[] all = new Object[cells.length + 2];
+    all[0] = groups.key();
+    all[1] = rows;
+    System.arraycopy(cells, 0, all, 2, cells.length);
+    return new GenericInternalRow(all);
+  }
+
+  private static GenericArrayData classes(KeyedTrainer.Net net) {
+    List<UTF8String> classes = new ArrayList<>();
+    for (JsonNode name : Json.parse(new String(net.classes(), UTF_8))) {
+      classes.add(UTF8String.fromString(name.asText()));
+    }
+    return new GenericArrayData(classes.toArray());
+  }
+
+  private void close() {
+    encoder.close();
+    trainer.close();
+  }
+}

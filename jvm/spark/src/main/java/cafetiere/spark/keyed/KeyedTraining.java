@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.keyed;
+
+import cafetiere.spark.PreflightException;
+import cafetiere.spark.feed.FeedSchema;
+import cafetiere.spark.internal.BinaryRows;
+import cafetiere.spark.internal.SparkInternals;
+import cafetiere.spark.util.Json;
+import cafetiere.spark.util.NearestName;
+import java.io.Serializable;
+import java.util.List;
+import java.util.stream.Stream;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.MetadataBuilder;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.storage.StorageLevel;
+
+/**
+ * Trains a net for each key of a table. The rows are shuffled by key; a task trains its keys one after
+ * another, on one thread, and holds the rows of one. A key's net depends on its own rows alone.
+ *
+ * @param keyColumn tells the key of a row
+ * @param rows what of a row is learned from, and the label
+ * @param label its column
+ * @param options those of cafetiere.core.table.KeyedTrainer
+ */
+public record KeyedTraining(String keyColumn, FeedSchema rows, String label, String options)
+    implements Serializable {
+  private static final int TASKS_PER_SLOT = 8; // keys are of unequal sizes
+  private static final List<DataType> KEY_TYPES = List.of(DataTypes.StringType,
+      DataTypes.ByteType, DataTypes.ShortType, DataTypes.IntegerType, DataTypes.LongType,
+      DataTypes.BooleanType, DataTypes.DateType, DataTypes.TimestampType,
+      DataTypes.TimestampNTZType, DataTypes.BinaryType);
+
+  /** Finds the column of keys in a table; a {@link PreflightException} tells what is wrong with it. */
+  public static StructField key(StructType schema, String name) {
+    for (StructField field : schema.fields()) {
+      if (!field.name().equals(name)) continue;
+      if (KEY_TYPES.contains(field.dataType()) || field.dataType() instanceof DecimalType) return field;
+      throw new PreflightException(List.of("groupCol '" + name + "' is of type "
+          + field.dataType().catalogString() + ", whose values are no keys: cast it to text or to"
+          + " whole numbers"));
+    }
+    throw new PreflightException(List.of("groupCol names '" + name + "', which is no column of the table"
+        + NearestName.of(name, List.of(schema.fieldNames()))
+            .map(nearest -> ": did you mean '" + nearest + "'?").orElse("")));
+  }
+
+  /** Trains all keys, and keeps what comes of it in the cluster's memory and disks. */
+  public KeyedNets train(Dataset<?> data) {
+    // The key stands first whether or not it is learned from.
+    Column[] columns = Stream.concat(
+        Stream.of(column(keyColumn).as("key")),
+        Stream.of(rows.table().fieldNames()).map(KeyedTraining::column)).toArray(Column[]::new);
+    Dataset<Row> sorted = sorted(data.toDF().select(columns), functions.col("key"));
+    StructType given = sorted.schema();
+    Dataset<Row> nets = BinaryRows.map(sorted, schema(given.fields()[0]),
+        partition -> new KeyedTask(this, given, partition)).persist(StorageLevel.MEMORY_AND_DISK());
+    nets.count(); // a net is trained when its row is asked for: now
+    return new KeyedNets(nets, keyColumn);
+  }
+
+  /** The rows of a key in one task, one after another. */
+  static Dataset<Row> sorted(Dataset<Row> table, Column... order) {
+    SparkContext sc = table.sparkSession().sparkContext();
+    int slots = SparkInternals.taskSlots(sc).orElse(sc.defaultParallelism());
+    // With a number of its own, Spark does not unite small partitions: the work is not in the bytes.
+    return table.repartition(Math.max(1, slots) * TASKS_PER_SLOT, order[0])
+        .sortWithinPartitions(order);
+  }
+
+  /** Takes a name as it is, dots and all. */
+  static Column column(String name) {
+    return functions.col("`" + name.replace("`", "``") + "`");
+  }
+
+  /** What there is of each key. The columns that a net reads are noted with it. */
+  private StructType schema(StructField key) {
+    List<String> features = Stream.of(rows.table().fieldNames())
+        .filter(name -> !name.equals(label) && !name.equals(rows.idColumn())).toList();
+    return new StructType().add(key)
+        .add("rows", DataTypes.LongType, false)
+        .add("error", DataTypes.StringType, true)
+        .add("loss", DataTypes.DoubleType, true)
+        .add("classes", DataTypes.createArrayType(DataTypes.StringType, false), true)
+        .add(new StructField(KeyedNets.NET, DataTypes.StringType, true, new MetadataBuilder()
+            .putString(KeyedNets.COLUMNS, Json.array(features).toString())
+            .putString(KeyedNets.KEY, keyColumn).build()))
+        .add("weights", DataTypes.BinaryType, true);
+  }
+}

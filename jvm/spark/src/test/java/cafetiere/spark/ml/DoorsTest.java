@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.ml;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import cafetiere.core.score.CellType;
+import cafetiere.core.score.TableScorer;
+import cafetiere.spark.BothLines;
+import cafetiere.spark.TestCluster;
+import cafetiere.spark.sql.Functions;
+import java.nio.file.Path;
+import java.sql.Date;
+import java.sql.Timestamp;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.ml.linalg.Vector;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Rows as they are, with texts, dates and gaps, have the same scores by whichever way they are scored. */
+@BothLines
+@Timeout(value = 240, unit = TimeUnit.SECONDS)
+class DoorsTest {
+  private static final int ROWS = 1_000;
+  private static final Map<String, CellType> COLUMNS = new LinkedHashMap<>();
+
+  @TempDir static Path folder;
+  private static SparkSession spark;
+  private static Dataset<Row> table;
+  private static CaffeClassificationModel model;
+  private static float[][] expected;
+
+  @BeforeAll
+  static void train() throws Exception {
+    COLUMNS.put("age", CellType.DOUBLE);
+    COLUMNS.put("visits", CellType.LONG);
+    COLUMNS.put("city", CellType.TEXT);
+    COLUMNS.put("born", CellType.DATE);
+    COLUMNS.put("seen", CellType.TIMESTAMP);
+    COLUMNS.put("member", CellType.BOOLEAN);
+    spark = TestCluster.session();
+    spark.conf().set("spark.sql.catalog.cafetiere", Functions.class.getName());
+    table = spark.range(ROWS).selectExpr("id",
+        "if(id % 9 = 0, NULL, id % 71 + 0.25D) AS age",
+        "if(id % 11 = 0, NULL, id % 13) AS visits",
+        "if(id % 7 = 0, NULL, concat('city \u00e9 ', id % 23)) AS city",
+        "if(id % 5 = 0, NULL, date_add(DATE'1990-01-01', CAST(id AS int))) AS born",
+        "if(id % 6 = 0, NULL, timestamp_micros(1600000000000000 + id * 3600000123)) AS seen",
+        "id % 3 = 0 AS member",
+        "CAST(id % 2 AS int) AS label").cache();
+    model = new CaffeClassifier().setFeaturesCols(COLUMNS.keySet().toArray(new String[0]))
+        .setMaxEpochs(2).setNumWorkers(2).fit(table.filter("id < 400"));
+    model.write().overwrite().save(folder.resolve("model").toString());
+    expected = new float[ROWS][];
+    for (Row row : model.transform(table).select("id", "probability").collectAsList()) {
+      double[] values = row.<Vector>getAs(1).toArray();
+      expected[(int) row.getLong(0)] = floats(values);
+    }
+  }
+
+  @Test
+  void aStructInSqlHasTheScoresOfTransform() {
+    String columns = String.join(", ", COLUMNS.keySet());
+    table.createOrReplaceTempView("visitors");
+    List<Row> rows = spark.sql("SELECT id, cafetiere.predict('" + folder.resolve("model")
+        + "', struct(" + columns + "), 'probability') FROM visitors").collectAsList();
+    assertEquals(ROWS, rows.size());
+    for (Row row : rows) {
+      List<Float> score = row.getList(1);
+      float[] values = {score.get(0), score.get(1)};
+      assertArrayEquals(expected[(int) row.getLong(0)], values, "row " + row.getLong(0));
+    }
+    Exception unknown = assertThrows(Exception.class, () -> spark.sql("SELECT cafetiere.predict('"
+        + folder.resolve("model") + "', struct(id), 'probability') FROM visitors").collect());
+    assertTrue(text(unknown).contains("reads no column 'id'"), text(unknown));
+  }
+
+  @Test
+  void cellsInAJvmHaveTheScoresOfTransform() {
+    byte[] weights = model.caffeModel().weights();
+    String net = model.caffeModel().getNet();
+    try (TableScorer scorer = new TableScorer(net, weights, COLUMNS, "probability");
+        TableScorer further = scorer.share()) {
+      for (Row row : table.collectAsList()) {
+        int id = (int) row.getLong(0);
+        assertArrayEquals(expected[id], scorer.score(cells(row)), "row " + id);
+        Map<String, Object> named = new LinkedHashMap<>();
+        cells(row).forEach(cell -> named.put(List.copyOf(COLUMNS.keySet()).get(named.size()), cell));
+        assertArrayEquals(expected[id], further.score(named), "row " + id + " by names");
+      }
+      IllegalArgumentException refused = assertThrows(IllegalArgumentException.class,
+          () -> scorer.score(Map.of("age", "old")));
+      assertTrue(refused.getMessage().contains("'age' is of type DOUBLE"), refused.getMessage());
+    }
+    Exception unknown = assertThrows(Exception.class,
+        () -> new TableScorer(net, weights, Map.of("agee", CellType.DOUBLE), "probability"));
+    assertTrue(unknown.getMessage().contains("reads no column 'agee' of a table; it reads age"),
+        unknown.getMessage());
+  }
+
+  private static List<Object> cells(Row row) {
+    List<Object> cells = new ArrayList<>();
+    for (String name : COLUMNS.keySet()) {
+      Object cell = row.get(row.fieldIndex(name));
+      if (cell instanceof Date date) cell = date.toLocalDate();
+      if (cell instanceof Timestamp time) cell = time.toInstant();
+      cells.add(cell);
+    }
+    return cells;
+  }
+
+  private static float[] floats(double[] values) {
+    float[] floats = new float[values.length];
+    for (int i = 0; i < floats.length; i++) floats[i] = (float) values[i];
+    return floats;
+  }
+
+  private static String text(Throwable e) {
+    return e.getCause() == null ? String.valueOf(e.getMessage())
+        : e.getMessage() + " / " + text(e.getCause());
+  }
+}

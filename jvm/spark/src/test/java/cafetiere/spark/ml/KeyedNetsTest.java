@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+package cafetiere.spark.ml;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import cafetiere.spark.BothLines;
+import cafetiere.spark.PreflightException;
+import cafetiere.spark.TestImages;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.ml.linalg.Vector;
+import org.apache.spark.ml.param.ParamMap;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.functions;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** One net per key. */
+@BothLines
+class KeyedNetsTest {
+  private static final String[] FEATURES = {"age", "city", "visits", "since", "taste"};
+  private static final int KEYS = 40;
+
+  private static SparkSession spark;
+  private static Dataset<Row> table;
+  private static CaffeClassificationModel model;
+  private static Map<String, Row> nets;
+
+  /** Keys of 4 rows and more, skewed: half of the rows have the first; and three that have no net. */
+  @BeforeAll
+  static void train() {
+    spark = TestImages.session();
+    table = Visitors.table(spark, 0, 1500)
+        .withColumn("shop", functions.expr("concat('shop ', if(id % 2 = 0, 0, id % " + KEYS + "))"))
+        .unionByName(Visitors.table(spark, 1500, 1510).selectExpr("*",
+            "'one class' shop").withColumn("answer", functions.lit("yes")))
+        .unionByName(Visitors.table(spark, 1510, 1520).selectExpr("*", "'a gap' shop")
+            .withColumn("answer", functions.expr("nullif(answer, 'no')")))
+        .unionByName(Visitors.table(spark, 1520, 1521).selectExpr("*", "'one row' shop"))
+        .repartition(3, functions.col("id")).cache();
+    model = keyed().fit(table);
+    nets = byKey(model);
+  }
+
+  private static CaffeClassifier classifier() {
+    return new CaffeClassifier().setFeaturesCols(FEATURES).setLabelCol("answer").setIdCol("id")
+        .setLayers(8, 4).setBatchSize(16).setMaxEpochs(3).setBaseLr(0.01).setSeed(5);
+  }
+
+  private static CaffeClassifier keyed() {
+    return classifier().setGroupCol("shop");
+  }
+
+  private static Map<String, Row> byKey(CaffeClassificationModel of) {
+    Map<String, Row> rows = new HashMap<>();
+    for (Row row : of.nets().collectAsList()) rows.put(row.getString(0), row);
+    return rows;
+  }
+
+  @Test
+  void aKeysNetIsThatOfItsRowsAlone() {
+    for (String shop : List.of("shop 0", "shop 7")) {
+      Dataset<Row> own = table.filter(functions.col("shop").equalTo(shop));
+      CaffeClassificationModel alone = classifier().setNumWorkers(1).fit(own);
+      Row net = nets.get(shop);
+      assertArrayEquals(alone.caffeModel().weights(), net.<byte[]>getAs("weights"), shop);
+      assertEquals(alone.summary().loss(), net.<Double>getAs("loss"), shop);
+      assertEquals(own.count(), net.<Long>getAs("rows"));
+      assertEquals(List.of("no", "yes"), net.getList(net.fieldIndex("classes")));
+      String[] outputs = {"id", "rawPrediction", "probability", "prediction", "predictedLabel"};
+      assertEquals(
+          alone.transform(own).selectExpr(outputs).orderBy("id").collectAsList(),
+          model.transform(own).selectExpr(outputs).orderBy("id").collectAsList());
+    }
+  }
+
+  @Test
+  void thePartitioningDoesNotShow() {
+    Map<String, Row> others = byKey(keyed().fit(table.repartition(7).coalesce(2)));
+    assertEquals(nets.keySet(), others.keySet());
+    nets.forEach((shop, net) -> {
+      assertArrayEquals(net.<byte[]>getAs("weights"), others.get(shop).<byte[]>getAs("weights"));
+      assertEquals(net.<String>getAs("error"), others.get(shop).getAs("error"));
+    });
+  }
+
+  @Test
+  void whatIsWrongWithAKeyIsInItsRow() {
+    assertEquals(KEYS / 2 + 1 + 3, nets.size());
+    assertEquals(KEYS / 2 + 1,
+        nets.values().stream().filter(net -> net.getAs("error") == null).count());
+    assertTrue(error("one class").contains("'answer' has 1 values"), error("one class"));
+    assertTrue(error("a gap").contains("the label is missing"), error("a gap"));
+    assertTrue(error("one row").contains("1 row(s), and a net needs 2"), error("one row"));
+    assertNull(nets.get("a gap").getAs("weights"));
+    assertEquals(10L, nets.get("a gap").<Long>getAs("rows"));
+  }
+
+  @Test
+  void theNetOfAKeyIsACaffeModel() {
+    Dataset<Row> own = table.filter("shop = 'shop 7'");
+    List<Row> scores = model.netOf("shop 7").transform(own).orderBy("id")
+        .select("probability").collectAsList();
+    List<Row> told = model.transform(own).orderBy("id").select("probability").collectAsList();
+    for (int i = 0; i < told.size(); i++) {
+      assertEquals((double) (float) scores.get(i).<Float>getList(0).get(1),
+          told.get(i).<Vector>getAs(0).apply(1));
+    }
+    assertEquals(own.count(), scores.size());
+    assertTrue(assertThrows(IllegalArgumentException.class, () -> model.netOf("a gap"))
+        .getMessage().contains("the label is missing"));
+    assertThrows(IllegalArgumentException.class, () -> model.netOf("nowhere"));
+  }
+
+  private static String error(String shop) {
+    return nets.get(shop).getAs("error");
+  }
+
+  @Test
+  void rowsOfOtherKeysAreNotPredicted() {
+    Dataset<Row> odd = table.filter("id >= 1490").selectExpr(
+        "id", "age", "city", "visits", "since", "taste",
+        "if(id = 1495, 'unseen', if(id = 1497, null, shop)) shop");
+    List<Row> rows = model.transform(odd).orderBy("id").collectAsList();
+    assertEquals(31, rows.size());
+    for (Row row : rows) {
+      long id = row.getAs("id");
+      boolean isKnown = id < 1500 && id != 1495 && id != 1497;
+      assertEquals(isKnown, row.getAs("prediction") != null, row::toString);
+      assertEquals(isKnown, row.getAs("probability") != null, row::toString);
+      if (isKnown) assertEquals(2, row.<Vector>getAs("rawPrediction").size());
+    }
+  }
+
+  @Test
+  void isSavedAndLoaded(@TempDir Path folder) throws Exception {
+    model.write().save(folder.resolve("model").toString());
+    CaffeClassificationModel loaded =
+        CaffeClassificationModel.load(folder.resolve("model").toString());
+    assertEquals("shop", loaded.getGroupCol());
+    assertEquals(
+        model.transform(table).orderBy("id").collectAsList(),
+        loaded.copy(ParamMap.empty()).transform(table).orderBy("id").collectAsList());
+    String told = assertThrows(IllegalStateException.class, loaded::caffeModel).getMessage();
+    assertTrue(told.contains("nets()"), told);
+  }
+
+  @Test
+  void regressorsHaveKeysOfNumbers() {
+    Dataset<Row> paid = table.filter("id < 600").selectExpr("*", "id % 5 group")
+        .withColumn("paid", functions.expr("if(id = 4, double('NaN'), paid)"));
+    CaffeRegressor regressor = new CaffeRegressor().setFeaturesCols("city", "visits", "taste")
+        .setLabelCol("paid").setBatchSize(16).setMaxEpochs(8);
+    CaffeRegressionModel keyed =
+        regressor.copy(ParamMap.empty()).setGroupCol("group").setMinGroupRows(100).fit(paid);
+    Dataset<Row> own = paid.filter("group = 3");
+    CaffeRegressionModel alone = regressor.setNumWorkers(1).fit(own);
+    Row net = keyed.nets().filter("key = 3").first();
+    assertNotNull(net.getAs("net"));
+    assertArrayEquals(alone.caffeModel().weights(), net.<byte[]>getAs("weights"));
+    assertEquals(
+        alone.transform(own).select("id", "prediction").orderBy("id").collectAsList(),
+        keyed.transform(own).select("id", "prediction").orderBy("id").collectAsList());
+    String error = keyed.nets().filter("key = 4").first().getAs("error");
+    assertTrue(error.contains("without missing values"), error);
+    assertEquals(480, keyed.transform(paid).filter("prediction is not null").count());
+    assertTrue(assertThrows(PreflightException.class,
+        () -> keyed.transform(paid.selectExpr("*", "cast(group as string) g").drop("group")
+            .withColumnRenamed("g", "group"))).getMessage().contains("was bigint in training"));
+  }
+
+  @Test
+  void whatKeysDoNotHaveIsRefusedByName() {
+    assertTrue(refusal(keyed().setGroupCol("shops")).contains("did you mean 'shop'"));
+    assertTrue(refusal(keyed().setGroupCol("age")).contains("no keys"));
+    assertTrue(refusal(keyed().setNumWorkers(2)).contains("numWorkers is set"));
+    assertTrue(refusal(keyed().setCheckpointDir("/x")).contains("checkpointDir is set"));
+    assertTrue(refusal(keyed().setValidationIndicatorCol("held"))
+        .contains("validationIndicatorCol is set"));
+  }
+
+  private static String refusal(CaffeClassifier classifier) {
+    return assertThrows(PreflightException.class, () -> classifier.fit(table)).getMessage();
+  }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/layers/harness.h"
+
+namespace cafetiere {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string normalize(const std::vector<int64_t>& dims, const std::string& fields) {
+  return input("x", dims) +
+         layer("Normalize", "bottom: 'x' top: 'y'", "norm_param { " + fields + " }");
+}
+
+TEST(Normalize, Gradients) {
+  check_layer({normalize({3, 4, 3, 2}, "")});
+  check_layer({normalize({3, 17, 3, 2}, "across_spatial: false")});
+  check_layer({normalize({3, 4}, "eps: 0.5")});
+  // SSD leaves the scales out of a sum: not the true gradient once they differ.
+  for (const std::string across : {"true", "false"}) {
+    check_layer(
+        {.layers = normalize({3, 4, 3, 2}, "channel_shared: false across_spatial: " + across),
+         .numeric = false});
+  }
+}
+
+// In double precision by the formula of SSD.
+TEST(Normalize, ValuesAndGradientOfTheFormula) {
+  constexpr int kChannels = 3, kPixels = 2;
+  const std::vector<float> x = {1, -2, 3, 0.5F, -1, 4};
+  for (const bool across : {true, false}) {
+    for (const auto& device : {make_ref_device(), make_cpu_device()}) {
+      Figures got = evaluate(normalize({1, kChannels, 1, kPixels},
+                                       std::string("channel_shared: false across_spatial: ") +
+                                           (across ? "true" : "false")),
+                             {{"x", x}}, caffe::TRAIN, *device);  // the gradient of y is 0
+      for (size_t i = 0; i < x.size(); ++i) {
+        double sum = 1e-10;
+        for (size_t j = 0; j < x.size(); ++j) {
+          if (across || j % kPixels == i % kPixels) sum += double(x[j]) * double(x[j]);
+        }
+        EXPECT_NEAR(got["y"][i], 0.5 * double(x[i]) / std::sqrt(sum), 1e-6);
+      }
+    }
+  }
+}
+
+TEST(Normalize, HasOneScaleOrOneAChannel) {
+  const auto shape = [](const std::string& fields) {
+    auto net = TestNet::build(normalize({1, 5, 2, 2}, fields), caffe::TEST);
+    return net.ok() ? (*net)->graph().params()[0].shape : Shape{0};
+  };
+  EXPECT_EQ(shape(""), Shape{});
+  EXPECT_EQ(shape("channel_shared: false"), Shape{5});
+}
+
+TEST(Normalize, Refusals) {
+  EXPECT_THAT(refusal(normalize({5}, "")), HasSubstr("at least 2 axes"));
+}
+
+}  // namespace
+}  // namespace cafetiere

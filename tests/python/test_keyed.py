@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""groupCol from Python: a net for each key, that of a fit on the key's rows alone."""
+
+import pytest
+
+from cafetiere.spark.ml import CaffeClassificationModel, CaffeClassifier
+
+PARAMS = {"labelCol": "answer", "featuresCols": ["x", "y", "town"], "idCol": "id", "layers": [8],
+          "batchSize": 16, "maxEpochs": 4, "baseLr": 0.02}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def table(spark):
+    return (
+        spark.range(1200)
+        .selectExpr(
+            "id",
+            "concat('key ', id % 10) as key",
+            "randn(1) as x",
+            "randn(2) as y",
+            "concat('town ', hash(id, 7) % (2 + id % 10)) as town",
+        )  # fmt: skip
+        .selectExpr("*", "if(key = 'key 9', 'yes', if(x > y, 'yes', 'no')) as answer")
+        .repartition(4, "id")
+        .sortWithinPartitions("id")
+        .cache()
+    )
+
+
+def test_each_key_has_the_net_of_its_rows_alone(table, tmp_path):
+    model = CaffeClassifier(groupCol="key", **PARAMS).fit(table)
+    nets = {row.key: row for row in model.nets.collect()}
+    assert sorted(nets) == [f"key {i}" for i in range(10)]
+    assert "has 1 values" in nets["key 9"].error
+    assert nets["key 9"].weights is None
+    for key in ("key 0", "key 7"):
+        own = table.filter(f"key = '{key}'")
+        alone = CaffeClassifier(numWorkers=1, **PARAMS).fit(own)
+        assert bytes(nets[key].weights) == bytes(alone.caffeModel.weights)
+        assert nets[key].classes == alone.labels
+        assert nets[key].rows == 120
+
+    model.save(str(tmp_path / "model"))
+    loaded = CaffeClassificationModel.load(str(tmp_path / "model"))
+    assert loaded.getGroupCol() == "key"
+    own = table.filter("key = 'key 7'")
+    assert loaded.netOf("key 7").transform(own).count() == own.count()
+    right = "sum(int(predictedLabel = answer)) as right"
+    (told,) = loaded.transform(table).selectExpr(right, "count(prediction) as told").collect()
+    assert told.told == 1080
+    assert told.right > 0.8 * told.told

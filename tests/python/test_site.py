@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documentation as a site: built from this tree, complete, with no link that leads nowhere."""
+
+import importlib.util
+import re
+import subprocess
+
+import pytest
+from test_cli import PROGRAM, ROOT
+
+import cafetiere
+
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the program has not been built")
+
+
+def module(name):
+    """A module of tools/pages."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"tools/pages/{name}.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def site():
+    done = subprocess.run([ROOT / "tools/site"], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return ROOT / "build/site"
+
+
+def ids(page):
+    return set(re.findall(r'id="([^"]+)"', page.read_text()))
+
+
+def test_every_page_has_its_place(site):
+    """What is in docs/ is a page, and the list of pages names it."""
+    listed = (ROOT / "mkdocs.yml").read_text()
+    for path in (ROOT / "docs").rglob("*.md"):
+        name = path.relative_to(ROOT / "docs")
+        assert (site / name.with_suffix(".html")).exists(), name
+        assert name.parts[0] == "decisions" or f"- {name}\n" in listed, f"mkdocs.yml lacks {name}"
+
+
+def test_the_layers_are_those_of_the_engine(site):
+    shown = ids(site / "reference/layers.html")
+    missing = [name for name in cafetiere.layer_type_list() if name.lower() not in shown]
+    assert not missing
+    assert "Messages that several layers take" in (site / "reference/layers.html").read_text()
+
+
+def test_the_c_page_has_every_function(site):
+    header = (ROOT / "include/cafetiere/c_api.h").read_text()
+    functions = set(re.findall(r"CFT_API [^;]*?\b(cft_\w+)\(", header))
+    assert functions and functions <= ids(site / "reference/c.html")
+
+
+def test_the_python_page_has_every_name(site):
+    shown = ids(site / "reference/python.html")
+    names = [name for name in cafetiere.__all__ if callable(getattr(cafetiere, name))]
+    assert {f"cafetiere.{name}" for name in names} <= shown
+    assert "cafetiere.spark.ml.CaffeClassifier" in shown
+
+
+def test_the_java_pages_have_the_stages(site):
+    classes = site / "reference/java/cafetiere"
+    for name in ("spark/CaffeEstimator", "spark/ml/CaffeRegressor", "core/score/Scorer"):
+        assert (classes / f"{name}.html").exists()
+
+
+def test_the_commands_are_those_of_the_program(site):
+    assert {"train", "explain", "doctor"} <= ids(site / "reference/cafetiere.html")
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ('<a href="none.html">', "index.html: none.html leads nowhere"),
+        ('<a href="#none">', "index.html: #none has no such place"),
+        ('<script src="https://example.org/a.js">', "is fetched from elsewhere"),
+        ('<p id="here"><a href="#here"><a href="https://example.org">', None),
+    ],
+)
+def test_what_leads_nowhere_is_told(tmp_path, body, fault):
+    (tmp_path / "index.html").write_text(body)
+    found = module("check").faults(tmp_path)
+    assert found == [] if fault is None else fault in found[0]

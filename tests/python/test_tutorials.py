@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tutorials, cell by cell, as a reader runs them from a clone."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from test_cli import ROOT
+
+FOLDER = ROOT / "docs/tutorials"
+JAR = ROOT / "jvm/spark/target/cafetiere-spark.jar"
+
+# Runs the cells of a notebook, and tells the numbers that they found.
+RUNNER = """
+import json, sys
+
+scope = {"__name__": "__main__"}
+for number, cell in enumerate(json.load(open(sys.argv[1]))["cells"]):
+    if cell["cell_type"] == "code":
+        exec(compile("".join(cell["source"]), f"cell {number}", "exec"), scope)
+numbers = {name: value for name, value in scope.items() if isinstance(value, float)}
+json.dump(numbers, open("found.json", "w"))
+"""
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_tutorial_carries_no_output(path):
+    for cell in json.loads(path.read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == [] and cell["execution_count"] is None
+
+
+def found(name, folder):
+    assert JAR.exists(), "the jar has not been built; run tools/build"
+    (folder / "examples").symlink_to(ROOT / "examples")
+    (folder / "conf").mkdir()
+    (folder / "conf/spark-defaults.conf").write_text(
+        "spark.ui.enabled false\n"
+        "spark.sql.shuffle.partitions 2\n"
+        "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", RUNNER, FOLDER / f"{name}.ipynb"],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": str(ROOT / "python"),
+            "SPARK_CONF_DIR": str(folder / "conf"),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((folder / "found.json").read_text())
+
+
+def test_a_table(tmp_path):
+    assert found("table", tmp_path)["auc"] > 0.75
+
+
+@pytest.mark.long
+def test_images(tmp_path):
+    numbers = found("images", tmp_path)
+    assert numbers["right"] > 0.9 and numbers["right_by_regression"] > 0.9
+
+
+@pytest.mark.long
+def test_a_net_for_each_key(tmp_path):
+    numbers = found("keys", tmp_path)
+    assert numbers["error_of_each"] < 20 < numbers["error_of_one"]
