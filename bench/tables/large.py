@@ -79,8 +79,12 @@ def _encoded(learner):
             Imputer(inputCols=numbers, outputCols=filled),
             StringIndexer(inputCols=texts, outputCols=indices, handleInvalid="keep"),
             TargetEncoder(
-                inputCols=[indices[0]], outputCols=["place_mean"], smoothing=20.0,
-                handleInvalid="keep", labelCol="label", targetType="binary",
+                inputCols=[indices[0]],
+                outputCols=["place_mean"],
+                smoothing=20.0,
+                handleInvalid="keep",
+                labelCol="label",
+                targetType="binary",
             ),
             OneHotEncoder(inputCols=[indices[1]], outputCols=["plan_one"], handleInvalid="keep"),
             VectorAssembler(inputCols=assembled, outputCol="raw"),
@@ -126,7 +130,8 @@ def hgb(folder):
 
     (train, told), (test, asked) = frame("train"), frame("test")
     encoder = make_column_transformer(
-        (TargetEncoder(random_state=1), ["place"]), (OrdinalEncoder(), ["plan"]),
+        (TargetEncoder(random_state=1), ["place"]),
+        (OrdinalEncoder(), ["plan"]),
         remainder="passthrough",
     )
     model = make_pipeline(

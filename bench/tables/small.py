@@ -47,9 +47,7 @@ def learners(classes):
     """By name, what makes a new one."""
 
     def scaled(mlp):
-        return lambda: pipeline.make_pipeline(
-            preprocessing.StandardScaler(), mlp(random_state=1)
-        )
+        return lambda: pipeline.make_pipeline(preprocessing.StandardScaler(), mlp(random_state=1))
 
     if classes:
         return {
@@ -73,7 +71,9 @@ def halves(classes, x, y):
 
 def main():
     """Runs all tables and learners."""
-    print("| table | measure | learner | mean | deviation | CPU s a fit |\n|---|---|---|---|---|---|")
+    print(
+        "| table | measure | learner | mean | deviation | CPU s a fit |\n|---|---|---|---|---|---|"
+    )
     for name, (load, classes) in TABLES.items():
         x, y = load(return_X_y=True)
         measure = "accuracy" if classes else "root mean squared error"
@@ -87,8 +87,10 @@ def main():
                 scores.append(right if classes else np.sqrt(np.mean((said - y[test]) ** 2)))
             seconds = (time.process_time() - began) / len(scores)
             mean, spread = np.mean(scores), np.std(scores, ddof=1)
-            print(f"| {name} | {measure} | {learner} | {mean:.4g} | {spread:.2g} | {seconds:.2f} |",
-                  flush=True)
+            print(
+                f"| {name} | {measure} | {learner} | {mean:.4g} | {spread:.2g} | {seconds:.2f} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

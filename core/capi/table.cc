@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -90,17 +89,6 @@ Result<std::optional<ClassWeights>> parse_class_weights(const std::string& text)
   return std::optional(weights);
 }
 
-/// How much more embeddings decay than other weights, so that what few rows say of a value is not learned by
-/// heart. Their pull is to be worth some rows of each value, and a step sees a share of the table; but Adam
-/// moves what is seldom seen by the root of that share further. The factors are those that were best on
-/// bench/tables/generated.py.
-float embedding_decay(int64_t step_rows, int64_t rows) {
-  constexpr double kOfAWholeTable = 6000, kMost = 300;
-  if (step_rows == 0 || rows == 0) return 1;
-  const double share = double(step_rows) / double(rows);
-  return float(std::clamp(kOfAWholeTable * std::sqrt(share), 1.0, kMost));
-}
-
 constexpr int64_t kMany = int64_t{1} << 31;
 
 EncodingRules take_rules(Options& options) {
@@ -129,8 +117,10 @@ Result<std::vector<T>> take_numbers(Options& options, const char* key) {
 Result<TableNetOptions> take_net(const cft_table& table, Options& options) {
   TableNetOptions net;
   net.batch = options.number("batch", net.batch, 1, 1 << 24);
-  net.embedding_decay =
-      embedding_decay(options.number("step_rows", 0, 0, kMany), table.statistics.rows());
+  net.step_rows = std::min(options.number("step_rows", 0, 0, kMany), table.statistics.rows());
+  for (size_t i = 0; i < table.names.size(); ++i) {
+    net.rows_of_value[table.names[i]] = table.statistics.rows_of_value(i);
+  }
   net.activation = options.text("activation", net.activation);
   net.batch_norm = options.number("batch_norm", 0, 0, 1) == 1;
   net.dropout = float(options.real("dropout", 0, 0, 0.999));

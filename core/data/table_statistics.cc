@@ -277,6 +277,13 @@ Status TableStatistics::merge(std::string_view bytes) {
   return {};
 }
 
+double TableStatistics::rows_of_value(size_t i) const {
+  const auto& values = columns_[i].values;
+  double rows = 0;
+  for (const auto& [value, count] : values) rows += double(count);
+  return values.empty() ? 0 : rows / double(values.size());
+}
+
 Result<TableColumn> TableStatistics::encoding(size_t i, const EncodingRules& rules) const {
   const Counted& column = columns_[i];
   TableColumn out = column.request;

@@ -55,6 +55,8 @@ class TableStatistics {
   std::string bytes() const;
 
   int64_t rows() const { return rows_; }
+  /// How often a value of column i occurs, on average; 0 if it has none.
+  double rows_of_value(size_t i) const;
   /// The encoding of column i. Numbers get mean 0 and variance 1, a constant the scale 0. Values are listed
   /// by count, most frequent first, then by their bytes; those of a CLASS by value: as numbers where all
   /// are such, else as bytes.

@@ -2,6 +2,7 @@
 // A net for the columns of a table: embedded categories beside numbers, hidden layers, scores.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,7 +26,8 @@ struct TableNetOptions {
   float dropout = 0;                    ///< share of units left out of each hidden layer, in [0, 1)
   bool batch_norm = false;              ///< between a hidden layer and its activation
   int64_t batch = 64;
-  float embedding_decay = 1;  ///< decay_mult of embeddings
+  int64_t step_rows = 0;  ///< of all shards; 0: embeddings decay as other weights do
+  std::map<std::string, double> rows_of_value = {};  ///< by column: how often a value occurs
   /// In place of `layers`, if there are any: the first reads the blob "input", or an Input layer, and the
   /// first top of the last gives what the scores are made of. One that ends in Softmax, of as many numbers as
   /// there are classes, is the whole net.
