@@ -28,18 +28,6 @@ LAYERS, BATCH, EPOCHS, RATE = [64, 32], 32, 20, 0.003
 NAMES = [f"x{i}" for i in range(FEATURES)]
 
 
-def first_weights():
-    """The hidden layers with first weights as scikit-learn draws them, Glorot's; ours are He's."""
-    bottom = "input"
-    for i, units in enumerate(LAYERS):
-        yield f"""
-            layer {{ name: "hidden{i}" type: "InnerProduct" bottom: "{bottom}" top: "hidden{i}"
-              inner_product_param {{ num_output: {units}
-                weight_filler {{ type: "xavier" variance_norm: AVERAGE }} }} }}
-            layer {{ name: "bend{i}" type: "ReLU" bottom: "hidden{i}" top: "hidden{i}" }}"""
-        bottom = f"hidden{i}"
-
-
 def table(spark, keys):
     """Numbers, and a class that follows from them by weights of the key, 5 % of them wrong."""
     rows = spark.range(keys * (TRAIN_ROWS + TEST_ROWS))
@@ -53,13 +41,13 @@ def table(spark, keys):
     return rows.selectExpr("*", f"cast(({weights} > 0) <> (hash(id) % 20 = 0) as int) as label")
 
 
-def ours(rows, keys, net=""):
+def ours(rows, keys):
     """Seconds to fit, the accuracy on rows that were held out, and seconds to score them."""
     from cafetiere.spark.ml import CaffeClassifier
 
     estimator = CaffeClassifier(
         groupCol="key", featuresCols=NAMES, labelCol="label", idCol="id", layers=LAYERS,
-        batchSize=BATCH, maxEpochs=EPOCHS, baseLr=RATE, lrSchedule="fixed", net=net,
+        batchSize=BATCH, maxEpochs=EPOCHS, baseLr=RATE, lrSchedule="fixed",
     )  # fmt: skip
     train, test = rows.filter("not held"), rows.filter("held")
     begun = time.perf_counter()
@@ -118,12 +106,10 @@ def main():
     rows = table(spark, args.keys).cache()
     few = table(spark, args.peer_keys).cache()
     print(rows.count(), few.count(), "rows", flush=True)
-    glorot = "".join(first_weights())
-    for name, net in (("ours", ""), ("with scikit-learn's first weights", glorot)):
-        print("accuracy on the peer's keys,", name, ours(few, args.peer_keys, net)[1], flush=True)
+    print("accuracy on the peer's keys:", ours(few, args.peer_keys)[1], flush=True)
     for round_ in range(args.rounds):
         load = os.getloadavg()[0]
-        seconds, accuracy, scoring = ours(rows, args.keys, glorot)
+        seconds, accuracy, scoring = ours(rows, args.keys)
         peer_seconds, peer_accuracy = peer(few)
         line = {
             "round": round_, "load": [round(load, 1), round(os.getloadavg()[0], 1)],

@@ -33,7 +33,9 @@ bool fits(const TableColumn& counted, const TableColumn& known) {
   const auto names = [](TableColumn::Kind kind) {
     return kind == TableColumn::CATEGORY || kind == TableColumn::ONE_HOT;
   };
-  if (names(counted.kind())) return names(known.kind());
+  if (names(counted.kind())) {
+    return names(known.kind()) && (counted.size() > 1) == (known.size() > 1);
+  }
   return counted.kind() == known.kind() && counted.size() == known.size();
 }
 

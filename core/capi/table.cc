@@ -89,9 +89,10 @@ Result<std::optional<ClassWeights>> parse_class_weights(const std::string& text)
   return std::optional(weights);
 }
 
+constexpr int64_t kMany = int64_t{1} << 31;
+
 EncodingRules take_rules(Options& options) {
   EncodingRules rules;
-  constexpr int64_t kMany = int64_t{1} << 31;
   rules.most_one_hot =
       uint64_t(options.number("most_one_hot", int64_t(rules.most_one_hot), 0, kMany));
   rules.most_values = uint64_t(options.number("most_values", int64_t(rules.most_values), 0, kMany));
@@ -113,9 +114,13 @@ Result<std::vector<T>> take_numbers(Options& options, const char* key) {
   return numbers;
 }
 
-Result<TableNetOptions> take_net(Options& options) {
+Result<TableNetOptions> take_net(const cft_table& table, Options& options) {
   TableNetOptions net;
   net.batch = options.number("batch", net.batch, 1, 1 << 24);
+  net.step_rows = std::min(options.number("step_rows", 0, 0, kMany), table.statistics.rows());
+  for (size_t i = 0; i < table.names.size(); ++i) {
+    net.rows_of_value[table.names[i]] = table.statistics.rows_of_value(i);
+  }
   net.activation = options.text("activation", net.activation);
   net.batch_norm = options.number("batch_norm", 0, 0, 1) == 1;
   net.dropout = float(options.real("dropout", 0, 0, 0.999));
@@ -154,7 +159,7 @@ Result<caffe::NetParameter> net_of(const cft_table& table, const char* text) {
   if (labels.empty()) labels.push_back(options.text("label"));
   const EncodingRules rules = take_rules(options);
   CFT_ASSIGN(const auto class_weights, parse_class_weights(options.text("class_weights")));
-  CFT_ASSIGN(TableNetOptions net, take_net(options));
+  CFT_ASSIGN(TableNetOptions net, take_net(table, options));
   const std::string initial = options.text("initial");
   const std::vector<std::string> frozen = options.texts("frozen");
   CFT_TRY(options.done());

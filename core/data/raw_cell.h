@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -79,6 +80,28 @@ inline std::string_view category_of(const Cell& cell, std::string& room) {
       room = whole ? fmt::format("{}", int64_t(value)) : fmt::format("{}", value);
   }
   return room;
+}
+
+/// Ends each value of a cell that holds several texts.
+inline constexpr char kTextEnd = '\x1f';
+
+/// Calls `take` with each value of a cell of several, as category_of() names it; empty texts are none.
+template <class Take>
+Status each_value(const Cell& cell, const Take& take) {
+  std::string room;
+  if (cell.type != ColumnType::kString) {
+    const size_t width = column_type_bytes(cell.type);
+    for (size_t at = 0; at + width <= cell.bytes.size(); at += width) {
+      CFT_TRY(take(category_of({cell.type, cell.bytes.subspan(at, width)}, room)));
+    }
+    return {};
+  }
+  for (std::string_view rest = cell.text(); !rest.empty();) {
+    const size_t end = std::min(rest.find(kTextEnd), rest.size());
+    if (end > 0) CFT_TRY(take(rest.substr(0, end)));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return {};
 }
 
 }  // namespace cafetiere

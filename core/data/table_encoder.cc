@@ -51,11 +51,12 @@ double scaled(const TableColumn& column, int i, double x) {
 Status check_lists(const TableColumn& column) {
   const int size = int(column.size());
   const TableColumn::Kind kind = column.kind();
-  const bool numbers = kind == TableColumn::NUMBER || kind == TableColumn::FLAGS;
-  if (size < 1 || (!numbers && size != 1)) {
-    return invalid_argument(
-        fmt::format("column '{}': size {} of kind {}; only NUMBER and FLAGS have more than one",
-                    column.name(), size, TableColumn::Kind_Name(column.kind())));
+  const bool several =
+      kind == TableColumn::NUMBER || kind == TableColumn::FLAGS || kind == TableColumn::CATEGORY;
+  if (size < 1 || (!several && size != 1)) {
+    return invalid_argument(fmt::format(
+        "column '{}': size {} of kind {}; only NUMBER, FLAGS and CATEGORY have more than one",
+        column.name(), size, TableColumn::Kind_Name(column.kind())));
   }
   if (kind == TableColumn::WEIGHT) {
     if (column.value_size() > 0 ? column.scale_size() == column.value_size()
@@ -78,6 +79,8 @@ Status check_lists(const TableColumn& column) {
 
 int64_t encoded_size(const TableColumn& column) {
   switch (column.kind()) {
+    case TableColumn::CATEGORY:
+      return int64_t(column.size());
     case TableColumn::NUMBER:
       return int64_t(column.size()) + is_flagged(column);
     case TableColumn::FLAGS:
@@ -134,6 +137,7 @@ Status TableEncoder::encode(const RowSchema& schema, Row row, float* out) const 
 
 Status TableEncoder::encode_column(const Binding& binding, const Cell& cell, float* out) const {
   const TableColumn::Kind kind = binding.column.kind();
+  if (kind == TableColumn::CATEGORY && binding.size > 1) return encode_values(binding, cell, out);
   if (kind == TableColumn::CATEGORY || kind == TableColumn::ONE_HOT || kind == TableColumn::CLASS) {
     return encode_value(binding, cell, out);
   }
@@ -217,6 +221,17 @@ Status TableEncoder::encode_numbers(const Binding& binding, const Cell& cell, fl
   if (gap && binding.required) return missing_target();
   if (column.missing_flag()) *out = gap ? 1.f : 0.f;
   return {};
+}
+
+Status TableEncoder::encode_values(const Binding& binding, const Cell& cell, float* out) const {
+  std::fill_n(out, binding.size, 0.f);
+  int64_t taken = 0;
+  return each_value(cell, [&](std::string_view value) -> Status {
+    if (taken == binding.size) return {};
+    const auto found = binding.values->find(value);
+    out[taken++] = found != binding.values->end() ? float(found->second) : 1.f;
+    return {};
+  });
 }
 
 Status TableEncoder::encode_value(const Binding& binding, const Cell& cell, float* out) const {

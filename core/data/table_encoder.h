@@ -52,6 +52,8 @@ class TableEncoder {
 
   Status encode_column(const Binding& binding, const Cell& cell, float* out) const;
   Status encode_numbers(const Binding& binding, const Cell& cell, float* out) const;
+  /// The places of a cell's first values, and 0 where there are no more.
+  Status encode_values(const Binding& binding, const Cell& cell, float* out) const;
   Status encode_flags(const Cell& cell, float* out) const;
   Status encode_weight(const Binding& binding, const Cell& cell, float* out) const;
   Status encode_value(const Binding& binding, const Cell& cell, float* out) const;

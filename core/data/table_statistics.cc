@@ -101,6 +101,10 @@ Result<TableStatistics> TableStatistics::make(const RowSchema& schema,
                                           TableColumn::Kind_Name(request.kind())));
     }
     const TableColumn::Kind kind = column.request.kind();
+    if (kind == TableColumn::CATEGORY && request.size() == 0) {
+      table.columns_.push_back(std::move(column));
+      continue;
+    }
     const bool single = kind != TableColumn::NUMBER && kind != TableColumn::FLAGS;
     if (request.size() < 1 || (single && request.size() != 1)) {
       return invalid_argument(fmt::format("column \"{}\": {} numbers in a cell of kind {}",
@@ -152,6 +156,15 @@ Status TableStatistics::add_cell(Counted& column, const Cell& cell, double weigh
       return invalid_argument("the label is missing; drop such rows, or fill it");
     }
     ++column.missing;
+    return {};
+  }
+  if (column.request.size() == 0) {
+    uint64_t values = 0;
+    CFT_TRY(each_value(cell, [&](std::string_view value) {
+      ++values;
+      return add_value(column, value, 1);
+    }));
+    column.longest = std::max(column.longest, values);
     return {};
   }
   if (cell.values() != int64_t(column.request.size())) {
@@ -211,6 +224,7 @@ std::string TableStatistics::bytes() const {
     out.set_size(column.request.size());
     out.set_rows(uint64_t(rows_));
     out.set_missing(column.missing);
+    if (column.request.size() == 0) out.set_longest(column.longest);
     for (const Numbers& numbers : column.numbers) {
       table::Numbers& n = *out.add_numbers();
       n.set_count(numbers.count);
@@ -257,9 +271,17 @@ Status TableStatistics::merge(std::string_view bytes) {
       if (v.weight_size() == ExactSum::kDigits) add_to(&column.weights[v.value()], v.weight());
     }
     column.missing += in.missing();
+    column.longest = std::max(column.longest, uint64_t(in.longest()));
   }
   if (all.column_size() > 0) rows_ += int64_t(all.column(0).rows());
   return {};
+}
+
+double TableStatistics::rows_of_value(size_t i) const {
+  const auto& values = columns_[i].values;
+  double rows = 0;
+  for (const auto& [value, count] : values) rows += double(count);
+  return values.empty() ? 0 : rows / double(values.size());
 }
 
 Result<TableColumn> TableStatistics::encoding(size_t i, const EncodingRules& rules) const {
@@ -269,7 +291,11 @@ Result<TableColumn> TableStatistics::encoding(size_t i, const EncodingRules& rul
   if (lists_values(out.kind())) {
     const bool is_class = out.kind() == TableColumn::CLASS;
     const auto list = is_class ? classes(column.values) : frequent(column.values, rules);
-    if (!is_class && list.size() <= rules.most_one_hot) out.set_kind(TableColumn::ONE_HOT);
+    const bool several = out.size() == 0;
+    if (several)
+      out.set_size(uint32_t(std::clamp<uint64_t>(column.longest, 2, rules.most_in_cell)));
+    if (!is_class && !several && list.size() <= rules.most_one_hot)
+      out.set_kind(TableColumn::ONE_HOT);
     for (const std::string& value : list) out.add_value(value);
     return out;
   }

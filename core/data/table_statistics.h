@@ -23,6 +23,7 @@ struct EncodingRules {
   uint64_t most_values =
       50000;                 ///< the most frequent values of a CATEGORY; others are "none of those"
   uint64_t least_count = 1;  ///< occurrences of a value that is listed
+  uint64_t most_in_cell = 256;  ///< values of a cell of several that are read, the first ones
 };
 
 /// What the rows of a class count in a loss.
@@ -38,7 +39,8 @@ class TableStatistics {
   /// Different values of one column, beyond which it is refused.
   static constexpr size_t kMostValues = 2'000'000;
 
-  /// Of the columns asked for, of which name, kind and size are read. ONE_HOT is counted as CATEGORY.
+  /// Of the columns asked for, of which name, kind and size are read. ONE_HOT is counted as CATEGORY. A
+  /// CATEGORY of size 0 has any number of values in a cell: numbers, or texts that each end with kTextEnd.
   static Result<TableStatistics> make(const RowSchema& schema,
                                       std::span<const caffe::TableDataParameter::Column> columns);
 
@@ -53,6 +55,8 @@ class TableStatistics {
   std::string bytes() const;
 
   int64_t rows() const { return rows_; }
+  /// How often a value of column i occurs, on average; 0 if it has none.
+  double rows_of_value(size_t i) const;
   /// The encoding of column i. Numbers get mean 0 and variance 1, a constant the scale 0. Values are listed
   /// by count, most frequent first, then by their bytes; those of a CLASS by value: as numbers where all
   /// are such, else as bytes.
@@ -73,6 +77,7 @@ class TableStatistics {
     caffe::TableDataParameter::Column request;
     int place = 0;  ///< in the schema
     uint64_t missing = 0;
+    uint64_t longest = 1;  ///< values in a cell, of a CATEGORY of size 0
     std::vector<Numbers> numbers;
     std::map<std::string, uint64_t, std::less<>> values;
     std::map<std::string, ExactSum, std::less<>> weights;  // of a CLASS, if rows have any

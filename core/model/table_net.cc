@@ -184,22 +184,60 @@ class Builder {
     if (net_.layer(0).top(0) == "features") parts.push_back("features");
     for (const TableColumn& column : features) {
       if (column.kind() != TableColumn::CATEGORY) continue;
+      is_embedded_ = true;
       const std::string name = "embedding/" + column.name();
       const int64_t places = column.value_size() + kReserved;
-      caffe::EmbedParameter& p =
-          *add(name, "Embed", {"category/" + column.name()}, name).mutable_embed_param();
+      LayerParameter& layer = add(name, "Embed", {"category/" + column.name()}, name);
+      if (options_.step_rows > 0) layer.add_param()->set_decay_mult(embedding_decay(column));
+      caffe::EmbedParameter& p = *layer.mutable_embed_param();
       p.set_input_dim(uint32_t(places));
       p.set_num_output(uint32_t(std::min(50.0, std::ceil(1.6 * std::pow(double(places), 0.56)))));
       p.set_bias_term(false);
       p.mutable_weight_filler()->set_type("gaussian");
       p.mutable_weight_filler()->set_std(0.05f);
-      parts.push_back(name + "/flat");
-      add(parts.back(), "Flatten", {name}, parts.back());
+      parts.push_back(column.size() > 1 ? add_pool(column, name) : name + "/flat");
+      if (column.size() == 1) add(parts.back(), "Flatten", {name}, parts.back());
     }
     top_ = parts.front();
     if (parts.size() == 1 && options_.hidden.layer_size() == 0) return;
     add("input", "Concat", parts, "input");
     top_ = "input";
+  }
+
+  /// How much more than other weights an embedding decays, so that what few rows say of a value is not
+  /// learned by heart: the fewer rows a value has, the more. Adam moves what few steps see further a time,
+  /// so it goes by the root. The factor is the best one of bench/tables/choose.py (docs/accuracy.md).
+  float embedding_decay(const TableColumn& column) const {
+    constexpr double kFactor = 190, kMost = 3000;
+    const auto found = options_.rows_of_value.find(column.name());
+    const double rows = found == options_.rows_of_value.end() ? 1 : std::max(1.0, found->second);
+    return float(std::clamp(kFactor * std::sqrt(double(options_.step_rows) / rows), 1.0, kMost));
+  }
+
+  /// The sum of the embeddings of a cell's values over one more than their number: 0 where there are none.
+  std::string add_pool(const TableColumn& column, const std::string& name) {
+    const std::string are = name + "/are", sum = name + "/sum", share = name + "/share";
+    add(are, "Threshold", {"category/" + column.name()}, are)
+        .mutable_threshold_param()
+        ->set_threshold(0.5f);
+    const auto scale = [&](const std::string& of, const std::string& by, const std::string& top) {
+      add(top, "Scale", {of, by}, top).mutable_scale_param()->set_axis(0);
+    };
+    scale(name, are, name + "/kept");
+    caffe::PermuteParameter& turned =
+        *add(name + "/turned", "Permute", {name + "/kept"}, name + "/turned")
+             .mutable_permute_param();
+    for (int axis : {0, 2, 1}) turned.add_order(axis);
+    add(sum, "Reduction", {name + "/turned"}, sum).mutable_reduction_param()->set_axis(2);
+    add(name + "/count", "Reduction", {are}, name + "/count")
+        .mutable_reduction_param()
+        ->set_axis(1);
+    caffe::PowerParameter& inverse =
+        *add(share, "Power", {name + "/count"}, share).mutable_power_param();
+    inverse.set_power(-1);
+    inverse.set_shift(1);
+    scale(sum, share, name + "/mean");
+    return name + "/mean";
   }
 
   void add_given() {
@@ -223,7 +261,9 @@ class Builder {
     }
   }
 
-  /// He's initialisation for layers with a ReLU behind them, Glorot's for scores.
+  /// Hidden layers begin with Glorot's weights, which are better than He's on numbers alone, or with He's
+  /// where columns are embedded: embeddings begin near 0, and larger weights bring them into play
+  /// (docs/accuracy.md). Scores begin by their inputs alone, as Caffe's xavier does.
   void add_inner_product(const std::string& name, int64_t outputs, bool scores) {
     LayerParameter& layer = add(name, "InnerProduct", {top_}, name);
     layer.add_param()->set_lr_mult(1);
@@ -232,7 +272,9 @@ class Builder {
     bias.set_decay_mult(0);
     caffe::InnerProductParameter& p = *layer.mutable_inner_product_param();
     p.set_num_output(uint32_t(outputs));
-    p.mutable_weight_filler()->set_type(scores ? "xavier" : "msra");
+    caffe::FillerParameter& filler = *p.mutable_weight_filler();
+    filler.set_type(scores || !is_embedded_ ? "xavier" : "msra");
+    if (!scores && !is_embedded_) filler.set_variance_norm(caffe::FillerParameter::AVERAGE);
     top_ = name;
   }
 
@@ -310,6 +352,7 @@ class Builder {
   GivenNet given_;
   caffe::NetParameter net_;
   std::string top_;
+  bool is_embedded_ = false;           // whether any column is
   std::vector<std::string> compared_;  // bottoms of the loss
 };
 

@@ -121,8 +121,9 @@ std::string dates(OnnxWriter& w, const TableColumn& column, int64_t rows) {
 
 /// The place of a text in a column's list, from 2 on: 0 missing, 1 none of those.
 std::string place(OnnxWriter& w, const TableColumn& column, int64_t rows) {
-  const std::string x = w.input(column.name(), onnx::TensorProto::STRING, {rows, 1},
-                                "text, numbers in their shortest form; \"\" where missing");
+  const std::string x =
+      w.input(column.name(), onnx::TensorProto::STRING, {rows, int64_t(column.size())},
+              "text, numbers in their shortest form; \"\" where missing");
   std::vector<std::string> texts{""};
   std::vector<int64_t> places{0};
   for (int i = 0; i < column.value_size(); ++i) {

@@ -184,7 +184,10 @@ CFT_API int cft_table_statistics(const cft_table* table, void** out, uint64_t* b
  *   "layers": [units of each hidden layer] (default [64, 32]),
  *   "activation": a layer type (default "ReLU"), "dropout": share of units, "batch_norm": 0 or 1,
  *   "net": prototxt of hidden layers in place of those, the first of which reads the blob "input" and
- *   the last of which the scores are made of, "batch": rows (default 64), "most_one_hot": a category of more values is embedded (default 8),
+ *   the last of which the scores are made of, or of a whole net, "batch": rows (default 64), "step_rows":
+ *   rows of a step of all ranks; by these and the rows of a value embeddings decay more than other weights,
+ *   as AdamW is to draw them to 0 (default 0: as other weights),
+ *   "most_one_hot": a category of more values is embedded (default 8),
  *   "most_values", "least_count": of a category's values, the others count as one (50000, 1)} */
 CFT_API int cft_table_net(const cft_table* table, const char* options, char** out);
 CFT_API void cft_table_destroy(cft_table* table);

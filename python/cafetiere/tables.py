@@ -27,6 +27,9 @@ _MOST_CLASSES = 20  # of a label of numbers, unless one says that it names class
 _PACKED = {"f64": struct.Struct("<Id"), "i32": struct.Struct("<Ii"), "i64": struct.Struct("<Iq")}
 _KINDS = {"f64": "NUMBER", "i32": "DATE", "i64": "TIMESTAMP", "string": "CATEGORY"}
 _TYPES = {kind: name for name, kind in _KINDS.items()}
+_KINDS["texts"] = "CATEGORY"
+_ENGINE = {"texts": "string"}  # where the engine's type has another name
+_TEXT_END = b"\x1f"  # what the engine wants behind each text of a list
 _PREDICT = 'state { phase: TEST stage: "predict" }\n'
 
 
@@ -74,12 +77,23 @@ def _text(cell):
     return str(cell).encode()
 
 
-_READ = {"f64": _number, "i32": _days, "i64": _micros, "string": _text}
+def _texts(cell):
+    if isinstance(cell, str):
+        raise TypeError("one text, where there is to be a list")
+    texts = [
+        text if isinstance(text, str) else class_name(text) for text in cell if text is not None
+    ]
+    return b"".join(text.encode() + _TEXT_END for text in texts)
+
+
+_READ = {"f64": _number, "i32": _days, "i64": _micros, "string": _text, "texts": _texts}
 
 
 def type_of(cells):
     """How a column is encoded: the first type that all of its cells can be read as."""
     there = [cell for cell in cells if cell is not None]
+    if any(isinstance(cell, (list, tuple, np.ndarray)) for cell in there):
+        return "texts"
     for kind, read_cell in _READ.items():
         try:
             for cell in there:
@@ -102,7 +116,7 @@ def _encoded(cells, kind, name):
             raise ValueError(
                 f"column {name!r}, row {number}: {cell!r} is none of what was trained on ({kind})"
             ) from error
-        if kind == "string":
+        if kind in ("string", "texts"):
             yield struct.pack("<I", len(value)) + value
         else:
             packed = _PACKED[kind]
@@ -130,7 +144,8 @@ def _is_held_out(row, fraction):
 
 
 def _schema(types):
-    return {"columns": [{"name": name, "type": kind} for name, kind in types.items()], "id": ""}
+    columns = [{"name": name, "type": _ENGINE.get(kind, kind)} for name, kind in types.items()]
+    return {"columns": columns, "id": ""}
 
 
 def _created(function, destroy, *arguments):
@@ -146,11 +161,14 @@ def _native(schema, rows):
     return handle
 
 
-def _net(schema, kinds, label, rows, options):
+def _net(types, kinds, label, rows, options):
     """The text of a net for these rows."""
     chunk = b"".join(rows)
     columns = [{"name": name, "kind": kind} for name, kind in kinds.items()]
-    request = json.dumps({"schema": schema, "columns": columns}).encode()
+    for column in columns:
+        if types[column["name"]] == "texts":
+            column["size"] = 0
+    request = json.dumps({"schema": _schema(types), "columns": columns}).encode()
     table = _created("cft_table_create", "cft_table_destroy", request)
     call("cft_table_add", table, len(rows), chunk, len(chunk))
     return call_for_text("cft_table_net", table, json.dumps({**options, "label": label}).encode())
@@ -187,6 +205,8 @@ class TableModel:
         described = json.dumps({"net": net + _PREDICT, "phase": "TEST"}).encode()
         tops = call_for_json("cft_describe", described)["data_layer"]["tops"]
         self.labels = next(top.get("values", []) for top in tops if top["name"] == "label")
+        # Of several labels that hold or do not the chances are those of each.
+        self.output = "probability" if 'top: "probability"' in net else "prediction"
 
     def predict(self, table):
         """The predictions for a table: labels as texts and their probabilities, or numbers.
@@ -211,7 +231,7 @@ class TableModel:
         has Arrow's C data interface (PyArrow, Polars, DuckDB); None, NaN and their likes are gaps.
         """
         chunk, count = rows_of(columns_of(table), self.types)
-        output = "probability" if self.labels else "prediction"
+        output = self.output
         options = {"net": self.net + _PREDICT, "schema": _schema(self.types), "outputs": [output]}
         predictor = _created(
             "cft_predictor_create",
@@ -220,8 +240,8 @@ class TableModel:
             self.weights,
             len(self.weights),
         )
-        width = max(1, len(self.labels), len(self.quantiles))
-        values = np.empty((count, width), np.float32)
+        told = call_for_json("cft_predictor_describe", predictor)
+        values = np.empty((count, told["outputs"][0]["size"]), np.float32)
         if count:
             outputs = (ctypes.c_void_p * 1)(values.ctypes.data)
             call("cft_predictor_run", predictor, count, chunk, len(chunk), outputs)
@@ -267,12 +287,10 @@ class TableModel:
         types = {}
         for layer in parsed.layer:
             for top in layer.table_data_param.top:
-                for column in top.column:
+                for column in () if top.target else top.column:
                     kind = type(column).Kind.Name(column.kind)
-                    if kind in ("WEIGHT", "FLAGS"):
-                        continue  # rows to predict have none
-                    types[column.name] = _TYPES.get(kind, "string")
-        types.pop(label, None)
+                    several = kind == "CATEGORY" and column.size > 1
+                    types[column.name] = "texts" if several else _TYPES.get(kind, "string")
         weights = (folder / "data" / "model.caffemodel").read_bytes()
         return cls(text_format.MessageToString(parsed), weights, types, label)
 
@@ -360,13 +378,15 @@ def fit(
     if not rows:
         raise ValueError("the table has no rows to train on")
     hidden, start = _given(net)
-    shape = {"layers": list(layers), "batch": min(batch, len(rows)), "class_weights": class_weights}
-    shape["net"] = hidden
+    step = min(batch, len(rows))
+    shape = {"layers": list(layers), "batch": step, "step_rows": step, "net": hidden}
+    shape["class_weights"] = class_weights
     if not named:
         shape.update(loss=loss, delta=huber_delta, quantiles=list(quantiles))
-    net = _net(_schema(types), kinds, label, rows, shape)
-    epoch = -(-len(rows) // shape["batch"])
-    solver = f'type: "Adam" base_lr: {lr} lr_policy: "cosine" momentum: 0.9 max_iter: 1'
+    net = _net(types, kinds, label, rows, shape)
+    epoch = -(-len(rows) // step)
+    solver = f'type: "AdamW" base_lr: {lr} lr_policy: "cosine" momentum: 0.9 weight_decay: 0.01'
+    solver += " max_iter: 1"
     if held_out:
         solver += f" test_interval: {epoch}"
     if patience > 0:

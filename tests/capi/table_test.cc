@@ -181,6 +181,23 @@ TEST(Table, OptionsOfTheNet) {
   EXPECT_THAT(text, Not(HasSubstr("Embed")));
 }
 
+TEST(Table, EmbeddingsDecayByTheRowsOfAValueAndOfAStep) {
+  const auto decay = [](int rows, int step_rows) {
+    const Table counted = table();
+    add(counted, table_rows(0, rows));
+    const std::string text = net(counted, {{"step_rows", step_rows}});
+    const size_t embed = text.find("\"Embed\"");
+    const size_t at = text.find("decay_mult: ", embed);
+    return at < text.find("embed_param", embed) ? std::stof(text.substr(at + 12)) : 1.F;
+  };
+  const float factor = 190;
+  EXPECT_EQ(decay(400, 0), 1) << "no AdamW: as other weights";
+  EXPECT_NEAR(decay(400, 20), factor, 1) << "20 cities of 20 rows, 20 rows a step";
+  EXPECT_NEAR(decay(400, 80), 2 * factor, 1);
+  EXPECT_NEAR(decay(1600, 20), factor / 2, 1);
+  EXPECT_NEAR(decay(400, 4000), factor * std::sqrt(20.F), 1) << "a step has no more than all rows";
+}
+
 TEST(Table, HiddenLayersOfOnesOwn) {
   const Table whole = table();
   add(whole, table_rows(0, 500));

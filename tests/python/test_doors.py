@@ -1,50 +1,249 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows as they are, with texts, dates and gaps, scored by Spark and in Python without it."""
+"""Rows as they are, with texts, dates and gaps, scored through each door.
 
+Spark's three, a JVM, Python, C and the program: the same bytes in the same order.
+"""
+
+import csv
 import datetime
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pandas
 import pyarrow
+import pytest
 
-from cafetiere import tables
+from cafetiere import _library, tables
 from cafetiere.spark.ml import CaffeClassifier
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = [path for path in ROOT.glob("build/*/cli/cafetiere") if path.parts[-3] != "arm64"]
+PROGRAM = max(PROGRAMS, key=lambda path: path.stat().st_mtime, default=None)
 UTC = datetime.UTC
+ROWS = 1000
+FEATURES = ["age", "visits", "city", "born", "seen"]
+
+
+def visitors():
+    """The rows by column; doors.c makes the same."""
+    day, moment = datetime.date(1990, 1, 1), datetime.datetime(2020, 9, 13, tzinfo=UTC)
+    return {
+        "age": [None if i % 9 == 0 else i % 71 + 0.25 for i in range(ROWS)],
+        "visits": [None if i % 11 == 0 else i % 13 for i in range(ROWS)],
+        "city": [None if i % 7 == 0 else f"city é {i % 23}" for i in range(ROWS)],
+        "born": [None if i % 5 == 0 else day + datetime.timedelta(i) for i in range(ROWS)],
+        "seen": [
+            None if i % 6 == 0 else moment + datetime.timedelta(hours=i, microseconds=123)
+            for i in range(ROWS)
+        ],
+    }
+
+
+class Doors:
+    """A model that was saved, and what it is asked."""
+
+    def __init__(self, spark, folder):
+        self.spark, self.folder, self.columns = spark, folder, visitors()
+        self.saved = str(folder / "model")
+        schema = (
+            "id int, age double, visits long, city string, born date, seen timestamp, label int"
+        )
+        cells = [range(ROWS), *self.columns.values(), (i % 3 for i in range(ROWS))]
+        rows = list(zip(*cells, strict=True))
+        self.table = spark.createDataFrame(rows, schema).repartition(4, "id")
+        self.model = CaffeClassifier(
+            numWorkers=2, maxEpochs=2, idCol="id", featuresCols=FEATURES
+        ).fit(self.table.sortWithinPartitions("id"))
+        self.model.write().overwrite().save(self.saved)
+        self.loaded = tables.TableModel.load(self.saved)
+
+    @staticmethod
+    def _in_order(rows):
+        return [row.p for row in sorted(rows, key=lambda row: row.id)]
+
+    def transform(self):
+        rows = self.model.transform(self.table).selectExpr("id", "probability p").collect()
+        return [vector.toArray() for vector in self._in_order(rows)]
+
+    def sql(self):
+        self.table.createOrReplaceTempView("visitors")
+        struct = f"struct({', '.join(FEATURES)})"
+        call = f"cafetiere.predict('{self.saved}', {struct}, 'probability')"
+        return self._in_order(self.spark.sql(f"SELECT id, {call} p FROM visitors").collect())
+
+    def streaming(self):
+        path = str(self.folder / "rows")
+        self.table.write.parquet(path)
+        stream = self.spark.readStream.schema(self.table.schema).parquet(path)
+        scored = self.model.transform(stream).selectExpr("id", "probability p")
+        query = scored.writeStream.format("memory").queryName("scored").start()
+        try:
+            query.processAllAvailable()
+            rows = self.spark.table("scored").collect()
+        finally:
+            query.stop()
+        return [vector.toArray() for vector in self._in_order(rows)]
+
+    def jvm(self):
+        """Objects of Java, given to a TableScorer."""
+        java = self.spark._jvm
+        types = java.cafetiere.core.score.CellType
+        columns = java.java.util.LinkedHashMap()
+        for name, kind in zip(
+            FEATURES, ["DOUBLE", "LONG", "TEXT", "DATE", "TIMESTAMP"], strict=True
+        ):
+            columns.put(name, types.valueOf(kind))
+        net = self.loaded.net + tables._PREDICT
+        scorer = java.cafetiere.core.score.TableScorer(
+            net, self.loaded.weights, columns, "probability"
+        )
+
+        def cell(value):
+            if isinstance(value, datetime.datetime):
+                return java.java.time.Instant.parse(value.isoformat().replace("+00:00", "Z"))
+            if isinstance(value, datetime.date):
+                return java.java.time.LocalDate.parse(value.isoformat())
+            return java.java.lang.Long.valueOf(value) if isinstance(value, int) else value
+
+        scores = []
+        for row in zip(*self.columns.values(), strict=True):
+            cells = java.java.util.ArrayList()
+            for value in row:
+                cells.add(cell(value))
+            scores.append(list(scorer.score(cells)))
+        scorer.close()
+        return scores
+
+    def lists(self):
+        return self.loaded.scores(self.columns)
+
+    def pandas(self):
+        series = {name: pandas.Series(cells) for name, cells in self.columns.items()}
+        return self.loaded.scores(pandas.DataFrame(series))
+
+    def arrow(self):
+        return self.loaded.scores(pyarrow.table(self.columns))
+
+    def one_row_at_a_time(self):
+        rows = ({name: [c[i]] for name, c in self.columns.items()} for i in range(ROWS))
+        return np.concatenate([self.loaded.scores(row) for row in rows])
+
+    def saved_by_python(self):
+        self.loaded.save(self.folder / "plain")
+        return tables.TableModel.load(self.folder / "plain").scores(self.columns)
+
+    def in_c(self):
+        """doors.c, which makes the rows itself."""
+        compiler = shutil.which("cc")
+        if not compiler:
+            pytest.skip("no C compiler")
+        library = pathlib.Path(_library.library()._name)
+        program, options, scores = (self.folder / name for name in ("doors", "options", "scores"))
+        subprocess.run(
+            [compiler, "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}",
+             ROOT / "tests/python/doors.c", "-o", program, library, f"-Wl,-rpath,{library.parent}"],
+            check=True,
+        )  # fmt: skip
+        kinds = ["f64", "i64", "string", "i32", "i64"]
+        columns = [{"name": n, "type": k} for n, k in zip(FEATURES, kinds, strict=True)]
+        told = {"net": self.loaded.net + tables._PREDICT, "outputs": ["probability"]}
+        told["schema"] = {"columns": columns, "id": ""}
+        options.write_text(json.dumps(told), encoding="utf-8")
+        weights = pathlib.Path(self.saved) / "net/data/model.caffemodel"
+        subprocess.run([program, options, weights, scores], check=True)
+        return np.frombuffer(scores.read_bytes(), np.float32)
+
+    def _program(self, model):
+        """The program, on a CSV: what it prints."""
+        if PROGRAM is None:
+            pytest.skip("the program has not been built")
+        path = self.folder / "rows.csv"
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            out = csv.writer(file)
+            out.writerow(FEATURES)
+            out.writerows(zip(*self.columns.values(), strict=True))
+        done = subprocess.run(
+            [PROGRAM, "predict", model, path, "--all"], capture_output=True, check=False
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        said = list(csv.DictReader(done.stdout.decode().splitlines()))
+        assert [row["city"] or None for row in said] == self.columns["city"]
+        classes = self.loaded.labels
+        scores = np.array([[np.float32(row[f"probability_{c}"]) for c in classes] for row in said])
+        assert [row["prediction"] for row in said] == [classes[i] for i in scores.argmax(axis=1)]
+        return scores
+
+    def program(self):
+        return self._program(self.saved)
+
+    def program_on_what_python_saved(self):
+        self.loaded.save(self.folder / "plain")
+        return self._program(self.folder / "plain")
 
 
 def test_rows_score_the_same_by_every_way(spark, tmp_path):
-    day, moment = datetime.date(1990, 1, 1), datetime.datetime(2020, 9, 13, tzinfo=UTC)
-    columns = {
-        "age": [None if i % 9 == 0 else i % 71 + 0.25 for i in range(1000)],
-        "visits": [None if i % 11 == 0 else i % 13 for i in range(1000)],
-        "city": [None if i % 7 == 0 else f"city é {i % 23}" for i in range(1000)],
-        "born": [None if i % 5 == 0 else day + datetime.timedelta(i) for i in range(1000)],
-        "seen": [
-            None if i % 6 == 0 else moment + datetime.timedelta(hours=i, microseconds=123)
-            for i in range(1000)
-        ],
-        "label": [i % 3 for i in range(1000)],
-    }
-    schema = "age double, visits long, city string, born date, seen timestamp, label int"
-    table = spark.createDataFrame(list(zip(*columns.values(), strict=True)), schema)
-    model = CaffeClassifier(numWorkers=2, maxEpochs=2).fit(table)
-    model.write().overwrite().save(str(tmp_path / "model"))
-    expected = np.array(
-        [row[0].toArray() for row in model.transform(table).select("probability").collect()]
-    ).astype(np.float32)
-    loaded = tables.TableModel.load(tmp_path / "model")
-    del columns["label"]
-    forms = {
-        "lists": columns,
-        "pandas": pandas.DataFrame({name: pandas.Series(c) for name, c in columns.items()}),
-        "arrow": pyarrow.table(columns),
-        "one row at a time": [{name: [c[i]] for name, c in columns.items()} for i in range(1000)],
-    }
-    for name, form in forms.items():
-        many = form if isinstance(form, list) else [form]
-        scores = np.concatenate([loaded.scores(each) for each in many])
+    doors = Doors(spark, tmp_path)
+    expected = np.array(doors.transform(), np.float32)
+    assert expected.shape == (ROWS, 3)
+    for name in ("sql", "streaming", "jvm", "lists", "pandas", "arrow", "one_row_at_a_time",
+                 "saved_by_python", "in_c", "program", "program_on_what_python_saved"):  # fmt: skip
+        scores = np.asarray(getattr(doors, name)(), np.float32)
         assert scores.tobytes() == expected.tobytes(), name
-    loaded.save(tmp_path / "plain")
-    again = tables.TableModel.load(tmp_path / "plain")
-    assert again.scores(columns).tobytes() == expected.tobytes()
+
+
+def test_the_program_prints_what_python_does(tmp_path):
+    if PROGRAM is None:
+        pytest.skip("the program has not been built")
+    columns = visitors()
+    columns["city"][3] = 'a "town", and\nmore'
+    columns["label"] = [i % 3 for i in range(ROWS)]
+    tables.fit(columns, "label", epochs=1)[0].save(tmp_path / "model")
+    path = tmp_path / "rows.csv"
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(columns)
+        out.writerows(zip(*columns.values(), strict=True))
+    arguments = ["predict", tmp_path / "model", path]
+    python = subprocess.run(
+        [sys.executable, "-m", "cafetiere", *arguments], cwd=ROOT / "python",
+        capture_output=True, check=True,
+    )  # fmt: skip
+    program = subprocess.run([PROGRAM, *arguments], capture_output=True, check=True)
+    assert program.stdout == python.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("age,city\n1,Oslo\n", 'rows.csv: the table has no column "born"'),
+        ("born,age\n2020-02-30,1\n", 'line 2, column "born": "2020-02-30" is no date'),
+        ("born,age\n2020-02-03,1,2\n", "line 2: 3 cells, and the head has 2"),
+        ('born,age\n"2020-02-03,1\n', "line 2: a quote is not closed"),
+        ("born,age,prediction\n", 'has a column "prediction" already'),
+        ("", "there is no line that names the columns"),
+    ],
+)
+def test_the_program_tells_what_is_wrong_with_a_table(text, said, small_model, tmp_path):
+    (tmp_path / "rows.csv").write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [PROGRAM, "predict", small_model, tmp_path / "rows.csv"],
+        capture_output=True, check=False, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert said in done.stderr, done.stderr
+
+
+@pytest.fixture(scope="module")
+def small_model(tmp_path_factory):
+    if PROGRAM is None:
+        pytest.skip("the program has not been built")
+    columns = visitors()
+    few = {name: columns[name] for name in ("age", "born")}
+    few["label"] = [i % 2 for i in range(ROWS)]
+    folder = tmp_path_factory.mktemp("small")
+    tables.fit(few, "label", epochs=1)[0].save(folder)
+    return folder

@@ -175,3 +175,26 @@ def test_a_net_spec_gives_hidden_layers():
     spec.bend = layers.TanH(spec.wide)
     model, _ = tables.fit(table(1), "buys", features=["age"], net=spec, epochs=1)
     assert 'type: "TanH"' in model.net and 'name: "hidden1"' not in model.net
+
+
+def test_lists_of_texts_are_summed_and_exported(tmp_path):
+    drawn = random.Random(3)
+    words = [f"word {number}" for number in range(40)]
+    lists = [[drawn.choice(words) for _ in range(drawn.randrange(7))] for _ in range(ROWS)]
+    lists[5], lists[6] = None, ["", None, "word 1"]
+    liked = [sum(word in words[:12] for word in cell or ()) > 1 for cell in lists]
+    columns = {"words": lists, "good": ["yes" if like else "no" for like in liked]}
+    learned, _ = tables.fit(columns, "good", epochs=60)
+    said, _ = learned.predict(columns)
+    right = sum(a == b for a, b in zip(said, columns["good"], strict=True))
+    assert right > 0.97 * ROWS
+    turned = [cell and cell[::-1] for cell in lists]  # a list's order does not count
+    assert learned.predict({"words": turned})[0] == said
+    learned.export_onnx(tmp_path / "model.onnx")
+    scorer = session(tmp_path / "model.onnx")
+    (given,) = scorer.get_inputs()
+    rows = np.full((ROWS, given.shape[1]), "", object)
+    for row, cell in zip(rows, lists, strict=True):
+        texts = [text for text in cell or () if text]
+        row[: len(texts)] = texts
+    assert scorer.run(["predictedLabel"], {"words": rows})[0].tolist() == said

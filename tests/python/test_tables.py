@@ -110,6 +110,22 @@ def test_an_onnx_file_gives_hidden_layers_and_their_weights(table, tmp_path):
     assert list(wide.blobs[0].data) == values[:, 0].tolist()
 
 
+def test_arrays_of_texts_and_of_codes(spark):
+    rows = spark.range(600, numPartitions=2).selectExpr(
+        "id",
+        "if(id % 50 = 0, null, array('a', null, concat('word ', id % 20))) words",
+        "transform(sequence(0, id % 3), i -> int(id % 17 + i)) codes",
+        "if(id % 20 < 10 and id % 50 > 0, 'yes', 'no') liked",
+    )
+    learner = CaffeClassifier(
+        labelCol="liked", idCol="id", categoricalCols=["codes"], batchSize=64, numWorkers=1
+    )
+    fitted = [learner.fit(table) for table in (rows, rows.repartition(3, "id"))]
+    assert fitted[0].caffeModel.weights == fitted[1].caffeModel.weights
+    scored = fitted[0].transform(rows)
+    assert scored.filter("predictedLabel = liked").count() > 590
+
+
 def test_a_net_spec_is_a_net():
     pytest.importorskip("google.protobuf")
     from cafetiere import NetSpec, layers

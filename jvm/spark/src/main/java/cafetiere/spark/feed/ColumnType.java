@@ -29,6 +29,8 @@ public enum ColumnType {
   /** Microseconds since 1970. */
   TIMESTAMP("i64", (row, i, out) -> out.int64(row.getLong(i))),
   STRING("string", UnsafeValues::bytes),
+  /** Each with an end of its own. */
+  TEXTS("string", UnsafeValues::texts),
   BINARY("u8", UnsafeValues::bytes),
   INTS("i32", (row, i, out) -> UnsafeValues.array(row, i, Integer.BYTES, out)),
   LONGS("i64", (row, i, out) -> UnsafeValues.array(row, i, Long.BYTES, out)),
@@ -93,8 +95,10 @@ public enum ColumnType {
     return null;
   }
 
-  /** The same for a TableData, which also knows dates. */
+  /** The same for a TableData, which also knows dates and arrays of text. */
   static ColumnType ofCell(DataType type) {
+    boolean isArray = type instanceof ArrayType;
+    if (isArray && ((ArrayType) type).elementType().equals(DataTypes.StringType)) return TEXTS;
     if (type.equals(DataTypes.DateType)) return DATE;
     if (type.equals(DataTypes.TimestampType)) return TIMESTAMP;
     if (type.equals(DataTypes.TimestampNTZType)) return TIMESTAMP;

@@ -5,11 +5,13 @@ import cafetiere.spark.internal.UnsafeLayout;
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /** Encodes what is more than a number in Spark's binary rows, by copying its memory. */
 final class UnsafeValues {
   private static final int IMAGE_FIELDS = 6;
   private static final int SIZED_IMAGE_FIELDS = 3;
+  private static final byte TEXT_END = 0x1f;
 
   private UnsafeValues() {}
 
@@ -25,6 +27,23 @@ final class UnsafeValues {
     if (nullAt >= 0) throw nullElement(nullAt);
     out.bytes(row.getBaseObject(), UnsafeLayout.elementsOffset(row, ordinal),
         (long) UnsafeLayout.elements(row, ordinal) * width);
+  }
+
+  /** An array of texts, each followed by the engine's kTextEnd; nulls are left out. */
+  static void texts(UnsafeRow row, int ordinal, Chunk out) {
+    UnsafeArrayData texts = row.getArray(ordinal);
+    long bytes = 0;
+    for (int i = 0; i < texts.numElements(); i++) {
+      if (!texts.isNullAt(i)) bytes += texts.getUTF8String(i).numBytes() + 1;
+    }
+    long to = out.payload(bytes);
+    for (int i = 0; i < texts.numElements(); i++) {
+      if (texts.isNullAt(i)) continue;
+      UTF8String text = texts.getUTF8String(i);
+      text.writeToMemory(null, to);
+      to += text.numBytes();
+      Platform.putByte(null, to++, TEXT_END);
+    }
   }
 
   /** A Spark ML vector: its dense values, zeros included. */

@@ -36,6 +36,7 @@ import org.apache.spark.sql.types.StructType;
  */
 record TableColumns(Task task, List<StructField> fields, List<String> kinds, FeedSchema schema) {
   private static final String NUMBER = TableTraining.NUMBER;
+  private static final String CATEGORY = "CATEGORY";
   private static final String WEIGHT = "WEIGHT";
 
   /**
@@ -110,7 +111,9 @@ record TableColumns(Task task, List<StructField> fields, List<String> kinds, Fee
     for (int i = 0; i < fields.size(); i++) {
       ObjectNode column = columns.addObject();
       column.put("name", fields.get(i).name()).put("kind", kinds.get(i));
-      if (isSeveral(fields.get(i).dataType())) column.put("size", size(table, fields.get(i).name()));
+      if (!isSeveral(fields.get(i).dataType())) continue;
+      boolean anyNumber = kinds.get(i).equals(CATEGORY);
+      column.put("size", anyNumber ? 0 : size(table, fields.get(i).name()));
     }
     return options.toString();
   }
@@ -130,7 +133,8 @@ record TableColumns(Task task, List<StructField> fields, List<String> kinds, Fee
     if (type.equals(DataTypes.DateType)) return "DATE";
     if (type.equals(DataTypes.TimestampType)) return "TIMESTAMP";
     if (type.equals(DataTypes.TimestampNTZType)) return "TIMESTAMP";
-    return isCategory || type.equals(DataTypes.StringType) ? "CATEGORY" : NUMBER;
+    DataType one = type instanceof ArrayType array ? array.elementType() : type;
+    return isCategory || one.equals(DataTypes.StringType) ? CATEGORY : NUMBER;
   }
 
   private static String featureKind(StructField field, boolean isCategory, List<String> findings) {

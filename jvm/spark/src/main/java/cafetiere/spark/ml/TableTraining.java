@@ -40,6 +40,7 @@ final class TableTraining {
   /** A label of several that hold or do not. */
   static final String FLAGS = "FLAGS";
 
+  private static final String ADAM_W = "AdamW";
   private static final int BATCH_TO_PREDICT = 256;
 
   private TableTraining() {}
@@ -186,13 +187,14 @@ final class TableTraining {
     String rule = params.getOptimizer();
     boolean hasMomentum = !List.of("AdaGrad", "RMSProp").contains(rule)
         || params.isSet(params.momentum());
+    boolean hasDecay = rule.equals(ADAM_W) || params.isSet(params.weightDecay());
     String policy = switch (params.getLrSchedule()) {
       case "linear" -> "lr_policy: \"poly\" power: 1";
       default -> "lr_policy: \"" + params.getLrSchedule() + "\"";
     };
     return "type: \"" + rule + "\"\nbase_lr: " + (float) params.getBaseLr() + "\n" + policy + "\n"
         + (hasMomentum ? "momentum: " + (float) params.getMomentum() + "\n" : "")
-        + "weight_decay: " + (float) params.getWeightDecay() + "\nmax_iter: 1\n"
+        + "weight_decay: " + (hasDecay ? (float) params.getWeightDecay() : 0) + "\nmax_iter: 1\n"
         + (params.getPatience() == 0 ? "" : "early_stopping { patience: " + params.getPatience()
             + " tolerance: " + params.getTol() + " }\n");
   }
@@ -217,6 +219,7 @@ final class TableTraining {
     options.put("activation", params.getActivation()).put("dropout", params.getDropout());
     options.put("batch_norm", params.getBatchNorm() ? 1 : 0).put("net", given);
     options.put("batch", (params.getBatchSize() + shards - 1) / shards);
+    if (params.getOptimizer().equals(ADAM_W)) options.put("step_rows", params.getBatchSize());
     if (!params.getInitialModel().isEmpty()) {
       options.put("initial", SavedTableModel.net(params.getInitialModel()));
     }
