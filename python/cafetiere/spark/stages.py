@@ -2,7 +2,9 @@
 """How stages of ours are saved, loaded and watched."""
 
 from pyspark.ml.util import JavaMLReadable, JavaMLReader
+from pyspark.sql.utils import is_remote
 
+from cafetiere.spark.connect import refuse
 from cafetiere.spark.progress import shown
 from cafetiere.spark.session import require_jar
 
@@ -23,12 +25,21 @@ class Readable(JavaMLReadable):
     @classmethod
     def read(cls):
         """A reader of saved stages of this class."""
+        if is_remote():
+            from pyspark.ml.connect.readwrite import RemoteMLReader
+
+            return RemoteMLReader(cls)
         return _Reader(cls)
 
 
 class Watched:
     """Shows an estimator's fit while it goes on, where this is a notebook."""
 
-    def _fit_java(self, dataset):
-        with shown(dataset.sparkSession):
-            return super()._fit_java(dataset)
+    def _fit(self, dataset):
+        if self.hasParam("groupCol") and self.getOrDefault("groupCol"):
+            refuse(
+                "a net for each key of groupCol",
+                "fit it in a session without Connect, or one estimator for each key",
+            )
+        with shown(dataset.sparkSession, self.uid):
+            return super()._fit(dataset)
