@@ -76,6 +76,9 @@ def all_figures(fitted: dict) -> dict:
     return {name: figures(model, rows, columns[name]) for name, (model, rows) in fitted.items()}
 
 
+FITS = ("net", "classifier", "regressor")
+
+
 def fit_all(spark) -> dict:
     """All of them trained, each with its table."""
     fitted = {}

@@ -2,6 +2,7 @@
 """A server of Spark Connect with our jar, and thin clients of it."""
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -13,7 +14,10 @@ from test_cli import ROOT
 
 JAR = ROOT / "jvm/spark/target/cafetiere-spark.jar"
 CLIENT = ROOT / ".venv-connect/bin/python"
+# The setting of what a server keeps of models in memory.
+CACHED_BYTES = "spark.connect.session.connectML.mlCache.memoryControl.maxInMemorySize"
 START_SECONDS = 120
+SECONDS = 300
 
 
 @contextlib.contextmanager
@@ -81,3 +85,15 @@ def client(address, program, *words, **options):
     }
     command = [CLIENT, ROOT / "tests/python" / program, *words]
     return subprocess.Popen(command, env=environment, text=True, **options)
+
+
+def run_client(address, models, out) -> dict:
+    """Runs connect_client.py with this folder for models; what it has written to the file `out`."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with client(address, "connect_client.py", str(models), out, **pipes) as process:
+        try:
+            output, _ = process.communicate(timeout=SECONDS)
+        finally:
+            process.kill()
+    assert process.returncode == 0, output[-8_000:]
+    return json.loads(out.read_text())

@@ -6,19 +6,21 @@ import os
 import select
 import signal
 import subprocess
+import termios
 import time
 
 import pytest
 from connect_nets import all_figures, fit_all
-from connect_server import client, connect_server
-
-SECONDS = 240
+from connect_server import CACHED_BYTES, SECONDS, client, connect_server, run_client
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("connect")
-    with connect_server(folder, {"spark.master": "local-cluster[2,1,1024]"}) as address:
+    settings = {
+        "spark.master": "local-cluster[2,1,1024]",
+        CACHED_BYTES: "1b",  # each use of a model reads it from the server's own disk
+    }
+    with connect_server(tmp_path_factory.mktemp("connect"), settings) as address:
         yield address
 
 
@@ -26,18 +28,7 @@ def server(tmp_path_factory):
 def seen(server, tmp_path_factory):
     """What the client's program saw."""
     folder = tmp_path_factory.mktemp("client")
-    return run_client(server, folder / "models", folder / "seen.json")
-
-
-def run_client(server, models, out):
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    with client(server, "connect_client.py", str(models), out, **pipes) as process:
-        try:
-            output, _ = process.communicate(timeout=SECONDS)
-        finally:
-            process.kill()
-    assert process.returncode == 0, output[-8_000:]
-    return json.loads(out.read_text())
+    return run_client(server, folder / "saved", folder / "seen.json")
 
 
 def test_fits_are_those_of_a_classic_session(seen, spark):
@@ -87,6 +78,7 @@ def test_the_client_is_told_what_to_change(seen, what, sentence):
 
 def test_interrupting_the_cell_ends_the_run(server, seen):
     terminal, theirs = os.openpty()
+    termios.tcsetwinsize(terminal, (24, 120))  # a bar is as wide as that
     process = client(server, "connect_interrupted.py", stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
     try:

@@ -60,7 +60,7 @@ public final class RunBoard implements AutoCloseable {
 
   /** The run has ended otherwise. */
   public synchronized void fail(Throwable why) {
-    failure = String.valueOf(why.getMessage());
+    failure = why.getMessage() == null ? why.getClass().getSimpleName() : why.getMessage();
     state = isCancelled(why) ? RunRow.CANCELLED : RunRow.FAILED;
   }
 
