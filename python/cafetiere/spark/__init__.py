@@ -78,7 +78,7 @@ class CaffeEstimator(Watched, EstimatorParams, Explaining, JavaEstimator, Readab
         """A model keeps the net that it was made with: the solver may test with one of its own."""
         if not isinstance(to, CaffeModel):
             return super()._copyValues(to, extra)
-        net = RemoteNet(to).net() if is_remote() else to.getNet()
+        net = RemoteNet(to).net() if is_remote() else to.getOrDefault(to.net)
         return super()._copyValues(to, extra)._set(net=net)
 
 
