@@ -5,9 +5,7 @@ Its arguments are a folder for models and the file.
 """
 
 import json
-import os
 import sys
-import traceback
 
 from connect_nets import all_figures, classifier, fit_all, net
 from pyspark.ml import Pipeline, PipelineModel
@@ -114,11 +112,4 @@ def refused(spark, fitted: dict) -> dict:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except BaseException:
-        traceback.print_exc()
-        sys.stdout.flush()
-        os._exit(
-            1
-        )  # models of a failed frame would ask the server as the interpreter ends, and wait
+    main()

@@ -27,9 +27,11 @@ def main():
     began = time.monotonic()
     seen["run"] = ended_run(spark, endless.uid)
     following, rows = net(spark)
-    seen["steps"] = following.fit(rows).summary.steps  # needs both executors
+    model = following.fit(rows)  # needs both executors
+    seen["steps"] = model.summary.steps
     seen["seconds"] = time.monotonic() - began
-    print(json.dumps(seen))
+    print(json.dumps(seen), flush=True)
+    raise RuntimeError("a program that fails ends, though its frame still has a model")
 
 
 def ended_run(spark, owner: str) -> dict:

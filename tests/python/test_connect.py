@@ -32,7 +32,9 @@ def seen(server, tmp_path_factory):
 
 
 def test_fits_are_those_of_a_classic_session(seen, spark):
-    expected = all_figures(fit_all(spark))
+    fitted = fit_all(spark)
+    assert 'stage: "deploy"' in fitted["net"][0].getNet()
+    expected = all_figures(fitted)
     assert seen["figures"] == json.loads(json.dumps(expected))
 
 
@@ -95,6 +97,7 @@ def test_interrupting_the_cell_ends_the_run(server, seen):
     assert told["run"]["state"] == "cancelled", told
     assert 0 < told["run"]["step"] < told["run"]["steps"] == 10**9
     assert told["steps"] == 60
+    assert process.returncode == 1
 
 
 def read_until(terminal, word):

@@ -29,7 +29,7 @@ from cafetiere.spark.jar import jar_path
 from cafetiere.spark.params import EstimatorParams, PredictionParams, defaults
 from cafetiere.spark.progress import shown
 from cafetiere.spark.session import add_to_new_sessions, session_builder
-from cafetiere.spark.stages import Readable, Watched
+from cafetiere.spark.stages import Readable, Released, Watched
 from cafetiere.spark.summary import TrainingSummary
 
 __all__ = [
@@ -82,7 +82,7 @@ class CaffeEstimator(Watched, EstimatorParams, Explaining, JavaEstimator, Readab
         return super()._copyValues(to, extra)._set(net=net)
 
 
-class CaffeModel(PredictionParams, JavaModel, Readable, JavaMLWritable):
+class CaffeModel(Released, PredictionParams, JavaModel, Readable, JavaMLWritable):
     """A trained net: transform() adds predictions and blobs as columns to every row, in order."""
 
     def __init__(self, java_model=None):

@@ -24,7 +24,7 @@ from cafetiere.spark.params import (
     RegressorParams,
     ml_defaults,
 )
-from cafetiere.spark.stages import Readable, Watched
+from cafetiere.spark.stages import Readable, Released, Watched
 from cafetiere.spark.summary import TrainingSummary
 
 __all__ = [
@@ -59,7 +59,7 @@ class CaffeRegressor(Watched, RegressorParams, Explaining, JavaEstimator, Readab
         return CaffeRegressionModel(java_model)
 
 
-class _TableModel(JavaModel, Readable, JavaMLWritable):
+class _TableModel(Released, JavaModel, Readable, JavaMLWritable):
     """What both models have."""
 
     _parts = ()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How stages of ours are saved, loaded and watched."""
 
+import sys
+
 from pyspark.ml.util import JavaMLReadable, JavaMLReader
 from pyspark.sql.utils import is_remote
 
@@ -30,6 +32,15 @@ class Readable(JavaMLReadable):
 
             return RemoteMLReader(cls)
         return _Reader(cls)
+
+
+class Released:
+    """A model that leaves the cache of a server of Spark Connect when nobody names it any more."""
+
+    def __del__(self):
+        """Not as Python ends, when the client would wait for an answer for ever."""
+        if not sys.is_finalizing():
+            super().__del__()
 
 
 class Watched:

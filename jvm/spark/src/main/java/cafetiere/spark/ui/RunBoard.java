@@ -88,7 +88,7 @@ public final class RunBoard implements AutoCloseable {
     if (!ATTACHED.add(sc)) return;
     try {
       ElementTrackingStore store = (ElementTrackingStore) sc.statusStore().store();
-      sc.listenerBus().addToStatusQueue(new RunListener(store));
+      sc.listenerBus().addToStatusQueue(new RunListener(store, sc.getConf()));
       if (sc.ui().isDefined()) RunTab.addTo(sc.ui().get());
     } catch (RuntimeException | LinkageError e) {
       LOG.warn("The runs will not be seen in Spark's UI: {}", e.toString());
