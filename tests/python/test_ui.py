@@ -179,7 +179,7 @@ def test_runs_are_seen_live_and_in_replay(venv, tmp_path):
     assert f"run/?id={live['run']}" in seen["list"] and "running" in seen["list"]
     assert f"report/?id={live['run']}" in seen["page"] and 'http-equiv="refresh"' in seen["page"]
     assert "<svg" in seen["report"]
-    assert "failed: " in seen["list_at_the_end"] and "ended " in seen["list_at_the_end"]
+    assert "cancelled: " in seen["list_at_the_end"] and "ended " in seen["list_at_the_end"]
     assert "3000 of 3000" in seen["list_at_the_end"]
     assert seen["unknown"] >= 400
     assert seen["framed"] == seen["report_at_the_end"]

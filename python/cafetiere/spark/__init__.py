@@ -21,19 +21,22 @@ import json
 
 from pyspark.ml.util import JavaMLWritable
 from pyspark.ml.wrapper import JavaEstimator, JavaModel
+from pyspark.sql.utils import is_remote
 
+from cafetiere.spark.connect import RemoteNet, RunReport, refuse
 from cafetiere.spark.explanation import Explaining, Explanation
 from cafetiere.spark.jar import jar_path
 from cafetiere.spark.params import EstimatorParams, PredictionParams, defaults
 from cafetiere.spark.progress import shown
 from cafetiere.spark.session import add_to_new_sessions, session_builder
-from cafetiere.spark.stages import Readable, Watched
+from cafetiere.spark.stages import Readable, Released, Watched
 from cafetiere.spark.summary import TrainingSummary
 
 __all__ = [
     "CaffeEstimator",
     "CaffeModel",
     "Explanation",
+    "RunReport",
     "TrainingSummary",
     "jar_path",
     "session_builder",
@@ -52,6 +55,7 @@ class CaffeEstimator(Watched, EstimatorParams, Explaining, JavaEstimator, Readab
         """Rows to test on, every test_interval steps of the solver or, where it has none, once an
         epoch; returns the estimator.
         """
+        refuse("setValidationData", "mark the rows to test on in a column, validationIndicatorCol")
         self._java_obj.setValidationData(data._jdf if data is not None else None)
         return self
 
@@ -61,57 +65,75 @@ class CaffeEstimator(Watched, EstimatorParams, Explaining, JavaEstimator, Readab
         Tests on what that of the TEST phase names if the solver has a test_interval. The columns
         are ``id``, ``data`` and ``label``, whatever featuresCol, labelCol and idCol say.
         """
+        refuse("fitFiles", "read the files with spark.read.format('lmdb'), .. and fit that table")
         self._transfer_params_to_java()
-        with shown(spark):
+        with shown(spark, self.uid):
             java_model = self._java_obj.fitFiles(spark._jsparkSession)
         return self._copyValues(self._create_model(java_model))
 
     def _create_model(self, java_model):
         return CaffeModel(java_model)
 
+    def _copyValues(self, to, extra=None):
+        """A model keeps the net that it was made with: the solver may test with one of its own."""
+        if not isinstance(to, CaffeModel):
+            return super()._copyValues(to, extra)
+        net = RemoteNet(to).net() if is_remote() else to.getOrDefault(to.net)
+        return super()._copyValues(to, extra)._set(net=net)
 
-class CaffeModel(PredictionParams, JavaModel, Readable, JavaMLWritable):
+
+class CaffeModel(Released, PredictionParams, JavaModel, Readable, JavaMLWritable):
     """A trained net: transform() adds predictions and blobs as columns to every row, in order."""
 
     def __init__(self, java_model=None):
         super().__init__(java_model)
         self._setDefault(**defaults("shared"))
-        if java_model is not None:
+        if java_model is not None and not is_remote():
             self._resetUid(java_model.uid())
             self._transfer_params_from_java()
+
+    def hasParam(self, paramName):
+        """Whether there is a param of this name; without reading properties, which cost a fetch."""
+        own = getattr(type(self), paramName, None) if isinstance(paramName, str) else None
+        return not isinstance(own, property) and super().hasParam(paramName)
+
+    @property
+    def _net(self):
+        return RemoteNet(self) if is_remote() else self._java_obj
 
     @property
     def weights(self) -> bytes:
         """The weights, a caffemodel."""
         # Not _call_java: that takes any byte array for a pickle.
-        return bytes(self._java_obj.weights())
+        return bytes(self._net.weights())
 
     @property
     def solverState(self) -> bytes:
         """Iteration and history of the solver, a solverstate."""
-        return bytes(self._java_obj.solverState())
+        return bytes(self._net.solverState())
 
     @property
     def weightsFile(self) -> str:
         """The path of weights larger than spark.cafetiere.largestModel, else ""."""
-        return self._call_java("weightsFile")
+        return self._net.weightsFile()
 
     @property
     def solverStateFile(self) -> str:
         """The path of the state that goes with weightsFile."""
-        return self._call_java("solverStateFile")
+        return self._net.solverStateFile()
 
     @property
     def summary(self) -> TrainingSummary:
         """What the training did: steps, rows given and used, seconds, sha256 and more."""
-        return TrainingSummary.from_json(self._call_java("result")).told_by(self._java_obj)
+        net = self._net
+        return TrainingSummary.from_json(net.result()).told_by(net)
 
     @property
     def result(self) -> dict:
         """The same as a dict, in which rows_per_second is rows_per_s and no loss is None."""
-        return json.loads(self._call_java("result"))
+        return json.loads(self._net.result())
 
     @property
     def events(self) -> list:
         """The events of the training, in order."""
-        return [json.loads(line) for line in self._call_java("events").splitlines()]
+        return [json.loads(line) for line in self._net.events().splitlines()]

@@ -4,6 +4,8 @@
 import json
 from dataclasses import dataclass, field
 
+from cafetiere.spark.connect import refuse
+
 
 @dataclass(frozen=True)
 class StepTime:
@@ -77,5 +79,6 @@ class Explaining:
         executors that fit() would use, and throws the weights away. With ``probe=False`` the time
         is the least that the limits of an executor's machine allow.
         """
+        refuse("explain", "ask it in a session without Connect")
         self._transfer_params_to_java()
         return Explanation.from_java(self._java_obj.explain(data._jdf, probe))

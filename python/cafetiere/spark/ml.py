@@ -8,10 +8,14 @@ model = CaffeClassifier(labelCol="buys").fit(train)
 model.transform(train).select("predictedLabel", "probability").show()
 """
 
+import json
+
 from pyspark.ml.util import JavaMLWritable
 from pyspark.ml.wrapper import JavaEstimator, JavaModel
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.utils import is_remote
 
+from cafetiere.spark.connect import RemoteNet, refuse, told
 from cafetiere.spark.explanation import Explaining
 from cafetiere.spark.params import (
     ClassificationParams,
@@ -20,7 +24,7 @@ from cafetiere.spark.params import (
     RegressorParams,
     ml_defaults,
 )
-from cafetiere.spark.stages import Readable, Watched
+from cafetiere.spark.stages import Readable, Released, Watched
 from cafetiere.spark.summary import TrainingSummary
 
 __all__ = [
@@ -55,7 +59,7 @@ class CaffeRegressor(Watched, RegressorParams, Explaining, JavaEstimator, Readab
         return CaffeRegressionModel(java_model)
 
 
-class _TableModel(JavaModel, Readable, JavaMLWritable):
+class _TableModel(Released, JavaModel, Readable, JavaMLWritable):
     """What both models have."""
 
     _parts = ()
@@ -63,17 +67,19 @@ class _TableModel(JavaModel, Readable, JavaMLWritable):
     def __init__(self, java_model=None):
         super().__init__(java_model)
         self._setDefault(**ml_defaults(*self._parts))
-        if java_model is not None:
+        if java_model is not None and not is_remote():
             self._resetUid(java_model.uid())
             self._transfer_params_from_java()
 
     @property
     def nets(self):
         """With groupCol: a row for each key, with its net and weights, or why it has none."""
+        refuse("nets", "there is one net for all rows")
         return DataFrame(self._java_obj.nets(), SparkSession.active())
 
     def netOf(self, key):
         """With groupCol: the net of a key, a CaffeModel, for all ways to score."""
+        refuse("netOf", "there is one net for all rows")
         from cafetiere.spark import CaffeModel
 
         return CaffeModel(self._java_obj.netOf(key))
@@ -81,6 +87,7 @@ class _TableModel(JavaModel, Readable, JavaMLWritable):
     @property
     def caffeModel(self):
         """A copy of the net, a CaffeModel; the encoding of the columns is its first layer."""
+        refuse("caffeModel", "save the model, and CaffeModel.load(path + '/net') is it")
         from cafetiere.spark import CaffeModel
 
         return CaffeModel(self._java_obj.caffeModel())
@@ -90,13 +97,14 @@ class _TableModel(JavaModel, Readable, JavaMLWritable):
 
         Its inputs are the columns learned from, as they are.
         """
+        refuse("exportOnnx", "save the model, and load and export it in a session without Connect")
         self._transfer_params_to_java()
         self._java_obj.exportOnnx(str(path))
 
     @property
     def summary(self) -> TrainingSummary:
         """What the training did: steps, rows given and used, seconds, sha256 and more."""
-        net = self._java_obj.caffeModel()
+        net = RemoteNet(self) if is_remote() else self._java_obj.caffeModel()
         return TrainingSummary.from_json(net.result()).told_by(net)
 
 
@@ -108,6 +116,8 @@ class CaffeClassificationModel(ClassificationParams, _TableModel):
     @property
     def labels(self) -> list:
         """The classes as texts, in the order of the vectors."""
+        if is_remote():
+            return json.loads(told(self, "labels"))
         return list(self._java_obj.labels())
 
     @property

@@ -10,6 +10,7 @@ import json
 import pathlib
 
 from pyspark.ml.param import Param, Params, TypeConverters
+from pyspark.sql.utils import is_remote
 
 from cafetiere.spark.session import require_jar
 
@@ -124,7 +125,7 @@ def _with_keywords(*parts: list):
 
 
 class _CheckedParams(Params):
-    """Params whose values the stage on the JVM checks at once."""
+    """Params whose values the stage on the JVM checks at once; over Spark Connect in fit."""
 
     def _set(self, **values):
         for name, value in values.items():
@@ -132,6 +133,9 @@ class _CheckedParams(Params):
                 values[name] = str(value.to_proto())
         before = self._paramMap.copy()
         super()._set(**values)
+        if is_remote():
+            self._take_out_empty_lists()
+            return self
         try:
             for param in map(self.getParam, values if self._java_obj is not None else ()):
                 if self.isSet(param):  # None sets nothing
@@ -141,6 +145,16 @@ class _CheckedParams(Params):
             self._paramMap = before
             raise
         return self
+
+    def _take_out_empty_lists(self) -> None:
+        """Spark Connect cannot send them: those that are defaults need not be sent."""
+        for param in [param for param, value in self._paramMap.items() if value == []]:
+            del self._paramMap[param]
+            if self._defaultParamMap.get(param, []) != []:
+                raise ValueError(
+                    f"{param.name} is an empty list, which Spark Connect cannot send: give a list "
+                    "with an entry, or fit in a session without Connect"
+                )
 
     def _begin(self, java_class: str, defaults_: dict, params: dict) -> None:
         """Makes the stage on the JVM."""

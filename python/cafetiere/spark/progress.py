@@ -2,13 +2,18 @@
 """A bar for each training that goes on, in notebooks.
 
 On a terminal the driver's own line shows the same. In a notebook that line goes to the log of the
-server, so a bar of tqdm takes its place, if tqdm is installed.
+server, so a bar of tqdm takes its place, if tqdm is installed; so it does on the terminal of a
+client of Spark Connect.
 """
 
 import contextlib
 import json
 import sys
 import threading
+
+from pyspark.sql.utils import is_remote
+
+from cafetiere.spark.connect import running
 
 _SECONDS = 0.5  # from one look at the runs to the next
 _watch = threading.Lock()  # one of the fits that run side by side draws the bars of all
@@ -21,10 +26,23 @@ def in_notebook() -> bool:
     return type(shell).__name__ == "ZMQInteractiveShell"
 
 
+def _is_watched() -> bool:
+    return in_notebook() or (is_remote() and sys.stderr.isatty())
+
+
+def _look(spark, owner: str):
+    """A function that tells of runs, as JSON: those of `owner`, or of the whole application."""
+    if is_remote():
+        return lambda: running(spark, owner)
+    runs = spark._jvm.cafetiere.spark.ui.RunStore
+    java_context = spark._jsparkSession.sparkContext()
+    return lambda: runs.live(java_context)
+
+
 @contextlib.contextmanager
-def shown(spark):
-    """Shows the runs of a session's application while the block trains; never in its way."""
-    if not in_notebook() or not _watch.acquire(blocking=False):
+def shown(spark, owner: str):
+    """Shows the runs of a session while the estimator `owner` trains; never in its way."""
+    if not _is_watched() or not _watch.acquire(blocking=False):
         yield
         return
     try:
@@ -34,11 +52,7 @@ def shown(spark):
         yield
         return
     ended = threading.Event()
-    runs = spark._jvm.cafetiere.spark.ui.RunStore
-    java_context = spark._jsparkSession.sparkContext()
-    watcher = threading.Thread(
-        target=follow, args=(lambda: runs.live(java_context), ended, tqdm), daemon=True
-    )
+    watcher = threading.Thread(target=follow, args=(_look(spark, owner), ended, tqdm), daemon=True)
     watcher.start()
     try:
         yield

@@ -5,11 +5,16 @@ import contextlib
 import os
 
 import pyspark
-from py4j.protocol import Py4JError
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 from cafetiere.spark.jar import jar_path
+
+try:
+    from py4j.protocol import Py4JError
+    from pyspark import SparkContext
+except ImportError:  # the thin client of Spark Connect has no JVM
+    SparkContext = None
 
 _PLUGIN = "cafetiere.spark.CafetierePlugin"
 _CATALOG = "spark.sql.catalog.cafetiere", "cafetiere.spark.sql.Functions"
@@ -19,9 +24,13 @@ _EXTENSIONS = "spark.sql.extensions", "cafetiere.spark.sql.Extensions"
 def session_builder() -> "SparkSession.Builder":
     """A SparkSession.builder whose new session has our jar and plugin besides the user's.
 
+    A client of Spark Connect gets a session of a server, which has the jar: see
+    docs/connect.md.
+
     Raises FileNotFoundError where there is no jar, and OSError where none can be written.
     """
-    jar_path()
+    if not is_remote():
+        jar_path()
     return SparkSession.builder
 
 
@@ -33,6 +42,8 @@ def add_to_new_sessions() -> None:
     A gateway that the caller brings belongs to somebody else, and is left alone like a server for
     Spark Connect.
     """
+    if SparkContext is None:
+        return
     original = SparkContext._ensure_initialized.__func__
 
     def ensure_initialized(cls, instance=None, gateway=None, conf=None):
@@ -84,7 +95,12 @@ def _can_load(jvm, java_class: str) -> bool:
 
 
 def require_jar(java_class: str) -> None:
-    """Raises unless the running session can load one of our classes."""
+    """Raises unless the running session can load one of our classes.
+
+    A server of Spark Connect says so itself, once it is asked for one.
+    """
+    if is_remote():
+        return
     spark = SparkSession.getActiveSession()
     if spark is None:
         raise RuntimeError(

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How stages of ours are saved, loaded and watched."""
 
-from pyspark.ml.util import JavaMLReadable, JavaMLReader
+import sys
 
+from pyspark.ml.util import JavaMLReadable, JavaMLReader
+from pyspark.sql.utils import is_remote
+
+from cafetiere.spark.connect import refuse
 from cafetiere.spark.progress import shown
 from cafetiere.spark.session import require_jar
 
@@ -23,12 +27,30 @@ class Readable(JavaMLReadable):
     @classmethod
     def read(cls):
         """A reader of saved stages of this class."""
+        if is_remote():
+            from pyspark.ml.connect.readwrite import RemoteMLReader
+
+            return RemoteMLReader(cls)
         return _Reader(cls)
+
+
+class Released:
+    """A model that leaves the cache of a server of Spark Connect when nobody names it any more."""
+
+    def __del__(self):
+        """Not as Python ends, when the client would wait for an answer for ever."""
+        if not sys.is_finalizing():
+            super().__del__()
 
 
 class Watched:
     """Shows an estimator's fit while it goes on, where this is a notebook."""
 
-    def _fit_java(self, dataset):
-        with shown(dataset.sparkSession):
-            return super()._fit_java(dataset)
+    def _fit(self, dataset):
+        if self.hasParam("groupCol") and self.getOrDefault("groupCol"):
+            refuse(
+                "a net for each key of groupCol",
+                "fit it in a session without Connect, or one estimator for each key",
+            )
+        with shown(dataset.sparkSession, self.uid):
+            return super()._fit(dataset)

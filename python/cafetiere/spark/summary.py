@@ -143,7 +143,7 @@ class TrainingSummary:
         return f"TrainingSummary(\n{''.join(lines)})"
 
     def told_by(self, java_net) -> "TrainingSummary":
-        """The same, whose course a net of the JVM tells, once it is asked for."""
+        """The same, whose course a net of the JVM or a RemoteNet tells, once it is asked for."""
         object.__setattr__(self, "_java_net", java_net)
         return self
 

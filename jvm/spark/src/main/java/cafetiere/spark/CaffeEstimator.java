@@ -91,7 +91,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     TrainingPlan plan = plan(train);
     if (test != null) plan.schema().requireTypesOf(test.schema(), "to test on");
     String netToPredict = netToPredict();
-    TrainingResult result = Run.of(chosenEngine(), plan, train, test, getPricePerCoreHour());
+    TrainingResult result = Run.of(chosenEngine(), plan, train, test, getPricePerCoreHour(), uid);
     return copyValues(new CaffeModel(uid, result), ParamMap.empty())
         .setNet(netToPredict)
         .setParent(this);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import cafetiere.core.Predictor;
+import cafetiere.spark.connect.ModelReport;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.feed.MeanFiles;
 import cafetiere.spark.internal.BinaryRows;
@@ -27,6 +30,7 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.ml.Model;
 import org.apache.spark.ml.param.ParamMap;
+import org.apache.spark.ml.util.Identifiable$;
 import org.apache.spark.ml.util.MLReader;
 import org.apache.spark.ml.util.MLWritable;
 import org.apache.spark.ml.util.MLWriter;
@@ -44,6 +48,11 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
   private final SentWeights sent = new SentWeights();
   private transient PredictionPlan lastPlan;
   private transient List<String> lastOutputs;
+
+  /** A model without weights: a server of Spark Connect makes a list of classes with one of each. */
+  public CaffeModel() {
+    this(Identifiable$.MODULE$.randomUID("CaffeModel"), untrained(ModelPart.of(new byte[0])));
+  }
 
   /** A model of what a training left behind; the param `net` must be set. */
   CaffeModel(String uid, TrainingResult training) {
@@ -72,10 +81,14 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
   }
 
   private static CaffeModel of(ModelPart weights, Map<String, String> columns) {
-    CaffeModel model = new CaffeModel("cafetiere", new TrainingResult(
-        weights, ModelPart.of(new byte[0]), TrainingSummary.fromJson("{}"), ""));
+    CaffeModel model = new CaffeModel("cafetiere", untrained(weights));
     model.boundColumns = Map.copyOf(columns);
     return model;
+  }
+
+  private static TrainingResult untrained(ModelPart weights) {
+    return new TrainingResult(
+        weights, ModelPart.of(new byte[0]), TrainingSummary.fromJson("{}"), "");
   }
 
   @Override
@@ -136,8 +149,31 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
     return training.events();
   }
 
+  /** Bytes in memory, by which a server of Spark Connect decides how long it keeps a model there. */
+  public long estimatedSize() {
+    return training.model().bytes().length + training.state().bytes().length
+        + training.events().length() + getNet().length();
+  }
+
+  /** The answer to a {@link ModelReport}. */
+  private byte[] told(String asked) {
+    switch (asked) {
+      case "weights": return weights();
+      case "solverState": return solverState();
+      case "weightsFile": return weightsFile().getBytes(UTF_8);
+      case "solverStateFile": return solverStateFile().getBytes(UTF_8);
+      case "result": return result().getBytes(UTF_8);
+      case "events": return events().getBytes(UTF_8);
+      case "net": return getNet().getBytes(UTF_8);
+      default: throw ModelReport.unknown(asked);
+    }
+  }
+
   @Override
   public Dataset<Row> transform(Dataset<?> data) {
+    if (ModelReport.isAskedBy(data.schema())) {
+      return ModelReport.of(told(ModelReport.asked(data.schema())), data.sparkSession());
+    }
     PredictionPlan plan = plan(data.schema());
     return transform(data, plan, columns(plan));
   }
@@ -172,6 +208,7 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
 
   @Override
   public StructType transformSchema(StructType schema) {
+    if (ModelReport.isAskedBy(schema)) return ModelReport.schema();
     return columns(plan(schema)).append(schema);
   }
 

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.ml;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import cafetiere.spark.CaffeModel;
 import cafetiere.spark.keyed.KeyedNets;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.predict.OutputColumns;
 import cafetiere.spark.util.JavaVersion;
+import cafetiere.spark.util.Json;
+import java.util.Arrays;
 import java.util.stream.LongStream;
 import org.apache.spark.ml.param.ParamMap;
+import org.apache.spark.ml.util.Identifiable$;
 import org.apache.spark.ml.util.MLReader;
 
 /**
@@ -19,6 +24,11 @@ public final class CaffeClassificationModel extends TableModel<CaffeClassificati
 
   /** Described once: a stream is transformed batch by batch. */
   private final NetDescription.Top label;
+
+  /** A model without a net: a server of Spark Connect makes a list of classes with one of each. */
+  public CaffeClassificationModel() {
+    this(Identifiable$.MODULE$.randomUID("CaffeClassificationModel"), new CaffeModel(), null, null);
+  }
 
   /** A model whose net computes scores and probabilities. */
   CaffeClassificationModel(String uid, CaffeModel net) {
@@ -72,6 +82,12 @@ public final class CaffeClassificationModel extends TableModel<CaffeClassificati
   /** Loads a model that was saved. */
   public static CaffeClassificationModel load(String path) {
     return read().load(path);
+  }
+
+  @Override
+  byte[] told(String asked) {
+    return asked.equals("labels")
+        ? Json.array(Arrays.asList(labels())).toString().getBytes(UTF_8) : null;
   }
 
   @Override

@@ -7,6 +7,7 @@ import cafetiere.spark.predict.NumberColumns;
 import cafetiere.spark.predict.OutputColumns;
 import cafetiere.spark.util.JavaVersion;
 import org.apache.spark.ml.param.ParamMap;
+import org.apache.spark.ml.util.Identifiable$;
 import org.apache.spark.ml.util.MLReader;
 
 /**
@@ -18,6 +19,11 @@ public final class CaffeRegressionModel extends TableModel<CaffeRegressionModel>
 
   /** Described once: a stream is transformed batch by batch. */
   private final long numbers;
+
+  /** A model without a net: a server of Spark Connect makes a list of classes with one of each. */
+  public CaffeRegressionModel() {
+    this(Identifiable$.MODULE$.randomUID("CaffeRegressionModel"), new CaffeModel(), null, 1);
+  }
 
   /** A model whose net computes predictions. */
   CaffeRegressionModel(String uid, CaffeModel net) {

@@ -2,12 +2,11 @@
 package cafetiere.spark.ml;
 
 import cafetiere.spark.CaffeModel;
+import cafetiere.spark.internal.LocalSaving;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.keyed.KeyedNets;
 import cafetiere.spark.plan.NetDescription;
 import cafetiere.spark.util.HadoopFiles;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.function.BiFunction;
 import org.apache.spark.ml.param.Params;
 import org.apache.spark.ml.util.MLReader;
@@ -30,14 +29,11 @@ final class SavedTableModel {
       public void saveImpl(String path) {
         SparkInternals.saveMetadata(model, path, sc());
         if (nets != null) {
+          requireShared();
           nets.save(path);
           return;
         }
-        try {
-          net.write().save(path + NET);
-        } catch (IOException e) {
-          throw new UncheckedIOException(e);
-        }
+        net.write().saveImpl(path + NET);
       }
     };
   }
@@ -49,13 +45,19 @@ final class SavedTableModel {
       @Override
       public M load(String path) {
         String uid = SparkInternals.savedUid(path, sc(), type);
-        M model = KeyedNets.areIn(path, sc().hadoopConfiguration())
+        M model = KeyedNets.areIn(LocalSaving.path(path), sc().hadoopConfiguration())
             ? createKeyed.apply(uid, KeyedNets.load(sparkSession(), path))
             : create.apply(uid, CaffeModel.load(path + NET));
         SparkInternals.loadParams(model, path, sc());
         return model;
       }
     };
+  }
+
+  private static void requireShared() {
+    if (!LocalSaving.isOn()) return;
+    throw new IllegalStateException("nets of groupCol are a table of the cluster, which is not kept on"
+        + " the disk of a server of Spark Connect: fit them in a session without Connect");
   }
 
   /** The path of the weights of a saved model. */

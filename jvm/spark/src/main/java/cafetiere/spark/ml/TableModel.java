@@ -3,6 +3,7 @@ package cafetiere.spark.ml;
 
 import cafetiere.spark.CaffeModel;
 import cafetiere.spark.TrainingSummary;
+import cafetiere.spark.connect.ModelReport;
 import cafetiere.spark.keyed.KeyedNets;
 import cafetiere.spark.plan.OnnxModel;
 import cafetiere.spark.predict.OutputColumns;
@@ -34,6 +35,11 @@ abstract class TableModel<M extends TableModel<M>> extends Model<M>
 
   /** What is added to a table. */
   abstract OutputColumns columns();
+
+  /** A model's own answer to a {@link ModelReport}; null where its net has it. */
+  byte[] told(String asked) {
+    return null;
+  }
 
   /** The same for keys. */
   abstract KeyedNets.Outputs keyedColumns();
@@ -88,14 +94,27 @@ abstract class TableModel<M extends TableModel<M>> extends Model<M>
     return net.summary();
   }
 
+  /** Bytes in memory, by which a server of Spark Connect decides how long it keeps a model there. */
+  public long estimatedSize() {
+    return net == null ? 0 : net.estimatedSize();
+  }
+
+  private Dataset<Row> report(Dataset<?> data) {
+    requireOneNet("a report");
+    byte[] told = told(ModelReport.asked(data.schema()));
+    return told == null ? net.transform(data) : ModelReport.of(told, data.sparkSession());
+  }
+
   @Override
   public Dataset<Row> transform(Dataset<?> data) {
+    if (ModelReport.isAskedBy(data.schema())) return report(data);
     if (nets != null) return nets.transform(data, keyedColumns());
     return net.setThreadsPerWorker(getThreadsPerWorker()).transform(data, columns());
   }
 
   @Override
   public StructType transformSchema(StructType schema) {
+    if (ModelReport.isAskedBy(schema)) return ModelReport.schema();
     if (nets != null) return nets.transformSchema(schema, keyedColumns());
     return net.transformSchema(schema, columns());
   }

@@ -167,7 +167,7 @@ final class TableTraining {
   }
 
   private static CaffeEstimator estimator(TableParams<?> params) {
-    CaffeEstimator estimator = new CaffeEstimator().setSolver(solver(params)).setPredictionCol("")
+    CaffeEstimator estimator = new CaffeEstimator(params.uid()).setSolver(solver(params)).setPredictionCol("")
         .setIdCol(params.getIdCol())
         .setNumWorkers(params.getNumWorkers()).setThreadsPerWorker(params.getThreadsPerWorker())
         .setSeed(params.getSeed()).setSyncMode(params.getSyncMode())

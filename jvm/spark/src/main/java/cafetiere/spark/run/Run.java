@@ -57,7 +57,7 @@ public final class Run implements AutoCloseable {
   private long firstStep;
 
   private Run(Engine engine, TrainingPlan plan, Dataset<Row> train, Dataset<Row> validation,
-      double price, boolean isTold, long start) throws IOException {
+      double price, Optional<String> owner, long start) throws IOException {
     this.start = start;
     this.book = new AccountBook(start, price);
     this.engine = engine;
@@ -67,10 +67,10 @@ public final class Run implements AutoCloseable {
     this.folder = CheckpointFolder.ofRun(sc(), plan, train, id);
     this.checkpoints = new CheckpointStore(folder, sc().hadoopConfiguration());
     PrintStream console =
-        isTold ? System.err : new PrintStream(OutputStream.nullOutputStream());
+        owner.isPresent() ? System.err : new PrintStream(OutputStream.nullOutputStream());
     this.progress = new ProgressLine(console, System.console() != null, 0);
     this.files = new EventFiles(plan.events(), sc().hadoopConfiguration());
-    this.board = isTold ? Optional.of(new RunBoard(sc(), id, title())) : Optional.empty();
+    this.board = owner.map(uid -> new RunBoard(sc(), id, title(), uid));
     RunGauges gauges = new RunGauges();
     this.events = new RunEvents(MAX_EVENTS, progress, event -> {
       files.write(event);
@@ -81,13 +81,13 @@ public final class Run implements AutoCloseable {
 
   /** The same without validation and price, and without a word on the console or in Spark's UI. */
   public static TrainingResult quietly(Engine engine, TrainingPlan plan, Dataset<Row> train) {
-    return of(engine, plan, train, null, 0, false);
+    return of(engine, plan, train, null, 0, Optional.empty());
   }
 
-  /** The same without a price. */
+  /** The same without a price and an owner. */
   public static TrainingResult of(Engine engine, TrainingPlan plan, Dataset<Row> train,
       Dataset<Row> validation) {
-    return of(engine, plan, train, validation, 0);
+    return of(engine, plan, train, validation, 0, "");
   }
 
   /**
@@ -95,19 +95,19 @@ public final class Run implements AutoCloseable {
    * solver's test_interval says, or null. Blocks until the training has ended. What the user has to
    * change is told by a {@code PreflightException} before anything starts, or by a
    * {@code CafetiereException} where only the executors could find out. {@code price} is that of a
-   * core-hour, for the account; 0 for none.
+   * core-hour, for the account; 0 for none. {@code owner} is the uid of the estimator.
    */
   public static TrainingResult of(Engine engine, TrainingPlan plan, Dataset<Row> train,
-      Dataset<Row> validation, double price) {
-    return of(engine, plan, train, validation, price, true);
+      Dataset<Row> validation, double price, String owner) {
+    return of(engine, plan, train, validation, price, Optional.of(owner));
   }
 
   private static TrainingResult of(Engine engine, TrainingPlan plan, Dataset<Row> train,
-      Dataset<Row> validation, double price, boolean isTold) {
+      Dataset<Row> validation, double price, Optional<String> owner) {
     long start = System.nanoTime();
     try (engine) {
       engine.check(plan, train);
-      return started(new Run(engine, plan, train, validation, price, isTold, start));
+      return started(new Run(engine, plan, train, validation, price, owner, start));
     } catch (IOException e) {
       throw new UncheckedIOException("checkpoints or results could not be read or written: "
           + e.getMessage(), e);

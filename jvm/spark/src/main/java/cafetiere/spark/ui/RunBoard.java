@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.ui;
 
+import cafetiere.spark.internal.SparkInternals;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.Collections;
 import java.util.Set;
@@ -25,18 +26,21 @@ public final class RunBoard implements AutoCloseable {
   private final SparkContext sc;
   private final String run;
   private final String title;
+  private final String owner;
   private final long started = System.currentTimeMillis();
   private final StringBuilder events = new StringBuilder();
   private long posted;
   private long parts;
   private String result = "";
   private String failure = "";
+  private String state = RunRow.RUNNING;
 
-  /** A run begins. The first one of an application adds the tab. */
-  public RunBoard(SparkContext sc, String run, String title) {
+  /** A run of the estimator {@code owner} begins. The first one of an application adds the tab. */
+  public RunBoard(SparkContext sc, String run, String title, String owner) {
     this.sc = sc;
     this.run = run;
     this.title = title;
+    this.owner = owner;
     attach(sc);
     post();
   }
@@ -51,23 +55,31 @@ public final class RunBoard implements AutoCloseable {
   /** The run has ended well, with a summary in JSON. */
   public synchronized void end(String summary) {
     result = summary;
+    state = RunRow.ENDED;
   }
 
   /** The run has ended otherwise. */
   public synchronized void fail(Throwable why) {
-    failure = String.valueOf(why.getMessage());
+    failure = why.getMessage() == null ? why.getClass().getSimpleName() : why.getMessage();
+    state = isCancelled(why) ? RunRow.CANCELLED : RunRow.FAILED;
   }
 
   @Override
   public synchronized void close() {
-    if (result.isEmpty() && failure.isEmpty()) failure = "ended without a word";
+    if (state.equals(RunRow.RUNNING)) fail(new IllegalStateException("ended without a word"));
     post();
+  }
+
+  private static boolean isCancelled(Throwable why) {
+    if (why instanceof InterruptedException || SparkInternals.isCancelled(why)) return true;
+    return why.getCause() != null && isCancelled(why.getCause());
   }
 
   private void post() {
     posted = System.currentTimeMillis();
     sc.listenerBus().post(
-        new RunUpdate(run, title, parts++, posted, events.toString(), result, failure));
+        new RunUpdate(run, title, parts++, posted, events.toString(), result, failure, owner,
+            state));
     events.setLength(0);
   }
 
@@ -76,7 +88,7 @@ public final class RunBoard implements AutoCloseable {
     if (!ATTACHED.add(sc)) return;
     try {
       ElementTrackingStore store = (ElementTrackingStore) sc.statusStore().store();
-      sc.listenerBus().addToStatusQueue(new RunListener(store));
+      sc.listenerBus().addToStatusQueue(new RunListener(store, sc.getConf()));
       if (sc.ui().isDefined()) RunTab.addTo(sc.ui().get());
     } catch (RuntimeException | LinkageError e) {
       LOG.warn("The runs will not be seen in Spark's UI: {}", e.toString());

@@ -16,7 +16,7 @@ public final class RunHistory implements AppHistoryServerPlugin, Listeners212 {
   @SuppressWarnings({"unchecked", "rawtypes"})
   public scala.collection.immutable.Seq<SparkListener> createListeners(
       SparkConf conf, ElementTrackingStore store) {
-    return new $colon$colon<SparkListener>(new RunListener(store), (List) Nil$.MODULE$);
+    return new $colon$colon<SparkListener>(new RunListener(store, conf), (List) Nil$.MODULE$);
   }
 
   @Override

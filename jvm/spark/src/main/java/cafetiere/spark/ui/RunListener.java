@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.ui;
 
+import org.apache.spark.SparkConf;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerEvent;
 import org.apache.spark.status.ElementTrackingStore;
 
-/** Puts what is heard of runs into the store of Spark's UI, live and in replay. */
+/** Puts what is heard of runs into the store of Spark's UI, live and in replay; old runs go. */
 final class RunListener extends SparkListener {
-  private final ElementTrackingStore store;
+  private static final String RETAINED = "spark.cafetiere.retainedRuns";
 
-  RunListener(ElementTrackingStore store) {
+  private final ElementTrackingStore store;
+  private final int retained;
+
+  RunListener(ElementTrackingStore store, SparkConf conf) {
     this.store = store;
+    this.retained = conf.getInt(RETAINED, 100);
   }
 
   @Override
   public void onOtherEvent(SparkListenerEvent event) {
     if (!(event instanceof RunUpdate update)) return;
-    store.write(new RunRow(update, RunStore.find(store, update.run())));
+    RunRow before = RunStore.find(store, update.run());
+    store.write(new RunRow(update, before));
     if (!update.events().isEmpty()) store.write(new PartRow(update));
+    if (before == null) RunStore.retain(store, retained);
   }
 }

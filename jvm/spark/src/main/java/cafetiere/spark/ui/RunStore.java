@@ -38,10 +38,32 @@ public final class RunStore {
   /** A run's events, one JSON object a line. */
   static String events(KVStore store, String run) {
     StringBuilder text = new StringBuilder();
-    for (PartRow part : all(view(store, PartRow.class).first(run + "/").last(run + "/~"))) {
-      text.append(part.events);
-    }
+    parts(store, run).forEach(part -> text.append(part.events));
     return text.toString();
+  }
+
+  /** Takes out the oldest runs that have ended, until there are so many; those that go on stay. */
+  static void retain(KVStore store, int most) {
+    List<RunRow> runs = runs(store);
+    int excess = runs.size() - most;
+    for (int i = runs.size() - 1; i >= 0 && excess > 0; i--) {
+      if (runs.get(i).isRunning()) continue;
+      remove(store, runs.get(i).run);
+      excess--;
+    }
+  }
+
+  private static void remove(KVStore store, String run) {
+    try {
+      for (PartRow part : parts(store, run)) store.delete(PartRow.class, part.id);
+      store.delete(RunRow.class, run);
+    } catch (Exception e) {
+      throw new IllegalStateException("cannot take run " + run + " out of the UI's store", e);
+    }
+  }
+
+  private static List<PartRow> parts(KVStore store, String run) {
+    return all(view(store, PartRow.class).first(run + "/").last(run + "/~"));
   }
 
   /**

@@ -93,7 +93,7 @@ final class RunTab extends SparkUITab {
   }
 
   private static String state(RunRow row) {
-    if (!row.failure.isEmpty()) return "failed: " + text(row.failure);
+    if (!row.failure.isEmpty()) return row.state + ": " + text(row.failure);
     return row.isRunning() ? "running, last heard of " + at(row.heard) : "ended " + at(row.heard);
   }
 

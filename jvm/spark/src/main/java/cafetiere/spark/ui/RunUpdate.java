@@ -14,6 +14,8 @@ import org.apache.spark.scheduler.SparkListenerEvent;
  * @param events what happened since the part before: JSON objects, one a line
  * @param result the summary as a JSON object, once the run has ended well; else ""
  * @param failure why it ended otherwise; else ""
+ * @param owner the uid of the estimator; null in logs of 0.1
+ * @param state "running", "ended", "failed" or "cancelled"; null in logs of 0.1
  */
 public record RunUpdate(String run, String title, long part, long time, String events,
-    String result, String failure) implements SparkListenerEvent {}
+    String result, String failure, String owner, String state) implements SparkListenerEvent {}
