@@ -5,8 +5,6 @@
 
 #include <utility>
 
-#include "core/base/philox.h"
-
 namespace cafetiere {
 
 Result<std::unique_ptr<DbSource>> DbSource::make(const caffe::LayerParameter& layer, bool train,
@@ -20,34 +18,17 @@ Result<std::unique_ptr<DbSource>> DbSource::make(const caffe::LayerParameter& la
 Status DbSource::open(const caffe::LayerParameter& layer, bool train, int shards, uint64_t seed,
                       const Logger& log) {
   const caffe::DataParameter& param = layer.data_param();
-  layer_ = layer.name(), path_ = param.source();
+  layer_ = layer.name();
   if (layer.top_size() < 1 || layer.top_size() > 2) {
     return invalid_argument(
         fmt::format("it has {} tops, but takes 1 (data) or 2 (data, label)", layer.top_size()));
   }
-  if (path_.empty()) return invalid_argument("data_param has no source; set it to the database");
-  if (param.batch_size() < 1) {
-    return invalid_argument("data_param has no batch_size; set it to 1 or more");
-  }
-  const bool lmdb = param.backend() == caffe::DataParameter::LMDB;
-  CFT_ASSIGN(db_, open_db(path_, lmdb ? DbBackend::kLmdb : DbBackend::kLevelDb));
-  log.info("Opened {} {}", db_backend_name(lmdb ? DbBackend::kLmdb : DbBackend::kLevelDb), path_);
-  records_ = db_->records();
-  if (records_ == 0) {
-    return invalid_argument(fmt::format("the database \"{}\" has no records", path_));
-  }
+  CFT_ASSIGN(records_, DbRecords::open(param, layer_, shards, seed, log));
   readers_.resize(static_cast<size_t>(shards));
-  if (param.shuffle()) {
-    log.info("Shuffling data");
-    CFT_TRY(read_keys());
-    for (Reader& reader : readers_) {
-      reader.order = EpochOrder(records_, true, Philox::key(seed, "data " + layer_));
-    }
-  }
   color_ = datum_color(layer.transform_param());
   Reader& first = readers_[0];
-  CFT_TRY(seek(first, 0));
-  CFT_TRY(parse(first));
+  CFT_ASSIGN(const DbCursor* cursor, records_->first());
+  CFT_TRY(parse(*cursor, first));
   if (color_ != ImageColor::kStored && !first.datum.encoded()) {
     log.warning("layer \"{}\": force_color and force_gray act on encoded images only", layer_);
   }
@@ -58,13 +39,9 @@ Status DbSource::open(const caffe::LayerParameter& layer, bool train, int shards
 
 Status DbSource::fill(int shard, int64_t sub_step, std::span<float* const> tops) {
   Reader& reader = readers_[static_cast<size_t>(shard)];
-  const auto shards = static_cast<int64_t>(readers_.size());
   const int64_t rows = batch_->rows();
   for (int64_t j = 0; j < rows; ++j) {
-    const int64_t at = sequence_position(sub_step, j, rows, shard, shards);
-    const int64_t record =
-        keys_.empty() ? at % records_ : reader.order.at(at / records_, at % records_);
-    const Status status = read(reader, record);
+    const Status status = read(shard, sub_step, j);
     if (!status.ok()) return status.with_context(fmt::format("layer \"{}\" (Data)", layer_));
     const RowPosition position{sub_step, shard, j};
     const auto& [shape, bytes, floats] = reader.pixels;
@@ -79,67 +56,47 @@ Status DbSource::fill(int shard, int64_t sub_step, std::span<float* const> tops)
   return {};
 }
 
-Status DbSource::read_keys() {
-  CFT_ASSIGN(const std::unique_ptr<DbCursor> all, db_->cursor());
-  CFT_TRY(all->first());
-  while (all->valid()) {
-    keys_.emplace_back(all->key());
-    CFT_TRY(all->next());
-  }
-  records_ = static_cast<int64_t>(keys_.size());
-  return {};
+Status DbSource::read(int shard, int64_t sub_step, int64_t row) {
+  Reader& reader = readers_[static_cast<size_t>(shard)];
+  CFT_ASSIGN(const DbCursor* cursor, records_->at(shard, sub_step, row, batch_->rows()));
+  CFT_TRY(parse(*cursor, reader));
+  return check_shape(*cursor, reader);
 }
 
-Status DbSource::seek(Reader& reader, int64_t record) {
-  if (!reader.cursor) {
-    CFT_ASSIGN(reader.cursor, db_->cursor());
-    CFT_TRY(reader.cursor->first());
-  }
-  if (!keys_.empty()) {
-    CFT_TRY(reader.cursor->seek(keys_[static_cast<size_t>(record)]));
-    reader.position = record;
-  }
-  if (record < reader.position) {
-    CFT_TRY(reader.cursor->first());
-    reader.position = 0;
-  }
-  for (; reader.position < record && reader.cursor->valid(); ++reader.position) {
-    CFT_TRY(reader.cursor->next());
-  }
-  if (reader.cursor->valid()) return {};
-  return io_error(fmt::format(
-      "the database \"{}\" ended after {} records, but had {} when it was opened; do not write to "
-      "it while it is read",
-      path_, reader.position, records_));
-}
-
-Status DbSource::parse(Reader& reader) const {
-  const std::string_view value = reader.cursor->value();
-  if (!reader.datum.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
-    return invalid_argument(where(reader.cursor->key()) +
-                            ": its value is not a Datum; rebuild the database");
+Status DbSource::parse(const DbCursor& cursor, Reader& reader) const {
+  const std::string_view value = cursor.value();
+  const auto size = static_cast<int>(value.size());
+  const auto where = [&] { return records_->where(cursor.key()); };
+  if (!reader.datum.ParseFromArray(value.data(), size)) {
+    return invalid_argument(where() + ": its value is not a Datum; rebuild the database");
   }
   Result<DatumPixels> pixels = datum_pixels(reader.datum, color_, reader.planes);
-  if (!pixels.ok()) return pixels.status().with_context(where(reader.cursor->key()));
+  if (!pixels.ok()) {
+    caffe::AnnotatedDatum annotated;
+    if (!reader.datum.has_channels() && annotated.ParseFromArray(value.data(), size) &&
+        annotated.has_datum()) {
+      return invalid_argument(where() +
+                              ": its value is SSD's AnnotatedDatum; use type: \"AnnotatedData\"");
+    }
+    return pixels.status().with_context(where());
+  }
   reader.pixels = *std::move(pixels);
   return {};
 }
 
-Status DbSource::read(Reader& reader, int64_t record) {
-  CFT_TRY(seek(reader, record));
-  CFT_TRY(parse(reader));
+Status DbSource::check_shape(const DbCursor& cursor, const Reader& reader) const {
   const Shape &shape = reader.pixels.shape, &first = batch_->first();
   const bool fits =
       reader.pixels.floats.empty() ? batch_->transformer().accepts(shape) : shape == first;
+  if (!reader.pixels.floats.empty() && batch_->transformer().resizes()) {
+    return invalid_argument(records_->where(cursor.key()) +
+                            ": its image is of floats, which get no random size; store bytes");
+  }
   if (fits) return {};
   return invalid_argument(fmt::format(
       "{}: its image is {} x {} x {}, but the first record's is {} x {} x {}; resize all images "
       "alike, or set crop_size",
-      where(reader.cursor->key()), shape[0], shape[1], shape[2], first[0], first[1], first[2]));
-}
-
-std::string DbSource::where(std::string_view key) const {
-  return fmt::format("record \"{}\" of \"{}\"", key, path_);
+      records_->where(cursor.key()), shape[0], shape[1], shape[2], first[0], first[1], first[2]));
 }
 
 }  // namespace cafetiere

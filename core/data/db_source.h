@@ -10,19 +10,16 @@
 
 #include "core/base/log.h"
 #include "core/data/datum.h"
-#include "core/data/db.h"
+#include "core/data/db_records.h"
 #include "core/data/image_batch.h"
-#include "core/data/order.h"
 #include "core/data/source.h"
 #include "core/model/proto/caffe.pb.h"
 
 namespace cafetiere {
 
-/// Reads records in key order and wraps at the end; no record is dropped at a tail, so rows() is
-/// always the batch size. Row j of shard s at sub-step q is record ((q * batch + j) * shards + s)
-/// modulo the number of records: sequential reading with one shard, the rule of Caffe's multi-GPU
-/// solver with more. With data_param's shuffle every epoch has the records in an order of its own. Encoded images are decoded. All images must have the shape of the first
-/// record's, unless a crop makes them equal.
+/// Reads records as DbRecords does; no record is dropped at a tail, so rows() is always the batch size.
+/// Encoded images are decoded. All images must have the shape of the first record's, unless a crop makes
+/// them equal.
 class DbSource : public Source {
  public:
   /// `layer`: a Data layer with one top (images) or two (images, labels). `train` decides where
@@ -34,14 +31,11 @@ class DbSource : public Source {
   int64_t rows(int, int64_t) const override { return batch_->rows(); }
   Status fill(int shard, int64_t sub_step, std::span<float* const> tops) override;
 
-  int64_t records() const { return records_; }
+  int64_t records() const { return records_->count(); }
 
  private:
-  /// A shard's reader; its Datum is reused, so that its bytes are not allocated for each record.
+  /// A shard's record; its Datum is reused, so that its bytes are not allocated for each record.
   struct Reader {
-    std::unique_ptr<DbCursor> cursor;
-    int64_t position = 0;
-    EpochOrder order;
     caffe::Datum datum;
     std::vector<uint8_t> planes;  ///< of an encoded image
     DatumPixels pixels;           ///< in one of the two above
@@ -49,20 +43,16 @@ class DbSource : public Source {
   DbSource() = default;
   Status open(const caffe::LayerParameter& layer, bool train, int shards, uint64_t seed,
               const Logger& log);
-  Status read_keys();
-  Status seek(Reader& reader, int64_t record);
+  Status read(int shard, int64_t sub_step, int64_t row);
   /// Reads the record under the cursor.
-  Status parse(Reader& reader) const;
-  Status read(Reader& reader, int64_t record);
-  std::string where(std::string_view key) const;
+  Status parse(const DbCursor& cursor, Reader& reader) const;
+  Status check_shape(const DbCursor& cursor, const Reader& reader) const;
 
-  std::string layer_, path_;
-  int64_t records_ = 0;
-  std::vector<std::string> keys_;  ///< of a shuffled source, in their order
+  std::string layer_;
   ImageColor color_ = ImageColor::kStored;
-  std::optional<ImageBatch> batch_;  // none until the first record was read
-  std::unique_ptr<DbReader> db_;
-  std::vector<Reader> readers_;  // by shard, after db_: cursors go first
+  std::optional<ImageBatch> batch_;   // none until the first record was read
+  std::optional<DbRecords> records_;  // none until it was opened
+  std::vector<Reader> readers_;       // by shard
 };
 
 }  // namespace cafetiere

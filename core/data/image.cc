@@ -82,6 +82,18 @@ void split(const uint8_t* __restrict pixels, size_t count, Channels channels,
 
 }  // namespace
 
+Image from_planes(const uint8_t* planes, const Shape& shape) {
+  const int64_t channels = shape[0], plane = shape[1] * shape[2];
+  Image image{int(shape[1]), int(shape[2]), int(channels),
+              std::vector<uint8_t>(size_t(channels * plane))};
+  for (int64_t c = 0; c < channels; ++c) {
+    for (int64_t i = 0; i < plane; ++i) {
+      image.pixels[size_t(i * channels + c)] = planes[c * plane + i];
+    }
+  }
+  return image;
+}
+
 void to_planes(const Image& image, uint8_t* planes) {
   const auto channels = static_cast<size_t>(std::max(image.channels, 1));
   const size_t count = image.pixels.size() / channels;

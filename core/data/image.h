@@ -53,6 +53,9 @@ Result<std::string> encode_image(const Image& image, std::string_view format);
 /// identical results. Sizes must be at least 1.
 Image resize_image(const Image& image, int height, int width);
 
+/// The image of such planes; `shape` is channels, height and width.
+Image from_planes(const uint8_t* planes, const Shape& shape);
+
 /// Writes channel after channel, as nets read them: shape().count() bytes.
 void to_planes(const Image& image, uint8_t* planes);
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/base/philox.h"
+#include "core/data/draws.h"
 #include "core/data/mean_file.h"
 
 namespace cafetiere {
@@ -76,6 +77,7 @@ Result<Transformer> Transformer::make(const caffe::TransformationParameter& para
   t.random_crop_ = train && t.cropped_;
   t.scale_ = param.scale();
   t.key_ = Philox::key(seed, "transformer");
+  CFT_ASSIGN(t.random_size_, RandomSize::make(param));
   CFT_TRY(t.set_image(param, image));
   CFT_TRY(t.set_mean(param, mean));
   return t;
@@ -96,7 +98,12 @@ Status Transformer::set_image(const caffe::TransformationParameter& param, const
   channels_ = image[0], height_ = out_height_ = image[1], width_ = out_width_ = image[2];
   const int64_t crop = param.crop_size();
   if (crop == 0) return {};
-  if (crop > height_ || crop > width_) {
+  if (random_size_ && (channels_ > 4 || !random_size_->accepts(height_, width_))) {
+    return invalid_argument(
+        fmt::format("transform_param: images of {} cannot be given a random size for crop_size {}",
+                    image.str(), crop));
+  }
+  if (!random_size_ && (crop > height_ || crop > width_)) {
     return invalid_argument(fmt::format(
         "transform_param: crop_size {} does not fit into images of {} x {} pixels; make it smaller",
         crop, height_, width_));
@@ -137,6 +144,7 @@ Status Transformer::load_mean(const std::string& path, const MeanImage* given) {
 
 bool Transformer::accepts(const Shape& image) const {
   if (image.axes() != 3 || out_shape_.axes() != 3 || image[0] != channels_) return false;
+  if (random_size_) return random_size_->accepts(image[1], image[2]);
   if (image[1] == height_ && image[2] == width_) return true;
   return cropped_ && mean_image_.empty() && image[1] >= out_height_ && image[2] >= out_width_;
 }
@@ -186,12 +194,22 @@ void Transformer::transform(const std::byte* pixels, int64_t height, int64_t wid
 
 void Transformer::apply(std::span<const uint8_t> pixels, const RowPosition& position,
                         float* out) const {
+  if (random_size_) return apply(pixels, Shape{channels_, height_, width_}, position, out);
   transform<uint8_t>(std::as_bytes(pixels).data(), height_, width_, position, out);
 }
 
 void Transformer::apply(std::span<const uint8_t> pixels, const Shape& image,
                         const RowPosition& position, float* out) const {
-  transform<uint8_t>(std::as_bytes(pixels).data(), image[1], image[2], position, out);
+  if (!random_size_) {
+    transform<uint8_t>(std::as_bytes(pixels).data(), image[1], image[2], position, out);
+    return;
+  }
+  Draws draws(Philox::key(key_, "size"), position);
+  const Image sized = random_size_->apply(from_planes(pixels.data(), image), draws);
+  std::vector<uint8_t> planes(sized.pixels.size());
+  to_planes(sized, planes.data());
+  transform<uint8_t>(std::as_bytes(std::span(planes)).data(), sized.height, sized.width, position,
+                     out);
 }
 
 void Transformer::apply_floats(std::span<const std::byte> pixels, const RowPosition& position,

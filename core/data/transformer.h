@@ -4,12 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/base/status.h"
 #include "core/data/mean_file.h"
+#include "core/data/random_size.h"
 #include "core/model/proto/caffe.pb.h"
 #include "core/tensor/shape.h"
 
@@ -39,6 +41,8 @@ class Transformer {
 
   /// Whether images of this shape are accepted: make()'s, or any that a crop makes equal.
   bool accepts(const Shape& image) const;
+  /// Whether images are resized at random first, which only bytes can be.
+  bool resizes() const { return random_size_.has_value(); }
 
   /// `pixels` need not be aligned; out_shape().count() floats are written.
   void apply(std::span<const uint8_t> pixels, const RowPosition& position, float* out) const;
@@ -63,6 +67,7 @@ class Transformer {
   void transform(const std::byte* pixels, int64_t height, int64_t width,
                  const RowPosition& position, float* out) const;
 
+  std::optional<RandomSize> random_size_;
   int64_t channels_ = 1, height_ = 1, width_ = 1;
   int64_t out_height_ = 1, out_width_ = 1;
   Shape out_shape_;

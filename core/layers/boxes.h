@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes of objects: their overlap, and non-maximum suppression.
+// The order of boxes by score, and non-maximum suppression.
 #pragma once
 
 #include <algorithm>
@@ -7,27 +7,9 @@
 #include <numeric>
 #include <vector>
 
+#include "core/base/box.h"
+
 namespace cafetiere {
-
-struct Box {
-  float x1, y1, x2, y2;
-  float width() const { return x2 - x1; }
-  float height() const { return y2 - y1; }
-};
-
-/// The area of a box whose sides are `edge` longer than its coordinates say; 0 if it is inverted.
-inline float area(const Box& b, float edge = 0) {
-  return std::max(b.width() + edge, 0.F) * std::max(b.height() + edge, 0.F);
-}
-
-/// Intersection over union (Jaccard).
-inline float overlap(const Box& a, const Box& b, float edge = 0) {
-  const Box both{std::max(a.x1, b.x1), std::max(a.y1, b.y1), std::min(a.x2, b.x2),
-                 std::min(a.y2, b.y2)};
-  const float common = area(both, edge);
-  const float all = area(a, edge) + area(b, edge) - common;
-  return common > 0 && all > 0 ? common / all : 0;
-}
 
 /// Places by falling score, the earlier one of equals first; at most `most` if it is not negative.
 /// A score that is not a number comes last.

@@ -21,16 +21,16 @@ struct Matches {
   std::vector<float> overlap;  ///< the largest with any object
 };
 
-/// First the pairs that overlap most, each prior and object once; then, if asked, the free priors with
+/// `boxes`: those of the priors. First the pairs that overlap most, each prior and object once; then, if asked, the free priors with
 /// the objects that they overlap enough. Overlaps up to 1e-6 do not count.
-inline Matches match_boxes(const Priors& priors, const std::vector<Object>& objects,
+inline Matches match_boxes(const std::vector<Box>& boxes, const std::vector<Object>& objects,
                            const caffe::MultiBoxLossParameter& p) {
   constexpr float kLeast = 1e-6F;
-  const auto count = size_t(priors.count), all = objects.size();
+  const size_t count = boxes.size(), all = objects.size();
   Matches m{std::vector<int>(count, kFree), std::vector<float>(count, 0.F)};
   std::vector<float> overlaps(count * all);
   for (size_t i = 0; i < count; ++i) {
-    const Box prior = priors.box(int64_t(i));
+    const Box& prior = boxes[i];
     if (p.ignore_cross_boundary_bbox() &&
         (prior.x1 < 0 || prior.y1 < 0 || prior.x2 > 1 || prior.y2 > 1)) {
       m.object[i] = kLeftOut;

@@ -2,10 +2,12 @@
 // Normalize (SSD): y = scale x / norm, the L2 norm being that of an image (across_spatial) or of a pixel
 // over its channels. Blob: scale, one for all (no axes; channel_shared) or one a channel. The gradient is
 // SSD's: with a scale a channel its sum leaves the scales out, so it is the true one while they are equal.
+// With normalize_param it is happynear's layer of that name (PixelNormalize).
 #include <cmath>
 
 #include "core/device/row_major.h"
 #include "core/graph/layer.h"
+#include "core/layers/pixel_normalize.h"
 
 namespace cafetiere {
 namespace {
@@ -45,6 +47,9 @@ class Normalize : public Layer {
   using Layer::Layer;
 
   Status shape(LayerShapes& s) const override {
+    if (s.tops.size() > 1) {
+      return invalid_argument("a second top, the norms, is that of a normalize_param; it has none");
+    }
     const Shape& bottom = s.bottoms[0];
     if (bottom.axes() < 2) {
       return invalid_argument("needs a bottom of at least 2 axes (N, C, ..), not " + bottom.str());
@@ -145,9 +150,12 @@ class Normalize : public Layer {
 
 extern const LayerType layer_normalize{
     .name = "Normalize",
-    .create = create_layer<Normalize>,
-    .rows_apart = [](const caffe::LayerParameter&, const RowPath& rows) {
-      return rows.bottom_axis == 0;
-    }};
+    .max_tops = 2,
+    .create = [](const caffe::LayerParameter& param) -> std::unique_ptr<Layer> {
+      if (param.has_normalize_param()) return std::make_unique<PixelNormalize>(param);
+      return std::make_unique<Normalize>(param);
+    },
+    .rows_apart = [](const caffe::LayerParameter&,
+                     const RowPath& rows) { return rows.bottom_axis == 0; }};
 
 }  // namespace cafetiere

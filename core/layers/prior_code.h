@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <vector>
 
 #include "core/device/vector_math.h"
 #include "core/layers/boxes.h"
@@ -65,6 +66,11 @@ struct Priors {
   Box box(int64_t p) const {
     const float* b = values + 4 * p;
     return {b[0], b[1], b[2], b[3]};
+  }
+  std::vector<Box> boxes() const {
+    std::vector<Box> all;
+    for (int64_t p = 0; p < count; ++p) all.push_back(box(p));
+    return all;
   }
   const float* variance(int64_t p) const { return values + 4 * (count + p); }
 };

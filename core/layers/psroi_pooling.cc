@@ -133,11 +133,7 @@ class PSROIPooling : public Layer {
           fmt::format("needs features (N, {}, H, W), output_dim * group_size^2 channels, not {}",
                       wanted, features.str()));
     }
-    if (regions.axes() < 1 || regions.count() != regions[0] * kRegionValues) {
-      return invalid_argument(
-          "needs regions (R, 5) of image, x1, y1, x2, y2 as the second bottom, not " +
-          regions.str());
-    }
+    CFT_TRY(check_regions(regions));
     return PositionPool{features[0], features[1],    features[2],    features[3],
                         regions[0],  p.output_dim(), p.group_size(), p.spatial_scale()};
   }

@@ -6,11 +6,20 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/base/status.h"
 #include "core/layers/indices.h"
+#include "core/tensor/shape.h"
 
 namespace cafetiere {
 
 inline constexpr int64_t kRegionValues = 5;  ///< image, x1, y1, x2, y2
+
+/// Refuses what is no rows of regions.
+inline Status check_regions(const Shape& regions) {
+  if (regions.axes() >= 1 && regions.count() == regions[0] * kRegionValues) return {};
+  return invalid_argument(
+      "needs regions (R, 5) of image, x1, y1, x2, y2 as the second bottom, not " + regions.str());
+}
 
 /// Pixels [begin, end) of one axis of a map.
 struct Span {

@@ -122,11 +122,7 @@ class ROIPooling : public Layer {
     if (features.axes() != 4) {
       return invalid_argument("needs features of 4 axes (N, C, H, W), not " + features.str());
     }
-    if (regions.axes() < 1 || regions.count() != regions[0] * kRegionValues) {
-      return invalid_argument(
-          "needs regions (R, 5) of image, x1, y1, x2, y2 as the second bottom, not " +
-          regions.str());
-    }
+    CFT_TRY(check_regions(regions));
     if (p.pooled_size_size() > 2) {
       return invalid_argument("give pooled_size once, or height and width");
     }

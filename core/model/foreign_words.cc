@@ -64,9 +64,6 @@ constexpr auto kIgnored = std::to_array<Ignored>({
     {"save_file", kPictures},
     {"label_map_file", kPictures},
     {"name_size_file", kPictures},
-    {"eval_type", "a test reports the tops of DetectionEvaluate as they are"},
-    {"ap_version", "a test reports the tops of DetectionEvaluate as they are"},
-    {"show_per_class_result", "a test reports the tops of DetectionEvaluate as they are"},
 });
 
 struct Advice {
@@ -97,19 +94,7 @@ constexpr std::string_view kOutside = "compute it outside the net, from its tops
 constexpr std::string_view kVisualiser =
     "a type of a net's visualiser, not of Caffe: remove the layer";
 
-constexpr std::string_view kReaders =
-    "its rows cannot be read here: feed images and labels through Input layers, or read them in a "
-    "Python "
-    "layer";
-constexpr std::string_view kNotHere = "not available here: write it as a Python layer";
-
 constexpr auto kTypes = std::to_array<Advice>({
-    {"AnnotatedData", kReaders},
-    {"DenseImageData", kReaders},
-    {"ImageSegData", kReaders},
-    {"DetectionEvaluate", "not available here: compare DetectionOutput's rows outside the net"},
-    {"CenterLoss", kNotHere},
-    {"MarginInnerProduct", kNotHere},
     {"Yolov3", kYolo},
     {"Region", kYolo},
     {"RegionLoss", kYolo},

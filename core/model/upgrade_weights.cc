@@ -17,6 +17,27 @@ void flatten(caffe::BlobProto* blob) {
 
 }  // namespace
 
+std::vector<int> order_batch_norm_shapes(caffe::LayerParameter* layer) {
+  auto* blobs = layer->mutable_blobs();
+  if (blobs->size() != 5) return {};
+  std::vector<int64_t> counts;
+  for (const caffe::BlobProto& blob : *blobs) {
+    const Result<Shape> shape = blob_shape(blob);
+    counts.push_back(blob.has_shape() && shape.ok() ? shape->count() : 0);
+  }
+  const int64_t channels = counts[0];
+  const bool scale_first = counts[4] == 1 && counts[2] == channels;
+  const bool mean_first = counts[2] == 1 && counts[4] == channels;
+  if (channels < 2 || counts[1] != channels || counts[3] != channels ||
+      !(scale_first || mean_first)) {
+    return {};
+  }
+  for (caffe::BlobProto& blob : *blobs) flatten(&blob);
+  if (mean_first) return {};
+  blobs->SwapElements(2, 4);  // all others are of one shape
+  return {2, 3, 4, 0, 1};
+}
+
 void order_batch_norm(caffe::LayerParameter* layer) {
   if (layer->type() != "BatchNorm" || layer->blobs_size() != 5) return;
   auto* blobs = layer->mutable_blobs();

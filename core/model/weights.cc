@@ -90,10 +90,6 @@ class Hdf5Layers {
   std::set<uint64_t> visited_;
 };
 
-std::string dataset_of(const caffe::LayerParameter& layer, int blob) {
-  return fmt::format("/data/{}/{}", layer.name(), blob);
-}
-
 Status write_layer(const caffe::LayerParameter& layer, Hdf5Weights* weights) {
   CFT_TRY(weights->layer(layer.name()));
   for (int i = 0; i < layer.blobs_size(); ++i) {
@@ -149,26 +145,36 @@ Result<StoredWeights> StoredWeights::open(const std::string& path) {
 Result<StoredWeights> StoredWeights::open(Hdf5Reader file, const std::string& source) {
   StoredWeights weights{caffe::NetParameter()};
   CFT_TRY(Hdf5Layers(file, &weights.net_).read_group("/data", "", 0).with_context(source));
+  for (caffe::LayerParameter& layer : *weights.net_.mutable_layer()) {
+    weights.places_.push_back(order_batch_norm_shapes(&layer));
+  }
   weights.file_.emplace(std::move(file));
   return weights;
+}
+
+std::string StoredWeights::dataset_of(int layer, int blob) const {
+  const std::vector<int>& places = places_[size_t(layer)];
+  return fmt::format("/data/{}/{}", net_.layer(layer).name(),
+                     places.empty() ? blob : places[size_t(blob)]);
 }
 
 Status StoredWeights::read(int layer, int blob, const Shape& expected, std::span<float> out) const {
   const caffe::BlobProto& stored = net_.layer(layer).blobs(blob);
   if (!file_) return blob_to_floats(stored, expected, out);
   CFT_TRY(check_shape(stored, expected));
-  return file_->read(dataset_of(net_.layer(layer), blob), 0, out);
+  return file_->read(dataset_of(layer, blob), 0, out);
 }
 
 Result<caffe::NetParameter> StoredWeights::whole() && {
   if (!file_) return std::move(net_);
-  for (caffe::LayerParameter& layer : *net_.mutable_layer()) {
+  for (int l = 0; l < net_.layer_size(); ++l) {
+    caffe::LayerParameter& layer = *net_.mutable_layer(l);
     for (int i = 0; i < layer.blobs_size(); ++i) {
       caffe::BlobProto& blob = *layer.mutable_blobs(i);
       if (!blob.has_shape()) continue;  // another layer's
       CFT_ASSIGN(const Shape shape, blob_shape(blob));
       blob.mutable_data()->Resize(int(shape.count()), 0.F);
-      CFT_TRY(file_->read(dataset_of(layer, i), 0,
+      CFT_TRY(file_->read(dataset_of(l, i), 0,
                           {blob.mutable_data()->mutable_data(), size_t(shape.count())}));
     }
   }

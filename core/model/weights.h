@@ -45,8 +45,12 @@ class StoredWeights {
   Result<caffe::NetParameter> whole() &&;
 
  private:
+  std::string dataset_of(int layer, int blob) const;
+
   caffe::NetParameter net_;
   std::optional<Hdf5Reader> file_;
+  std::vector<std::vector<int>>
+      places_;  // of an HDF5 file: of each layer's blobs, if not in their order
 };
 
 /// The bytes of `net` (structure and weights, or in HDF5 the weights only). Where layers share a

@@ -278,6 +278,8 @@ Status Trainer::test_all(Loop& loop) {
     if (snapshot_due(loop)) CFT_TRY(take_checkpoint(loop, Asked::kYes));
     return !stops(loop);
   };
+  std::optional<PrecisionForm> form;
+  if (*evaluates_detections(p)) form = *precision_form(p);  // both were checked
   for (size_t i = 0; i < testers_.size() && i < loop.tests->size() && !stops(loop); ++i) {
     options_.log.info("Iteration {}, Testing net (#{})", iter_, i);
     const TestFeed& feed = (*loop.tests)[i];
@@ -286,11 +288,15 @@ Status Trainer::test_all(Loop& loop) {
                testers_[i]->run({.group = apart ? nullptr : loop.group,
                                  .shards = apart ? 1 : loop.shards,
                                  .seed = seed_,
+                                 .detections = form,
                                  .go_on = go_on},
                                 apart ? own_part(feed, own) : feed, index, *pool_));
     if (scores.interrupted) {
       options_.log.info("Test interrupted.");
       return {};
+    }
+    for (const auto& [label, precision] : scores.precisions) {
+      if (p.show_per_class_result()) options_.log.info("    class{}: {:g}", label, precision);
     }
     if (p.test_compute_loss()) options_.log.info("Test loss: {:g}", scores.loss);
     TestResult event{iter_, testers_[i]->graph().name(), {}};

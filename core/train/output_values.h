@@ -18,14 +18,16 @@ class OutputValues {
   /// Elements of an output that are reported individually, such as the accuracy of each class.
   static constexpr int64_t kMostElements = 1024;
 
-  /// `full`: the net's plan for a whole batch.
-  explicit OutputValues(const Plan& full);
+  /// `full`: the net's plan for a whole batch. `detections`: outputs of rows of DetectionEvaluate have one
+  /// value, their mean average precision, which is not added up here.
+  explicit OutputValues(const Plan& full, bool detections = false);
 
   struct Output {
     std::string name;
     float loss_weight = 0;
     size_t first = 0, count = 0;  ///< the range of its values
     bool mean = false;            ///< of all elements
+    bool detections = false;
   };
   const std::vector<Output>& outputs() const { return outputs_; }
   /// Values of all outputs.

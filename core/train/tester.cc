@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/comm/collectives.h"
 #include "core/comm/shard_tree.h"
 #include "core/solver/clip.h"
@@ -18,7 +20,8 @@ Result<TestScores> Tester::run(const TestRun& run, const TestFeed& feed, int64_t
                                ThreadPool& pool) {
   const ShardRange mine = shards_of_rank(rank_of(run.group), size_of(run.group), run.shards);
   CFT_ASSIGN(const Plan* plan, plans_.at(0));
-  const OutputValues values(*plan);
+  const OutputValues values(*plan, run.detections.has_value());
+  detections_.assign(values.outputs().size(), {});
   TestScores scores;
   for (const OutputValues::Output& out : values.outputs()) {
     scores.outputs.insert(scores.outputs.end(), out.count, {out.name, 0, out.loss_weight});
@@ -50,7 +53,36 @@ Result<TestScores> Tester::run(const TestRun& run, const TestFeed& feed, int64_t
   if (rows == 0) return scores;
   for (int i = 0; i < outputs; ++i) scores.outputs[size_t(i)].mean = total(i) / rows;
   scores.loss = total(outputs) / rows;
+  CFT_TRY(reduce_detections(run, values, &scores));
   return scores;
+}
+
+void Tester::keep_detections(const Plan& plan, const OutputValues& values) {
+  for (size_t o = 0; o < detections_.size(); ++o) {
+    if (!values.outputs()[o].detections) continue;
+    const Plan::Blob& blob = plan.outputs()[o];
+    detections_[o].insert(detections_[o].end(), blob.data, blob.data + blob.shape.count());
+  }
+}
+
+/// Sets the mean average precision of each output that lists detections: over the rows of all shards, in
+/// their order, so that it is the same on every rank.
+Status Tester::reduce_detections(const TestRun& run, const OutputValues& values,
+                                 TestScores* scores) {
+  const ShardRange mine = shards_of_rank(rank_of(run.group), size_of(run.group), run.shards);
+  for (size_t o = 0; o < detections_.size(); ++o) {
+    const OutputValues::Output& output = values.outputs()[o];
+    if (!output.detections) continue;
+    const auto k = detections_[o].size() / size_t(std::max(1, mine.end - mine.begin));
+    std::vector<double> all(size_t(run.shards) * k);
+    CFT_TRY(gather_shard_values(run.group, run.shards, detections_[o], int(k), all));
+    scores->precisions = average_precisions(all, *run.detections);
+    double sum = 0;
+    for (const auto& [label, precision] : scores->precisions) sum += precision;
+    const double classes = double(std::max<size_t>(1, scores->precisions.size()));
+    scores->outputs[output.first].mean = sum / classes;
+  }
+  return {};
 }
 
 /// `sums`: the outputs' values, the loss, and the rows.
@@ -63,6 +95,7 @@ Status Tester::add_batch(const TestRun& run, const TestFeed& feed, int shard, in
   CFT_TRY(plan->run(pool, {.seed = run.seed, .shard = shard, .sub_step = sub_step}));
   const double weight = rows > 0 ? double(rows) : 1;
   values.add(*plan, weight, sums);
+  keep_detections(*plan, values);
   sums[values.count()] += weight * double(plan->loss());
   sums[values.count() + 1] += weight;
   return {};

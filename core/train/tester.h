@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "core/comm/group.h"
 #include "core/data/source.h"
 #include "core/observe/events.h"
+#include "core/train/mean_precision.h"
 #include "core/train/output_values.h"
 #include "core/train/plan_set.h"
 
@@ -33,9 +36,10 @@ struct TestOutput {
 };
 
 struct TestScores {
-  std::vector<TestOutput> outputs;  ///< one per value of the net's outputs, in order
-  double loss = 0;                  ///< the mean objective
-  bool interrupted = false;         ///< go_on() returned false; the rest is undefined
+  std::vector<TestOutput> outputs;        ///< one per value of the net's outputs, in order
+  double loss = 0;                        ///< the mean objective
+  std::map<int, double> precisions = {};  ///< of detections: that of each class
+  bool interrupted = false;               ///< go_on() returned false; the rest is undefined
 };
 
 /// The ranks and shards of a test.
@@ -44,6 +48,7 @@ struct TestRun {
   Group* group = nullptr;
   int shards = 1;
   uint64_t seed = 1;
+  std::optional<PrecisionForm> detections = {};  ///< how outputs that are detections are reduced
   GoOn go_on;  ///< called before each batch; must return true with several ranks; may be empty
 };
 
@@ -63,6 +68,10 @@ class Tester {
  private:
   Status add_batch(const TestRun& run, const TestFeed& feed, int shard, int64_t sub_step,
                    ThreadPool& pool, const OutputValues& values, std::span<double> sums);
+  void keep_detections(const Plan& plan, const OutputValues& values);
+  Status reduce_detections(const TestRun& run, const OutputValues& values, TestScores* scores);
+
+  std::vector<std::vector<double>> detections_;  // by output: its rows in the test that runs
   PlanSet plans_;
 };
 

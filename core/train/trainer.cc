@@ -23,7 +23,8 @@ Status check_solver(const caffe::SolverParameter& p) {
   if (p.iter_size() < 1) return invalid_argument("iter_size must be at least 1");
   if (p.average_loss() < 1) return invalid_argument("average_loss must be at least 1");
   if (p.test_interval() < 0) return invalid_argument("test_interval must not be negative");
-  return {};
+  CFT_TRY(evaluates_detections(p).status());
+  return precision_form(p).status();
 }
 
 Status no_state() { return not_found("there is no state: rank 0 has it after the run"); }

@@ -2,6 +2,7 @@
 #include "core/data/transformer.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -166,6 +167,59 @@ TEST(Transformer, FloatsNeedNoAlignment) {
   std::vector<float> out(3);
   t.apply_floats(std::span(bytes).subspan(1), {}, out.data());
   EXPECT_THAT(out, ElementsAre(2, -4, 6));
+}
+
+/// Gray pixels, white above the middle.
+std::vector<float> half(const std::string& fields, int64_t row, const Shape& image) {
+  caffe::TransformationParameter p;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(fields, &p)) << fields;
+  const Transformer t = transformer_of(p, true, image);
+  EXPECT_EQ(t.out_shape(), (Shape{1, 6, 6}));
+  std::vector<uint8_t> bytes(size_t(image.count()), 0);
+  std::fill_n(bytes.begin(), bytes.size() / 2, uint8_t{255});
+  std::vector<float> out(36);
+  t.apply(bytes, image, {.row = row}, out.data());
+  return out;
+}
+
+TEST(Transformer, GivesIntelsImagesARandomSize) {
+  const std::string part =
+      "crop_size: 6 random_aspect_ratio_param { resize_param { interp_mode: NEAREST } }";
+  const std::string side = "crop_size: 6 random_resize_param { min_size: 6 max_size: 12 }";
+  for (const std::string& fields : {part, side}) {
+    const Shape image{1, 16, fields == part ? 16 : 8};
+    std::set<std::vector<float>> seen;
+    for (int64_t row = 0; row < 40; ++row) {
+      const std::vector<float> out = half(fields, row, image);
+      EXPECT_EQ(out, half(fields, row, image)) << "the same at the same place";
+      for (size_t i = 0; i < 30; ++i) EXPECT_GE(out[i], out[i + 6]) << "white remains above";
+      if (fields == part) {  // 11 or more of 16 rows: the middle is among them
+        EXPECT_EQ(out.front(), 255);
+        EXPECT_EQ(out.back(), 0);
+      }
+      seen.insert(out);
+    }
+    EXPECT_GT(seen.size(), 2U) << fields;
+  }
+}
+
+TEST(Transformer, RefusesRandomSizesThatCannotBe) {
+  const auto error = [](const std::string& fields, const Shape& image = {1, 16, 8}) {
+    caffe::TransformationParameter p;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(fields, &p)) << fields;
+    return transform_error(p, image);
+  };
+  EXPECT_THAT(error("random_resize_param { min_size: 8 }"), HasSubstr("crop_size"));
+  EXPECT_THAT(error("crop_size: 6 random_resize_param { min_size: 4 }"), HasSubstr("min_size 4"));
+  EXPECT_THAT(error("crop_size: 6 random_resize_param { min_size: 9 max_size: 8 }"),
+              HasSubstr("max_size 8"));
+  EXPECT_THAT(error("crop_size: 9 random_resize_param { }"), HasSubstr("crop_size 9"));
+  EXPECT_THAT(error("crop_size: 6 random_resize_param { } random_aspect_ratio_param { }"),
+              HasSubstr("keep one"));
+  EXPECT_THAT(error("crop_size: 6 random_aspect_ratio_param { aspect_ratio_change: 2 }"),
+              HasSubstr("aspect_ratio_change"));
+  EXPECT_THAT(error("crop_size: 6 random_resize_param { max_size: 8000 }", {1, 9000, 6}),
+              HasSubstr("random size"));
 }
 
 TEST(Transformer, RefusesWhatDoesNotFit) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/layers/boxes.h"
 #include "tests/layers/harness.h"
 
 namespace cafetiere {
@@ -100,6 +101,30 @@ TEST(DetectionOutput, Refusals) {
   EXPECT_THAT(refusal(detection(1, 3, 1, "share_location: false")),
               HasSubstr("need places (N, 24)"));
   EXPECT_THAT(refusal(detection(1, 3, 1, "nms_param { eta: 2 }")), HasSubstr("eta in (0, 1]"));
+}
+
+// torchvision 0.29.2: nms of these boxes and scores.
+TEST(Suppress, KeepsWhatTorchvisionKeeps) {
+  const std::vector<int> numbers = {
+      76, 28, 104, 79,  3,  80, 31, 133, 57, 44, 102, 81,  68, 31, 101, 62,  57, 50, 123, 96,
+      31, 20, 61,  40,  34, 52, 90, 106, 1,  81, 46,  149, 83, 4,  85,  23,  94, 42, 144, 60,
+      99, 29, 160, 64,  24, 76, 40, 121, 36, 45, 37,  63,  77, 38, 147, 101, 48, 17, 104, 62,
+      18, 82, 74,  149, 22, 42, 56, 82,  12, 15, 66,  41,  74, 53, 121, 96,  68, 75, 71,  127,
+      15, 12, 52,  41,  79, 21, 83, 82,  43, 78, 89,  87,  60, 62, 72,  80};
+  const std::vector<float> scores = {0.67F,  0.59F,  0.287F, 0.349F, 0.958F, 0.407F, 0.782F, 0.717F,
+                                     0.177F, 0.075F, 0.98F,  0.526F, 0.843F, 0.604F, 0.661F, 0.873F,
+                                     0.974F, 0.168F, 0.563F, 0.873F, 0.862F, 0.811F, 0.138F, 0.14F};
+  std::vector<Box> boxes;
+  for (size_t i = 0; i < numbers.size(); i += 4) {
+    boxes.push_back({float(numbers[i]) / 100, float(numbers[i + 1]) / 100,
+                     float(numbers[i + 2]) / 100, float(numbers[i + 3]) / 100});
+  }
+  const auto kept = [&](float threshold) {
+    return suppress(boxes, by_score(scores), {.threshold = threshold});
+  };
+  EXPECT_THAT(kept(0.3F), ElementsAre(10, 16, 4, 15, 19, 20, 12, 21, 0, 1, 11, 8, 23, 22));
+  EXPECT_THAT(kept(0.5F), ElementsAre(10, 16, 4, 15, 19, 20, 12, 21, 6, 7, 0, 14, 13, 1, 11, 5, 3,
+                                      2, 8, 23, 22, 9));
 }
 
 }  // namespace

@@ -89,9 +89,86 @@ TEST(MultiBoxLoss, AnImageWithoutObjectsGivesNothing) {
   EXPECT_EQ(evaluate(multi_box(1, 5, 3, ""), empty, caffe::TRAIN, *cpu)["y"][0], 0);
 }
 
+/// What stays where the loss is that of one prior alone.
+double sigmoid_loss(const std::vector<double>& scores, size_t label) {
+  double sum = 0;
+  for (size_t c = 0; c < scores.size(); ++c) {
+    const double share = 1 / (1 + std::exp(-scores[c]));
+    sum -= std::log(c == label ? share : 1 - share);
+  }
+  return sum;
+}
+
+TEST(MultiBoxLoss, GradientsOfItsRarerForms) {
+  for (const std::string fields :
+       {"conf_loss_type: LOGISTIC mining_type: NONE", "share_location: false mining_type: NONE",
+        "bp_inside: true mining_type: NONE", "map_object_to_agnostic: true mining_type: NONE"}) {
+    const bool shared = fields.find("share_location") == std::string::npos;
+    std::string net = multi_box(2, 7, 5, "code_type: CORNER " + fields);
+    if (!shared) {
+      net = input("loc", {2, 84}) + net.substr(net.find("layer", net.find("'loc'") + 1));
+    }
+    check_layer({.layers = net, .labels = 2});
+  }
+  // What is mined changes with the values.
+  for (const std::string fields :
+       {"mining_type: HARD_EXAMPLE sample_size: 4", "use_prior_for_matching: false",
+        "nms_param { nms_threshold: 0.5 }", "conf_loss_type: LOGISTIC"}) {
+    check_layer({.layers = multi_box(2, 7, 5, "code_type: CORNER " + fields),
+                 .labels = 2,
+                 .numeric = false});
+  }
+}
+
+// The scene as in ValuesOfTheFormula: priors 0, 1 and 3 are matched; places cost 0.2^2 / 2 three times.
+TEST(MultiBoxLoss, ValuesOfItsRarerForms) {
+  const double place = 0.02;
+  for (const auto& device : {make_ref_device(), make_cpu_device()}) {
+    const auto value = [&](const std::string& fields) {
+      return evaluate(multi_box(1, 5, 3, "code_type: CORNER " + fields), scene(), caffe::TRAIN,
+                      *device)["y"][0];
+    };
+    const double logistic = sigmoid_loss({0, 1, 0}, 1) + sigmoid_loss({2, 0, 0}, 2) +
+                            sigmoid_loss({1, 1, 1}, 1) + sigmoid_loss({0, 0, 3}, 0) +
+                            sigmoid_loss({0, 0, 0}, 0);
+    EXPECT_NEAR(value("conf_loss_type: LOGISTIC"), (3 * place + logistic) / 3, 1e-5);
+    // All objects are of class 1.
+    const double agnostic = minus_log_softmax({0, 1, 0}, 1) + minus_log_softmax({2, 0, 0}, 1) +
+                            minus_log_softmax({1, 1, 1}, 1) + minus_log_softmax({0, 0, 3}, 0) +
+                            minus_log_softmax({0, 0, 0}, 0);
+    EXPECT_NEAR(value("map_object_to_agnostic: true"), (3 * place + agnostic) / 3, 1e-5);
+    // The hardest two: prior 2 (background, 3.09) and prior 1 (class 2, 2.24).
+    const double hard = minus_log_softmax({0, 0, 3}, 0) + minus_log_softmax({2, 0, 0}, 2);
+    EXPECT_NEAR(value("mining_type: HARD_EXAMPLE sample_size: 2"), place + hard, 1e-5);
+    // The places are 0: the boxes that they say are the priors'.
+    EXPECT_NEAR(value("use_prior_for_matching: false"), value(""), 1e-6);
+    // Priors 2 and 4 overlap by 0.04 / 0.24: one alone is mined.
+    const double matched = minus_log_softmax({0, 1, 0}, 1) + minus_log_softmax({2, 0, 0}, 2) +
+                           minus_log_softmax({1, 1, 1}, 1);
+    EXPECT_NEAR(value("nms_param { nms_threshold: 0.1 } use_prior_for_nms: true"),
+                (3 * place + matched + minus_log_softmax({0, 0, 3}, 0)) / 3, 1e-5);
+  }
+}
+
+// Of prior 0 the left and upper edges lie outside.
+TEST(MultiBoxLoss, BpInsideLeavesEdgesOutsideOut) {
+  Figures f = scene();
+  f["prior"][0] = f["prior"][1] = -0.1F;
+  const auto cpu = make_cpu_device();
+  const auto value = [&](const std::string& fields) {
+    return evaluate(multi_box(1, 5, 3, "code_type: CORNER " + fields), f, caffe::TRAIN,
+                    *cpu)["y"][0];
+  };
+  EXPECT_NEAR(value("") - value("bp_inside: true"), 2 * 0.02 / 3, 1e-5);
+}
+
 TEST(MultiBoxLoss, Refusals) {
-  EXPECT_THAT(refusal(multi_box(1, 5, 3, "conf_loss_type: LOGISTIC")), HasSubstr("LOGISTIC"));
-  EXPECT_THAT(refusal(multi_box(1, 5, 3, "mining_type: HARD_EXAMPLE")), HasSubstr("HARD_EXAMPLE"));
+  EXPECT_THAT(refusal(multi_box(1, 5, 3, "ignore_difficult_gt: true")),
+              HasSubstr("ignore_difficult_gt"));
+  EXPECT_THAT(refusal(multi_box(1, 5, 3, "mining_type: HARD_EXAMPLE sample_size: 0")),
+              HasSubstr("sample_size"));
+  EXPECT_THAT(refusal(multi_box(1, 5, 3, "share_location: false use_prior_for_matching: false")),
+              HasSubstr("share_location"));
   EXPECT_THAT(refusal(multi_box(1, 5, 3, "num_classes: 1")), HasSubstr("num_classes"));
 }
 

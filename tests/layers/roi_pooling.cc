@@ -38,6 +38,41 @@ TEST(ROIPooling, Values) {
   }
 }
 
+// torchvision 0.29.2: roi_pool(x, regions, (2, 3), 0.5), and its gradient for dy = 0, 1, 2, ..
+TEST(ROIPooling, ValuesAndGradientOfTorchvision) {
+  for (const auto& device : {make_ref_device(), make_cpu_device()}) {
+    auto net = TestNet::build(
+        roi_pooling({2, 3, 6, 5}, {3, 5}, "pooled_h: 2 pooled_w: 3 spatial_scale: 0.5"),
+        caffe::TRAIN);
+    ASSERT_TRUE(net.ok()) << net.status().message();
+    auto plan = (*net)->plan(*device, 0);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    for (int i = 0; i < 180; ++i) {
+      (*plan)->inputs()[0].data[i] = float((i * i * 7 + 3 * i) % 61);
+    }
+    std::ranges::copy(
+        std::vector<float>{0, 1, 2.4F, 7.6F, 9.1F, 1, 0, 0, 9, 11, 1, 3.3F, 2.2F, 4.9F, 5.1F},
+        (*plan)->inputs()[1].data);
+    for (int i = 0; i < 54; ++i) (*plan)->outputs()[0].diff[i] = float(i);
+    ThreadPool pool(2);
+    ASSERT_TRUE((*plan)->run(pool, {}).ok());
+    const std::vector<float> y = {59, 59, 45, 60, 60, 57, 56, 56, 57, 60, 58, 58, 59, 59,
+                                  59, 58, 60, 60, 57, 56, 46, 57, 60, 58, 45, 59, 59, 51,
+                                  58, 60, 57, 56, 56, 58, 60, 52, 56, 56, 56, 56, 56, 56,
+                                  59, 59, 59, 59, 59, 59, 35, 35, 35, 36, 36, 36};
+    const std::map<int, float> dx = {
+        {7, 1},     {8, 2},     {27, 7},   {29, 5},   {37, 13},  {49, 8},   {51, 9},
+        {53, 21},   {68, 27},   {71, 12},  {86, 15},  {88, 33},  {90, 18},  {98, 19},
+        {102, 231}, {109, 20},  {110, 21}, {112, 22}, {114, 23}, {129, 26}, {130, 24},
+        {132, 292}, {145, 27},  {147, 28}, {149, 29}, {151, 30}, {159, 32}, {162, 147},
+        {163, 31},  {167, 156}, {173, 34}, {174, 35}, {175, 33}};
+    for (int i = 0; i < 54; ++i) EXPECT_EQ((*plan)->outputs()[0].data[i], y[size_t(i)]) << i;
+    for (int i = 0; i < 180; ++i) {
+      EXPECT_EQ((*plan)->input_diffs()[0].data[i], dx.contains(i) ? dx.at(i) : 0) << i;
+    }
+  }
+}
+
 TEST(ROIPooling, ARegionOfNoImageGivesZeros) {
   for (const auto& device : {make_ref_device(), make_cpu_device()}) {
     const Figures inputs = {{"x", {1, 2, 3, 4}},

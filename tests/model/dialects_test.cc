@@ -224,6 +224,26 @@ TEST(DialectWeights, FiveBlobsOfABatchNormInEitherOrder) {
   }
 }
 
+// An HDF5 file has no types of layers: the sizes tell.
+TEST(DialectWeights, FiveBlobsOfABatchNormInHdf5) {
+  const auto stored = [](const std::vector<Floats>& blobs) {
+    caffe::NetParameter written;
+    *written.add_layer() = five(blobs, true);
+    const auto bytes = serialize_weights(written, ModelFormat::kHdf5);
+    EXPECT_TRUE(bytes.ok()) << bytes.status().message();
+    const auto net = parse_weights(std::as_bytes(std::span(*bytes)));
+    EXPECT_TRUE(net.ok()) << net.status().message();
+    std::vector<Floats> found;
+    for (const caffe::BlobProto& blob : net->layer(0).blobs()) found.push_back(floats(blob));
+    return found;
+  };
+  const std::vector<Floats> later = {{1, 2}, {3, 4}, {1}, {5, 6}, {7, 8}};
+  EXPECT_EQ(stored(later), later);
+  EXPECT_EQ(stored({{5, 6}, {7, 8}, {1, 2}, {3, 4}, {1}}), later);
+  const std::vector<Floats> other = {{5, 6}, {7, 8}, {1, 2}, {3, 4}, {1, 1}};
+  EXPECT_EQ(stored(other), other) << "no layer with such a fifth blob";
+}
+
 TEST(DialectWeights, ThreeBlobsStayAsTheyAre) {
   const caffe::NetParameter net = read_back(five({{1, 2}, {3, 4}, {5}}, false));
   EXPECT_THAT(floats(net.layer(0).blobs(2)), ElementsAre(5));

@@ -44,8 +44,8 @@ def entry(name: str, text: str, fields: dict[str, str], messages: dict) -> str:
     used = dict.fromkeys(re.findall(r"\b(\w+_param)\(\)", text))
     used = [field for field in used if field in fields]
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() + "_param"
-    if not used and snake in fields:
-        used = [snake]
+    if snake in fields and snake not in used:
+        used.append(snake)
     tables = [
         f"\n`{field}`:\n\n{table(messages[fields[field]][1])}"
         for field in used
