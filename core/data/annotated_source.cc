@@ -21,8 +21,9 @@ Result<int64_t> objects_in(std::string_view record) {
   using google::protobuf::internal::WireFormatLite;
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(record.data()),
                                             int(record.size()));
-  constexpr uint32_t kGroup = WireFormatLite::MakeTag(
-      caffe::AnnotatedDatum::kAnnotationGroupFieldNumber, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+  constexpr uint32_t kGroup =
+      WireFormatLite::MakeTag(caffe::AnnotatedDatum::kAnnotationGroupFieldNumber,
+                              WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
   int64_t objects = 0;
   while (const uint32_t tag = in.ReadTag()) {
     if (tag != kGroup) {
@@ -33,7 +34,8 @@ Result<int64_t> objects_in(std::string_view record) {
     if (!in.ReadVarint32(&size)) return invalid_argument("it is cut short");
     const std::string_view rest = record.substr(size_t(in.CurrentPosition()));
     caffe::AnnotationGroup group;
-    if (size > rest.size() || !group.ParseFromArray(rest.data(), int(size)) || !in.Skip(int(size))) {
+    if (size > rest.size() || !group.ParseFromArray(rest.data(), int(size)) ||
+        !in.Skip(int(size))) {
       return invalid_argument("its objects cannot be read");
     }
     objects += group.annotation_size();
@@ -276,9 +278,9 @@ Status AnnotatedSource::crop_and_mirror(Draws& draws, Row* row) const {
   const bool mirrored = draws.chance(0.5F) && transform_.mirror();
   const int h = int(shape_[1]), w = int(shape_[2]);
   const Image& image = row->image;
-  const bool fits = image.channels == shape_[0] &&
-                    (crop_height_ > 0 ? image.height >= h && image.width >= w
-                                      : image.height == h && image.width == w);
+  const bool fits =
+      image.channels == shape_[0] && (crop_height_ > 0 ? image.height >= h && image.width >= w
+                                                       : image.height == h && image.width == w);
   if (!fits) {
     return invalid_argument(
         fmt::format("its image is {} x {} x {}, but the top takes {} x {} x {}; set resize_param, "
@@ -290,8 +292,8 @@ Status AnnotatedSource::crop_and_mirror(Draws& draws, Row* row) const {
     const int top = train_ ? int(down * float(rows + 1)) : rows / 2;
     const int left = train_ ? int(right * float(columns + 1)) : columns / 2;
     const auto share = [](int pixels, int side) { return float(pixels) / float(side); };
-    const Box part{share(left, image.width), share(top, image.height),
-                   share(left + w, image.width), share(top + h, image.height)};
+    const Box part{share(left, image.width), share(top, image.height), share(left + w, image.width),
+                   share(top + h, image.height)};
     row->objects = project(row->objects, part, transform_.emit_constraint());
     row->image = part_of(image, std::min(top, rows), std::min(left, columns), h, w);
   }

@@ -14,9 +14,8 @@ namespace cafetiere {
 class Draws {
  public:
   Draws(uint64_t key, const RowPosition& at) {
-    const auto words =
-        Philox::block(key, {uint32_t(at.sub_step), uint32_t(at.sub_step >> 32), uint32_t(at.shard),
-                            uint32_t(at.row)});
+    const auto words = Philox::block(key, {uint32_t(at.sub_step), uint32_t(at.sub_step >> 32),
+                                           uint32_t(at.shard), uint32_t(at.row)});
     key_ = uint64_t{words[1]} << 32 | words[0];
   }
 

@@ -46,14 +46,16 @@ void to_bgr(const Triple& hsv, uint8_t* p) {
   float sixth = float(hsv[0] % 180) / 30;
   const int sector = int(sixth);
   sixth -= float(sector);
-  const std::array<float, 4> level = {v, v * (1 - s), v * (1 - s * sixth), v * (1 - s * (1 - sixth))};
+  const std::array<float, 4> level = {v, v * (1 - s), v * (1 - s * sixth),
+                                      v * (1 - s * (1 - sixth))};
   constexpr int kOf[6][3] = {{1, 3, 0}, {1, 0, 2}, {3, 0, 1}, {0, 2, 1}, {0, 1, 3}, {2, 1, 0}};
   for (int c = 0; c < 3; ++c) p[c] = saturated(level[size_t(kOf[sector][c])]);
 }
 
 void shuffle_channels(Draws& draws, Image* image) {
   std::array<size_t, 3> order = {0, 1, 2};
-  for (size_t left = 3; left > 1; --left) std::swap(order[left - 1], order[draws.below(uint32_t(left))]);
+  for (size_t left = 3; left > 1; --left)
+    std::swap(order[left - 1], order[draws.below(uint32_t(left))]);
   for (size_t i = 0; i < image->pixels.size(); i += 3) {
     const Triple old = {image->pixels[i], image->pixels[i + 1], image->pixels[i + 2]};
     for (size_t c = 0; c < 3; ++c) image->pixels[i + c] = old[order[c]];

@@ -151,7 +151,8 @@ Status LabelImageSource::open(int shards, uint64_t seed, const Logger& log, size
   CFT_ASSIGN(entries_, read_pair_list(o_.source, words));
   if (o_.shuffle) log.info("Shuffling data");
   const uint64_t order = Philox::key(seed, "label image list");
-  for (int s = 0; s < shards; ++s) orders_.emplace_back(int64_t(entries_.size()), o_.shuffle, order);
+  for (int s = 0; s < shards; ++s)
+    orders_.emplace_back(int64_t(entries_.size()), o_.shuffle, order);
   log.info("A total of {} images.", entries_.size());
   if (o_.rand_skip > 0) {
     const uint64_t key = Philox::key(seed, "label image skip");
@@ -220,8 +221,8 @@ Status LabelImageSource::fill(int shard, int64_t sub_step, std::span<float* cons
       tops[2][2 * j] = float(std::min<int64_t>(height_, pair->image.height));
       tops[2][2 * j + 1] = float(std::min<int64_t>(width_, pair->image.width));
     }
-    const auto words = Philox::block(key_, {uint32_t(sub_step), uint32_t(sub_step >> 32),
-                                            uint32_t(shard), uint32_t(j)});
+    const auto words = Philox::block(
+        key_, {uint32_t(sub_step), uint32_t(sub_step >> 32), uint32_t(shard), uint32_t(j)});
     if (!o_.scales.empty()) {
       const float factor = o_.scales[Philox::below(words[3], uint32_t(o_.scales.size()))];
       const int64_t h = scaled(pair->image.height, factor), w = scaled(pair->image.width, factor);
@@ -234,7 +235,8 @@ Status LabelImageSource::fill(int shard, int64_t sub_step, std::span<float* cons
       pair->label = resize_labels(pair->label, h, w);
     }
     if (const Status status = check_size(entry, pair->image); !status.ok()) return context(status);
-    write(*pair, choose(pair->image, words), tops[0] + j * channels_ * pixels, tops[1] + j * pixels);
+    write(*pair, choose(pair->image, words), tops[0] + j * channels_ * pixels,
+          tops[1] + j * pixels);
   }
   return {};
 }
@@ -302,17 +304,17 @@ Result<Image> LabelImageSource::label_of(const PairEntry& entry, const Image& im
       return read.status().with_context(where(entry) + ": Could not load " + entry.label);
     }
     if (read->height == image.height && read->width == image.width) return read;
-    return invalid_argument(fmt::format(
-        "{}: the label image is {} x {} pixels, but its image {} x {}; make them equal",
-        where(entry), read->height, read->width, image.height, image.width));
+    return invalid_argument(
+        fmt::format("{}: the label image is {} x {} pixels, but its image {} x {}; make them equal",
+                    where(entry), read->height, read->width, image.height, image.width));
   }
   if (o_.labels == Labels::kNumber) {
     const char* end = entry.label.data() + entry.label.size();
     const auto parsed = std::from_chars(entry.label.data(), end, value);
     if (parsed.ec != std::errc() || parsed.ptr != end) {
-      return invalid_argument(fmt::format(
-          "{}: the label \"{}\" is no number; label_type: PIXEL takes label images", where(entry),
-          entry.label));
+      return invalid_argument(
+          fmt::format("{}: the label \"{}\" is no number; label_type: PIXEL takes label images",
+                      where(entry), entry.label));
     }
   }
   if (value < 0 || value > 255) {

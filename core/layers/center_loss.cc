@@ -72,27 +72,27 @@ class CenterLoss : public Layer {
 
   static void move_centers(LoweringContext& plan, const Rows& g) {
     const Gradient to = plan.param_diffs[0];
-    range_step(plan.program, plan.step("centers"), {plan.bottoms[0], plan.bottoms[1], plan.params[0]},
-               {to.tensor}, g.classes,
-               [=](int64_t begin, int64_t end, const auto& in, const auto& out,
-                   const RunContext& run) {
-                 std::vector<double> sum(size_t(g.size));
-                 for (int64_t j = begin; j < end; ++j) {
-                   std::ranges::fill(sum, 0.);
-                   int64_t of_class = 0;
-                   for (int64_t i = 0; i < g.count; ++i) {
-                     if (g.label(in[1][i]) != j) continue;
-                     ++of_class;
-                     for (int64_t k = 0; k < g.size; ++k) {
-                       sum[size_t(k)] += double(in[2][j * g.size + k]) - in[0][i * g.size + k];
-                     }
-                   }
-                   for (int64_t k = 0; k < g.size; ++k) {
-                     put(out[0] + j * g.size + k, float(sum[size_t(k)] / double(1 + of_class)),
-                         to.adds(run));
-                   }
-                 }
-               });
+    range_step(
+        plan.program, plan.step("centers"), {plan.bottoms[0], plan.bottoms[1], plan.params[0]},
+        {to.tensor}, g.classes,
+        [=](int64_t begin, int64_t end, const auto& in, const auto& out, const RunContext& run) {
+          std::vector<double> sum(size_t(g.size));
+          for (int64_t j = begin; j < end; ++j) {
+            std::ranges::fill(sum, 0.);
+            int64_t of_class = 0;
+            for (int64_t i = 0; i < g.count; ++i) {
+              if (g.label(in[1][i]) != j) continue;
+              ++of_class;
+              for (int64_t k = 0; k < g.size; ++k) {
+                sum[size_t(k)] += double(in[2][j * g.size + k]) - in[0][i * g.size + k];
+              }
+            }
+            for (int64_t k = 0; k < g.size; ++k) {
+              put(out[0] + j * g.size + k, float(sum[size_t(k)] / double(1 + of_class)),
+                  to.adds(run));
+            }
+          }
+        });
   }
 };
 

@@ -43,7 +43,8 @@ struct Evaluator {
                          int64_t objects_count) const {
     std::map<Key, std::vector<Truth>> truths;
     std::vector<int64_t> counted(size_t(classes), 0);
-    for (const float* o = objects; o < objects + objects_count * kObjectValues; o += kObjectValues) {
+    for (const float* o = objects; o < objects + objects_count * kObjectValues;
+         o += kObjectValues) {
       const int64_t label = index_below(o[1], classes);
       if (!(o[0] >= 0) || label < 0 || label == background) continue;
       const bool counts = difficult || o[7] == 0;
@@ -59,7 +60,8 @@ struct Evaluator {
     }
     std::vector<float> rows;
     for (int64_t c = 0; c < classes; ++c) {
-      if (c != background) rows.insert(rows.end(), {-1, float(c), float(counted[size_t(c)]), -1, -1});
+      if (c != background)
+        rows.insert(rows.end(), {-1, float(c), float(counted[size_t(c)]), -1, -1});
     }
     for (auto& [key, of_key] : found) judge(key, of_key, truths[key], &rows);
     return rows;

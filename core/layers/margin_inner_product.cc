@@ -86,18 +86,20 @@ struct Weight {
 };
 
 /// Lengths of rows, at least so much that nothing is divided by 0.
-TensorId lengths(LoweringContext& plan, const char* what, TensorId rows, int64_t count, int64_t size) {
+TensorId lengths(LoweringContext& plan, const char* what, TensorId rows, int64_t count,
+                 int64_t size) {
   const TensorId norms = plan.new_tensor(what, {count});
-  range_step(plan.program, plan.step(what), {rows}, {norms}, count,
-             [size](int64_t begin, int64_t end, const auto& in, const auto& out, const RunContext&) {
-               for (int64_t i = begin; i < end; ++i) {
-                 double sum = 0;
-                 for (int64_t k = i * size; k < (i + 1) * size; ++k) {
-                   sum += double(in[0][k]) * in[0][k];
-                 }
-                 out[0][i] = std::max(1e-12F, float(std::sqrt(sum)));
-               }
-             });
+  range_step(
+      plan.program, plan.step(what), {rows}, {norms}, count,
+      [size](int64_t begin, int64_t end, const auto& in, const auto& out, const RunContext&) {
+        for (int64_t i = begin; i < end; ++i) {
+          double sum = 0;
+          for (int64_t k = i * size; k < (i + 1) * size; ++k) {
+            sum += double(in[0][k]) * in[0][k];
+          }
+          out[0][i] = std::max(1e-12F, float(std::sqrt(sum)));
+        }
+      });
   return norms;
 }
 
@@ -128,24 +130,25 @@ class MarginInnerProduct : public Layer {
     const TensorId unit = plan.new_tensor("unit weights", {g.outputs, g.k});
     range_step(plan.program, plan.step("unit weights"), {plan.params[0], of_w}, {unit}, g.outputs,
                [g](int64_t begin, int64_t end, const auto& in, const auto& out, const RunContext&) {
-                 for (int64_t i = begin * g.k; i < end * g.k; ++i) out[0][i] = in[0][i] / in[1][i / g.k];
+                 for (int64_t i = begin * g.k; i < end * g.k; ++i)
+                   out[0][i] = in[0][i] / in[1][i / g.k];
                });
     const TensorId plain = Linear{g, unit}.forward(plan, "plain", plan.bottoms[0]);
     const TensorId top = plan.new_top(0);
-    range_step(plan.program, plan.step("margin"), {plain, plan.bottoms[1], of_x}, {top}, g.n,
-               [g, margin = margin(), weight = Weight(fields())](int64_t begin, int64_t end,
-                                                                 const auto& in, const auto& out,
-                                                                 const RunContext& run) {
-                 const double lambda = weight.at(run);
-                 for (int64_t i = begin; i < end; ++i) {
-                   std::copy_n(in[0] + i * g.outputs, g.outputs, out[0] + i * g.outputs);
-                   const int64_t label = index_below(in[1][i], g.outputs);
-                   if (label < 0) continue;
-                   const double length = in[2][i], product = in[0][i * g.outputs + label];
-                   const double psi = length * margin.value(cosine(product, length));
-                   out[0][i * g.outputs + label] = float((lambda * product + psi) / (1 + lambda));
-                 }
-               });
+    range_step(
+        plan.program, plan.step("margin"), {plain, plan.bottoms[1], of_x}, {top}, g.n,
+        [g, margin = margin(), weight = Weight(fields())](
+            int64_t begin, int64_t end, const auto& in, const auto& out, const RunContext& run) {
+          const double lambda = weight.at(run);
+          for (int64_t i = begin; i < end; ++i) {
+            std::copy_n(in[0] + i * g.outputs, g.outputs, out[0] + i * g.outputs);
+            const int64_t label = index_below(in[1][i], g.outputs);
+            if (label < 0) continue;
+            const double length = in[2][i], product = in[0][i * g.outputs + label];
+            const double psi = length * margin.value(cosine(product, length));
+            out[0][i * g.outputs + label] = float((lambda * product + psi) / (1 + lambda));
+          }
+        });
     if (plan.tops.size() > 1) {
       serial_step(plan.program, plan.step("lambda"), {}, {plan.new_top(1)},
                   [weight = Weight(fields())](const auto&, const auto& out, const RunContext& run) {
@@ -163,27 +166,27 @@ class MarginInnerProduct : public Layer {
     // The label's gradient as a share of its row of w, and as one of x.
     const TensorId of_w = plan.new_tensor("shares of w", {g.n, g.outputs});
     const TensorId of_x = plan.new_tensor("shares of x", {g.n});
-    range_step(plan.program, plan.step("shares"),
-               {plan.top_diffs[0], plan.saved[0], plan.bottoms[1], plan.saved[1]}, {of_w, of_x}, g.n,
-               [g, margin = margin(), weight = Weight(fields())](int64_t begin, int64_t end,
-                                                                 const auto& in, const auto& out,
-                                                                 const RunContext& run) {
-                 const double lambda = weight.at(run);
-                 for (int64_t i = begin; i < end; ++i) {
-                   const int64_t first = i * g.outputs;
-                   std::copy_n(in[0] + first, g.outputs, out[0] + first);
-                   out[1][i] = 0;
-                   const int64_t label = index_below(in[2][i], g.outputs);
-                   if (label < 0 || margin.m == 1) continue;
-                   const double length = in[3][i], c = cosine(in[1][first + label], length);
-                   double w = margin.slope(c), x = (margin.value(c) - c * w) / length;
-                   const double size = std::sqrt(w * w + x * x);
-                   w /= size, x /= size;
-                   const double down = double(in[0][first + label]) / (1 + lambda);
-                   out[0][first + label] = float(down * (lambda + w));
-                   out[1][i] = float(down * x);
-                 }
-               });
+    range_step(
+        plan.program, plan.step("shares"),
+        {plan.top_diffs[0], plan.saved[0], plan.bottoms[1], plan.saved[1]}, {of_w, of_x}, g.n,
+        [g, margin = margin(), weight = Weight(fields())](
+            int64_t begin, int64_t end, const auto& in, const auto& out, const RunContext& run) {
+          const double lambda = weight.at(run);
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t first = i * g.outputs;
+            std::copy_n(in[0] + first, g.outputs, out[0] + first);
+            out[1][i] = 0;
+            const int64_t label = index_below(in[2][i], g.outputs);
+            if (label < 0 || margin.m == 1) continue;
+            const double length = in[3][i], c = cosine(in[1][first + label], length);
+            double w = margin.slope(c), x = (margin.value(c) - c * w) / length;
+            const double size = std::sqrt(w * w + x * x);
+            w /= size, x /= size;
+            const double down = double(in[0][first + label]) / (1 + lambda);
+            out[0][first + label] = float(down * (lambda + w));
+            out[1][i] = float(down * x);
+          }
+        });
     const TensorId through_w = Linear{g, plan.saved[3]}.backward(plan, "through w", of_w);
     range_step(plan.program, plan.step("backward"), {through_w, of_x, plan.bottoms[0]},
                {plan.new_bottom_diff(0)}, g.n,
@@ -215,14 +218,14 @@ class MarginInnerProduct : public Layer {
     Linear{g}.gradients(plan, "weight product", plan.bottoms[0], plan.top_diffs[0],
                         Gradient::plain(product));
     const Gradient to = plan.param_diffs[0];
-    range_step(plan.program, plan.step("weight gradient"), {product, plan.saved[2]}, {to.tensor},
-               g.outputs,
-               [=](int64_t begin, int64_t end, const auto& in, const auto& out,
-                   const RunContext& run) {
-                 for (int64_t i = begin * g.k; i < end * g.k; ++i) {
-                   put(out[0] + i, in[0][i] * in[1][i / g.k], to.adds(run));
-                 }
-               });
+    range_step(
+        plan.program, plan.step("weight gradient"), {product, plan.saved[2]}, {to.tensor},
+        g.outputs,
+        [=](int64_t begin, int64_t end, const auto& in, const auto& out, const RunContext& run) {
+          for (int64_t i = begin * g.k; i < end * g.k; ++i) {
+            put(out[0] + i, in[0][i] * in[1][i / g.k], to.adds(run));
+          }
+        });
   }
 };
 

@@ -63,8 +63,8 @@ Result<PrecisionForm> precision_form(const caffe::SolverParameter& solver) {
   if (name == "Integral") return PrecisionForm::kIntegral;
   if (name == "MaxIntegral") return PrecisionForm::kMaxIntegral;
   if (name == "11point") return PrecisionForm::kElevenPoint;
-  return invalid_argument(fmt::format(
-      "ap_version is \"{}\"; use \"Integral\", \"MaxIntegral\" or \"11point\"", name));
+  return invalid_argument(
+      fmt::format("ap_version is \"{}\"; use \"Integral\", \"MaxIntegral\" or \"11point\"", name));
 }
 
 Result<bool> evaluates_detections(const caffe::SolverParameter& solver) {

@@ -70,8 +70,9 @@ struct Database {
   std::string layer(int batch, const std::string& transform = "",
                     const std::string& annotated = "") const {
     return "type: 'AnnotatedData' top: 'data' top: 'label' transform_param { " + transform +
-           " } data_param { source: '" + dir.path("db") + "' backend: LMDB batch_size: " +
-           std::to_string(batch) + " } annotated_data_param { " + annotated + " }";
+           " } data_param { source: '" + dir.path("db") +
+           "' backend: LMDB batch_size: " + std::to_string(batch) + " } annotated_data_param { " +
+           annotated + " }";
   }
 };
 
@@ -94,8 +95,8 @@ TEST(AnnotatedData, GivesImagesAndTheirObjects) {
     EXPECT_EQ(tops[0][9], (10 - 1) * 0.5F);  // blue of row 1
     EXPECT_EQ(tops[0][2 * 192 + 128], (3 - 1) * 0.5F);
     EXPECT_THAT(std::vector<float>(tops[1].begin(), tops[1].begin() + 24),
-                ElementsAre(0, 3, 0, 0, 0, 0.5F, 0.5F, 0,          //
-                            0, 4, 1, 0.25F, 0.25F, 1, 0.75F, 1,    //
+                ElementsAre(0, 3, 0, 0, 0, 0.5F, 0.5F, 0,        //
+                            0, 4, 1, 0.25F, 0.25F, 1, 0.75F, 1,  //
                             2, 3, 0, 0, 0, 0.5F, 0.5F, 0));
     EXPECT_THAT(std::vector<float>(tops[1].begin() + 24, tops[1].end()), Each(-1));
   }
@@ -117,7 +118,8 @@ TEST(AnnotatedData, MirrorsObjectsWithTheirImages) {
 
 /// The pixels of an image are where its box says: blue and green at the box's corner tell which they were.
 TEST(AnnotatedData, CropsExpandsAndResizesObjectsWithTheirImages) {
-  Image image = picture(0, 64, 64);  // an object of white pixels, in columns 16 to 31, rows 24 to 47
+  Image image =
+      picture(0, 64, 64);  // an object of white pixels, in columns 16 to 31, rows 24 to 47
   std::ranges::fill(image.pixels, uint8_t(0));
   for (int y = 24; y < 48; ++y) {
     for (int x = 16; x < 32; ++x) {

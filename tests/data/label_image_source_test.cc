@@ -111,10 +111,10 @@ TEST(ImageSegData, CropsInTheMiddleInTest) {
 
 TEST(ImageSegData, PadsOnTheRightAndBelow) {
   const Folder folder;
-  const auto source = open_layer(
-      folder.seg("batch_size: 1 ignore_label: 99", "crop_size: 7 mean_value: 5 mean_value: 6 "
-                                                   "mean_value: 7"),
-      true);
+  const auto source = open_layer(folder.seg("batch_size: 1 ignore_label: 99",
+                                            "crop_size: 7 mean_value: 5 mean_value: 6 "
+                                            "mean_value: 7"),
+                                 true);
   Tops tops;
   ASSERT_TRUE(fill(*source, 0, 1, &tops).ok());
   for (size_t y = 0; y < 7; ++y) {
@@ -192,8 +192,9 @@ TEST(LabelImageSource, SaysWhichLineOfWhichFileIsWrong) {
               AllOf(HasSubstr("list.txt:3"), HasSubstr("Could not load no.png")));
   EXPECT_THAT(error("a.png no.png\n"), AllOf(HasSubstr("list.txt:1"), HasSubstr("no.png")));
   folder.add("c", 5, 5, 3);
-  EXPECT_THAT(error("a.png c_label.png\n"),
-              AllOf(HasSubstr("list.txt:1"), HasSubstr("label image is 5 x 5"), HasSubstr("4 x 6")));
+  EXPECT_THAT(
+      error("a.png c_label.png\n"),
+      AllOf(HasSubstr("list.txt:1"), HasSubstr("label image is 5 x 5"), HasSubstr("4 x 6")));
   EXPECT_THAT(error("a.png a_label.png\nc.png c_label.png\n"),
               AllOf(HasSubstr("list.txt:2"), HasSubstr("5 x 5"), HasSubstr("new_height")));
   folder.dir.write("bad.png", "\x89PNG\r\n\x1a\nthis is none");

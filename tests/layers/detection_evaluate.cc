@@ -41,13 +41,13 @@ TEST(DetectionEvaluate, SaysWhichDetectionsAreRight) {
     };
     std::vector<float> y = rows("");
     ASSERT_EQ(y.size(), 45U);  // room for three classes and six detections
-    const std::vector<float> all = {-1, 1, 1, -1, -1,    //
-                                    -1, 2, 2, -1, -1,    //
-                                    0,  1, 0.9F, 1, 0,   // the better one
-                                    0,  1, 0.5F, 0, 1,   // of the same object
-                                    0,  2, 0.7F, 1, 0,   //
-                                    1,  1, 0.6F, 0, 1,   // there is none
-                                    1,  2, 0.8F, 0, 1};  // elsewhere
+    const std::vector<float> all = {-1, 1, 1,    -1, -1,  //
+                                    -1, 2, 2,    -1, -1,  //
+                                    0,  1, 0.9F, 1,  0,   // the better one
+                                    0,  1, 0.5F, 0,  1,   // of the same object
+                                    0,  2, 0.7F, 1,  0,   //
+                                    1,  1, 0.6F, 0,  1,   // there is none
+                                    1,  2, 0.8F, 0,  1};  // elsewhere
     EXPECT_THAT(std::vector<float>(y.begin(), y.begin() + 35), ElementsAreArray(all));
     EXPECT_THAT(std::vector<float>(y.begin() + 35, y.end()), Each(-1));
     y = rows("evaluate_difficult_gt: false");
@@ -62,7 +62,8 @@ TEST(DetectionEvaluate, SaysWhichDetectionsAreRight) {
 
 TEST(DetectionEvaluate, Refusals) {
   EXPECT_THAT(refusal(evaluate_layer(2, 2, "num_classes: 1")), HasSubstr("num_classes"));
-  EXPECT_THAT(refusal(evaluate_layer(2, 2, "overlap_threshold: 0")), HasSubstr("overlap_threshold"));
+  EXPECT_THAT(refusal(evaluate_layer(2, 2, "overlap_threshold: 0")),
+              HasSubstr("overlap_threshold"));
   EXPECT_THAT(refusal(input("a", {1, 1, 2, 6}) + input("b", {1, 1, 2, 8}) +
                       layer("DetectionEvaluate", "bottom: 'a' bottom: 'b' top: 'y'",
                             "detection_evaluate_param { num_classes: 3 }")),

@@ -14,7 +14,8 @@ using ::testing::HasSubstr;
 const std::string kFields = "image_data_param { source: 'no.txt' batch_size: 2 }";
 
 TEST(ImageSegData, TakesItsShapesFromWhatIsFed) {
-  auto net = parse_net(layer("ImageSegData", "top: 'data' top: 'label' top: 'size'", kFields), "net");
+  auto net =
+      parse_net(layer("ImageSegData", "top: 'data' top: 'label' top: 'size'", kFields), "net");
   ASSERT_TRUE(net.ok());
   const std::vector<Shape> fed = {Shape{2, 3, 4, 6}, Shape{2, 1, 4, 6}, Shape{2, 1, 1, 2}};
   auto graph = Graph::build(*net, {}, {.types = layer_types(), .fed = {{"L", fed}}});

@@ -94,8 +94,9 @@ TEST(MarginInnerProduct, LambdaFallsWithTheIterations) {
 
 TEST(MarginInnerProduct, ARowOfZerosAndALabelThatIsNone) {
   for (const auto& device : {make_ref_device(), make_cpu_device()}) {
-    const auto y = evaluate(margin({2, 3}, 2, "type: QUADRUPLE base: 0"),
-                            {{"x", {0, 0, 0, 1, 1, 1}}, {"label", {1, NAN}}}, caffe::TRAIN, *device);
+    const auto y =
+        evaluate(margin({2, 3}, 2, "type: QUADRUPLE base: 0"),
+                 {{"x", {0, 0, 0, 1, 1, 1}}, {"label", {1, NAN}}}, caffe::TRAIN, *device);
     for (const float v : y.at("y")) EXPECT_TRUE(v == v) << "no number divides by 0";
   }
 }

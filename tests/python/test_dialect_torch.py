@@ -113,3 +113,57 @@ def test_depthwise_convolution(tmp_path):
     net.forward()
     tensors = map(torch.tensor, (x, weights, bias))
     assert_near(net.blobs["y"].data, functional.conv2d(*tensors, stride=2, padding=1, groups=8))
+
+
+def regions(count, images, side, seed=5):
+    """Boxes (image, x1, y1, x2, y2), some of them partly outside."""
+    random = np.random.default_rng(seed)
+    corners = np.sort(random.uniform(-4, side + 4, (count, 2, 2)), axis=1).reshape(count, 4)
+    return np.hstack([random.integers(0, images, (count, 1)), corners]).astype(np.float32)
+
+
+def test_roi_pooling(tmp_path):
+    ops = pytest.importorskip("torchvision.ops")
+    x, boxes = values(2, 3, 9, 11), regions(20, 2, 36)
+    found = run(
+        tmp_path,
+        'layer { name: "L" type: "ROIPooling" bottom: "x" bottom: "boxes" top: "y"'
+        " roi_pooling_param { pooled_h: 3 pooled_w: 4 spatial_scale: 0.25 } }",
+        x=x,
+        boxes=boxes,
+    )
+    assert_near(found["y"], ops.roi_pool(torch.tensor(x), torch.tensor(boxes), (3, 4), 0.25))
+
+
+def test_psroi_pooling(tmp_path):
+    ops = pytest.importorskip("torchvision.ops")
+    x, boxes = values(2, 32, 9, 11), regions(20, 2, 9)
+    found = run(
+        tmp_path,
+        'layer { name: "L" type: "PSROIPooling" bottom: "x" bottom: "boxes" top: "y"'
+        " psroi_pooling_param { output_dim: 2 group_size: 4 spatial_scale: 1 } }",
+        x=x,
+        boxes=np.round(boxes),
+    )
+    # torchvision's regions end before their last corner, R-FCN's behind it.
+    ends = torch.tensor(np.round(boxes)) + torch.tensor([0, 0, 0, 1, 1])
+    assert_near(found["y"], ops.ps_roi_pool(torch.tensor(x), ends, 4, 1.0))
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.5, 0.7])
+def test_suppression(tmp_path, threshold):
+    """DetectionOutput of one class, its places 0, keeps the priors that torchvision keeps."""
+    ops = pytest.importorskip("torchvision.ops")
+    boxes = regions(60, 1, 1)[:, 1:] / 9
+    scores = np.random.default_rng(7).uniform(0, 1, 60).astype(np.float32)
+    found = run(
+        tmp_path,
+        'layer { name: "L" type: "DetectionOutput" bottom: "loc" bottom: "conf" bottom: "prior"'
+        ' top: "y" detection_output_param { num_classes: 2 code_type: CORNER'
+        f" nms_param {{ nms_threshold: {threshold} }} }} }}",
+        loc=np.zeros((1, 240), np.float32),
+        conf=np.stack([1 - scores, scores], axis=1).reshape(1, 120),
+        prior=np.concatenate([boxes.ravel(), np.ones(240, np.float32)]).reshape(1, 2, 240),
+    )
+    kept = ops.nms(torch.tensor(boxes), torch.tensor(scores), threshold)
+    assert_near(found["y"].reshape(-1, 7)[:, 3:], torch.tensor(boxes)[kept])

@@ -12,21 +12,23 @@ using testing::HasSubstr;
 /// Class 1 has 4 objects in two batches; right, wrong, right, right, wrong by falling score. Class 2 has one, which is not
 /// found. Of class 3 there is none.
 std::vector<double> rows() {
-  return {-1, 1, 3, -1, -1,  //
-          -1, 2, 1, -1, -1,  //
-          -1, 3, 0, -1, -1,  //
-          0,  1, 0.9, 1, 0,  //
-          0,  1, 0.6, 1, 0,  //
-          0,  1, 0.8, 0, 1,  //
-          0,  3, 0.7, 0, 1,  //
-          -1, 1, 1, -1, -1,  // the next batch
-          1,  1, 0.5, 0, 1,  //
-          1,  1, 0.55, 1, 0,  //
-          1,  1, 0.95, 0, 0,  // an object that does not count
-          -1, -1, -1, -1, -1};
+  return {-1, 1,  3,    -1, -1,  //
+          -1, 2,  1,    -1, -1,  //
+          -1, 3,  0,    -1, -1,  //
+          0,  1,  0.9,  1,  0,   //
+          0,  1,  0.6,  1,  0,   //
+          0,  1,  0.8,  0,  1,   //
+          0,  3,  0.7,  0,  1,   //
+          -1, 1,  1,    -1, -1,  // the next batch
+          1,  1,  0.5,  0,  1,   //
+          1,  1,  0.55, 1,  0,   //
+          1,  1,  0.95, 0,  0,   // an object that does not count
+          -1, -1, -1,   -1, -1};
 }
 
-double of_class(int label, PrecisionForm form) { return average_precisions(rows(), form).at(label); }
+double of_class(int label, PrecisionForm form) {
+  return average_precisions(rows(), form).at(label);
+}
 
 // By hand: recalls 1/4, 1/4, 2/4, 3/4, 3/4 with precisions 1, 1/2, 2/3, 3/4, 3/5.
 TEST(MeanPrecision, OfEachForm) {
