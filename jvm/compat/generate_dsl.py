@@ -29,7 +29,11 @@ SCALARS = {
     Kind.TYPE_DOUBLE: "Double",
 }
 # What messages are called where the word Parameter, cut off, does not leave the right name.
-NAMES = {"NetParameter": "Net", "TransformationParameter": "Transformation"}
+NAMES = {
+    "NetParameter": "Net",
+    "TransformationParameter": "Transformation",
+    "AnnotatedDataParameter": "Annotations",  # the layer has the other name
+}
 # What files from before LayerParameter hold, and weights: no part of the language.
 LEFT_OUT = {"NetParameter": {"layers"}, "LayerParameter": {"blobs"}}
 # The fields that every layer has, after name, bottom and top.

@@ -24,8 +24,7 @@ _EXTENSIONS = "spark.sql.extensions", "cafetiere.spark.sql.Extensions"
 def session_builder() -> "SparkSession.Builder":
     """A SparkSession.builder whose new session has our jar and plugin besides the user's.
 
-    A client of Spark Connect gets a session of a server, which has the jar: see
-    docs/connect.md.
+    A client of Spark Connect gets a session of a server, which has the jar.
 
     Raises FileNotFoundError where there is no jar, and OSError where none can be written.
     """

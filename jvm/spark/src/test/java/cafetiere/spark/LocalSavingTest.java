@@ -21,6 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Models on the disk of a server of Spark Connect, whose default file system is another one. */
 class LocalSavingTest {
   private static final String DEFAULT = "fs.defaultFS";
+  private static final String RETRIES = "ipc.client.connect.max.retries";
   private static final byte[] WEIGHTS = {10, 1, 'm'};
 
   private static final SparkSession spark = TestImages.session();
@@ -39,11 +40,13 @@ class LocalSavingTest {
     }
     assumeTrue(isThere);
     conf.set(DEFAULT, "hdfs://127.0.0.1:1");  // where nobody listens
+    conf.set(RETRIES, "0");
   }
 
   @AfterEach
   void theOwnOne() {
     conf.set(DEFAULT, before);
+    conf.unset(RETRIES);
     spark.conf().unset("spark.cafetiere.largestModel");
   }
 
