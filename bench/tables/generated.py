@@ -5,10 +5,10 @@
 
 writes train.parquet with so many rows and test.parquet with a fifth of that.
 
-The label follows from the cells as they stand in the table: texts of 10,000 places and 6 plans, whose
-effects depend on each other by kinds of places that the table does not tell; numbers, two of which
-multiply; a date, by season and weekday. A tenth of the cells is missing, which has an effect of its own.
-The label of 2 rows in 100 is turned round.
+The label follows from the cells as they stand in the table: texts of 10,000 places and 6 plans,
+whose effects depend on each other by kinds of places that the table does not tell; numbers, two of
+which multiply; a date, by season and weekday. A tenth of the cells is missing, which has an effect
+of its own. The label of 2 rows in 100 is turned round.
 """
 
 import pathlib

@@ -5,8 +5,9 @@
     python bench/tables/generated.py 1000000 out/generated
     python bench/tables/large.py out/generated LEARNER..
 
-LEARNER: cafetiere (on Spark, PySpark's Python), mlp or gbt (Spark's MultilayerPerceptron and GBT), hgb
-(scikit-learn's HistGradientBoosting, build/tables/bin/python). On Spark with two executors of one core.
+LEARNER: cafetiere (on Spark, PySpark's Python), mlp or gbt (Spark's MultilayerPerceptron and GBT),
+hgb (scikit-learn's HistGradientBoosting, build/tables/bin/python). On Spark with two executors of
+one core.
 """
 
 import pathlib

@@ -32,10 +32,12 @@ class Cafetiere:
         self.classes, self.options = classes, options
 
     def fit(self, x, y):
+        """Learns rows x with the labels y."""
         columns = {**self._columns(x), "y": y.tolist()}
         self.model, _ = tables.fit(columns, "y", classes=self.classes, **self.options)
 
     def predict(self, x):
+        """The labels of rows."""
         return np.array([float(value) for value in self.model.predict(self._columns(x))[0]])
 
     @staticmethod
