@@ -19,7 +19,8 @@ std::string center_loss(const std::vector<int64_t>& x, int classes, const std::s
 TEST(CenterLoss, Gradients) {
   // The centers move by a rule that is no gradient.
   check_layer({.layers = center_loss({7, 5}, 4), .labels = 4, .numeric = false});
-  check_layer({.layers = center_loss({6, 3, 2}, 3, "loss_weight: 0.5"), .labels = 3, .numeric = false});
+  check_layer(
+      {.layers = center_loss({6, 3, 2}, 3, "loss_weight: 0.5"), .labels = 3, .numeric = false});
 }
 
 // In double precision with NumPy, from the formula: rows 0 and 2 are of class 0, none of class 3.
@@ -49,6 +50,36 @@ TEST(CenterLoss, ValuesOfNumPy) {
         EXPECT_FLOAT_EQ((*net)->param_diff(0)[i], moved[i]) << "whatever the loss weighs";
       }
     }
+  }
+}
+
+// Central differences of the loss by each value of x.
+TEST(CenterLoss, GradientForTheFeaturesIsThatOfTheLoss) {
+  auto net = TestNet::build(center_loss({5, 3}, 4), caffe::TRAIN);
+  ASSERT_TRUE(net.ok()) << net.status().message();
+  for (size_t i = 0; i < 12; ++i) (*net)->param(0)[i] = 0.3F * float(i % 5) - 0.5F;
+  const auto device = make_ref_device();
+  auto plan = (*net)->plan(*device, 0);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  float* x = (*plan)->inputs()[0].data;
+  for (int i = 0; i < 15; ++i) x[i] = 0.2F * float(i * i % 11) - 1;
+  std::ranges::copy(std::vector<float>{0, 3, 1, 0, 2}, (*plan)->inputs()[1].data);
+  (*plan)->outputs()[0].diff[0] = 1;
+  ThreadPool pool(1);
+  const auto loss = [&] {
+    EXPECT_TRUE((*plan)->run(pool, {}).ok());
+    return double((*plan)->outputs()[0].data[0]);
+  };
+  loss();
+  const std::vector<float> dx((*plan)->input_diffs()[0].data, (*plan)->input_diffs()[0].data + 15);
+  constexpr float kStep = 1 / 64.F;
+  for (size_t i = 0; i < dx.size(); ++i) {
+    const float at = x[i];
+    x[i] = at + kStep;
+    const double above = loss();
+    x[i] = at - kStep;
+    EXPECT_NEAR(dx[i], (above - loss()) / (2 * double(kStep)), 1e-3) << i;
+    x[i] = at;
   }
 }
 

@@ -35,7 +35,14 @@ def write_lmdb(folder: pathlib.Path, values: list[bytes]) -> None:
     call("dbi_open", txn, None, CREATE, ctypes.byref(dbi))
     for i, value in enumerate(values):
         key = f"{i:08}".encode()
-        call("put", txn, dbi, ctypes.byref(Val(len(key), key)), ctypes.byref(Val(len(value), value)), 0)
+        call(
+            "put",
+            txn,
+            dbi,
+            ctypes.byref(Val(len(key), key)),
+            ctypes.byref(Val(len(value), value)),
+            0,
+        )
     call("txn_commit", txn)
     lmdb.mdb_env_close(env)
 
@@ -91,10 +98,13 @@ layer {{ name: "{name}" type: "Flatten" bottom: "{name}_p" top: "{name}" }}"""
 
 def net(train: str, test: str, test_batch: int) -> str:
     """Boxes of 8 x 8 places, three a place."""
-    resize = f"resize_param {{ height: {SIZE} width: {SIZE} interp_mode: LINEAR interp_mode: AREA }}"
+    resize = (
+        f"resize_param {{ height: {SIZE} width: {SIZE} interp_mode: LINEAR interp_mode: AREA }}"
+    )
     distort = "distort_param { brightness_prob: 0.5 brightness_delta: 16 }"
     sampler = """batch_sampler { max_sample: 1 max_trials: 1 }
-      batch_sampler { sampler { min_scale: 0.7 max_scale: 1 min_aspect_ratio: 0.8 max_aspect_ratio: 1.25 }
+      batch_sampler {
+        sampler { min_scale: 0.7 max_scale: 1 min_aspect_ratio: 0.8 max_aspect_ratio: 1.25 }
         sample_constraint { min_object_coverage: 1 } max_sample: 1 max_trials: 20 }"""
     text = data_layer("TRAIN", train, 16, f"mirror: true {resize} {distort}", sampler)
     text += data_layer("TEST", test, test_batch, resize, "")
@@ -102,10 +112,14 @@ def net(train: str, test: str, test_batch: int) -> str:
     text += convolution("c3", "c2", 32) + convolution("loc", "c3", 12, relu=False)
     text += convolution("conf", "c3", 3 * CLASSES, relu=False)
     text += flat("loc_f", "loc") + flat("conf_f", "conf")
-    return text + f"""
+    return (
+        text
+        + f"""
 layer {{ name: "prior" type: "PriorBox" bottom: "c3" bottom: "data" top: "prior"
-  prior_box_param {{ min_size: 9 aspect_ratio: 2 variance: 0.1 variance: 0.1 variance: 0.2 variance: 0.2 }} }}
-layer {{ name: "loss" type: "MultiBoxLoss" bottom: "loc_f" bottom: "conf_f" bottom: "prior" bottom: "label"
+  prior_box_param {{ min_size: 9 aspect_ratio: 2
+    variance: 0.1 variance: 0.1 variance: 0.2 variance: 0.2 }} }}
+layer {{ name: "loss" type: "MultiBoxLoss"
+  bottom: "loc_f" bottom: "conf_f" bottom: "prior" bottom: "label"
   top: "loss" include {{ phase: TRAIN }} propagate_down: true propagate_down: true
   propagate_down: false propagate_down: false
   multibox_loss_param {{ num_classes: {CLASSES} code_type: CENTER_SIZE overlap_threshold: 0.5 }} }}
@@ -113,7 +127,8 @@ layer {{ name: "conf_r" type: "Reshape" bottom: "conf_f" top: "conf_r" include {
   reshape_param {{ shape {{ dim: 0 dim: -1 dim: {CLASSES} }} }} }}
 layer {{ name: "conf_s" type: "Softmax" bottom: "conf_r" top: "conf_s" include {{ phase: TEST }}
   softmax_param {{ axis: 2 }} }}
-layer {{ name: "conf_sf" type: "Flatten" bottom: "conf_s" top: "conf_sf" include {{ phase: TEST }} }}
+layer {{ name: "conf_sf" type: "Flatten" bottom: "conf_s" top: "conf_sf"
+  include {{ phase: TEST }} }}
 layer {{ name: "found" type: "DetectionOutput" bottom: "loc_f" bottom: "conf_sf" bottom: "prior"
   top: "found" include {{ phase: TEST }}
   detection_output_param {{ num_classes: {CLASSES} code_type: CENTER_SIZE keep_top_k: 20
@@ -121,3 +136,4 @@ layer {{ name: "found" type: "DetectionOutput" bottom: "loc_f" bottom: "conf_sf"
 layer {{ name: "map" type: "DetectionEvaluate" bottom: "found" bottom: "label" top: "map"
   include {{ phase: TEST }} detection_evaluate_param {{ num_classes: {CLASSES} }} }}
 """
+    )

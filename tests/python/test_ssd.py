@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SSD's training from the command line: its data, its loss, and the mean average precision of its tests."""
+"""SSD's training from the command line: its data, its loss, and the mean precision of its tests."""
 
 import ctypes.util
 import re
@@ -11,9 +11,11 @@ from test_cli import run
 pytestmark = pytest.mark.skipif(not ctypes.util.find_library("lmdb"), reason="needs liblmdb.so")
 
 SOLVER = """
-net: "net.prototxt" base_lr: 0.002 lr_policy: "fixed" type: "Adam" weight_decay: 0.0005 max_iter: {steps}
+net: "net.prototxt" base_lr: 0.002 lr_policy: "fixed" type: "Adam" weight_decay: 0.0005
+max_iter: {steps}
 display: 20 test_interval: {steps} test_iter: 4 test_initialization: true random_seed: 3
-eval_type: "detection" ap_version: "11point" show_per_class_result: true snapshot_prefix: "ssd"
+eval_type: "detection" ap_version: "11point" show_per_class_result: true
+snapshot_prefix: "ssd"
 """
 
 

@@ -4,6 +4,7 @@ package libs
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Paths}
 
+import cafetiere.jcaffe.ForkText
 import cafetiere.protobuf.{Message, TextFormat}
 import caffe.Caffe.{LayerParameter, NetParameter, SolverParameter}
 
@@ -82,7 +83,7 @@ object ProtoLoader {
 
   private def read[B <: Message.Builder](filename: String, builder: B): B = {
     val text = new String(Files.readAllBytes(Paths.get(filename)), UTF_8)
-    try TextFormat.merge(text, builder)
+    try ForkText.merge(filename, text, builder)
     catch {
       case e: TextFormat.ParseException =>
         throw new IllegalArgumentException(s"$filename:${e.getMessage}", e)

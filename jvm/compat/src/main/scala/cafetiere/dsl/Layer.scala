@@ -3,6 +3,7 @@ package cafetiere.dsl
 
 import scala.language.implicitConversions
 
+import cafetiere.jcaffe.ForkText
 import cafetiere.protobuf
 import cafetiere.protobuf.TextFormat
 import caffe.Caffe
@@ -43,7 +44,7 @@ abstract class MessageType[M <: Message[P], P] {
     */
   def parse(prototxt: String): M = {
     val builder = codec.builder
-    try TextFormat.merge(prototxt, builder)
+    try ForkText.merge("prototxt", prototxt, builder)
     catch {
       case e: TextFormat.ParseException => throw new IllegalArgumentException(e.getMessage, e)
     }

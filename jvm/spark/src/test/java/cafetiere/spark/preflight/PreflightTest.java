@@ -187,7 +187,7 @@ class PreflightTest {
     String data = "layer { name: \"mnist\" type: \"%s\" top: \"data\" top: \"label\" }\n";
     String classifier = TestNets.CLASSIFIER;
     String net = classifier.substring(classifier.indexOf("layer { name: \"hidden"));
-    for (String type : List.of("WindowData")) {
+    for (String type : List.of("WindowData", "AnnotatedData", "DenseImageData", "ImageSegData")) {
       CaffeEstimator estimator = estimator().setNet("# a comment\n" + data.formatted(type) + net);
       PreflightException e =
           assertThrows(PreflightException.class, () -> estimator.fit(table), type);

@@ -3,6 +3,7 @@ package com.yahoo.ml.jcaffe;
 
 import caffe.Caffe.NetParameter;
 import caffe.Caffe.SolverParameter;
+import cafetiere.jcaffe.ForkText;
 import cafetiere.protobuf.Message;
 import cafetiere.protobuf.TextFormat;
 import java.io.IOException;
@@ -23,10 +24,9 @@ public class Utils {
 
   private static <B extends Message.Builder> B merge(String file, B builder) throws IOException {
     try {
-      TextFormat.merge(Files.readString(Path.of(file)), builder);
+      return ForkText.merge(file, Files.readString(Path.of(file)), builder);
     } catch (TextFormat.ParseException e) {
       throw new IOException(file + ":" + e.getMessage(), e);
     }
-    return builder;
   }
 }

@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Paths}
 
 import caffe.Caffe.{LayerParameter, NetParameter, Phase, SolverParameter}
+import cafetiere.jcaffe.ForkText
 import cafetiere.protobuf.{Message, TextFormat}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
@@ -80,7 +81,7 @@ private[caffe] object Prototxt {
   }
 
   private def parsed[B <: Message.Builder](path: String, text: String, builder: B): B = {
-    try TextFormat.merge(text, builder)
+    try ForkText.merge(path, text, builder)
     catch {
       case e: TextFormat.ParseException =>
         throw new IllegalArgumentException(s"$path:${e.getMessage}", e)
