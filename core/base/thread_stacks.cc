@@ -130,7 +130,8 @@ int this_thread() { return int(syscall(SYS_gettid)); }
 std::string thread_stacks(const std::vector<int>& others) {
   static std::mutex one_at_a_time;  // a signal's handler is the process's
   const std::lock_guard lock(one_at_a_time);
-  struct sigaction before {}, ours {};
+  struct sigaction before {
+  }, ours{};
   ours.sa_sigaction = answer;
   ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigaction(stack_signal(), nullptr, &before);

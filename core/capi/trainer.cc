@@ -303,9 +303,8 @@ int cft_trainer_place(cft_trainer* t, char** out) {
   CFT_NOT_NULL(t, out);
   return capi::guarded([&]() -> Status {
     const cafetiere::Trainer::Place place = t->trainer->place();
-    const nlohmann::json json = {{"step", place.iter},
-                                 {"doing", cafetiere::name_of(place.doing)},
-                                 {"thread", place.thread}};
+    const nlohmann::json json = {
+        {"step", place.iter}, {"doing", cafetiere::name_of(place.doing)}, {"thread", place.thread}};
     return capi::give_text(json.dump(), out);
   });
 }

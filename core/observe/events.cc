@@ -113,15 +113,15 @@ std::vector<RankAccount> decode_ranks(const Json& json) {
 }
 
 Progress decode_progress(const Json& json) {
-  return {integer(json, "step"),     integer(json, "max_iter"), number(json, "epoch"),
-          number(json, "loss"),      number(json, "lr"),        number(json, "rows_per_s"),
-          number(json, "wait_data"), number(json, "wait_comm"), number(json, "seconds"),
+  return {integer(json, "step"),      integer(json, "max_iter"), number(json, "epoch"),
+          number(json, "loss"),       number(json, "lr"),        number(json, "rows_per_s"),
+          number(json, "wait_data"),  number(json, "wait_comm"), number(json, "seconds"),
           values_of(json, "outputs"), decode_times(json)};
 }
 
 Account decode_account(const Json& json) {
-  return {number(json, "seconds"), integer(json, "cores"), values_of(json, "core_hours"),
-          integer(json, "rows_used"), number(json, "cost"), decode_ranks(json)};
+  return {number(json, "seconds"),    integer(json, "cores"), values_of(json, "core_hours"),
+          integer(json, "rows_used"), number(json, "cost"),   decode_ranks(json)};
 }
 
 LogMessage decode_log(const Json& json) {
@@ -153,8 +153,8 @@ Result<Event> parse_event(std::string_view json_text) {
   if (kind == "log") return Event(decode_log(json));
   if (kind == "account") return Event(decode_account(json));
   if (kind == "explained") return Event(Explained{text(json, "text")});
-  return invalid_argument(fmt::format(
-      "unknown event '{}': expected progress, test, log, account or explained", kind));
+  return invalid_argument(
+      fmt::format("unknown event '{}': expected progress, test, log, account or explained", kind));
 }
 
 std::string TestNames::of(const std::string& net) {

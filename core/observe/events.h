@@ -67,11 +67,11 @@ struct RankAccount {
 
 /// What the cores that a run had were used for, at its end.
 struct Account {
-  double seconds = 0;      ///< on the clock
-  int64_t cores = 0;       ///< of all ranks
-  NamedValues core_hours;  ///< by activity; they add up to cores x seconds
-  int64_t rows_used = 0;   ///< the same one again in each epoch
-  double cost = 0;         ///< 0 without a price
+  double seconds = 0;                   ///< on the clock
+  int64_t cores = 0;                    ///< of all ranks
+  NamedValues core_hours;               ///< by activity; they add up to cores x seconds
+  int64_t rows_used = 0;                ///< the same one again in each epoch
+  double cost = 0;                      ///< 0 without a price
   std::vector<RankAccount> ranks = {};  ///< may be empty
 };
 

@@ -42,9 +42,7 @@ class TimeAccount {
     std::atomic_ref(activity_).store(activity, std::memory_order_relaxed);
   }
   /// What is being done. Any thread.
-  Activity activity() const {
-    return std::atomic_ref(activity_).load(std::memory_order_relaxed);
-  }
+  Activity activity() const { return std::atomic_ref(activity_).load(std::memory_order_relaxed); }
 
   /// An activity until the end of the scope, then the one before it again.
   class Span {

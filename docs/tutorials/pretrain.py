@@ -14,7 +14,7 @@ from torch import nn
 
 
 def drawn(i):
-    """An ellipse, a rectangle or a triangle somewhere on noise, in 32 x 32 numbers, and its class."""
+    """An ellipse, a rectangle or a triangle on noise, as 32 x 32 numbers, and its class."""
     place = random.Random(i)
     image = Image.effect_noise((32, 32), 80).convert("L")
     x, y, size = place.randint(2, 12), place.randint(2, 12), place.randint(10, 16)
@@ -29,6 +29,7 @@ def drawn(i):
 
 
 def main():
+    """Trains on 5,400 drawings, tells the share of 600 others that is right, and writes the net."""
     torch.manual_seed(1)
     net = nn.Sequential(
         *(nn.Conv2d(1, 16, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2)),
@@ -36,7 +37,7 @@ def main():
         *(nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
         *(nn.Flatten(), nn.Linear(256, 32), nn.ReLU(), nn.Linear(32, 3)),
     )
-    images, labels = zip(*(drawn(i) for i in range(6000)))
+    images, labels = zip(*(drawn(i) for i in range(6000)), strict=True)
     images, labels = torch.tensor(np.stack(images)), torch.tensor(labels)
     optimizer = torch.optim.Adam(net.parameters(), 1e-3)
     for epoch in range(12):

@@ -23,15 +23,14 @@ class Waiting {
  public:
   Waiting() {
     EXPECT_TRUE(thread_
-                    .start(
-                        "waiting",
-                        [this] {
-                          std::unique_lock lock(mutex_);
-                          began_ = true;
-                          changed_.notify_all();
-                          changed_.wait(lock, [this] { return ended_; });
-                        },
-                        {})
+                    .start("waiting",
+                           [this] {
+                             std::unique_lock lock(mutex_);
+                             began_ = true;
+                             changed_.notify_all();
+                             changed_.wait(lock, [this] { return ended_; });
+                           },
+                           {})
                     .ok());
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return began_; });
@@ -74,7 +73,8 @@ TEST(ThreadStacks, ShowAnyThreadThatIsNamed) {
 }
 
 TEST(ThreadStacks, LeaveASignalToTheProcessThatUsesIt) {
-  struct sigaction before {}, theirs {};
+  struct sigaction before {
+  }, theirs{};
   theirs.sa_handler = SIG_IGN;
   sigaction(stack_signal(), &theirs, &before);
   const Waiting thread;

@@ -78,7 +78,9 @@ def drawn(url, picture):
     chromium(f"--screenshot={PICTURES / picture}", "--window-size=1280,2200", url)
     page, seconds = chromium("--dump-dom", "--virtual-time-budget=5000", url)
     _, empty = chromium("--dump-dom", "--virtual-time-budget=5000", "about:blank")
-    print(f"{picture}: {len(page):,} bytes, {seconds:.2f} s, of which the browser's own {empty:.2f} s")
+    print(
+        f"{picture}: {len(page):,} bytes, {seconds:.2f} s, of which the browser's own {empty:.2f} s"
+    )
     return page
 
 

@@ -70,7 +70,6 @@ def images(count=4):
     return np.random.default_rng(1).standard_normal((count, 3, 6, 6)).astype(np.float32)
 
 
-
 def test_summary(make):
     lines = make(DEPLOY).summary().splitlines()
     assert lines[0].split() == ["layer", "type", "tops", "parameters"]
