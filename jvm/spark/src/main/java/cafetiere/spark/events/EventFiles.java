@@ -49,8 +49,8 @@ public final class EventFiles implements AutoCloseable {
   }
 
   /**
-   * A training goes on from {@code step}: what the JSON file tells of later steps is dropped, with
-   * step 0 all of it, and a new file for TensorBoard is begun.
+   * A training goes on from {@code step}: what the JSON file tells of later steps is dropped, and a
+   * new file for TensorBoard is begun. Of a file that was there before the run step 0 drops all.
    */
   public void startFrom(long step) {
     if (prefix.isEmpty()) return;
@@ -100,7 +100,7 @@ public final class EventFiles implements AutoCloseable {
     FileSystem found = json.getFileSystem(conf);
     // The raw one has no checksums beside each file and shows a line as soon as it is written.
     FileSystem files = found instanceof LocalFileSystem local ? local.getRawFileSystem() : found;
-    List<String> kept = step > 0 && files.exists(json) ? upTo(step, json, files) : List.of();
+    List<String> kept = (step > 0 || wasOpen) && files.exists(json) ? upTo(step, json, files) : List.of();
     lines = files.create(json, true);
     for (String line : kept) lines.write((line + "\n").getBytes(StandardCharsets.UTF_8));
     show(lines);

@@ -62,6 +62,14 @@ class EventFilesTest {
     }
     String expected = progress(1) + "\n" + progress(2) + "\n";
     assertEquals(expected, Files.readString(dir.resolve("run.jsonl")));
+    String warning = "{\"event\":\"log\",\"level\":\"warning\",\"text\":\"again\"}";
+    try (EventFiles files = files("run")) {
+      files.startFrom(0);
+      files.write(Json.parse(progress(1)));
+      files.write(Json.parse(warning));
+      files.startFrom(0);
+    }
+    assertEquals(warning + "\n", Files.readString(dir.resolve("run.jsonl")));
     try (EventFiles files = files("run")) {
       files.startFrom(0);
     }
