@@ -78,6 +78,45 @@ TEST(MarginInnerProduct, ValuesOfNumPy) {
   }
 }
 
+// Central differences of a sum of the scores by each value of x: without a margin the gradient is a true
+// one.
+TEST(MarginInnerProduct, GradientForTheFeaturesIsThatOfTheScoresWithoutAMargin) {
+  constexpr int kRows = 4, kWidth = 3, kClasses = 3;
+  auto net = TestNet::build(margin({kRows, kWidth}, kClasses, "base: 0.5"), caffe::TRAIN);
+  ASSERT_TRUE(net.ok()) << net.status().message();
+  for (size_t i = 0; i < kWidth * kClasses; ++i) {
+    (*net)->param(0)[i] = 0.37F * float(i * i % 7) - 0.9F;
+  }
+  const auto device = make_ref_device();
+  auto plan = (*net)->plan(*device, 0);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  float* x = (*plan)->inputs()[0].data;
+  for (int i = 0; i < kRows * kWidth; ++i) x[i] = 0.21F * float(i * i % 11) - 1;
+  std::ranges::copy(std::vector<float>{0, 2, 1, 0}, (*plan)->inputs()[1].data);
+  const Plan::Blob y = (*plan)->outputs()[0];
+  for (int i = 0; i < kRows * kClasses; ++i) y.diff[i] = 0.3F * float(i % 5) - 0.6F;
+  ThreadPool pool(1);
+  const auto sum = [&] {
+    EXPECT_TRUE((*plan)->run(pool, {}).ok());
+    double total = 0;
+    for (int i = 0; i < kRows * kClasses; ++i) total += double(y.data[i]) * double(y.diff[i]);
+    return total;
+  };
+  sum();
+  const float* now = (*plan)->input_diffs()[0].data;
+  const std::vector<float> dx(now, now + kRows * kWidth);
+  constexpr float kStep = 1 / 256.F;
+  for (size_t i = 0; i < dx.size(); ++i) {
+    const float at = x[i];
+    x[i] = at + kStep;
+    const double above = sum();
+    x[i] = at - kStep;
+    const double below = sum();
+    x[i] = at;
+    EXPECT_NEAR(dx[i], (above - below) / (2 * kStep), 2e-3) << i;
+  }
+}
+
 TEST(MarginInnerProduct, LambdaFallsWithTheIterations) {
   const auto cpu = make_cpu_device();
   const auto lambda = [&](int64_t sub_step) {
