@@ -3,10 +3,11 @@
 
 import ctypes.util
 import re
+import subprocess
 
 import pytest
 import ssd_net
-from test_cli import run
+from test_cli import PROGRAM, run
 
 pytestmark = pytest.mark.skipif(not ctypes.util.find_library("lmdb"), reason="needs liblmdb.so")
 
@@ -49,3 +50,24 @@ def test_the_same_weights_on_any_number_of_threads(folder):
         train(folder, 10, "--threads", threads)
         weights.append((folder / "ssd_iter_10.caffemodel").read_bytes())
     assert weights[0] == weights[1]
+
+
+def test_the_same_precision_on_any_number_of_ranks(folder, tmp_path):
+    told = re.compile(r"Test net output #\d+: map = .*|class\d: .*")
+    one = train(folder, 40, "--shards", "2", "--threads", "1")
+    weights = (folder / "ssd_iter_40.caffemodel").read_bytes()
+    flags = ["--solver", "solver.prototxt", "--ranks", "2", "--meet", tmp_path, "--threads", "1"]
+    ranks = [
+        subprocess.Popen(
+            [PROGRAM, "train", *flags, "--shards", "2", "--rank", str(rank)],
+            cwd=folder,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        for rank in range(2)
+    ]
+    logs = [rank.communicate(timeout=120)[0] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0], logs
+    assert told.findall(logs[0]) == told.findall(one) and len(told.findall(one)) == 6
+    assert (folder / "ssd_iter_40.caffemodel").read_bytes() == weights
