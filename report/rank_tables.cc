@@ -48,7 +48,7 @@ std::string chart_of(const RankHistory& history, const Kind& kind) {
   chart.log_y = false;
   for (size_t i = 0; i < (each ? ranks : 3); ++i) {
     constexpr const char* kRange[] = {"least", "median", "greatest"};
-    chart.series.push_back({each ? fmt::format("rank {}", i) : kRange[i]});
+    chart.series.push_back({each ? fmt::format("rank {}", i) : kRange[i], {}});
   }
   for (const auto& [step, times] : history) {
     const std::vector<double>& values = times.*kind.values;

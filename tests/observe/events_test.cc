@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Events, RanksTimesComeBack) {
-  Progress progress{.step = 3};
+  Progress progress{.step = 3, .outputs = {}};
   progress.ranks = {{1.5, 2}, {0, 0.25}, {0.5, 0}};
   const RankTimes back = std::get<Progress>(parse_event(to_json(progress)).value()).ranks;
   EXPECT_EQ(back.step_ms, progress.ranks.step_ms);
@@ -31,7 +31,7 @@ TEST(Events, RanksTimesOfDifferentNumbersAreNone) {
 }
 
 TEST(Events, RanksPartsOfAnAccountComeBack) {
-  Account account{.seconds = 1, .cores = 2};
+  Account account{.seconds = 1, .cores = 2, .core_hours = {}};
   account.ranks = {{"rank 0", {{"computing", 0.5}}}, {"rank 1", {{"idle", 0.25}}}};
   const auto back = std::get<Account>(parse_event(to_json(account)).value()).ranks;
   ASSERT_EQ(back.size(), 2u);

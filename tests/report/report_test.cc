@@ -71,7 +71,7 @@ TEST(Report, ShowsWhereTheCoreHoursWent) {
 }
 
 TEST(Report, ShowsEachRanksTimes) {
-  Progress event{.step = 10, .loss = 1};
+  Progress event{.step = 10, .loss = 1, .outputs = {}};
   event.ranks = {{4, 12}, {0.001, 0.002}, {0.6, 0.1}};
   const auto html = render_report(to_json(event) + "\n", "{}");
   ASSERT_TRUE(html.ok()) << html.status().message();
@@ -83,7 +83,7 @@ TEST(Report, ShowsEachRanksTimes) {
 }
 
 TEST(Report, ShowsTheRangeOfManyRanks) {
-  Progress event{.step = 10, .loss = 1};
+  Progress event{.step = 10, .loss = 1, .outputs = {}};
   for (int rank = 0; rank < 9; ++rank) event.ranks.step_ms.push_back(rank == 7 ? 100 : 10 + rank);
   event.ranks.wait_data = event.ranks.wait_comm = std::vector<double>(9, 0.);
   const auto html = render_report(to_json(event) + "\n", "{}");
