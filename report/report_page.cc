@@ -38,7 +38,7 @@ figcaption { font-weight: 650; }
 .legend i { display: inline-block; width: 14px; height: 3px; border-radius: 2px;
   margin-right: 6px; vertical-align: middle; }
 .legend b { color: var(--text); font-variant-numeric: tabular-nums; font-weight: 600; }
-svg { display: block; width: 100%; height: auto; margin-top: 6px; }
+svg { display: block; width: 100%; height: auto; margin-top: 6px; overflow: visible; }
 .grid { stroke: var(--grid); } .axis { stroke: var(--muted); }
 .tick, .label { fill: var(--muted); font-size: 15px; font-variant-numeric: tabular-nums; }
 .line { fill: none; stroke: var(--c); stroke-width: 2; stroke-linejoin: round; }

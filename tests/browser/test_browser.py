@@ -48,7 +48,9 @@ for step in range(1, steps + 1):
 bus = spark.sparkContext._jsc.sc().listenerBus()
 lines = "".join(json.dumps(event) + "\\n" for event in told)
 update = spark._jvm.cafetiere.spark.ui.RunUpdate
-bus.post(update("long", "a long one", 0, int(time.time() * 1000), lines, "", ""))
+now = int(time.time() * 1000)
+result = json.dumps({"title": "a long one", "steps": steps})
+bus.post(update("long", "a long one", 0, now, lines, result, "", "nobody", "ended"))
 bus.waitUntilEmpty()
 address = spark.sparkContext.uiWebUrl
 print("READY", address, spark.sparkContext.applicationId, flush=True)
