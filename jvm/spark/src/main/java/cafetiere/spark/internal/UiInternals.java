@@ -4,6 +4,9 @@ package cafetiere.spark.internal;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.Arrays;
+import org.apache.spark.ui.JettyUtils;
+import org.apache.spark.ui.JettyUtils$;
+import org.apache.spark.ui.SparkUI;
 import org.apache.spark.ui.SparkUITab;
 import org.apache.spark.ui.UIUtils$;
 import scala.Function0;
@@ -27,18 +30,34 @@ public final class UiInternals {
     }
   }
 
+  /** Adds a page to a UI. Its handler is a class of Jetty's, whose package Spark 4.2 changed. */
+  public static void serve(SparkUI ui, String path, JettyUtils.ServletParams<?> page) {
+    Object handler = call(method(JettyUtils$.class, "createServletHandler", 4),
+        JettyUtils$.MODULE$, path, page, ui.conf(), ui.basePath());
+    call(method(SparkUI.class, "attachHandler", 1), ui, handler);
+  }
+
+  private static Method method(Class<?> of, String name, int parameters) {
+    return Arrays.stream(of.getMethods())
+        .filter(method -> method.getName().equals(name) && !method.isBridge()
+            && method.getParameterCount() == parameters)
+        .findFirst().orElseThrow(() -> new IllegalStateException("this Spark has no " + name));
+  }
+
+  private static Object call(Method method, Object on, Object... arguments) {
+    try {
+      return method.invoke(on, arguments);
+    } catch (InvocationTargetException e) {
+      throw new IllegalStateException("Spark's " + method.getName() + " fails", e.getCause());
+    } catch (IllegalAccessException e) {
+      throw new IllegalStateException("Spark's " + method.getName() + " cannot be called", e);
+    }
+  }
+
   /** A page of HTML with Spark's header. */
   public static String page(Object request, String title, String html, SparkUITab tab) {
-    Method header = Arrays.stream(UIUtils$.class.getMethods())
-        .filter(method -> method.getName().equals("headerSparkPage")).findFirst().orElseThrow();
     Function0<Object> content = () -> new Unparsed(html);
-    try {
-      return "<!DOCTYPE html>" + header.invoke(UIUtils$.MODULE$, request, title, content, tab,
-          Option.empty(), false, false);
-    } catch (InvocationTargetException e) {
-      throw new IllegalStateException("cannot draw the page", e.getCause());
-    } catch (IllegalAccessException e) {
-      throw new IllegalStateException("cannot draw the page", e);
-    }
+    return "<!DOCTYPE html>" + call(method(UIUtils$.class, "headerSparkPage", 7),
+        UIUtils$.MODULE$, request, title, content, tab, Option.empty(), false, false);
   }
 }

@@ -8,7 +8,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import org.apache.spark.ui.JettyUtils;
-import org.apache.spark.ui.JettyUtils$;
 import org.apache.spark.ui.SparkUI;
 import org.apache.spark.ui.SparkUITab;
 import org.apache.spark.util.kvstore.KVStore;
@@ -53,8 +52,7 @@ final class RunTab extends SparkUITab {
   private void serve(String path, String type, Page page) {
     Function1 answer = page::of;
     Function1 text = written -> (String) written;
-    ui.attachHandler(JettyUtils$.MODULE$.createServletHandler("/" + PREFIX + path,
-        new JettyUtils.ServletParams(answer, type, text), ui.conf(), ui.basePath()));
+    UiInternals.serve(ui, "/" + PREFIX + path, new JettyUtils.ServletParams(answer, type, text));
   }
 
   private KVStore store() {
