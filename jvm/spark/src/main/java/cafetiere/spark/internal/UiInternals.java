@@ -4,6 +4,7 @@ package cafetiere.spark.internal;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.Arrays;
+import java.util.function.IntPredicate;
 import org.apache.spark.ui.JettyUtils;
 import org.apache.spark.ui.JettyUtils$;
 import org.apache.spark.ui.SparkUI;
@@ -32,15 +33,15 @@ public final class UiInternals {
 
   /** Adds a page to a UI. Its handler is a class of Jetty's, whose package Spark 4.2 changed. */
   public static void serve(SparkUI ui, String path, JettyUtils.ServletParams<?> page) {
-    Object handler = call(method(JettyUtils$.class, "createServletHandler", 4),
+    Object handler = call(method(JettyUtils$.class, "createServletHandler", count -> count == 4),
         JettyUtils$.MODULE$, path, page, ui.conf(), ui.basePath());
-    call(method(SparkUI.class, "attachHandler", 1), ui, handler);
+    call(method(SparkUI.class, "attachHandler", count -> count == 1), ui, handler);
   }
 
-  private static Method method(Class<?> of, String name, int parameters) {
+  private static Method method(Class<?> of, String name, IntPredicate parameters) {
     return Arrays.stream(of.getMethods())
         .filter(method -> method.getName().equals(name) && !method.isBridge()
-            && method.getParameterCount() == parameters)
+            && parameters.test(method.getParameterCount()))
         .findFirst().orElseThrow(() -> new IllegalStateException("this Spark has no " + name));
   }
 
@@ -57,7 +58,11 @@ public final class UiInternals {
   /** A page of HTML with Spark's header. */
   public static String page(Object request, String title, String html, SparkUITab tab) {
     Function0<Object> content = () -> new Unparsed(html);
-    return "<!DOCTYPE html>" + call(method(UIUtils$.class, "headerSparkPage", 7),
-        UIUtils$.MODULE$, request, title, content, tab, Option.empty(), false, false);
+    Method header = method(UIUtils$.class, "headerSparkPage", count -> count >= 5);
+    Object[] arguments = new Object[header.getParameterCount()];
+    Arrays.fill(arguments, false);  // the last ones are switches, of which each line has more
+    Object[] first = {request, title, content, tab, Option.empty()};
+    System.arraycopy(first, 0, arguments, 0, first.length);
+    return "<!DOCTYPE html>" + call(header, UIUtils$.MODULE$, arguments);
   }
 }
