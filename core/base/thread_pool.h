@@ -13,7 +13,9 @@ namespace cafetiere {
 
 /// A pool of `threads` workers, the calling thread being one of them. The blocks of an operation
 /// are fixed by its shapes; the pool only decides who runs a block, so that results never depend
-/// on the number of threads.
+/// on the number of threads. Each thread begins with a share of its own, the same run of blocks in
+/// every operation, as what it wrote in the one before is in its own caches; who is done takes
+/// blocks of the others.
 class ThreadPool {
  public:
   /// `threads` >= 1 counts the caller. Throws a StatusError where one of them cannot start.
@@ -34,19 +36,25 @@ class ThreadPool {
 
  private:
   using BlockFn = void (*)(const void*, int);
+  /// The blocks that one thread begins with, and others may end.
+  struct alignas(64) Share {
+    std::atomic<uint64_t> next;  // generation << 32 | next block
+  };
   void run_blocks(int blocks, BlockFn fn, const void* arg);
-  bool take_block();
+  uint32_t take_blocks(uint32_t thread);
+  bool take_block(uint32_t share, uint32_t* done);
+  void finish(uint32_t some);
   void wait_for(uint32_t blocks);
-  void worker();
+  void worker(uint32_t thread);
   void stop();
 
-  // The current job. Written only while next_ is closed, read before a block is claimed; a claim
-  // that succeeds proves that what was read belongs to the same job.
+  // The current job. Written only while all shares are closed, read before a block is claimed; a
+  // claim that succeeds proves that what was read belongs to the same job.
   std::atomic<BlockFn> fn_{nullptr};
   std::atomic<const void*> arg_{nullptr};
   std::atomic<uint32_t> blocks_{0};
 
-  alignas(64) std::atomic<uint64_t> next_;           // generation << 32 | next block
+  std::vector<Share> shares_;                        // by thread; the caller's is the first
   alignas(64) std::atomic<uint32_t> done_{0};        // blocks finished in this generation
   alignas(64) std::atomic<uint32_t> generation_{0};  // what sleeping workers wait on
   std::atomic<bool> stop_{false};

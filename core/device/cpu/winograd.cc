@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// 3 x 3 convolutions by Winograd's minimal filtering F(2 x 2, 3 x 3) (Lavin and Gray 2016) over N S C
+// tensors: a tile of 2 x 2 outputs takes 16 products a pair of channels instead of 36. Its 4 x 4 source
+// pixels and the kernels are brought to 16 points, each a product of matrices over many tiles.
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <memory>
+
+#include "core/device/cpu/brgemm.h"
+#include "core/device/cpu/channels_last.h"
+#include "core/device/cpu/lane_chunks.h"
+#include "core/device/transpose.h"
+
+namespace cafetiere::winograd {
+namespace {
+
+using channels_last::LaneBlocks;
+
+constexpr int64_t kPoints = 16, kTaps = 9;
+constexpr int64_t kLeastChannels = 32;  // with fewer the transforms cost what the products save
+constexpr int64_t kTogetherFloats = 1 << 18;  // tiles together: their points stay in the L2 cache
+constexpr int64_t kFewTiles = 16, kMostTiles = 64;
+constexpr int64_t kFewBlocks = 16;      // with fewer the output channels are divided too
+constexpr int64_t kMostBlocks = 32;     // each has memory of its own
+constexpr int64_t kApart = kCacheLine;  // between points, which would meet in one set of the cache
+
+/// dst(pixel) = sum over 3 x 3 taps of W(tap) src(pixel + tap - pad).
+struct Filter {
+  int64_t n, in_channels, out_channels, group, in_h, in_w, out_h, out_w, pad_h, pad_w;
+
+  int64_t group_in() const { return in_channels / group; }
+  int64_t group_out() const { return out_channels / group; }
+};
+
+Filter forward_filter(const ConvGeometry& g) {
+  return {g.n,     g.channels, g.outputs, g.group,  g.in[0],
+          g.in[1], g.out[0],   g.out[1],  g.pad[0], g.pad[1]};
+}
+Filter backward_filter(const ConvGeometry& g) {
+  return {g.n,      g.outputs, g.channels, g.group,      g.out[0],
+          g.out[1], g.in[0],   g.in[1],    2 - g.pad[0], 2 - g.pad[1]};
+}
+
+/// A filter cut into blocks: (run of groups of tiles, range of output channels).
+struct Tiling {
+  Filter f;
+  LaneBlocks lanes;
+  int64_t tiles_h, tiles_w, tiles, together, groups, runs, out_parts;
+
+  explicit Tiling(const Filter& filter) : f(filter), lanes(f.group_out()) {
+    tiles_h = (f.out_h + 1) / 2, tiles_w = (f.out_w + 1) / 2;
+    tiles = f.n * tiles_h * tiles_w;
+    const int64_t fit = kTogetherFloats / (kPoints * (f.group_in() + lanes.size));
+    const int64_t most = std::min(tiles, std::clamp(fit, kFewTiles, kMostTiles));
+    groups = (tiles + most - 1) / most;
+    together = (tiles + groups - 1) / groups;
+    groups = (tiles + together - 1) / together;
+    runs = std::min(groups, kMostBlocks);
+    out_parts = std::clamp<int64_t>(kFewBlocks / runs, 1, lanes.count);
+  }
+
+  int64_t blocks() const { return runs * out_parts; }
+  /// Floats from one point to the next, of the source and of the sums.
+  int64_t source_point() const { return together * f.group_in() + kApart; }
+  int64_t sum_point() const { return together * lanes.size + kApart; }
+  int64_t scratch() const { return kPoints * (source_point() + sum_point()); }
+};
+
+/// The products of a point, by whether tiles and lanes are the last.
+using Products = std::array<std::array<Brgemm, 2>, 2>;
+
+Products generate(const Tiling& of) {
+  Products products;
+  for (size_t t = 0; t < 2; ++t) {
+    for (size_t l = 0; l < 2; ++l) {
+      const int64_t rows = l ? of.lanes.lanes(of.lanes.count - 1) : of.lanes.size;
+      const int64_t columns = t ? of.tiles - (of.groups - 1) * of.together : of.together;
+      const int64_t depth = of.f.group_in();
+      products[t][l] = Brgemm(rows, columns, depth, rows, depth, rows, /*add=*/false);
+    }
+  }
+  return products;
+}
+
+/// One column of B^T d, the source's transform.
+void transform_source(const std::array<Simd8, 4>& d, std::array<Simd8, 4>& to) {
+  to = {d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]};
+}
+/// One column of A^T m, the sums' transform.
+std::array<Simd8, 2> transform_sums(const std::array<Simd8, 4>& m) {
+  return {m[0] + m[1] + m[2], m[1] - m[2] - m[3]};
+}
+/// One column of G g, the kernel's transform.
+std::array<Simd8, 4> transform_kernel(const Simd8& a, const Simd8& b, const Simd8& c) {
+  const Simd8 even = 0.5F * (a + c), odd = 0.5F * b;
+  return {a, even + odd, even - odd, c};
+}
+
+Simd8 load(const float* from) { return load_octet(from, kOctet); }
+
+struct Kernel2x2 {
+  std::shared_ptr<const Tiling> t;
+  Products products;
+  const float *src, *weights, *bias;
+  float *dst, *scratch;
+  bool relu;
+
+  void operator()(int block) const {
+    const Filter& f = t->f;
+    const int64_t part = block % t->out_parts, run = block / t->out_parts;
+    const int64_t b0 = part * t->lanes.count / t->out_parts;
+    const int64_t b1 = (part + 1) * t->lanes.count / t->out_parts;
+    float* const points = scratch + block * t->scratch();
+    float* const sums = points + kPoints * t->source_point();
+    for (int64_t q = run * t->groups / t->runs; q < (run + 1) * t->groups / t->runs; ++q) {
+      const int64_t first = q * t->together, end = std::min(t->tiles, first + t->together);
+      for (int64_t g = 0; g < f.group; ++g) {
+        for (int64_t i = first; i < end; ++i) {
+          read_tile(i, g * f.group_in(), points + (i - first) * f.group_in());
+        }
+        for (int64_t b = b0; b < b1; ++b) {
+          multiply(g, b, end - first, points, sums);
+          const int64_t lanes = t->lanes.lanes(b), o0 = g * f.group_out() + t->lanes.begin(b);
+          for (int64_t i = first; i < end; ++i) {
+            write_tile(i, o0, lanes, sums + (i - first) * lanes);
+          }
+        }
+      }
+    }
+  }
+
+  /// The image of a tile, and its first output row and column.
+  std::array<int64_t, 3> place(int64_t tile) const {
+    const int64_t column = tile % t->tiles_w, row = tile / t->tiles_w;
+    return {row / t->tiles_h, row % t->tiles_h * 2, column * 2};
+  }
+
+  /// Brings a tile's source pixels, from a channel on, to the points.
+  void read_tile(int64_t tile, int64_t channel, float* to) const {
+    static constexpr std::array<float, kOctet> kOutside{};
+    const Filter& f = t->f;
+    const auto [image, row, column] = place(tile);
+    std::array<const float*, kPoints> from;
+    std::array<int64_t, kPoints> moves;  // all bits set where the pixel is inside
+    for (int64_t i = 0; i < kPoints; ++i) {
+      const int64_t y = row - f.pad_h + i / 4, x = column - f.pad_w + i % 4;
+      const bool inside = y >= 0 && y < f.in_h && x >= 0 && x < f.in_w;
+      from[size_t(i)] = inside ? src + ((image * f.in_h + y) * f.in_w + x) * f.in_channels + channel
+                               : kOutside.data();
+      moves[size_t(i)] = inside ? -1 : 0;
+    }
+    for (int64_t c = 0; c < f.group_in(); c += kOctet) {
+      std::array<std::array<Simd8, 4>, 4> columns;
+      for (size_t j = 0; j < 4; ++j) {
+        std::array<Simd8, 4> d;
+        for (size_t i = 0; i < 4; ++i) d[i] = load(from[i * 4 + j] + (c & moves[i * 4 + j]));
+        transform_source(d, columns[j]);
+      }
+      for (size_t i = 0; i < 4; ++i) {
+        std::array<Simd8, 4> row_points;
+        transform_source({columns[0][i], columns[1][i], columns[2][i], columns[3][i]}, row_points);
+        for (size_t j = 0; j < 4; ++j) {
+          store_octet(to + int64_t(i * 4 + j) * t->source_point() + c, row_points[j], kOctet);
+        }
+      }
+    }
+  }
+
+  /// The sums of one block of lanes: a product of matrices a point.
+  void multiply(int64_t g, int64_t b, int64_t tiles, const float* points, float* sums) const {
+    const int64_t depth = t->f.group_in(), lanes = t->lanes.lanes(b);
+    const Brgemm& product = products[tiles < t->together][lanes < t->lanes.size];
+    const float* w = weights + (g * t->f.group_out() + t->lanes.begin(b)) * depth * kPoints;
+    for (int64_t i = 0; i < kPoints; ++i) {
+      product(w + i * depth * lanes, points + i * t->source_point(), sums + i * t->sum_point());
+    }
+  }
+
+  /// Brings sums back to a tile's outputs: + bias, cut at 0 if `relu`.
+  void write_tile(int64_t tile, int64_t o0, int64_t lanes, const float* sums) const {
+    const Filter& f = t->f;
+    const auto [image, row, column] = place(tile);
+    const int64_t rows = std::min<int64_t>(2, f.out_h - row);
+    const int64_t columns = std::min<int64_t>(2, f.out_w - column);
+    float* const out = dst + ((image * f.out_h + row) * f.out_w + column) * f.out_channels + o0;
+    const Simd8 floor = Simd8{} + (relu ? 0.F : -std::numeric_limits<float>::infinity());
+    for (int64_t l = 0; l < lanes; l += kOctet) {
+      const Simd8 start = bias ? load(bias + o0 + l) : Simd8{};
+      std::array<std::array<Simd8, 2>, 4> half;
+      for (size_t j = 0; j < 4; ++j) {
+        std::array<Simd8, 4> m;
+        for (size_t i = 0; i < 4; ++i) m[i] = load(sums + int64_t(i * 4 + j) * t->sum_point() + l);
+        half[j] = transform_sums(m);
+      }
+      for (int64_t y = 0; y < rows; ++y) {
+        const size_t i = size_t(y);
+        const auto pair = transform_sums({half[0][i], half[1][i], half[2][i], half[3][i]});
+        for (int64_t x = 0; x < columns; ++x) {
+          const Simd8 v = pair[size_t(x)] + start;
+          store_octet(out + (y * f.out_w + x) * f.out_channels + l, v < floor ? floor : v, kOctet);
+        }
+      }
+    }
+  }
+};
+
+/// Brings 3 x 3 kernels, [tap][lane], to the points; `flipped` turns them round.
+void write_kernels(const float* taps, int64_t lanes, bool flipped, float* to, int64_t point) {
+  for (int64_t l = 0; l < lanes; l += kOctet) {
+    const auto tap = [&](int64_t i) { return load(taps + (flipped ? 8 - i : i) * lanes + l); };
+    std::array<std::array<Simd8, 4>, 3> columns;
+    for (int64_t j = 0; j < 3; ++j) {
+      columns[size_t(j)] = transform_kernel(tap(j), tap(3 + j), tap(6 + j));
+    }
+    for (size_t i = 0; i < 4; ++i) {
+      const auto row = transform_kernel(columns[0][i], columns[1][i], columns[2][i]);
+      for (size_t j = 0; j < 4; ++j) {
+        store_octet(to + int64_t(i * 4 + j) * point + l, row[j], kOctet);
+      }
+    }
+  }
+}
+
+/// Weights (outputs, channels / group, 3, 3) as [block of lanes][point][depth][lane]: lanes are the
+/// outputs and the depth is the channels, backward the other way round.
+BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g, TensorId weights,
+                      bool backward) {
+  const int64_t ins = g.channels / g.group, outs = g.outputs / g.group;
+  const LaneBlocks lanes(backward ? ins : outs);
+  const auto pack = [=](const float* w, float* to, int block) {
+    const int64_t group = block / lanes.count, first = lanes.begin(block % lanes.count);
+    const int64_t height = lanes.lanes(block % lanes.count), depth = backward ? outs : ins;
+    const float* from = w + group * outs * ins * kTaps + first * (backward ? 1 : ins) * kTaps;
+    float* out = to + (group * outs * ins + first * depth) * kPoints;
+    std::array<float, kTaps * LaneBlocks::kLanes> taps;
+    for (int64_t d = 0; d < depth; ++d, out += height) {
+      const float* at = from + d * (backward ? ins : 1) * kTaps;
+      transpose_tiles(at, height, kTaps, (backward ? 1 : ins) * kTaps, taps.data(), height);
+      write_kernels(taps.data(), height, backward, out, depth * height);
+    }
+  };
+  return pack_step(p, name, weights, weight_count(g) / kTaps * kPoints, g.group * lanes.count,
+                   pack);
+}
+
+void emit(Program& p, const std::string& name, const Filter& filter, BufferId src, BufferId packed,
+          TensorId bias, TensorId dst, bool relu, double flops) {
+  const auto tiling = std::make_shared<const Tiling>(filter);
+  const BufferId scratch = p.scratch(tiling->blocks() * tiling->scratch());
+  Step step;
+  step.name = name;
+  step.kernel = "Winograd 2 x 2, brgemm NSC, lanes are channels (" +
+                channel_widths(filter.group_in(), filter.group_out()) + ")";
+  step.flops = flops;
+  step.reads = {src, packed};
+  if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
+  step.writes = {p.write(dst, Layout::kChannels), scratch};
+  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+    return Kernel{
+        int(tiling->blocks()),
+        Kernel2x2{tiling, generate(*tiling), at(reads[0]), at(reads[1]),
+                  bias == kNoTensor ? nullptr : at(reads[2]), at(write), at(scratch), relu}};
+  };
+  p.step(std::move(step));
+}
+
+/// Whether tiles waste at most half of what images of this size need.
+bool even_enough(int64_t h, int64_t w) { return (h + 1) / 2 * ((w + 1) / 2) * 4 * 2 <= h * w * 3; }
+
+std::string declines_either(const ConvGeometry& g, int64_t h, int64_t w) {
+  if (const std::string axes = not_planar(g); !axes.empty()) return axes;
+  for (size_t i = 0; i < 2; ++i) {
+    if (g.kernel[i] != 3 || g.stride[i] != 1 || g.dilation[i] != 1 || g.pad[i] > 2) {
+      return "not 3 x 3 with stride 1";
+    }
+  }
+  const int64_t in = g.channels / g.group, out = g.outputs / g.group;
+  if (in < kLeastChannels || out < kLeastChannels || in % kOctet != 0 || out % kOctet != 0) {
+    return channel_widths(in, out);
+  }
+  return even_enough(h, w) ? "" : "images too small";
+}
+
+}  // namespace
+
+std::string declines(const ConvGeometry& g) {
+  return declines_either(g, g.out.front(), g.out.back());
+}
+std::string declines_backward_data(const ConvGeometry& g) {
+  return declines_either(g, g.in.front(), g.in.back());
+}
+
+void convolution(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
+                 TensorId weights, TensorId bias, TensorId dst, bool relu) {
+  const BufferId in = p.read(src, Layout::kChannels);
+  const BufferId packed = pack_weights(p, name, g, weights, false);
+  emit(p, name, forward_filter(g), in, packed, bias, dst, relu, g.flops());
+}
+
+void backward_data(Program& p, const std::string& name, const ConvGeometry& g, TensorId diff_dst,
+                   TensorId weights, TensorId diff_src) {
+  const BufferId in = p.read(diff_dst, Layout::kChannels);
+  const BufferId packed = pack_weights(p, name, g, weights, true);
+  emit(p, name, backward_filter(g), in, packed, kNoTensor, diff_src, false, g.flops());
+}
+
+}  // namespace cafetiere::winograd
