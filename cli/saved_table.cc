@@ -62,6 +62,10 @@ Status take_net(const std::string& text, const json& types, SavedTable* model) {
           model->classes.assign(column.value().begin(), column.value().end());
         }
         if (top.target()) continue;
+        if (column.kind() == TableColumn::IMAGE) {
+          return invalid_argument(fmt::format(
+              "column \"{}\" has images, which a CSV has not: use Python or Spark", column.name()));
+        }
         if (column.size() > 1) {
           return invalid_argument(fmt::format(
               "column \"{}\" has several values in a cell, which a CSV has not", column.name()));

@@ -2,6 +2,7 @@
 // A net for each key of a table, through the C interface.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/capi/boundary.h"
@@ -56,11 +57,12 @@ Result<cft_keyed*> make_keyed(const char* text) {
                        .trained = {}};
 }
 
-/// The classes of the label, which is the last column of a net for tables.
+/// The classes of the label, which is the first target of a net for tables.
 std::string classes_of(const caffe::NetParameter& net) {
   nlohmann::json classes = nlohmann::json::array();
-  const caffe::TableDataParameter& table = net.layer(0).table_data_param();
-  const auto& label = table.top(table.top_size() - 1).column(0);
+  const auto& tops = net.layer(0).table_data_param().top();
+  const auto& label =
+      std::ranges::find_if(tops, &caffe::TableDataParameter::TableTop::target)->column(0);
   if (label.kind() == caffe::TableDataParameter::Column::CLASS) {
     for (const std::string& value : label.value()) classes.push_back(value);
   }

@@ -21,13 +21,21 @@ namespace {
 using TableColumn = caffe::TableDataParameter::Column;
 using nlohmann::json;
 
+/// Height and width.
+bool is_image_size(const json& value) {
+  const auto fits = [](const json& axis) {
+    return axis.is_number_integer() && axis.get<int64_t>() >= 1 && axis.get<int64_t>() <= 1 << 13;
+  };
+  return value.is_array() && value.size() == 2 && fits(value[0]) && fits(value[1]);
+}
+
 Result<std::vector<TableColumn>> parse_columns(const std::string& text) {
   const json list = json::parse(text, nullptr, false);
   const auto wrong = [] {
     return invalid_argument(
         "\"columns\" must be a list of {\"name\": TEXT, \"kind\": \"NUMBER\"|\"CATEGORY\"|"
-        "\"ONE_HOT\"|\"DATE\"|\"TIMESTAMP\"|\"CLASS\"|\"FLAGS\"|\"WEIGHT\", \"size\": numbers in a "
-        "cell}");
+        "\"ONE_HOT\"|\"DATE\"|\"TIMESTAMP\"|\"CLASS\"|\"FLAGS\"|\"WEIGHT\"|\"IMAGE\", \"size\": "
+        "numbers in a cell, \"resize\": [height, width] of an IMAGE}");
   };
   if (!list.is_array() || list.empty()) return wrong();
   std::vector<TableColumn> columns;
@@ -42,6 +50,10 @@ Result<std::vector<TableColumn>> parse_columns(const std::string& text) {
         column.set_kind(kind);
       } else if (key == "size" && value.is_number_unsigned() && value.get<uint64_t>() <= 1u << 30) {
         column.set_size(value.get<uint32_t>());
+      } else if (key == "resize" && is_image_size(value)) {
+        for (int64_t axis : {int64_t{0}, value[0].get<int64_t>(), value[1].get<int64_t>()}) {
+          column.add_shape(uint32_t(axis));
+        }
       } else if (key != "name") {
         return wrong();
       }
@@ -140,9 +152,10 @@ Result<TableNetOptions> take_net(const cft_table& table, Options& options) {
 /// The classes' weights have the rows' in their scale.
 Status add_class_weights(const cft_table& table, const std::string& label,
                          const ClassWeights& weights, TableTarget* target) {
-  if (target->labels.front().kind() != TableColumn::CLASS) {
-    return invalid_argument(
-        fmt::format("class weights are those of a CLASS, which the label \"{}\" is not", label));
+  const TableColumn::Kind kind = target->labels.front().kind();
+  if (kind != TableColumn::CLASS && kind != TableColumn::FLAGS) {
+    return invalid_argument(fmt::format(
+        "class weights are those of a CLASS or FLAGS, which the label \"{}\" is not", label));
   }
   const auto at = std::ranges::find(table.names, label) - table.names.begin();
   CFT_ASSIGN(TableColumn column, table.statistics.class_weights(size_t(at), weights));

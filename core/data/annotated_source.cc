@@ -16,6 +16,8 @@ namespace {
 
 constexpr int64_t kObjectColumns = 8;  // of a row of the second top
 
+float share(int pixels, int side) { return float(pixels) / float(side); }
+
 /// The objects of a record, without reading its image.
 Result<int64_t> objects_in(std::string_view record) {
   using google::protobuf::internal::WireFormatLite;
@@ -253,7 +255,6 @@ void AnnotatedSource::expand(Draws& draws, Row* row) const {
     std::copy_n(image.pixels.data() + y * line, line, canvas.pixels.data() + to);
   }
   // Where the canvas lies, as shares of the image.
-  const auto share = [](int pixels, int side) { return float(pixels) / float(side); };
   const Box around{-share(left, image.width), -share(top, image.height),
                    share(w - left, image.width), share(h - top, image.height)};
   row->objects = project(row->objects, around, transform_.emit_constraint());
@@ -291,7 +292,6 @@ Status AnnotatedSource::crop_and_mirror(Draws& draws, Row* row) const {
     const int rows = image.height - h, columns = image.width - w;
     const int top = train_ ? int(down * float(rows + 1)) : rows / 2;
     const int left = train_ ? int(right * float(columns + 1)) : columns / 2;
-    const auto share = [](int pixels, int side) { return float(pixels) / float(side); };
     const Box part{share(left, image.width), share(top, image.height), share(left + w, image.width),
                    share(top + h, image.height)};
     row->objects = project(row->objects, part, transform_.emit_constraint());

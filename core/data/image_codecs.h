@@ -14,6 +14,8 @@ namespace cafetiere {
 Result<Image> decode_jpeg(std::span<const uint8_t> bytes, ImageColor color);
 Result<Image> decode_png(std::span<const uint8_t> bytes, ImageColor color);
 Result<Image> decode_webp(std::span<const uint8_t> bytes, ImageColor color);
+/// Binary PGM and PPM with 255 levels, of which only tables know.
+Result<Image> decode_pnm(std::span<const uint8_t> bytes, ImageColor color);
 
 Result<std::string> encode_jpeg(const Image& image, int quality);
 Result<std::string> encode_png(const Image& image);

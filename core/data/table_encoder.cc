@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "core/base/elementary.h"
 #include "core/data/raw_cell.h"
@@ -48,16 +49,23 @@ double scaled(const TableColumn& column, int i, double x) {
   return column.mean_size() == 0 ? x : (x - column.mean(i)) * column.scale(i);
 }
 
+/// Whether a WEIGHT has two scales for each label of FLAGS: of a 0, of a 1.
+bool is_of_flags(const TableColumn& column) {
+  return column.kind() == TableColumn::WEIGHT && column.value_size() == 0 &&
+         column.scale_size() == 2 * int(column.size());
+}
+
 Status check_lists(const TableColumn& column) {
   const int size = int(column.size());
   const TableColumn::Kind kind = column.kind();
-  const bool several =
-      kind == TableColumn::NUMBER || kind == TableColumn::FLAGS || kind == TableColumn::CATEGORY;
+  const bool several = kind == TableColumn::NUMBER || kind == TableColumn::FLAGS ||
+                       kind == TableColumn::CATEGORY || is_of_flags(column);
   if (size < 1 || (!several && size != 1)) {
     return invalid_argument(fmt::format(
         "column '{}': size {} of kind {}; only NUMBER, FLAGS and CATEGORY have more than one",
         column.name(), size, TableColumn::Kind_Name(column.kind())));
   }
+  if (is_of_flags(column) || kind == TableColumn::IMAGE) return {};
   if (kind == TableColumn::WEIGHT) {
     if (column.value_size() > 0 ? column.scale_size() == column.value_size()
                                 : column.scale_size() <= 1) {
@@ -84,9 +92,13 @@ int64_t encoded_size(const TableColumn& column) {
     case TableColumn::NUMBER:
       return int64_t(column.size()) + is_flagged(column);
     case TableColumn::FLAGS:
+    case TableColumn::WEIGHT:
       return int64_t(column.size());
     case TableColumn::ONE_HOT:
       return column.value_size() + kReserved;
+    case TableColumn::IMAGE:
+      return std::accumulate(column.shape().begin(), column.shape().end(), int64_t{1},
+                             std::multiplies<>());
     case TableColumn::DATE:
       return 5 + is_flagged(column);
     case TableColumn::TIMESTAMP:
@@ -102,7 +114,12 @@ Result<TableEncoder> TableEncoder::make(const caffe::TableDataParameter::TableTo
   for (const TableColumn& column : top.column()) {
     CFT_TRY(check_lists(column));
     const bool required = top.target() && !lenient;
-    Binding binding{column, -1, nullptr, encoded_size(column), lenient, required};
+    Binding binding{
+        column, -1, nullptr, nullptr, encoded_size(column), lenient, required, is_of_flags(column)};
+    if (column.kind() == TableColumn::IMAGE) {
+      CFT_ASSIGN(ImageEncoder image, ImageEncoder::make(column));
+      binding.image = std::make_shared<const ImageEncoder>(std::move(image));
+    }
     const Result<int> place = schema.find(column.name());
     if (!place.ok() && !lenient) return place.status();
     if (place.ok()) binding.place = *place;
@@ -146,12 +163,13 @@ Status TableEncoder::encode_column(const Binding& binding, const Cell& cell, flo
     std::fill_n(out, binding.size, 0.F);
     return {};
   }
-  if (is_weight) return encode_weight(binding, cell, out);
+  if (is_weight && !binding.of_flags) return encode_weight(binding, cell, out);
   if (is_missing(cell) && binding.required) return missing_target();
   if (is_missing(cell)) {
     encode_missing(binding, out);
     return {};
   }
+  if (binding.image) return binding.image->encode(cell, out);
   if (cell.type == ColumnType::kString) {
     return invalid_argument(fmt::format("{} is text where a number is wanted", cell.describe()));
   }
@@ -159,13 +177,17 @@ Status TableEncoder::encode_column(const Binding& binding, const Cell& cell, flo
     return invalid_argument(fmt::format("{} values, but those trained on have {}", cell.values(),
                                         binding.column.size()));
   }
-  if (is_flags) return encode_flags(cell, out);
+  if (is_flags || is_weight) return encode_flags(binding, cell, out);
   return encode_numbers(binding, cell, out);
 }
 
-Status TableEncoder::encode_flags(const Cell& cell, float* out) const {
-  for (int64_t i = 0; i < cell.values(); ++i) {
+Status TableEncoder::encode_flags(const Binding& binding, const Cell& cell, float* out) const {
+  const TableColumn& column = binding.column;
+  for (int i = 0; i < int(cell.values()); ++i) {
     CFT_ASSIGN(out[i], flag_at(cell, i));
+    if (column.kind() == TableColumn::WEIGHT) {
+      out[i] = float(column.scale(2 * i + (out[i] > 0 ? 1 : 0)));
+    }
   }
   return {};
 }

@@ -10,6 +10,7 @@
 
 #include "core/base/status.h"
 #include "core/data/row_schema.h"
+#include "core/data/table_image.h"
 #include "core/model/proto/caffe.pb.h"
 
 namespace cafetiere {
@@ -45,16 +46,18 @@ class TableEncoder {
     caffe::TableDataParameter::Column column;
     int place;  ///< in the schema, -1 if it is not there
     std::shared_ptr<const Places> values;
+    std::shared_ptr<const ImageEncoder> image;  ///< of an IMAGE
     int64_t size;
     bool lenient;
     bool required;  ///< a missing value is an error
+    bool of_flags;  ///< a WEIGHT of each label of FLAGS
   };
 
   Status encode_column(const Binding& binding, const Cell& cell, float* out) const;
   Status encode_numbers(const Binding& binding, const Cell& cell, float* out) const;
   /// The places of a cell's first values, and 0 where there are no more.
   Status encode_values(const Binding& binding, const Cell& cell, float* out) const;
-  Status encode_flags(const Cell& cell, float* out) const;
+  Status encode_flags(const Binding& binding, const Cell& cell, float* out) const;
   Status encode_weight(const Binding& binding, const Cell& cell, float* out) const;
   Status encode_value(const Binding& binding, const Cell& cell, float* out) const;
   void encode_missing(const Binding& binding, float* out) const;

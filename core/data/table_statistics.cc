@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <optional>
 
 #include "core/data/raw_cell.h"
+#include "core/data/table_values.h"
 #include "core/model/proto/table.pb.h"
 
 namespace cafetiere {
@@ -23,7 +22,7 @@ bool lists_values(TableColumn::Kind kind) {
 }
 
 bool has_numbers(TableColumn::Kind kind) {
-  return !lists_values(kind) && kind != TableColumn::FLAGS;
+  return !lists_values(kind) && kind != TableColumn::FLAGS && kind != TableColumn::IMAGE;
 }
 
 /// Whether cells of a type can be read as a kind.
@@ -31,6 +30,7 @@ bool fits(TableColumn::Kind kind, ColumnType type) {
   if (lists_values(kind)) return true;
   if (kind == TableColumn::DATE) return type == ColumnType::kI32;
   if (kind == TableColumn::TIMESTAMP) return type == ColumnType::kI64;
+  if (kind == TableColumn::IMAGE) return type == ColumnType::kU8;
   return type != ColumnType::kString;
 }
 
@@ -45,27 +45,9 @@ double deviation(uint64_t n, const ExactSum& sum, const ExactSum& squares) {
   return std::sqrt(std::max(spread, 0.0)) / count;
 }
 
-std::optional<double> as_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 void add_to(ExactSum* sum, const google::protobuf::RepeatedField<int64_t>& digits) {
   using Digits = std::span<const int64_t, ExactSum::kDigits>;
   sum->add(ExactSum::of(Digits(digits.data(), ExactSum::kDigits)));
-}
-
-/// The values of a class, by number or by bytes.
-std::vector<std::string> classes(const std::map<std::string, uint64_t, std::less<>>& values) {
-  std::vector<std::string> list;
-  for (const auto& [value, count] : values) list.push_back(value);
-  const bool numbers =
-      std::ranges::all_of(list, [](const auto& text) { return as_number(text).has_value(); });
-  if (numbers)
-    std::ranges::stable_sort(list, {}, [](const auto& text) { return *as_number(text); });
-  return list;
 }
 
 /// The most frequent values; of equally frequent ones those with the lesser bytes.
@@ -101,6 +83,10 @@ Result<TableStatistics> TableStatistics::make(const RowSchema& schema,
                                           TableColumn::Kind_Name(request.kind())));
     }
     const TableColumn::Kind kind = column.request.kind();
+    if (kind == TableColumn::IMAGE) {
+      *column.request.mutable_shape() = request.shape();
+      column.images.emplace(request);
+    }
     if (kind == TableColumn::CATEGORY && request.size() == 0) {
       table.columns_.push_back(std::move(column));
       continue;
@@ -111,7 +97,7 @@ Result<TableStatistics> TableStatistics::make(const RowSchema& schema,
                                           request.name(), request.size(),
                                           TableColumn::Kind_Name(request.kind())));
     }
-    if (has_numbers(kind)) column.numbers.resize(request.size());
+    if (has_numbers(kind) || kind == TableColumn::FLAGS) column.numbers.resize(request.size());
     if (kind == TableColumn::WEIGHT) {
       if (table.weight_ >= 0) return invalid_argument("only one column holds the rows' weights");
       table.weight_ = int(table.columns_.size());
@@ -158,6 +144,7 @@ Status TableStatistics::add_cell(Counted& column, const Cell& cell, double weigh
     ++column.missing;
     return {};
   }
+  if (column.images) return column.images->add(cell);
   if (column.request.size() == 0) {
     uint64_t values = 0;
     CFT_TRY(each_value(cell, [&](std::string_view value) {
@@ -171,10 +158,7 @@ Status TableStatistics::add_cell(Counted& column, const Cell& cell, double weigh
     return invalid_argument(fmt::format("{} values, but rows before have {}: all must have as many",
                                         cell.values(), column.request.size()));
   }
-  if (kind == TableColumn::FLAGS) {
-    for (int64_t i = 0; i < cell.values(); ++i) CFT_TRY(flag_at(cell, i).status());
-    return {};
-  }
+  if (kind == TableColumn::FLAGS) return add_flags(column, cell, weight);
   if (has_numbers(kind)) return add_numbers(column, cell);
   std::string room;
   const std::string_view value = category_of(cell, room);
@@ -194,6 +178,14 @@ Status TableStatistics::add_numbers(Counted& column, const Cell& cell) {
     ++numbers.count;
     numbers.sum.add(x);
     numbers.squares.add_square(x);
+  }
+  return {};
+}
+
+Status TableStatistics::add_flags(Counted& column, const Cell& cell, double weight) {
+  for (size_t i = 0; i < column.numbers.size(); ++i) {
+    CFT_ASSIGN(const float flag, flag_at(cell, int64_t(i)));
+    if (flag > 0) column.numbers[i].sum.add(weight);
   }
   return {};
 }
@@ -225,6 +217,7 @@ std::string TableStatistics::bytes() const {
     out.set_rows(uint64_t(rows_));
     out.set_missing(column.missing);
     if (column.request.size() == 0) out.set_longest(column.longest);
+    if (column.images) *out.mutable_images() = column.images->counts();
     for (const Numbers& numbers : column.numbers) {
       table::Numbers& n = *out.add_numbers();
       n.set_count(numbers.count);
@@ -270,6 +263,7 @@ Status TableStatistics::merge(std::string_view bytes) {
       CFT_TRY(add_value(column, v.value(), v.count()));
       if (v.weight_size() == ExactSum::kDigits) add_to(&column.weights[v.value()], v.weight());
     }
+    if (column.images) column.images->merge(in.images());
     column.missing += in.missing();
     column.longest = std::max(column.longest, uint64_t(in.longest()));
   }
@@ -290,7 +284,7 @@ Result<TableColumn> TableStatistics::encoding(size_t i, const EncodingRules& rul
   if (out.size() == 1) out.clear_size();
   if (lists_values(out.kind())) {
     const bool is_class = out.kind() == TableColumn::CLASS;
-    const auto list = is_class ? classes(column.values) : frequent(column.values, rules);
+    const auto list = is_class ? class_names(column.values) : frequent(column.values, rules);
     const bool several = out.size() == 0;
     if (several)
       out.set_size(uint32_t(std::clamp<uint64_t>(column.longest, 2, rules.most_in_cell)));
@@ -300,6 +294,10 @@ Result<TableColumn> TableStatistics::encoding(size_t i, const EncodingRules& rul
     return out;
   }
   if (out.kind() == TableColumn::FLAGS) return out;
+  if (column.images) {
+    CFT_TRY(column.images->encode(&out));
+    return out;
+  }
   if (out.kind() == TableColumn::WEIGHT) {
     const double sum = column.numbers[0].sum.value().high;
     if (!(sum > 0)) {
@@ -317,48 +315,6 @@ Result<TableColumn> TableStatistics::encoding(size_t i, const EncodingRules& rul
   const bool gaps = std::ranges::any_of(
       column.numbers, [&](const Numbers& numbers) { return numbers.count < uint64_t(rows_); });
   if (gaps) out.set_missing_flag(true);
-  return out;
-}
-
-Result<TableColumn> TableStatistics::class_weights(size_t i, const ClassWeights& weights) const {
-  const Counted& column = columns_[i];
-  TableColumn out;
-  out.set_name(column.request.name());
-  out.set_kind(TableColumn::WEIGHT);
-  const std::vector<std::string> names = classes(column.values);
-  for (const auto& [name, weight] : weights.given) {
-    if (std::ranges::find(names, name) == names.end()) {
-      return invalid_argument(
-          fmt::format("class weights name \"{}\", which is none of the classes "
-                      "of column \"{}\": {}",
-                      name, out.name(), fmt::join(names, ", ")));
-    }
-    if (!(weight >= 0 && std::isfinite(weight))) {
-      return invalid_argument(
-          fmt::format("the weight {} of class \"{}\" is not a number of 0 or more", weight, name));
-    }
-  }
-  const auto given = [&](const std::string& name) {
-    const auto found = weights.given.find(name);
-    return found == weights.given.end() ? 1.0 : found->second;
-  };
-  // What the rows of a class weigh without its own weight.
-  const auto rows_of = [&](const std::string& name) {
-    const auto found = column.weights.find(name);
-    return found == column.weights.end() ? double(column.values.at(name))
-                                         : found->second.value().high;
-  };
-  double sum = 0;
-  for (const std::string& name : names) {
-    const double rows = rows_of(name), weight = weights.balanced ? 1 / rows : given(name);
-    out.add_value(name);
-    out.add_scale(rows > 0 ? weight : 0);
-    sum += rows * out.scale(out.scale_size() - 1);
-  }
-  if (!(sum > 0)) {
-    return invalid_argument(fmt::format("column \"{}\": all rows weigh 0", out.name()));
-  }
-  for (double& scale : *out.mutable_scale()) scale *= double(rows_) / sum;
   return out;
 }
 

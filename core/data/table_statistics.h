@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "core/base/status.h"
 #include "core/data/exact_sum.h"
 #include "core/data/row_table.h"
+#include "core/data/table_image.h"
 #include "core/model/proto/caffe.pb.h"
 
 namespace cafetiere {
@@ -41,6 +43,7 @@ class TableStatistics {
 
   /// Of the columns asked for, of which name, kind and size are read. ONE_HOT is counted as CATEGORY. A
   /// CATEGORY of size 0 has any number of values in a cell: numbers, or texts that each end with kTextEnd.
+  /// Of an IMAGE the shape is read too, if it has one: all images are resized to its height and width.
   static Result<TableStatistics> make(const RowSchema& schema,
                                       std::span<const caffe::TableDataParameter::Column> columns);
 
@@ -60,11 +63,13 @@ class TableStatistics {
   /// The encoding of column i. Numbers get mean 0 and variance 1, a constant the scale 0. Values are listed
   /// by count, most frequent first, then by their bytes; those of a CLASS by value: as numbers where all
   /// are such, else as bytes.
-  /// A WEIGHT is scaled to the mean 1; an error if all are 0.
+  /// A WEIGHT is scaled to the mean 1; an error if all are 0. So is an IMAGE without images, or with images of
+  /// several sizes that are not resized.
   Result<caffe::TableDataParameter::Column> encoding(size_t i, const EncodingRules& rules) const;
   /// What the rows of each class of column i, a CLASS, weigh, as a WEIGHT of that column: such that the
   /// mean over all rows, each times its own weight where there are any, is 1. Errors: a weight that is
   /// negative or of no class, all 0.
+  /// Of FLAGS the weights are those of each label that holds, by its number, and the mean is over all labels.
   Result<caffe::TableDataParameter::Column> class_weights(size_t i,
                                                           const ClassWeights& weights) const;
 
@@ -77,15 +82,19 @@ class TableStatistics {
     caffe::TableDataParameter::Column request;
     int place = 0;  ///< in the schema
     uint64_t missing = 0;
-    uint64_t longest = 1;  ///< values in a cell, of a CATEGORY of size 0
-    std::vector<Numbers> numbers;
+    uint64_t longest = 1;          ///< values in a cell, of a CATEGORY of size 0
+    std::vector<Numbers> numbers;  // of FLAGS: the weight of the rows where each holds
     std::map<std::string, uint64_t, std::less<>> values;
     std::map<std::string, ExactSum, std::less<>> weights;  // of a CLASS, if rows have any
+    std::optional<ImageStatistics> images;                 // of an IMAGE
   };
   explicit TableStatistics(RowSchema schema) : schema_(std::move(schema)) {}
 
   Status add_cell(Counted& column, const Cell& cell, double weight);
   Status add_numbers(Counted& column, const Cell& cell);
+  Status add_flags(Counted& column, const Cell& cell, double weight);
+  Result<caffe::TableDataParameter::Column> flag_weights(const Counted& column,
+                                                         const ClassWeights& weights) const;
   Status add_value(Counted& column, std::string_view value, uint64_t count);
 
   RowSchema schema_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TableData: columns of a table as they are, numbers, text and dates, encoded as numbers. A top is
-// (batch, numbers of its columns), that of a single CLASS or WEIGHT (batch).
+// (batch, numbers of its columns), that of a single CLASS or WEIGHT (batch), that of an IMAGE (batch, channels,
+// height, width).
 #include <fmt/format.h>
 
 #include "core/data/row_reader.h"
@@ -15,12 +16,29 @@ using Top = caffe::TableDataParameter::TableTop;
 Shape row_shape(const Top& top) {
   using TableColumn = caffe::TableDataParameter::Column;
   const TableColumn::Kind first = top.column(0).kind();
-  if (top.column_size() == 1 && (first == TableColumn::CLASS || first == TableColumn::WEIGHT)) {
+  if (top.column_size() == 1 && (first == TableColumn::CLASS ||
+                                 (first == TableColumn::WEIGHT && top.column(0).size() == 1))) {
     return {};
+  }
+  if (first == TableColumn::IMAGE) {
+    return Shape(std::vector<int64_t>(top.column(0).shape().begin(), top.column(0).shape().end()));
   }
   int64_t size = 0;
   for (const caffe::TableDataParameter::Column& column : top.column()) size += encoded_size(column);
   return {size};
+}
+
+Status check_images(const Top& top) {
+  using TableColumn = caffe::TableDataParameter::Column;
+  for (const TableColumn& column : top.column()) {
+    if (column.kind() != TableColumn::IMAGE) continue;
+    if (top.column_size() > 1) {
+      return invalid_argument(
+          fmt::format("table_data_param: the image '{}' needs a top of its own", column.name()));
+    }
+    CFT_TRY(ImageEncoder::make(column).status());
+  }
+  return {};
 }
 
 class TableData : public Layer {
@@ -39,6 +57,7 @@ class TableData : public Layer {
         return invalid_argument(
             fmt::format("table_data_param: top '{}' has no column", param().top(i)));
       }
+      CFT_TRY(check_images(p.top(i)));
       std::vector<int64_t> dims = row_shape(p.top(i)).dims();
       dims.insert(dims.begin(), s.batch > 0 ? s.batch : int64_t(p.batch_size()));
       s.tops[size_t(i)] = Shape(std::move(dims));

@@ -94,6 +94,12 @@ int64_t scores_of(std::span<const TableColumn> labels, const TableNetOptions& op
   return options.loss == "quantile" ? int64_t(options.quantiles.size()) : numbers_of(labels);
 }
 
+bool is_alone(const TableColumn& column) {
+  return column.kind() == TableColumn::CATEGORY || column.kind() == TableColumn::IMAGE;
+}
+
+std::string image_blob(const TableColumn& column) { return "image/" + column.name(); }
+
 /// What the layers and blobs around hidden ones are called.
 std::set<std::string> names_around(std::span<const TableColumn> features) {
   std::set<std::string> names{"table", "features", "label",       "input",     "score",
@@ -143,30 +149,32 @@ class Builder {
     p.set_batch_size(uint32_t(options_.batch));
     caffe::TableDataParameter::TableTop numbers;
     for (const TableColumn& column : features) {
-      if (column.kind() != TableColumn::CATEGORY) *numbers.add_column() = column;
+      if (!is_alone(column)) *numbers.add_column() = column;
     }
     if (numbers.column_size() > 0) {
       layer.add_top("features");
       *p.add_top() = numbers;
     }
     for (const TableColumn& column : features) {
-      if (column.kind() != TableColumn::CATEGORY) continue;
-      layer.add_top("category/" + column.name());
+      if (!is_alone(column)) continue;
+      const bool is_image = column.kind() == TableColumn::IMAGE;
+      layer.add_top(is_image ? image_blob(column) : "category/" + column.name());
       *p.add_top()->add_column() = column;
     }
     caffe::TableDataParameter::TableTop& labels = add_target("label", &layer);
     for (const TableColumn& label : target.labels) *labels.add_column() = label;
     std::vector<std::string> weights;
     for (const TableColumn& weight : target.weights) {
-      weights.push_back(weight.value_size() > 0 ? "class_weight" : "weight");
+      // Of rows there is a scale at most.
+      const bool of_classes = weight.value_size() > 0 || weight.scale_size() > 1;
+      weights.push_back(of_classes ? "class_weight" : "weight");
       *add_target(weights.back(), &layer).add_column() = weight;
     }
     compared_ = {"score", "label"};
     if (weights.empty()) return;
     if (weights.size() > 1) {
-      add("row_weight", "Eltwise", weights, "row_weight")
-          .mutable_eltwise_param()
-          ->set_operation(caffe::EltwiseParameter::PROD);
+      std::ranges::reverse(weights);  // that of classes first, which FLAGS have a number each of
+      add("row_weight", "Scale", weights, "row_weight").mutable_scale_param()->set_axis(0);
     }
     compared_.push_back(weights.size() > 1 ? "row_weight" : weights.front());
   }
@@ -198,8 +206,15 @@ class Builder {
       parts.push_back(column.size() > 1 ? add_pool(column, name) : name + "/flat");
       if (column.size() == 1) add(parts.back(), "Flatten", {name}, parts.back());
     }
+    const bool are_given = options_.hidden.layer_size() > 0;
+    for (const TableColumn& column : features) {
+      if (column.kind() != TableColumn::IMAGE || is_read_by_given(image_blob(column))) continue;
+      parts.push_back(are_given && features.size() == 1 ? image_blob(column)
+                                                        : add_convolutions(column));
+    }
+    if (parts.empty()) return;  // the given layers read all there is by its own name
     top_ = parts.front();
-    if (parts.size() == 1 && options_.hidden.layer_size() == 0) return;
+    if (parts.size() == 1 && !are_given) return;
     add("input", "Concat", parts, "input");
     top_ = "input";
   }
@@ -240,6 +255,39 @@ class Builder {
     return name + "/mean";
   }
 
+  bool is_read_by_given(const std::string& blob) const {
+    return std::ranges::any_of(given_.net.layer(), [&](const LayerParameter& layer) {
+      return std::ranges::find(layer.bottom(), blob) != layer.bottom().end();
+    });
+  }
+
+  /// Convolutions of 3 x 3 pixels, each followed by a pooling of 2 x 2, until a side has fewer than 8.
+  std::string add_convolutions(const TableColumn& column) {
+    constexpr uint32_t kFirst = 16, kMost = 64, kSmall = 8;
+    const std::string image = image_blob(column);
+    std::string top = image;
+    uint32_t side = std::min(column.shape(1), column.shape(2)), channels = kFirst;
+    for (int i = 1; i == 1 || side >= kSmall; ++i) {
+      const std::string name = fmt::format("{}/conv{}", image, i);
+      LayerParameter& layer = add(name, "Convolution", {top}, name);
+      add_rates(&layer);
+      caffe::ConvolutionParameter& p = *layer.mutable_convolution_param();
+      p.set_num_output(channels);
+      p.add_kernel_size(3);
+      p.add_pad(1);
+      p.mutable_weight_filler()->set_type("msra");
+      add_activation(name);
+      top = fmt::format("{}/pool{}", image, i);
+      caffe::PoolingParameter& pool = *add(top, "Pooling", {name}, top).mutable_pooling_param();
+      pool.set_kernel_size(2);
+      pool.set_stride(2);
+      side = (side + 1) / 2;
+      channels = std::min(kMost, 2 * channels);
+    }
+    add(image + "/flat", "Flatten", {top}, image + "/flat");
+    return image + "/flat";
+  }
+
   void add_given() {
     for (const LayerParameter& layer : given_.net.layer()) *net_.add_layer() = layer;
     top_ = given_.top;
@@ -249,11 +297,7 @@ class Builder {
   void add_hidden(size_t i) {
     const std::string name = fmt::format("hidden{}", i + 1);
     add_inner_product(name, options_.layers[i], false);
-    if (options_.batch_norm) {
-      add(name + "/norm", "BatchNorm", {name}, name);
-      add(name + "/scale", "Scale", {name}, name).mutable_scale_param()->set_bias_term(true);
-    }
-    add(name + "/activation", options_.activation, {name}, name);
+    add_activation(name);
     if (options_.dropout > 0) {
       add(name + "/dropout", "Dropout", {name}, name)
           .mutable_dropout_param()
@@ -261,15 +305,28 @@ class Builder {
     }
   }
 
+  void add_activation(const std::string& name) {
+    if (options_.batch_norm) {
+      add(name + "/norm", "BatchNorm", {name}, name);
+      add(name + "/scale", "Scale", {name}, name).mutable_scale_param()->set_bias_term(true);
+    }
+    add(name + "/activation", options_.activation, {name}, name);
+  }
+
+  /// A bias does not decay.
+  static void add_rates(LayerParameter* layer) {
+    layer->add_param()->set_lr_mult(1);
+    caffe::ParamSpec& bias = *layer->add_param();
+    bias.set_lr_mult(1);
+    bias.set_decay_mult(0);
+  }
+
   /// Hidden layers begin with Glorot's weights, which are better than He's on numbers alone, or with He's
   /// where columns are embedded: embeddings begin near 0, and larger weights bring them into play
   /// (docs/accuracy.md). Scores begin by their inputs alone, as Caffe's xavier does.
   void add_inner_product(const std::string& name, int64_t outputs, bool scores) {
     LayerParameter& layer = add(name, "InnerProduct", {top_}, name);
-    layer.add_param()->set_lr_mult(1);
-    caffe::ParamSpec& bias = *layer.add_param();
-    bias.set_lr_mult(1);
-    bias.set_decay_mult(0);
+    add_rates(&layer);
     caffe::InnerProductParameter& p = *layer.mutable_inner_product_param();
     p.set_num_output(uint32_t(outputs));
     caffe::FillerParameter& filler = *p.mutable_weight_filler();

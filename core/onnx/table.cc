@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TableData: the columns of a table as inputs of the model, of their own types, and their encoding in
 // nodes. Numbers are double, NaN where missing; text is string, "" where missing; dates and timestamps
-// are int64, its least where missing, as NumPy's NaT is.
+// are int64, its least where missing, as NumPy's NaT is. Images are their pixels, decoded and resized.
 #include <limits>
 #include <numbers>
 
@@ -141,6 +141,20 @@ std::string one_hot(OnnxWriter& w, const TableColumn& column, int64_t rows) {
   return to_float(w, w.node("Equal", {place(w, column, rows), w.integers(places)}));
 }
 
+/// ONNX decodes no files and resizes as others do: the input is what there is behind that.
+std::string pixels(OnnxWriter& w, const TableColumn& column, int64_t rows) {
+  const auto& shape = column.shape();
+  const std::string x =
+      w.input(column.name(), onnx::TensorProto::UINT8,
+              {rows, int64_t(shape[0]), int64_t(shape[1]), int64_t(shape[2])},
+              shape[0] == 1 ? "pixels of gray images" : "pixels: planes of blue, green and red");
+  const auto constant = [&](const google::protobuf::RepeatedField<double>& values) {
+    return w.doubles({int64_t(shape[0]), 1, 1}, {values.data(), size_t(values.size())});
+  };
+  const std::string centred = w.node("Sub", {to_double(w, x), constant(column.mean())});
+  return to_float(w, w.node("Mul", {centred, constant(column.scale())}));
+}
+
 Result<std::string> encoded(OnnxWriter& w, const TableColumn& column, int64_t rows) {
   switch (column.kind()) {
     case TableColumn::NUMBER:
@@ -152,6 +166,8 @@ Result<std::string> encoded(OnnxWriter& w, const TableColumn& column, int64_t ro
     case TableColumn::DATE:
     case TableColumn::TIMESTAMP:
       return dates(w, column, rows);
+    case TableColumn::IMAGE:
+      return pixels(w, column, rows);
     default:
       return invalid_argument("column '" + column.name() + "' of kind " +
                               TableColumn::Kind_Name(column.kind()) +

@@ -63,6 +63,9 @@ Status check(const caffe::SolverParameter& p) {
   if (p.iter_size() != 1) return invalid_argument("nets of keys take no iter_size but 1");
   if (p.clip_gradients() >= 0) return invalid_argument("nets of keys take no clip_gradients");
   if (p.test_interval() > 0) return invalid_argument("nets of keys take no test_interval");
+  if (p.precision() != "float32") {
+    return invalid_argument("nets of keys take no precision but float32");
+  }
   return check_sync(p.sync());
 }
 

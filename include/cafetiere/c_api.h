@@ -66,8 +66,8 @@ CFT_API int cft_api_version(void);
  * object, one message at a time; it must not call a function of that object. */
 typedef void (*cft_log)(void* context, int level, const char* text);
 
-/* The instruction set that this process generates code for, which decides the order of sums:
- * "avx512", "avx2", "avx" or "generic". */
+/* The instruction set that this process generates code for, which decides the order of sums: "amx",
+ * "avx512_bf16", "avx512", "avx2", "avx" or "generic"; float32 is the same in the first three. */
 CFT_API const char* cft_instruction_set(void);
 /* Lowers it for the life of the process, so that ranks on different machines form the same sums;
  * before the process has trained or predicted. */

@@ -110,6 +110,13 @@ def _tested(model, columns):
     if shares is None:
         squares = [(float(a) - b) ** 2 for a, b in zip(label, predicted)]
         return f"root mean squared error {(sum(squares) / len(squares)) ** 0.5:.6g}"
+    if model.has_several_labels:
+        right = [
+            (share > 0.5) == bool(flag)
+            for flags, chances in zip(label, shares)
+            for flag, share in zip(flags, chances)
+        ]
+        return f"accuracy of the labels {sum(right) / len(right):.4f}"
     # A class of whole numbers reads as "1", whatever the file writes.
     right = sum(tables.class_name(a) == b for a, b in zip(label, predicted))
     return f"accuracy {right / len(label):.4f}"

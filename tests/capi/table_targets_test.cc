@@ -263,6 +263,37 @@ TEST(TableTargets, SeveralLabelsEachHoldOrDoNot) {
               HasSubstr("class weights are those of a CLASS"));
 }
 
+TEST(TableTargets, LabelsOfSeveralHaveWeights) {
+  Examples examples;  // of which nothing can be learned but how often a label holds
+  for (int i = 0; i < 64; ++i) {
+    const int holds = i % 4 == 0;
+    examples.push_back({.x = {1, 1}, .w = holds ? 3. : 1., .flags = {holds, holds}});
+  }
+  const json plain{kX, column("flags", "FLAGS", 2)};
+  const json weighted{kX, column("flags", "FLAGS", 2), column("w", "WEIGHT")};
+  const auto chances = [&](const json& columns, const char* weights) {
+    const json options = with(kLinear, {{"label", "flags"}, {"class_weights", weights}});
+    const std::string net = net_of(examples, columns, options);
+    const Trained trained = train(net, "base_lr: 2 lr_policy: 'fixed' max_iter: 300", examples);
+    EXPECT_EQ(trained.error, "");
+    return predict(net, trained.model, "probability", {examples[0]}, 2);
+  };
+  const auto are = [](float a, float b) {
+    return testing::ElementsAre(testing::FloatNear(a, 1e-3F), testing::FloatNear(b, 1e-3F));
+  };
+  EXPECT_THAT(chances(plain, ""), are(0.25, 0.25));
+  EXPECT_THAT(chances(plain, "balanced"), are(0.5, 0.5));
+  EXPECT_THAT(chances(plain, "1=3"), are(0.25, 0.5));
+  EXPECT_THAT(chances(weighted, "0=2"), are(2.F / 3, 0.5));
+  EXPECT_THAT(chances(weighted, "balanced"), are(0.5, 0.5));
+  const auto refused = [&](const char* weights) {
+    return net_of(examples, plain, with(kLinear, {{"label", "flags"}, {"class_weights", weights}}));
+  };
+  EXPECT_THAT(refused("2=3"), HasSubstr("column \"flags\" are called 0 to 1, by their place"));
+  EXPECT_THAT(refused("yes=3"), HasSubstr("class weights name \"yes\""));
+  EXPECT_THAT(refused("1=-3"), HasSubstr("not a number of 0 or more"));
+}
+
 TEST(TableTargets, SeveralNumbersAreInTheirOwnUnits) {
   Examples examples;
   for (int i = 0; i < 60; ++i) {

@@ -198,3 +198,25 @@ def test_lists_of_texts_are_summed_and_exported(tmp_path):
         texts = [text for text in cell or () if text]
         row[: len(texts)] = texts
     assert scorer.run(["predictedLabel"], {"words": rows})[0].tolist() == said
+
+
+@pytest.mark.parametrize("colours", [(), (3,)])
+def test_images_go_in_as_planes_of_pixels(tmp_path, colours):
+    drawn = np.random.default_rng(2).integers(0, 256, (80, 8, 8, *colours), np.uint8)
+    columns = {
+        "photo": list(drawn),
+        "x": list(range(80)),
+        "bright": ["yes" if pixels[:4].mean() > 127 else "no" for pixels in drawn],
+    }
+    learned, _ = tables.fit(columns, "bright", epochs=2)
+    learned.export_onnx(tmp_path / "model.onnx")
+    model = session(tmp_path / "model.onnx")
+    planes = drawn[..., ::-1].transpose(0, 3, 1, 2) if colours else drawn[:, None]
+    feeds = {"photo": planes, "x": np.arange(80.0)[:, None]}
+    assert {given.name: given.type for given in model.get_inputs()}["photo"] == "tensor(uint8)"
+    ours = learned.scores(columns)
+    assert any(
+        np.allclose(out, ours, atol=1e-5)
+        for out in model.run(None, feeds)
+        if np.shape(out) == ours.shape
+    )

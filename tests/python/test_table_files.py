@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from cafetiere import tables
@@ -140,3 +141,44 @@ def test_early_stopping_weights_and_losses(halves, tmp_path):
     assert even.predict(columns) == tables.fit(columns, "buys", epochs=1)[0].predict(columns)
     heavy = tables.fit(columns, "buys", features=["age"], epochs=3, class_weights="yes=50")[0]
     assert heavy.predict(columns)[0].count("yes") > 0.9 * len(columns["age"])
+
+
+def pictures(rows, size=8):
+    """Gray arrays, of which a half is bright, beside a number."""
+    made = np.random.default_rng(1).integers(0, 40, (rows, size, size), np.uint8)
+    for number, pixels in enumerate(made):
+        pixels[:, (size // 2 if number % 2 else 0) :][:, : size // 2] += 150
+    sides = ["right" if number % 2 else "left" for number in range(rows)]
+    return {"photo": list(made), "number": [n % 5 for n in range(rows)], "side": sides}
+
+
+def test_images_are_learned_beside_numbers(tmp_path):
+    columns = pictures(120)
+    learned, _ = tables.fit(columns, "side", epochs=8, batch=16)
+    assert learned.predict(columns)[0] == columns["side"]
+    learned.save(tmp_path / "model")
+    loaded = tables.TableModel.load(tmp_path / "model")
+    assert loaded.types["photo"] == "image"
+    files = [b"P5 8 8 255\n" + pixels.tobytes() for pixels in columns["photo"]]
+    again = loaded.scores({**columns, "photo": files})
+    assert (again == learned.scores(columns)).all()
+    columns["photo"][3] = columns["photo"][3][:4]
+    with pytest.raises(RuntimeError, match="images of several sizes, from 4 x 8 to 8 x 8"):
+        tables.fit(columns, "side", epochs=1)
+    small, _ = tables.fit(columns, "side", epochs=1, image_size=(4, 6))
+    assert "shape: 1 shape: 4 shape: 6" in " ".join(small.net.split())
+    with pytest.raises(ValueError, match="column 'photo', row 0"):
+        loaded.scores({**columns, "photo": [np.zeros((8, 8))]})
+
+
+def test_several_labels_and_what_they_count():
+    columns = {"x": list(range(100)), "labels": [[n % 2, int(n % 5 == 0)] for n in range(100)]}
+    given = {"epochs": 60, "layers": [], "lr": 0.1}
+    even, _ = tables.fit(columns, "labels", class_weights="balanced", **given)
+    assert even.has_several_labels
+    plain, _ = tables.fit(columns, "labels", **given)
+    heavy, _ = tables.fit(columns, "labels", class_weights="1=16", **given)
+    chances = [model.scores(columns).mean(axis=0)[1] for model in (plain, even, heavy)]
+    assert chances[0] < 0.35 < chances[1] < 0.65 < chances[2]
+    places, shares = heavy.predict(columns)
+    assert places[7] == [place for place in (0, 1) if shares[7][place] > 0.5]

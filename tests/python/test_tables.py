@@ -179,6 +179,23 @@ def test_weights_several_numbers_and_early_stopping(table):
     assert abs(row.prediction[0] - row.paid) < 3 and abs(row.prediction[1] - row.spent) < 9
 
 
+def test_weights_of_several_labels_and_images(spark):
+    pixels = "unhex(repeat(if(id % 2 = 0, 'FFF0FFE000100020', '00100020FFF0FFE0'), 8))"
+    table = spark.range(0, 200, 1, 2).selectExpr(
+        "id",
+        "array(id % 2, int(id % 10 = 0)) labels",
+        "id % 7 number",
+        f"concat(cast('P5\n8 8\n255\n' as binary), {pixels}) photo",
+    )
+    columns = {"labelCol": "labels", "idCol": "id", "featuresCols": ["photo", "number"]}
+    learned = CaffeClassifier(
+        **columns, classWeights="1=20", imageSize=[4, 4], numWorkers=2, batchSize=32, maxEpochs=15
+    ).fit(table)
+    rows = learned.transform(table.drop("labels")).collect()
+    assert all((row.probability[0] > 0.5) == row.id % 2 for row in rows)
+    assert sum(row.probability[1] for row in rows) > 50  # 20 of 200, which count twenty times
+
+
 def test_the_area_under_the_curve(model, table):
     out = model.transform(table).selectExpr("rawPrediction", "if(buys = 'yes', 1.0, 0.0) label")
     assert BinaryClassificationEvaluator().evaluate(out) > BEST - 0.06

@@ -26,7 +26,9 @@ public enum CellType {
   /** {@link LocalDate}. */
   DATE("i32"),
   /** {@link Instant}. */
-  TIMESTAMP("i64");
+  TIMESTAMP("i64"),
+  /** {@code byte[]}: the bytes of an image file. */
+  IMAGE("u8");
 
   private final String engineName;
 
@@ -42,6 +44,7 @@ public enum CellType {
   int room(Object cell) {
     if (cell instanceof String text) return Integer.BYTES + 3 * text.length();
     if (cell instanceof double[] values) return Integer.BYTES + Double.BYTES * values.length;
+    if (cell instanceof byte[] file) return Integer.BYTES + file.length;
     return Integer.BYTES + Double.BYTES;
   }
 
@@ -66,6 +69,7 @@ public enum CellType {
       case TEXT -> to.put(((String) cell).getBytes(StandardCharsets.UTF_8));
       case DATE -> to.putInt(Math.toIntExact(((LocalDate) cell).toEpochDay()));
       case TIMESTAMP -> to.putLong(ChronoUnit.MICROS.between(Instant.EPOCH, (Instant) cell));
+      case IMAGE -> to.put((byte[]) cell);
       default -> throw new IllegalStateException(name());
     }
   }

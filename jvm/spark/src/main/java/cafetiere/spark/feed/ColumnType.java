@@ -36,7 +36,11 @@ public enum ColumnType {
   LONGS("i64", (row, i, out) -> UnsafeValues.array(row, i, Long.BYTES, out)),
   FLOATS("f32", (row, i, out) -> UnsafeValues.array(row, i, Float.BYTES, out)),
   DOUBLES("f64", (row, i, out) -> UnsafeValues.array(row, i, Double.BYTES, out)),
+  /** As doubles; their writer is made for their precision and scale. */
+  DECIMALS("f64", null),
   VECTOR("f64", UnsafeValues::vector),
+  /** Spark's image as an image file, which knows its size. */
+  IMAGE_FILE("u8", UnsafeValues::imageFile),
   /** Spark's image: pixels. */
   IMAGE("u8", UnsafeValues::image),
   /** CaffeOnSpark's ENCODED_IMAGE_WITH_DIM: the bytes of an image file and its size. */
@@ -71,6 +75,10 @@ public enum ColumnType {
 
   /** What encodes its values, which are of this Spark type. */
   Writer writer(DataType type) {
+    if (this == DECIMALS) {
+      DecimalType element = (DecimalType) ((ArrayType) type).elementType();
+      return (row, i, out) -> UnsafeValues.decimals(row, i, element, out);
+    }
     if (!(type instanceof DecimalType decimal)) return writer;
     int precision = decimal.precision();
     int scale = decimal.scale();
@@ -95,8 +103,15 @@ public enum ColumnType {
     return null;
   }
 
+  /** Whether cells of a TableData are image files, or images. */
+  public static boolean isImage(DataType type) {
+    ColumnType cell = ofCell(type);
+    return cell == BINARY || cell == IMAGE_FILE || cell == SIZED_IMAGE;
+  }
+
   /** The same for a TableData, which also knows dates and arrays of text. */
   static ColumnType ofCell(DataType type) {
+    if (type instanceof StructType struct && ofStruct(struct) == IMAGE) return IMAGE_FILE;
     boolean isArray = type instanceof ArrayType;
     if (isArray && ((ArrayType) type).elementType().equals(DataTypes.StringType)) return TEXTS;
     if (type.equals(DataTypes.DateType)) return DATE;
@@ -110,7 +125,7 @@ public enum ColumnType {
     if (element.equals(DataTypes.LongType)) return LONGS;
     if (element.equals(DataTypes.FloatType)) return FLOATS;
     if (element.equals(DataTypes.DoubleType)) return DOUBLES;
-    return null;
+    return element instanceof DecimalType ? DECIMALS : null;
   }
 
   private static ColumnType ofStruct(StructType struct) {

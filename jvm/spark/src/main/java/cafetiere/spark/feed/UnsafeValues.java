@@ -2,8 +2,10 @@
 package cafetiere.spark.feed;
 
 import cafetiere.spark.internal.UnsafeLayout;
+import java.nio.charset.StandardCharsets;
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -27,6 +29,16 @@ final class UnsafeValues {
     if (nullAt >= 0) throw nullElement(nullAt);
     out.bytes(row.getBaseObject(), UnsafeLayout.elementsOffset(row, ordinal),
         (long) UnsafeLayout.elements(row, ordinal) * width);
+  }
+
+  /** An array of decimals, as doubles. */
+  static void decimals(UnsafeRow row, int ordinal, DecimalType type, Chunk out) {
+    UnsafeArrayData decimals = row.getArray(ordinal);
+    long to = out.payload((long) decimals.numElements() * Double.BYTES);
+    for (int i = 0; i < decimals.numElements(); i++, to += Double.BYTES) {
+      if (decimals.isNullAt(i)) throw nullElement(i);
+      Platform.putDouble(null, to, decimals.getDecimal(i, type.precision(), type.scale()).toDouble());
+    }
   }
 
   /** An array of texts, each followed by the engine's kTextEnd; nulls are left out. */
@@ -72,6 +84,30 @@ final class UnsafeValues {
     planar(image.getInt(1), image.getInt(2), image.getInt(3), image.getBinary(5), out);
   }
 
+  /** An image of Spark's image source as a PGM or, in colour and without alpha, a PPM. */
+  static void imageFile(UnsafeRow row, int ordinal, Chunk out) {
+    UnsafeRow image = row.getStruct(ordinal, IMAGE_FIELDS);
+    if (image.isNullAt(5) || image.getInt(1) < 1) {
+      throw new IllegalArgumentException("holds an image without data: read with dropInvalid");
+    }
+    int height = image.getInt(1);
+    int width = image.getInt(2);
+    int channels = image.getInt(3);
+    byte[] data = image.getBinary(5);
+    requireSize(height, width, channels, data);
+    int colors = channels == 1 ? 1 : 3;
+    byte[] header = ("P" + (colors == 1 ? 5 : 6) + "\n" + width + " " + height + "\n255\n")
+        .getBytes(StandardCharsets.US_ASCII);
+    long to = out.payload(header.length + (long) height * width * colors);
+    Platform.copyMemory(header, Platform.BYTE_ARRAY_OFFSET, null, to, header.length);
+    to += header.length;
+    for (int from = 0; from < data.length; from += channels) {
+      for (int color = colors - 1; color >= 0; color--) {  // Spark has blue first
+        Platform.putByte(null, to++, data[from + color]);
+      }
+    }
+  }
+
   /** The bytes of an image file that stand first in a struct; the net's image has the size. */
   static void sizedImage(UnsafeRow row, int ordinal, Chunk out) {
     UnsafeRow image = row.getStruct(ordinal, SIZED_IMAGE_FIELDS);
@@ -82,16 +118,19 @@ final class UnsafeValues {
   /** Writes height x width x channels bytes as channels x height x width, as Caffe's nets want. */
   static void planar(int height, int width, int channels, byte[] data, Chunk out) {
     int plane = height * width;
-    if (height < 0 || width < 0 || data.length != plane * channels) {
-      throw new IllegalArgumentException("holds an image of " + data.length + " bytes that says it"
-          + " is " + height + " x " + width + " x " + channels);
-    }
+    requireSize(height, width, channels, data);
     long to = out.payload(data.length);
     for (int channel = 0; channel < channels; channel++) {
       for (int pixel = 0, from = channel; pixel < plane; pixel++, from += channels) {
         Platform.putByte(null, to++, data[from]);
       }
     }
+  }
+
+  private static void requireSize(int height, int width, int channels, byte[] data) {
+    if (height >= 0 && width >= 0 && data.length == height * width * channels) return;
+    throw new IllegalArgumentException("holds an image of " + data.length + " bytes that says it"
+        + " is " + height + " x " + width + " x " + channels);
   }
 
   /** The error for a null within an array. */

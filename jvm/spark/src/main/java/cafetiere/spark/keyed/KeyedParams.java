@@ -11,7 +11,7 @@ import org.apache.spark.ml.param.Params;
 /** Which params of an estimator for tables a net of a key has, as one of all rows has them. */
 public final class KeyedParams {
   private static final Set<String> USED = Set.of("featuresCols", "featuresCol", "categoricalCols",
-      "labelCol", "idCol", "layers", "activation", "dropout", "batchNorm", "net", "baseLr",
+      "labelCol", "weightCol", "classWeights", "imageSize", "idCol", "layers", "activation", "dropout", "batchNorm", "net", "baseLr",
       "momentum", "weightDecay", "optimizer", "lrSchedule", "batchSize", "maxEpochs", "maxIter",
       "seed", "groupCol", "minGroupRows", "predictionCol", "rawPredictionCol", "probabilityCol",
       "predictedLabelCol", "thresholds");

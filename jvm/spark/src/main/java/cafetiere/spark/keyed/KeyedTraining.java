@@ -9,6 +9,7 @@ import cafetiere.spark.util.Json;
 import cafetiere.spark.util.NearestName;
 import java.io.Serializable;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.Column;
@@ -28,11 +29,12 @@ import org.apache.spark.storage.StorageLevel;
  * another, on one thread, and holds the rows of one. A key's net depends on its own rows alone.
  *
  * @param keyColumn tells the key of a row
- * @param rows what of a row is learned from, and the label
- * @param label its column
+ * @param rows what of a row is learned from, and the targets
+ * @param targets columns of the label and of what a row counts
  * @param options those of cafetiere.core.table.KeyedTrainer
  */
-public record KeyedTraining(String keyColumn, FeedSchema rows, String label, String options)
+public record KeyedTraining(
+    String keyColumn, FeedSchema rows, Set<String> targets, String options)
     implements Serializable {
   private static final int TASKS_PER_SLOT = 8; // keys are of unequal sizes
   private static final List<DataType> KEY_TYPES = List.of(DataTypes.StringType,
@@ -85,7 +87,7 @@ public record KeyedTraining(String keyColumn, FeedSchema rows, String label, Str
   /** What there is of each key. The columns that a net reads are noted with it. */
   private StructType schema(StructField key) {
     List<String> features = Stream.of(rows.table().fieldNames())
-        .filter(name -> !name.equals(label) && !name.equals(rows.idColumn())).toList();
+        .filter(name -> !targets.contains(name) && !name.equals(rows.idColumn())).toList();
     return new StructType().add(key)
         .add("rows", DataTypes.LongType, false)
         .add("error", DataTypes.StringType, true)

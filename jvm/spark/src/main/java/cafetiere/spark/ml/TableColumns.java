@@ -2,12 +2,14 @@
 package cafetiere.spark.ml;
 
 import cafetiere.spark.PreflightException;
+import cafetiere.spark.feed.ColumnType;
 import cafetiere.spark.feed.FeedSchema;
 import cafetiere.spark.util.Json;
 import cafetiere.spark.util.NearestName;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -32,12 +34,15 @@ import org.apache.spark.sql.types.StructType;
  * @param task what is learned
  * @param fields those columns of the table
  * @param kinds of each, as cft_table_create names them
+ * @param imageSize height and width that images get, or none
  * @param schema how their rows are encoded
  */
-record TableColumns(Task task, List<StructField> fields, List<String> kinds, FeedSchema schema) {
+record TableColumns(
+    Task task, List<StructField> fields, List<String> kinds, int[] imageSize, FeedSchema schema) {
   private static final String NUMBER = TableTraining.NUMBER;
   private static final String CATEGORY = "CATEGORY";
   private static final String WEIGHT = "WEIGHT";
+  private static final String IMAGE = "IMAGE";
 
   /**
    * What is to be learned.
@@ -92,8 +97,12 @@ record TableColumns(Task task, List<StructField> fields, List<String> kinds, Fee
         default -> featureKind(field, categories.contains(name), findings);
       });
     }
+    int[] size = params.getImageSize();
+    if (size.length > 0 && (size.length != 2 || size[0] < 1 || size[1] < 1)) {
+      findings.add("imageSize is " + Arrays.toString(size) + ": give height and width, such as 32, 32");
+    }
     if (!findings.isEmpty()) throw new PreflightException(findings);
-    return new TableColumns(task, List.copyOf(fields), List.copyOf(kinds),
+    return new TableColumns(task, List.copyOf(fields), List.copyOf(kinds), size,
         FeedSchema.of(schema, cells, params.getIdCol()));
   }
 
@@ -111,6 +120,9 @@ record TableColumns(Task task, List<StructField> fields, List<String> kinds, Fee
     for (int i = 0; i < fields.size(); i++) {
       ObjectNode column = columns.addObject();
       column.put("name", fields.get(i).name()).put("kind", kinds.get(i));
+      if (kinds.get(i).equals(IMAGE) && imageSize.length > 0) {
+        column.putArray("resize").add(imageSize[0]).add(imageSize[1]);
+      }
       if (!isSeveral(fields.get(i).dataType())) continue;
       boolean anyNumber = kinds.get(i).equals(CATEGORY);
       column.put("size", anyNumber ? 0 : size(table, fields.get(i).name()));
@@ -133,6 +145,7 @@ record TableColumns(Task task, List<StructField> fields, List<String> kinds, Fee
     if (type.equals(DataTypes.DateType)) return "DATE";
     if (type.equals(DataTypes.TimestampType)) return "TIMESTAMP";
     if (type.equals(DataTypes.TimestampNTZType)) return "TIMESTAMP";
+    if (ColumnType.isImage(type)) return IMAGE;
     DataType one = type instanceof ArrayType array ? array.elementType() : type;
     return isCategory || one.equals(DataTypes.StringType) ? CATEGORY : NUMBER;
   }

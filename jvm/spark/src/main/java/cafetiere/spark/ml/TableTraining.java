@@ -23,6 +23,7 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaRDD;
@@ -163,14 +164,16 @@ final class TableTraining {
       options.put("epochs", params.getMaxEpochs());
     }
     return new KeyedTraining(
-        params.getGroupCol(), columns.schema(), label, options.toString()).train(data);
+        params.getGroupCol(), columns.schema(), Set.of(label, params.getWeightCol()),
+        options.toString()).train(data);
   }
 
   private static CaffeEstimator estimator(TableParams<?> params) {
     CaffeEstimator estimator = new CaffeEstimator(params.uid()).setSolver(solver(params)).setPredictionCol("")
         .setIdCol(params.getIdCol())
         .setNumWorkers(params.getNumWorkers()).setThreadsPerWorker(params.getThreadsPerWorker())
-        .setSeed(params.getSeed()).setSyncMode(params.getSyncMode())
+        .setSeed(params.getSeed()).setPrecision(params.getPrecision())
+        .setSyncMode(params.getSyncMode())
         .setSyncPeriod(params.getSyncPeriod()).setEngine(params.getEngine())
         .setEncrypt(params.getEncrypt()).setCheckpointDir(params.getCheckpointDir())
         .setResume(params.getResume()).setEvents(params.getEvents())

@@ -180,6 +180,20 @@ class KeyedNetsTest {
   }
 
   @Test
+  void rowsAndClassesOfKeysHaveWeights() {
+    Dataset<Row> weighted = table.filter("id < 600").selectExpr("*", "1 + id % 3 weight");
+    CaffeClassifier classifier = classifier().setWeightCol("weight").setClassWeights("yes=3");
+    CaffeClassificationModel keys = classifier.copy(ParamMap.empty()).setGroupCol("shop").fit(weighted);
+    Dataset<Row> own = weighted.filter("shop = 'shop 0'");
+    Row net = byKey(keys).get("shop 0");
+    assertArrayEquals(classifier.setNumWorkers(1).fit(own).caffeModel().weights(),
+        net.<byte[]>getAs("weights"));
+    assertEquals(List.of("no", "yes"), net.getList(net.fieldIndex("classes")));
+    assertEquals(own.count(),
+        keys.transform(own.drop("weight", "answer")).filter("prediction is not null").count());
+  }
+
+  @Test
   void whatKeysDoNotHaveIsRefusedByName() {
     assertTrue(refusal(keyed().setGroupCol("shops")).contains("did you mean 'shop'"));
     assertTrue(refusal(keyed().setGroupCol("age")).contains("no keys"));

@@ -27,6 +27,7 @@ import org.apache.spark.ml.tuning.ParamGridBuilder;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.functions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -177,5 +178,65 @@ class TablesTest {
   private static String refusal(CaffeClassifier classifier) {
     return assertThrows(PreflightException.class,
         () -> classifier.fit(train.selectExpr("*", "binary(city) raw"))).getMessage();
+  }
+
+  /** Pictures whose left or right half is bright, as Spark's images, as files and as pixels of decimals. */
+  private static Dataset<Row> pictures() {
+    return spark.range(0, 120, 1, 3).selectExpr("id", "id % 7 number", "if(id % 2 = 0, 'left', 'right') side",
+        "unhex(repeat(if(id % 2 = 0, 'FFF0FFE000100020', '00100020FFF0FFE0'), 8)) data")
+        .selectExpr("id", "number", "side",
+            "named_struct('origin', '', 'height', 8, 'width', 8, 'nChannels', 1, 'mode', 0, 'data', data) photo",
+            "concat(cast('P5\n8 8\n255\n' as binary), data) file",
+            "array(cast(id % 2 as decimal(9, 2)), cast(number as decimal(9, 2))) decimals");
+  }
+
+  @Test
+  void picturesAreFeatures(@TempDir Path folder) throws Exception {
+    Dataset<Row> pictures = pictures().cache();
+    CaffeClassifier classifier = new CaffeClassifier().setFeaturesCols("photo", "number").setLabelCol("side")
+        .setIdCol("id").setNumWorkers(2).setBatchSize(16).setMaxEpochs(10);
+    CaffeClassificationModel model = classifier.fit(pictures);
+    Dataset<Row> out = model.transform(pictures);
+    assertEquals(120, out.filter("predictedLabel = side").count());
+    assertArrayEquals(model.caffeModel().weights(),
+        classifier.fit(pictures.repartition(5)).caffeModel().weights());
+    model.write().save(folder.resolve("model").toString());
+    CaffeClassificationModel loaded = CaffeClassificationModel.load(folder.resolve("model").toString());
+    Dataset<Row> files = pictures.drop("photo", "side").withColumnRenamed("file", "photo");
+    assertEquals(out.select("id", "probability").orderBy("id").collectAsList(),
+        loaded.transform(files).select("id", "probability").orderBy("id").collectAsList());
+    assertEquals(1, loaded.transform(files.limit(1).selectExpr("id", "number", "cast(null as binary) photo"))
+        .filter("prediction is not null").count());
+    String told = assertThrows(Exception.class, () -> loaded.transform(
+        files.selectExpr("id", "number", "cast('no' as binary) photo")).collectAsList()).getMessage();
+    assertTrue(told.contains("column \"photo\""), told);
+    assertTrue(classifier.explain(pictures, false).parameters() > 2000);
+  }
+
+  @Test
+  void picturesOfSeveralSizesNeedOne() {
+    Dataset<Row> several = pictures().selectExpr("id", "side", "if(id = 77, concat(cast('P5\n2 1\n255\n' as"
+        + " binary), unhex('FF00')), file) file");
+    CaffeClassifier classifier = new CaffeClassifier().setLabelCol("side").setIdCol("id").setNumWorkers(2)
+        .setBatchSize(16).setMaxEpochs(1);
+    String told = assertThrows(Exception.class, () -> classifier.fit(several)).getMessage();
+    assertTrue(told.contains("column \"file\": images of several sizes, from 1 x 2 to 8 x 8"), told);
+    assertEquals(120, classifier.setImageSize(4, 4).fit(several).transform(several).count());
+    assertTrue(assertThrows(PreflightException.class, () -> classifier.setImageSize(4).fit(several))
+        .getMessage().contains("imageSize is [4]"));
+    String bad = assertThrows(Exception.class, () -> classifier.setImageSize(4, 4).fit(
+        several.selectExpr("id", "side", "if(id = 78, cast('no' as binary), file) file"))).getMessage();
+    assertTrue(bad.contains("column \"file\", id 78"), bad);
+  }
+
+  @Test
+  void arraysOfDecimalsAreNumbers() {
+    Dataset<Row> table = pictures().cache();
+    CaffeClassifier classifier = new CaffeClassifier().setLabelCol("side").setIdCol("id").setNumWorkers(2)
+        .setBatchSize(16).setMaxEpochs(20).setFeaturesCols("decimals");
+    CaffeClassificationModel model = classifier.fit(table);
+    assertEquals(120, model.transform(table).filter("predictedLabel = side").count());
+    assertArrayEquals(model.caffeModel().weights(), classifier.fit(
+        table.withColumn("decimals", functions.expr("cast(decimals as array<double>)"))).caffeModel().weights());
   }
 }

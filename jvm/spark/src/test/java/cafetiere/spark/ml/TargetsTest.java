@@ -117,8 +117,27 @@ class TargetsTest {
     assertTrue(assertThrows(Exception.class, () -> classifier().setLabelCol("flags")
         .fit(train.selectExpr("id", "age", "city", "array(2D, 0D) flags"))).getMessage()
         .contains("column \"flags\""));
-    assertTrue(assertThrows(Exception.class, () -> classifier().setLabelCol("flags")
-        .setClassWeights("balanced").fit(train)).getMessage().contains("class weights"));
+  }
+
+  @Test
+  void labelsOfSeveralHaveWeights() {
+    CaffeClassifier plain = classifier().setLabelCol("flags").setMaxEpochs(10).setBaseLr(0.01);
+    CaffeClassifier weighted = plain.copy(ParamMap.empty()).setClassWeights("1=9").setWeightCol("weight");
+    CaffeClassificationModel model = weighted.fit(train);
+    assertArrayEquals(model.caffeModel().weights(),
+        weighted.fit(train.repartition(5)).caffeModel().weights());
+    double seldom = meanOfSecond(plain.fit(train));
+    assertTrue(meanOfSecond(model) > seldom + 0.1, "a label that counts nine times, and " + seldom);
+    assertTrue(Math.abs(meanOfSecond(plain.copy(ParamMap.empty()).setClassWeights("balanced").fit(train)) - 0.5) < 0.1);
+    // Rows to predict need no label.
+    assertEquals(800, model.transform(train.drop("weight", "flags")).filter("prediction is not null").count());
+    String told = assertThrows(Exception.class, () -> weighted.setClassWeights("2=3").fit(train)).getMessage();
+    assertTrue(told.contains("the labels of column \"flags\" are called 0 to 1"), told);
+  }
+
+  private static double meanOfSecond(CaffeClassificationModel model) {
+    return model.transform(train).select("probability").collectAsList().stream()
+        .mapToDouble(row -> row.<Vector>getAs(0).apply(1)).average().getAsDouble();
   }
 
   @Test

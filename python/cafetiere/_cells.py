@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of tables: their types, and their cells as the engine reads them."""
+
+import csv
+import datetime
+import pathlib
+import struct
+
+import numpy as np
+
+_EPOCH = datetime.date(1970, 1, 1)
+_START = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_MOST_CLASSES = 20  # of a label of numbers, unless one says that it names classes
+_PACKED = {"f64": struct.Struct("<Id"), "i32": struct.Struct("<Ii"), "i64": struct.Struct("<Iq")}
+KINDS = {"f64": "NUMBER", "i32": "DATE", "i64": "TIMESTAMP", "string": "CATEGORY"}
+TYPES = {kind: name for name, kind in KINDS.items()}
+TYPES["IMAGE"] = "image"
+KINDS.update({"texts": "CATEGORY", "image": "IMAGE", "flags": "FLAGS"})
+# Where the engine's type has another name.
+_ENGINE = {"texts": "string", "image": "u8", "flags": "f64"}
+_FILE = (bytes, bytearray)  # an image in its file's form
+_TEXT_END = b"\x1f"  # what the engine wants behind each text of a list
+
+
+def read(path):
+    """The columns of a CSV with a header, or of a Parquet file: lists by name; None where empty."""
+    if pathlib.Path(path).suffix == ".parquet":
+        import pyarrow.parquet  # only who has such a file needs it
+
+        table = pyarrow.parquet.read_table(path)
+        return {name: table[name].to_pylist() for name in table.column_names}
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = csv.reader(file)
+        names = next(rows, [])
+        cells = []
+        for row in rows:
+            if len(row) != len(names):
+                raise ValueError(
+                    f"{path}:{rows.line_num}: {len(row)} cells, and the header has {len(names)}"
+                )
+            cells.append([cell or None for cell in row])
+    return dict(zip(names, map(list, zip(*cells)))) if cells else {name: [] for name in names}
+
+
+def _number(cell):
+    if isinstance(cell, str) and "_" in cell:  # Python would pass over it
+        raise ValueError("an underscore")
+    return float(cell)
+
+
+def _days(cell):
+    if isinstance(cell, datetime.datetime):
+        raise ValueError("a time of day")
+    day = cell if isinstance(cell, datetime.date) else datetime.date.fromisoformat(cell)
+    return (day - _EPOCH).days
+
+
+def _micros(cell):
+    time = cell if isinstance(cell, datetime.datetime) else datetime.datetime.fromisoformat(cell)
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=datetime.timezone.utc)
+    return (time - _START) // _MICROSECOND
+
+
+def _text(cell):
+    return str(cell).encode()
+
+
+def _texts(cell):
+    if isinstance(cell, str):
+        raise TypeError("one text, where there is to be a list")
+    texts = [
+        text if isinstance(text, str) else class_name(text) for text in cell if text is not None
+    ]
+    return b"".join(text.encode() + _TEXT_END for text in texts)
+
+
+def _image(cell):
+    """An image file; of pixels, gray or red, green and blue, one without compression."""
+    if isinstance(cell, _FILE):
+        return bytes(cell)
+    shape = np.shape(cell)
+    is_gray = len(shape) == 2
+    if not is_gray and shape[2:] != (3,):
+        raise TypeError(f"an array of shape {shape}, where there is to be an image")
+    if cell.dtype != np.uint8:
+        raise TypeError(f"pixels of type {cell.dtype}: they must be uint8")
+    return b"P%d\n%d %d\n255\n" % (5 if is_gray else 6, shape[1], shape[0]) + cell.tobytes()
+
+
+def _flags(cell):
+    return struct.pack(f"<{len(cell)}d", *cell)
+
+
+_READ = {"f64": _number, "i32": _days, "i64": _micros, "string": _text}
+_OTHERS = {"texts": _texts, "image": _image, "flags": _flags}  # which type_of() sees
+
+
+def type_of(cells):
+    """How a column is encoded: the first type that all of its cells can be read as."""
+    there = [cell for cell in cells if cell is not None]
+    if any(isinstance(cell, _FILE) or getattr(cell, "ndim", 0) > 1 for cell in there):
+        return "image"
+    if any(isinstance(cell, (list, tuple, np.ndarray)) for cell in there):
+        return "texts"
+    for kind, read_cell in _READ.items():
+        try:
+            for cell in there:
+                read_cell(cell)
+        except (ValueError, TypeError):
+            continue
+        return kind
+    return "string"
+
+
+def _encoded(cells, kind, name):
+    """Each cell as the engine wants it: its size, then its bytes; no bytes where it is missing."""
+    read_cell = _READ.get(kind) or _OTHERS[kind]
+    for number, cell in enumerate(cells):
+        if cell is None:
+            yield b"\0\0\0\0"
+            continue
+        try:
+            value = read_cell(cell)
+        except (ValueError, TypeError, struct.error) as error:
+            raise ValueError(
+                f"column {name!r}, row {number}: {cell!r} is none of what was trained on ({kind})"
+            ) from error
+        if packed := _PACKED.get(kind):
+            yield packed.pack(packed.size - 4, value)
+        else:
+            yield struct.pack("<I", len(value)) + value
+
+
+def rows_apart(columns, types):
+    """A table's rows, each as the engine wants it."""
+    for name in types:
+        if name not in columns:
+            raise ValueError(f"there is no column {name!r}; there are {', '.join(columns)}")
+    encoded = [_encoded(columns[name], kind, name) for name, kind in types.items()]
+    return [b"".join(row) for row in zip(*encoded)]
+
+
+def rows_of(columns, types):
+    """A table's rows as the engine wants them, and how many they are."""
+    rows = rows_apart(columns, types)
+    return b"".join(rows), len(rows)
+
+
+def schema_of(types):
+    """The schema of the rows of such columns, as the engine wants it."""
+    columns = [{"name": name, "type": _ENGINE.get(kind, kind)} for name, kind in types.items()]
+    return {"columns": columns, "id": ""}
+
+
+def class_name(cell):
+    """The label of a cell: numbers in their shortest form, as the engine names them."""
+    try:
+        number = float(cell)
+    except (TypeError, ValueError):
+        return str(cell)
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+def columns_of(table):
+    """The columns of a table in any form that TableModel.scores() takes: lists of cells by name."""
+    if isinstance(table, dict):
+        return table
+    if isinstance(table, np.ndarray) and table.dtype.names:
+        return {name: table[name].tolist() for name in table.dtype.names}
+    if type(table).__module__.partition(".")[0] == "pandas":
+        gaps = table.isna()
+        return {
+            name: [None if gap else cell for cell, gap in zip(table[name], gaps[name])]
+            for name in table.columns
+        }
+    if hasattr(table, "__arrow_c_stream__"):
+        import pyarrow  # only who has such a table needs it
+
+        return pyarrow.table(table).to_pydict()
+    raise TypeError(f"a {type(table).__name__} is no table: give columns by name")
+
+
+def is_class(cells):
+    """Whether a label names classes: texts, or few whole numbers."""
+    if type_of(cells) != "f64":
+        return True
+    values = {float(cell) for cell in cells if cell is not None}
+    return len(values) <= _MOST_CLASSES and all(value.is_integer() for value in values)
