@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Training speed of PyTorch on the CPU: images/s of a net in its float32 modes.
+"""Training speed of PyTorch on the CPU: images/s of a net in its modes, of float32 or by autocast.
 
 A step is forward, loss, backward and SGD (momentum 0.9, weight decay 5e-4) on one resident batch.
 Prints one JSON object: images per second of each mode, the median over blocks of steps, and the
@@ -26,8 +26,9 @@ def loss_of(scores, labels):
     return main + 0.3 * sum(others)
 
 
-def trainer(name, mode, batch):
+def trainer(name, mode, batch, precision):
     """A function that runs so many steps and tells their seconds and CPU seconds, and the batch."""
+    autocast = torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16")
     net, run = built_net(name, mode)
     images, labels = images_of(name, mode, batch)
     sgd = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, weight_decay=5e-4, fused=True)
@@ -36,19 +37,21 @@ def trainer(name, mode, batch):
         begun, cpu = time.perf_counter(), time.process_time()
         for _ in range(count):
             sgd.zero_grad(set_to_none=True)
-            loss_of(run(images), labels).backward()
+            with autocast:
+                loss = loss_of(run(images), labels)
+            loss.backward()
             sgd.step()
         return time.perf_counter() - begun, time.process_time() - cpu
 
     return steps, len(labels)
 
 
-def images_per_second(name, mode, batch, seconds):
+def images_per_second(name, mode, batch, precision, seconds):
     """Median images/s of one mode, by the clock and by CPU time.
 
     Modes are eager and compile, _cl for channels-last.
     """
-    steps, batch = trainer(name, mode, batch)
+    steps, batch = trainer(name, mode, batch, precision)
     steps(3)
     block = max(1, min(10, round(0.3 / steps(1)[0])))  # ten small steps, single large ones
     steps(3 * block)
@@ -66,17 +69,20 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--steps", type=int, default=0)
+    parser.add_argument("--precision", choices=["float32", "bf16"], default="float32")
     parser.add_argument("--modes", default="eager,eager_cl,compile,compile_cl")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     modes = args.modes.split(",")
     if args.steps:
-        trainer(args.net, modes[0], args.batch)[0](args.steps)
+        trainer(args.net, modes[0], args.batch, args.precision)[0](args.steps)
         print(json.dumps({"mode": modes[0], "peak_mb": peak_mb()}))
         return
     wall, cpu = {}, {}
     for mode in modes:
-        wall[mode], cpu[mode] = images_per_second(args.net, mode, args.batch, args.seconds)
+        wall[mode], cpu[mode] = images_per_second(
+            args.net, mode, args.batch, args.precision, args.seconds
+        )
     figures = {"torch": torch.__version__, "images_per_s": wall, "images_per_cpu_s": cpu}
     print(json.dumps(figures))
 

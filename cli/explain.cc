@@ -24,6 +24,7 @@ struct ExplainFlags {
   ShapeFlags shapes;
   ScaleFlags scale;
   LimitsFlags limits;
+  std::string precision;
 };
 
 Result<Subject> read_subject(const ExplainFlags& flags) {
@@ -40,6 +41,7 @@ Result<Subject> read_subject(const ExplainFlags& flags) {
   if (subject.has_solver) {
     CFT_ASSIGN(subject.solver, read_solver(flags.solver));
   }
+  if (!flags.precision.empty()) subject.solver.param.set_precision(flags.precision);
   if (!flags.net.empty()) {
     CFT_ASSIGN(subject.net, read_net(flags.net));
   }
@@ -77,6 +79,7 @@ Action add_explain(CLI::App& app) {
   flags->shapes.add(app);
   flags->scale.add(app);
   flags->limits.add(app);
+  add_precision(app, &flags->precision);
   return [flags]() -> Status {
     CFT_TRY(flags->shapes.parse());
     return print_explanation(*flags);

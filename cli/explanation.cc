@@ -192,6 +192,7 @@ Result<MemoryEstimate> training_memory(const Subject& subject, const LoadedNet& 
   for (const NetChoice& choice : tests) {
     CFT_ASSIGN(const std::unique_ptr<LoadedNet> test,
                LoadedNet::load(choice, Logger(), &subject.shapes));
+    CFT_TRY(test->use_precision(p.precision()));
     CFT_ASSIGN(const PlanOutline test_plan, test->outline({}));
     memory.test_nets += test_net_bytes(net.graph, test->graph, test_plan);
   }
@@ -204,6 +205,7 @@ Result<Explanation> explain(const Subject& subject, const Logger& log) {
   Explanation result;
   CFT_ASSIGN(const NetChoice choice, choose(subject));
   CFT_ASSIGN(result.net, LoadedNet::load(choice, log, &subject.shapes));
+  CFT_TRY(result.net->use_precision(subject.solver.param.precision()));
   result.options = {.batch = subject.batch, .backward = subject.train, .outputs = {}};
   const LoadedNet& net = *result.net;
   CFT_ASSIGN(const PlanOutline plan, net.outline(result.options));

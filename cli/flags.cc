@@ -15,6 +15,13 @@ void StateFlags::apply(caffe::NetState* state) const {
   for (const std::string& stage : split_list(stages)) state->add_stage(stage);
 }
 
+void add_precision(CLI::App& app, std::string* precision) {
+  app.add_option("--precision", *precision,
+                 "of products and activations: float32, bf16, or auto, which is bf16 where the "
+                 "processor has AMX (default: the solver's, which is float32)")
+      ->check(CLI::IsMember({"float32", "bf16", "auto"}));
+}
+
 void DeviceFlags::add(CLI::App& app) {
   app.add_option("--gpu", gpu, "GPU ids or 'all'; GPUs are not supported yet, so the CPU is used");
   app.add_option("--threads", threads, "threads to compute with (default: all cores)")

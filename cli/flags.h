@@ -21,6 +21,9 @@ struct StateFlags {
   void apply(caffe::NetState* state) const;
 };
 
+/// Adds -precision: what products and activations are stored in, instead of what a solver says.
+void add_precision(CLI::App& app, std::string* precision);
+
 /// -gpu and -threads: where to compute.
 struct DeviceFlags {
   std::string gpu;

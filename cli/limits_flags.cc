@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/machine.h"
+#include "core/device/amx.h"
 #include "core/device/isa.h"
 #include "core/machine/amx.h"
 #include "core/machine/limits_file.h"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/device/precision.h"
 #include "core/graph/arena.h"
 #include "core/graph/net_log.h"
 #include "core/layers/registry.h"
@@ -37,6 +38,12 @@ Result<std::unique_ptr<LoadedNet>> LoadedNet::load(const NetChoice& choice, cons
   log_net(choice.net, choice.state, net->graph, log);
   net->device = make_cpu_device();
   return net;
+}
+
+Status LoadedNet::use_precision(const std::string& precision) {
+  CFT_ASSIGN(const Format products, product_format(precision));
+  device = make_cpu_device(products);
+  return {};
 }
 
 Status LoadedNet::fill_parameters() {

@@ -32,6 +32,8 @@ struct LoadedNet {
                                                  bool force_backward = false,
                                                  const TopShapes* shapes = nullptr);
 
+  /// Plans from now on store products and activations in "float32", "bf16" or "auto", as SolverParameter.
+  Status use_precision(const std::string& precision);
   /// Replaces parameters by those of a weights file; layers that the net does not have are logged.
   Status load_weights(const std::string& path, const Logger& log);
 

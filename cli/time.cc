@@ -32,6 +32,7 @@ struct TimeFlags {
   StateFlags state;
   ShapeFlags shapes;
   DeviceFlags device;
+  std::string precision;
   LimitsFlags limits;
 };
 
@@ -63,6 +64,7 @@ Status load_and_compile(const TimeFlags& flags, const Logger& log, std::unique_p
   if (!has_loss) {
     CFT_ASSIGN(*net, LoadedNet::load(flags.model, state, log, true, &flags.shapes.by_top()));
   }
+  if (!flags.precision.empty()) CFT_TRY((*net)->use_precision(flags.precision));
   CFT_ASSIGN(*plan,
              (*net)->compile({.backward = true, .feed_gradients = !has_loss, .outputs = {}}));
   for (const Plan::Blob& input : (*plan)->inputs()) fill_randomly(input.data, input.shape.count());
@@ -188,6 +190,7 @@ Action add_time(CLI::App& app) {
   flags->state.add(app);
   flags->shapes.add(app);
   flags->device.add(app);
+  add_precision(app, &flags->precision);
   return [flags]() -> Status {
     CFT_TRY(flags->shapes.parse());
     return time_net(*flags);

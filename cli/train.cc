@@ -32,6 +32,7 @@ struct TrainFlags {
   int max_iter = 0;
   double price = 0;
   StateFlags state;
+  std::string precision;
   DeviceFlags device;
   RankFlags ranks;
 };
@@ -52,6 +53,7 @@ Result<SolverText> read_solver_for(const TrainFlags& flags) {
   // As in Caffe, level and stages reach the training net only: test nets have test_state.
   flags.state.apply(p.mutable_train_state());
   if (flags.max_iter > 0) p.set_max_iter(flags.max_iter);
+  if (!flags.precision.empty()) p.set_precision(flags.precision);
   if (!flags.snapshot.empty() || !flags.weights.empty()) p.clear_weights();
   if (!flags.weights.empty()) p.add_weights(flags.weights);
   CFT_TRY(flags.ranks.apply(&p));
@@ -217,6 +219,7 @@ Action add_train(CLI::App& app) {
   app.add_option("--sighup_effect", flags->sighup_effect, "on SIGHUP: stop, snapshot or none");
   flags->state.add(app);
   flags->device.add(app);
+  add_precision(app, &flags->precision);
   flags->ranks.add(app);
   return [flags] { return train(*flags); };
 }

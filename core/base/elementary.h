@@ -11,9 +11,9 @@
 
 namespace cafetiere::elementary {
 
-/// A polynomial by Horner's rule, the highest coefficient first.
+/// A polynomial by Horner's rule, the highest coefficient first. A call would keep loops from vectors.
 template <class T, class... C>
-T polynomial(T x, T sum, C... coefficients) {
+[[gnu::always_inline]] inline T polynomial(T x, T sum, C... coefficients) {
   ((sum = std::fma(sum, x, coefficients)), ...);
   return sum;
 }

@@ -5,6 +5,7 @@
 
 #include "core/capi/boundary.h"
 #include "core/capi/options.h"
+#include "core/device/precision.h"
 #include "core/graph/graph.h"
 #include "core/layers/registry.h"
 #include "core/plan/lower.h"
@@ -23,9 +24,10 @@ using nlohmann::json;
 
 /// Memory as estimated for one shard, and one partial sum of gradients more; operations and bytes of
 /// a pass over a batch.
-Result<json> predicted_work(const Graph& graph, int history) {
+Result<json> predicted_work(const Graph& graph, int history, const std::string& precision) {
   const bool train = graph.phase() == caffe::TRAIN;
-  const auto device = make_cpu_device();
+  CFT_ASSIGN(const Format products, product_format(precision));
+  const auto device = make_cpu_device(products);
   CFT_ASSIGN(const PlanOutline plan,
              PlanOutline::make(graph, *device, {.backward = train, .outputs = {}}));
   double forward = 0, backward = 0;
@@ -150,9 +152,10 @@ Result<json> data_json(const Graph& graph, const std::vector<Shape>& shapes,
   return data;
 }
 
-Result<json> describe(const Graph& graph, const std::vector<SourceOfNet>& sources, int history) {
+Result<json> describe(const Graph& graph, const std::vector<SourceOfNet>& sources, int history,
+                      const std::string& precision) {
   CFT_ASSIGN(const std::vector<Shape> shapes, graph.infer(0));
-  CFT_ASSIGN(json described, predicted_work(graph, history));
+  CFT_ASSIGN(json described, predicted_work(graph, history, precision));
   int64_t parameters = 0;
   for (const Param& p : graph.params()) parameters += p.shape.count();
   json blobs = json::array(), outputs = json::array();
@@ -263,7 +266,7 @@ int cft_describe(const char* options, char** out) {
     CFT_ASSIGN(const Graph graph,
                Graph::build(choice.net, choice.state, {.types = layer_types(), .fed = {}}));
     CFT_ASSIGN(const std::vector<SourceOfNet> data, source_layers(choice));
-    CFT_ASSIGN(nlohmann::json json, capi::describe(graph, data, history));
+    CFT_ASSIGN(nlohmann::json json, capi::describe(graph, data, history, solver.param.precision()));
     json["net_path"] = solver.param.net();
     if (has_rows && training.has_net) json["rows_net_text"] = to_text(training.net.param);
     json["net_text"] = to_text(phase == "TEST" ? capi::with_state(choice) : choice.net.param);

@@ -51,6 +51,20 @@ void make_copy(Step& step, Space to_space, int64_t bytes, BufferId source, Buffe
 
 }  // namespace
 
+void store_floats(Format format, const float* from, int64_t count, void* tensor, int64_t first) {
+  if (format == Format::kFloat32)
+    std::copy_n(from, count, static_cast<float*>(tensor) + first);
+  else
+    narrow_bfloat16(from, size_t(count), static_cast<uint16_t*>(tensor) + first);
+}
+
+const float* load_floats(Format format, const void* tensor, int64_t first, int64_t count,
+                         float* room) {
+  if (format == Format::kFloat32) return static_cast<const float*>(tensor) + first;
+  widen_bfloat16(static_cast<const uint16_t*>(tensor) + first, size_t(count), room);
+  return room;
+}
+
 Step conversion_step(const std::string& name, const Shape& shape, const Version& from,
                      BufferId source, const Version& to, BufferId target, Queue* queue) {
   if (from.format == to.format && from.space == to.space) {

@@ -115,6 +115,6 @@ std::unique_ptr<Device> make_ref_device();
 
 /// Batched small matrix products (libxsmm) and vector loops; images or channels fill the vectors, as
 /// the shapes suggest.
-std::unique_ptr<Device> make_cpu_device();
+std::unique_ptr<Device> make_cpu_device(Format products = Format::kFloat32);
 
 }  // namespace cafetiere

@@ -36,6 +36,7 @@ struct ConvGeometry {
 struct InnerProductGeometry {
   int64_t n = 0, k = 0, outputs = 0;
   bool transposed = false;
+  int64_t inner = 1;  ///< rows of x that follow each other in a row of the batch, such as tokens
   double flops() const { return 2.0 * double(n) * double(k) * double(outputs); }
 };
 

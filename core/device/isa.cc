@@ -5,26 +5,48 @@
 #include <libxsmm.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+
+#include "core/device/amx.h"
 
 namespace cafetiere {
 namespace {
 
+bool has_bf16_dots() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512bw");
+#else
+  return false;
+#endif
+}
+
 struct InstructionSet {
   std::string_view name;
   int libxsmm_id;
+  bool (*present)() = [] { return true; };  ///< beside what libxsmm finds
 };
 
-/// Best first. Kinds of AVX-512 that differ for other types than float32 count as one.
-constexpr InstructionSet kSets[] = {{"avx512", LIBXSMM_X86_AVX512_CORE},
+/// Best first. What float32 is generated for is the same in all kinds of AVX-512.
+constexpr InstructionSet kSets[] = {{"amx", LIBXSMM_X86_AVX512_CORE, amx_permitted},
+                                    {"avx512_bf16", LIBXSMM_X86_AVX512_CORE, has_bf16_dots},
+                                    {"avx512", LIBXSMM_X86_AVX512_CORE},
                                     {"avx2", LIBXSMM_X86_AVX2},
                                     {"avx", LIBXSMM_X86_AVX},
                                     {"generic", LIBXSMM_TARGET_ARCH_GENERIC}};
 
+/// The best set that may still be used: libxsmm does not know the differences between the first ones.
+std::atomic<const InstructionSet*>& best() {
+  static std::atomic<const InstructionSet*> best = kSets;
+  return best;
+}
+
 const InstructionSet* in_force() {
   const int id = libxsmm_get_target_archid();
-  return std::find_if(std::begin(kSets), std::end(kSets) - 1,
-                      [&](const InstructionSet& set) { return id >= set.libxsmm_id; });
+  return std::find_if(best().load(), std::end(kSets) - 1, [&](const InstructionSet& set) {
+    return id >= set.libxsmm_id && set.present();
+  });
 }
 
 bool has_generated_code() {
@@ -41,16 +63,17 @@ Status lower_to(std::string_view name) {
   if (wanted == now) return {};
   if (wanted == std::end(kSets) || wanted < now) {
     return invalid_argument(fmt::format(
-        "code cannot be generated for instruction set '{}' here; use {} or an older one of avx512, "
-        "avx2, avx and generic",
+        "code cannot be generated for instruction set '{}' here; use {} or an older one of amx, "
+        "avx512_bf16, avx512, avx2, avx and generic",
         name, now->name));
   }
-  if (has_generated_code()) {
+  if (wanted->libxsmm_id != now->libxsmm_id && has_generated_code()) {
     return invalid_argument(
         fmt::format("this process has generated code for {} already and cannot change to {}; "
                     "start it anew",
                     now->name, name));
   }
+  best() = wanted;
   libxsmm_set_target_archid(wanted->libxsmm_id);
   return {};
 }

@@ -8,8 +8,8 @@
 
 namespace cafetiere {
 
-/// The set in force in this process: "avx512", "avx2", "avx" or "generic" (no code is generated).
-/// At first the best that the machine has, or what CAFETIERE_ISA in the environment lowers it to. All
+/// The set in force in this process: "amx", "avx512_bf16", "avx512", "avx2", "avx" or "generic" (no code is
+/// generated). The first three differ for bfloat16 alone. At first the best that the machine has, or what CAFETIERE_ISA in the environment lowers it to. All
 /// kernels of the engine that choose by the processor ask here.
 std::string_view instruction_set();
 
@@ -18,8 +18,8 @@ std::string_view instruction_set();
 Status check_instruction_set();
 
 /// Lowers the set in force, for the life of the process and before any plan is compiled in it.
-/// Fails for a set that is unknown or better than the one in force, and where code for another one
-/// has been generated already: libxsmm keeps what it has generated.
+/// Fails for a set that is unknown or better than the one in force, and where code for float32 of
+/// another one has been generated already: libxsmm keeps what it has generated.
 Status use_instruction_set(std::string_view name);
 
 }  // namespace cafetiere

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/bfloat16.h"
 #include "core/device/device.h"
 
 /// Says of the next loop that its iterations do not depend on each other: input and output may be
@@ -26,6 +27,46 @@ void for_map_block(int block, int64_t count, const F& f) {
   f(block * kMapBlock, std::min(count, (block + 1) * kMapBlock));
 }
 
+/// Elements of a tensor as floats: where they are, or widened into `room`.
+const float* load_floats(Format format, const void* tensor, int64_t first, int64_t count,
+                         float* room);
+
+/// Stores floats as elements [first, first + count) of a tensor, rounded to its format.
+void store_floats(Format format, const float* from, int64_t count, void* tensor, int64_t first);
+
+/// One element.
+inline float number(Format format, const void* tensor, int64_t i) {
+  return format == Format::kFloat32 ? static_cast<const float*>(tensor)[i]
+                                    : from_bfloat16(static_cast<const uint16_t*>(tensor)[i]);
+}
+inline void put_number(Format format, float value, void* tensor, int64_t i) {
+  if (format == Format::kFloat32)
+    static_cast<float*>(tensor)[i] = value;
+  else
+    static_cast<uint16_t*>(tensor)[i] = to_bfloat16(value);
+}
+
+/// Calls f(inputs, output, first, count) for pieces of the elements [begin, end): the addresses are those
+/// of the piece's first element, as floats. What is stored in another format is widened and rounded a
+/// piece at a time, which stays in the L1 cache.
+template <size_t N, class F>
+void as_floats(Format format, const std::array<const void*, N>& in, void* out, int64_t begin,
+               int64_t end, const F& f) {
+  constexpr int64_t kPiece = 512;
+  const bool direct = format == Format::kFloat32;
+  std::array<float, kPiece> rooms[N + 1];
+  const int64_t piece = direct ? end - begin : kPiece;
+  for (int64_t first = begin; first < end; first += piece) {
+    const int64_t count = std::min(piece, end - first);
+    std::array<const float*, N> from;
+    for (size_t i = 0; i < N; ++i)
+      from[i] = load_floats(format, in[i], first, count, rooms[i].data());
+    float* const to = direct ? static_cast<float*>(out) + first : rooms[N].data();
+    f(from, to, first, count);
+    if (!direct) narrow_bfloat16(to, size_t(count), static_cast<uint16_t*>(out) + first);
+  }
+}
+
 /// The rows of a step that works element by element on tensors of this shape and layout.
 inline Rows element_rows(const Shape& shape, Layout layout, size_t reads) {
   const ChannelView view(shape, layout);
@@ -38,7 +79,8 @@ inline void put(float* gradient, float value, bool add) {
   *gradient = add ? *gradient + value : value;
 }
 
-/// out[i] = f(in[i]...). All tensors have the same element count; the first input's layout is used.
+/// out[i] = f(in[i]...). All tensors have the same element count; the first input's layout and format
+/// are used.
 template <class F, class... In>
 void map(Program& p, std::string name, F f, TensorId out, In... in) {
   const std::array<TensorId, sizeof...(In)> inputs{in...};
@@ -48,26 +90,31 @@ void map(Program& p, std::string name, F f, TensorId out, In... in) {
   step.name = std::move(name);
   step.kernel = std::string("map ") + layout_name(layout);
   step.space = p.space_of(step);
-  const Version version(layout, Format::kFloat32, step.space);
+  const Format format = p.format(inputs[0]);
+  const Version version(layout, format, step.space);
   for (TensorId id : inputs) step.reads.push_back(p.read(id, version));
   step.writes = {p.write(out, version)};
   step.in_place = 0;
   step.rows = element_rows(p.shape(out), layout, sizeof...(In));
   step.make = [=, reads = step.reads, write = step.writes[0],
                width = step.rows.width](const Binder& at) {
-    std::array<const float*, sizeof...(In)> src;
-    for (size_t i = 0; i < src.size(); ++i) src[i] = at(reads[i]);
-    float* dst = at(write);
-    const auto elements = [=](int64_t begin, int64_t end) {
+    std::array<const void*, sizeof...(In)> src;
+    for (size_t i = 0; i < src.size(); ++i) src[i] = at.as<void>(reads[i]);
+    void* dst = at.as<void>(write);
+    const auto piece = [=](const std::array<const float*, sizeof...(In)>& src_at, float* dst_at,
+                           int64_t, int64_t some) {
       // Locals: as far as the compiler knows, dst may alias what is captured.
       const F local = f;
-      float* const out_at = dst;
-      const auto in_at = src;
+      float* const out_at = dst_at;
+      const auto in_at = src_at;
       [&]<size_t... I>(std::index_sequence<I...>) {
         CFT_INDEPENDENT
-        for (int64_t i = begin; i < end; ++i) out_at[i] = local(in_at[I][i]...);
+        for (int64_t i = 0; i < some; ++i) out_at[i] = local(in_at[I][i]...);
       }
       (std::index_sequence_for<In...>{});
+    };
+    const auto elements = [=](int64_t begin, int64_t end) {
+      as_floats(format, src, dst, begin, end, piece);
     };
     return Kernel{map_blocks(count), [=](int block) { for_map_block(block, count, elements); },
                   [=](int64_t begin, int64_t end) { elements(begin * width, end * width); }};
@@ -106,7 +153,8 @@ void map_channels(Program& p, std::string name, F f, TensorId out,
   step.name = std::move(name);
   step.kernel = std::string("channel map ") + layout_name(layout);
   step.space = p.space_of(step);
-  const Version version(layout, Format::kFloat32, step.space);
+  const Format format = p.format(data[0]);
+  const Version version(layout, format, step.space);
   for (TensorId id : data) step.reads.push_back(p.read(id, version));
   const Version row(Layout::kRowMajor, Format::kFloat32, step.space);
   for (TensorId id : channel) step.reads.push_back(p.read(id, row));
@@ -115,15 +163,16 @@ void map_channels(Program& p, std::string name, F f, TensorId out,
   step.rows = element_rows(p.shape(out), layout, D);
   step.make = [=, reads = step.reads, write = step.writes[0],
                width = step.rows.width](const Binder& at) {
-    std::array<const float*, D> src;
+    std::array<const void*, D> src;
     std::array<const float*, K> per_channel;
-    for (size_t i = 0; i < D; ++i) src[i] = at(reads[i]);
+    for (size_t i = 0; i < D; ++i) src[i] = at.as<void>(reads[i]);
     for (size_t i = 0; i < K; ++i) per_channel[i] = at(reads[D + i]);
-    float* dst = at(write);
-    const auto elements = [=](int64_t begin, int64_t end) {
+    void* dst = at.as<void>(write);
+    const auto piece = [=](const std::array<const float*, D>& src_at, float* dst_at, int64_t first,
+                           int64_t some) {
       const F local = f;
-      float* const out_at = dst;
-      const auto in_at = src;
+      float* const out_at = dst_at;
+      const auto in_at = src_at;
       const auto channel_at = per_channel;
       const auto element = [&](int64_t i, const std::array<float, K>& k) {
         std::array<float, D> d;
@@ -136,6 +185,7 @@ void map_channels(Program& p, std::string name, F f, TensorId out,
         return k;
       };
       const auto run = [&](int64_t i, int64_t channel, int64_t channels, int64_t inner) {
+        i -= first;
         if (inner == 1) {
           CFT_INDEPENDENT
           for (int64_t c = 0; c < channels; ++c) element(i + c, values(channel + c));
@@ -145,7 +195,10 @@ void map_channels(Program& p, std::string name, F f, TensorId out,
           for (int64_t j = i; j < i + inner; ++j) element(j, k);
         }
       };
-      for_channel_runs(view, begin, end, run);
+      for_channel_runs(view, first, first + some, run);
+    };
+    const auto elements = [=](int64_t begin, int64_t end) {
+      as_floats(format, src, dst, begin, end, piece);
     };
     const int64_t count = view.outer * view.channels * view.inner;
     return Kernel{map_blocks(count), [=](int block) { for_map_block(block, count, elements); },
@@ -164,13 +217,14 @@ void map_indexed(Program& p, std::string name, F make_f, TensorId out, TensorId 
   step.name = std::move(name);
   step.kernel = std::string("indexed map ") + layout_name(layout);
   step.space = p.space_of(step);
-  const Version version(layout, Format::kFloat32, step.space);
+  const Format format = p.format(in);
+  const Version version(layout, format, step.space);
   step.reads = {p.read(in, version)};
   step.writes = {p.write(out, version)};
   step.in_place = 0;
   step.make = [=, read = step.reads[0], write = step.writes[0]](const Binder& at) {
-    const float* src = at(read);
-    float* dst = at(write);
+    const void* src = at.as<void>(read);
+    void* dst = at.as<void>(write);
     const RunContext* run = at.run();
     const Strides stride(e, layout);
     // Images inside channels or channels inside images, whichever has the smaller stride.
@@ -181,7 +235,8 @@ void map_indexed(Program& p, std::string name, F make_f, TensorId out, TensorId 
                     const int64_t c0 = block * chunk, c1 = std::min(e.c, c0 + chunk);
                     const auto element = [&](int64_t n, int64_t c, int64_t s) {
                       const int64_t i = n * stride.n + c * stride.c + s * stride.s;
-                      dst[i] = f(src[i], n, c * e.s + s);
+                      const float value = number(format, src, i);
+                      put_number(format, f(value, n, c * e.s + s), dst, i);
                     };
                     for (int64_t s = 0; s < e.s; ++s) {
                       if (channels_inside) {

@@ -49,6 +49,15 @@ TensorId Program::reshaped(TensorId id, Shape shape) {
   return view;
 }
 
+TensorId Program::in_format(TensorId id, Format format) {
+  if (first(id).format == format) return id;
+  const Version version(first(id).layout, format);
+  const BufferId buffer = read(id, version);
+  const TensorId copy = tensor(name(id), shape(id));
+  tensors_[size_t(copy)].versions.push_back({version, buffer});
+  return copy;
+}
+
 BufferId Program::read(TensorId id, Version want) {
   const Tensor& t = tensors_[size_t(id)];
   for (const Stored& have : t.versions) {

@@ -123,6 +123,10 @@ class Program {
   const std::string& name(TensorId id) const { return tensors_[size_t(id)].name; }
   /// The layout in which the tensor was written first.
   Layout layout(TensorId id) const { return first(id).layout; }
+  /// And its number format.
+  Format format(TensorId id) const { return first(id).format; }
+  /// The same tensor for those who are to find it in this format: itself, or a copy.
+  TensorId in_format(TensorId id, Format format);
 
   /// The buffer that holds this version of the tensor; emits the conversions (a step each) that make
   /// it when there is none yet.

@@ -128,6 +128,7 @@ struct LayerType {
   int min_bottoms = 1, max_bottoms = 1;
   int min_tops = 1, max_tops = 1;
   std::unique_ptr<Layer> (*create)(const caffe::LayerParameter&);
+  bool any_format = false;    ///< takes bottoms as they are stored; others get float32
   bool loss = false;          ///< its first top counts towards the objective with weight 1
   bool source = false;        ///< its tops are fed from outside
   bool identity = false;      ///< its tops are its bottom under other names

@@ -61,7 +61,10 @@ class Activation : public Layer {
 /// The registry's entry of Activation<F>.
 template <class F>
 constexpr LayerType activation_type(const char* name) {
-  return {.name = name, .create = create_layer<Activation<F>>, .rows_apart = always_apart};
+  return {.name = name,
+          .create = create_layer<Activation<F>>,
+          .any_format = true,
+          .rows_apart = always_apart};
 }
 
 }  // namespace cafetiere

@@ -79,7 +79,7 @@ class Attention : public Layer {
   static Linear linear(const LoweringContext& plan, size_t weights, int64_t outputs) {
     const Shape& x = plan.bottom_shape(0);
     const bool bias = plan.params.size() == 4;
-    return {{x[0] * x[1], x[2], outputs * x[2]},
+    return {{.n = x[0] * x[1], .k = x[2], .outputs = outputs * x[2], .inner = x[1]},
             plan.params[weights],
             bias ? plan.params[weights + 1] : kNoTensor};
   }

@@ -173,6 +173,7 @@ class BatchNorm : public Layer {
 extern const LayerType layer_batch_norm{
     .name = "BatchNorm",
     .create = create_layer<BatchNorm>,
+    .any_format = true,
     .rows_apart = [](const caffe::LayerParameter& param, const RowPath&) {
       const caffe::BatchNormParameter& p = param.batch_norm_param();
       return !p.has_use_global_stats() || p.use_global_stats();

@@ -42,7 +42,10 @@ class Bias : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_bias{
-    .name = "Bias", .max_bottoms = 2, .create = create_layer<Bias>, .rows_apart = always_apart};
+extern const LayerType layer_bias{.name = "Bias",
+                                  .max_bottoms = 2,
+                                  .create = create_layer<Bias>,
+                                  .any_format = true,
+                                  .rows_apart = always_apart};
 
 }  // namespace cafetiere

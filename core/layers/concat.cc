@@ -68,6 +68,7 @@ extern const LayerType layer_concat{
     .name = "Concat",
     .max_bottoms = -1,
     .create = create_layer<Concat>,
+    .any_format = true,
     .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
       const caffe::ConcatParameter& p = param.concat_param();
       return !rows.along(p.has_concat_dim() ? int(p.concat_dim()) : p.axis());

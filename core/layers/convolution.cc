@@ -71,6 +71,7 @@ extern const LayerType layer_convolution{
     .max_bottoms = -1,
     .max_tops = -1,
     .create = create_layer<Convolution>,
+    .any_format = true,
     .applies_relu = true,
     .linear_in_channels =
         [](const caffe::LayerParameter& param) {

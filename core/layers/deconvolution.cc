@@ -89,6 +89,7 @@ extern const LayerType layer_deconvolution{
     .max_bottoms = -1,
     .max_tops = -1,
     .create = create_layer<Deconvolution>,
+    .any_format = true,
     .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
       return !rows.from(param.convolution_param().axis());
     }};

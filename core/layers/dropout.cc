@@ -73,7 +73,9 @@ class Dropout : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_dropout{
-    .name = "Dropout", .create = create_layer<Dropout>, .rows_apart = always_apart};
+extern const LayerType layer_dropout{.name = "Dropout",
+                                     .create = create_layer<Dropout>,
+                                     .any_format = true,
+                                     .rows_apart = always_apart};
 
 }  // namespace cafetiere

@@ -178,6 +178,7 @@ extern const LayerType layer_eltwise{.name = "Eltwise",
                                      .min_bottoms = 2,
                                      .max_bottoms = -1,
                                      .create = create_layer<Eltwise>,
+                                     .any_format = true,
                                      .rows_apart = always_apart};
 
 }  // namespace cafetiere

@@ -24,7 +24,9 @@ class Flatten : public ReshapingLayer {
 
 }  // namespace
 
-extern const LayerType layer_flatten{
-    .name = "Flatten", .create = create_layer<Flatten>, .rows_apart = ReshapingLayer::keeps_rows};
+extern const LayerType layer_flatten{.name = "Flatten",
+                                     .create = create_layer<Flatten>,
+                                     .any_format = true,
+                                     .rows_apart = ReshapingLayer::keeps_rows};
 
 }  // namespace cafetiere

@@ -14,7 +14,7 @@ struct Normal {
 
 /// Within 2e-7, and within 1e-6 of phi above x = -5: for x < 0, phi = e^(-x^2 / 2) t Q(t) with
 /// t = 1 / (1 - x / 4), Q a least-squares fit of relative error 3.4e-8; by symmetry for x > 0.
-Normal normal(float x) {
+[[gnu::always_inline]] inline Normal normal(float x) {  // a call would keep loops from vectors
   const float bell = vec::exp(-0.5F * x * x);
   const float t = 1 / std::fma(0.25F, std::fabs(x), 1.F);
   const float q = vec::polynomial(t, 0.0197819881F, -0.0808772072F, 0.0955968797F, -0.0317173116F,
@@ -25,7 +25,7 @@ Normal normal(float x) {
 }
 
 /// The tanh form: 1/2 (1 + tanh u) = sigmoid(2 u). Beyond 20 it is 0 or 1, and cubes stay finite.
-Normal normal_by_tanh(float x) {
+[[gnu::always_inline]] inline Normal normal_by_tanh(float x) {
   const float near = x < -20 ? -20 : x > 20 ? 20 : x;
   constexpr float kRate = 1.59576912F;  // 2 sqrt(2 / pi)
   const float square = near * near;

@@ -67,7 +67,11 @@ class InnerProduct : public Layer {
       return invalid_argument(fmt::format("the input has {} values, the weights expect {}", k,
                                           weights.count() / p.num_output()));
     }
-    return InnerProductGeometry{bottom.count(0, axis), k, p.num_output(), p.transpose()};
+    return InnerProductGeometry{.n = bottom.count(0, axis),
+                                .k = k,
+                                .outputs = p.num_output(),
+                                .transposed = p.transpose(),
+                                .inner = axis > 1 ? bottom.count(1, axis) : 1};
   }
 };
 
@@ -76,6 +80,7 @@ class InnerProduct : public Layer {
 extern const LayerType layer_inner_product{
     .name = "InnerProduct",
     .create = create_layer<InnerProduct>,
+    .any_format = true,
     .applies_relu = true,
     .linear_in_channels =
         [](const caffe::LayerParameter& param) {

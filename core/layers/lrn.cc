@@ -98,6 +98,7 @@ class Lrn : public Layer {
 extern const LayerType layer_lrn{
     .name = "LRN",
     .create = create_layer<Lrn>,
+    .any_format = true,
     .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
       const bool across = param.lrn_param().norm_region() == caffe::LRNParameter::ACROSS_CHANNELS;
       return across ? rows.bottom_axis != 1 : rows.bottom_axis < 2;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,12 +38,12 @@ class Parts {
   /// Parts of these shapes along `axis`. Channels are parted in any layout, and then in that of
   /// `like`; other axes only in row-major order.
   Parts(const Program& program, const std::vector<Shape>& shapes, int axis, TensorId like)
-      : layout_(axis == 1 ? program.layout(like) : Layout::kRowMajor) {
+      : version_(axis == 1 ? program.layout(like) : Layout::kRowMajor, program.format(like)) {
     for (const Shape& shape : shapes) {
       int64_t size = shape.count(axis);
       outer_ = shape.count(0, axis);
       if (axis == 1) {
-        const ChannelView view(shape, layout_);
+        const ChannelView view(shape, version_.layout);
         outer_ = view.outer, size = view.channels * view.inner;
       }
       runs_.push_back({stride_, size});
@@ -57,23 +58,23 @@ class Parts {
     std::vector<int> source;  // by part: its place among the reads, -1 = none
     for (TensorId id : parts) {
       source.push_back(id == kNoTensor ? -1 : int(step.reads.size()));
-      if (id != kNoTensor) step.reads.push_back(program.read(id, layout_));
+      if (id != kNoTensor) step.reads.push_back(program.read(id, version_));
     }
     step.rows.reads = step.reads.size();
-    step.writes = {program.write(whole, layout_)};
-    step.make = [self = *this, source, reads = step.reads,
-                 write = step.writes[0]](const Binder& at) {
-      std::vector<const float*> from;
-      for (int s : source) from.push_back(s < 0 ? nullptr : at(reads[size_t(s)]));
-      float* to = at(write);
+    step.writes = {program.write(whole, version_)};
+    step.make = [self = *this, source, reads = step.reads, write = step.writes[0],
+                 bytes = format_size(version_.format)](const Binder& at) {
+      std::vector<const std::byte*> from;
+      for (int s : source) from.push_back(s < 0 ? nullptr : at.as<std::byte>(reads[size_t(s)]));
+      std::byte* to = at.as<std::byte>(write);
       return over_rows(self.outer_, self.stride_, [=](int64_t o) {
         for (size_t i = 0; i < from.size(); ++i) {
-          const auto [offset, size] = self.runs_[i];
-          float* const run = to + o * self.stride_ + offset;
+          const int64_t offset = self.runs_[i].offset * bytes, size = self.runs_[i].size * bytes;
+          std::byte* const run = to + o * self.stride_ * bytes + offset;
           if (from[i])
             std::copy_n(from[i] + o * size, size, run);
           else
-            std::fill_n(run, size, 0.F);
+            std::fill_n(run, size, std::byte(0));  // zero in every format
         }
       });
     };
@@ -83,22 +84,23 @@ class Parts {
   /// part = the i-th part of the whole.
   void cut(Program& program, std::string name, TensorId whole, size_t i, TensorId part) const {
     Step step = start(std::move(name));
-    step.reads = {program.read(whole, layout_)};
+    step.reads = {program.read(whole, version_)};
     step.rows.reads = 1;
-    step.writes = {program.write(part, layout_)};
+    step.writes = {program.write(part, version_)};
     step.make = [outer = outer_, stride = stride_, run = runs_[i], read = step.reads[0],
-                 write = step.writes[0]](const Binder& at) {
-      const float* from = at(read);
-      float* to = at(write);
+                 write = step.writes[0], bytes = format_size(version_.format)](const Binder& at) {
+      const std::byte* from = at.as<std::byte>(read);
+      std::byte* to = at.as<std::byte>(write);
       return over_rows(outer, run.size, [=](int64_t o) {
-        std::copy_n(from + o * stride + run.offset, run.size, to + o * run.size);
+        std::copy_n(from + (o * stride + run.offset) * bytes, run.size * bytes,
+                    to + o * run.size * bytes);
       });
     };
     program.step(std::move(step));
   }
 
  private:
-  /// A part's floats within a stride of the whole.
+  /// A part's elements within a stride of the whole.
   struct Run {
     int64_t offset, size;
   };
@@ -106,12 +108,12 @@ class Parts {
   Step start(std::string name) const {
     Step step;
     step.name = std::move(name);
-    step.kernel = std::string("copy ") + layout_name(layout_);
+    step.kernel = std::string("copy ") + layout_name(version_.layout);
     step.rows = {.count = outer_, .width = stride_};
     return step;
   }
 
-  Layout layout_;
+  Version version_;
   int64_t outer_ = 1, stride_ = 0;
   std::vector<Run> runs_;
 };

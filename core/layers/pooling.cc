@@ -124,6 +124,7 @@ extern const LayerType layer_pooling{
     .name = "Pooling",
     .max_tops = 2,
     .create = create_layer<Pooling>,
+    .any_format = true,
     .rows_apart = [](const caffe::LayerParameter&, const RowPath& rows) {
       return rows.bottom_axis < 2;
     }};

@@ -71,6 +71,6 @@ class PReLU : public Layer {
 }  // namespace
 
 extern const LayerType layer_prelu{
-    .name = "PReLU", .create = create_layer<PReLU>, .rows_apart = always_apart};
+    .name = "PReLU", .create = create_layer<PReLU>, .any_format = true, .rows_apart = always_apart};
 
 }  // namespace cafetiere

@@ -86,7 +86,9 @@ class Reshape : public ReshapingLayer {
 
 }  // namespace
 
-extern const LayerType layer_reshape{
-    .name = "Reshape", .create = create_layer<Reshape>, .rows_apart = ReshapingLayer::keeps_rows};
+extern const LayerType layer_reshape{.name = "Reshape",
+                                     .create = create_layer<Reshape>,
+                                     .any_format = true,
+                                     .rows_apart = ReshapingLayer::keeps_rows};
 
 }  // namespace cafetiere

@@ -75,7 +75,10 @@ class Scale : public Layer {
 
 }  // namespace
 
-extern const LayerType layer_scale{
-    .name = "Scale", .max_bottoms = 2, .create = create_layer<Scale>, .rows_apart = always_apart};
+extern const LayerType layer_scale{.name = "Scale",
+                                   .max_bottoms = 2,
+                                   .create = create_layer<Scale>,
+                                   .any_format = true,
+                                   .rows_apart = always_apart};
 
 }  // namespace cafetiere

@@ -90,6 +90,7 @@ extern const LayerType layer_slice{
     .name = "Slice",
     .max_tops = -1,
     .create = create_layer<Slice>,
+    .any_format = true,
     .rows_apart = [](const caffe::LayerParameter& param, const RowPath& rows) {
       const caffe::SliceParameter& p = param.slice_param();
       return !rows.along(p.has_slice_dim() ? int(p.slice_dim()) : p.axis());

@@ -41,6 +41,7 @@ class Split : public Layer {
 extern const LayerType layer_split{.name = "Split",
                                    .max_tops = -1,
                                    .create = create_layer<Split>,
+                                   .any_format = true,
                                    .identity = true,
                                    .rows_apart = always_apart};
 

@@ -4,14 +4,12 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/device/amx.h"
 #include "core/machine/crew.h"
 #include "core/machine/multiply_adds.h"
 
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 namespace cafetiere {
@@ -22,25 +20,6 @@ namespace {
 constexpr double kFast = 8, kSlow = 5.5;
 
 #if defined(__x86_64__)
-
-bool processor_has_tiles() {
-  constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24;
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & kBf16) && (d & kTile);
-}
-
-/// Linux gives the state of the tiles to processes that ask, and to those alone.
-bool ask_for_tiles() {
-  constexpr long kRequestPermission = 0x1023, kTileData = 18;
-  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
-
-/// What `ldtilecfg` reads: all tiles of 16 rows of 64 bytes.
-struct alignas(64) TileConfig {
-  uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
 
 /// A block of 32 x 32: two tiles of A, two of B, four sums.
 __attribute__((target("amx-tile,amx-bf16"))) double tile_products() {
@@ -72,15 +51,6 @@ __attribute__((target("amx-tile,amx-bf16"))) double tile_products() {
 #endif
 
 }  // namespace
-
-bool amx_permitted() {
-#if defined(__x86_64__)
-  static const bool permitted = processor_has_tiles() && ask_for_tiles();
-  return permitted;
-#else
-  return false;
-#endif
-}
 
 double amx_products() {
 #if defined(__x86_64__)

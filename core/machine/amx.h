@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// AMX: whether this process may use it, and how fast it is just now.
+// AMX: how fast it is just now.
 #pragma once
 
 #include <string>
 
 namespace cafetiere {
-
-/// Whether the processor has tiles of bf16, the system keeps them, and this process was permitted to use
-/// them. Asks for the permission once; it holds for all threads of the process.
-bool amx_permitted();
 
 /// Products of bf16 tiles that are loaded from the L1 cache, as kernels do it, in operations. 0 without
 /// amx_permitted().

@@ -10,6 +10,7 @@
 #include <ctime>
 #include <fstream>
 
+#include "core/device/amx.h"
 #include "core/device/isa.h"
 #include "core/machine/amx.h"
 #include "core/machine/multiply_adds.h"

@@ -81,7 +81,7 @@ double neon() {
 
 double multiply_adds([[maybe_unused]] std::string_view set) {
 #if defined(__x86_64__)
-  if (set == "avx512") return avx512();
+  if (set == "amx" || set.starts_with("avx512")) return avx512();
   return set == "avx2" ? avx2() : separate();
 #elif defined(__aarch64__)
   return neon();

@@ -39,12 +39,16 @@ Account account_of(std::span<const TimeAccount::Seconds> ranks, int threads, dou
     }
   }
   account.core_hours = by_activity(all, hours);
-  account.cost = price * double(account.cores) * seconds / kSecondsPerHour;
+  account.cost = price * total_core_hours(account);
   return account;
 }
 
+double total_core_hours(const Account& account) {
+  return double(account.cores) * account.seconds / kSecondsPerHour;
+}
+
 std::string to_text(const Account& account) {
-  const double all = double(account.cores) * account.seconds / kSecondsPerHour;
+  const double all = total_core_hours(account);
   std::string text = fmt::format("{:.4g} s x {} {} = {:.4g} core-hours", account.seconds,
                                  account.cores, account.cores == 1 ? "core" : "cores", all);
   const char* separator = ": ";

@@ -17,6 +17,9 @@ namespace cafetiere {
 Account account_of(std::span<const TimeAccount::Seconds> ranks, int threads, double seconds,
                    double price);
 
+/// What the run had: its cores, busy or not, for as long as it took.
+double total_core_hours(const Account& account);
+
 /// "4.2 s x 2 cores = 0.0023 core-hours: computing 81.2 %, network 10.1 %, .."
 std::string to_text(const Account& account);
 

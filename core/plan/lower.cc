@@ -128,9 +128,15 @@ class Lowering {
     }
   }
 
+  /// A bottom or a top's gradient in a number format that the layer takes.
+  TensorId as_taken(const Node& node, TensorId id) {
+    if (id == kNoTensor || node.type->any_format) return id;
+    return program_.in_format(id, Format::kFloat32);
+  }
+
   NodeTensors tensors_of(const Node& node) {
     NodeTensors tensors;
-    for (int blob : node.bottoms) tensors.bottoms.push_back(blobs_[size_t(blob)]);
+    for (int blob : node.bottoms) tensors.bottoms.push_back(as_taken(node, blobs_[size_t(blob)]));
     for (int blob : node.tops) tensors.top_shapes.push_back(shapes_[size_t(blob)]);
     for (int p : node.params) {
       tensors.params.push_back(params_[size_t(p)]);
@@ -193,7 +199,7 @@ class Lowering {
   }
 
   Status lower_backward(const Node& node, LoweringContext& layer) {
-    for (int top : node.tops) layer.top_diffs.push_back(diffs_[size_t(top)]);
+    for (int top : node.tops) layer.top_diffs.push_back(as_taken(node, diffs_[size_t(top)]));
     const auto arrives = [](TensorId diff) { return diff != kNoTensor; };
     if (std::ranges::none_of(layer.top_diffs, arrives)) return {};
     for (size_t i = 0; i < node.params.size(); ++i) {

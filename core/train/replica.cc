@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/device/device.h"
+#include "core/device/precision.h"
 #include "core/graph/arena.h"
 #include "core/layers/registry.h"
 #include "core/solver/random_seed.h"
@@ -79,7 +80,8 @@ Result<std::unique_ptr<Replica>> Replica::create(ReplicaOptions options) {
 Status Replica::build() {
   const caffe::SolverParameter& p = options_.solver.param;
   rule_ = history_rule(p.sync());
-  device_ = make_cpu_device();
+  CFT_ASSIGN(const Format products, product_format(p.precision()));
+  device_ = make_cpu_device(products);
   pool_ = std::make_unique<ThreadPool>(options_.threads);
   CFT_ASSIGN(graph_, training_graph(options_));
   options_.log.info("Shard {} of {} trains net {}", options_.shard, options_.shards, graph_.name());

@@ -7,6 +7,8 @@
 #include <random>
 
 #include "core/comm/collectives.h"
+#include "core/device/isa.h"
+#include "core/device/precision.h"
 #include "core/graph/arena.h"
 #include "core/graph/net_log.h"
 #include "core/layers/registry.h"
@@ -24,6 +26,7 @@ Status check_solver(const caffe::SolverParameter& p) {
   if (p.average_loss() < 1) return invalid_argument("average_loss must be at least 1");
   if (p.test_interval() < 0) return invalid_argument("test_interval must not be negative");
   CFT_TRY(evaluates_detections(p).status());
+  CFT_TRY(product_format(p.precision()).status());
   return precision_form(p).status();
 }
 
@@ -39,6 +42,17 @@ Result<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options) {
   return trainer;
 }
 
+Result<std::unique_ptr<Device>> Trainer::make_device() const {
+  if (options_.device == "ref") return make_ref_device();
+  const std::string& precision = options_.solver.param.precision();
+  CFT_ASSIGN(const Format products, product_format(precision));
+  if (precision != "float32") {
+    options_.log.info("Products and activations are {} (precision: {}, instruction set {})",
+                      format_name(products), precision, instruction_set());
+  }
+  return make_cpu_device(products);
+}
+
 Status Trainer::build() {
   const caffe::SolverParameter& p = options_.solver.param;
   CFT_TRY(check_solver(p).with_context(options_.solver.source));
@@ -52,7 +66,7 @@ Status Trainer::build() {
   if (options_.threads < 1) return invalid_argument("threads must be at least 1");
   seed_ = random_seed(p, options_.seed);
   if (options_.max_iter > 0) options_.solver.param.set_max_iter(int(options_.max_iter));
-  device_ = options_.device == "ref" ? make_ref_device() : make_cpu_device();
+  CFT_ASSIGN(device_, make_device());
   pool_ = std::make_unique<ThreadPool>(options_.threads);
 
   CFT_ASSIGN(const NetChoice choice, training_choice());

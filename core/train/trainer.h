@@ -136,6 +136,7 @@ class Trainer {
  private:
   struct Loop;  // one run: its feeds, counters and report
   explicit Trainer(TrainerOptions options);
+  Result<std::unique_ptr<Device>> make_device() const;
   Status build();
   Status build_tests(class Random& random);
   Status begin(Loop& loop);

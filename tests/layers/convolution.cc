@@ -87,6 +87,15 @@ TEST(Convolution, WideChannels) {
   check_wide({2, 32, 5, 6}, "num_output: 48 kernel_size: 3 pad: 1 group: 2");
 }
 
+// Tiles of 2 x 2 outputs: whole ones and cut ones, several groups of them, short blocks of lanes.
+TEST(Convolution, Winograd) {
+  check_wide({2, 40, 8, 9}, "num_output: 72 kernel_size: 3");
+  check_wide({2, 64, 6, 6}, "num_output: 40 kernel_size: 3 pad: 2 bias_term: false");
+  check_wide({3, 32, 20, 27}, "num_output: 32 kernel_size: 3 pad: 1");
+  check_wide({2, 128, 7, 7}, "num_output: 64 kernel_size: 3 pad: 1 group: 2");
+  check_wide({1, 160, 13, 12}, "num_output: 32 kernel_size: 3 pad_h: 0 pad_w: 1");
+}
+
 // Few images leave lanes empty, so that channels take them even where they are odd in number.
 TEST(Convolution, FewImages) {
   check_wide({1, 20, 6, 6}, "num_output: 50 kernel_size: 5");

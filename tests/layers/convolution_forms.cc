@@ -63,8 +63,9 @@ std::array<std::string, 3> kernels(const ConvGeometry& g) {
   return found;
 }
 
-/// c: channels last, i: batch innermost, d: depthwise, r: as the reference device does it.
+/// w: Winograd, c: channels last, i: batch innermost, d: depthwise, r: as the reference device does it.
 char letter(const std::string& kernel) {
+  if (kernel.starts_with("Winograd")) return 'w';
   if (kernel.starts_with("brgemm NSC")) return 'c';
   if (kernel.starts_with("brgemm SCN")) return 'i';
   if (kernel.starts_with("brgemm, lanes are outputs")) return 'i';
@@ -124,6 +125,25 @@ TEST(ConvolutionForms, AreChosenByShape) {
 )");
 }
 
+TEST(ConvolutionForms, WinogradTakesWide3x3Kernels) {
+  std::string all = "\n";
+  for (const Channels& c : std::vector<Channels>{
+           {3, 32, 1}, {24, 32, 1}, {32, 32, 1}, {36, 64, 1}, {96, 256, 2}, {48, 48, 2}}) {
+    all += choices(c, {{3, 3}});
+  }
+  EXPECT_EQ(all, R"(
+ 3 to  32 / 1   ccc cic
+24 to  32 / 1   ccc ccc
+32 to  32 / 1   wwc wwc
+36 to  64 / 1   ccc iii
+96 to 256 / 2   wwc wwc
+48 to  48 / 2   ccc ccc
+)");
+  ConvGeometry g = geometry(8, {32, 32, 1}, {3, 3});
+  g.stride[1] = 2, g.in[1] = 9;
+  EXPECT_THAT(kernels(g)[0], HasSubstr("; not Winograd: not 3 x 3 with stride 1"));
+}
+
 // What explain shows: the form that is taken, and why those before it in the list are not.
 TEST(ConvolutionForms, SayWhyOthersAreNot) {
   const auto said = [](int64_t n, const Channels& c, const Dims& kernel) {
@@ -132,10 +152,11 @@ TEST(ConvolutionForms, SayWhyOthersAreNot) {
   EXPECT_EQ(said(8, {6, 6, 6}, {5, 5})[0], "vector NSC, depthwise");
   EXPECT_EQ(said(8, {96, 256, 2}, {5, 5})[0],
             "brgemm NSC, lanes are channels (48 to 128 channels); not depthwise: 48 to 128 "
-            "channels a group");
-  EXPECT_EQ(said(8, {20, 50, 1}, {5, 5})[0],
-            "brgemm SCN, lanes are images (20 to 50 channels); not depthwise: 1 group; not "
-            "channels last: 20 to 50 channels leave lanes empty");
+            "channels a group; not Winograd: not 3 x 3 with stride 1");
+  EXPECT_EQ(
+      said(8, {20, 50, 1}, {5, 5})[0],
+      "brgemm SCN, lanes are images (20 to 50 channels); not depthwise: 1 group; not "
+      "Winograd: not 3 x 3 with stride 1; not channels last: 20 to 50 channels leave lanes empty");
   EXPECT_THAT(said(8, {3, 32, 1}, {5, 5})[1],
               HasSubstr("; not channels last: a source of 3 channels leaves lanes empty"));
   EXPECT_THAT(said(1, {3, 32, 1}, {65, 2})[2], HasSubstr("; not channels last: 65 kernel rows"));

@@ -29,6 +29,17 @@ TEST(InnerProduct, ManyAxes) {
   check_layer({.layers = inner_product({6}, "num_output: 3 axis: 0"), .batches = {}});
 }
 
+/// As many rows in each of the batch as sequences have: they are pixels.
+TEST(InnerProduct, RowsOfSequences) {
+  check_layer({inner_product({2, 16, 8}, "num_output: 8 axis: 2")});
+  check_layer({.layers = inner_product({3, 5, 4, 40}, "num_output: 48 axis: 3"),
+               .batches = {1, 9},
+               .numeric = false});
+  check_layer({.layers = inner_product({3, 400, 16}, "num_output: 72 axis: 2 bias_term: false"),
+               .batches = {1, 9},
+               .numeric = false});
+}
+
 TEST(InnerProduct, BeyondOneBlock) {
   check_layer({.layers = inner_product({3, 100}, "num_output: 130"),
                .batches = {32, 67},

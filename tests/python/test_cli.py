@@ -202,6 +202,27 @@ def test_options_that_only_tell_more(trained, tmp_path):
         assert len(re.findall(r"\]     " + line, log, re.M)) == 2, line  # iterations 0 and 5
 
 
+def test_a_net_trains_in_bfloat16(trained, tmp_path):
+    folder, _ = trained
+    weights = {}
+    for precision in ("float32", "bf16"):
+        out = tmp_path / precision
+        out.mkdir()
+        log = train(folder, out, SOLVED, "-max_iter", 20, "-precision", precision)
+        weights[precision] = next(out.glob("s_iter_20.caffemodel")).read_bytes()
+        told = "] Products and activations are bfloat16 (precision: bf16, instruction set "
+        assert (told in log) == (precision == "bf16")
+        losses = [float(loss) for loss in re.findall(r"\] Iteration \d+ .*, loss = (\S+)", log)]
+        assert losses[-1] < losses[0] / 2
+    assert weights["bf16"] != weights["float32"]
+    assert len(weights["bf16"]) == len(weights["float32"])  # what is stored is float32
+    steps = run("explain", folder / "net.prototxt", "--precision", "bf16", cwd=folder)
+    assert re.search(r"conv forward .*bfloat16 products", steps)
+    wrong = SOLVED + "precision: 'half'"
+    log = train(folder, tmp_path, wrong, "-max_iter", 2, code=1)
+    assert "precision 'half' is none of float32, bf16 and auto" in log
+
+
 def test_without_a_snapshot_after_training_there_is_none(trained, tmp_path):
     folder, _ = trained
     train(folder, tmp_path, SOLVED + "snapshot_after_train: false", "-max_iter", 2)

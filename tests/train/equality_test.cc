@@ -51,6 +51,27 @@ TEST_P(Equality, EveryRowOnceAnEpoch) {
   EXPECT_EQ(o.rows_per_epoch[0], kRows);
 }
 
+/// Products and activations in bfloat16: the promise is the same, the numbers are not.
+TEST_P(Equality, Bfloat16OnAnyNumberOfRanks) {
+  const auto [net, pixels] = GetParam();
+  const auto job = [&](const std::string& precision, int ranks, int threads) {
+    return Job{.net = net,
+               .pixels = pixels,
+               .ranks = ranks,
+               .threads = threads,
+               .max_iter = 12,
+               .solver = kSolver + (" precision: '" + precision + "'")};
+  };
+  const Outcome one = train(job("bf16", 1, 1));
+  ASSERT_EQ(one.losses.size(), 12U);
+  for (int ranks = 1; ranks <= 4; ++ranks) {
+    expect_same(one, train(job("bf16", ranks, 2)), std::to_string(ranks) + " ranks");
+  }
+  const Outcome exact = train(job("float32", 1, 1));
+  EXPECT_FALSE(exact.model == one.model);
+  EXPECT_NEAR(exact.losses.back(), one.losses.back(), 0.02 * exact.losses.back());
+}
+
 /// Rules of their own kind: decay beside the step, and norms of whole blobs that slices cut.
 TEST(Rules, HaveTheSameBitsOnAnyNumberOfRanks) {
   for (const std::string type : {"AdamW", "LAMB"}) {

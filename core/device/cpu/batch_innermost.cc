@@ -37,7 +37,7 @@ struct Packed : Correlation {
 /// gradient the channels swap roles and the kernel is flipped.
 BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g, const Packed& c,
                       TensorId weights, bool backward) {
-  return pack_step(p, name, g, weights, g.outputs, [=](const float* w, float* out, int block) {
+  const auto pack = [=](const float* w, float* out, int block) {
     const int64_t o = block, group_in = g.channels / g.group;
     const int64_t first = o / (g.outputs / g.group) * group_in;
     const float* src = w + o * group_in * g.kernel_size();
@@ -51,7 +51,8 @@ BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g
         }
       }
     }
-  });
+  };
+  return pack_step(p, name, weights, weight_count(g), g.outputs, pack);
 }
 
 /// One product shape: (lanes, outputs) x depth.

@@ -71,8 +71,8 @@ struct RowParts {
   /// sums[c] = sum over the elements of channel c in a part of the terms f(v, c, count): v is what
   /// `from` hold of `count` <= 8 channels from c on. K sums in one pass over memory, the k-th to
   /// sums[k] + c. Runs of rows are added in float32, and their sums in double.
-  template <size_t S, size_t K, class F>
-  void sum(int64_t part, const std::array<const float*, S>& from, const std::array<float*, K>& sums,
+  template <size_t K, class T, size_t S, class F>
+  void sum(int64_t part, const std::array<const T*, S>& from, const std::array<float*, K>& sums,
            const F& f) const {
     for_each_chunk<kMostTotals>(channels, [&](int64_t first, int64_t count) {
       std::array<std::array<float, kMostTotals>, K> run;
@@ -113,9 +113,8 @@ struct RowParts {
   static constexpr int64_t kAhead = 512;
 
   /// Adds the terms of a row, whose elements begin at i, to the running sums of its channels.
-  template <size_t S, size_t K, class F>
-  static void add_row(int64_t i, int64_t first, int64_t count,
-                      const std::array<const float*, S>& from,
+  template <class T, size_t S, size_t K, class F>
+  static void add_row(int64_t i, int64_t first, int64_t count, const std::array<const T*, S>& from,
                       std::array<std::array<float, kMostTotals>, K>* run, const F& f) {
     const auto add = [&](int64_t c, auto lanes) {
       std::array<Simd8, S> v;
@@ -127,7 +126,7 @@ struct RowParts {
       }
     };
     for_each_chunk<2 * kOctet>(count, [&](int64_t c, int64_t lanes) {
-      for (const float* x : from) __builtin_prefetch(x + i + c + kAhead);
+      for (const T* x : from) __builtin_prefetch(x + i + c + kAhead);
       for_each_chunk<kOctet>(lanes, [&](int64_t o, auto n) { add(c + o, n); });
     });
   }
@@ -158,31 +157,32 @@ void merge_moments(const RowParts& r, const float* means, const float* squares, 
 
 /// channel_moments() where channels are innermost: one pass over memory, as a part is still in the
 /// cache when its mean is known.
-void row_moments(Program& p, const std::string& name, Layout layout, TensorId src, TensorId mean,
+void row_moments(Program& p, const std::string& name, Version version, TensorId src, TensorId mean,
                  TensorId variance) {
-  const RowParts r(ChannelView(p.shape(src), layout));
+  const RowParts r(ChannelView(p.shape(src), version.layout));
   const BufferId means = p.scratch(r.parts * r.channels), squares = p.scratch(r.parts * r.channels);
   Step step;
   step.name = name;
-  step.kernel = std::string("vector ") + layout_name(layout) + ", lanes are channels";
-  step.reads = {p.read(src, layout)};
+  step.kernel = std::string("vector ") + layout_name(version.layout) + ", lanes are channels";
+  step.reads = {p.read(src, version)};
   step.writes = {means, squares};
   step.rows = r.step_rows(step);
   step.make = [=, read = step.reads[0]](const Binder& at) {
-    const float* x = at(read);
     float *m = at(means), *s = at(squares);
-    const auto moments = [=](int64_t part) {
-      using One = std::array<Simd8, 1>;
-      float* const centre = m + part * r.channels;
-      r.sum<1, 1>(part, {x}, {centre}, [](const One& v, int64_t, int64_t) { return v; });
-      const float count = float(r.end(part) - r.begin(part));
-      for (int64_t c = 0; c < r.channels; ++c) centre[c] /= count;
-      r.sum<1, 1>(part, {x}, {s + part * r.channels}, [=](const One& v, int64_t c, int64_t n) {
-        const Simd8 d = v[0] - load_octet(centre + c, n);
-        return One{d * d};
+    return with_elements(version.format, [&]<class T>(T) {
+      const std::array<const T*, 1> x{at.as<T>(read)};
+      return r.kernel([=](int64_t part) {
+        using One = std::array<Simd8, 1>;
+        float* const centre = m + part * r.channels;
+        r.sum<1>(part, x, {centre}, [](const One& v, int64_t, int64_t) { return v; });
+        const float count = float(r.end(part) - r.begin(part));
+        for (int64_t c = 0; c < r.channels; ++c) centre[c] /= count;
+        r.sum<1>(part, x, {s + part * r.channels}, [=](const One& v, int64_t c, int64_t n) {
+          const Simd8 d = v[0] - load_octet(centre + c, n);
+          return One{d * d};
+        });
       });
-    };
-    return r.kernel(moments);
+    });
   };
   p.step(std::move(step));
 
@@ -201,34 +201,37 @@ void row_moments(Program& p, const std::string& name, Layout layout, TensorId sr
 }
 
 /// channel_sums() where channels are innermost: one pass over memory for both sums.
-void row_sums(Program& p, const std::string& name, Layout layout, TensorId a, TensorId b,
+void row_sums(Program& p, const std::string& name, Version version, TensorId a, TensorId b,
               Gradient sum_a, Gradient sum_ab) {
-  const RowParts r(ChannelView(p.shape(a), layout));
+  const RowParts r(ChannelView(p.shape(a), version.layout));
   const bool plain = sum_a.tensor != kNoTensor, dot = b != kNoTensor;
   const int64_t sums = r.parts * r.channels;
   const BufferId partial = p.scratch(2 * sums);  // of a, then of a * b
   Step step;
   step.name = name;
-  step.kernel = std::string("vector ") + layout_name(layout) + ", lanes are channels";
-  step.reads = {p.read(a, layout)};
-  if (dot) step.reads.push_back(p.read(b, layout));
+  step.kernel = std::string("vector ") + layout_name(version.layout) + ", lanes are channels";
+  step.reads = {p.read(a, version)};
+  if (dot) step.reads.push_back(p.read(b, version));
   step.writes = {partial};
   step.rows = r.step_rows(step);
   step.make = [=, reads = step.reads](const Binder& at) {
-    const float* x = at(reads[0]);
-    const float* y = dot ? at(reads[1]) : nullptr;
     float* to = at(partial);
-    const auto sums_of = [=](int64_t part) {
-      using One = std::array<Simd8, 1>;
-      using Two = std::array<Simd8, 2>;
-      float* const own = to + part * r.channels;
-      if (!dot)
-        return r.sum<1, 1>(part, {x}, {own}, [](const One& v, int64_t, int64_t) { return v; });
-      r.sum<2, 2>(part, {x, y}, {own, own + sums}, [](const Two& v, int64_t, int64_t) {
-        return Two{v[0], v[0] * v[1]};
+    return with_elements(version.format, [&]<class T>(T) {
+      const T* const x = at.as<T>(reads[0]);
+      const T* const y = dot ? at.as<T>(reads[1]) : nullptr;
+      return r.kernel([=](int64_t part) {
+        using One = std::array<Simd8, 1>;
+        using Two = std::array<Simd8, 2>;
+        float* const own = to + part * r.channels;
+        if (!dot) {
+          return r.sum<1>(part, std::array{x}, {own},
+                          [](const One& v, int64_t, int64_t) { return v; });
+        }
+        r.sum<2>(part, std::array{x, y}, {own, own + sums}, [](const Two& v, int64_t, int64_t) {
+          return Two{v[0], v[0] * v[1]};
+        });
       });
-    };
-    return r.kernel(sums_of);
+    });
   };
   p.step(std::move(step));
 
@@ -263,7 +266,9 @@ void CpuDevice::channel_moments(Program& p, const std::string& name, TensorId sr
                                 TensorId variance) {
   const Layout layout = p.layout(src);
   const ChannelView v(p.shape(src), layout);
-  if (v.inner == 1) return row_moments(p, name, layout, src, mean, variance);
+  if (v.inner == 1) {
+    return row_moments(p, name, {layout, p.format(src)}, src, mean, variance);
+  }
   Step step;
   step.name = name;
   step.kernel = std::string("vector ") + layout_name(layout);
@@ -290,11 +295,16 @@ void CpuDevice::channel_moments(Program& p, const std::string& name, TensorId sr
 void CpuDevice::channel_sums(Program& p, const std::string& name, TensorId a, TensorId b,
                              Gradient sum_a, Gradient sum_ab) {
   const bool dot = b != kNoTensor, plain = sum_a.tensor != kNoTensor;
-  // An inner product's gradient is, or will be, stored with the batch innermost.
-  const bool features = Extents(p.shape(a)).s == 1 && !dot;
+  // An inner product's gradient in float32 is, or will be, stored with the batch innermost, unless it has
+  // so many rows that they are those of sequences.
+  constexpr int64_t kMostRows = 1024;
+  const Extents e(p.shape(a));
+  const bool features = e.s == 1 && e.n < kMostRows && !dot && p.format(a) == Format::kFloat32;
   const Layout layout = features ? Layout::kFeatures : p.layout(a);
   const ChannelView v(p.shape(a), layout);
-  if (v.inner == 1) return row_sums(p, name, layout, a, b, sum_a, sum_ab);
+  if (v.inner == 1) {
+    return row_sums(p, name, {layout, p.format(a)}, a, b, sum_a, sum_ab);
+  }
   Step step;
   step.name = name;
   step.kernel = std::string("vector ") + layout_name(layout);

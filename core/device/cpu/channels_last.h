@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
+#include "core/base/bfloat16.h"
+#include "core/device/cpu/bf16_product.h"
+#include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/convolution.h"
 
 namespace cafetiere::channels_last {
@@ -14,24 +18,51 @@ namespace cafetiere::channels_last {
 struct LaneBlocks {
   static constexpr int64_t kLanes = 32;
   int64_t channels, size, count;
+  int64_t padded = 1;  ///< what a block's height is a multiple of
 
-  explicit LaneBlocks(int64_t channels) : channels(channels) {
-    constexpr int64_t kVector = 8;
+  explicit LaneBlocks(int64_t channels) : LaneBlocks(channels, 8, 1) {}
+  /// With sizes of whole vectors and heights that are multiples of `padded`.
+  LaneBlocks(int64_t channels, int64_t vector, int64_t padded)
+      : channels(channels), padded(padded) {
     const int64_t fewest = (channels + kLanes - 1) / kLanes;
-    size = std::min(channels, ((channels + fewest - 1) / fewest + kVector - 1) / kVector * kVector);
+    size = std::min(channels, ((channels + fewest - 1) / fewest + vector - 1) / vector * vector);
     count = (channels + size - 1) / size;
   }
   int64_t begin(int64_t block) const { return block * size; }
   int64_t lanes(int64_t block) const { return std::min(size, channels - begin(block)); }
+  /// A block's lanes and those that pad its last vector.
+  int64_t height(int64_t block) const { return (lanes(block) + padded - 1) / padded * padded; }
+  /// The heights of all blocks.
+  int64_t heights() const { return begin(count - 1) + height(count - 1); }
 };
+
+/// Brgemm, or Bf16Product: what a form computes with, its numbers and how it packs them.
+template <class Product>
+struct Numbers {
+  using Element = typename Product::Element;
+  static constexpr bool kBf16 = !std::is_same_v<Element, float>;
+  static constexpr Format kFormat = kBf16 ? Format::kBFloat16 : Format::kFloat32;
+  static constexpr int64_t kTogether = Product::kTogether;
+
+  static LaneBlocks lanes(int64_t channels) {
+    return kBf16 ? LaneBlocks(channels, Product::kVector, Product::kVector) : LaneBlocks(channels);
+  }
+  /// Rows of packed weights for so many k.
+  static int64_t depth(int64_t k) { return (k + kTogether - 1) / kTogether * kTogether; }
+};
+
+inline void put_number(float value, float& to) { to = value; }
+inline void put_number(float value, uint16_t& to) { to = to_bfloat16(value); }
 
 /// Whether the source is too narrow for a product a kernel element: then unfold() makes a kernel
 /// row's elements channels.
 bool narrow(const ConvGeometry& g);
 /// The geometry after unfold(): channels are (channel, kernel column), the kernel is one wide.
-ConvGeometry unfolded(const ConvGeometry& g);
-/// A step that writes src (any layout) as N H W' (C kernel_w): for each output column the elements
-/// of the source row that one kernel row covers, contiguous, with zeros for the padding.
+/// Channels are padded to a multiple of `together`.
+ConvGeometry unfolded(const ConvGeometry& g, int64_t together = 1);
+/// A step that writes src (any layout) as N H W' (C kernel_w) in the product's numbers: for each output
+/// column the elements of the source row that one kernel row covers, contiguous, with zeros for the padding.
+template <class Product>
 BufferId unfold(Program& p, const std::string& name, const ConvGeometry& g, TensorId src);
 /// Index of element (c * kernel_w + kw, kh) of unfolded weights among an output's original ones.
 inline int64_t folded(const ConvGeometry& g, int64_t row) {

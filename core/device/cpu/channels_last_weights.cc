@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The channels-last weight gradient: products of the pixels' output gradients, a block of
 // channels at a time, with the source pixels that each kernel element covers.
+#include "core/device/cpu/channels_last_weights.h"
+
 #include <array>
 #include <map>
 #include <memory>
 
-#include "core/device/cpu/brgemm.h"
-#include "core/device/cpu/channels_last.h"
 #include "core/device/cpu/lane_chunks.h"
 #include "core/device/map.h"
 #include "core/device/transpose.h"
@@ -14,40 +14,22 @@
 namespace cafetiere::channels_last {
 namespace {
 
-constexpr int64_t kPixels = 64;           // pixels a product: their gradients stay in the L1 cache
-constexpr int64_t kSumFloats = 64 << 10;  // sums a block: they stay in the L2 cache
-constexpr int64_t kFewWeightBlocks = 16;  // with fewer the images are divided into parts
+constexpr int64_t kPixels = 64;  // pixels a product: their gradients stay in the L1 cache
 
-/// How the sum is cut into blocks: (part of the images, group, range of outputs, range of source
-/// channels). The parts are summed on their own and added in order.
-struct WeightGradient {
-  Correlation c;
-  LaneBlocks lanes;
-  int64_t row_tile, col_tiles, outputs, sources, parts;
+/// And into tiles of output pixels, whose source pixels each kernel element covers in spans.
+struct WeightGradient : SumBlocks {
+  int64_t row_tile, col_tiles;
   std::vector<std::vector<Span>> spans;  // by tile of columns
 
-  explicit WeightGradient(const ConvGeometry& g) : c(forward_correlation(g)), lanes(c.group_out()) {
+  explicit WeightGradient(const ConvGeometry& g)
+      : SumBlocks(g, LaneBlocks(g.outputs / g.group), g.channels / g.group) {
     row_tile = std::max<int64_t>(1, kPixels / c.out_w);
     col_tiles = (c.out_w + kPixels - 1) / kPixels;
-    const int64_t per_source = lanes.size * c.kernel_size();
-    const int64_t fit = std::clamp<int64_t>(kSumFloats / per_source, 1, c.group_in());
-    sources = (c.group_in() + fit - 1) / fit;
-    const int64_t together = std::max<int64_t>(1, kSumFloats / (per_source * fit));
-    outputs = (lanes.count + together - 1) / together;
-    const int64_t blocks = c.group * outputs * sources;
-    parts =
-        std::clamp<int64_t>((kFewWeightBlocks + blocks - 1) / blocks, 1, std::min<int64_t>(8, c.n));
     for (int64_t t = 0; t < col_tiles; ++t) {
       spans.push_back(cafetiere::spans(c.cols, column(t), column(t + 1), c.kernel_w));
     }
   }
-
-  int64_t blocks() const { return parts * c.group * outputs * sources; }
   int64_t column(int64_t tile) const { return tile * c.out_w / col_tiles; }
-  int64_t source(int64_t range) const { return range * c.group_in() / sources; }
-  int64_t depth() const { return c.group_in() * c.kernel_size(); }
-  /// Floats of one part: [group][block of lanes][source channel][kernel element][lane].
-  int64_t size() const { return c.out_channels * depth(); }
 };
 
 /// The products of all blocks, by columns, their step, lanes and channels.
@@ -79,15 +61,8 @@ struct PartKernel {
 
   void operator()(int block) const {
     const Correlation& c = w->c;
-    const int64_t range = block % w->sources, outputs = block / w->sources % w->outputs;
-    const int64_t group = block / w->sources / w->outputs % c.group;
-    const int64_t part = block / w->sources / w->outputs / c.group;
-    const int64_t b0 = outputs * w->lanes.count / w->outputs;
-    const int64_t b1 = (outputs + 1) * w->lanes.count / w->outputs;
-    const int64_t first = w->source(range), channels = w->source(range + 1) - first;
-    float* sums = partial + part * w->size() + group * c.group_out() * w->depth();
-    for (int64_t b = b0; b < b1; ++b)
-      std::fill_n(sum(sums, b, first), channels * c.kernel_size() * w->lanes.lanes(b), 0.f);
+    const auto [part, group, b0, b1, first, channels] = w->block(block);
+    float* const sums = w->zero(partial, block);
     for (int64_t n = part * c.n / w->parts; n < (part + 1) * c.n / w->parts; ++n) {
       const float* dy = diff + n * c.out_h * c.out_w * c.out_channels + group * c.group_out();
       const float* x = src + n * c.in_h * c.in_w * c.in_channels + group * c.group_in() + first;
@@ -96,16 +71,11 @@ struct PartKernel {
           const int64_t end = std::min(c.out_h, row + w->row_tile);
           for (int64_t b = b0; b < b1; ++b) {
             add_tile(row, end, tile, dy + w->lanes.begin(b), w->lanes.lanes(b), x, channels,
-                     sum(sums, b, first));
+                     w->sum(sums, b, first));
           }
         }
       }
     }
-  }
-
-  /// The sums of a block of lanes, from one source channel on.
-  float* sum(float* sums, int64_t b, int64_t source) const {
-    return sums + w->lanes.begin(b) * w->depth() + source * w->c.kernel_size() * w->lanes.lanes(b);
   }
 
   /// Adds what the output pixels of some rows and columns contribute.
@@ -142,7 +112,7 @@ struct PartKernel {
 
 /// Adds the parts of one block of lanes, in order, and writes them as (outputs, depth).
 struct UnpackKernel {
-  std::shared_ptr<const WeightGradient> w;
+  std::shared_ptr<const SumBlocks> w;
   ConvGeometry original;  // before unfold()
   const float* partial;
   float* out;
@@ -151,28 +121,33 @@ struct UnpackKernel {
 
   void operator()(int block) const {
     constexpr int64_t kRows = 64;
-    const int64_t lanes = w->lanes.lanes(block % w->lanes.count), depth = w->depth();
-    const int64_t o0 =
-        block / w->lanes.count * w->c.group_out() + w->lanes.begin(block % w->lanes.count);
+    const int64_t b = block % w->lanes.count, group = block / w->lanes.count;
+    const int64_t lanes = w->lanes.lanes(b), height = w->lanes.height(b), depth = w->depth();
+    const int64_t o0 = group * w->c.group_out() + w->lanes.begin(b);
+    const float* const sums = partial + (group * w->lanes.heights() + w->lanes.begin(b)) * depth;
     const bool add = gradient.adds(*run), permuted = narrow(original);
+    const int64_t used = original.channels / original.group * original.kernel_size();
     for (int64_t d0 = 0; d0 < depth; d0 += kRows) {
       const int64_t rows = std::min(kRows, depth - d0);
       std::array<float, kRows * LaneBlocks::kLanes> sum, turned;
-      const float* from = partial + o0 * depth + d0 * lanes;
+      const float* from = sums + d0 * height;
       for (int64_t l = 0; l < lanes && !permuted; ++l) {
-        float* const to = out + (o0 + l) * depth + d0;
+        float* const to = out + (o0 + l) * used + d0;
         for (int64_t r = 0; r < rows; r += kCacheLine) prefetch_to_write(to + r);
       }
-      std::copy_n(from, rows * lanes, sum.data());
+      std::copy_n(from, rows * height, sum.data());
       for (int64_t part = 1; part < w->parts; ++part) {
-        for (int64_t i = 0; i < rows * lanes; ++i) sum[size_t(i)] += from[part * w->size() + i];
+        for (int64_t i = 0; i < rows * height; ++i) sum[size_t(i)] += from[part * w->size() + i];
       }
-      transpose_tiles(sum.data(), rows, lanes, lanes, turned.data(), rows);
+      transpose_tiles(sum.data(), rows, lanes, height, turned.data(), rows);
       for (int64_t l = 0; l < lanes; ++l) {
-        float* to = out + (o0 + l) * depth;
+        float* to = out + (o0 + l) * used;
         const float* const own = turned.data() + l * rows;
         if (permuted) {
-          for (int64_t r = 0; r < rows; ++r) put(to + folded(original, d0 + r), own[r], add);
+          // What pads unfolded channels comes last and has no weights.
+          for (int64_t r = 0; r < std::min(rows, used - d0); ++r) {
+            put(to + folded(original, d0 + r), own[r], add);
+          }
         } else if (add) {
           for (int64_t r = 0; r < rows; ++r) to[d0 + r] += own[r];
         } else {
@@ -185,11 +160,26 @@ struct UnpackKernel {
 
 }  // namespace
 
+void unpack_sums(Program& p, const std::string& name, const ConvGeometry& g,
+                 const std::shared_ptr<const SumBlocks>& w, BufferId partial,
+                 Gradient diff_weights) {
+  Step unpack;
+  unpack.name = name + " unpack";
+  unpack.kernel = "sum of " + std::to_string(w->parts) + " parts";
+  unpack.reads = {partial};
+  unpack.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
+  unpack.make = [=, write = unpack.writes[0]](const Binder& at) {
+    return Kernel{int(g.group * w->lanes.count),
+                  UnpackKernel{w, g, at(partial), at(write), diff_weights, at.run()}};
+  };
+  p.step(std::move(unpack));
+}
+
 void backward_weights(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
                       TensorId diff_dst, Gradient diff_weights) {
   const bool unfolds = narrow(g);
   const auto w = std::make_shared<const WeightGradient>(unfolds ? unfolded(g) : g);
-  const BufferId in = unfolds ? unfold(p, name, g, src) : p.read(src, Layout::kChannels);
+  const BufferId in = unfolds ? unfold<Brgemm>(p, name, g, src) : p.read(src, Layout::kChannels);
   const BufferId partial = p.scratch(w->parts * w->size());
   Step step;
   step.name = name;
@@ -204,17 +194,7 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
                   PartKernel{w, products, at(reads[0]), at(reads[1]), at(partial)}};
   };
   p.step(std::move(step));
-
-  Step unpack;
-  unpack.name = name + " unpack";
-  unpack.kernel = "sum of " + std::to_string(w->parts) + " parts";
-  unpack.reads = {partial};
-  unpack.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
-  unpack.make = [=, write = unpack.writes[0]](const Binder& at) {
-    return Kernel{int(g.group * w->lanes.count),
-                  UnpackKernel{w, g, at(partial), at(write), diff_weights, at.run()}};
-  };
-  p.step(std::move(unpack));
+  unpack_sums(p, name, g, w, partial, diff_weights);
 }
 
 }  // namespace cafetiere::channels_last

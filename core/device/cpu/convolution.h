@@ -70,22 +70,29 @@ inline Correlation backward_correlation(const ConvGeometry& g) {
 }
 
 /// Emits the step that packs the weights of a convolution in the order in which its kernel reads
-/// them: pack(weights, packed, block) for each of `blocks` blocks. Returns the packed buffer.
-template <class Pack>
-BufferId pack_step(Program& p, const std::string& name, const ConvGeometry& g, TensorId weights,
+/// them, `size` numbers: pack(weights, packed, block) for each of `blocks` blocks. Returns the packed buffer.
+template <class Element = float, class Pack>
+BufferId pack_step(Program& p, const std::string& name, TensorId weights, int64_t size,
                    int64_t blocks, Pack pack) {
-  const BufferId packed = p.scratch(g.outputs * (g.channels / g.group) * g.kernel_size());
+  const Format format = sizeof(Element) == 2 ? Format::kBFloat16 : Format::kFloat32;
+  const BufferId packed = p.scratch(size, format);
   Step step;
   step.name = name + " pack";
   step.kernel = "weights";
   step.reads = {p.read(weights, Layout::kRowMajor)};
   step.writes = {packed};
   step.make = [=, read = step.reads[0]](const Binder& at) {
-    return Kernel{int(blocks),
-                  [pack, from = at(read), to = at(packed)](int block) { pack(from, to, block); }};
+    return Kernel{int(blocks), [pack, from = at(read), to = at.as<Element>(packed)](int block) {
+                    pack(from, to, block);
+                  }};
   };
   p.step(std::move(step));
   return packed;
+}
+
+/// Numbers of a convolution's weights.
+inline int64_t weight_count(const ConvGeometry& g) {
+  return g.outputs * (g.channels / g.group) * g.kernel_size();
 }
 
 /// The batch innermost (S C N): odd channel counts waste no lane. At most 256 kernel elements.
@@ -110,6 +117,28 @@ void backward_data(Program&, const std::string& name, const ConvGeometry&, Tenso
 void backward_weights(Program&, const std::string& name, const ConvGeometry&, TensorId src,
                       TensorId diff_dst, Gradient diff_weights);
 }  // namespace channels_last
+
+/// The same in bfloat16, and inner products as such convolutions of one row.
+namespace channels_last_bf16 {
+std::string declines(const ConvGeometry&);
+std::string declines_backward_weights(const ConvGeometry&);
+void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
+                 TensorId weights, TensorId bias, TensorId dst, bool relu);
+void backward_data(Program&, const std::string& name, const ConvGeometry&, TensorId diff_dst,
+                   TensorId weights, TensorId diff_src);
+void backward_weights(Program&, const std::string& name, const ConvGeometry&, TensorId src,
+                      TensorId diff_dst, Gradient diff_weights);
+}  // namespace channels_last_bf16
+
+/// 3 x 3 kernels of stride 1 over channels last, with 4 products for 9: for wide layers.
+namespace winograd {
+std::string declines(const ConvGeometry&);
+std::string declines_backward_data(const ConvGeometry&);
+void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
+                 TensorId weights, TensorId bias, TensorId dst, bool relu);
+void backward_data(Program&, const std::string& name, const ConvGeometry&, TensorId diff_dst,
+                   TensorId weights, TensorId diff_src);
+}  // namespace winograd
 
 /// One channel in, one out a group (N S C).
 namespace depthwise {

@@ -3,6 +3,8 @@
 
 namespace cafetiere {
 
-std::unique_ptr<Device> make_cpu_device() { return std::make_unique<CpuDevice>(); }
+std::unique_ptr<Device> make_cpu_device(Format products) {
+  return std::make_unique<CpuDevice>(products);
+}
 
 }  // namespace cafetiere

@@ -10,6 +10,8 @@ namespace cafetiere {
 /// What it does not override runs as on the reference device.
 class CpuDevice : public RefDevice {
  public:
+  /// `products` is what convolutions and inner products multiply and write; sums are float32.
+  explicit CpuDevice(Format products = Format::kFloat32) : products_(products) {}
   const char* name() const override { return "cpu"; }
 
   void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
@@ -46,6 +48,9 @@ class CpuDevice : public RefDevice {
   void attention_backward(Program&, const std::string& name, const AttentionGeometry&, TensorId qkv,
                           TensorId dst, TensorId log_sums, TensorId diff_dst,
                           TensorId diff_qkv) override;
+
+ private:
+  Format products_;
 };
 
 }  // namespace cafetiere

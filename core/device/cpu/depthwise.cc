@@ -94,7 +94,7 @@ struct PartKernel {
 /// Weights (channels, 1, kh, kw) as [kernel element][channel].
 BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g,
                       TensorId weights) {
-  return pack_step(p, name, g, weights, 1, [=](const float* w, float* to, int) {
+  return pack_step(p, name, weights, weight_count(g), 1, [=](const float* w, float* to, int) {
     const int64_t taps = g.kernel_size();
     transpose_tiles(w, g.channels, taps, taps, to, g.channels);
   });

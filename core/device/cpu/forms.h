@@ -28,19 +28,27 @@ constexpr F reference_form() {
   return {"reference", [](const auto&) { return std::string(); }, emit_reference<kMethod>};
 }
 
-/// Emits the first form that accepts the geometry; its kernel also says why those before declined.
+/// Emits the first form that accepts the geometry, `bf16` before the others where that is the format of
+/// products; its kernel also says why those before declined.
 template <size_t kForms, class Geometry, class... Operands>
-void emit_first(const Form<Geometry, Operands...> (&forms)[kForms], Program& p,
+void emit_first(Format products, const Form<Geometry, Operands...>& bf16,
+                const Form<Geometry, Operands...> (&forms)[kForms], Program& p,
                 const std::string& step, const std::type_identity_t<Geometry>& g,
                 std::type_identity_t<Operands>... operands) {
   std::string declined;
-  for (const auto& form : forms) {
+  const auto emit = [&](const Form<Geometry, Operands...>& form) {
     const std::string reason = form.declines(g);
     if (reason.empty()) {
       form.emit(p, step, g, operands...);
-      return p.remark(step, declined);
+      p.remark(step, declined);
+    } else {
+      declined += std::string("; not ") + form.name + ": " + reason;
     }
-    declined += std::string("; not ") + form.name + ": " + reason;
+    return reason.empty();
+  };
+  if (products == Format::kBFloat16 && emit(bf16)) return;
+  for (const auto& form : forms) {
+    if (emit(form)) return;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/device/cpu/brgemm.h"
+#include "core/device/cpu/convolution.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/few_rows.h"
 #include "core/device/cpu/forms.h"
@@ -128,21 +129,81 @@ std::string declines_product(const InnerProductGeometry& g) {
   return g.transposed ? "transposed weights" : "";
 }
 
+/// An inner product as a 1 x 1 convolution of images of one row, whose pixels are `inner` rows each.
+ConvGeometry as_convolution(const InnerProductGeometry& g, int64_t inner) {
+  return {.n = g.n / inner,
+          .channels = g.k,
+          .outputs = g.outputs,
+          .in = {1, inner},
+          .out = {1, inner},
+          .kernel = {1, 1},
+          .stride = {1, 1},
+          .pad = {0, 0},
+          .dilation = {1, 1}};
+}
+
+void bf16_product(Program& p, const std::string& name, const InnerProductGeometry& g, TensorId src,
+                  TensorId weights, TensorId bias, TensorId dst, bool relu) {
+  channels_last_bf16::convolution(p, name, as_convolution(g, g.n), src, weights, bias, dst, relu);
+}
+void bf16_product_backward_data(Program& p, const std::string& name, const InnerProductGeometry& g,
+                                TensorId diff_dst, TensorId weights, TensorId diff_src) {
+  channels_last_bf16::backward_data(p, name, as_convolution(g, g.n), diff_dst, weights, diff_src);
+}
+void bf16_product_backward_weights(Program& p, const std::string& name,
+                                   const InnerProductGeometry& g, TensorId src, TensorId diff_dst,
+                                   Gradient diff_weights) {
+  channels_last_bf16::backward_weights(p, name, as_convolution(g, g.n), src, diff_dst,
+                                       diff_weights);
+}
+
+/// Why rows are not the pixels of images: then nothing is transposed, and what a row gives does not depend
+/// on how many images there are.
+std::string declines_pixels(const InnerProductGeometry& g) {
+  constexpr int64_t kLeast = 16;
+  if (g.transposed) return "transposed weights";
+  return g.inner < kLeast || g.k % 8 != 0 || g.outputs % 8 != 0 ? "few rows in each of the batch, "
+                                                                  "or odd widths"
+                                                                : "";
+}
+
+void pixel_product(Program& p, const std::string& name, const InnerProductGeometry& g, TensorId src,
+                   TensorId weights, TensorId bias, TensorId dst, bool relu) {
+  channels_last::convolution(p, name, as_convolution(g, g.inner), src, weights, bias, dst, relu);
+}
+void pixel_product_backward_data(Program& p, const std::string& name, const InnerProductGeometry& g,
+                                 TensorId diff_dst, TensorId weights, TensorId diff_src) {
+  channels_last::backward_data(p, name, as_convolution(g, g.inner), diff_dst, weights, diff_src);
+}
+void pixel_product_backward_weights(Program& p, const std::string& name,
+                                    const InnerProductGeometry& g, TensorId src, TensorId diff_dst,
+                                    Gradient diff_weights) {
+  channels_last::backward_weights(p, name, as_convolution(g, g.inner), src, diff_dst, diff_weights);
+}
+
 using ProductForm = Form<InnerProductGeometry, TensorId /*src*/, TensorId /*weights*/,
                          TensorId /*bias*/, TensorId /*dst*/, bool /*relu*/>;
-constexpr ProductForm kProduct[] = {{"few rows", few_rows::declines, few_rows::product},
+constexpr ProductForm kBf16Product{"bfloat16", declines_product, bf16_product};
+constexpr ProductForm kProduct[] = {{"pixels", declines_pixels, pixel_product},
+                                    {"few rows", few_rows::declines, few_rows::product},
                                     {"brgemm", declines_product, product},
                                     reference_form<&RefDevice::inner_product, ProductForm>()};
 
 using ProductDataForm =
     Form<InnerProductGeometry, TensorId /*diff_dst*/, TensorId /*weights*/, TensorId /*diff_src*/>;
+constexpr ProductDataForm kBf16ProductData{"bfloat16", declines_product,
+                                           bf16_product_backward_data};
 constexpr ProductDataForm kProductBackwardData[] = {
+    {"pixels", declines_pixels, pixel_product_backward_data},
     {"brgemm", declines_product, product_backward_data},
     reference_form<&RefDevice::inner_product_backward_data, ProductDataForm>()};
 
 using ProductWeightsForm =
     Form<InnerProductGeometry, TensorId /*src*/, TensorId /*diff_dst*/, Gradient /*diff_weights*/>;
+constexpr ProductWeightsForm kBf16ProductWeights{"bfloat16", declines_product,
+                                                 bf16_product_backward_weights};
 constexpr ProductWeightsForm kProductBackwardWeights[] = {
+    {"pixels", declines_pixels, pixel_product_backward_weights},
     {"brgemm", declines_product, product_backward_weights},
     reference_form<&RefDevice::inner_product_backward_weights, ProductWeightsForm>()};
 
@@ -151,19 +212,21 @@ constexpr ProductWeightsForm kProductBackwardWeights[] = {
 void CpuDevice::inner_product(Program& p, const std::string& name, const InnerProductGeometry& g,
                               TensorId src, TensorId weights, TensorId bias, TensorId dst,
                               bool relu) {
-  emit_first(kProduct, p, name, g, src, weights, bias, dst, relu);
+  emit_first(products_, kBf16Product, kProduct, p, name, g, src, weights, bias, dst, relu);
 }
 
 void CpuDevice::inner_product_backward_data(Program& p, const std::string& name,
                                             const InnerProductGeometry& g, TensorId diff_dst,
                                             TensorId weights, TensorId diff_src) {
-  emit_first(kProductBackwardData, p, name, g, diff_dst, weights, diff_src);
+  emit_first(products_, kBf16ProductData, kProductBackwardData, p, name, g, diff_dst, weights,
+             diff_src);
 }
 
 void CpuDevice::inner_product_backward_weights(Program& p, const std::string& name,
                                                const InnerProductGeometry& g, TensorId src,
                                                TensorId diff_dst, Gradient diff_weights) {
-  emit_first(kProductBackwardWeights, p, name, g, src, diff_dst, diff_weights);
+  emit_first(products_, kBf16ProductWeights, kProductBackwardWeights, p, name, g, src, diff_dst,
+             diff_weights);
 }
 
 }  // namespace cafetiere

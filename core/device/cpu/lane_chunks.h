@@ -2,9 +2,13 @@
 // Lane chunks: vectors cut into pieces whose sums stay in registers over an inner loop.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+
+#include "core/base/bfloat16.h"
+#include "core/tensor/version.h"
 
 namespace cafetiere {
 
@@ -22,7 +26,8 @@ void for_each_chunk(int64_t size, const F& f) {
 inline constexpr int64_t kCacheLine = 16;  ///< floats
 
 /// Has the cache line brought in that is about to be written.
-inline void prefetch_to_write(float* at) {
+template <class T>
+inline void prefetch_to_write(T* at) {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*at));  // the builtin would only ask for it to be read
 #else
@@ -42,6 +47,24 @@ inline Simd8 load_octet(const float* from, int64_t count) {
 }
 inline void store_octet(float* to, const Simd8& v, int64_t count) {
   std::memcpy(to, &v, size_t(count) * sizeof(float));
+}
+
+/// The same of bfloat16, rounded.
+inline Simd8 load_octet(const uint16_t* from, int64_t count) {
+  using Wide = uint32_t __attribute__((vector_size(32)));
+  using Narrow = uint16_t __attribute__((vector_size(16)));
+  Narrow v{};
+  std::memcpy(&v, from, size_t(count) * sizeof(uint16_t));
+  return std::bit_cast<Simd8>(__builtin_convertvector(v, Wide) << 16);
+}
+inline void store_octet(uint16_t* to, const Simd8& v, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) to[i] = to_bfloat16(v[i]);
+}
+
+/// f(a number of the type in which elements of this format are stored).
+template <class F>
+auto with_elements(Format format, const F& f) {
+  return format == Format::kFloat32 ? f(float()) : f(uint16_t());
 }
 
 }  // namespace cafetiere

@@ -78,10 +78,102 @@ struct Pieces {
 
 }  // namespace
 
+namespace {
+
+/// The rows of `channels` elements, where channels are innermost: f(row) for a block of them, as floats
+/// whatever the format.
+template <class F>
+Kernel over_pixels(const ChannelView& v, const F& f) {
+  const Pieces pieces(v);
+  return {pieces.blocks(), [=](int block) {
+            pieces.for_each(block, [&](int64_t base, int64_t, int64_t) { f(base); });
+          }};
+}
+
+/// A pixel's channels as floats: where they are, or widened.
+struct Pixel {
+  std::array<float, kMaxRow> room;
+  const float* load(Format format, const void* tensor, int64_t base, int64_t channels) {
+    return load_floats(format, tensor, base, channels, room.data());
+  }
+};
+
+/// lrn() where channels are innermost, of any format.
+void lrn_pixels(Program& p, const std::string& name, const LrnGeometry& g, Version version,
+                TensorId src, TensorId scale, TensorId dst) {
+  const ChannelView v(p.shape(src), version.layout);
+  Step step;
+  step.name = name;
+  step.kernel = std::string("vector ") + layout_name(version.layout);
+  step.reads = {p.read(src, version)};
+  step.writes = {p.write(scale, version.layout), p.write(dst, version)};
+  step.make = [=, read = step.reads[0], writes = step.writes](const Binder& at) {
+    const void* x = at.as<void>(read);
+    float* s = at(writes[0]);
+    void* y = at.as<void>(writes[1]);
+    return over_pixels(v, [=](int64_t base) {
+      Pixel input, result;
+      const float* const in = input.load(version.format, x, base, v.channels);
+      float* const sum = s + base;
+      std::fill_n(sum, v.channels, 0.f);
+      add_shifted(v.channels, g.size, sum, [=](int64_t i) { return in[i] * in[i]; });
+      with_power(g.beta, [&, k = g.k, share = g.alpha / float(g.size)](const auto& power) {
+        float* const out = result.room.data();
+        for (int64_t i = 0; i < v.channels; ++i) {
+          sum[i] = k + share * sum[i];
+          out[i] = in[i] * power(sum[i]);
+        }
+      });
+      store_floats(version.format, result.room.data(), v.channels, y, base);
+    });
+  };
+  p.step(std::move(step));
+}
+
+/// lrn_backward() where channels are innermost, of any format.
+void lrn_pixels_backward(Program& p, const std::string& name, const LrnGeometry& g, Version version,
+                         TensorId src, TensorId scale, TensorId dst, TensorId diff_dst,
+                         TensorId diff_src) {
+  const ChannelView v(p.shape(src), version.layout);
+  Step step;
+  step.name = name;
+  step.kernel = std::string("vector ") + layout_name(version.layout);
+  step.reads = {p.read(src, version), p.read(scale, version.layout), p.read(dst, version),
+                p.read(diff_dst, version)};
+  step.writes = {p.write(diff_src, version)};
+  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+    const void *x = at.as<void>(reads[0]), *y = at.as<void>(reads[2]), *dy = at.as<void>(reads[3]);
+    const float* s = at(reads[1]);
+    void* dx = at.as<void>(write);
+    return over_pixels(v, [=](int64_t base) {
+      Pixel inputs, tops, diffs, shares, sums;
+      const float* const in = inputs.load(version.format, x, base, v.channels);
+      const float* const top = tops.load(version.format, y, base, v.channels);
+      const float* const diff = diffs.load(version.format, dy, base, v.channels);
+      const float* const scale_at = s + base;
+      float *const share = shares.room.data(), *const out = sums.room.data();
+      for (int64_t c = 0; c < v.channels; ++c) share[c] = diff[c] * top[c] / scale_at[c];
+      std::fill_n(out, v.channels, 0.f);
+      add_shifted(v.channels, g.size, out, [=](int64_t c) { return share[c]; });
+      const float ratio = 2.f * g.alpha * g.beta / float(g.size);
+      with_power(g.beta, [&](const auto& power) {
+        for (int64_t i = 0; i < v.channels; ++i) {
+          out[i] = diff[i] * power(scale_at[i]) - ratio * in[i] * out[i];
+        }
+      });
+      store_floats(version.format, out, v.channels, dx, base);
+    });
+  };
+  p.step(std::move(step));
+}
+
+}  // namespace
+
 void CpuDevice::lrn(Program& p, const std::string& name, const LrnGeometry& g, TensorId src,
                     TensorId scale, TensorId dst) {
   const Layout layout = layout_for(p, src);
   const ChannelView v(p.shape(src), layout);
+  if (v.inner == 1) return lrn_pixels(p, name, g, {layout, p.format(src)}, src, scale, dst);
   Step step;
   step.name = name;
   step.kernel = std::string("vector ") + layout_name(layout);
@@ -105,11 +197,6 @@ void CpuDevice::lrn(Program& p, const std::string& name, const LrnGeometry& g, T
     return Kernel{pieces.blocks(), [=](int block) {
                     pieces.for_each(block, [&](int64_t base, int64_t i0, int64_t i1) {
                       const auto square = [in = x + base](int64_t i) { return in[i] * in[i]; };
-                      if (v.inner == 1) {
-                        std::fill_n(s + base, v.channels, 0.f);
-                        add_shifted(v.channels, g.size, s + base, square);
-                        return finish(base, base + v.channels);
-                      }
                       for (int64_t c = 0; c < v.channels; ++c) {
                         float* sum = s + base + c * v.inner;
                         std::fill(sum + i0, sum + i1, 0.f);
@@ -127,6 +214,10 @@ void CpuDevice::lrn_backward(Program& p, const std::string& name, const LrnGeome
                              TensorId diff_src) {
   const Layout layout = layout_for(p, src);
   const ChannelView v(p.shape(src), layout);
+  if (v.inner == 1) {
+    return lrn_pixels_backward(p, name, g, {layout, p.format(src)}, src, scale, dst, diff_dst,
+                               diff_src);
+  }
   Step step;
   step.name = name;
   step.kernel = std::string("vector ") + layout_name(layout);
@@ -153,14 +244,6 @@ void CpuDevice::lrn_backward(Program& p, const std::string& name, const LrnGeome
                       const auto share = [=](int64_t i) {
                         return dy[base + i] * y[base + i] / s[base + i];
                       };
-                      if (v.inner == 1) {
-                        std::array<float, kMaxRow> shares;  // divided once, added `size` times
-                        for (int64_t c = 0; c < v.channels; ++c) shares[size_t(c)] = share(c);
-                        std::fill_n(dx + base, v.channels, 0.f);
-                        add_shifted(v.channels, g.size, dx + base,
-                                    [&](int64_t c) { return shares[size_t(c)]; });
-                        return finish(base, base + v.channels);
-                      }
                       for (int64_t c = 0; c < v.channels; ++c) {
                         float* sum = dx + base + c * v.inner;
                         std::fill(sum + i0, sum + i1, 0.f);

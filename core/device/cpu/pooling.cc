@@ -44,19 +44,22 @@ void for_each_piece(int64_t pixel, const F& f) {
 }
 
 /// Has a piece of the `count` pixels brought in that the next window begins with.
-void fetch(const float* from, int64_t count, int64_t pixel) {
+template <class T>
+void fetch(const T* from, int64_t count, int64_t pixel) {
   for (int64_t i = 0; i < count; ++i, from += pixel) {
     __builtin_prefetch(from);
     __builtin_prefetch(from + kCacheLine);
   }
 }
 /// The same of a pixel that is to be written.
-void fetch_to_write(float* to) {
+template <class T>
+void fetch_to_write(T* to) {
   prefetch_to_write(to);
   prefetch_to_write(to + kCacheLine);
 }
 
-void max_row(const Pool& p, int64_t oh, const float* x, float* y, float* index) {
+template <class T>
+void max_row(const Pool& p, int64_t oh, const T* x, T* y, float* index) {
   const int64_t pixel = p.pixel();
   const auto rows = p.g.rows(oh);
   for (int64_t ow = 0; ow < p.g.out_w; ++ow) {
@@ -71,7 +74,7 @@ void max_row(const Pool& p, int64_t oh, const float* x, float* y, float* index) 
       for (int64_t h = rows.begin; h < rows.end; ++h) {
         for (int64_t w = cols.begin; w < cols.end; ++w) {
           const Simd8 at = Simd8{} + float(h * p.g.in_w + w);
-          const float* from = x + (h * p.g.in_w + w) * pixel + first;
+          const T* from = x + (h * p.g.in_w + w) * pixel + first;
           for (size_t o = 0; o < octets(); ++o) {
             const Simd8 in = load_octet(from + int64_t(o) * kOctet, lanes);
             chosen[o] = in > best[o] ? at : chosen[o];
@@ -87,18 +90,19 @@ void max_row(const Pool& p, int64_t oh, const float* x, float* y, float* index) 
   }
 }
 
-void average_row(const Pool& p, int64_t oh, const float* x, float* y) {
+template <class T>
+void average_row(const Pool& p, int64_t oh, const T* x, T* y) {
   const int64_t pixel = p.pixel();
   const auto rows = p.g.rows(oh);
   for (int64_t ow = 0; ow < p.g.out_w; ++ow) {
     const auto cols = p.g.cols(ow);
     const float divisor = float(rows.padded * cols.padded);
-    float* out = y + (oh * p.g.out_w + ow) * pixel;
+    T* out = y + (oh * p.g.out_w + ow) * pixel;
     for_each_piece(pixel, [&](int64_t first, auto octets, auto lanes) {
       std::array<Simd8, octets()> sum{};
       for (int64_t h = rows.begin; h < rows.end; ++h) {
         for (int64_t w = cols.begin; w < cols.end; ++w) {
-          const float* from = x + (h * p.g.in_w + w) * pixel + first;
+          const T* from = x + (h * p.g.in_w + w) * pixel + first;
           for (size_t o = 0; o < octets(); ++o) {
             sum[o] += load_octet(from + int64_t(o) * kOctet, lanes);
           }
@@ -121,13 +125,14 @@ struct Outputs {
 
 /// Gathers the gradient of one input row from the outputs whose windows cover it, so that rows are
 /// independent of each other.
-void backward_row(const Pool& p, int64_t h, const float* dy, const float* index, float* dx) {
+template <class T>
+void backward_row(const Pool& p, int64_t h, const T* dy, const float* index, T* dx) {
   const int64_t pixel = p.pixel();
   const Outputs over(h, p.g.out_h, p.g.kernel_h, p.g.stride_h, p.g.pad_h);
   for (int64_t w = 0; w < p.g.in_w; ++w) {
     const Outputs across(w, p.g.out_w, p.g.kernel_w, p.g.stride_w, p.g.pad_w);
     const Simd8 at = Simd8{} + float(h * p.g.in_w + w);
-    float* to = dx + (h * p.g.in_w + w) * pixel;
+    T* to = dx + (h * p.g.in_w + w) * pixel;
     for_each_piece(pixel, [&](int64_t first, auto octets, auto lanes) {
       const int64_t next = (over.last * p.g.out_w + across.last + 1) * pixel + first;
       fetch(dy + next, 1, pixel);
@@ -156,54 +161,66 @@ void backward_row(const Pool& p, int64_t h, const float* dy, const float* index,
   }
 }
 
+template <class T>
+Kernel pooling_kernel(const Pool& pool, const T* x, T* y, float* chosen) {
+  const int64_t rows = pool.g.out_h;
+  return {int(pool.images * rows), [=](int block) {
+            const int64_t image = block / rows, row = block % rows;
+            const T* in = x + pool.in_image(image);
+            T* out = y + pool.out_image(image);
+            if (pool.g.max)
+              max_row(pool, row, in, out, chosen + pool.out_image(image));
+            else
+              average_row(pool, row, in, out);
+          }};
+}
+
+template <class T>
+Kernel backward_kernel(const Pool& pool, const T* dy, const float* chosen, T* dx) {
+  const int64_t rows = pool.g.in_h;
+  return {int(pool.images * rows), [=](int block) {
+            const int64_t image = block / rows, out = pool.out_image(image);
+            backward_row(pool, block % rows, dy + out, chosen ? chosen + out : nullptr,
+                         dx + pool.in_image(image));
+          }};
+}
+
 }  // namespace
 
 void CpuDevice::pooling(Program& p, const std::string& name, const PoolGeometry& g, TensorId src,
                         TensorId dst, TensorId index) {
-  const Layout layout = pixels_together(p, src, g);
+  const Version version(pixels_together(p, src, g), p.format(src));
   Step step;
   step.name = name;
-  step.kernel = std::string("vector ") + layout_name(layout);
-  step.reads = {p.read(src, layout)};
-  step.writes = {p.write(dst, layout)};
-  if (g.max) step.writes.push_back(p.write(index, layout));
+  step.kernel = std::string("vector ") + layout_name(version.layout);
+  step.reads = {p.read(src, version)};
+  step.writes = {p.write(dst, version)};
+  if (g.max) step.writes.push_back(p.write(index, version.layout));
   step.make = [=, read = step.reads[0], writes = step.writes](const Binder& at) {
-    const Pool pool(g, layout);
-    const float* x = at(read);
-    float* y = at(writes[0]);
-    float* chosen = g.max ? at(writes[1]) : nullptr;
-    return Kernel{int(pool.images * g.out_h), [=](int block) {
-                    const int64_t image = block / g.out_h, row = block % g.out_h;
-                    const float* in = x + pool.in_image(image);
-                    float* out = y + pool.out_image(image);
-                    if (g.max)
-                      max_row(pool, row, in, out, chosen + pool.out_image(image));
-                    else
-                      average_row(pool, row, in, out);
-                  }};
+    const Pool pool(g, version.layout);
+    float* const chosen = g.max ? at(writes[1]) : nullptr;
+    return with_elements(version.format, [&]<class T>(T) {
+      return pooling_kernel<T>(pool, at.as<T>(read), at.as<T>(writes[0]), chosen);
+    });
   };
   p.step(std::move(step));
 }
 
 void CpuDevice::pooling_backward(Program& p, const std::string& name, const PoolGeometry& g,
                                  TensorId diff_dst, TensorId index, TensorId diff_src) {
-  const Layout layout = pixels_together(p, g.max ? index : diff_dst, g);
+  const Version version(pixels_together(p, g.max ? index : diff_dst, g), p.format(diff_dst));
   Step step;
   step.name = name;
-  step.kernel = std::string("vector ") + layout_name(layout);
-  step.reads = {p.read(diff_dst, layout)};
-  if (g.max) step.reads.push_back(p.read(index, layout));
-  step.writes = {p.write(diff_src, layout)};
+  step.kernel = std::string("vector ") + layout_name(version.layout);
+  step.reads = {p.read(diff_dst, version)};
+  if (g.max) step.reads.push_back(p.read(index, version.layout));
+  step.writes = {p.write(diff_src, version)};
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    const Pool pool(g, layout);
-    const float* dy = at(reads[0]);
-    const float* chosen = g.max ? at(reads[1]) : nullptr;
-    float* dx = at(write);
-    return Kernel{int(pool.images * g.in_h), [=](int block) {
-                    const int64_t image = block / g.in_h, out = pool.out_image(image);
-                    backward_row(pool, block % g.in_h, dy + out, chosen ? chosen + out : nullptr,
-                                 dx + pool.in_image(image));
-                  }};
+    const Pool pool(g, version.layout);
+    const float* const chosen = g.max ? at(reads[1]) : nullptr;
+    return with_elements(version.format, [&]<class T>(T) {
+      return backward_kernel<T>(pool, at.as<T>(reads[0]), chosen, at.as<T>(write));
+    });
   };
   p.step(std::move(step));
 }

@@ -212,7 +212,7 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
     if (description.wantsGpu()) {
       LOG.warn("GPUs are not supported yet; the CPU is used instead of what solver_mode asks for");
     }
-    String solver = getNet().isEmpty() ? description.solverText() : getSolver();
+    String solver = solverText(description);
     tellBatch(description, shards);
     if (description.hasSnapshots() && !SnapshotFiles.of(description).areWritten()) {
       LOG.info("The solver's snapshots are stored as checkpoints alone: make snapshot_prefix a path"
@@ -229,6 +229,12 @@ public final class CaffeEstimator extends Estimator<CaffeModel>
         sync, getSurvivors(), getResume());
     // Survivors keep their rows to themselves, and begin before all have read theirs.
     return getSurvivors() && epochs.needRows() ? plan.ofRows(Epochs.rows(train)) : plan;
+  }
+
+  private String solverText(NetDescription description) {
+    String solver = getNet().isEmpty() ? description.solverText() : getSolver();
+    return getPrecision().isEmpty() ? solver
+        : NetDescription.withField(solver, "precision", getPrecision());
   }
 
   /** By factories: an older Java that verifies this class need not load those of the engines. */

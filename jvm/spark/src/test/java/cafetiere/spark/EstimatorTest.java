@@ -3,6 +3,7 @@ package cafetiere.spark;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -13,6 +14,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.api.java.function.FilterFunction;
 import org.apache.spark.ml.Pipeline;
@@ -60,6 +62,18 @@ class EstimatorTest {
     byte[] two = estimator().setShards(2).setNumWorkers(2).fit(points).weights();
     byte[] one = estimator().setShards(2).setNumWorkers(1).fit(points.repartition(7)).weights();
     assertArrayEquals(two, one);
+  }
+
+  @Test
+  void theWeightsOfBfloat16DoNotDependOnTheWorkersOrTheEngine() {
+    CaffeEstimator average = estimator().setShards(2).setSyncMode("average");
+    byte[] exact = average.setNumWorkers(2).fit(points).weights();
+    CaffeModel model = average.setPrecision("bf16").fit(points);
+    byte[] one = average.setNumWorkers(1).fit(points.repartition(7)).weights();
+    assertArrayEquals(model.weights(), one);
+    assertArrayEquals(one, average.setEngine("rounds").fit(points).weights());
+    assertFalse(Arrays.equals(one, exact));
+    assertTrue(accuracy(model.transform(points)) > 0.9);
   }
 
   @Test

@@ -14,7 +14,8 @@ import org.slf4j.LoggerFactory;
  */
 public final class InstructionSet {
   private static final Logger LOG = LoggerFactory.getLogger(InstructionSet.class);
-  private static final List<String> BEST_FIRST = List.of("avx512", "avx2", "avx", "generic");
+  private static final List<String> BEST_FIRST = 
+      List.of("amx", "avx512_bf16", "avx512", "avx2", "avx", "generic");
   private static final String LIMIT = "cafetiere.instructionSet";
 
   private InstructionSet() {}

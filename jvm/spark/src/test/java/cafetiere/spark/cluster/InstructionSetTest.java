@@ -15,6 +15,8 @@ class InstructionSetTest {
     assertEquals("avx2", InstructionSet.lowest(List.of("avx512", "avx2", "avx512")));
     assertEquals("avx", InstructionSet.lowest(List.of("avx", "avx2")));
     assertEquals("generic", InstructionSet.lowest(List.of("avx512", "generic")));
+    assertEquals("avx512_bf16", InstructionSet.lowest(List.of("amx", "avx512_bf16")));
+    assertEquals("avx512", InstructionSet.lowest(List.of("avx512_bf16", "avx512", "amx")));
   }
 
   @Test

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of bfloat16 by AMX's tiles. In assembly: the compiler's intrinsics take literals alone for tiles,
+// and declare neither what loads read nor all that a configuration is.
+#include <algorithm>
+
+#include "core/device/amx.h"
+#include "core/device/cpu/bf16_tiles.h"
+
+namespace cafetiere::bf16 {
+
+#if defined(__x86_64__)
+namespace {
+
+/// Copies what of a tile lies in a matrix of pairs or rows: `height` lines of `width` elements, the rest
+/// of 16 x 32 being zero.
+void copy_padded(const uint16_t* from, int64_t ld, int64_t height, int64_t width, uint16_t* to) {
+  std::fill_n(to, kTileRows * kTileDepth, uint16_t(0));
+  for (int64_t r = 0; r < height; ++r) std::copy_n(from + r * ld, width, to + r * kTileDepth);
+}
+
+/// Tiles that do not fill their 16 x 64 bytes are copied first, so that one configuration serves all and
+/// nothing is read beyond a matrix.
+class AmxTiles {
+ public:
+  void configure() {
+    const TileConfig config;
+    asm volatile("ldtilecfg %0" : : "m"(config));
+  }
+  void release() { asm volatile("tilerelease"); }
+
+  template <int kTile>
+  void zero() {
+    asm volatile("tilezero %%tmm%c0" : : "i"(kTile));
+  }
+  template <int kTile>
+  void load_sums(const float* from, int64_t ld, int64_t height) {
+    if (height < kTileRows) {
+      for (int64_t r = 0; r < height; ++r) {
+        std::copy_n(from + r * ld, kTileRows, sums_ + r * kTileRows);
+      }
+      from = sums_, ld = kTileRows;
+    }
+    load<kTile>(from, ld * int64_t(sizeof(float)));
+  }
+  template <int kTile>
+  void load_rows(const uint16_t* from, int64_t ld, int64_t height, int64_t depth) {
+    if (height < kTileRows || depth < kTileDepth) {
+      copy_padded(from, ld, height, depth, copies_[kTile - 4]);
+      from = copies_[kTile - 4], ld = kTileDepth;
+    }
+    load<kTile>(from, ld * int64_t(sizeof(uint16_t)));
+  }
+  template <int kTile>
+  void load_pairs(const uint16_t* from, int64_t ld, int64_t depth) {
+    if (depth < kTileDepth) {
+      copy_padded(from, ld, (depth + 1) / 2, 2 * kTileRows, copies_[kTile - 4]);
+      from = copies_[kTile - 4], ld = kTileDepth;
+    }
+    load<kTile>(from, ld * int64_t(sizeof(uint16_t)));
+  }
+  template <int kSums, int kRows, int kPairs>
+  void multiply() {
+    asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSums), "i"(kRows), "i"(kPairs));
+  }
+  template <int kTile>
+  void store(float* to, int64_t ld, int64_t height) {
+    const bool whole = height == kTileRows;
+    const int64_t bytes = (whole ? ld : kTileRows) * int64_t(sizeof(float));
+    asm volatile("tilestored %%tmm%c2, (%0,%1,1)"
+                 :
+                 : "r"(whole ? to : sums_), "r"(bytes), "i"(kTile)
+                 : "memory");
+    for (int64_t r = 0; r < height && !whole; ++r) {
+      std::copy_n(sums_ + r * kTileRows, kTileRows, to + r * ld);
+    }
+  }
+
+ private:
+  template <int kTile>
+  static void load(const void* from, int64_t bytes) {
+    asm volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(from), "r"(bytes), "i"(kTile) : "memory");
+  }
+
+  alignas(64) uint16_t copies_[4][kTileRows * kTileDepth];
+  alignas(64) float sums_[kTileRows * kTileRows];
+};
+
+}  // namespace
+
+void multiply_by_amx(const Bf16Product& p, const uint16_t* const* a, const uint16_t* const* b,
+                     float* c, int64_t count) {
+  AmxTiles tiles;
+  multiply_blocks(tiles, p, a, b, c, count);
+}
+#else
+void multiply_by_amx(const Bf16Product& p, const uint16_t* const* a, const uint16_t* const* b,
+                     float* c, int64_t count) {
+  multiply_by_tiles(p, a, b, c, count);
+}
+#endif
+
+}  // namespace cafetiere::bf16

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands of Bf16Product: pairs of rows and transposes of bfloat16.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/base/bfloat16.h"
+
+namespace cafetiere::bf16 {
+
+/// pairs[l] = (even[l], odd[l]) for l < lanes, and zeros up to `height`; a null row is one of zeros.
+inline void pair_rows(const uint16_t* even, const uint16_t* odd, int64_t lanes, int64_t height,
+                      uint16_t* pairs) {
+  auto* const to = reinterpret_cast<uint32_t __attribute__((may_alias))*>(pairs);
+  if (even && odd) {
+    for (int64_t l = 0; l < lanes; ++l) to[l] = uint32_t{even[l]} | uint32_t{odd[l]} << 16;
+  } else {
+    const uint16_t* const only = even ? even : odd;
+    const int shift = even ? 0 : 16;
+    for (int64_t l = 0; l < lanes; ++l) to[l] = only ? uint32_t{only[l]} << shift : 0;
+  }
+  std::fill(to + lanes, to + height, 0U);
+}
+
+/// The same of floats, rounded.
+inline void pair_rows(const float* even, const float* odd, int64_t lanes, int64_t height,
+                      uint16_t* pairs) {
+  auto* const to = reinterpret_cast<uint32_t __attribute__((may_alias))*>(pairs);
+  for (int64_t l = 0; l < lanes; ++l) {
+    to[l] = uint32_t{to_bfloat16(even[l])} | (odd ? uint32_t{to_bfloat16(odd[l])} << 16 : 0);
+  }
+  std::fill(to + lanes, to + height, 0U);
+}
+
+using Eight = uint16_t __attribute__((vector_size(16)));
+
+/// Transposes 8 x 8: row i of the result is element i of each row.
+inline void transpose(Eight (&r)[8]) {
+  Eight t[8];
+  for (int i = 0; i < 4; ++i) {  // rows i and i + 4 interleaved
+    t[2 * i] = __builtin_shufflevector(r[i], r[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+    t[2 * i + 1] = __builtin_shufflevector(r[i], r[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+  }
+  for (int i = 0; i < 4; ++i) {
+    r[2 * i] = __builtin_shufflevector(t[i], t[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+    r[2 * i + 1] = __builtin_shufflevector(t[i], t[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+  }
+  for (int i = 0; i < 4; ++i) {
+    t[2 * i] = __builtin_shufflevector(r[i], r[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+    t[2 * i + 1] = __builtin_shufflevector(r[i], r[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+  }
+  std::copy_n(t, 8, r);
+}
+
+}  // namespace cafetiere::bf16

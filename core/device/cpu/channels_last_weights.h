@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the channels-last weight gradients of all number formats share: how their sums are cut.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "core/device/cpu/channels_last.h"
+
+namespace cafetiere::channels_last {
+
+/// The sums cut into blocks: (part of the images, group, range of outputs, range of source channels).
+/// The parts are summed on their own and added in order.
+struct SumBlocks {
+  Correlation c;
+  LaneBlocks lanes;
+  int64_t outputs, sources, parts;
+
+  /// A block has at most so many source channels.
+  SumBlocks(const ConvGeometry& g, LaneBlocks lanes, int64_t most_sources)
+      : c(forward_correlation(g)), lanes(lanes) {
+    constexpr int64_t kSumFloats = 64 << 10;  // sums a block: they stay in the L2 cache
+    constexpr int64_t kFewBlocks = 16;        // with fewer the images are divided into parts
+    const int64_t per_source = lanes.height(0) * c.kernel_size();
+    const int64_t fit =
+        std::clamp<int64_t>(kSumFloats / per_source, 1, std::min(most_sources, c.group_in()));
+    sources = (c.group_in() + fit - 1) / fit;
+    const int64_t together = std::max<int64_t>(1, kSumFloats / (per_source * fit));
+    outputs = (lanes.count + together - 1) / together;
+    const int64_t blocks = c.group * outputs * sources;
+    parts = std::clamp<int64_t>((kFewBlocks + blocks - 1) / blocks, 1, std::min<int64_t>(8, c.n));
+  }
+
+  int64_t blocks() const { return parts * c.group * outputs * sources; }
+  int64_t source(int64_t range) const { return range * c.group_in() / sources; }
+  int64_t depth() const { return c.group_in() * c.kernel_size(); }
+  /// Floats of one part: [group][block of lanes][source channel][kernel element][lane].
+  int64_t size() const { return c.group * lanes.heights() * depth(); }
+
+  /// One block: blocks of lanes [b0, b1), `channels` source channels from `first` on.
+  struct Block {
+    int64_t part, group, b0, b1, first, channels;
+  };
+  Block block(int index) const {
+    const int64_t range = index % sources, output = index / sources % outputs;
+    return {.part = index / sources / outputs / c.group,
+            .group = index / sources / outputs % c.group,
+            .b0 = output * lanes.count / outputs,
+            .b1 = (output + 1) * lanes.count / outputs,
+            .first = source(range),
+            .channels = source(range + 1) - source(range)};
+  }
+  /// The sums of a block of lanes, from one source channel on; `sums` are those of its part and group.
+  float* sum(float* sums, int64_t b, int64_t source) const {
+    return sums + lanes.begin(b) * depth() + source * c.kernel_size() * lanes.height(b);
+  }
+  /// Sets a block's sums to zero and returns those of its part and group.
+  float* zero(float* partial, int index) const {
+    const Block of = block(index);
+    float* const sums = partial + of.part * size() + of.group * lanes.heights() * depth();
+    for (int64_t b = of.b0; b < of.b1; ++b) {
+      std::fill_n(sum(sums, b, of.first), of.channels * c.kernel_size() * lanes.height(b), 0.f);
+    }
+    return sums;
+  }
+};
+
+/// Emits the step that adds the parts in order and writes them as the gradient of the weights of `g`,
+/// whose source may have been unfolded.
+void unpack_sums(Program&, const std::string& name, const ConvGeometry& g,
+                 const std::shared_ptr<const SumBlocks>&, BufferId partial, Gradient diff_weights);
+
+}  // namespace cafetiere::channels_last
