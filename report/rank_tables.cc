@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "core/observe/account.h"
 #include "report/svg_chart.h"
 
 namespace cafetiere {
@@ -15,7 +16,6 @@ namespace {
 
 constexpr size_t kMostLines = 6;  // as many as the page has colours
 constexpr double kLeastWait = 0.01;
-constexpr double kSecondsPerHour = 3600;
 
 /// One kind of times: which, and what a chart of it says.
 struct Kind {
@@ -103,7 +103,7 @@ std::string rank_charts(const RankHistory& history) {
 }
 
 std::string account_table(const Account& account) {
-  const double total = double(account.cores) * account.seconds / kSecondsPerHour;
+  const double total = total_core_hours(account);
   NamedValues parts = account.core_hours;
   std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string rows;

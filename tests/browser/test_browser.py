@@ -8,7 +8,6 @@ to look at, and the seconds are printed.
 """
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -16,7 +15,7 @@ import time
 
 import pytest
 from test_cli import ROOT
-from test_ui import history, patient_get, spark_of
+from test_ui import history, patient_get, spark_of, spark_process
 
 STEPS = 10_000
 NAME = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
@@ -103,26 +102,13 @@ def test_pages_are_drawn(venv, tmp_path):
     PICTURES.mkdir(parents=True, exist_ok=True)
     logs = tmp_path / "logs"
     logs.mkdir()
-    (tmp_path / "conf").mkdir()
-    (tmp_path / "conf/spark-defaults.conf").write_text(
-        f"spark.ui.port 0\nspark.eventLog.enabled true\nspark.eventLog.dir {logs.as_uri()}\n"
-    )
     line = venv.removeprefix(".venv") or "41"
     application = subprocess.Popen(
         [ROOT / venv / "bin/python", "-c", PROGRAM, NAME, str(STEPS)],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT / "python"),
-            "SPARK_CONF_DIR": str(tmp_path / "conf"),
-            "SPARK_HOME": str(home),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_PYTHON": str(ROOT / venv / "bin/python"),
-        },
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=(tmp_path / "log").open("w"),
-        text=True,
+        **spark_process(venv, tmp_path, logs),
     )
     with application:
         ready = next((line for line in application.stdout if line.startswith("READY")), None)

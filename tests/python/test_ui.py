@@ -102,6 +102,26 @@ def spark_of(venv):
     return homes[0]
 
 
+def spark_process(venv, folder, logs, settings=""):
+    """How subprocess runs a program of `venv` in `folder` that keeps its events in `logs`."""
+    conf = folder / "conf"
+    conf.mkdir()
+    (conf / "spark-defaults.conf").write_text(
+        "spark.ui.port 0\n"
+        "spark.eventLog.enabled true\n"
+        f"spark.eventLog.dir {logs.as_uri()}\n"
+        f"{settings}\n"
+    )
+    environment = {
+        "PYTHONPATH": str(ROOT / "python"),
+        "SPARK_CONF_DIR": str(conf),
+        "SPARK_HOME": str(spark_of(venv)),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": str(ROOT / venv / "bin/python"),
+    }
+    return {"cwd": folder, "env": os.environ | environment, "text": True}
+
+
 @contextlib.contextmanager
 def history(home, logs, folder):
     """Spark's History Server of those logs, with our jar; gives its address."""
@@ -149,27 +169,13 @@ def test_runs_are_seen_live_and_in_replay(venv, tmp_path):
     home = spark_of(venv)
     logs = tmp_path / "logs"
     logs.mkdir()
-    (tmp_path / "conf").mkdir()
-    (tmp_path / "conf/spark-defaults.conf").write_text(
-        "spark.ui.port 0\n"
-        "spark.eventLog.enabled true\n"
-        f"spark.eventLog.dir {logs.as_uri()}\n"
-        "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1\n"
-    )
     done = subprocess.run(
         [ROOT / venv / "bin/python", "-c", PROGRAM, NAME, tmp_path / "seen.json"],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT / "python"),
-            "SPARK_CONF_DIR": str(tmp_path / "conf"),
-            "SPARK_HOME": str(home),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_PYTHON": str(ROOT / venv / "bin/python"),
-        },
         capture_output=True,
-        text=True,
         timeout=300,
+        **spark_process(
+            venv, tmp_path, logs, "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1"
+        ),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     seen = json.loads((tmp_path / "seen.json").read_text())

@@ -7,6 +7,8 @@ import java.io.Serializable;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -78,24 +80,23 @@ public final class MetricsRoute implements AutoCloseable {
     RunEvent event = new RunEvent(address.run(), attempt, ++sequence, json);
     if (last.size() == EventAccumulator.KEPT) last.removeFirst();
     last.addLast(event);
-    try {
-      sender.send(event);
-    } catch (IOException e) {
-      sender.close();
-      useAccumulator(e);
-      for (RunEvent known : last) address.accumulator().add(known);
-    }
+    pass(event, last);
   }
 
   /** Sends an event of a rank that is not the first, once; it has no place among the numbered ones. */
   public synchronized void tell(String json) {
     RunEvent event = new RunEvent(address.run(), attempt, RunEvent.UNNUMBERED, json);
+    pass(event, List.of(event));
+  }
+
+  /** Sends an event; if its route no longer works, all of {@code again} go by the next one. */
+  private void pass(RunEvent event, Collection<RunEvent> again) {
     try {
       sender.send(event);
     } catch (IOException e) {
       sender.close();
       useAccumulator(e);
-      address.accumulator().add(event);
+      again.forEach(address.accumulator()::add);
     }
   }
 

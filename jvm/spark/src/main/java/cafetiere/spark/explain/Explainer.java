@@ -93,11 +93,14 @@ public final class Explainer {
     return workers > 1 ? 2 * bytes * (workers - 1) / workers : 0;
   }
 
-  /** The engine's estimate for one shard; further ones of a worker leave a partial sum or a few. */
+  /**
+   * The engine's estimate for one shard, and the model as the first worker stores it; further shards of a
+   * worker leave a partial sum or a few.
+   */
   private long netBytes() {
     long more = 64 - Long.numberOfLeadingZeros(shardsOf(plan.workers()) - 1);
     long parameters = net.path("parameters").asLong() * Float.BYTES;
-    return net.path("memory_bytes").asLong() + (shardsOf(plan.workers()) > 1 ? more * parameters : 0);
+    return net.path("memory_bytes").asLong() + parameters + (shardsOf(plan.workers()) > 1 ? more * parameters : 0);
   }
 
   private long rowBytes(Dataset<Row> sample, long rows) {

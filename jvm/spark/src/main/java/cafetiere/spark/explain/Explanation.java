@@ -24,7 +24,8 @@ import java.util.Locale;
  * @param stepFlops operations of a step of all shards, a multiply-add being two
  * @param stepBytes bytes that these read and write, each buffer whole
  * @param exchangedBytes bytes that a worker sends in an exchange
- * @param netBytes memory of a worker's nets, weights, gradients and history, as predicted
+ * @param netBytes memory of a worker's nets, weights, gradients, history and the model as it is stored, as
+ *     predicted
  * @param rowBytes memory of a worker's rows
  * @param time of a step
  * @param isProbed whether the time was measured on the executors; else it is the least that the
@@ -40,6 +41,8 @@ public record Explanation(List<Blob> blobs, long parameters, long rows, int work
       .propertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE).build();
   private static final double MIB = 1 << 20;
   private static final double LEAST_EFFICIENCY = 0.5;
+  /** What the first training of an executor loads, whatever the net: the engine and classes (bench/explain). */
+  private static final long LOADED_BYTES = 21L << 20;
 
   /** A blob and its sizes. */
   public record Blob(String name, List<Long> shape) implements Serializable {
@@ -68,10 +71,10 @@ public record Explanation(List<Blob> blobs, long parameters, long rows, int work
     private static final long serialVersionUID = 1L;
   }
 
-  /** Native memory of a worker. */
+  /** Native memory of a worker, with what an executor's first training loads. */
   @JsonProperty("worker_bytes")
   public long workerBytes() {
-    return netBytes + rowBytes;
+    return netBytes + rowBytes + LOADED_BYTES;
   }
 
   /** An epoch's steps. */

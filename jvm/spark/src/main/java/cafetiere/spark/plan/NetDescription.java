@@ -43,10 +43,14 @@ public record NetDescription(JsonNode json) {
 
   /** What the engine needs to know to explain a training, as in cft_explain. */
   public static String optionsOf(TrainingPlan plan) {
-    ObjectNode options = Json.object().put("solver", plan.solver());
-    if (!plan.net().isEmpty()) options.put("net", plan.net());
-    plan.sync().addTo(options);
-    return options.toString();
+    return options(plan.solver(), plan.net(), plan.sync()).toString();
+  }
+
+  private static ObjectNode options(String solver, String net, SyncSettings sync) {
+    ObjectNode options = Json.object().put("solver", solver);
+    if (!net.isEmpty()) options.put("net", net);
+    sync.addTo(options);
+    return options;
   }
 
   /**
@@ -57,11 +61,8 @@ public record NetDescription(JsonNode json) {
    */
   public static NetDescription ofTraining(
       String solver, String net, SyncSettings sync, boolean hasSteps) {
-    ObjectNode options = Json.object().put("phase", "TRAIN");
+    ObjectNode options = options(solver, net, sync).put("phase", "TRAIN");
     if (hasSteps) options.put("max_iter", 1);
-    options.put("solver", solver);
-    if (!net.isEmpty()) options.put("net", net);
-    sync.addTo(options);
     return of(options.toString());
   }
 

@@ -138,11 +138,11 @@ public final class Run implements AutoCloseable {
     events.startAttempt(attempts, step);
     if (attempts == 0) firstStep = step;
     book.attempt();
-    if (attempts == 0) explain();
+    if (attempts == 0 && board.isPresent()) explain();
     attempts++;
   }
 
-  /** What the run is about to do, for those who look at it. What fails here stops no run. */
+  /** What the run is about to do, for its report. What fails here stops no run. */
   private void explain() {
     try {
       String text = cafetiere.core.Engine.explain(NetDescription.optionsOf(plan));

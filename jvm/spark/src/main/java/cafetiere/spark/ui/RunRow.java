@@ -71,10 +71,15 @@ public final class RunRow {
     }
   }
 
+  /** The newest progress, without fields before the first. */
+  JsonNode lastProgress() {
+    return progress.isEmpty() ? Json.object() : Json.parse(progress);
+  }
+
   /** Seconds until the last step at the pace so far; null where that is not known. */
   Double secondsLeft() {
-    if (!isRunning() || progress.isEmpty()) return null;
-    JsonNode last = Json.parse(progress);
+    if (!isRunning()) return null;
+    JsonNode last = lastProgress();
     long step = last.path("step").asLong();
     if (step <= firstStep) return null;
     double pace = (last.path("seconds").asDouble() - firstSeconds) / (step - firstStep);

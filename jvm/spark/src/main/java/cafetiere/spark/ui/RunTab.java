@@ -79,7 +79,7 @@ final class RunTab extends SparkUITab {
     String refresh = row.isRunning()
         ? "<meta http-equiv=\"refresh\" content=\"" + REFRESH_SECONDS + "\">" : "";
     return page(request, "Run " + row.run, refresh + "<p>" + text(row.title) + ". Began "
-        + at(row.started) + ". " + state(row) + ". <a href=\"../events/" + query
+        + at(row.started) + ", " + state(row) + ". <a href=\"../events/" + query
         + "\">Events as JSON</a></p><iframe title=\"report\" src=\"../report/" + query
         + "\" style=\"width:100%;height:150em;border:0\"></iframe>");
   }
@@ -100,9 +100,8 @@ final class RunTab extends SparkUITab {
   }
 
   private static String step(RunRow row) {
-    if (row.progress.isEmpty()) return "";
-    JsonNode event = Json.parse(row.progress);
-    return event.path("step").asLong() + " of " + event.path("max_iter").asLong();
+    JsonNode last = row.lastProgress();
+    return last.isEmpty() ? "" : last.path("step").asLong() + " of " + last.path("max_iter").asLong();
   }
 
   private static RunRow row(RunTab tab, Object request) {

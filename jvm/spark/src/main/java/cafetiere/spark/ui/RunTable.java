@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.ui;
 
-import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.sql.Timestamp;
 import java.util.ArrayList;
@@ -45,7 +44,7 @@ public final class RunTable {
   }
 
   private static Row row(RunRow run) {
-    JsonNode last = run.progress.isEmpty() ? Json.object() : Json.parse(run.progress);
+    JsonNode last = run.lastProgress();
     return RowFactory.create(run.run, run.owner, run.title, run.state, new Timestamp(run.started),
         new Timestamp(run.heard), whole(last.path("step")), whole(last.path("max_iter")),
         number(last.path("epoch")), number(last.path("loss")), number(last.path("rows_per_s")),
