@@ -97,6 +97,13 @@ TEST(Bf16, ConvolutionsAgreeWithTheReference) {
   check_products(convolution({2, 32, 9, 11}, "num_output: 48 kernel_size: 3 pad: 1"));
   check_products(convolution({9, 16, 14, 14}, "num_output: 40 kernel_size: 1"));
   check_products(convolution({3, 24, 13, 13}, "num_output: 20 kernel_size: 1 stride: 2"));
+  check_products(convolution({3, 24, 13, 12}, "num_output: 20 kernel_size: 1 stride: 3 pad: 2"));
+  check_products(
+      convolution({3, 8, 13, 12}, "num_output: 70 kernel_h: 3 kernel_w: 1 stride: 2 pad: 1"));
+  check_products(convolution({20, 160, 6, 7}, "num_output: 90 kernel_size: 5 pad: 2"));
+  check_products(convolution({2, 64, 31, 57}, "num_output: 24 kernel_size: 3 stride: 3"));
+  check_products(convolution({2, 32, 40, 3}, "num_output: 24 kernel_size: 3 pad: 2 dilation: 2"));
+  check_products(convolution({3, 64, 9, 9}, "num_output: 100 kernel_size: 1"));
   check_products(convolution({2, 17, 15, 12}, "num_output: 33 kernel_size: 3 stride: 2 pad: 1"));
   check_products(convolution({2, 20, 17, 17}, "num_output: 10 kernel_size: 3 dilation: 3 pad: 2"));
   check_products(convolution({2, 3, 19, 19}, "num_output: 24 kernel_size: 7 stride: 2 pad: 3"));
@@ -170,9 +177,10 @@ TEST(Bf16, ActivationsAreStoredInIt) {
     if (step.name.ends_with(" convert")) converted.push_back(step.name);
   }
   // What comes out and goes back in, and what the inner product flattens and its gradient unflattens.
-  EXPECT_THAT(converted, ::testing::UnorderedElementsAre("t convert", "t convert", "ip top convert",
-                                                         "y diff convert", "t diff convert",
-                                                         "t diff convert", "c1 diff convert"));
+  EXPECT_THAT(converted,
+              ::testing::UnorderedElementsAre("x convert", "t convert", "t convert",
+                                              "ip top convert", "y diff convert", "t diff convert",
+                                              "t diff convert", "c1 diff convert"));
 }
 
 /// Losses, and layers that do not say that they take any format, compute in float32.

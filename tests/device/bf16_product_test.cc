@@ -54,6 +54,7 @@ struct Operands {
       bs.push_back(b.data() + i * b_size());
     }
     std::vector<float> sums = c;
+    const bf16::TileScope scope;
     product(as.data(), bs.data(), sums.data(), count);
     return sums;
   }

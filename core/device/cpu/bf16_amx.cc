@@ -22,12 +22,6 @@ void copy_padded(const uint16_t* from, int64_t ld, int64_t height, int64_t width
 /// nothing is read beyond a matrix.
 class AmxTiles {
  public:
-  void configure() {
-    const TileConfig config;
-    asm volatile("ldtilecfg %0" : : "m"(config));
-  }
-  void release() { asm volatile("tilerelease"); }
-
   template <int kTile>
   void zero() {
     asm volatile("tilezero %%tmm%c0" : : "i"(kTile));
@@ -87,12 +81,22 @@ class AmxTiles {
 
 }  // namespace
 
+void configure_tiles() {
+  const TileConfig config;
+  asm volatile("ldtilecfg %0" : : "m"(config));
+}
+
+void release_tiles() { asm volatile("tilerelease"); }
+
 void multiply_by_amx(const Bf16Product& p, const uint16_t* const* a, const uint16_t* const* b,
                      float* c, int64_t count) {
   AmxTiles tiles;
   multiply_blocks(tiles, p, a, b, c, count);
 }
 #else
+void configure_tiles() {}
+void release_tiles() {}
+
 void multiply_by_amx(const Bf16Product& p, const uint16_t* const* a, const uint16_t* const* b,
                      float* c, int64_t count) {
   multiply_by_tiles(p, a, b, c, count);

@@ -38,9 +38,6 @@ class FlushDenormals {
 
 class PlainTiles {
  public:
-  void configure() {}
-  void release() {}
-
   template <int kTile>
   void zero() {
     for (Sums& row : sums_[kTile]) row.fill(0);

@@ -25,4 +25,15 @@ void Bf16Product::operator()(const uint16_t* const* a, const uint16_t* const* b,
   run_(*this, a, b, c, count);
 }
 
+namespace bf16 {
+
+TileScope::TileScope() : tiles_(instruction_set() == "amx") {
+  if (tiles_) configure_tiles();
+}
+
+TileScope::~TileScope() {
+  if (tiles_) release_tiles();
+}
+
+}  // namespace bf16
 }  // namespace cafetiere

@@ -29,6 +29,7 @@ class Bf16Product {
   /// For one that this machine has, for comparisons.
   static Bf16Product of_set(std::string_view set, const Bf16Product& like);
 
+  /// In a TileScope.
   void operator()(const uint16_t* const* a, const uint16_t* const* b, float* c,
                   int64_t count) const;
 
@@ -43,6 +44,22 @@ class Bf16Product {
 };
 
 namespace bf16 {
+
+/// The tiles are configured for products of this thread while it lives, if the set in force is "amx".
+class TileScope {
+ public:
+  TileScope();
+  ~TileScope();
+  TileScope(const TileScope&) = delete;
+  TileScope& operator=(const TileScope&) = delete;
+
+ private:
+  bool tiles_;
+};
+
+/// What it does.
+void configure_tiles();
+void release_tiles();
 
 /// The products of the sets.
 void multiply_by_tiles(const Bf16Product&, const uint16_t* const* a, const uint16_t* const* b,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product of bfloat16 as blocks of 32 x 32 sums, written over the six operations of AMX's tiles: load a
-// configuration, zero, load, multiply, store, release. Tiles 0 to 3 are sums (2 i + j: rows i, vector j),
-// 4 and 5 rows of B, 6 and 7 pairs of A.
+// A product of bfloat16 as blocks of 32 x 32 sums, written over the operations of AMX's tiles: zero, load,
+// multiply, store. Tiles 0 to 3 are sums (2 i + j: rows i, vector j), 4 and 5 rows of B, 6 and 7 pairs of A.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +61,6 @@ void multiply_block(Tiles& tiles, const Bf16Product& p, const uint16_t* const* a
 template <class Tiles>
 void multiply_blocks(Tiles& tiles, const Bf16Product& p, const uint16_t* const* a,
                      const uint16_t* const* b, float* c, int64_t count) {
-  tiles.configure();
   for (int64_t m = 0; m < p.m; m += 2 * kTileRows) {
     const bool two = p.m - m > kTileRows;
     for (int64_t n = 0; n < p.n; n += 2 * kTileRows) {
@@ -73,7 +71,6 @@ void multiply_blocks(Tiles& tiles, const Bf16Product& p, const uint16_t* const* 
       block(tiles, p, a, b, c, count, m, n, rows);
     }
   }
-  tiles.release();
 }
 
 }  // namespace cafetiere::bf16

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Channels-last convolution: products of a block of output channels with the pixels of an
-// output row, one a kernel element, over N S C tensors of float32 or bfloat16.
+// output row, one a kernel element, over N S C tensors.
 #include "core/device/cpu/channels_last.h"
 
 #include <array>
@@ -8,7 +8,7 @@
 #include <map>
 #include <memory>
 
-#include "core/device/cpu/bf16_pack.h"
+#include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/lane_chunks.h"
 #include "core/device/transpose.h"
 
@@ -19,8 +19,6 @@ constexpr int64_t kColumns = 48;      // output pixels a product
 constexpr int64_t kTilePixels = 192;  // output pixels a block: their sums stay in the L2 cache
 constexpr int64_t kFewBlocks = 16;    // with fewer the output channels are divided too
 constexpr int64_t kMaxRows = 64;      // kernel rows a call
-constexpr int64_t kFewTaps = 16;      // of kernels whose weights are packed 8 channels at a time
-constexpr int64_t kMostTaps = 256;    // in bfloat16
 constexpr int64_t kRowsAhead = 8;     // of 1 x 1 weights, fetched while these are packed
 constexpr int64_t kImages = 8;        // with fewer a vector of images would be partly empty
 
@@ -28,37 +26,33 @@ constexpr int64_t kImages = 8;        // with fewer a vector of images would be 
 bool fills(int64_t channels) { return channels % 8 == 0 || channels >= 64; }
 
 /// Products that differ in the number of lanes alone.
-template <class Product>
 struct Products {
-  Product whole, last;
+  Brgemm whole, last;
 };
 
 /// A run of output pixels that one kernel column covers, and its product.
-template <class Product>
 struct Run {
   Span span;
-  const Products<Product>* products;
+  const Products* products;
 };
 
 /// A correlation cut into blocks: (image, tile of rows, tile of columns, range of output channels).
-template <class Product>
 struct Tiling {
-  using Own = Numbers<Product>;
   Correlation c;
   LaneBlocks lanes;
   bool flipped;  // the taps' indices count from the end of the kernel
   bool single;   // each output pixel has one tap, so that a tile's products add to nothing
   bool direct;   // and nothing else is done to it: products are written where they belong
   int64_t row_tile, row_tiles, col_tiles, out_parts;
-  std::vector<std::vector<Run<Product>>> runs;    // by tile of columns
-  std::map<int64_t, Products<Product>> products;  // by (columns, steps)
+  std::vector<std::vector<Run>> runs;    // by tile of columns
+  std::map<int64_t, Products> products;  // by (columns, steps)
 
   Tiling(Correlation correlation, bool backward, bool plain)
       : c(std::move(correlation)),
-        lanes(Own::lanes(c.group_out())),
+        lanes(c.group_out()),
         flipped(backward),
         single(c.kernel_size() == 1 && has_one_tap(c.rows) && has_one_tap(c.cols)),
-        direct(!Own::kBf16 && single && plain && c.group_in() <= Brgemm::kDepth) {
+        direct(single && plain && c.group_in() <= Brgemm::kDepth) {
     const int64_t width = std::min(c.out_w, kColumns);
     row_tile = std::clamp<int64_t>(kTilePixels / width, 1, c.out_h);
     row_tiles = (c.out_h + row_tile - 1) / row_tile;
@@ -80,38 +74,34 @@ struct Tiling {
   static bool has_one_tap(const AxisTaps& taps) {
     return std::ranges::all_of(taps, [](const auto& of) { return of.size() == 1; });
   }
-  std::vector<Run<Product>> column_runs(int64_t tile) {
-    std::vector<Run<Product>> list;
+  std::vector<Run> column_runs(int64_t tile) {
+    std::vector<Run> list;
     for (const Span& s : spans(c.cols, first_column(tile), first_column(tile + 1), c.kernel_w)) {
       list.push_back({s, &product(s)});
     }
     return list;
   }
-  const Products<Product>& product(const Span& s) {
+  const Products& product(const Span& s) {
     const int64_t key = (s.count * (c.out_w + 1) + s.out_step) * (c.in_w + 1) + s.src_step;
     const auto generate = [&](int64_t rows) {
       const int64_t pixel = direct ? c.out_channels : rows;
-      return Product(rows, s.count, c.group_in(), c.kernel_size() * rows,
-                     s.src_step * c.in_channels, s.out_step * pixel, !single);
+      return Brgemm(rows, s.count, c.group_in(), c.kernel_size() * rows, s.src_step * c.in_channels,
+                    s.out_step * pixel, !single);
     };
     const auto [at, fresh] = products.try_emplace(key);
     if (fresh) {
-      at->second.whole = generate(lanes.height(0));
-      at->second.last = generate(lanes.height(lanes.count - 1));
+      at->second.whole = generate(lanes.size);
+      at->second.last = generate(lanes.lanes(lanes.count - 1));
     }
     return at->second;
   }
 };
 
 /// Runs a correlation a block at a time.
-template <class Product>
 struct CorrelationKernel {
-  using Own = Numbers<Product>;
-  using Element = typename Own::Element;
-  std::shared_ptr<const Tiling<Product>> t;
-  const Element *src, *weights;
-  const float* bias;
-  Element* dst;
+  std::shared_ptr<const Tiling> t;
+  const float *src, *weights, *bias;
+  float* dst;
   bool relu;
 
   void operator()(int block) const {
@@ -127,33 +117,30 @@ struct CorrelationKernel {
       for (int64_t b = begin; b < end; ++b) {
         Sums sums;
         const int64_t o0 = g * c.group_out() + t->lanes.begin(b), lanes = t->lanes.lanes(b);
-        const int64_t height = t->lanes.height(b);
-        const Element* in = src + image * c.in_h * c.in_w * c.in_channels + g * c.group_in();
-        const Element* w = weights + (g * t->lanes.heights() + t->lanes.begin(b)) *
-                                         Own::depth(c.group_in()) * c.kernel_size();
-        Element* out = dst + image * c.out_h * c.out_w * c.out_channels + o0;
+        const float* in = src + image * c.in_h * c.in_w * c.in_channels + g * c.group_in();
+        const float* w = weights + o0 * c.group_in() * c.kernel_size();
+        float* out = dst + image * c.out_h * c.out_w * c.out_channels + o0;
         fetch_to_write(row0, row1, tile, lanes, out);
-        if constexpr (!Own::kBf16) {
-          for (int64_t oh = row0; oh < row1 && t->direct; ++oh) {
+        if (t->direct) {
+          for (int64_t oh = row0; oh < row1; ++oh) {
             float* row = out + (oh * c.out_w + t->first_column(tile)) * c.out_channels;
             add_taps(oh, oh + 1, tile, in, b, w, row, c.out_channels);
           }
-          if (t->direct) continue;
+          continue;
         }
-        if (!t->single) std::fill_n(sums.data(), (row1 - row0) * t->width(tile) * height, 0.f);
-        add_taps(row0, row1, tile, in, b, w, sums.data(), height);
-        store(row0, row1, tile, sums, b, bias ? bias + o0 : nullptr, out);
+        if (!t->single) std::fill_n(sums.data(), (row1 - row0) * t->width(tile) * lanes, 0.f);
+        add_taps(row0, row1, tile, in, b, w, sums.data(), lanes);
+        store(row0, row1, tile, sums, lanes, bias ? bias + o0 : nullptr, out);
       }
     }
   }
 
   /// Has the cache lines that store() will write brought in while the products are computed.
-  void fetch_to_write(int64_t row0, int64_t row1, int64_t tile, int64_t lanes, Element* out) const {
-    constexpr int64_t kLine = kCacheLine * int64_t(sizeof(float) / sizeof(Element));
+  void fetch_to_write(int64_t row0, int64_t row1, int64_t tile, int64_t lanes, float* out) const {
     for (int64_t oh = row0; oh < row1; ++oh) {
       for (int64_t ow = t->first_column(tile); ow < t->first_column(tile + 1); ++ow) {
-        Element* to = out + (oh * t->c.out_w + ow) * t->c.out_channels;
-        for (int64_t l = 0; l < lanes; l += kLine) prefetch_to_write(to + l);
+        float* to = out + (oh * t->c.out_w + ow) * t->c.out_channels;
+        for (int64_t l = 0; l < lanes; l += kCacheLine) prefetch_to_write(to + l);
       }
     }
   }
@@ -163,41 +150,38 @@ struct CorrelationKernel {
 
   /// Adds all taps to each output row of a tile, the kernel rows in one call; `sums` has pixels
   /// `distance` floats apart.
-  void add_taps(int64_t row0, int64_t row1, int64_t tile, const Element* in, int64_t b,
-                const Element* w, float* sums, int64_t distance) const {
+  void add_taps(int64_t row0, int64_t row1, int64_t tile, const float* in, int64_t b,
+                const float* w, float* sums, int64_t distance) const {
     const Correlation& c = t->c;
-    const int64_t height = t->lanes.height(b), width = t->width(tile);
+    const int64_t lanes = t->lanes.lanes(b), width = t->width(tile);
     for (int64_t oh = row0; oh < row1; ++oh) {
-      for (const auto& run : t->runs[size_t(tile)]) {
-        std::array<const Element*, kMaxRows> as, bs;
+      for (const Run& run : t->runs[size_t(tile)]) {
+        std::array<const float*, kMaxRows> as, bs;
         int64_t count = 0;
         for (const auto& [kh, ih] : c.rows[size_t(oh)]) {
-          as[size_t(count)] = w + t->tap(kh, run.span.kernel) * height * Own::kTogether;
+          as[size_t(count)] = w + t->tap(kh, run.span.kernel) * lanes;
           bs[size_t(count++)] = in + (ih * c.in_w + run.span.src) * c.in_channels;
         }
         if (count == 0) continue;
         const int64_t pixel = (oh - row0) * width + run.span.out - t->first_column(tile);
-        const Product& product = b + 1 == t->lanes.count ? run.products->last : run.products->whole;
+        const Brgemm& product = lanes < t->lanes.size ? run.products->last : run.products->whole;
         product(as.data(), bs.data(), sums + pixel * distance, count);
       }
     }
   }
 
   /// Writes sums + bias, cut at 0 if `relu`.
-  void store(int64_t row0, int64_t row1, int64_t tile, const Sums& sums, int64_t b,
-             const float* bias_at, Element* out) const {
-    const int64_t lanes = t->lanes.lanes(b), height = t->lanes.height(b);
+  void store(int64_t row0, int64_t row1, int64_t tile, const Sums& sums, int64_t lanes,
+             const float* bias_at, float* out) const {
     std::array<float, LaneBlocks::kLanes> start{};
     if (bias_at) std::copy_n(bias_at, lanes, start.data());
     const float floor = relu ? 0.f : -std::numeric_limits<float>::infinity();
     const float* sum = sums.data();
     for (int64_t oh = row0; oh < row1; ++oh) {
       for (int64_t ow = t->first_column(tile); ow < t->first_column(tile + 1); ++ow) {
-        Element* to = out + (oh * t->c.out_w + ow) * t->c.out_channels;
-        for (int64_t l = 0; l < lanes; ++l) {
-          put_number(std::max(sum[l] + start[size_t(l)], floor), to[l]);
-        }
-        sum += height;
+        float* to = out + (oh * t->c.out_w + ow) * t->c.out_channels;
+        for (int64_t l = 0; l < lanes; ++l) to[l] = std::max(sum[l] + start[size_t(l)], floor);
+        sum += lanes;
       }
     }
   }
@@ -241,95 +225,22 @@ BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g
   return pack_step(p, name, weights, weight_count(g), g.group * lanes.count, pack);
 }
 
-/// The weights of one block of lanes, which become rows [k][kernel element][lane].
-struct LaneWeights {
-  const ConvGeometry& g;
-  const float* from;  // of the group
-  int64_t first, lanes;
-  bool backward, permuted;
-
-  /// Writes the rows of `count` k from k0 on.
-  void rows(int64_t k0, int64_t count, int64_t taps, float* to) const {
-    const int64_t ins = g.channels / g.group;
-    if (permuted) return permuted_rows(k0, count, taps, to);
-    if (!backward) {
-      return transpose_tiles(from + (first * ins + k0) * taps, lanes, count * taps, ins * taps, to,
-                             lanes);
-    }
-    for (int64_t k = k0; k < k0 + count; ++k, to += taps * lanes) {
-      const float* const row = from + (k * ins + first) * taps;
-      if (taps == 1)
-        std::copy_n(row, lanes, to);
-      else
-        transpose_tiles(row, lanes, taps, taps, to, lanes);
-    }
-  }
-
-  /// The same where the source is unfolded; what pads it has zeros.
-  void permuted_rows(int64_t k0, int64_t count, int64_t taps, float* to) const {
-    const int64_t depth = g.channels * g.kernel_size();
-    for (int64_t row = k0 * taps; row < (k0 + count) * taps; ++row) {
-      for (int64_t l = 0; l < lanes; ++l) {
-        *to++ = row < depth ? from[(first + l) * depth + folded(g, row)] : 0.f;
-      }
-    }
-  }
-};
-
-/// The same for Bf16Product: [block of lanes][depth in pairs][lane][2], where depth is
-/// (channel, kernel element), or (output, kernel element) backward, and pairs are of channels or outputs.
-BufferId pack_pairs(Program& p, const std::string& name, const ConvGeometry& g, TensorId weights,
-                    bool backward) {
-  using Own = Numbers<Bf16Product>;
-  const int64_t ins = g.channels / g.group, outs = g.outputs / g.group;
-  const bool permuted = !backward && narrow(g);
-  const ConvGeometry as = permuted ? unfolded(g, Own::kTogether) : g;
-  const LaneBlocks lanes = Own::lanes(backward ? ins : outs);
-  const int64_t taps = as.kernel_size(), deep = backward ? outs : as.channels / as.group;
-  const int64_t depth = Own::depth(deep) * taps;  // rows of a block
-  const int64_t together = taps <= kFewTaps ? 8 : 2;
-  const auto pack = [=](const float* w, uint16_t* to, int block) {
-    const int64_t group = block / lanes.count, b = block % lanes.count;
-    const int64_t count = lanes.lanes(b), height = lanes.height(b);
-    const LaneWeights of{
-        g, w + group * outs * ins * g.kernel_size(), lanes.begin(b), count, backward, permuted};
-    std::array<float, std::max(8 * kFewTaps, 2 * kMostTaps) * LaneBlocks::kLanes> rows;
-    uint16_t* out = to + (group * lanes.heights() + lanes.begin(b)) * depth;
-    for (int64_t k = 0; k < deep; k += together) {
-      const int64_t some = std::min(together, deep - k);
-      of.rows(k, some, taps, rows.data());
-      for (int64_t j = 0; j < some; j += 2) {
-        for (int64_t tap = 0; tap < taps; ++tap, out += 2 * height) {
-          const float* const even = rows.data() + (j * taps + tap) * count;
-          bf16::pair_rows(even, j + 1 < some ? even + taps * count : nullptr, count, height, out);
-        }
-      }
-    }
-  };
-  return pack_step<uint16_t>(p, name, weights, g.group * lanes.heights() * depth,
-                             g.group * lanes.count, pack);
-}
-
-template <class Product>
 void emit(Program& p, const std::string& name, Correlation correlation, bool backward, BufferId src,
           BufferId packed, TensorId bias, TensorId dst, bool relu, double flops) {
   Step step;
   step.name = name;
-  step.kernel = (Numbers<Product>::kBf16 ? "bfloat16 products" : "brgemm") +
-                std::string(" NSC, lanes are channels (") + correlation.widths() +
+  step.kernel = "brgemm NSC, lanes are channels (" + correlation.widths() +
                 (correlation.n < kImages ? ", few images)" : ")");
   step.flops = flops;
   step.reads = {src, packed};
   if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
-  step.writes = {p.write(dst, {Layout::kChannels, Numbers<Product>::kFormat})};
+  step.writes = {p.write(dst, Layout::kChannels)};
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    using Element = typename Product::Element;
     const bool plain = bias == kNoTensor && !relu;
-    const auto tiling = std::make_shared<const Tiling<Product>>(correlation, backward, plain);
+    const auto tiling = std::make_shared<const Tiling>(correlation, backward, plain);
     return Kernel{int(tiling->blocks()),
-                  CorrelationKernel<Product>{
-                      tiling, at.as<Element>(reads[0]), at.as<Element>(reads[1]),
-                      bias == kNoTensor ? nullptr : at(reads[2]), at.as<Element>(write), relu}};
+                  CorrelationKernel{tiling, at(reads[0]), at(reads[1]),
+                                    bias == kNoTensor ? nullptr : at(reads[2]), at(write), relu}};
   };
   p.step(std::move(step));
 }
@@ -415,47 +326,15 @@ void convolution(Program& p, const std::string& name, const ConvGeometry& g, Ten
   const bool unfolds = narrow(g);
   const BufferId in = unfolds ? unfold<Brgemm>(p, name, g, src) : p.read(src, Layout::kChannels);
   const BufferId packed = pack_weights(p, name, g, weights, false);
-  emit<Brgemm>(p, name, forward_correlation(unfolds ? unfolded(g) : g), false, in, packed, bias,
-               dst, relu, g.flops());
+  emit(p, name, forward_correlation(unfolds ? unfolded(g) : g), false, in, packed, bias, dst, relu,
+       g.flops());
 }
 
 void backward_data(Program& p, const std::string& name, const ConvGeometry& g, TensorId diff_dst,
                    TensorId weights, TensorId diff_src) {
   const BufferId in = p.read(diff_dst, Layout::kChannels);
   const BufferId packed = pack_weights(p, name, g, weights, true);
-  emit<Brgemm>(p, name, backward_correlation(g), true, in, packed, kNoTensor, diff_src, false,
-               g.flops());
+  emit(p, name, backward_correlation(g), true, in, packed, kNoTensor, diff_src, false, g.flops());
 }
 
 }  // namespace cafetiere::channels_last
-
-namespace cafetiere::channels_last_bf16 {
-
-using namespace channels_last;
-
-std::string declines(const ConvGeometry& g) {
-  if (const std::string axes = not_planar(g); !axes.empty()) return axes;
-  if (g.kernel[0] > kMaxRows) return std::to_string(g.kernel[0]) + " kernel rows";
-  if (g.kernel_size() > kMostTaps) return std::to_string(g.kernel_size()) + " kernel elements";
-  return g.group > 1 && g.group == g.channels ? "a channel a group" : "";
-}
-
-void convolution(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
-                 TensorId weights, TensorId bias, TensorId dst, bool relu) {
-  const bool unfolds = narrow(g);
-  const BufferId in = unfolds ? unfold<Bf16Product>(p, name, g, src)
-                              : p.read(src, {Layout::kChannels, Format::kBFloat16});
-  const BufferId packed = pack_pairs(p, name, g, weights, false);
-  emit<Bf16Product>(p, name, forward_correlation(unfolds ? unfolded(g, 2) : g), false, in, packed,
-                    bias, dst, relu, g.flops());
-}
-
-void backward_data(Program& p, const std::string& name, const ConvGeometry& g, TensorId diff_dst,
-                   TensorId weights, TensorId diff_src) {
-  const BufferId in = p.read(diff_dst, {Layout::kChannels, Format::kBFloat16});
-  const BufferId packed = pack_pairs(p, name, g, weights, true);
-  emit<Bf16Product>(p, name, backward_correlation(g), true, in, packed, kNoTensor, diff_src, false,
-                    g.flops());
-}
-
-}  // namespace cafetiere::channels_last_bf16

@@ -91,6 +91,7 @@ struct StripKernel {
     const Correlation& c = w->c;
     const SumBlocks::Block of = w->block(index);
     float* const sums = w->zero(partial, index);
+    const bf16::TileScope scope;
     std::array<uint16_t, kSourceSize> source;
     std::array<uint16_t, (kMostPixels + kMostShift + 1) * LaneBlocks::kLanes> pairs;
     for (int64_t n = of.part * c.n / w->parts; n < (of.part + 1) * c.n / w->parts; ++n) {

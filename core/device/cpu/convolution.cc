@@ -22,7 +22,7 @@ constexpr ConvolutionForm kConvolution[] = {
 
 using BackwardDataForm =
     Form<ConvGeometry, TensorId /*diff_dst*/, TensorId /*weights*/, TensorId /*diff_src*/>;
-constexpr BackwardDataForm kBf16BackwardData{"bfloat16", channels_last_bf16::declines,
+constexpr BackwardDataForm kBf16BackwardData{"bfloat16", channels_last_bf16::declines_backward_data,
                                              channels_last_bf16::backward_data};
 constexpr BackwardDataForm kBackwardData[] = {
     {"depthwise", depthwise::declines, depthwise::backward_data},

@@ -121,6 +121,7 @@ void backward_weights(Program&, const std::string& name, const ConvGeometry&, Te
 /// The same in bfloat16, and inner products as such convolutions of one row.
 namespace channels_last_bf16 {
 std::string declines(const ConvGeometry&);
+std::string declines_backward_data(const ConvGeometry&);
 std::string declines_backward_weights(const ConvGeometry&);
 void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
                  TensorId weights, TensorId bias, TensorId dst, bool relu);

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution in bfloat16, forward and for the data gradient: products of a panel of weights with a line of
+// pixels that lies as Window says.
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <memory>
+
+#include "core/device/cpu/bf16_pack.h"
+#include "core/device/cpu/bf16_round.h"
+#include "core/device/cpu/bf16_window.h"
+#include "core/device/transpose.h"
+
+namespace cafetiere::channels_last_bf16 {
+namespace {
+
+using bf16::Window;
+using bf16::WindowAxis;
+using channels_last::LaneBlocks;
+
+constexpr int64_t kTogether = 64;      // pixels a product: their sums stay in the L1 cache
+constexpr int64_t kMostRuns = 64;      // summed by a product
+constexpr int64_t kMostTaps = 256;     // of a kernel
+constexpr int64_t kFewTaps = 16;       // of kernels whose weights are packed 8 channels at a time
+
+/// The outputs of a pair of classes, and their products.
+struct Part {
+  const WindowAxis::Class *row, *col;
+  std::vector<int64_t> from;   // where each run begins, relative to an output's place
+  int64_t packed;              // and where the weights of the first one do, in numbers a lane
+  int64_t depth;
+  std::array<Bf16Product, 2> products;  // of whole panels, and of the last
+};
+
+struct Plan {
+  Window w;
+  std::vector<Part> parts;
+
+  explicit Plan(Window window) : w(std::move(window)) {
+    int64_t packed = 0;
+    for (const WindowAxis::Class& row : w.rows.classes) {
+      for (const WindowAxis::Class& col : w.cols.classes) {
+        Part& part = parts.emplace_back(&row, &col, places(row, col), packed, w.depth(row, col));
+        packed += w.runs(row, col) * part.depth;
+        for (int64_t last : {0, 1}) {
+          const int64_t height = w.lanes.height(last * (w.lanes.count - 1));
+          part.products[size_t(last)] = {height, kTogether, part.depth, height,
+                                         w.cols.stride * w.pixel, height, false};
+        }
+      }
+    }
+  }
+  Plan(const Plan&) = delete;  // parts point into it
+
+  std::vector<int64_t> places(const WindowAxis::Class& row, const WindowAxis::Class& col) const {
+    std::vector<int64_t> list;
+    if (w.runs(row, col) == 0) return list;
+    for (const auto& down : row.taps) {
+      for (const auto& across : col.taps) {
+        list.push_back(w.row_at(down.shift) + across.shift * w.pixel);
+        if (w.merged) break;
+      }
+      if (w.unfolded) break;
+    }
+    return list;
+  }
+};
+
+struct Kernel {
+  std::shared_ptr<const Plan> plan;
+  bf16::Round round;
+  const uint16_t *src, *weights;
+  const float* bias;
+  uint16_t* dst;
+  bool relu;
+
+  void operator()(int index) const {
+    const Window& w = plan->w;
+    const int64_t row_block = index % w.row_blocks();
+    const int64_t image_block = index / w.row_blocks() % w.image_blocks();
+    const int64_t rest = index / w.row_blocks() / w.image_blocks();
+    const int64_t group = rest % w.group, part = rest / w.group;
+    const int64_t first = image_block * w.images, count = std::min(w.images, w.n - first);
+    std::array<uint16_t, Window::kRoom> room;
+    if (!w.direct) lay_out(first, count, group, row_block * w.tile, room.data());
+    const bf16::TileScope scope;
+    for (int64_t b = part * w.panels() / w.parts; b < (part + 1) * w.panels() / w.parts; ++b) {
+      for (int64_t i = 0; i < count; ++i) {
+        const uint16_t* from = w.direct ? src + row_block * w.tile * w.pixel
+                                        : room.data() + i * w.image_size();
+        for (const Part& of : plan->parts) {
+          multiply(of, from, group, b, first + i, row_block * w.tile);
+        }
+      }
+    }
+  }
+
+  /// The rows that the outputs of class rows [row0, row0 + tile) read, image by image.
+  void lay_out(int64_t first, int64_t count, int64_t group, int64_t row0, uint16_t* to) const {
+    const Window& w = plan->w;
+    for (int64_t i = first; i < first + count; ++i) {
+      const uint16_t* image =
+          src + i * w.rows.in * w.cols.in * w.channels * w.group + group * w.channels;
+      for (int64_t phase : w.phases) {
+        for (int64_t place = 0; place < w.places; ++place, to += w.width * w.pixel) {
+          const int64_t row = (row0 + place) * w.rows.stride + phase + w.rows.origin;
+          if (w.unfolded)
+            unfold_row(image, row, to);
+          else
+            copy_row(image, row, to);
+        }
+      }
+    }
+    std::fill_n(to, w.slack(), uint16_t(0));
+  }
+
+  const uint16_t* source_row(const uint16_t* image, int64_t row) const {
+    const Window& w = plan->w;
+    if (row < 0 || row >= w.rows.in) return nullptr;
+    return image + row * w.cols.in * w.channels * w.group;
+  }
+
+  /// Calls copy(place, numbers of its source column) for the places of a row that are not padding, which
+  /// gets zeros.
+  template <class F>
+  void for_places(const uint16_t* row, uint16_t* to, const F& copy) const {
+    const Window& w = plan->w;
+    const int64_t origin = w.cols.origin, in = w.cols.in;
+    const int64_t begin = std::max<int64_t>(0, (w.skip - 1 - origin) / w.skip);
+    const int64_t end = std::max(begin, std::min(w.width, (in - origin + w.skip - 1) / w.skip));
+    if (!row) return std::fill_n(to, w.width * w.pixel, uint16_t(0)), void();
+    std::fill_n(to, begin * w.pixel, uint16_t(0));
+    copy(begin, end, row + (begin * w.skip + origin) * w.channels * w.group);
+    std::fill_n(to + end * w.pixel, (w.width - end) * w.pixel, uint16_t(0));
+  }
+
+  void copy_row(const uint16_t* image, int64_t row, uint16_t* to) const {
+    const Window& w = plan->w;
+    const int64_t distance = w.skip * w.group * w.channels;
+    for_places(source_row(image, row), to, [&](int64_t begin, int64_t end, const uint16_t* from) {
+      if (distance == w.channels) return std::copy_n(from, (end - begin) * distance, to + begin * distance), void();
+      for (int64_t x = begin; x < end; ++x, from += distance) {
+        std::copy_n(from, w.channels, to + x * w.channels);
+      }
+    });
+  }
+
+  /// A place has the channels of all rows of the kernel.
+  void unfold_row(const uint16_t* image, int64_t row, uint16_t* to) const {
+    const Window& w = plan->w;
+    const int64_t distance = w.skip * w.group * w.channels;
+    for (const WindowAxis::Tap& tap : w.rows.classes[0].taps) {
+      const uint16_t* const source = source_row(image, row + tap.shift);
+      for (int64_t x = 0; x < w.width; ++x) {
+        const int64_t col = x * w.skip + w.cols.origin;
+        const bool inside = source && col >= 0 && col < w.cols.in;
+        for (int64_t c = 0; c < w.channels; ++c) {
+          to[x * w.pixel + c] = inside ? source[x * distance + w.cols.origin * w.channels * w.group + c] : uint16_t(0);
+        }
+      }
+      to += w.channels;
+    }
+  }
+
+  /// The outputs of a panel in one image's rows.
+  void multiply(const Part& of, const uint16_t* from, int64_t group, int64_t b, int64_t image,
+                int64_t row0) const {
+    const Window& w = plan->w;
+    const int64_t rows = std::min(w.tile, of.row->count - row0), cols = of.col->count;
+    if (rows <= 0 || cols <= 0) return;
+    const int64_t lanes = w.lanes.lanes(b), height = w.lanes.height(b);
+    const int64_t o0 = group * w.lanes.channels + w.lanes.begin(b);
+    std::array<float, LaneBlocks::kLanes> start{};
+    if (bias) std::copy_n(bias + o0, lanes, start.data());
+    const uint16_t* const panel =
+        weights + (group * w.lanes.heights() + w.lanes.begin(b)) * w.packed() + of.packed * height;
+    const int64_t outputs = (rows - 1) * w.pitch + cols;
+    alignas(64) std::array<float, kTogether * LaneBlocks::kLanes> sums;
+    if (of.from.empty()) sums.fill(0);
+    Bf16Product product = of.products[b + 1 == w.lanes.count];
+    for (int64_t p = 0; p < outputs; p += kTogether) {
+      product.n = std::min(kTogether, outputs - p);
+      // Those of the padding are computed as well, so that steps are whole.
+      if (!w.direct) product.n = (product.n + 15) / 16 * 16;
+      std::array<const uint16_t*, kMostRuns> as, bs;
+      for (size_t i = 0; i < of.from.size(); ++i) {
+        as[i] = panel + int64_t(i) * of.depth * height;
+        bs[i] = from + of.from[i] + p * w.cols.stride * w.pixel;
+      }
+      if (!of.from.empty()) product(as.data(), bs.data(), sums.data(), int64_t(of.from.size()));
+      store(of, p, std::min(p + kTogether, outputs), row0, image, o0,
+            {height, lanes, start.data(), relu ? 0.F : -std::numeric_limits<float>::infinity()},
+            sums.data());
+    }
+  }
+
+  /// Writes outputs [begin, end) of a class, leaving out those in the padding.
+  void store(const Part& of, int64_t begin, int64_t end, int64_t row0, int64_t image, int64_t o0,
+             const bf16::Rounding& how, const float* sums) const {
+    const Window& w = plan->w;
+    for (int64_t p = begin; p < end;) {
+      const int64_t row = p / w.pitch, col = p % w.pitch;
+      const int64_t count = std::min(end - p, of.col->count - col);
+      if (count > 0) {
+        const int64_t y = of.row->first + (row0 + row) * w.rows.step;
+        const int64_t x = of.col->first + col * w.cols.step;
+        uint16_t* const to = dst + ((image * w.out_h + y) * w.out_w + x) * w.out_channels + o0;
+        round(how, sums + (p - begin) * how.height, count, to, w.cols.step * w.out_channels);
+      }
+      p += std::min(end - p, w.pitch - col);
+    }
+  }
+};
+
+/// The weights of one panel in rows of floats, [k][kernel element][lane].
+struct Panel {
+  const float* from;  // of the group
+  int64_t ins, taps, first, lanes;
+  bool backward;
+
+  /// Writes the rows of `count` k from k0 on.
+  void rows(int64_t k0, int64_t count, float* to) const {
+    if (!backward) {
+      return transpose_tiles(from + (first * ins + k0) * taps, lanes, count * taps, ins * taps, to,
+                             lanes);
+    }
+    for (int64_t k = k0; k < k0 + count; ++k, to += taps * lanes) {
+      const float* const row = from + (k * ins + first) * taps;
+      if (taps == 1)
+        std::copy_n(row, lanes, to);
+      else
+        transpose_tiles(row, lanes, taps, taps, to, lanes);
+    }
+  }
+};
+
+/// Where a kernel element's weights of k = 0 go: the number of their run's row, of all parts.
+struct ElementPlace {
+  int64_t element, row;
+};
+
+std::vector<ElementPlace> element_places(const Plan& plan, int64_t kernel_w) {
+  std::vector<ElementPlace> list;
+  const Window& w = plan.w;
+  for (const Part& of : plan.parts) {
+    int64_t down = 0;
+    for (const auto& row : of.row->taps) {
+      int64_t across = 0;
+      for (const auto& col : of.col->taps) {
+        const int64_t columns = int64_t(of.col->taps.size());
+        const int64_t run = (w.unfolded ? 0 : down) * (w.merged ? 1 : columns) +
+                            (w.merged ? 0 : across);
+        const int64_t within = (w.merged ? across * w.pixel : 0) + (w.unfolded ? down * w.channels : 0);
+        list.push_back({row.kernel * kernel_w + col.kernel, of.packed + run * of.depth + within});
+        ++across;
+      }
+      ++down;
+    }
+  }
+  return list;
+}
+
+/// Weights (outputs, channels / group, kh, kw) in panels: [group][block of lanes][row in pairs][lane][2].
+BufferId pack(Program& p, const std::string& name, const ConvGeometry& g, TensorId weights,
+              const std::shared_ptr<const Plan>& plan) {
+  const Window& w = plan->w;
+  const int64_t ins = g.channels / g.group, outs = g.outputs / g.group, taps = g.kernel_size();
+  const auto places = element_places(*plan, g.kernel[1]);
+  const int64_t depth = w.packed(), deep = w.channels;
+  const int64_t together = taps <= kFewTaps ? 8 : 2;
+  const bool pairs = deep % 2 == 0;  // else those of a pair may be of different elements
+  const auto pack = [=, lanes_of = w.lanes, backward = w.backward](const float* from, uint16_t* to,
+                                                                  int block) {
+    const int64_t group = block / lanes_of.count, b = block % lanes_of.count;
+    const int64_t lanes = lanes_of.lanes(b), height = lanes_of.height(b);
+    const Panel panel{from + group * outs * ins * taps, ins, taps, lanes_of.begin(b), lanes,
+                      backward};
+    std::array<float, std::max(8 * kFewTaps, 2 * kMostTaps) * LaneBlocks::kLanes> rows;
+    uint16_t* const out = to + (group * lanes_of.heights() + lanes_of.begin(b)) * depth;
+    const bool padded = !pairs || depth != deep * int64_t(places.size());
+    if (padded) std::fill_n(out, depth * height, uint16_t(0));
+    for (int64_t k = 0; k < deep; k += together) {
+      const int64_t some = std::min(together, deep - k);
+      panel.rows(k, some, rows.data());
+      for (const ElementPlace& at : places) {
+        for (int64_t j = 0; j < some; j += pairs ? 2 : 1) {
+          const float* const row = rows.data() + (j * taps + at.element) * lanes;
+          const int64_t target = at.row + k + j;
+          if (pairs) {
+            bf16::pair_rows(row, row + taps * lanes, lanes, height, out + target * height);
+          } else {
+            uint16_t* const half = out + target / 2 * 2 * height + target % 2;
+            for (int64_t l = 0; l < lanes; ++l) half[2 * l] = to_bfloat16(row[l]);
+          }
+        }
+      }
+    }
+  };
+  return pack_step<uint16_t>(p, name, weights, g.group * w.lanes.heights() * depth,
+                             g.group * w.lanes.count, pack);
+}
+
+void emit(Program& p, const std::string& name, const ConvGeometry& g, Window window, TensorId src,
+          TensorId weights, TensorId bias, TensorId dst, bool relu) {
+  const auto plan = std::make_shared<const Plan>(std::move(window));
+  Step step;
+  step.name = name;
+  step.kernel = "bfloat16 products NSC, lanes are channels (" +
+                channel_widths(plan->w.channels, plan->w.lanes.channels) +
+                (plan->w.direct ? ")" : plan->w.unfolded ? ", unfolded)" : ", laid out)");
+  step.flops = g.flops();
+  const Version version(Layout::kChannels, Format::kBFloat16);
+  const BufferId in = p.read(src, version);
+  step.reads = {in, pack(p, name, g, weights, plan)};
+  if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
+  step.writes = {p.write(dst, version)};
+  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+    return cafetiere::Kernel{
+        int(plan->w.blocks()),
+        Kernel{plan, bf16::Round(), at.as<uint16_t>(reads[0]), at.as<uint16_t>(reads[1]),
+               bias == kNoTensor ? nullptr : at(reads[2]), at.as<uint16_t>(write), relu}};
+  };
+  p.step(std::move(step));
+}
+
+std::string declines_window(const Window& w) {
+  for (const WindowAxis::Class& row : w.rows.classes) {
+    for (const WindowAxis::Class& col : w.cols.classes) {
+      if (w.runs(row, col) > kMostRuns) return std::to_string(w.runs(row, col)) + " runs";
+    }
+  }
+  if (!w.direct && w.images * w.image_size() + w.slack() > Window::kRoom) return "too wide rows";
+  return "";
+}
+
+}  // namespace
+
+std::string declines(const ConvGeometry& g) {
+  if (const std::string axes = not_planar(g); !axes.empty()) return axes;
+  if (g.kernel_size() > kMostTaps) return std::to_string(g.kernel_size()) + " kernel elements";
+  if (g.group > 1 && g.group == g.channels) return "a channel a group";
+  return declines_window(Window::forward(g));
+}
+
+std::string declines_backward_data(const ConvGeometry& g) {
+  const std::string reason = declines(g);
+  return reason.empty() ? declines_window(Window::backward_data(g)) : reason;
+}
+
+void convolution(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
+                 TensorId weights, TensorId bias, TensorId dst, bool relu) {
+  emit(p, name, g, Window::forward(g), src, weights, bias, dst, relu);
+}
+
+void backward_data(Program& p, const std::string& name, const ConvGeometry& g, TensorId diff_dst,
+                   TensorId weights, TensorId diff_src) {
+  emit(p, name, g, Window::backward_data(g), diff_dst, weights, kNoTensor, diff_src, false);
+}
+
+}  // namespace cafetiere::channels_last_bf16

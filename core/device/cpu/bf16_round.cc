@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/device/cpu/bf16_round.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/bfloat16.h"
+#include "core/device/isa.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace cafetiere::bf16 {
+namespace {
+
+void round_plainly(const Rounding& how, const float* sums, int64_t count, uint16_t* to,
+                   int64_t distance) {
+  for (int64_t i = 0; i < count; ++i, sums += how.height, to += distance) {
+    for (int64_t l = 0; l < how.lanes; ++l) {
+      const float value = std::max(sums[l] + how.start[l], how.floor);
+      const bool zero = std::fabs(value) < std::numeric_limits<float>::min();
+      to[l] = to_bfloat16(zero ? std::copysign(0.F, value) : value);
+    }
+  }
+}
+
+#if defined(__x86_64__)
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16")
+
+void round_by_instruction(const Rounding& how, const float* sums, int64_t count, uint16_t* to,
+                          int64_t distance) {
+  const __m512 floor = _mm512_set1_ps(how.floor);
+  const __m512 low = _mm512_loadu_ps(how.start), high = _mm512_loadu_ps(how.start + 16);
+  // The second operand is what max() gives where one is a NaN or both are zeros.
+  if (how.lanes > 16) {
+    const __mmask32 mask = __mmask32((uint64_t{1} << how.lanes) - 1);
+    for (int64_t i = 0; i < count; ++i, sums += how.height, to += distance) {
+      const __m512 a = _mm512_max_ps(floor, _mm512_add_ps(_mm512_loadu_ps(sums), low));
+      const __m512 b = _mm512_max_ps(floor, _mm512_add_ps(_mm512_loadu_ps(sums + 16), high));
+      _mm512_mask_storeu_epi16(to, mask, __m512i(_mm512_cvtne2ps_pbh(b, a)));
+    }
+    return;
+  }
+  const __mmask16 mask = __mmask16((1U << how.lanes) - 1);
+  for (int64_t i = 0; i < count; ++i, sums += how.height, to += distance) {
+    const __m512 a = _mm512_max_ps(floor, _mm512_add_ps(_mm512_loadu_ps(sums), low));
+    _mm256_mask_storeu_epi16(to, mask, __m256i(_mm512_cvtneps_pbh(a)));
+  }
+}
+
+#pragma GCC pop_options
+#else
+constexpr auto round_by_instruction = round_plainly;
+#endif
+
+bool has_instruction() {
+  const auto set = instruction_set();
+  return set == "amx" || set == "avx512_bf16";
+}
+
+}  // namespace
+
+Round::Round() : Round(has_instruction()) {}
+
+Round::Round(bool by_instruction)
+    : run_(by_instruction ? round_by_instruction : round_plainly) {}
+
+}  // namespace cafetiere::bf16

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Round: sums of products, with a bias and cut at 0, as bfloat16.
+#pragma once
+
+#include <cstdint>
+
+namespace cafetiere::bf16 {
+
+/// Lanes [0, lanes) of sums that are `height` apart, plus `start`, but at least `floor`.
+struct Rounding {
+  int64_t height, lanes;  ///< at most 32
+  const float* start;     ///< 32 of them
+  float floor;
+};
+
+/// Rounds to the nearest, to even if two are equally near; what is smaller than a normal number
+/// becomes 0, as the processors' instruction has it.
+class Round {
+ public:
+  /// For the instruction set in force.
+  Round();
+  /// For one that this machine has, for comparisons.
+  explicit Round(bool by_instruction);
+
+  /// Writes `count` pixels, `distance` numbers apart.
+  void operator()(const Rounding& how, const float* sums, int64_t count, uint16_t* to,
+                  int64_t distance) const {
+    run_(how, sums, count, to, distance);
+  }
+
+ private:
+  void (*run_)(const Rounding&, const float* sums, int64_t count, uint16_t* to, int64_t distance);
+};
+
+}  // namespace cafetiere::bf16
