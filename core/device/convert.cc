@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "core/base/bfloat16.h"
 #include "core/device/map.h"
 #include "core/device/reorder.h"
 
@@ -25,15 +24,13 @@ void make_format_change(Step& step, int64_t count, BufferId source, Format to, B
     if (to == Format::kBFloat16) {
       const float* in = at(source);
       auto* out = at.as<uint16_t>(target);
-      return over_elements(count, [=](int64_t first, int64_t n) {
-        narrow_bfloat16(in + first, size_t(n), out + first);
-      });
+      return over_elements(count,
+                           [=](int64_t first, int64_t n) { narrow(in + first, n, out + first); });
     }
     const auto* in = at.as<const uint16_t>(source);
     float* out = at(target);
-    return over_elements(count, [=](int64_t first, int64_t n) {
-      widen_bfloat16(in + first, size_t(n), out + first);
-    });
+    return over_elements(count,
+                         [=](int64_t first, int64_t n) { widen(in + first, n, out + first); });
   };
 }
 
@@ -55,13 +52,13 @@ void store_floats(Format format, const float* from, int64_t count, void* tensor,
   if (format == Format::kFloat32)
     std::copy_n(from, count, static_cast<float*>(tensor) + first);
   else
-    narrow_bfloat16(from, size_t(count), static_cast<uint16_t*>(tensor) + first);
+    narrow(from, count, static_cast<uint16_t*>(tensor) + first);
 }
 
 const float* load_floats(Format format, const void* tensor, int64_t first, int64_t count,
                          float* room) {
   if (format == Format::kFloat32) return static_cast<const float*>(tensor) + first;
-  widen_bfloat16(static_cast<const uint16_t*>(tensor) + first, size_t(count), room);
+  widen(static_cast<const uint16_t*>(tensor) + first, count, room);
   return room;
 }
 

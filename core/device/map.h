@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "core/base/bfloat16.h"
+#include "core/device/bfloat16.h"
 #include "core/device/device.h"
 
 /// Says of the next loop that its iterations do not depend on each other: input and output may be
@@ -43,7 +43,7 @@ inline void put_number(Format format, float value, void* tensor, int64_t i) {
   if (format == Format::kFloat32)
     static_cast<float*>(tensor)[i] = value;
   else
-    static_cast<uint16_t*>(tensor)[i] = to_bfloat16(value);
+    static_cast<uint16_t*>(tensor)[i] = flushed_bfloat16(value);
 }
 
 /// Calls f(inputs, output, first, count) for pieces of the elements [begin, end): the addresses are those
@@ -63,7 +63,7 @@ void as_floats(Format format, const std::array<const void*, N>& in, void* out, i
       from[i] = load_floats(format, in[i], first, count, rooms[i].data());
     float* const to = direct ? static_cast<float*>(out) + first : rooms[N].data();
     f(from, to, first, count);
-    if (!direct) narrow_bfloat16(to, size_t(count), static_cast<uint16_t*>(out) + first);
+    if (!direct) narrow(to, count, static_cast<uint16_t*>(out) + first);
   }
 }
 

@@ -18,16 +18,17 @@ using bf16::Window;
 using bf16::WindowAxis;
 using channels_last::LaneBlocks;
 
-constexpr int64_t kTogether = 64;      // pixels a product: their sums stay in the L1 cache
-constexpr int64_t kMostRuns = 64;      // summed by a product
-constexpr int64_t kMostTaps = 256;     // of a kernel
-constexpr int64_t kFewTaps = 16;       // of kernels whose weights are packed 8 channels at a time
+constexpr int64_t kTogether = 64;       // pixels a product: their sums stay in the L1 cache
+constexpr int64_t kStreamed = 2 << 20;  // numbers from which on results bypass the caches
+constexpr int64_t kMostRuns = 64;       // summed by a product
+constexpr int64_t kMostTaps = 256;      // of a kernel
+constexpr int64_t kFewTaps = 16;        // of kernels whose weights are packed 8 channels at a time
 
 /// The outputs of a pair of classes, and their products.
 struct Part {
   const WindowAxis::Class *row, *col;
-  std::vector<int64_t> from;   // where each run begins, relative to an output's place
-  int64_t packed;              // and where the weights of the first one do, in numbers a lane
+  std::vector<int64_t> from;  // where each run begins, relative to an output's place
+  int64_t packed;             // and where the weights of the first one do, in numbers a lane
   int64_t depth;
   std::array<Bf16Product, 2> products;  // of whole panels, and of the last
 };
@@ -35,8 +36,10 @@ struct Part {
 struct Plan {
   Window w;
   std::vector<Part> parts;
+  bool streams;  // the result is larger than what caches keep of it
 
-  explicit Plan(Window window) : w(std::move(window)) {
+  explicit Plan(Window window)
+      : w(std::move(window)), streams(w.n * w.out_h * w.out_w * w.out_channels >= kStreamed) {
     int64_t packed = 0;
     for (const WindowAxis::Class& row : w.rows.classes) {
       for (const WindowAxis::Class& col : w.cols.classes) {
@@ -44,8 +47,8 @@ struct Plan {
         packed += w.runs(row, col) * part.depth;
         for (int64_t last : {0, 1}) {
           const int64_t height = w.lanes.height(last * (w.lanes.count - 1));
-          part.products[size_t(last)] = {height, kTogether, part.depth, height,
-                                         w.cols.stride * w.pixel, height, false};
+          part.products[size_t(last)] = {
+              height, kTogether, part.depth, height, w.cols.stride * w.pixel, height, false};
         }
       }
     }
@@ -86,13 +89,14 @@ struct Kernel {
     const bf16::TileScope scope;
     for (int64_t b = part * w.panels() / w.parts; b < (part + 1) * w.panels() / w.parts; ++b) {
       for (int64_t i = 0; i < count; ++i) {
-        const uint16_t* from = w.direct ? src + row_block * w.tile * w.pixel
-                                        : room.data() + i * w.image_size();
+        const uint16_t* from =
+            w.direct ? src + row_block * w.tile * w.pixel : room.data() + i * w.image_size();
         for (const Part& of : plan->parts) {
           multiply(of, from, group, b, first + i, row_block * w.tile);
         }
       }
     }
+    if (plan->streams) bf16::end_streams();
   }
 
   /// The rows that the outputs of class rows [row0, row0 + tile) read, image by image.
@@ -138,7 +142,8 @@ struct Kernel {
     const Window& w = plan->w;
     const int64_t distance = w.skip * w.group * w.channels;
     for_places(source_row(image, row), to, [&](int64_t begin, int64_t end, const uint16_t* from) {
-      if (distance == w.channels) return std::copy_n(from, (end - begin) * distance, to + begin * distance), void();
+      if (distance == w.channels)
+        return std::copy_n(from, (end - begin) * distance, to + begin * distance), void();
       for (int64_t x = begin; x < end; ++x, from += distance) {
         std::copy_n(from, w.channels, to + x * w.channels);
       }
@@ -155,7 +160,9 @@ struct Kernel {
         const int64_t col = x * w.skip + w.cols.origin;
         const bool inside = source && col >= 0 && col < w.cols.in;
         for (int64_t c = 0; c < w.channels; ++c) {
-          to[x * w.pixel + c] = inside ? source[x * distance + w.cols.origin * w.channels * w.group + c] : uint16_t(0);
+          to[x * w.pixel + c] =
+              inside ? source[x * distance + w.cols.origin * w.channels * w.group + c]
+                     : uint16_t(0);
         }
       }
       to += w.channels;
@@ -189,7 +196,8 @@ struct Kernel {
       }
       if (!of.from.empty()) product(as.data(), bs.data(), sums.data(), int64_t(of.from.size()));
       store(of, p, std::min(p + kTogether, outputs), row0, image, o0,
-            {height, lanes, start.data(), relu ? 0.F : -std::numeric_limits<float>::infinity()},
+            {height, lanes, start.data(), relu ? 0.F : -std::numeric_limits<float>::infinity(),
+             plan->streams},
             sums.data());
     }
   }
@@ -248,9 +256,10 @@ std::vector<ElementPlace> element_places(const Plan& plan, int64_t kernel_w) {
       int64_t across = 0;
       for (const auto& col : of.col->taps) {
         const int64_t columns = int64_t(of.col->taps.size());
-        const int64_t run = (w.unfolded ? 0 : down) * (w.merged ? 1 : columns) +
-                            (w.merged ? 0 : across);
-        const int64_t within = (w.merged ? across * w.pixel : 0) + (w.unfolded ? down * w.channels : 0);
+        const int64_t run =
+            (w.unfolded ? 0 : down) * (w.merged ? 1 : columns) + (w.merged ? 0 : across);
+        const int64_t within =
+            (w.merged ? across * w.pixel : 0) + (w.unfolded ? down * w.channels : 0);
         list.push_back({row.kernel * kernel_w + col.kernel, of.packed + run * of.depth + within});
         ++across;
       }
@@ -270,11 +279,11 @@ BufferId pack(Program& p, const std::string& name, const ConvGeometry& g, Tensor
   const int64_t together = taps <= kFewTaps ? 8 : 2;
   const bool pairs = deep % 2 == 0;  // else those of a pair may be of different elements
   const auto pack = [=, lanes_of = w.lanes, backward = w.backward](const float* from, uint16_t* to,
-                                                                  int block) {
+                                                                   int block) {
     const int64_t group = block / lanes_of.count, b = block % lanes_of.count;
     const int64_t lanes = lanes_of.lanes(b), height = lanes_of.height(b);
-    const Panel panel{from + group * outs * ins * taps, ins, taps, lanes_of.begin(b), lanes,
-                      backward};
+    const Panel panel{
+        from + group * outs * ins * taps, ins, taps, lanes_of.begin(b), lanes, backward};
     std::array<float, std::max(8 * kFewTaps, 2 * kMostTaps) * LaneBlocks::kLanes> rows;
     uint16_t* const out = to + (group * lanes_of.heights() + lanes_of.begin(b)) * depth;
     const bool padded = !pairs || depth != deep * int64_t(places.size());
@@ -307,7 +316,9 @@ void emit(Program& p, const std::string& name, const ConvGeometry& g, Window win
   step.name = name;
   step.kernel = "bfloat16 products NSC, lanes are channels (" +
                 channel_widths(plan->w.channels, plan->w.lanes.channels) +
-                (plan->w.direct ? ")" : plan->w.unfolded ? ", unfolded)" : ", laid out)");
+                (plan->w.direct     ? ")"
+                 : plan->w.unfolded ? ", unfolded)"
+                                    : ", laid out)");
   step.flops = g.flops();
   const Version version(Layout::kChannels, Format::kBFloat16);
   const BufferId in = p.read(src, version);

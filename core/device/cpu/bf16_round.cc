@@ -2,11 +2,8 @@
 #include "core/device/cpu/bf16_round.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
-#include "core/base/bfloat16.h"
-#include "core/device/isa.h"
+#include "core/device/bfloat16.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -19,9 +16,7 @@ void round_plainly(const Rounding& how, const float* sums, int64_t count, uint16
                    int64_t distance) {
   for (int64_t i = 0; i < count; ++i, sums += how.height, to += distance) {
     for (int64_t l = 0; l < how.lanes; ++l) {
-      const float value = std::max(sums[l] + how.start[l], how.floor);
-      const bool zero = std::fabs(value) < std::numeric_limits<float>::min();
-      to[l] = to_bfloat16(zero ? std::copysign(0.F, value) : value);
+      to[l] = flushed_bfloat16(std::max(sums[l] + how.start[l], how.floor));
     }
   }
 }
@@ -29,6 +24,8 @@ void round_plainly(const Rounding& how, const float* sums, int64_t count, uint16
 #if defined(__x86_64__)
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16")
+#pragma GCC diagnostic ignored \
+    "-Wmaybe-uninitialized"  // of what intrinsics leave undefined on purpose
 
 void round_by_instruction(const Rounding& how, const float* sums, int64_t count, uint16_t* to,
                           int64_t distance) {
@@ -37,10 +34,16 @@ void round_by_instruction(const Rounding& how, const float* sums, int64_t count,
   // The second operand is what max() gives where one is a NaN or both are zeros.
   if (how.lanes > 16) {
     const __mmask32 mask = __mmask32((uint64_t{1} << how.lanes) - 1);
+    const bool streams =
+        how.streams && how.lanes == 32 && (uintptr_t(to) | uintptr_t(2 * distance)) % 64 == 0;
     for (int64_t i = 0; i < count; ++i, sums += how.height, to += distance) {
       const __m512 a = _mm512_max_ps(floor, _mm512_add_ps(_mm512_loadu_ps(sums), low));
       const __m512 b = _mm512_max_ps(floor, _mm512_add_ps(_mm512_loadu_ps(sums + 16), high));
-      _mm512_mask_storeu_epi16(to, mask, __m512i(_mm512_cvtne2ps_pbh(b, a)));
+      const __m512i both = __m512i(_mm512_cvtne2ps_pbh(b, a));
+      if (streams)
+        _mm512_stream_si512(reinterpret_cast<__m512i*>(to), both);
+      else
+        _mm512_mask_storeu_epi16(to, mask, both);
     }
     return;
   }
@@ -56,16 +59,16 @@ void round_by_instruction(const Rounding& how, const float* sums, int64_t count,
 constexpr auto round_by_instruction = round_plainly;
 #endif
 
-bool has_instruction() {
-  const auto set = instruction_set();
-  return set == "amx" || set == "avx512_bf16";
-}
-
 }  // namespace
 
-Round::Round() : Round(has_instruction()) {}
+void end_streams() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
 
-Round::Round(bool by_instruction)
-    : run_(by_instruction ? round_by_instruction : round_plainly) {}
+Round::Round() : Round(rounds_by_instruction()) {}
+
+Round::Round(bool by_instruction) : run_(by_instruction ? round_by_instruction : round_plainly) {}
 
 }  // namespace cafetiere::bf16

@@ -11,13 +11,16 @@ struct Rounding {
   int64_t height, lanes;  ///< at most 32
   const float* start;     ///< 32 of them
   float floor;
+  bool streams = false;  ///< past the caches, as nobody reads it soon
 };
 
-/// Rounds to the nearest, to even if two are equally near; what is smaller than a normal number
-/// becomes 0, as the processors' instruction has it.
+/// Makes what this thread has streamed visible to others before what it stores next.
+void end_streams();
+
+/// Rounds as flushed_bfloat16().
 class Round {
  public:
-  /// For the instruction set in force.
+  /// By what this processor has.
   Round();
   /// For one that this machine has, for comparisons.
   explicit Round(bool by_instruction);

@@ -12,10 +12,10 @@ namespace {
 using channels_last::LaneBlocks;
 using channels_last::Numbers;
 
-constexpr int64_t kFewBlocks = 8;               // with fewer the panels are divided too
-constexpr int64_t kWeights = 640 << 10;         // of a block: they stay in the L2 cache
-constexpr int64_t kPositions = 2048;            // of a block that reads the source where it is
-constexpr int64_t kDirectNumbers = 96 << 10;    // and numbers of its source
+constexpr int64_t kFewBlocks = 8;             // with fewer the panels are divided too
+constexpr int64_t kWeights = 640 << 10;       // of a block: they stay in the L2 cache
+constexpr int64_t kPositions = 2048;          // of a block that reads the source where it is
+constexpr int64_t kDirectNumbers = 96 << 10;  // and numbers of its source
 
 /// Whether taps follow each other, so that what they read is one run.
 bool contiguous(const WindowAxis& axis) {

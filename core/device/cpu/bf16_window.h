@@ -37,19 +37,19 @@ WindowAxis backward_axis(const ConvGeometry&, size_t axis);
 
 /// The two axes, and how the outputs are cut into blocks: (range of panels, group, images, rows).
 struct Window {
-  int64_t n, group, channels;                   ///< of the source, a group's
-  int64_t out_channels, out_h, out_w;           ///< channels of all groups
+  int64_t n, group, channels;          ///< of the source, a group's
+  int64_t out_channels, out_h, out_w;  ///< channels of all groups
   WindowAxis rows, cols;
-  channels_last::LaneBlocks lanes;              ///< of a group's outputs: a panel of weights each
+  channels_last::LaneBlocks lanes;  ///< of a group's outputs: a panel of weights each
   bool backward;
-  bool merged;      ///< a kernel row is one run of numbers
-  bool unfolded;    ///< and so is the whole kernel: rows lie beside each other, as channels
-  bool direct;      ///< the source is read where it is
-  int64_t pixel;    ///< numbers of a place
-  int64_t skip;     ///< source columns from a place to the next: those that no tap reads are left out
-  int64_t width;    ///< places a row
-  int64_t pitch;    ///< outputs from a row to the next, some of which are in the padding
-  int64_t tile;     ///< rows of a class a block
+  bool merged;    ///< a kernel row is one run of numbers
+  bool unfolded;  ///< and so is the whole kernel: rows lie beside each other, as channels
+  bool direct;    ///< the source is read where it is
+  int64_t pixel;  ///< numbers of a place
+  int64_t skip;   ///< source columns from a place to the next: those that no tap reads are left out
+  int64_t width;  ///< places a row
+  int64_t pitch;  ///< outputs from a row to the next, some of which are in the padding
+  int64_t tile;   ///< rows of a class a block
   int64_t images, parts;
 
   static Window forward(const ConvGeometry&);
