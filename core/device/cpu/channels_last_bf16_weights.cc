@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // The channels-last weight gradient in bfloat16: products whose sums run over pixels. The source is laid
 // out anew, a row of pixels a channel, and the output's gradient in pairs of pixels, so that each kernel
-// element is the same rows from another pixel on.
+// element is the same rows from another pixel on. Where the kernel has one element and the source is the
+// wider one, the two change places, as pairs cost less.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/device/cpu/bf16_pack.h"
+#include "core/device/cpu/bf16_tiles.h"
 #include "core/device/cpu/channels_last_weights.h"
 
 namespace cafetiere::channels_last {
 namespace {
 
-constexpr int64_t kMostChannels = 512;     // source channels a block
-constexpr int64_t kSourceSize = 48 << 10;  // of the source laid out anew: it stays in the L2 cache
-constexpr int64_t kMostPixels = 512;       // summed a product
-constexpr int64_t kMostShift = 256;        // pixels between a kernel's first and last element
+constexpr int64_t kMostChannels = 128;     // source channels a block
+constexpr int64_t kSourceSize = 64 << 10;  // of the source laid out anew: it stays in the L2 cache
+constexpr int64_t kMostPixels = 1024;      // summed a product
+constexpr int64_t kAhead = 32;       // pixels from one that is paired to what is fetched with it
+constexpr int64_t kMostShift = 256;  // pixels between a kernel's first and last element
 
 /// One axis: kernel element k reads padded source o * stride + k * dilation for output o. Sources are
 /// stored by their remainder to the stride, a phase each, so that outputs read neighbours.
@@ -42,49 +47,94 @@ struct Axis {
     const int64_t index = place * stride + phases[phase] - pad;
     return index >= 0 && index < in ? index : -1;
   }
+  /// Places of a line in which all outputs read: where the stride is 1, the padding behind it is that
+  /// before the next.
+  int64_t places() const {
+    const int64_t all = out + most_shift;
+    return stride > 1 ? all : std::max({out, std::min(all, pad + in), all - pad});
+  }
 };
 
-/// The source that one output pixel needs of a channel.
+/// What a channel takes of the source laid out for one output pixel.
 int64_t least_size(const Axis& rows, const Axis& cols) {
   return int64_t(rows.phases.size() * cols.phases.size()) * (rows.most_shift + 1) *
-         (cols.most_shift + 1);
+             (cols.most_shift + 1) +
+         bf16::kTileDepth;
 }
 
-/// The sums' blocks, and the output pixels cut into strips of rows and columns.
-struct Strips : SumBlocks {
-  Axis rows, cols;
-  int64_t width, pitch, height;  // output columns, stored columns, output rows of a strip
+int64_t most_channels(const Axis& rows, const Axis& cols) {
+  return std::clamp<int64_t>(kSourceSize / least_size(rows, cols), 1, kMostChannels);
+}
 
-  Strips(const ConvGeometry& g, Axis down, Axis across)
-      : SumBlocks(g, Numbers<Bf16Product>::lanes(g.outputs / g.group),
-                  std::clamp<int64_t>(kSourceSize / least_size(down, across), 1, kMostChannels)),
-        rows(std::move(down)),
-        cols(std::move(across)) {
-    const int64_t channels = (c.group_in() + sources - 1) / sources;
-    const int64_t places = kSourceSize / channels / phases();
-    width = std::clamp<int64_t>(places / (rows.most_shift + 1) - cols.most_shift, 1,
-                                std::min(c.out_w, kMostPixels));
-    pitch = width + cols.most_shift;
-    height = std::clamp<int64_t>(places / pitch - rows.most_shift, 1,
-                                 std::min(c.out_h, std::max<int64_t>(1, kMostPixels / pitch)));
-  }
-  explicit Strips(const ConvGeometry& g) : Strips(g, Axis(g, 0), Axis(g, 1)) {}
-
-  int64_t phases() const { return int64_t(rows.phases.size() * cols.phases.size()); }
-  /// Elements of a phase, and of a channel.
-  int64_t phase_size() const { return (height + rows.most_shift) * pitch; }
-  int64_t channel_size() const { return phases() * phase_size(); }
+/// Where an operand's pixels are, by place: in the grid of outputs.
+struct Pixels {
+  const uint16_t* at;
+  int64_t channels;  // from a pixel to the next
+  int64_t in_h, in_w;
 };
 
-/// One strip: `rows` output rows from row0 on, `width` columns from col0 on.
+/// The sums' blocks, and the output pixels cut into strips: whole images, or rows and columns of one.
+struct Strips : SumBlocks {
+  Axis rows, cols;
+  Axis pair_rows, pair_cols;      // of the operand in pairs
+  int64_t images, height, width;  // output rows and columns of a strip
+  int64_t lines, pitch;           // rows and columns stored, an image and a row apart
+
+  Strips(const ConvGeometry& g, Axis down, Axis across, const ConvGeometry& pairs)
+      : SumBlocks(g, Numbers<Bf16Product>::lanes(g.outputs / g.group), most_channels(down, across),
+                  most_channels(down, across) < kTogether ? 1 : kTogether),
+        rows(std::move(down)),
+        cols(std::move(across)),
+        pair_rows(pairs, 0),
+        pair_cols(pairs, 1) {
+    cut_into(c.n, c.out_h, c.out_w);
+    images = std::clamp<int64_t>(kMostPixels / (lines * pitch), 1, c.n);
+    height = std::clamp<int64_t>(kMostPixels / pitch, 1, c.out_h);
+    width = std::min(c.out_w, kMostPixels - cols.most_shift);
+    cut_into(images, height, width);
+    while (too_large()) {
+      if (images > 1)
+        cut_into(images - 1, height, width);
+      else if (height > 1)
+        cut_into(1, height - 1, width);
+      else
+        cut_into(1, 1, width - 1);
+    }
+  }
+
+  int64_t phases() const { return int64_t(rows.phases.size() * cols.phases.size()); }
+  /// Elements of a phase, and of a channel with what products read beyond it.
+  int64_t phase_size() const { return images * lines * pitch; }
+  int64_t channel_size() const {
+    const int64_t last = (images - 1) * lines + height - 1 + rows.most_shift;
+    const int64_t read = last * pitch + width + cols.most_shift + bf16::kTileDepth;
+    return phases() * phase_size() + std::max<int64_t>(0, read - phase_size());
+  }
+
+ private:
+  static constexpr int64_t kTogether = 2 * bf16::kTileRows;
+
+  void cut_into(int64_t some, int64_t high, int64_t wide) {
+    images = some, height = high, width = wide;
+    pitch = width == c.out_w ? cols.places() : width + cols.most_shift;
+    lines = height == c.out_h ? rows.places() : height + rows.most_shift;
+  }
+  bool too_large() const {
+    int64_t channels = 0;
+    for (int64_t r = 0; r < sources; ++r) channels = std::max(channels, source(r + 1) - source(r));
+    return channels * channel_size() > kSourceSize;
+  }
+};
+
+/// One strip: `images` from the first on, `rows` output rows from row0 on, `width` columns from col0 on.
 struct Strip {
-  int64_t row0, rows, col0, width;
+  int64_t image, images, row0, rows, col0, width;
 };
 
 /// Sums one block.
 struct StripKernel {
   std::shared_ptr<const Strips> w;
-  const uint16_t *src, *diff;
+  Pixels src, diff;  // those that become rows, and those that become pairs
   float* partial;
 
   void operator()(int index) const {
@@ -92,19 +142,18 @@ struct StripKernel {
     const SumBlocks::Block of = w->block(index);
     float* const sums = w->zero(partial, index);
     const bf16::TileScope scope;
-    std::array<uint16_t, kSourceSize> source;
-    std::array<uint16_t, (kMostPixels + kMostShift + 1) * LaneBlocks::kLanes> pairs;
-    for (int64_t n = of.part * c.n / w->parts; n < (of.part + 1) * c.n / w->parts; ++n) {
-      const uint16_t* dy = diff + n * c.out_h * c.out_w * c.out_channels + of.group * c.group_out();
-      const uint16_t* x =
-          src + n * c.in_h * c.in_w * c.in_channels + of.group * c.group_in() + of.first;
+    std::array<uint16_t, kSourceSize> source{};  // what is read between the lines is finite
+    alignas(64) std::array<uint16_t, (kMostPixels + bf16::kTileDepth) * LaneBlocks::kLanes> pairs;
+    const int64_t end = (of.part + 1) * c.n / w->parts;
+    for (int64_t n = of.part * c.n / w->parts; n < end; n += w->images) {
       for (int64_t row = 0; row < c.out_h; row += w->height) {
         for (int64_t col = 0; col < c.out_w; col += w->width) {
-          const Strip strip{row, std::min(w->height, c.out_h - row), col,
-                            std::min(w->width, c.out_w - col)};
-          lay_out(strip, x, of.channels, source.data());
+          const Strip strip{n,   std::min(w->images, end - n),
+                            row, std::min(w->height, c.out_h - row),
+                            col, std::min(w->width, c.out_w - col)};
+          lay_out(strip, of.group * c.group_in() + of.first, of.channels, source.data());
           for (int64_t b = of.b0; b < of.b1; ++b) {
-            lay_out_pairs(strip, dy + w->lanes.begin(b), b, pairs.data());
+            lay_out_pairs(strip, of.group * w->lanes.channels + w->lanes.begin(b), b, pairs.data());
             multiply(strip, b, of.channels, source.data(), pairs.data(), w->sum(sums, b, of.first));
           }
         }
@@ -112,16 +161,20 @@ struct StripKernel {
     }
   }
 
-  /// The channels of the source pixels that a strip needs: [channel][phase][row][column].
-  void lay_out(const Strip& strip, const uint16_t* x, int64_t channels, uint16_t* to) const {
-    const int64_t rows = strip.rows + w->rows.most_shift;
+  /// Channels of the source pixels that a strip needs: [channel][phase][image][row][column].
+  void lay_out(const Strip& strip, int64_t first, int64_t channels, uint16_t* to) const {
+    const int64_t lines = std::min(w->lines, strip.rows + w->rows.most_shift);
     for (size_t i = 0; i < w->rows.phases.size(); ++i) {
       for (size_t j = 0; j < w->cols.phases.size(); ++j) {
-        uint16_t* const phase = to + int64_t(i * w->cols.phases.size() + j) * w->phase_size();
-        for (int64_t r = 0; r < rows; ++r) {
-          const int64_t ih = w->rows.source(i, strip.row0 + r);
-          const uint16_t* row = ih < 0 ? nullptr : x + ih * w->c.in_w * w->c.in_channels;
-          lay_out_row(row, j, strip.col0, channels, phase + r * w->pitch);
+        uint16_t* phase = to + int64_t(i * w->cols.phases.size() + j) * w->phase_size();
+        for (int64_t n = strip.image; n < strip.image + strip.images; ++n) {
+          const uint16_t* const image = src.at + n * src.in_h * src.in_w * src.channels + first;
+          for (int64_t r = 0; r < lines; ++r) {
+            const int64_t ih = w->rows.source(i, strip.row0 + r);
+            const uint16_t* row = ih < 0 ? nullptr : image + ih * src.in_w * src.channels;
+            lay_out_row(row, j, strip.col0, channels, phase + r * w->pitch);
+          }
+          phase += w->lines * w->pitch;
         }
       }
     }
@@ -131,12 +184,18 @@ struct StripKernel {
   void lay_out_row(const uint16_t* row, size_t phase, int64_t col0, int64_t channels,
                    uint16_t* to) const {
     const int64_t distance = w->channel_size();
+    const Axis& cols = w->cols;
+    const int64_t first = cols.phases[phase] - cols.pad, step = cols.stride * src.channels;
     for (int64_t j = 0; j < w->pitch; j += 8) {
       const int64_t count = std::min<int64_t>(8, w->pitch - j);
+      const int64_t begin = (col0 + j) * cols.stride + first;
+      const bool inside = row && begin >= 0 && begin + 7 * cols.stride < cols.in;
+      const uint16_t* const from = inside ? row + begin * src.channels : nullptr;
       std::array<const uint16_t*, 8> pixels{};
-      for (int64_t i = 0; i < count && row; ++i) {
-        const int64_t iw = w->cols.source(phase, col0 + j + i);
-        if (iw >= 0) pixels[size_t(i)] = row + iw * w->c.in_channels;
+      for (int64_t i = 0; i < 8 && inside; ++i) pixels[size_t(i)] = from + i * step;
+      for (int64_t i = 0; i < count && row && !inside; ++i) {
+        const int64_t iw = cols.source(phase, col0 + j + i);
+        if (iw >= 0) pixels[size_t(i)] = row + iw * src.channels;
       }
       int64_t ch = 0;
       constexpr std::integral_constant<int64_t, 8> kWhole;
@@ -164,25 +223,45 @@ struct StripKernel {
     }
   }
 
-  /// The gradients of a strip's pixels, with zeros for the columns that only the source has.
-  void lay_out_pairs(const Strip& strip, const uint16_t* dy, int64_t b, uint16_t* to) const {
+  /// The other operand's pixels in pairs, with zeros for the places that only the source has.
+  void lay_out_pairs(const Strip& strip, int64_t first, int64_t b, uint16_t* to) const {
     const int64_t lanes = w->lanes.lanes(b), height = w->lanes.height(b);
-    const auto pixel = [&](int64_t place) -> const uint16_t* {
-      const int64_t row = place / w->pitch, col = place % w->pitch;
-      if (row >= strip.rows || col >= strip.width) return nullptr;
-      return dy + ((strip.row0 + row) * w->c.out_w + strip.col0 + col) * w->c.out_channels;
+    const int64_t step = w->pair_cols.stride * diff.channels;
+    const uint16_t* even = nullptr;  // of a pair that is not yet whole
+    int64_t place = 0;
+    const auto add = [&](const uint16_t* pixel) {
+      if (place++ % 2 == 0) return void(even = pixel);
+      if (even) __builtin_prefetch(even + kAhead * step);
+      if (pixel) __builtin_prefetch(pixel + kAhead * step);
+      bf16::pair_rows(even, pixel, lanes, height, to);
+      to += 2 * height;
     };
-    for (int64_t place = 0; place < pixels(strip); place += 2, to += 2 * height) {
-      bf16::pair_rows(pixel(place), pixel(place + 1), lanes, height, to);
+    const int64_t end = depth_of(strip);
+    for (int64_t n = strip.image; n < strip.image + strip.images; ++n) {
+      for (int64_t row = 0; row < w->lines && place < end; ++row) {
+        const int64_t y = row < strip.rows ? w->pair_rows.source(0, strip.row0 + row) : -1;
+        const uint16_t* const line =
+            diff.at + (n * diff.in_h + y) * diff.in_w * diff.channels + first;
+        for (int64_t col = 0; col < w->pitch && place < end; ++col) {
+          const int64_t x = col < strip.width ? w->pair_cols.source(0, strip.col0 + col) : -1;
+          add(y < 0 || x < 0 ? nullptr : line + x * diff.channels);
+        }
+      }
     }
+    while (place < end) add(nullptr);
   }
 
-  int64_t pixels(const Strip& strip) const { return (strip.rows - 1) * w->pitch + strip.width; }
+  /// Places that a product sums over: whole steps.
+  int64_t depth_of(const Strip& strip) const {
+    const int64_t last = (strip.images - 1) * w->lines + strip.rows - 1;
+    const int64_t places = last * w->pitch + strip.width;
+    return (places + bf16::kTileDepth - 1) / bf16::kTileDepth * bf16::kTileDepth;
+  }
 
   void multiply(const Strip& strip, int64_t b, int64_t channels, const uint16_t* source,
                 const uint16_t* pairs, float* sum) const {
     const int64_t height = w->lanes.height(b), taps = w->c.kernel_size();
-    const Bf16Product product(height, channels, pixels(strip), height, w->channel_size(),
+    const Bf16Product product(height, channels, depth_of(strip), height, w->channel_size(),
                               taps * height, true);
     for (int64_t kh = 0; kh < w->c.kernel_h; ++kh) {
       for (int64_t kw = 0; kw < w->c.kernel_w; ++kw) {
@@ -196,6 +275,33 @@ struct StripKernel {
     }
   }
 };
+
+/// Whether the two operands change places.
+bool turns(const ConvGeometry& g) { return g.kernel_size() == 1 && g.channels > g.outputs; }
+
+/// A convolution whose source is the output's gradient of `g`, whose kernel has one element.
+ConvGeometry turned(const ConvGeometry& g) {
+  ConvGeometry t = g;
+  std::swap(t.channels, t.outputs);
+  t.in = g.out;
+  t.stride = {1, 1}, t.pad = {0, 0};
+  return t;
+}
+
+/// As Strips' operand in pairs reads it: of one element, at each output.
+ConvGeometry one_to_one(const ConvGeometry& g) {
+  ConvGeometry o = g;
+  o.in = g.out;
+  o.kernel = o.stride = o.dilation = {1, 1};
+  o.pad = {0, 0};
+  return o;
+}
+
+std::shared_ptr<const Strips> strips(const ConvGeometry& g) {
+  if (!turns(g)) return std::make_shared<const Strips>(g, Axis(g, 0), Axis(g, 1), one_to_one(g));
+  const ConvGeometry t = turned(g);
+  return std::make_shared<const Strips>(t, Axis(t, 0), Axis(t, 1), g);
+}
 
 }  // namespace
 }  // namespace cafetiere::channels_last
@@ -215,24 +321,29 @@ std::string declines_backward_weights(const ConvGeometry& g) {
 
 void backward_weights(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
                       TensorId diff_dst, Gradient diff_weights) {
-  const bool unfolds = narrow(g);
-  const auto w = std::make_shared<const Strips>(unfolds ? unfolded(g, 2) : g);
+  const bool unfolds = narrow(g), swaps = turns(g);
+  const ConvGeometry as = unfolds ? unfolded(g, 2) : g;
+  const auto w = strips(as);
   const Version version(Layout::kChannels, Format::kBFloat16);
   const BufferId in = unfolds ? unfold<Bf16Product>(p, name, g, src) : p.read(src, version);
   const BufferId partial = p.scratch(w->parts * w->size());
   Step step;
   step.name = name;
-  step.kernel = "bfloat16 products NSC, lanes are channels (" + w->c.widths() + "), " +
+  step.kernel = "bfloat16 products NSC, lanes are " +
+                std::string(swaps ? "source channels (" : "channels (") +
+                channel_widths(as.channels / as.group, as.outputs / as.group) + "), " +
                 std::to_string(w->parts) + " parts";
   step.flops = g.flops();
   step.reads = {in, p.read(diff_dst, version)};
   step.writes = {partial};
   step.make = [=, reads = step.reads](const Binder& at) {
-    return Kernel{int(w->blocks()), StripKernel{w, at.as<uint16_t>(reads[0]),
-                                                at.as<uint16_t>(reads[1]), at(partial)}};
+    Pixels source{at.as<uint16_t>(reads[0]), as.channels, as.in[0], as.in[1]};
+    Pixels diff{at.as<uint16_t>(reads[1]), as.outputs, as.out[0], as.out[1]};
+    if (swaps) std::swap(source, diff);
+    return Kernel{int(w->blocks()), StripKernel{w, source, diff, at(partial)}};
   };
   p.step(std::move(step));
-  unpack_sums(p, name, g, w, partial, diff_weights);
+  unpack_sums(p, name, g, w, partial, diff_weights, swaps);
 }
 
 }  // namespace cafetiere::channels_last_bf16

@@ -118,6 +118,20 @@ struct UnpackKernel {
   float* out;
   Gradient gradient;
   const RunContext* run;
+  bool turned;
+
+  /// The sums of some outputs, whose lanes are source channels from `first` on.
+  void add_turned(const float* sums, int64_t rows, int64_t height, int64_t lanes, float* to) const {
+    const int64_t depth = original.channels / original.group;
+    const bool add = gradient.adds(*run);
+    for (int64_t r = 0; r < rows; ++r, sums += height, to += depth) {
+      if (add) {
+        for (int64_t l = 0; l < lanes; ++l) to[l] += sums[l];
+      } else {
+        std::copy_n(sums, lanes, to);
+      }
+    }
+  }
 
   void operator()(int block) const {
     constexpr int64_t kRows = 64;
@@ -129,9 +143,9 @@ struct UnpackKernel {
     const int64_t used = original.channels / original.group * original.kernel_size();
     for (int64_t d0 = 0; d0 < depth; d0 += kRows) {
       const int64_t rows = std::min(kRows, depth - d0);
-      std::array<float, kRows * LaneBlocks::kLanes> sum, turned;
+      std::array<float, kRows * LaneBlocks::kLanes> sum, columns;
       const float* from = sums + d0 * height;
-      for (int64_t l = 0; l < lanes && !permuted; ++l) {
+      for (int64_t l = 0; l < lanes && !permuted && !turned; ++l) {
         float* const to = out + (o0 + l) * used + d0;
         for (int64_t r = 0; r < rows; r += kCacheLine) prefetch_to_write(to + r);
       }
@@ -139,10 +153,15 @@ struct UnpackKernel {
       for (int64_t part = 1; part < w->parts; ++part) {
         for (int64_t i = 0; i < rows * height; ++i) sum[size_t(i)] += from[part * w->size() + i];
       }
-      transpose_tiles(sum.data(), rows, lanes, height, turned.data(), rows);
+      if (turned) {
+        const int64_t first = (group * depth + d0) * (original.channels / original.group);
+        add_turned(sum.data(), rows, height, lanes, out + first + w->lanes.begin(b));
+        continue;
+      }
+      transpose_tiles(sum.data(), rows, lanes, height, columns.data(), rows);
       for (int64_t l = 0; l < lanes; ++l) {
         float* to = out + (o0 + l) * used;
-        const float* const own = turned.data() + l * rows;
+        const float* const own = columns.data() + l * rows;
         if (permuted) {
           // What pads unfolded channels comes last and has no weights.
           for (int64_t r = 0; r < std::min(rows, used - d0); ++r) {
@@ -161,8 +180,8 @@ struct UnpackKernel {
 }  // namespace
 
 void unpack_sums(Program& p, const std::string& name, const ConvGeometry& g,
-                 const std::shared_ptr<const SumBlocks>& w, BufferId partial,
-                 Gradient diff_weights) {
+                 const std::shared_ptr<const SumBlocks>& w, BufferId partial, Gradient diff_weights,
+                 bool turned) {
   Step unpack;
   unpack.name = name + " unpack";
   unpack.kernel = "sum of " + std::to_string(w->parts) + " parts";
@@ -170,7 +189,7 @@ void unpack_sums(Program& p, const std::string& name, const ConvGeometry& g,
   unpack.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
   unpack.make = [=, write = unpack.writes[0]](const Binder& at) {
     return Kernel{int(g.group * w->lanes.count),
-                  UnpackKernel{w, g, at(partial), at(write), diff_weights, at.run()}};
+                  UnpackKernel{w, g, at(partial), at(write), diff_weights, at.run(), turned}};
   };
   p.step(std::move(unpack));
 }

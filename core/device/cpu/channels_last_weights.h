@@ -17,23 +17,29 @@ struct SumBlocks {
   LaneBlocks lanes;
   int64_t outputs, sources, parts;
 
+  int64_t together;  ///< source channels that stay in one block
+
   /// A block has at most so many source channels.
-  SumBlocks(const ConvGeometry& g, LaneBlocks lanes, int64_t most_sources)
-      : c(forward_correlation(g)), lanes(lanes) {
+  SumBlocks(const ConvGeometry& g, LaneBlocks lanes, int64_t most_sources, int64_t together = 1)
+      : c(forward_correlation(g)), lanes(lanes), together(together) {
     constexpr int64_t kSumFloats = 64 << 10;  // sums a block: they stay in the L2 cache
     constexpr int64_t kFewBlocks = 16;        // with fewer the images are divided into parts
     const int64_t per_source = lanes.height(0) * c.kernel_size();
     const int64_t fit =
         std::clamp<int64_t>(kSumFloats / per_source, 1, std::min(most_sources, c.group_in()));
-    sources = (c.group_in() + fit - 1) / fit;
-    const int64_t together = std::max<int64_t>(1, kSumFloats / (per_source * fit));
-    outputs = (lanes.count + together - 1) / together;
+    const int64_t most = std::max<int64_t>(1, fit / together);
+    sources = (units() + most - 1) / most;
+    const int64_t lane_blocks = std::max<int64_t>(1, kSumFloats / (per_source * fit));
+    outputs = (lanes.count + lane_blocks - 1) / lane_blocks;
     const int64_t blocks = c.group * outputs * sources;
     parts = std::clamp<int64_t>((kFewBlocks + blocks - 1) / blocks, 1, std::min<int64_t>(8, c.n));
   }
 
   int64_t blocks() const { return parts * c.group * outputs * sources; }
-  int64_t source(int64_t range) const { return range * c.group_in() / sources; }
+  int64_t units() const { return (c.group_in() + together - 1) / together; }
+  int64_t source(int64_t range) const {
+    return std::min(range * units() / sources * together, c.group_in());
+  }
   int64_t depth() const { return c.group_in() * c.kernel_size(); }
   /// Floats of one part: [group][block of lanes][source channel][kernel element][lane].
   int64_t size() const { return c.group * lanes.heights() * depth(); }
@@ -67,8 +73,10 @@ struct SumBlocks {
 };
 
 /// Emits the step that adds the parts in order and writes them as the gradient of the weights of `g`,
-/// whose source may have been unfolded.
+/// whose source may have been unfolded. `turned` sums are of a 1 x 1 kernel and have source channels in
+/// their lanes.
 void unpack_sums(Program&, const std::string& name, const ConvGeometry& g,
-                 const std::shared_ptr<const SumBlocks>&, BufferId partial, Gradient diff_weights);
+                 const std::shared_ptr<const SumBlocks>&, BufferId partial, Gradient diff_weights,
+                 bool turned = false);
 
 }  // namespace cafetiere::channels_last
