@@ -20,7 +20,8 @@ namespace {
 
 constexpr int64_t kMostChannels = 128;     // source channels a block
 constexpr int64_t kSourceSize = 64 << 10;  // of the source laid out anew: it stays in the L2 cache
-constexpr int64_t kMostPixels = 1024;      // summed a product
+constexpr int64_t kMostPixels = 768;       // summed a product
+constexpr int64_t kTogetherPixels = 8;     // turned into columns
 constexpr int64_t kAhead = 32;       // pixels from one that is paired to what is fetched with it
 constexpr int64_t kMostShift = 256;  // pixels between a kernel's first and last element
 
@@ -105,11 +106,7 @@ struct Strips : SumBlocks {
   int64_t phases() const { return int64_t(rows.phases.size() * cols.phases.size()); }
   /// Elements of a phase, and of a channel with what products read beyond it.
   int64_t phase_size() const { return images * lines * pitch; }
-  int64_t channel_size() const {
-    const int64_t last = (images - 1) * lines + height - 1 + rows.most_shift;
-    const int64_t read = last * pitch + width + cols.most_shift + bf16::kTileDepth;
-    return phases() * phase_size() + std::max<int64_t>(0, read - phase_size());
-  }
+  int64_t channel_size = 0;
 
  private:
   static constexpr int64_t kTogether = 2 * bf16::kTileRows;
@@ -118,11 +115,15 @@ struct Strips : SumBlocks {
     images = some, height = high, width = wide;
     pitch = width == c.out_w ? cols.places() : width + cols.most_shift;
     lines = height == c.out_h ? rows.places() : height + rows.most_shift;
+    const int64_t last = (images - 1) * lines + height - 1 + rows.most_shift;
+    const int64_t read = last * pitch + width + cols.most_shift + bf16::kTileDepth;
+    channel_size =
+        phases() * phase_size() + std::max<int64_t>(kTogetherPixels, read - phase_size());
   }
   bool too_large() const {
     int64_t channels = 0;
     for (int64_t r = 0; r < sources; ++r) channels = std::max(channels, source(r + 1) - source(r));
-    return channels * channel_size() > kSourceSize;
+    return channels * channel_size > kSourceSize;
   }
 };
 
@@ -183,44 +184,41 @@ struct StripKernel {
   /// One row: pixels become columns, in tiles of 8 x 8.
   void lay_out_row(const uint16_t* row, size_t phase, int64_t col0, int64_t channels,
                    uint16_t* to) const {
-    const int64_t distance = w->channel_size();
+    const int64_t distance = w->channel_size;
     const Axis& cols = w->cols;
     const int64_t first = cols.phases[phase] - cols.pad, step = cols.stride * src.channels;
-    for (int64_t j = 0; j < w->pitch; j += 8) {
-      const int64_t count = std::min<int64_t>(8, w->pitch - j);
+    for (int64_t j = 0; j < w->pitch; j += kTogetherPixels) {
       const int64_t begin = (col0 + j) * cols.stride + first;
       const bool inside = row && begin >= 0 && begin + 7 * cols.stride < cols.in;
       const uint16_t* const from = inside ? row + begin * src.channels : nullptr;
-      std::array<const uint16_t*, 8> pixels{};
-      for (int64_t i = 0; i < 8 && inside; ++i) pixels[size_t(i)] = from + i * step;
-      for (int64_t i = 0; i < count && row && !inside; ++i) {
-        const int64_t iw = cols.source(phase, col0 + j + i);
-        if (iw >= 0) pixels[size_t(i)] = row + iw * src.channels;
+      std::array<const uint16_t*, kTogetherPixels> pixels{};
+      for (size_t i = 0; i < kTogetherPixels; ++i) {
+        if (inside) {
+          pixels[i] = from + int64_t(i) * step;
+        } else if (const int64_t iw = cols.source(phase, col0 + j + int64_t(i)); row && iw >= 0) {
+          pixels[i] = row + iw * src.channels;
+        }
       }
       int64_t ch = 0;
-      constexpr std::integral_constant<int64_t, 8> kWhole;
-      for (; ch + 8 <= channels && count == 8; ch += 8) {
-        lay_out_tile(pixels, ch, kWhole, kWhole, to + ch * distance + j);
+      for (; ch + 8 <= channels; ch += 8) {
+        lay_out_tile(pixels, ch, std::integral_constant<int64_t, 8>(), to + ch * distance + j);
       }
-      for (; ch < channels; ch += 8) {
-        lay_out_tile(pixels, ch, std::min<int64_t>(8, channels - ch), count,
-                     to + ch * distance + j);
-      }
+      if (ch < channels) lay_out_tile(pixels, ch, channels - ch, to + ch * distance + j);
     }
   }
 
-  /// `high` channels of `count` pixels, of which those in the padding are null; constants if both are 8.
-  template <class High, class Count>
-  void lay_out_tile(const std::array<const uint16_t*, 8>& pixels, int64_t ch, High high,
-                    Count count, uint16_t* to) const {
+  /// `high` channels of some pixels, of which those in the padding are null. Those beyond the end of a row
+  /// are written as well: what lies there is laid out later.
+  template <class High>
+  void lay_out_tile(const std::array<const uint16_t*, kTogetherPixels>& pixels, int64_t ch,
+                    High high, uint16_t* to) const {
+    const int64_t distance = w->channel_size;
     bf16::Eight tile[8] = {};
     for (size_t i = 0; i < 8; ++i) {
       if (pixels[i]) std::memcpy(&tile[i], pixels[i] + ch, size_t(high) * sizeof(uint16_t));
     }
     bf16::transpose(tile);
-    for (int64_t i = 0; i < high; ++i) {
-      std::memcpy(to + i * w->channel_size(), &tile[i], size_t(count) * sizeof(uint16_t));
-    }
+    for (int64_t i = 0; i < high; ++i) std::memcpy(to + i * distance, &tile[i], sizeof tile[i]);
   }
 
   /// The other operand's pixels in pairs, with zeros for the places that only the source has.
@@ -261,16 +259,19 @@ struct StripKernel {
   void multiply(const Strip& strip, int64_t b, int64_t channels, const uint16_t* source,
                 const uint16_t* pairs, float* sum) const {
     const int64_t height = w->lanes.height(b), taps = w->c.kernel_size();
-    const Bf16Product product(height, channels, depth_of(strip), height, w->channel_size(),
-                              taps * height, true);
-    for (int64_t kh = 0; kh < w->c.kernel_h; ++kh) {
-      for (int64_t kw = 0; kw < w->c.kernel_w; ++kw) {
-        const auto [row_phase, row_shift] = w->rows.at[size_t(kh)];
-        const auto [col_phase, col_shift] = w->cols.at[size_t(kw)];
-        const int64_t phase = row_phase * int64_t(w->cols.phases.size()) + col_phase;
-        const uint16_t* const from =
-            source + phase * w->phase_size() + row_shift * w->pitch + col_shift;
-        product(&pairs, &from, sum + (kh * w->c.kernel_w + kw) * height, 1);
+    Bf16Product product(height, 0, depth_of(strip), height, w->channel_size, taps * height, true);
+    // A few channels at a time, which stay in the L1 cache for all kernel elements.
+    for (int64_t ch = 0; ch < channels; ch += product.n) {
+      product.n = std::min(2 * bf16::kTileRows, channels - ch);
+      for (int64_t kh = 0; kh < w->c.kernel_h; ++kh) {
+        for (int64_t kw = 0; kw < w->c.kernel_w; ++kw) {
+          const auto [row_phase, row_shift] = w->rows.at[size_t(kh)];
+          const auto [col_phase, col_shift] = w->cols.at[size_t(kw)];
+          const int64_t phase = row_phase * int64_t(w->cols.phases.size()) + col_phase;
+          const uint16_t* const from = source + ch * w->channel_size + phase * w->phase_size() +
+                                       row_shift * w->pitch + col_shift;
+          product(&pairs, &from, sum + (ch * taps + kh * w->c.kernel_w + kw) * height, 1);
+        }
       }
     }
   }
