@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import cafetiere.core.CafetiereException;
 import cafetiere.spark.BothLines;
 import cafetiere.spark.PreflightException;
 import cafetiere.spark.TestImages;
@@ -154,7 +155,10 @@ class TablesTest {
     assertTrue(refusal(classifier().setFeaturesCols("age", "buys")).contains("'buys' is the label"));
     assertTrue(refusal(classifier().setCategoricalCols("visit")).contains("did you mean 'visits'"));
     assertTrue(refusal(classifier().setFeaturesCols("age", "raw"))
-        .contains("column 'raw' is of type binary"));
+        .contains("column 'raw' is of type map"));
+    assertTrue(assertThrows(CafetiereException.class, () -> classifier()
+        .setFeaturesCols("age", "file").fit(train.selectExpr("*", "binary(city) file")))
+        .getMessage().contains("are not a JPEG, PNG or WebP image"));
     assertTrue(refusal(classifier().setLabelCol("seen")).contains("the label 'seen' is of type"));
     assertTrue(assertThrows(IllegalArgumentException.class, () -> classifier().setDropout(1))
         .getMessage().contains("dropout is 1.0: set it to a number from 0.0 to 0.999"));
@@ -177,7 +181,7 @@ class TablesTest {
 
   private static String refusal(CaffeClassifier classifier) {
     return assertThrows(PreflightException.class,
-        () -> classifier.fit(train.selectExpr("*", "binary(city) raw"))).getMessage();
+        () -> classifier.fit(train.selectExpr("*", "map(city, age) raw"))).getMessage();
   }
 
   /** Pictures whose left or right half is bright, as Spark's images, as files and as pixels of decimals. */
