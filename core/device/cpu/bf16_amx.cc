@@ -22,6 +22,8 @@ void copy_padded(const uint16_t* from, int64_t ld, int64_t height, int64_t width
 /// nothing is read beyond a matrix.
 class AmxTiles {
  public:
+  explicit AmxTiles(bool whole_rows) : whole_rows_(whole_rows) {}
+
   template <int kTile>
   void zero() {
     asm volatile("tilezero %%tmm%c0" : : "i"(kTile));
@@ -38,7 +40,7 @@ class AmxTiles {
   }
   template <int kTile>
   void load_rows(const uint16_t* from, int64_t ld, int64_t height, int64_t depth) {
-    if (height < kTileRows || depth < kTileDepth) {
+    if ((height < kTileRows && !whole_rows_) || depth < kTileDepth) {
       copy_padded(from, ld, height, depth, copies_[kTile - 4]);
       from = copies_[kTile - 4], ld = kTileDepth;
     }
@@ -75,6 +77,7 @@ class AmxTiles {
     asm volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(from), "r"(bytes), "i"(kTile) : "memory");
   }
 
+  const bool whole_rows_;
   alignas(64) uint16_t copies_[4][kTileRows * kTileDepth];
   alignas(64) float sums_[kTileRows * kTileRows];
 };
@@ -90,7 +93,7 @@ void release_tiles() { asm volatile("tilerelease"); }
 
 void multiply_by_amx(const Bf16Product& p, const uint16_t* const* a, const uint16_t* const* b,
                      float* c, int64_t count) {
-  AmxTiles tiles;
+  AmxTiles tiles(p.whole_rows);
   multiply_blocks(tiles, p, a, b, c, count);
 }
 #else

@@ -3,8 +3,10 @@
 // pixels that lies as Window says.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 #include <memory>
+#include <type_traits>
 
 #include "core/device/cpu/bf16_pack.h"
 #include "core/device/cpu/bf16_round.h"
@@ -124,48 +126,45 @@ struct Kernel {
     return image + row * w.cols.in * w.channels * w.group;
   }
 
-  /// Calls copy(place, numbers of its source column) for the places of a row that are not padding, which
-  /// gets zeros.
-  template <class F>
-  void for_places(const uint16_t* row, uint16_t* to, const F& copy) const {
-    const Window& w = plan->w;
-    const int64_t origin = w.cols.origin, in = w.cols.in;
-    const int64_t begin = std::max<int64_t>(0, (w.skip - 1 - origin) / w.skip);
-    const int64_t end = std::max(begin, std::min(w.width, (in - origin + w.skip - 1) / w.skip));
-    if (!row) return std::fill_n(to, w.width * w.pixel, uint16_t(0)), void();
-    std::fill_n(to, begin * w.pixel, uint16_t(0));
-    copy(begin, end, row + (begin * w.skip + origin) * w.channels * w.group);
-    std::fill_n(to + end * w.pixel, (w.width - end) * w.pixel, uint16_t(0));
-  }
-
   void copy_row(const uint16_t* image, int64_t row, uint16_t* to) const {
     const Window& w = plan->w;
-    const int64_t distance = w.skip * w.group * w.channels;
-    for_places(source_row(image, row), to, [&](int64_t begin, int64_t end, const uint16_t* from) {
-      if (distance == w.channels)
-        return std::copy_n(from, (end - begin) * distance, to + begin * distance), void();
-      for (int64_t x = begin; x < end; ++x, from += distance) {
-        std::copy_n(from, w.channels, to + x * w.channels);
-      }
-    });
+    const uint16_t* const from = source_row(image, row);
+    if (!from) return std::fill_n(to, w.width * w.pixel, uint16_t(0)), void();
+    const int64_t begin = w.begin(), end = w.end();
+    std::fill_n(to, begin * w.pixel, uint16_t(0));
+    copy_pixels(from + w.column(begin), w.column_step(), end - begin, to + begin * w.pixel);
+    std::fill_n(to + end * w.pixel, (w.width - end) * w.pixel, uint16_t(0));
   }
 
   /// A place has the channels of all rows of the kernel.
   void unfold_row(const uint16_t* image, int64_t row, uint16_t* to) const {
     const Window& w = plan->w;
-    const int64_t distance = w.skip * w.group * w.channels;
+    const int64_t begin = w.begin(), end = w.end();
+    std::fill_n(to, w.width * w.pixel, uint16_t(0));
     for (const WindowAxis::Tap& tap : w.rows.classes[0].taps) {
-      const uint16_t* const source = source_row(image, row + tap.shift);
-      for (int64_t x = 0; x < w.width; ++x) {
-        const int64_t col = x * w.skip + w.cols.origin;
-        const bool inside = source && col >= 0 && col < w.cols.in;
-        for (int64_t c = 0; c < w.channels; ++c) {
-          to[x * w.pixel + c] =
-              inside ? source[x * distance + w.cols.origin * w.channels * w.group + c]
-                     : uint16_t(0);
-        }
-      }
+      const uint16_t* const from = source_row(image, row + tap.shift);
+      if (from)
+        copy_pixels(from + w.column(begin), w.column_step(), end - begin, to + begin * w.pixel);
       to += w.channels;
+    }
+  }
+
+  /// The channels of `count` pixels, which follow each other at their distances.
+  void copy_pixels(const uint16_t* from, int64_t distance, int64_t count, uint16_t* to) const {
+    const Window& w = plan->w;
+    const auto copy = [&](auto channels) {
+      for (int64_t x = 0; x < count; ++x) {
+        std::memcpy(to + x * w.pixel, from + x * distance, size_t(channels) * sizeof(uint16_t));
+      }
+    };
+    if (distance == w.channels && w.pixel == w.channels) {
+      std::copy_n(from, count * distance, to);
+    } else if (w.channels == 1) {
+      copy(std::integral_constant<size_t, 1>());
+    } else if (w.channels == 3) {
+      copy(std::integral_constant<size_t, 3>());
+    } else {
+      copy(w.channels);
     }
   }
 

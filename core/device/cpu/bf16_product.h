@@ -35,6 +35,8 @@ class Bf16Product {
 
   int64_t m = 0, n = 0, k = 0, lda = 0, ldb = 0, ldc = 0;
   bool add = false;
+  bool whole_rows =
+      false;  ///< there is memory behind B: columns up to a multiple of 16 may be read
 
  private:
   using Run = void (*)(const Bf16Product&, const uint16_t* const* a, const uint16_t* const* b,

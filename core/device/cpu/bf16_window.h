@@ -4,6 +4,7 @@
 // read at equal distances, beyond the ends of rows too.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -59,6 +60,15 @@ struct Window {
   int64_t image_blocks() const { return (n + images - 1) / images; }
   int64_t row_blocks() const { return (rows.most_count() + tile - 1) / tile; }
   int64_t panels() const { return lanes.count; }
+
+  /// Places [begin, end) of a row hold pixels, the others padding.
+  int64_t begin() const { return std::max<int64_t>(0, (skip - 1 - cols.origin) / skip); }
+  int64_t end() const {
+    return std::max(begin(), std::min(width, (cols.in - cols.origin + skip - 1) / skip));
+  }
+  /// Where a place's pixel is in a row of the source, and how far it is from there to the next.
+  int64_t column(int64_t place) const { return (place * skip + cols.origin) * channels * group; }
+  int64_t column_step() const { return skip * channels * group; }
 
   /// Runs of numbers that a product sums over, and how long each is, in outputs of a pair of classes.
   int64_t runs(const WindowAxis::Class& row, const WindowAxis::Class& col) const;

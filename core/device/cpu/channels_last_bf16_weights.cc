@@ -21,6 +21,7 @@ namespace {
 constexpr int64_t kMostChannels = 128;     // source channels a block
 constexpr int64_t kSourceSize = 64 << 10;  // of the source laid out anew: it stays in the L2 cache
 constexpr int64_t kMostPixels = 768;       // summed a product
+constexpr int64_t kBeyond = 16 << 10;      // read of rows that are not there
 constexpr int64_t kTogetherPixels = 8;     // turned into columns
 constexpr int64_t kAhead = 32;       // pixels from one that is paired to what is fetched with it
 constexpr int64_t kMostShift = 256;  // pixels between a kernel's first and last element
@@ -74,12 +75,18 @@ struct Pixels {
   int64_t in_h, in_w;
 };
 
+/// Whether so few channels are read by so many kernel elements that these become channels, too.
+bool is_narrow(const ConvGeometry& g) {
+  return g.group == 1 && g.channels < 16 && g.kernel_size() > 1;
+}
+
 /// The sums' blocks, and the output pixels cut into strips: whole images, or rows and columns of one.
 struct Strips : SumBlocks {
   Axis rows, cols;
   Axis pair_rows, pair_cols;      // of the operand in pairs
   int64_t images, height, width;  // output rows and columns of a strip
-  int64_t lines, pitch;           // rows and columns stored, an image and a row apart
+  bool narrow;
+  int64_t lines, pitch;  // rows and columns stored, an image and a row apart
 
   Strips(const ConvGeometry& g, Axis down, Axis across, const ConvGeometry& pairs)
       : SumBlocks(g, Numbers<Bf16Product>::lanes(g.outputs / g.group), most_channels(down, across),
@@ -87,7 +94,8 @@ struct Strips : SumBlocks {
         rows(std::move(down)),
         cols(std::move(across)),
         pair_rows(pairs, 0),
-        pair_cols(pairs, 1) {
+        pair_cols(pairs, 1),
+        narrow(is_narrow(g)) {
     cut_into(c.n, c.out_h, c.out_w);
     images = std::clamp<int64_t>(kMostPixels / (lines * pitch), 1, c.n);
     height = std::clamp<int64_t>(kMostPixels / pitch, 1, c.out_h);
@@ -123,7 +131,8 @@ struct Strips : SumBlocks {
   bool too_large() const {
     int64_t channels = 0;
     for (int64_t r = 0; r < sources; ++r) channels = std::max(channels, source(r + 1) - source(r));
-    return channels * channel_size > kSourceSize;
+    const int64_t places = ((images - 1) * lines + height - 1) * pitch + width + bf16::kTileDepth;
+    return channels * std::max(channel_size, narrow ? c.kernel_size() * places : 0) > kSourceSize;
   }
 };
 
@@ -143,7 +152,8 @@ struct StripKernel {
     const SumBlocks::Block of = w->block(index);
     float* const sums = w->zero(partial, index);
     const bf16::TileScope scope;
-    std::array<uint16_t, kSourceSize> source{};  // what is read between the lines is finite
+    std::array<uint16_t, kSourceSize + kBeyond> source{},
+        elements;  // what is read between the lines is finite
     alignas(64) std::array<uint16_t, (kMostPixels + bf16::kTileDepth) * LaneBlocks::kLanes> pairs;
     const int64_t end = (of.part + 1) * c.n / w->parts;
     for (int64_t n = of.part * c.n / w->parts; n < end; n += w->images) {
@@ -155,7 +165,13 @@ struct StripKernel {
           lay_out(strip, of.group * c.group_in() + of.first, of.channels, source.data());
           for (int64_t b = of.b0; b < of.b1; ++b) {
             lay_out_pairs(strip, of.group * w->lanes.channels + w->lanes.begin(b), b, pairs.data());
-            multiply(strip, b, of.channels, source.data(), pairs.data(), w->sum(sums, b, of.first));
+            float* const sum = w->sum(sums, b, of.first);
+            if (w->narrow) {
+              if (b == of.b0) spread(depth_of(strip), of.channels, source.data(), elements.data());
+              multiply_elements(strip, b, of.channels, elements.data(), pairs.data(), sum);
+            } else {
+              multiply(strip, b, of.channels, source.data(), pairs.data(), sum);
+            }
           }
         }
       }
@@ -256,24 +272,48 @@ struct StripKernel {
     return (places + bf16::kTileDepth - 1) / bf16::kTileDepth * bf16::kTileDepth;
   }
 
+  /// Where a kernel element's source begins in a channel.
+  int64_t element_at(int64_t kh, int64_t kw) const {
+    const auto [row_phase, row_shift] = w->rows.at[size_t(kh)];
+    const auto [col_phase, col_shift] = w->cols.at[size_t(kw)];
+    const int64_t phase = row_phase * int64_t(w->cols.phases.size()) + col_phase;
+    return phase * w->phase_size() + row_shift * w->pitch + col_shift;
+  }
+
   void multiply(const Strip& strip, int64_t b, int64_t channels, const uint16_t* source,
                 const uint16_t* pairs, float* sum) const {
     const int64_t height = w->lanes.height(b), taps = w->c.kernel_size();
     Bf16Product product(height, 0, depth_of(strip), height, w->channel_size, taps * height, true);
+    product.whole_rows = true;
     // A few channels at a time, which stay in the L1 cache for all kernel elements.
     for (int64_t ch = 0; ch < channels; ch += product.n) {
       product.n = std::min(2 * bf16::kTileRows, channels - ch);
       for (int64_t kh = 0; kh < w->c.kernel_h; ++kh) {
         for (int64_t kw = 0; kw < w->c.kernel_w; ++kw) {
-          const auto [row_phase, row_shift] = w->rows.at[size_t(kh)];
-          const auto [col_phase, col_shift] = w->cols.at[size_t(kw)];
-          const int64_t phase = row_phase * int64_t(w->cols.phases.size()) + col_phase;
-          const uint16_t* const from = source + ch * w->channel_size + phase * w->phase_size() +
-                                       row_shift * w->pitch + col_shift;
+          const uint16_t* const from = source + ch * w->channel_size + element_at(kh, kw);
           product(&pairs, &from, sum + (ch * taps + kh * w->c.kernel_w + kw) * height, 1);
         }
       }
     }
+  }
+
+  /// Gives each kernel element of each channel a row of its own.
+  void spread(int64_t depth, int64_t channels, const uint16_t* source, uint16_t* to) const {
+    for (int64_t ch = 0; ch < channels; ++ch, source += w->channel_size) {
+      for (int64_t kh = 0; kh < w->c.kernel_h; ++kh) {
+        for (int64_t kw = 0; kw < w->c.kernel_w; ++kw, to += depth) {
+          std::copy_n(source + element_at(kh, kw), depth, to);
+        }
+      }
+    }
+  }
+
+  void multiply_elements(const Strip& strip, int64_t b, int64_t channels, const uint16_t* elements,
+                         const uint16_t* pairs, float* sum) const {
+    const int64_t height = w->lanes.height(b), depth = depth_of(strip);
+    Bf16Product product(height, channels * w->c.kernel_size(), depth, height, depth, height, true);
+    product.whole_rows = true;
+    product(&pairs, &elements, sum, 1);
   }
 };
 
@@ -322,29 +362,28 @@ std::string declines_backward_weights(const ConvGeometry& g) {
 
 void backward_weights(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
                       TensorId diff_dst, Gradient diff_weights) {
-  const bool unfolds = narrow(g), swaps = turns(g);
-  const ConvGeometry as = unfolds ? unfolded(g, 2) : g;
-  const auto w = strips(as);
+  const bool swaps = turns(g);
+  const auto w = strips(g);
   const Version version(Layout::kChannels, Format::kBFloat16);
-  const BufferId in = unfolds ? unfold<Bf16Product>(p, name, g, src) : p.read(src, version);
+  const BufferId in = p.read(src, version);
   const BufferId partial = p.scratch(w->parts * w->size());
   Step step;
   step.name = name;
   step.kernel = "bfloat16 products NSC, lanes are " +
                 std::string(swaps ? "source channels (" : "channels (") +
-                channel_widths(as.channels / as.group, as.outputs / as.group) + "), " +
+                channel_widths(g.channels / g.group, g.outputs / g.group) + "), " +
                 std::to_string(w->parts) + " parts";
   step.flops = g.flops();
   step.reads = {in, p.read(diff_dst, version)};
   step.writes = {partial};
   step.make = [=, reads = step.reads](const Binder& at) {
-    Pixels source{at.as<uint16_t>(reads[0]), as.channels, as.in[0], as.in[1]};
-    Pixels diff{at.as<uint16_t>(reads[1]), as.outputs, as.out[0], as.out[1]};
+    Pixels source{at.as<uint16_t>(reads[0]), g.channels, g.in[0], g.in[1]};
+    Pixels diff{at.as<uint16_t>(reads[1]), g.outputs, g.out[0], g.out[1]};
     if (swaps) std::swap(source, diff);
     return Kernel{int(w->blocks()), StripKernel{w, source, diff, at(partial)}};
   };
   p.step(std::move(step));
-  unpack_sums(p, name, g, w, partial, diff_weights, swaps);
+  unpack_sums(p, name, g, w, partial, diff_weights, swaps ? SumRows::kOutputs : SumRows::kSources);
 }
 
 }  // namespace cafetiere::channels_last_bf16

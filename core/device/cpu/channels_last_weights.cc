@@ -118,7 +118,7 @@ struct UnpackKernel {
   float* out;
   Gradient gradient;
   const RunContext* run;
-  bool turned;
+  SumRows rows_are;
 
   /// The sums of some outputs, whose lanes are source channels from `first` on.
   void add_turned(const float* sums, int64_t rows, int64_t height, int64_t lanes, float* to) const {
@@ -139,7 +139,8 @@ struct UnpackKernel {
     const int64_t lanes = w->lanes.lanes(b), height = w->lanes.height(b), depth = w->depth();
     const int64_t o0 = group * w->c.group_out() + w->lanes.begin(b);
     const float* const sums = partial + (group * w->lanes.heights() + w->lanes.begin(b)) * depth;
-    const bool add = gradient.adds(*run), permuted = narrow(original);
+    const bool turned = rows_are == SumRows::kOutputs;
+    const bool add = gradient.adds(*run), permuted = rows_are == SumRows::kUnfolded;
     const int64_t used = original.channels / original.group * original.kernel_size();
     for (int64_t d0 = 0; d0 < depth; d0 += kRows) {
       const int64_t rows = std::min(kRows, depth - d0);
@@ -181,7 +182,7 @@ struct UnpackKernel {
 
 void unpack_sums(Program& p, const std::string& name, const ConvGeometry& g,
                  const std::shared_ptr<const SumBlocks>& w, BufferId partial, Gradient diff_weights,
-                 bool turned) {
+                 SumRows rows_are) {
   Step unpack;
   unpack.name = name + " unpack";
   unpack.kernel = "sum of " + std::to_string(w->parts) + " parts";
@@ -189,7 +190,7 @@ void unpack_sums(Program& p, const std::string& name, const ConvGeometry& g,
   unpack.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
   unpack.make = [=, write = unpack.writes[0]](const Binder& at) {
     return Kernel{int(g.group * w->lanes.count),
-                  UnpackKernel{w, g, at(partial), at(write), diff_weights, at.run(), turned}};
+                  UnpackKernel{w, g, at(partial), at(write), diff_weights, at.run(), rows_are}};
   };
   p.step(std::move(unpack));
 }
@@ -213,7 +214,8 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
                   PartKernel{w, products, at(reads[0]), at(reads[1]), at(partial)}};
   };
   p.step(std::move(step));
-  unpack_sums(p, name, g, w, partial, diff_weights);
+  unpack_sums(p, name, g, w, partial, diff_weights,
+              unfolds ? SumRows::kUnfolded : SumRows::kSources);
 }
 
 }  // namespace cafetiere::channels_last

@@ -72,11 +72,13 @@ struct SumBlocks {
   }
 };
 
-/// Emits the step that adds the parts in order and writes them as the gradient of the weights of `g`,
-/// whose source may have been unfolded. `turned` sums are of a 1 x 1 kernel and have source channels in
-/// their lanes.
+/// What the rows of sums are: a source channel's kernel elements; of an unfolded source; or outputs,
+/// the lanes being the source channels of a 1 x 1 kernel.
+enum class SumRows { kSources, kUnfolded, kOutputs };
+
+/// Emits the step that adds the parts in order and writes them as the gradient of the weights of `g`.
 void unpack_sums(Program&, const std::string& name, const ConvGeometry& g,
                  const std::shared_ptr<const SumBlocks>&, BufferId partial, Gradient diff_weights,
-                 bool turned = false);
+                 SumRows);
 
 }  // namespace cafetiere::channels_last

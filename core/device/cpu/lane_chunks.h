@@ -58,7 +58,15 @@ inline Simd8 load_octet(const uint16_t* from, int64_t count) {
   return std::bit_cast<Simd8>(__builtin_convertvector(v, Wide) << 16);
 }
 inline void store_octet(uint16_t* to, const Simd8& v, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) to[i] = to_bfloat16(v[i]);
+  // to_bfloat16() of all at once; what is compared is positive.
+  using Wide = uint32_t __attribute__((vector_size(32)));
+  using Signed = int32_t __attribute__((vector_size(32)));
+  using Narrow = uint16_t __attribute__((vector_size(16)));
+  const Wide bits = std::bit_cast<Wide>(v), high = bits >> 16;
+  const Wide rounded = (bits + 0x7fff + (high & 1)) >> 16;
+  const Wide all = Signed(bits & 0x7fffffff) > 0x7f800000 ? high | 0x40 : rounded;
+  const Narrow narrow = __builtin_convertvector(all, Narrow);
+  std::memcpy(to, &narrow, size_t(count) * sizeof(uint16_t));
 }
 
 /// f(a number of the type in which elements of this format are stored).
