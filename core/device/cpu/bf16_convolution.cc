@@ -268,10 +268,46 @@ std::vector<ElementPlace> element_places(const Plan& plan, int64_t kernel_w) {
   return list;
 }
 
+/// Weights of one kernel element for the data gradient: rows of the source as they are. Some panels at a
+/// time, so that what is read of a row is long.
+BufferId pack_rows(Program& p, const std::string& name, const ConvGeometry& g, TensorId weights,
+                   const Window& w) {
+  constexpr int64_t kPanels = 8, kAhead = 8;
+  const int64_t ins = g.channels / g.group, outs = g.outputs / g.group, depth = w.packed();
+  const int64_t ranges = (w.lanes.count + kPanels - 1) / kPanels;
+  const auto pack = [=, lanes = w.lanes](const float* from, uint16_t* to, int block) {
+    const int64_t group = block / ranges, first = block % ranges * kPanels;
+    const int64_t last = std::min(lanes.count, first + kPanels);
+    const float* row = from + group * outs * ins;
+    for (int64_t k = 0; k < depth; k += 2, row += 2 * ins) {
+      for (int64_t b = first; b < last; ++b) {
+        const float *const even = row + lanes.begin(b), *const odd = even + ins;
+        uint16_t* const out =
+            to + (group * lanes.heights() + lanes.begin(b)) * depth + k * lanes.height(b);
+        if (k >= outs) {
+          std::fill_n(out, 2 * lanes.height(b), uint16_t(0));
+          continue;
+        }
+        if (k + kAhead + 1 < outs) {
+          for (int64_t l = 0; l < lanes.lanes(b); l += 16) {
+            __builtin_prefetch(even + kAhead * ins + l);
+            __builtin_prefetch(odd + kAhead * ins + l);
+          }
+        }
+        bf16::pair_rows(even, k + 1 < outs ? odd : nullptr, lanes.lanes(b), lanes.height(b), out);
+      }
+    }
+  };
+  return pack_step<uint16_t>(p, name, weights, g.group * w.lanes.heights() * depth,
+                             g.group * ranges, pack);
+}
+
 /// Weights (outputs, channels / group, kh, kw) in panels: [group][block of lanes][row in pairs][lane][2].
 BufferId pack(Program& p, const std::string& name, const ConvGeometry& g, TensorId weights,
               const std::shared_ptr<const Plan>& plan) {
   const Window& w = plan->w;
+  if (w.backward && g.kernel_size() == 1 && w.packed() > 0)
+    return pack_rows(p, name, g, weights, w);
   const int64_t ins = g.channels / g.group, outs = g.outputs / g.group, taps = g.kernel_size();
   const auto places = element_places(*plan, g.kernel[1]);
   const int64_t depth = w.packed(), deep = w.channels;

@@ -132,7 +132,7 @@ struct Strips : SumBlocks {
     int64_t channels = 0;
     for (int64_t r = 0; r < sources; ++r) channels = std::max(channels, source(r + 1) - source(r));
     const int64_t places = ((images - 1) * lines + height - 1) * pitch + width + bf16::kTileDepth;
-    return channels * std::max(channel_size, narrow ? c.kernel_size() * places : 0) > kSourceSize;
+    return channels * (channel_size + (narrow ? c.kernel_size() * places : 0)) > kSourceSize;
   }
 };
 
@@ -146,14 +146,17 @@ struct StripKernel {
   std::shared_ptr<const Strips> w;
   Pixels src, diff;  // those that become rows, and those that become pairs
   float* partial;
+  float* gradient;  // where all sums of an element are one product's: written there
+  Gradient accumulates;
+  const RunContext* run;
 
   void operator()(int index) const {
     const Correlation& c = w->c;
     const SumBlocks::Block of = w->block(index);
-    float* const sums = w->zero(partial, index);
+    float* const sums = gradient ? nullptr : w->zero(partial, index);
     const bf16::TileScope scope;
-    std::array<uint16_t, kSourceSize + kBeyond> source{},
-        elements;  // what is read between the lines is finite
+    std::array<uint16_t, kSourceSize + kBeyond> source{};  // what is read between lines is finite
+    uint16_t* const elements = source.data() + of.channels * w->channel_size;  // of narrow sources
     alignas(64) std::array<uint16_t, (kMostPixels + bf16::kTileDepth) * LaneBlocks::kLanes> pairs;
     const int64_t end = (of.part + 1) * c.n / w->parts;
     for (int64_t n = of.part * c.n / w->parts; n < end; n += w->images) {
@@ -165,12 +168,20 @@ struct StripKernel {
           lay_out(strip, of.group * c.group_in() + of.first, of.channels, source.data());
           for (int64_t b = of.b0; b < of.b1; ++b) {
             lay_out_pairs(strip, of.group * w->lanes.channels + w->lanes.begin(b), b, pairs.data());
+            if (gradient) {
+              const bool add = n + row + col > 0 || accumulates.adds(*run);
+              multiply(strip, b, of.channels, source.data(), pairs.data(),
+                       gradient + of.first * w->lanes.channels + w->lanes.begin(b),
+                       w->lanes.channels, add);
+              continue;
+            }
             float* const sum = w->sum(sums, b, of.first);
             if (w->narrow) {
-              if (b == of.b0) spread(depth_of(strip), of.channels, source.data(), elements.data());
-              multiply_elements(strip, b, of.channels, elements.data(), pairs.data(), sum);
+              if (b == of.b0) spread(depth_of(strip), of.channels, source.data(), elements);
+              multiply_elements(strip, b, of.channels, elements, pairs.data(), sum);
             } else {
-              multiply(strip, b, of.channels, source.data(), pairs.data(), sum);
+              multiply(strip, b, of.channels, source.data(), pairs.data(), sum, w->lanes.height(b),
+                       true);
             }
           }
         }
@@ -280,10 +291,11 @@ struct StripKernel {
     return phase * w->phase_size() + row_shift * w->pitch + col_shift;
   }
 
+  /// Sums of a kernel element follow those of the one before at `distance`.
   void multiply(const Strip& strip, int64_t b, int64_t channels, const uint16_t* source,
-                const uint16_t* pairs, float* sum) const {
+                const uint16_t* pairs, float* sum, int64_t distance, bool add) const {
     const int64_t height = w->lanes.height(b), taps = w->c.kernel_size();
-    Bf16Product product(height, 0, depth_of(strip), height, w->channel_size, taps * height, true);
+    Bf16Product product(height, 0, depth_of(strip), height, w->channel_size, taps * distance, add);
     product.whole_rows = true;
     // A few channels at a time, which stay in the L1 cache for all kernel elements.
     for (int64_t ch = 0; ch < channels; ch += product.n) {
@@ -291,7 +303,7 @@ struct StripKernel {
       for (int64_t kh = 0; kh < w->c.kernel_h; ++kh) {
         for (int64_t kw = 0; kw < w->c.kernel_w; ++kw) {
           const uint16_t* const from = source + ch * w->channel_size + element_at(kh, kw);
-          product(&pairs, &from, sum + (ch * taps + kh * w->c.kernel_w + kw) * height, 1);
+          product(&pairs, &from, sum + (ch * taps + kh * w->c.kernel_w + kw) * distance, 1);
         }
       }
     }
@@ -317,8 +329,12 @@ struct StripKernel {
   }
 };
 
-/// Whether the two operands change places.
-bool turns(const ConvGeometry& g) { return g.kernel_size() == 1 && g.channels > g.outputs; }
+/// Whether the two operands change places: also where pixels are few, as sums can then be written where
+/// they belong.
+bool turns(const ConvGeometry& g) {
+  constexpr int64_t kFew = 2048;
+  return g.kernel_size() == 1 && (g.channels > g.outputs || g.n * g.out_pixels() <= kFew);
+}
 
 /// A convolution whose source is the output's gradient of `g`, whose kernel has one element.
 ConvGeometry turned(const ConvGeometry& g) {
@@ -366,24 +382,30 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
   const auto w = strips(g);
   const Version version(Layout::kChannels, Format::kBFloat16);
   const BufferId in = p.read(src, version);
-  const BufferId partial = p.scratch(w->parts * w->size());
+  const bool whole =
+      swaps && w->parts == 1 && g.group == 1 && g.channels % Bf16Product::kVector == 0;
   Step step;
   step.name = name;
   step.kernel = "bfloat16 products NSC, lanes are " +
                 std::string(swaps ? "source channels (" : "channels (") +
-                channel_widths(g.channels / g.group, g.outputs / g.group) + "), " +
-                std::to_string(w->parts) + " parts";
+                channel_widths(g.channels / g.group, g.outputs / g.group) +
+                (whole ? ")" : "), " + std::to_string(w->parts) + " parts");
   step.flops = g.flops();
   step.reads = {in, p.read(diff_dst, version)};
-  step.writes = {partial};
+  const BufferId sums =
+      whole ? p.write(diff_weights.tensor, Layout::kRowMajor) : p.scratch(w->parts * w->size());
+  step.writes = {sums};
   step.make = [=, reads = step.reads](const Binder& at) {
     Pixels source{at.as<uint16_t>(reads[0]), g.channels, g.in[0], g.in[1]};
     Pixels diff{at.as<uint16_t>(reads[1]), g.outputs, g.out[0], g.out[1]};
     if (swaps) std::swap(source, diff);
-    return Kernel{int(w->blocks()), StripKernel{w, source, diff, at(partial)}};
+    return Kernel{
+        int(w->blocks()),
+        StripKernel{w, source, diff, at(sums), whole ? at(sums) : nullptr, diff_weights, at.run()}};
   };
   p.step(std::move(step));
-  unpack_sums(p, name, g, w, partial, diff_weights, swaps ? SumRows::kOutputs : SumRows::kSources);
+  if (whole) return;
+  unpack_sums(p, name, g, w, sums, diff_weights, swaps ? SumRows::kOutputs : SumRows::kSources);
 }
 
 }  // namespace cafetiere::channels_last_bf16
