@@ -19,9 +19,7 @@ namespace cafetiere {
 /// Numbers below the least normal one count as zero in all of them.
 class Bf16Product {
  public:
-  using Element = uint16_t;
-  static constexpr int64_t kTogether = 2;  ///< k stored side by side in A
-  static constexpr int64_t kVector = 16;   ///< m comes in multiples of it
+  static constexpr int64_t kVector = 16;  ///< m comes in multiples of it
 
   Bf16Product() = default;
   /// For the set in force. lda is half the elements from a pair of k to the next.

@@ -10,7 +10,6 @@ namespace cafetiere::bf16 {
 namespace {
 
 using channels_last::LaneBlocks;
-using channels_last::Numbers;
 
 constexpr int64_t kFewBlocks = 8;             // with fewer the panels are divided too
 constexpr int64_t kWeights = 640 << 10;       // of a block: they stay in the L2 cache
@@ -88,7 +87,7 @@ Window::Window(const ConvGeometry& g, bool backward)
       out_w(backward ? g.in[1] : g.out[1]),
       rows(backward ? backward_axis(g, 0) : forward_axis(g, 0)),
       cols(backward ? backward_axis(g, 1) : forward_axis(g, 1)),
-      lanes(Numbers<Bf16Product>::lanes(out_channels / g.group)),
+      lanes(LaneBlocks::of_bf16(out_channels / g.group)),
       backward(backward) {
   if (g.kernel_size() == 1 && g.stride[0] * g.stride[1] == 1 && g.pad[0] + g.pad[1] == 0) {
     // All pixels of all images are rows of one.

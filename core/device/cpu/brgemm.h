@@ -11,8 +11,6 @@ namespace cafetiere {
 /// element of C is summed in the order i, then k, for any caller.
 class Brgemm {
  public:
-  using Element = float;
-  static constexpr int64_t kTogether = 1, kVector = 8;
   /// How B is stored: columns of k elements, or k rows of n.
   enum class B { kColumns, kRows };
   /// Summed a call: a panel of A of this depth stays in the L1 cache during a pass over C, which is

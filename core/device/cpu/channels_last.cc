@@ -264,9 +264,9 @@ std::string declines_backward_data(const ConvGeometry& g) {
 
 bool narrow(const ConvGeometry& g) { return g.group == 1 && g.channels < 16 && g.kernel[1] > 1; }
 
-ConvGeometry unfolded(const ConvGeometry& g, int64_t together) {
+ConvGeometry unfolded(const ConvGeometry& g) {
   ConvGeometry u = g;
-  u.channels = (g.channels * g.kernel[1] + together - 1) / together * together;
+  u.channels = g.channels * g.kernel[1];
   u.in[1] = g.out[1];
   u.kernel[1] = u.stride[1] = u.dilation[1] = 1;
   u.pad[1] = 0;
@@ -276,27 +276,22 @@ ConvGeometry unfolded(const ConvGeometry& g, int64_t together) {
 namespace {
 
 /// The elements of a source row that a kernel row with first column at source `first` covers.
-template <class Element>
-void unfold_pixel(const ConvGeometry& g, const float* from, int64_t first, Element* to) {
+void unfold_pixel(const ConvGeometry& g, const float* from, int64_t first, float* to) {
   const int64_t kernel = g.kernel[1], dilation = g.dilation[1], plane = g.in[0] * g.in[1];
   const bool inside = first >= 0 && first + (kernel - 1) * dilation < g.in[1];
   for (int64_t c = 0; c < g.channels; ++c, from += plane, to += kernel) {
     for (int64_t k = 0; k < kernel; ++k) {
       const int64_t at = first + k * dilation;
-      put_number(inside || (at >= 0 && at < g.in[1]) ? from[at] : 0.f, to[k]);
+      to[k] = inside || (at >= 0 && at < g.in[1]) ? from[at] : 0.f;
     }
   }
 }
 
 }  // namespace
 
-template <class Product>
 BufferId unfold(Program& p, const std::string& name, const ConvGeometry& g, TensorId src) {
-  using Own = Numbers<Product>;
-  using Element = typename Product::Element;
-  const int64_t width = unfolded(g, Own::kTogether).channels;
-  const int64_t padding = width - g.channels * g.kernel[1];
-  const BufferId target = p.scratch(g.n * g.in[0] * g.out[1] * width, Own::kFormat);
+  const int64_t width = g.channels * g.kernel[1];
+  const BufferId target = p.scratch(g.n * g.in[0] * g.out[1] * width);
   Step step;
   step.name = name + " unfold";
   step.kernel = "NCS to kernel rows";
@@ -304,27 +299,24 @@ BufferId unfold(Program& p, const std::string& name, const ConvGeometry& g, Tens
   step.writes = {target};
   step.make = [=, read = step.reads[0]](const Binder& at) {
     const float* x = at(read);
-    Element* u = at.as<Element>(target);
+    float* u = at(target);
     return Kernel{int(g.n * g.in[0]), [=](int block) {
                     const int64_t image = block / g.in[0], row = block % g.in[0];
                     const float* from = x + (image * g.channels * g.in[0] + row) * g.in[1];
-                    Element* to = u + block * g.out[1] * width;
+                    float* to = u + block * g.out[1] * width;
                     for (int64_t ow = 0; ow < g.out[1]; ++ow, to += width) {
                       unfold_pixel(g, from, ow * g.stride[1] - g.pad[1], to);
-                      std::fill(to + width - padding, to + width, Element(0));
                     }
                   }};
   };
   p.step(std::move(step));
   return target;
 }
-template BufferId unfold<Brgemm>(Program&, const std::string&, const ConvGeometry&, TensorId);
-template BufferId unfold<Bf16Product>(Program&, const std::string&, const ConvGeometry&, TensorId);
 
 void convolution(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
                  TensorId weights, TensorId bias, TensorId dst, bool relu) {
   const bool unfolds = narrow(g);
-  const BufferId in = unfolds ? unfold<Brgemm>(p, name, g, src) : p.read(src, Layout::kChannels);
+  const BufferId in = unfolds ? unfold(p, name, g, src) : p.read(src, Layout::kChannels);
   const BufferId packed = pack_weights(p, name, g, weights, false);
   emit(p, name, forward_correlation(unfolds ? unfolded(g) : g), false, in, packed, bias, dst, relu,
        g.flops());

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <string>
-#include <type_traits>
 
-#include "core/base/bfloat16.h"
 #include "core/device/cpu/bf16_product.h"
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/convolution.h"
@@ -21,6 +19,10 @@ struct LaneBlocks {
   int64_t padded = 1;  ///< what a block's height is a multiple of
 
   explicit LaneBlocks(int64_t channels) : LaneBlocks(channels, 8, 1) {}
+  /// Of bfloat16: sizes and heights are whole vectors of its products.
+  static LaneBlocks of_bf16(int64_t channels) {
+    return {channels, Bf16Product::kVector, Bf16Product::kVector};
+  }
   /// With sizes of whole vectors and heights that are multiples of `padded`.
   LaneBlocks(int64_t channels, int64_t vector, int64_t padded)
       : channels(channels), padded(padded) {
@@ -36,33 +38,13 @@ struct LaneBlocks {
   int64_t heights() const { return begin(count - 1) + height(count - 1); }
 };
 
-/// Brgemm, or Bf16Product: what a form computes with, its numbers and how it packs them.
-template <class Product>
-struct Numbers {
-  using Element = typename Product::Element;
-  static constexpr bool kBf16 = !std::is_same_v<Element, float>;
-  static constexpr Format kFormat = kBf16 ? Format::kBFloat16 : Format::kFloat32;
-  static constexpr int64_t kTogether = Product::kTogether;
-
-  static LaneBlocks lanes(int64_t channels) {
-    return kBf16 ? LaneBlocks(channels, Product::kVector, Product::kVector) : LaneBlocks(channels);
-  }
-  /// Rows of packed weights for so many k.
-  static int64_t depth(int64_t k) { return (k + kTogether - 1) / kTogether * kTogether; }
-};
-
-inline void put_number(float value, float& to) { to = value; }
-inline void put_number(float value, uint16_t& to) { to = to_bfloat16(value); }
-
 /// Whether the source is too narrow for a product a kernel element: then unfold() makes a kernel
 /// row's elements channels.
 bool narrow(const ConvGeometry& g);
 /// The geometry after unfold(): channels are (channel, kernel column), the kernel is one wide.
-/// Channels are padded to a multiple of `together`.
-ConvGeometry unfolded(const ConvGeometry& g, int64_t together = 1);
-/// A step that writes src (any layout) as N H W' (C kernel_w) in the product's numbers: for each output
-/// column the elements of the source row that one kernel row covers, contiguous, with zeros for the padding.
-template <class Product>
+ConvGeometry unfolded(const ConvGeometry& g);
+/// A step that writes src (any layout) as N H W' (C kernel_w): for each output column the elements
+/// of the source row that one kernel row covers, contiguous, with zeros for the padding.
 BufferId unfold(Program& p, const std::string& name, const ConvGeometry& g, TensorId src);
 /// Index of element (c * kernel_w + kw, kh) of unfolded weights among an output's original ones.
 inline int64_t folded(const ConvGeometry& g, int64_t row) {

@@ -89,7 +89,7 @@ struct Strips : SumBlocks {
   int64_t lines, pitch;  // rows and columns stored, an image and a row apart
 
   Strips(const ConvGeometry& g, Axis down, Axis across, const ConvGeometry& pairs)
-      : SumBlocks(g, Numbers<Bf16Product>::lanes(g.outputs / g.group), most_channels(down, across),
+      : SumBlocks(g, LaneBlocks::of_bf16(g.outputs / g.group), most_channels(down, across),
                   most_channels(down, across) < kTogether ? 1 : kTogether),
         rows(std::move(down)),
         cols(std::move(across)),

@@ -199,7 +199,7 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
                       TensorId diff_dst, Gradient diff_weights) {
   const bool unfolds = narrow(g);
   const auto w = std::make_shared<const WeightGradient>(unfolds ? unfolded(g) : g);
-  const BufferId in = unfolds ? unfold<Brgemm>(p, name, g, src) : p.read(src, Layout::kChannels);
+  const BufferId in = unfolds ? unfold(p, name, g, src) : p.read(src, Layout::kChannels);
   const BufferId partial = p.scratch(w->parts * w->size());
   Step step;
   step.name = name;
