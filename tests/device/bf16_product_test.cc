@@ -4,12 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <vector>
 
 #include "core/base/bfloat16.h"
+#include "core/device/bfloat16.h"
+#include "core/device/cpu/bf16_round.h"
+#include "core/device/cpu/lane_chunks.h"
 #include "core/device/isa.h"
 
 namespace cafetiere {
@@ -158,6 +163,52 @@ TEST(Bf16Tiles, SumInTheOrderOfTheInstruction) {
         ASSERT_EQ(sums[size_t(col * of.ldc + row)], sum);
       }
     }
+  }
+}
+
+/// Floats of all kinds: of every size, zeros, denormals, infinities and NaNs.
+std::vector<float> floats_of_all_kinds(size_t count) {
+  std::mt19937 random{5};
+  std::vector<float> list;
+  for (const uint32_t bits :
+       {0U, 0x80000000U, 1U, 0x80000001U, 0x007fffffU, 0x00800000U, 0x7f7fffffU, 0x7f800000U,
+        0xff800000U, 0x7f800001U, 0xffffffffU, 0x3f808000U}) {
+    list.push_back(std::bit_cast<float>(bits));
+  }
+  while (list.size() < count) list.push_back(std::bit_cast<float>(uint32_t(random())));
+  return list;
+}
+
+TEST(Bf16Round, HasTheBytesOfTheInstruction) {
+  const std::vector<float> from = floats_of_all_kinds(4099);
+  std::vector<uint16_t> narrowed(from.size());
+  narrow(from.data(), int64_t(from.size()), narrowed.data());
+  for (size_t i = 0; i < from.size(); ++i) {
+    ASSERT_EQ(narrowed[i], flushed_bfloat16(from[i])) << std::bit_cast<uint32_t>(from[i]);
+  }
+  if (!rounds_by_instruction()) GTEST_SKIP() << "a processor without AVX512-BF16";
+  std::vector<float> start = floats_of_all_kinds(32);  // of two NaNs either may be the sum
+  for (float& value : start) value = std::isfinite(value) ? value : 1;
+  for (int64_t lanes : {1, 7, 16, 20, 32}) {
+    const int64_t height = lanes > 16 ? 32 : 16, pixels = int64_t(from.size()) / height - 1;
+    for (const float floor : {0.F, -std::numeric_limits<float>::infinity()}) {
+      for (const bool streams : {false, true}) {
+        const bf16::Rounding how{height, lanes, start.data(), floor, streams};
+        std::vector<uint16_t> plain(size_t(64 * pixels), 1), fast = plain;
+        bf16::Round(false)(how, from.data(), pixels, plain.data(), 64);
+        bf16::Round(true)(how, from.data(), pixels, fast.data(), 64);
+        ASSERT_EQ(plain, fast) << lanes << " lanes";
+      }
+    }
+  }
+}
+
+TEST(Bf16Round, OfEightAtATimeIsThatOfEach) {
+  const std::vector<float> from = floats_of_all_kinds(4096);
+  for (size_t i = 0; i < from.size(); i += 8) {
+    std::array<uint16_t, 8> rounded{};
+    store_octet(rounded.data(), load_octet(from.data() + i, 8), 8);
+    for (size_t j = 0; j < 8; ++j) ASSERT_EQ(rounded[j], to_bfloat16(from[i + j]));
   }
 }
 
