@@ -104,6 +104,9 @@ TEST(Bf16, ConvolutionsAgreeWithTheReference) {
   check_products(convolution({2, 64, 31, 57}, "num_output: 24 kernel_size: 3 stride: 3"));
   check_products(convolution({2, 32, 40, 3}, "num_output: 24 kernel_size: 3 pad: 2 dilation: 2"));
   check_products(convolution({3, 64, 9, 9}, "num_output: 100 kernel_size: 1"));
+  check_products(convolution({2, 16, 9, 40}, "num_output: 24 kernel_size: 3 dilation: 24 pad: 24"));
+  check_products(convolution({2, 17, 41, 41}, "num_output: 24 kernel_size: 3 stride: 2 pad: 1"));
+  check_products(convolution({1, 12, 20, 20}, "num_output: 8 kernel_size: 13"));
   check_products(convolution({2, 17, 15, 12}, "num_output: 33 kernel_size: 3 stride: 2 pad: 1"));
   check_products(convolution({2, 20, 17, 17}, "num_output: 10 kernel_size: 3 dilation: 3 pad: 2"));
   check_products(convolution({2, 3, 19, 19}, "num_output: 24 kernel_size: 7 stride: 2 pad: 3"));

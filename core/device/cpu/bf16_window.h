@@ -87,7 +87,9 @@ struct Window {
 
   /// Numbers that can be laid out a block and stay in the L2 cache, with those that are read beyond them.
   static constexpr int64_t kRoom = 128 << 10;
-  int64_t slack() const { return 16 * cols.stride * pixel + 64; }
+  int64_t slack() const {
+    return (16 * cols.stride + std::max<int64_t>(0, -cols.origin)) * pixel + 64;
+  }
 
  private:
   Window(const ConvGeometry&, bool backward);

@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kMostChannels = 128;     // source channels a block
 constexpr int64_t kSourceSize = 64 << 10;  // of the source laid out anew: it stays in the L2 cache
 constexpr int64_t kMostPixels = 768;       // summed a product
-constexpr int64_t kBeyond = 16 << 10;      // read of rows that are not there
+constexpr int64_t kMostElements = 512;     // of a narrow source's kernels
 constexpr int64_t kTogetherPixels = 8;     // turned into columns
 constexpr int64_t kAhead = 32;       // pixels from one that is paired to what is fetched with it
 constexpr int64_t kMostShift = 256;  // pixels between a kernel's first and last element
@@ -64,8 +64,14 @@ int64_t least_size(const Axis& rows, const Axis& cols) {
          bf16::kTileDepth;
 }
 
+/// Rows that are read where there are so many: tiles are whole.
+int64_t whole_rows(int64_t rows) {
+  return (rows + bf16::kTileRows - 1) / bf16::kTileRows * bf16::kTileRows;
+}
+
 int64_t most_channels(const Axis& rows, const Axis& cols) {
-  return std::clamp<int64_t>(kSourceSize / least_size(rows, cols), 1, kMostChannels);
+  const int64_t fit = kSourceSize / least_size(rows, cols) / bf16::kTileRows * bf16::kTileRows;
+  return std::clamp(fit, bf16::kTileRows, kMostChannels);
 }
 
 /// Where an operand's pixels are, by place: in the grid of outputs.
@@ -77,7 +83,8 @@ struct Pixels {
 
 /// Whether so few channels are read by so many kernel elements that these become channels, too.
 bool is_narrow(const ConvGeometry& g) {
-  return g.group == 1 && g.channels < 16 && g.kernel_size() > 1;
+  return g.group == 1 && g.channels < 16 && g.kernel_size() > 1 &&
+         g.channels * g.kernel_size() <= kMostElements;
 }
 
 /// The sums' blocks, and the output pixels cut into strips: whole images, or rows and columns of one.
@@ -132,7 +139,8 @@ struct Strips : SumBlocks {
     int64_t channels = 0;
     for (int64_t r = 0; r < sources; ++r) channels = std::max(channels, source(r + 1) - source(r));
     const int64_t places = ((images - 1) * lines + height - 1) * pitch + width + bf16::kTileDepth;
-    return channels * (channel_size + (narrow ? c.kernel_size() * places : 0)) > kSourceSize;
+    const int64_t elements = narrow ? whole_rows(channels * c.kernel_size()) * places : 0;
+    return whole_rows(channels) * channel_size + elements > kSourceSize;
   }
 };
 
@@ -155,7 +163,7 @@ struct StripKernel {
     const SumBlocks::Block of = w->block(index);
     float* const sums = gradient ? nullptr : w->zero(partial, index);
     const bf16::TileScope scope;
-    std::array<uint16_t, kSourceSize + kBeyond> source{};  // what is read between lines is finite
+    std::array<uint16_t, kSourceSize> source{};  // what is read between lines is finite
     uint16_t* const elements = source.data() + of.channels * w->channel_size;  // of narrow sources
     alignas(64) std::array<uint16_t, (kMostPixels + bf16::kTileDepth) * LaneBlocks::kLanes> pairs;
     const int64_t end = (of.part + 1) * c.n / w->parts;
@@ -372,7 +380,7 @@ std::string declines_backward_weights(const ConvGeometry& g) {
   if (!reason.empty()) return reason;
   const Axis rows(g, 0), cols(g, 1);
   const bool fits = std::max(rows.most_shift, cols.most_shift) <= kMostShift &&
-                    least_size(rows, cols) <= kSourceSize;
+                    least_size(rows, cols) <= kSourceSize / (2 * bf16::kTileRows);
   return fits ? "" : "a kernel over too many pixels";
 }
 
