@@ -152,18 +152,18 @@ int64_t Window::runs(const WindowAxis::Class& row, const WindowAxis::Class& col)
   return (unfolded ? 1 : int64_t(row.taps.size())) * (merged ? 1 : int64_t(col.taps.size()));
 }
 
-int64_t Window::run_length(const WindowAxis::Class&, const WindowAxis::Class& col) const {
+int64_t Window::run_length(const WindowAxis::Class& col) const {
   return pixel * (merged ? int64_t(col.taps.size()) : 1);
 }
 
-int64_t Window::depth(const WindowAxis::Class& row, const WindowAxis::Class& col) const {
-  return rounded_up(run_length(row, col), kTileDepth);
+int64_t Window::depth(const WindowAxis::Class& col) const {
+  return rounded_up(run_length(col), kTileDepth);
 }
 
 int64_t Window::packed() const {
   int64_t sum = 0;
   for (const WindowAxis::Class& row : rows.classes) {
-    for (const WindowAxis::Class& col : cols.classes) sum += runs(row, col) * depth(row, col);
+    for (const WindowAxis::Class& col : cols.classes) sum += runs(row, col) * depth(col);
   }
   return sum;
 }

@@ -72,9 +72,9 @@ struct Window {
 
   /// Runs of numbers that a product sums over, and how long each is, in outputs of a pair of classes.
   int64_t runs(const WindowAxis::Class& row, const WindowAxis::Class& col) const;
-  int64_t run_length(const WindowAxis::Class& row, const WindowAxis::Class& col) const;
+  int64_t run_length(const WindowAxis::Class& col) const;
   /// The same with what fills a product's last step.
-  int64_t depth(const WindowAxis::Class& row, const WindowAxis::Class& col) const;
+  int64_t depth(const WindowAxis::Class& col) const;
   /// Packed numbers a lane: the depths of all runs of all classes.
   int64_t packed() const;
 

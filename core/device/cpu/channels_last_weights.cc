@@ -141,13 +141,12 @@ struct UnpackKernel {
     const float* const sums = partial + (group * w->lanes.heights() + w->lanes.begin(b)) * depth;
     const bool turned = rows_are == SumRows::kOutputs;
     const bool add = gradient.adds(*run), permuted = rows_are == SumRows::kUnfolded;
-    const int64_t used = original.channels / original.group * original.kernel_size();
     for (int64_t d0 = 0; d0 < depth; d0 += kRows) {
       const int64_t rows = std::min(kRows, depth - d0);
       std::array<float, kRows * LaneBlocks::kLanes> sum, columns;
       const float* from = sums + d0 * height;
       for (int64_t l = 0; l < lanes && !permuted && !turned; ++l) {
-        float* const to = out + (o0 + l) * used + d0;
+        float* const to = out + (o0 + l) * depth + d0;
         for (int64_t r = 0; r < rows; r += kCacheLine) prefetch_to_write(to + r);
       }
       std::copy_n(from, rows * height, sum.data());
@@ -161,13 +160,10 @@ struct UnpackKernel {
       }
       transpose_tiles(sum.data(), rows, lanes, height, columns.data(), rows);
       for (int64_t l = 0; l < lanes; ++l) {
-        float* to = out + (o0 + l) * used;
+        float* to = out + (o0 + l) * depth;
         const float* const own = columns.data() + l * rows;
         if (permuted) {
-          // What pads unfolded channels comes last and has no weights.
-          for (int64_t r = 0; r < std::min(rows, used - d0); ++r) {
-            put(to + folded(original, d0 + r), own[r], add);
-          }
+          for (int64_t r = 0; r < rows; ++r) put(to + folded(original, d0 + r), own[r], add);
         } else if (add) {
           for (int64_t r = 0; r < rows; ++r) to[d0 + r] += own[r];
         } else {
