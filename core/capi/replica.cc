@@ -94,6 +94,7 @@ nlohmann::json to_json(const Rounds& rounds) {
           {"test_initialization", p.test_initialization()},
           {"snapshot", p.snapshot()},
           {"average_loss", p.average_loss()},
+          {"display", p.display()},
           {"early_stopping", stopping}};
 }
 

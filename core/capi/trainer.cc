@@ -22,7 +22,8 @@ std::string sha256_of(const std::string& bytes) {
   return sha256_hex(std::as_bytes(std::span(bytes)));
 }
 
-/// Forwards events to the caller; progress at most five times a second, tests and messages always.
+/// Forwards events to the caller. Of runs without display and of those that display over 10,000 steps,
+/// progress at most five times a second.
 class CallbackSink : public EventSink {
  public:
   explicit CallbackSink(cft_trainer* owner) : owner_(owner) {}
@@ -30,7 +31,7 @@ class CallbackSink : public EventSink {
   void progress(const Progress& event) override {
     const auto now = std::chrono::steady_clock::now();
     const bool last = event.step >= event.max_iter;
-    if (!last && now - sent_ < std::chrono::milliseconds(200)) return;
+    if (!last && !told_by_step() && now - sent_ < std::chrono::milliseconds(200)) return;
     sent_ = now;
     call(event);
   }
@@ -38,6 +39,11 @@ class CallbackSink : public EventSink {
   void log(const LogMessage& event) override { call(event); }
 
  private:
+  /// Whether the steps alone decide: the same run then tells the same losses.
+  bool told_by_step() const {
+    const caffe::SolverParameter& p = owner_->trainer->solver();
+    return p.display() > 0 && p.max_iter() / p.display() <= 10'000;
+  }
   void call(const Event& event) {
     const cft_callbacks& c = owner_->callbacks;
     if (c.event && c.event(c.context, to_json(event).c_str()) != 0) owner_->trainer->cancel();

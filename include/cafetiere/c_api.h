@@ -271,7 +271,8 @@ CFT_API int cft_sync_modes(char** out);
 typedef struct cft_callbacks {
   uint64_t struct_size;
   void* context;
-  /* One JSON object, on rank 0 only, about once a second and at the end:
+  /* One JSON object, on rank 0 only, at the end and at the steps of the solver's display; without one
+   * about once a second, and where it shows over 10,000 steps at most five times a second:
    * {"event": "progress", "step", "max_iter", "epoch", "loss", "lr", "rows_per_s", "wait_data",
    *  "wait_comm", "seconds"} | {"event": "test", "step", "net", "outputs": {NAME: VALUE}} |
    * {"event": "log", "level": "info"|"warning"|"error", "text"}: warnings and what the run has decided,

@@ -197,6 +197,32 @@ TEST(TrainerInterface, TheSolversSnapshotsAreToldBesideOtherCheckpoints) {
               testing::ElementsAre("", "small_iter_3.caffemodel", "", "small_iter_6.caffemodel"));
 }
 
+// However fast its steps are.
+TEST(TrainerInterface, ProgressIsToldAtTheStepsOfDisplay) {
+  nlohmann::json options = small_options(0, 1, "");
+  options["solver"] = std::string(kSmallSolver) + " display: 14";
+  std::vector<int64_t> steps;
+  const cft_callbacks callbacks{
+      .struct_size = sizeof callbacks,
+      .context = &steps,
+      .event =
+          [](void* to, const char* json) {
+            const auto event = nlohmann::json::parse(json);
+            if (event["event"] == "progress") {
+              static_cast<std::vector<int64_t>*>(to)->push_back(event["step"]);
+            }
+            return 0;
+          },
+      .checkpoint = nullptr};
+  cft_trainer* made = nullptr;
+  ASSERT_EQ(cft_trainer_create(options.dump().c_str(), &callbacks, &made), CFT_OK)
+      << cft_last_error();
+  const TrainerHandle trainer(made);
+  const auto rows = trained_rows();
+  ASSERT_EQ(cft_trainer_run(made, nullptr, rows.get()), CFT_OK) << cft_last_error();
+  EXPECT_THAT(steps, testing::ElementsAre(1, 15, 29, 40));
+}
+
 // A run this short has a progress event after its first iteration, and one at the end.
 TEST(TrainerInterface, TheLastEventCanStopTheRunToo) {
   Host host;

@@ -182,7 +182,7 @@ final class RoundsJob implements AutoCloseable {
     rounds.end(outcomes.stream().map(RoundsOutcome::floats).toList());
     now = Json.parse(rounds.describe());
     roundsDone++;
-    log.round(outcomes, iter(), stage.executorsUsed());
+    log.round(outcomes, begin, iter(), stage.executorsUsed());
     if (!keepsHistory) stage.startFrom("");  // the next round needs nothing of this one
   }
 

@@ -13,14 +13,20 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Adds up what the shards report of their rounds, and tells it as the events of a run. */
+/**
+ * Adds up what the shards report of their rounds, and tells it as the events of a run: at the steps of
+ * the solver's display; without one, and where it shows very many, by the clock.
+ */
 final class RoundsLog {
   private static final long EVENT_NANOS = 200_000_000L;
+  /** As many as the engine tells where a group trains. */
+  private static final long MOST_SHOWN = 10_000;
 
   private final RunEvents events;
   private final String run;
   private final long maxIter;
   private final int lossWindow;
+  private final long display;
   private final long start = System.nanoTime();
   private final Map<Long, Long> rowsByEpoch = new TreeMap<>();
   private final Deque<Double> losses = new ArrayDeque<>();
@@ -35,10 +41,11 @@ final class RoundsLog {
     this.run = run;
     this.maxIter = settings.path("max_iter").asLong();
     this.lossWindow = settings.path("average_loss").asInt();
+    this.display = settings.path("display").asLong();
   }
 
-  /** Takes the reports of a round that ends at iteration {@code step}. */
-  void round(List<RoundsOutcome> outcomes, long step, int executors) {
+  /** Takes the reports of a round of the iterations from {@code begin} on to before {@code step}. */
+  void round(List<RoundsOutcome> outcomes, long begin, long step, int executors) {
     double[] sums = new double[0];
     JsonNode last = null;
     int shards = outcomes.stream().mapToInt(outcome -> outcome.shards().size()).sum();
@@ -60,7 +67,9 @@ final class RoundsLog {
       if (losses.size() > lossWindow) losses.removeFirst();
     }
     long now = System.nanoTime();
-    if (last == null || now - lastEvent < EVENT_NANOS && step < maxIter) return;
+    boolean isBySteps = display > 0 && maxIter / display <= MOST_SHOWN;
+    boolean isShown = isBySteps ? isDisplayed(begin, step) : now - lastEvent >= EVENT_NANOS;
+    if (last == null || !isShown && step < maxIter) return;
     progress(last, step, (now - lastEvent) / 1e9, Math.max(1, executors));
     lastEvent = now;
     rowsSince = 0;
@@ -110,6 +119,11 @@ final class RoundsLog {
   /** Seconds since the first round began. */
   double seconds() {
     return (System.nanoTime() - start) / 1e9;
+  }
+
+  /** Whether an iteration from {@code begin} on to before {@code end} is a multiple of display. */
+  private boolean isDisplayed(long begin, long end) {
+    return (end + display - 1) / display > (begin + display - 1) / display;
   }
 
   private void count(long epoch, long rows) {

@@ -151,13 +151,20 @@ class RoundsTest {
     TrainingPlan plan = TestNets.plan(estimator(solver, "mode: 'average'", 2)
         .setEvents(dir.resolve("run").toString()), table);
     String events = Run.of(new RoundsEngine(), plan, table, TestImages.images(spark, 101)).events();
-    List<Long> tested = events.lines().map(Json::parse)
-        .filter(event -> event.path("event").asText().equals("test"))
-        .map(event -> event.path("step").asLong()).toList();
-    assertEquals(List.of(0L, 10L, 20L), tested);
+    assertEquals(List.of(0L, 10L, 20L), steps(events, "test"));
     String file = Files.readString(dir.resolve("run.jsonl"));
     assertEquals(events.lines().count(), file.lines().count());
     assertTrue(file.contains("\"test\"") && file.contains("\"progress\""), file);
+  }
+
+  /** However fast the rounds are. */
+  @Test
+  void progressIsToldOfEachRoundWithADisplayedIteration() {
+    Dataset<Row> table = TestImages.images(spark, ROWS);
+    String solver = TestImages.solver(23).replaceAll("display: \\d+", "") + " display: 7";
+    TrainingPlan plan = TestNets.plan(estimator(solver, "mode: 'average'", 2), table);
+    String events = Run.of(new RoundsEngine(), plan, table, null).events();
+    assertEquals(List.of(5L, 10L, 15L, 23L), steps(events, "progress"));
   }
 
   @BothLines
@@ -214,6 +221,13 @@ class RoundsTest {
   }
 
   /** Replicas that this JVM's garbage collector could not free. */
+  /** The steps of the events of one kind, in order. */
+  private static List<Long> steps(String events, String kind) {
+    return events.lines().map(Json::parse)
+        .filter(event -> event.path("event").asText().equals(kind))
+        .map(event -> event.path("step").asLong()).toList();
+  }
+
   private static int liveNetsHere() throws Exception {
     String histogram = (String) ManagementFactory.getPlatformMBeanServer().invoke(
         new ObjectName("com.sun.management:type=DiagnosticCommand"), "gcClassHistogram",
