@@ -77,7 +77,8 @@ class Device {
                                               const InnerProductGeometry&, TensorId src,
                                               TensorId diff_dst, Gradient diff_weights) = 0;
 
-  /// Max pooling also writes `index` (h * in_w + w of the chosen element; -1 for an empty window).
+  /// Max pooling also writes `index` (h * in_w + w of the chosen element; -1 for an empty window), in a
+  /// form of the device's own unless the geometry shows it.
   virtual void pooling(Program&, const std::string& name, const PoolGeometry&, TensorId src,
                        TensorId dst, TensorId index) = 0;
   virtual void pooling_backward(Program&, const std::string& name, const PoolGeometry&,

@@ -43,6 +43,7 @@ struct InnerProductGeometry {
 /// Max or average pooling over two spatial axes, (n, channels, in_h, in_w) to (.., out_h, out_w).
 struct PoolGeometry {
   bool max = true;
+  bool shows_index = false;  ///< others than the gradient read what a maximum has chosen
   int64_t n = 0, channels = 0;
   int64_t in_h = 0, in_w = 0, out_h = 0, out_w = 0;
   int64_t kernel_h = 0, kernel_w = 0, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;

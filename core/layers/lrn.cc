@@ -51,7 +51,17 @@ class Lrn : public Layer {
   /// Within a channel the sum is an average pooling of the squares, and k is fixed at 1.
   PoolGeometry pool(const Shape& s) const {
     const int64_t size = param().lrn_param().local_size();
-    return {false, s[0], s[1], s[2], s[3], s[2], s[3], size, size, 1, 1, size / 2, size / 2};
+    return {.max = false,
+            .n = s[0],
+            .channels = s[1],
+            .in_h = s[2],
+            .in_w = s[3],
+            .out_h = s[2],
+            .out_w = s[3],
+            .kernel_h = size,
+            .kernel_w = size,
+            .pad_h = size / 2,
+            .pad_w = size / 2};
   }
 
   Status forward_within(LoweringContext& plan) const {

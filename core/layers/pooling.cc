@@ -26,7 +26,8 @@ class Pooling : public Layer {
   }
 
   Status forward(LoweringContext& plan) const override {
-    CFT_ASSIGN(const PoolGeometry g, geometry(plan.bottom_shape(0)));
+    CFT_ASSIGN(PoolGeometry g, geometry(plan.bottom_shape(0)));
+    g.shows_index = plan.tops.size() > 1;
     const TensorId top = plan.new_top(0);
     const TensorId index = g.max ? plan.new_tensor("index", plan.top_shapes[0]) : kNoTensor;
     plan.device.pooling(plan.program, plan.step("forward"), g, plan.bottoms[0], top, index);
@@ -37,7 +38,8 @@ class Pooling : public Layer {
 
   Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0] || plan.top_diffs[0] == kNoTensor) return {};
-    CFT_ASSIGN(const PoolGeometry g, geometry(plan.bottom_shape(0)));
+    CFT_ASSIGN(PoolGeometry g, geometry(plan.bottom_shape(0)));
+    g.shows_index = plan.tops.size() > 1;
     const TensorId down = plan.new_bottom_diff(0);
     plan.device.pooling_backward(plan.program, plan.step("backward"), g, plan.top_diffs[0],
                                  plan.saved[0], down);

@@ -5,6 +5,7 @@
 #include <cfloat>
 #include <type_traits>
 
+#include "core/device/cpu/bf16_max_pooling.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/lane_chunks.h"
 
@@ -161,6 +162,42 @@ void backward_row(const Pool& p, int64_t h, const T* dy, const float* index, T* 
   }
 }
 
+/// Whether it is done by rows of bfloat16.
+bool has_small_index(const PoolGeometry& g, Format format) {
+  return g.max && !g.shows_index && format == Format::kBFloat16 && bf16::MaxPool::fits(g);
+}
+
+/// The version of the index beside one of the data.
+Version index_version(const PoolGeometry& g, const Version& data) {
+  return Version(data.layout,
+                 has_small_index(g, data.format) ? Format::kBFloat16 : Format::kFloat32);
+}
+
+constexpr int64_t kBand = 8;  ///< rows of a block, which share what they read
+
+Kernel small_index_kernel(const Pool& pool, const uint16_t* x, uint16_t* y, uint16_t* place) {
+  const int64_t bands = (pool.g.out_h + kBand - 1) / kBand;
+  return {int(pool.images * bands), [=, run = bf16::max_pool_rows().forward,
+                                     p = bf16::MaxPool{pool.g, pool.pixel()}](int block) {
+            const int64_t image = block / bands, row = block % bands * kBand;
+            const int64_t out = pool.out_image(image);
+            run(p, row, std::min(row + kBand, p.g.out_h), x + pool.in_image(image), y + out,
+                place + out);
+          }};
+}
+
+Kernel small_index_backward_kernel(const Pool& pool, const uint16_t* dy, const uint16_t* place,
+                                   uint16_t* dx) {
+  const int64_t bands = (pool.g.in_h + kBand - 1) / kBand;
+  return {int(pool.images * bands), [=, run = bf16::max_pool_rows().backward,
+                                     p = bf16::MaxPool{pool.g, pool.pixel()}](int block) {
+            const int64_t image = block / bands, row = block % bands * kBand;
+            const int64_t out = pool.out_image(image);
+            run(p, row, std::min(row + kBand, p.g.in_h), dy + out, place + out,
+                dx + pool.in_image(image));
+          }};
+}
+
 template <class T>
 Kernel pooling_kernel(const Pool& pool, const T* x, T* y, float* chosen) {
   const int64_t rows = pool.g.out_h;
@@ -195,9 +232,13 @@ void CpuDevice::pooling(Program& p, const std::string& name, const PoolGeometry&
   step.kernel = std::string("vector ") + layout_name(version.layout);
   step.reads = {p.read(src, version)};
   step.writes = {p.write(dst, version)};
-  if (g.max) step.writes.push_back(p.write(index, version.layout));
+  if (g.max) step.writes.push_back(p.write(index, index_version(g, version)));
   step.make = [=, read = step.reads[0], writes = step.writes](const Binder& at) {
     const Pool pool(g, version.layout);
+    if (has_small_index(g, version.format)) {
+      return small_index_kernel(pool, at.as<uint16_t>(read), at.as<uint16_t>(writes[0]),
+                                at.as<uint16_t>(writes[1]));
+    }
     float* const chosen = g.max ? at(writes[1]) : nullptr;
     return with_elements(version.format, [&]<class T>(T) {
       return pooling_kernel<T>(pool, at.as<T>(read), at.as<T>(writes[0]), chosen);
@@ -213,10 +254,14 @@ void CpuDevice::pooling_backward(Program& p, const std::string& name, const Pool
   step.name = name;
   step.kernel = std::string("vector ") + layout_name(version.layout);
   step.reads = {p.read(diff_dst, version)};
-  if (g.max) step.reads.push_back(p.read(index, version.layout));
+  if (g.max) step.reads.push_back(p.read(index, index_version(g, version)));
   step.writes = {p.write(diff_src, version)};
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     const Pool pool(g, version.layout);
+    if (has_small_index(g, version.format)) {
+      return small_index_backward_kernel(pool, at.as<uint16_t>(reads[0]), at.as<uint16_t>(reads[1]),
+                                         at.as<uint16_t>(write));
+    }
     const float* const chosen = g.max ? at(reads[1]) : nullptr;
     return with_elements(version.format, [&]<class T>(T) {
       return backward_kernel<T>(pool, at.as<T>(reads[0]), chosen, at.as<T>(write));

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of max pooling over vectors of any width: a file of each instruction set includes it once, with
+// what loads and stores its vectors.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "core/device/cpu/bf16_max_pooling.h"
+
+namespace cafetiere::bf16 {
+namespace {
+
+inline constexpr int64_t kRowBuffer = 32'768;  ///< numbers
+
+/// Vectors of kBytes; comparisons give a mask that ?: takes. (GCC drops the attribute of a `using` whose
+/// size is a template's.)
+template <int kBytes>
+struct Vectors {
+  typedef uint16_t Bits __attribute__((vector_size(kBytes)));
+  typedef int16_t Key __attribute__((vector_size(kBytes)));
+  typedef uint32_t Wide __attribute__((vector_size(kBytes)));
+  typedef int32_t Signed __attribute__((vector_size(kBytes)));
+  typedef float Float __attribute__((vector_size(kBytes)));
+  static constexpr int64_t kLanes = kBytes / 2;
+
+  /// Integers in the order of the numbers: both zeros equal, NaN below all.
+  static Key key_of(Bits x) {
+    const Key magnitude = Key(x & 0x7fff), sign = Key(x) >> 15;
+    const Key key = (magnitude ^ sign) - sign;
+    return magnitude > 0x7f80 ? Key{} - 0x7fff : key;
+  }
+  static Bits number_of(Key key) {
+    const Key sign = key >> 15;
+    return Bits((key ^ sign) - sign) | (Bits(sign) & 0x8000);
+  }
+
+  /// As to_bfloat16() rounds, the bits in the upper halves.
+  static Wide rounded(Float sum) {
+    const Wide bits = Wide(sum);
+    const Wide near = bits + 0x7fff + ((bits >> 16) & 1);
+    return Signed(bits & 0x7fffffff) > 0x7f800000 ? bits | 0x400000 : near;
+  }
+  /// Those of even and of odd lanes.
+  static Bits narrow(Float even, Float odd) {
+    return Bits((rounded(even) >> 16) | (rounded(odd) & 0xffff0000));
+  }
+};
+
+/// Calls f(first, vectors, lanes) for pieces of `width` numbers: four vectors at a time, so that what is
+/// computed of a window is so once for all of them, then single ones, the last of which may be partial.
+template <int64_t kLanes, class F>
+inline void for_each_piece(int64_t width, const F& f) {
+  using One = std::integral_constant<int64_t, 1>;
+  using Four = std::integral_constant<int64_t, 4>;
+  constexpr std::integral_constant<int64_t, kLanes> kWhole;
+  int64_t i = 0;
+  for (; i + 4 * kLanes <= width; i += 4 * kLanes) f(i, Four(), kWhole);
+  for (; i + kLanes <= width; i += kLanes) f(i, One(), kWhole);
+  if (i < width) f(i, One(), width - i);
+}
+
+/// The rows of keys of the windows of one output row, for `width` numbers of each pixel.
+template <class Memory>
+class KeyRows {
+ public:
+  using V = typename Memory::V;
+  using Key = typename V::Key;
+
+  KeyRows(const MaxPool& p, const uint16_t* x, int64_t width)
+      : p_(p), x_(x), width_(width), vectors_((width + V::kLanes - 1) / V::kLanes) {}
+
+  /// Has the rows [begin, end), which never go back.
+  void take(int64_t begin, int64_t end) {
+    for (int64_t h = std::max(begin, next_); h < end; ++h) {
+      Key* to = at(h, 0);
+      const uint16_t* from = x_ + h * p_.g.in_w * p_.pixel;
+      for (int64_t w = 0; w < p_.g.in_w; ++w, from += p_.pixel) {
+        for_each_piece<V::kLanes>(width_, [&](int64_t i, auto vectors, auto lanes) {
+          for (int64_t v = 0; v < vectors(); ++v) {
+            *to++ = V::key_of(Memory::load(from + i + v * V::kLanes, lanes));
+          }
+        });
+      }
+    }
+    next_ = std::max(next_, end);
+  }
+  int64_t vectors() const { return vectors_; }  ///< of a pixel
+  Key* at(int64_t h, int64_t w) {
+    return reinterpret_cast<Key*>(rows_) + (h % p_.g.kernel_h * p_.g.in_w + w) * vectors_;
+  }
+
+ private:
+  const MaxPool& p_;
+  const uint16_t* x_;
+  int64_t width_, vectors_, next_ = 0;
+  alignas(64) int16_t rows_[kRowBuffer];
+};
+
+template <class Memory>
+void max_row(const MaxPool& p, int64_t oh, int64_t width, KeyRows<Memory>& keys, uint16_t* y,
+             uint16_t* place) {
+  using V = typename Memory::V;
+  using Key = typename V::Key;
+  const PoolGeometry& g = p.g;
+  const auto rows = g.rows(oh);
+  keys.take(rows.begin, rows.end);
+  const int64_t next = keys.vectors();
+  for (int64_t ow = 0; ow < g.out_w; ++ow, y += p.pixel, place += p.pixel) {
+    const auto cols = g.cols(ow);
+    const int64_t corner = (rows.begin - oh * g.stride_h + g.pad_h) * g.kernel_w + cols.begin -
+                           ow * g.stride_w + g.pad_w;
+    for_each_piece<V::kLanes>(width, [&](int64_t i, auto vectors, auto lanes) {
+      Key best[vectors()], chosen[vectors()];
+      for (int64_t v = 0; v < vectors(); ++v) best[v] = Key{} - 0x7f80, chosen[v] = Key{} - 1;
+      for (int64_t h = rows.begin, row = corner; h < rows.end; ++h, row += g.kernel_w) {
+        const Key* from = keys.at(h, cols.begin) + i / V::kLanes;
+        for (int64_t w = 0; w < cols.end - cols.begin; ++w, from += next) {
+          const Key here = Key{} + int16_t(row + w);
+          for (int64_t v = 0; v < vectors(); ++v) {
+            chosen[v] = from[v] > best[v] ? here : chosen[v];
+            best[v] = from[v] > best[v] ? from[v] : best[v];
+          }
+        }
+      }
+      for (int64_t v = 0; v < vectors(); ++v) {
+        Memory::store(y + i + v * V::kLanes, V::number_of(best[v]), lanes);
+        Memory::store(place + i + v * V::kLanes, typename V::Bits(chosen[v]), lanes);
+      }
+    });
+  }
+}
+
+template <class Memory>
+void max_rows(const MaxPool& p, int64_t begin, int64_t end, const uint16_t* x, uint16_t* y,
+              uint16_t* place) {
+  constexpr int64_t kLanes = Memory::V::kLanes;
+  // What a pixel's vector is cut into, so that the rows of a window fit in the buffer.
+  const int64_t slice = kRowBuffer / (p.g.kernel_h * p.g.in_w) / kLanes * kLanes;
+  for (int64_t first = 0; first < p.pixel; first += slice) {
+    const int64_t width = std::min(slice, p.pixel - first);
+    KeyRows<Memory> keys(p, x + first, width);
+    for (int64_t oh = begin; oh < end; ++oh) {
+      const int64_t out = oh * p.g.out_w * p.pixel + first;
+      max_row<Memory>(p, oh, width, keys, y + out, place + out);
+    }
+  }
+}
+
+/// The outputs along one axis whose windows cover input i.
+struct Covering {
+  int64_t first, last;
+  Covering(int64_t i, int64_t out, int64_t kernel, int64_t stride, int64_t pad)
+      : first(i + pad < kernel ? 0 : (i + pad - kernel) / stride + 1),
+        last(std::min(out - 1, (i + pad) / stride)) {}
+};
+
+/// `here`: the place of this input in the window of the first output.
+template <class Memory>
+void backward_pixel(const MaxPool& p, const Covering& over, const Covering& across, int64_t here,
+                    const uint16_t* dy, const uint16_t* place, uint16_t* dx) {
+  using V = typename Memory::V;
+  const PoolGeometry& g = p.g;
+  for_each_piece<V::kLanes>(p.pixel, [&](int64_t i, auto vectors, auto lanes) {
+    typename V::Float even[vectors()] = {}, odd[vectors()] = {};
+    int64_t row = here;
+    for (int64_t oh = over.first; oh <= over.last; ++oh, row -= g.stride_h * g.kernel_w) {
+      int64_t out = (oh * g.out_w + across.first) * p.pixel + i, at = row;
+      for (int64_t ow = across.first; ow <= across.last; ++ow, out += p.pixel, at -= g.stride_w) {
+        const auto wanted = typename V::Bits{} + uint16_t(at);
+        for (int64_t v = 0; v < vectors(); ++v) {
+          const int64_t j = out + v * V::kLanes;
+          const auto diff = typename V::Wide(
+              Memory::load_where(Memory::load(place + j, lanes) == wanted, dy + j, lanes));
+          even[v] += typename V::Float(diff << 16);
+          odd[v] += typename V::Float(diff & 0xffff0000);
+        }
+      }
+    }
+    for (int64_t v = 0; v < vectors(); ++v) {
+      Memory::store(dx + i + v * V::kLanes, V::narrow(even[v], odd[v]), lanes);
+    }
+  });
+}
+
+template <class Memory>
+void backward_rows(const MaxPool& p, int64_t begin, int64_t end, const uint16_t* dy,
+                   const uint16_t* place, uint16_t* dx) {
+  const PoolGeometry& g = p.g;
+  for (int64_t h = begin; h < end; ++h) {
+    const Covering over(h, g.out_h, g.kernel_h, g.stride_h, g.pad_h);
+    const int64_t row = h - over.first * g.stride_h + g.pad_h;
+    for (int64_t w = 0; w < g.in_w; ++w) {
+      const Covering across(w, g.out_w, g.kernel_w, g.stride_w, g.pad_w);
+      const int64_t col = w - across.first * g.stride_w + g.pad_w;
+      backward_pixel<Memory>(p, over, across, row * g.kernel_w + col, dy, place,
+                             dx + (h * g.in_w + w) * p.pixel);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cafetiere::bf16
