@@ -27,8 +27,8 @@ float number(uint16_t bits) {
 /// Few different numbers, so that many are equal, and all kinds of them.
 Numbers drawn(int64_t count, int seed) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const float kinds[] = {0,  -0.F, 1,         -1,         2.5F,        -3,
-                         3,  1e-40F, kInfinity, -kInfinity, std::nanf(""), -std::nanf("")};
+  const float kinds[] = {0, -0.F,   1,         -1,         2.5F,          -3,
+                         3, 1e-40F, kInfinity, -kInfinity, std::nanf(""), -std::nanf("")};
   std::mt19937 random(static_cast<unsigned>(seed));
   Numbers numbers(static_cast<size_t>(count));
   for (uint16_t& n : numbers) n = to_bfloat16(kinds[random() % std::size(kinds)]);
@@ -92,7 +92,8 @@ TEST_P(Bf16MaxPooling, FollowsTheDefinition) {
   const Numbers x = drawn(inputs(p), 1);
   Numbers dy = drawn(outputs(p), 2);
   for (uint16_t& n : dy) {
-    if (!std::isfinite(number(n))) n = to_bfloat16(0.75F);  // of a NaN the payload would be compared
+    if (!std::isfinite(number(n)))
+      n = to_bfloat16(0.75F);  // of a NaN the payload would be compared
   }
   const Pooled wanted = by_definition(p, x, dy), plain = by_rows(plain_max_pool_rows(), p, x, dy);
   EXPECT_EQ(plain.place, wanted.place);
@@ -127,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Bf16MaxPooling,
                                          Case{window(13, 11, 6, 5, 3, 2, 0), 96},
                                          Case{window(8, 8, 4, 4, 3, 2, 0), 33},  // cut at the edge
                                          Case{window(5, 5, 1, 1, 5, 1, 0), 7},
-                                         Case{window(9, 9, 3, 3, 2, 4, 0), 1},     // gaps
+                                         Case{window(9, 9, 3, 3, 2, 4, 0), 1},       // gaps
                                          Case{window(6, 300, 4, 298, 3, 1, 0), 70},  // slices
                                          Case{window(3, 3, 5, 5, 3, 1, 2), 32}));
 

@@ -111,6 +111,12 @@ TEST(Bf16, ConvolutionsAgreeWithTheReference) {
   check_products(convolution({2, 20, 17, 17}, "num_output: 10 kernel_size: 3 dilation: 3 pad: 2"));
   check_products(convolution({2, 3, 19, 19}, "num_output: 24 kernel_size: 7 stride: 2 pad: 3"));
   check_products(convolution({5, 1, 12, 12}, "num_output: 20 kernel_size: 5"));
+  // Narrow sources: several products' pixels, many and few outputs, rows apart.
+  check_products(convolution({2, 3, 47, 33}, "num_output: 130 kernel_size: 5 stride: 2 pad: 1"));
+  check_products(convolution({3, 15, 9, 33}, "num_output: 5 kernel_size: 3 pad: 1"));
+  check_products(convolution({1, 3, 61, 45}, "num_output: 12 kernel_size: 11 stride: 4"));
+  check_products(
+      convolution({2, 2, 21, 12}, "num_output: 9 kernel_size: 3 dilation: 4 dilation: 1"));
   check_products(convolution({2, 24, 9, 9}, "num_output: 36 kernel_size: 3 group: 2 pad: 1"));
   check_products(convolution({2, 40, 30, 1}, "num_output: 12 kernel_h: 5 kernel_w: 1"));
   check_products(convolution({1, 520, 7, 7}, "num_output: 70 kernel_size: 3 pad: 1"));

@@ -25,8 +25,8 @@ struct WideMemory {
     return V::Bits(_mm512_maskz_loadu_epi16(mask(lanes), from));
   }
   static V::Bits load_where(V::Key where, const uint16_t* from, int64_t lanes) {
-    return V::Bits(_mm512_maskz_loadu_epi16(
-        _mm512_movepi16_mask(__m512i(where)) & mask(lanes), from));
+    return V::Bits(
+        _mm512_maskz_loadu_epi16(_mm512_movepi16_mask(__m512i(where)) & mask(lanes), from));
   }
   static void store(uint16_t* to, V::Bits v, int64_t lanes) {
     _mm512_mask_storeu_epi16(to, mask(lanes), __m512i(v));

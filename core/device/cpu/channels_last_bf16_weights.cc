@@ -13,6 +13,7 @@
 
 #include "core/device/cpu/bf16_pack.h"
 #include "core/device/cpu/bf16_tiles.h"
+#include "core/device/cpu/channels_last_bf16_patches.h"
 #include "core/device/cpu/channels_last_weights.h"
 
 namespace cafetiere::channels_last {
@@ -21,7 +22,6 @@ namespace {
 constexpr int64_t kMostChannels = 128;     // source channels a block
 constexpr int64_t kSourceSize = 64 << 10;  // of the source laid out anew: it stays in the L2 cache
 constexpr int64_t kMostPixels = 768;       // summed a product
-constexpr int64_t kMostElements = 512;     // of a narrow source's kernels
 constexpr int64_t kTogetherPixels = 8;     // turned into columns
 constexpr int64_t kAhead = 32;       // pixels from one that is paired to what is fetched with it
 constexpr int64_t kMostShift = 256;  // pixels between a kernel's first and last element
@@ -81,19 +81,12 @@ struct Pixels {
   int64_t in_h, in_w;
 };
 
-/// Whether so few channels are read by so many kernel elements that these become channels, too.
-bool is_narrow(const ConvGeometry& g) {
-  return g.group == 1 && g.channels < 16 && g.kernel_size() > 1 &&
-         g.channels * g.kernel_size() <= kMostElements;
-}
-
 /// The sums' blocks, and the output pixels cut into strips: whole images, or rows and columns of one.
 struct Strips : SumBlocks {
   Axis rows, cols;
   Axis pair_rows, pair_cols;      // of the operand in pairs
   int64_t images, height, width;  // output rows and columns of a strip
-  bool narrow;
-  int64_t lines, pitch;  // rows and columns stored, an image and a row apart
+  int64_t lines, pitch;           // rows and columns stored, an image and a row apart
 
   Strips(const ConvGeometry& g, Axis down, Axis across, const ConvGeometry& pairs)
       : SumBlocks(g, LaneBlocks::of_bf16(g.outputs / g.group), most_channels(down, across),
@@ -101,8 +94,7 @@ struct Strips : SumBlocks {
         rows(std::move(down)),
         cols(std::move(across)),
         pair_rows(pairs, 0),
-        pair_cols(pairs, 1),
-        narrow(is_narrow(g)) {
+        pair_cols(pairs, 1) {
     cut_into(c.n, c.out_h, c.out_w);
     images = std::clamp<int64_t>(kMostPixels / (lines * pitch), 1, c.n);
     height = std::clamp<int64_t>(kMostPixels / pitch, 1, c.out_h);
@@ -138,9 +130,7 @@ struct Strips : SumBlocks {
   bool too_large() const {
     int64_t channels = 0;
     for (int64_t r = 0; r < sources; ++r) channels = std::max(channels, source(r + 1) - source(r));
-    const int64_t places = ((images - 1) * lines + height - 1) * pitch + width + bf16::kTileDepth;
-    const int64_t elements = narrow ? whole_rows(channels * c.kernel_size()) * places : 0;
-    return whole_rows(channels) * channel_size + elements > kSourceSize;
+    return whole_rows(channels) * channel_size > kSourceSize;
   }
 };
 
@@ -164,7 +154,6 @@ struct StripKernel {
     float* const sums = gradient ? nullptr : w->zero(partial, index);
     const bf16::TileScope scope;
     std::array<uint16_t, kSourceSize> source{};  // what is read between lines is finite
-    uint16_t* const elements = source.data() + of.channels * w->channel_size;  // of narrow sources
     alignas(64) std::array<uint16_t, (kMostPixels + bf16::kTileDepth) * LaneBlocks::kLanes> pairs;
     const int64_t end = (of.part + 1) * c.n / w->parts;
     for (int64_t n = of.part * c.n / w->parts; n < end; n += w->images) {
@@ -183,14 +172,8 @@ struct StripKernel {
                        w->lanes.channels, add);
               continue;
             }
-            float* const sum = w->sum(sums, b, of.first);
-            if (w->narrow) {
-              if (b == of.b0) spread(depth_of(strip), of.channels, source.data(), elements);
-              multiply_elements(strip, b, of.channels, elements, pairs.data(), sum);
-            } else {
-              multiply(strip, b, of.channels, source.data(), pairs.data(), sum, w->lanes.height(b),
-                       true);
-            }
+            multiply(strip, b, of.channels, source.data(), pairs.data(), w->sum(sums, b, of.first),
+                     w->lanes.height(b), true);
           }
         }
       }
@@ -316,25 +299,6 @@ struct StripKernel {
       }
     }
   }
-
-  /// Gives each kernel element of each channel a row of its own.
-  void spread(int64_t depth, int64_t channels, const uint16_t* source, uint16_t* to) const {
-    for (int64_t ch = 0; ch < channels; ++ch, source += w->channel_size) {
-      for (int64_t kh = 0; kh < w->c.kernel_h; ++kh) {
-        for (int64_t kw = 0; kw < w->c.kernel_w; ++kw, to += depth) {
-          std::copy_n(source + element_at(kh, kw), depth, to);
-        }
-      }
-    }
-  }
-
-  void multiply_elements(const Strip& strip, int64_t b, int64_t channels, const uint16_t* elements,
-                         const uint16_t* pairs, float* sum) const {
-    const int64_t height = w->lanes.height(b), depth = depth_of(strip);
-    Bf16Product product(height, channels * w->c.kernel_size(), depth, height, depth, height, true);
-    product.whole_rows = true;
-    product(&pairs, &elements, sum, 1);
-  }
 };
 
 /// Whether the two operands change places: also where pixels are few, as sums can then be written where
@@ -377,7 +341,7 @@ using namespace channels_last;
 
 std::string declines_backward_weights(const ConvGeometry& g) {
   const std::string reason = declines(g);
-  if (!reason.empty()) return reason;
+  if (!reason.empty() || has_short_patches(g)) return reason;
   const Axis rows(g, 0), cols(g, 1);
   const bool fits = std::max(rows.most_shift, cols.most_shift) <= kMostShift &&
                     least_size(rows, cols) <= kSourceSize / (2 * bf16::kTileRows);
@@ -386,6 +350,9 @@ std::string declines_backward_weights(const ConvGeometry& g) {
 
 void backward_weights(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
                       TensorId diff_dst, Gradient diff_weights) {
+  if (has_short_patches(g)) {
+    return patch_backward_weights(p, name, g, src, diff_dst, diff_weights);
+  }
   const bool swaps = turns(g);
   const auto w = strips(g);
   const Version version(Layout::kChannels, Format::kBFloat16);
