@@ -123,8 +123,14 @@ TEST(Bf16, ConvolutionsAgreeWithTheReference) {
 }
 
 TEST(Bf16, InnerProductsAgreeWithTheReference) {
-  for (const auto& [n, k, outputs] :
-       {std::array{1, 7, 3}, {5, 800, 10}, {64, 33, 50}, {130, 600, 97}}) {
+  for (const auto& [n, k, outputs] : {std::array{1, 7, 3},
+                                      {5, 800, 10},
+                                      {64, 33, 50},
+                                      {130, 600, 97},
+                                      {32, 1040, 131},
+                                      {128, 528, 64},
+                                      {17, 48, 1},
+                                      {130, 608, 97}}) {
     check_products(input("x", {n, k}) +
                    layer("InnerProduct", "name: 'ip' bottom: 'x' top: 'y'",
                          "inner_product_param { num_output: " + std::to_string(outputs) + " }"));

@@ -19,14 +19,14 @@ namespace {
 
 constexpr int64_t kMostChannels = 15;
 constexpr int64_t kMostElements = 512;
-constexpr int64_t kMostParts = 8;          // summed on their own and added in order
-constexpr int64_t kPairSize = 64 << 10;    // numbers: they stay in the L2 cache
-constexpr int64_t kLineSize = 32 << 10;    // of the source rows of a patch
-constexpr int64_t kOutputs = 128;          // a product
-constexpr int64_t kMostDepth = 256;        // pixels a product
+constexpr int64_t kMostParts = 8;            // summed on their own and added in order
+constexpr int64_t kPairSize = 64 << 10;      // numbers: they stay in the L2 cache
+constexpr int64_t kLineSize = 32 << 10;      // of the source rows of a patch
+constexpr int64_t kOutputs = 128;            // a product
+constexpr int64_t kMostDepth = 256;          // pixels a product
 constexpr int64_t kPitch = kMostDepth + 32;  // from an output's pixels to the next one's
-constexpr int64_t kTogether = 16;          // patches laid out before they are paired
-constexpr int64_t kPiece = 16;             // numbers that are copied at once, also beyond an end
+constexpr int64_t kTogether = 16;            // patches laid out before they are paired
+constexpr int64_t kPiece = 16;               // numbers that are copied at once, also beyond an end
 
 struct Patches {
   ConvGeometry g;
@@ -130,8 +130,7 @@ struct PartKernel {
     std::array<const uint16_t*, kMostElements> rows;
     const auto find_rows = [&] {
       for (int64_t kh = 0; kh < g.kernel[0]; ++kh) {
-        rows[size_t(kh)] =
-            lines.row(image, oh * g.stride[0] - g.pad[0] + kh * g.dilation[0]);
+        rows[size_t(kh)] = lines.row(image, oh * g.stride[0] - g.pad[0] + kh * g.dilation[0]);
       }
     };
     find_rows();
@@ -220,8 +219,8 @@ bool has_short_patches(const ConvGeometry& g) {
   return w.span <= kMostElements && w.span * w.line <= kLineSize;
 }
 
-void patch_backward_weights(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
-                            TensorId diff_dst, Gradient diff_weights) {
+void patch_backward_weights(Program& p, const std::string& name, const ConvGeometry& g,
+                            TensorId src, TensorId diff_dst, Gradient diff_weights) {
   const Patches w(g);
   const Version version(Layout::kChannels, Format::kBFloat16);
   Step step;
@@ -233,8 +232,8 @@ void patch_backward_weights(Program& p, const std::string& name, const ConvGeome
   const BufferId sums = p.scratch(w.parts * w.size());
   step.writes = {sums};
   step.make = [=, reads = step.reads](const Binder& at) {
-    return Kernel{int(w.parts), PartKernel{w, at.as<uint16_t>(reads[0]), at.as<uint16_t>(reads[1]),
-                                           at(sums)}};
+    return Kernel{int(w.parts),
+                  PartKernel{w, at.as<uint16_t>(reads[0]), at.as<uint16_t>(reads[1]), at(sums)}};
   };
   p.step(std::move(step));
 

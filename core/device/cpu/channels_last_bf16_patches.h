@@ -12,7 +12,7 @@ namespace cafetiere::channels_last_bf16 {
 bool has_short_patches(const ConvGeometry& g);
 
 /// As backward_weights().
-void patch_backward_weights(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
-                            TensorId diff_dst, Gradient diff_weights);
+void patch_backward_weights(Program& p, const std::string& name, const ConvGeometry& g,
+                            TensorId src, TensorId diff_dst, Gradient diff_weights);
 
 }  // namespace cafetiere::channels_last_bf16

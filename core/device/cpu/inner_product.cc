@@ -7,6 +7,7 @@
 #include "core/device/cpu/convolution.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/few_rows.h"
+#include "core/device/cpu/few_rows_bf16.h"
 #include "core/device/cpu/forms.h"
 #include "core/device/map.h"
 
@@ -144,15 +145,24 @@ ConvGeometry as_convolution(const InnerProductGeometry& g, int64_t inner) {
 
 void bf16_product(Program& p, const std::string& name, const InnerProductGeometry& g, TensorId src,
                   TensorId weights, TensorId bias, TensorId dst, bool relu) {
+  if (few_rows_bf16::suits(g)) {
+    return few_rows_bf16::product(p, name, g, src, weights, bias, dst, relu);
+  }
   channels_last_bf16::convolution(p, name, as_convolution(g, g.n), src, weights, bias, dst, relu);
 }
 void bf16_product_backward_data(Program& p, const std::string& name, const InnerProductGeometry& g,
                                 TensorId diff_dst, TensorId weights, TensorId diff_src) {
+  if (few_rows_bf16::suits(g)) {
+    return few_rows_bf16::backward_data(p, name, g, diff_dst, weights, diff_src);
+  }
   channels_last_bf16::backward_data(p, name, as_convolution(g, g.n), diff_dst, weights, diff_src);
 }
 void bf16_product_backward_weights(Program& p, const std::string& name,
                                    const InnerProductGeometry& g, TensorId src, TensorId diff_dst,
                                    Gradient diff_weights) {
+  if (few_rows_bf16::suits(g)) {
+    return few_rows_bf16::backward_weights(p, name, g, src, diff_dst, diff_weights);
+  }
   channels_last_bf16::backward_weights(p, name, as_convolution(g, g.n), src, diff_dst,
                                        diff_weights);
 }

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/device/cpu/few_rows_bf16.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "core/device/bfloat16.h"
+#include "core/device/cpu/bf16_pack.h"
+#include "core/device/cpu/bf16_product.h"
+#include "core/device/cpu/bf16_round.h"
+#include "core/device/cpu/cpu_device.h"
+#include "core/device/transpose.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace cafetiere::few_rows_bf16 {
+namespace {
+
+constexpr int64_t kMostImages = 128;
+constexpr int64_t kOutputs = 32;    // a block of the forward pass
+constexpr int64_t kInputs = 512;    // of a block's weights at a time, in the L1 cache
+constexpr int64_t kStripe = 256;    // inputs a block of the data's gradient
+constexpr int64_t kWeightRows = 64;  // of a stripe at a time
+constexpr int64_t kAhead = 24;      // rows from one that is rounded to what is fetched with it
+constexpr int64_t kPiece = 512;    // of a row of the weights' gradient: written at once
+constexpr int64_t kLine = 16;       // floats
+
+const Version kRows(Layout::kChannels, Format::kBFloat16);
+
+int64_t rounded_up(int64_t size, int64_t step) { return (size + step - 1) / step * step; }
+
+float* as_floats(uint16_t* pairs) { return reinterpret_cast<float*>(pairs); }
+
+/// Images in pairs of inputs: [input / 2][image][2], the images being lanes.
+struct PairInputs {
+  InnerProductGeometry g;
+  int64_t lanes;
+  const uint16_t* x;
+  uint16_t* pairs;
+
+  void operator()(int block) const {
+    const int64_t first = block * kInputs, inputs = std::min(kInputs, g.k - first);
+    uint16_t* const to = pairs + first * lanes;
+    std::fill_n(to, inputs * lanes, uint16_t(0));
+    // A pair is moved as if it were a float.
+    transpose_tiles(reinterpret_cast<const float*>(x + first), g.n, inputs / 2, g.k / 2,
+                    as_floats(to), lanes);
+  }
+};
+
+/// The outputs of a block.
+struct Forward {
+  InnerProductGeometry g;
+  int64_t lanes;
+  const uint16_t* pairs;
+  const float *weights, *bias;
+  uint16_t* y;
+  bool relu;
+  bf16::Round round;
+
+  void operator()(int block) const {
+    const int64_t first = block * kOutputs, outputs = std::min(kOutputs, g.outputs - first);
+    const bf16::TileScope scope;
+    alignas(64) std::array<uint16_t, kOutputs * kInputs> rows{};
+    alignas(64) std::array<float, kOutputs * kMostImages> sums, turned;
+    for (int64_t k = 0; k < g.k; k += kInputs) {
+      const int64_t inputs = std::min(kInputs, g.k - k);
+      for (int64_t o = 0; o < outputs; ++o) {
+        narrow(weights + (first + o) * g.k + k, inputs, rows.data() + o * kInputs);
+      }
+      Bf16Product product(lanes, outputs, inputs, lanes, kInputs, lanes, k > 0);
+      product.whole_rows = true;
+      const uint16_t *const a = pairs + k * lanes, *const b = rows.data();
+      product(&a, &b, sums.data(), 1);
+    }
+    transpose_tiles(sums.data(), outputs, g.n, lanes, turned.data(), kOutputs);
+    std::array<float, kOutputs> start{};
+    if (bias) std::copy_n(bias + first, outputs, start.data());
+    round({kOutputs, outputs, start.data(),
+           relu ? 0.F : -std::numeric_limits<float>::infinity()},
+          turned.data(), g.n, y + first, g.outputs);
+  }
+};
+
+/// The data's gradient of a stripe of inputs.
+struct BackwardData {
+  InnerProductGeometry g;
+  const uint16_t* dy;
+  const float* weights;
+  uint16_t* dx;
+
+  void operator()(int block) const {
+    const int64_t first = block * kStripe, inputs = std::min(kStripe, g.k - first);
+    const int64_t lanes = rounded_up(inputs, Bf16Product::kVector);
+    const bf16::TileScope scope;
+    alignas(64) std::array<uint16_t, kWeightRows * kStripe> pairs;
+    alignas(64) std::array<float, kMostImages * kStripe> sums;
+    for (int64_t o = 0; o < g.outputs; o += kWeightRows) {
+      const int64_t rows = std::min(kWeightRows, g.outputs - o);
+      pair_weights(weights + o * g.k + first, rows, inputs, lanes, pairs.data());
+      const Bf16Product product(lanes, g.n, rows, lanes, g.outputs, kStripe, o > 0);
+      const uint16_t *const a = pairs.data(), *const b = dy + o;
+      product(&a, &b, sums.data(), 1);
+    }
+    for (int64_t n = 0; n < g.n; ++n) {
+      narrow(sums.data() + n * kStripe, inputs, dx + n * g.k + first);
+    }
+  }
+
+  /// [row / 2][input][2]
+  void pair_weights(const float* from, int64_t rows, int64_t inputs, int64_t lanes,
+                    uint16_t* to) const {
+    std::array<uint16_t, kStripe> even, odd;
+    for (int64_t r = 0; r < rows; r += 2, to += 2 * lanes) {
+      for (int64_t ahead = r + kAhead; ahead < r + kAhead + 2; ++ahead) {
+        for (int64_t i = 0; i < inputs; i += kLine) __builtin_prefetch(from + ahead * g.k + i, 0, 2);
+      }
+      const bool two = r + 1 < rows;
+      narrow(from + r * g.k, inputs, even.data());
+      if (two) narrow(from + (r + 1) * g.k, inputs, odd.data());
+      bf16::pair_rows(even.data(), two ? odd.data() : nullptr, inputs, lanes, to);
+    }
+  }
+};
+
+/// Images in pairs: [image / 2][input][2], up to whole steps of a product.
+struct PairImages {
+  InnerProductGeometry g;
+  const uint16_t* x;
+  uint16_t* pairs;
+
+  void operator()(int pair) const {
+    const uint16_t* const even = x + 2 * pair * g.k;
+    const bool some = 2 * pair < g.n, two = 2 * pair + 1 < g.n;
+    bf16::pair_rows(some ? even : nullptr, two ? even + g.k : nullptr, g.k, g.k,
+                    pairs + 2 * pair * g.k);
+  }
+};
+
+/// Writes past the caches where it may: rows so long are read again only after all others.
+void put_row(const float* from, int64_t count, bool add, float* to) {
+  if (add) {
+    for (int64_t i = 0; i < count; ++i) to[i] += from[i];
+    return;
+  }
+#if defined(__x86_64__)
+  if (reinterpret_cast<uintptr_t>(to) % 32 == 0) {
+    for (int64_t i = 0; i < count; i += 8) _mm256_stream_ps(to + i, _mm256_load_ps(from + i));
+    return;
+  }
+#endif
+  std::copy_n(from, count, to);
+}
+
+/// The weights' gradient of 16 outputs.
+struct BackwardWeights {
+  InnerProductGeometry g;
+  int64_t depth;
+  const uint16_t *pairs, *dy;
+  float* dw;
+  Gradient accumulates;
+  const RunContext* run;
+
+  void operator()(int block) const {
+    constexpr int64_t kRowsTogether = 16;
+    const int64_t first = block * kRowsTogether;
+    const int64_t outputs = std::min(kRowsTogether, g.outputs - first);
+    const bool add = accumulates.adds(*run);
+    const bf16::TileScope scope;
+    alignas(64) std::array<uint16_t, kRowsTogether * kMostImages> rows{};
+    alignas(64) std::array<float, kRowsTogether * kPiece> sums;
+    for (int64_t n = 0; n < g.n; ++n) {
+      for (int64_t o = 0; o < outputs; ++o) {
+        rows[size_t(o * kMostImages + n)] = dy[n * g.outputs + first + o];
+      }
+    }
+    for (int64_t k = 0; k < g.k; k += kPiece) {
+      const int64_t inputs = std::min(kPiece, g.k - k);
+      Bf16Product product(inputs, outputs, depth, g.k, kMostImages, kPiece, false);
+      product.whole_rows = true;
+      const uint16_t *const a = pairs + 2 * k, *const b = rows.data();
+      product(&a, &b, sums.data(), 1);
+      for (int64_t o = 0; o < outputs; ++o) {
+        put_row(sums.data() + o * kPiece, inputs, add, dw + (first + o) * g.k + k);
+      }
+    }
+    bf16::end_streams();
+  }
+};
+
+int blocks(int64_t size, int64_t step) { return int((size + step - 1) / step); }
+
+std::string widths(const InnerProductGeometry& g) {
+  return "bfloat16 products of few images (" + std::to_string(g.k) + " to " +
+         std::to_string(g.outputs) + " channels)";
+}
+
+}  // namespace
+
+bool suits(const InnerProductGeometry& g) {
+  return !g.transposed && g.n <= kMostImages && g.k % Bf16Product::kVector == 0;
+}
+
+void product(Program& p, const std::string& name, const InnerProductGeometry& g, TensorId src,
+             TensorId weights, TensorId bias, TensorId dst, bool relu) {
+  const int64_t lanes = rounded_up(g.n, Bf16Product::kVector);
+  Step pair;
+  pair.name = name + " pairs";
+  pair.kernel = "inputs of few images";
+  pair.reads = {p.read(src, kRows)};
+  const BufferId pairs = p.scratch(g.k * lanes / 2);
+  pair.writes = {pairs};
+  pair.make = [=, read = pair.reads[0]](const Binder& at) {
+    return Kernel{blocks(g.k, kInputs),
+                  PairInputs{g, lanes, at.as<uint16_t>(read), at.as<uint16_t>(pairs)}};
+  };
+  p.step(std::move(pair));
+
+  Step step;
+  step.name = name;
+  step.kernel = widths(g);
+  step.flops = g.flops();
+  step.reads = {pairs, p.read(weights, Layout::kRowMajor)};
+  if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
+  step.writes = {p.write(dst, kRows)};
+  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+    return Kernel{blocks(g.outputs, kOutputs),
+                  Forward{g, lanes, at.as<uint16_t>(reads[0]), at(reads[1]),
+                          bias == kNoTensor ? nullptr : at(reads[2]), at.as<uint16_t>(write), relu,
+                          bf16::Round()}};
+  };
+  p.step(std::move(step));
+}
+
+void backward_data(Program& p, const std::string& name, const InnerProductGeometry& g,
+                   TensorId diff_dst, TensorId weights, TensorId diff_src) {
+  Step step;
+  step.name = name;
+  step.kernel = widths(g);
+  step.flops = g.flops();
+  step.reads = {p.read(diff_dst, kRows), p.read(weights, Layout::kRowMajor)};
+  step.writes = {p.write(diff_src, kRows)};
+  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+    return Kernel{blocks(g.k, kStripe), BackwardData{g, at.as<uint16_t>(reads[0]), at(reads[1]),
+                                                     at.as<uint16_t>(write)}};
+  };
+  p.step(std::move(step));
+}
+
+void backward_weights(Program& p, const std::string& name, const InnerProductGeometry& g,
+                      TensorId src, TensorId diff_dst, Gradient diff_weights) {
+  const int64_t depth = rounded_up(g.n, 32);
+  Step pair;
+  pair.name = name + " pairs";
+  pair.kernel = "few images";
+  pair.reads = {p.read(src, kRows)};
+  const BufferId pairs = p.scratch(depth * g.k / 2);
+  pair.writes = {pairs};
+  pair.make = [=, read = pair.reads[0]](const Binder& at) {
+    return Kernel{int(depth / 2), PairImages{g, at.as<uint16_t>(read), at.as<uint16_t>(pairs)}};
+  };
+  p.step(std::move(pair));
+
+  Step step;
+  step.name = name;
+  step.kernel = widths(g);
+  step.flops = g.flops();
+  step.reads = {pairs, p.read(diff_dst, kRows)};
+  step.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
+  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+    return Kernel{blocks(g.outputs, 16),
+                  BackwardWeights{g, depth, at.as<uint16_t>(reads[0]), at.as<uint16_t>(reads[1]),
+                                  at(write), diff_weights, at.run()}};
+  };
+  p.step(std::move(step));
+}
+
+}  // namespace cafetiere::few_rows_bf16
