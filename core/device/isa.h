@@ -13,6 +13,11 @@ namespace cafetiere {
 /// kernels of the engine that choose by the processor ask here.
 std::string_view instruction_set();
 
+/// Whether a set is one of those with AVX-512.
+inline bool has_wide_vectors(std::string_view set) {
+  return set == "amx" || set.starts_with("avx512");
+}
+
 /// The error where CAFETIERE_ISA names a set that is unknown or that this machine lacks; for those that
 /// are about to compile a net.
 Status check_instruction_set();

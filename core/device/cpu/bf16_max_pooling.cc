@@ -2,7 +2,6 @@
 #include "core/device/cpu/bf16_max_pooling.h"
 
 #include <cstring>
-#include <string_view>
 
 #include "core/device/cpu/bf16_max_pooling_rows.h"
 #include "core/device/isa.h"
@@ -36,8 +35,7 @@ bool MaxPool::fits(const PoolGeometry& g) {
 MaxPoolRows plain_max_pool_rows() { return {max_rows<PlainMemory>, backward_rows<PlainMemory>}; }
 
 MaxPoolRows max_pool_rows() {
-  const std::string_view set = instruction_set();
-  return set == "amx" || set.starts_with("avx512") ? wide_max_pool_rows() : plain_max_pool_rows();
+  return has_wide_vectors(instruction_set()) ? wide_max_pool_rows() : plain_max_pool_rows();
 }
 
 }  // namespace cafetiere::bf16

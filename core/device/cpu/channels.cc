@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/device/cpu/bf16_channel_sums.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/lane_chunks.h"
 #include "core/device/map.h"
@@ -71,8 +72,8 @@ struct RowParts {
   /// sums[c] = sum over the elements of channel c in a part of the terms f(v, c, count): v is what
   /// `from` hold of `count` <= 8 channels from c on. K sums in one pass over memory, the k-th to
   /// sums[k] + c. Runs of rows are added in float32, and their sums in double.
-  template <size_t K, class T, size_t S, class F>
-  void sum(int64_t part, const std::array<const T*, S>& from, const std::array<float*, K>& sums,
+  template <size_t K, size_t S, class F>
+  void sum(int64_t part, const std::array<const float*, S>& from, const std::array<float*, K>& sums,
            const F& f) const {
     for_each_chunk<kMostTotals>(channels, [&](int64_t first, int64_t count) {
       std::array<std::array<float, kMostTotals>, K> run;
@@ -91,6 +92,13 @@ struct RowParts {
         for (int64_t c = 0; c < count; ++c) sums[k][first + c] = float(total[k][size_t(c)]);
       }
     });
+  }
+  /// The same of bfloat16.
+  bf16::ChannelSums sums_of(int64_t part, const uint16_t* x, float* sums) const {
+    return {.x = x + begin(part) * channels,
+            .rows = end(part) - begin(part),
+            .channels = channels,
+            .sums = sums};
   }
   /// Merging is done for so many channels a block: a cache line of each part.
   static constexpr int64_t kMerged = 16;
@@ -113,8 +121,9 @@ struct RowParts {
   static constexpr int64_t kAhead = 512;
 
   /// Adds the terms of a row, whose elements begin at i, to the running sums of its channels.
-  template <class T, size_t S, size_t K, class F>
-  static void add_row(int64_t i, int64_t first, int64_t count, const std::array<const T*, S>& from,
+  template <size_t S, size_t K, class F>
+  static void add_row(int64_t i, int64_t first, int64_t count,
+                      const std::array<const float*, S>& from,
                       std::array<std::array<float, kMostTotals>, K>* run, const F& f) {
     const auto add = [&](int64_t c, auto lanes) {
       std::array<Simd8, S> v;
@@ -126,7 +135,7 @@ struct RowParts {
       }
     };
     for_each_chunk<2 * kOctet>(count, [&](int64_t c, int64_t lanes) {
-      for (const T* x : from) __builtin_prefetch(x + i + c + kAhead);
+      for (const float* x : from) __builtin_prefetch(x + i + c + kAhead);
       for_each_chunk<kOctet>(lanes, [&](int64_t o, auto n) { add(c + o, n); });
     });
   }
@@ -169,18 +178,28 @@ void row_moments(Program& p, const std::string& name, Version version, TensorId 
   step.rows = r.step_rows(step);
   step.make = [=, read = step.reads[0]](const Binder& at) {
     float *m = at(means), *s = at(squares);
-    return with_elements(version.format, [&]<class T>(T) {
-      const std::array<const T*, 1> x{at.as<T>(read)};
-      return r.kernel([=](int64_t part) {
-        using One = std::array<Simd8, 1>;
+    const auto divide = [=](float* centre, int64_t part) {
+      const float count = float(r.end(part) - r.begin(part));
+      for (int64_t c = 0; c < r.channels; ++c) centre[c] /= count;
+    };
+    if (version.format == Format::kBFloat16) {
+      return r.kernel([=, sum = bf16::sum_channels(), x = at.as<uint16_t>(read)](int64_t part) {
         float* const centre = m + part * r.channels;
-        r.sum<1>(part, x, {centre}, [](const One& v, int64_t, int64_t) { return v; });
-        const float count = float(r.end(part) - r.begin(part));
-        for (int64_t c = 0; c < r.channels; ++c) centre[c] /= count;
-        r.sum<1>(part, x, {s + part * r.channels}, [=](const One& v, int64_t c, int64_t n) {
-          const Simd8 d = v[0] - load_octet(centre + c, n);
-          return One{d * d};
-        });
+        bf16::ChannelSums of = r.sums_of(part, x, centre);
+        sum(of);
+        divide(centre, part);
+        of.sums = s + part * r.channels, of.centre = centre;
+        sum(of);
+      });
+    }
+    return r.kernel([=, x = std::array<const float*, 1>{at(read)}](int64_t part) {
+      using One = std::array<Simd8, 1>;
+      float* const centre = m + part * r.channels;
+      r.sum<1>(part, x, {centre}, [](const One& v, int64_t, int64_t) { return v; });
+      divide(centre, part);
+      r.sum<1>(part, x, {s + part * r.channels}, [=](const One& v, int64_t c, int64_t n) {
+        const Simd8 d = v[0] - load_octet(centre + c, n);
+        return One{d * d};
       });
     });
   };
@@ -216,20 +235,28 @@ void row_sums(Program& p, const std::string& name, Version version, TensorId a, 
   step.rows = r.step_rows(step);
   step.make = [=, reads = step.reads](const Binder& at) {
     float* to = at(partial);
-    return with_elements(version.format, [&]<class T>(T) {
-      const T* const x = at.as<T>(reads[0]);
-      const T* const y = dot ? at.as<T>(reads[1]) : nullptr;
-      return r.kernel([=](int64_t part) {
-        using One = std::array<Simd8, 1>;
-        using Two = std::array<Simd8, 2>;
+    if (version.format == Format::kBFloat16) {
+      const uint16_t* const x = at.as<uint16_t>(reads[0]);
+      const uint16_t* const y = dot ? at.as<uint16_t>(reads[1]) : nullptr;
+      return r.kernel([=, sum = bf16::sum_channels()](int64_t part) {
         float* const own = to + part * r.channels;
-        if (!dot) {
-          return r.sum<1>(part, std::array{x}, {own},
-                          [](const One& v, int64_t, int64_t) { return v; });
-        }
-        r.sum<2>(part, std::array{x, y}, {own, own + sums}, [](const Two& v, int64_t, int64_t) {
-          return Two{v[0], v[0] * v[1]};
-        });
+        bf16::ChannelSums of = r.sums_of(part, x, own);
+        if (y) of.y = y + r.begin(part) * r.channels, of.products = own + sums;
+        sum(of);
+      });
+    }
+    const float* const x = at(reads[0]);
+    const float* const y = dot ? at(reads[1]) : nullptr;
+    return r.kernel([=](int64_t part) {
+      using One = std::array<Simd8, 1>;
+      using Two = std::array<Simd8, 2>;
+      float* const own = to + part * r.channels;
+      if (!dot) {
+        return r.sum<1>(part, std::array{x}, {own},
+                        [](const One& v, int64_t, int64_t) { return v; });
+      }
+      r.sum<2>(part, std::array{x, y}, {own, own + sums}, [](const Two& v, int64_t, int64_t) {
+        return Two{v[0], v[0] * v[1]};
       });
     });
   };

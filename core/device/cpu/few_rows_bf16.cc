@@ -20,13 +20,13 @@ namespace cafetiere::few_rows_bf16 {
 namespace {
 
 constexpr int64_t kMostImages = 128;
-constexpr int64_t kOutputs = 32;    // a block of the forward pass
-constexpr int64_t kInputs = 512;    // of a block's weights at a time, in the L1 cache
-constexpr int64_t kStripe = 256;    // inputs a block of the data's gradient
+constexpr int64_t kOutputs = 32;     // a block of the forward pass
+constexpr int64_t kInputs = 512;     // of a block's weights at a time, in the L1 cache
+constexpr int64_t kStripe = 256;     // inputs a block of the data's gradient
 constexpr int64_t kWeightRows = 64;  // of a stripe at a time
-constexpr int64_t kAhead = 24;      // rows from one that is rounded to what is fetched with it
-constexpr int64_t kPiece = 512;    // of a row of the weights' gradient: written at once
-constexpr int64_t kLine = 16;       // floats
+constexpr int64_t kAhead = 24;       // rows from one that is rounded to what is fetched with it
+constexpr int64_t kPiece = 512;      // of a row of the weights' gradient: written at once
+constexpr int64_t kLine = 16;        // floats
 
 const Version kRows(Layout::kChannels, Format::kBFloat16);
 
@@ -79,8 +79,7 @@ struct Forward {
     transpose_tiles(sums.data(), outputs, g.n, lanes, turned.data(), kOutputs);
     std::array<float, kOutputs> start{};
     if (bias) std::copy_n(bias + first, outputs, start.data());
-    round({kOutputs, outputs, start.data(),
-           relu ? 0.F : -std::numeric_limits<float>::infinity()},
+    round({kOutputs, outputs, start.data(), relu ? 0.F : -std::numeric_limits<float>::infinity()},
           turned.data(), g.n, y + first, g.outputs);
   }
 };
@@ -116,7 +115,8 @@ struct BackwardData {
     std::array<uint16_t, kStripe> even, odd;
     for (int64_t r = 0; r < rows; r += 2, to += 2 * lanes) {
       for (int64_t ahead = r + kAhead; ahead < r + kAhead + 2; ++ahead) {
-        for (int64_t i = 0; i < inputs; i += kLine) __builtin_prefetch(from + ahead * g.k + i, 0, 2);
+        for (int64_t i = 0; i < inputs; i += kLine)
+          __builtin_prefetch(from + ahead * g.k + i, 0, 2);
       }
       const bool two = r + 1 < rows;
       narrow(from + r * g.k, inputs, even.data());
@@ -244,8 +244,8 @@ void backward_data(Program& p, const std::string& name, const InnerProductGeomet
   step.reads = {p.read(diff_dst, kRows), p.read(weights, Layout::kRowMajor)};
   step.writes = {p.write(diff_src, kRows)};
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    return Kernel{blocks(g.k, kStripe), BackwardData{g, at.as<uint16_t>(reads[0]), at(reads[1]),
-                                                     at.as<uint16_t>(write)}};
+    return Kernel{blocks(g.k, kStripe),
+                  BackwardData{g, at.as<uint16_t>(reads[0]), at(reads[1]), at.as<uint16_t>(write)}};
   };
   p.step(std::move(step));
 }

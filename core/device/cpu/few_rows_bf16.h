@@ -14,8 +14,8 @@ bool suits(const InnerProductGeometry&);
 
 void product(Program&, const std::string& name, const InnerProductGeometry&, TensorId src,
              TensorId weights, TensorId bias, TensorId dst, bool relu);
-void backward_data(Program&, const std::string& name, const InnerProductGeometry&, TensorId diff_dst,
-                   TensorId weights, TensorId diff_src);
+void backward_data(Program&, const std::string& name, const InnerProductGeometry&,
+                   TensorId diff_dst, TensorId weights, TensorId diff_src);
 void backward_weights(Program&, const std::string& name, const InnerProductGeometry&, TensorId src,
                       TensorId diff_dst, Gradient diff_weights);
 
