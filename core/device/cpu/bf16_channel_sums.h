@@ -11,7 +11,7 @@ namespace cafetiere::bf16 {
 struct ChannelSums {
   const uint16_t* x;
   int64_t rows, channels;
-  float* sums;                  ///< of x, or of (x - centre)^2
+  float* sums;  ///< of x, or of (x - centre)^2
   const float* centre = nullptr;
   const uint16_t* y = nullptr;  ///< then `products` are those of x * y
   float* products = nullptr;

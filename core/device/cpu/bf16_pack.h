@@ -4,17 +4,34 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "core/base/bfloat16.h"
 
 namespace cafetiere::bf16 {
+
+/// Sixteen pairs.
+inline void interleave(const uint16_t* even, const uint16_t* odd, uint16_t* pairs) {
+  using Sixteen = uint16_t __attribute__((vector_size(32)));
+  Sixteen e, o;
+  std::memcpy(&e, even, sizeof e);
+  std::memcpy(&o, odd, sizeof o);
+  const Sixteen low =
+      __builtin_shufflevector(e, o, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  const Sixteen high =
+      __builtin_shufflevector(e, o, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  std::memcpy(pairs, &low, sizeof low);
+  std::memcpy(pairs + 16, &high, sizeof high);
+}
 
 /// pairs[l] = (even[l], odd[l]) for l < lanes, and zeros up to `height`; a null row is one of zeros.
 inline void pair_rows(const uint16_t* even, const uint16_t* odd, int64_t lanes, int64_t height,
                       uint16_t* pairs) {
   auto* const to = reinterpret_cast<uint32_t __attribute__((may_alias))*>(pairs);
   if (even && odd) {
-    for (int64_t l = 0; l < lanes; ++l) to[l] = uint32_t{even[l]} | uint32_t{odd[l]} << 16;
+    int64_t l = 0;
+    for (; l + 16 <= lanes; l += 16) interleave(even + l, odd + l, pairs + 2 * l);
+    for (; l < lanes; ++l) to[l] = uint32_t{even[l]} | uint32_t{odd[l]} << 16;
   } else {
     const uint16_t* const only = even ? even : odd;
     const int shift = even ? 0 : 16;
