@@ -21,6 +21,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A scrape of the driver's UI, which is told of Spark's Prometheus sink and of nothing of ours. */
+@BothLines
 @Timeout(value = 240, unit = TimeUnit.SECONDS)
 class PrometheusTest {
   private static final int STEPS = 10;

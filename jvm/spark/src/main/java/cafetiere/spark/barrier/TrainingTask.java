@@ -53,7 +53,7 @@ final class TrainingTask extends RankWork {
   @Override
   public TaskOutcome run(Iterator<InternalRow> train, Iterator<InternalRow> validation) {
     long begin = System.nanoTime();
-    BarrierTaskContext context = BarrierTaskContext.get();
+    BarrierTaskContext context = SparkInternals.barrierTask();
     int rank = context.partitionId();
     String executor = SparkInternals.executorId();
     String route = "";

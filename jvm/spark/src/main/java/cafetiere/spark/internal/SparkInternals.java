@@ -2,6 +2,7 @@
 package cafetiere.spark.internal;
 
 import java.io.File;
+import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.nio.file.Path;
@@ -11,7 +12,9 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Properties;
+import java.util.Timer;
 import java.util.function.UnaryOperator;
+import org.apache.spark.BarrierTaskContext;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
@@ -52,6 +55,7 @@ public final class SparkInternals {
   static final String CANNOT_START = "Unable to create executor due to ";
   /** Beyond this the planner's figure is its way of saying that it does not know. */
   private static final long UNKNOWN_BYTES = 1L << 50;
+  private static boolean timerIsDaemon;
 
   private SparkInternals() {}
 
@@ -97,6 +101,30 @@ public final class SparkInternals {
     } catch (ReflectiveOperationException e) {
       return OptionalInt.empty();
     }
+  }
+
+  /**
+   * This task of a barrier stage. Spark 3.5 gives barrier() a timer whose thread keeps its JVM: with
+   * local[*], where tasks run in the driver's, a program would not end with its main(). It gets a
+   * daemon instead, as Spark 4 has.
+   */
+  public static synchronized BarrierTaskContext barrierTask() {
+    BarrierTaskContext task = BarrierTaskContext.get();
+    if (timerIsDaemon) return task;
+    timerIsDaemon = true;
+    try {
+      Class<?> companion = Class.forName("org.apache.spark.BarrierTaskContext$");
+      Field timer = companion.getDeclaredField("org$apache$spark$BarrierTaskContext$$timer");
+      if (timer.getType() != Timer.class) return task;
+      timer.setAccessible(true);
+      Object shared = companion.getField("MODULE$").get(null);
+      Timer before = (Timer) timer.get(shared);
+      timer.set(shared, new Timer("Barrier task timer for barrier() calls.", true));
+      before.cancel();
+    } catch (ReflectiveOperationException | RuntimeException e) {
+      LOG.debug("Spark's timer of barrier stages stays as it is", e);
+    }
+    return task;
   }
 
   /** Spark's id of the executor that runs this task. */
