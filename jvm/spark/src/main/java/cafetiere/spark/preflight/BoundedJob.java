@@ -21,12 +21,12 @@ final class BoundedJob<T> {
   private static final Logger LOG = LoggerFactory.getLogger(BoundedJob.class);
 
   private final String tag;
-  private final int seconds;
+  private final long seconds;
   private final long end;
   private final FutureTask<T> task;
 
   /** Starts the job in a thread of its own; it is waited for until so many seconds later. */
-  BoundedJob(SparkContext sc, String tag, int seconds, Supplier<T> job) {
+  BoundedJob(SparkContext sc, String tag, long seconds, Supplier<T> job) {
     this.tag = tag;
     this.seconds = seconds;
     this.end = System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds);

@@ -39,7 +39,8 @@ public final class Preflight {
   private static final String EXECUTOR_JOB = "cafetiere-preflight-executors";
   /** The first job of executors that have just started takes seconds, whatever it does. */
   private static final int EXECUTOR_SECONDS = 10;
-  private static final int SAMPLE_SECONDS = 3;
+  /** How long a look at rows may take before the fit goes on without its answer. */
+  private static final String ROWS_TIME = "spark.cafetiere.preflightRowsTime";
 
   private final SparkContext sc;
   private final SparkConf conf;
@@ -168,7 +169,8 @@ public final class Preflight {
   }
 
   private BoundedJob<List<String>> sampleJob(String what, Supplier<List<String>> work) {
-    return new BoundedJob<>(sc, "cafetiere-preflight-" + what, SAMPLE_SECONDS, work);
+    long seconds = conf.getTimeAsSeconds(ROWS_TIME, "3s");
+    return new BoundedJob<>(sc, "cafetiere-preflight-" + what, seconds, work);
   }
 
   /** Net and solver, then what they will take of each executor's memory. */

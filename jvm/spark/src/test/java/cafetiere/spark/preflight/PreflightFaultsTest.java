@@ -212,7 +212,8 @@ class PreflightFaultsTest {
   }
 
   private static SparkConf conf() {
-    return spark.sparkContext().getConf().clone();
+    // A machine that is busy needs longer than a user would wait.
+    return spark.sparkContext().getConf().clone().set("spark.cafetiere.preflightRowsTime", "60s");
   }
 
   private static void check(SparkConf conf, CaffeEstimator estimator, Dataset<Row> rows) {
