@@ -63,6 +63,17 @@ struct PoolGeometry {
   }
   Window rows(int64_t oh) const { return window(oh, in_h, kernel_h, stride_h, pad_h); }
   Window cols(int64_t ow) const { return window(ow, in_w, kernel_w, stride_w, pad_w); }
+
+  /// The outputs along one axis whose windows cover input i: none if first is above last.
+  struct Covering {
+    int64_t first, last;
+  };
+  static Covering covering(int64_t i, int64_t out, int64_t kernel, int64_t stride, int64_t pad) {
+    const int64_t last = (i + pad) / stride;
+    return {i + pad < kernel ? 0 : (i + pad - kernel) / stride + 1, last < out ? last : out - 1};
+  }
+  Covering covering_rows(int64_t h) const { return covering(h, out_h, kernel_h, stride_h, pad_h); }
+  Covering covering_cols(int64_t w) const { return covering(w, out_w, kernel_w, stride_w, pad_w); }
 };
 
 /// Local response normalisation across channels:

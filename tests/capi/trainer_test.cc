@@ -80,6 +80,16 @@ SolverState state_after(const std::string& solver, Host* host) {
   return state.ok() ? *state : SolverState();
 }
 
+/// A run of one rank that nobody stops.
+void run_to_its_end(const nlohmann::json& options, const cft_callbacks& callbacks) {
+  cft_trainer* made = nullptr;
+  ASSERT_EQ(cft_trainer_create(options.dump().c_str(), &callbacks, &made), CFT_OK)
+      << cft_last_error();
+  const TrainerHandle trainer(made);
+  const auto rows = trained_rows();
+  ASSERT_EQ(cft_trainer_run(made, nullptr, rows.get()), CFT_OK) << cft_last_error();
+}
+
 TEST(TrainerInterface, GivesTheStateOfTheEndWithoutASnapshotAfterTraining) {
   Host with, without;
   const SolverState expected = state_after("", &with);
@@ -184,12 +194,7 @@ TEST(TrainerInterface, TheSolversSnapshotsAreToldBesideOtherCheckpoints) {
         self->weights.push_back(read.ok() ? read->learned_net : read.status().message());
         return 0;
       }};
-  cft_trainer* made = nullptr;
-  ASSERT_EQ(cft_trainer_create(options.dump().c_str(), &callbacks, &made), CFT_OK)
-      << cft_last_error();
-  const TrainerHandle trainer(made);
-  const auto rows = trained_rows();
-  ASSERT_EQ(cft_trainer_run(made, nullptr, rows.get()), CFT_OK) << cft_last_error();
+  ASSERT_NO_FATAL_FAILURE(run_to_its_end(options, callbacks));
   using Step = std::pair<int64_t, bool>;
   EXPECT_THAT(told.steps,
               testing::ElementsAre(Step(2, false), Step(3, true), Step(4, false), Step(6, true)));
@@ -214,12 +219,7 @@ TEST(TrainerInterface, ProgressIsToldAtTheStepsOfDisplay) {
             return 0;
           },
       .checkpoint = nullptr};
-  cft_trainer* made = nullptr;
-  ASSERT_EQ(cft_trainer_create(options.dump().c_str(), &callbacks, &made), CFT_OK)
-      << cft_last_error();
-  const TrainerHandle trainer(made);
-  const auto rows = trained_rows();
-  ASSERT_EQ(cft_trainer_run(made, nullptr, rows.get()), CFT_OK) << cft_last_error();
+  ASSERT_NO_FATAL_FAILURE(run_to_its_end(options, callbacks));
   EXPECT_THAT(steps, testing::ElementsAre(1, 15, 29, 40));
 }
 

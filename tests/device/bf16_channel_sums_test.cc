@@ -17,12 +17,6 @@ namespace {
 using Floats = std::vector<float>;
 using Numbers = std::vector<uint16_t>;
 
-float value_of(uint16_t bits) {
-  float value = 0;
-  widen_bfloat16(&bits, 1, &value);
-  return value;
-}
-
 Numbers normal_numbers(int64_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.3F);
@@ -48,7 +42,7 @@ Floats one_by_one(int64_t rows, int64_t channels, const Term& term) {
 
 void check(SumChannels sum, int64_t rows, int64_t channels) {
   const Numbers x = normal_numbers(rows * channels, 1), y = normal_numbers(rows * channels, 2);
-  const auto at = [](const Numbers& of, int64_t i) { return value_of(of[size_t(i)]); };
+  const auto at = [](const Numbers& of, int64_t i) { return from_bfloat16(of[size_t(i)]); };
   Floats sums(static_cast<size_t>(channels)), others(sums), centre(sums);
   ChannelSums of{.x = x.data(), .rows = rows, .channels = channels, .sums = sums.data()};
   sum(of);

@@ -18,12 +18,6 @@ namespace {
 
 using Numbers = std::vector<uint16_t>;
 
-float number(uint16_t bits) {
-  float value = 0;
-  widen_bfloat16(&bits, 1, &value);
-  return value;
-}
-
 /// Few different numbers, so that many are equal, and all kinds of them.
 Numbers drawn(int64_t count, int seed) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -54,14 +48,14 @@ Pooled by_definition(const MaxPool& p, const Numbers& x, const Numbers& dy) {
     for (int64_t h = rows.begin; h < rows.end; ++h) {
       for (int64_t w = cols.begin; w < cols.end; ++w) {
         const int64_t i = (h * p.g.in_w + w) * p.pixel + c;
-        if (!(number(x[size_t(i)]) > best)) continue;
-        best = number(x[size_t(i)]), chosen = i;
+        if (!(from_bfloat16(x[size_t(i)]) > best)) continue;
+        best = from_bfloat16(x[size_t(i)]), chosen = i;
         to.place[size_t(out)] = uint16_t((h - oh * p.g.stride_h + p.g.pad_h) * p.g.kernel_w + w -
                                          ow * p.g.stride_w + p.g.pad_w);
       }
     }
     to.y[size_t(out)] = to_bfloat16(best + 0.F);
-    if (chosen >= 0) sums[size_t(chosen)] += number(dy[size_t(out)]);
+    if (chosen >= 0) sums[size_t(chosen)] += from_bfloat16(dy[size_t(out)]);
   }
   for (size_t i = 0; i < sums.size(); ++i) to.dx[i] = to_bfloat16(sums[i]);
   return to;
@@ -92,7 +86,7 @@ TEST_P(Bf16MaxPooling, FollowsTheDefinition) {
   const Numbers x = drawn(inputs(p), 1);
   Numbers dy = drawn(outputs(p), 2);
   for (uint16_t& n : dy) {
-    if (!std::isfinite(number(n)))
+    if (!std::isfinite(from_bfloat16(n)))
       n = to_bfloat16(0.75F);  // of a NaN the payload would be compared
   }
   const Pooled wanted = by_definition(p, x, dy), plain = by_rows(plain_max_pool_rows(), p, x, dy);

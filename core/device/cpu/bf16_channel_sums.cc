@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/device/cpu/bf16_channel_sums.h"
 
-#include <string_view>
-
 #include "core/device/cpu/bf16_channel_sums_rows.h"
 #include "core/device/cpu/lane_chunks.h"
 #include "core/device/isa.h"

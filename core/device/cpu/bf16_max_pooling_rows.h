@@ -148,18 +148,11 @@ void max_rows(const MaxPool& p, int64_t begin, int64_t end, const uint16_t* x, u
   }
 }
 
-/// The outputs along one axis whose windows cover input i.
-struct Covering {
-  int64_t first, last;
-  Covering(int64_t i, int64_t out, int64_t kernel, int64_t stride, int64_t pad)
-      : first(i + pad < kernel ? 0 : (i + pad - kernel) / stride + 1),
-        last(std::min(out - 1, (i + pad) / stride)) {}
-};
-
 /// `here`: the place of this input in the window of the first output.
 template <class Memory>
-void backward_pixel(const MaxPool& p, const Covering& over, const Covering& across, int64_t here,
-                    const uint16_t* dy, const uint16_t* place, uint16_t* dx) {
+void backward_pixel(const MaxPool& p, const PoolGeometry::Covering& over,
+                    const PoolGeometry::Covering& across, int64_t here, const uint16_t* dy,
+                    const uint16_t* place, uint16_t* dx) {
   using V = typename Memory::V;
   const PoolGeometry& g = p.g;
   for_each_piece<V::kLanes>(p.pixel, [&](int64_t i, auto vectors, auto lanes) {
@@ -189,10 +182,10 @@ void backward_rows(const MaxPool& p, int64_t begin, int64_t end, const uint16_t*
                    const uint16_t* place, uint16_t* dx) {
   const PoolGeometry& g = p.g;
   for (int64_t h = begin; h < end; ++h) {
-    const Covering over(h, g.out_h, g.kernel_h, g.stride_h, g.pad_h);
+    const auto over = g.covering_rows(h);
     const int64_t row = h - over.first * g.stride_h + g.pad_h;
     for (int64_t w = 0; w < g.in_w; ++w) {
-      const Covering across(w, g.out_w, g.kernel_w, g.stride_w, g.pad_w);
+      const auto across = g.covering_cols(w);
       const int64_t col = w - across.first * g.stride_w + g.pad_w;
       backward_pixel<Memory>(p, over, across, row * g.kernel_w + col, dy, place,
                              dx + (h * g.in_w + w) * p.pixel);

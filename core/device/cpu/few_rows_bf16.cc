@@ -20,13 +20,14 @@ namespace cafetiere::few_rows_bf16 {
 namespace {
 
 constexpr int64_t kMostImages = 128;
-constexpr int64_t kOutputs = 32;     // a block of the forward pass
-constexpr int64_t kInputs = 512;     // of a block's weights at a time, in the L1 cache
-constexpr int64_t kStripe = 256;     // inputs a block of the data's gradient
-constexpr int64_t kWeightRows = 64;  // of a stripe at a time
-constexpr int64_t kAhead = 24;       // rows from one that is rounded to what is fetched with it
-constexpr int64_t kPiece = 512;      // of a row of the weights' gradient: written at once
-constexpr int64_t kLine = 16;        // floats
+constexpr int64_t kOutputs = 32;       // a block of the forward pass
+constexpr int64_t kInputs = 512;       // of a block's weights at a time, in the L1 cache
+constexpr int64_t kStripe = 256;       // inputs a block of the data's gradient
+constexpr int64_t kWeightRows = 64;    // of a stripe at a time
+constexpr int64_t kAhead = 24;         // rows from one that is rounded to what is fetched with it
+constexpr int64_t kPiece = 512;        // of a row of the weights' gradient: written at once
+constexpr int64_t kLine = 16;          // floats
+constexpr int64_t kRowsTogether = 16;  // outputs a block of the weights\' gradient
 
 const Version kRows(Layout::kChannels, Format::kBFloat16);
 
@@ -155,7 +156,7 @@ void put_row(const float* from, int64_t count, bool add, float* to) {
   std::copy_n(from, count, to);
 }
 
-/// The weights' gradient of 16 outputs.
+/// The weights' gradient of a few outputs.
 struct BackwardWeights {
   InnerProductGeometry g;
   int64_t depth;
@@ -165,7 +166,6 @@ struct BackwardWeights {
   const RunContext* run;
 
   void operator()(int block) const {
-    constexpr int64_t kRowsTogether = 16;
     const int64_t first = block * kRowsTogether;
     const int64_t outputs = std::min(kRowsTogether, g.outputs - first);
     const bool add = accumulates.adds(*run);
@@ -271,7 +271,7 @@ void backward_weights(Program& p, const std::string& name, const InnerProductGeo
   step.reads = {pairs, p.read(diff_dst, kRows)};
   step.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    return Kernel{blocks(g.outputs, 16),
+    return Kernel{blocks(g.outputs, kRowsTogether),
                   BackwardWeights{g, depth, at.as<uint16_t>(reads[0]), at.as<uint16_t>(reads[1]),
                                   at(write), diff_weights, at.run()}};
   };

@@ -116,22 +116,14 @@ void average_row(const Pool& p, int64_t oh, const T* x, T* y) {
   }
 }
 
-/// The outputs along one axis whose windows cover input i.
-struct Outputs {
-  int64_t first, last;
-  Outputs(int64_t i, int64_t out, int64_t kernel, int64_t stride, int64_t pad)
-      : first(i + pad < kernel ? 0 : (i + pad - kernel) / stride + 1),
-        last(std::min(out - 1, (i + pad) / stride)) {}
-};
-
 /// Gathers the gradient of one input row from the outputs whose windows cover it, so that rows are
 /// independent of each other.
 template <class T>
 void backward_row(const Pool& p, int64_t h, const T* dy, const float* index, T* dx) {
   const int64_t pixel = p.pixel();
-  const Outputs over(h, p.g.out_h, p.g.kernel_h, p.g.stride_h, p.g.pad_h);
+  const auto over = p.g.covering_rows(h);
   for (int64_t w = 0; w < p.g.in_w; ++w) {
-    const Outputs across(w, p.g.out_w, p.g.kernel_w, p.g.stride_w, p.g.pad_w);
+    const auto across = p.g.covering_cols(w);
     const Simd8 at = Simd8{} + float(h * p.g.in_w + w);
     T* to = dx + (h * p.g.in_w + w) * pixel;
     for_each_piece(pixel, [&](int64_t first, auto octets, auto lanes) {
