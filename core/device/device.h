@@ -27,6 +27,13 @@ struct Gradient {
   bool adds(const RunContext& run) const { return add || (parameter && run.accumulate); }
 };
 
+/// What is summed for each channel: a, and a * (b - centre).
+struct ChannelTerms {
+  TensorId a;
+  TensorId b = kNoTensor;       ///< kNoTensor: no products
+  TensorId centre = kNoTensor;  ///< one value a channel; kNoTensor: 0
+};
+
 /// The queue of a device with memory of its own: runs kernels one after another, in the order in which
 /// it gets them, while the host goes on.
 class Queue {
@@ -93,9 +100,9 @@ class Device {
   /// Per channel (axis 1) over batch and pixels: mean and biased variance of src.
   virtual void channel_moments(Program&, const std::string& name, TensorId src, TensorId mean,
                                TensorId variance) = 0;
-  /// Per channel: sums of a and, when b is given, of a * b.
-  virtual void channel_sums(Program&, const std::string& name, TensorId a, TensorId b,
-                            Gradient sum_a, Gradient sum_ab) = 0;
+  /// Per channel: sums of a and, when b is given, of its products.
+  virtual void channel_sums(Program&, const std::string& name, const ChannelTerms&, Gradient sum,
+                            Gradient products) = 0;
 
   /// Softmax over axis 1 and its gradient.
   virtual void softmax(Program&, const std::string& name, TensorId src, TensorId dst) = 0;

@@ -138,6 +138,12 @@ struct LayerType {
   bool inputs = false;        ///< a source whose tops are the inputs of the net
   bool takes_arrays = false;  ///< a source of data and labels from arrays in memory
   bool applies_relu = false;  ///< does what LoweringContext::fuse_relu says
+  /// Whether it multiplies channels by the parameter behind its own, and adds the next one if there is
+  /// one, when it is given those of the scale that follows.
+  bool (*applies_scale)(const caffe::LayerParameter&) = nullptr;
+  /// Whether it is y = params[0] x [+ params[1]], one value a channel (axis 1), which the layer before
+  /// may apply.
+  bool (*is_channel_scale)(const caffe::LayerParameter&) = nullptr;
   /// Whether its first parameter has a row for each channel (axis 1) of its only top and its second,
   /// which may be missing, is added to the channels: then what follows can be folded into both.
   bool (*linear_in_channels)(const caffe::LayerParameter&) = nullptr;

@@ -39,8 +39,9 @@ class Axpy : public Layer {
     const TensorId dy = as_planes(plan, plan.top_diffs[0]);
     if (plan.propagate_down[0]) {
       const TensorId sums = plan.new_tensor("factor diff", {planes(plan)[1]});
-      plan.device.channel_sums(plan.program, plan.step("gradient sums"), dy,
-                               as_planes(plan, plan.bottoms[1]), {}, Gradient::plain(sums));
+      plan.device.channel_sums(plan.program, plan.step("gradient sums"),
+                               {.a = dy, .b = as_planes(plan, plan.bottoms[1])}, {},
+                               Gradient::plain(sums));
       plan.bottom_diffs[0] = plan.program.reshaped(sums, plan.bottom_shape(0));
     }
     if (plan.propagate_down[1]) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // BatchNorm: normalises each channel by batch or by running statistics (Ioffe & Szegedy 2015),
 // without scale and shift. Blobs: running mean (C), running variance (C), their weight (1). With
-// scale_bias (NVIDIA) or use_weight_bias (Intel) also scale (C) and shift (C), and both are applied.
+// scale_bias (NVIDIA) or use_weight_bias (Intel) also scale (C) and shift (C), and both are applied;
+// so are those of a Scale layer that the plan hands over behind the blobs.
 #include <cmath>
 
 #include "core/layers/channel_scale.h"
-#include "core/layers/normalize.h"
 
 namespace cafetiere {
 namespace {
@@ -62,15 +62,15 @@ class BatchNorm : public Layer {
     } else {
       batch_statistics(plan, mean, inverse);
     }
-    if (!scales(param().batch_norm_param())) {
+    if (plan.params.size() <= kScale) {
       normalize(plan, plan.bottoms[0], mean, inverse, plan.new_top(0));
       plan.saved = {inverse, plan.tops[0]};
       return {};
     }
-    const TensorId normal = plan.new_tensor("normal", plan.bottom_shape(0));
-    normalize(plan, plan.bottoms[0], mean, inverse, normal);
-    scale_channels(plan, normal, kScale, kShift, plan.new_top(0));
-    plan.saved = {inverse, normal};
+    const TensorId shift = plan.params.size() > kShift ? plan.params[kShift] : kNoTensor;
+    const auto normal = ScaledNormal::of(plan, mean, inverse, plan.params[kScale], shift);
+    normal.forward(plan, plan.bottoms[0], plan.new_top(0));
+    plan.saved = {mean, inverse, normal.factor};
     return {};
   }
 
@@ -97,20 +97,24 @@ class BatchNorm : public Layer {
 
   /// With running statistics dx = dy / deviation.
   Status backward(LoweringContext& plan) const override {
-    const TensorId inverse = plan.saved[0], normal = plan.saved[1];
-    TensorId dy = plan.top_diffs[0];
-    if (scales(param().batch_norm_param())) {
-      dy = scale_channels_backward(plan, normal, dy, kScale, kShift, plan.propagate_down[0]);
-    }
-    if (!plan.propagate_down[0]) return {};
-    const TensorId down = plan.new_bottom_diff(0);
-    if (global(plan)) {
-      map_channels<1, 1>(plan.program, plan.step("backward"),
-                         [](const auto& d, const auto& c) { return d[0] * c[0]; }, down, {dy},
-                         {inverse});
+    const TensorId dy = plan.top_diffs[0];
+    if (plan.params.size() > kScale) {
+      scaled_normal_backward(
+          plan, {.mean = plan.saved[0], .inverse = plan.saved[1], .factor = plan.saved[2]},
+          plan.bottoms[0], dy,
+          {.scale = plan.param_diffs[kScale],
+           .shift = plan.param_diffs.size() > kShift ? plan.param_diffs[kShift] : Gradient{},
+           .by_batch = !global(plan),
+           .down = plan.propagate_down[0]});
       return {};
     }
-    normalize_backward(plan, normal, dy, inverse, down);
+    if (!plan.propagate_down[0]) return {};
+    const TensorId inverse = plan.saved[0];
+    if (global(plan)) {
+      scale_channels(plan, dy, inverse, plan.new_bottom_diff(0));
+    } else {
+      normalize_backward(plan, plan.saved[1], dy, inverse, plan.new_bottom_diff(0));
+    }
     return {};
   }
 
@@ -174,9 +178,12 @@ extern const LayerType layer_batch_norm{
     .name = "BatchNorm",
     .create = create_layer<BatchNorm>,
     .any_format = true,
-    .rows_apart = [](const caffe::LayerParameter& param, const RowPath&) {
-      const caffe::BatchNormParameter& p = param.batch_norm_param();
-      return !p.has_use_global_stats() || p.use_global_stats();
-    }};
+    .applies_scale =
+        [](const caffe::LayerParameter& param) { return !scales(param.batch_norm_param()); },
+    .rows_apart =
+        [](const caffe::LayerParameter& param, const RowPath&) {
+          const caffe::BatchNormParameter& p = param.batch_norm_param();
+          return !p.has_use_global_stats() || p.use_global_stats();
+        }};
 
 }  // namespace cafetiere

@@ -33,7 +33,7 @@ class Bias : public Layer {
     CFT_ASSIGN(const AxisSpan span, AxisSpan::of(param().bias_param(), plan));
     if (const Gradient bias = span_gradient(plan); bias.tensor != kNoTensor) {
       plan.device.channel_sums(plan.program, plan.step("gradient"),
-                               span.view(plan.program, plan.top_diffs[0]), kNoTensor, bias, {});
+                               {.a = span.view(plan.program, plan.top_diffs[0])}, bias, {});
     }
     if (plan.propagate_down[0]) plan.bottom_diffs[0] = plan.top_diffs[0];
     return {};

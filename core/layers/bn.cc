@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "core/layers/channel_scale.h"
-#include "core/layers/normalize.h"
 
 namespace cafetiere {
 namespace {
@@ -53,26 +52,29 @@ class BN : public Layer {
   }
 
   Status forward(LoweringContext& plan) const override {
-    TensorId normal = plan.bottoms[0], inverse = kNoTensor;
-    if (normalises()) {
-      const Shape channels{plan.bottom_shape(0)[1]};
-      TensorId mean = kNoTensor;
-      if (by_batch(plan.train)) {
-        mean = plan.new_tensor("mean", channels);
-        const TensorId variance = plan.new_tensor("variance", channels);
-        plan.device.channel_moments(plan.program, plan.step("moments"), plan.bottoms[0], mean,
-                                    variance);
-        inverse = inverse_of(plan, variance);
-        gather(plan, mean, variance);
-      } else {
-        mean = per_channel(plan, kBnMean);
-        inverse = inverse_of(plan, per_channel(plan, kBnVariance));
-      }
-      normal = plan.new_tensor("normal", plan.bottom_shape(0));
-      normalize(plan, plan.bottoms[0], mean, inverse, normal);
+    const TensorId x = plan.bottoms[0], scale = per_channel(plan, kBnScale);
+    const TensorId shift = per_channel(plan, kBnShift);
+    if (!normalises()) {
+      map_channels<1, 2>(plan.program, plan.step("forward"),
+                         [](const auto& v, const auto& c) { return v[0] * c[0] + c[1]; },
+                         plan.new_top(0), {x}, {scale, shift});
+      return {};
     }
-    scale_channels(plan, normal, kBnScale, kBnShift, plan.new_top(0));
-    plan.saved = {normal, inverse};
+    TensorId mean = kNoTensor, inverse = kNoTensor;
+    if (by_batch(plan.train)) {
+      const Shape channels{plan.bottom_shape(0)[1]};
+      mean = plan.new_tensor("mean", channels);
+      const TensorId variance = plan.new_tensor("variance", channels);
+      plan.device.channel_moments(plan.program, plan.step("moments"), x, mean, variance);
+      inverse = inverse_of(plan, variance);
+      gather(plan, mean, variance);
+    } else {
+      mean = per_channel(plan, kBnMean);
+      inverse = inverse_of(plan, per_channel(plan, kBnVariance));
+    }
+    const auto normal = ScaledNormal::of(plan, mean, inverse, scale, shift);
+    normal.forward(plan, x, plan.new_top(0));
+    plan.saved = {mean, inverse, normal.factor};
     return {};
   }
 
@@ -93,23 +95,24 @@ class BN : public Layer {
   }
 
   Status backward(LoweringContext& plan) const override {
-    const TensorId normal = plan.saved[0], inverse = plan.saved[1];
     const bool down = plan.propagate_down[0];
     if (!is_segnet(param().bn_param()) && param().bn_param().frozen()) {
       plan.param_diffs[kBnScale] = plan.param_diffs[kBnShift] = {};  // as if they were statistics
     }
-    const TensorId dy =
-        scale_channels_backward(plan, normal, plan.top_diffs[0], kBnScale, kBnShift, down);
-    if (!down) return {};
-    if (!normalises()) {
-      plan.bottom_diffs[0] = dy;
-    } else if (by_batch(plan.train)) {
-      normalize_backward(plan, normal, dy, inverse, plan.new_bottom_diff(0));
-    } else {
-      map_channels<1, 1>(plan.program, plan.step("backward"),
-                         [](const auto& d, const auto& c) { return d[0] * c[0]; },
-                         plan.new_bottom_diff(0), {dy}, {inverse});
+    const TensorId x = plan.bottoms[0], dy = plan.top_diffs[0];
+    const Gradient scale = plan.param_diffs[kBnScale], shift = plan.param_diffs[kBnShift];
+    if (normalises()) {
+      scaled_normal_backward(
+          plan, {.mean = plan.saved[0], .inverse = plan.saved[1], .factor = plan.saved[2]}, x, dy,
+          {.scale = scale, .shift = shift, .by_batch = by_batch(plan.train), .down = down});
+      return {};
     }
+    const bool learned = scale.tensor != kNoTensor;
+    if (learned || shift.tensor != kNoTensor) {
+      plan.device.channel_sums(plan.program, plan.step("gradients"),
+                               {.a = dy, .b = learned ? x : kNoTensor}, shift, scale);
+    }
+    if (down) scale_channels(plan, dy, per_channel(plan, kBnScale), plan.new_bottom_diff(0));
     return {};
   }
 

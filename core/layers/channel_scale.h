@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What batch normalisations of forks do behind the normalisation, y = scale x + shift with one of each a
-// channel, and how they hand statistics to the solver.
+// What batch normalisations share: the scale and the shift of channels behind a normalisation, and how
+// statistics are handed to the solver.
 #pragma once
 
 #include <string>
 
-#include "core/device/map.h"
-#include "core/graph/layer.h"
+#include "core/device/row_major.h"
+#include "core/layers/normalize.h"
 
 namespace cafetiere {
 
@@ -16,29 +16,88 @@ inline TensorId per_channel(LoweringContext& plan, size_t blob) {
   return plan.program.reshaped(id, {plan.program.shape(id).count()});
 }
 
-/// y = params[scale] x + params[shift].
-inline void scale_channels(LoweringContext& plan, TensorId x, size_t scale, size_t shift,
-                           TensorId y) {
-  map_channels<1, 2>(plan.program, plan.step("scale"),
-                     [](const auto& v, const auto& c) { return v[0] * c[0] + c[1]; }, y, {x},
-                     {per_channel(plan, scale), per_channel(plan, shift)});
+/// out = f(the channel's value of each input), one value a channel.
+template <class F, class... In>
+TensorId per_channel_map(LoweringContext& plan, const char* what, F f, TensorId first,
+                         In... others) {
+  const TensorId out = plan.new_tensor(what, plan.program.shape(first));
+  map(plan.program, plan.step(what), f, out, first, others...);
+  return out;
 }
 
-/// Emits the gradients of both parameters, if wanted; returns that of x, or kNoTensor if `down` is false.
-inline TensorId scale_channels_backward(LoweringContext& plan, TensorId x, TensorId dy,
-                                        size_t scale, size_t shift, bool down) {
-  const Gradient to_scale = plan.param_diffs[scale], to_shift = plan.param_diffs[shift];
-  const bool learned = to_scale.tensor != kNoTensor;
-  if (learned || to_shift.tensor != kNoTensor) {
-    plan.device.channel_sums(plan.program, plan.step("gradients"), dy, learned ? x : kNoTensor,
-                             to_shift, to_scale);
+/// The gradient dx = dy factor.
+inline void scale_channels(LoweringContext& plan, TensorId dy, TensorId factor, TensorId dx) {
+  map_channels<1, 1>(plan.program, plan.step("backward"),
+                     [](const auto& d, const auto& c) { return d[0] * c[0]; }, dx, {dy}, {factor});
+}
+
+/// y = (x - mean) inverse scale + shift: a normalisation with what is behind it, in one step.
+struct ScaledNormal {
+  TensorId mean, inverse;      ///< inverse of the deviation
+  TensorId factor;             ///< inverse * scale
+  TensorId shift = kNoTensor;  ///< kNoTensor: 0
+
+  static ScaledNormal of(LoweringContext& plan, TensorId mean, TensorId inverse, TensorId scale,
+                         TensorId shift) {
+    const auto product = [](float i, float s) { return i * s; };
+    return {mean, inverse, per_channel_map(plan, "factor", product, inverse, scale), shift};
   }
-  if (!down) return kNoTensor;
-  const TensorId dx = plan.new_tensor("scaled diff", plan.program.shape(dy));
-  map_channels<1, 1>(plan.program, plan.step("scale backward"),
-                     [](const auto& d, const auto& c) { return d[0] * c[0]; }, dx, {dy},
-                     {per_channel(plan, scale)});
-  return dx;
+
+  void forward(LoweringContext& plan, TensorId x, TensorId y) const {
+    if (shift == kNoTensor) return normalize(plan, x, mean, factor, y);
+    map_channels<1, 3>(plan.program, plan.step("forward"),
+                       [](const auto& v, const auto& c) { return (v[0] - c[0]) * c[1] + c[2]; }, y,
+                       {x}, {mean, factor, shift});
+  }
+};
+
+/// Which gradients of a ScaledNormal are wanted.
+struct ScaledNormalGradients {
+  Gradient scale, shift;
+  bool by_batch;  ///< mean and deviation are those of x
+  bool down;      ///< that of x, which becomes that of bottom 0
+};
+
+/// d shift = sum(dy), d scale = sum(dy (x - mean)) inverse, and, for a channel of n elements,
+/// dx = (dy - sum(dy) / n - (x - mean) inverse^2 sum(dy (x - mean)) / n) factor
+/// by the batch's statistics, else dy factor.
+inline void scaled_normal_backward(LoweringContext& plan, const ScaledNormal& normal, TensorId x,
+                                   TensorId dy, const ScaledNormalGradients& wanted) {
+  Program& p = plan.program;
+  const Shape& shape = p.shape(x);
+  const int64_t channels = shape[1];
+  const float count = float(shape.count() / channels);
+  const bool learned = wanted.scale.tensor != kNoTensor || wanted.shift.tensor != kNoTensor;
+  const bool centred = wanted.by_batch && wanted.down;
+  const TensorId sum = plan.new_tensor("sum", {channels}), dot = plan.new_tensor("dot", {channels});
+  if (learned || centred) {
+    plan.device.channel_sums(p, plan.step("gradient sums"),
+                             {.a = dy, .b = x, .centre = normal.mean}, Gradient::plain(sum),
+                             Gradient::plain(dot));
+  }
+  if (learned) {
+    serial_step(p, plan.step("gradients"), {sum, dot, normal.inverse},
+                {wanted.shift.tensor, wanted.scale.tensor},
+                [=](const auto& in, const auto& out, const RunContext& run) {
+                  for (int64_t c = 0; c < channels; ++c) {
+                    if (out[0]) put(out[0] + c, in[0][c], wanted.shift.adds(run));
+                    if (out[1]) put(out[1] + c, in[1][c] * in[2][c], wanted.scale.adds(run));
+                  }
+                });
+  }
+  if (!wanted.down) return;
+  const TensorId dx = plan.new_bottom_diff(0);
+  if (!centred) {
+    return scale_channels(plan, dy, normal.factor, dx);
+  }
+  const TensorId mean = per_channel_map(
+      plan, "mean diff", [=](float s) { return s / count; }, sum);
+  const TensorId slope = per_channel_map(
+      plan, "slope", [=](float d, float i) { return d * i * i / count; }, dot, normal.inverse);
+  map_channels<2, 4>(
+      p, plan.step("backward"),
+      [](const auto& d, const auto& c) { return (d[0] - c[2] - (d[1] - c[0]) * c[3]) * c[1]; }, dx,
+      {dy, x}, {normal.mean, normal.factor, mean, slope});
 }
 
 /// Hands this shard's statistic, times `factor`, to the solver: weighted by its rows, and folded into that
@@ -66,15 +125,6 @@ inline void observe(LoweringContext& plan, size_t blob, TensorId value, float fa
                   }};
   };
   p.step(std::move(step));
-}
-
-/// out = f(the channel's value of each input), one value a channel.
-template <class F, class... In>
-TensorId per_channel_map(LoweringContext& plan, const char* what, F f, TensorId first,
-                         In... others) {
-  const TensorId out = plan.new_tensor(what, plan.program.shape(first));
-  map(plan.program, plan.step(what), f, out, first, others...);
-  return out;
 }
 
 }  // namespace cafetiere

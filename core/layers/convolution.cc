@@ -38,8 +38,7 @@ class Convolution : public Layer {
       const TensorId diff =
           with_shape(plan.program, plan.top_diffs[i], image_shape(g.n, g.outputs, g.out));
       if (bias.tensor != kNoTensor) {
-        plan.device.channel_sums(plan.program, plan.step("bias gradient"), diff, kNoTensor, bias,
-                                 {});
+        plan.device.channel_sums(plan.program, plan.step("bias gradient"), {.a = diff}, bias, {});
         bias.add = true;
       }
       if (weights.tensor != kNoTensor) {

@@ -45,7 +45,7 @@ class Deconvolution : public Layer {
       CFT_ASSIGN(const ConvGeometry g, geometry(plan.bottom_shape(i)));
       const TensorId dy = with_shape(p, plan.top_diffs[i], image_shape(g.n, g.channels, g.in));
       if (bias.tensor != kNoTensor) {
-        plan.device.channel_sums(p, plan.step("bias gradient"), dy, kNoTensor, bias, {});
+        plan.device.channel_sums(p, plan.step("bias gradient"), {.a = dy}, bias, {});
         bias.add = true;
       }
       const Shape in = image_shape(g.n, g.outputs, g.out);

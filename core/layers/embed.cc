@@ -52,7 +52,7 @@ class Embed : public Layer {
     if (plan.param_diffs.size() > 1 && plan.param_diffs[1].tensor != kNoTensor) {
       const TensorId dy =
           plan.program.reshaped(plan.top_diffs[0], {plan.bottom_shape(0).count(), size()});
-      plan.device.channel_sums(plan.program, plan.step("bias gradient"), dy, kNoTensor,
+      plan.device.channel_sums(plan.program, plan.step("bias gradient"), {.a = dy},
                                plan.param_diffs[1], {});
     }
     if (plan.param_diffs[0].tensor != kNoTensor) table_gradient(plan);

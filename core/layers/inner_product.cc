@@ -40,7 +40,7 @@ class InnerProduct : public Layer {
     CFT_ASSIGN(const InnerProductGeometry g, geometry(plan));
     const TensorId diff = plan.program.reshaped(plan.top_diffs[0], {g.n, g.outputs});
     if (plan.param_diffs.size() > 1 && plan.param_diffs[1].tensor != kNoTensor) {
-      plan.device.channel_sums(plan.program, plan.step("bias gradient"), diff, kNoTensor,
+      plan.device.channel_sums(plan.program, plan.step("bias gradient"), {.a = diff},
                                plan.param_diffs[1], {});
     }
     if (plan.param_diffs[0].tensor != kNoTensor) {

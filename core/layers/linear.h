@@ -25,7 +25,7 @@ struct Linear {
                  Gradient of_weights, Gradient of_bias = {}) const {
     dy = plan.program.reshaped(dy, {g.n, g.outputs});
     if (of_bias.tensor != kNoTensor) {
-      plan.device.channel_sums(plan.program, plan.step(what), dy, kNoTensor, of_bias, {});
+      plan.device.channel_sums(plan.program, plan.step(what), {.a = dy}, of_bias, {});
     }
     if (of_weights.tensor == kNoTensor) return;
     plan.device.inner_product_backward_weights(

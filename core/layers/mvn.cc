@@ -69,7 +69,7 @@ class Mvn : public Layer {
   static void subtract_mean(LoweringContext& plan, TensorId dy, TensorId dx) {
     const Shape& shape = plan.program.shape(dy);
     const TensorId sum = plan.new_tensor("sum", {shape[1]});
-    plan.device.channel_sums(plan.program, plan.step("gradient sums"), dy, kNoTensor,
+    plan.device.channel_sums(plan.program, plan.step("gradient sums"), {.a = dy},
                              Gradient::plain(sum), {});
     map_channels<1, 1>(
         plan.program, plan.step("backward"),

@@ -23,8 +23,8 @@ inline void normalize_backward(LoweringContext& plan, TensorId y, TensorId dy, T
   const int64_t channels = shape[1];
   const float count = float(shape.count() / channels);
   const TensorId sum = plan.new_tensor("sum", {channels}), dot = plan.new_tensor("dot", {channels});
-  plan.device.channel_sums(plan.program, plan.step("gradient sums"), dy, y, Gradient::plain(sum),
-                           Gradient::plain(dot));
+  plan.device.channel_sums(plan.program, plan.step("gradient sums"), {.a = dy, .b = y},
+                           Gradient::plain(sum), Gradient::plain(dot));
   map_channels<2, 3>(plan.program, plan.step("backward"),
                      [=](const auto& d, const auto& c) {
                        return (d[0] - c[1] / count - d[1] * (c[2] / count)) * c[0];

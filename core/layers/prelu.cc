@@ -43,7 +43,7 @@ class PReLU : public Layer {
       const TensorId below = plan.new_tensor("below 0", plan.program.shape(x));
       map(
           plan.program, plan.step("below 0"), [](float v) { return std::min(v, 0.F); }, below, x);
-      plan.device.channel_sums(plan.program, plan.step("gradient"), dy, below, {},
+      plan.device.channel_sums(plan.program, plan.step("gradient"), {.a = dy, .b = below}, {},
                                plan.param_diffs[0]);
     }
     if (!plan.propagate_down[0]) return {};

@@ -61,7 +61,7 @@ class RowNorm : public Layer {
       const bool learned = of_scale.tensor != kNoTensor;
       const TensorId y = learned ? p.reshaped(plan.saved[0], v.channels) : kNoTensor;
       if (learned || of_shift.tensor != kNoTensor) {
-        plan.device.channel_sums(p, plan.step("gradients"), dy, y, of_shift, of_scale);
+        plan.device.channel_sums(p, plan.step("gradients"), {.a = dy, .b = y}, of_shift, of_scale);
       }
       if (!plan.propagate_down[0]) return {};
       const TensorId scaled = plan.new_tensor("scaled diff", v.channels);

@@ -7,6 +7,12 @@
 namespace cafetiere {
 namespace {
 
+/// Whether it learns one a, and one b, a channel.
+bool is_channel_scale(const caffe::LayerParameter& param) {
+  const caffe::ScaleParameter& p = param.scale_param();
+  return param.bottom_size() == 1 && p.axis() == 1 && p.num_axes() == 1;
+}
+
 class Scale : public Layer {
  public:
   using Layer::Layer;
@@ -41,10 +47,7 @@ class Scale : public Layer {
     return {};
   }
 
-  bool is_channel_affine() const override {
-    const caffe::ScaleParameter& p = param().scale_param();
-    return param().bottom_size() == 1 && p.axis() == 1 && p.num_axes() == 1;
-  }
+  bool is_channel_affine() const override { return is_channel_scale(param()); }
 
   ChannelAffine channel_affine(LoweringContext& plan) const override {
     const bool shifts = param().scale_param().bias_term();
@@ -60,8 +63,8 @@ class Scale : public Layer {
     if (param().scale_param().bias_term()) bias = plan.param_diffs.back();
     const bool dot = scale.tensor != kNoTensor;
     if (dot || bias.tensor != kNoTensor) {
-      plan.device.channel_sums(plan.program, plan.step("gradients"), dy, dot ? x : kNoTensor, bias,
-                               scale);
+      plan.device.channel_sums(plan.program, plan.step("gradients"),
+                               {.a = dy, .b = dot ? x : kNoTensor}, bias, scale);
     }
     if (!plan.propagate_down[0]) return {};
     const TensorId down = plan.new_tensor("diff", plan.program.shape(x));
@@ -79,6 +82,7 @@ extern const LayerType layer_scale{.name = "Scale",
                                    .max_bottoms = 2,
                                    .create = create_layer<Scale>,
                                    .any_format = true,
+                                   .is_channel_scale = is_channel_scale,
                                    .rows_apart = always_apart};
 
 }  // namespace cafetiere

@@ -8,6 +8,7 @@
 
 #include "core/device/isa.h"
 #include "core/plan/fold.h"
+#include "core/plan/fusion.h"
 #include "core/plan/lower_node.h"
 #include "core/plan/row_pass.h"
 
@@ -26,7 +27,7 @@ class Lowering {
     diffs_.assign(shapes_.size(), kNoTensor);
     CFT_TRY(choose_nodes());
     if (options_.fixed) folds_ = choose_folds(graph_, needed_, kept_);
-    choose_fusions();
+    fused_ = choose_fusions(graph_, folds_, needed_, kept_);
     add_params();
     CFT_TRY(forward());
     if (options_.fixed) net_.hoisted = program_.hoist(net_.params);
@@ -60,25 +61,17 @@ class Lowering {
     return {};
   }
 
-  /// Finds the layers that apply the ReLU that follows them. A blob has one
-  /// reader at most, so one pass sees every pair.
-  void choose_fusions() {
-    fused_.assign(graph_.nodes().size(), Fusion::kNone);
-    std::vector<int> maker(shapes_.size(), -1);  // by blob: the node that could apply a ReLU to it
-    for (size_t n = 0; n < graph_.nodes().size(); ++n) {
-      const Node& node = graph_.nodes()[n];
-      if (!needed_[n]) continue;
-      if (folds_.into(n) >= 0) {
-        fused_[n] = Fusion::kApplied;
-        maker[size_t(node.tops[0])] = folds_.into(n);
-      }
-      if (node.type->applies_relu && node.tops.size() == 1) maker[size_t(node.tops[0])] = int(n);
-      if (!node.type->is_relu || !node.type->is_relu(node.param)) continue;
-      const int bottom = node.bottoms[0], by = maker[size_t(bottom)];
-      if (by < 0 || std::ranges::find(kept_, bottom) != kept_.end()) continue;
-      fused_[size_t(by)] = Fusion::kAppliesReLU;
-      fused_[n] = Fusion::kApplied;
-    }
+  /// The scale that a node applies, or the node itself.
+  const Node& last_of(size_t n) const {
+    return graph_.nodes()[fused_[n].scale < 0 ? n : size_t(fused_[n].scale)];
+  }
+
+  /// The parameters of a node, and behind them those of the scale that it applies.
+  std::vector<int> params_of(size_t n) const {
+    std::vector<int> params = graph_.nodes()[n].params;
+    if (fused_[n].scale < 0) return params;
+    params.insert(params.end(), last_of(n).params.begin(), last_of(n).params.end());
+    return params;
   }
 
   void add_params() {
@@ -100,14 +93,14 @@ class Lowering {
       const Node& node = graph_.nodes()[n];
       if (!needed_[n]) continue;
       LoweringContext& layer =
-          layers_[n].emplace(layer_plan(node, program_, device_, tensors_of(node)));
+          layers_[n].emplace(layer_plan(node, program_, device_, tensors_of(n)));
       if (node.type->source) {
         CFT_TRY(check_values(node, layer));
         add_inputs(node, layer);
-      } else if (fused_[n] == Fusion::kApplied) {
+      } else if (fused_[n].applied) {
         layer.tops[0] = layer.bottoms[0];
       } else {
-        layer.fuse_relu = fused_[n] == Fusion::kAppliesReLU;
+        layer.fuse_relu = fused_[n].relu;
         fold_into(n, layer);
         CFT_TRY(lower_node(node, layer));
       }
@@ -134,11 +127,12 @@ class Lowering {
     return program_.in_format(id, Format::kFloat32);
   }
 
-  NodeTensors tensors_of(const Node& node) {
+  NodeTensors tensors_of(size_t n) {
+    const Node& node = graph_.nodes()[n];
     NodeTensors tensors;
     for (int blob : node.bottoms) tensors.bottoms.push_back(as_taken(node, blobs_[size_t(blob)]));
     for (int blob : node.tops) tensors.top_shapes.push_back(shapes_[size_t(blob)]);
-    for (int p : node.params) {
+    for (int p : params_of(n)) {
       tensors.params.push_back(params_[size_t(p)]);
       // Forward writes statistics; a layer that shares one adds to it.
       const bool statistic = graph_.params()[size_t(p)].kind == ParamKind::kStatistic;
@@ -191,19 +185,25 @@ class Lowering {
     }
     for (size_t n = graph_.nodes().size(); n-- > 0;) {
       const Node& node = graph_.nodes()[n];
-      if (!needed_[n] || !node.needs_backward || node.type->source) continue;
-      CFT_TRY(lower_backward(node, *layers_[n]));
+      if (!needed_[n] || node.type->source) continue;
+      if (fused_[n].applied && node.type->is_channel_scale) {
+        diffs_[size_t(node.bottoms[0])] = diffs_[size_t(node.tops[0])];
+      } else if (last_of(n).needs_backward) {
+        CFT_TRY(lower_backward(n, *layers_[n]));
+      }
     }
     keep_input_diffs();
     return {};
   }
 
-  Status lower_backward(const Node& node, LoweringContext& layer) {
+  Status lower_backward(size_t n, LoweringContext& layer) {
+    const Node& node = graph_.nodes()[n];
     for (int top : node.tops) layer.top_diffs.push_back(as_taken(node, diffs_[size_t(top)]));
     const auto arrives = [](TensorId diff) { return diff != kNoTensor; };
     if (std::ranges::none_of(layer.top_diffs, arrives)) return {};
-    for (size_t i = 0; i < node.params.size(); ++i) {
-      Gradient& gradient = params_[size_t(node.params[i])].gradient;
+    const std::vector<int> params = params_of(n);
+    for (size_t i = 0; i < params.size(); ++i) {
+      Gradient& gradient = params_[size_t(params[i])].gradient;
       layer.param_diffs[i] = gradient;
       gradient.add = true;
     }
@@ -258,7 +258,6 @@ class Lowering {
   LoweredNet& net_;
   Program& program_;
   std::vector<Shape> shapes_;
-  enum class Fusion { kNone, kAppliesReLU, kApplied };
   std::vector<bool> needed_;   // by node
   std::vector<Fusion> fused_;  // by node
   Folds folds_;

@@ -54,7 +54,12 @@ void check(SumChannels sum, int64_t rows, int64_t channels) {
               const float d = at(x, i) - centre[size_t(c)];
               return d * d;
             }));
-  of.centre = nullptr, of.y = y.data(), of.products = others.data();
+  of.y = y.data(), of.products = others.data();
+  sum(of);
+  EXPECT_EQ(others, one_by_one(rows, channels, [&](int64_t i, int64_t c) {
+              return at(x, i) * (at(y, i) - centre[size_t(c)]);
+            }));
+  of.centre = nullptr;
   sum(of);
   EXPECT_EQ(sums, one_by_one(rows, channels, [&](int64_t i, int64_t) { return at(x, i); }));
   EXPECT_EQ(others,

@@ -42,6 +42,47 @@ TEST(BatchNorm, BetweenConvolutionScaleAndReLU) {
        .numeric = false});
 }
 
+// The scale and the shift of the layer behind it are applied with it.
+TEST(BatchNorm, AppliesTheScaleBehindIt) {
+  const auto scaled = [](const std::string& norm, const std::string& scale) {
+    return input("x", {3, 4, 3, 2}) +
+           layer("BatchNorm", "name: 'bn' bottom: 'x' top: 'n' " + norm) +
+           layer("Scale", "name: 'scale' bottom: 'n' top: 'y' " + scale);
+  };
+  for (const std::string norm : {"", "batch_norm_param { use_global_stats: true }"}) {
+    for (const std::string scale :
+         {"", "scale_param { bias_term: true }",
+          "param { lr_mult: 0 } param { lr_mult: 1 } scale_param { bias_term: true }"}) {
+      check_layer({scaled(norm, scale)});
+    }
+  }
+  check_layer({.layers = scaled("", "scale_param { bias_term: true }"), .phase = caffe::TEST});
+}
+
+// Sums of products are of values around the mean: those of the values themselves would leave nothing of
+// the gradients of channels far from zero.
+TEST(BatchNorm, GradientsFarFromZero) {
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{64, 3}, {4, 3, 4, 4}}) {
+    const std::string net =
+        input("x", dims) + layer("BatchNorm", "name: 'bn' bottom: 'x' top: 'n'") +
+        layer("Scale", "name: 'S' bottom: 'n' top: 'm'", "scale_param { bias_term: true }") +
+        layer("Power", "bottom: 'm' top: 'y'", "power_param { power: 3 }") +
+        layer("Reduction", "name: 'R' bottom: 'y' top: 'sum' loss_weight: 1");
+    std::vector<float> near(192), far(192);
+    for (size_t i = 0; i < near.size(); ++i) {
+      near[i] = float(i * 37 % 64) / 64 - 0.5F;
+      far[i] = near[i] + 512;  // without rounding
+    }
+    for (const auto& device : {make_ref_device(), make_cpu_device()}) {
+      Figures wanted = evaluate(net, {{"x", near}}, caffe::TRAIN, *device);
+      Figures got = evaluate(net, {{"x", far}}, caffe::TRAIN, *device);
+      for (const char* figure : {"S[0] diff", "S[1] diff", "x diff"}) {
+        expect_close(got[figure], wanted[figure], 1e-4, figure);
+      }
+    }
+  }
+}
+
 // What the solver gets: mean, unbiased variance and 1; a second pass folds them as Caffe's own
 // running average does.
 TEST(BatchNorm, HandsItsStatisticsToTheSolver) {

@@ -87,6 +87,56 @@ TEST(Plan, FusedReLUEqualsUnfused) {
   }
 }
 
+std::string scaled_normal(const std::string& scale_fields) {
+  return input("x", {5, 3, 6, 6}) + layer("BatchNorm", "name: 'bn' bottom: 'x' top: 'n'") +
+         layer("Scale", "name: 'scale' bottom: 'n' top: 's' " + scale_fields,
+               "scale_param { bias_term: true filler { type: 'gaussian' } "
+               "bias_filler { type: 'gaussian' } }") +
+         layer("ReLU", "name: 'relu' bottom: 's' top: 'y'");
+}
+
+TEST(Plan, FusedScaleEqualsUnfused) {
+  for (const auto& device : {make_ref_device(), make_cpu_device()}) {
+    for (const std::string fields : {"", "param { lr_mult: 0 }"}) {
+      const PlanOptions options{.backward = true, .feed_gradients = true, .outputs = {"y"}};
+      PlanOptions apart = options;
+      apart.outputs = {"n", "y"};
+      Compiled fused(scaled_normal(fields), *device, options);
+      Compiled unfused(scaled_normal(fields), *device, apart);
+      EXPECT_EQ(fused.steps_named("scale"), 0);
+      EXPECT_GT(unfused.steps_named("scale"), 0);
+      for (const float loss_scale : {1.F, 0.5F}) {
+        RunContext context{.loss_scale = loss_scale};
+        for (const bool accumulate : {false, true}) {
+          context.accumulate = accumulate;
+          fused.run(context);
+          unfused.run(context);
+        }
+      }
+      expect_close(fused.output("y"), unfused.output("y"), 1e-5, "y");
+      for (size_t i = 0; i < fused.net->graph().params().size(); ++i) {
+        expect_close(fused.param_diff(i), unfused.param_diff(i), 1e-5, "parameter gradient");
+      }
+    }
+  }
+}
+
+// Where the scale lets nothing through, the normalisation has nothing to pass on.
+TEST(Plan, FusedScaleKeepsItsPropagateDown) {
+  const auto device = make_cpu_device();
+  Compiled stopped(input("x", {5, 3, 6, 6}) +
+                       layer("InnerProduct", "name: 'ip' bottom: 'x' top: 'i'",
+                             "inner_product_param { num_output: 4 }") +
+                       layer("BatchNorm", "name: 'bn' bottom: 'i' top: 'n'") +
+                       layer("Scale", "name: 'scale' bottom: 'n' top: 's' propagate_down: false") +
+                       layer("Reduction", "name: 'sum' bottom: 's' top: 'y' loss_weight: 1"),
+                   *device, {.backward = true, .outputs = {"y"}});
+  EXPECT_EQ(stopped.steps_named("scale"), 0);
+  EXPECT_EQ(stopped.steps_named("bn gradients"), 1);
+  EXPECT_EQ(stopped.steps_named("bn backward"), 0);
+  EXPECT_EQ(stopped.steps_named("ip weight gradient"), 0);
+}
+
 // ReLUs that nothing applies: the search for who could once took cubic time and did not end here.
 TEST(Plan, ManyThousandLayersCompile) {
   constexpr int kPairs = 5000;

@@ -13,7 +13,7 @@ struct ChannelSums {
   int64_t rows, channels;
   float* sums;  ///< of x, or of (x - centre)^2
   const float* centre = nullptr;
-  const uint16_t* y = nullptr;  ///< then `products` are those of x * y
+  const uint16_t* y = nullptr;  ///< then `sums` are of x, and `products` of x * (y - centre)
   float* products = nullptr;
 };
 

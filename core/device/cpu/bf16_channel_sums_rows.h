@@ -31,7 +31,7 @@ struct RunSums {
   template <int64_t kVectors>
   void add(int64_t row, int64_t rows, int64_t c, int64_t lanes) const {
     Float sums[kVectors] = {}, products[kVectors] = {}, centre[kVectors] = {};
-    if constexpr (kTerms == Terms::kSquares) {
+    if (kTerms != Terms::kValues && of.centre) {
       for (int64_t v = 0; v < kVectors; ++v) centre[v] = V::load(of.centre + c + v * kLanes, lanes);
     }
     int64_t at = row * of.channels + c;
@@ -46,7 +46,7 @@ struct RunSums {
           sums[v] += x;
         }
         if constexpr (kTerms == Terms::kProducts) {
-          products[v] += x * V::load(of.y + at + v * kLanes, lanes);
+          products[v] += x * (V::load(of.y + at + v * kLanes, lanes) - centre[v]);
         }
       }
     }

@@ -219,34 +219,56 @@ void row_moments(Program& p, const std::string& name, Version version, TensorId 
   p.step(std::move(merge));
 }
 
+/// The buffers that the terms are read from; -1: not given.
+struct TermReads {
+  BufferId a, b = -1, centre = -1;
+
+  /// Adds them to what the step reads.
+  static TermReads of(Program& p, Version version, const ChannelTerms& terms, Step* step) {
+    TermReads reads{.a = p.read(terms.a, version)};
+    step->reads = {reads.a};
+    if (terms.b == kNoTensor) return reads;
+    step->reads.push_back(reads.b = p.read(terms.b, version));
+    if (terms.centre == kNoTensor) return reads;
+    step->reads.push_back(reads.centre = p.read(terms.centre, Layout::kRowMajor));
+    return reads;
+  }
+  template <class T>
+  static const T* address(const Binder& at, BufferId id) {
+    return id < 0 ? nullptr : at.as<T>(id);
+  }
+};
+
 /// channel_sums() where channels are innermost: one pass over memory for both sums.
-void row_sums(Program& p, const std::string& name, Version version, TensorId a, TensorId b,
+void row_sums(Program& p, const std::string& name, Version version, const ChannelTerms& terms,
               Gradient sum_a, Gradient sum_ab) {
-  const RowParts r(ChannelView(p.shape(a), version.layout));
-  const bool plain = sum_a.tensor != kNoTensor, dot = b != kNoTensor;
+  const RowParts r(ChannelView(p.shape(terms.a), version.layout));
+  const bool plain = sum_a.tensor != kNoTensor, dot = terms.b != kNoTensor;
   const int64_t sums = r.parts * r.channels;
-  const BufferId partial = p.scratch(2 * sums);  // of a, then of a * b
+  const BufferId partial = p.scratch(2 * sums);  // of a, then of the products
   Step step;
   step.name = name;
   step.kernel = std::string("vector ") + layout_name(version.layout) + ", lanes are channels";
-  step.reads = {p.read(a, version)};
-  if (dot) step.reads.push_back(p.read(b, version));
+  const TermReads reads = TermReads::of(p, version, terms, &step);
   step.writes = {partial};
   step.rows = r.step_rows(step);
-  step.make = [=, reads = step.reads](const Binder& at) {
+  if (reads.centre >= 0) --step.rows.reads;
+  step.make = [=](const Binder& at) {
     float* to = at(partial);
+    const float* const centre = TermReads::address<float>(at, reads.centre);
     if (version.format == Format::kBFloat16) {
-      const uint16_t* const x = at.as<uint16_t>(reads[0]);
-      const uint16_t* const y = dot ? at.as<uint16_t>(reads[1]) : nullptr;
+      const auto* const x = TermReads::address<uint16_t>(at, reads.a);
+      const auto* const y = TermReads::address<uint16_t>(at, reads.b);
       return r.kernel([=, sum = bf16::sum_channels()](int64_t part) {
         float* const own = to + part * r.channels;
         bf16::ChannelSums of = r.sums_of(part, x, own);
         if (y) of.y = y + r.begin(part) * r.channels, of.products = own + sums;
+        of.centre = centre;
         sum(of);
       });
     }
-    const float* const x = at(reads[0]);
-    const float* const y = dot ? at(reads[1]) : nullptr;
+    const auto* const x = TermReads::address<float>(at, reads.a);
+    const auto* const y = TermReads::address<float>(at, reads.b);
     return r.kernel([=](int64_t part) {
       using One = std::array<Simd8, 1>;
       using Two = std::array<Simd8, 2>;
@@ -255,8 +277,8 @@ void row_sums(Program& p, const std::string& name, Version version, TensorId a, 
         return r.sum<1>(part, std::array{x}, {own},
                         [](const One& v, int64_t, int64_t) { return v; });
       }
-      r.sum<2>(part, std::array{x, y}, {own, own + sums}, [](const Two& v, int64_t, int64_t) {
-        return Two{v[0], v[0] * v[1]};
+      r.sum<2>(part, std::array{x, y}, {own, own + sums}, [=](const Two& v, int64_t c, auto n) {
+        return Two{v[0], v[0] * (centre ? v[1] - load_octet(centre + c, n) : v[1])};
       });
     });
   };
@@ -319,9 +341,10 @@ void CpuDevice::channel_moments(Program& p, const std::string& name, TensorId sr
   p.step(std::move(step));
 }
 
-void CpuDevice::channel_sums(Program& p, const std::string& name, TensorId a, TensorId b,
+void CpuDevice::channel_sums(Program& p, const std::string& name, const ChannelTerms& terms,
                              Gradient sum_a, Gradient sum_ab) {
-  const bool dot = b != kNoTensor, plain = sum_a.tensor != kNoTensor;
+  const TensorId a = terms.a;
+  const bool dot = terms.b != kNoTensor, plain = sum_a.tensor != kNoTensor;
   // An inner product's gradient in float32 is, or will be, stored with the batch innermost, unless it has
   // so many rows that they are those of sequences.
   constexpr int64_t kMostRows = 1024;
@@ -330,18 +353,18 @@ void CpuDevice::channel_sums(Program& p, const std::string& name, TensorId a, Te
   const Layout layout = features ? Layout::kFeatures : p.layout(a);
   const ChannelView v(p.shape(a), layout);
   if (v.inner == 1) {
-    return row_sums(p, name, {layout, p.format(a)}, a, b, sum_a, sum_ab);
+    return row_sums(p, name, {layout, p.format(a)}, terms, sum_a, sum_ab);
   }
   Step step;
   step.name = name;
   step.kernel = std::string("vector ") + layout_name(layout);
-  step.reads = {p.read(a, layout)};
-  if (dot) step.reads.push_back(p.read(b, layout));
+  const TermReads reads = TermReads::of(p, layout, terms, &step);
   if (plain) step.writes.push_back(p.write(sum_a.tensor, Layout::kRowMajor));
   if (dot) step.writes.push_back(p.write(sum_ab.tensor, Layout::kRowMajor));
-  step.make = [=, reads = step.reads, writes = step.writes](const Binder& at) {
-    const float* x = at(reads[0]);
-    const float* y = dot ? at(reads[1]) : nullptr;
+  step.make = [=, writes = step.writes](const Binder& at) {
+    const auto* x = TermReads::address<float>(at, reads.a);
+    const auto* y = TermReads::address<float>(at, reads.b);
+    const auto* centres = TermReads::address<float>(at, reads.centre);
     float* to_a = plain ? at(writes[0]) : nullptr;
     float* to_ab = dot ? at(writes.back()) : nullptr;
     const RunContext* run = at.run();
@@ -352,8 +375,9 @@ void CpuDevice::channel_sums(Program& p, const std::string& name, TensorId a, Te
                 sum_a.adds(*run));
           }
           if (to_ab) {
-            put(to_ab + c, float(channel_sum(v, c, [=](int64_t i) { return double(x[i]) * y[i]; })),
-                sum_ab.adds(*run));
+            const double centre = centres ? centres[c] : 0;
+            const double sum = channel_sum(v, c, [=](int64_t i) { return x[i] * (y[i] - centre); });
+            put(to_ab + c, float(sum), sum_ab.adds(*run));
           }
         }};
   };

@@ -37,19 +37,20 @@ void RefDevice::channel_moments(Program& p, const std::string& name, TensorId sr
       });
 }
 
-void RefDevice::channel_sums(Program& p, const std::string& name, TensorId a, TensorId b,
-                             Gradient sum_a, Gradient sum_ab) {
-  const Extents e(p.shape(a));
-  ref_step(p, name, {a, b}, {sum_a.tensor, sum_ab.tensor},
+void RefDevice::channel_sums(Program& p, const std::string& name, const ChannelTerms& terms,
+                             Gradient sum_a, Gradient products) {
+  const Extents e(p.shape(terms.a));
+  ref_step(p, name, {terms.a, terms.b, terms.centre}, {sum_a.tensor, products.tensor},
            [=](const auto& in, const auto& out, const RunContext& run) {
              for (int64_t c = 0; c < e.c; ++c) {
                double sum = 0, dot = 0;
+               const double centre = in[2] ? in[2][c] : 0;
                for_each_in_channel(e, c, [&](int64_t i) {
                  sum += in[0][i];
-                 if (in[1]) dot += double(in[0][i]) * in[1][i];
+                 if (in[1]) dot += in[0][i] * (in[1][i] - centre);
                });
                if (out[0]) put(out[0] + c, float(sum), sum_a.adds(run));
-               if (out[1]) put(out[1] + c, float(dot), sum_ab.adds(run));
+               if (out[1]) put(out[1] + c, float(dot), products.adds(run));
              }
            });
 }

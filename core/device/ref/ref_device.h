@@ -37,8 +37,8 @@ class RefDevice : public Device {
                     TensorId scale, TensorId dst, TensorId diff_dst, TensorId diff_src) override;
   void channel_moments(Program&, const std::string& name, TensorId src, TensorId mean,
                        TensorId variance) override;
-  void channel_sums(Program&, const std::string& name, TensorId a, TensorId b, Gradient sum_a,
-                    Gradient sum_ab) override;
+  void channel_sums(Program&, const std::string& name, const ChannelTerms&, Gradient sum,
+                    Gradient products) override;
   void softmax(Program&, const std::string& name, TensorId src, TensorId dst) override;
   void softmax_backward(Program&, const std::string& name, TensorId dst, TensorId diff_dst,
                         TensorId diff_src) override;
