@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "core/device/bfloat16.h"
 #include "core/device/device.h"
+#include "core/device/wide_map.h"
 
 /// Says of the next loop that its iterations do not depend on each other: input and output may be
 /// the same memory, but only at the same index.
@@ -67,6 +69,14 @@ void as_floats(Format format, const std::array<const void*, N>& in, void* out, i
   }
 }
 
+/// Tensors of bfloat16 from an element on.
+template <size_t N>
+std::array<const uint16_t*, N> numbers(const std::array<const void*, N>& tensors, int64_t first) {
+  std::array<const uint16_t*, N> at;
+  for (size_t i = 0; i < N; ++i) at[i] = static_cast<const uint16_t*>(tensors[i]) + first;
+  return at;
+}
+
 /// The rows of a step that works element by element on tensors of this shape and layout.
 inline Rows element_rows(const Shape& shape, Layout layout, size_t reads) {
   const ChannelView view(shape, layout);
@@ -113,8 +123,13 @@ void map(Program& p, std::string name, F f, TensorId out, In... in) {
       }
       (std::index_sequence_for<In...>{});
     };
+    const bool wide = format == Format::kBFloat16 && has_wide_map();
     const auto elements = [=](int64_t begin, int64_t end) {
-      as_floats(format, src, dst, begin, end, piece);
+      if (!wide) return as_floats(format, src, dst, begin, end, piece);
+      const auto at_once = [=](const std::array<float, sizeof...(In)>& values, int64_t) {
+        return std::apply(f, values);
+      };
+      wide_map(numbers(src, begin), static_cast<uint16_t*>(dst) + begin, end - begin, at_once);
     };
     return Kernel{map_blocks(count), [=](int block) { for_map_block(block, count, elements); },
                   [=](int64_t begin, int64_t end) { elements(begin * width, end * width); }};
@@ -197,7 +212,17 @@ void map_channels(Program& p, std::string name, F f, TensorId out,
       };
       for_channel_runs(view, first, first + some, run);
     };
+    const bool wide = format == Format::kBFloat16 && has_wide_map() && view.inner == 1;
+    const auto wide_run = [=](int64_t i, int64_t channel, int64_t channels, int64_t) {
+      const auto at_once = [=](const std::array<float, D>& values, int64_t c) {
+        std::array<float, K> k;
+        for (size_t j = 0; j < K; ++j) k[j] = per_channel[j][channel + c];
+        return f(values, k);
+      };
+      wide_map(numbers(src, i), static_cast<uint16_t*>(dst) + i, channels, at_once);
+    };
     const auto elements = [=](int64_t begin, int64_t end) {
+      if (wide) return for_channel_runs(view, begin, end, wide_run);
       as_floats(format, src, dst, begin, end, piece);
     };
     const int64_t count = view.outer * view.channels * view.inner;

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element-wise functions of bfloat16 by AVX-512: 32 numbers at a time are widened, computed and rounded
+// without a way through memory. The bits are those of one number at a time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "core/device/bfloat16.h"
+#include "core/device/isa.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace cafetiere {
+
+/// Whether wide_map() may be called: by the processor and by the instruction set in force.
+inline bool has_wide_map() {
+  return has_wide_vectors(instruction_set()) && rounds_by_instruction();
+}
+
+#if defined(__x86_64__)
+// After all includes: what they define inline must run anywhere.
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16,prefer-vector-width=512")
+
+inline constexpr int64_t kWideNumbers = 32;
+
+/// Widens `count` numbers.
+inline void widen_some(const uint16_t* from, int64_t count, float* to) {
+  using Narrow = uint16_t __attribute__((vector_size(32)));
+  using Wide = uint32_t __attribute__((vector_size(64)));
+  for (int64_t i = 0; i < count; i += 16) {
+    Narrow bits{};
+    std::memcpy(&bits, from + i, size_t(count - i < 16 ? count - i : 16) * sizeof(uint16_t));
+    const Wide wide = __builtin_convertvector(bits, Wide) << 16;
+    std::memcpy(to + i, &wide, sizeof wide);
+  }
+}
+
+/// out[i] = f(values, i) for `count` elements, `values` being those of the inputs.
+template <size_t D, class F>
+void wide_map(const std::array<const uint16_t*, D>& in, uint16_t* out, int64_t count, const F& f) {
+  const F local = f;
+  const auto from = in;
+  const auto some = [&](int64_t i, auto lanes) __attribute__((always_inline)) {
+    alignas(64) float values[D][kWideNumbers], results[kWideNumbers] = {};
+    for (size_t j = 0; j < D; ++j) widen_some(from[j] + i, lanes, values[j]);
+    for (int64_t l = 0; l < lanes; ++l) {
+      std::array<float, D> d;
+      for (size_t j = 0; j < D; ++j) d[j] = values[j][l];
+      results[l] = local(d, i + l);
+    }
+    const __m512bh both =
+        _mm512_cvtne2ps_pbh(_mm512_load_ps(results + 16), _mm512_load_ps(results));
+    std::memcpy(out + i, &both, size_t(lanes) * sizeof(uint16_t));
+  };
+  int64_t i = 0;
+  for (; i + kWideNumbers <= count; i += kWideNumbers) {
+    some(i, std::integral_constant<int64_t, kWideNumbers>());
+  }
+  if (i < count) some(i, count - i);
+}
+
+#pragma GCC pop_options
+#else
+template <size_t D, class F>
+void wide_map(const std::array<const uint16_t*, D>&, uint16_t*, int64_t, const F&) {}
+#endif
+
+}  // namespace cafetiere
