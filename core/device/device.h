@@ -91,7 +91,7 @@ class Device {
   virtual void pooling_backward(Program&, const std::string& name, const PoolGeometry&,
                                 TensorId diff_dst, TensorId index, TensorId diff_src) = 0;
 
-  /// `scale` keeps k + alpha / size * sum for the backward pass.
+  /// `scale` may keep k + alpha / size * sum for the backward pass.
   virtual void lrn(Program&, const std::string& name, const LrnGeometry&, TensorId src,
                    TensorId scale, TensorId dst) = 0;
   virtual void lrn_backward(Program&, const std::string& name, const LrnGeometry&, TensorId src,

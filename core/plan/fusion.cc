@@ -23,7 +23,8 @@ std::vector<Fusion> choose_fusions(const Graph& graph, const Folds& folds,
     }
     if (node.type->applies_relu) relu_by[top] = int(n);
     if (has(node.type->applies_scale)) scale_by[top] = int(n);
-    if (node.bottoms.size() != 1 || std::ranges::find(kept, node.bottoms[0]) != kept.end()) continue;
+    if (node.bottoms.size() != 1 || std::ranges::find(kept, node.bottoms[0]) != kept.end())
+      continue;
     const auto bottom = size_t(node.bottoms[0]);
     if (has(node.type->is_relu) && relu_by[bottom] >= 0) {
       fusions[size_t(relu_by[bottom])].relu = true;

@@ -30,6 +30,8 @@ double worst(float from, float to, F f, G exact) {
 }
 
 TEST(VectorMath, ErrorsAreAsStated) {
+  const auto power = [](float x) { return vec::pow_minus_three_quarters(std::fabs(x)); };
+  EXPECT_LE(worst(1e-3F, 100, power, [](double x) { return std::pow(std::fabs(x), -0.75); }), 2);
   EXPECT_LE(worst(-103, 88.7F, vec::exp, [](double x) { return std::exp(x); }), 2);
   EXPECT_LE(worst(-40, 88.7F, vec::expm1, [](double x) { return std::expm1(x); }), 2);
   EXPECT_LE(worst(-88, 40, vec::sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }), 3);
@@ -69,6 +71,10 @@ TEST(VectorMath, FarOut) {
   EXPECT_EQ(vec::log(0), -kInfinity);
   EXPECT_EQ(vec::log(kInfinity), kInfinity);
   EXPECT_EQ(vec::log(1), 0);
+  EXPECT_EQ(vec::pow_minus_three_quarters(0), kInfinity);
+  EXPECT_EQ(vec::pow_minus_three_quarters(kInfinity), 0);
+  EXPECT_TRUE(std::isnan(vec::pow_minus_three_quarters(nan)) &&
+              std::isnan(vec::pow_minus_three_quarters(-1)));
   EXPECT_TRUE(std::isnan(vec::log(nan)) && std::isnan(vec::log(-1)));
   EXPECT_TRUE(std::isnan(vec::exp(nan)) && std::isnan(vec::expm1(nan)) &&
               std::isnan(vec::sigmoid(nan)) && std::isnan(vec::tanh(nan)));

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Local response normalisation by AVX-512.
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "core/device/bfloat16.h"
+#include "core/device/cpu/lane_chunks.h"
+#include "core/device/cpu/lrn_pixels.h"
+#include "core/device/vector_math.h"
+
+#if defined(__x86_64__)
+// After all includes: what they define inline must run anywhere.
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,prefer-vector-width=512")
+
+#include "core/device/cpu/lrn_pixels_rows.h"
+
+namespace cafetiere {
+
+template <class T>
+LrnPasses<T> wide_lrn_passes() {
+  return {lrn_forward<T>, lrn_backward<T>};
+}
+
+}  // namespace cafetiere
+
+#pragma GCC pop_options
+#else
+namespace cafetiere {
+template <class T>
+LrnPasses<T> wide_lrn_passes() {
+  return plain_lrn_passes<T>();
+}
+}  // namespace cafetiere
+#endif
+
+namespace cafetiere {
+template LrnPasses<float> wide_lrn_passes();
+template LrnPasses<uint16_t> wide_lrn_passes();
+}  // namespace cafetiere

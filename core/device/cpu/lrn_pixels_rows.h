@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes of lrn_pixels.h: each instruction set's file includes them once.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "core/device/bfloat16.h"
+#include "core/device/cpu/lane_chunks.h"
+#include "core/device/cpu/lrn_pixels.h"
+#include "core/device/vector_math.h"
+
+namespace cafetiere {
+namespace {
+
+/// s^-beta, and 1 / s of s and that.
+struct AnyPower {
+  float beta;
+  float operator()(float s) const { return vec::pow(s, -beta); }
+  static float inverse(float s, float) { return 1 / s; }
+};
+/// Caffe's usual 0.75, without roots and divisions: s^-0.75 s s^-0.75 is a root of 1 / s.
+struct UsualPower {
+  float operator()(float s) const { return vec::pow_minus_three_quarters(s); }
+  static float inverse(float s, float power) {
+    const float root = power * (s * power);
+    return root * root;
+  }
+};
+
+template <class F>
+void with_power(float beta, const F& f) {
+  if (beta == 0.75F) return f(UsualPower());
+  f(AnyPower{beta});
+}
+
+inline const float* as_floats(const float* from, int64_t, float*) { return from; }
+inline const float* as_floats(const uint16_t* from, int64_t count, float* room) {
+  widen(from, count, room);
+  return room;
+}
+inline void put_floats(const float* from, int64_t count, float* to) {
+  std::copy_n(from, count, to);
+}
+inline void put_floats(const float* from, int64_t count, uint16_t* to) { narrow(from, count, to); }
+
+/// Some pixels, whose numbers stay in the L1 cache.
+struct Piece {
+  static constexpr int64_t kNumbers = LrnPixels::kMostChannels + LrnPixels::kMostWindow;
+  using Room = float[kNumbers];
+
+  /// Calls f(first number, count) for the pieces.
+  template <class F>
+  static void for_each(const LrnPixels& p, int64_t pixels, const F& f) {
+    const int64_t end = pixels * p.channels;
+    const int64_t size = kNumbers / (p.channels + p.g.size) * p.channels;
+    for (int64_t i = 0; i < end; i += size) f(i, std::min(size, end - i));
+  }
+};
+
+/// Has the next piece brought in while this one is computed.
+template <class T>
+void fetch(const T* from) {
+  for (size_t i = 0; i < Piece::kNumbers; i += 64 / sizeof(T)) __builtin_prefetch(from + i);
+}
+template <class T>
+void fetch_to_write(T* to) {
+  for (size_t i = 0; i < Piece::kNumbers; i += 64 / sizeof(T)) prefetch_to_write(to + i);
+}
+
+template <class Size>
+void sum_windows(const float* padded, int64_t channels, Size size, float* sums) {
+  for (int64_t c = 0; c < channels; ++c) {
+    float sum = padded[c];
+    for (int64_t d = 1; d < size; ++d) sum += padded[c + d];
+    sums[c] = sum;
+  }
+}
+
+/// Of each channel the sum of value(i) over its window, for the pixels of a piece. All values are written
+/// before any is read: a load that spans two fresh stores would wait for both.
+template <class F>
+void sum_windows(const LrnPixels& p, int64_t count, const F& value, float* sums) {
+  const int64_t half = p.g.size / 2, stride = p.channels + 2 * half;
+  Piece::Room padded;
+  float* to = padded;
+  for (int64_t first = 0; first < count; first += p.channels, to += stride) {
+    std::fill_n(to, half, 0.F);
+    for (int64_t c = 0; c < p.channels; ++c) to[half + c] = value(first + c);
+    std::fill_n(to + half + p.channels, half, 0.F);
+  }
+  const float* from = padded;
+  for (int64_t first = 0; first < count; first += p.channels, from += stride) {
+    if (p.g.size == 5) {
+      sum_windows(from, p.channels, std::integral_constant<int64_t, 5>(), sums + first);
+    } else {
+      sum_windows(from, p.channels, p.g.size, sums + first);
+    }
+  }
+}
+
+/// s of the numbers of a piece.
+inline void sums_of_squares(const LrnPixels& p, int64_t count, const float* x, float* s) {
+  sum_windows(p, count, [=](int64_t i) { return x[i] * x[i]; }, s);
+  const float k = p.g.k, share = p.g.alpha / float(p.g.size);
+  for (int64_t i = 0; i < count; ++i) s[i] = k + share * s[i];
+}
+
+template <class T>
+void lrn_forward(const LrnPixels& p, int64_t pixels, const T* x, T* y) {
+  with_power(p.g.beta, [&](const auto& power) {
+    Piece::for_each(p, pixels, [&](int64_t first, int64_t count) {
+      Piece::Room in_room, s;
+      fetch(x + first + count);
+      fetch_to_write(y + first + count);
+      const float* const in = as_floats(x + first, count, in_room);
+      sums_of_squares(p, count, in, s);
+      for (int64_t i = 0; i < count; ++i) s[i] = in[i] * power(s[i]);
+      put_floats(s, count, y + first);
+    });
+  });
+}
+
+template <class T>
+void lrn_backward(const LrnPixels& p, int64_t pixels, const T* x, const T* dy, T* dx) {
+  const float ratio = 2 * p.g.alpha * p.g.beta / float(p.g.size);
+  with_power(p.g.beta, [&](const auto& power) {
+    Piece::for_each(p, pixels, [&](int64_t first, int64_t count) {
+      Piece::Room in_room, diff_room, s, powers, sums;
+      fetch(x + first + count);
+      fetch(dy + first + count);
+      fetch_to_write(dx + first + count);
+      const float* const in = as_floats(x + first, count, in_room);
+      const float* const diff = as_floats(dy + first, count, diff_room);
+      sums_of_squares(p, count, in, s);
+      for (int64_t i = 0; i < count; ++i) {
+        powers[i] = power(s[i]);
+        s[i] = diff[i] * in[i] * powers[i] * power.inverse(s[i], powers[i]);
+      }
+      sum_windows(p, count, [&](int64_t i) { return s[i]; }, sums);
+      for (int64_t i = 0; i < count; ++i) s[i] = diff[i] * powers[i] - ratio * in[i] * sums[i];
+      put_floats(s, count, dx + first);
+    });
+  });
+}
+
+}  // namespace
+}  // namespace cafetiere
