@@ -256,7 +256,7 @@ void map_indexed(Program& p, std::string name, F make_f, TensorId out, TensorId 
     const bool channels_inside = stride.c < stride.n;
     const int64_t chunk = channels_inside ? 16 : 1;  // channels a block: a cache line
     return Kernel{int((e.c + chunk - 1) / chunk), [=](int block) {
-                    const auto f = make_f(*run);
+                    auto f = make_f(*run);
                     const int64_t c0 = block * chunk, c1 = std::min(e.c, c0 + chunk);
                     const auto element = [&](int64_t n, int64_t c, int64_t s) {
                       const int64_t i = n * stride.n + c * stride.c + s * stride.s;

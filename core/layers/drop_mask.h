@@ -3,6 +3,7 @@
 // sub-step, the layer's name, the row among all shards and the element.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "core/base/philox.h"
@@ -18,18 +19,25 @@ class DropMask {
         first_(run.first_sample),
         threshold_(uint32_t(double(ratio) * 4294967296.0)) {}
 
-  bool keeps(int64_t sample, int64_t element) const {
-    const auto row = uint64_t(first_ + sample);
-    const auto bits =
-        Philox::block(key_, {uint32_t(element / 4), uint32_t(row), uint32_t(row >> 32), step_});
-    return bits[size_t(element % 4)] >= threshold_;
+  /// Fastest for elements that follow each other: four of a row share a block of random numbers.
+  bool keeps(int64_t sample, int64_t element) {
+    if (sample != sample_ || element / 4 != quad_) draw(sample, element / 4);
+    return bits_[size_t(element % 4)] >= threshold_;
   }
 
  private:
+  void draw(int64_t sample, int64_t quad) {
+    const auto row = uint64_t(first_ + sample);
+    bits_ = Philox::block(key_, {uint32_t(quad), uint32_t(row), uint32_t(row >> 32), step_});
+    sample_ = sample, quad_ = quad;
+  }
+
   uint64_t key_;
   uint32_t step_;
   int64_t first_;
   uint32_t threshold_;
+  int64_t sample_ = -1, quad_ = -1;  // whose numbers these are
+  std::array<uint32_t, 4> bits_{};
 };
 
 }  // namespace cafetiere

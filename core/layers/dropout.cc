@@ -62,10 +62,10 @@ class Dropout : public Layer {
     map_indexed(
         plan.program, std::move(name),
         [=, ratio = ratio(), purpose = "dropout " + plan.name](const RunContext& run) {
-          return
-              [=, mask = DropMask(run, purpose, ratio)](float x, int64_t sample, int64_t element) {
-                return mask.keeps(sample, element) ? x * scale : 0.F;
-              };
+          return [=, mask = DropMask(run, purpose, ratio)](float x, int64_t sample,
+                                                           int64_t element) mutable {
+            return mask.keeps(sample, element) ? x * scale : 0.F;
+          };
         },
         out, in);
   }

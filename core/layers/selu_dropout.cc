@@ -62,10 +62,10 @@ class SeLuDropout : public Layer {
         plan.program, std::move(name),
         [=, ratio = param().selu_dropout_param().dropout_ratio(),
          purpose = "dropout " + plan.name](const RunContext& run) {
-          return
-              [=, mask = DropMask(run, purpose, ratio)](float x, int64_t sample, int64_t element) {
-                return mask.keeps(sample, element) ? scale * x + shift : dropped;
-              };
+          return [=, mask = DropMask(run, purpose, ratio)](float x, int64_t sample,
+                                                           int64_t element) mutable {
+            return mask.keeps(sample, element) ? scale * x + shift : dropped;
+          };
         },
         out, in);
   }

@@ -62,9 +62,8 @@ void check(const LrnPixels& p, int64_t pixels) {
     };
     Doubles s = windows(p, [&](int64_t c) { return at(x, c) * at(x, c); });
     for (double& sum : s) sum = p.g.k + share * sum;
-    const Doubles spread = windows(p, [&](int64_t c) {
-      return at(dy, c) * at(x, c) * std::pow(s[size_t(c)], -p.g.beta - 1);
-    });
+    const Doubles spread = windows(
+        p, [&](int64_t c) { return at(dy, c) * at(x, c) * std::pow(s[size_t(c)], -p.g.beta - 1); });
     for (int64_t c = 0; c < p.channels; ++c) {
       const double power = std::pow(s[size_t(c)], -p.g.beta);
       ASSERT_NEAR(at(y, c), at(x, c) * power, error * (1 + std::fabs(at(x, c)) * power));
@@ -83,8 +82,11 @@ void check(const LrnPixels& p, int64_t pixels) {
 }
 
 TEST(LrnPixels, AreThoseOfTheDefinition) {
-  for (const LrnGeometry& g : {LrnGeometry{5, 0.5F, 0.75F, 1}, {3, 0.7F, 0.75F, 2},
-                               {5, 1e-4F, 0.5F, 1}, {15, 2, 1.1F, 0.5F}, {129, 1, 0.75F, 1}}) {
+  for (const LrnGeometry& g : {LrnGeometry{5, 0.5F, 0.75F, 1},
+                               {3, 0.7F, 0.75F, 2},
+                               {5, 1e-4F, 0.5F, 1},
+                               {15, 2, 1.1F, 0.5F},
+                               {129, 1, 0.75F, 1}}) {
     for (const int64_t channels : {1, 2, 5, 20, 96, 192, 1024}) {
       const LrnPixels p{g, channels};
       ASSERT_TRUE(LrnPixels::fits(g, channels));

@@ -102,7 +102,8 @@ void sum_windows(const LrnPixels& p, int64_t count, const F& value, float* sums)
 
 /// s of the numbers of a piece.
 inline void sums_of_squares(const LrnPixels& p, int64_t count, const float* x, float* s) {
-  sum_windows(p, count, [=](int64_t i) { return x[i] * x[i]; }, s);
+  sum_windows(
+      p, count, [=](int64_t i) { return x[i] * x[i]; }, s);
   const float k = p.g.k, share = p.g.alpha / float(p.g.size);
   for (int64_t i = 0; i < count; ++i) s[i] = k + share * s[i];
 }
@@ -138,7 +139,8 @@ void lrn_backward(const LrnPixels& p, int64_t pixels, const T* x, const T* dy, T
         powers[i] = power(s[i]);
         s[i] = diff[i] * in[i] * powers[i] * power.inverse(s[i], powers[i]);
       }
-      sum_windows(p, count, [&](int64_t i) { return s[i]; }, sums);
+      sum_windows(
+          p, count, [&](int64_t i) { return s[i]; }, sums);
       for (int64_t i = 0; i < count; ++i) s[i] = diff[i] * powers[i] - ratio * in[i] * sums[i];
       put_floats(s, count, dx + first);
     });
