@@ -11,13 +11,14 @@
 
 #include "core/device/cpu/bf16_pack.h"
 #include "core/device/cpu/bf16_product.h"
+#include "core/device/cpu/bf16_tiles.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/map.h"
 
 namespace cafetiere::channels_last_bf16 {
 namespace {
 
-constexpr int64_t kMostChannels = 15;
+constexpr int64_t kMostChannels = 31;
 constexpr int64_t kMostElements = 512;
 constexpr int64_t kMostParts = 8;            // summed on their own and added in order
 constexpr int64_t kPairSize = 64 << 10;      // numbers: they stay in the L2 cache
@@ -212,8 +213,9 @@ struct UnpackKernel {
 }  // namespace
 
 bool has_short_patches(const ConvGeometry& g) {
-  if (g.spatial() != 2 || g.group != 1 || g.channels > kMostChannels || g.kernel_size() == 1)
-    return false;
+  if (g.spatial() != 2 || g.group != 1 || g.kernel_size() == 1) return false;
+  // Sixteen fill the tiles of the other form.
+  if (g.channels > kMostChannels || g.channels == bf16::kTileRows) return false;
   if (g.dilation[1] != 1 || g.channels * g.kernel_size() > kMostElements) return false;
   const Patches w(g);
   return w.span <= kMostElements && w.span * w.line <= kLineSize;
