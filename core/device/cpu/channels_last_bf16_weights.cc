@@ -19,12 +19,17 @@
 namespace cafetiere::channels_last {
 namespace {
 
-constexpr int64_t kMostChannels = 128;     // source channels a block
+// Source channels a block; fewer where each is laid out for many sums, so that blocks have more lanes.
+constexpr int64_t kMostChannels = 128, kTapChannels = 96;
 constexpr int64_t kSourceSize = 64 << 10;  // of the source laid out anew: it stays in the L2 cache
-constexpr int64_t kMostPixels = 768;       // summed a product
-constexpr int64_t kTogetherPixels = 8;     // turned into columns
-constexpr int64_t kAhead = 32;       // pixels from one that is paired to what is fetched with it
-constexpr int64_t kMostShift = 256;  // pixels between a kernel's first and last element
+// Pixels summed a product; fewer where the products of all kernel elements read the same ones, which then
+// stay in the L1 cache.
+constexpr int64_t kMostPixels = 800, kTapPixels = 320;
+constexpr int64_t kMostPairs = 4;  // blocks of lanes that are laid out in pairs together
+constexpr int64_t kPairSize = (kMostPixels + bf16::kTileDepth) * LaneBlocks::kLanes;
+constexpr int64_t kTogetherPixels = 8;  // turned into columns
+constexpr int64_t kAhead = 32;          // pixels from one that is paired to what is fetched with it
+constexpr int64_t kMostShift = 256;     // pixels between a kernel's first and last element
 
 /// One axis: kernel element k reads padded source o * stride + k * dilation for output o. Sources are
 /// stored by their remainder to the stride, a phase each, so that outputs read neighbours.
@@ -71,7 +76,8 @@ int64_t whole_rows(int64_t rows) {
 
 int64_t most_channels(const Axis& rows, const Axis& cols) {
   const int64_t fit = kSourceSize / least_size(rows, cols) / bf16::kTileRows * bf16::kTileRows;
-  return std::clamp(fit, bf16::kTileRows, kMostChannels);
+  const bool taps = rows.at.size() * cols.at.size() > 1;
+  return std::clamp(fit, bf16::kTileRows, taps ? kTapChannels : kMostChannels);
 }
 
 /// Where an operand's pixels are, by place: in the grid of outputs.
@@ -96,9 +102,10 @@ struct Strips : SumBlocks {
         pair_rows(pairs, 0),
         pair_cols(pairs, 1) {
     cut_into(c.n, c.out_h, c.out_w);
-    images = std::clamp<int64_t>(kMostPixels / (lines * pitch), 1, c.n);
-    height = std::clamp<int64_t>(kMostPixels / pitch, 1, c.out_h);
-    width = std::min(c.out_w, kMostPixels - cols.most_shift);
+    const int64_t most = c.kernel_size() > 1 ? kTapPixels : kMostPixels;
+    images = std::clamp<int64_t>(most / (lines * pitch), 1, c.n);
+    height = std::clamp<int64_t>(most / pitch, 1, c.out_h);
+    width = std::min(c.out_w, most - cols.most_shift);
     cut_into(images, height, width);
     while (too_large()) {
       if (images > 1)
@@ -108,6 +115,8 @@ struct Strips : SumBlocks {
       else
         cut_into(1, 1, width - 1);
     }
+    cut_into(alike((c.n + parts - 1) / parts, images), alike(c.out_h, height),
+             alike(c.out_w, width));
   }
 
   int64_t phases() const { return int64_t(rows.phases.size() * cols.phases.size()); }
@@ -118,6 +127,11 @@ struct Strips : SumBlocks {
  private:
   static constexpr int64_t kTogether = 2 * bf16::kTileRows;
 
+  /// The size of pieces of `all` that are as many as those of size `most`, and as large as each other.
+  static int64_t alike(int64_t all, int64_t most) {
+    const int64_t pieces = (all + most - 1) / most;
+    return (all + pieces - 1) / pieces;
+  }
   void cut_into(int64_t some, int64_t high, int64_t wide) {
     images = some, height = high, width = wide;
     pitch = width == c.out_w ? cols.places() : width + cols.most_shift;
@@ -154,7 +168,7 @@ struct StripKernel {
     float* const sums = gradient ? nullptr : w->zero(partial, index);
     const bf16::TileScope scope;
     std::array<uint16_t, kSourceSize> source{};  // what is read between lines is finite
-    alignas(64) std::array<uint16_t, (kMostPixels + bf16::kTileDepth) * LaneBlocks::kLanes> pairs;
+    alignas(64) std::array<uint16_t, kMostPairs * kPairSize> pairs;
     const int64_t end = (of.part + 1) * c.n / w->parts;
     for (int64_t n = of.part * c.n / w->parts; n < end; n += w->images) {
       for (int64_t row = 0; row < c.out_h; row += w->height) {
@@ -164,16 +178,20 @@ struct StripKernel {
                             col, std::min(w->width, c.out_w - col)};
           lay_out(strip, of.group * c.group_in() + of.first, of.channels, source.data());
           for (int64_t b = of.b0; b < of.b1; ++b) {
-            lay_out_pairs(strip, of.group * w->lanes.channels + w->lanes.begin(b), b, pairs.data());
+            const int64_t held = (b - of.b0) % kMostPairs;
+            if (held == 0) {
+              const int64_t most = std::min(of.b1, b + kMostPairs);
+              lay_out_pairs(strip, of.group * w->lanes.channels, b, most, pairs.data());
+            }
             if (gradient) {
               const bool add = n + row + col > 0 || accumulates.adds(*run);
-              multiply(strip, b, of.channels, source.data(), pairs.data(),
+              multiply(strip, b, of.channels, source.data(), pairs.data() + held * kPairSize,
                        gradient + of.first * w->lanes.channels + w->lanes.begin(b),
                        w->lanes.channels, add);
               continue;
             }
-            multiply(strip, b, of.channels, source.data(), pairs.data(), w->sum(sums, b, of.first),
-                     w->lanes.height(b), true);
+            multiply(strip, b, of.channels, source.data(), pairs.data() + held * kPairSize,
+                     w->sum(sums, b, of.first), w->lanes.height(b), true);
           }
         }
       }
@@ -217,11 +235,20 @@ struct StripKernel {
           pixels[i] = row + iw * src.channels;
         }
       }
+      fetch(from, step, channels);
       int64_t ch = 0;
       for (; ch + 8 <= channels; ch += 8) {
         lay_out_tile(pixels, ch, std::integral_constant<int64_t, 8>(), to + ch * distance + j);
       }
       if (ch < channels) lay_out_tile(pixels, ch, channels - ch, to + ch * distance + j);
+    }
+  }
+
+  /// Has the pixels behind those at `from` brought in.
+  static void fetch(const uint16_t* from, int64_t step, int64_t channels) {
+    if (!from) return;
+    for (int64_t i = kTogetherPixels; i < 2 * kTogetherPixels; ++i) {
+      for (int64_t ch = 0; ch < channels; ch += 32) __builtin_prefetch(from + i * step + ch);
     }
   }
 
@@ -239,25 +266,30 @@ struct StripKernel {
     for (int64_t i = 0; i < high; ++i) std::memcpy(to + i * distance, &tile[i], sizeof tile[i]);
   }
 
-  /// The other operand's pixels in pairs, with zeros for the places that only the source has.
-  void lay_out_pairs(const Strip& strip, int64_t first, int64_t b, uint16_t* to) const {
-    const int64_t lanes = w->lanes.lanes(b), height = w->lanes.height(b);
-    const int64_t step = w->pair_cols.stride * diff.channels;
+  /// The other operand's pixels in pairs, for blocks of lanes [b0, b1), with zeros for the places that only
+  /// the source has.
+  void lay_out_pairs(const Strip& strip, int64_t first, int64_t b0, int64_t b1,
+                     uint16_t* to) const {
+    const int64_t step = w->pair_cols.stride * diff.channels, begin = w->lanes.begin(b0);
     const uint16_t* even = nullptr;  // of a pair that is not yet whole
     int64_t place = 0;
     const auto add = [&](const uint16_t* pixel) {
       if (place++ % 2 == 0) return void(even = pixel);
-      if (even) __builtin_prefetch(even + kAhead * step);
-      if (pixel) __builtin_prefetch(pixel + kAhead * step);
-      bf16::pair_rows(even, pixel, lanes, height, to);
-      to += 2 * height;
+      for (int64_t b = b0; b < b1; ++b) {
+        const int64_t lanes = w->lanes.lanes(b), height = w->lanes.height(b);
+        const int64_t at = w->lanes.begin(b) - begin;
+        if (even) __builtin_prefetch(even + at + kAhead * step);
+        if (pixel) __builtin_prefetch(pixel + at + kAhead * step);
+        bf16::pair_rows(even ? even + at : nullptr, pixel ? pixel + at : nullptr, lanes, height,
+                        to + (b - b0) * kPairSize + (place - 2) * height);
+      }
     };
     const int64_t end = depth_of(strip);
     for (int64_t n = strip.image; n < strip.image + strip.images; ++n) {
       for (int64_t row = 0; row < w->lines && place < end; ++row) {
         const int64_t y = row < strip.rows ? w->pair_rows.source(0, strip.row0 + row) : -1;
         const uint16_t* const line =
-            diff.at + (n * diff.in_h + y) * diff.in_w * diff.channels + first;
+            diff.at + (n * diff.in_h + y) * diff.in_w * diff.channels + first + begin;
         for (int64_t col = 0; col < w->pitch && place < end; ++col) {
           const int64_t x = col < strip.width ? w->pair_cols.source(0, strip.col0 + col) : -1;
           add(y < 0 || x < 0 ? nullptr : line + x * diff.channels);
