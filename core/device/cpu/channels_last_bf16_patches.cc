@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A patch is what the kernel covers for one output pixel: [kernel row][kernel column][channel], each row of
-// which lies together in the source. Products sum over pixels, whose patches are laid out in pairs and whose
-// gradients are transposed.
+// A patch is what the kernel covers for one output pixel: [channel][kernel row][kernel column]. Products sum
+// over pixels: each element of the patches is a row, copied from source rows whose channels lie apart, and the
+// output's gradient is laid out in pairs of pixels.
 #include "core/device/cpu/channels_last_bf16_patches.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "core/device/cpu/bf16_pack.h"
@@ -20,61 +21,95 @@ namespace {
 
 constexpr int64_t kMostChannels = 31;
 constexpr int64_t kMostElements = 512;
-constexpr int64_t kMostParts = 8;            // summed on their own and added in order
-constexpr int64_t kPairSize = 64 << 10;      // numbers: they stay in the L2 cache
-constexpr int64_t kLineSize = 32 << 10;      // of the source rows of a patch
-constexpr int64_t kOutputs = 128;            // a product
-constexpr int64_t kMostDepth = 256;          // pixels a product
-constexpr int64_t kPitch = kMostDepth + 32;  // from an output's pixels to the next one's
-constexpr int64_t kTogether = 16;            // patches laid out before they are paired
-constexpr int64_t kPiece = 16;               // numbers that are copied at once, also beyond an end
+constexpr int64_t kMostParts = 8;        // summed on their own and added in order
+constexpr int64_t kLineSize = 32 << 10;  // numbers of the source rows of a patch
+constexpr int64_t kLanes = 64;           // outputs laid out in pairs at a time
+constexpr int64_t kMostDepth = 512;      // pixels a product
+constexpr int64_t kAhead = 32;  // pixels from one that is paired to what is fetched with it
+constexpr int64_t kPiece = 32;  // numbers that are copied at once, also beyond an end
+constexpr int64_t kPitch = kMostDepth + kPiece;  // from an element's pixels to the next one's
+
+int64_t rounded(int64_t size, int64_t step) { return (size + step - 1) / step * step; }
 
 struct Patches {
   ConvGeometry g;
-  int64_t row;    // numbers of a kernel row
-  int64_t lanes;  // of a patch: whole vectors
-  int64_t line;   // numbers of a source row with its padding and what is read beyond
-  int64_t span;   // source rows from a patch's first to its last
-  int64_t depth;  // pixels a product
-  int64_t parts;
+  int64_t elements;
+  int64_t lanes;  // outputs in whole vectors
+  int64_t
+      places;  // numbers of a channel's every stride-th column, with the padding and what is read beyond
+  int64_t phases;         // columns from one to the next of a kernel that moves on
+  int64_t span;           // source rows from a patch's first to its last
+  int64_t width, height;  // of the output pixels of a product: whole rows, or columns of one
+  int64_t pieces, parts;
 
   explicit Patches(const ConvGeometry& g) : g(g) {
-    row = g.kernel[1] * g.channels;
-    lanes = rounded(row * g.kernel[0], Bf16Product::kVector);
-    line = (g.in[1] + 2 * g.pad[1]) * g.channels + kPiece;
+    elements = g.channels * g.kernel_size();
+    lanes = rounded(g.outputs, Bf16Product::kVector);
+    phases = g.stride[1];
+    places = rounded((g.in[1] + 2 * g.pad[1] + phases - 1) / phases, 8) + kPiece;
     span = (g.kernel[0] - 1) * g.dilation[0] + 1;
-    depth = std::min(kMostDepth, kPairSize / lanes / 32 * 32);
-    parts = std::clamp<int64_t>(pixels() / kMostDepth, 1, kMostParts);
+    const int64_t cuts = (g.out[1] + kMostDepth - 1) / kMostDepth;
+    width = (g.out[1] + cuts - 1) / cuts;
+    height = cuts > 1 ? 1 : kMostDepth / width;
+    pieces = (rows() + height - 1) / height;
+    parts = std::min(pieces, kMostParts);
   }
-  static int64_t rounded(int64_t size, int64_t step) { return (size + step - 1) / step * step; }
-  int64_t pixels() const { return g.n * g.out_pixels(); }
-  /// Floats of a part: [output][lane].
-  int64_t size() const { return g.outputs * lanes; }
+  /// Output rows of all images.
+  int64_t rows() const { return g.n * g.out[0]; }
+  /// Numbers of a source row as it is laid out.
+  int64_t line() const { return g.channels * phases * places; }
+  /// Floats of a part: [element][lane].
+  int64_t size() const { return elements * lanes; }
 };
 
-/// Source rows with their padding; the newest of those that patches share.
+/// Source rows as [channel][phase][place], a place being every stride-th column; the newest of those that
+/// patches share.
 class Lines {
  public:
   Lines(const Patches& w, const uint16_t* src) : w_(w), src_(src) { held_.fill(-1); }
 
   /// Row `ih` of an image.
   const uint16_t* row(int64_t image, int64_t ih) {
-    const ConvGeometry& g = w_.g;
-    if (ih < 0 || ih >= g.in[0]) return zeros_.data();
-    const int64_t slot = ih % w_.span, number = image * g.in[0] + ih;
-    uint16_t* const to = lines_.data() + slot * w_.line;
-    if (std::exchange(held_[size_t(slot)], number) != number) {
-      const int64_t width = g.in[1] * g.channels;
-      std::copy_n(src_ + number * width, width, to + g.pad[1] * g.channels);
-    }
+    if (ih < 0 || ih >= w_.g.in[0]) return zeros_.data();
+    const int64_t slot = ih % w_.span, number = image * w_.g.in[0] + ih;
+    uint16_t* const to = lines_.data() + slot * w_.line();
+    if (std::exchange(held_[size_t(slot)], number) != number) lay_out(number, to);
     return to;
   }
 
  private:
+  void lay_out(int64_t number, uint16_t* to) {
+    const ConvGeometry& g = w_.g;
+    const int64_t width = g.in[1] * g.channels;
+    std::copy_n(src_ + number * width, width, padded_.data() + g.pad[1] * g.channels);
+    if (g.channels * w_.phases == 1) return void(std::copy_n(padded_.data(), w_.places, to));
+    for (int64_t channel = 0; channel < g.channels; channel += 8) {
+      const int64_t high = std::min<int64_t>(8, g.channels - channel);
+      for (int64_t phase = 0; phase < w_.phases; ++phase) {
+        uint16_t* const first = to + (channel * w_.phases + phase) * w_.places;
+        for (int64_t place = 0; place + kPiece < w_.places; place += 8) {
+          const uint16_t* const from =
+              padded_.data() + (place * w_.phases + phase) * g.channels + channel;
+          transpose(from, w_.phases * g.channels, high, first + place);
+        }
+      }
+    }
+  }
+  /// Eight places of some channels.
+  void transpose(const uint16_t* from, int64_t distance, int64_t high, uint16_t* to) const {
+    bf16::Eight tile[8];
+    for (int64_t i = 0; i < 8; ++i) std::memcpy(&tile[i], from + i * distance, sizeof tile[i]);
+    bf16::transpose(tile);
+    for (int64_t i = 0; i < high; ++i) {
+      std::memcpy(to + i * w_.phases * w_.places, &tile[i], sizeof tile[i]);
+    }
+  }
+
   const Patches& w_;
   const uint16_t* src_;
   std::array<int64_t, kMostElements> held_;
-  std::array<uint16_t, kLineSize> lines_{};  // the padding stays zero
+  std::array<uint16_t, kLineSize> padded_{};  // a row with its padding, which stays zero
+  std::array<uint16_t, kLineSize> lines_{};
   std::array<uint16_t, kLineSize> zeros_{};
 };
 
@@ -89,107 +124,85 @@ struct PartKernel {
     std::fill_n(sums, w.size(), 0.F);
     const bf16::TileScope scope;
     Lines lines(w, src);
-    alignas(64) std::array<uint16_t, kPairSize + kPiece> pairs;
-    alignas(64) std::array<uint16_t, kOutputs * kPitch> columns;
-    const int64_t end = (part + 1) * w.pixels() / w.parts;
-    for (int64_t first = part * w.pixels() / w.parts; first < end; first += w.depth) {
-      const int64_t count = std::min(w.depth, end - first);
-      lay_out(lines, first, count, pairs.data());
-      for (int64_t o = 0; o < w.g.outputs; o += kOutputs) {
-        const int64_t outputs = std::min(kOutputs, w.g.outputs - o);
-        transpose(diff + first * w.g.outputs + o, count, outputs, columns.data());
-        Bf16Product product(w.lanes, outputs, Patches::rounded(count, 32), w.lanes, kPitch, w.lanes,
-                            true);
-        product.whole_rows = true;
-        const uint16_t *const a = pairs.data(), *const b = columns.data();
-        product(&a, &b, sums + o * w.lanes, 1);
+    const int64_t whole = rounded(w.elements, bf16::kTileRows);
+    const auto columns = std::make_unique<uint16_t[]>(size_t(whole * kPitch + kPiece));
+    const int64_t first = part * w.pieces / w.parts * w.height;
+    const int64_t end = std::min(w.rows(), (part + 1) * w.pieces / w.parts * w.height);
+    for (int64_t row = first; row < end; row += w.height) {
+      const int64_t rows = std::min(w.height, end - row);
+      for (int64_t col = 0; col < w.g.out[1]; col += w.width) {
+        const int64_t cols = std::min(w.width, w.g.out[1] - col);
+        lay_out(lines, row, rows, col, cols, columns.get());
+        multiply(row * w.g.out[1] + col, rows * cols, columns.get(), sums);
       }
     }
   }
 
-  /// The patches of pixels in pairs, and zeros up to whole steps of the product.
-  void lay_out(Lines& lines, int64_t first, int64_t count, uint16_t* to) const {
-    const int64_t whole = Patches::rounded(count, 32);
-    std::array<uint16_t, kTogether*(kMostElements + 2 * kPiece)> patches{};
-    const int64_t distance = w.lanes + kPiece;
-    for (int64_t i = 0; i < whole; i += kTogether) {
-      const int64_t some = std::clamp<int64_t>(count - i, 0, kTogether);
-      copy_patches(lines, first + i, some, distance, patches.data());
-      for (int64_t j = 0; j < kTogether; j += 2, to += 2 * w.lanes) {
-        const uint16_t* const at = patches.data() + j * distance;
-        bf16::pair_rows(j < some ? at : nullptr, j + 1 < some ? at + distance : nullptr, w.lanes,
-                        w.lanes, to);
-      }
-    }
-  }
-
-  void copy_patches(Lines& lines, int64_t first, int64_t count, int64_t distance,
-                    uint16_t* to) const {
+  /// The patches' elements at some output pixels, and zeros up to whole steps of the product.
+  void lay_out(Lines& lines, int64_t row, int64_t rows, int64_t col, int64_t cols,
+               uint16_t* to) const {
     const ConvGeometry& g = w.g;
-    int64_t ow = first % g.out[1], oh = first / g.out[1] % g.out[0];
-    int64_t image = first / g.out_pixels();
-    std::array<const uint16_t*, kMostElements> rows;
-    const auto find_rows = [&] {
+    for (int64_t r = row; r < row + rows; ++r, to += cols) {
+      const int64_t top = r % g.out[0] * g.stride[0] - g.pad[0];
       for (int64_t kh = 0; kh < g.kernel[0]; ++kh) {
-        rows[size_t(kh)] = lines.row(image, oh * g.stride[0] - g.pad[0] + kh * g.dilation[0]);
+        const uint16_t* const line = lines.row(r / g.out[0], top + kh * g.dilation[0]) + col;
+        copy_row(line, kh, cols, to);
       }
-    };
-    find_rows();
-    for (int64_t i = 0; i < count; ++i, to += distance) {
-      if (ow == g.out[1]) {
-        ow = 0;
-        if (++oh == g.out[0]) oh = 0, ++image;
-        find_rows();
-      }
-      const int64_t at = ow++ * g.stride[1] * g.channels;
-      for (int64_t kh = 0; kh < g.kernel[0]; ++kh) copy(rows[size_t(kh)] + at, to + kh * w.row);
     }
+    const int64_t count = rows * cols, rest = rounded(count, bf16::kTileDepth) - count;
+    for (int64_t e = 0; e < w.elements; ++e) std::fill_n(to + e * kPitch, rest, uint16_t(0));
   }
 
-  /// One kernel row; the next one is written over what this leaves behind itself.
-  void copy(const uint16_t* from, uint16_t* to) const {
-    for (int64_t i = 0; i < w.row; i += kPiece) {
-      std::memcpy(to + i, from + i, kPiece * sizeof(uint16_t));
-    }
-  }
-
-  /// Pixels' outputs as outputs' pixels, and zeros up to whole steps of the product.
-  void transpose(const uint16_t* from, int64_t count, int64_t outputs, uint16_t* to) const {
-    const int64_t distance = w.g.outputs;
-    for (int64_t i = 0; i < Patches::rounded(count, 32); i += 8) {
-      const int64_t pixels = std::clamp<int64_t>(count - i, 0, 8);
-      for (int64_t o = 0; o < outputs; o += 8) {
-        // The last eight may be partly those before.
-        const int64_t first = std::max<int64_t>(0, std::min(o, outputs - 8));
-        const uint16_t* const pixel = from + i * distance + first;
-        uint16_t* const column = to + first * kPitch + i;
-        if (pixels == 8 && outputs >= 8)
-          transpose_tile(pixel, distance, column);
-        else
-          transpose_tile(pixel, distance, pixels, std::min<int64_t>(8, outputs), column);
+  /// What a kernel row reads for an output row. The next ones are written over what this leaves behind itself.
+  void copy_row(const uint16_t* line, int64_t kh, int64_t cols, uint16_t* to) const {
+    const ConvGeometry& g = w.g;
+    for (int64_t channel = 0; channel < g.channels; ++channel) {
+      for (int64_t kw = 0; kw < g.kernel[1]; ++kw) {
+        const int64_t at = kw * g.dilation[1];
+        const uint16_t* const from =
+            line + (channel * w.phases + at % w.phases) * w.places + at / w.phases;
+        uint16_t* const element = to + ((channel * g.kernel[0] + kh) * g.kernel[1] + kw) * kPitch;
+        for (int64_t i = 0; i < cols; i += kPiece) copy_piece(from + i, element + i);
       }
     }
   }
 
-  static void transpose_tile(const uint16_t* from, int64_t distance, uint16_t* to) {
-    bf16::Eight tile[8];
-    for (int64_t j = 0; j < 8; ++j) std::memcpy(&tile[j], from + j * distance, sizeof tile[j]);
-    bf16::transpose(tile);
-    for (int64_t j = 0; j < 8; ++j) std::memcpy(to + j * kPitch, &tile[j], sizeof tile[j]);
+  static void copy_piece(const uint16_t* from, uint16_t* to) {
+    using Half = uint16_t __attribute__((vector_size(kPiece)));
+    Half low, high;
+    std::memcpy(&low, from, sizeof low);
+    std::memcpy(&high, from + kPiece / 2, sizeof high);
+    std::memcpy(to, &low, sizeof low);
+    std::memcpy(to + kPiece / 2, &high, sizeof high);
   }
 
-  static void transpose_tile(const uint16_t* from, int64_t distance, int64_t pixels,
-                             int64_t outputs, uint16_t* to) {
-    bf16::Eight tile[8] = {};
-    for (int64_t j = 0; j < pixels; ++j) {
-      std::memcpy(&tile[j], from + j * distance, size_t(outputs) * sizeof(uint16_t));
+  void multiply(int64_t pixel, int64_t count, const uint16_t* columns, float* sums) const {
+    alignas(64) std::array<uint16_t, kMostDepth * kLanes> pairs;
+    const int64_t depth = rounded(count, bf16::kTileDepth);
+    for (int64_t o = 0; o < w.lanes; o += kLanes) {
+      const int64_t height = std::min(kLanes, w.lanes - o);
+      lay_out_pairs(diff + pixel * w.g.outputs + o, count, depth, std::min(height, w.g.outputs - o),
+                    height, pairs.data());
+      Bf16Product product(height, w.elements, depth, height, kPitch, w.lanes, true);
+      product.whole_rows = true;
+      const uint16_t *const a = pairs.data(), *const b = columns;
+      product(&a, &b, sums + o, 1);
     }
-    bf16::transpose(tile);
-    for (int64_t j = 0; j < outputs; ++j) std::memcpy(to + j * kPitch, &tile[j], sizeof tile[j]);
+  }
+
+  void lay_out_pairs(const uint16_t* from, int64_t count, int64_t depth, int64_t outputs,
+                     int64_t height, uint16_t* to) const {
+    for (int64_t i = 0; i < depth; i += 2, to += 2 * height) {
+      const uint16_t* const at = from + i * w.g.outputs;
+      __builtin_prefetch(at + kAhead * w.g.outputs);
+      __builtin_prefetch(at + (kAhead + 1) * w.g.outputs);
+      bf16::pair_rows(i < count ? at : nullptr, i + 1 < count ? at + w.g.outputs : nullptr, outputs,
+                      height, to);
+    }
   }
 };
 
-/// Adds the parts of an output, in order, and writes them as [channel][kernel row][kernel column].
+/// Adds the parts of a vector of outputs, in order, and writes them as [output][element].
 struct UnpackKernel {
   Patches w;
   const float* partial;
@@ -197,15 +210,17 @@ struct UnpackKernel {
   Gradient accumulates;
   const RunContext* run;
 
-  void operator()(int output) const {
-    const int64_t taps = w.g.kernel_size(), size = taps * w.g.channels;
+  void operator()(int vector) const {
+    const int64_t first = vector * Bf16Product::kVector;
+    const int64_t outputs = std::min(Bf16Product::kVector, w.g.outputs - first);
     const bool add = accumulates.adds(*run);
-    float* const to = gradient + output * size;
-    const float* const from = partial + output * w.lanes;
-    for (int64_t i = 0; i < size; ++i) {
-      float sum = from[i];
-      for (int64_t part = 1; part < w.parts; ++part) sum += from[part * w.size() + i];
-      put(to + i % w.g.channels * taps + i / w.g.channels, sum, add);
+    for (int64_t e = 0; e < w.elements; ++e) {
+      for (int64_t o = first; o < first + outputs; ++o) {
+        const float* const from = partial + e * w.lanes + o;
+        float sum = *from;
+        for (int64_t part = 1; part < w.parts; ++part) sum += from[part * w.size()];
+        put(gradient + o * w.elements + e, sum, add);
+      }
     }
   }
 };
@@ -216,9 +231,10 @@ bool has_short_patches(const ConvGeometry& g) {
   if (g.spatial() != 2 || g.group != 1 || g.kernel_size() == 1) return false;
   // Sixteen fill the tiles of the other form.
   if (g.channels > kMostChannels || g.channels == bf16::kTileRows) return false;
-  if (g.dilation[1] != 1 || g.channels * g.kernel_size() > kMostElements) return false;
+  if (g.channels * g.kernel_size() > kMostElements) return false;
   const Patches w(g);
-  return w.span <= kMostElements && w.span * w.line <= kLineSize;
+  const int64_t padded = (w.places * w.phases + kPiece) * g.channels;
+  return w.span <= kMostElements && w.span * w.line() <= kLineSize && padded <= kLineSize;
 }
 
 void patch_backward_weights(Program& p, const std::string& name, const ConvGeometry& g,
@@ -227,8 +243,8 @@ void patch_backward_weights(Program& p, const std::string& name, const ConvGeome
   const Version version(Layout::kChannels, Format::kBFloat16);
   Step step;
   step.name = name;
-  step.kernel = "bfloat16 products NSC, lanes are patches of " + std::to_string(w.row) + " x " +
-                std::to_string(g.kernel[0]) + ", " + std::to_string(w.parts) + " parts";
+  step.kernel = "bfloat16 products NSC, rows are the " + std::to_string(w.elements) +
+                " elements of patches, " + std::to_string(w.parts) + " parts";
   step.flops = g.flops();
   step.reads = {p.read(src, version), p.read(diff_dst, version)};
   const BufferId sums = p.scratch(w.parts * w.size());
@@ -245,7 +261,8 @@ void patch_backward_weights(Program& p, const std::string& name, const ConvGeome
   unpack.reads = {sums};
   unpack.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
   unpack.make = [=, write = unpack.writes[0]](const Binder& at) {
-    return Kernel{int(g.outputs), UnpackKernel{w, at(sums), at(write), diff_weights, at.run()}};
+    return Kernel{int(w.lanes / Bf16Product::kVector),
+                  UnpackKernel{w, at(sums), at(write), diff_weights, at.run()}};
   };
   p.step(std::move(unpack));
 }
