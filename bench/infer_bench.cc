@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inference speed: images/s of a net's forward pass on one resident batch, as a predictor runs it.
 //
-//   infer_bench NET BATCH [THREADS [SECONDS [STEPS]]]
+//   infer_bench NET BATCH [THREADS [SECONDS [PRECISION [STEPS]]]]
 //
 // NET: a prototxt whose first layer gives the images; what is computed is what its losses read. Prints
 // JSON: the median over passes, the fastest tenth, and the same median by the process's CPU time. With
@@ -17,8 +17,10 @@
 #include <set>
 
 #include "core/device/isa.h"
+#include "core/device/precision.h"
 #include "core/graph/arena.h"
 #include "core/layers/registry.h"
+#include "core/machine/amx.h"
 #include "core/model/prototxt.h"
 #include "core/plan/plan.h"
 
@@ -56,7 +58,8 @@ Status run(int argc, char** argv) {
   const int64_t batch = std::atoll(argv[2]);
   const int threads = argc > 3 ? std::atoi(argv[3]) : 2;
   const double wanted = argc > 4 ? std::atof(argv[4]) : 5;
-  const int shown = argc > 5 ? std::atoi(argv[5]) : 0;
+  const int shown = argc > 6 ? std::atoi(argv[6]) : 0;
+  CFT_ASSIGN(const Format products, product_format(argc > 5 ? argv[5] : "float32"));
   CFT_ASSIGN(const NetText text, read_net(argv[1]));
   caffe::NetState state;
   state.set_phase(caffe::TEST);
@@ -64,7 +67,7 @@ Status run(int argc, char** argv) {
   std::vector<float> weights(size_t(graph.arena_size()));
   Random random{1};
   CFT_TRY(init_params(graph, random, weights));
-  const auto device = make_cpu_device();
+  const auto device = make_cpu_device(products);
   CFT_ASSIGN(
       const auto plan,
       Plan::compile(
@@ -73,6 +76,7 @@ Status run(int argc, char** argv) {
   for (const Plan::Blob& input : plan->inputs()) {
     random.uniform(0, 1, {input.data, size_t(input.shape.count())});
   }
+  const std::string amx_before = look_at_amx(threads).name;
   ThreadPool pool(threads);
   CFT_TRY(plan->run(pool, {}));
   std::vector<double> passes, cpu;
@@ -96,6 +100,7 @@ Status run(int argc, char** argv) {
                             {"images_per_cpu_s", double(batch) / cpu[cpu.size() / 2]},
                             {"passes", passes.size()},
                             {"instruction_set", instruction_set()},
+                            {"amx", {amx_before, look_at_amx(threads).name}},
                             {"arena_mb", double(plan->arena_bytes()) / (1 << 20)}};
   std::printf("%s\n", json.dump().c_str());
   return {};
@@ -105,7 +110,7 @@ Status run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: infer_bench NET BATCH [THREADS [SECONDS [STEPS]]]\n");
+    std::fprintf(stderr, "usage: infer_bench NET BATCH [THREADS [SECONDS [PRECISION [STEPS]]]]\n");
     return 2;
   }
   const Status status = run(argc, argv);

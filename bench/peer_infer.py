@@ -31,12 +31,15 @@ def exported(name, batch, folder):
     return path
 
 
-def torch_pass(name, mode, batch, threads):
+def torch_pass(name, mode, batch, threads, precision):
     """A function that computes the scores in PyTorch."""
     torch.set_num_threads(threads)
     net, run = built_net(name, mode)
     net.eval()
     images = images_of(name, mode, batch)[0]
+    if precision == "bf16":
+        net.to(torch.bfloat16)
+        images = images.to(torch.bfloat16)
 
     def scores():
         with torch.no_grad():
@@ -45,10 +48,12 @@ def torch_pass(name, mode, batch, threads):
     return scores
 
 
-def onnxruntime_pass(name, _, batch, threads):
-    """The same in onnxruntime."""
+def onnxruntime_pass(name, _, batch, threads, precision):
+    """The same in onnxruntime, which has no bfloat16 for CPUs."""
     import onnxruntime
 
+    if precision != "float32":
+        raise ValueError("onnxruntime computes in float32 on CPUs")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     with tempfile.TemporaryDirectory() as folder:
@@ -59,14 +64,14 @@ def onnxruntime_pass(name, _, batch, threads):
     return lambda: session.run(None, feed)
 
 
-def openvino_pass(name, _, batch, threads):
+def openvino_pass(name, _, batch, threads, precision):
     """The same in OpenVINO."""
     import openvino
 
     settings = {
         "INFERENCE_NUM_THREADS": threads,
         "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
     }
     with tempfile.TemporaryDirectory() as folder:
         model = openvino.Core().compile_model(exported(name, batch, folder), "CPU", settings)
@@ -97,11 +102,16 @@ def main():
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--modes", default="compile,compile_cl,onnxruntime,openvino")
+    parser.add_argument("--precision", choices=["float32", "bf16"], default="float32")
+    parser.add_argument("--modes", help="all that have the precision when none is named")
     args = parser.parse_args()
+    modes = "compile,compile_cl,openvino"
+    if args.precision == "float32":
+        modes += ",onnxruntime"
     wall, cpu = {}, {}
-    for mode in args.modes.split(","):
-        scores = PASSES.get(mode, torch_pass)(args.net, mode, args.batch, args.threads)
+    for mode in (args.modes or modes).split(","):
+        make = PASSES.get(mode, torch_pass)
+        scores = make(args.net, mode, args.batch, args.threads, args.precision)
         wall[mode], cpu[mode] = rates(scores, args.batch, args.seconds)
     print(json.dumps({"images_per_s": wall, "images_per_cpu_s": cpu}))
 

@@ -14,6 +14,7 @@
 #include "core/capi/handles.h"
 #include "core/capi/options.h"
 #include "core/capi/row_axes.h"
+#include "core/device/precision.h"
 #include "core/graph/arena.h"
 #include "core/layers/registry.h"
 #include "core/model/weights.h"
@@ -31,6 +32,7 @@ struct PredictedNet {
   std::vector<std::string> outputs;
   std::vector<float> arena;
   int threads = 1;
+  Format products = Format::kFloat32;  ///< and of activations
   int64_t batch = 0;
   std::vector<int> row_axes;  ///< along which the rows lie, of each output; -1: it is of all rows
   std::vector<Shape> shapes;  ///< of each output, for a batch
@@ -59,10 +61,10 @@ struct PredictorPlan {
 
 struct cft_predictor {
   explicit cft_predictor(std::shared_ptr<cafetiere::capi::PredictedNet> of)
-      : net(std::move(of)), pool(net->threads) {}
+      : net(std::move(of)), device(cafetiere::make_cpu_device(net->products)), pool(net->threads) {}
 
   std::shared_ptr<cafetiere::capi::PredictedNet> net;
-  std::unique_ptr<cafetiere::Device> device = cafetiere::make_cpu_device();
+  std::unique_ptr<cafetiere::Device> device;
   cafetiere::ThreadPool pool;
   std::map<int64_t, cafetiere::capi::PredictorPlan> plans;  // by rows
   int64_t tail = 0;  ///< rows of the last batch that was not full
@@ -279,6 +281,7 @@ Status create(const char* options, const void* model, uint64_t bytes, cft_predic
   made->outputs = o.texts("outputs");
   made->batch = o.number("batch", 0, 0, 1 << 20);
   made->threads = int(o.number("threads", 1, 1, 1024));
+  CFT_ASSIGN(made->products, product_format(o.text("precision", "float32")));
   CFT_TRY(o.done());
   CFT_ASSIGN(const NetText net, parse_net(net_text, "net"));
   caffe::NetState state;

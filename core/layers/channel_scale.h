@@ -87,9 +87,7 @@ inline void scaled_normal_backward(LoweringContext& plan, const ScaledNormal& no
   }
   if (!wanted.down) return;
   const TensorId dx = plan.new_bottom_diff(0);
-  if (!centred) {
-    return scale_channels(plan, dy, normal.factor, dx);
-  }
+  if (!centred) return scale_channels(plan, dy, normal.factor, dx);
   const TensorId mean = per_channel_map(
       plan, "mean diff", [=](float s) { return s / count; }, sum);
   const TensorId slope = per_channel_map(

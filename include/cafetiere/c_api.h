@@ -454,7 +454,9 @@ CFT_API void cft_rounds_destroy(cft_rounds* rounds);
  *   "outputs": [blob names] (empty = the blobs that only losses and scores read),
  *   "batch": rows a pass (0 = the net's), "threads",
  *   "weights": path of a file of either form and of any size, in place of `model`, which is not read
- *   then, or "" (since API version 2)}
+ *   then, or "" (since API version 2),
+ *   "precision": what products and activations are stored in, "float32" (the default), "bf16", or "auto":
+ *   bf16 where the processor has AMX (since API version 4)}
  * Inputs that have no column (a label on a table without one) read as zero; layers that only serve
  * losses and scores are left out unless an output needs them. */
 CFT_API int cft_predictor_create(const char* options, const void* model, uint64_t model_bytes,

@@ -17,22 +17,24 @@ class Scorer:
 
     net: path of a prototxt, of a training net or one that is deployed; weights: path of a
     caffemodel or its HDF5 form; output: the blob that is the score, by default the one that the net
-    ends in; batch: rows computed at a time, 0 for the net's own. Convolutions may add in another
-    order for another batch; with the batch of a CaffeModel, the scores have the bits of its
-    transform.
+    ends in; batch: rows computed at a time, 0 for the net's own; precision: what it computes in,
+    "float32", "bf16" or "auto", which is bf16 where the processor has AMX. Convolutions may add in
+    another order for another batch; with the batch and the precision of a CaffeModel, the scores
+    have the bits of its transform.
 
     A row feeds the first top of the net's data layer (of several layers, that of the first with two
     tops), which scales and crops it as in training; other tops, such as a label, read zeros. One
     thread at a time.
     """
 
-    def __init__(self, net, weights, output=None, batch=0, threads=1):
+    def __init__(self, net, weights, output=None, batch=0, threads=1, precision="float32"):
         options = {
             "net": pathlib.Path(net).read_text(encoding="utf-8"),
             "weights": os.fspath(weights),
             "outputs": [output] if output else [],
             "batch": batch,
             "threads": threads,
+            "precision": precision,
         }
         made = ctypes.c_void_p()
         call("cft_predictor_create", json.dumps(options).encode(), None, 0, ctypes.byref(made))

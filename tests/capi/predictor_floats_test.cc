@@ -15,6 +15,7 @@
 namespace cafetiere {
 namespace {
 
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
@@ -62,6 +63,36 @@ TEST(PredictorFloats, GiveTheBitsOfEncodedRows) {
     EXPECT_EQ(size, kScores);
     EXPECT_EQ(cft_predictor_row_size(p.get(), 1, &size), CFT_NOT_FOUND);
   }
+}
+
+// In bfloat16 the scores are near those of float32, and a row's do not depend on the rows beside it.
+TEST(PredictorFloats, InBfloat16AreNearAndOfTheirRowAlone) {
+  constexpr int64_t kRows = 35;
+  const std::vector<float> floats = random_floats(kRows);
+  const auto scores_of = [&](const char* precision, int64_t rows) {
+    nlohmann::json options = options_of(kNet, "score", 0);
+    options["precision"] = precision;
+    const auto p = predictor_of(options, kNet);
+    std::vector<float> scores(size_t(rows * kScores));
+    EXPECT_EQ(run_floats(p.get(), rows, floats, kPixels, &scores), 0) << cft_last_error();
+    return scores;
+  };
+  const std::vector<float> wide = scores_of("float32", kRows), near = scores_of("bf16", kRows);
+  EXPECT_NE(near, wide);
+  for (size_t i = 0; i < wide.size(); ++i) EXPECT_NEAR(near[i], wide[i], 0.1) << i;
+  const std::vector<float> few = scores_of("bf16", 3);
+  EXPECT_EQ(few, std::vector<float>(near.begin(), near.begin() + 3 * kScores));
+  EXPECT_THAT((std::vector{wide, near}), Contains(scores_of("auto", kRows)));
+}
+
+TEST(PredictorFloats, AnUnknownPrecisionIsRefused) {
+  nlohmann::json options = options_of(kNet, "score", 0);
+  options["precision"] = "half";
+  const std::string weights = filler_weights(kNet);
+  cft_predictor* p = nullptr;
+  EXPECT_EQ(cft_predictor_create(options.dump().c_str(), weights.data(), weights.size(), &p),
+            CFT_INVALID_ARGUMENT);
+  EXPECT_THAT(cft_last_error(), HasSubstr("precision 'half' is none of float32, bf16 and auto"));
 }
 
 TEST(PredictorFloats, OfTwoColumnsGiveTheBitsOfEncodedRows) {

@@ -120,6 +120,15 @@ def test_one_by_one_they_are_those_of_their_batch(files, rows):
     assert (scorer.output, scorer.shape) == ("score", (4,))
 
 
+def test_in_bfloat16_they_are_near(files, rows, scorer):
+    wide = scorer.score(rows)
+    near = caffe.Scorer(*files, precision="bf16").score(rows)
+    assert near.tobytes() != wide.tobytes()
+    np.testing.assert_allclose(near, wide, atol=0.02 * np.abs(wide).max())
+    with pytest.raises(Exception, match="precision 'half' is none of float32, bf16 and auto"):
+        caffe.Scorer(*files, precision="half")
+
+
 def test_tables_without_rows(scorer, rows):
     for table in (
         rows[:0],

@@ -34,10 +34,9 @@ int64_t rounded(int64_t size, int64_t step) { return (size + step - 1) / step * 
 struct Patches {
   ConvGeometry g;
   int64_t elements;
-  int64_t lanes;  // outputs in whole vectors
-  int64_t
-      places;  // numbers of a channel's every stride-th column, with the padding and what is read beyond
-  int64_t phases;         // columns from one to the next of a kernel that moves on
+  int64_t lanes;          // outputs in whole vectors
+  int64_t phases;         // the stride: a source row is stored by its columns' remainders
+  int64_t places;         // columns of a phase, with the padding and what is read beyond
   int64_t span;           // source rows from a patch's first to its last
   int64_t width, height;  // of the output pixels of a product: whole rows, or columns of one
   int64_t pieces, parts;

@@ -248,7 +248,7 @@ public final class CaffeModel extends Model<CaffeModel> implements CaffeModelPar
     Configuration conf = SparkSession.active().sparkContext().hadoopConfiguration();
     PredictionPlan plan = new PredictionPlan(getNet(), weightsVersion(),
         feed.withMeans(MeanFiles.of(conf, getNet())), outputs, batch, getThreadsPerWorker(),
-        getPreprocessor());
+        getPredictionPrecision(), getPreprocessor());
     return outputs.isEmpty() ? plan.withOutputs(defaultOutputs(plan)) : plan;
   }
 

@@ -3,6 +3,7 @@ package cafetiere.spark;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -51,6 +52,23 @@ class ModelTest {
     for (int batch : new int[] {1, 7, 64}) {
       assertEquals(expected, scores(model.copy(model.extractParamMap()).setBatchSize(batch)));
     }
+  }
+
+  @Test
+  void aModelIsAppliedInTheOtherPrecisionWhereAsked() {
+    List<Row> expected = scores(model);
+    CaffeModel narrow = model.copy(model.extractParamMap()).setPredictionPrecision("bf16");
+    List<Row> narrowed = scores(narrow);
+    assertNotEquals(expected, narrowed);
+    for (int i = 0; i < ROWS; i++) {
+      List<Float> wide = expected.get(i).getList(1), near = narrowed.get(i).getList(1);
+      for (int o = 0; o < wide.size(); o++) {
+        assertEquals(wide.get(o), near.get(o), 0.05f * (1 + Math.abs(wide.get(o))), "row " + i);
+      }
+    }
+    assertEquals(narrowed, scores(narrow.setBatchSize(7)));
+    assertThrows(IllegalArgumentException.class, () -> model.copy(model.extractParamMap())
+        .setPredictionPrecision("half"));
   }
 
   @Test

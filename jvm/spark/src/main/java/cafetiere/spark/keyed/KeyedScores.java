@@ -95,7 +95,8 @@ final class KeyedScores implements Iterator<InternalRow> {
     for (int i = 0; i < names.numElements(); i++) classes.add(names.getUTF8String(i).toString());
     columns = outputs.columns().of(classes);
     PredictionPlan plan = new PredictionPlan(
-        net.getUTF8String(NET) + KeyedNets.TO_PREDICT, "", feed, outputs.blobs(), BATCH, 1, "");
+        net.getUTF8String(NET) + KeyedNets.TO_PREDICT, "", feed, outputs.blobs(), BATCH, 1,
+        "float32", "");
     predictor = new BatchPredictor(plan.open(net.getBinary(WEIGHTS)), BATCH);
     encoder = new RowEncoder(feed, predictor::run, Long.MAX_VALUE);
   }

@@ -20,18 +20,19 @@ import org.apache.spark.TaskContext;
  * @param outputs the blobs to compute; none: what the net computes at its end
  * @param batch rows computed together
  * @param threads threads of each task, 0 for the task's cpus
+ * @param precision what is computed in: float32, bf16 or auto
  * @param preprocessor the class that changes rows before they are fed, "" for none
  */
 public record PredictionPlan(
     String net, String weights, FeedSchema schema, List<String> outputs, int batch, int threads,
-    String preprocessor) implements Serializable {
+    String precision, String preprocessor) implements Serializable {
 
   /** One blob that is computed and its floats a row. */
   public record Output(String name, int size) {}
 
   /** The same with other outputs. */
   public PredictionPlan withOutputs(List<String> names) {
-    return new PredictionPlan(net, weights, schema, names, batch, threads, preprocessor);
+    return new PredictionPlan(net, weights, schema, names, batch, threads, precision, preprocessor);
   }
 
   /** Threads of a predictor in this task, or on the driver. */
@@ -52,7 +53,8 @@ public record PredictionPlan(
 
   private String options(String file) {
     ObjectNode options =
-        Json.object().put("net", net).put("batch", batch).put("threads", threadsHere());
+        Json.object().put("net", net).put("batch", batch).put("threads", threadsHere())
+            .put("precision", precision);
     options.set("schema", schema.toJson());
     schema.addTo(options);
     outputs.forEach(options.putArray("outputs")::add);

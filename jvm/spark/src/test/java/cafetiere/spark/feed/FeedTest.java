@@ -164,7 +164,7 @@ class FeedTest {
   private static float[] echo(FeedSchema schema, int size, Consumer<RowEncoder> add) {
     String net = TestNets.data(1, size)
         + "layer { name: \"echo\" type: \"Flatten\" bottom: \"data\" top: \"echo\" }";
-    PredictionPlan plan = new PredictionPlan(net, "none", schema, List.of("echo"), 1, 1, "");
+    PredictionPlan plan = new PredictionPlan(net, "none", schema, List.of("echo"), 1, 1, "float32", "");
     ByteBuffer[] values = {Predictor.allocate(size)};
     try (Predictor predictor = plan.open(NO_WEIGHTS);
         RowEncoder encoder = new RowEncoder(schema,

@@ -113,6 +113,6 @@ class PredictorPoolTest {
     FeedSchema schema =
         FeedSchema.of(table, List.of(new FeedSchema.Input("data", "features")), "");
     return new PredictionPlan(
-        TestNets.CLASSIFIER, "none", schema, List.of(output), batch, 1, "");
+        TestNets.CLASSIFIER, "none", schema, List.of(output), batch, 1, "float32", "");
   }
 }
