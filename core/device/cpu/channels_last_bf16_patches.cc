@@ -123,6 +123,7 @@ struct PartKernel {
     std::fill_n(sums, w.size(), 0.F);
     const bf16::TileScope scope;
     Lines lines(w, src);
+    const Offsets at = offsets();
     const int64_t whole = rounded(w.elements, bf16::kTileRows);
     const auto columns = std::make_unique<uint16_t[]>(size_t(whole * kPitch + kPiece));
     const int64_t first = part * w.pieces / w.parts * w.height;
@@ -131,21 +132,33 @@ struct PartKernel {
       const int64_t rows = std::min(w.height, end - row);
       for (int64_t col = 0; col < w.g.out[1]; col += w.width) {
         const int64_t cols = std::min(w.width, w.g.out[1] - col);
-        lay_out(lines, row, rows, col, cols, columns.get());
+        lay_out(lines, at, row, rows, col, cols, columns.get());
         multiply(row * w.g.out[1] + col, rows * cols, columns.get(), sums);
       }
     }
   }
 
+  /// Where in a laid out source row the columns of a kernel begin: [channel][kernel column].
+  using Offsets = std::array<int64_t, kMostElements>;
+  Offsets offsets() const {
+    Offsets at;
+    for (int64_t i = 0; i < w.g.channels * w.g.kernel[1]; ++i) {
+      const int64_t column = i % w.g.kernel[1] * w.g.dilation[1];
+      const int64_t phase = i / w.g.kernel[1] * w.phases + column % w.phases;
+      at[size_t(i)] = phase * w.places + column / w.phases;
+    }
+    return at;
+  }
+
   /// The patches' elements at some output pixels, and zeros up to whole steps of the product.
-  void lay_out(Lines& lines, int64_t row, int64_t rows, int64_t col, int64_t cols,
-               uint16_t* to) const {
+  void lay_out(Lines& lines, const Offsets& offsets, int64_t row, int64_t rows, int64_t col,
+               int64_t cols, uint16_t* to) const {
     const ConvGeometry& g = w.g;
     for (int64_t r = row; r < row + rows; ++r, to += cols) {
       const int64_t top = r % g.out[0] * g.stride[0] - g.pad[0];
       for (int64_t kh = 0; kh < g.kernel[0]; ++kh) {
         const uint16_t* const line = lines.row(r / g.out[0], top + kh * g.dilation[0]) + col;
-        copy_row(line, kh, cols, to);
+        copy_row(line, offsets, kh, cols, to);
       }
     }
     const int64_t count = rows * cols, rest = rounded(count, bf16::kTileDepth) - count;
@@ -153,26 +166,30 @@ struct PartKernel {
   }
 
   /// What a kernel row reads for an output row. The next ones are written over what this leaves behind itself.
-  void copy_row(const uint16_t* line, int64_t kh, int64_t cols, uint16_t* to) const {
+  void copy_row(const uint16_t* line, const Offsets& offsets, int64_t kh, int64_t cols,
+                uint16_t* to) const {
     const ConvGeometry& g = w.g;
     for (int64_t channel = 0; channel < g.channels; ++channel) {
-      for (int64_t kw = 0; kw < g.kernel[1]; ++kw) {
-        const int64_t at = kw * g.dilation[1];
-        const uint16_t* const from =
-            line + (channel * w.phases + at % w.phases) * w.places + at / w.phases;
-        uint16_t* const element = to + ((channel * g.kernel[0] + kh) * g.kernel[1] + kw) * kPitch;
-        for (int64_t i = 0; i < cols; i += kPiece) copy_piece(from + i, element + i);
+      const int64_t* const from = offsets.data() + channel * g.kernel[1];
+      uint16_t* element = to + (channel * g.kernel[0] + kh) * g.kernel[1] * kPitch;
+      for (int64_t kw = 0; kw < g.kernel[1]; ++kw, element += kPitch) {
+        copy(line + from[kw], cols, element);
       }
     }
   }
 
+  static void copy(const uint16_t* from, int64_t count, uint16_t* to) {
+    if (count <= kPiece / 4) return copy_piece<kPiece / 4>(from, to);
+    for (int64_t i = 0; i < count; i += kPiece) {
+      copy_piece<kPiece / 2>(from + i, to + i);
+      copy_piece<kPiece / 2>(from + i + kPiece / 2, to + i + kPiece / 2);
+    }
+  }
+  template <int kNumbers>
   static void copy_piece(const uint16_t* from, uint16_t* to) {
-    using Half = uint16_t __attribute__((vector_size(kPiece)));
-    Half low, high;
-    std::memcpy(&low, from, sizeof low);
-    std::memcpy(&high, from + kPiece / 2, sizeof high);
-    std::memcpy(to, &low, sizeof low);
-    std::memcpy(to + kPiece / 2, &high, sizeof high);
+    uint16_t __attribute__((vector_size(2 * kNumbers))) piece;
+    std::memcpy(&piece, from, sizeof piece);
+    std::memcpy(to, &piece, sizeof piece);
   }
 
   void multiply(int64_t pixel, int64_t count, const uint16_t* columns, float* sums) const {
