@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/device/bfloat16.h"
 
-#if defined(__x86_64__)
+#include "core/base/targets.h"
+
+#if CFT_OTHER_TARGETS
 #include <immintrin.h>
 #endif
 
@@ -12,7 +14,7 @@ void narrow_plainly(const float* from, int64_t count, uint16_t* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = flushed_bfloat16(from[i]);
 }
 
-#if defined(__x86_64__)
+#if CFT_OTHER_TARGETS
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16")
 #pragma GCC diagnostic ignored \
@@ -42,7 +44,7 @@ void widen_by_instruction(const uint16_t* from, int64_t count, float* to) {
 
 }  // namespace
 
-#if defined(__x86_64__)
+#if CFT_OTHER_TARGETS
 bool rounds_by_instruction() {
   return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512bw");

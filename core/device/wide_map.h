@@ -8,10 +8,11 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/base/targets.h"
 #include "core/device/bfloat16.h"
 #include "core/device/isa.h"
 
-#if defined(__x86_64__)
+#if CFT_OTHER_TARGETS
 #include <immintrin.h>
 #endif
 
@@ -22,7 +23,7 @@ inline bool has_wide_map() {
   return has_wide_vectors(instruction_set()) && rounds_by_instruction();
 }
 
-#if defined(__x86_64__)
+#if CFT_OTHER_TARGETS
 // After all includes: what they define inline must run anywhere.
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16,prefer-vector-width=512")

@@ -8,6 +8,7 @@
 
 #include "core/layers/boxes.h"
 #include "core/layers/detections.h"
+#include "core/layers/indices.h"
 #include "core/layers/match_boxes.h"
 
 namespace cafetiere {

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/base/targets.h"
 #include "core/device/cpu/bf16_channel_sums.h"
 
-#if defined(__x86_64__)
+#if CFT_OTHER_TARGETS
 #include <immintrin.h>
 
 // After all includes: what they define inline must run anywhere.

@@ -45,7 +45,8 @@ struct Plan {
     int64_t packed = 0;
     for (const WindowAxis::Class& row : w.rows.classes) {
       for (const WindowAxis::Class& col : w.cols.classes) {
-        Part& part = parts.emplace_back(&row, &col, places(row, col), packed, w.depth(col));
+        Part& part =
+            parts.emplace_back(Part{&row, &col, places(row, col), packed, w.depth(col), {}});
         packed += w.runs(row, col) * part.depth;
         for (int64_t last : {0, 1}) {
           const int64_t height = w.lanes.height(last * (w.lanes.count - 1));

@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "core/base/targets.h"
 #include "core/device/cpu/bf16_max_pooling.h"
 
-#if defined(__x86_64__)
+#if CFT_OTHER_TARGETS
 #include <immintrin.h>
 
 // After all includes: what they define inline must run anywhere.

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 
+#include "core/base/targets.h"
 #include "core/device/bfloat16.h"
 
-#if defined(__x86_64__)
+#if CFT_OTHER_TARGETS
 #include <immintrin.h>
 #endif
 
@@ -21,7 +22,7 @@ void round_plainly(const Rounding& how, const float* sums, int64_t count, uint16
   }
 }
 
-#if defined(__x86_64__)
+#if CFT_OTHER_TARGETS
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16")
 #pragma GCC diagnostic ignored \
@@ -62,7 +63,7 @@ constexpr auto round_by_instruction = round_plainly;
 }  // namespace
 
 void end_streams() {
-#if defined(__x86_64__)
+#if CFT_OTHER_TARGETS
   _mm_sfence();
 #endif
 }

@@ -60,7 +60,8 @@ WindowAxis backward_axis(const ConvGeometry& g, size_t axis) {
   WindowAxis a{.in = g.out[axis], .step = stride};
   bool first = true;
   for (int64_t r = 0; r < std::min(stride, in); ++r) {
-    WindowAxis::Class& c = a.classes.emplace_back(r, (in - r + stride - 1) / stride);
+    WindowAxis::Class& c =
+        a.classes.emplace_back(WindowAxis::Class{r, (in - r + stride - 1) / stride, {}});
     for (int64_t k = g.kernel[axis]; k-- > 0;) {
       const int64_t scaled = r + g.pad[axis] - k * g.dilation[axis];
       if (scaled % stride != 0) continue;

@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "core/base/targets.h"
 #include "core/device/bfloat16.h"
 #include "core/device/cpu/lane_chunks.h"
 #include "core/device/cpu/lrn_pixels.h"
 #include "core/device/vector_math.h"
 
-#if defined(__x86_64__)
+#if CFT_OTHER_TARGETS
 // After all includes: what they define inline must run anywhere.
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,prefer-vector-width=512")
