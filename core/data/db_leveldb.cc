@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 #include <leveldb/db.h>
+#include <leveldb/dumpfile.h>
+#include <leveldb/env.h>
 #include <leveldb/write_batch.h>
 
+#include <charconv>
 #include <filesystem>
+#include <string>
 #include <utility>
 
 namespace cafetiere {
@@ -33,6 +37,47 @@ leveldb::ReadOptions sequential() {
   options.verify_checksums = true;
   options.fill_cache = false;
   return options;
+}
+
+/// A file in memory.
+class Text : public leveldb::WritableFile {
+ public:
+  leveldb::Status Append(const leveldb::Slice& more) override {
+    text.append(more.data(), more.size());
+    return {};
+  }
+  leveldb::Status Close() override { return {}; }
+  leveldb::Status Flush() override { return {}; }
+  leveldb::Status Sync() override { return {}; }
+
+  std::string text;
+};
+
+/// The number behind the last `name` of a manifest as text; 0 if there is none.
+uint64_t last_number(const std::string& manifest, const std::string& name) {
+  const size_t at = manifest.rfind("\n  " + name + ": ");
+  if (at == std::string::npos) return 0;
+  uint64_t number = 0;
+  const char* const from = manifest.data() + at + name.size() + 5;
+  std::from_chars(from, manifest.data() + manifest.size(), number);
+  return number;
+}
+
+/// LevelDB ends the process, by an assertion, where a manifest has its log among files to come. What else is
+/// wrong with it, or cannot be read, opening it tells.
+Status check_manifest(const std::string& path) {
+  leveldb::Env* const env = leveldb::Env::Default();
+  std::string current;
+  if (!leveldb::ReadFileToString(env, path + "/CURRENT", &current).ok()) return {};
+  Text manifest;
+  const std::string file = path + "/" + current.substr(0, current.find('\n'));
+  if (!leveldb::DumpFile(env, file, &manifest).ok()) return {};
+  const uint64_t log = last_number(manifest.text, "LogNumber");
+  const uint64_t next = last_number(manifest.text, "NextFile");
+  if (log <= next) return {};
+  return leveldb_error(path, "cannot open it",
+                       leveldb::Status::Corruption(fmt::format(
+                           "its manifest has log {}, but the next file is {}", log, next)));
 }
 
 class LevelDbCursor : public DbCursor {
@@ -110,6 +155,7 @@ Result<std::unique_ptr<DbReader>> open_leveldb(const std::string& path, bool cou
     return leveldb_error(path, "cannot open it",
                          leveldb::Status::NotFound("it has no file CURRENT"));
   }
+  CFT_TRY(check_manifest(path));
   leveldb::DB* db = nullptr;
   const leveldb::Status status = leveldb::DB::Open(options(), path, &db);
   if (!status.ok()) {
