@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 
 #include "core/base/targets.h"
 #include "core/device/bfloat16.h"
@@ -30,13 +29,12 @@ inline bool has_wide_map() {
 
 inline constexpr int64_t kWideNumbers = 32;
 
-/// Widens `count` numbers.
-inline void widen_some(const uint16_t* from, int64_t count, float* to) {
+inline void widen(const uint16_t* from, float (&to)[kWideNumbers]) {
   using Narrow = uint16_t __attribute__((vector_size(32)));
   using Wide = uint32_t __attribute__((vector_size(64)));
-  for (int64_t i = 0; i < count; i += 16) {
-    Narrow bits{};
-    std::memcpy(&bits, from + i, size_t(count - i < 16 ? count - i : 16) * sizeof(uint16_t));
+  for (int64_t i = 0; i < kWideNumbers; i += 16) {
+    Narrow bits;
+    std::memcpy(&bits, from + i, sizeof bits);
     const Wide wide = __builtin_convertvector(bits, Wide) << 16;
     std::memcpy(to + i, &wide, sizeof wide);
   }
@@ -47,23 +45,25 @@ template <size_t D, class F>
 void wide_map(const std::array<const uint16_t*, D>& in, uint16_t* out, int64_t count, const F& f) {
   const F local = f;
   const auto from = in;
-  const auto some = [&](int64_t i, auto lanes) __attribute__((always_inline)) {
-    alignas(64) float values[D][kWideNumbers], results[kWideNumbers] = {};
-    for (size_t j = 0; j < D; ++j) widen_some(from[j] + i, lanes, values[j]);
-    for (int64_t l = 0; l < lanes; ++l) {
+  int64_t i = 0;
+  for (; i + kWideNumbers <= count; i += kWideNumbers) {
+    alignas(64) float values[D][kWideNumbers], results[kWideNumbers];
+    for (size_t j = 0; j < D; ++j) widen(from[j] + i, values[j]);
+    for (int64_t l = 0; l < kWideNumbers; ++l) {
       std::array<float, D> d;
       for (size_t j = 0; j < D; ++j) d[j] = values[j][l];
       results[l] = local(d, i + l);
     }
     const __m512bh both =
         _mm512_cvtne2ps_pbh(_mm512_load_ps(results + 16), _mm512_load_ps(results));
-    std::memcpy(out + i, &both, size_t(lanes) * sizeof(uint16_t));
-  };
-  int64_t i = 0;
-  for (; i + kWideNumbers <= count; i += kWideNumbers) {
-    some(i, std::integral_constant<int64_t, kWideNumbers>());
+    std::memcpy(out + i, &both, sizeof both);
   }
-  if (i < count) some(i, count - i);
+  for (; i < count; ++i) {
+    asm volatile("");  // one at a time: vectors of the rest would be most of the code
+    std::array<float, D> d;
+    for (size_t j = 0; j < D; ++j) d[j] = from_bfloat16(from[j][i]);
+    out[i] = flushed_bfloat16(local(d, i));
+  }
 }
 
 #pragma GCC pop_options
