@@ -69,12 +69,12 @@ std::string sequences() {
          layer("GELU", "name: 'g' bottom: 'w' top: 'y'");
 }
 
-class Allocations : public testing::TestWithParam<std::string> {};
+class Allocations : public testing::TestWithParam<std::tuple<std::string, Format>> {};
 
 TEST_P(Allocations, AreNoneInAPassThatRunsAgain) {
-  const auto net = TestNet::build(GetParam(), caffe::TRAIN);
+  const auto net = TestNet::build(std::get<0>(GetParam()), caffe::TRAIN);
   ASSERT_TRUE(net.ok()) << net.status().message();
-  const auto device = make_cpu_device();
+  const auto device = make_cpu_device(std::get<1>(GetParam()));
   const auto plan = (*net)->plan(*device, 0);
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   ThreadPool pool(2);
@@ -85,8 +85,14 @@ TEST_P(Allocations, AreNoneInAPassThatRunsAgain) {
   EXPECT_GT(before, 0);  // else they are not counted
 }
 
-INSTANTIATE_TEST_SUITE_P(Nets, Allocations, testing::Values(images(), sequences()),
-                         [](const auto& info) { return info.index == 0 ? "Images" : "Sequences"; });
+INSTANTIATE_TEST_SUITE_P(Nets, Allocations,
+                         testing::Combine(testing::Values(images(), sequences()),
+                                          testing::Values(Format::kFloat32, Format::kBFloat16)),
+                         [](const auto& info) {
+                           return std::string(info.index < 2 ? "Images" : "Sequences") +
+                                  (std::get<1>(info.param) == Format::kFloat32 ? "InFloat32"
+                                                                               : "InBfloat16");
+                         });
 
 }  // namespace
 }  // namespace cafetiere

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/device/cpu/bf16_tiles.h"
+#include "core/device/cpu/whole_pieces.h"
 
 namespace cafetiere::bf16 {
 namespace {
@@ -25,8 +26,6 @@ bool contiguous(const WindowAxis& axis) {
     return true;
   });
 }
-
-int64_t rounded_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 
 }  // namespace
 

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include "core/device/cpu/bf16_pack.h"
 #include "core/device/cpu/bf16_product.h"
 #include "core/device/cpu/bf16_tiles.h"
 #include "core/device/cpu/cpu_device.h"
+#include "core/device/cpu/whole_pieces.h"
 #include "core/device/map.h"
 
 namespace cafetiere::channels_last_bf16 {
@@ -29,8 +29,6 @@ constexpr int64_t kAhead = 32;  // pixels from one that is paired to what is fet
 constexpr int64_t kPiece = 32;  // numbers that are copied at once, also beyond an end
 constexpr int64_t kPitch = kMostDepth + kPiece;  // from an element's pixels to the next one's
 
-int64_t rounded(int64_t size, int64_t step) { return (size + step - 1) / step * step; }
-
 struct Patches {
   ConvGeometry g;
   int64_t elements;
@@ -43,13 +41,12 @@ struct Patches {
 
   explicit Patches(const ConvGeometry& g) : g(g) {
     elements = g.channels * g.kernel_size();
-    lanes = rounded(g.outputs, Bf16Product::kVector);
+    lanes = rounded_up(g.outputs, Bf16Product::kVector);
     phases = g.stride[1];
-    places = rounded((g.in[1] + 2 * g.pad[1] + phases - 1) / phases, 8) + kPiece;
+    places = rounded_up((g.in[1] + 2 * g.pad[1] + phases - 1) / phases, 8) + kPiece;
     span = (g.kernel[0] - 1) * g.dilation[0] + 1;
-    const int64_t cuts = (g.out[1] + kMostDepth - 1) / kMostDepth;
-    width = (g.out[1] + cuts - 1) / cuts;
-    height = cuts > 1 ? 1 : kMostDepth / width;
+    width = alike_pieces(g.out[1], kMostDepth);
+    height = width < g.out[1] ? 1 : kMostDepth / width;
     pieces = (rows() + height - 1) / height;
     parts = std::min(pieces, kMostParts);
   }
@@ -57,6 +54,8 @@ struct Patches {
   int64_t rows() const { return g.n * g.out[0]; }
   /// Numbers of a source row as it is laid out.
   int64_t line() const { return g.channels * phases * places; }
+  /// Numbers of the elements at the pixels of a product, in whole tiles.
+  int64_t columns() const { return rounded_up(elements, bf16::kTileRows) * kPitch; }
   /// Floats of a part: [element][lane].
   int64_t size() const { return elements * lanes; }
 };
@@ -116,6 +115,7 @@ class Lines {
 struct PartKernel {
   Patches w;
   const uint16_t *src, *diff;
+  uint16_t* elements;  // of each part: the patches' elements at the pixels of a product
   float* partial;
 
   void operator()(int part) const {
@@ -124,16 +124,15 @@ struct PartKernel {
     const bf16::TileScope scope;
     Lines lines(w, src);
     const Offsets at = offsets();
-    const int64_t whole = rounded(w.elements, bf16::kTileRows);
-    const auto columns = std::make_unique<uint16_t[]>(size_t(whole * kPitch + kPiece));
+    uint16_t* const columns = elements + part * w.columns();
     const int64_t first = part * w.pieces / w.parts * w.height;
     const int64_t end = std::min(w.rows(), (part + 1) * w.pieces / w.parts * w.height);
     for (int64_t row = first; row < end; row += w.height) {
       const int64_t rows = std::min(w.height, end - row);
       for (int64_t col = 0; col < w.g.out[1]; col += w.width) {
         const int64_t cols = std::min(w.width, w.g.out[1] - col);
-        lay_out(lines, at, row, rows, col, cols, columns.get());
-        multiply(row * w.g.out[1] + col, rows * cols, columns.get(), sums);
+        lay_out(lines, at, row, rows, col, cols, columns);
+        multiply(row * w.g.out[1] + col, rows * cols, columns, sums);
       }
     }
   }
@@ -161,7 +160,7 @@ struct PartKernel {
         copy_row(line, offsets, kh, cols, to);
       }
     }
-    const int64_t count = rows * cols, rest = rounded(count, bf16::kTileDepth) - count;
+    const int64_t count = rows * cols, rest = rounded_up(count, bf16::kTileDepth) - count;
     for (int64_t e = 0; e < w.elements; ++e) std::fill_n(to + e * kPitch, rest, uint16_t(0));
   }
 
@@ -194,7 +193,7 @@ struct PartKernel {
 
   void multiply(int64_t pixel, int64_t count, const uint16_t* columns, float* sums) const {
     alignas(64) std::array<uint16_t, kMostDepth * kLanes> pairs;
-    const int64_t depth = rounded(count, bf16::kTileDepth);
+    const int64_t depth = rounded_up(count, bf16::kTileDepth);
     for (int64_t o = 0; o < w.lanes; o += kLanes) {
       const int64_t height = std::min(kLanes, w.lanes - o);
       lay_out_pairs(diff + pixel * w.g.outputs + o, count, depth, std::min(height, w.g.outputs - o),
@@ -264,10 +263,11 @@ void patch_backward_weights(Program& p, const std::string& name, const ConvGeome
   step.flops = g.flops();
   step.reads = {p.read(src, version), p.read(diff_dst, version)};
   const BufferId sums = p.scratch(w.parts * w.size());
-  step.writes = {sums};
+  const BufferId elements = p.scratch(w.parts * w.columns(), Format::kBFloat16);
+  step.writes = {sums, elements};
   step.make = [=, reads = step.reads](const Binder& at) {
-    return Kernel{int(w.parts),
-                  PartKernel{w, at.as<uint16_t>(reads[0]), at.as<uint16_t>(reads[1]), at(sums)}};
+    return Kernel{int(w.parts), PartKernel{w, at.as<uint16_t>(reads[0]), at.as<uint16_t>(reads[1]),
+                                           at.as<uint16_t>(elements), at(sums)}};
   };
   p.step(std::move(step));
 

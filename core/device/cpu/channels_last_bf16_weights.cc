@@ -15,6 +15,7 @@
 #include "core/device/cpu/bf16_tiles.h"
 #include "core/device/cpu/channels_last_bf16_patches.h"
 #include "core/device/cpu/channels_last_weights.h"
+#include "core/device/cpu/whole_pieces.h"
 
 namespace cafetiere::channels_last {
 namespace {
@@ -69,11 +70,6 @@ int64_t least_size(const Axis& rows, const Axis& cols) {
          bf16::kTileDepth;
 }
 
-/// Rows that are read where there are so many: tiles are whole.
-int64_t whole_rows(int64_t rows) {
-  return (rows + bf16::kTileRows - 1) / bf16::kTileRows * bf16::kTileRows;
-}
-
 int64_t most_channels(const Axis& rows, const Axis& cols) {
   const int64_t fit = kSourceSize / least_size(rows, cols) / bf16::kTileRows * bf16::kTileRows;
   const bool taps = rows.at.size() * cols.at.size() > 1;
@@ -115,8 +111,8 @@ struct Strips : SumBlocks {
       else
         cut_into(1, 1, width - 1);
     }
-    cut_into(alike((c.n + parts - 1) / parts, images), alike(c.out_h, height),
-             alike(c.out_w, width));
+    cut_into(alike_pieces((c.n + parts - 1) / parts, images), alike_pieces(c.out_h, height),
+             alike_pieces(c.out_w, width));
   }
 
   int64_t phases() const { return int64_t(rows.phases.size() * cols.phases.size()); }
@@ -127,11 +123,6 @@ struct Strips : SumBlocks {
  private:
   static constexpr int64_t kTogether = 2 * bf16::kTileRows;
 
-  /// The size of pieces of `all` that are as many as those of size `most`, and as large as each other.
-  static int64_t alike(int64_t all, int64_t most) {
-    const int64_t pieces = (all + most - 1) / most;
-    return (all + pieces - 1) / pieces;
-  }
   void cut_into(int64_t some, int64_t high, int64_t wide) {
     images = some, height = high, width = wide;
     pitch = width == c.out_w ? cols.places() : width + cols.most_shift;
@@ -144,7 +135,7 @@ struct Strips : SumBlocks {
   bool too_large() const {
     int64_t channels = 0;
     for (int64_t r = 0; r < sources; ++r) channels = std::max(channels, source(r + 1) - source(r));
-    return whole_rows(channels) * channel_size > kSourceSize;
+    return rounded_up(channels, bf16::kTileRows) * channel_size > kSourceSize;
   }
 };
 

@@ -10,6 +10,7 @@
 #include "core/device/cpu/bf16_product.h"
 #include "core/device/cpu/bf16_round.h"
 #include "core/device/cpu/cpu_device.h"
+#include "core/device/cpu/whole_pieces.h"
 #include "core/device/transpose.h"
 
 #if defined(__x86_64__)
@@ -30,8 +31,6 @@ constexpr int64_t kLine = 16;          // floats
 constexpr int64_t kRowsTogether = 16;  // outputs a block of the weights\' gradient
 
 const Version kRows(Layout::kChannels, Format::kBFloat16);
-
-int64_t rounded_up(int64_t size, int64_t step) { return (size + step - 1) / step * step; }
 
 float* as_floats(uint16_t* pairs) { return reinterpret_cast<float*>(pairs); }
 
