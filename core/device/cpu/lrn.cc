@@ -6,22 +6,11 @@
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/lrn_pixels.h"
+#include "core/device/cpu/lrn_power.h"
 #include "core/device/map.h"
-#include "core/device/vector_math.h"
 
 namespace cafetiere {
 namespace {
-
-/// Calls f with the function scale^-beta; without a power function for Caffe's usual 0.75, so that
-/// loops over it vectorize.
-template <class F>
-void with_power(float beta, const F& f) {
-  if (beta == 0.75f) {
-    f([](float scale) { return vec::pow_minus_three_quarters(scale); });
-  } else {
-    f([beta](float scale) { return vec::pow(scale, -beta); });
-  }
-}
 
 constexpr int64_t kPiece = 256;  ///< of the inner dimension: sums stay in the L1 cache
 

@@ -5,10 +5,10 @@
 #include <type_traits>
 
 #include "core/base/targets.h"
-#include "core/device/bfloat16.h"
 #include "core/device/cpu/lane_chunks.h"
 #include "core/device/cpu/lrn_pixels.h"
-#include "core/device/vector_math.h"
+#include "core/device/cpu/lrn_power.h"
+#include "core/device/map.h"
 
 #if CFT_OTHER_TARGETS
 // After all includes: what they define inline must run anywhere.

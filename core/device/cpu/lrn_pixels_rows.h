@@ -6,44 +6,16 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "core/device/bfloat16.h"
 #include "core/device/cpu/lane_chunks.h"
 #include "core/device/cpu/lrn_pixels.h"
-#include "core/device/vector_math.h"
+#include "core/device/cpu/lrn_power.h"
+#include "core/device/map.h"
 
 namespace cafetiere {
 namespace {
 
-/// s^-beta, and 1 / s of s and that.
-struct AnyPower {
-  float beta;
-  float operator()(float s) const { return vec::pow(s, -beta); }
-  static float inverse(float s, float) { return 1 / s; }
-};
-/// Caffe's usual 0.75, without roots and divisions: s^-0.75 s s^-0.75 is a root of 1 / s.
-struct UsualPower {
-  float operator()(float s) const { return vec::pow_minus_three_quarters(s); }
-  static float inverse(float s, float power) {
-    const float root = power * (s * power);
-    return root * root;
-  }
-};
-
-template <class F>
-void with_power(float beta, const F& f) {
-  if (beta == 0.75F) return f(UsualPower());
-  f(AnyPower{beta});
-}
-
-inline const float* as_floats(const float* from, int64_t, float*) { return from; }
-inline const float* as_floats(const uint16_t* from, int64_t count, float* room) {
-  widen(from, count, room);
-  return room;
-}
-inline void put_floats(const float* from, int64_t count, float* to) {
-  std::copy_n(from, count, to);
-}
-inline void put_floats(const float* from, int64_t count, uint16_t* to) { narrow(from, count, to); }
+template <class T>
+constexpr Format kFormat = std::is_same_v<T, float> ? Format::kFloat32 : Format::kBFloat16;
 
 /// Some pixels, whose numbers stay in the L1 cache.
 struct Piece {
@@ -115,10 +87,10 @@ void lrn_forward(const LrnPixels& p, int64_t pixels, const T* x, T* y) {
       Piece::Room in_room, s;
       fetch(x + first + count);
       fetch_to_write(y + first + count);
-      const float* const in = as_floats(x + first, count, in_room);
+      const float* const in = load_floats(kFormat<T>, x, first, count, in_room);
       sums_of_squares(p, count, in, s);
       for (int64_t i = 0; i < count; ++i) s[i] = in[i] * power(s[i]);
-      put_floats(s, count, y + first);
+      store_floats(kFormat<T>, s, count, y, first);
     });
   });
 }
@@ -132,8 +104,8 @@ void lrn_backward(const LrnPixels& p, int64_t pixels, const T* x, const T* dy, T
       fetch(x + first + count);
       fetch(dy + first + count);
       fetch_to_write(dx + first + count);
-      const float* const in = as_floats(x + first, count, in_room);
-      const float* const diff = as_floats(dy + first, count, diff_room);
+      const float* const in = load_floats(kFormat<T>, x, first, count, in_room);
+      const float* const diff = load_floats(kFormat<T>, dy, first, count, diff_room);
       sums_of_squares(p, count, in, s);
       for (int64_t i = 0; i < count; ++i) {
         powers[i] = power(s[i]);
@@ -142,7 +114,7 @@ void lrn_backward(const LrnPixels& p, int64_t pixels, const T* x, const T* dy, T
       sum_windows(
           p, count, [&](int64_t i) { return s[i]; }, sums);
       for (int64_t i = 0; i < count; ++i) s[i] = diff[i] * powers[i] - ratio * in[i] * sums[i];
-      put_floats(s, count, dx + first);
+      store_floats(kFormat<T>, s, count, dx, first);
     });
   });
 }

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// s^-beta of local response normalisation, for loops over it.
+#pragma once
+
+#include "core/device/vector_math.h"
+
+namespace cafetiere {
+
+/// s^-beta, and 1 / s of s and that.
+struct AnyPower {
+  float beta;
+  float operator()(float s) const { return vec::pow(s, -beta); }
+  static float inverse(float s, float) { return 1 / s; }
+};
+/// Caffe's usual 0.75, without roots and divisions: s^-0.75 s s^-0.75 is a root of 1 / s.
+struct UsualPower {
+  float operator()(float s) const { return vec::pow_minus_three_quarters(s); }
+  static float inverse(float s, float power) {
+    const float root = power * (s * power);
+    return root * root;
+  }
+};
+
+/// Calls f with the one for this beta, so that loops over Caffe's usual one vectorize.
+template <class F>
+void with_power(float beta, const F& f) {
+  if (beta == 0.75F) return f(UsualPower());
+  f(AnyPower{beta});
+}
+
+}  // namespace cafetiere
