@@ -71,6 +71,8 @@ class Binder {
     return static_cast<T*>(addresses_[static_cast<size_t>(id)]);
   }
   const RunContext* run() const { return run_; }
+  /// By BufferId.
+  const std::vector<void*>& addresses() const { return addresses_; }
 
  private:
   const std::vector<void*>& addresses_;

@@ -10,6 +10,7 @@
 #include "core/plan/fold.h"
 #include "core/plan/fusion.h"
 #include "core/plan/lower_node.h"
+#include "core/plan/recompute.h"
 #include "core/plan/row_pass.h"
 
 namespace cafetiere {
@@ -33,6 +34,7 @@ class Lowering {
     if (options_.fixed) net_.hoisted = program_.hoist(net_.params);
     net_.first_backward = program_.steps().size();
     if (options_.backward) CFT_TRY(backward());
+    if (options_.backward && options_.recompute) recompute_rows(program_, net_.first_backward);
     if (!options_.row_passes) return {};
     join_rows(program_, net_.hoisted, net_.first_backward);
     join_rows(program_, net_.first_backward, program_.steps().size());

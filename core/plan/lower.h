@@ -42,6 +42,9 @@ struct PlanOptions {
   /// Steps on the same rows of large tensors are done in one pass over memory (row_pass.h); the values
   /// are the same without.
   bool row_passes = true;
+  /// Large results of cheap steps are computed again for backward instead of being kept until then
+  /// (recompute.h); the values are the same without.
+  bool recompute = true;
 };
 
 /// What a step is, for `explain` and `time`.

@@ -25,11 +25,6 @@ bool overlap(const std::vector<BufferId>& a, const std::vector<BufferId>& b) {
   return std::ranges::any_of(a, [&](BufferId id) { return contains(b, id); });
 }
 
-/// Neither needs what the other writes, so that they may change places.
-bool independent(const Step& a, const Step& b) {
-  return !overlap(a.writes, b.reads) && !overlap(a.reads, b.writes) && !overlap(a.writes, b.writes);
-}
-
 /// A pass while its steps are found.
 class Pass {
  public:
@@ -81,6 +76,10 @@ class Pass {
 };
 
 }  // namespace
+
+bool independent(const Step& a, const Step& b) {
+  return !overlap(a.writes, b.reads) && !overlap(a.reads, b.writes) && !overlap(a.writes, b.writes);
+}
 
 void join_rows(Program& program, size_t begin, size_t end) {
   std::vector<Step>& steps = program.steps();

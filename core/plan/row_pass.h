@@ -11,6 +11,9 @@
 
 namespace cafetiere {
 
+/// Neither step needs what the other writes, so that they may change places.
+bool independent(const Step& a, const Step& b);
+
 /// Marks the steps in [begin, end) that are joined to the one before. Small steps that stand between
 /// two such steps, but do not depend on the second one nor it on them, are put off until after it.
 void join_rows(Program& program, size_t begin, size_t end);
