@@ -17,6 +17,7 @@ Action add_test(CLI::App& app);
 Action add_time(CLI::App& app);
 Action add_explain(CLI::App& app);
 Action add_extract_features(CLI::App& app);
+Action add_fit(CLI::App& app);
 Action add_predict(CLI::App& app);
 Action add_convert_imageset(CLI::App& app);
 Action add_compute_image_mean(CLI::App& app);

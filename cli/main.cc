@@ -31,6 +31,7 @@ constexpr Command kCommands[] = {
     {"time", "time each layer of a net, forward and backward", add_time},
     {"explain", "show the steps a net is compiled to, and its memory", add_explain},
     {"extract_features", "write blobs of a trained net to databases", add_extract_features},
+    {"fit", "learn one column of a CSV from the others", add_fit},
     {"predict", "predict the rows of a CSV by a model of a table", add_predict},
     {"convert_imageset", "make a database from a list of images", add_convert_imageset},
     {"compute_image_mean", "compute the mean image of a database", add_compute_image_mean},

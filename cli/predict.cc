@@ -3,17 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 
-#include "cafetiere/c_api.h"
 #include "cli/command.h"
 #include "cli/csv.h"
-#include "cli/saved_table.h"
 #include "cli/table_cells.h"
+#include "cli/table_scorer.h"
 
 namespace cafetiere {
 namespace {
@@ -26,10 +22,6 @@ struct PredictFlags {
   int threads = 1;
 };
 
-Status checked(int code) {
-  return code == CFT_OK ? Status() : Status(ErrorCode(code), cft_last_error());
-}
-
 /// A number as the shortest text that is it, with a point.
 std::string text_of(double value) {
   std::string text = fmt::format("{}", value);
@@ -40,34 +32,18 @@ std::string text_of(double value) {
 /// Predicts rows, and prints them with what is predicted.
 class Predictor {
  public:
-  explicit Predictor(SavedTable model) : model_(std::move(model)) {}
-
-  Status open(int threads) {
-    nlohmann::json columns = nlohmann::json::array();
-    for (const Column& column : model_.columns) {
-      columns.push_back({{"name", column.name}, {"type", column_type_name(column.type)}});
-    }
-    const nlohmann::json options{{"net", model_.net},
-                                 {"schema", {{"columns", columns}, {"id", ""}}},
-                                 {"outputs", {model_.output}},
-                                 {"weights", model_.weights},
-                                 {"threads", threads}};
-    cft_predictor* made = nullptr;
-    CFT_TRY(checked(cft_predictor_create(options.dump().c_str(), nullptr, 0, &made)));
-    predictor_.reset(made);
-    return checked(cft_predictor_row_size(made, 0, &width_));
-  }
+  explicit Predictor(TableScorer scorer) : scorer_(std::move(scorer)) {}
 
   /// Finds the model's columns in the table's head, and prints the head.
   Status begin(const std::vector<std::string>& head, bool all) {
-    for (const Column& column : model_.columns) {
+    for (const Column& column : model().columns) {
       const auto found = std::ranges::find(head, column.name);
       if (found == head.end()) {
         return not_found(fmt::format("the table has no column \"{}\"", column.name));
       }
       places_.push_back(size_t(found - head.begin()));
     }
-    all_ = all || are_several();
+    all_ = all || scorer_.has_several_labels();
     const std::vector<std::string> added = names();
     for (const std::string& name : added) {
       if (std::ranges::find(head, name) == head.end()) continue;
@@ -87,7 +63,7 @@ class Predictor {
                                           cells.size(), width_of_head_));
     }
     for (size_t i = 0; i < places_.size(); ++i) {
-      const Column& column = model_.columns[i];
+      const Column& column = model().columns[i];
       const Status status = append_cell(column.type, cells[places_[i]], &chunk_);
       if (!status.ok()) {
         return status.with_context(fmt::format("line {}, column \"{}\"", line, column.name));
@@ -98,12 +74,10 @@ class Predictor {
   }
 
   Status flush() {
-    std::vector<float> values(rows_.size() * size_t(width_));
-    float* const out = values.data();
-    CFT_TRY(checked(cft_predictor_run(predictor_.get(), int64_t(rows_.size()), chunk_.data(),
-                                      chunk_.size(), &out)));
+    CFT_ASSIGN(const std::vector<float> values, scorer_.score(int64_t(rows_.size()), chunk_));
+    const auto width = size_t(scorer_.width());
     for (size_t i = 0; i < rows_.size(); ++i) {
-      const std::span row(values.data() + i * size_t(width_), size_t(width_));
+      const std::span row(values.data() + i * width, width);
       for (std::string& cell : said(row)) rows_[i].push_back(std::move(cell));
       print(rows_[i]);
     }
@@ -113,27 +87,20 @@ class Predictor {
   }
 
  private:
-  struct Destroy {
-    void operator()(cft_predictor* predictor) const { cft_predictor_destroy(predictor); }
-  };
-
-  /// Whether there are several labels, none of which is the prediction.
-  bool are_several() const {
-    if (!model_.classes.empty()) return false;
-    return model_.output != "prediction" || (width_ > 1 && model_.quantiles.empty());
-  }
+  const SavedTable& model() const { return scorer_.model(); }
 
   /// What the columns are called that are added.
   std::vector<std::string> names() const {
+    const std::vector<std::string>& classes = model().classes;
+    const std::vector<double>& quantiles = model().quantiles;
     std::vector<std::string> names;
-    if (!are_several()) names.emplace_back("prediction");
-    if (!model_.classes.empty()) names.emplace_back("probability");
-    if (model_.quantiles.empty() && !all_) return names;
-    for (int64_t i = 0; i < width_; ++i) {
-      names.push_back(!model_.quantiles.empty()
-                          ? fmt::format("quantile_{:g}", model_.quantiles[size_t(i)])
-                      : !model_.classes.empty() ? "probability_" + model_.classes[size_t(i)]
-                                                : fmt::format("{}_{}", model_.output, i));
+    if (!scorer_.has_several_labels()) names.emplace_back("prediction");
+    if (!classes.empty()) names.emplace_back("probability");
+    if (quantiles.empty() && !all_) return names;
+    for (size_t i = 0; i < size_t(scorer_.width()); ++i) {
+      names.push_back(!quantiles.empty() ? fmt::format("quantile_{:g}", quantiles[i])
+                      : !classes.empty() ? "probability_" + classes[i]
+                                         : fmt::format("{}_{}", model().output, i));
     }
     return names;
   }
@@ -141,23 +108,15 @@ class Predictor {
   /// The cells of these columns.
   std::vector<std::string> said(std::span<const float> values) const {
     std::vector<std::string> cells;
-    const auto best = size_t(std::ranges::max_element(values) - values.begin());
-    if (!model_.classes.empty()) {
-      cells = {model_.classes[best], text_of(double(values[best]))};
-    } else if (!are_several()) {
-      cells = {text_of(double(values[middle()]))};
+    if (!scorer_.has_several_labels()) {
+      const size_t best = scorer_.best(values);
+      const std::string number = text_of(double(values[best]));
+      if (!model().classes.empty()) cells.push_back(model().classes[best]);
+      cells.push_back(number);
     }
-    if (model_.quantiles.empty() && !all_) return cells;
+    if (model().quantiles.empty() && !all_) return cells;
     for (const float value : values) cells.push_back(text_of(double(value)));
     return cells;
-  }
-
-  /// The quantile that is nearest to a half.
-  size_t middle() const {
-    const auto& shares = model_.quantiles;
-    const auto nearest =
-        std::ranges::min_element(shares, {}, [](double q) { return std::abs(q - 0.5); });
-    return size_t(nearest - shares.begin());
   }
 
   static void print(const std::vector<std::string>& cells) {
@@ -167,9 +126,7 @@ class Predictor {
     fmt::print("\n");
   }
 
-  SavedTable model_;
-  std::unique_ptr<cft_predictor, Destroy> predictor_;
-  int64_t width_ = 1;  // numbers a row of what is predicted
+  TableScorer scorer_;
   bool all_ = false;
   size_t width_of_head_ = 0;
   std::vector<size_t> places_;  // of the model's columns in the table
@@ -178,23 +135,17 @@ class Predictor {
 };
 
 Status predict(const PredictFlags& flags) {
-  if (flags.table.ends_with(".parquet")) {
-    return invalid_argument(fmt::format(
-        "{} is no CSV; of Parquet files `python -m cafetiere predict` predicts rows", flags.table));
-  }
-  std::ifstream file(flags.table, std::ios::binary);
-  if (!file) return not_found("File not found: " + flags.table);
+  CFT_ASSIGN(std::ifstream file, open_csv(flags.table, "predict"));
   CFT_ASSIGN(SavedTable model, read_saved_table(flags.model));
-  Predictor predictor(std::move(model));
-  CFT_TRY(predictor.open(flags.threads));
+  CFT_ASSIGN(TableScorer scorer, TableScorer::open(std::move(model), flags.threads));
+  Predictor predictor(std::move(scorer));
   CsvReader csv(file);
   const auto rows = [&]() -> Status {
+    CFT_ASSIGN(const std::vector<std::string> head, csv.head());
+    CFT_TRY(predictor.begin(head, flags.all));
     std::vector<std::string> cells;
-    CFT_ASSIGN(bool more, csv.next(&cells));
-    if (!more) return invalid_argument("there is no line that names the columns");
-    CFT_TRY(predictor.begin(cells, flags.all));
     while (true) {
-      CFT_ASSIGN(more, csv.next(&cells));
+      CFT_ASSIGN(const bool more, csv.next(&cells));
       if (!more) return predictor.flush();
       CFT_TRY(predictor.add(cells, csv.line()));
     }
@@ -206,7 +157,7 @@ Status predict(const PredictFlags& flags) {
 
 Action add_predict(CLI::App& app) {
   const auto flags = std::make_shared<PredictFlags>();
-  app.add_option("model", flags->model, "folder of a model of a table, of Spark or of Python")
+  app.add_option("model", flags->model, "folder of a model of a table, of fit or of Spark")
       ->required();
   app.add_option("table", flags->table, "a CSV whose first line names the columns")->required();
   app.add_flag("--all", flags->all, "also print all numbers of a row, such as each class's chance");

@@ -5,7 +5,7 @@
 
 #include <charconv>
 #include <chrono>
-#include <optional>
+#include <cstdlib>
 
 namespace cafetiere {
 namespace {
@@ -22,17 +22,6 @@ void append_value(T value, std::vector<std::byte>* row) {
   const uint32_t size = sizeof value;
   append_bytes(&size, sizeof size, row);
   append_bytes(&value, sizeof value, row);
-}
-
-std::optional<double> number(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t");
-  if (first == text.npos) return {};
-  text = text.substr(first, text.find_last_not_of(" \t") + 1 - first);
-  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return {};
-  return value;
 }
 
 /// Takes parts of a moment from the front of a text.
@@ -91,14 +80,19 @@ std::optional<int32_t> day(Parts& parts) {
   return int32_t(std::chrono::sys_days(date).time_since_epoch().count());
 }
 
+/// In microseconds.
+int64_t hours_and_minutes(Parts& parts) {
+  const int64_t hours = parts.digits(2, 23);
+  parts.want(":");
+  return (3600 * hours + 60 * parts.digits(2, 59)) * kMicrosOfSecond;
+}
+
 /// Hours, minutes and perhaps seconds, in microseconds.
 int64_t time_of_day(Parts& parts) {
-  int64_t seconds = 3600 * parts.digits(2, 23);
-  parts.want(":");
-  seconds += 60 * parts.digits(2, 59);
-  if (!parts.take(":")) return seconds * kMicrosOfSecond;
-  seconds += parts.digits(2, 59);
-  return seconds * kMicrosOfSecond + (parts.take(".,") ? parts.millionths() : 0);
+  const int64_t micros = hours_and_minutes(parts);
+  if (!parts.take(":")) return micros;
+  const int64_t seconds = parts.digits(2, 59);
+  return micros + seconds * kMicrosOfSecond + (parts.take(".,") ? parts.millionths() : 0);
 }
 
 std::optional<int64_t> moment(std::string_view text) {
@@ -110,9 +104,9 @@ std::optional<int64_t> moment(std::string_view text) {
   parts.want("T ");
   micros += time_of_day(parts);
   if (parts.take("+"))
-    micros -= time_of_day(parts);
+    micros -= hours_and_minutes(parts);
   else if (parts.take("-"))
-    micros += time_of_day(parts);
+    micros += hours_and_minutes(parts);
   else
     parts.take("Z");
   if (!parts.good() || !parts.ended()) return {};
@@ -129,6 +123,22 @@ Status append_read(const std::optional<T>& value, std::string_view text, const c
 
 }  // namespace
 
+std::optional<double> number_of(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t\n\v\f\r\x1c\x1d\x1e\x1f";  // as Python's float()
+  const size_t first = text.find_first_not_of(kSpaces);
+  if (first == text.npos) return {};
+  text = text.substr(first, text.find_last_not_of(kSpaces) + 1 - first);
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end != text.data() + text.size() || text.ends_with(')')) return {};  // nan(...)
+  // Beyond what a double holds: infinite, or 0.
+  if (error == std::errc::result_out_of_range)
+    return std::strtod(std::string(text).c_str(), nullptr);
+  if (error != std::errc()) return {};
+  return value;
+}
+
 Status append_cell(ColumnType type, std::string_view text, std::vector<std::byte>* row) {
   if (text.empty() || type == ColumnType::kString) {
     const auto size = uint32_t(text.size());
@@ -136,7 +146,7 @@ Status append_cell(ColumnType type, std::string_view text, std::vector<std::byte
     append_bytes(text.data(), text.size(), row);
     return {};
   }
-  if (type == ColumnType::kF64) return append_read(number(text), text, "number", row);
+  if (type == ColumnType::kF64) return append_read(number_of(text), text, "number", row);
   if (type == ColumnType::kI64) {
     return append_read(moment(text), text, "moment such as 2020-09-13T12:26:40", row);
   }

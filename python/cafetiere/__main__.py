@@ -14,12 +14,14 @@ cells are missing.
 
 import argparse
 import csv
+import json
 import os
 import pathlib
 import signal
 import sys
 
 from cafetiere import _programs, tables
+from cafetiere._library import call_for_text
 
 
 def _names(text):
@@ -104,22 +106,26 @@ def _arguments():
 
 
 def _tested(model, columns):
-    """A sentence on how well a model predicts a table."""
-    predicted, shares = model.predict(columns)
+    """A sentence on how well a model predicts those rows of a table that have a label."""
     label = columns[model.label]
+    rows = [row for row, cell in enumerate(label) if cell is not None]
+    if not rows:
+        return "no row has a label"
+    predicted, shares = model.predict(columns)
     if shares is None:
-        squares = [(float(a) - b) ** 2 for a, b in zip(label, predicted)]
-        return f"root mean squared error {(sum(squares) / len(squares)) ** 0.5:.6g}"
+        squares = [(float(label[row]) - predicted[row]) ** 2 for row in rows]
+        return f"root mean squared error {(sum(squares) / len(rows)) ** 0.5:.6g}"
     if model.has_several_labels:
         right = [
             (share > 0.5) == bool(flag)
-            for flags, chances in zip(label, shares)
-            for flag, share in zip(flags, chances)
+            for row in rows
+            for flag, share in zip(label[row], shares[row])
         ]
         return f"accuracy of the labels {sum(right) / len(right):.4f}"
     # A class of whole numbers reads as "1", whatever the file writes.
-    right = sum(tables.class_name(a) == b for a, b in zip(label, predicted))
-    return f"accuracy {right / len(label):.4f}"
+    name = tables.class_name
+    right = sum(name(label[row]) == name(predicted[row]) for row in rows)
+    return f"accuracy {right / len(rows):.4f}"
 
 
 def _stopped(told, patience):
@@ -135,13 +141,51 @@ def _net(path):
     return pathlib.Path(path).read_text(encoding="utf-8")
 
 
+def _features(given, columns):
+    """The columns to learn from."""
+    for name in (given.label, *given.drop, *given.features):
+        _check_column(name, columns)
+    left = {*given.drop} if given.features else {*given.drop, given.label, given.weight}
+    features = [name for name in given.features or columns if name not in left]
+    if not features:
+        raise ValueError("there is no column to learn from")
+    return features
+
+
+def _check_column(name, columns):
+    if name not in columns:
+        raise ValueError(f"there is no column {name!r}; there are {', '.join(columns)}")
+
+
+def _read_test(given, columns, features):
+    """The tables that --test names; what is wrong with one is said before the training."""
+    if not given.test:
+        return {}
+    table = tables.read(given.test)
+    _check_column(given.label, table)
+    tables.rows_of(table, {name: tables.type_of(columns[name]) for name in features})
+    return {given.test: table}
+
+
+def _write_report(given, result, events, tests):
+    """Writes report.html beside the model."""
+    title = f"{pathlib.Path(given.table).name}: {given.label}"
+    lines = "".join(json.dumps(event) + "\n" for event in events)
+    shown = json.dumps({**result, "title": title, "tested": tests})
+    page = call_for_text("cft_report", lines.encode(), shown.encode())
+    (pathlib.Path(given.out) / "report.html").write_text(page, encoding="utf-8")
+
+
 def _fit(given):
     columns = tables.read(given.table)
-    kept = [name for name in columns if name not in {*given.drop, given.label, given.weight}]
+    features = _features(given, columns)
+    to_test = {given.table: columns, **_read_test(given, columns, features)}
+    pathlib.Path(given.out).mkdir(parents=True, exist_ok=True)
+    events = []
     model, result = tables.fit(
         columns,
         given.label,
-        features=given.features or kept,
+        features=features,
         categorical=given.categorical,
         classes=None if given.learn is None else given.learn == "classes",
         layers=given.layers,
@@ -159,14 +203,16 @@ def _fit(given):
         validation=given.validation,
         patience=given.patience,
         tol=given.tol,
+        on_event=events.append,
     )
     model.save(given.out)
     print(f"{result['steps']} steps, {result['seconds']:.1f} s, loss {result['loss']:.4f}")
     if stopping := result["early_stopping"]:
         print(_stopped(stopping, given.patience))
-    print(f"{given.table}: {_tested(model, columns)}")
-    if given.test:
-        print(f"{given.test}: {_tested(model, tables.read(given.test))}")
+    tests = {path: _tested(model, table) for path, table in to_test.items()}
+    for path, sentence in tests.items():
+        print(f"{path}: {sentence}")
+    _write_report(given, result, events, tests)
 
 
 def _predict(given):
@@ -198,6 +244,9 @@ def main():
     except (OSError, ValueError, RuntimeError, ImportError) as error:
         print(f"cafetiere: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("cafetiere: interrupted", file=sys.stderr)
+        return 128 + signal.SIGINT
     return 0
 
 

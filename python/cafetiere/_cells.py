@@ -4,13 +4,20 @@
 import csv
 import datetime
 import pathlib
+import re
 import struct
+from collections import Counter
 
 import numpy as np
 
 _EPOCH = datetime.date(1970, 1, 1)
 _START = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MICROSECOND = datetime.timedelta(microseconds=1)
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_MOMENT = re.compile(
+    _DAY.pattern.join("()") + r"(?:[T ](\d\d:\d\d)(?:(:\d\d)(?:[.,](\d+))?)?([+-]\d\d:\d\d|Z)?)?",
+    re.ASCII,
+)
 _MOST_CLASSES = 20  # of a label of numbers, unless one says that it names classes
 _PACKED = {"f64": struct.Struct("<Id"), "i32": struct.Struct("<Ii"), "i64": struct.Struct("<Iq")}
 KINDS = {"f64": "NUMBER", "i32": "DATE", "i64": "TIMESTAMP", "string": "CATEGORY"}
@@ -30,37 +37,66 @@ def read(path):
 
         table = pyarrow.parquet.read_table(path)
         return {name: table[name].to_pylist() for name in table.column_names}
-    with open(path, newline="", encoding="utf-8") as file:
-        rows = csv.reader(file)
-        names = next(rows, [])
-        cells = []
-        for row in rows:
-            if len(row) != len(names):
-                raise ValueError(
-                    f"{path}:{rows.line_num}: {len(row)} cells, and the header has {len(names)}"
-                )
-            cells.append([cell or None for cell in row])
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        rows = csv.reader(file, strict=True)
+        try:
+            names, *cells = _records(rows)
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} is not UTF-8: {error}") from error
+        except (csv.Error, ValueError) as error:
+            raise ValueError(f"{path}:{rows.line_num}: {error}") from error
     return dict(zip(names, map(list, zip(*cells)))) if cells else {name: [] for name in names}
 
 
+def _records(rows):
+    """The records of a CSV, of which the first names the columns, without empty lines."""
+    names = None
+    for row in filter(None, rows):
+        if names is None:
+            names = row
+            if twice := [name for name, count in Counter(names).items() if count > 1]:
+                raise ValueError(f"two columns are called {twice[0]!r}; rename one")
+            yield names
+            continue
+        if len(row) != len(names):
+            raise ValueError(f"{len(row)} cells, and the header has {len(names)}")
+        yield [cell or None for cell in row]
+    if names is None:
+        raise ValueError("there is no line that names the columns")
+
+
 def _number(cell):
-    if isinstance(cell, str) and "_" in cell:  # Python would pass over it
-        raise ValueError("an underscore")
+    # Python would pass over underscores, and read the digits of other scripts.
+    if isinstance(cell, str) and ("_" in cell or not cell.isascii()):
+        raise ValueError("not a number")
     return float(cell)
 
 
 def _days(cell):
     if isinstance(cell, datetime.datetime):
         raise ValueError("a time of day")
+    if isinstance(cell, str) and not _DAY.fullmatch(cell):  # of ISO's forms this one
+        raise ValueError("not a date")
     day = cell if isinstance(cell, datetime.date) else datetime.date.fromisoformat(cell)
     return (day - _EPOCH).days
 
 
 def _micros(cell):
-    time = cell if isinstance(cell, datetime.datetime) else datetime.datetime.fromisoformat(cell)
+    time = cell if isinstance(cell, datetime.datetime) else _moment(cell)
     if time.tzinfo is None:
         time = time.replace(tzinfo=datetime.timezone.utc)
     return (time - _START) // _MICROSECOND
+
+
+def _moment(text):
+    """A text such as 2026-07-01T12:30:00.5+02:00, made a form that Pythons before 3.11 read."""
+    parts = _MOMENT.fullmatch(text)
+    if not parts:
+        raise ValueError("not a time")
+    day, minute, second, fraction, zone = parts.groups(default="")
+    zone = "+00:00" if zone == "Z" else zone
+    time = f"{day}T{minute or '00:00'}{second or ':00'}.{fraction[:6]:0<6}{zone}"
+    return datetime.datetime.fromisoformat(time)
 
 
 def _text(cell):
@@ -157,7 +193,7 @@ def schema_of(types):
 def class_name(cell):
     """The label of a cell: numbers in their shortest form, as the engine names them."""
     try:
-        number = float(cell)
+        number = _number(cell)
     except (TypeError, ValueError):
         return str(cell)
     return str(int(number)) if number.is_integer() else repr(number)

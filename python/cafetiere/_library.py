@@ -95,6 +95,14 @@ class HostStruct(_Sized):
     ]
 
 
+class CallbacksStruct(_Sized):
+    """cft_callbacks: whom a trainer tells its events, each as JSON."""
+
+    EVENT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
+
+    _fields_ = [("context", ctypes.c_void_p), ("event", EVENT), ("checkpoint", ctypes.c_void_p)]
+
+
 def _candidates():
     """Where the library may be: as told, within the package, in a build of the source tree."""
     told = os.environ.get("CAFETIERE_LIBRARY")

@@ -21,12 +21,15 @@ from cafetiere._cells import (
     type_of,
 )
 from cafetiere._library import (
+    CallbacksStruct,
+    Error,
     Handle,
     call,
     call_for_bytes,
     call_for_json,
     call_for_text,
 )
+from cafetiere._signals import Deferred
 from cafetiere.onnx import import_onnx
 
 __all__ = [
@@ -40,12 +43,13 @@ __all__ = [
     "type_of",
 ]
 
+_MOST_TOLD = 1000  # points of a training's curve, nearly
 _PREDICT = 'state { phase: TEST stage: "predict" }\n'
 
 
 def _is_held_out(row, fraction):
     """Whether a row is tested on: by a hash of all its values, so that equal rows stay together."""
-    return int.from_bytes(hashlib.blake2b(row, digest_size=8).digest(), "big") < fraction * 2**64
+    return int.from_bytes(hashlib.sha256(row).digest()[:8], "big") < fraction * 2**64
 
 
 def _created(function, destroy, *arguments):
@@ -204,6 +208,34 @@ def _sizes(columns, types, image_size):
     return sizes
 
 
+class _Events:
+    """Hands on what a training tells; an exception, such as that of Ctrl-C, ends it."""
+
+    def __init__(self, on_event):
+        self._on_event = on_event
+        self._failure = None
+        self._signals = Deferred()
+        self.struct = CallbacksStruct(None, CallbacksStruct.EVENT(self._take), None)
+
+    def _take(self, _, event):
+        try:
+            self._signals.run(self._on_event, json.loads(event))
+        except BaseException as failure:  # KeyboardInterrupt, too
+            self._failure = failure
+            return 1
+        return 0
+
+    def run(self, trainer, rows):
+        """Trains on rows."""
+        try:
+            with self._signals:
+                call("cft_trainer_run", trainer, None, rows)
+        except Error:
+            if self._failure is None:
+                raise
+            raise self._failure from None
+
+
 def fit(
     columns,
     label,
@@ -227,6 +259,7 @@ def fit(
     patience=0,
     tol=0.0,
     image_size=None,
+    on_event=None,
 ):
     """Learns one column of a table from others.
 
@@ -239,25 +272,38 @@ def fit(
     training on them; patience: epochs in a row that are no better by `tol`, after which it ends,
     with the best epoch's weights; image_size: height and width that images get, where they differ.
     A cell of an image is the bytes of a file, or an array of uint8, gray or red, green and blue.
+    on_event: is called with each event of the training, a dictionary.
     A label of lists of 0 and 1 is one of several labels, which class_weights calls by their place.
     Returns a TableModel and what cft_trainer_result tells.
     """
-    if label not in columns:
-        raise ValueError(f"there is no column {label!r}; there are {', '.join(columns)}")
-    if patience > 0 and validation == 0:
-        raise ValueError("patience needs rows to test on: give validation a share, such as 0.1")
     targets = [label] if weight is None else [label, weight]
+    for name in [*targets, *features, *categorical]:
+        if name not in columns:
+            raise ValueError(f"there is no column {name!r}; there are {', '.join(columns)}")
     for name in set(targets) & set(features):
         raise ValueError(f"column {name!r} is the label or the weight: take it out of the features")
+    if min(epochs, batch) < 1 or not 0 <= lr <= 1e6 or not 0 <= validation <= 0.9:
+        raise ValueError("epochs and batch are 1 or more, lr to 1e6, validation from 0 to 0.9")
+    if patience > 0 and validation == 0:
+        raise ValueError("patience needs rows to test on: give validation a share, such as 0.1")
     names = [*(features or [name for name in columns if name not in targets]), *targets]
+    if len(names) == len(targets):
+        raise ValueError("there is no column to learn from")
     types = {name: type_of(columns.get(name, [])) for name in names}
     if types[label] == "texts":
         types[label] = "flags"
     kinds = {name: KINDS[kind] for name, kind in types.items()}
-    kinds.update(dict.fromkeys(categorical, "CATEGORY"))
+    kinds.update(dict.fromkeys((name for name in categorical if name in kinds), "CATEGORY"))
     named = is_class(columns[label]) if classes is None else classes
     if types[label] != "flags":
         kinds[label] = "CLASS" if named else "NUMBER"
+    if named and (loss != "squared" or quantiles):
+        raise ValueError(
+            "loss and quantiles are of numbers, and label "
+            f"{label!r} is learned as classes: learn numbers"
+        )
+    if not named and (loss == "quantile") != bool(quantiles):
+        raise ValueError("loss quantile and quantiles, such as 0.1,0.5,0.9, need each other")
     if weight is not None:
         kinds[weight] = "WEIGHT"
     every = rows_apart(columns, types)
@@ -265,6 +311,10 @@ def fit(
     held_out = [row for row in every if _is_held_out(row, validation)]
     if not rows:
         raise ValueError("the table has no rows to train on")
+    if validation > 0 and not held_out:
+        raise ValueError(
+            f"validation {validation} holds back none of {len(rows)} rows: give a larger share"
+        )
     hidden, start = _given(net)
     step = min(batch, len(rows))
     shape = {"layers": list(layers), "batch": step, "step_rows": step, "net": hidden}
@@ -274,6 +324,7 @@ def fit(
     net = _net(types, kinds, label, rows, shape, _sizes(columns, types, image_size))
     epoch = -(-len(rows) // step)
     solver = f'type: "AdamW" base_lr: {lr} lr_policy: "cosine" momentum: 0.9 weight_decay: 0.01'
+    solver += f" display: {max(1, epochs * epoch // _MOST_TOLD)}"
     if held_out:
         solver += f" test_interval: {epoch}"
     if patience > 0:
@@ -286,14 +337,18 @@ def fit(
         "threads": threads,
     }
     schema = schema_of(types)
+    events = _Events(on_event)
     trainer = _created(
-        "cft_trainer_create", "cft_trainer_destroy", json.dumps(options).encode(), None
+        "cft_trainer_create",
+        "cft_trainer_destroy",
+        json.dumps(options).encode(),
+        ctypes.byref(events.struct),
     )
     if start:
         call("cft_trainer_restore", trainer, start, len(start), None, 0)
     if held_out:
         call("cft_trainer_validation", trainer, _native(schema, held_out))
-    call("cft_trainer_run", trainer, None, _native(schema, rows))
+    events.run(trainer, _native(schema, rows))
     weights = call_for_bytes("cft_trainer_model", trainer)
     learned = {name: kind for name, kind in types.items() if name not in targets}
     model = TableModel(net, weights, learned, label, quantiles)

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/csv_table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "cli/csv.h"
+#include "cli/table_cells.h"
+
+namespace cafetiere {
+namespace {
+
+constexpr size_t kMostClasses = 20;  // of a label of numbers, unless one says that it names classes
+
+Status read_rows(CsvReader& csv, CsvTable* table) {
+  CFT_ASSIGN(table->names, csv.head());
+  table->cells.resize(table->names.size());
+  std::vector<std::string> row;
+  while (true) {
+    CFT_ASSIGN(const bool more, csv.next(&row));
+    if (!more) return {};
+    if (row.size() != table->names.size()) {
+      return invalid_argument(fmt::format("line {}: {} cells, and the head has {}", csv.line(),
+                                          row.size(), table->names.size()));
+    }
+    for (size_t i = 0; i < row.size(); ++i) table->cells[i].push_back(std::move(row[i]));
+  }
+}
+
+bool can_be(ColumnType type, const CsvTable::Cells& cells) {
+  std::vector<std::byte> read;
+  return std::ranges::all_of(cells, [&](const std::string& cell) {
+    read.clear();
+    return append_cell(type, cell, &read).ok();
+  });
+}
+
+}  // namespace
+
+Result<size_t> CsvTable::find(std::string_view name) const {
+  const auto found = std::ranges::find(names, name);
+  if (found != names.end()) return size_t(found - names.begin());
+  return not_found(fmt::format("{}: there is no column \"{}\"; there are {}", path, name,
+                               fmt::join(names, ", ")));
+}
+
+Result<CsvTable> read_csv_table(const std::string& path) {
+  CFT_ASSIGN(std::ifstream file, open_csv(path, "fit"));
+  CsvReader csv(file);
+  CsvTable table;
+  table.path = path;
+  CFT_TRY(read_rows(csv, &table).with_context(path));
+  return table;
+}
+
+ColumnType found_type(const CsvTable::Cells& cells) {
+  for (const ColumnType type : {ColumnType::kF64, ColumnType::kI32, ColumnType::kI64}) {
+    if (can_be(type, cells)) return type;
+  }
+  return ColumnType::kString;
+}
+
+bool are_classes(const CsvTable::Cells& cells) {
+  if (found_type(cells) != ColumnType::kF64) return true;
+  std::set<double> values;
+  for (const std::string& cell : cells) {
+    if (cell.empty()) continue;
+    const double value = number_of(cell).value_or(0);
+    if (!std::isfinite(value) || value != std::floor(value)) return false;
+    values.insert(value);
+    if (values.size() > kMostClasses) return false;
+  }
+  return true;
+}
+
+}  // namespace cafetiere

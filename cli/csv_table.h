@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CSV as a table of columns, and what is found of their types by reading it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/data/row_schema.h"
+
+namespace cafetiere {
+
+struct CsvTable {
+  using Cells = std::vector<std::string>;
+
+  std::string path;
+  std::vector<std::string> names;
+  std::vector<Cells> cells;  ///< by column; "" is a gap
+
+  size_t rows() const { return cells.front().size(); }
+  /// The place of a column; the error lists those that are there.
+  Result<size_t> find(std::string_view name) const;
+};
+
+/// Reads a CSV whose first line names the columns. Errors name the file and the line.
+Result<CsvTable> read_csv_table(const std::string& path);
+
+/// The first type that all cells can be read as: a number, a date, a moment, else a text.
+ColumnType found_type(const CsvTable::Cells& cells);
+
+/// Whether a label of such cells names classes: texts and dates do, and few whole numbers.
+bool are_classes(const CsvTable::Cells& cells);
+
+}  // namespace cafetiere

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/fit_task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <span>
+#include <string_view>
+
+#include "cli/table_cells.h"
+#include "core/base/sha256.h"
+
+namespace cafetiere {
+namespace {
+
+/// What stands between commas; names may begin with a space.
+std::vector<std::string> parts_of(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    if (comma > 0) parts.emplace_back(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return parts;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+/// The columns that a flag names, each of which must be there.
+Result<std::vector<std::string>> named_columns(const CsvTable& table, const std::string& text) {
+  std::vector<std::string> names;
+  for (const std::string& name : parts_of(text)) {
+    CFT_TRY(table.find(name).status());
+    if (!contains(names, name)) names.push_back(name);
+  }
+  return names;
+}
+
+/// The columns to learn from, in their order.
+Result<std::vector<std::string>> features_of(const CsvTable& table, const FitFlags& flags) {
+  CFT_ASSIGN(std::vector<std::string> features, named_columns(table, flags.features));
+  CFT_ASSIGN(const std::vector<std::string> dropped, named_columns(table, flags.drop));
+  const auto is_target = [&](const std::string& name) {
+    return name == flags.label || name == flags.weight;
+  };
+  for (const std::string& name : features) {
+    if (is_target(name)) {
+      return invalid_argument(fmt::format(
+          "column \"{}\" is the label or the weight: take it out of the features", name));
+    }
+  }
+  if (features.empty()) features = table.names;
+  std::erase_if(features,
+                [&](const auto& name) { return is_target(name) || contains(dropped, name); });
+  if (features.empty()) return invalid_argument("there is no column to learn from");
+  return features;
+}
+
+const char* kind_of(ColumnType type) {
+  return type == ColumnType::kF64   ? "NUMBER"
+         : type == ColumnType::kI32 ? "DATE"
+         : type == ColumnType::kI64 ? "TIMESTAMP"
+                                    : "CATEGORY";
+}
+
+Result<std::vector<int64_t>> layers_of(const std::string& text) {
+  std::vector<int64_t> layers;
+  for (const std::string& part : parts_of(text)) {
+    int64_t units = 0;
+    const char* const end = part.data() + part.size();
+    if (const auto read = std::from_chars(part.data(), end, units);
+        read.ec != std::errc() || read.ptr != end || units < 1) {
+      return invalid_argument(
+          fmt::format("layers: \"{}\" is no number of units, as in 64,32", part));
+    }
+    layers.push_back(units);
+  }
+  return layers;
+}
+
+Result<std::vector<double>> quantiles_of(const std::string& text) {
+  std::vector<double> quantiles;
+  for (const std::string& part : parts_of(text)) {
+    const std::optional<double> share = number_of(part);
+    if (!share) return invalid_argument(fmt::format("quantiles: \"{}\" is no number", part));
+    quantiles.push_back(*share);
+  }
+  return quantiles;
+}
+
+Status check_loss(const FitFlags& flags, const FitTask& task) {
+  if (task.classes && (flags.loss != "squared" || !task.quantiles.empty())) {
+    return invalid_argument(fmt::format(
+        "loss and quantiles are of numbers, and label \"{}\" is learned as classes: learn numbers",
+        flags.label));
+  }
+  if ((flags.loss == "quantile") == task.quantiles.empty()) {
+    return invalid_argument("loss quantile and quantiles, such as 0.1,0.5,0.9, need each other");
+  }
+  return {};
+}
+
+bool is_held_out(std::span<const std::byte> row, double validation) {
+  const std::string digest = sha256_hex(row);
+  uint64_t first = 0;
+  std::from_chars(digest.data(), digest.data() + 16, first, 16);
+  return first < uint64_t(std::ceil(validation * 0x1p64));
+}
+
+Result<std::vector<size_t>> places_of(const CsvTable& table, const std::vector<Column>& columns) {
+  std::vector<size_t> places;
+  for (const Column& column : columns) {
+    CFT_ASSIGN(const size_t place, table.find(column.name));
+    places.push_back(place);
+  }
+  return places;
+}
+
+/// Calls `take` with the bytes of each row.
+template <class Take>
+Status for_each_row(const CsvTable& table, const std::vector<Column>& columns, const Take& take) {
+  CFT_ASSIGN(const std::vector<size_t> places, places_of(table, columns));
+  std::vector<std::byte> row;
+  for (size_t r = 0; r < table.rows(); ++r) {
+    row.clear();
+    for (size_t i = 0; i < columns.size(); ++i) {
+      const Status status = append_cell(columns[i].type, table.cells[places[i]][r], &row);
+      if (!status.ok()) {
+        return status.with_context(
+            fmt::format("{}: column \"{}\", row {}", table.path, columns[i].name, r));
+      }
+    }
+    take(row);
+  }
+  return {};
+}
+
+void append_row(const std::vector<std::byte>& row, EncodedRows* rows) {
+  ++rows->count;
+  rows->chunk.insert(rows->chunk.end(), row.begin(), row.end());
+}
+
+}  // namespace
+
+Result<FitTask> fit_task(const CsvTable& table, const FitFlags& flags) {
+  CFT_ASSIGN(const size_t label, table.find(flags.label));
+  CFT_ASSIGN(std::vector<std::string> names, features_of(table, flags));
+  CFT_ASSIGN(const std::vector<std::string> categorical, named_columns(table, flags.categorical));
+  FitTask task;
+  task.features = names.size();
+  CFT_ASSIGN(task.layers, layers_of(flags.layers));
+  CFT_ASSIGN(task.quantiles, quantiles_of(flags.quantiles));
+  task.classes = flags.learn.empty() ? are_classes(table.cells[label]) : flags.learn == "classes";
+  CFT_TRY(check_loss(flags, task));
+  if (flags.patience > 0 && flags.validation == 0) {
+    return invalid_argument("patience needs rows to test on: give validation a share, such as 0.1");
+  }
+  names.push_back(flags.label);
+  if (!flags.weight.empty()) names.push_back(flags.weight);
+  for (const std::string& name : names) {
+    CFT_ASSIGN(const size_t place, table.find(name));
+    const ColumnType type = found_type(table.cells[place]);
+    task.columns.push_back({name, type});
+    task.kinds.emplace_back(contains(categorical, name) ? "CATEGORY" : kind_of(type));
+  }
+  task.kinds[task.features] = task.classes ? "CLASS" : "NUMBER";
+  if (!flags.weight.empty()) task.kinds.back() = "WEIGHT";
+  return task;
+}
+
+Result<EncodedRows> encode_rows(const CsvTable& table, const std::vector<Column>& columns) {
+  EncodedRows rows;
+  CFT_TRY(for_each_row(table, columns, [&](const auto& row) { append_row(row, &rows); }));
+  return rows;
+}
+
+Result<SplitRows> split_rows(const CsvTable& table, const std::vector<Column>& columns,
+                             double validation) {
+  SplitRows split;
+  CFT_TRY(for_each_row(table, columns, [&](const auto& row) {
+    const bool held_out = validation > 0 && is_held_out(row, validation);
+    append_row(row, held_out ? &split.held_out : &split.train);
+  }));
+  if (split.train.count == 0) return invalid_argument("the table has no rows to train on");
+  if (validation > 0 && split.held_out.count == 0) {
+    return invalid_argument(
+        fmt::format("validation {} holds back none of {} rows: give a larger share", validation,
+                    split.train.count));
+  }
+  return split;
+}
+
+}  // namespace cafetiere
