@@ -249,8 +249,8 @@ def test_a_table_to_test_on_is_looked_at_before_the_training(tmp_path):
 
 @pytest.fixture
 def long_fit(tmp_path):
-    """The arguments of a fit that takes hours."""
-    flags = ("--label", "buys", "--epochs", "100000000", "--layers", "8")
+    """The arguments of a fit that takes long."""
+    flags = ("--label", "buys", "--epochs", "5000000", "--layers", "8")
     return ["fit", VISITORS, *flags, "--out", tmp_path / "model"]
 
 
