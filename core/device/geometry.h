@@ -37,6 +37,8 @@ struct InnerProductGeometry {
   int64_t n = 0, k = 0, outputs = 0;
   bool transposed = false;
   int64_t inner = 1;  ///< rows of x that follow each other in a row of the batch, such as tokens
+  bool repeats =
+      false;  ///< the same weights are used again and again, as in the steps of a sequence
   double flops() const { return 2.0 * double(n) * double(k) * double(outputs); }
 };
 

@@ -43,6 +43,13 @@ TensorId Program::reshaped(TensorId id, Shape shape) {
   if (version.layout == Layout::kPixels) version.layout = Layout::kFeatures;
   if (version.layout == Layout::kChannels) version.layout = Layout::kRowMajor;
   const BufferId buffer = read(id, version);
+  const auto [begin, end] = views_.equal_range(buffer);
+  for (auto it = begin; it != end; ++it) {
+    const Tensor& known = tensors_[size_t(it->second)];
+    if (known.shape == shape && known.versions.front().version.layout == version.layout) {
+      return it->second;
+    }
+  }
   const TensorId view = tensor(name(id), std::move(shape));
   tensors_[size_t(view)].versions.push_back({version, buffer});
   views_.insert({{buffer, id}, {buffer, view}});

@@ -117,7 +117,8 @@ class Program {
   /// A row-major tensor in the caller's memory, whose address is given when the program is bound.
   TensorId external(std::string name, Shape shape);
   /// The same elements under another shape with the same batch axis; nothing is copied unless the
-  /// tensor exists only in a layout that keeps a pixel's channels together.
+  /// tensor exists only in a layout that keeps a pixel's channels together. Asked for again, it is the
+  /// same tensor, with the versions that it has by then.
   TensorId reshaped(TensorId id, Shape shape);
 
   /// Valid as long as the program is.

@@ -183,13 +183,19 @@ class Recurrent : public Layer {
                            plan.tops.size());
   }
   static Linear input(const LoweringContext& plan, const RecurrentSizes& z) {
-    return {{z.rows(), z.inputs, z.gates}, plan.params[0], plan.params[1]};
+    return {over_time(z, z.inputs), plan.params[0], plan.params[1]};
   }
   static Linear fixed(const LoweringContext& plan, const RecurrentSizes& z) {
     return {{z.streams, z.statics, z.gates}, plan.params[2]};
   }
   static Linear recurrent(const LoweringContext& plan, const RecurrentSizes& z) {
-    return {{z.streams, z.units, z.gates}, plan.params[z.recurrent()]};
+    InnerProductGeometry g{z.streams, z.units, z.gates};
+    g.repeats = true;
+    return {g, plan.params[z.recurrent()]};
+  }
+  /// Of all steps at once: the streams of a step are the rows of an image.
+  static InnerProductGeometry over_time(const RecurrentSizes& z, int64_t inputs) {
+    return {.n = z.rows(), .k = inputs, .outputs = z.gates, .inner = z.streams};
   }
 
   /// The states before the first step: bottoms, or what the last run left.
@@ -337,7 +343,7 @@ class Recurrent : public Layer {
     if (weights.tensor == kNoTensor) return;
     const TensorId before = plan.new_tensor("h before", {z.rows(), z.units});
     for (int64_t t = 0; t < z.steps; ++t) hidden_before(plan, z, t, before, t * z.streams);
-    const Linear all{{z.rows(), z.units, z.gates}};
+    const Linear all{over_time(z, z.units)};
     all.gradients(plan, "recurrent gradient", before, dgates, weights);
   }
 

@@ -20,14 +20,15 @@ std::string recurrent(const std::string& fields) {
 }
 
 /// x, cont ("label", which has no gradient) [, x_static], h_0 and c_0.
-std::string exposed(int64_t steps, int64_t streams, bool fixed = false) {
-  return input("x", {steps, streams, 3}) + input("label", {steps, streams}) +
-         (fixed ? input("s", {streams, 4}) : "") + input("h", {1, streams, 5}) +
-         input("c", {1, streams, 5}) +
+std::string exposed(int64_t steps, int64_t streams, bool fixed = false, int64_t inputs = 3,
+                    int64_t units = 5) {
+  return input("x", {steps, streams, inputs}) + input("label", {steps, streams}) +
+         (fixed ? input("s", {streams, 4}) : "") + input("h", {1, streams, units}) +
+         input("c", {1, streams, units}) +
          layer("LSTM",
                std::string("bottom: 'x' bottom: 'label' ") + (fixed ? "bottom: 's' " : "") +
                    "bottom: 'h' bottom: 'c' top: 'y' top: 'h_last' top: 'c_last'",
-               recurrent("num_output: 5 expose_hidden: true"));
+               recurrent("num_output: " + std::to_string(units) + " expose_hidden: true"));
 }
 
 /// Two streams; cont is 0 at the first step when `fresh`, else 1 throughout.
@@ -63,6 +64,23 @@ TEST(LSTM, HiddenStates) {
       {.layers = input("x", {2, 3, 4}) + input("label", {2, 3}) +
                  layer("LSTM", "bottom: 'x' bottom: 'label' top: 'y'", recurrent("num_output: 3")),
        .labels = 1});
+}
+
+// With this many streams, the weights of the steps are laid out once for all of them.
+TEST(LSTM, WideStreamsShareTheirWeightsLayout) {
+  const std::string wide = exposed(3, 20, false, 8, 16);
+  check_layer({.layers = wide, .batches = {}, .labels = 2, .numeric = false});
+  const auto net = TestNet::build(wide, caffe::TRAIN).value();
+  const auto device = make_cpu_device();
+  int layouts = 0, products = 0;
+  for (const StepInfo& step : net->plan(*device, 0).value()->describe()) {
+    layouts += step.name == "L[2] reorder";
+    products += step.name == "L recurrent input" &&
+                step.kernel.starts_with("brgemm NCS, lanes are outputs");
+    EXPECT_THAT(step.name, ::testing::Not(HasSubstr("input reorder")));
+  }
+  EXPECT_EQ(layouts, 1);
+  EXPECT_EQ(products, 3);
 }
 
 /// h of every step when `x` is run through a plan, `steps` at a time.

@@ -146,6 +146,18 @@ TEST(Version, AnExternalTensorIsBroughtBackInItsOwnFormat) {
   EXPECT_THAT(values, ElementsAre(3, 5, 7, 9, 11, 13, 15, 17));
 }
 
+// So what reads it again finds what was converted before.
+TEST(Version, TheSameShapeIsTheSameTensor) {
+  Program program;
+  const TensorId x = program.external("x", {4, 6});
+  const TensorId view = program.reshaped(x, {4, 3, 2});
+  const BufferId converted = program.read(view, Layout::kChannels);
+  EXPECT_EQ(program.reshaped(x, {4, 3, 2}), view);
+  EXPECT_EQ(program.read(program.reshaped(x, {4, 3, 2}), Layout::kChannels), converted);
+  EXPECT_NE(program.reshaped(x, {4, 2, 3}), view);
+  EXPECT_EQ(program.steps().size(), 1U);
+}
+
 // What was converted from the values before a write is not read after it, nor through another shape.
 TEST(Version, AWriteForgetsWhatWasConvertedBefore) {
   Program program;

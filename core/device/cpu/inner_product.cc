@@ -126,6 +126,45 @@ void product_backward_weights(Program& p, const std::string& name, const InnerPr
   p.step(std::move(step));
 }
 
+std::string declines_panels(const InnerProductGeometry& g) {
+  if (g.transposed) return "transposed weights";
+  if (g.outputs % kProductLanes != 0) return "odd width";
+  return g.repeats ? "" : "weights used once";
+}
+
+/// Weights are laid out once, [outputs / 64][inputs][64], for all products that use them; rows of images
+/// stay rows. Sums have the order of "brgemm".
+void panel_product(Program& p, const std::string& name, const InnerProductGeometry& g, TensorId src,
+                   TensorId weights, TensorId bias, TensorId dst, bool relu) {
+  const TensorId panels = p.reshaped(weights, {g.outputs / kProductLanes, kProductLanes, g.k});
+  Step step;
+  step.name = name;
+  step.kernel = "brgemm NCS, lanes are outputs";
+  step.flops = g.flops();
+  step.reads = {p.read(src, Layout::kRowMajor), p.read(panels, Layout::kChannels)};
+  if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
+  step.writes = {p.write(dst, Layout::kRowMajor)};
+  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+    const Brgemm product(kProductLanes, g.n, g.k, kProductLanes, g.k, g.outputs, true);
+    const float *x = at(reads[0]), *w = at(reads[1]);
+    const float* b = bias == kNoTensor ? nullptr : at(reads[2]);
+    float* y = at(write);
+    return Kernel{int(g.outputs / kProductLanes), [=](int block) {
+                    const int64_t o = block * kProductLanes;
+                    for (int64_t n = 0; n < g.n; ++n) {
+                      float* const to = y + n * g.outputs + o;
+                      for (int64_t i = 0; i < kProductLanes; ++i) to[i] = b ? b[o + i] : 0.F;
+                    }
+                    product(w + o * g.k, x, y + o);
+                    for (int64_t n = 0; relu && n < g.n; ++n) {
+                      float* const to = y + n * g.outputs + o;
+                      for (int64_t i = 0; i < kProductLanes; ++i) to[i] = std::max(to[i], 0.F);
+                    }
+                  }};
+  };
+  p.step(std::move(step));
+}
+
 std::string declines_product(const InnerProductGeometry& g) {
   return g.transposed ? "transposed weights" : "";
 }
@@ -196,6 +235,7 @@ using ProductForm = Form<InnerProductGeometry, TensorId /*src*/, TensorId /*weig
 constexpr ProductForm kBf16Product{"bfloat16", declines_product, bf16_product};
 constexpr ProductForm kProduct[] = {{"pixels", declines_pixels, pixel_product},
                                     {"few rows", few_rows::declines, few_rows::product},
+                                    {"panels", declines_panels, panel_product},
                                     {"brgemm", declines_product, product},
                                     reference_form<&RefDevice::inner_product, ProductForm>()};
 
