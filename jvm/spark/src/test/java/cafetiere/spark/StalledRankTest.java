@@ -12,9 +12,15 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** While a rank stores a checkpoint for longer than it may, it and those that wait for it are told of. */
+/**
+ * While a rank stores a checkpoint for longer than it may, it and those that wait for it are told of;
+ * with engine {@code rounds}, a shard whose task does not end.
+ */
 @Timeout(value = 180, unit = TimeUnit.SECONDS)
 class StalledRankTest {
+  /** Steps of LeNet that take several times as long as a shard may. */
+  private static final int LONG_ROUND = 800;
+
   @TempDir Path dir;
 
   @Test
@@ -26,9 +32,7 @@ class StalledRankTest {
           .setNet(TestNets.CLASSIFIER).setIdCol("id").setNumWorkers(2).setCheckpointInterval(40)
           .setCheckpointDir(SlowFiles.path(spark.sparkContext(), dir))
           .fit(TestNets.points(spark, 103));
-      List<String> reports = model.events().lines().map(Json::parse)
-          .filter(event -> event.path("level").asText().equals("warning"))
-          .map(event -> event.path("text").asText()).toList();
+      List<String> reports = warnings(model);
       String first = about(reports, "rank 0 on executor ");
       assertTrue(first.contains("storing a checkpoint"), first);
       assertTrue(first.contains("SlowFiles.rename"), first);
@@ -38,6 +42,38 @@ class StalledRankTest {
     } finally {
       spark.conf().unset("spark.cafetiere.stallTime");
     }
+  }
+
+  /** Its step is that of the round's begin. */
+  @Test
+  void aShardWhoseTaskDoesNotEndIsAmongTheEvents() {
+    SparkSession spark = TestImages.session();
+    spark.conf().set("spark.cafetiere.stallTime", "1s");
+    try {
+      CaffeModel model = new CaffeEstimator().setEngine("rounds").setSyncMode("average")
+          .setSyncPeriod(LONG_ROUND).setSolver(TestImages.solver(2 * LONG_ROUND))
+          .setNet(TestImages.lenet()).setFeaturesCol("image").setLabelCol("label").setNumWorkers(2)
+          .fit(TestImages.images(spark, 1_007));
+      List<String> reports = warnings(model);
+      for (int shard : List.of(0, 1)) {
+        String who = "shard " + shard + " on executor ";
+        String first = about(reports, who);
+        String doing = ", training a round of " + LONG_ROUND + " steps";
+        assertTrue(first.contains("after step 0" + doing), first);
+        assertTrue(first.contains("RoundsTask.train"), first);
+        assertTrue(first.contains("libcafetiere"), "where the round is: " + first);
+        assertTrue(reports.stream().anyMatch(text -> text.startsWith(who)
+            && text.contains("after step " + LONG_ROUND + doing)), reports.toString());
+      }
+    } finally {
+      spark.conf().unset("spark.cafetiere.stallTime");
+    }
+  }
+
+  private static List<String> warnings(CaffeModel model) {
+    return model.events().lines().map(Json::parse)
+        .filter(event -> event.path("level").asText().equals("warning"))
+        .map(event -> event.path("text").asText()).toList();
   }
 
   private static String about(List<String> reports, String who) {

@@ -33,10 +33,11 @@ final class RoundsCell implements Serializable {
    * @param checkpoints the run's folder for checkpoints
    * @param hadoop how Hadoop's file systems are reached
    * @param pulse who is told that an executor lives
+   * @param stallSeconds after which a shard that does not get on is told of; 0 never
    */
   record Setup(String options, FeedSchema schema, long rows, boolean keepsHistory,
       String instructionSet, String checkpoints, SerializableConfiguration hadoop,
-      LineServer.Address pulse) implements Serializable {
+      LineServer.Address pulse, long stallSeconds) implements Serializable {
 
     /** The options of one shard's replica. */
     String options(int shard) {

@@ -7,6 +7,8 @@ import cafetiere.core.Rounds;
 import cafetiere.spark.cluster.ClusterSlots;
 import cafetiere.spark.cluster.ExecutorPulse;
 import cafetiere.spark.cluster.PulseServer;
+import cafetiere.spark.events.MetricsReceiver;
+import cafetiere.spark.events.MetricsRoute;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.line.LineServer;
 import cafetiere.spark.plan.Encryption;
@@ -16,6 +18,7 @@ import cafetiere.spark.rounds.RoundsTask.Work;
 import cafetiere.spark.run.RetryPolicy;
 import cafetiere.spark.run.Run;
 import cafetiere.spark.run.TrainingResult;
+import cafetiere.spark.stall.StallWatch;
 import cafetiere.spark.store.CheckpointStore;
 import cafetiere.spark.store.CheckpointStore.Checkpoint;
 import cafetiere.spark.store.CheckpointStore.Parts;
@@ -106,7 +109,8 @@ final class RoundsJob implements AutoCloseable {
     instructionSet = rows.instructionSet();
     try (ExecutorPulse heartbeats = new ExecutorPulse(sc, "");
         PulseServer pulse = PulseServer.replacing(sc, heartbeats, run.id(), plan.timeoutMillis());
-        RoundsStage opened = stage(rows, heldOut, pulse.address())) {
+        MetricsReceiver receiver = new MetricsReceiver(sc, run.id(), run.secret(), run.events());
+        RoundsStage opened = stage(rows, heldOut, pulse.address(), receiver.address())) {
       stage = opened;
       restore();
       run.begin(iter());
@@ -142,11 +146,12 @@ final class RoundsJob implements AutoCloseable {
   }
 
   private RoundsStage stage(RoundsRows.ShardRows rows, RoundsRows.ShardRows heldOut,
-      LineServer.Address pulse) {
+      LineServer.Address pulse, MetricsRoute.Address driver) {
     RoundsCell.Setup setup = new RoundsCell.Setup(options(plan).toString(), plan.schema(),
-        rows.rows(), keepsHistory, instructionSet, run.folder(), run.hadoop(), pulse);
-    return new RoundsStage(JavaSparkContext.fromSparkContext(sc), setup, shards, rows.chunks(),
-        heldOut == null ? null : heldOut.chunks());
+        rows.rows(), keepsHistory, instructionSet, run.folder(), run.hadoop(), pulse,
+        StallWatch.seconds(run.train().sparkSession()));
+    return new RoundsStage(JavaSparkContext.fromSparkContext(sc), setup, driver, shards,
+        rows.chunks(), heldOut == null ? null : heldOut.chunks());
   }
 
   private RoundsRows.ShardRows shuffle(Dataset<Row> table) {
@@ -159,7 +164,7 @@ final class RoundsJob implements AutoCloseable {
     if (newest.isPresent()) {
       Parts parts = checkpoints.load(newest.get());
       rounds.restore(parts.model().bytes(), parts.state().bytes());
-      stage.startFrom(newest.get().name());
+      stage.startFrom(newest.get().name(), newest.get().step());
       stored = newest.get().step();
     } else if (plan.model() != null) {
       byte[] state = plan.state() == null ? null : plan.state().bytes();
@@ -183,7 +188,7 @@ final class RoundsJob implements AutoCloseable {
     now = Json.parse(rounds.describe());
     roundsDone++;
     log.round(outcomes, begin, iter(), stage.executorsUsed());
-    if (!keepsHistory) stage.startFrom("");  // the next round needs nothing of this one
+    if (!keepsHistory) stage.startFrom("", iter());  // the next round needs nothing of this one
   }
 
   /** Runs a job, again where Spark gave it up for a reason that may pass. */
@@ -283,7 +288,7 @@ final class RoundsJob implements AutoCloseable {
 
   private void store(byte[] model, byte[] state) throws IOException {
     checkpoints.write(iter(), Contents.of(model, state), shards, instructionSet, run.id(), "");
-    stage.startFrom(CheckpointStore.name(iter()));
+    stage.startFrom(CheckpointStore.name(iter()), iter());
     stored = iter();
   }
 

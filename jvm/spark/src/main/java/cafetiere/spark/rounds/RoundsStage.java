@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package cafetiere.spark.rounds;
 
+import cafetiere.spark.events.MetricsRoute;
 import cafetiere.spark.rounds.RoundsTask.Root;
 import cafetiere.spark.rounds.RoundsTask.Round;
 import cafetiere.spark.rounds.RoundsTask.Work;
@@ -30,20 +31,22 @@ final class RoundsStage implements AutoCloseable {
 
   private final JavaSparkContext sc;
   private final RoundsCell.Setup setup;
+  private final MetricsRoute.Address driver;
   private final int shards;
   private final JavaRDD<byte[]> train;
   private final JavaRDD<byte[]> validation;
   private final List<Round> rounds = new ArrayList<>();
   private Broadcast<RoundsCell> cell;
-  private Root root = new Root("", 0);
+  private Root root = new Root("", 0, 0);
   private Set<String> used = Set.of();
   private int executors;
 
   /** For rows shuffled to {@code shards} shards; {@code validation} may be null. */
-  RoundsStage(JavaSparkContext sc, RoundsCell.Setup setup, int shards, JavaRDD<byte[]> train,
-      JavaRDD<byte[]> validation) {
+  RoundsStage(JavaSparkContext sc, RoundsCell.Setup setup, MetricsRoute.Address driver, int shards,
+      JavaRDD<byte[]> train, JavaRDD<byte[]> validation) {
     this.sc = sc;
     this.setup = setup;
+    this.driver = driver;
     this.shards = shards;
     this.train = train;
     this.validation = validation == null ? sc.parallelize(List.of(), shards) : validation;
@@ -59,7 +62,7 @@ final class RoundsStage implements AutoCloseable {
 
   /** Does some work on all shards: their outcomes, or those of groups of shards, in order. */
   List<RoundsOutcome> run(Work wanted) {
-    RoundsTask task = new RoundsTask(cell, root, List.copyOf(rounds), wanted);
+    RoundsTask task = new RoundsTask(cell, root, List.copyOf(rounds), wanted, driver);
     JavaRDD<byte[]> done = train.zipPartitions(validation, task);
     if (shards > DIRECT_SHARDS && wanted != Work.HISTORY) done = addGroups(done);
     List<RoundsOutcome> outcomes = done.collect().stream().map(RoundsOutcome::fromBytes).toList();
@@ -79,9 +82,9 @@ final class RoundsStage implements AutoCloseable {
     return used.size();
   }
 
-  /** From now on lost replicas start from this checkpoint, which follows all rounds so far. */
-  void startFrom(String checkpoint) {
-    root = new Root(checkpoint, root.rounds() + rounds.size());
+  /** From now on lost replicas start from this checkpoint, which follows all rounds up to {@code iter}. */
+  void startFrom(String checkpoint, long iter) {
+    root = new Root(checkpoint, root.rounds() + rounds.size(), iter);
     rounds.forEach(round -> round.shared().destroy());
     rounds.clear();
   }

@@ -5,10 +5,13 @@ import cafetiere.core.CafetiereException;
 import cafetiere.core.Rounds.Replica;
 import cafetiere.core.Rows;
 import cafetiere.spark.cluster.InstructionSet;
+import cafetiere.spark.events.MetricsRoute;
 import cafetiere.spark.feed.RowRoom;
 import cafetiere.spark.internal.SparkInternals;
 import cafetiere.spark.rounds.RoundsCell.LiveReplica;
 import cafetiere.spark.run.TaskWatch;
+import cafetiere.spark.stall.StallWatch;
+import cafetiere.spark.stall.TaskPlace;
 import cafetiere.spark.store.CheckpointStore;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -30,13 +33,14 @@ import org.apache.spark.broadcast.Broadcast;
  * @param from what the first of {@code rounds} starts from
  * @param rounds the rounds since {@code from}
  * @param wanted what to do when they are done
+ * @param driver who is told of a shard that does not get on
  */
-record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Work wanted)
-    implements FlatMapFunction2<Iterator<byte[]>, Iterator<byte[]>, byte[]> {
+record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Work wanted,
+    MetricsRoute.Address driver) implements FlatMapFunction2<Iterator<byte[]>, Iterator<byte[]>, byte[]> {
   private static final long serialVersionUID = 1L;
 
-  /** A checkpoint by its name, "" for the begin, and how many rounds lie before it. */
-  record Root(String checkpoint, long rounds) implements Serializable {}
+  /** A checkpoint by its name, "" for the begin, and how many rounds and iterations lie before it. */
+  record Root(String checkpoint, long rounds, long iter) implements Serializable {}
 
   /** Iterations that all replicas do from the same shared floats. */
   record Round(long iter, long steps, Broadcast<byte[]> shared) implements Serializable {}
@@ -57,40 +61,50 @@ record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Wor
   public Iterator<byte[]> call(Iterator<byte[]> train, Iterator<byte[]> validation)
       throws IOException {
     TaskContext context = TaskContext.get();
+    int shard = context.partitionId();
+    LiveReplica held = cell.value().of(shard);
+    TaskPlace place = new TaskPlace();
+    place.enter(from.iter(), "waiting for an earlier task of the shard");
+    try (StallWatch stall = StallWatch.of("shard " + shard, cell.value().setup().stallSeconds(),
+        place::json, driver, 0)) {
+      return List.of(outcome(context, held, place, train, validation).toBytes()).iterator();
+    }
+  }
+
+  private RoundsOutcome outcome(TaskContext context, LiveReplica held, TaskPlace place,
+      Iterator<byte[]> train, Iterator<byte[]> validation) throws IOException {
     ObjectNode report = Json.object().put("shard", context.partitionId());
     report.put("executor", SparkInternals.executorId());
-    LiveReplica held = cell.value().of(context.partitionId());
-    RoundsOutcome outcome;
     synchronized (held) {
       try (TaskWatch watch = new TaskWatch(context, held::cancel)) {
         long begin = System.nanoTime();
-        catchUp(held, context.partitionId(), train, validation);
+        catchUp(held, context.partitionId(), place, train, validation);
         spend(report, "starting", begin);
-        outcome = RoundsOutcome.of(report, work(held, report));
+        return RoundsOutcome.of(report, work(held, place, report));
       } catch (CafetiereException e) {
         held.close();
         if (e.isRetryable()) throw e;  // Spark repeats the task
-        outcome = RoundsOutcome.failed(report, e.code(), e.getMessage());
+        return RoundsOutcome.failed(report, e.code(), e.getMessage());
       } catch (RuntimeException | IOException | Error e) {
         held.close();
         throw e;
       }
     }
-    return List.of(outcome.toBytes()).iterator();
   }
 
-  private byte[] work(LiveReplica held, ObjectNode report) {
+  private byte[] work(LiveReplica held, TaskPlace place, ObjectNode report) {
     if (wanted == Work.HISTORY) return held.replica().history();
     Round last = rounds.get(rounds.size() - 1);
     byte[] shared = last.shared().value().clone();
     if (wanted != Work.TRAIN) {
       long begin = System.nanoTime();
+      place.enter(last.iter(), "testing");
       report.set("test", Json.parse(held.replica().test(shared)));
       spend(report, "testing", begin);
     }
     if (wanted == Work.TEST) return new byte[0];
     long begin = System.nanoTime();
-    JsonNode round = Json.parse(train(held, last, shared));
+    JsonNode round = Json.parse(train(held, place, last, shared));
     ObjectNode seconds = spend(report, "computing", begin);
     double waited = round.path("wait_seconds").asDouble();
     seconds.put("data", waited).put("computing", seconds.path("computing").asDouble() - waited);
@@ -103,31 +117,33 @@ record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Wor
         .put(activity, (System.nanoTime() - begin) / 1e9);
   }
 
-  private static String train(LiveReplica held, Round round, byte[] shared) {
+  private static String train(LiveReplica held, TaskPlace place, Round round, byte[] shared) {
+    place.enter(round.iter(), "training a round of " + round.steps() + " steps");
     String report = held.replica().round(round.iter(), round.steps(), shared);
     held.set(held.replica(), held.rounds() + 1);
     return report;
   }
 
   /** Brings the replica, whatever is here of it, to the state before the wanted work. */
-  private void catchUp(LiveReplica held, int shard, Iterator<byte[]> train, Iterator<byte[]> validation)
-      throws IOException {
+  private void catchUp(LiveReplica held, int shard, TaskPlace place, Iterator<byte[]> train,
+      Iterator<byte[]> validation) throws IOException {
     long behind = from.rounds() + rounds.size() - (wanted == Work.HISTORY ? 0 : 1);
     boolean fits = held.rounds() >= from.rounds() && held.rounds() <= behind;
     boolean keepsHistory = cell.value().setup().keepsHistory();
     if (held.replica() == null || keepsHistory && !fits) {
       held.close();
-      held.set(make(shard, train, validation), from.rounds());
+      held.set(make(shard, place, train, validation), from.rounds());
     }
     if (!keepsHistory) held.set(held.replica(), behind);
     while (held.rounds() < behind) {
       Round missed = rounds.get((int) (held.rounds() - from.rounds()));
-      train(held, missed, missed.shared().value().clone());
+      train(held, place, missed, missed.shared().value().clone());
     }
   }
 
-  private Replica make(int shard, Iterator<byte[]> train, Iterator<byte[]> validation)
-      throws IOException {
+  private Replica make(int shard, TaskPlace place, Iterator<byte[]> train,
+      Iterator<byte[]> validation) throws IOException {
+    place.enter(from.iter(), "reading the shard's rows");
     RoundsCell.Setup setup = cell.value().setup();
     InstructionSet.use(setup.instructionSet());
     Replica replica = new Replica(setup.options(shard));
@@ -135,6 +151,7 @@ record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Wor
       replica.feed(rows, setup.rows());
       replica.validation(heldOut);
       if (setup.keepsHistory() && !from.checkpoint().isEmpty()) {
+        place.enter(from.iter(), "reading " + from.checkpoint());
         var store = new CheckpointStore(setup.checkpoints(), setup.hadoop().value());
         replica.restore(store.load(store.read(from.checkpoint())).state().bytes());
       }

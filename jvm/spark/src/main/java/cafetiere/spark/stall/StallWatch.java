@@ -44,10 +44,16 @@ public final class StallWatch implements AutoCloseable {
   /** Watches the rank that the calling thread is about to train. */
   public static StallWatch of(int rank, long seconds, Trainer trainer,
       MetricsRoute.Address driver, int attempt) {
-    String who = "rank " + rank + " on executor " + SparkInternals.executorId() + " ("
+    return of("rank " + rank, seconds, () -> Json.parse(trainer.place()), driver, attempt);
+  }
+
+  /** Watches what the calling thread is about to do; {@code place} is as {@link Trainer#place} says it. */
+  public static StallWatch of(String what, long seconds, Supplier<JsonNode> place,
+      MetricsRoute.Address driver, int attempt) {
+    String who = what + " on executor " + SparkInternals.executorId() + " ("
         + SparkInternals.executorHost() + ")";
-    return new StallWatch(who, TimeUnit.SECONDS.toNanos(seconds),
-        () -> Json.parse(trainer.place()), text -> send(text, driver, attempt));
+    return new StallWatch(
+        who, TimeUnit.SECONDS.toNanos(seconds), place, text -> send(text, driver, attempt));
   }
 
   /** {@code place} is what {@link Trainer#place} says. */
