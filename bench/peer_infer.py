@@ -103,13 +103,10 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--precision", choices=["float32", "bf16"], default="float32")
-    parser.add_argument("--modes", help="all that have the precision when none is named")
+    parser.add_argument("--modes", default="compile,compile_cl,openvino")
     args = parser.parse_args()
-    modes = "compile,compile_cl,openvino"
-    if args.precision == "float32":
-        modes += ",onnxruntime"
     wall, cpu = {}, {}
-    for mode in (args.modes or modes).split(","):
+    for mode in args.modes.split(","):
         make = PASSES.get(mode, torch_pass)
         scores = make(args.net, mode, args.batch, args.threads, args.precision)
         wall[mode], cpu[mode] = rates(scores, args.batch, args.seconds)
