@@ -86,3 +86,20 @@ def fit_all(spark) -> dict:
         estimator, rows = make(spark)
         fitted[make.__name__] = estimator.fit(rows), rows
     return fitted
+
+
+# The engines beside the one that is taken by default.
+ENGINES = {
+    "rounds": {"engine": "rounds", "syncMode": "average", "syncPeriod": 5},
+    "survivors": {"survivors": True, "syncMode": "average", "syncPeriod": 5},
+}
+
+
+def engine_figures(spark) -> dict:
+    """The figures of a fit on each of them."""
+    told = {}
+    for name, params in ENGINES.items():
+        estimator, rows = net(spark, **params)
+        model = estimator.fit(rows)
+        told[name] = figures(model, rows, ["ip", "prediction"]) | {"engine": model.summary.engine}
+    return told
