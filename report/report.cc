@@ -174,8 +174,12 @@ std::string cards(const Json& result) {
   return html;
 }
 
-/// Fields that do not apply to a run are 0 or empty.
+/// Fields that do not apply to a run are 0 or empty, or objects of such and of answers nobody asked for.
 bool applies(const Json& value) {
+  if (value.is_object()) {
+    return std::ranges::any_of(
+        value, [](const Json& field) { return !field.is_boolean() && applies(field); });
+  }
   if (value.is_number()) return value.get<double>() != 0;
   if (value.is_string()) return !value.get_ref<const std::string&>().empty();
   return !value.empty();  // null is empty, a boolean is not

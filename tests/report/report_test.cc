@@ -49,12 +49,15 @@ TEST(Report, ShowsCurvesAndFigures) {
 
 TEST(Report, LeavesOutWhatDoesNotApply) {
   const auto html = render_report(progress(1, 2), R"({"views": 0, "partitions": {}, "spark": "",
-                  "seed": null, "encrypted": false, "attempts": 1})");
-  for (const char* left_out : {"views", "partitions", "spark", "seed"}) {
+                  "seed": null, "encrypted": false, "attempts": 1,
+                  "early_stopping": {"output": "", "best_step": 0, "stopped": false, "curve": []},
+                  "stopping": {"output": "loss", "best_step": 0, "stopped": false}})");
+  for (const char* left_out : {"views", "partitions", "spark", "seed", "early"}) {
     EXPECT_THAT(*html, Not(HasSubstr(left_out)));
   }
   EXPECT_THAT(*html, HasSubstr("<th>encrypted</th><td>no</td>"));
   EXPECT_THAT(*html, HasSubstr("<th>attempts</th><td>1</td>"));
+  EXPECT_THAT(*html, HasSubstr("<th>stopping</th><td>output: loss"));
   EXPECT_THAT(*html, HasSubstr("rows/s <b>5,000</b>"));
 }
 
