@@ -201,6 +201,14 @@ int cft_replica_log(cft_replica* r, cft_log log, void* context) {
   return capi::guarded([&] { r->log.listen(capi::sink_of(log, context)); });
 }
 
+int cft_replica_step(const cft_replica* r, int64_t* step) {
+  CFT_NOT_NULL(r, step);
+  return capi::guarded([&]() -> Status {
+    *step = r->replica->step();
+    return {};
+  });
+}
+
 void cft_replica_cancel(cft_replica* r) {
   if (r) r->replica->cancel();
 }

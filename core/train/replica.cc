@@ -136,7 +136,8 @@ Status Replica::feed(RowTable&& rows, int64_t total_rows) {
                                            .shards = options_.shards,
                                            .feeds = &feeds_,
                                            .prefetch_threads = options_.prefetch_threads,
-                                           .cancelled = &cancelled_},
+                                           .cancelled = &cancelled_,
+                                           .begun = &step_},
                                           replicas_.get()));
   return {};
 }
@@ -186,6 +187,7 @@ Result<RoundReport> Replica::round(int iter, int steps, std::span<float> shared)
   const std::vector<UpdateStep> updates =
       update_steps(*policy_, options_.solver.param, iter, steps, &current_step, {});
   CFT_TRY(runner_->round(updates));
+  step_ = iter + steps;
   const auto& rows = runner_->rows_by_epoch();
   RoundReport report{
       .losses = runner_->values().front().losses,

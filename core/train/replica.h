@@ -88,6 +88,8 @@ class Replica {
   Result<ShardScores> test(std::span<const float> shared);
   /// History, one arena per kind.
   const HistoryArenas& history() { return replicas_->history(0); }
+  /// From any thread: the iterations done, those of the round under way included.
+  int step() const { return step_; }
   /// From any thread: the current round fails with kCancelled at its next iteration.
   void cancel() { cancelled_ = true; }
 
@@ -117,6 +119,7 @@ class Replica {
   std::unique_ptr<RowsSource> source_, held_out_;
   std::vector<std::string> test_tops_;  // that the held-out rows feed
   std::vector<Feed> feeds_;             // source_, once there is one
+  std::atomic<int> step_{0};
   std::atomic<bool> cancelled_{false};
   std::optional<ShardRunner> runner_;  // last: it uses all of the above
 };

@@ -71,6 +71,7 @@ void ShardRunner::stop_prefetch() {
 /// One iteration of one shard: its passes, then the mode's use of the gradient.
 Status ShardRunner::iteration(int shard, const UpdateStep& step) {
   if (*s_.cancelled) return {ErrorCode::kCancelled, "the run was cancelled"};
+  if (s_.begun) *s_.begun = step.iter;
   Values& values = values_[size_t(shard - update_->shards().begin)];
   values.losses.push_back(0);
   values.outputs.assign(outputs_->count(), 0);

@@ -48,6 +48,7 @@ class ShardRunner {
     const std::vector<Feed>* feeds = nullptr;  ///< of the net's sources
     int prefetch_threads = 1;                  ///< that fill batches, of each feed
     const std::atomic<bool>* cancelled = nullptr;  ///< checked in each iteration
+    std::atomic<int>* begun = nullptr;             ///< the iteration under way; may be null
     Trace* trace = nullptr;                        ///< may be null
     TimeAccount* account = nullptr;                ///< told of waits for batches; may be null
     /// Called before a pass whose iteration is displayed; may be empty.

@@ -411,6 +411,8 @@ CFT_API int cft_replica_test(cft_replica* replica, const float* shared, uint64_t
 CFT_API int cft_replica_history(cft_replica* replica, void** out, uint64_t* bytes);
 /* Since API version 2. As cft_group_log. */
 CFT_API int cft_replica_log(cft_replica* replica, cft_log log, void* context);
+/* Since API version 4. Any thread: the iterations done, those of the round under way included. */
+CFT_API int cft_replica_step(const cft_replica* replica, int64_t* step);
 /* Any thread: the round under way fails with CFT_CANCELLED at its next iteration. */
 CFT_API void cft_replica_cancel(cft_replica* replica);
 CFT_API void cft_replica_destroy(cft_replica* replica);

@@ -133,6 +133,13 @@ CFT_JNI(jbyteArray, replicaHistory)(JNIEnv* env, jclass, jlong replica) try {
 }
 CFT_CATCH(jbyteArray)
 
+CFT_JNI(jlong, replicaStep)(JNIEnv* env, jclass, jlong replica) try {
+  int64_t step = 0;
+  check(env, cft_replica_step(object<cft_replica>(replica), &step));
+  return step;
+}
+CFT_CATCH(jlong)
+
 CFT_JNI(void, replicaCancel)(JNIEnv* env, jclass, jlong replica) try {
   cft_replica_cancel(object<cft_replica>(replica));
 }

@@ -301,6 +301,7 @@ TEST(Hostile, NoCallCrashesWhateverItIsGiven) {
   CALL(cft_replica_test);
   CALL(cft_replica_history);
   CALL(cft_replica_log);
+  CALL(cft_replica_step);
   CALL(cft_rounds_create);
   CALL(cft_rounds_event);
   CALL(cft_rounds_restore);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <thread>
 
 #include "core/model/weights.h"
 #include "core/sync/shuffle.h"
@@ -190,6 +191,19 @@ TEST(Rounds, EveryRowIsUsedOnceAnEpoch) {
   training.round(1);
   EXPECT_EQ(training.rounds->length(), 0);
   EXPECT_EQ(training.rows_used, kRows);
+}
+
+TEST(Rounds, AReplicaTellsItsStepInMidRound) {
+  Job long_round = job("mode: 'average'");
+  long_round.max_iter = 1 << 20;
+  const auto shard = replica(long_round, 0);
+  std::vector<float> shared(Rounds::create(options(long_round, 0)).value()->shared().size());
+  Status ended;
+  std::thread thread([&] { ended = shard->round(3, long_round.max_iter - 3, shared).status(); });
+  while (shard->step() < 10) std::this_thread::yield();
+  shard->cancel();
+  thread.join();
+  EXPECT_EQ(ended.code(), ErrorCode::kCancelled) << ended.message();
 }
 
 TEST(Rounds, RefusesModesWithoutRounds) {

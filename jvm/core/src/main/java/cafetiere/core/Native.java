@@ -122,6 +122,8 @@ final class Native {
 
   static native byte[] replicaHistory(long replica);
 
+  static native long replicaStep(long replica);
+
   static native void replicaCancel(long replica);
 
   static native void replicaDestroy(long replica);

@@ -102,6 +102,13 @@ public final class Rounds extends Handle {
       return call(Native::replicaHistory);
     }
 
+    /** The iterations done, those of the round under way included. Any thread; after close 0. */
+    public long step() {
+      long[] step = {0};
+      runUnlessClosed(replica -> step[0] = Native.replicaStep(replica));
+      return step[0];
+    }
+
     /** Stops the round under way at its next iteration. Any thread; safe after close. */
     public void cancel() {
       runUnlessClosed(Native::replicaCancel);

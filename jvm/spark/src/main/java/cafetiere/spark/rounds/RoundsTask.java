@@ -118,9 +118,10 @@ record RoundsTask(Broadcast<RoundsCell> cell, Root from, List<Round> rounds, Wor
   }
 
   private static String train(LiveReplica held, TaskPlace place, Round round, byte[] shared) {
-    place.enter(round.iter(), "training a round of " + round.steps() + " steps");
-    String report = held.replica().round(round.iter(), round.steps(), shared);
-    held.set(held.replica(), held.rounds() + 1);
+    Replica replica = held.replica();
+    place.enter(replica::step, "training a round of " + round.steps() + " steps");
+    String report = replica.round(round.iter(), round.steps(), shared);
+    held.set(replica, held.rounds() + 1);
     return report;
   }
 
