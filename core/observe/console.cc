@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "core/observe/grouped.h"
@@ -53,9 +54,12 @@ std::vector<std::string> line_parts(const Progress& p, bool with_bar) {
   parts.push_back(with_bar ? fmt::format("{} {:3.0f}%", bar(share), std::floor(share * 100))
                            : fmt::format("{:3.0f}%", std::floor(share * 100)));
   parts.push_back(fmt::format("step {}/{}", p.step, p.max_iter));
-  parts.push_back(fmt::format("loss {:.4g}", p.loss));
-  for (const auto& [name, value] : p.outputs)
-    parts.push_back(fmt::format("{} {:.4g}", name, value));
+  const std::string loss = fmt::format("loss {:.4g}", p.loss);
+  parts.push_back(loss);
+  for (const auto& [name, value] : p.outputs) {
+    std::string output = fmt::format("{} {:.4g}", name, value);
+    if (output != loss) parts.push_back(std::move(output));  // most nets call theirs "loss", too
+  }
   parts.push_back(grouped(p.rows_per_s) + " rows/s");
   if (p.step >= p.max_iter) {
     parts.push_back("took " + clock_text(p.seconds));

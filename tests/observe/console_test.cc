@@ -48,6 +48,14 @@ TEST(Console, LineTellsRateLossWaitsAndTimeLeft) {
             "wait data 2% net 11%  lr 0");
 }
 
+TEST(Console, AnOutputThatIsTheLossIsToldOnce) {
+  Progress p = at(250, 20);
+  p.outputs = {{"loss", 0.125}, {"accuracy", 0.5}};
+  EXPECT_THAT(progress_line(p, {}), HasSubstr("  loss 0.125  accuracy 0.5  12,346"));
+  p.outputs = {{"loss", 0.25}};  // of one step; the other is a mean of several
+  EXPECT_THAT(progress_line(p, {}), HasSubstr("  loss 0.125  loss 0.25  12,346"));
+}
+
 TEST(Console, LineOnATerminalFitsItsWidth) {
   ConsoleStyle style;
   style.rewrite = true;
