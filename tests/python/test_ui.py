@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 
@@ -95,6 +96,17 @@ spark.stop()
 """
 
 
+def newest_spark(folder):
+    """An environment with a newer Spark than those of the tests."""
+    venv = folder / "venv"
+    subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+    packages = (ROOT / "tools/requirements.txt").read_text().split()
+    needed = [one for one in packages if one.startswith(("numpy==", "tqdm==", "protobuf=="))]
+    install = [venv / "bin/pip", "install", "-q", "pyspark==4.3.0", *needed]
+    subprocess.run(install, check=True)
+    return venv
+
+
 def spark_of(venv):
     homes = list((ROOT / venv).glob("lib/python3*/site-packages/pyspark"))
     if not homes:
@@ -166,6 +178,15 @@ def patient_get(url, seconds=90):
 
 @pytest.mark.parametrize("venv", [".venv", pytest.param(".venv35", marks=pytest.mark.long)])
 def test_runs_are_seen_live_and_in_replay(venv, tmp_path):
+    check_runs_are_seen(venv, tmp_path)
+
+
+@pytest.mark.long
+def test_a_newer_spark_shows_them_too(tmp_path):
+    check_runs_are_seen(newest_spark(tmp_path), tmp_path)
+
+
+def check_runs_are_seen(venv, tmp_path):
     home = spark_of(venv)
     logs = tmp_path / "logs"
     logs.mkdir()
