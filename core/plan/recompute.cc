@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -93,11 +94,14 @@ class Recomputing {
   bool is_worth_it(BufferId id) const {
     const Buffer& buffer = program_.buffers()[size_t(id)];
     const int when = uses_[size_t(id)].backward;
-    return when >= 0 && buffer.bytes >= least_bytes_ && can_be_computed(id, when);
+    std::set<BufferId> seen;
+    return when >= 0 && buffer.bytes >= least_bytes_ && can_be_computed(id, when, &seen);
   }
 
   /// Whether all that the buffer is computed of is there at a backward step, or can be computed then.
-  bool can_be_computed(BufferId id, int when) const {
+  /// Each buffer is looked at once: of those seen either all can be, or the search has ended.
+  bool can_be_computed(BufferId id, int when, std::set<BufferId>* seen) const {
+    if (!seen->insert(id).second) return true;
     const Buffer& buffer = program_.buffers()[size_t(id)];
     const int writer = uses_[size_t(id)].writer;
     if (writer < 0 || writer >= begin_ || buffer.external || buffer.keep || buffer.fixed) {
@@ -107,7 +111,7 @@ class Recomputing {
     return step.space == Space::kHost && step.rows.count > 1 && step.rows.writes &&
            step.writes.size() == 1 && std::ranges::all_of(step.reads, [&](BufferId of) {
              return is_there(of, when) ||
-                    (uses_[size_t(of)].backward < 0 && can_be_computed(of, when));
+                    (uses_[size_t(of)].backward < 0 && can_be_computed(of, when, seen));
            });
   }
 

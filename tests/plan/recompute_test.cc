@@ -128,6 +128,22 @@ TEST(Recompute, ACopyIsNotMadeOfACopy) {
                           "a again", "a backward", "product backward"));
 }
 
+// Doubling 60 times: a search that looks at each result as often as it is read would not end.
+TEST(Recompute, ALongChainIsFollowedOnce) {
+  Order o;
+  const BufferId first = o.buffer();
+  BufferId last = first;
+  o.step("product", {}, {}, {first}, {});
+  for (int i = 0; i < 60; ++i) {
+    const BufferId next = o.buffer();
+    o.step("double", {last, last}, {}, {next});
+    last = next;
+  }
+  o.step("weights", {}, {last}, {o.buffer()}, {});
+  o.step("product backward", {}, {first}, {o.buffer()}, {});
+  EXPECT_EQ(recomputed(o, 2).size(), 1 + 60 + 60 + 2U);
+}
+
 TEST(Recompute, RandomProgramsKeepTheirBits) {
   const auto device = make_cpu_device();
   size_t again = 0;
