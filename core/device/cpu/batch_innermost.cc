@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "core/device/cpu/biased_step.h"
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/convolution.h"
 
@@ -113,13 +114,8 @@ struct CorrelationKernel {
 
 void emit_correlation(Program& p, const std::string& name, const Packed& c, TensorId src,
                       BufferId packed, TensorId bias, TensorId dst, bool relu, double flops) {
-  Step step;
-  step.name = name;
-  step.kernel = "brgemm SCN, lanes are images (" + c.widths() + ")";
-  step.flops = flops;
-  step.reads = {p.read(src, Layout::kPixels), packed};
-  if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
-  step.writes = {p.write(dst, Layout::kPixels)};
+  Step step = biased_step(p, name, "brgemm SCN, lanes are images (" + c.widths() + ")", flops,
+                          {p.read(src, Layout::kPixels), packed}, bias, dst, Layout::kPixels);
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     const int64_t lane_chunks = (c.n + kLanes - 1) / kLanes;
     const int64_t fit = std::max<int64_t>(16, kWeightBlock / (c.depth() * c.taps()) / 16 * 16);

@@ -11,6 +11,7 @@
 #include "core/device/cpu/bf16_pack.h"
 #include "core/device/cpu/bf16_round.h"
 #include "core/device/cpu/bf16_window.h"
+#include "core/device/cpu/biased_step.h"
 #include "core/device/transpose.h"
 
 namespace cafetiere::channels_last_bf16 {
@@ -348,19 +349,15 @@ BufferId pack(Program& p, const std::string& name, const ConvGeometry& g, Tensor
 void emit(Program& p, const std::string& name, const ConvGeometry& g, Window window, TensorId src,
           TensorId weights, TensorId bias, TensorId dst, bool relu) {
   const auto plan = std::make_shared<const Plan>(std::move(window));
-  Step step;
-  step.name = name;
-  step.kernel = "bfloat16 products NSC, lanes are channels (" +
-                channel_widths(plan->w.channels, plan->w.lanes.channels) +
-                (plan->w.direct     ? ")"
-                 : plan->w.unfolded ? ", unfolded)"
-                                    : ", laid out)");
-  step.flops = g.flops();
   const Version version(Layout::kChannels, Format::kBFloat16);
   const BufferId in = p.read(src, version);
-  step.reads = {in, pack(p, name, g, weights, plan)};
-  if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
-  step.writes = {p.write(dst, version)};
+  Step step = biased_step(p, name,
+                          "bfloat16 products NSC, lanes are channels (" +
+                              channel_widths(plan->w.channels, plan->w.lanes.channels) +
+                              (plan->w.direct     ? ")"
+                               : plan->w.unfolded ? ", unfolded)"
+                                                  : ", laid out)"),
+                          g.flops(), {in, pack(p, name, g, weights, plan)}, bias, dst, version);
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     return cafetiere::Kernel{
         int(plan->w.blocks()),

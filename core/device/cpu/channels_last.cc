@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "core/device/cpu/biased_step.h"
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/lane_chunks.h"
 #include "core/device/transpose.h"
@@ -227,14 +228,10 @@ BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g
 
 void emit(Program& p, const std::string& name, Correlation correlation, bool backward, BufferId src,
           BufferId packed, TensorId bias, TensorId dst, bool relu, double flops) {
-  Step step;
-  step.name = name;
-  step.kernel = "brgemm NSC, lanes are channels (" + correlation.widths() +
-                (correlation.n < kImages ? ", few images)" : ")");
-  step.flops = flops;
-  step.reads = {src, packed};
-  if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
-  step.writes = {p.write(dst, Layout::kChannels)};
+  Step step = biased_step(p, name,
+                          "brgemm NSC, lanes are channels (" + correlation.widths() +
+                              (correlation.n < kImages ? ", few images)" : ")"),
+                          flops, {src, packed}, bias, dst, Layout::kChannels);
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     const bool plain = bias == kNoTensor && !relu;
     const auto tiling = std::make_shared<const Tiling>(correlation, backward, plain);

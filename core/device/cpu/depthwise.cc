@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/device/cpu/biased_step.h"
 #include "core/device/cpu/convolution.h"
 #include "core/device/cpu/lane_chunks.h"
 #include "core/device/map.h"
@@ -103,13 +104,8 @@ BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g
 void emit(Program& p, const std::string& name, const ConvGeometry& g, const Correlation& c,
           bool flipped, TensorId src, TensorId weights, TensorId bias, TensorId dst, bool relu) {
   const BufferId packed = pack_weights(p, name, g, weights);
-  Step step;
-  step.name = name;
-  step.kernel = "vector NSC, depthwise";
-  step.flops = g.flops();
-  step.reads = {p.read(src, Layout::kChannels), packed};
-  if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
-  step.writes = {p.write(dst, Layout::kChannels)};
+  Step step = biased_step(p, name, "vector NSC, depthwise", g.flops(),
+                          {p.read(src, Layout::kChannels), packed}, bias, dst, Layout::kChannels);
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     return Kernel{int(c.n * c.out_h),
                   RowKernel{c, flipped, at(reads[0]), at(reads[1]),

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/device/cpu/biased_step.h"
 #include "core/device/cpu/lane_chunks.h"
 #include "core/device/transpose.h"
 
@@ -95,13 +96,9 @@ std::string declines(const InnerProductGeometry& g) {
 
 void product(Program& p, const std::string& name, const InnerProductGeometry& g, TensorId src,
              TensorId weights, TensorId bias, TensorId dst, bool relu) {
-  Step step;
-  step.name = name;
-  step.kernel = "rows of weights transposed, lanes are outputs";
-  step.flops = g.flops();
-  step.reads = {p.read(src, Layout::kRowMajor), p.read(weights, Layout::kRowMajor)};
-  if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
-  step.writes = {p.write(dst, Layout::kRowMajor)};
+  Step step = biased_step(p, name, "rows of weights transposed, lanes are outputs", g.flops(),
+                          {p.read(src, Layout::kRowMajor), p.read(weights, Layout::kRowMajor)},
+                          bias, dst, Layout::kRowMajor);
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     const Operands operands{
         g, at(reads[0]), at(reads[1]), bias == kNoTensor ? nullptr : at(reads[2]), at(write), relu};

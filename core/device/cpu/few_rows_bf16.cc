@@ -9,6 +9,7 @@
 #include "core/device/cpu/bf16_pack.h"
 #include "core/device/cpu/bf16_product.h"
 #include "core/device/cpu/bf16_round.h"
+#include "core/device/cpu/biased_step.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/whole_pieces.h"
 #include "core/device/transpose.h"
@@ -218,13 +219,8 @@ void product(Program& p, const std::string& name, const InnerProductGeometry& g,
   };
   p.step(std::move(pair));
 
-  Step step;
-  step.name = name;
-  step.kernel = widths(g);
-  step.flops = g.flops();
-  step.reads = {pairs, p.read(weights, Layout::kRowMajor)};
-  if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
-  step.writes = {p.write(dst, kRows)};
+  Step step = biased_step(p, name, widths(g), g.flops(),
+                          {pairs, p.read(weights, Layout::kRowMajor)}, bias, dst, kRows);
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     return Kernel{blocks(g.outputs, kOutputs),
                   Forward{g, lanes, at.as<uint16_t>(reads[0]), at(reads[1]),

@@ -3,6 +3,7 @@
 // are read as they are stored by all three passes.
 #include <algorithm>
 
+#include "core/device/cpu/biased_step.h"
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/convolution.h"
 #include "core/device/cpu/cpu_device.h"
@@ -50,13 +51,9 @@ int64_t image_lanes(int64_t n) {
 
 void product(Program& p, const std::string& name, const InnerProductGeometry& g, TensorId src,
              TensorId weights, TensorId bias, TensorId dst, bool relu) {
-  Step step;
-  step.name = name;
-  step.kernel = "brgemm CSN, lanes are images";
-  step.flops = g.flops();
-  step.reads = {p.read(src, Layout::kFeatures), p.read(weights, Layout::kRowMajor)};
-  if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
-  step.writes = {p.write(dst, Layout::kFeatures)};
+  Step step = biased_step(p, name, "brgemm CSN, lanes are images", g.flops(),
+                          {p.read(src, Layout::kFeatures), p.read(weights, Layout::kRowMajor)},
+                          bias, dst, Layout::kFeatures);
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     const int64_t lanes = image_lanes(g.n);
     const ChunkedProduct product(g.n, g.outputs, g.k, g.n, g.k, g.n, lanes, kOutputs, true);
@@ -137,13 +134,9 @@ std::string declines_panels(const InnerProductGeometry& g) {
 void panel_product(Program& p, const std::string& name, const InnerProductGeometry& g, TensorId src,
                    TensorId weights, TensorId bias, TensorId dst, bool relu) {
   const TensorId panels = p.reshaped(weights, {g.outputs / kProductLanes, kProductLanes, g.k});
-  Step step;
-  step.name = name;
-  step.kernel = "brgemm NCS, lanes are outputs";
-  step.flops = g.flops();
-  step.reads = {p.read(src, Layout::kRowMajor), p.read(panels, Layout::kChannels)};
-  if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
-  step.writes = {p.write(dst, Layout::kRowMajor)};
+  Step step = biased_step(p, name, "brgemm NCS, lanes are outputs", g.flops(),
+                          {p.read(src, Layout::kRowMajor), p.read(panels, Layout::kChannels)}, bias,
+                          dst, Layout::kRowMajor);
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     const Brgemm product(kProductLanes, g.n, g.k, kProductLanes, g.k, g.outputs, true);
     const float *x = at(reads[0]), *w = at(reads[1]);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 
+#include "core/device/cpu/biased_step.h"
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/channels_last.h"
 #include "core/device/cpu/lane_chunks.h"
@@ -248,14 +249,11 @@ void emit(Program& p, const std::string& name, const Filter& filter, BufferId sr
           TensorId bias, TensorId dst, bool relu, double flops) {
   const auto tiling = std::make_shared<const Tiling>(filter);
   const BufferId scratch = p.scratch(tiling->blocks() * tiling->scratch());
-  Step step;
-  step.name = name;
-  step.kernel = "Winograd 2 x 2, brgemm NSC, lanes are channels (" +
-                channel_widths(filter.group_in(), filter.group_out()) + ")";
-  step.flops = flops;
-  step.reads = {src, packed};
-  if (bias != kNoTensor) step.reads.push_back(p.read(bias, Layout::kRowMajor));
-  step.writes = {p.write(dst, Layout::kChannels), scratch};
+  Step step = biased_step(p, name,
+                          "Winograd 2 x 2, brgemm NSC, lanes are channels (" +
+                              channel_widths(filter.group_in(), filter.group_out()) + ")",
+                          flops, {src, packed}, bias, dst, Layout::kChannels);
+  step.writes.push_back(scratch);
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     return Kernel{
         int(tiling->blocks()),
