@@ -21,6 +21,7 @@ import signal
 import sys
 
 from cafetiere import _programs, tables
+from cafetiere._cells import check_columns
 from cafetiere._library import call_for_text
 
 
@@ -143,8 +144,7 @@ def _net(path):
 
 def _features(given, columns):
     """The columns to learn from."""
-    for name in (given.label, *given.drop, *given.features):
-        _check_column(name, columns)
+    check_columns([given.label, *given.drop, *given.features], columns)
     left = {*given.drop} if given.features else {*given.drop, given.label, given.weight}
     features = [name for name in given.features or columns if name not in left]
     if not features:
@@ -152,17 +152,12 @@ def _features(given, columns):
     return features
 
 
-def _check_column(name, columns):
-    if name not in columns:
-        raise ValueError(f"there is no column {name!r}; there are {', '.join(columns)}")
-
-
 def _read_test(given, columns, features):
     """The tables that --test names; what is wrong with one is said before the training."""
     if not given.test:
         return {}
     table = tables.read(given.test)
-    _check_column(given.label, table)
+    check_columns([given.label], table)
     tables.rows_of(table, {name: tables.type_of(columns[name]) for name in features})
     return {given.test: table}
 

@@ -30,6 +30,13 @@ _FILE = (bytes, bytearray)  # an image in its file's form
 _TEXT_END = b"\x1f"  # what the engine wants behind each text of a list
 
 
+def check_columns(names, columns):
+    """An error for the first name of no column."""
+    for name in names:
+        if name not in columns:
+            raise ValueError(f"there is no column {name!r}; there are {', '.join(columns)}")
+
+
 def read(path):
     """The columns of a CSV with a header, or of a Parquet file: lists by name; None where empty."""
     if pathlib.Path(path).suffix == ".parquet":

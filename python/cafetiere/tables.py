@@ -11,6 +11,7 @@ import numpy as np
 from cafetiere._cells import (
     KINDS,
     TYPES,
+    check_columns,
     class_name,
     columns_of,
     is_class,
@@ -277,9 +278,7 @@ def fit(
     Returns a TableModel and what cft_trainer_result tells.
     """
     targets = [label] if weight is None else [label, weight]
-    for name in [*targets, *features, *categorical]:
-        if name not in columns:
-            raise ValueError(f"there is no column {name!r}; there are {', '.join(columns)}")
+    check_columns([*targets, *features, *categorical], columns)
     for name in set(targets) & set(features):
         raise ValueError(f"column {name!r} is the label or the weight: take it out of the features")
     if min(epochs, batch) < 1 or not 0 <= lr <= 1e6 or not 0 <= validation <= 0.9:

@@ -25,7 +25,7 @@ SECONDS = 300
 @contextlib.contextmanager
 def connect_server(folder, settings, environment=()):
     """Starts a server in the foreground, with its log in `folder`; gives its address."""
-    home, port = _spark_home(), _free_port()
+    home, port = _spark_home(), free_port()
     command = [home / "bin/spark-submit", "--class", CLASS, *_options(port, settings)]
     with (folder / "server.log").open("w") as log:
         server = subprocess.Popen(
@@ -48,7 +48,7 @@ def connect_server(folder, settings, environment=()):
 @contextlib.contextmanager
 def connect_daemon(folder, settings):
     """Starts and stops a server by the commands that Spark's own scripts for it consist of."""
-    home, port = _spark_home(), _free_port()
+    home, port = _spark_home(), free_port()
     daemon = [home / "sbin/spark-daemon.sh"]
     begin = ["submit", CLASS, "1", "--name", "Spark Connect server", *_options(port, settings)]
     places = {"SPARK_LOG_DIR": str(folder), "SPARK_PID_DIR": str(folder)}
@@ -73,7 +73,8 @@ def _spark_home():
     return home
 
 
-def _free_port():
+def free_port():
+    """A port that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

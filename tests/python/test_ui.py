@@ -6,13 +6,13 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
 
 import pytest
+from connect_server import free_port
 from test_cli import ROOT
 
 JAR = ROOT / "jvm/spark/target/cafetiere-spark.jar"
@@ -137,9 +137,7 @@ def spark_process(venv, folder, logs, settings=""):
 @contextlib.contextmanager
 def history(home, logs, folder):
     """Spark's History Server of those logs, with our jar; gives its address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     log = (folder / "history.log").open("w")
     server = subprocess.Popen(
         [home / "bin/spark-class", "org.apache.spark.deploy.history.HistoryServer"],
