@@ -33,10 +33,10 @@ struct Pooled {
   Numbers y, place, dx;
 };
 
-int64_t inputs(const MaxPool& p) { return p.g.in_h * p.g.in_w * p.pixel; }
-int64_t outputs(const MaxPool& p) { return p.g.out_h * p.g.out_w * p.pixel; }
+int64_t inputs(const PoolPixels& p) { return p.g.in_h * p.g.in_w * p.pixel; }
+int64_t outputs(const PoolPixels& p) { return p.g.out_h * p.g.out_w * p.pixel; }
 
-Pooled by_definition(const MaxPool& p, const Numbers& x, const Numbers& dy) {
+Pooled by_definition(const PoolPixels& p, const Numbers& x, const Numbers& dy) {
   Pooled to{Numbers(dy.size()), Numbers(dy.size()), Numbers(x.size())};
   std::vector<float> sums(x.size());
   for (int64_t out = 0; out < outputs(p); ++out) {
@@ -62,7 +62,7 @@ Pooled by_definition(const MaxPool& p, const Numbers& x, const Numbers& dy) {
 }
 
 /// In bands of three rows.
-Pooled by_rows(const MaxPoolRows& run, const MaxPool& p, const Numbers& x, const Numbers& dy) {
+Pooled by_rows(const MaxPoolRows& run, const PoolPixels& p, const Numbers& x, const Numbers& dy) {
   Pooled to{Numbers(dy.size()), Numbers(dy.size()), Numbers(x.size())};
   for (int64_t h = 0; h < p.g.out_h; h += 3) {
     run.forward(p, h, std::min(h + 3, p.g.out_h), x.data(), to.y.data(), to.place.data());
@@ -81,8 +81,8 @@ struct Case {
 class Bf16MaxPooling : public testing::TestWithParam<Case> {};
 
 TEST_P(Bf16MaxPooling, FollowsTheDefinition) {
-  const MaxPool p{GetParam().g, GetParam().pixel};
-  ASSERT_TRUE(MaxPool::fits(p.g));
+  const PoolPixels p{GetParam().g, GetParam().pixel};
+  ASSERT_TRUE(fits_max_pooling(p.g));
   const Numbers x = drawn(inputs(p), 1);
   Numbers dy = drawn(outputs(p), 2);
   for (uint16_t& n : dy) {

@@ -27,7 +27,7 @@ struct PlainMemory {
 
 }  // namespace
 
-bool MaxPool::fits(const PoolGeometry& g) {
+bool fits_max_pooling(const PoolGeometry& g) {
   constexpr int64_t kWidest = 32;  // lanes
   return g.kernel_h * g.kernel_w < kNowhere && g.kernel_h * g.in_w * kWidest <= kRowBuffer;
 }

@@ -4,18 +4,12 @@
 
 #include <cstdint>
 
-#include "core/device/geometry.h"
+#include "core/device/cpu/pool_pixels.h"
 
 namespace cafetiere::bf16 {
 
-/// One image, or all of them where they share a pixel's vector of `pixel` numbers.
-struct MaxPool {
-  PoolGeometry g;
-  int64_t pixel;
-
-  /// Whether its rows fit in the kernels' buffer and its windows' elements in 16 bits.
-  static bool fits(const PoolGeometry& g);
-};
+/// Whether its rows fit in the kernels' buffer and its windows' elements in 16 bits.
+bool fits_max_pooling(const PoolGeometry& g);
 
 inline constexpr uint16_t kNowhere = 0xffff;
 
@@ -24,10 +18,10 @@ struct MaxPoolRows {
   /// Output rows [begin, end): of each window the greatest number and the place, counted row by row, of the
   /// first that equals it; -infinity and kNowhere where there is nothing but NaN and -infinity. Zeros
   /// become +0.
-  void (*forward)(const MaxPool& p, int64_t begin, int64_t end, const uint16_t* x, uint16_t* y,
+  void (*forward)(const PoolPixels& p, int64_t begin, int64_t end, const uint16_t* x, uint16_t* y,
                   uint16_t* place);
   /// Input rows [begin, end): the sums of dy of the outputs that took each number.
-  void (*backward)(const MaxPool& p, int64_t begin, int64_t end, const uint16_t* dy,
+  void (*backward)(const PoolPixels& p, int64_t begin, int64_t end, const uint16_t* dy,
                    const uint16_t* place, uint16_t* dx);
 };
 

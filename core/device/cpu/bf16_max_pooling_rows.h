@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 #include "core/device/cpu/bf16_max_pooling.h"
+#include "core/device/cpu/vector_pieces.h"
 
 namespace cafetiere::bf16 {
 namespace {
@@ -48,19 +48,6 @@ struct Vectors {
   }
 };
 
-/// Calls f(first, vectors, lanes) for pieces of `width` numbers: four vectors at a time, so that what is
-/// computed of a window is so once for all of them, then single ones, the last of which may be partial.
-template <int64_t kLanes, class F>
-inline void for_each_piece(int64_t width, const F& f) {
-  using One = std::integral_constant<int64_t, 1>;
-  using Four = std::integral_constant<int64_t, 4>;
-  constexpr std::integral_constant<int64_t, kLanes> kWhole;
-  int64_t i = 0;
-  for (; i + 4 * kLanes <= width; i += 4 * kLanes) f(i, Four(), kWhole);
-  for (; i + kLanes <= width; i += kLanes) f(i, One(), kWhole);
-  if (i < width) f(i, One(), width - i);
-}
-
 /// The rows of keys of the windows of one output row, for `width` numbers of each pixel.
 template <class Memory>
 class KeyRows {
@@ -68,7 +55,7 @@ class KeyRows {
   using V = typename Memory::V;
   using Key = typename V::Key;
 
-  KeyRows(const MaxPool& p, const uint16_t* x, int64_t width)
+  KeyRows(const PoolPixels& p, const uint16_t* x, int64_t width)
       : p_(p), x_(x), width_(width), vectors_((width + V::kLanes - 1) / V::kLanes) {}
 
   /// Has the rows [begin, end), which never go back.
@@ -92,14 +79,14 @@ class KeyRows {
   }
 
  private:
-  const MaxPool& p_;
+  const PoolPixels& p_;
   const uint16_t* x_;
   int64_t width_, vectors_, next_ = 0;
   alignas(64) int16_t rows_[kRowBuffer];
 };
 
 template <class Memory>
-void max_row(const MaxPool& p, int64_t oh, int64_t width, KeyRows<Memory>& keys, uint16_t* y,
+void max_row(const PoolPixels& p, int64_t oh, int64_t width, KeyRows<Memory>& keys, uint16_t* y,
              uint16_t* place) {
   using V = typename Memory::V;
   using Key = typename V::Key;
@@ -133,7 +120,7 @@ void max_row(const MaxPool& p, int64_t oh, int64_t width, KeyRows<Memory>& keys,
 }
 
 template <class Memory>
-void max_rows(const MaxPool& p, int64_t begin, int64_t end, const uint16_t* x, uint16_t* y,
+void max_rows(const PoolPixels& p, int64_t begin, int64_t end, const uint16_t* x, uint16_t* y,
               uint16_t* place) {
   constexpr int64_t kLanes = Memory::V::kLanes;
   // What a pixel's vector is cut into, so that the rows of a window fit in the buffer.
@@ -150,7 +137,7 @@ void max_rows(const MaxPool& p, int64_t begin, int64_t end, const uint16_t* x, u
 
 /// `here`: the place of this input in the window of the first output.
 template <class Memory>
-void backward_pixel(const MaxPool& p, const PoolGeometry::Covering& over,
+void backward_pixel(const PoolPixels& p, const PoolGeometry::Covering& over,
                     const PoolGeometry::Covering& across, int64_t here, const uint16_t* dy,
                     const uint16_t* place, uint16_t* dx) {
   using V = typename Memory::V;
@@ -178,7 +165,7 @@ void backward_pixel(const MaxPool& p, const PoolGeometry::Covering& over,
 }
 
 template <class Memory>
-void backward_rows(const MaxPool& p, int64_t begin, int64_t end, const uint16_t* dy,
+void backward_rows(const PoolPixels& p, int64_t begin, int64_t end, const uint16_t* dy,
                    const uint16_t* place, uint16_t* dx) {
   const PoolGeometry& g = p.g;
   for (int64_t h = begin; h < end; ++h) {
