@@ -76,6 +76,18 @@ void product(Program& p, const std::string& name, const InnerProductGeometry& g,
   p.step(std::move(step));
 }
 
+/// The rows of weights that a product of this depth takes, next to each other: rows that are apart by a power
+/// of two, or nearly so, share few sets of the caches.
+struct WeightPanel {
+  alignas(64) float values[Brgemm::kDepth * kProductLanes];
+
+  void take(const float* from, int64_t depth, int64_t lanes, int64_t stride) {
+    for (int64_t row = 0; row < depth; ++row) {
+      std::copy_n(from + row * stride, lanes, values + row * kProductLanes);
+    }
+  }
+};
+
 void product_backward_data(Program& p, const std::string& name, const InnerProductGeometry& g,
                            TensorId diff_dst, TensorId weights, TensorId diff_src) {
   Step step;
@@ -85,13 +97,25 @@ void product_backward_data(Program& p, const std::string& name, const InnerProdu
   step.reads = {p.read(diff_dst, Layout::kRowMajor), p.read(weights, Layout::kRowMajor)};
   step.writes = {p.write(diff_src, Layout::kRowMajor)};
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    const ChunkedProduct product(g.k, g.n, g.outputs, g.k, g.outputs, g.k, kProductLanes, g.n,
-                                 false);
+    const auto of_depth = [&](int64_t depth) {
+      return ChunkedProduct(g.k, g.n, depth, kProductLanes, g.outputs, g.k, kProductLanes, g.n,
+                            true);
+    };
+    const int64_t depth = std::min(g.outputs, Brgemm::kDepth);
+    const int64_t whole_end = g.outputs / depth * depth;
+    const ChunkedProduct whole = of_depth(depth);
+    const ChunkedProduct rest = whole_end < g.outputs ? of_depth(g.outputs - whole_end) : whole;
     const float *dy = at(reads[0]), *w = at(reads[1]);
     float* dx = at(write);
     return Kernel{int(chunks(g.k, kProductLanes)), [=](int block) {
                     const int64_t k = block * kProductLanes;
-                    product.at(k, 0)(w + k, dy, dx + k);
+                    const int64_t lanes = std::min(kProductLanes, g.k - k);
+                    for (int64_t n = 0; n < g.n; ++n) std::fill_n(dx + n * g.k + k, lanes, 0.F);
+                    WeightPanel panel;
+                    for (int64_t o = 0; o < g.outputs; o += depth) {
+                      panel.take(w + o * g.k + k, std::min(depth, g.outputs - o), lanes, g.k);
+                      (o < whole_end ? whole : rest).at(k, 0)(panel.values, dy + o, dx + k);
+                    }
                   }};
   };
   p.step(std::move(step));
