@@ -7,8 +7,8 @@ import os
 import sys
 
 from cafetiere import _settings
-from cafetiere._library import Error, HostStruct, call
-from cafetiere._signals import Deferred
+from cafetiere._guard import Guard
+from cafetiere._library import Error, HostStruct
 from cafetiere.blob import BlobVec, LayerBlob
 from cafetiere.proto import caffe_pb2
 
@@ -109,53 +109,29 @@ class Host:
 
     def __init__(self, on_start=None, on_gradients_ready=None):
         self.layers = {}  # running Python layers by number
-        self._failure = None
         self._text = b""
-        self._signals = Deferred()
+        self._guard = Guard()
+        self.call = self._guard.call
+        run = self._guard.run
         self.struct = HostStruct(
             None,
             HostStruct.LOG(lambda _, level, text: _settings.write(level, text.decode())),
             HostStruct.ERROR(lambda _: self._error()),
-            HostStruct.LAYER_CREATE(lambda _, text, out: self._guard(self._create, text, out)),
+            HostStruct.LAYER_CREATE(lambda _, text, out: run(self._create, text, out)),
             HostStruct.LAYER_CALL(
-                lambda _, number, event: self._guard(self.layers[number], event.contents)
+                lambda _, number, event: run(self.layers[number], event.contents)
             ),
             HostStruct.LAYER_DESTROY(),  # layers go with the host
-            HostStruct.HOOK(lambda _: self._guard(on_start)),
-            HostStruct.HOOK(lambda _: self._guard(on_gradients_ready)),
+            HostStruct.HOOK(lambda _: run(on_start)),
+            HostStruct.HOOK(lambda _: run(on_gradients_ready)),
         )
 
-    def _guard(self, function, *arguments):
-        """No exception passes into the engine; it is kept for call() to raise."""
-        try:
-            self._signals.run(function, *arguments)
-        except BaseException as failure:  # KeyboardInterrupt, too
-            self._failure = failure
-            self._text = f"{type(failure).__name__}: {failure}".encode()
-            return 1
-        return 0
-
     def _error(self):
+        failure = self._guard.failure
+        self._text = f"{type(failure).__name__}: {failure}".encode()
         return ctypes.cast(ctypes.c_char_p(self._text), ctypes.c_void_p).value
 
     def _create(self, text, out):
         number = len(self.layers) + 1
         self.layers[number] = _Running(_make_layer(text.decode()))
         out[0] = number
-
-    def call(self, name, *arguments):
-        """Calls the library; an exception of a callback becomes the cause of the Error."""
-        self._failure = None
-        outer, self._signals = self._signals, Deferred()
-        try:
-            with self._signals:
-                call(name, *arguments)
-        except Error as error:
-            failure, self._failure = self._failure, None
-            if failure is None:
-                raise
-            if not isinstance(failure, Exception):
-                raise failure from None  # KeyboardInterrupt, SystemExit
-            raise Error(str(error), error.code) from failure
-        finally:
-            self._signals = outer

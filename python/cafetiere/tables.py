@@ -21,6 +21,7 @@ from cafetiere._cells import (
     schema_of,
     type_of,
 )
+from cafetiere._guard import Guard
 from cafetiere._library import (
     CallbacksStruct,
     Error,
@@ -30,7 +31,6 @@ from cafetiere._library import (
     call_for_json,
     call_for_text,
 )
-from cafetiere._signals import Deferred
 from cafetiere.onnx import import_onnx
 
 __all__ = [
@@ -209,32 +209,26 @@ def _sizes(columns, types, image_size):
     return sizes
 
 
-class _Events:
-    """Hands on what a training tells; an exception, such as that of Ctrl-C, ends it."""
-
-    def __init__(self, on_event):
-        self._on_event = on_event
-        self._failure = None
-        self._signals = Deferred()
-        self.struct = CallbacksStruct(None, CallbacksStruct.EVENT(self._take), None)
-
-    def _take(self, _, event):
-        try:
-            self._signals.run(self._on_event, json.loads(event))
-        except BaseException as failure:  # KeyboardInterrupt, too
-            self._failure = failure
-            return 1
-        return 0
-
-    def run(self, trainer, rows):
-        """Trains on rows."""
-        try:
-            with self._signals:
-                call("cft_trainer_run", trainer, None, rows)
-        except Error:
-            if self._failure is None:
-                raise
-            raise self._failure from None
+def _train(options, on_event, start, held_out, rows):
+    """A trainer that has trained; what on_event raises, as Ctrl-C does, ends it and is raised."""
+    guard = Guard()
+    told = CallbacksStruct(
+        None,
+        CallbacksStruct.EVENT(lambda _, event: guard.run(on_event, json.loads(event))),
+        None,
+    )
+    made = ctypes.c_void_p()
+    call("cft_trainer_create", json.dumps(options).encode(), ctypes.byref(told), ctypes.byref(made))
+    trainer = Handle(made, "cft_trainer_destroy", owner=told)
+    if start:
+        call("cft_trainer_restore", trainer, start, len(start), None, 0)
+    if held_out is not None:
+        call("cft_trainer_validation", trainer, held_out)
+    try:
+        guard.call("cft_trainer_run", trainer, None, rows)
+    except Error as error:
+        raise (error.__cause__ or error) from None
+    return trainer
 
 
 def fit(
@@ -336,18 +330,8 @@ def fit(
         "threads": threads,
     }
     schema = schema_of(types)
-    events = _Events(on_event)
-    trainer = _created(
-        "cft_trainer_create",
-        "cft_trainer_destroy",
-        json.dumps(options).encode(),
-        ctypes.byref(events.struct),
-    )
-    if start:
-        call("cft_trainer_restore", trainer, start, len(start), None, 0)
-    if held_out:
-        call("cft_trainer_validation", trainer, _native(schema, held_out))
-    events.run(trainer, _native(schema, rows))
+    validation_rows = _native(schema, held_out) if held_out else None
+    trainer = _train(options, on_event, start, validation_rows, _native(schema, rows))
     weights = call_for_bytes("cft_trainer_model", trainer)
     learned = {name: kind for name, kind in types.items() if name not in targets}
     model = TableModel(net, weights, learned, label, quantiles)
