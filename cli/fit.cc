@@ -45,11 +45,17 @@ bool same_class(const std::string& cell, const std::string& predicted) {
   return a && b && *a == *b;
 }
 
-/// A sentence on how well a model predicts a table, of the rows that have a label.
-Result<std::string> tested(const TableScorer& scorer, const CsvTable& table,
+/// A table to tell how well it is predicted.
+struct Asked {
+  CsvTable table;
+  EncodedRows rows;
+};
+
+/// A sentence on that, of the rows that have a label.
+Result<std::string> tested(const TableScorer& scorer, const Asked& asked,
                            const std::string& label) {
+  const auto& [table, rows] = asked;
   CFT_ASSIGN(const size_t place, table.find(label));
-  CFT_ASSIGN(const EncodedRows rows, encode_rows(table, scorer.model().columns));
   CFT_ASSIGN(const std::vector<float> scores, scorer.score(rows.count, rows.chunk));
   const std::vector<std::string>& classes = scorer.model().classes;
   const auto width = size_t(scorer.width());
@@ -109,19 +115,24 @@ Status write_report(const FitFlags& flags, const TrainedTable& trained,
   return write_file((fs::path(flags.out) / "report.html").string(), page);
 }
 
+/// What is wrong with the table to test on is to be said before the training.
+Result<Asked> asked_of(const FitFlags& flags, const std::vector<Column>& features) {
+  CFT_ASSIGN(CsvTable table, read_csv_table(flags.test));
+  CFT_ASSIGN(EncodedRows rows, encode_rows(table, features));
+  CFT_TRY(table.find(flags.label).status());
+  return Asked{std::move(table), std::move(rows)};
+}
+
 Status fit(const FitFlags& flags) {
-  std::vector<CsvTable> tables;  // to learn from and perhaps to test on
   CFT_ASSIGN(CsvTable table, read_csv_table(flags.table));
   CFT_ASSIGN(const FitTask task, fit_task(table, flags));
   CFT_ASSIGN(SplitRows rows, split_rows(table, task.columns, flags.validation));
-  tables.push_back(std::move(table));
+  const std::vector<Column> features(task.columns.begin(),
+                                     task.columns.begin() + long(task.features));
+  std::vector<Asked> asked;
   if (!flags.test.empty()) {
-    // What is wrong with it is to be said before the training.
-    CFT_ASSIGN(CsvTable test, read_csv_table(flags.test));
-    CFT_TRY(encode_rows(test, {task.columns.begin(), task.columns.begin() + long(task.features)})
-                .status());
-    CFT_TRY(test.find(flags.label).status());
-    tables.push_back(std::move(test));
+    CFT_ASSIGN(Asked test, asked_of(flags, features));
+    asked.push_back(std::move(test));
   }
   std::error_code failed;
   fs::create_directories(flags.out, failed);
@@ -130,12 +141,15 @@ Status fit(const FitFlags& flags) {
   CFT_TRY(save(task, flags, trained));
   tell(trained, flags.patience);
   CFT_ASSIGN(SavedTable model, read_saved_table(flags.out));
+  model.columns = features;  // the net's may stand in another order
   CFT_ASSIGN(const TableScorer scorer, TableScorer::open(std::move(model), flags.threads));
+  CFT_ASSIGN(EncodedRows learned, encode_rows(table, features));
+  asked.insert(asked.begin(), Asked{std::move(table), std::move(learned)});
   nlohmann::ordered_json tests;
-  for (const CsvTable& one : tables) {
+  for (const Asked& one : asked) {
     CFT_ASSIGN(const std::string sentence, tested(scorer, one, flags.label));
-    fmt::print("{}: {}\n", one.path, sentence);
-    tests[one.path] = sentence;
+    fmt::print("{}: {}\n", one.table.path, sentence);
+    tests[one.table.path] = sentence;
   }
   return write_report(flags, trained, tests);
 }
