@@ -4,6 +4,9 @@ package apps
 import caffe.Caffe.{NetParameter, TransformationParameter}
 import cafetiere.spark.CaffeModel
 import libs.{Logger, ProtoLoader}
+import loaders.ImageNetLoader
+import org.apache.hadoop.fs.Path
+import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.{DataFrame, Row, SparkSession}
 import org.apache.spark.sql.types._
 import preprocessing.{ComputeMean, ScaleAndConvert}
@@ -12,7 +15,8 @@ import preprocessing.{ComputeMean, ScaleAndConvert}
   *
   * FOLDER is a Hadoop path with the images in train and val, at any depth, and with train.txt and val.txt,
   * whose lines are a file's name and its class; files without a line are left out, and so are those
-  * that are no images. In SPARKNET_HOME lie models/bvlc_reference_caffenet/solver.prototxt and
+  * that are no images. Or it has SparkNet's tars: ILSVRC2012_img_train/train.000... and ILSVRC2012_img_val/val.00...,
+  * whose files all need a line. In SPARKNET_HOME lie models/bvlc_reference_caffenet/solver.prototxt and
   * train_val.prototxt. Images are resized to 256 x 256, less their mean, and cut to 227 x 227. Weights are
   * averaged every 50 iterations and tested every 10 rounds; at the end they are in
   * bvlc_reference_caffenet.caffemodel there, and the mean in imagenet_mean.binaryproto.
@@ -23,6 +27,7 @@ object ImageNetApp {
   val fullWidth = 256
   val croppedSize = 227
   private val syncInterval = 50
+  private val someTars = Map("train" -> "train.000", "val" -> "val.00")
 
   def main(args: Array[String]): Unit =
     Averaging.run("ImageNet", args) { (spark, home, own, logger) =>
@@ -61,7 +66,19 @@ object ImageNetApp {
   }
 
   /** The images of a part, plane after plane, and their classes. */
-  private def images(spark: SparkSession, folder: String, part: String): DataFrame = {
+  private[apps] def images(spark: SparkSession, folder: String, part: String): DataFrame = {
+    val tars = new Path(folder, s"ILSVRC2012_img_$part")
+    val images =
+      if (tars.getFileSystem(spark.sparkContext.hadoopConfiguration).exists(tars))
+        new ImageNetLoader(folder)(
+          spark.sparkContext, s"${tars.getName}/${someTars(part)}", s"$part.txt", fullHeight, fullWidth)
+      else ofFiles(spark, folder, part)
+    spark.createDataFrame(images.map { case (planes, label) => Row(planes, label) }, StructType(Seq(
+      StructField("data", BinaryType, nullable = false),
+      StructField("label", IntegerType, nullable = false))))
+  }
+
+  private def ofFiles(spark: SparkSession, folder: String, part: String): RDD[(Array[Byte], Int)] = {
     val classes = spark.sparkContext.broadcast(
       spark.read.textFile(s"$folder/$part.txt").collect().map { line =>
         val Array(name, label) = line.trim.split("\\s+")
@@ -70,19 +87,11 @@ object ImageNetApp {
     val (height, width) = (fullHeight, fullWidth)
     val files = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
       .load(s"$folder/$part").select("path", "content")
-    val rows = files.rdd.flatMap { row =>
-      val name = row.getString(0).split('/').last
+    files.rdd.flatMap { row =>
       for {
-        label <- classes.value.get(name)
-        image <- new ScaleAndConvert(1, height, width).convertImage(row.getAs[Array[Byte]](1))
-      } yield {
-        val planes = new Array[Byte](3 * height * width)
-        image.copyToBuffer(planes)
-        Row(planes, label)
-      }
+        label <- classes.value.get(row.getString(0).split('/').last)
+        planes <- ScaleAndConvert.decompressImageAndResize(row.getAs[Array[Byte]](1), height, width)
+      } yield (planes, label)
     }
-    spark.createDataFrame(rows, StructType(Seq(
-      StructField("data", BinaryType, nullable = false),
-      StructField("label", IntegerType, nullable = false))))
   }
 }

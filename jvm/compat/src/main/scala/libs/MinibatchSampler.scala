@@ -21,6 +21,9 @@ class MinibatchSampler(
   /** The index of the first minibatch that is given. */
   val startIdx: Int = Random.nextInt(totalNumBatches - numSampledBatches + 1)
 
+  /** The indices of those that are given. */
+  val indices: Array[Int] = Array.range(startIdx, startIdx + numSampledBatches)
+
   private val window = minibatchIt.slice(startIdx, startIdx + numSampledBatches)
   private var images: Option[Array[ByteImage]] = None
   private var labels: Option[Array[Int]] = None

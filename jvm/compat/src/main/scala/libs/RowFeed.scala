@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package libs
 
+import scala.collection.mutable.ArrayBuffer
+
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.types.StructType
 
@@ -33,7 +35,9 @@ private[libs] class RowFeed(net: EngineNet, schema: StructType, preprocessor: Pr
     * @throws NoSuchElementException if none is left
     */
   def fill(from: Iterator[Row]): Unit = {
-    val taken = from.take(batch).toArray
+    // Not by take: what it leaves of an iterator of Scala's is not said.
+    val taken = new ArrayBuffer[Row](batch)
+    while (taken.length < batch && from.hasNext) taken += from.next()
     if (taken.isEmpty && batch > 0)
       throw new NoSuchElementException("no row is left to fill the net's inputs with")
     resize(taken.length)

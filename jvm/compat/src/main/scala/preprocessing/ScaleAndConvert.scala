@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package preprocessing
 
+import java.awt.image.BufferedImage
+
 import cafetiere.core.CafetiereException
 import cafetiere.core.image.Image
 import libs.ByteImage
@@ -45,4 +47,21 @@ class ScaleAndConvert(batchsize: Int, height: Int, width: Int) extends java.io.S
   /** The same as makeMinibatchRDD. */
   def apply(data: RDD[(Array[Byte], Int)]): RDD[(Array[ByteImage], Array[Int])] =
     makeMinibatchRDD(data)
+}
+
+/** The same for single images, plane after plane, red first. */
+object ScaleAndConvert {
+
+  /** The planes of an image. */
+  def BufferedImageToByteArray(image: BufferedImage): Array[Byte] = planes(new ByteImage(image))
+
+  /** The planes of a JPEG, PNG or WebP file, resized; none if the bytes are no such file. */
+  def decompressImageAndResize(compressedImage: Array[Byte], height: Int, width: Int): Option[Array[Byte]] =
+    new ScaleAndConvert(1, height, width).convertImage(compressedImage).map(planes)
+
+  private def planes(image: ByteImage): Array[Byte] = {
+    val bytes = new Array[Byte](3 * image.getHeight() * image.getWidth())
+    image.copyToBuffer(bytes)
+    bytes
+  }
 }

@@ -8,6 +8,7 @@ import javax.imageio.ImageIO
 
 import scala.util.Random
 
+import org.apache.commons.compress.archivers.tar.{TarArchiveEntry, TarArchiveOutputStream}
 import org.apache.spark.sql.SparkSession
 import org.junit.jupiter.api.Assertions._
 import org.junit.jupiter.api.io.TempDir
@@ -121,6 +122,28 @@ class AppsTest {
     assertTrue(log().contains("24 images to train on"), log())
     assertTrue(log().contains("i = 10: 100.00% accuracy"), log())
     assertTrue(Files.exists(home.resolve("imagenet_mean.binaryproto")))
+  }
+
+  /** As put_imagenet_on_s3.py left them. */
+  @Test def imagesOfTarsAreTheSame(): Unit = {
+    val folder = drawImageNet()
+    val tars = Files.createDirectories(home.resolve("bucket/ILSVRC2012_img_val"))
+    val out = new TarArchiveOutputStream(Files.newOutputStream(tars.resolve("val.00000.tar")))
+    for (i <- 0 until 8) {
+      out.putArchiveEntry(new TarArchiveEntry(folder.resolve(s"val/deeper/val$i.jpg").toFile, s"val$i.jpg"))
+      Files.copy(folder.resolve(s"val/deeper/val$i.jpg"), out)
+      out.closeArchiveEntry()
+    }
+    out.close()
+    Files.copy(folder.resolve("val.txt"), home.resolve("bucket/val.txt"))
+    val spark = SparkSession.builder().master("local[1]").getOrCreate()
+    try {
+      val Seq(files, packed) = Seq(folder, home.resolve("bucket")).map { path =>
+        ImageNetApp.images(spark, path.toString, "val").collect().map(row => (row.getInt(1), row.getAs[Array[Byte]](0).toSeq))
+      }
+      assertEquals(8, packed.length)
+      assertEquals(files.toSet, packed.toSet)
+    } finally spark.stop()
   }
 
   @Test def whatIsMissingIsSaid(): Unit = {

@@ -139,6 +139,15 @@ class CaffeNetTest {
     assertEquals(0.05f, one.rate, 1e-7f)
   }
 
+  /** SparkNet's programs drop rows at the begin, and take each step from what is left. */
+  @Test def stepsGoOnInAPartOfAnIterator(): Unit = {
+    val one = trained()
+    val window = rows(5, 3 + 2 * batch).iterator.drop(3)
+    one.step(window)
+    one.step(window)
+    assertEquals((2, false), (one.iter, window.hasNext))
+  }
+
   @Test def aSolverLearnsAndGoesOnFromASnapshot(): Unit = {
     def adam() = new CaffeSolver(
       solver().toBuilder.setType("Adam").setBaseLr(0.01f).setMomentum(0.9f).setStepsize(1000)

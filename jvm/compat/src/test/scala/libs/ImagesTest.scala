@@ -39,6 +39,7 @@ class ImagesTest {
     for (sampled <- Seq(1, 5, 10, 100); labelsFirst <- Seq(true, false)) {
       val batches = Iterator.tabulate(100)(i => (Array(new ByteImage(Array.fill(3)(i.toByte), 1, 1)), Array(i)))
       val sampler = new MinibatchSampler(batches, 100, sampled)
+      assertEquals((sampler.startIdx until sampler.startIdx + sampled).toList, sampler.indices.toList)
       for (i <- 0 until sampled) {
         def image = sampler.nextImageMinibatch()(0).getRed(0, 0).toInt
         def label = sampler.nextLabelMinibatch()(0)

@@ -34,14 +34,21 @@ object PublicMembers {
         .filter(member => isSeen(member) && member.isMethod && !member.isSynthetic)
         .filterNot(member => member.isConstructor && of != name)
         .filterNot(_.name.toString == "$init$") // of a trait, the compiler's
-        .map { member =>
-          val method = member.asMethod
-          val types = method.typeParams.map(_.name).mkString("[", ", ", "]").replace("[]", "")
-          val parameters = method.paramLists.map(
-            _.map(p => s"${p.name}: ${p.typeSignature}").mkString("(", ", ", ")"))
-          s"$name.${member.name.decodedName}$types${parameters.mkString}: ${method.returnType}"
-        }
+        .map(member => signature(name, member.asMethod))
   }
+
+  /** Scala's own, but of a type whose annotations are within each other, which Scala cannot load: Java's. */
+  private def signature(name: String, method: universe.MethodSymbol): String =
+    try {
+      val types = method.typeParams.map(_.name).mkString("[", ", ", "]").replace("[]", "")
+      val parameters = method.paramLists.map(
+        _.map(p => s"${p.name}: ${p.typeSignature}").mkString("(", ", ", ")"))
+      s"$name.${method.name.decodedName}$types${parameters.mkString}: ${method.returnType}"
+    } catch {
+      case e: Throwable if e.getMessage.contains("InterfaceAudience") =>
+        Class.forName(name).getMethods.filter(_.getName == method.name.encodedName.toString)
+          .map(java => s"$name.${java.getName}: ${java.getGenericReturnType}").mkString("\n")
+    }
 
   private def isSeen(member: universe.Symbol): Boolean =
     (member.isPublic || member.isProtected) && member.privateWithin == universe.NoSymbol

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package loaders
 
-import java.io.IOException
+import java.awt.image.BufferedImage
+import java.io.{ByteArrayOutputStream, IOException}
 import java.nio.ByteBuffer
 import java.nio.file.{Files, Path}
+import javax.imageio.ImageIO
 
+import org.apache.commons.compress.archivers.tar.{TarArchiveEntry, TarArchiveOutputStream}
+import org.apache.spark.sql.SparkSession
 import org.junit.jupiter.api.Assertions._
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.io.TempDir
@@ -57,5 +61,49 @@ class LoadersTest {
     assertTrue(message(new MnistLoader(folder.toString)).endsWith("says that it has 2 rows, and has 1"))
     write("t10k-labels-idx1-ubyte", idx(1, 1)(Array(3)))
     assertTrue(message(new MnistLoader(folder.toString)).contains("is no IDX file of bytes"))
+  }
+
+  /** A PNG of this colour. */
+  private def png(rgb: Int): Array[Byte] = {
+    val drawn = new BufferedImage(8, 6, BufferedImage.TYPE_INT_RGB)
+    for (y <- 0 until 6; x <- 0 until 8) drawn.setRGB(x, y, rgb)
+    val bytes = new ByteArrayOutputStream
+    ImageIO.write(drawn, "png", bytes)
+    bytes.toByteArray
+  }
+
+  private def tar(name: String, files: (String, Array[Byte])*): Unit = {
+    val out = new TarArchiveOutputStream(Files.newOutputStream(folder.resolve(name)))
+    for ((file, bytes) <- files) {
+      val entry = new TarArchiveEntry(file)
+      entry.setSize(bytes.length)
+      out.putArchiveEntry(entry)
+      out.write(bytes)
+      out.closeArchiveEntry()
+    }
+    out.close()
+  }
+
+  @Test def imagesInTars(): Unit = {
+    tar("train.000.tar", "n1/a.png" -> png(0x010203), "n1/b.png" -> png(0x040506))
+    tar("train.001.tar", "n2/c.png" -> png(0x070809), "n2/d.png" -> "no image".getBytes)
+    tar("val.000.tar", "e.png" -> png(0))
+    write("train.txt", "n1/a.png 1\nb.png 1\nn2/c.png 2\nn2/d.png 2\n".getBytes)
+    val spark = SparkSession.builder().master("local[1]").getOrCreate()
+    try {
+      val sc = spark.sparkContext
+      val bucket = folder.toUri.toString.stripSuffix("/")
+      val images = new ImageNetLoader(bucket)(sc, "train.00", "train.txt", 2, 3)
+      assertEquals(2, images.getNumPartitions)
+      val planes = Seq(Seq(1, 2, 3) -> 1, Seq(4, 5, 6) -> 1, Seq(7, 8, 9) -> 2)
+      assertEquals(planes.map { case (rgb, label) => (rgb.flatMap(Seq.fill(6)(_)), label) },
+        images.collect().toSeq.map { case (bytes, label) => (bytes.map(_.toInt).toSeq, label) })
+      assertEquals(3 * 256 * 256, new ImageNetLoader(bucket)(sc, "train.000", "train.txt").first()._1.length)
+
+      val files = new v1.ImageNetLoader(bucket)(sc, "train.00", "train.txt", Some(1))
+      assertEquals(1, files.getNumPartitions)
+      assertEquals(Seq(1, 1, 2, 2), files.map(_._2).collect().toSeq)
+      assertArrayEquals(png(0x010203), files.first()._1)
+    } finally spark.stop()
   }
 }

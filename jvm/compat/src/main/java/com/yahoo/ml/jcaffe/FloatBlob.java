@@ -18,6 +18,11 @@ public class FloatBlob extends BaseObject {
     super(1);
   }
 
+  /** The same: the memory is this blob's own, whatever address of CaffeOnSpark's library is given. */
+  public FloatBlob(long nativeAddress, boolean shouldDeallocate) {
+    this();
+  }
+
   /** A view of a net's blob, whose memory stays as long as this does. */
   FloatBlob(Blob blob) {
     this();

@@ -49,7 +49,7 @@ class Config(@transient private val sc: SparkContext) extends Serializable {
   /** Executors that train together; 0: as many as there are. */
   var clusterSize = 0
 
-  /** Has no effect: an executor's threads are those of Spark's task. */
+  /** Threads of an executor that make batches, beside those of the net. */
   var transform_thread_per_device = 1
 
   /** The format of features, by Spark's name of it. */
@@ -204,7 +204,7 @@ class Config(@transient private val sc: SparkContext) extends Serializable {
     val all = task ++ text("conf", protoFile) ++ text("model", modelPath) ++
       text("snapshot", snapshotStateFile) ++ text("weights", snapshotModelFile) ++
       text("connection", words.getOrElse(connection, "")) ++ counted("clusterSize", clusterSize) ++
-      counted("devices", devices) ++ 
+      counted("devices", devices) ++
       (if (transform_thread_per_device > 1) counted("prefetchThreads", transform_thread_per_device) else Nil) ++
       (if (resize) Seq("-resize") else Nil) ++
       (if (isRddPersistent) Seq("-persistent") else Nil) ++ more

@@ -156,6 +156,8 @@ class CaffeOnSparkTest {
       accuracy.head
     }
     assertEquals(Set(0f, 1f), found.toSet)
+    val tested = new CaffeOnSpark(cluster.sc).test(source)("accuracy").head
+    assertEquals(tested, found.map(_.toDouble).sum / found.length, 1e-6)
   }
 
   @Test def whatASourceDoesWrongIsTold(): Unit = {

@@ -84,6 +84,9 @@ class ConfigTest {
     val flags = conf.flags("-train").toSeq
     assertTrue(flags.containsSlice(Seq("-sync", "average", "-syncPeriod", "4", "-survivors")), flags.toString)
     assertTrue(flags.containsSlice(Seq("-connection", "ethernet")), flags.toString)
+    assertFalse(flags.contains("-prefetchThreads"), flags.toString)
+    conf.transform_thread_per_device = 3
+    assertTrue(conf.flags("-train").toSeq.containsSlice(Seq("-prefetchThreads", "3")))
     assertEquals("-devices two: a whole number is needed", message(parsed("-devices", "two")))
     assertEquals("-model needs a value after it", message(parsed("-model")))
     assertEquals("-clusterSize 0: it must be at least 1", message(parsed("-clusterSize", "0")))

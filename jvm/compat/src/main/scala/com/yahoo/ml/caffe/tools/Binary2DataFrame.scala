@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package com.yahoo.ml.caffe.tools
 
-import com.yahoo.ml.caffe.Config
-import org.apache.spark.sql.{DataFrame, SparkSession}
+import com.yahoo.ml.caffe.{Config, ImageTable}
+import org.apache.spark.SparkContext
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.{DataFrame, Row, SparkSession}
 
 /** Makes a DataFrame of image files: `-imageRoot` is their folder, `-labelFile` a list with lines of a file's
   * name, its label and an id, `-output` where to write and `-outputFormat` how. A file that cannot be read ends
@@ -24,4 +26,14 @@ object Binary2DataFrame extends Tool {
     }
     spark.createDataFrame(rows).toDF("SampleID", "label", "data")
   }
+}
+
+/** The rows of such a DataFrame, for programs that make it themselves.
+  *
+  * @param conf whose imageRoot and labelFile are read
+  */
+class Binary2DataFrame(@transient sc: SparkContext, conf: Config) extends Serializable {
+
+  /** A file's id, its label, an int, and its bytes. */
+  def makeRDD(): RDD[Row] = Binary2DataFrame.table(ImageTable.session(sc), conf.imageRoot, conf.labelFile).rdd
 }

@@ -71,19 +71,19 @@ object Conversions {
     val words = imageCaptionDF.sparkSession.sparkContext.broadcast(vocab.word2indexMap())
     def sentence(of: Seq[Int] => Seq[Int]): UserDefinedFunction = udf { (caption: String) =>
       val ids = sentence2Words(caption).take(captionLength - 1)
-        .map(words.value.getOrElse(_, Vocab.UnknownId)).toSeq
-      of(ids).padTo(captionLength, Vocab.NoId)
+        .map(words.value.getOrElse(_, Vocab.UNKNOWN_ID)).toSeq
+      of(ids).padTo(captionLength, Vocab.NO_TOKEN)
     }
-    val input = sentence(ids => Vocab.EndId +: ids)
+    val input = sentence(ids => Vocab.START_END_ID +: ids)
     val cont = sentence(ids => 0 +: ids.map(_ => 1))
-    val target = sentence(ids => ids :+ Vocab.EndId)
+    val target = sentence(ids => ids :+ Vocab.START_END_ID)
     imageCaptionDF.select(embedded(imageRootFolder, imageCaptionDF) ++ Seq(
       input(col("caption")).as("input_sentence"),
       cont(col("caption")).as("cont_sentence"),
       target(col("caption")).as("target_sentence")): _*)
   }
 
-  /** A further column with the sentences whose numbers are in `embeddingColumn`, up to their end. */
+  /** A further column with the sentences whose numbers are in `embeddingColumn`, from their begin to their end. */
   def Embedding2Caption(
       embeddingDF: DataFrame,
       vocab: Vocab,
@@ -91,8 +91,8 @@ object Conversions {
       captionColumn: String): DataFrame = {
     val words = embeddingDF.sparkSession.sparkContext.broadcast(vocab.index2wordMap())
     val sentence = udf { (ids: scala.collection.Seq[Int]) =>
-      ids.iterator.takeWhile(_ != Vocab.EndId).filter(_ != Vocab.NoId)
-        .map(id => words.value.getOrElse(id, words.value(Vocab.UnknownId))).mkString(" ")
+      ids.iterator.dropWhile(_ == Vocab.START_END_ID).takeWhile(_ != Vocab.START_END_ID).filter(_ != Vocab.NO_TOKEN)
+        .map(id => words.value.getOrElse(id, words.value(Vocab.UNKNOWN_ID))).mkString(" ")
     }
     embeddingDF.withColumn(captionColumn, sentence(col(embeddingColumn)))
   }

@@ -23,7 +23,7 @@ class Vocab(@transient private val sqlContext: SQLContext) extends Serializable 
 
   /** Writes a text file into a new folder: a line UNK, and one for each word. */
   def save(vocabFilePath: String): Unit =
-    sqlContext.sparkContext.parallelize(Vocab.Unknown +: words, 1).saveAsTextFile(vocabFilePath)
+    sqlContext.sparkContext.parallelize(Vocab.UNKNOWN_TOKEN +: words, 1).saveAsTextFile(vocabFilePath)
 
   /** Reads what `save` wrote.
     *
@@ -31,32 +31,37 @@ class Vocab(@transient private val sqlContext: SQLContext) extends Serializable 
     */
   def load(vocabFilePath: String): Unit = {
     val lines = sqlContext.sparkContext.textFile(vocabFilePath).collect().toSeq
-    if (!lines.headOption.contains(Vocab.Unknown))
+    if (!lines.headOption.contains(Vocab.UNKNOWN_TOKEN))
       throw new IllegalArgumentException(
-        s"$vocabFilePath is no vocabulary: its first line is not ${Vocab.Unknown}")
+        s"$vocabFilePath is no vocabulary: its first line is not ${Vocab.UNKNOWN_TOKEN}")
     words = lines.tail
   }
 
   /** The number of each word. */
   def word2indexMap(): Map[String, Int] =
-    (Vocab.Unknown +: words).zipWithIndex.map { case (word, i) => word -> (i + Vocab.UnknownId) }.toMap
+    (Vocab.UNKNOWN_TOKEN +: words).zipWithIndex.map { case (word, i) => word -> (i + Vocab.UNKNOWN_ID) }.toMap
 
   /** The word of each number, with `<EOS>` for 0. */
   def index2wordMap(): Map[Int, String] =
-    (Vocab.End +: Vocab.Unknown +: words).zipWithIndex.map { case (word, i) => i -> word }.toMap
+    (Vocab.End +: Vocab.UNKNOWN_TOKEN +: words).zipWithIndex.map { case (word, i) => i -> word }.toMap
 }
 
-/** Numbers that are no words. */
+/** Numbers that are no words, and what stands for them, by CaffeOnSpark's names. */
 object Vocab {
-  /** Begins and ends a sentence. */
-  val EndId = 0
+  /** The first line of a vocabulary's file: any word that is not kept. */
+  val UNKNOWN_TOKEN = "UNK"
 
-  /** A word that is not in the vocabulary. */
-  val UnknownId = 1
+  /** Its number. */
+  val UNKNOWN_ID = 1
+
+  /** Begins and ends a sentence. */
+  val START_END_ID = 0
+
+  /** Words have larger numbers. */
+  val VALID_TOKEN_INDEX = 1
 
   /** No word: behind the end of a sentence. */
-  val NoId: Int = -1
+  val NO_TOKEN: Int = -1
 
   private val End = "<EOS>"
-  private val Unknown = "UNK"
 }

@@ -127,6 +127,7 @@ class ToolsTest {
     val vocab = new Vocab(spark.sqlContext)
     vocab.genFromData(data, "caption", 3)
     assertEquals(Map("UNK" -> 1, "b" -> 2, "a" -> 3, "c" -> 4), vocab.word2indexMap())
+    assertTrue(vocab.word2indexMap()("b") > Vocab.VALID_TOKEN_INDEX)
     vocab.save(uri("vocab"))
     assertEquals("UNK\nb\na\nc\n", new String(Files.readAllBytes(Paths.get(uri("vocab").stripPrefix("file:"), "part-00000")), UTF_8))
     val loaded = new Vocab(spark.sqlContext)
@@ -147,8 +148,9 @@ class ToolsTest {
         "array_join(target_sentence, ',')", "label", "data.width").collect()
         .map(row => row.toSeq.map { case s: String if s.contains(",") => s"[$s]"; case x => x }.mkString("[", ",", "]"))
         .mkString(" "))
-    assertEquals(Seq("b UNK c", "a a a a"),
-      Conversions.Embedding2Caption(rows, loaded, "target_sentence", "text").select("text").as[String].collect().toSeq)
+    for (column <- Seq("input_sentence", "target_sentence"))
+      assertEquals(Seq("b UNK c", "a a a a"),
+        Conversions.Embedding2Caption(rows, loaded, column, "text").select("text").as[String].collect().toSeq, column)
   }
 
   @Test def imagesWithoutCaptions(): Unit = {

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+package com.yahoo.ml.caffe
+
+import org.apache.spark.sql.Column
+import org.apache.spark.sql.functions.{array, avg}
+
+/** The mean of a column of arrays, element by element.
+  *
+  * @param n the elements of each
+  */
+private[caffe] class VectorMean(n: Int) extends Serializable {
+
+  /** The mean of this column, for `agg`. */
+  def apply(arrays: Column): Column = array((0 until n).map(i => avg(arrays(i))): _*)
+}
