@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package com.yahoo.ml.jcaffe;
 
+import java.util.Arrays;
+import java.util.Objects;
+
 /** The images of a batch. */
 public class MatVector extends BaseObject {
   private final Mat[] mats;
@@ -20,7 +23,7 @@ public class MatVector extends BaseObject {
       throw new IndexOutOfBoundsException("place " + pos + " of " + mats.length + " images");
     }
     Mat before = mats[pos];
-    mats[pos] = mat;
+    mats[pos] = Objects.requireNonNull(mat, "no image is put");
     return before;
   }
 
@@ -54,7 +57,7 @@ public class MatVector extends BaseObject {
 
   @Override
   protected void deallocate(long address) {
-    java.util.Arrays.fill(mats, null);
+    Arrays.fill(mats, null);
   }
 
   private boolean isEmpty(int pos) {

@@ -78,6 +78,8 @@ class BlobsAndImagesTest {
     assertEquals(6, mats.data(0).length);
     assertSame(first, mats.put(0, new Mat(new byte[1])));
     assertThrows(IndexOutOfBoundsException.class, () -> mats.put(2, first));
+    assertThrows(NullPointerException.class, () -> mats.put(0, null));
+    assertEquals(1, mats.data(0).length);
   }
 
   @Test

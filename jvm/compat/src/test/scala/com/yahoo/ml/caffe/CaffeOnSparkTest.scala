@@ -5,6 +5,8 @@ import java.nio.file.{Files, Path}
 import java.util.concurrent.TimeUnit
 
 import cafetiere.spark.Submit
+import com.yahoo.ml.caffe.examples.MyMLPipeline
+import org.apache.spark.ml.classification.LogisticRegressionModel
 import org.junit.jupiter.api.Assertions._
 import org.junit.jupiter.api.io.TempDir
 import org.junit.jupiter.api._
@@ -115,9 +117,14 @@ class CaffeOnSparkTest {
   @Tag("long-run") @Test def featuresAreTheInputOfSparkMl(): Unit = {
     val solver = cluster.solver("ml", 40, cluster.images("TRAIN", "users.DrawnBars", Rows.toString),
       cluster.images("TEST", "users.ListedBars", "103"))
-    val right = Programs.pipeline(cluster.sc, Array("-conf", solver, "-model", cluster.uri("ml.model"),
-      "-features", "ip2", "-label", "label", "-clusterSize", "2"))
+    val args = Array("-conf", solver, "-model", cluster.uri("ml.model"), "-features", "ip2", "-label", "label",
+      "-clusterSize", "2")
+    val right = Programs.pipeline(cluster.sc, args)
     assertTrue(right > 0.9, right.toString)
+
+    MyMLPipeline.run(cluster.sc, args ++ Array("-output", cluster.uri("regression")))
+    val saved = LogisticRegressionModel.load(cluster.uri("regression"))
+    assertEquals((Bars.Classes, Bars.Classes), (saved.numClasses, saved.numFeatures))
   }
 
   @Test def theMainClassTrainsTestsAndExtracts(): Unit = {
