@@ -104,14 +104,16 @@ std::string train(const std::string& net, const TableRows& given) {
                      {"size", 1}};
   cft_trainer* trainer = nullptr;
   EXPECT_EQ(cft_trainer_create(options.dump().c_str(), nullptr, &trainer), 0) << cft_last_error();
+  cft_rows* const rows = native(given);
   cft_group* group = nullptr;
-  EXPECT_EQ(cft_trainer_run(trainer, group, native(given)), 0) << cft_last_error();
+  EXPECT_EQ(cft_trainer_run(trainer, group, rows), 0) << cft_last_error();
   void* out = nullptr;
   uint64_t bytes = 0;
   EXPECT_EQ(cft_trainer_model(trainer, &out, &bytes), 0) << cft_last_error();
   const std::string model(static_cast<const char*>(out), bytes);
   cft_free(out);
   cft_trainer_destroy(trainer);
+  cft_rows_destroy(rows);
   cft_group_destroy(group);
   return model;
 }

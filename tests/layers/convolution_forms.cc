@@ -134,9 +134,9 @@ TEST(ConvolutionForms, WinogradTakesWide3x3Kernels) {
   EXPECT_EQ(all, R"(
  3 to  32 / 1   ccc cic
 24 to  32 / 1   ccc ccc
-32 to  32 / 1   wwc wwc
+32 to  32 / 1   www www
 36 to  64 / 1   ccc iii
-96 to 256 / 2   wwc wwc
+96 to 256 / 2   www www
 48 to  48 / 2   ccc ccc
 )");
   ConvGeometry g = geometry(8, {32, 32, 1}, {3, 3});
@@ -162,9 +162,10 @@ TEST(ConvolutionForms, SayWhyOthersAreNot) {
   EXPECT_THAT(said(1, {3, 32, 1}, {65, 2})[2], HasSubstr("; not channels last: 65 kernel rows"));
   EXPECT_THAT(said(8, {20, 50, 1}, {17, 17})[0],
               AllOf(StartsWith("ref; "), EndsWith("; not batch innermost: 289 kernel elements")));
-  EXPECT_EQ(said(8, {8, 8, 8}, {2, 2, 2})[2],
-            "ref; not depthwise: 3 spatial axes; not channels last: 3 spatial axes; not "
-            "outputs innermost: 3 spatial axes");
+  EXPECT_EQ(
+      said(8, {8, 8, 8}, {2, 2, 2})[2],
+      "ref; not depthwise: 3 spatial axes; not Winograd: 3 spatial axes; not channels last: 3 "
+      "spatial axes; not outputs innermost: 3 spatial axes");
 }
 
 }  // namespace

@@ -23,10 +23,10 @@ struct LaneBlocks {
   static LaneBlocks of_bf16(int64_t channels) {
     return {channels, Bf16Product::kVector, Bf16Product::kVector};
   }
-  /// With sizes of whole vectors and heights that are multiples of `padded`.
-  LaneBlocks(int64_t channels, int64_t vector, int64_t padded)
+  /// With sizes of whole vectors, at most `most`, and heights that are multiples of `padded`.
+  LaneBlocks(int64_t channels, int64_t vector, int64_t padded, int64_t most = kLanes)
       : channels(channels), padded(padded) {
-    const int64_t fewest = (channels + kLanes - 1) / kLanes;
+    const int64_t fewest = (channels + most - 1) / most;
     size = std::min(channels, ((channels + fewest - 1) / fewest + vector - 1) / vector * vector);
     count = (channels + size - 1) / size;
   }

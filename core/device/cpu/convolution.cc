@@ -38,6 +38,7 @@ constexpr BackwardWeightsForm kBf16BackwardWeights{"bfloat16",
                                                    channels_last_bf16::backward_weights};
 constexpr BackwardWeightsForm kBackwardWeights[] = {
     {"depthwise", depthwise::declines, depthwise::backward_weights},
+    {"Winograd", winograd::declines_backward_weights, winograd::backward_weights},
     {"channels last", channels_last::declines, channels_last::backward_weights},
     {"outputs innermost", batch_innermost::declines, batch_innermost::backward_weights},
     reference_form<&RefDevice::convolution_backward_weights, BackwardWeightsForm>()};

@@ -135,10 +135,13 @@ void backward_weights(Program&, const std::string& name, const ConvGeometry&, Te
 namespace winograd {
 std::string declines(const ConvGeometry&);
 std::string declines_backward_data(const ConvGeometry&);
+std::string declines_backward_weights(const ConvGeometry&);
 void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
                  TensorId weights, TensorId bias, TensorId dst, bool relu);
 void backward_data(Program&, const std::string& name, const ConvGeometry&, TensorId diff_dst,
                    TensorId weights, TensorId diff_src);
+void backward_weights(Program&, const std::string& name, const ConvGeometry&, TensorId src,
+                      TensorId diff_dst, Gradient diff_weights);
 }  // namespace winograd
 
 /// One channel in, one out a group (N S C).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// 3 x 3 convolutions by Winograd's minimal filtering F(2 x 2, 3 x 3) (Lavin and Gray 2016) over N S C
-// tensors: a tile of 2 x 2 outputs takes 16 products a pair of channels instead of 36. Its 4 x 4 source
-// pixels and the kernels are brought to 16 points, each a product of matrices over many tiles.
+// 3 x 3 convolutions by Winograd's minimal filtering: a tile of 2 x 2 outputs takes 16 products a pair of
+// channels instead of 36. Its 4 x 4 source pixels and the kernels are brought to 16 points, each a product of
+// matrices over many tiles.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -11,6 +11,7 @@
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/channels_last.h"
 #include "core/device/cpu/lane_chunks.h"
+#include "core/device/cpu/winograd_tiles.h"
 #include "core/device/transpose.h"
 
 namespace cafetiere::winograd {
@@ -18,13 +19,11 @@ namespace {
 
 using channels_last::LaneBlocks;
 
-constexpr int64_t kPoints = 16, kTaps = 9;
 constexpr int64_t kLeastChannels = 32;  // with fewer the transforms cost what the products save
 constexpr int64_t kTogetherFloats = 1 << 18;  // tiles together: their points stay in the L2 cache
 constexpr int64_t kFewTiles = 16, kMostTiles = 64;
-constexpr int64_t kFewBlocks = 16;      // with fewer the output channels are divided too
-constexpr int64_t kMostBlocks = 32;     // each has memory of its own
-constexpr int64_t kApart = kCacheLine;  // between points, which would meet in one set of the cache
+constexpr int64_t kFewBlocks = 16;   // with fewer the output channels are divided too
+constexpr int64_t kMostBlocks = 32;  // each has memory of its own
 
 /// dst(pixel) = sum over 3 x 3 taps of W(tap) src(pixel + tap - pad).
 struct Filter {
@@ -47,11 +46,11 @@ Filter backward_filter(const ConvGeometry& g) {
 struct Tiling {
   Filter f;
   LaneBlocks lanes;
-  int64_t tiles_h, tiles_w, tiles, together, groups, runs, out_parts;
+  TileGrid grid;
+  int64_t tiles, together, groups, runs, out_parts;
 
-  explicit Tiling(const Filter& filter) : f(filter), lanes(f.group_out()) {
-    tiles_h = (f.out_h + 1) / 2, tiles_w = (f.out_w + 1) / 2;
-    tiles = f.n * tiles_h * tiles_w;
+  explicit Tiling(const Filter& filter)
+      : f(filter), lanes(f.group_out()), grid(f.n, f.out_h, f.out_w), tiles(grid.count) {
     const int64_t fit = kTogetherFloats / (kPoints * (f.group_in() + lanes.size));
     const int64_t most = std::min(tiles, std::clamp(fit, kFewTiles, kMostTiles));
     groups = (tiles + most - 1) / most;
@@ -84,14 +83,6 @@ Products generate(const Tiling& of) {
   return products;
 }
 
-/// One column of B^T d, the source's transform.
-void transform_source(const std::array<Simd8, 4>& d, std::array<Simd8, 4>& to) {
-  to = {d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]};
-}
-/// One column of A^T m, the sums' transform.
-std::array<Simd8, 2> transform_sums(const std::array<Simd8, 4>& m) {
-  return {m[0] + m[1] + m[2], m[1] - m[2] - m[3]};
-}
 /// One column of G g, the kernel's transform.
 std::array<Simd8, 4> transform_kernel(const Simd8& a, const Simd8& b, const Simd8& c) {
   const Simd8 even = 0.5F * (a + c), odd = 0.5F * b;
@@ -103,6 +94,7 @@ Simd8 load(const float* from) { return load_octet(from, kOctet); }
 struct Kernel2x2 {
   std::shared_ptr<const Tiling> t;
   Products products;
+  TilePasses passes;
   const float *src, *weights, *bias;
   float *dst, *scratch;
   bool relu;
@@ -131,41 +123,13 @@ struct Kernel2x2 {
     }
   }
 
-  /// The image of a tile, and its first output row and column.
-  std::array<int64_t, 3> place(int64_t tile) const {
-    const int64_t column = tile % t->tiles_w, row = tile / t->tiles_w;
-    return {row / t->tiles_h, row % t->tiles_h * 2, column * 2};
-  }
-
   /// Brings a tile's source pixels, from a channel on, to the points.
   void read_tile(int64_t tile, int64_t channel, float* to) const {
-    static constexpr std::array<float, kOctet> kOutside{};
     const Filter& f = t->f;
-    const auto [image, row, column] = place(tile);
-    std::array<const float*, kPoints> from;
-    std::array<int64_t, kPoints> moves;  // all bits set where the pixel is inside
-    for (int64_t i = 0; i < kPoints; ++i) {
-      const int64_t y = row - f.pad_h + i / 4, x = column - f.pad_w + i % 4;
-      const bool inside = y >= 0 && y < f.in_h && x >= 0 && x < f.in_w;
-      from[size_t(i)] = inside ? src + ((image * f.in_h + y) * f.in_w + x) * f.in_channels + channel
-                               : kOutside.data();
-      moves[size_t(i)] = inside ? -1 : 0;
-    }
-    for (int64_t c = 0; c < f.group_in(); c += kOctet) {
-      std::array<std::array<Simd8, 4>, 4> columns;
-      for (size_t j = 0; j < 4; ++j) {
-        std::array<Simd8, 4> d;
-        for (size_t i = 0; i < 4; ++i) d[i] = load(from[i * 4 + j] + (c & moves[i * 4 + j]));
-        transform_source(d, columns[j]);
-      }
-      for (size_t i = 0; i < 4; ++i) {
-        std::array<Simd8, 4> row_points;
-        transform_source({columns[0][i], columns[1][i], columns[2][i], columns[3][i]}, row_points);
-        for (size_t j = 0; j < 4; ++j) {
-          store_octet(to + int64_t(i * 4 + j) * t->source_point() + c, row_points[j], kOctet);
-        }
-      }
-    }
+    const auto [image, row, column] = t->grid.place(tile);
+    const Plane plane{f.in_h, f.in_w, f.in_channels};
+    passes.source(plane.pixels<4>(src, image, row - f.pad_h, column - f.pad_w, channel),
+                  f.group_in(), to, t->source_point());
   }
 
   /// The sums of one block of lanes: a product of matrices a point.
@@ -181,28 +145,11 @@ struct Kernel2x2 {
   /// Brings sums back to a tile's outputs: + bias, cut at 0 if `relu`.
   void write_tile(int64_t tile, int64_t o0, int64_t lanes, const float* sums) const {
     const Filter& f = t->f;
-    const auto [image, row, column] = place(tile);
-    const int64_t rows = std::min<int64_t>(2, f.out_h - row);
-    const int64_t columns = std::min<int64_t>(2, f.out_w - column);
-    float* const out = dst + ((image * f.out_h + row) * f.out_w + column) * f.out_channels + o0;
-    const Simd8 floor = Simd8{} + (relu ? 0.F : -std::numeric_limits<float>::infinity());
-    for (int64_t l = 0; l < lanes; l += kOctet) {
-      const Simd8 start = bias ? load(bias + o0 + l) : Simd8{};
-      std::array<std::array<Simd8, 2>, 4> half;
-      for (size_t j = 0; j < 4; ++j) {
-        std::array<Simd8, 4> m;
-        for (size_t i = 0; i < 4; ++i) m[i] = load(sums + int64_t(i * 4 + j) * t->sum_point() + l);
-        half[j] = transform_sums(m);
-      }
-      for (int64_t y = 0; y < rows; ++y) {
-        const size_t i = size_t(y);
-        const auto pair = transform_sums({half[0][i], half[1][i], half[2][i], half[3][i]});
-        for (int64_t x = 0; x < columns; ++x) {
-          const Simd8 v = pair[size_t(x)] + start;
-          store_octet(out + (y * f.out_w + x) * f.out_channels + l, v < floor ? floor : v, kOctet);
-        }
-      }
-    }
+    const auto [image, row, column] = t->grid.place(tile);
+    const Plane plane{f.out_h, f.out_w, f.out_channels};
+    passes.outputs(sums, t->sum_point(), lanes, bias ? bias + o0 : nullptr,
+                   relu ? 0.F : -std::numeric_limits<float>::infinity(),
+                   plane.pixels<2>(dst, image, row, column, o0));
   }
 };
 
@@ -257,16 +204,14 @@ void emit(Program& p, const std::string& name, const Filter& filter, BufferId sr
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     return Kernel{
         int(tiling->blocks()),
-        Kernel2x2{tiling, generate(*tiling), at(reads[0]), at(reads[1]),
+        Kernel2x2{tiling, generate(*tiling), tile_passes(), at(reads[0]), at(reads[1]),
                   bias == kNoTensor ? nullptr : at(reads[2]), at(write), at(scratch), relu}};
   };
   p.step(std::move(step));
 }
 
-/// Whether tiles waste at most half of what images of this size need.
-bool even_enough(int64_t h, int64_t w) { return (h + 1) / 2 * ((w + 1) / 2) * 4 * 2 <= h * w * 3; }
-
-std::string declines_either(const ConvGeometry& g, int64_t h, int64_t w) {
+/// `most`: what tiles may have, as a multiple of what images of this size need.
+std::string declines_any(const ConvGeometry& g, int64_t h, int64_t w, double most) {
   if (const std::string axes = not_planar(g); !axes.empty()) return axes;
   for (size_t i = 0; i < 2; ++i) {
     if (g.kernel[i] != 3 || g.stride[i] != 1 || g.dilation[i] != 1 || g.pad[i] > 2) {
@@ -277,16 +222,20 @@ std::string declines_either(const ConvGeometry& g, int64_t h, int64_t w) {
   if (in < kLeastChannels || out < kLeastChannels || in % kOctet != 0 || out % kOctet != 0) {
     return channel_widths(in, out);
   }
-  return even_enough(h, w) ? "" : "images too small";
+  const TileGrid tiles(1, h, w);
+  return double(tiles.count * 4) <= most * double(h * w) ? "" : "images too small";
 }
 
 }  // namespace
 
 std::string declines(const ConvGeometry& g) {
-  return declines_either(g, g.out.front(), g.out.back());
+  return declines_any(g, g.out.front(), g.out.back(), 1.5);
 }
 std::string declines_backward_data(const ConvGeometry& g) {
-  return declines_either(g, g.in.front(), g.in.back());
+  return declines_any(g, g.in.front(), g.in.back(), 1.5);
+}
+std::string declines_backward_weights(const ConvGeometry& g) {
+  return declines_any(g, g.out.front(), g.out.back(), 1.25);
 }
 
 void convolution(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes over Winograd's tiles by AVX-512.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+#include "core/base/targets.h"
+#include "core/device/cpu/winograd_tiles.h"
+
+#if CFT_OTHER_TARGETS
+#include <immintrin.h>
+
+// After all includes: what they define inline must run anywhere.
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,prefer-vector-width=512")
+
+#include "core/device/cpu/wide_lanes.h"
+#include "core/device/cpu/winograd_tiles_rows.h"
+
+namespace cafetiere::winograd {
+TilePasses wide_tile_passes() { return tile_passes_of<WideLanes>(); }
+}  // namespace cafetiere::winograd
+
+#pragma GCC pop_options
+#else
+namespace cafetiere::winograd {
+TilePasses wide_tile_passes() { return plain_tile_passes(); }
+}  // namespace cafetiere::winograd
+#endif

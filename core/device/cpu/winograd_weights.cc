@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weight gradient of 3 x 3 convolutions by Winograd's minimal filtering: the transpose of the forward
+// pass. A tile's source pixels and output gradients are brought to 16 points, where a product of matrices
+// over many tiles sums them; the sums are brought back to the 9 taps.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+
+#include "core/device/cpu/brgemm.h"
+#include "core/device/cpu/channels_last.h"
+#include "core/device/cpu/winograd_tiles.h"
+#include "core/device/transpose.h"
+
+namespace cafetiere::winograd {
+namespace {
+
+using channels_last::LaneBlocks;
+
+constexpr int64_t kLanesTogether = 64;  // the sums of so many outputs and channels stay in the L2 cache
+constexpr int64_t kTilesTogether = 32;  // a product's factors and sums stay in the L1 cache
+constexpr int64_t kFewParts = 16;       // with fewer blocks the tiles are divided into parts
+constexpr int64_t kMostParts = 8;
+
+/// The sums cut into blocks: (part of the tiles, group, range of outputs, range of channels). The parts are
+/// summed on their own and added in order.
+struct WeightSums {
+  ConvGeometry g;
+  TileGrid grid;
+  LaneBlocks outs, ins;
+  int64_t parts;
+
+  explicit WeightSums(const ConvGeometry& g)
+      : g(g),
+        grid(g.n, g.out[0], g.out[1]),
+        outs(g.outputs / g.group, kOctet, 1, kLanesTogether),
+        ins(g.channels / g.group, kOctet, 1, kLanesTogether) {
+    const int64_t most = std::min(kMostParts, (grid.count + kTilesTogether - 1) / kTilesTogether);
+    parts = std::clamp<int64_t>((kFewParts + part_blocks() - 1) / part_blocks(), 1, most);
+  }
+  int64_t part_blocks() const { return g.group * outs.count * ins.count; }
+  int64_t blocks() const { return parts * part_blocks(); }
+  /// Floats of a block: [point][channel][output].
+  int64_t block_size() const { return kPoints * outs.size * ins.size; }
+
+  int64_t first_tile(int64_t part) const { return part * grid.count / parts; }
+  int64_t part(int64_t block) const { return block / part_blocks(); }
+  int64_t group(int64_t block) const { return block / (outs.count * ins.count) % g.group; }
+  int64_t out(int64_t block) const { return block / ins.count % outs.count; }
+  int64_t in(int64_t block) const { return block % ins.count; }
+  /// The first output and the first channel of a block.
+  int64_t first_out(int64_t block) const {
+    return group(block) * outs.channels + outs.begin(out(block));
+  }
+  int64_t first_in(int64_t block) const {
+    return group(block) * ins.channels + ins.begin(in(block));
+  }
+};
+
+/// A point's products, by whether the ranges of outputs and of channels are the last: of `tiles` tiles.
+using PointProducts = std::array<std::array<Brgemm, 2>, 2>;
+
+PointProducts of_tiles(const WeightSums& w, int64_t tiles) {
+  PointProducts products;
+  for (size_t o = 0; o < 2; ++o) {
+    for (size_t i = 0; i < 2; ++i) {
+      const int64_t rows = w.outs.lanes(o ? w.outs.count - 1 : 0);
+      const int64_t columns = w.ins.lanes(i ? w.ins.count - 1 : 0);
+      products[o][i] =
+          Brgemm(rows, columns, tiles, rows, columns, rows, /*add=*/true, Brgemm::B::kRows);
+    }
+  }
+  return products;
+}
+
+/// Those of whole groups of tiles and of the last one of each part, by tiles.
+std::shared_ptr<const std::map<int64_t, PointProducts>> generate_points(const WeightSums& w) {
+  const auto products = std::make_shared<std::map<int64_t, PointProducts>>();
+  for (int64_t part = 0; part < w.parts; ++part) {
+    const int64_t tiles = w.first_tile(part + 1) - w.first_tile(part);
+    for (const int64_t n : {std::min(tiles, kTilesTogether), tiles % kTilesTogether}) {
+      if (n > 0 && !products->contains(n)) products->emplace(n, of_tiles(w, n));
+    }
+  }
+  return products;
+}
+
+/// Sums one block.
+struct SumKernel {
+  std::shared_ptr<const WeightSums> w;
+  std::shared_ptr<const std::map<int64_t, PointProducts>> products;  // by tiles
+  TilePasses passes;
+  const float *src, *diff;
+  float* partial;
+
+  void operator()(int block) const {
+    const int64_t outs = w->outs.lanes(w->out(block)), ins = w->ins.lanes(w->in(block));
+    float* const sums = partial + block * w->block_size();
+    std::fill_n(sums, kPoints * outs * ins, 0.F);
+    const int64_t end = w->first_tile(w->part(block) + 1);
+    for (int64_t first = w->first_tile(w->part(block)); first < end; first += kTilesTogether) {
+      add_tiles(block, first, std::min(first + kTilesTogether, end), outs, ins, sums);
+    }
+  }
+
+  void add_tiles(int block, int64_t first, int64_t end, int64_t outs, int64_t ins,
+                 float* sums) const {
+    constexpr int64_t kPoint = kTilesTogether * kLanesTogether + kApart;
+    alignas(64) float gradients[kPoints * kPoint], sources[kPoints * kPoint];
+    const ConvGeometry& g = w->g;
+    const Plane in{g.in[0], g.in[1], g.channels}, out{g.out[0], g.out[1], g.outputs};
+    for (int64_t tile = first; tile < end; ++tile) {
+      const auto [image, row, column] = w->grid.place(tile);
+      passes.gradient(out.pixels<2>(diff, image, row, column, w->first_out(block)), outs,
+                      gradients + (tile - first) * outs, kPoint);
+      passes.source(
+          in.pixels<4>(src, image, row - g.pad[0], column - g.pad[1], w->first_in(block)), ins,
+          sources + (tile - first) * ins, kPoint);
+    }
+    const Brgemm& product = products->at(end - first)[outs < w->outs.size][ins < w->ins.size];
+    for (int64_t i = 0; i < kPoints; ++i) {
+      product(gradients + i * kPoint, sources + i * kPoint, sums + i * outs * ins);
+    }
+  }
+};
+
+/// Adds the parts of one block in order and writes them as (outputs, channels, 3, 3).
+struct WriteKernel {
+  std::shared_ptr<const WeightSums> w;
+  TilePasses passes;
+  const float* partial;
+  float* out;
+  Gradient gradient;
+  const RunContext* run;
+
+  void operator()(int block) const {
+    constexpr int64_t kChannels = 8, kRows = kChannels * kTaps;
+    const int64_t outs = w->outs.lanes(w->out(block)), ins = w->ins.lanes(w->in(block));
+    const int64_t depth = w->ins.channels * kTaps;
+    const bool add = gradient.adds(*run);
+    float* const to = out + w->first_out(block) * depth + w->ins.begin(w->in(block)) * kTaps;
+    for (int64_t c = 0; c < ins; c += kChannels) {
+      alignas(64) float taps[kRows * kLanesTogether], turned[kRows * kLanesTogether];
+      for (int64_t i = 0; i < kChannels; ++i) {
+        write_taps(block, (c + i) * outs, outs, outs * ins, taps + i * kTaps * outs);
+      }
+      transpose_tiles(taps, kRows, outs, outs, turned, kRows);
+      for (int64_t o = 0; o < outs; ++o) {
+        float* const row = to + o * depth + c * kTaps;
+        for (int64_t r = 0; r < kRows; ++r) put(row + r, turned[o * kRows + r], add);
+      }
+    }
+  }
+
+  /// The taps of one channel, whose sums begin at `first` in each point.
+  void write_taps(int block, int64_t first, int64_t outs, int64_t point, float* taps) const {
+    alignas(64) float sums[kPoints * kLanesTogether];
+    for (int64_t i = 0; i < kPoints; ++i) {
+      const float* from = partial + block * w->block_size() + i * point + first;
+      std::copy_n(from, outs, sums + i * outs);
+      for (int64_t part = 1; part < w->parts; ++part) {
+        from += w->part_blocks() * w->block_size();
+        for (int64_t o = 0; o < outs; ++o) sums[i * outs + o] += from[o];
+      }
+    }
+    passes.taps(sums, outs, outs, taps);
+  }
+};
+
+}  // namespace
+
+void backward_weights(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
+                      TensorId diff_dst, Gradient diff_weights) {
+  const auto w = std::make_shared<const WeightSums>(g);
+  const BufferId partial = p.scratch(w->blocks() * w->block_size());
+  Step step;
+  step.name = name;
+  step.kernel = "Winograd 2 x 2, brgemm NSC, lanes are channels (" +
+                channel_widths(w->ins.channels, w->outs.channels) + "), " +
+                std::to_string(w->parts) + " parts";
+  step.flops = g.flops();
+  step.reads = {p.read(src, Layout::kChannels), p.read(diff_dst, Layout::kChannels)};
+  step.writes = {partial};
+  step.make = [=, reads = step.reads](const Binder& at) {
+    return Kernel{int(w->blocks()), SumKernel{w, generate_points(*w), tile_passes(), at(reads[0]),
+                                              at(reads[1]), at(partial)}};
+  };
+  p.step(std::move(step));
+
+  Step write;
+  write.name = name + " unpack";
+  write.kernel = "sum of " + std::to_string(w->parts) + " parts";
+  write.reads = {partial};
+  write.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
+  write.make = [=, to = write.writes[0]](const Binder& at) {
+    return Kernel{int(w->part_blocks()), WriteKernel{w, tile_passes(), at(partial), at(to),
+                                                     diff_weights, at.run()}};
+  };
+  p.step(std::move(write));
+}
+
+}  // namespace cafetiere::winograd
