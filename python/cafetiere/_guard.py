@@ -13,7 +13,7 @@ class Guard:
         self._signals = Deferred()
 
     def run(self, function, *arguments):
-        """Calls a function from within the engine: 0, or 1 if it failed, of which `failure` tells."""
+        """Calls a function from within the engine: 0, or 1 if it failed, and `failure` is why."""
         try:
             self._signals.run(function, *arguments)
         except BaseException as failure:  # KeyboardInterrupt, too
