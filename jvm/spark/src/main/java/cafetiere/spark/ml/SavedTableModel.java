@@ -60,8 +60,14 @@ final class SavedTableModel {
         + " the disk of a server of Spark Connect: fit them in a session without Connect");
   }
 
+  /** Whether a path to start from is that of a file of weights alone, and none of a saved model. */
+  static boolean areWeights(String path) {
+    return HadoopFiles.isFile(path, SparkSession.active().sparkContext().hadoopConfiguration());
+  }
+
   /** The path of the weights of a saved model. */
   static String weights(String path) {
+    if (areWeights(path)) return path;
     String weights = path + NET + WEIGHTS;
     String large = weights + ".h5";  // beyond the 2 GiB of the binary form
     return HadoopFiles.exists(large, SparkSession.active().sparkContext().hadoopConfiguration())

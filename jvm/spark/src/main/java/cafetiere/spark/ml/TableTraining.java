@@ -223,8 +223,9 @@ final class TableTraining {
     options.put("batch_norm", params.getBatchNorm() ? 1 : 0).put("net", given);
     options.put("batch", (params.getBatchSize() + shards - 1) / shards);
     if (params.getOptimizer().equals(ADAM_W)) options.put("step_rows", params.getBatchSize());
-    if (!params.getInitialModel().isEmpty()) {
-      options.put("initial", SavedTableModel.net(params.getInitialModel()));
+    String initial = params.getInitialModel();
+    if (!initial.isEmpty() && !SavedTableModel.areWeights(initial)) {
+      options.put("initial", SavedTableModel.net(initial));
     }
     ArrayNode frozen = options.putArray("frozen");
     for (String layer : params.getFrozenLayers()) frozen.add(layer);

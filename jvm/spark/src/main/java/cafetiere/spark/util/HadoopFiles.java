@@ -41,6 +41,12 @@ public final class HadoopFiles {
     return done("look for", path, conf, FileSystem::exists);
   }
 
+  /** Whether there is a file, and no folder. */
+  public static boolean isFile(String path, Configuration conf) {
+    return done("look for", path, conf,
+        (files, file) -> files.exists(file) && files.getFileStatus(file).isFile());
+  }
+
   /** How many bytes a file has. */
   public static long length(String path, Configuration conf) {
     return done("read", path, conf, (files, file) -> files.getFileStatus(file).getLen());

@@ -15,6 +15,7 @@ import cafetiere.spark.PreflightException;
 import cafetiere.spark.TestImages;
 import cafetiere.spark.TrainingSummary;
 import cafetiere.spark.TrainingSummary.EarlyStopping;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
@@ -266,6 +267,15 @@ class TargetsTest {
     assertTrue(out.filter("predictedLabel = answer").count() > 200);
     assertTrue(assertThrows(Exception.class, () -> tuned.copy(ParamMap.empty()).setFeaturesCols("age")
         .fit(others)).getMessage().contains("column \"city\", which the initial model"));
+  }
+
+  @Test
+  void aModelGoesOnFromACaffemodel(@TempDir Path folder) throws Exception {
+    CaffeClassifier classifier = classifier().setFeaturesCols("age", "city").setMaxEpochs(1);
+    byte[] weights = classifier.fit(train).caffeModel().weights();
+    Path file = Files.write(folder.resolve("first.caffemodel"), weights);
+    CaffeClassifier again = classifier.setInitialModel(file.toString()).setBaseLr(0).setSeed(99);
+    assertArrayEquals(weights, again.fit(train).caffeModel().weights());
   }
 
   @Test
