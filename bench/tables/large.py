@@ -46,10 +46,10 @@ def _of_spark(folder, estimator_of):
 
 
 def cafetiere(_):
-    """Five lines, all defaults."""
+    """Ten epochs, as many rows want, and else the defaults."""
     from cafetiere.spark.ml import CaffeClassifier
 
-    return CaffeClassifier(featuresCols=["place", "plan", *NUMBERS, "since"])
+    return CaffeClassifier(featuresCols=["place", "plan", *NUMBERS, "since"], maxEpochs=10)
 
 
 def _encoded(learner):
