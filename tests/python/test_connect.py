@@ -100,6 +100,26 @@ def test_interrupting_the_cell_ends_the_run(server, seen):
     assert process.returncode == 1
 
 
+@pytest.mark.long  # a kernel of its own
+def test_a_notebook_shows_and_stops_a_fit(server):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with client(server, "connect_notebook.py", **pipes) as process:
+        try:
+            output, said = process.communicate(timeout=SECONDS)
+        finally:
+            process.kill()
+    assert process.returncode == 0, said[-8_000:]
+    seen = json.loads(output)
+    _, stopped, run, fitted, summary = seen["outputs"]
+    assert stopped[-1]["ename"] == "KeyboardInterrupt"
+    assert run[0]["text"] == "cancelled True\n"
+    assert fitted[-1]["text"] == "2000\n"
+    assert summary[0]["data"]["text/html"].startswith("<iframe")
+    bars = [text.replace("\u2007", " ") for text in seen["bars"]]
+    assert any("2000/2000" in text and "loss=" in text and "rows/s=" in text for text in bars), bars
+    assert bars[0].startswith("barrier, 2 shards")
+
+
 def read_until(terminal, word):
     """What is drawn on a terminal, up to this word."""
     drawn = b""

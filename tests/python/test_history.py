@@ -66,10 +66,14 @@ class Bar:
 
 
 def test_a_bar_for_each_run():
+    barrier = {"run": "a", "title": "barrier, 2 shards", "running": True}
+    rounds = {"run": "b", "title": "rounds, 1 shard", "running": True}
+    other = {"run": "c", "title": "of another fit", "running": False, "progress": EVENTS[3]}
     looks = [
-        [{"run": "a", "title": "barrier, 2 shards"}],
-        [{"run": "a", "title": "barrier, 2 shards", "progress": EVENTS[1], "test": EVENTS[2]}],
-        [{"run": "b", "title": "rounds, 1 shard", "progress": EVENTS[3]}],
+        [other, barrier],
+        [other, barrier | {"progress": EVENTS[1], "test": EVENTS[2]}],
+        [other, rounds | {"progress": EVENTS[3]}],
+        [other, barrier | {"running": False, "progress": EVENTS[3], "test": EVENTS[4]}],
     ]
     ended = threading.Event()
 
@@ -81,9 +85,22 @@ def test_a_bar_for_each_run():
     Bar.made = []
     follow(look, ended, Bar, seconds=0.001)
     first, second = Bar.made
-    assert (first.desc, first.n, first.total, first.open) == ("barrier, 2 shards", 1, 4, False)
-    assert first.figures["loss"] == "2.5000" and first.figures["test accuracy"] == "0.5000"
-    assert second.n == 4 and "loss" not in second.figures
+    assert (first.desc, first.n, first.total, first.open) == ("barrier, 2 shards", 4, 4, False)
+    assert first.figures["rows/s"] == "90" and first.figures["test accuracy"] == "0.7500"
+    assert second.n == 4 and "loss" not in second.figures and not second.open
+
+
+def test_a_session_tells_its_runs(spark):
+    from connect_nets import net
+
+    from cafetiere.spark.progress import _look
+
+    estimator, rows = net(spark, maxIter=7)
+    estimator.fit(rows)
+    spark._jsc.sc().listenerBus().waitUntilEmpty()
+    run = json.loads(_look(spark, estimator.uid)())[0]
+    assert run["title"] == "barrier, 2 shards" and not run["running"]
+    assert run["progress"]["step"] == run["progress"]["max_iter"] == 7
 
 
 def test_a_look_that_fails_ends_the_bars_alone():

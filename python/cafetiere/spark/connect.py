@@ -52,12 +52,12 @@ class RunReport(JavaTransformer):
         return self.getOrDefault("owner")
 
 
-def running(spark, owner: str) -> str:
-    """The runs of an estimator that go on, in JSON: run, title, the newest progress and test."""
-    rows = RunReport(owner=owner).transform(spark.range(1)).filter("state = 'running'")
+def told_runs(spark, owner: str) -> str:
+    """An estimator's runs, in JSON: run, title, running, the newest progress and test."""
+    rows = RunReport(owner=owner).transform(spark.range(1))
     told = []
-    for row in rows.select("run", "title", "progress", "test").collect():
-        run = {"run": row.run, "title": row.title}
+    for row in rows.select("run", "title", "state", "progress", "test").collect():
+        run = {"run": row.run, "title": row.title, "running": row.state == "running"}
         for name in ("progress", "test"):
             if row[name] is not None:
                 run[name] = json.loads(row[name])

@@ -13,7 +13,7 @@ import threading
 
 from pyspark.sql.utils import is_remote
 
-from cafetiere.spark.connect import running
+from cafetiere.spark.connect import told_runs
 
 _SECONDS = 0.5  # from one look at the runs to the next
 _watch = threading.Lock()  # one of the fits that run side by side draws the bars of all
@@ -33,10 +33,10 @@ def _is_watched() -> bool:
 def _look(spark, owner: str):
     """A function that tells of runs, as JSON: those of `owner`, or of the whole application."""
     if is_remote():
-        return lambda: running(spark, owner)
+        return lambda: told_runs(spark, owner)
     runs = spark._jvm.cafetiere.spark.ui.RunStore
     java_context = spark._jsparkSession.sparkContext()
-    return lambda: runs.live(java_context)
+    return lambda: runs.told(java_context)
 
 
 @contextlib.contextmanager
@@ -63,15 +63,21 @@ def shown(spark, owner: str):
 
 
 def follow(look, ended, tqdm, seconds=_SECONDS):
-    """Draws what `look` tells of the runs that go on, as JSON, until `ended` is set."""
-    bars = {}
-    while not ended.wait(seconds):
+    """Draws what `look` tells of runs, as JSON, until `ended` is set, and once more then.
+
+    Runs that have ended before the first look are others' and get no bar.
+    """
+    bars, others, last = {}, None, False
+    while not last:
+        last = others is not None and ended.wait(seconds)
         try:
-            told = json.loads(look())
+            runs = json.loads(look())
         except Exception:
             break  # a bar that cannot be drawn is no fault of the training
-        for run in told:
-            if "progress" in run:
+        if others is None:
+            others = {run["run"] for run in runs if not run["running"]}
+        for run in runs:
+            if "progress" in run and run["run"] not in others:
                 _draw(bars, run, tqdm)
     for bar in bars.values():
         bar.close()

@@ -67,15 +67,15 @@ public final class RunStore {
   }
 
   /**
-   * The runs that go on, for a program that polls: a JSON array of {@code {"run", "title",
-   * "progress", "test"}}, the newest events of these kinds.
+   * All runs, for a program that polls: a JSON array of {@code {"run", "title", "running",
+   * "progress", "test"}}, with the newest events of these kinds.
    */
-  public static String live(SparkContext sc) {
+  public static String told(SparkContext sc) {
     KVStore store = sc.statusStore().store();
     ArrayNode told = Json.array();
     for (RunRow row : runs(store)) {
-      if (!row.isRunning()) continue;
       ObjectNode run = told.addObject().put("run", row.run).put("title", row.title);
+      run.put("running", row.isRunning());
       if (!row.progress.isEmpty()) run.set("progress", Json.parse(row.progress));
       if (!row.test.isEmpty()) run.set("test", Json.parse(row.test));
     }
