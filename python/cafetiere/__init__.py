@@ -27,6 +27,7 @@ from cafetiere._settings import (
 from cafetiere._version import __version__ as __version__
 from cafetiere.classifier import Classifier
 from cafetiere.detector import Detector
+from cafetiere.fine_tune import trainable
 from cafetiere.layer import Layer
 from cafetiere.net import TEST, TRAIN, Net
 from cafetiere.net_spec import NetSpec, layers, params, to_proto
@@ -86,6 +87,7 @@ __all__ = [
     "solver_count",
     "solver_rank",
     "to_proto",
+    "trainable",
 ]
 
 

@@ -59,6 +59,7 @@ def place(tmp_path_factory):
     short = re.sub(r"\b(max_iter|test_interval|snapshot): \d+", r"\1: 10", solver.read_text())
     solver.write_text(re.sub(r"\btest_iter: \d+", "test_iter: 1", short))
     (folder / "jvm").symlink_to(ROOT / "jvm")
+    (folder / "docs").symlink_to(ROOT / "docs")
     (folder / "bin").mkdir()
     (folder / "bin/cafetiere").symlink_to(PROGRAM)
     for part, count in (("train", 200), ("t10k", 100)):
