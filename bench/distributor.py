@@ -2,7 +2,7 @@
 """MNIST to 99 % on two executors of one core: fit() beside TorchDistributor with gloo, in turns.
 
     bench/setup-peers
-    PYTHONPATH=build/peers/lib/python3.11/site-packages .venv/bin/python \\
+    PYTHONPATH=$PWD/build/peers/lib/python3.11/site-packages .venv/bin/python \\
         bench/distributor.py MNIST [--rounds 3] [--epochs 3]
 
 MNIST: a folder with the four IDX files, gzipped. Both learn Caffe's LeNet from the same Parquet
