@@ -83,7 +83,8 @@ TEST(WinogradTiles, TapsAreTheGradientOfTheWeights) {
         for (int64_t y = 0; y < 2; ++y) {  // of the left outputs: the right ones are outside
           const int64_t h = y + kh, w = kw;
           if (w > 0)
-            sum += double(dy[size_t(y * 2 * kChannels + c)]) * d[size_t((h * 4 + w) * kChannels + c)];
+            sum +=
+                double(dy[size_t(y * 2 * kChannels + c)]) * d[size_t((h * 4 + w) * kChannels + c)];
         }
         EXPECT_NEAR(got.taps[size_t((kh * 3 + kw) * kChannels + c)], sum, 2e-5) << kh << kw << c;
       }

@@ -11,7 +11,8 @@
 namespace cafetiere::winograd {
 
 inline constexpr int64_t kPoints = 16, kTaps = 9;
-inline constexpr int64_t kApart = kCacheLine;  ///< between points, which would meet in one set of the cache
+inline constexpr int64_t kApart =
+    kCacheLine;  ///< between points, which would meet in one set of the cache
 
 /// Images of pixels whose channels follow each other.
 struct Plane {

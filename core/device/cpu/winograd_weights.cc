@@ -17,7 +17,8 @@ namespace {
 
 using channels_last::LaneBlocks;
 
-constexpr int64_t kLanesTogether = 64;  // the sums of so many outputs and channels stay in the L2 cache
+constexpr int64_t kLanesTogether =
+    64;  // the sums of so many outputs and channels stay in the L2 cache
 constexpr int64_t kTilesTogether = 32;  // a product's factors and sums stay in the L1 cache
 constexpr int64_t kFewParts = 16;       // with fewer blocks the tiles are divided into parts
 constexpr int64_t kMostParts = 8;
@@ -113,9 +114,8 @@ struct SumKernel {
       const auto [image, row, column] = w->grid.place(tile);
       passes.gradient(out.pixels<2>(diff, image, row, column, w->first_out(block)), outs,
                       gradients + (tile - first) * outs, kPoint);
-      passes.source(
-          in.pixels<4>(src, image, row - g.pad[0], column - g.pad[1], w->first_in(block)), ins,
-          sources + (tile - first) * ins, kPoint);
+      passes.source(in.pixels<4>(src, image, row - g.pad[0], column - g.pad[1], w->first_in(block)),
+                    ins, sources + (tile - first) * ins, kPoint);
     }
     const Brgemm& product = products->at(end - first)[outs < w->outs.size][ins < w->ins.size];
     for (int64_t i = 0; i < kPoints; ++i) {
@@ -193,8 +193,8 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
   write.reads = {partial};
   write.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
   write.make = [=, to = write.writes[0]](const Binder& at) {
-    return Kernel{int(w->part_blocks()), WriteKernel{w, tile_passes(), at(partial), at(to),
-                                                     diff_weights, at.run()}};
+    return Kernel{int(w->part_blocks()),
+                  WriteKernel{w, tile_passes(), at(partial), at(to), diff_weights, at.run()}};
   };
   p.step(std::move(write));
 }
