@@ -17,8 +17,7 @@ namespace {
 
 using channels_last::LaneBlocks;
 
-constexpr int64_t kLanesTogether =
-    64;  // the sums of so many outputs and channels stay in the L2 cache
+constexpr int64_t kLanesTogether = 64;  // outputs and channels whose sums stay in the L2 cache
 constexpr int64_t kTilesTogether = 32;  // a product's factors and sums stay in the L1 cache
 constexpr int64_t kFewParts = 16;       // with fewer blocks the tiles are divided into parts
 constexpr int64_t kMostParts = 8;
