@@ -43,6 +43,7 @@ std::array<const float*, kCount> rows_of(const Floats& from, std::vector<size_t>
 struct Passed {
   Floats source = Floats(kPoints * kChannels), gradient = source;
   Floats outputs = Floats(4 * kChannels), taps = Floats(kTaps * kChannels);
+  Floats kernels = source, flipped = source;
 };
 
 Passed pass(const TilePasses& by, const Floats& d, const Floats& dy, const Floats& bias) {
@@ -55,6 +56,8 @@ Passed pass(const TilePasses& by, const Floats& d, const Floats& dy, const Float
   Floats products(to.source.size());
   for (size_t i = 0; i < products.size(); ++i) products[i] = to.source[i] * to.gradient[i];
   by.taps(products.data(), kChannels, kChannels, to.taps.data());
+  by.kernels(d.data(), kChannels, false, to.kernels.data(), kChannels);
+  by.kernels(d.data(), kChannels, true, to.flipped.data(), kChannels);
   return to;
 }
 
@@ -71,6 +74,8 @@ TEST(WinogradTiles, WideVectorsGiveTheBitsOfPlainOnes) {
   EXPECT_TRUE(same_bits(plain.gradient, wide.gradient));
   EXPECT_TRUE(same_bits(plain.outputs, wide.outputs));
   EXPECT_TRUE(same_bits(plain.taps, wide.taps));
+  EXPECT_TRUE(same_bits(plain.kernels, wide.kernels));
+  EXPECT_TRUE(same_bits(plain.flipped, wide.flipped));
 }
 
 TEST(WinogradTiles, TapsAreTheGradientOfTheWeights) {
@@ -89,6 +94,23 @@ TEST(WinogradTiles, TapsAreTheGradientOfTheWeights) {
         EXPECT_NEAR(got.taps[size_t((kh * 3 + kw) * kChannels + c)], sum, 2e-5) << kh << kw << c;
       }
     }
+  }
+}
+
+TEST(WinogradTiles, KernelsAreBroughtToThePoints) {
+  constexpr double kG[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+  const Floats d = drawn(16, 1);
+  const Passed got = pass(tile_passes(), d, drawn(4, 2), drawn(1, 3));
+  for (int64_t i = 0; i < kPoints * kChannels; ++i) {
+    const int64_t point = i / kChannels, c = i % kChannels;
+    double sum = 0, turned = 0;
+    for (int64_t t = 0; t < kTaps; ++t) {
+      const double factor = kG[point / 4][t / 3] * kG[point % 4][t % 3];
+      sum += factor * double(d[size_t(t * kChannels + c)]);
+      turned += factor * double(d[size_t((8 - t) * kChannels + c)]);
+    }
+    EXPECT_NEAR(got.kernels[size_t(i)], sum, 2e-6);
+    EXPECT_NEAR(got.flipped[size_t(i)], turned, 2e-6);
   }
 }
 

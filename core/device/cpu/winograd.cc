@@ -83,14 +83,6 @@ Products generate(const Tiling& of) {
   return products;
 }
 
-/// One column of G g, the kernel's transform.
-std::array<Simd8, 4> transform_kernel(const Simd8& a, const Simd8& b, const Simd8& c) {
-  const Simd8 even = 0.5F * (a + c), odd = 0.5F * b;
-  return {a, even + odd, even - odd, c};
-}
-
-Simd8 load(const float* from) { return load_octet(from, kOctet); }
-
 struct Kernel2x2 {
   std::shared_ptr<const Tiling> t;
   Products products;
@@ -153,39 +145,32 @@ struct Kernel2x2 {
   }
 };
 
-/// Brings 3 x 3 kernels, [tap][lane], to the points; `flipped` turns them round.
-void write_kernels(const float* taps, int64_t lanes, bool flipped, float* to, int64_t point) {
-  for (int64_t l = 0; l < lanes; l += kOctet) {
-    const auto tap = [&](int64_t i) { return load(taps + (flipped ? 8 - i : i) * lanes + l); };
-    std::array<std::array<Simd8, 4>, 3> columns;
-    for (int64_t j = 0; j < 3; ++j) {
-      columns[size_t(j)] = transform_kernel(tap(j), tap(3 + j), tap(6 + j));
-    }
-    for (size_t i = 0; i < 4; ++i) {
-      const auto row = transform_kernel(columns[0][i], columns[1][i], columns[2][i]);
-      for (size_t j = 0; j < 4; ++j) {
-        store_octet(to + int64_t(i * 4 + j) * point + l, row[j], kOctet);
-      }
-    }
-  }
-}
-
 /// Weights (outputs, channels / group, 3, 3) as [block of lanes][point][depth][lane]: lanes are the
 /// outputs and the depth is the channels, backward the other way round.
 BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g, TensorId weights,
                       bool backward) {
   const int64_t ins = g.channels / g.group, outs = g.outputs / g.group;
   const LaneBlocks lanes(backward ? ins : outs);
-  const auto pack = [=](const float* w, float* to, int block) {
+  const auto pack = [=, passes = tile_passes()](const float* w, float* to, int block) {
+    constexpr int64_t kTogether = kOctet;  // of the depth, so that lines are read once
     const int64_t group = block / lanes.count, first = lanes.begin(block % lanes.count);
     const int64_t height = lanes.lanes(block % lanes.count), depth = backward ? outs : ins;
     const float* from = w + group * outs * ins * kTaps + first * (backward ? 1 : ins) * kTaps;
     float* out = to + (group * outs * ins + first * depth) * kPoints;
-    std::array<float, kTaps * LaneBlocks::kLanes> taps;
-    for (int64_t d = 0; d < depth; ++d, out += height) {
-      const float* at = from + d * (backward ? ins : 1) * kTaps;
-      transpose_tiles(at, height, kTaps, (backward ? 1 : ins) * kTaps, taps.data(), height);
-      write_kernels(taps.data(), height, backward, out, depth * height);
+    std::array<float, kTogether * kTaps * LaneBlocks::kLanes> taps;
+    for (int64_t d = 0; d < depth; d += kTogether) {
+      if (backward) {
+        for (int64_t i = 0; i < kTogether; ++i) {
+          transpose_tiles(from + (d + i) * ins * kTaps, height, kTaps, kTaps,
+                          taps.data() + i * kTaps * height, height);
+        }
+      } else {
+        transpose_tiles(from + d * kTaps, height, kTogether * kTaps, ins * kTaps, taps.data(),
+                        height);
+      }
+      for (int64_t i = 0; i < kTogether; ++i, out += height) {
+        passes.kernels(taps.data() + i * kTaps * height, height, backward, out, depth * height);
+      }
     }
   };
   return pack_step(p, name, weights, weight_count(g) / kTaps * kPoints, g.group * lanes.count,

@@ -61,6 +61,8 @@ struct TilePasses {
                   float floor, const std::array<float*, 4>& y);
   /// The gradient of outputs to points: A dy A^T.
   void (*gradient)(const Pairs& dy, int64_t channels, float* points, int64_t apart);
+  /// A kernel's taps, [tap][channel], turned round if `flipped`, to points: G g G^T.
+  void (*kernels)(const float* taps, int64_t channels, bool flipped, float* points, int64_t apart);
   /// Points to the gradient of the kernel's taps, [tap][channel]: G^T m G.
   void (*taps)(const float* points, int64_t apart, int64_t channels, float* to);
 };

@@ -14,7 +14,7 @@ namespace {
 template <class V>
 using Four = std::array<V, 4>;
 
-/// One column of B^T d, of A^T m, of A d and of G^T m.
+/// One column of B^T d, of A^T m, of A d, of G g and of G^T m.
 template <class V>
 inline Four<V> transform_source(const Four<V>& d) {
   return {d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]};
@@ -26,6 +26,11 @@ inline std::array<V, 2> transform_sums(const Four<V>& m) {
 template <class V>
 inline Four<V> transform_gradient(const V& a, const V& b) {
   return {a, a + b, a - b, -b};
+}
+template <class V>
+inline Four<V> transform_kernel(const V& a, const V& b, const V& c) {
+  const V even = 0.5F * (a + c), odd = 0.5F * b;
+  return {a, even + odd, even - odd, c};
 }
 template <class V>
 inline std::array<V, 3> transform_taps(const Four<V>& m) {
@@ -102,6 +107,26 @@ void gradient_pass(const TilePasses::Pairs& dy, int64_t channels, float* points,
 }
 
 template <class Lanes>
+void kernels_pass(const float* taps, int64_t channels, bool flipped, float* points, int64_t apart) {
+  using V = typename Lanes::V;
+  for_each_vector<Lanes>(channels, [&](int64_t c, auto lanes) {
+    const auto tap = [&](int64_t i) {
+      return Lanes::load(taps + (flipped ? 8 - i : i) * channels + c, lanes);
+    };
+    std::array<Four<V>, 3> columns;
+    for (int64_t j = 0; j < 3; ++j) {
+      columns[size_t(j)] = transform_kernel<V>(tap(j), tap(3 + j), tap(6 + j));
+    }
+    for (size_t i = 0; i < 4; ++i) {
+      const Four<V> row = transform_kernel<V>(columns[0][i], columns[1][i], columns[2][i]);
+      for (size_t j = 0; j < 4; ++j) {
+        Lanes::store(points + int64_t(i * 4 + j) * apart + c, row[j], lanes);
+      }
+    }
+  });
+}
+
+template <class Lanes>
 void taps_pass(const float* points, int64_t apart, int64_t channels, float* to) {
   using V = typename Lanes::V;
   for_each_vector<Lanes>(channels, [&](int64_t c, auto lanes) {
@@ -125,7 +150,8 @@ void taps_pass(const float* points, int64_t apart, int64_t channels, float* to) 
 
 template <class Lanes>
 TilePasses tile_passes_of() {
-  return {source_pass<Lanes>, outputs_pass<Lanes>, gradient_pass<Lanes>, taps_pass<Lanes>};
+  return {source_pass<Lanes>, outputs_pass<Lanes>, gradient_pass<Lanes>, kernels_pass<Lanes>,
+          taps_pass<Lanes>};
 }
 
 }  // namespace
