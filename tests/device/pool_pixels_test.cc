@@ -71,6 +71,11 @@ void for_each_input(const Case& c, size_t out, const F& f) {
     }
   }
 }
+/// The pixel of an input, as an index has it.
+float place_of(const Case& c, size_t input) {
+  const size_t place = input / size_t(c.pixel);
+  return float(place);
+}
 float size_of_window(const Case& c, size_t out) {
   const int64_t pixel = int64_t(out) / c.pixel;
   return float(c.g.rows(pixel / c.g.out_w).padded * c.g.cols(pixel % c.g.out_w).padded);
@@ -87,11 +92,11 @@ Pooled<T> by_definition(const Case& c, const std::vector<T>& x, const std::vecto
       sum += get(x[i]);
       average_dx[i] += get(dy[out]) * share;
       if (!(get(x[i]) > best)) return;
-      best = get(x[i]), to.index[out] = float(i / size_t(c.pixel));
+      best = get(x[i]), to.index[out] = place_of(c, i);
     });
     set(to.max[out], best), set(to.average[out], sum / size_of_window(c, out));
     for_each_input(c, out, [&](size_t i) {
-      if (float(i / size_t(c.pixel)) == to.index[out]) max_dx[i] += get(dy[out]);
+      if (place_of(c, i) == to.index[out]) max_dx[i] += get(dy[out]);
     });
   }
   for (size_t i = 0; i < x.size(); ++i) {

@@ -31,7 +31,7 @@ Floats drawn(int64_t pixels, unsigned seed) {
 
 /// Pixels of which those in `missing` are outside of the image.
 template <size_t kCount>
-std::array<const float*, kCount> rows_of(const Floats& from, std::vector<size_t> missing) {
+std::array<const float*, kCount> rows_of(const Floats& from, const std::vector<size_t>& missing) {
   std::array<const float*, kCount> rows;
   for (size_t i = 0; i < kCount; ++i) rows[i] = from.data() + i * kChannels;
   for (size_t i : missing) rows[i] = nullptr;

@@ -10,6 +10,7 @@
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/channels_last.h"
 #include "core/device/cpu/winograd_tiles.h"
+#include "core/device/map.h"
 #include "core/device/transpose.h"
 
 namespace cafetiere::winograd {
@@ -18,9 +19,10 @@ namespace {
 using channels_last::LaneBlocks;
 
 constexpr int64_t kLanesTogether = 64;  // outputs and channels whose sums stay in the L2 cache
-constexpr int64_t kTilesTogether = 32;  // a product's factors and sums stay in the L1 cache
+constexpr int64_t kTilesTogether = 64;  // a product's factors and sums stay in the L1 cache
 constexpr int64_t kFewParts = 16;       // with fewer blocks the tiles are divided into parts
 constexpr int64_t kMostParts = 8;
+constexpr int64_t kMostRuns = 32;  // of blocks, each with memory of its own
 
 /// The sums cut into blocks: (part of the tiles, group, range of outputs, range of channels). The parts are
 /// summed on their own and added in order.
@@ -40,6 +42,11 @@ struct WeightSums {
   }
   int64_t part_blocks() const { return g.group * outs.count * ins.count; }
   int64_t blocks() const { return parts * part_blocks(); }
+  int64_t runs() const { return std::min(blocks(), kMostRuns); }
+  /// Floats from one point of some tiles to the next, of output gradients and of sources.
+  int64_t gradient_point() const { return kTilesTogether * outs.size + kApart; }
+  int64_t source_point() const { return kTilesTogether * ins.size + kApart; }
+  int64_t scratch() const { return kPoints * (gradient_point() + source_point()); }
   /// Floats of a block: [point][channel][output].
   int64_t block_size() const { return kPoints * outs.size * ins.size; }
 
@@ -85,40 +92,47 @@ std::shared_ptr<const std::map<int64_t, PointProducts>> generate_points(const We
   return products;
 }
 
-/// Sums one block.
+/// Sums the blocks of a run.
 struct SumKernel {
   std::shared_ptr<const WeightSums> w;
   std::shared_ptr<const std::map<int64_t, PointProducts>> products;  // by tiles
   TilePasses passes;
   const float *src, *diff;
-  float* partial;
+  float *partial, *scratch;
 
-  void operator()(int block) const {
+  void operator()(int run) const {
+    const int64_t end = (run + 1) * w->blocks() / w->runs();
+    for (int64_t block = run * w->blocks() / w->runs(); block < end; ++block) {
+      sum_block(block, scratch + run * w->scratch());
+    }
+  }
+
+  void sum_block(int64_t block, float* points) const {
     const int64_t outs = w->outs.lanes(w->out(block)), ins = w->ins.lanes(w->in(block));
     float* const sums = partial + block * w->block_size();
     std::fill_n(sums, kPoints * outs * ins, 0.F);
     const int64_t end = w->first_tile(w->part(block) + 1);
     for (int64_t first = w->first_tile(w->part(block)); first < end; first += kTilesTogether) {
-      add_tiles(block, first, std::min(first + kTilesTogether, end), outs, ins, sums);
+      add_tiles(block, first, std::min(first + kTilesTogether, end), points, sums);
     }
   }
 
-  void add_tiles(int block, int64_t first, int64_t end, int64_t outs, int64_t ins,
-                 float* sums) const {
-    constexpr int64_t kPoint = kTilesTogether * kLanesTogether + kApart;
-    alignas(64) float gradients[kPoints * kPoint], sources[kPoints * kPoint];
+  void add_tiles(int64_t block, int64_t first, int64_t end, float* gradients, float* sums) const {
+    const int64_t outs = w->outs.lanes(w->out(block)), ins = w->ins.lanes(w->in(block));
+    float* const sources = gradients + kPoints * w->gradient_point();
     const ConvGeometry& g = w->g;
     const Plane in{g.in[0], g.in[1], g.channels}, out{g.out[0], g.out[1], g.outputs};
     for (int64_t tile = first; tile < end; ++tile) {
       const auto [image, row, column] = w->grid.place(tile);
       passes.gradient(out.pixels<2>(diff, image, row, column, w->first_out(block)), outs,
-                      gradients + (tile - first) * outs, kPoint);
+                      gradients + (tile - first) * outs, w->gradient_point());
       passes.source(in.pixels<4>(src, image, row - g.pad[0], column - g.pad[1], w->first_in(block)),
-                    ins, sources + (tile - first) * ins, kPoint);
+                    ins, sources + (tile - first) * ins, w->source_point());
     }
     const Brgemm& product = products->at(end - first)[outs < w->outs.size][ins < w->ins.size];
     for (int64_t i = 0; i < kPoints; ++i) {
-      product(gradients + i * kPoint, sources + i * kPoint, sums + i * outs * ins);
+      product(gradients + i * w->gradient_point(), sources + i * w->source_point(),
+              sums + i * outs * ins);
     }
   }
 };
@@ -172,6 +186,7 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
                       TensorId diff_dst, Gradient diff_weights) {
   const auto w = std::make_shared<const WeightSums>(g);
   const BufferId partial = p.scratch(w->blocks() * w->block_size());
+  const BufferId points = p.scratch(w->runs() * w->scratch());
   Step step;
   step.name = name;
   step.kernel = "Winograd 2 x 2, brgemm NSC, lanes are channels (" +
@@ -179,10 +194,10 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
                 std::to_string(w->parts) + " parts";
   step.flops = g.flops();
   step.reads = {p.read(src, Layout::kChannels), p.read(diff_dst, Layout::kChannels)};
-  step.writes = {partial};
+  step.writes = {partial, points};
   step.make = [=, reads = step.reads](const Binder& at) {
-    return Kernel{int(w->blocks()), SumKernel{w, generate_points(*w), tile_passes(), at(reads[0]),
-                                              at(reads[1]), at(partial)}};
+    return Kernel{int(w->runs()), SumKernel{w, generate_points(*w), tile_passes(), at(reads[0]),
+                                            at(reads[1]), at(partial), at(points)}};
   };
   p.step(std::move(step));
 
