@@ -23,6 +23,10 @@
 #include <system_error>
 #include <thread>
 
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace cafetiere {
 namespace {
 
@@ -49,6 +53,9 @@ _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* into) {
 void answer(int, siginfo_t* info, void*) {
   Capture* capture = static_cast<Capture*>(info->si_value.sival_ptr);
   if (info->si_code != SI_QUEUE || !capture) return;
+#ifdef __SANITIZE_THREAD__
+  __tsan_acquire(capture);  // it does not know that a signal comes after its sender's writes
+#endif
   _Unwind_Backtrace(add_frame, capture);
   capture->done.store(true, std::memory_order_release);
 }
@@ -61,6 +68,9 @@ bool ask(int thread, Capture* capture) {
   info.si_pid = getpid();
   info.si_uid = getuid();
   info.si_value.sival_ptr = capture;
+#ifdef __SANITIZE_THREAD__
+  __tsan_release(capture);
+#endif
   return syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, stack_signal(), &info) == 0;
 }
 
