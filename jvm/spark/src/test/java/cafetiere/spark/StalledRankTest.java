@@ -13,8 +13,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * While a rank stores a checkpoint for longer than it may, it and those that wait for it are told of;
- * with engine {@code rounds}, a shard whose task does not end.
+ * While a rank stores a checkpoint for longer than it may, it and those that wait for it are told of, survivors
+ * too; with engine {@code rounds}, a shard whose task does not end.
  */
 @Timeout(value = 180, unit = TimeUnit.SECONDS)
 class StalledRankTest {
@@ -25,20 +25,32 @@ class StalledRankTest {
 
   @Test
   void whereAllRanksStandIsAmongTheEvents() {
+    List<String> reports = whileACheckpointIsStored(new CaffeEstimator());
+    String second = about(reports, "rank 1 on executor ");
+    assertTrue(second.contains("after step 40, storing a checkpoint"), second);
+    assertTrue(second.contains("libcafetiere"), "where it waits for rank 0: " + second);
+  }
+
+  @Test
+  void whereASurvivorStandsIsAmongTheEvents() {
+    whileACheckpointIsStored(
+        new CaffeEstimator().setSyncMode("average").setSyncPeriod(10).setSurvivors(true));
+  }
+
+  /** What is told while rank 0 stores a checkpoint for longer than it may. */
+  private List<String> whileACheckpointIsStored(CaffeEstimator estimator) {
     SparkSession spark = TestImages.session();
     spark.conf().set("spark.cafetiere.stallTime", "1s");
     try {
-      CaffeModel model = new CaffeEstimator().setSolver(TestNets.SOLVER)
-          .setNet(TestNets.CLASSIFIER).setIdCol("id").setNumWorkers(2).setCheckpointInterval(40)
+      CaffeModel model = estimator.setSolver(TestNets.SOLVER).setNet(TestNets.CLASSIFIER)
+          .setIdCol("id").setNumWorkers(2).setCheckpointInterval(40)
           .setCheckpointDir(SlowFiles.path(spark.sparkContext(), dir))
           .fit(TestNets.points(spark, 103));
       List<String> reports = warnings(model);
       String first = about(reports, "rank 0 on executor ");
       assertTrue(first.contains("storing a checkpoint"), first);
       assertTrue(first.contains("SlowFiles.rename"), first);
-      String second = about(reports, "rank 1 on executor ");
-      assertTrue(second.contains("after step 40, storing a checkpoint"), second);
-      assertTrue(second.contains("libcafetiere"), "where it waits for rank 0: " + second);
+      return reports;
     } finally {
       spark.conf().unset("spark.cafetiere.stallTime");
     }
