@@ -51,17 +51,17 @@ def framed(path):
 
 seen = {}
 def watch():
-    while "live" not in seen and "why" not in seen:
-        told = json.loads(spark._jvm.cafetiere.spark.ui.RunStore.live(sc._jsc.sc()))
-        if told and "progress" in told[0]:
-            seen["live"] = told[0]
-            try:
+    try:
+        while "live" not in seen and "why" not in seen:
+            told = json.loads(spark._jvm.cafetiere.spark.ui.RunStore.told(sc._jsc.sc()))
+            if told and "progress" in told[0]:
+                seen["live"] = told[0]
                 seen["list"] = get("")
                 seen["page"] = get(f"run?id={told[0]['run']}")
                 seen["report"] = framed(f"run?id={told[0]['run']}")
-            finally:
-                sc.cancelAllJobs()
-        time.sleep(0.05)
+            time.sleep(0.05)
+    finally:
+        sc.cancelAllJobs()
 
 watcher = threading.Thread(target=watch)
 watcher.start()
