@@ -14,6 +14,7 @@
 
 #include "core/base/bfloat16.h"
 #include "core/device/isa.h"
+#include "tests/device/pool_window.h"
 
 namespace cafetiere {
 namespace {
@@ -161,30 +162,15 @@ TEST_P(PoolPixelsTest, FollowTheDefinition) {
   check<uint16_t>(GetParam());
 }
 
-PoolGeometry window(int64_t in_h, int64_t in_w, int64_t out_h, int64_t out_w, int64_t kernel,
-                    int64_t stride, int64_t pad) {
-  return {.n = 1,
-          .channels = 1,
-          .in_h = in_h,
-          .in_w = in_w,
-          .out_h = out_h,
-          .out_w = out_w,
-          .kernel_h = kernel,
-          .kernel_w = kernel,
-          .stride_h = stride,
-          .stride_w = stride,
-          .pad_h = pad,
-          .pad_w = pad};
-}
-
 INSTANTIATE_TEST_SUITE_P(Shapes, PoolPixelsTest,
-                         testing::Values(Case{window(24, 24, 12, 12, 2, 2, 0), 20},
-                                         Case{window(14, 15, 14, 15, 3, 1, 1), 200},
-                                         Case{window(13, 11, 6, 5, 3, 2, 0), 96},
-                                         Case{window(8, 8, 4, 4, 3, 2, 0), 33},  // cut at the edge
-                                         Case{window(5, 5, 1, 1, 5, 1, 0), 7},
-                                         Case{window(9, 9, 3, 3, 2, 4, 0), 1},  // gaps
-                                         Case{window(3, 3, 5, 5, 3, 1, 2), 32}));
+                         testing::Values(Case{pool_window(24, 24, 12, 12, 2, 2, 0), 20},
+                                         Case{pool_window(14, 15, 14, 15, 3, 1, 1), 200},
+                                         Case{pool_window(13, 11, 6, 5, 3, 2, 0), 96},
+                                         Case{pool_window(8, 8, 4, 4, 3, 2, 0),
+                                              33},  // cut at the edge
+                                         Case{pool_window(5, 5, 1, 1, 5, 1, 0), 7},
+                                         Case{pool_window(9, 9, 3, 3, 2, 4, 0), 1},  // gaps
+                                         Case{pool_window(3, 3, 5, 5, 3, 1, 2), 32}));
 
 }  // namespace
 }  // namespace cafetiere

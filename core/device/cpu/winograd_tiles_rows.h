@@ -47,6 +47,21 @@ inline void for_each_vector(int64_t channels, const F& f) {
   if (c < channels) f(c, channels - c);
 }
 
+/// The four points of a column, and of a row, of a vector's channels.
+template <class Lanes, class N>
+inline Four<typename Lanes::V> load_column(const float* points, size_t j, int64_t apart, N lanes) {
+  Four<typename Lanes::V> m;
+  for (size_t i = 0; i < 4; ++i) m[i] = Lanes::load(points + int64_t(i * 4 + j) * apart, lanes);
+  return m;
+}
+template <class Lanes, class N>
+inline void store_row(const Four<typename Lanes::V>& row, size_t i, float* points, int64_t apart,
+                      N lanes) {
+  for (size_t j = 0; j < 4; ++j) {
+    Lanes::store(points + int64_t(i * 4 + j) * apart, row[j], lanes);
+  }
+}
+
 template <class Lanes>
 void source_pass(const TilePasses::Pixels& d, int64_t channels, float* points, int64_t apart) {
   using V = typename Lanes::V;
@@ -59,9 +74,7 @@ void source_pass(const TilePasses::Pixels& d, int64_t channels, float* points, i
     for (size_t i = 0; i < 4; ++i) {
       const auto row =
           transform_source<V>({columns[0][i], columns[1][i], columns[2][i], columns[3][i]});
-      for (size_t j = 0; j < 4; ++j) {
-        Lanes::store(points + int64_t(i * 4 + j) * apart + c, row[j], lanes);
-      }
+      store_row<Lanes>(row, i, points + c, apart, lanes);
     }
   });
 }
@@ -74,11 +87,7 @@ void outputs_pass(const float* points, int64_t apart, int64_t channels, const fl
     const V start = bias ? Lanes::load(bias + c, lanes) : V{}, least = V{} + floor;
     std::array<std::array<V, 2>, 4> half;
     for (size_t j = 0; j < 4; ++j) {
-      Four<V> m;
-      for (size_t i = 0; i < 4; ++i) {
-        m[i] = Lanes::load(points + int64_t(i * 4 + j) * apart + c, lanes);
-      }
-      half[j] = transform_sums<V>(m);
+      half[j] = transform_sums<V>(load_column<Lanes>(points + c, j, apart, lanes));
     }
     for (size_t i = 0; i < 2; ++i) {
       const auto row = transform_sums<V>({half[0][i], half[1][i], half[2][i], half[3][i]});
@@ -99,9 +108,7 @@ void gradient_pass(const TilePasses::Pairs& dy, int64_t channels, float* points,
     const Four<V> right = transform_gradient<V>(pixel(1), pixel(3));
     for (size_t i = 0; i < 4; ++i) {
       const Four<V> row = transform_gradient<V>(left[i], right[i]);
-      for (size_t j = 0; j < 4; ++j) {
-        Lanes::store(points + int64_t(i * 4 + j) * apart + c, row[j], lanes);
-      }
+      store_row<Lanes>(row, i, points + c, apart, lanes);
     }
   });
 }
@@ -119,9 +126,7 @@ void kernels_pass(const float* taps, int64_t channels, bool flipped, float* poin
     }
     for (size_t i = 0; i < 4; ++i) {
       const Four<V> row = transform_kernel<V>(columns[0][i], columns[1][i], columns[2][i]);
-      for (size_t j = 0; j < 4; ++j) {
-        Lanes::store(points + int64_t(i * 4 + j) * apart + c, row[j], lanes);
-      }
+      store_row<Lanes>(row, i, points + c, apart, lanes);
     }
   });
 }
@@ -132,11 +137,7 @@ void taps_pass(const float* points, int64_t apart, int64_t channels, float* to) 
   for_each_vector<Lanes>(channels, [&](int64_t c, auto lanes) {
     std::array<std::array<V, 3>, 4> columns;
     for (size_t j = 0; j < 4; ++j) {
-      Four<V> m;
-      for (size_t i = 0; i < 4; ++i) {
-        m[i] = Lanes::load(points + int64_t(i * 4 + j) * apart + c, lanes);
-      }
-      columns[j] = transform_taps<V>(m);
+      columns[j] = transform_taps<V>(load_column<Lanes>(points + c, j, apart, lanes));
     }
     for (size_t i = 0; i < 3; ++i) {
       const auto row =
