@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 package loaders
 
-import java.awt.image.BufferedImage
-import java.io.{ByteArrayOutputStream, IOException}
+import java.io.IOException
 import java.nio.ByteBuffer
 import java.nio.file.{Files, Path}
-import javax.imageio.ImageIO
 
 import org.apache.commons.compress.archivers.tar.{TarArchiveEntry, TarArchiveOutputStream}
 import org.apache.spark.sql.SparkSession
 import org.junit.jupiter.api.Assertions._
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.io.TempDir
+import preprocessing.Png
 
 class LoadersTest {
   @TempDir var folder: Path = _
@@ -63,15 +62,6 @@ class LoadersTest {
     assertTrue(message(new MnistLoader(folder.toString)).contains("is no IDX file of bytes"))
   }
 
-  /** A PNG of this colour. */
-  private def png(rgb: Int): Array[Byte] = {
-    val drawn = new BufferedImage(8, 6, BufferedImage.TYPE_INT_RGB)
-    for (y <- 0 until 6; x <- 0 until 8) drawn.setRGB(x, y, rgb)
-    val bytes = new ByteArrayOutputStream
-    ImageIO.write(drawn, "png", bytes)
-    bytes.toByteArray
-  }
-
   private def tar(name: String, files: (String, Array[Byte])*): Unit = {
     val out = new TarArchiveOutputStream(Files.newOutputStream(folder.resolve(name)))
     for ((file, bytes) <- files) {
@@ -85,9 +75,9 @@ class LoadersTest {
   }
 
   @Test def imagesInTars(): Unit = {
-    tar("train.000.tar", "n1/a.png" -> png(0x010203), "n1/b.png" -> png(0x040506))
-    tar("train.001.tar", "n2/c.png" -> png(0x070809), "n2/d.png" -> "no image".getBytes)
-    tar("val.000.tar", "e.png" -> png(0))
+    tar("train.000.tar", "n1/a.png" -> Png.of(0x010203), "n1/b.png" -> Png.of(0x040506))
+    tar("train.001.tar", "n2/c.png" -> Png.of(0x070809), "n2/d.png" -> "no image".getBytes)
+    tar("val.000.tar", "e.png" -> Png.of(0))
     write("train.txt", "n1/a.png 1\nb.png 1\nn2/c.png 2\nn2/d.png 2\n".getBytes)
     val spark = SparkSession.builder().master("local[1]").getOrCreate()
     try {
@@ -103,7 +93,7 @@ class LoadersTest {
       val files = new v1.ImageNetLoader(bucket)(sc, "train.00", "train.txt", Some(1))
       assertEquals(1, files.getNumPartitions)
       assertEquals(Seq(1, 1, 2, 2), files.map(_._2).collect().toSeq)
-      assertArrayEquals(png(0x010203), files.first()._1)
+      assertArrayEquals(Png.of(0x010203), files.first()._1)
     } finally spark.stop()
   }
 }

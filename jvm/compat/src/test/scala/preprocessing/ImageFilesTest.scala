@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package preprocessing
 
-import java.awt.image.BufferedImage
-import java.io.ByteArrayOutputStream
 import java.nio.file.Path
-import javax.imageio.ImageIO
 
 import libs.ByteImage
 import org.apache.spark.sql.SparkSession
@@ -16,23 +13,15 @@ import org.junit.jupiter.api.io.TempDir
 class ImageFilesTest {
   @TempDir var folder: Path = _
 
-  private def png(rgb: Int): Array[Byte] = {
-    val drawn = new BufferedImage(8, 6, BufferedImage.TYPE_INT_RGB)
-    for (y <- 0 until 6; x <- 0 until 8) drawn.setRGB(x, y, rgb)
-    val bytes = new ByteArrayOutputStream
-    ImageIO.write(drawn, "png", bytes)
-    bytes.toByteArray
-  }
-
   @Test def filesBecomeFullMinibatchesOfImages(): Unit = {
     val convert = new ScaleAndConvert(2, 3, 4)
-    val image = convert.convertImage(png(0x010203)).get
+    val image = convert.convertImage(Png.of(0x010203)).get
     assertEquals((3, 4), (image.getHeight(), image.getWidth()))
     assertEquals((1, 2, 3), (image.getRed(2, 3).toInt, image.getGreen(0, 1).toInt, image.getBlue(1, 0).toInt))
     assertTrue(convert.convertImage("no image".getBytes).isEmpty)
     val spark = SparkSession.builder().master("local[1]").getOrCreate()
     try {
-      val files = (0 until 6).map(i => (if (i == 2) Array[Byte](1) else png(i), i))
+      val files = (0 until 6).map(i => (if (i == 2) Array[Byte](1) else Png.of(i), i))
       val batches = convert(spark.sparkContext.parallelize(files, 1)).collect()
       assertEquals(Seq(Seq(0, 1), Seq(3, 4)), batches.toSeq.map(_._2.toSeq))
       assertEquals(3, batches(1)._1(0).getBlue(0, 0).toInt)
