@@ -15,6 +15,7 @@
 #include "core/observe/grouped.h"
 #include "core/plan/eager_memory.h"
 #include "core/solver/update_rule.h"
+#include "core/train/immediate_update.h"
 #include "core/train/memory_estimate.h"
 #include "core/train/nets.h"
 
@@ -136,10 +137,13 @@ std::string memory_table(const MemoryEstimate& memory, const std::string& rule) 
   Table table({"memory predicted", "MiB"});
   table.add({"parameters", mib(memory.parameters)});
   if (!rule.empty()) {
-    table.add({"gradients", mib(memory.gradients)});
+    if (memory.gradients > 0) table.add({"gradients", mib(memory.gradients)});
     table.add({"history of " + rule, mib(memory.history)});
   }
-  table.add({"blobs, their gradients and scratch", mib(memory.blobs)});
+  const bool among_blobs = !rule.empty() && memory.gradients == 0;
+  table.add(
+      {among_blobs ? "blobs, all gradients and scratch" : "blobs, their gradients and scratch",
+       mib(memory.blobs)});
   table.add({"inputs", mib(memory.inputs)});
   if (memory.test_nets > 0) table.add({"test nets", mib(memory.test_nets)});
   if (memory.debug_info > 0) table.add({"debug_info", mib(memory.debug_info)});
@@ -208,7 +212,12 @@ Result<Explanation> explain(const Subject& subject, const Logger& log) {
   CFT_TRY(result.net->use_precision(subject.solver.param.precision()));
   result.options = {.batch = subject.batch, .backward = subject.train, .outputs = {}};
   const LoadedNet& net = *result.net;
-  CFT_ASSIGN(const PlanOutline plan, net.outline(result.options));
+  PlanOptions alone = result.options;
+  if (subject.train) {
+    CFT_ASSIGN(const auto rule, make_update_rule(subject.solver.param));
+    alone.updates = ImmediateUpdate::suits(subject.solver.param, *rule);
+  }
+  CFT_ASSIGN(const PlanOutline plan, net.outline(alone));
   CFT_ASSIGN(const std::string layer_table, layers(net, plan, subject.batch));
   MemoryEstimate memory = estimate_scoring(net.graph, plan);
   if (subject.train) {

@@ -12,6 +12,7 @@
 #include "core/solver/lr_policy.h"
 #include "core/solver/update_rule.h"
 #include "core/sync/sync.h"
+#include "core/train/immediate_update.h"
 #include "core/train/label_range.h"
 #include "core/train/memory_estimate.h"
 #include "core/train/nets.h"
@@ -22,11 +23,18 @@ namespace {
 
 using nlohmann::json;
 
-/// Memory as estimated for one shard, and one partial sum of gradients more; operations and bytes of
-/// a pass over a batch.
-Result<json> predicted_work(const Graph& graph, int history, const std::string& precision) {
+/// What a solver means for a net's work.
+struct Solving {
+  int history = 0;         ///< values that its rule keeps for a weight
+  bool immediate = false;  ///< whether a rank alone steps each parameter within backward
+  std::string precision;
+};
+
+/// Memory as estimated for one shard among others, with one partial sum of gradients more, and for one
+/// alone; operations and bytes of a pass over a batch.
+Result<json> predicted_work(const Graph& graph, const Solving& solving) {
   const bool train = graph.phase() == caffe::TRAIN;
-  CFT_ASSIGN(const Format products, product_format(precision));
+  CFT_ASSIGN(const Format products, product_format(solving.precision));
   const auto device = make_cpu_device(products);
   CFT_ASSIGN(const PlanOutline plan,
              PlanOutline::make(graph, *device, {.backward = train, .outputs = {}}));
@@ -36,12 +44,16 @@ Result<json> predicted_work(const Graph& graph, int history, const std::string& 
     (step.backward ? backward : forward) += step.flops;
     bytes += step.bytes;
   }
-  int64_t memory = estimate_scoring(graph, plan).total();
+  int64_t memory = estimate_scoring(graph, plan).total(), alone = memory;
   if (train) {
-    const MemoryEstimate estimate = estimate_training(graph, plan, history);
+    const MemoryEstimate estimate = estimate_training(graph, plan, solving.history);
     memory = estimate.total() + estimate.gradients;
+    const PlanOptions options{.backward = true, .outputs = {}, .updates = solving.immediate};
+    CFT_ASSIGN(const PlanOutline own, PlanOutline::make(graph, *device, options));
+    alone = estimate_training(graph, own, solving.history).total();
   }
   return json{{"memory_bytes", memory},
+              {"memory_alone_bytes", alone},
               {"flops_forward", forward},
               {"flops_backward", backward},
               {"pass_bytes", bytes}};
@@ -152,10 +164,10 @@ Result<json> data_json(const Graph& graph, const std::vector<Shape>& shapes,
   return data;
 }
 
-Result<json> describe(const Graph& graph, const std::vector<SourceOfNet>& sources, int history,
-                      const std::string& precision) {
+Result<json> describe(const Graph& graph, const std::vector<SourceOfNet>& sources,
+                      const Solving& solving) {
   CFT_ASSIGN(const std::vector<Shape> shapes, graph.infer(0));
-  CFT_ASSIGN(json described, predicted_work(graph, history, precision));
+  CFT_ASSIGN(json described, predicted_work(graph, solving));
   int64_t parameters = 0;
   for (const Param& p : graph.params()) parameters += p.shape.count();
   json blobs = json::array(), outputs = json::array();
@@ -249,13 +261,14 @@ int cft_describe(const char* options, char** out) {
       return invalid_argument("option \"phase\" must be TRAIN or TEST");
     }
     nlohmann::json extra;
-    int history = 0;
+    capi::Solving solving{.precision = solver.param.precision()};
     if (training.has_solver) {
       caffe::SolverParameter run = solver.param;
       if (max_iter > 0) run.set_max_iter(max_iter);
       CFT_TRY(LrPolicy::create(run).status());
       CFT_ASSIGN(const auto rule, make_update_rule(solver.param));
-      history = rule->history_per_param();
+      solving.history = rule->history_per_param();
+      solving.immediate = ImmediateUpdate::suits(solver.param, *rule);
       extra = capi::solver_json(solver.param);
     }
     CFT_ASSIGN(const NetChoice choice, capi::chosen_net(training, phase));
@@ -266,7 +279,7 @@ int cft_describe(const char* options, char** out) {
     CFT_ASSIGN(const Graph graph,
                Graph::build(choice.net, choice.state, {.types = layer_types(), .fed = {}}));
     CFT_ASSIGN(const std::vector<SourceOfNet> data, source_layers(choice));
-    CFT_ASSIGN(nlohmann::json json, capi::describe(graph, data, history, solver.param.precision()));
+    CFT_ASSIGN(nlohmann::json json, capi::describe(graph, data, solving));
     json["net_path"] = solver.param.net();
     if (has_rows && training.has_net) json["rows_net_text"] = to_text(training.net.param);
     json["net_text"] = to_text(phase == "TEST" ? capi::with_state(choice) : choice.net.param);

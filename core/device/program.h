@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,16 +24,26 @@ namespace cafetiere {
 class Device;
 class RunError;
 
+/// Takes the solver's step of a net's parameters, within a run of its plan.
+class ParamUpdate {
+ public:
+  virtual ~ParamUpdate() = default;
+  /// Steps a piece of a parameter, which begins at its float `begin`, by the piece's gradient. Safe to
+  /// call from several threads on different pieces; the result does not depend on how they are cut.
+  virtual void apply(size_t param, int64_t begin, std::span<const float> gradient) = 0;
+};
+
 /// What changes from run to run of the same plan.
 struct RunContext {
   uint64_t seed = 0;
-  int shard = 0;              ///< whose rows these are: state from batch to batch is kept by shard
-  int64_t sub_step = 0;       ///< step * iter_size + pass
-  int64_t first_sample = 0;   ///< index of the batch's first row among all shards' rows
-  float loss_scale = 1;       ///< this batch's share of the rows of the pass
-  bool begins = false;        ///< what is kept from batch to batch is zero, as in a first run
-  bool accumulate = false;    ///< add to the parameter gradients instead of replacing them
-  RunError* error = nullptr;  ///< where a kernel that fails reports why; set by the plan
+  int shard = 0;             ///< whose rows these are: state from batch to batch is kept by shard
+  int64_t sub_step = 0;      ///< step * iter_size + pass
+  int64_t first_sample = 0;  ///< index of the batch's first row among all shards' rows
+  float loss_scale = 1;      ///< this batch's share of the rows of the pass
+  bool begins = false;       ///< what is kept from batch to batch is zero, as in a first run
+  bool accumulate = false;   ///< add to the parameter gradients instead of replacing them
+  ParamUpdate* update = nullptr;  ///< of a plan that steps its parameters; null: they stay
+  RunError* error = nullptr;      ///< where a kernel that fails reports why; set by the plan
 };
 
 using TensorId = int;
@@ -142,6 +153,9 @@ class Program {
   BufferId scratch(int64_t count, Format format = Format::kFloat32, Space space = Space::kHost);
   /// Makes the tensor readable, row-major, after the run.
   BufferId keep(TensorId id);
+  /// Makes the program's own what external() made the caller's: memory that lives from the first step
+  /// that uses it to the last one.
+  void adopt(BufferId id) { buffers_[size_t(id)].external = false; }
 
   void step(Step step);
   /// Moves the steps of the host that compute only of `constants`, and of what such steps compute, to

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "core/device/isa.h"
 #include "core/plan/fold.h"
 #include "core/plan/fusion.h"
 #include "core/plan/lower_node.h"
+#include "core/plan/param_updates.h"
 #include "core/plan/recompute.h"
 #include "core/plan/row_pass.h"
 
@@ -35,9 +37,11 @@ class Lowering {
     net_.first_backward = program_.steps().size();
     if (options_.backward) CFT_TRY(backward());
     if (options_.backward && options_.recompute) recompute_rows(program_, net_.first_backward);
-    if (!options_.row_passes) return {};
-    join_rows(program_, net_.hoisted, net_.first_backward);
-    join_rows(program_, net_.first_backward, program_.steps().size());
+    if (options_.row_passes) {
+      join_rows(program_, net_.hoisted, net_.first_backward);
+      join_rows(program_, net_.first_backward, program_.steps().size());
+    }
+    if (options_.updates) update_params();
     return {};
   }
 
@@ -84,6 +88,16 @@ class Lowering {
       const TensorId gradient = params_.back().gradient.tensor;
       net_.gradients.push_back(gradient == kNoTensor ? kNoBuffer : external(gradient));
     }
+  }
+
+  void update_params() {
+    std::vector<SteppedParam> params;
+    for (size_t i = 0; i < params_.size(); ++i) {
+      const BufferId gradient = std::exchange(net_.gradients[i], kNoBuffer);
+      if (gradient == kNoBuffer) continue;
+      params.push_back({i, graph_.params()[i].layer, net_.params[i], gradient});
+    }
+    add_param_updates(program_, net_.first_backward, params);
   }
 
   /// The only buffer of an external tensor.
@@ -331,7 +345,8 @@ Result<PlanOutline> PlanOutline::make(const Graph& graph, Device& device,
   CFT_ASSIGN(LoweredNet net, lower(graph, device, options));
   std::vector<StepInfo> steps = net.steps();
   const int64_t bytes = place(net.program).bytes;
-  return PlanOutline{std::move(net.inputs), std::move(net.outputs), std::move(steps), bytes};
+  return PlanOutline{std::move(net.inputs), std::move(net.outputs), std::move(steps), bytes,
+                     options.updates};
 }
 
 }  // namespace cafetiere

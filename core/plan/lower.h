@@ -39,6 +39,9 @@ struct PlanOptions {
   /// The parameters will not change after the first run, and there is no backward: what is computed of
   /// them alone is computed once, and normalisations are folded into the layers before them.
   std::shared_ptr<FixedValues> fixed = nullptr;
+  /// The plan takes the solver's step of each parameter (RunContext::update) once backward is done with
+  /// it; its gradient is a temporary of the plan. For a batch that is a whole iteration.
+  bool updates = false;
   /// Steps on the same rows of large tensors are done in one pass over memory (row_pass.h); the values
   /// are the same without.
   bool row_passes = true;
@@ -84,7 +87,8 @@ struct LoweredNet {
   std::vector<Blob> inputs, outputs;
   std::vector<Blob> input_diffs;  ///< the gradients that reach the inputs
   std::vector<Loss> losses;
-  std::vector<BufferId> params, gradients;  ///< by Graph::params(); kNoBuffer: no gradient
+  std::vector<BufferId> params;     ///< by Graph::params()
+  std::vector<BufferId> gradients;  ///< the same; kNoBuffer: none, or the plan's own
 
   std::vector<StepInfo> steps() const;
 };
@@ -98,6 +102,7 @@ struct PlanOutline {
   std::vector<StepInfo> steps;
   int64_t arena_bytes =
       0;  ///< of the host, for activations, gradients of activations and scratch memory
+  bool updates = false;  ///< and for the parameters' gradients
 
   static Result<PlanOutline> make(const Graph& graph, Device& device, const PlanOptions& options);
 };

@@ -49,6 +49,13 @@ class ArenaUpdate {
   /// Updates a slice. Independent of how the arena is cut.
   void apply(const UpdateStep& step, const ArenaSlice& slice, ThreadPool& pool) const;
 
+  /// Updates a slice that lies within one parameter, by its index, on the caller's thread.
+  void apply_within(size_t param, const UpdateStep& step, const ArenaSlice& slice) const {
+    apply_piece(step, {param, slice.begin, slice.end}, slice);
+  }
+  /// Where a parameter begins.
+  int64_t offset_of(size_t param) const { return params_[param].offset; }
+
   /// Whether prepare() and trust_ratios() come before apply().
   bool needs_norms() const { return rule_->needs_norms(); }
   /// The first half of the update of a slice, which begins at a multiple of kNormBlock: the norms of

@@ -9,6 +9,7 @@
 #include "core/data/own_shard.h"
 #include "core/solver/clip.h"
 #include "core/sync/weight_check.h"
+#include "core/train/immediate_update.h"
 #include "core/train/solver_log.h"
 
 namespace cafetiere {
@@ -33,27 +34,12 @@ Status Trainer::begin(Loop& loop) {
   }
   const caffe::SolverParameter& p = options_.solver.param;
   CFT_ASSIGN(loop.policy, LrPolicy::create(p));
-  const auto update = [this] {
-    return ArenaUpdate::make(options_.solver.param, param_spans(graph_), graph_.learned_size());
-  };
-  CFT_ASSIGN(const ArenaUpdate rule, update());
-  loop.history_per_param = rule.history_per_param();
-  CFT_ASSIGN(loop.sync, make_sync(p.sync(),
-                                  {.group = loop.group,
-                                   .shards = loop.shards,
-                                   .floats = graph_.arena_size(),
-                                   .clip = p.clip_gradients(),
-                                   .pool = pool_.get(),
-                                   .log = options_.log,
-                                   .trace = options_.trace,
-                                   .account = &options_.time,
-                                   .seed = seed_,
-                                   .matrices = param_matrices(graph_)},
-                                  update));
+  CFT_TRY(make_mode(loop));
   if (const auto state = std::exchange(restored_, nullptr)) CFT_TRY(loop.sync->restore(*state));
   if (options_.survivors) CFT_TRY(elect_source(loop));
   ShardRunner::Setup setup{.solver = &options_.solver.param,
                            .plans = plans_.get(),
+                           .update = loop.immediate,
                            .pool = pool_.get(),
                            .weights = weights_span(),
                            .gradients = gradients_span(),
@@ -71,6 +57,34 @@ Status Trainer::begin(Loop& loop) {
   CFT_ASSIGN(loop.runner, ShardRunner::create(std::move(setup), loop.sync.get()));
   if (!options_.survivors) rows_used_.clear();
   loop.start = loop.last_report = Loop::Clock::now();
+  return {};
+}
+
+Status Trainer::make_mode(Loop& loop) {
+  const caffe::SolverParameter& p = options_.solver.param;
+  const auto update = [this] {
+    return ArenaUpdate::make(options_.solver.param, param_spans(graph_), graph_.learned_size());
+  };
+  CFT_ASSIGN(ArenaUpdate rule, update());
+  loop.history_per_param = rule.history_per_param();
+  if (immediate_) {
+    auto mode = std::make_unique<ImmediateUpdate>(loop.group, std::move(rule), graph_.arena_size());
+    loop.immediate = mode.get();
+    loop.sync = std::move(mode);
+    return {};
+  }
+  CFT_ASSIGN(loop.sync, make_sync(p.sync(),
+                                  {.group = loop.group,
+                                   .shards = loop.shards,
+                                   .floats = graph_.arena_size(),
+                                   .clip = p.clip_gradients(),
+                                   .pool = pool_.get(),
+                                   .log = options_.log,
+                                   .trace = options_.trace,
+                                   .account = &options_.time,
+                                   .seed = seed_,
+                                   .matrices = param_matrices(graph_)},
+                                  update));
   return {};
 }
 
@@ -339,7 +353,8 @@ Status Trainer::finish(Loop& loop) {
   summary_.not_compute =
       1 - (loop.runner->compute_seconds() + loop.sync_seconds) / summary_.seconds;
   summary_.loss = loop.last_loss;
-  const int64_t floats = graph_.arena_size() * int64_t(2 + loop.history_per_param);
+  const int64_t floats =
+      graph_.arena_size() * int64_t((immediate_ ? 1 : 2) + loop.history_per_param);
   summary_.peak_bytes = plans_->bytes() + floats * int64_t(sizeof(float));
   return {};
 }

@@ -28,7 +28,7 @@ MemoryEstimate estimate_training(const Graph& graph, const PlanOutline& plan,
                                  int history_per_param) {
   const int64_t arena = graph.arena_size() * kFloat;
   return {.parameters = arena,
-          .gradients = arena,
+          .gradients = plan.updates ? 0 : arena,
           .history = arena * history_per_param,
           .blobs = plan.arena_bytes,
           .inputs = input_bytes(plan) * (1 + kBatchesHeld),

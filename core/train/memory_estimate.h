@@ -9,7 +9,8 @@
 namespace cafetiere {
 
 /// Bytes by purpose, for one rank with one shard; more shards add a gradient or a few
-/// (ceil(log2 shards)). The pages of a mapped LMDB, which the system takes back when it needs them,
+/// (ceil(log2 shards)). A rank alone may have a plan with `updates`: then the gradients are among the
+/// blobs. The pages of a mapped LMDB, which the system takes back when it needs them,
 /// and the file that an HDF5Data layer reads are not counted.
 struct MemoryEstimate {
   int64_t parameters = 0, gradients = 0, history = 0;

@@ -36,9 +36,12 @@ Result<Plan*> PlanSet::at(int64_t rows) {
   }
   std::unique_ptr<Plan>& plan = plans_[rows];
   if (!plan) {
-    CFT_ASSIGN(
-        plan, Plan::compile(*graph_, *device_, params_,
-                            {.batch = rows, .backward = backward_, .outputs = {}, .beside = full}));
+    CFT_ASSIGN(plan, Plan::compile(*graph_, *device_, params_,
+                                   {.batch = rows,
+                                    .backward = backward_,
+                                    .outputs = {},
+                                    .beside = full,
+                                    .updates = updates_}));
   }
   return plan.get();
 }

@@ -23,8 +23,13 @@ struct Feed {
 class PlanSet {
  public:
   /// All must outlive this object.
-  PlanSet(const Graph* graph, Device* device, ParamPointers params, bool backward)
-      : graph_(graph), device_(device), params_(std::move(params)), backward_(backward) {}
+  PlanSet(const Graph* graph, Device* device, ParamPointers params, bool backward,
+          bool updates = false)
+      : graph_(graph),
+        device_(device),
+        params_(std::move(params)),
+        backward_(backward),
+        updates_(updates) {}
 
   /// The plan for a batch of `rows`; 0 = the net's own batch size. A plan's results are valid until
   /// another one runs: the plans share their memory.
@@ -37,7 +42,7 @@ class PlanSet {
   const Graph* graph_;
   Device* device_;
   ParamPointers params_;
-  bool backward_;
+  bool backward_, updates_;
   std::map<int64_t, std::unique_ptr<Plan>> plans_;
 };
 

@@ -16,6 +16,7 @@
 #include "core/model/weights.h"
 #include "core/solver/random_seed.h"
 #include "core/sync/modes.h"
+#include "core/train/immediate_update.h"
 #include "core/train/loop.h"
 
 namespace cafetiere {
@@ -74,7 +75,11 @@ Status Trainer::build() {
   CFT_ASSIGN(graph_, training_graph(choice));
   log_net(choice.net, choice.state, graph_, options_.log);
   CFT_ASSIGN(weights_, allocate_shared_arena(graph_.arena_size()));
-  CFT_ASSIGN(gradients_, allocate_shared_arena(graph_.arena_size()));
+  CFT_ASSIGN(const auto rule, make_update_rule(p));
+  immediate_ = options_.shards == 1 && !options_.survivors && ImmediateUpdate::suits(p, *rule);
+  if (!immediate_) {
+    CFT_ASSIGN(gradients_, allocate_shared_arena(graph_.arena_size()));
+  }
   Random random{uint32_t(seed_)};
   const std::span<float> arena(weights_.get(), size_t(graph_.arena_size()));
   CFT_TRY(init_params(graph_, random, arena));
@@ -82,8 +87,9 @@ Status Trainer::build() {
   if (stopping_ && options_.survivors) {
     return invalid_argument("early_stopping needs ranks that stay; those of survivors come and go");
   }
-  plans_ = std::make_unique<PlanSet>(
-      &graph_, device_.get(), param_pointers(graph_, weights_.get(), gradients_.get()), true);
+  plans_ = std::make_unique<PlanSet>(&graph_, device_.get(),
+                                     param_pointers(graph_, weights_.get(), gradients_.get()), true,
+                                     immediate_);
   CFT_TRY(plans_->at(0).status());  // an impossible plan fails now, not in the first step
   return p.test_interval() > 0 ? build_tests(random) : Status();
 }

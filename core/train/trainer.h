@@ -140,6 +140,7 @@ class Trainer {
   Status build();
   Status build_tests(class Random& random);
   Status begin(Loop& loop);
+  Status make_mode(Loop& loop);
   Status one_round(Loop& loop);
   Status end_round(Loop& loop, const UpdateStep& last);
   Status report(Loop& loop, int iter, bool shown);
@@ -173,7 +174,9 @@ class Trainer {
   Status checkpoint_if_due(Loop& loop, int first);
 
   std::span<float> weights_span() { return {weights_.get(), size_t(graph_.arena_size())}; }
-  std::span<float> gradients_span() { return {gradients_.get(), size_t(graph_.arena_size())}; }
+  std::span<float> gradients_span() {
+    return {gradients_.get(), gradients_ ? size_t(graph_.arena_size()) : 0};
+  }
 
   TrainerOptions options_;
   uint64_t seed_ = 1;
@@ -181,7 +184,8 @@ class Trainer {
   std::vector<Graph> test_graphs_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<ThreadPool> pool_;
-  std::shared_ptr<float> weights_, gradients_;
+  bool immediate_ = false;                      // the plans step the parameters (ImmediateUpdate)
+  std::shared_ptr<float> weights_, gradients_;  // with immediate_ no gradients
   std::vector<std::shared_ptr<SharedMemory>> shared_arenas_;  // those two, if peers may read them
   std::unique_ptr<PlanSet> plans_;
   std::vector<std::unique_ptr<Tester>> testers_;

@@ -117,7 +117,7 @@ Result<MemoryEstimate> predict(const std::string& text, const std::string& type)
   CFT_ASSIGN(const auto rule, make_update_rule(solver));
   const auto device = make_cpu_device();
   CFT_ASSIGN(const PlanOutline plan,
-             PlanOutline::make(graph, *device, {.backward = true, .outputs = {}}));
+             PlanOutline::make(graph, *device, {.backward = true, .outputs = {}, .updates = true}));
   return estimate_training(graph, plan, rule->history_per_param());
 }
 

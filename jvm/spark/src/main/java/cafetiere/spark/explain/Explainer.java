@@ -100,7 +100,8 @@ public final class Explainer {
   private long netBytes() {
     long more = 64 - Long.numberOfLeadingZeros(shardsOf(plan.workers()) - 1);
     long parameters = net.path("parameters").asLong() * Float.BYTES;
-    return net.path("memory_bytes").asLong() + parameters + (shardsOf(plan.workers()) > 1 ? more * parameters : 0);
+    String memory = plan.shards() == 1 && !plan.survivors() ? "memory_alone_bytes" : "memory_bytes";
+    return net.path(memory).asLong() + parameters + (shardsOf(plan.workers()) > 1 ? more * parameters : 0);
   }
 
   private long rowBytes(Dataset<Row> sample, long rows) {
