@@ -2,6 +2,8 @@
 #include "core/plan/memory.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 namespace cafetiere {
 namespace {
@@ -37,48 +39,71 @@ std::vector<Life> lives_of(const Program& program) {
   return lives;
 }
 
-/// Free regions of the arena, first fit; grows at the end.
-class FreeList {
- public:
-  int64_t take(int64_t size) {
-    for (auto& region : regions_) {
-      if (region.size < size) continue;
-      const int64_t at = region.begin;
-      region.begin += size;
-      region.size -= size;
-      return at;
-    }
-    int64_t at = end_;
-    if (!regions_.empty() && regions_.back().begin + regions_.back().size == end_) {
-      at = regions_.back().begin;
-      regions_.pop_back();
-    }
-    end_ = at + size;
-    return at;
-  }
-  void give(int64_t begin, int64_t size) {
-    const auto next = std::lower_bound(regions_.begin(), regions_.end(), begin,
-                                       [](const Region& r, int64_t b) { return r.begin < b; });
-    const auto it = regions_.insert(next, {begin, size});
-    merge(it - regions_.begin());
-    if (it != regions_.begin()) merge(it - regions_.begin() - 1);
-  }
-  int64_t end() const { return end_; }
+/// What lies at one place: a buffer, or several of which each is written over the one before.
+struct Region {
+  int64_t size = 0;
+  int first = -1, end = -1;  ///< steps
+  int64_t offset = -1;
 
- private:
-  struct Region {
-    int64_t begin, size;
-  };
-  void merge(ptrdiff_t i) {
-    if (size_t(i) + 1 >= regions_.size()) return;
-    Region &a = regions_[size_t(i)], &b = regions_[size_t(i) + 1];
-    if (a.begin + a.size != b.begin) return;
-    a.size += b.size;
-    regions_.erase(regions_.begin() + i + 1);
-  }
-  std::vector<Region> regions_;
-  int64_t end_ = 0;
+  bool meets(const Region& other) const { return first <= other.end && other.first <= end; }
 };
+
+/// Buffers by the region that they are in.
+struct Regions {
+  std::vector<Region> all;
+  std::vector<int> of;  ///< a buffer; -1: none
+};
+
+/// A step writes over what it reads where it may, and where nothing else reads that any more.
+Regions regions_of(const Program& program) {
+  const auto& buffers = program.buffers();
+  const std::vector<Life> lives = lives_of(program);
+  Regions regions{{}, std::vector<int>(buffers.size(), -1)};
+  for (int s = 0; s < int(program.steps().size()); ++s) {
+    const Step& step = program.steps()[size_t(s)];
+    for (BufferId id : step.writes) {
+      const Buffer& buffer = buffers[size_t(id)];
+      int& region = regions.of[size_t(id)];
+      if (buffer.external || region >= 0) continue;
+      const Life& life = lives[size_t(id)];
+      if (step.in_place >= 0 && id == step.writes[0]) {
+        const BufferId from = step.reads[size_t(step.in_place)];
+        const Buffer& old = buffers[size_t(from)];
+        // Elements of another size would overwrite those that are still to be read.
+        const bool alike = old.space == buffer.space && old.fixed == buffer.fixed;
+        const int there = regions.of[size_t(from)];
+        if (there >= 0 && lives[size_t(from)].last == s && alike && old.bytes == buffer.bytes) {
+          region = there;
+          regions.all[size_t(there)].end = life.end;
+          continue;
+        }
+      }
+      region = int(regions.all.size());
+      regions.all.push_back({placed_size(buffer.bytes), life.first, life.end});
+    }
+  }
+  return regions;
+}
+
+/// Gives each region the lowest offset at which no region lies that it meets, the largest first: small
+/// ones then fill what is left. Returns the bytes that all take.
+int64_t arrange(std::vector<Region*> regions) {
+  std::ranges::stable_sort(regions, std::greater<>(), &Region::size);
+  std::vector<const Region*> placed;  // by offset
+  int64_t bytes = 0;
+  for (Region* region : regions) {
+    int64_t at = 0;
+    for (const Region* other : placed) {
+      if (!other->meets(*region)) continue;
+      if (other->offset >= at + region->size) break;
+      at = std::max(at, other->offset + other->size);
+    }
+    region->offset = at;
+    bytes = std::max(bytes, at + region->size);
+    placed.insert(std::ranges::upper_bound(placed, at, {}, &Region::offset), region);
+  }
+  return bytes;
+}
 
 }  // namespace
 
@@ -87,49 +112,24 @@ int64_t placed_size(int64_t bytes) {
 }
 
 MemoryPlan place(const Program& program) {
-  const auto& buffers = program.buffers();
-  const auto& steps = program.steps();
-  std::vector<Life> lives = lives_of(program);
+  Regions regions = regions_of(program);
+  std::vector<Region*> host, device, fixed;
+  std::vector<bool> taken(regions.all.size(), false);
+  for (size_t i = 0; i < regions.of.size(); ++i) {
+    const int region = regions.of[i];
+    if (region < 0 || taken[size_t(region)]) continue;
+    taken[size_t(region)] = true;
+    const Buffer& buffer = program.buffers()[i];
+    auto& arena = buffer.fixed ? fixed : buffer.space == Space::kHost ? host : device;
+    arena.push_back(&regions.all[size_t(region)]);
+  }
   MemoryPlan plan;
-  plan.offsets.assign(buffers.size(), -1);
-  FreeList host, device, fixed;
-  const auto arena_of = [&](const Buffer& buffer) -> FreeList& {
-    if (buffer.fixed) return fixed;
-    return buffer.space == Space::kHost ? host : device;
-  };
-  std::vector<std::vector<BufferId>> ends(steps.size() + 1);
-  for (size_t i = 0; i < lives.size(); ++i) {
-    if (!buffers[i].external && lives[i].last >= 0) ends[size_t(lives[i].end)].push_back(int(i));
+  plan.bytes = arrange(std::move(host));
+  plan.device_bytes = arrange(std::move(device));
+  plan.fixed_bytes = arrange(std::move(fixed));
+  for (int region : regions.of) {
+    plan.offsets.push_back(region < 0 ? -1 : regions.all[size_t(region)].offset);
   }
-  std::vector<bool> handed_over(buffers.size(), false);
-  for (int s = 0; s < int(steps.size()); ++s) {
-    const Step& step = steps[size_t(s)];
-    for (BufferId id : step.writes) {
-      const Buffer& buffer = buffers[size_t(id)];
-      if (buffer.external || plan.offsets[size_t(id)] >= 0) continue;
-      if (step.in_place >= 0 && id == step.writes[0]) {
-        const BufferId from = step.reads[size_t(step.in_place)];
-        const Buffer& old = buffers[size_t(from)];
-        const bool dies = lives[size_t(from)].last == s && !handed_over[size_t(from)];
-        // Elements of another size would overwrite those that are still to be read.
-        const bool alike = old.space == buffer.space && old.fixed == buffer.fixed;
-        if (dies && !old.external && alike && old.bytes == buffer.bytes) {
-          plan.offsets[size_t(id)] = plan.offsets[size_t(from)];
-          handed_over[size_t(from)] = true;
-          continue;
-        }
-      }
-      plan.offsets[size_t(id)] = arena_of(buffer).take(placed_size(buffer.bytes));
-    }
-    for (BufferId id : ends[size_t(s)]) {
-      if (handed_over[size_t(id)] || plan.offsets[size_t(id)] < 0) continue;
-      arena_of(buffers[size_t(id)])
-          .give(plan.offsets[size_t(id)], placed_size(buffers[size_t(id)].bytes));
-    }
-  }
-  plan.bytes = host.end();
-  plan.device_bytes = device.end();
-  plan.fixed_bytes = fixed.end();
   return plan;
 }
 

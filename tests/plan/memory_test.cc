@@ -80,6 +80,17 @@ TEST(Memory, AChainNeedsTwoBuffersAndInPlaceOne) {
   }
 }
 
+TEST(Memory, ALargeBufferTakesThePlaceOfASmallerOneBeforeIt) {
+  Program program;
+  const BufferId large = program.scratch(640), beside = program.scratch(64);
+  const BufferId larger = program.scratch(1280);
+  program.step(step_of({}, {large}));
+  program.step(step_of({large}, {beside}));
+  program.step(step_of({}, {larger}));
+  program.step(step_of({beside, larger}, {}));
+  EXPECT_EQ(place(program).bytes, 4 * (1280 + 64));
+}
+
 TEST(Memory, ElementsOfAnotherSizeAreNotWrittenInPlace) {
   Program program;
   const BufferId narrow = program.scratch(64, Format::kBFloat16), wide = program.scratch(64);
