@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "core/base/guard.h"
 
@@ -22,7 +23,7 @@ Prefetch::Prefetch(Source* source, const BatchSequence& sequence, int depth, int
       shard_(sequence.shards.begin),
       sub_step_(sequence.first) {
   if (!source_->parallel()) threads = 1;
-  allocate(std::max({depth, threads, 1}) + 1);  // and the one that the consumer uses
+  allocate(std::max({depth, threads, 1}));
   start(std::max(threads, 1));
 }
 
@@ -59,15 +60,23 @@ void Prefetch::start(int threads) {
   }
 }
 
+void Prefetch::give_back() {
+  const std::lock_guard lock(mutex_);
+  free_used();
+}
+
+/// With the mutex held.
+void Prefetch::free_used() {
+  if (!in_use_) return;
+  free_.push_back(std::exchange(in_use_, nullptr));
+  if (free_.size() >= refill_) changed_.notify_all();
+}
+
 Result<Prefetch::Batch> Prefetch::next() {
   if (!failed_.ok()) return failed_;
   const auto start = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
-  if (in_use_) {
-    free_.push_back(in_use_);
-    in_use_ = nullptr;
-    if (free_.size() >= refill_) changed_.notify_all();
-  }
+  free_used();
   const auto at_end = [this] {
     return shard_ >= sequence_.shards.end || sub_step_ >= sequence_.end;
   };

@@ -29,13 +29,13 @@ struct BatchSequence {
 /// waking a thread for each would take longer than they do.
 int batches_ahead(const Source& source);
 
-/// Threads that fill up to `depth` batches of a source ahead, or one each if they are more, in the order
-/// of a sequence. Once they have, they sleep until half of many are used. Several only for a source that
+/// Threads that fill up to `depth` batches of a source, or one each if they are more, in the order of a
+/// sequence; the consumer's is one of them. Once they have, they sleep until half of many are used. Several only for a source that
 /// is parallel(). One consumer at a time. The source is used by these threads alone until this object is
 /// destroyed; it must outlive it.
 class Prefetch {
  public:
-  /// A filled batch; valid until the next call of next().
+  /// A filled batch; valid until give_back() or the next call of next().
   struct Batch {
     int shard = 0;
     int64_t sub_step = 0;
@@ -52,6 +52,8 @@ class Prefetch {
   /// The next batch of the sequence. An error or exception of the source is returned at its batch
   /// and by every later call; kInternal after the end of the sequence.
   Result<Batch> next();
+  /// The consumer has copied its batch, whose memory is filled again.
+  void give_back();
 
   /// Seconds that next() has waited for data so far.
   double wait_seconds() const { return wait_seconds_; }
@@ -66,6 +68,7 @@ class Prefetch {
   };
   void allocate(int depth);
   void start(int threads);
+  void free_used();
   void produce();
   void end(const Status& why);
   /// A free slot with the place of the sequence's next batch; null when there is nothing more to do.

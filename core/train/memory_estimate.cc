@@ -10,7 +10,7 @@ namespace cafetiere {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-constexpr int64_t kBatchesHeld = 3;  // Prefetch: two filled ones and the one being used
+constexpr int64_t kBatchesHeld = 2;  // Prefetch
 // Resident memory of a training process above that of one that has only started, beside what is
 // counted here: mostly tables of generated kernels, and code.
 constexpr int64_t kOverhead = 15 << 20;

@@ -105,6 +105,7 @@ Status ShardRunner::pass(int shard, const UpdateStep& step, int index, Values& v
   CFT_ASSIGN(Plan * plan, s_.plans->at(rows.rows));
   for (size_t i = 0; i < batches.size(); ++i) {
     feed_plan(*plan, (*s_.feeds)[i], batches[i].tops);
+    prefetch_[i]->give_back();
   }
   const int display = s_.solver->display();
   const bool shown = display > 0 && step.iter % display == 0 && shard == 0 && index == 0;

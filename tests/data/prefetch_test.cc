@@ -103,7 +103,7 @@ TEST(Prefetch, ASourceForOneThreadGetsOne) {
   Prefetch prefetch(&source, {{0, 1}, 0, 100}, 2, 4);
   ASSERT_TRUE(prefetch.next().ok());
   std::this_thread::sleep_for(milliseconds(100));
-  EXPECT_EQ(source.filled, 3);
+  EXPECT_EQ(source.filled, 2);
 }
 
 TEST(Prefetch, RunsAheadByItsDepthOnly) {
@@ -111,8 +111,15 @@ TEST(Prefetch, RunsAheadByItsDepthOnly) {
   Prefetch prefetch(&source, {{0, 1}, 0, 100}, 2);
   ASSERT_TRUE(prefetch.next().ok());
   std::this_thread::sleep_for(milliseconds(50));
-  // One in our hands and two ahead.
+  EXPECT_EQ(source.filled, 2);  // one in our hands and one ahead
+  prefetch.give_back();
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (source.filled < 3 && std::chrono::steady_clock::now() < patience) {
+    std::this_thread::yield();
+  }
   EXPECT_EQ(source.filled, 3);
+  ASSERT_EQ(prefetch.next()->sub_step, 1);
+  EXPECT_EQ(prefetch.next()->sub_step, 2);
 }
 
 TEST(Prefetch, ManySmallBatchesAreMadeAheadAndFewLargeOnes) {
