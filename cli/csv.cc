@@ -18,6 +18,14 @@ bool is_utf8(const std::string& text) {
   return google::protobuf::internal::IsStructurallyValidUTF8(text.data(), int(text.size()));
 }
 
+bool holds_parquet(const std::string& folder) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".parquet") return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<bool> CsvReader::next(std::vector<std::string>* cells) {
@@ -92,13 +100,17 @@ void CsvReader::end_line(int c) {
 }
 
 Result<std::ifstream> open_csv(const std::string& path, std::string_view command) {
-  if (path.ends_with(".parquet")) {
-    return invalid_argument(fmt::format(
-        "{} is no CSV; Parquet files are read by `python -m cafetiere {}`", path, command));
+  std::error_code error;
+  const bool is_folder = std::filesystem::is_directory(path, error);
+  if (path.ends_with(".parquet") || (is_folder && holds_parquet(path))) {
+    return invalid_argument(
+        fmt::format("{} is Parquet, and this program reads CSV alone; the Python package reads it, "
+                    "with pyarrow installed: `python -m cafetiere {}` with the same flags",
+                    path, command));
   }
   std::ifstream file(path, std::ios::binary);
   if (!file) return not_found("File not found: " + path);
-  if (std::filesystem::is_directory(path)) return invalid_argument(path + " is a folder");
+  if (is_folder) return invalid_argument(path + " is a folder; name a CSV in it");
   return file;
 }
 

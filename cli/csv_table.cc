@@ -10,10 +10,12 @@
 
 #include "cli/csv.h"
 #include "cli/table_cells.h"
+#include "core/model/nearest.h"
 
 namespace cafetiere {
 namespace {
 
+constexpr ptrdiff_t kMostNames = 30;  // of columns, in an error
 constexpr size_t kMostClasses = 20;  // of a label of numbers, unless one says that it names classes
 
 Status read_rows(CsvReader& csv, CsvTable* table) {
@@ -44,8 +46,14 @@ bool can_be(ColumnType type, const CsvTable::Cells& cells) {
 Result<size_t> CsvTable::find(std::string_view name) const {
   const auto found = std::ranges::find(names, name);
   if (found != names.end()) return size_t(found - names.begin());
-  return not_found(fmt::format("{}: there is no column \"{}\"; there are {}", path, name,
-                               fmt::join(names, ", ")));
+  const auto shown = std::min<ptrdiff_t>(std::ssize(names), kMostNames);
+  std::string there = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
+  if (shown < std::ssize(names)) there += fmt::format(" and {} more", std::ssize(names) - shown);
+  if (names.size() == 1 && names[0].find_first_of(";\t|") != std::string::npos) {
+    there += "; the cells of a CSV are separated by commas";
+  }
+  return not_found(fmt::format("{}: there is no column \"{}\"; there are {}{}", path, name, there,
+                               did_you_mean(name, names)));
 }
 
 Result<CsvTable> read_csv_table(const std::string& path) {

@@ -3,18 +3,18 @@
 // `python -m cafetiere fit` writes.
 #include <fmt/format.h>
 
-#include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <span>
 
 #include "cli/c_handles.h"
 #include "cli/command.h"
+#include "cli/fit_output.h"
+#include "cli/fit_rows.h"
+#include "cli/fit_summary.h"
 #include "cli/fit_task.h"
 #include "cli/machine.h"
-#include "cli/table_cells.h"
 #include "cli/table_scorer.h"
 #include "cli/table_training.h"
 #include "core/model/file.h"
@@ -38,70 +38,11 @@ Status save(const FitTask& task, const FitFlags& flags, const TrainedTable& trai
   return write_file((folder / "table.json").string(), told.dump(1, ' ', true));
 }
 
-/// Whether a class of a table is the one predicted: 1.0 is 1.
-bool same_class(const std::string& cell, const std::string& predicted) {
-  if (cell == predicted) return true;
-  const std::optional<double> a = number_of(cell), b = number_of(predicted);
-  return a && b && *a == *b;
-}
-
 /// A table to tell how well it is predicted.
 struct Asked {
   CsvTable table;
   EncodedRows rows;
 };
-
-/// A sentence on that, of the rows that have a label.
-Result<std::string> tested(const TableScorer& scorer, const Asked& asked,
-                           const std::string& label) {
-  const auto& [table, rows] = asked;
-  CFT_ASSIGN(const size_t place, table.find(label));
-  CFT_ASSIGN(const std::vector<float> scores, scorer.score(rows.count, rows.chunk));
-  const std::vector<std::string>& classes = scorer.model().classes;
-  const auto width = size_t(scorer.width());
-  int64_t count = 0, right = 0;
-  double squares = 0;
-  for (size_t r = 0; r < table.rows(); ++r) {
-    const std::string& cell = table.cells[place][r];
-    if (cell.empty()) continue;
-    ++count;
-    const std::span row(scores.data() + r * width, width);
-    const size_t best = scorer.best(row);
-    if (!classes.empty()) {
-      right += same_class(cell, classes[best]);
-      continue;
-    }
-    const std::optional<double> value = number_of(cell);
-    if (!value) {
-      return invalid_argument(fmt::format("{}: column \"{}\", row {}: \"{}\" is no number",
-                                          table.path, label, r, cell));
-    }
-    const double error = *value - double(row[best]);
-    squares += error * error;
-  }
-  if (count == 0) return std::string("no row has a label");
-  if (!classes.empty()) return fmt::format("accuracy {:.4f}", double(right) / double(count));
-  return fmt::format("root mean squared error {:.6g}", std::sqrt(squares / double(count)));
-}
-
-/// How the training went.
-void tell(const TrainedTable& trained, int64_t patience) {
-  const nlohmann::json& result = trained.result;
-  if (trained.is_partial) {
-    fmt::print("stopped by a signal after {} of {} steps; the model is the one so far\n",
-               trained.step, trained.max_iter);
-    return;
-  }
-  fmt::print("{} steps, {:.1f} s, loss {:.4f}\n", result.at("steps").get<int64_t>(),
-             result.at("seconds").get<double>(), result.at("loss").get<double>());
-  const nlohmann::json& stopping = result.at("early_stopping");
-  if (stopping.is_null()) return;
-  const std::string why = stopping.at("stopped").get<bool>()
-                              ? fmt::format("{} epochs were no better", patience)
-                              : "all epochs were trained";
-  fmt::print("best validation loss {:.6g}, after epoch {}; {}\n", stopping.at("best").get<double>(),
-             stopping.at("best_step").get<int64_t>() / stopping.at("interval").get<int64_t>(), why);
-}
 
 Status write_report(const FitFlags& flags, const TrainedTable& trained,
                     const nlohmann::ordered_json& tests) {
@@ -123,10 +64,33 @@ Result<Asked> asked_of(const FitFlags& flags, const std::vector<Column>& feature
   return Asked{std::move(table), std::move(rows)};
 }
 
-Status fit(const FitFlags& flags) {
+/// Prints at once how well tables are predicted, the one learned from first: what is said of each.
+Result<nlohmann::ordered_json> tell_scores(const TableScorer& scorer,
+                                           const std::vector<Asked>& asked,
+                                           const std::string& label,
+                                           const std::vector<size_t>& held_out) {
+  nlohmann::ordered_json told;
+  const auto tell = [&](const std::string& of, const std::string& sentence) {
+    fmt::print("{}: {}\n", of, sentence);
+    told[of] = sentence;
+  };
+  for (const Asked& one : asked) {
+    CFT_ASSIGN(const ScoredTable scored, ScoredTable::of(scorer, one.table, one.rows, label));
+    if (told.empty() && !held_out.empty()) {
+      tell(fmt::format("{} rows held back", held_out.size()), scored.some(held_out));
+    }
+    tell(one.table.path, scored.all());
+  }
+  return told;
+}
+
+Status fit(FitFlags flags) {
+  CFT_ASSIGN(flags.out, output_folder(flags.table, flags.out));
   CFT_ASSIGN(CsvTable table, read_csv_table(flags.table));
-  CFT_ASSIGN(const FitTask task, fit_task(table, flags));
-  CFT_ASSIGN(SplitRows rows, split_rows(table, task.columns, flags.validation));
+  CFT_ASSIGN(FitTask task, fit_task(table, flags));
+  CFT_ASSIGN(SplitRows rows, split_rows(table, task, flags));
+  task.patience = patience_of(flags, rows);
+  const std::vector<size_t> held_out = rows.held_out_places;
   const std::vector<Column> features(task.columns.begin(),
                                      task.columns.begin() + long(task.features));
   std::vector<Asked> asked;
@@ -136,22 +100,26 @@ Status fit(const FitFlags& flags) {
   }
   std::error_code failed;
   fs::create_directories(flags.out, failed);
-  if (failed) return io_error(fmt::format("cannot make {}: {}", flags.out, failed.message()));
+  if (failed) {
+    return io_error(fmt::format("cannot make {}: {}; name a folder for the model by --out",
+                                flags.out, failed.message()));
+  }
+  fmt::print("{}", table_line(table, task, flags));
+  std::fflush(stdout);  // the training may be long
   CFT_ASSIGN(const TrainedTable trained, train_table(task, flags, std::move(rows)));
   CFT_TRY(save(task, flags, trained));
-  tell(trained, flags.patience);
+  CFT_ASSIGN(const std::string lines,
+             training_lines(trained, task, flags, int64_t(held_out.size())));
+  fmt::print("{}", lines);
   CFT_ASSIGN(SavedTable model, read_saved_table(flags.out));
   model.columns = features;  // the net's may stand in another order
   CFT_ASSIGN(const TableScorer scorer, TableScorer::open(std::move(model), flags.threads));
   CFT_ASSIGN(EncodedRows learned, encode_rows(table, features));
   asked.insert(asked.begin(), Asked{std::move(table), std::move(learned)});
-  nlohmann::ordered_json tests;
-  for (const Asked& one : asked) {
-    CFT_ASSIGN(const std::string sentence, tested(scorer, one, flags.label));
-    fmt::print("{}: {}\n", one.table.path, sentence);
-    tests[one.table.path] = sentence;
-  }
-  return write_report(flags, trained, tests);
+  CFT_ASSIGN(const nlohmann::ordered_json told, tell_scores(scorer, asked, flags.label, held_out));
+  CFT_TRY(write_report(flags, trained, told));
+  fmt::print("{}", folder_lines(flags.out));
+  return {};
 }
 
 void add_training(CLI::App& app, FitFlags* flags) {
@@ -166,11 +134,13 @@ void add_training(CLI::App& app, FitFlags* flags) {
   app.add_option("--threads", flags->threads, "threads to compute with (default: all cores)")
       ->check(CLI::Range(1, 1024));
   app.add_option("--validation", flags->validation,
-                 "share of the rows to test on once an epoch; the others are trained on")
+                 "share of the rows to test on once an epoch and not to train on (default: 0.1 of "
+                 "tables of 100 rows or more); 0: none")
       ->check(CLI::Range(0.0, 0.9));
   app.add_option(
          "--patience", flags->patience,
-         "epochs in a row that are no better, after which it ends with the best one's weights")
+         "epochs in a row that are no better, after which it ends with the best one's weights "
+         "(default: 10 for tables of 1,500 rows or more); 0: it trains all epochs")
       ->check(CLI::Range(0, 1 << 30));
   app.add_option("--tol", flags->tol, "by how much an epoch must be better (default: 0)")
       ->check(CLI::Range(0.0, 1e6));
@@ -194,7 +164,8 @@ Action add_fit(CLI::App& app) {
   flags->threads = usable_cores();
   app.add_option("table", flags->table, "a CSV whose first line names the columns")->required();
   app.add_option("--label", flags->label, "the column to learn")->required();
-  app.add_option("--out", flags->out, "folder for the model")->required();
+  app.add_option("--out", flags->out,
+                 "folder for the model and report.html (default: TABLE.model beside the table)");
   app.add_option("--test", flags->test, "a CSV of the same columns to test on");
   app.add_option("--features", flags->features,
                  "A,B,..: columns to learn from (default: all others)");

@@ -5,12 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <span>
 #include <string_view>
 
 #include "cli/table_cells.h"
-#include "core/base/sha256.h"
 
 namespace cafetiere {
 namespace {
@@ -104,44 +101,27 @@ Status check_loss(const FitFlags& flags, const FitTask& task) {
   return {};
 }
 
-bool is_held_out(std::span<const std::byte> row, double validation) {
-  const std::string digest = sha256_hex(row);
-  uint64_t first = 0;
-  std::from_chars(digest.data(), digest.data() + 16, first, 16);
-  return first < uint64_t(std::ceil(validation * 0x1p64));
+/// A label or a weight must be there in each row: what is said of the first that is not.
+Status check_target(const CsvTable& table, const std::string& name) {
+  CFT_ASSIGN(const size_t place, table.find(name));
+  const CsvTable::Cells& cells = table.cells[place];
+  const auto gaps = std::ranges::count(cells, "");
+  if (gaps == 0) return {};
+  return invalid_argument(fmt::format(
+      "{}: column \"{}\" is empty in {} of {} rows, first in row {} below the header; fill these "
+      "cells, or take the rows out",
+      table.path, name, gaps, cells.size(), std::ranges::find(cells, "") - cells.begin() + 1));
 }
 
-Result<std::vector<size_t>> places_of(const CsvTable& table, const std::vector<Column>& columns) {
-  std::vector<size_t> places;
-  for (const Column& column : columns) {
-    CFT_ASSIGN(const size_t place, table.find(column.name));
-    places.push_back(place);
-  }
-  return places;
-}
-
-/// Calls `take` with the bytes of each row.
-template <class Take>
-Status for_each_row(const CsvTable& table, const std::vector<Column>& columns, const Take& take) {
-  CFT_ASSIGN(const std::vector<size_t> places, places_of(table, columns));
-  std::vector<std::byte> row;
-  for (size_t r = 0; r < table.rows(); ++r) {
-    row.clear();
-    for (size_t i = 0; i < columns.size(); ++i) {
-      const Status status = append_cell(columns[i].type, table.cells[places[i]][r], &row);
-      if (!status.ok()) {
-        return status.with_context(
-            fmt::format("{}: column \"{}\", row {}", table.path, columns[i].name, r));
-      }
-    }
-    take(row);
-  }
-  return {};
-}
-
-void append_row(const std::vector<std::byte>& row, EncodedRows* rows) {
-  ++rows->count;
-  rows->chunk.insert(rows->chunk.end(), row.begin(), row.end());
+/// Classes are learned from two on.
+Status check_classes(const CsvTable& table, const std::string& label) {
+  CFT_ASSIGN(const size_t place, table.find(label));
+  const CsvTable::Cells& cells = table.cells[place];
+  if (std::ranges::adjacent_find(cells, std::ranges::not_equal_to()) != cells.end()) return {};
+  return invalid_argument(fmt::format(
+      "{}: column \"{}\" is \"{}\" in each row, so there is nothing to learn; name another column "
+      "by --label, or add rows of another class",
+      table.path, label, cells.front()));
 }
 
 }  // namespace
@@ -159,6 +139,12 @@ Result<FitTask> fit_task(const CsvTable& table, const FitFlags& flags) {
   if (flags.patience > 0 && flags.validation == 0) {
     return invalid_argument("patience needs rows to test on: give validation a share, such as 0.1");
   }
+  if (table.rows() == 0) {
+    return invalid_argument(table.path + ": there are no rows below the header");
+  }
+  CFT_TRY(check_target(table, flags.label));
+  if (!flags.weight.empty()) CFT_TRY(check_target(table, flags.weight));
+  if (task.classes) CFT_TRY(check_classes(table, flags.label));
   names.push_back(flags.label);
   if (!flags.weight.empty()) names.push_back(flags.weight);
   for (const std::string& name : names) {
@@ -170,28 +156,6 @@ Result<FitTask> fit_task(const CsvTable& table, const FitFlags& flags) {
   task.kinds[task.features] = task.classes ? "CLASS" : "NUMBER";
   if (!flags.weight.empty()) task.kinds.back() = "WEIGHT";
   return task;
-}
-
-Result<EncodedRows> encode_rows(const CsvTable& table, const std::vector<Column>& columns) {
-  EncodedRows rows;
-  CFT_TRY(for_each_row(table, columns, [&](const auto& row) { append_row(row, &rows); }));
-  return rows;
-}
-
-Result<SplitRows> split_rows(const CsvTable& table, const std::vector<Column>& columns,
-                             double validation) {
-  SplitRows split;
-  CFT_TRY(for_each_row(table, columns, [&](const auto& row) {
-    const bool held_out = validation > 0 && is_held_out(row, validation);
-    append_row(row, held_out ? &split.held_out : &split.train);
-  }));
-  if (split.train.count == 0) return invalid_argument("the table has no rows to train on");
-  if (validation > 0 && split.held_out.count == 0) {
-    return invalid_argument(
-        fmt::format("validation {} holds back none of {} rows: give a larger share", validation,
-                    split.train.count));
-  }
-  return split;
 }
 
 }  // namespace cafetiere

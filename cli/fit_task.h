@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,10 @@ struct FitFlags {
   std::string features, drop, categorical;  ///< names, separated by commas
   std::string learn;                        ///< "classes", "numbers", or "": as found
   std::string layers = "64,32", net;
-  int64_t epochs = 50, batch = 256, seed = 1, patience = 0;
-  double lr = 0.003, huber_delta = 1, validation = 0, tol = 0;
+  int64_t epochs = 50, batch = 256, seed = 1;
+  double lr = 0.003, huber_delta = 1, tol = 0;
+  std::optional<double> validation;  ///< none: see split_rows()
+  std::optional<int64_t> patience;   ///< none: see patience_of()
   int threads = 1;
   std::string weight, class_weights, loss = "squared", quantiles;
 };
@@ -30,27 +33,11 @@ struct FitTask {
   bool classes = false;            ///< whether the label names classes
   std::vector<int64_t> layers;
   std::vector<double> quantiles;
+  int64_t patience = 0;  ///< epochs without a better one that end the training; 0: none do
 };
 
-/// Errors: columns that are not there, flags that do not go together.
+/// Errors: columns that are not there, labels that are missing or all the same, flags that do not go
+/// together.
 Result<FitTask> fit_task(const CsvTable& table, const FitFlags& flags);
-
-/// Rows as the C interface takes them.
-struct EncodedRows {
-  int64_t count = 0;
-  std::vector<std::byte> chunk;
-};
-
-/// All rows of a table. An error: a column that it has not, or a cell of another type.
-Result<EncodedRows> encode_rows(const CsvTable& table, const std::vector<Column>& columns);
-
-struct SplitRows {
-  EncodedRows train, held_out;
-};
-
-/// Holds rows back by a hash of their bytes, so that equal rows stay together. An error: a part that is
-/// wanted has none.
-Result<SplitRows> split_rows(const CsvTable& table, const std::vector<Column>& columns,
-                             double validation);
 
 }  // namespace cafetiere

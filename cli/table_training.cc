@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdio>
 #include <optional>
+#include <variant>
 
 #include "cli/c_handles.h"
 #include "cli/signals.h"
@@ -20,8 +21,10 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kMostTold = 1000;  // points of a curve, nearly
+constexpr int kWide = 150;           // columns of a terminal
 
-/// What a training tells: shown as it comes, and kept.
+/// What a training tells: shown as it comes, and kept. What the rows held back say is shown in the line of
+/// the progress, where the rate and the time left have room behind it: a line for each epoch would be many.
 class Course {
  public:
   cft_callbacks callbacks() {
@@ -36,11 +39,27 @@ class Course {
   static int take(void* context, const char* event) {
     auto& course = *static_cast<Course*>(context);
     course.lines_.append(event) += '\n';
-    if (Result<Event> read = parse_event(event); read.ok()) course.console_.send(*read);
+    if (Result<Event> read = parse_event(event); read.ok()) course.show(*std::move(read));
     return 0;
   }
+  void show(Event event) {
+    if (const auto* test = std::get_if<TestResult>(&event)) {
+      validation_.clear();
+      for (const auto& [name, value] : test->outputs) {
+        validation_.emplace_back("validation " + name, value);
+      }
+      return;
+    }
+    auto* progress = std::get_if<Progress>(&event);
+    if (progress && !(style_.rewrite && style_.width < kWide)) {
+      progress->outputs.insert(progress->outputs.end(), validation_.begin(), validation_.end());
+    }
+    console_.send(event);
+  }
 
-  ConsoleSink console_{stderr, console_style(stderr)};
+  const ConsoleStyle style_ = console_style(stderr);
+  ConsoleSink console_{stderr, style_};
+  NamedValues validation_;
   std::string lines_;
 };
 
@@ -91,15 +110,16 @@ Result<std::string> net_of(const FitTask& task, const FitFlags& flags, const Enc
 }
 
 /// The options of cft_trainer_create().
-json trainer_options(const TrainedTable& trained, const FitFlags& flags, int64_t epoch_steps) {
+json trainer_options(const TrainedTable& trained, const FitTask& task, const FitFlags& flags,
+                     std::optional<int64_t> test_interval) {
   std::string solver = fmt::format(
       "type: \"AdamW\" base_lr: {} lr_policy: \"cosine\" momentum: 0.9 weight_decay: 0.01 display: "
       "{}",
       flags.lr, std::max(int64_t{1}, trained.max_iter / kMostTold));
-  if (flags.validation > 0) solver += fmt::format(" test_interval: {}", epoch_steps);
-  if (flags.patience > 0) {
+  if (test_interval) solver += fmt::format(" test_interval: {}", *test_interval);
+  if (task.patience > 0) {
     solver +=
-        fmt::format(" early_stopping {{ patience: {} tolerance: {} }}", flags.patience, flags.tol);
+        fmt::format(" early_stopping {{ patience: {} tolerance: {} }}", task.patience, flags.tol);
   }
   return {{"solver", solver},
           {"net", trained.net},
@@ -159,7 +179,9 @@ Result<TrainedTable> train_table(const FitTask& task, const FitFlags& flags, Spl
   Course course;
   const cft_callbacks callbacks = course.callbacks();
   cft_trainer* made = nullptr;
-  const std::string options = trainer_options(trained, flags, epoch_steps).dump();
+  std::optional<int64_t> test_interval;
+  if (rows.held_out.count > 0) test_interval = epoch_steps;
+  const std::string options = trainer_options(trained, task, flags, test_interval).dump();
   CFT_TRY(checked(cft_trainer_create(options.c_str(), &callbacks, &made)));
   const Handle<cft_trainer> trainer(made);
   if (!given.weights.empty()) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cli/fit_rows.h"
 #include "cli/fit_task.h"
 #include "core/base/status.h"
 

@@ -3,6 +3,9 @@
 
 import csv
 import datetime
+import difflib
+import errno
+import os
 import pathlib
 import re
 import struct
@@ -18,6 +21,7 @@ _MOMENT = re.compile(
     _DAY.pattern.join("()") + r"(?:[T ](\d\d:\d\d)(?:(:\d\d)(?:[.,](\d+))?)?([+-]\d\d:\d\d|Z)?)?",
     re.ASCII,
 )
+_MOST_NAMES = 30  # of columns, in an error
 _MOST_CLASSES = 20  # of a label of numbers, unless one says that it names classes
 _PACKED = {"f64": struct.Struct("<Id"), "i32": struct.Struct("<Ii"), "i64": struct.Struct("<Iq")}
 KINDS = {"f64": "NUMBER", "i32": "DATE", "i64": "TIMESTAMP", "string": "CATEGORY"}
@@ -33,17 +37,25 @@ _TEXT_END = b"\x1f"  # what the engine wants behind each text of a list
 def check_columns(names, columns):
     """An error for the first name of no column."""
     for name in names:
-        if name not in columns:
-            raise ValueError(f"there is no column {name!r}; there are {', '.join(columns)}")
+        if name in columns:
+            continue
+        there = ", ".join([*columns][:_MOST_NAMES])
+        if len(columns) > _MOST_NAMES:
+            there += f" and {len(columns) - _MOST_NAMES} more"
+        if len(columns) == 1 and re.search(r"[;\t|]", there):
+            there += "; the cells of a CSV are separated by commas"
+        if near := difflib.get_close_matches(name, columns, 1):
+            there += f"; did you mean {near[0]!r}?"
+        raise ValueError(f"there is no column {name!r}; there are {there}")
 
 
 def read(path):
-    """The columns of a CSV with a header, or of a Parquet file: lists by name; None where empty."""
-    if pathlib.Path(path).suffix == ".parquet":
-        import pyarrow.parquet  # only who has such a file needs it
+    """The columns of a CSV with a header, or of Parquet: lists by name; None where empty.
 
-        table = pyarrow.parquet.read_table(path)
-        return {name: table[name].to_pylist() for name in table.column_names}
+    Parquet is a file of that name, or a folder, all files of which are read.
+    """
+    if pathlib.Path(path).suffix == ".parquet" or pathlib.Path(path).is_dir():
+        return _read_parquet(path)
     with open(path, newline="", encoding="utf-8-sig") as file:
         rows = csv.reader(file, strict=True)
         try:
@@ -51,8 +63,36 @@ def read(path):
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} is not UTF-8: {error}") from error
         except (csv.Error, ValueError) as error:
-            raise ValueError(f"{path}:{rows.line_num}: {error}") from error
+            line = f":{rows.line_num}" if rows.line_num else ""
+            raise ValueError(f"{path}{line}: {error}") from error
     return dict(zip(names, map(list, zip(*cells)))) if cells else {name: [] for name in names}
+
+
+def _read_parquet(path):
+    if not pathlib.Path(path).exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    if pathlib.Path(path).is_dir() and not any(pathlib.Path(path).rglob("*.parquet")):
+        raise ValueError(f"{path} is a folder without Parquet files; name a file in it")
+    try:
+        import pyarrow.parquet  # only who has such a file needs it
+    except ImportError as error:
+        raise ImportError(
+            f"{path} is Parquet, which pyarrow reads, and that is not installed: "
+            "python -m pip install pyarrow"
+        ) from error
+    try:
+        file = pyarrow.parquet.ParquetDataset(path)
+    except (OSError, ValueError) as error:  # those of Arrow are such
+        raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
+    _check_names(file.schema.names, path)
+    table = file.read()
+    return {name: table[name].to_pylist() for name in table.column_names}
+
+
+def _check_names(names, path=None):
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        where = "" if path is None else f"{path}: "
+        raise ValueError(f"{where}two columns are called {twice[0]!r}; rename one")
 
 
 def _records(rows):
@@ -61,8 +101,7 @@ def _records(rows):
     for row in filter(None, rows):
         if names is None:
             names = row
-            if twice := [name for name, count in Counter(names).items() if count > 1]:
-                raise ValueError(f"two columns are called {twice[0]!r}; rename one")
+            _check_names(names)
             yield names
             continue
         if len(row) != len(names):
@@ -157,7 +196,7 @@ def type_of(cells):
     return "string"
 
 
-def _encoded(cells, kind, name):
+def encoded(cells, kind, name):
     """Each cell as the engine wants it: its size, then its bytes; no bytes where it is missing."""
     read_cell = _READ.get(kind) or _OTHERS[kind]
     for number, cell in enumerate(cells):
@@ -178,11 +217,9 @@ def _encoded(cells, kind, name):
 
 def rows_apart(columns, types):
     """A table's rows, each as the engine wants it."""
-    for name in types:
-        if name not in columns:
-            raise ValueError(f"there is no column {name!r}; there are {', '.join(columns)}")
-    encoded = [_encoded(columns[name], kind, name) for name, kind in types.items()]
-    return [b"".join(row) for row in zip(*encoded)]
+    check_columns(types, columns)
+    cells = [encoded(columns[name], kind, name) for name, kind in types.items()]
+    return [b"".join(row) for row in zip(*cells)]
 
 
 def rows_of(columns, types):

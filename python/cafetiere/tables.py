@@ -2,7 +2,6 @@
 """Tables of numbers, texts and dates in files, learned from and predicted without Spark."""
 
 import ctypes
-import hashlib
 import json
 import pathlib
 
@@ -14,6 +13,7 @@ from cafetiere._cells import (
     check_columns,
     class_name,
     columns_of,
+    encoded,
     is_class,
     read,
     rows_apart,
@@ -31,6 +31,7 @@ from cafetiere._library import (
     call_for_json,
     call_for_text,
 )
+from cafetiere._split import patience_of, split
 from cafetiere.onnx import import_onnx
 
 __all__ = [
@@ -46,11 +47,6 @@ __all__ = [
 
 _MOST_TOLD = 1000  # points of a training's curve, nearly
 _PREDICT = 'state { phase: TEST stage: "predict" }\n'
-
-
-def _is_held_out(row, fraction):
-    """Whether a row is tested on: by a hash of all its values, so that equal rows stay together."""
-    return int.from_bytes(hashlib.sha256(row).digest()[:8], "big") < fraction * 2**64
 
 
 def _created(function, destroy, *arguments):
@@ -91,12 +87,12 @@ class TableModel:
     """A net that reads rows of a table as they are.
 
     net: its prototxt; weights: a caffemodel's bytes; types: of the columns to learn from, by name;
-    quantiles: what it predicts, if it learned any.
+    quantiles: what it predicts, if it learned any; threads: those that predict.
     """
 
     def __init__(self, net, weights, types, label, quantiles=()):
         self.net, self.weights, self.types, self.label = net, weights, types, label
-        self.quantiles = list(quantiles)
+        self.quantiles, self.threads = list(quantiles), 1
         described = json.dumps({"net": net + _PREDICT, "phase": "TEST"}).encode()
         tops = call_for_json("cft_describe", described)["data_layer"]["tops"]
         told = next(top for top in tops if top["name"] == "label")
@@ -132,6 +128,7 @@ class TableModel:
         chunk, count = rows_of(columns_of(table), self.types)
         output = self.output
         options = {"net": self.net + _PREDICT, "schema": schema_of(self.types), "outputs": [output]}
+        options["threads"] = self.threads
         predictor = _created(
             "cft_predictor_create",
             "cft_predictor_destroy",
@@ -167,6 +164,8 @@ class TableModel:
         folder = pathlib.Path(folder)
         if (folder / "net" / "metadata").is_dir():
             return cls._of_spark(folder / "net")
+        if not (folder / "table.json").exists():
+            raise FileNotFoundError(f"there is no model of a table in {folder}")
         told = json.loads((folder / "table.json").read_text(encoding="utf-8"))
         net = (folder / "net.prototxt").read_text(encoding="utf-8")
         weights = (folder / "model.caffemodel").read_bytes()
@@ -265,19 +264,22 @@ def fit(
     loss; class_weights: "balanced" or pairs such as "spam=5, ham=1"; loss: of numbers, "squared",
     "huber" or "quantile"; validation: share of the rows to test on once an epoch, in place of
     training on them; patience: epochs in a row that are no better by `tol`, after which it ends,
-    with the best epoch's weights; image_size: height and width that images get, where they differ.
+    with the best epoch's weights; None: of the two what `python -m cafetiere fit` does without its
+    flags, 0.1 from 100 rows on and 10 from 1,500 on; image_size: height and width that images get,
+    where they differ.
     A cell of an image is the bytes of a file, or an array of uint8, gray or red, green and blue.
     on_event: is called with each event of the training, a dictionary.
     A label of lists of 0 and 1 is one of several labels, which class_weights calls by their place.
-    Returns a TableModel and what cft_trainer_result tells.
+    Returns a TableModel and what cft_trainer_result tells, with "held_out": the places of the rows
+    that were tested on.
     """
     targets = [label] if weight is None else [label, weight]
     check_columns([*targets, *features, *categorical], columns)
     for name in set(targets) & set(features):
         raise ValueError(f"column {name!r} is the label or the weight: take it out of the features")
-    if min(epochs, batch) < 1 or not 0 <= lr <= 1e6 or not 0 <= validation <= 0.9:
+    if min(epochs, batch) < 1 or not 0 <= lr <= 1e6 or not 0 <= (validation or 0) <= 0.9:
         raise ValueError("epochs and batch are 1 or more, lr to 1e6, validation from 0 to 0.9")
-    if patience > 0 and validation == 0:
+    if (patience or 0) > 0 and validation == 0:
         raise ValueError("patience needs rows to test on: give validation a share, such as 0.1")
     names = [*(features or [name for name in columns if name not in targets]), *targets]
     if len(names) == len(targets):
@@ -300,14 +302,11 @@ def fit(
     if weight is not None:
         kinds[weight] = "WEIGHT"
     every = rows_apart(columns, types)
-    rows = [row for row in every if not _is_held_out(row, validation)]
-    held_out = [row for row in every if _is_held_out(row, validation)]
-    if not rows:
-        raise ValueError("the table has no rows to train on")
-    if validation > 0 and not held_out:
-        raise ValueError(
-            f"validation {validation} holds back none of {len(rows)} rows: give a larger share"
-        )
+    classes_of = encoded(columns[label], types[label], label) if kinds[label] == "CLASS" else None
+    held_back = split(every, None if classes_of is None else list(classes_of), validation, patience)
+    patience = patience_of(patience, held_back)
+    rows = [row for row, held in zip(every, held_back) if not held]
+    held_out = [row for row, held in zip(every, held_back) if held]
     hidden, start = _given(net)
     step = min(batch, len(rows))
     shape = {"layers": list(layers), "batch": step, "step_rows": step, "net": hidden}
@@ -335,4 +334,5 @@ def fit(
     weights = call_for_bytes("cft_trainer_model", trainer)
     learned = {name: kind for name, kind in types.items() if name not in targets}
     model = TableModel(net, weights, learned, label, quantiles)
-    return model, call_for_json("cft_trainer_result", trainer)
+    places = [place for place, held in enumerate(held_back) if held]
+    return model, {**call_for_json("cft_trainer_result", trainer), "held_out": places}

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "cli/csv.h"
+#include "cli/fit_rows.h"
 #include "cli/fit_task.h"
 #include "cli/table_cells.h"
 
@@ -89,17 +90,77 @@ TEST(Csv, FewWholeNumbersNameClasses) {
   EXPECT_TRUE(are_classes({"2026-07-01"}));
 }
 
-TEST(Csv, EqualRowsAreHeldOutTogether) {
+/// A task that learns the last column of a table from the others.
+FitTask last_of(const CsvTable& table, bool classes) {
+  FitTask task;
+  task.features = table.names.size() - 1;
+  task.classes = classes;
+  for (const std::string& name : table.names) task.columns.push_back({name, ColumnType::kF64});
+  return task;
+}
+
+TEST(Fit, EqualRowsAreHeldOutTogether) {
   CsvTable table{"t.csv", {"a"}, {{}}};
   for (int i = 0; i < 1000; ++i) table.cells[0].push_back(std::to_string(i / 2));
-  const std::vector<Column> columns{{"a", ColumnType::kF64}};
-  const Result<SplitRows> split = split_rows(table, columns, 0.25);
+  const FitTask task = last_of(table, false);
+  FitFlags flags;
+  flags.validation = 0.25;
+  const Result<SplitRows> split = split_rows(table, task, flags);
   ASSERT_TRUE(split.ok());
   EXPECT_EQ(split->train.count + split->held_out.count, 1000);
   EXPECT_EQ(split->held_out.count % 2, 0);
   EXPECT_NEAR(double(split->held_out.count), 250, 60);
+  ASSERT_EQ(int64_t(split->held_out_places.size()), split->held_out.count);
+  for (size_t i = 0; i < split->held_out_places.size(); i += 2) {
+    EXPECT_EQ(split->held_out_places[i] + 1, split->held_out_places[i + 1]);
+  }
   table.cells[0].resize(2);
-  EXPECT_FALSE(split_rows(table, columns, 1e-9).ok());
+  flags.validation = 1e-9;
+  EXPECT_FALSE(split_rows(table, task, flags).ok());
+}
+
+/// A table of different rows, of two classes.
+CsvTable numbered(int rows) {
+  CsvTable table{"t.csv", {"a", "y"}, {{}, {}}};
+  for (int i = 0; i < rows; ++i) {
+    table.cells[0].push_back(std::to_string(i));
+    table.cells[1].push_back(std::to_string(i % 2));
+  }
+  return table;
+}
+
+TEST(Fit, WithoutFlagsFewRowsAreTrainedOnWholeAndMoreToTheEnd) {
+  struct Case {
+    int rows;
+    bool holds_back;
+    int64_t patience;
+  };
+  for (const Case& c :
+       {Case{99, false, 0}, Case{100, true, 0}, Case{1499, true, 0}, Case{1500, true, 10}}) {
+    const CsvTable table = numbered(c.rows);
+    const Result<SplitRows> split = split_rows(table, last_of(table, true), FitFlags());
+    ASSERT_TRUE(split.ok()) << c.rows;
+    EXPECT_EQ(split->held_out.count > 0, c.holds_back) << c.rows;
+    EXPECT_EQ(patience_of(FitFlags(), *split), c.patience) << c.rows;
+  }
+  FitFlags flags;
+  flags.patience = 3;  // which needs rows to test on
+  const CsvTable table = numbered(99);
+  const Result<SplitRows> split = split_rows(table, last_of(table, true), flags);
+  ASSERT_TRUE(split.ok());
+  EXPECT_GT(split->held_out.count, 0);
+  EXPECT_EQ(patience_of(flags, *split), 3);
+}
+
+TEST(Fit, AClassIsNotHeldBackAsAWhole) {
+  CsvTable table = numbered(400);
+  for (int i = 0; i < 400; ++i) table.cells[1][size_t(i)] = std::to_string(i);
+  const FitTask classes = last_of(table, true), numbers = last_of(table, false);
+  EXPECT_EQ(split_rows(table, classes, FitFlags())->held_out.count, 0);
+  EXPECT_GT(split_rows(table, numbers, FitFlags())->held_out.count, 0);
+  FitFlags flags;
+  flags.validation = 0.1;
+  EXPECT_FALSE(split_rows(table, classes, flags).ok());
 }
 
 }  // namespace

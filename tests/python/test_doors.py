@@ -207,13 +207,15 @@ def test_the_program_prints_what_python_does(tmp_path):
         out = csv.writer(file, lineterminator="\n")
         out.writerow(columns)
         out.writerows(zip(*columns.values(), strict=True))
-    arguments = ["predict", tmp_path / "model", path]
-    python = subprocess.run(
-        [sys.executable, "-m", "cafetiere", *arguments], cwd=ROOT / "python",
-        capture_output=True, check=True,
-    )  # fmt: skip
-    program = subprocess.run([PROGRAM, *arguments], capture_output=True, check=True)
-    assert program.stdout == python.stdout
+    for flags in ([], ["--all", "--threads", "2"]):
+        arguments = ["predict", tmp_path / "model", path, *flags]
+        python = subprocess.run(
+            [sys.executable, "-m", "cafetiere", *arguments], cwd=ROOT / "python",
+            capture_output=True, check=True,
+        )  # fmt: skip
+        program = subprocess.run([PROGRAM, *arguments], capture_output=True, check=True)
+        assert program.stdout == python.stdout
+        assert (b",probability_0,probability_1,probability_2\n" in program.stdout) == bool(flags)
 
 
 @pytest.mark.parametrize(

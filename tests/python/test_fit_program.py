@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-from cafetiere import _cells, tables
+from cafetiere import _cells, _split, tables
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = [path for path in ROOT.glob("build/*/cli/cafetiere") if path.parts[-3] != "arm64"]
@@ -47,7 +47,8 @@ def both(folder, *arguments):
     for name, runs in (("program", run_program), ("python", run_python)):
         done = runs("fit", *arguments, "--out", folder / name)
         assert done.returncode == 0, done.stderr
-        told.append(re.sub(r"[\d.]+ s,", "s,", done.stdout))
+        own = done.stdout.replace(str(folder / name), "MODEL").replace("python -m caf", "caf")
+        told.append(re.sub(r"[\d.]+ s,", "s,", own))
     for name in FILES:
         ours, theirs = ((folder / who / name).read_bytes() for who in ("program", "python"))
         assert ours == theirs, name
@@ -55,6 +56,10 @@ def both(folder, *arguments):
     for who in ("program", "python"):
         page = (folder / who / "report.html").read_text(encoding="utf-8")
         assert "<svg" in page and "training loss" in page and "tested" in page
+    assert told[0].endswith(
+        "model: MODEL\nreport: MODEL/report.html\n"
+        "to predict: cafetiere predict MODEL TABLE > predictions.csv\n"
+    )
     return told[0]
 
 
@@ -187,16 +192,21 @@ def test_both_find_the_same_types(end, tmp_path):
         ("x,y\n1,a\n", "--label y --weight z", "there is no column .z."),
         ("x,y\n1,a\n", "--label y --features y", "column .y. is the label or the weight"),
         ("x,y\n1,a\n", "--label y --drop x", "there is no column to learn from"),
-        ("x,y\n1,a\n2,b\n", "--label y --patience 2", "give validation a share"),
+        ("x,y\n1,a\n2,b\n", "--label y --patience 2", "validation 0.1 holds back none of 2 rows"),
         ("x,y\n1,a\n2,b\n", "--label y --validation 0.001", "holds back none of 2 rows"),
         ("x,y\n1,a\n2,b\n", "--label y --loss huber", "learned as classes: learn numbers"),
         ("x,y\n1,1.5\n2,2\n", "--label y --loss quantile", "need each other"),
         ("x,y\n1,1.5\n2,2\n", "--label y --quantiles 0.5", "need each other"),
         ("x,y\n1,a\n2,b\n", "--label y --learn numbers", '"y" .* cannot be read as NUMBER'),
-        ("x,y\n1,a\n2,a\n", "--label y", "'y' has 1 values; at least two are needed"),
-        ("x,y\n1,a\n2,\n", "--label y", "the label is missing"),
+        ("x,y\n1,a\n2,a\n", "--label y", 't.csv: column "y" is "a" in each row, so .* --label'),
+        ("x,y\n1,a\n2,\n3,\n", "--label y", '"y" is empty in 2 of 3 rows, first in row 2 below'),
+        ("x,y\n,a\n2,b\n", "--label y --weight x", "no column to learn from"),
+        ("x,y,z\n1,a,\n2,b,1\n", "--label y --weight z", '"z" is empty in 1 of 2 rows'),
+        ("x;y\n1;a\n", "--label y", "there are x;y; the cells of a CSV are separated by commas"),
+        ("hue,buys\n1,a\n2,b\n", "--label buy", "did you mean .buys."),
+        ("x,y\n1,a\n2,b\n", "--label y --validation 0 --patience 2", "give validation a share"),
         ("x,y\n1,a\n2,b\n", "--label y --weight x --drop x", "there is no column to learn from"),
-        ("x,y\n", "--label y", "the table has no rows to train on"),
+        ("x,y\n", "--label y", "t.csv: there are no rows below the header"),
         ("", "--label y", "there is no line that names the columns"),
         ("x,y\n1,a\n2\n", "--label y", "3.* 1 cells, and the head(er)? has 2"),
         ("x,x\n1,a\n", "--label x", "two columns are called .x.; rename one"),
@@ -223,10 +233,17 @@ def test_bytes_that_are_no_text_and_files_of_another_kind(tmp_path):
     path.write_bytes("x,y\n1,é\n".encode("latin-1"))
     for error in refused(path, "--label", "y"):
         assert "latin.csv" in error and "UTF-8" in error
-    done = run_program("fit", tmp_path / "t.parquet", "--label", "y", "--out", tmp_path / "model")
-    assert done.returncode == 1 and "`python -m cafetiere fit`" in done.stderr
-    done = run_program("fit", tmp_path, "--label", "y", "--out", tmp_path / "model")
-    assert done.returncode == 1 and "is a folder" in done.stderr
+    for error in refused(tmp_path, "--label", "y"):
+        assert re.search("is a folder.*; name a (CSV|file) in it", error), error
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/part-0.parquet").write_bytes(b"PAR1")
+    for path in (tmp_path / "t.parquet", tmp_path / "parts"):
+        for command in (["fit", path, "--label", "y"], ["predict", tmp_path / "model", path]):
+            done = run_program(*command)
+            assert done.returncode == 1
+            assert f"`python -m cafetiere {command[0]}` with the same flags" in done.stderr
+    for error in refused(tmp_path / "t.csv", "--label", "y"):
+        assert re.search("File not found: .*t.csv|t.csv: No such file", error), error
 
 
 def test_a_table_to_test_on_is_looked_at_before_the_training(tmp_path):
@@ -316,6 +333,118 @@ def test_events_of_a_training_are_told():
 
 def test_equal_rows_are_held_out_together():
     rows = _cells.rows_apart({"a": ["1", "2"] * 500 + [str(i) for i in range(1000)]}, {"a": "f64"})
-    held_out = [tables._is_held_out(row, 0.25) for row in rows]
+    held_out = [_split.is_held_out(row, 0.25) for row in rows]
     assert len(set(held_out[0:1000:2])) == 1 and len(set(held_out[1:1000:2])) == 1
     assert 200 < sum(held_out[1000:]) < 300
+
+
+def write_noise(path, rows, classes=2):
+    """A table whose label has nothing to do with the rest."""
+    lines = [f"{i * 7919 % rows},{i * i % classes}" for i in range(rows)]
+    path.write_text("\n".join(["x,y", *lines, ""]), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("rows", "flags", "said"),
+    [
+        (99, "", "no rows were held back, as too few differ; --validation"),
+        (100, "", "\nno early stopping on a table of fewer than 1,500 rows; --patience 10"),
+        (1499, "", "\nno early stopping on a table of fewer than 1,500 rows; --patience 10"),
+        (1500, "", "; 10 epochs were no better\n"),
+        (1500, "--patience 0", "s, loss [0-9.]+\n1[0-9]+ rows held back: accuracy .*commonest"),
+        (1500, "--validation 0", "s, loss [0-9.]+\n/.*.csv: accuracy"),
+        (99, "--patience 3", "; 3 epochs were no better\n(1?[0-9]) rows held back: accuracy"),
+        (99, "--validation 0.2", "\nno early stopping .*\n31 rows held back: accuracy"),
+        (
+            100,
+            "--learn numbers",
+            "rows held back: root mean squared error .* .always the mean: 0.5",
+        ),
+    ],
+)
+def test_what_is_held_back_and_when_it_stops(rows, flags, said, tmp_path):
+    write_noise(tmp_path / "noise.csv", rows)
+    told = both(tmp_path, tmp_path / "noise.csv", "--label", "y", "--lr", "0.05", *flags.split())
+    assert re.search(said, told), told
+
+
+def test_a_class_is_not_held_back_as_a_whole(tmp_path):
+    # Each is in one row or two, of which the hash would hold some back.
+    lines = [f"{i},{'abc'[i % 3] if i < 150 else i // 2}" for i in range(200)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y", *lines, ""]), encoding="utf-8")
+    told = both(tmp_path, tmp_path / "t.csv", "--label", "y", "--learn", "classes", "--epochs", "1")
+    assert "learning y (28 classes)" in told
+    _, result = tables.fit(
+        tables.read(tmp_path / "t.csv"), "y", epochs=1, validation=None, patience=None
+    )
+    assert f"\n{len(result['held_out'])} rows held back" in told
+    labels = [line.partition(",")[2] for line in lines]
+    trained = {label for place, label in enumerate(labels) if place not in result["held_out"]}
+    assert len(trained) == 28 and result["early_stopping"] is None
+
+
+def test_equal_rows_leave_nothing_to_hold_back(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n" + "1,a\n2,b\n" * 60, encoding="utf-8")
+    told = both(tmp_path, tmp_path / "t.csv", "--label", "y", "--epochs", "1")
+    assert "no rows were held back" in told
+
+
+def test_without_a_folder_the_model_is_beside_the_table(tmp_path):
+    table = tmp_path / "some rows.csv"
+    write_noise(table, 20)
+    flags = ("--label", "y", "--epochs", "1")
+    for runs in (run_program, run_python):
+        done = runs("fit", table, *flags)
+        assert done.returncode == 0, done.stderr
+        model = tmp_path / "some rows.model"
+        assert {path.name for path in model.iterdir()} == {*FILES, "report.html"}
+        assert f"predict '{model}' TABLE" in done.stdout
+        assert runs("predict", model, table).returncode == 0
+        (model / "net.prototxt").write_text("mine", encoding="utf-8")
+        done = runs("fit", table, *flags)
+        assert done.returncode == 1 and "is there already: --out" in done.stderr
+        assert (model / "net.prototxt").read_text() == "mine"
+        assert runs("fit", table, *flags, "--out", model).returncode == 0
+        assert (model / "net.prototxt").read_text() != "mine"
+        (model / "table.json").unlink()
+        done = runs("fit", table, *flags, "--out", model)
+        assert done.returncode == 1 and "net.prototxt, which is of no model" in done.stderr
+        for path in model.iterdir():
+            path.unlink()  # an empty folder may stay
+
+
+def test_folders_that_cannot_be_written_are_told_at_once(tmp_path):
+    table = tmp_path / "t.csv"
+    write_noise(table, 20)
+    for out in (table, "/proc/model"):
+        for runs in (run_program, run_python):
+            done = runs("fit", table, "--label", "y", "--out", out)
+            assert done.returncode == 1
+            assert "name a folder for the model by --out" in done.stderr, done.stderr
+
+
+def test_the_program_and_python_show_progress(tmp_path):
+    write_noise(tmp_path / "t.csv", 200)
+    for runs in (run_program, run_python):
+        out = ("--out", tmp_path / "model")
+        done = runs("fit", tmp_path / "t.csv", "--label", "y", "--epochs", "3", *out)
+        first, *_, last = done.stderr.splitlines()
+        for part in ("step 1/3", "loss ", "validation loss ", "validation accuracy ", "epoch 1.0"):
+            assert f"  {part}" in first, first
+        assert re.search(r"  [\d,]+ rows/s  ETA \d:\d\d  ", first), first
+        assert last.startswith("100%  step 3/3") and "  took 0:0" in last
+
+
+@pytest.mark.parametrize("python", [False, True])
+def test_a_terminal_of_a_hundred_columns_shows_the_time_left(python, tmp_path):
+    program = f"{sys.executable} -m cafetiere" if python else str(PROGRAM)
+    command = f"stty cols 100; {program} fit {VISITORS} --label buys --epochs 300 --out {tmp_path}"
+    done = subprocess.run(
+        ["script", "-qec", command, "/dev/null"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "TERM": "xterm", "NO_COLOR": "1"},
+        capture_output=True, check=False, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    lines = [line for line in re.split(r"[\r\n]+(?:\x1b\[K)?", done.stdout) if "step " in line]
+    assert all(len(line) < 100 for line in lines), lines
+    assert re.search(r"rows/s  ETA \d:\d\d", lines[0]), lines[0]
