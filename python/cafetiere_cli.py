@@ -2,7 +2,8 @@
 """The program `cafetiere` of the wheel: the command line of the native library.
 
 It lies beside the package, not in it: the engine takes SIGINT and SIGHUP in a thread of its own,
-which works only if all threads were started after it; importing the package starts numpy's.
+which works only if all threads were started after it; importing the package starts numpy's. Tables
+in Parquet, which the library does not read, go to the package's own command line.
 """
 
 import ctypes
@@ -11,6 +12,8 @@ import os
 import pathlib
 import signal
 import sys
+
+_OF_TABLES = ("fit", "predict")
 
 
 def _library():
@@ -22,8 +25,53 @@ def _library():
     return module.library()
 
 
+def _is_parquet(path):
+    """Whether a table is a Parquet file, or a folder of such, as Spark writes it."""
+    if path.endswith(".parquet"):
+        return True
+    try:
+        return any(entry.endswith(".parquet") or "=" in entry for entry in os.listdir(path))
+    except OSError:
+        return False
+
+
+def _parquet_of(arguments):
+    """The first argument that names a table in Parquet, or None."""
+    if not arguments or arguments[0] not in _OF_TABLES:
+        return None
+    for before, argument in zip(arguments, arguments[1:]):
+        name, equals, value = argument.partition("=")
+        path = value if equals and name.startswith("-") else argument
+        is_written = {before, name} & {"-out", "--out"}
+        if not is_written and _is_parquet(path):
+            return path
+    return None
+
+
+def _run_package():
+    """Hands over to `python -m cafetiere`, whose flags have two dashes."""
+    arguments = sys.argv[1:]
+    for place, argument in enumerate(arguments):
+        if argument[:1] == "-" and argument[1:2].isalpha() and len(argument) > 2:
+            arguments[place] = "-" + argument
+    sys.argv[:] = ["cafetiere", *arguments]
+    from cafetiere.__main__ import main as run
+
+    return run()
+
+
 def main() -> int:
     """Runs the arguments of this process; returns the exit status."""
+    table = _parquet_of(sys.argv[1:])
+    if table is not None:
+        if importlib.util.find_spec("pyarrow"):
+            return _run_package()
+        print(
+            f"cafetiere: {table} is Parquet, which pyarrow reads, and that is not installed: "
+            f"{sys.executable} -m pip install pyarrow",
+            file=sys.stderr,
+        )
+        return 1
     try:
         library = _library()
     except ImportError as error:

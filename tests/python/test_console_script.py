@@ -3,6 +3,7 @@
 
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -88,3 +89,82 @@ def test_signals_reach_the_engine(tmp_path, name):
         guard.cancel()
     assert process.returncode == 0
     assert "Optimization stopped early." in rest
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    """A table as a file, and as a folder of two."""
+    arrow, files = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = arrow.table({"x": [i % 7 for i in range(200)], "y": ["no", "yes"] * 100})
+    (tmp_path / "rows").mkdir()
+    files.write_table(table, tmp_path / "table.parquet")
+    files.write_table(table.slice(0, 120), tmp_path / "rows/part-0.parquet")
+    files.write_table(table.slice(120), tmp_path / "rows/part-1.parquet")
+    return tmp_path
+
+
+def test_parquet_is_learned_and_predicted(parquet):
+    flags = ["-label", "y", "--epochs=1"]
+    told = []
+    for table in ("table.parquet", "rows"):
+        done = run("fit", table, *flags, cwd=parquet)
+        assert done.returncode == 0, done.stderr
+        told.append(done.stdout)
+        model = table.partition(".")[0] + ".model"
+        assert f"to predict: cafetiere predict {model} TABLE" in done.stdout
+        done = run("predict", model, table, "--all", cwd=parquet)
+        assert done.stdout.startswith("x,y,prediction,probability,probability_no,probability_yes\n")
+        assert len(done.stdout.splitlines()) == 201
+    assert "200 rows; learning y (2 classes) from 1 column: 1 number; 0 empty cells" in told[1]
+    weights = [
+        (parquet / name / "model.caffemodel").read_bytes() for name in ("table.model", "rows.model")
+    ]
+    assert weights[0] == weights[1]
+    (parquet / "t.csv").write_text("x,y\n1,no\n2,yes\n", encoding="utf-8")
+    done = run(
+        "fit", "t.csv", *flags, "--test", "rows", cwd=parquet
+    )  # a table beside it is one, too
+    assert "rows: accuracy" in done.stdout, done.stderr
+    shutil.copytree(parquet / "rows", parquet / "out")  # a table by the name of the flag
+    done = run("fit", "out", *flags, cwd=parquet)
+    assert "model: out.model" in done.stdout, done.stderr
+    done = run("fit", "t.csv", *flags, "--out", "rows", cwd=parquet)  # what is written is none
+    assert done.returncode == 0 and "wait data" in done.stderr
+    done = run("fit", "table.parquet", "--label", "z", "--out", "other", cwd=parquet)
+    assert done.returncode == 1 and "there is no column 'z'; there are x, y" in done.stderr
+    done = run("fit", "none.parquet", "--label", "z", cwd=parquet)
+    assert done.stderr == "cafetiere: none.parquet: No such file or directory\n"
+    done = run("fit", "table.parquet", "--lable", "z", cwd=parquet)
+    assert done.returncode == 2 and done.stderr.startswith("usage: cafetiere fit")
+
+
+def test_parquet_without_its_reader(parquet):
+    script = "import sys; sys.modules['pyarrow'] = None; " + START[2]
+    for command in ("fit", "predict"):
+        done = subprocess.run(
+            [sys.executable, "-c", script, command, "table.parquet", "--label", "y"],
+            cwd=parquet, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 1 and not done.stdout
+        assert done.stderr == (
+            "cafetiere: table.parquet is Parquet, which pyarrow reads, and that is not installed: "
+            f"{sys.executable} -m pip install pyarrow\n"
+        )
+    package = "import sys; sys.modules['pyarrow'] = None; import cafetiere.__main__ as m; "
+    done = subprocess.run(
+        [sys.executable, "-c", package + "sys.exit(m.main())", "fit", "rows", "--label", "y"],
+        cwd=parquet, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and "python -m pip install pyarrow" in done.stderr
+
+
+def test_a_file_that_is_no_parquet(parquet):
+    (parquet / "text.parquet").write_text("x,y\n", encoding="utf-8")
+    done = run("fit", "text.parquet", "--label", "y", cwd=parquet)
+    assert done.returncode == 1
+    assert done.stderr.startswith("cafetiere: text.parquet cannot be read as Parquet: ")
+    files, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    twice = arrow.table([arrow.array([1]), arrow.array([2])], names=["x", "x"])
+    files.write_table(twice, parquet / "twice.parquet")
+    done = run("fit", "twice.parquet", "--label", "x", cwd=parquet)
+    assert done.stderr == "cafetiere: twice.parquet: two columns are called 'x'; rename one\n"
