@@ -7,7 +7,14 @@ import pathlib
 
 from cafetiere import tables
 from cafetiere._cells import check_columns
-from cafetiere._fit_summary import Scored, folder_lines, is_class, table_line, training_lines
+from cafetiere._fit_summary import (
+    Scored,
+    folder_lines,
+    is_class,
+    is_gap,
+    table_line,
+    training_lines,
+)
 from cafetiere._library import call_for_text
 from cafetiere._progress import Console
 
@@ -165,7 +172,7 @@ def _check_targets(given, columns):
     if not label:
         raise ValueError(f"{given.table}: there are no rows below the header")
     for name in filter(None, (given.label, given.weight)):
-        gaps = [place for place, cell in enumerate(columns[name]) if cell is None]
+        gaps = [place for place, cell in enumerate(columns[name]) if is_gap(cell)]
         if gaps:
             raise ValueError(
                 f'{given.table}: column "{name}" is empty in {len(gaps)} of {len(label)} rows, '

@@ -22,6 +22,11 @@ _KINDS = {
 }
 
 
+def is_gap(cell):
+    """Whether a cell is missing, as a CSV or Parquet has it."""
+    return cell is None or (isinstance(cell, (str, float)) and (cell == "" or cell != cell))
+
+
 def is_class(given, label):
     """Whether the cells of the label name classes, one in each."""
     if tables.type_of(label) == "texts":
@@ -46,7 +51,7 @@ def table_line(given, columns, features):
         for name in features
     ]
     kinds = [_counted(types.count(kind), *_KINDS[kind]) for kind in _KINDS if kind in types]
-    gaps = sum(cell is None for name in features for cell in columns[name])
+    gaps = sum(is_gap(cell) for name in features for cell in columns[name])
     return (
         f"{given.table}: {_counted(len(label), 'row', 'rows')}; learning {given.label} ({learned}) "
         f"from {_counted(len(features), 'column', 'columns')}: {', '.join(kinds)}; "

@@ -163,6 +163,19 @@ def test_a_file_that_is_no_parquet(parquet):
     done = run("fit", "text.parquet", "--label", "y", cwd=parquet)
     assert done.returncode == 1
     assert done.stderr.startswith("cafetiere: text.parquet cannot be read as Parquet: ")
+
+
+def test_what_is_missing_in_parquet(parquet):
+    files, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    cells = {"a": [None, "", "p", "q"], "b": [1.0, float("nan"), None, 2.0], "y": ["u", "v"] * 2}
+    files.write_table(arrow.table(cells), parquet / "gaps.parquet")
+    done = run("fit", "gaps.parquet", "--label", "y", "--epochs", "1", cwd=parquet)
+    assert "1 number, 1 category; 4 empty cells\n" in done.stdout, done.stderr
+    done = run("fit", "gaps.parquet", "--label", "a", "--out", "other", cwd=parquet)
+    assert 'column "a" is empty in 2 of 4 rows, first in row 1 below' in done.stderr
+
+
+def test_names_of_columns_in_parquet(parquet):
     files, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
     twice = arrow.table([arrow.array([1]), arrow.array([2])], names=["x", "x"])
     files.write_table(twice, parquet / "twice.parquet")
