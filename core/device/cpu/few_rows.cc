@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/device/cpu/few_rows.h"
 
+#if defined(__FMA__)
+#include <immintrin.h>
+#endif
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -17,6 +21,7 @@ constexpr int64_t kOctets =
     4;  // of outputs, a block: as many sums as hide a multiply-add's latency
 constexpr int64_t kOutputs = kOctets * kOctet;
 constexpr int64_t kInputs = 64;  // whose weights are transposed at a time, in the first-level cache
+constexpr int64_t kAhead = 2 * kInputs;
 
 struct Operands {
   InnerProductGeometry g;
@@ -25,16 +30,36 @@ struct Operands {
   bool relu;
 };
 
-/// sums[i] += a[i] * b, rounded once.
-void multiply_add(const Simd8& a, float b, Simd8& sums) {
-  for (int64_t i = 0; i < kOctet; ++i) sums[i] = std::fma(a[i], b, sums[i]);
+/// sums[i] + a[i] * b, rounded once.
+Simd8 multiply_add(const Simd8& a, float b, const Simd8& sums) {
+#if defined(__FMA__)  // of the loop compilers make what keeps the sums in memory
+  return Simd8(_mm256_fmadd_ps(__m256(a), _mm256_set1_ps(b), __m256(sums)));
+#else
+  Simd8 result;
+  for (int64_t i = 0; i < kOctet; ++i) result[i] = std::fma(a[i], b, sums[i]);
+  return result;
+#endif
 }
 
-/// Fetches what will be transposed next: 32 rows of weights are more streams than a processor foresees.
+/// Fetches what will be transposed later: 32 rows of weights are more streams than a processor foresees.
+/// To the second-level cache, since rows that are apart by a power of two share few sets of the first.
 void prefetch(const float* w, int64_t rows, int64_t cols, int64_t ld) {
-  constexpr int64_t kLine = 16;
+  constexpr int kSecondLevel = 2;
   for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < cols; c += kLine) __builtin_prefetch(w + r * ld + c);
+    for (int64_t c = 0; c < cols; c += kCacheLine) {
+      __builtin_prefetch(w + r * ld + c, 0, kSecondLevel);
+    }
+  }
+}
+
+/// Lays out `inputs` weights of each output as a panel, input by input.
+void take_panel(const float* w, int64_t outputs, int64_t inputs, int64_t left, int64_t k,
+                float* panel) {
+  const int64_t later = std::clamp(left - kAhead, int64_t(0), kInputs);
+  for (int64_t o = 0; o < outputs; o += kOctet) {
+    const int64_t rows = std::min(kOctet, outputs - o);
+    prefetch(w + o * k + kAhead, rows, later, k);
+    transpose_tiles(w + o * k, rows, inputs, k, panel + o, kOutputs);
   }
 }
 
@@ -47,7 +72,9 @@ void add_products(const float* x, int64_t k, const float* panel, int64_t inputs,
   for (int64_t i = 0; i < inputs; ++i) {
     for (int64_t octet = 0; octet < kOctets; ++octet) {
       const Simd8 weights = load_octet(panel + i * kOutputs + octet * kOctet, kOctet);
-      for (int64_t n = 0; n < kN; ++n) multiply_add(weights, x[n * k + i], sums[n][octet]);
+      for (int64_t n = 0; n < kN; ++n) {
+        sums[n][octet] = multiply_add(weights, x[n * k + i], sums[n][octet]);
+      }
     }
   }
   std::copy_n(&sums[0][0], kN * kOctets, &total[0][0]);
@@ -71,9 +98,7 @@ void run_block(const Operands& at, int block) {
   for (int64_t n = 1; n < at.g.n; ++n) std::copy_n(sums[0], kOctets, sums[n]);
   for (int64_t k0 = 0; k0 < k; k0 += kInputs) {
     const int64_t inputs = std::min(kInputs, k - k0);
-    const float* w = at.w + o * k + k0;
-    transpose_tiles(w, outputs, inputs, k, panel, kOutputs);
-    prefetch(w + inputs, outputs, std::min(kInputs, k - k0 - inputs), k);
+    take_panel(at.w + o * k + k0, outputs, inputs, k - k0, k, panel);
     for (int64_t n = 0; n < at.g.n; n += kAtOnce) {
       const int64_t rows = std::min(kAtOnce, at.g.n - n);
       kAddProducts[size_t(rows - 1)](at.x + n * k + k0, k, panel, inputs, sums + n);
