@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes to the net of a generated table, to come closer to its best AUC.
+
+    python bench/tables/tried.py --rows 100000 --epochs 20 --seeds 2,3,6 [CHANGE..]
+
+Each change is trained on the table of each seed. Prints the AUC of each on the validation rows, a
+half of those that generated.py makes beside the ones to train on, and how far the net is off: the
+variance of the error of its log odds over all places and plans, of a place's mean and of the rest.
+First comes the best there is, and what a learner would reach that has to learn nothing from the
+rows but each place's effect and kind.
+"""
+
+import argparse
+import functools
+import pathlib
+import re
+import sys
+
+import generated
+import numpy as np
+from generated import KINDS, NOISE, PLANS, auc, generate
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "python"))
+from cafetiere import tables  # noqa: E402
+
+MADE, TRAIN = tables._net, tables._train  # noqa: SLF001 - as they are, of which lines are changed
+GAPS = ("place", "plan", "age", "usage", "price", "since")
+FLAT = '\nlayer { name: "wide/flat" type: "Flatten" bottom: "wide/place" top: "wide/flat" }\n'
+SUM = '\nlayer { name: "sum" type: "Eltwise" bottom: "deep" bottom: "wide/flat" top: "score" }\n'
+
+
+def replaced(pattern, by, text):
+    """The text with something replaced that must be there."""
+    text, count = re.subn(pattern, by, text, flags=re.DOTALL)
+    assert count > 0, pattern
+    return text
+
+
+def layer(name, text):
+    """The text of a layer."""
+    return re.search(rf'layer \{{\s+name: "{name}".*?\n\}}', text, re.DOTALL)[0]
+
+
+def decayed(factor, text):
+    """Embeddings decay so much more than they do."""
+    return replaced(
+        r"decay_mult: ([1-9]\S*)", lambda m: f"decay_mult: {float(m[1]) * factor}", text
+    )
+
+
+def sized(size, text):
+    """Embeddings of so many numbers."""
+    return replaced(r"num_output: \d+(\s+input_dim)", rf"num_output: {size}\1", text)
+
+
+def dropped(share, text):
+    """Dropout of what embeddings give."""
+    flat = 'bottom: "embedding/place/flat" top: "embedding/place/flat"'
+    dropout = f"dropout_param {{ dropout_ratio: {share} }}"
+    old = layer("embedding/place/flat", text)
+    return text.replace(old, f'{old}\nlayer {{ name: "drop" type: "Dropout" {flat} {dropout} }}')
+
+
+def hurried(factor, text):
+    """Embeddings learn at so many times the rate, and decay as much a step as they did."""
+    rate = f" lr_mult: {factor}"
+    return replaced(r"decay_mult: [1-9]\S*", lambda m: m[0] + rate, decayed(1 / factor, text))
+
+
+def widened(text):
+    """A weight of each place, and each class, beside the hidden layers."""
+    deep, score = layer("embedding/place", text), layer("score", text)
+    wide = sized(2, deep.replace("embedding/place", "wide/place"))
+    text = text.replace(deep, f"{deep}\n{wide}{FLAT}")
+    return text.replace(score, score.replace('top: "score"', 'top: "deep"') + SUM)
+
+
+def all_decay(factor, of_embeddings=1, change=str):
+    """Hidden layers and scores decay so much more; of embeddings, by another factor."""
+
+    def net(text):
+        return change(decayed(of_embeddings / factor, text))
+
+    return {"net": net, "decay": 0.01 * factor}
+
+
+def change_of(function, *arguments):
+    """A change of the net's text alone."""
+    return {"net": functools.partial(function, *arguments)}
+
+
+CHANGES = {
+    "defaults": {},
+    "hidden decay 3": all_decay(3),
+    "hidden decay 10": all_decay(10),
+    "hidden decay 30": all_decay(30),
+    "hidden decay 100": all_decay(100),
+    "[128, 64]": {"layers": (128, 64)},
+    "[256, 128]": {"layers": (256, 128)},
+    "hidden decay 3, [128, 64]": {**all_decay(3), "layers": (128, 64)},
+    "hidden decay 30, [128, 64]": {**all_decay(30), "layers": (128, 64)},
+    "hidden decay 3, dropout of embeddings 0.2": all_decay(3, 1, functools.partial(dropped, 0.2)),
+    "hidden decay 30, wide part": all_decay(30, 1, widened),
+    "wide part": change_of(widened),
+    "embedding decay x 0.5": change_of(decayed, 0.5),
+    "embedding decay x 2": change_of(decayed, 2),
+    "dropout of embeddings 0.2": change_of(dropped, 0.2),
+    "dropout of embeddings 0.3, decay x 0.3": {
+        "net": lambda text: dropped(0.3, decayed(0.3, text))
+    },
+    "embeddings of 8, decay x 0.3": {"net": lambda text: sized(8, decayed(0.3, text))},
+    "embeddings at 3 times the rate": change_of(hurried, 3),
+    "embeddings of 4": change_of(sized, 4),
+    "embeddings of 16": change_of(sized, 16),
+}
+
+
+def log_odds(chance):
+    """Of each chance."""
+    chance = np.clip(chance, 1e-6, 1 - 1e-6)
+    return np.log(chance / (1 - chance))
+
+
+def chances(odds):
+    """Of labels of which some are turned round."""
+    return NOISE + (1 - 2 * NOISE) / (1 + np.exp(-odds))
+
+
+def errors(model, seed, places):
+    """The variance of the error of a place's mean, and of its plans beside that."""
+    kinds = len(PLANS) + 1  # with one for a gap
+    place, plan = np.divmod(np.arange(places * kinds), kinds)
+    zero = np.zeros(len(place))
+    gaps = {name: zero > 0 for name in GAPS} | {"plan": plan == len(PLANS), "since": zero == 0}
+    effects = generated._effects(np.random.default_rng(seed), places)  # noqa: SLF001
+    known = np.minimum(plan, len(PLANS) - 1)
+    true = generated._logit(effects, place, known, zero + 45, zero, zero, zero, gaps)  # noqa: SLF001
+    cells = {
+        "place": [f"place {number}" for number in place],
+        "plan": [[*PLANS, None][number] for number in plan],
+        "since": [None] * len(place),
+    }
+    cells |= {"age": [45] * len(place), "usage": [100.0] * len(place), "price": [9.0] * len(place)}
+    off = log_odds(model.scores(cells)[:, 1]) - log_odds(chances(true))
+    off = off.reshape(places, kinds)
+    means = off.mean(axis=1)
+    rest = off - means[:, None]
+    return means.var(), (rest - rest.mean(axis=0)).var() * kinds / (kinds - 1)
+
+
+def without_places(columns):
+    """Places (-1: a gap), plans, and the log odds but for what they add."""
+
+    def cells(name):
+        return np.array([np.nan if cell is None else float(cell) for cell in columns[name]])
+
+    numbers = {name: place for place, name in enumerate(PLANS)}
+    plan = np.array([numbers.get(cell, len(PLANS)) for cell in columns["plan"]])
+    place = np.array([-1 if cell is None else int(cell.split()[1]) for cell in columns["place"]])
+    first = generated.FIRST_DAY.astype(object)
+    days = [np.nan if day is None else float((day - first).days) for day in columns["since"]]
+    age, usage, price = cells("age"), (cells("usage") - 100) / 40, (cells("price") - 9) / 2
+    told = {"age": age, "usage": usage, "price": price, "since": np.array(days)}
+    gaps = {name: np.isnan(values) for name, values in told.items()}
+    gaps |= {"plan": plan == len(PLANS), "place": place < -1}
+    none = {"place": np.zeros(1), "kind": np.zeros(1, int), "plan": np.zeros((1, len(PLANS) + 1))}
+    numbers = [np.nan_to_num(values) for values in told.values()]
+    at = np.minimum(plan, len(PLANS) - 1)
+    return place, plan, generated._logit(none, 0 * place, at, *numbers, gaps)  # noqa: SLF001
+
+
+def ideal(train, other, seed, places):
+    """The chances of who knows all effects, but of which place which is only from the rows."""
+    effects = generated._effects(np.random.default_rng(seed), places)  # noqa: SLF001
+    grid = np.linspace(-3.2, 3.2, 65)
+    place, plan, base = without_places(train)
+    label, named = np.array(train["label"]) == 1, place >= 0
+    belief = np.zeros((KINDS, len(grid), places)) - (grid[:, None] / 0.9) ** 2 / 2
+    for kind, at in np.ndindex(KINDS, len(grid)):
+        chance = chances(base + effects["plan"][kind, plan] + grid[at])[named]
+        likely = np.log(np.where(label[named], chance, 1 - chance))
+        belief[kind, at] += np.bincount(place[named], likely, places)
+    belief = np.exp(belief - belief.max(axis=(0, 1)))
+    belief /= belief.sum(axis=(0, 1))
+    place, plan, base = without_places(other)
+    said = np.zeros(len(place))
+    for kind, at in np.ndindex(KINDS, len(grid)):
+        said += belief[kind, at, place] * chances(base + effects["plan"][kind, plan] + grid[at])
+    return np.where(place < 0, chances(base + 0.3 + effects["plan"][0, plan]), said)
+
+
+def trained(columns, change, epochs):
+    """A model of the changed net."""
+    options = {key: value for key, value in change.items() if key not in ("net", "decay")}
+    decay = f"weight_decay: {change.get('decay', 0.01)}"
+    tables._net = lambda *given: change.get("net", str)(MADE(*given))  # noqa: SLF001
+    tables._train = lambda given, *rest: TRAIN(  # noqa: SLF001
+        {**given, "solver": replaced(r"weight_decay: 0\.01", decay, given["solver"])}, *rest
+    )
+    return tables.fit(columns, "label", epochs=epochs, **options)[0]
+
+
+def main():
+    """Trains on each seed with each change."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("changes", nargs="*", help="of those in CHANGES; none: all")
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--seeds", default="2,3,6")
+    args = parser.parse_args()
+    places = args.rows // 100
+    print("| seed | change | AUC | error of places | of plans |\n|---|---|---|---|---|", flush=True)
+    for seed in map(int, args.seeds.split(",")):
+        (train, _), (other, chance) = generate(args.rows, places, seed)
+        half = slice(len(chance) // 2)
+        label = np.array(other["label"])[half]
+        known = ideal(train, other, seed, places)
+        for name, said in (("the best there is", chance), ("ideal of the rows", known)):
+            print(f"| {seed} | {name} | {auc(label, said[half]):.4f} | | |", flush=True)
+        for name in args.changes or CHANGES:
+            model = trained(train, CHANGES[name], args.epochs)
+            off = " | ".join(f"{part:.3f}" for part in errors(model, seed, places))
+            said = model.scores(other)[half, 1]
+            print(f"| {seed} | {name} | {auc(label, said):.4f} | {off} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
