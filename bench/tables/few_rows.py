@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defaults for small tables: other ones beside them, and scikit-learn's trees.
+"""Defaults for small tables: other ones beside them, rows held back, and scikit-learn's trees.
 
     bench/tables/setup-peers
     build/tables/bin/python bench/tables/few_rows.py
@@ -29,6 +29,9 @@ VARIANTS = {
     "rate 0.001": {"lr": 0.001},
     "[128, 64]": {"layers": (128, 64)},
     "[32]": {"layers": (32,)},
+    "a tenth held back": {"validation": 0.1},
+    "and patience 5": {"validation": 0.1, "patience": 5},
+    "and patience 10": {"validation": 0.1, "patience": 10},
 }
 TREES = "HistGradientBoosting"
 
@@ -58,7 +61,7 @@ def known(load, rows=None):
 def sources():
     """Tables by name; the label is y."""
     found = {"visitors": visitors(), "visitors, 150 rows": visitors(150)}
-    for rows in (150, 500, 2000):
+    for rows in (150, 500, 1000, 2000, 10_000):
         found |= {f"generated {seed}, {rows} rows": made(rows, seed) for seed in (2, 3)}
     cancer = datasets.load_breast_cancer
     found |= {"breast cancer": known(cancer), "breast cancer, 150 rows": known(cancer, 150)}
