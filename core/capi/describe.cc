@@ -48,7 +48,10 @@ Result<json> predicted_work(const Graph& graph, const Solving& solving) {
   if (train) {
     const MemoryEstimate estimate = estimate_training(graph, plan, solving.history);
     memory = estimate.total() + estimate.gradients;
-    const PlanOptions options{.backward = true, .outputs = {}, .updates = solving.immediate};
+    alone = estimate.total();
+  }
+  if (train && solving.immediate) {
+    const PlanOptions options{.backward = true, .outputs = {}, .updates = true};
     CFT_ASSIGN(const PlanOutline own, PlanOutline::make(graph, *device, options));
     alone = estimate_training(graph, own, solving.history).total();
   }

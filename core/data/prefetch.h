@@ -25,14 +25,14 @@ struct BatchSequence {
   int64_t passes = 1;
 };
 
-/// How many batches are made ahead of the net, by one thread or two: 2, or up to 64 small ones, as
-/// waking a thread for each would take longer than they do.
+/// How many batches a Prefetch holds: 2, or up to 64 small ones, as waking a thread for each would take
+/// longer than they do.
 int batches_ahead(const Source& source);
 
 /// Threads that fill up to `depth` batches of a source, or one each if they are more, in the order of a
-/// sequence; the consumer's is one of them. Once they have, they sleep until half of many are used. Several only for a source that
-/// is parallel(). One consumer at a time. The source is used by these threads alone until this object is
-/// destroyed; it must outlive it.
+/// sequence; the consumer's is one of them. Once they have, they sleep until half of many are used.
+/// Several only for a source that is parallel(). One consumer at a time. The source is used by these
+/// threads alone until this object is destroyed; it must outlive it.
 class Prefetch {
  public:
   /// A filled batch; valid until give_back() or the next call of next().

@@ -41,6 +41,8 @@ std::vector<Life> lives_of(const Program& program) {
 
 /// What lies at one place: a buffer, or several of which each is written over the one before.
 struct Region {
+  Space space = Space::kHost;
+  bool fixed = false;
   int64_t size = 0;
   int first = -1, end = -1;  ///< steps
   int64_t offset = -1;
@@ -79,7 +81,8 @@ Regions regions_of(const Program& program) {
         }
       }
       region = int(regions.all.size());
-      regions.all.push_back({placed_size(buffer.bytes), life.first, life.end});
+      regions.all.push_back(
+          {buffer.space, buffer.fixed, placed_size(buffer.bytes), life.first, life.end});
     }
   }
   return regions;
@@ -114,14 +117,9 @@ int64_t placed_size(int64_t bytes) {
 MemoryPlan place(const Program& program) {
   Regions regions = regions_of(program);
   std::vector<Region*> host, device, fixed;
-  std::vector<bool> taken(regions.all.size(), false);
-  for (size_t i = 0; i < regions.of.size(); ++i) {
-    const int region = regions.of[i];
-    if (region < 0 || taken[size_t(region)]) continue;
-    taken[size_t(region)] = true;
-    const Buffer& buffer = program.buffers()[i];
-    auto& arena = buffer.fixed ? fixed : buffer.space == Space::kHost ? host : device;
-    arena.push_back(&regions.all[size_t(region)]);
+  for (Region& region : regions.all) {
+    auto& arena = region.fixed ? fixed : region.space == Space::kHost ? host : device;
+    arena.push_back(&region);
   }
   MemoryPlan plan;
   plan.bytes = arrange(std::move(host));

@@ -34,12 +34,12 @@ Status Trainer::begin(Loop& loop) {
   }
   const caffe::SolverParameter& p = options_.solver.param;
   CFT_ASSIGN(loop.policy, LrPolicy::create(p));
-  CFT_TRY(make_mode(loop));
+  CFT_ASSIGN(ImmediateUpdate* const immediate, make_mode(loop));
   if (const auto state = std::exchange(restored_, nullptr)) CFT_TRY(loop.sync->restore(*state));
   if (options_.survivors) CFT_TRY(elect_source(loop));
   ShardRunner::Setup setup{.solver = &options_.solver.param,
                            .plans = plans_.get(),
-                           .update = loop.immediate,
+                           .immediate = immediate,
                            .pool = pool_.get(),
                            .weights = weights_span(),
                            .gradients = gradients_span(),
@@ -60,7 +60,8 @@ Status Trainer::begin(Loop& loop) {
   return {};
 }
 
-Status Trainer::make_mode(Loop& loop) {
+/// Sets the mode, and gives it where the plans step the parameters; else null.
+Result<ImmediateUpdate*> Trainer::make_mode(Loop& loop) {
   const caffe::SolverParameter& p = options_.solver.param;
   const auto update = [this] {
     return ArenaUpdate::make(options_.solver.param, param_spans(graph_), graph_.learned_size());
@@ -69,9 +70,9 @@ Status Trainer::make_mode(Loop& loop) {
   loop.history_per_param = rule.history_per_param();
   if (immediate_) {
     auto mode = std::make_unique<ImmediateUpdate>(loop.group, std::move(rule), graph_.arena_size());
-    loop.immediate = mode.get();
+    ImmediateUpdate* const immediate = mode.get();
     loop.sync = std::move(mode);
-    return {};
+    return immediate;
   }
   CFT_ASSIGN(loop.sync, make_sync(p.sync(),
                                   {.group = loop.group,
@@ -85,7 +86,7 @@ Status Trainer::make_mode(Loop& loop) {
                                    .seed = seed_,
                                    .matrices = param_matrices(graph_)},
                                   update));
-  return {};
+  return nullptr;
 }
 
 Status Trainer::run(Group* group, const std::vector<Feed>& train,

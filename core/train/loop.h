@@ -24,7 +24,6 @@ struct Trainer::Loop {
   const std::vector<TestFeed>* tests = nullptr;
   std::optional<LrPolicy> policy;
   std::unique_ptr<Sync> sync;
-  class ImmediateUpdate* immediate = nullptr;  ///< `sync`, where the plans step the parameters
   std::optional<ShardRunner> runner;
   int shards = 1;        ///< of all ranks
   int round_length = 0;  ///< of the last round

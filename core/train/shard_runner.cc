@@ -123,14 +123,14 @@ Status ShardRunner::compute(Plan& plan, int shard, const UpdateStep& step, int i
                             const Rows& rows) {
   const Trace::Span span(s_.trace, "step", "shard {}, step {}", shard, step.iter);
   const auto before = std::chrono::steady_clock::now();
-  if (s_.update) s_.update->begin(step, s_.weights);
+  if (s_.immediate) s_.immediate->begin(step, s_.weights);
   const RunContext context{.seed = s_.seed,
                            .shard = shard,
                            .sub_step = int64_t(step.iter) * step.passes + index,
                            .first_sample = rows.first,
                            .loss_scale = step_share(shard, rows),
                            .accumulate = index > 0,
-                           .update = s_.update};
+                           .update = s_.immediate};
   if (index + 1 == step.passes && shard + 1 == update_->shards().end) {
     CFT_TRY(plan.run(*s_.pool, context, [&](const float* from) {
       update_->final_from(s_.gradients, size_t(from - s_.gradients.data()));

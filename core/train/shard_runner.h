@@ -40,10 +40,9 @@ class ShardRunner {
   struct Setup {
     const caffe::SolverParameter* solver = nullptr;
     PlanSet* plans = nullptr;
-    class ImmediateUpdate* update = nullptr;  ///< of plans that step the parameters; else null
+    class ImmediateUpdate* immediate = nullptr;  ///< of plans that step the parameters; else null
     ThreadPool* pool = nullptr;
-    std::span<float> weights,
-        gradients;  ///< arenas that the plans are bound to; with `update` none
+    std::span<float> weights, gradients;  ///< arenas that the plans are bound to; see `immediate`
     uint64_t seed = 1;
     int shards = 1;                            ///< of all processes
     bool joint_values = true;                  ///< weight a shard's values by its share of all rows

@@ -140,7 +140,7 @@ class Trainer {
   Status build();
   Status build_tests(class Random& random);
   Status begin(Loop& loop);
-  Status make_mode(Loop& loop);
+  Result<class ImmediateUpdate*> make_mode(Loop& loop);
   Status one_round(Loop& loop);
   Status end_round(Loop& loop, const UpdateStep& last);
   Status report(Loop& loop, int iter, bool shown);
