@@ -97,6 +97,9 @@ struct Step {
   std::vector<BufferId> reads;
   std::vector<BufferId> writes;
   std::function<Kernel(const Binder&)> make;
+  /// The same for a step that writes only the gradient of a parameter, by its index in the net: its
+  /// pieces go to RunContext::update, and nowhere else. Null: the step has no such form.
+  std::function<Kernel(const Binder&, size_t param)> make_update;
   /// Where it runs: on the threads of the host, or in the queue of the device, whose memory all of its
   /// buffers but those of a copy are in.
   Space space = Space::kHost;

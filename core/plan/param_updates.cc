@@ -56,27 +56,52 @@ Step update_step(const std::string& name, std::vector<Item> items) {
   return step;
 }
 
-/// The steps, and which of them use a buffer.
+/// The last step that uses each buffer, and how many use and write it.
 class Uses {
  public:
-  explicit Uses(const Program& program)
-      : last_(program.buffers().size(), -1), is_written_(program.buffers().size(), false) {
+  explicit Uses(const Program& program) : uses_(program.buffers().size()) {
     const std::vector<Step>& steps = program.steps();
     for (size_t i = 0; i < steps.size(); ++i) {
-      for (BufferId id : steps[i].reads) last_[size_t(id)] = int(i);
+      for (BufferId id : steps[i].reads) add(id, int(i));
       for (BufferId id : steps[i].writes) {
-        last_[size_t(id)] = int(i);
-        is_written_[size_t(id)] = true;
+        add(id, int(i));
+        uses_[size_t(id)].is_written = true;
       }
     }
   }
-  int last(BufferId id) const { return last_[size_t(id)]; }
-  bool is_written(BufferId id) const { return is_written_[size_t(id)]; }
+  int last(BufferId id) const { return uses_[size_t(id)].last; }
+  bool is_written(BufferId id) const { return uses_[size_t(id)].is_written; }
+  bool is_used_once(BufferId id) const { return uses_[size_t(id)].count == 1; }
 
  private:
-  std::vector<int> last_;
-  std::vector<bool> is_written_;
+  struct Use {
+    int last = -1, count = 0;
+    bool is_written = false;
+  };
+  void add(BufferId id, int step) {
+    uses_[size_t(id)].last = step;
+    ++uses_[size_t(id)].count;
+  }
+
+  std::vector<Use> uses_;
 };
+
+/// Whether a step is in no pass with others.
+bool is_alone(const std::vector<Step>& steps, size_t i) {
+  return !steps[i].joined && (i + 1 == steps.size() || !steps[i + 1].joined);
+}
+
+/// The step that makes a parameter's gradient as one that steps the parameter by it.
+Step stepping(Step step, const SteppedParam& p) {
+  step.kernel += ", the solver's rule";
+  step.reads.push_back(p.data);
+  step.writes = {p.data};
+  step.make = [make = std::move(step.make_update), param = p.index](const Binder& at) {
+    return make(at, param);
+  };
+  step.make_update = nullptr;
+  return step;
+}
 
 }  // namespace
 
@@ -85,6 +110,7 @@ void add_param_updates(Program& program, size_t first_backward,
   const Uses uses(program);
   std::vector<Step> steps = std::move(program.steps());
   std::map<size_t, std::vector<Step>> before;  // by step
+  std::vector<bool> moved(steps.size(), false);
   std::vector<Item> small;
   for (const SteppedParam& p : params) {
     const int64_t bytes = program.buffers()[size_t(p.gradient)].bytes;
@@ -95,16 +121,23 @@ void add_param_updates(Program& program, size_t first_backward,
       small.push_back(item);
       continue;
     }
-    size_t at = size_t(std::max(uses.last(p.data), uses.last(p.gradient)) + 1);
+    const int last = uses.last(p.gradient);
+    size_t at = size_t(std::max(uses.last(p.data), last) + 1);
     at = std::max(at, first_backward);
     while (at < steps.size() && steps[at].joined) ++at;
-    before[at].push_back(update_step(p.name, {item}));
+    if (uses.is_used_once(p.gradient) && steps[size_t(last)].make_update &&
+        is_alone(steps, size_t(last))) {
+      moved[size_t(last)] = true;
+      before[at].push_back(stepping(std::move(steps[size_t(last)]), p));
+    } else {
+      before[at].push_back(update_step(p.name, {item}));
+    }
   }
   if (!small.empty()) before[steps.size()].push_back(update_step("small parameters'", small));
   std::vector<Step> all;
   for (size_t i = 0; i <= steps.size(); ++i) {
     for (Step& update : before[i]) all.push_back(std::move(update));
-    if (i < steps.size()) all.push_back(std::move(steps[i]));
+    if (i < steps.size() && !moved[i]) all.push_back(std::move(steps[i]));
   }
   program.steps() = std::move(all);
 }

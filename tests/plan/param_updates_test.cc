@@ -60,6 +60,46 @@ TEST(ParamUpdates, APassOverRowsStaysWhole) {
   EXPECT_THAT(u.names(0), ElementsAre("a weights", "joined", "a update", "next"));
 }
 
+/// The newest step can step the parameter itself.
+void can_update(Updates& u) {
+  u.program.steps().back().make_update = [](const Binder&, size_t) { return Kernel{}; };
+}
+
+TEST(ParamUpdates, TheStepOfAGradientStepsItsParameterOnceNothingElseUsesIt) {
+  Updates u;
+  const SteppedParam a = u.param("a", kLarge), b = u.param("b", kLarge);
+  u.step("forward", {}, {a.data, b.data}, {u.buffer()}, {});
+  u.step("b weights", {}, {}, {b.gradient}, {});
+  can_update(u);
+  u.step("b data", {}, {b.data}, {u.buffer()}, {});
+  u.step("a weights", {}, {}, {a.gradient}, {});
+  can_update(u);
+  u.step("last", {}, {}, {u.buffer()}, {});
+  const int64_t before = place(u.program).bytes;
+  EXPECT_THAT(u.names(1), ElementsAre("forward", "b data", "b weights", "a weights", "last"));
+  EXPECT_THAT(u.program.steps()[2].writes, ElementsAre(b.data));
+  EXPECT_EQ(place(u.program).bytes, before) << "a gradient takes memory";
+}
+
+TEST(ParamUpdates, AGradientThatOthersUseIsKept) {
+  Updates u;
+  const SteppedParam shared = u.param("shared", kLarge), read = u.param("read", kLarge);
+  const SteppedParam joined = u.param("joined", kLarge);
+  u.step("first", {}, {}, {shared.gradient}, {});
+  can_update(u);
+  u.step("second", {}, {}, {shared.gradient}, {});
+  can_update(u);
+  u.step("read", {}, {}, {read.gradient}, {});
+  can_update(u);
+  u.step("norm", {}, {read.gradient}, {u.buffer()}, {});
+  u.step("joined", {}, {}, {joined.gradient});
+  can_update(u);
+  u.step("more", {}, {}, {u.buffer()});
+  u.program.steps().back().joined = true;
+  EXPECT_THAT(u.names(0), ElementsAre("first", "second", "shared update", "read", "norm",
+                                      "read update", "joined", "more", "joined update"));
+}
+
 // As a normalisation's statistics, which forward observes: a pass forward alone leaves them.
 TEST(ParamUpdates, NoneIsPartOfForward) {
   Updates u;

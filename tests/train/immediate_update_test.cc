@@ -3,8 +3,11 @@
 // end, which a solver that clips needs.
 #include "core/train/immediate_update.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <string>
 
 #include "core/model/prototxt.h"
 #include "tests/train/jobs.h"
@@ -38,8 +41,24 @@ constexpr const char* kSharedNet = R"(
     inner_product_param { num_output: 10 weight_filler { type: "xavier" } } }
   layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" })";
 
+/// Rows of weights of more than one piece, and fewer outputs than a block has.
+std::string wide_net(int inputs) {
+  return fmt::format(R"(
+  name: "wide"
+  layer {{ name: "rows" type: "MemoryData" top: "data" top: "label"
+    transform_param {{ scale: 0.01 }}
+    memory_data_param {{ batch_size: 32 channels: {} height: 1 width: 1 }} }}
+  layer {{ name: "a" type: "InnerProduct" bottom: "data" top: "a"
+    inner_product_param {{ num_output: 40 weight_filler {{ type: "xavier" }} }} }}
+  layer {{ name: "ip" type: "InnerProduct" bottom: "a" top: "ip"
+    inner_product_param {{ num_output: 10 weight_filler {{ type: "xavier" }} }} }}
+  layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }})",
+                     inputs);
+}
+
 struct GivenNet {
-  const char *name, *text;
+  const char* name;
+  std::string text;
   int pixels;
 };
 class ImmediateUpdates : public testing::TestWithParam<GivenNet> {};
@@ -51,7 +70,7 @@ TEST_P(ImmediateUpdates, HaveTheBitsOfAnUpdateAtTheEnd) {
         "momentum: 0.9 regularization_type: 'L1'", "momentum: 0.9 precision: 'bf16'"}) {
     for (int threads : {1, 3}) {
       const auto job = [&](const std::string& more) {
-        return Job{.net = net.text,
+        return Job{.net = net.text.c_str(),
                    .pixels = net.pixels,
                    .threads = threads,
                    .max_iter = 12,
@@ -68,7 +87,7 @@ TEST_P(ImmediateUpdates, HaveTheBitsOfAnUpdateAtTheEnd) {
 TEST_P(ImmediateUpdates, GoOnFromAStateOfEitherKind) {
   const GivenNet& net = GetParam();
   const auto job = [&](const std::string& more, int max_iter, const Outcome* from) {
-    return Job{.net = net.text,
+    return Job{.net = net.text.c_str(),
                .pixels = net.pixels,
                .max_iter = max_iter,
                .from = from,
@@ -87,7 +106,9 @@ TEST_P(ImmediateUpdates, GoOnFromAStateOfEitherKind) {
 INSTANTIATE_TEST_SUITE_P(Nets, ImmediateUpdates,
                          testing::Values(GivenNet{"LeNet", kLeNet, 28 * 28},
                                          GivenNet{"Mixed", kMixedNet, 144},
-                                         GivenNet{"Shared", kSharedNet, 300}),
+                                         GivenNet{"Shared", kSharedNet, 300},
+                                         GivenNet{"Wide", wide_net(5024), 5024},
+                                         GivenNet{"FewLast", wide_net(5008), 5008}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(ImmediateUpdate, NeedsNothingOfAllGradientsTogether) {

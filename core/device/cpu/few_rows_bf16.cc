@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
+#include <span>
 
 #include "core/device/bfloat16.h"
 #include "core/device/cpu/bf16_pack.h"
@@ -27,9 +29,9 @@ constexpr int64_t kInputs = 512;       // of a block's weights at a time, in the
 constexpr int64_t kStripe = 256;       // inputs a block of the data's gradient
 constexpr int64_t kWeightRows = 64;    // of a stripe at a time
 constexpr int64_t kAhead = 24;         // rows from one that is rounded to what is fetched with it
-constexpr int64_t kPiece = 512;        // of a row of the weights' gradient: written at once
+constexpr int64_t kPiece = 4096;       // of a row of the weights' gradient: runs that suit memory
 constexpr int64_t kLine = 16;          // floats
-constexpr int64_t kRowsTogether = 16;  // outputs a block of the weights\' gradient
+constexpr int64_t kRowsTogether = 16;  // outputs a block of the weights' gradient
 
 const Version kRows(Layout::kChannels, Format::kBFloat16);
 
@@ -142,7 +144,9 @@ struct PairImages {
 };
 
 /// Writes past the caches where it may: rows so long are read again only after all others.
-void put_row(const float* from, int64_t count, bool add, float* to) {
+void put_row(std::span<const float> row, bool add, float* to) {
+  const float* const from = row.data();
+  const int64_t count = int64_t(row.size());
   if (add) {
     for (int64_t i = 0; i < count; ++i) to[i] += from[i];
     return;
@@ -156,19 +160,16 @@ void put_row(const float* from, int64_t count, bool add, float* to) {
   std::copy_n(from, count, to);
 }
 
-/// The weights' gradient of a few outputs.
+/// The weights' gradient of a few outputs, a piece of a row at a time.
 struct BackwardWeights {
   InnerProductGeometry g;
   int64_t depth;
   const uint16_t *pairs, *dy;
-  float* dw;
-  Gradient accumulates;
-  const RunContext* run;
+  std::function<void(int64_t begin, std::span<const float>)> put;  ///< takes a piece
 
   void operator()(int block) const {
     const int64_t first = block * kRowsTogether;
     const int64_t outputs = std::min(kRowsTogether, g.outputs - first);
-    const bool add = accumulates.adds(*run);
     const bf16::TileScope scope;
     alignas(64) std::array<uint16_t, kRowsTogether * kMostImages> rows{};
     alignas(64) std::array<float, kRowsTogether * kPiece> sums;
@@ -184,7 +185,7 @@ struct BackwardWeights {
       const uint16_t *const a = pairs + 2 * k, *const b = rows.data();
       product(&a, &b, sums.data(), 1);
       for (int64_t o = 0; o < outputs; ++o) {
-        put_row(sums.data() + o * kPiece, inputs, add, dw + (first + o) * g.k + k);
+        put((first + o) * g.k + k, std::span(sums).subspan(size_t(o * kPiece), size_t(inputs)));
       }
     }
     bf16::end_streams();
@@ -265,10 +266,21 @@ void backward_weights(Program& p, const std::string& name, const InnerProductGeo
   step.flops = g.flops();
   step.reads = {pairs, p.read(diff_dst, kRows)};
   step.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
-  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    return Kernel{blocks(g.outputs, kRowsTogether),
-                  BackwardWeights{g, depth, at.as<uint16_t>(reads[0]), at.as<uint16_t>(reads[1]),
-                                  at(write), diff_weights, at.run()}};
+  const auto kernel = [=, reads = step.reads](const Binder& at, auto put) {
+    return Kernel{
+        blocks(g.outputs, kRowsTogether),
+        BackwardWeights{g, depth, at.as<uint16_t>(reads[0]), at.as<uint16_t>(reads[1]), put}};
+  };
+  step.make = [=, write = step.writes[0]](const Binder& at) {
+    return kernel(at,
+                  [=, dw = at(write), run = at.run()](int64_t begin, std::span<const float> row) {
+                    put_row(row, diff_weights.adds(*run), dw + begin);
+                  });
+  };
+  step.make_update = [=](const Binder& at, size_t param) {
+    return kernel(at, [=, run = at.run()](int64_t begin, std::span<const float> row) {
+      if (run->update) run->update->apply(param, begin, row);
+    });
   };
   p.step(std::move(step));
 }

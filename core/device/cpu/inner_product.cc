@@ -2,6 +2,8 @@
 // Inner products: forward with images in lanes, backward with inputs in lanes, so that the weights
 // are read as they are stored by all three passes.
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "core/device/cpu/biased_step.h"
 #include "core/device/cpu/brgemm.h"
@@ -121,6 +123,43 @@ void product_backward_data(Program& p, const std::string& name, const InnerProdu
   p.step(std::move(step));
 }
 
+/// The weights' gradient of a block of outputs, given to the solver a piece at a time: it is never in
+/// memory as a whole. Each number is summed as in product_backward_weights.
+struct UpdateWeights {
+  static constexpr int64_t kRows = 16;  ///< of a piece: outputs
+  /// Memory likes long rows; a piece fits the L2 cache.
+  static constexpr int64_t kInputs = 4096;
+  /// Rows that are apart by a power of two would share few sets of the L1 cache.
+  static constexpr int64_t kStride = kInputs + 16;
+
+  /// With fewer rows a chunk of few inputs would be summed in another order.
+  static bool suits(const InnerProductGeometry& g) {
+    const int64_t rest = g.k % kProductLanes;
+    return rest == 0 || rest > few_rows::kRows;
+  }
+
+  InnerProductGeometry g;
+  const float *x, *dy;
+  size_t param;
+  const RunContext* run;
+  ChunkedProduct product{g.k, g.outputs, g.n, g.k, g.n, kStride, kProductLanes, kRows, false};
+
+  void operator()(int block) const {
+    const int64_t first = block * kRows, outputs = std::min(kRows, g.outputs - first);
+    alignas(64) std::array<float, kRows * kStride> piece;
+    for (int64_t begin = 0; begin < g.k; begin += kInputs) {
+      const int64_t inputs = std::min(kInputs, g.k - begin);
+      for (int64_t k = 0; k < inputs; k += kProductLanes) {
+        product.at(begin + k, first)(x + begin + k, dy + first * g.n, piece.data() + k);
+      }
+      for (int64_t o = 0; run->update && o < outputs; ++o) {
+        run->update->apply(param, (first + o) * g.k + begin,
+                           std::span(piece).subspan(size_t(o * kStride), size_t(inputs)));
+      }
+    }
+  }
+};
+
 void product_backward_weights(Program& p, const std::string& name, const InnerProductGeometry& g,
                               TensorId src, TensorId diff_dst, Gradient diff_weights) {
   Step step;
@@ -144,6 +183,12 @@ void product_backward_weights(Program& p, const std::string& name, const InnerPr
                     }
                   }};
   };
+  if (UpdateWeights::suits(g)) {
+    step.make_update = [=, reads = step.reads](const Binder& at, size_t param) {
+      return Kernel{int(chunks(g.outputs, UpdateWeights::kRows)),
+                    UpdateWeights{g, at(reads[0]), at(reads[1]), param, at.run()}};
+    };
+  }
   p.step(std::move(step));
 }
 
