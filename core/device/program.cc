@@ -41,7 +41,9 @@ TensorId Program::reshaped(TensorId id, Shape shape) {
   Version version = first(id);
   if (!same_batch) version.layout = Layout::kRowMajor;
   if (version.layout == Layout::kPixels) version.layout = Layout::kFeatures;
-  if (version.layout == Layout::kChannels) version.layout = Layout::kRowMajor;
+  if (version.layout == Layout::kChannels || version.layout == Layout::kPanels) {
+    version.layout = Layout::kRowMajor;
+  }
   const BufferId buffer = read(id, version);
   const auto [begin, end] = views_.equal_range(buffer);
   for (auto it = begin; it != end; ++it) {

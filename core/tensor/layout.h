@@ -16,6 +16,7 @@ enum class Layout {
   kFeatures,  ///< C S N: the transpose of (N, everything else)
   kPixels,    ///< S C N: all channels of a pixel together, the batch innermost
   kChannels,  ///< N S C: channels last, as PyTorch calls it
+  kPanels,    ///< C N S: the rows of a channel of all images together
 };
 
 inline const char* layout_name(Layout layout) {
@@ -28,6 +29,8 @@ inline const char* layout_name(Layout layout) {
       return "SCN";
     case Layout::kChannels:
       return "NSC";
+    case Layout::kPanels:
+      return "CNS";
   }
   return "?";
 }
@@ -58,6 +61,9 @@ struct Strides {
       case Layout::kChannels:
         n = e.s * e.c, c = 1, s = e.c;
         break;
+      case Layout::kPanels:
+        n = e.s, c = e.n * e.s, s = 1;
+        break;
     }
   }
 };
@@ -81,6 +87,7 @@ struct ChannelView {
         outer = e.n, inner = e.s;
         break;
       case Layout::kFeatures:
+      case Layout::kPanels:
         outer = 1, inner = e.s * e.n;
         break;
       case Layout::kPixels:

@@ -83,6 +83,20 @@ TEST(LSTM, WideStreamsShareTheirWeightsLayout) {
   EXPECT_EQ(products, 3);
 }
 
+TEST(LSTM, GradientsOfWideStatesShareTheirWeightsLayout) {
+  const std::string wide = exposed(4, 20, false, 8, 128);
+  check_layer({.layers = wide, .batches = {}, .labels = 2, .numeric = false});
+  const auto net = TestNet::build(wide, caffe::TRAIN).value();
+  const auto device = make_cpu_device();
+  int layouts = 0, products = 0;
+  for (const StepInfo& step : net->plan(*device, 0).value()->describe()) {
+    layouts += step.kernel == "NCS to CNS";
+    products += step.name == "L h diff" && step.kernel.starts_with("brgemm CNS");
+  }
+  EXPECT_EQ(layouts, 1);
+  EXPECT_EQ(products, 4);
+}
+
 /// h of every step when `x` is run through a plan, `steps` at a time.
 std::vector<float> run_in_pieces(Device& device, int64_t steps, const std::vector<float>& x,
                                  const std::vector<int>& shards = {0}) {

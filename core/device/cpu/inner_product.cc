@@ -227,6 +227,34 @@ void panel_product(Program& p, const std::string& name, const InnerProductGeomet
   p.step(std::move(step));
 }
 
+std::string declines_data_panels(const InnerProductGeometry& g) {
+  if (g.transposed) return "transposed weights";
+  if (g.k % kProductLanes != 0) return "odd width";
+  return g.repeats ? "" : "weights used once";
+}
+
+/// Weights are laid out once, [inputs / 64][outputs][64]. Sums have the order of "brgemm".
+void panel_product_backward_data(Program& p, const std::string& name, const InnerProductGeometry& g,
+                                 TensorId diff_dst, TensorId weights, TensorId diff_src) {
+  const TensorId panels = p.reshaped(weights, {g.outputs, g.k / kProductLanes, kProductLanes});
+  Step step;
+  step.name = name;
+  step.kernel = "brgemm CNS, lanes are inputs";
+  step.flops = g.flops();
+  step.reads = {p.read(diff_dst, Layout::kRowMajor), p.read(panels, Layout::kPanels)};
+  step.writes = {p.write(diff_src, Layout::kRowMajor)};
+  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+    const Brgemm product(kProductLanes, g.n, g.outputs, kProductLanes, g.outputs, g.k, false);
+    const float *dy = at(reads[0]), *w = at(reads[1]);
+    float* dx = at(write);
+    return Kernel{int(g.k / kProductLanes), [=](int block) {
+                    const int64_t k = block * kProductLanes;
+                    product(w + k * g.outputs, dy, dx + k);
+                  }};
+  };
+  p.step(std::move(step));
+}
+
 std::string declines_product(const InnerProductGeometry& g) {
   return g.transposed ? "transposed weights" : "";
 }
@@ -307,6 +335,7 @@ constexpr ProductDataForm kBf16ProductData{"bfloat16", declines_product,
                                            bf16_product_backward_data};
 constexpr ProductDataForm kProductBackwardData[] = {
     {"pixels", declines_pixels, pixel_product_backward_data},
+    {"panels", declines_data_panels, panel_product_backward_data},
     {"brgemm", declines_product, product_backward_data},
     reference_form<&RefDevice::inner_product_backward_data, ProductDataForm>()};
 
