@@ -31,6 +31,7 @@ public final class Explainer {
   private final TrainingPlan plan;
   private final Dataset<Row> train;
   private final JsonNode net;
+  private final long memory;
   private final long batch;
   private final long passes;
 
@@ -40,6 +41,7 @@ public final class Explainer {
     this.train = train;
     NetDescription described = NetDescription.ofTraining(plan);
     this.net = described.json();
+    this.memory = described.memoryBytes(plan);
     this.batch = described.batchSize();
     this.passes = described.iterSize();
   }
@@ -100,8 +102,7 @@ public final class Explainer {
   private long netBytes() {
     long more = 64 - Long.numberOfLeadingZeros(shardsOf(plan.workers()) - 1);
     long parameters = net.path("parameters").asLong() * Float.BYTES;
-    String memory = plan.shards() == 1 && !plan.survivors() ? "memory_alone_bytes" : "memory_bytes";
-    return net.path(memory).asLong() + parameters + (shardsOf(plan.workers()) > 1 ? more * parameters : 0);
+    return memory + parameters + (shardsOf(plan.workers()) > 1 ? more * parameters : 0);
   }
 
   private long rowBytes(Dataset<Row> sample, long rows) {

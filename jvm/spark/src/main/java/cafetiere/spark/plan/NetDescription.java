@@ -243,6 +243,12 @@ public record NetDescription(JsonNode json) {
     return json.path("solver").path("snapshot_format").asText().equals("HDF5");
   }
 
+  /** Bytes of native memory that a rank takes, without its rows: fewer where it is alone with one shard. */
+  public long memoryBytes(TrainingPlan plan) {
+    boolean isAlone = plan.shards() == 1 && !plan.survivors();
+    return json.path(isAlone ? "memory_alone_bytes" : "memory_bytes").asLong();
+  }
+
   /** Bytes of the weights. */
   public long weightBytes() {
     return json.path("parameters").asLong() * Float.BYTES;

@@ -178,7 +178,7 @@ public final class Preflight {
     try {
       NetDescription net = NetDescription.ofTraining(plan);
       checkSurvivors(net.syncMode());
-      checkMemory(net.json().path("memory_bytes").asLong());
+      checkMemory(net.memoryBytes(plan));
       return Optional.of(net);
     } catch (CafetiereException e) {
       findings.add(e.getMessage());

@@ -124,6 +124,19 @@ class PreflightTest {
     assertTrue(finding.matches(".*add --conf spark.executor.memoryOverhead=\\d+m"), finding);
   }
 
+  /** One that exchanges nothing keeps no gradients, here 2 MiB. */
+  @Test
+  void aRankAloneNeedsLessMemory() {
+    SparkConf conf = conf().set("spark.executor.memoryOverhead", "1m");
+    long alone = mibOfNet(refusal(conf, estimator().setNumWorkers(1), table).get(0));
+    long of2 = mibOfNet(refusal(conf, estimator().setNumWorkers(1).setShards(2), table).get(0));
+    assertTrue(alone < of2, alone + " MiB alone, " + of2 + " MiB of two shards");
+  }
+
+  private static long mibOfNet(String finding) {
+    return Long.parseLong(finding.replaceAll(".*\\((\\d+) for the net.*", "$1"));
+  }
+
   /** By its planner's estimate the table takes 286 MiB in each executor. */
   @Test
   void rowsBeyondTheirMemorySpillAndAreNoFault() {
