@@ -26,6 +26,7 @@ from cafetiere import tables  # noqa: E402
 MADE, TRAIN = tables._net, tables._train  # noqa: SLF001 - as they are, of which lines are changed
 GAPS = ("place", "plan", "age", "usage", "price", "since")
 FLAT = '\nlayer { name: "wide/flat" type: "Flatten" bottom: "wide/place" top: "wide/flat" }\n'
+EMBEDDED = "embedding/place/flat"
 SUM = '\nlayer { name: "sum" type: "Eltwise" bottom: "deep" bottom: "wide/flat" top: "score" }\n'
 
 
@@ -75,6 +76,65 @@ def widened(text):
     return text.replace(score, score.replace('top: "score"', 'top: "deep"') + SUM)
 
 
+def of_type(kind, bottoms, top, rest=""):
+    """The text of a layer that is called as its top."""
+    read = " ".join(f'bottom: "{bottom}"' for bottom in bottoms)
+    return f'layer {{\n  name: "{top}" type: "{kind}" {read} top: "{top}" {rest}\n}}\n'
+
+
+def product(bottom, top, size, filler="xavier"):
+    """The text of an InnerProduct."""
+    rest = "param { lr_mult: 1 } param { lr_mult: 1 decay_mult: 0 } "
+    rest += f'inner_product_param {{ num_output: {size} weight_filler {{ type: "{filler}" }} }}'
+    return of_type("InnerProduct", [bottom], top, rest)
+
+
+def joined(text, parts):
+    """The hidden layers read these in place of the embedding."""
+    old = layer("input", text)
+    read = "\n  ".join(f'bottom: "{part}"' for part in parts)
+    return text.replace(old, old.replace(f'bottom: "{EMBEDDED}"', read))
+
+
+def pairs(size, own, to, text, gate=""):
+    """Products of numbers made of the dense columns and of the embedding, or of one of its own.
+
+    to: "input" of the hidden layers, "score", or both; gate: the type of a layer that the numbers
+    of the embedding pass through first.
+    """
+    if own:
+        new = layer("embedding/place", text).replace("embedding/place", "factor/own")
+        new = f"{sized(size, new)}\n{of_type('Flatten', ['factor/own'], 'factor/place')}"
+    else:
+        new = product(EMBEDDED, "factor/place", size)
+    if gate:
+        new += of_type(gate, ["factor/place"], "factor/gate")
+    new += product("features", "factor/features", size)
+    both = ["factor/features", "factor/gate" if gate else "factor/place"]
+    new += of_type("Eltwise", both, "pairs", "eltwise_param { operation: PROD }")
+    if "score" in to:
+        new += product("pairs", "pairs/score", 2)
+        old = layer("score", text)
+        summed = SUM.replace("wide/flat", "pairs/score")
+        text = text.replace(old, old.replace('top: "score"', 'top: "deep"') + summed)
+    old = layer("input", text)
+    text = text.replace(old, new + old)
+    return joined(text, [EMBEDDED, "pairs"]) if "input" in to else text
+
+
+def branch(sizes, text, bend_last=True, keep=False):
+    """The embedding has hidden layers of its own before it joins the rest."""
+    new, bottom = "", EMBEDDED
+    for i, size in enumerate(sizes):
+        top = f"branch{i + 1}"
+        new += product(bottom, top, size, "msra")
+        if bend_last or i + 1 < len(sizes):
+            new += f'layer {{ name: "{top}/bend" type: "ReLU" bottom: "{top}" top: "{top}" }}\n'
+        bottom = top
+    old = layer("input", text)
+    return joined(text.replace(old, new + old), [EMBEDDED, bottom] if keep else [bottom])
+
+
 def all_decay(factor, of_embeddings=1, change=str):
     """Hidden layers and scores decay so much more; of embeddings, by another factor."""
 
@@ -110,9 +170,40 @@ CHANGES = {
     },
     "embeddings of 8, decay x 0.3": {"net": lambda text: sized(8, decayed(0.3, text))},
     "embeddings at 3 times the rate": change_of(hurried, 3),
+    "pairs of 8 to the layers": change_of(pairs, 8, False, "input"),
+    "pairs of 8 to the score": change_of(pairs, 8, False, "score"),
+    "pairs of 50 to the layers": change_of(pairs, 50, False, "input"),
+    "pairs of 50 to the score": change_of(pairs, 50, False, "score"),
+    "own pairs of 8 to the layers": change_of(pairs, 8, True, "input"),
+    "own pairs of 8 to the score": change_of(pairs, 8, True, "score"),
+    "own pairs of 16 to both": change_of(pairs, 16, True, "input, score"),
+    "gated pairs of 16 to the layers": change_of(
+        functools.partial(pairs, gate="Softmax"), 16, False, "input"
+    ),
+    "gated pairs of 16 to the score": change_of(
+        functools.partial(pairs, gate="Softmax"), 16, False, "score"
+    ),
+    "hidden decay 30, pairs of 8 to the layers": all_decay(
+        30, 1, functools.partial(pairs, 8, False, "input")
+    ),
+    "hidden decay 30, own pairs of 8 to the score": all_decay(
+        30, 1, functools.partial(pairs, 8, True, "score")
+    ),
+    "hidden decay 30, gated pairs of 16 to the score": all_decay(
+        30, 1, functools.partial(pairs, 16, False, "score", gate="Softmax")
+    ),
+    "branch of 64, 32 without the last ReLU": change_of(
+        functools.partial(branch, bend_last=False), (64, 32)
+    ),
     "embeddings of 4": change_of(sized, 4),
     "embeddings of 16": change_of(sized, 16),
 }
+
+
+for hidden, embeddings in ((3, 0.3), (10, 1), (10, 0.5), (10, 0.3), (30, 1), (30, 0.5)):
+    for sizes in ((), (64,), (64, 32)):
+        name = f"hidden decay {hidden}, of embeddings x {embeddings}, branch of {sizes}"
+        CHANGES[name] = all_decay(hidden, embeddings, functools.partial(branch, sizes))
 
 
 def log_odds(chance):
