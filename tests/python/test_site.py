@@ -54,6 +54,25 @@ def test_the_c_page_has_every_function(site):
     assert functions and functions <= ids(site / "reference/c.html")
 
 
+@pytest.mark.parametrize("page", ["c", "layers"])
+def test_comments_are_shown_as_they_stand(site, page):
+    """No backslash of Markdown is left in what readers see."""
+    text = (site / f"reference/{page}.html").read_text()
+    assert "struct_size" in text or "num_axes" in text
+    assert not re.findall(r"^.*\\(?:[_*|\[\]]|&[lg]t;).*$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("comment", "markdown"),
+    [
+        ("set `struct_size` and a*b_c", r"set `struct_size` and a\*b\_c"),
+        ("from <= k, [x] | `[y] | <z>`", r"from &lt;= k, \[x\] \| `[y] | <z>`"),
+    ],
+)
+def test_marks_are_escaped_outside_code(comment, markdown):
+    assert module("comments").escaped(comment) == markdown
+
+
 def test_the_python_page_has_every_name(site):
     shown = ids(site / "reference/python.html")
     names = [name for name in cafetiere.__all__ if callable(getattr(cafetiere, name))]

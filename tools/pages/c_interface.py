@@ -3,6 +3,8 @@
 
 import re
 
+from pages.comments import escaped
+
 SECTION = re.compile(r"/\* -{4,} (.+?) -+ +\*/\n")
 BLOCK = re.compile(r"(?:/\* (?P<comment>.*?) \*/\n)?(?P<code>(?:[^/\n][^\n]*\n)+)", re.DOTALL)
 NAME = re.compile(r"\b(cft_\w+)\(|\}\s*(cft_\w+);|\(\*(cft_\w+)\)|#define (\w+)")
@@ -34,6 +36,6 @@ def prose(comment: str) -> str:
     """A comment without its stars; from the line on in which JSON begins, as it stands."""
     lines = [re.sub(r"^ ?\*? ?", "", line) for line in comment.splitlines()]
     first = next((i for i, line in enumerate(lines) if '{"' in line or "{." in line), len(lines))
-    text = re.sub(r"([<>_*])", r"\\\1", "\n".join(lines[:first]).strip())
+    text = escaped("\n".join(lines[:first]).strip())
     rest = "\n".join(lines[first:]).strip()
     return text + "\n" + (f"\n```text\n{rest}\n```\n" if rest else "")

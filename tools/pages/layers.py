@@ -3,6 +3,8 @@
 
 import re
 
+from pages.comments import escaped
+
 MESSAGE = re.compile(r"((?:^//[^\n]*\n)*)^message (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 FIELD = re.compile(
     r"((?:^ *//[^\n]*\n)*)^  (optional|repeated|required) ([\w.]+) (\w+) = \d+(?: \[(.*?)\])?;",
@@ -10,6 +12,7 @@ FIELD = re.compile(
 )
 ENUM = re.compile(r"^  enum (\w+) \{\n(.*?)^  \}", re.MULTILINE | re.DOTALL)
 TYPE = re.compile(r'(?:\.name = |activation_type<\w+>\()"(\w+)"')
+FORMULA = re.compile(r"\w+ = ")  # whose y is no Y
 SHARED = (
     "FillerParameter",
     "ParamSpec",
@@ -55,7 +58,9 @@ def entry(name: str, text: str, fields: dict[str, str], messages: dict) -> str:
     said = prose(head[: re.search(r"^(?!//)", head, re.MULTILINE).start()]).removeprefix(
         f"{name}: "
     )
-    return f"\n## {name}\n\n{said[:1].upper()}{said[1:]}\n{''.join(tables)}"
+    if not FORMULA.match(said):
+        said = said[:1].upper() + said[1:]
+    return f"\n## {name}\n\n{said}\n{''.join(tables)}"
 
 
 def shown(kind: str) -> str:
@@ -66,7 +71,7 @@ def shown(kind: str) -> str:
 def prose(comment: str) -> str:
     """The text of lines of a comment, as Markdown."""
     text = " ".join(line.strip().removeprefix("//").strip() for line in comment.splitlines())
-    return re.sub(r"([<>_*\[\]|])", r"\\\1", text)
+    return escaped(text)
 
 
 def table(body: str) -> str:
