@@ -80,6 +80,15 @@ def test_the_python_page_has_every_name(site):
     assert "cafetiere.spark.ml.CaffeClassifier" in shown
 
 
+def test_examples_on_the_python_page_are_code(site):
+    text = (site / "reference/python.html").read_text()
+    shown = re.findall(r"<pre>.*?</pre>", text, re.DOTALL)
+    shown = [re.sub(r"<[^>]*>", "", block) for block in shown]
+    for line in ("spark import CaffeEstimator, session_builder", "spark.ml import CaffeClassifier"):
+        assert any(f"from cafetiere.{line}\n" in block for block in shown)
+    assert not re.findall(r"<p>(?:from|import) [^<]*", text)
+
+
 def test_the_java_pages_have_the_stages(site):
     classes = site / "reference/java/cafetiere"
     for name in ("spark/CaffeEstimator", "spark/ml/CaffeRegressor", "core/score/Scorer"):

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cafetiere as a stage of a Spark ML pipeline.
 
-    from cafetiere.spark import CaffeEstimator, session_builder
+```python
+from cafetiere.spark import CaffeEstimator, session_builder
 
-    spark = session_builder().master("local-cluster[2,1,2048]").getOrCreate()
-    estimator = CaffeEstimator(solver=open("lenet_solver.prototxt").read(), featuresCol="image")
-    model = estimator.fit(spark.read.parquet("train.parquet"))
-    model.transform(spark.read.parquet("test.parquet")).select("prediction", "label").show()
+spark = session_builder().master("local-cluster[2,1,2048]").getOrCreate()
+estimator = CaffeEstimator(solver=open("lenet_solver.prototxt").read(), featuresCol="image")
+model = estimator.fit(spark.read.parquet("train.parquet"))
+model.transform(spark.read.parquet("test.parquet")).select("prediction", "label").show()
+```
 
-The classes are defined here, and not in modules of their own, because Spark finds the Python class
-of a saved stage by the name of its Java class.
-
-Import this before the session starts: any session that the process starts afterwards, by
-session_builder() or SparkSession.builder, gets the jar and the plugin that carries progress to the
-driver, besides the jars and plugins it is told of. One that finds the jar among those is left as it
-is.
+Import this package before the session starts. Any session that the process starts afterwards, by
+session_builder() or SparkSession.builder, then gets Cafetiere's jar and the plugin that reports
+progress to the driver, in addition to the jars and plugins in its own settings. A session whose
+settings name the jar already is left as it is.
 """
+
+# The stages are defined here, and not in modules of their own, because Spark finds the Python class
+# of a saved stage by the name of its Java class.
 
 import json
 

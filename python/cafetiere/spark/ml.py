@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimators for tables of numbers, texts and dates, which need no word of Caffe's.
+"""Estimators for tables of numbers, texts and dates, without any of Caffe's files.
 
+```python
 from cafetiere.spark.ml import CaffeClassifier
 
 train = spark.read.csv("visitors.csv", header=True, inferSchema=True)
 model = CaffeClassifier(labelCol="buys").fit(train)
 model.transform(train).select("predictedLabel", "probability").show()
+```
 """
 
 import json
