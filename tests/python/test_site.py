@@ -89,6 +89,12 @@ def test_examples_on_the_python_page_are_code(site):
     assert not re.findall(r"<p>(?:from|import) [^<]*", text)
 
 
+def test_flags_in_tables_are_kept_whole(site):
+    text = (site / "migration-caffeonspark.html").read_text()
+    assert '<td><code><span class="whole">-devices</span> D</code></td>' in text
+    assert "<td><code>-" not in text
+
+
 def test_the_java_pages_have_the_stages(site):
     classes = site / "reference/java/cafetiere"
     for name in ("spark/CaffeEstimator", "spark/ml/CaffeRegressor", "core/score/Scorer"):

@@ -5,6 +5,7 @@ as pages, and links to what lies outside docs/, which the site then holds too.
 
 import functools
 import pathlib
+import re
 import subprocess
 
 from mkdocs.structure.files import File
@@ -17,6 +18,9 @@ MADE = {
     "reference/c.md": c_interface.page,
     "reference/cafetiere.md": programs.page,
 }
+CELL = re.compile(r"<td[ >].*?</td>", re.DOTALL)
+CODE = re.compile(r"<code>[^<]*</code>")
+HYPHENATED = re.compile(r"[^\s<>]*-[^\s<>]*")
 
 
 @functools.cache
@@ -73,3 +77,13 @@ def on_page_markdown(markdown, page, config, files):
     source = links.source(page.file.src_uri)
     made = not (ROOT / source).is_file()
     return markdown if made else links.rewritten(markdown, source, tracked())[0]
+
+
+def on_page_content(html, page, config, files):
+    """The page with the flags in tables marked for site.css: browsers break them at a hyphen."""
+    return CELL.sub(lambda cell: CODE.sub(marked, cell[0]), html)
+
+
+def marked(code: re.Match) -> str:
+    """Code whose words with a hyphen are kept whole."""
+    return HYPHENATED.sub(r'<span class="whole">\g<0></span>', code[0])
