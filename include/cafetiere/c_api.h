@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cafetiere's C interface: the only door for the JVM, Python and other languages.
+/* Cafetiere's C interface, which the JVM, Python and other languages use.
  *
  * Every function returns 0 or an error code (cft_error); the text of the calling thread's last error
  * is cft_last_error(). Options are JSON objects in UTF-8; an unknown key is an error that names the
  * nearest known one. Nothing throws across this boundary, aborts or exits. Objects are handles; each
- * may be used by one thread at a time except where "any thread" is said. Text and bytes that a
- * function hands out belong to the caller, who frees them with cft_free(). What does
- * not say since when is there since the first release.
+ * may be used by one thread at a time unless a comment says "any thread". Text and bytes that a
+ * function hands out belong to the caller, who frees them with cft_free(). Functions whose comment names
+ * no version are part of the first release.
  *
- * A struct begins with `struct_size`; whoever makes one sets it to the struct's size, as in
+ * A struct begins with `struct_size`, which the caller sets to the struct's size, as in
  *   cft_callbacks callbacks = {.struct_size = sizeof callbacks, .event = show};
  * Later versions may append fields. A smaller struct, of an earlier version, has NULL for what it lacks;
  * in a larger one what this library does not know must be zero. Sizes that no version has, such as 0,

@@ -62,6 +62,26 @@ def test_comments_are_shown_as_they_stand(site, page):
     assert not re.findall(r"^.*\\(?:[_*|\[\]]|&[lg]t;).*$", text, re.MULTILINE)
 
 
+def test_no_page_shows_markup(site):
+    """A table or a list that Markdown took for text, and comment signs of sources."""
+    for path in site.rglob("*.html"):
+        if "reference/java" not in str(path):
+            text = re.sub(r"<(pre|code|script)\b.*?</\1>", "", path.read_text(), flags=re.DOTALL)
+            assert not re.findall(r"\|\s*:?-{3,}|<t[dh][^>]*>- |\*/", text), path.relative_to(site)
+
+
+def test_the_c_page_keeps_sentences_out_of_blocks(site):
+    text = (site / "reference/c.html").read_text()
+    assert "<p>Later versions may append fields." in text
+    assert 'id="lmdb">LMDB<' in text
+
+
+def test_a_folder_leads_to_its_files(site):
+    assert 'href="train.c"' in (site / "tree/examples/c/index.html").read_text()
+    assert (site / "tree/examples/c/train.c").exists()
+    assert "Small nets" in (site / "tree/examples/nets/index.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("comment", "markdown"),
     [
