@@ -12,7 +12,7 @@ FIELD = re.compile(
 )
 ENUM = re.compile(r"^  enum (\w+) \{\n(.*?)^  \}", re.MULTILINE | re.DOTALL)
 TYPE = re.compile(r'(?:\.name = |activation_type<\w+>\()"(\w+)"')
-FORMULA = re.compile(r"\w+ = ")  # whose y is no Y
+FORMULA = re.compile(r"\w+(?: = |\()")  # whose y is no Y
 SHARED = (
     "FillerParameter",
     "ParamSpec",
@@ -37,7 +37,8 @@ def page(root) -> str:
     )
     layers = "".join(entries[name] for name in sorted(entries, key=str.lower))
     shared = "".join(
-        f"\n### {name}\n\n{prose(messages[name][0])}\n{table(messages[name][1])}" for name in SHARED
+        f"\n### {name}\n\n{prose(messages[name][0])}\n\n{table(messages[name][1])}"
+        for name in SHARED
     )
     return f"{head}{layers}\n## Messages that several layers take\n{shared}"
 
@@ -55,8 +56,9 @@ def entry(name: str, text: str, fields: dict[str, str], messages: dict) -> str:
         if fields[field] in messages and fields[field] not in SHARED
     ]
     head = text.partition("\n")[2]
-    said = prose(head[: re.search(r"^(?!//)", head, re.MULTILINE).start()]).removeprefix(
-        f"{name}: "
+    said = prose(head[: re.search(r"^(?!//)", head, re.MULTILINE).start()])
+    said = re.sub(
+        rf"^{name}(?: \(([^)]*)\))?: ", lambda found: f"{found[1]}: " if found[1] else "", said
     )
     if not FORMULA.match(said):
         said = said[:1].upper() + said[1:]
@@ -82,6 +84,9 @@ def table(body: str) -> str:
         default = re.search(r"default = ([^,\]]+)", options or "")
         words = " · ".join(f"`{word}`" for word in enums.get(kind, [])) or shown(kind)
         words += ", any number" if many == "repeated" else ""
-        value = f"`{default[1]}`" if default else ""
-        rows.append(f"| `{name}` | {words} | {value} | {prose(note)} |\n")
-    return "| field | takes | default | |\n|---|---|---|---|\n" + "".join(rows) if rows else ""
+        rows.append((f"`{name}`", words, f"`{default[1]}`" if default else "", prose(note)))
+    if not rows:
+        return ""
+    rows = [("field", "takes", "default", "meaning"), ("---",) * 4, *rows]
+    columns = [column for column in zip(*rows, strict=True) if any(column[2:])]
+    return "".join(f"| {' | '.join(row)} |\n" for row in zip(*columns, strict=True))
