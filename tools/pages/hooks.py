@@ -18,8 +18,7 @@ MADE = {
     "reference/c.md": c_interface.page,
     "reference/cafetiere.md": programs.page,
 }
-CELL = re.compile(r"<td[ >].*?</td>", re.DOTALL)
-CODE = re.compile(r"<code>[^<]*</code>")
+CODE = re.compile(r"(?<!<pre>)<code>[^<]*</code>")
 HYPHENATED = re.compile(r"[^\s<>]*-[^\s<>]*")
 
 
@@ -49,6 +48,10 @@ def on_files(files, config):
         if name in seen:
             continue
         seen.add(name)
+        if links.inner_page(name, tracked()) == "README.md":
+            wanted.append(f"{name}/README.md")
+            continue
+        wanted += inside(name)
         place = links.place(name, tracked())
         if files.get_file_from_path(place) is None:
             files.append(outside(name, place, config))
@@ -57,12 +60,16 @@ def on_files(files, config):
     return files
 
 
+def inside(folder: str) -> list[str]:
+    """The files below a folder of the tree; none of a file."""
+    return [file for file in tracked() if file.startswith(folder + "/")]
+
+
 def outside(name: str, place: str, config) -> File:
     """A file of the tree, or a page that lists a folder, at its place in the site."""
     path = ROOT / name
     if path.is_dir():
-        inside = [file for file in tracked() if file.startswith(name + "/")]
-        titles = {file: title(ROOT / file) if file.startswith("docs/") else "" for file in inside}
+        titles = {file: title(ROOT / file) for file in inside(name)}
         return File.generated(config, place, content=links.listing(name, titles))
     return File.generated(config, place, content=path.read_bytes())
 
@@ -80,10 +87,10 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(html, page, config, files):
-    """The page with the flags in tables marked for site.css: browsers break them at a hyphen."""
-    return CELL.sub(lambda cell: CODE.sub(marked, cell[0]), html)
+    """The page with its flags marked for site.css: browsers break a line after a hyphen."""
+    return CODE.sub(lambda code: HYPHENATED.sub(whole, code[0]), html)
 
 
-def marked(code: re.Match) -> str:
-    """Code whose words with a hyphen are kept whole."""
-    return HYPHENATED.sub(r'<span class="whole">\g<0></span>', code[0])
+def whole(word: re.Match) -> str:
+    """A word that a line of a narrow screen has room for, kept in one piece."""
+    return f'<span class="whole">{word[0]}</span>' if len(word[0]) <= 30 else word[0]

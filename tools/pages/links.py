@@ -14,10 +14,15 @@ def place(name: str, tracked: frozenset[str]) -> str:
     """The site's path of a file or folder of the tree."""
     if name == "README.md":
         return "index.md"
-    path = name if name in tracked else f"{name}/index.md"
+    path = name if name in tracked else f"{name}/{inner_page(name, tracked)}"
     if name.startswith("docs/"):
         return path.removeprefix("docs/")
     return TREE + path.lstrip(".")  # MkDocs leaves out what begins with a dot
+
+
+def inner_page(folder: str, tracked: frozenset[str]) -> str:
+    """The file that a folder's link leads to: its README, or a list of what is in it."""
+    return "README.md" if f"{folder}/README.md" in tracked else "index.md"
 
 
 def source(place: str) -> str:
@@ -48,9 +53,10 @@ def rewritten(text: str, name: str, tracked: frozenset[str]) -> tuple[str, list[
 
 
 def listing(folder: str, titles: dict[str, str]) -> str:
-    """A page that names a folder's files; pages, which have titles, with links."""
+    """A page with links to a folder's files, the pages among them by their titles."""
     lines = []
     for name in sorted(titles):
         inner = name.removeprefix(folder + "/")
-        lines.append(f"- [{titles[name]}]({inner})\n" if titles[name] else f"- `{inner}`\n")
-    return f"# {folder.removeprefix('docs/')}\n\n" + "".join(lines)
+        lines.append(f"- [{titles[name] or f'`{inner}`'}]({inner})\n")
+    heading = posixpath.basename(folder).capitalize() if folder.startswith("docs/") else folder
+    return f"# {heading}\n\n" + "".join(lines)

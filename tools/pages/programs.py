@@ -14,7 +14,8 @@ def page(root) -> str:
     commands = said(program, "--help").split("Subcommands:")[1]
     for name, what in COMMAND.findall(commands):
         text.append(f"\n## {name}\n\n{what[0].upper()}{what[1:]}.\n\n")
-        text.append(f"```text\n{said(program, name, '--help').strip()}\n```\n")
+        usage = said(program, name, "--help").strip().partition("\n")[2]  # after the line of above
+        text.append(f"```text\n{usage}\n```\n")
     return "".join(text)
 
 
