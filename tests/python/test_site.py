@@ -113,6 +113,7 @@ def test_flags_in_tables_are_kept_whole(site):
     text = (site / "migration-caffeonspark.html").read_text()
     assert '<td><code><span class="whole">-devices</span> D</code></td>' in text
     assert "<td><code>-" not in text
+    assert "SubmitTest#<wbr>trainLeavesTheModel" in (site / "status.html").read_text()
 
 
 def test_the_java_pages_have_the_stages(site):

@@ -18,8 +18,9 @@ MADE = {
     "reference/c.md": c_interface.page,
     "reference/cafetiere.md": programs.page,
 }
-CODE = re.compile(r"(?<!<pre>)<code>[^<]*</code>")
-HYPHENATED = re.compile(r"[^\s<>]*-[^\s<>]*")
+CODE = re.compile(r"(?<!<pre>)<code>([^<]*)</code>")
+WORD = re.compile(r"[^\s<>]+")
+PARTS = re.compile(r"(?:(?<!&)#|::|/|(?<=\w{4})\.)(?=\w{4})")  # of names of tests, and of paths
 
 
 @functools.cache
@@ -87,10 +88,12 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(html, page, config, files):
-    """The page with its flags marked for site.css: browsers break a line after a hyphen."""
-    return CODE.sub(lambda code: HYPHENATED.sub(whole, code[0]), html)
+    """The page with code that breaks where readers expect it, not after the hyphens of flags."""
+    return CODE.sub(lambda code: f"<code>{WORD.sub(breaking, code[1])}</code>", html)
 
 
-def whole(word: re.Match) -> str:
-    """A word that a line of a narrow screen has room for, kept in one piece."""
-    return f'<span class="whole">{word[0]}</span>' if len(word[0]) <= 30 else word[0]
+def breaking(word: re.Match) -> str:
+    """A short word with a hyphen in one piece, for site.css; a long one with places to break."""
+    if len(word[0]) > 30:
+        return PARTS.sub(r"\g<0><wbr>", word[0])
+    return f'<span class="whole">{word[0]}</span>' if "-" in word[0] else word[0]

@@ -30,7 +30,7 @@ def page(root) -> str:
     for path in sorted((root / "core/layers").glob("*.cc")):
         text = path.read_text()
         for name in TYPE.findall(text):
-            entries[name] = entry(name, text, fields, messages)
+            entries[name] = entry(name, text, headers(root, text), fields, messages)
     head = (
         "# Layers\n\nThe types that a net may name, what they compute, and the fields that shape"
         " them. `bottom` and `top` are a layer's inputs and outputs; shapes begin with the batch.\n"
@@ -43,10 +43,21 @@ def page(root) -> str:
     return f"{head}{layers}\n## Messages that several layers take\n{shared}"
 
 
-def entry(name: str, text: str, fields: dict[str, str], messages: dict) -> str:
-    """What there is to say of a type."""
+def headers(root, text: str) -> str:
+    """The headers of layers that a file includes."""
+    names = re.findall(r'#include "(core/layers/\w+\.h)"', text)
+    return "".join((root / name).read_text() for name in names)
+
+
+def fields_used(text: str, fields: dict[str, str]) -> list[str]:
+    """The messages that code reads, by their fields in LayerParameter."""
     used = dict.fromkeys(re.findall(r"\b(\w+_param)\(\)", text))
-    used = [field for field in used if field in fields]
+    return [field for field in used if field in fields]
+
+
+def entry(name: str, text: str, headers: str, fields: dict[str, str], messages: dict) -> str:
+    """What there is to say of a type."""
+    used = fields_used(text, fields) or fields_used(headers, fields)
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() + "_param"
     if snake in fields and snake not in used:
         used.append(snake)
