@@ -84,7 +84,7 @@ def solver_count():
 
 
 def set_solver_count(count):
-    """Kept for scripts; solvers do not work together through this interface."""
+    """For scripts that call it; solvers do not work together through this interface."""
     settings.solver_count = int(count)
 
 
@@ -109,14 +109,14 @@ def has_nccl():
 
 
 class NCCL:
-    """Caffe's exchange of gradients between GPUs. There is none here: to make one is an error."""
+    """Caffe's exchange of gradients between GPUs, which is not supported: creating one raises."""
 
     def __init__(self, solver, uid):
         self.new_uid()
 
     @staticmethod
     def new_uid():
-        """Raises RuntimeError, which says what there is instead."""
+        """Raises RuntimeError, which says what to use instead."""
         raise RuntimeError(
             "NCCL: there is no GPU support yet; processes train together by "
             "'cafetiere train --ranks N' or by cafetiere.spark"

@@ -50,11 +50,11 @@ add_to_new_sessions()
 class CaffeEstimator(Watched, EstimatorParams, Explaining, JavaEstimator, Readable, JavaMLWritable):
     """Trains a Caffe net on a DataFrame, inside the executors that hold it.
 
-    The params may be given by name, by setters, or to fit() for one fit.
+    Set params by name, by setters, or in fit() for a single fit.
     """
 
     def setValidationData(self, data):
-        """Rows to test on, every test_interval steps of the solver or, where it has none, once an
+        """Sets rows to test on, every test_interval steps of the solver or, if it has none, once an
         epoch; returns the estimator.
         """
         refuse("setValidationData", "mark the rows to test on in a column, validationIndicatorCol")
@@ -62,7 +62,7 @@ class CaffeEstimator(Watched, EstimatorParams, Explaining, JavaEstimator, Readab
         return self
 
     def fitFiles(self, spark):
-        """Trains on what the net's own Data or ImageData layer names, at a Hadoop path.
+        """Trains on the files that the net's own Data or ImageData layer names, at a Hadoop path.
 
         Tests on what that of the TEST phase names if the solver has a test_interval. The columns
         are ``id``, ``data`` and ``label``, whatever featuresCol, labelCol and idCol say.
@@ -95,7 +95,7 @@ class CaffeModel(Released, PredictionParams, JavaModel, Readable, JavaMLWritable
             self._transfer_params_from_java()
 
     def hasParam(self, paramName):
-        """Whether there is a param of this name; without reading properties, which cost a fetch."""
+        """Whether there is a param of this name; reads no property, since that is a fetch."""
         own = getattr(type(self), paramName, None) if isinstance(paramName, str) else None
         return not isinstance(own, property) and super().hasParam(paramName)
 
@@ -121,7 +121,7 @@ class CaffeModel(Released, PredictionParams, JavaModel, Readable, JavaMLWritable
 
     @property
     def solverStateFile(self) -> str:
-        """The path of the state that goes with weightsFile."""
+        """The path of the solver state that belongs to weightsFile."""
         return self._net.solverStateFile()
 
     @property
@@ -132,7 +132,7 @@ class CaffeModel(Released, PredictionParams, JavaModel, Readable, JavaMLWritable
 
     @property
     def result(self) -> dict:
-        """The same as a dict, in which rows_per_second is rows_per_s and no loss is None."""
+        """The summary as a dict; rows_per_second is called rows_per_s, a missing loss is None."""
         return json.loads(self._net.result())
 
     @property

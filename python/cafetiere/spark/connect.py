@@ -20,7 +20,7 @@ _ASKED = "cafetiere:"
 
 
 class RunReport(JavaTransformer):
-    """The runs of the application as a table, also while they go on.
+    """The runs of the application as a table, including those in progress.
 
     transform() of any table gives a row for each run, the newest first: run, owner (the uid of the
     estimator), title, state ("running", "ended", "failed" or "cancelled"), began, heard, step,

@@ -28,7 +28,7 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a fit would do and take; str() tells it to a person.
+    """What a fit would do and need; str() is readable text.
 
     The names are those of the JVM's Explanation in snake_case, where each is explained; blobs are
     the shapes by name.
@@ -56,12 +56,12 @@ class Explanation:
     text: str = field(repr=False)
 
     def __str__(self) -> str:
-        """Some lines for a person."""
+        """Some lines of readable text."""
         return self.text
 
     @classmethod
     def from_java(cls, explained) -> "Explanation":
-        """Of the JVM's."""
+        """Made from the JVM's Explanation."""
         found = json.loads(explained.toJson())
         found["blobs"] = {blob["name"]: blob["shape"] for blob in found["blobs"]}
         found["time"] = StepTime(**found["time"])

@@ -40,10 +40,10 @@ __all__ = [
 class CaffeClassifier(
     Watched, ClassifierParams, Explaining, JavaEstimator, Readable, JavaMLWritable
 ):
-    """Learns classes from the columns of a table, as they are.
+    """Learns to predict classes from the columns of a table.
 
-    The params may be given by name, by setters, or to fit() for one fit. The table is read twice,
-    to count and to train: cache it if it is dear to make.
+    Set params by name, by setters, or in fit() for a single fit. The table is read twice, to
+    collect statistics and to train: cache it if it is expensive to compute.
     """
 
     def _create_model(self, java_model):
@@ -51,10 +51,10 @@ class CaffeClassifier(
 
 
 class CaffeRegressor(Watched, RegressorParams, Explaining, JavaEstimator, Readable, JavaMLWritable):
-    """Learns a number from the columns of a table, as they are.
+    """Learns to predict a number from the columns of a table.
 
-    The params may be given by name, by setters, or to fit() for one fit. The table is read twice,
-    to count and to train: cache it if it is dear to make.
+    Set params by name, by setters, or in fit() for a single fit. The table is read twice, to
+    collect statistics and to train: cache it if it is expensive to compute.
     """
 
     def _create_model(self, java_model):

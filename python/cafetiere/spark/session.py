@@ -22,7 +22,7 @@ _EXTENSIONS = "spark.sql.extensions", "cafetiere.spark.sql.Extensions"
 
 
 def session_builder() -> "SparkSession.Builder":
-    """A SparkSession.builder whose new session has our jar and plugin besides the user's.
+    """A SparkSession.builder whose new session has our jar and plugin in addition to the user's.
 
     A client of Spark Connect gets a session of a server, which has the jar.
 

@@ -143,13 +143,13 @@ class TrainingSummary:
         return f"TrainingSummary(\n{''.join(lines)})"
 
     def told_by(self, java_net) -> "TrainingSummary":
-        """The same, whose course a net of the JVM or a RemoteNet tells, once it is asked for."""
+        """The same, with a course that is read from a net of the JVM or a RemoteNet when needed."""
         object.__setattr__(self, "_java_net", java_net)
         return self
 
     @property
     def course(self) -> History:
-        """The events of the training, as tables, a picture and a page."""
+        """The events of the training, as tables, a plot and an HTML page."""
         net = getattr(self, "_java_net", None)
         lines = net.events().splitlines() if net else []
         return History(
@@ -158,11 +158,11 @@ class TrainingSummary:
 
     @property
     def history(self):
-        """A pandas DataFrame with a row each time that progress was told: step, epoch, loss, .."""
+        """A pandas DataFrame with a row for each progress report: step, epoch, loss, .."""
         return self.course.frame()
 
     def plot(self, axes=None):
-        """Draws losses and tests over the steps, by matplotlib; returns the axes."""
+        """Plots losses and tests over the steps with matplotlib; returns the axes."""
         return self.course.plot(axes)
 
     def _repr_html_(self) -> str:
