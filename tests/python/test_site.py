@@ -114,6 +114,8 @@ def test_flags_in_tables_are_kept_whole(site):
     assert '<td><code><span class="whole">-devices</span> D</code></td>' in text
     assert "<td><code>-" not in text
     assert "SubmitTest#<wbr>trainLeavesTheModel" in (site / "status.html").read_text()
+    blocks = re.findall(r"<pre>.*?</pre>", (site / "clusters.html").read_text(), re.DOTALL)
+    assert blocks and not [block for block in blocks if "<wbr>" in block or "whole" in block]
 
 
 def test_the_java_pages_have_the_stages(site):

@@ -18,7 +18,7 @@ MADE = {
     "reference/c.md": c_interface.page,
     "reference/cafetiere.md": programs.page,
 }
-CODE = re.compile(r"(?<!<pre>)<code>([^<]*)</code>")
+CODE = re.compile(r"(?<!<pre>)(?<!<pre><span></span>)<code>([^<]*)</code>")  # not of blocks
 WORD = re.compile(r"[^\s<>]+")
 PARTS = re.compile(r"(?:(?<!&)#|::|/|(?<=\w{4})\.)(?=\w{4})")  # of names of tests, and of paths
 
