@@ -132,7 +132,7 @@ struct UpdateWeights {
   /// Rows that are apart by a power of two would share few sets of the L1 cache.
   static constexpr int64_t kStride = kInputs + 16;
 
-  /// With fewer rows a chunk of few inputs would be summed in another order.
+  /// Of so few rows, libxsmm would sum a last chunk of few inputs in another order.
   static bool suits(const InnerProductGeometry& g) {
     const int64_t rest = g.k % kProductLanes;
     return rest == 0 || rest > few_rows::kRows;
