@@ -130,7 +130,7 @@ class FlagsTest {
     String help = Flags.help();
     assertTrue(help.contains("\n  -clusterSize N          Tasks that train together."), help);
     assertTrue(help.contains("\n  -resize                 Resize encoded images"), help);
-    assertTrue(help.contains("\n  -sync WORD              The way in which"), help);
+    assertTrue(help.contains("\n  -sync WORD              How the ranks work together"), help);
     assertTrue(help.contains("\n  -weights FILE           Path of a caffemodel"), help);
     assertTrue(help.lines().allMatch(line -> line.length() <= 100), help);
   }
