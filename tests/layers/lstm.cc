@@ -66,14 +66,18 @@ TEST(LSTM, HiddenStates) {
        .labels = 1});
 }
 
+std::vector<StepInfo> training_steps(const std::string& layers) {
+  const auto net = TestNet::build(layers, caffe::TRAIN).value();
+  const auto device = make_cpu_device();
+  return net->plan(*device, 0).value()->describe();
+}
+
 // With this many streams, the weights of the steps are laid out once for all of them.
 TEST(LSTM, WideStreamsShareTheirWeightsLayout) {
   const std::string wide = exposed(3, 20, false, 8, 16);
   check_layer({.layers = wide, .batches = {}, .labels = 2, .numeric = false});
-  const auto net = TestNet::build(wide, caffe::TRAIN).value();
-  const auto device = make_cpu_device();
   int layouts = 0, products = 0;
-  for (const StepInfo& step : net->plan(*device, 0).value()->describe()) {
+  for (const StepInfo& step : training_steps(wide)) {
     layouts += step.name == "L[2] reorder";
     products += step.name == "L recurrent input" &&
                 step.kernel.starts_with("brgemm NCS, lanes are outputs");
@@ -86,10 +90,8 @@ TEST(LSTM, WideStreamsShareTheirWeightsLayout) {
 TEST(LSTM, GradientsOfWideStatesShareTheirWeightsLayout) {
   const std::string wide = exposed(4, 20, false, 8, 128);
   check_layer({.layers = wide, .batches = {}, .labels = 2, .numeric = false});
-  const auto net = TestNet::build(wide, caffe::TRAIN).value();
-  const auto device = make_cpu_device();
   int layouts = 0, products = 0;
-  for (const StepInfo& step : net->plan(*device, 0).value()->describe()) {
+  for (const StepInfo& step : training_steps(wide)) {
     layouts += step.kernel == "NCS to CNS";
     products += step.name == "L h diff" && step.kernel.starts_with("brgemm CNS");
   }

@@ -90,14 +90,23 @@ struct WeightPanel {
   }
 };
 
-void product_backward_data(Program& p, const std::string& name, const InnerProductGeometry& g,
-                           TensorId diff_dst, TensorId weights, TensorId diff_src) {
+/// A step that reads `diff_dst` and the weights, as they lie in a buffer, and writes `diff_src`.
+Step data_step(Program& p, const std::string& name, const char* kernel,
+               const InnerProductGeometry& g, TensorId diff_dst, BufferId weights,
+               TensorId diff_src) {
   Step step;
   step.name = name;
-  step.kernel = "brgemm NCS, lanes are inputs";
+  step.kernel = kernel;
   step.flops = g.flops();
-  step.reads = {p.read(diff_dst, Layout::kRowMajor), p.read(weights, Layout::kRowMajor)};
+  step.reads = {p.read(diff_dst, Layout::kRowMajor), weights};
   step.writes = {p.write(diff_src, Layout::kRowMajor)};
+  return step;
+}
+
+void product_backward_data(Program& p, const std::string& name, const InnerProductGeometry& g,
+                           TensorId diff_dst, TensorId weights, TensorId diff_src) {
+  Step step = data_step(p, name, "brgemm NCS, lanes are inputs", g, diff_dst,
+                        p.read(weights, Layout::kRowMajor), diff_src);
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     const auto of_depth = [&](int64_t depth) {
       return ChunkedProduct(g.k, g.n, depth, kProductLanes, g.outputs, g.k, kProductLanes, g.n,
@@ -145,6 +154,7 @@ struct UpdateWeights {
   ChunkedProduct product{g.k, g.outputs, g.n, g.k, g.n, kStride, kProductLanes, kRows, false};
 
   void operator()(int block) const {
+    if (!run->update) return;
     const int64_t first = block * kRows, outputs = std::min(kRows, g.outputs - first);
     alignas(64) std::array<float, kRows * kStride> piece;
     for (int64_t begin = 0; begin < g.k; begin += kInputs) {
@@ -152,7 +162,7 @@ struct UpdateWeights {
       for (int64_t k = 0; k < inputs; k += kProductLanes) {
         product.at(begin + k, first)(x + begin + k, dy + first * g.n, piece.data() + k);
       }
-      for (int64_t o = 0; run->update && o < outputs; ++o) {
+      for (int64_t o = 0; o < outputs; ++o) {
         run->update->apply(param, (first + o) * g.k + begin,
                            std::span(piece).subspan(size_t(o * kStride), size_t(inputs)));
       }
@@ -192,9 +202,11 @@ void product_backward_weights(Program& p, const std::string& name, const InnerPr
   p.step(std::move(step));
 }
 
+/// `kWidth`: what the lanes are, the outputs or the inputs (k).
+template <int64_t InnerProductGeometry::*kWidth>
 std::string declines_panels(const InnerProductGeometry& g) {
   if (g.transposed) return "transposed weights";
-  if (g.outputs % kProductLanes != 0) return "odd width";
+  if (g.*kWidth % kProductLanes != 0) return "odd width";
   return g.repeats ? "" : "weights used once";
 }
 
@@ -227,22 +239,12 @@ void panel_product(Program& p, const std::string& name, const InnerProductGeomet
   p.step(std::move(step));
 }
 
-std::string declines_data_panels(const InnerProductGeometry& g) {
-  if (g.transposed) return "transposed weights";
-  if (g.k % kProductLanes != 0) return "odd width";
-  return g.repeats ? "" : "weights used once";
-}
-
 /// Weights are laid out once, [inputs / 64][outputs][64]. Sums have the order of "brgemm".
 void panel_product_backward_data(Program& p, const std::string& name, const InnerProductGeometry& g,
                                  TensorId diff_dst, TensorId weights, TensorId diff_src) {
   const TensorId panels = p.reshaped(weights, {g.outputs, g.k / kProductLanes, kProductLanes});
-  Step step;
-  step.name = name;
-  step.kernel = "brgemm CNS, lanes are inputs";
-  step.flops = g.flops();
-  step.reads = {p.read(diff_dst, Layout::kRowMajor), p.read(panels, Layout::kPanels)};
-  step.writes = {p.write(diff_src, Layout::kRowMajor)};
+  Step step = data_step(p, name, "brgemm CNS, lanes are inputs", g, diff_dst,
+                        p.read(panels, Layout::kPanels), diff_src);
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
     const Brgemm product(kProductLanes, g.n, g.outputs, kProductLanes, g.outputs, g.k, false);
     const float *dy = at(reads[0]), *w = at(reads[1]);
@@ -323,11 +325,12 @@ void pixel_product_backward_weights(Program& p, const std::string& name,
 using ProductForm = Form<InnerProductGeometry, TensorId /*src*/, TensorId /*weights*/,
                          TensorId /*bias*/, TensorId /*dst*/, bool /*relu*/>;
 constexpr ProductForm kBf16Product{"bfloat16", declines_product, bf16_product};
-constexpr ProductForm kProduct[] = {{"pixels", declines_pixels, pixel_product},
-                                    {"few rows", few_rows::declines, few_rows::product},
-                                    {"panels", declines_panels, panel_product},
-                                    {"brgemm", declines_product, product},
-                                    reference_form<&RefDevice::inner_product, ProductForm>()};
+constexpr ProductForm kProduct[] = {
+    {"pixels", declines_pixels, pixel_product},
+    {"few rows", few_rows::declines, few_rows::product},
+    {"panels", declines_panels<&InnerProductGeometry::outputs>, panel_product},
+    {"brgemm", declines_product, product},
+    reference_form<&RefDevice::inner_product, ProductForm>()};
 
 using ProductDataForm =
     Form<InnerProductGeometry, TensorId /*diff_dst*/, TensorId /*weights*/, TensorId /*diff_src*/>;
@@ -335,7 +338,7 @@ constexpr ProductDataForm kBf16ProductData{"bfloat16", declines_product,
                                            bf16_product_backward_data};
 constexpr ProductDataForm kProductBackwardData[] = {
     {"pixels", declines_pixels, pixel_product_backward_data},
-    {"panels", declines_data_panels, panel_product_backward_data},
+    {"panels", declines_panels<&InnerProductGeometry::k>, panel_product_backward_data},
     {"brgemm", declines_product, product_backward_data},
     reference_form<&RefDevice::inner_product_backward_data, ProductDataForm>()};
 
