@@ -20,9 +20,8 @@ import tempfile
 import time
 
 RUNNER = pathlib.Path(__file__).resolve().parent.parent / "build" / "reference" / "caffe_runner"
-SOLVER = """net: "{folder}/net" snapshot_prefix: "{folder}/model" snapshot_format: BINARYPROTO
-solver_mode: CPU random_seed: 1 base_lr: 0.0001 momentum: 0.9 weight_decay: 0.0005
-lr_policy: "fixed" max_iter: {steps}"""
+SOLVER = """base_lr: 0.0001 momentum: 0.9 weight_decay: 0.0005 lr_policy: "fixed" random_seed: 1
+snapshot_format: BINARYPROTO max_iter: %d %s"""
 MEMORY_DATA = re.compile(r'type: "MemoryData"(.*?)memory_data_param \{(.*?)\}', re.DOTALL)
 
 
@@ -43,9 +42,10 @@ def fed_by_constants(net):
 
 
 def run(folder, steps, threads):
-    """Seconds of the clock, and of processor time, of a process that trains so long."""
+    """Seconds of the clock, and of processor time, of a process that trains FOLDER/net so long."""
+    more = f'net: "{folder}/net" snapshot_prefix: "{folder}/model" solver_mode: CPU'
     solver = folder / "solver"
-    solver.write_text(SOLVER.format(folder=folder, steps=steps))
+    solver.write_text(SOLVER % (steps, more))
     env = os.environ | {"OPENBLAS_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
     begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [RUNNER, "train", solver, folder / "out"]
