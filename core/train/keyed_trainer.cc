@@ -273,7 +273,9 @@ Result<KeyedTrainer::Trained> KeyedTrainer::train(const caffe::NetParameter& net
     return invalid_argument("nets of keys are trained alone, in a mode of common steps");
   }
   form->begin(device_.get());
-  Trained trained{.rows = store.total_rows(), .steps = p.max_iter()};
+  Trained trained;
+  trained.rows = store.total_rows();
+  trained.steps = p.max_iter();
   int current_step = 0;
   for (int iter = 0; iter < p.max_iter(); ++iter) {
     const std::span<const uint32_t> batch = sampler.batch(0, iter);
