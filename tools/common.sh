@@ -3,6 +3,8 @@
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+# The compiler's cache knows a source by its place in the tree, so a clone elsewhere finds what is there.
+export CCACHE_BASEDIR=$root
 
 if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
   bold=$'\e[1m' red=$'\e[31m' green=$'\e[32m' plain=$'\e[0m'
