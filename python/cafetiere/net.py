@@ -31,6 +31,15 @@ class NetLayer:
         self.name, self.type, self.blobs = name, kind, blobs
 
 
+class _Table(str):
+    """Text of several lines, which a prompt or a notebook shows as lines."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return str(self)
+
+
 class Net:
     """A net read from a prototxt.
 
@@ -145,7 +154,7 @@ class Net:
         weights = sum(parameters.values())
         floats = weights + sum(blob.count for blob in self._blobs)
         lines.append(f"{weights:,} parameters, {4 * floats / 2**20:,.1f} MiB with all blobs")
-        return "\n".join(lines)
+        return _Table("\n".join(lines))
 
     # ---- running
 

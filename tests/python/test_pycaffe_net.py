@@ -71,7 +71,9 @@ def images(count=4):
 
 
 def test_summary(make):
-    lines = make(DEPLOY).summary().splitlines()
+    summary = make(DEPLOY).summary()
+    assert repr(summary) == str(summary), "a notebook would show its line ends as \\n"
+    lines = summary.splitlines()
     assert lines[0].split() == ["layer", "type", "tops", "parameters"]
     assert "conv (4, 5, 4, 4)" in lines[2] and "140 (5x3x3x3 5)" in lines[2]
     assert lines[3].split() == ["relu", "ReLU", "conv", "(4,", "5,", "4,", "4)"]
