@@ -100,6 +100,15 @@ def test_the_python_page_has_every_name(site):
     assert "cafetiere.spark.ml.CaffeClassifier" in shown
 
 
+def test_the_python_page_hides_private_bases(site):
+    """What models inherit from them is there, under the models' own names."""
+    page = site / "reference/python.html"
+    assert "_TableModel" not in re.sub(r"<[^>]*>", "", page.read_text())
+    for name in ("nets", "netOf", "caffeModel", "exportOnnx", "summary"):
+        for model in ("Classification", "Regression"):
+            assert f"cafetiere.spark.ml.Caffe{model}Model.{name}" in ids(page)
+
+
 def test_examples_on_the_python_page_are_code(site):
     text = (site / "reference/python.html").read_text()
     shown = re.findall(r"<pre>.*?</pre>", text, re.DOTALL)
