@@ -3,6 +3,21 @@
 
 import pytest
 
+# They write, or read while others write, the same files below build/.
+TOGETHER = {"test_release": "made", "test_site": "made", "test_wheel": "made"}
+
+
+def pytest_collection_modifyitems(items):
+    """What one worker of `./test python` runs in turn: a file, and of documentation a page.
+
+    So a fixture of a file is made once, and a page's blocks find what those before them have left.
+    """
+    for item in items:
+        group = TOGETHER.get(item.path.stem, item.path.stem)
+        if group == "test_readme" and hasattr(item, "callspec"):
+            group = item.callspec.id.rsplit(":", 1)[0]
+        item.add_marker(pytest.mark.xdist_group(group))
+
 
 @pytest.fixture(scope="session")
 def spark():
