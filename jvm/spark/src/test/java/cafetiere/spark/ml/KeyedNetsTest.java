@@ -26,7 +26,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** One net per key. */
-@BothLines
 class KeyedNetsTest {
   private static final String[] FEATURES = {"age", "city", "visits", "since", "taste"};
   private static final int KEYS = 40;
@@ -67,6 +66,7 @@ class KeyedNetsTest {
     return rows;
   }
 
+  @BothLines
   @Test
   void aKeysNetIsThatOfItsRowsAlone() {
     for (String shop : List.of("shop 0", "shop 7")) {
@@ -142,6 +142,7 @@ class KeyedNetsTest {
     }
   }
 
+  @BothLines
   @Test
   void isSavedAndLoaded(@TempDir Path folder) throws Exception {
     model.write().save(folder.resolve("model").toString());

@@ -34,7 +34,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tables of numbers, texts, dates and gaps, by Spark ML's own contract. */
-@BothLines
 class TablesTest {
   private static final String[] FEATURES = {"age", "city", "visits", "since", "seen", "taste"};
 
@@ -56,6 +55,7 @@ class TablesTest {
         .setNumWorkers(2).setBatchSize(64).setMaxEpochs(8);
   }
 
+  @BothLines
   @Test
   void aPipelineLearnsIsSavedAndIsLoaded(@TempDir Path folder) throws Exception {
     Pipeline pipeline = new Pipeline().setStages(new PipelineStage[] {classifier()});
@@ -131,6 +131,7 @@ class TablesTest {
     assertTrue(error < 5, () -> "" + error);  // they vary by 38
   }
 
+  @BothLines
   @Test
   void aVectorAloneAndCrossValidation() {
     CaffeClassifier linear = new CaffeClassifier().setFeaturesCol("taste").setLabelCol("side")
@@ -194,6 +195,7 @@ class TablesTest {
             "array(cast(id % 2 as decimal(9, 2)), cast(number as decimal(9, 2))) decimals");
   }
 
+  @BothLines
   @Test
   void picturesAreFeatures(@TempDir Path folder) throws Exception {
     Dataset<Row> pictures = pictures().cache();
@@ -233,6 +235,7 @@ class TablesTest {
     assertTrue(bad.contains("column \"file\", id 78"), bad);
   }
 
+  @BothLines
   @Test
   void arraysOfDecimalsAreNumbers() {
     Dataset<Row> table = pictures().cache();
