@@ -16,6 +16,8 @@ namespace {
 
 constexpr size_t kMostLines = 6;  // as many as the page has colours
 constexpr double kLeastWait = 0.01;
+constexpr double kLeastHours = 0.1;  // less is told in seconds
+constexpr double kSecondsPerHour = 3600;
 
 /// One kind of times: which, and what a chart of it says.
 struct Kind {
@@ -66,9 +68,10 @@ double sum_of(const NamedValues& parts) {
                          [](double sum, const auto& part) { return sum + part.second; });
 }
 
-/// The page's variable for the colour of an activity.
+/// The page's variable for the colour of an activity. There are seven beside idle, lost among them.
 std::string colour_of(const NamedValues& parts, size_t i) {
-  return parts[i].first == "idle" ? "--grid" : fmt::format("--series-{}", i % kMostLines + 1);
+  if (parts[i].first == "idle") return "--grid";
+  return i < kMostLines ? fmt::format("--series-{}", i + 1) : "--text";
 }
 
 /// A rank's parts as lengths of a bar, in the order and the colours of `names`.
@@ -104,6 +107,8 @@ std::string rank_charts(const RankHistory& history) {
 
 std::string account_table(const Account& account) {
   const double total = total_core_hours(account);
+  const bool is_short = total < kLeastHours;
+  const double scale = is_short ? kSecondsPerHour : 1;
   NamedValues parts = account.core_hours;
   std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string rows;
@@ -115,14 +120,15 @@ std::string account_table(const Account& account) {
                                 : fmt::format("<i class=\"key\" style=\"background:var({})\"></i>",
                                               colour_of(parts, i));
     rows += fmt::format("<tr><th>{}{}</th><td>{:.4g}</td><td>{:.1f} %</td></tr>\n", key,
-                        escape_html(name), hours, hours / total * 100);
+                        escape_html(name), hours * scale, hours / total * 100);
   }
-  rows += fmt::format("<tr><th>all</th><td>{:.4g}</td><td>{} cores x {:.4g} s</td></tr>\n", total,
-                      account.cores, account.seconds);
+  rows += fmt::format("<tr><th>all</th><td>{:.4g}</td><td>{} cores x {:.4g} s</td></tr>\n",
+                      total * scale, account.cores, account.seconds);
   if (account.cost > 0)
     rows += fmt::format("<tr><th>cost</th><td>{:.4g}</td></tr>\n", account.cost);
   for (const RankAccount& rank : account.ranks) rows += bar_of(rank, parts);
-  return "<h2>Core-hours</h2>\n<table>\n" + rows + "</table>\n";
+  return fmt::format("<h2>Core-{}</h2>\n<table>\n{}</table>\n", is_short ? "seconds" : "hours",
+                     rows);
 }
 
 }  // namespace cafetiere

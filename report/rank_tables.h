@@ -18,7 +18,8 @@ using RankHistory = std::map<int64_t, RankTimes>;
 /// that never reach 1 % are left out.
 std::string rank_charts(const RankHistory& history);
 
-/// The core-hours of a run, the largest part first, and below them each rank's as a bar.
+/// The core-hours of a run, or core-seconds below 0.1 hours, the largest part first; below them each
+/// rank's as a bar.
 std::string account_table(const Account& account);
 
 }  // namespace cafetiere

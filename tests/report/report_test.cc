@@ -73,6 +73,27 @@ TEST(Report, ShowsWhereTheCoreHoursWent) {
   EXPECT_THAT(*html, Not(HasSubstr("<th>account</th>")));
 }
 
+TEST(Report, TellsAShortRunInCoreSeconds) {
+  Account account{.seconds = 9, .cores = 4, .core_hours = {}};
+  account.core_hours = {{"computing", 0.0075}, {"network", 0.0025}};
+  const auto html = render_report(to_json(account) + "\n", "{}");
+  ASSERT_TRUE(html.ok()) << html.status().message();
+  EXPECT_THAT(*html, HasSubstr("<h2>Core-seconds</h2>"));
+  EXPECT_THAT(*html, HasSubstr("<th>computing</th><td>27</td><td>75.0 %</td>"));
+  EXPECT_THAT(*html, HasSubstr("<th>all</th><td>36</td><td>4 cores x 9 s</td>"));
+}
+
+TEST(Report, HasAColourForEachPartOfTheAccount) {
+  Account account{.seconds = 3600, .cores = 9, .core_hours = {}};
+  account.core_hours = {{"computing", 2.7}, {"data", 1.6},     {"network", 1.5}, {"testing", 1.4},
+                        {"storing", 1.3},   {"starting", 0.3}, {"lost", 0.2}};
+  account.ranks = {{"rank 0", account.core_hours}};
+  const auto html = render_report(to_json(account) + "\n", "{}");
+  ASSERT_TRUE(html.ok()) << html.status().message();
+  EXPECT_THAT(*html, HasSubstr("var(--series-1)\"></i>computing"));
+  EXPECT_THAT(*html, HasSubstr("var(--text)\"></i>lost"));
+}
+
 TEST(Report, ShowsEachRanksTimes) {
   Progress event{.step = 10, .loss = 1, .outputs = {}};
   event.ranks = {{4, 12}, {0.001, 0.002}, {0.6, 0.1}};
