@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cafetiere's C interface, which the JVM, Python and other languages use.
  *
- * Every function returns 0 or an error code (cft_error); the text of the calling thread's last error
- * is cft_last_error(). Options are JSON objects in UTF-8; an unknown key is an error that names the
- * nearest known one. Nothing throws across this boundary, aborts or exits. Objects are handles; each
+ * Every function returns 0 or an error code (cft_error); cft_last_error() gives the text of the calling
+ * thread's last error. Options are JSON objects in UTF-8; an unknown key is an error that names the
+ * nearest known one. No function throws across this boundary, aborts or exits. Objects are handles; each
  * may be used by one thread at a time unless a comment says "any thread". Text and bytes that a
- * function hands out belong to the caller, who frees them with cft_free(). Functions whose comment names
+ * function returns belong to the caller, who frees them with cft_free(). Functions whose comment names
  * no version are part of the first release.
  *
  * A struct begins with `struct_size`, which the caller sets to the struct's size, as in
  *   cft_callbacks callbacks = {.struct_size = sizeof callbacks, .event = show};
- * Later versions may append fields. A smaller struct, of an earlier version, has NULL for what it lacks;
- * in a larger one what this library does not know must be zero. Sizes that no version has, such as 0,
- * are an error.
+ * Later versions may append fields. If the struct is smaller, because it is from an earlier version, the
+ * missing fields count as NULL; if it is larger, the fields that this library does not know must be zero.
+ * A size that no version has, such as 0, is an error.
  */
 #ifndef CAFETIERE_C_API_H_
 #define CAFETIERE_C_API_H_
@@ -52,78 +52,78 @@ typedef struct cft_transformer cft_transformer;
 CFT_API const char* cft_last_error(void);
 /* The version, as "major.minor.patch". Static. */
 CFT_API const char* cft_version(void);
-/* Frees text or bytes that this library handed out; NULL is fine. */
+/* Frees text or bytes that this library returned; NULL is allowed. */
 CFT_API void cft_free(void* memory);
 
-/* Counts the additions to this interface; nothing is taken away or changed. What was compiled with one
- * number works with every library whose cft_api_version() is as high or higher. Numbers below 3 belong
+/* Counts the additions to this interface; nothing is removed or changed. A program compiled with one
+ * number works with every library whose cft_api_version() is at least that number. Numbers below 3 belong
  * to no release. */
 #define CFT_API_VERSION 4
 CFT_API int cft_api_version(void);
 
-/* Hears what an object says: all of it, as Caffe's log has it. level: 0 info, 1 warning, 2 error; text
- * ends without a line end and is valid during the call. Called on whichever thread works for the
+/* Receives all log messages of an object, as in Caffe's log. level: 0 info, 1 warning, 2 error; text
+ * has no line end and is valid during the call. Called on whichever thread works for the
  * object, one message at a time; it must not call a function of that object. */
 typedef void (*cft_log)(void* context, int level, const char* text);
 
 /* The instruction set that this process generates code for, which decides the order of sums: "amx",
  * "avx512_bf16", "avx512", "avx2", "avx" or "generic"; float32 is the same in the first three. */
 CFT_API const char* cft_instruction_set(void);
-/* Lowers it for the life of the process, so that ranks on different machines form the same sums;
- * before the process has trained or predicted. */
+/* Lowers it for the life of the process, so that ranks on different machines form the same sums.
+ * Call it before the process trains or predicts. */
 CFT_API int cft_use_instruction_set(const char* name);
 
 /* The command line `cafetiere`: runs the command that arguments[1..count) name, as Caffe's tool does,
- * and returns the exit status. Writes to the standard streams and takes signals while a training
+ * and returns the exit status. Writes to the standard streams and handles signals while a training
  * runs. arguments[0] is the program's name. */
 CFT_API int cft_main(int count, const char* const* arguments);
 
 /* ---- validation ---------------------------------------------------------------------------  */
 
-/* Parses and checks a solver and net without running them, for preflight and tools. Takes none of the
- * memory that it predicts.
+/* Parses and checks a solver and net without running them, for preflight checks and tools. Allocates none
+ * of the memory that it predicts.
  * options: {"solver": TEXT, "net": TEXT, "phase": "TRAIN"|"TEST", "sync" and "deepspark": as for the
- * trainer}; "solver" may be absent when "net" is given. Without "net" the net is what the solver
- * trains or, in phase TEST, the first of the test nets that it has of its own.
+ * trainer}; "solver" may be absent when "net" is given. Without "net" the net is the one that the solver
+ * trains or, in phase TEST, the first of the solver's own test nets.
  * The solver's train_state or first test_state counts as in training.
- * "max_iter": as for the trainer, of which a policy such as "cosine" needs some.
- * "sources": 1 asks for {"sources": [{"name", "type", "tops", "roles": of the tops, as below, "rows":
- * whether a table may stand for its files, and of a layer that reads files "source", "backend", "root_folder", "channels", "height",
- * "width"}]} alone: the layers that are fed from outside, whether or not their shapes are known here.
+ * "max_iter": as for the trainer; needed by a policy such as "cosine".
+ * "sources": 1 asks only for {"sources": [{"name", "type", "tops", "roles": of the tops, as below, "rows":
+ * whether a table may replace its files, and for a layer that reads files "source", "backend", "root_folder", "channels", "height",
+ * "width"}]}: the layers that are fed from outside, whether or not their shapes are known here.
  * "rows": {TOP: {"shape": [SIZES of a row], "encoded": whether the column holds image files}} replaces
- * layers that read files by layers that rows of a table feed; it may be empty.
- * out: {"name", "rows_net_text": only with "net" and "rows", the net so changed; "net_path": what the solver's "net:" says or "", "net_text": the net's text, in phase
+ * layers that read files with layers that are fed from rows of a table; it may be empty.
+ * out: {"name", "rows_net_text": only with "net" and "rows", the net after that change; "net_path": what the solver's "net:" says or "", "net_text": the net's text, in phase
  *   TEST with the level and stages of test_state inside, for the predictor; if no net was given, "solver_text": the solver with
  *   all its nets inside; "batch_size", "parameters": floats, "memory_bytes": predicted for one rank,
- *   "flops_forward", "flops_backward", "pass_bytes": operations of a pass over a batch, a multiply-add being two,
+ *   "flops_forward", "flops_backward", "pass_bytes": operations of a pass over a batch, where a multiply-add counts as two,
  *   and bytes of the buffers that its steps read and write (since API version 4), "data_layer": {"name", "type": of the layer with the features, "tops": of all data layers, in the net's order [{"name", "layer",
- *   "role": "features"|"label"|"" (since API version 4), "batch": rows, "shape", "classes": the labels that losses and accuracies take from it are below, 0 if there are none,
- *   "ignore_label": only where one is, "column": of CoSData and TableData, "columns": all of a top of TableData}], "source", "dataframe_format",
- *   "dataframe_column_select", "source_class", "others": [the further data layers, with the same
- *   fields but "tops"]}, "outputs": [NAMES], "blobs": [{"name","shape"}],
+ *   "role": "features"|"label"|"" (since API version 4), "batch": rows, "shape", "classes": labels that losses and accuracies take from it must be below this, 0 if there are none,
+ *   "ignore_label": only if there is one, "column": of CoSData and TableData, "columns": all columns of a top of TableData}], "source", "dataframe_format",
+ *   "dataframe_column_select", "source_class", "others": [the other data layers, with the same
+ *   fields except "tops"]}, "outputs": [NAMES], "blobs": [{"name","shape"}],
  *   "solver": {"max_iter", "test_interval", "snapshot", "snapshot_prefix",
  *   "snapshot_format": "HDF5"|"BINARYPROTO", "iter_size",
- *   "has_test_nets": beside the net to train, "has_test_state", "solver_mode": "GPU" where that is written, ...}}. */
+ *   "has_test_nets": besides the training net, "has_test_state", "solver_mode": "GPU" if the solver says so, ...}}. */
 CFT_API int cft_describe(const char* options, char** out);
 
 /* Since API version 3. The text that `cafetiere explain` prints: layers, the steps that they are
- * compiled to with the reasons, and the memory that training takes. Compiles nothing.
+ * compiled to, with reasons, and the memory that training takes. Compiles nothing.
  * options: {"solver", "net", "sync", "deepspark": as for cft_describe; "phase": "TRAIN" (default) or
  *   "TEST", "batch": rows (0 = the net's), "level", "stages": [..],
- *   "shapes": {TOP of a layer whose files are not there: [channels, height, width] or all sizes}} */
+ *   "shapes": {TOP of a layer whose files are missing: [channels, height, width] or all sizes}} */
 CFT_API int cft_explain(const char* options, char** out);
-/* Since API version 4. The least seconds that this machine needs for a pass over a batch with so many
- * threads, by its limits: what they are is measured once, in less than two seconds, and kept in
- * cafetiere/machine.json of the user's cache folder. options: as for cft_explain. */
+/* Since API version 4. A lower bound, in seconds, for a pass over a batch on this machine with `threads`
+ * threads. It follows from the machine's limits, which are measured once, in less than two seconds, and
+ * kept in cafetiere/machine.json in the user's cache folder. options: as for cft_explain. */
 CFT_API int cft_least_seconds(const char* options, int threads, double* out);
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
 /* A table of rows in native memory.
  * schema: {"columns": [{"name": "image", "type": "u8"|"i32"|"i64"|"f32"|"f64"|"string",
- *          "resize": true to have encoded images in it resized, else absent}, ...],
+ *          "resize": true to resize the encoded images in it, otherwise absent}, ...],
  *          "id": column name or "" (then the identity is a hash of the row's bytes)}
- * A column holds any number of values of its type; how many a top needs is checked on append. */
+ * A column holds any number of values of its type; append checks how many a top needs. */
 CFT_API int cft_rows_create(const char* schema, cft_rows** out);
 /* Appends `count` rows. Each row is its columns in schema order; each column is a uint32
  * (little-endian) number of payload bytes, then the payload. "string" is UTF-8. */
@@ -131,38 +131,38 @@ CFT_API int cft_rows_append(cft_rows* rows, int64_t count, const void* chunk, ui
 CFT_API int cft_rows_count(const cft_rows* rows, int64_t* out);
 CFT_API void cft_rows_destroy(cft_rows* rows);
 
-/* Since API version 3. How much memory the rows of tables may take together. What goes beyond lies in
- * files of `folder`, which the process maps: they have no name and end with it, however it ends. A disk
- * that is full is CFT_IO. Any thread; tables keep what they need of it when it is destroyed.
+/* Since API version 3. How much memory the rows of tables may take together. Rows beyond that go to
+ * files in `folder`, which the process maps. The files have no name and disappear with the process, however
+ * it ends. A full disk is CFT_IO. Any thread; tables keep what they need of the budget when it is destroyed.
  * options: {"bytes": of memory, "folder": path of a folder on a local disk} */
 CFT_API int cft_row_budget_create(const char* options, cft_row_budget** out);
 CFT_API void cft_row_budget_destroy(cft_row_budget* budget);
-/* The same as cft_rows_create() under a budget (NULL: none), which includes the shards that the rows
+/* Like cft_rows_create(), but under a budget (NULL: none), which also covers the shards that the rows
  * go to. */
 CFT_API int cft_rows_create_within(const char* schema, cft_row_budget* budget, cft_rows** out);
 
-/* Since API version 3. Tells which rows hold what a net can take: as many values as its tops, and image
- * files that can be decoded and have its size, or are to be resized. Labels and NaN are not judged.
+/* Since API version 3. Tells which rows a net can take: those with as many values as its tops, and with image
+ * files that can be decoded and either have its size or are to be resized. Labels and NaN are not checked.
  * options: {"schema": as for cft_rows_create, "inputs", "solver", "net": as for cft_trainer_create,
- *   "phase": "TRAIN" or "TEST", as for cft_describe}: of a mean_file no file is read. */
+ *   "phase": "TRAIN" or "TEST", as for cft_describe}. No mean_file is read. */
 typedef struct cft_row_check cft_row_check;
 CFT_API int cft_row_check_create(const char* options, cft_row_check** out);
 /* good[i]: 1 if the net can take row i of a chunk as for cft_rows_append(), else 0; why: what is wrong
- * with the first that it cannot take, "" if it takes all. One thread at a time. */
+ * with the first row that it cannot take, "" if it can take all. One thread at a time. */
 CFT_API int cft_row_check_run(cft_row_check* check, int64_t count, const void* chunk,
                               uint64_t bytes, uint8_t* good, char** why);
 CFT_API void cft_row_check_destroy(cft_row_check* check);
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
-/* Since API version 4. What must be known of a table's columns, which may be text, dates or missing, to
- * train a net on them. Parts of a table are counted on their own and merged without rounding, so that
- * the partitioning does not show. The net that is made of it reads rows as they are, by a layer
- * TableData. In rows a missing cell has no bytes.
+/* Since API version 4. What must be known about a table's columns to train a net on them. Cells may be text,
+ * dates or missing. Parts of a table are counted separately and merged without rounding, so the
+ * partitioning makes no difference. The net made from it reads the table's rows unchanged, through a layer
+ * TableData. In rows, a missing cell has no bytes.
  * options: {"schema": as for rows, "columns": [{"name": TEXT, "kind": "NUMBER" (default; of "size"
  *   numbers in each cell, else 1)|"CATEGORY"|"DATE" (i32 days since 1970)|"TIMESTAMP" (i64 microseconds)|
  *   "CLASS" (a label)|"FLAGS" (a label of "size" numbers that are 0 or 1)|"WEIGHT" (of a row in the
- *   loss: one column at most, with finite numbers of 0 or more)}]} */
+ *   loss: at most one column, of finite numbers that are 0 or more)}]} */
 typedef struct cft_table cft_table;
 CFT_API int cft_table_create(const char* options, cft_table** out);
 /* Counts `count` rows, encoded as for cft_rows_append(). An error leaves the table unfit for use. */
@@ -171,38 +171,38 @@ CFT_API int cft_table_add(cft_table* table, int64_t count, const void* chunk, ui
 CFT_API int cft_table_merge(cft_table* table, const void* statistics, uint64_t bytes);
 /* The same bytes for the same multiset of rows. */
 CFT_API int cft_table_statistics(const cft_table* table, void** out, uint64_t* bytes);
-/* The text of a net that learns one column from the others. The loss of a batch is the sum of the rows'
- * losses, each times the row's weight over the mean weight of all rows that were counted, divided by the
- * rows of the batch.
+/* The text of a net that learns one column from the others. Each row's loss is multiplied by the row's
+ * weight and divided by the mean weight of all counted rows. The loss of a batch is the sum of these,
+ * divided by the number of rows in the batch.
  * options: {"label": the column to learn, or "labels": several columns of numbers,
- *   "class_weights": "balanced" or pairs such as "spam=5, ham=1", which weigh rows by their label (other
+ *   "class_weights": "balanced" or pairs such as "spam=5, ham=1", which weight rows by their label (other
  *   classes: 1), "loss": of numbers, "squared" (default), "huber" or "quantile", "delta": of "huber", in
- *   deviations of the label (default 1), "quantiles": [numbers between 0 and 1], a prediction each,
- *   "initial": prototxt of a model's net whose weights this one is to begin with: features, and the label
- *   where it is the same, are encoded as there; else the layer of the scores gets a name of its own,
- *   "frozen": [names of layers that stay as they are, also those of NAME/...],
+ *   standard deviations of the label (default 1), "quantiles": [numbers between 0 and 1], one prediction each,
+ *   "initial": prototxt of a model's net whose weights this one starts from: features, and the label
+ *   if it is the same, are encoded as in that net; if the label differs, the scores' layer gets a new name,
+ *   "frozen": [names of layers that are not trained; NAME includes the layers NAME/...],
  *   "layers": [units of each hidden layer] (default [64, 32]),
  *   "activation": a layer type (default "ReLU"), "dropout": share of units, "batch_norm": 0 or 1,
- *   "net": prototxt of hidden layers in place of those, the first of which reads the blob "input" and
- *   the last of which the scores are made of, or of a whole net, "batch": rows (default 64), "step_rows":
- *   rows of a step of all ranks; by these and the rows of a value embeddings decay more than other weights,
- *   as AdamW is to draw them to 0 (default 0: as other weights),
- *   "most_one_hot": a category of more values is embedded (default 8),
- *   "most_values", "least_count": of a category's values, the others count as one (50000, 1)} */
+ *   "net": prototxt of hidden layers to use instead, the first of which reads the blob "input" and
+ *   the last of which feeds the scores, or of a whole net, "batch": rows (default 64), "step_rows":
+ *   rows that all ranks use in a step; with the rows of each value it sets how much more than other
+ *   weights AdamW decays embeddings towards 0 (default 0: no more than other weights),
+ *   "most_one_hot": a category with more values than this is embedded (default 8),
+ *   "most_values", "least_count": which of a category's values are kept; the others count as one (50000, 1)} */
 CFT_API int cft_table_net(const cft_table* table, const char* options, char** out);
 CFT_API void cft_table_destroy(cft_table* table);
 
 /* ---- a net for each key -------------------------------------------------------------------- */
 
-/* Since API version 4. Trains small nets in great number, one after another on the calling thread, each
- * on the rows of one key: with the encoding that these alone make and to the weights that
- * cft_trainer_run() gives for them with one shard. What nets of equal shapes share is made once.
+/* Since API version 4. Trains many small nets, one after another on the calling thread, each on the rows of
+ * one key. The encoding depends on these rows alone, and the weights are those that cft_trainer_run() gives
+ * for them with one shard. What nets of equal shapes share is made once.
  * options: {"schema", "columns": as for cft_table_create; "net": {the options of cft_table_net};
  *   "solver": TEXT without nets, clip_gradients, iter_size or test_interval, "seed", "max_iter": as for
- *   cft_trainer_create, "epochs": passes over the rows in place of these steps,
+ *   cft_trainer_create, "epochs": passes over the rows, instead of "max_iter" steps,
  *   "least_rows": a key with fewer is an error (default 1)} */
 typedef struct cft_keyed cft_keyed;
-/* What a key ends with; texts and bytes are valid until the next call. The caller sets `struct_size`. */
+/* The result of a key; texts and bytes are valid until the next call. The caller sets `struct_size`. */
 typedef struct cft_keyed_net {
   uint64_t struct_size;
   int64_t rows, steps;
@@ -211,14 +211,13 @@ typedef struct cft_keyed_net {
   uint64_t net_bytes;
   const void* model; /* a caffemodel */
   uint64_t model_bytes;
-  const char*
-      classes; /* JSON: the label's classes in the order of scores, [] where it is a number */
+  const char* classes; /* JSON: the label's classes in the order of scores, [] if it is a number */
 } cft_keyed_net;
 CFT_API int cft_keyed_create(const char* options, cft_keyed** out);
-/* Adds `count` rows, encoded as for cft_rows_append(), to the key under way. After an error it takes no
- * more, and its training fails. */
+/* Adds `count` rows, encoded as for cft_rows_append(), to the current key. After an error the key takes no
+ * more rows, and its training fails. */
 CFT_API int cft_keyed_add(cft_keyed* keyed, int64_t count, const void* chunk, uint64_t bytes);
-/* Ends the key: trains its net and frees its rows. An error is this key's alone. */
+/* Ends the key: trains its net and frees its rows. An error affects only this key. */
 CFT_API int cft_keyed_train(cft_keyed* keyed, cft_keyed_net* out);
 /* Ends the key without a net. */
 CFT_API int cft_keyed_drop(cft_keyed* keyed);
@@ -226,42 +225,42 @@ CFT_API void cft_keyed_destroy(cft_keyed* keyed);
 
 /* ---- groups -------------------------------------------------------------------------------- */
 
-/* Opens this rank's end of a group and listens; no peer is contacted yet. Every two ranks are joined by
- * two connections, so each rank holds 2 * (size - 1) of the files that its process may open; fewer
- * allowed is an error here.
+/* Opens this rank's end of a group and listens; no peer is contacted yet. Two connections join every pair
+ * of ranks, so each rank needs 2 * (size - 1) of the files that its process may open; a lower limit is an
+ * error here.
  * options: {"rank", "size", "bind": IP address to listen on and advertise,
- *   "ports": to listen on one of, as in "40000-40100" (default: any that is free),
- *   "secret": text all ranks share (never sent), 16 random bytes or more and others in each run; whoever
- *   does not know it is refused and learns nothing of the group, "generation": text all ranks of this attempt share,
- *   "timeout_ms": silence of a peer that counts as its loss (default 6000),
+ *   "ports": the range of ports to listen on, such as "40000-40100" (default: any free port),
+ *   "secret": text that all ranks share (never sent), 16 random bytes or more, different in each run; anyone
+ *   who does not know it is refused and learns nothing about the group, "generation": text that all ranks of this attempt share,
+ *   "timeout_ms": how long a peer may stay silent before it counts as lost (default 6000),
  *   "connection": between hosts, "ethernet" (default) or "infiniband": UCX, if all ranks ask for it and
- *   find libucp.so.0 at run time, and nothing is encrypted; else TCP. The log says what is used,
+ *   find libucp.so.0 at run time, and nothing is encrypted; otherwise TCP. The log says what is used,
  *   "encrypt": 1 for TLS 1.3 on all connections, the same on all ranks (default 0); memory that
- *   ranks of one host share is not encrypted}
- * Without "encrypt" only the beginning of a connection is authenticated: whoever can change packets on
- * the way can read and change what follows. */
+ *   ranks on one host share is not encrypted}
+ * Without "encrypt" only the start of a connection is authenticated: anyone who can change packets in
+ * transit can read and change what follows. */
 CFT_API int cft_group_create(const char* options, cft_group** out);
-/* "IP:port" to hand to the other ranks. */
+/* "IP:port", to be given to the other ranks. */
 CFT_API int cft_group_address(const cft_group* group, char** out);
 /* addresses: JSON array of all ranks' addresses, by rank. Returns when all are connected. */
 CFT_API int cft_group_connect(cft_group* group, const char* addresses);
-/* Since API version 3. Takes the place of the secret of cft_group_create(), before the connection: for
- * ranks that agree on one when they exchange their addresses. */
+/* Since API version 3. Replaces the secret of cft_group_create(), before connecting: for ranks that agree
+ * on a secret when they exchange their addresses. */
 CFT_API int cft_group_set_secret(cft_group* group, const char* secret);
-/* Since API version 3. Returns when all ranks of the connected group have called it. Not while
- * another call works with the group. */
+/* Since API version 3. Returns when all ranks of the connected group have called it. Must not be called
+ * while another call works with the group. */
 CFT_API int cft_group_barrier(cft_group* group);
-/* Since API version 2. Who hears of connections that were refused, for one. What was said before is
- * kept, the newest 1000 messages, and told first. NULL: nobody. Without a listener the trainer that
- * runs with the group says it. */
+/* Since API version 2. Sets the listener for the group's messages, such as those about refused
+ * connections. The newest 1000 earlier messages are kept and delivered first. NULL: no listener; then the
+ * trainer that runs with the group logs them. */
 CFT_API int cft_group_log(cft_group* group, cft_log log, void* context);
-/* Any thread: every pending and later call of any rank of this group fails within milliseconds. */
+/* Any thread: every pending or later call of any rank of this group fails within milliseconds. */
 CFT_API void cft_group_cancel(cft_group* group);
 CFT_API void cft_group_destroy(cft_group* group);
 
 /* ---- training ------------------------------------------------------------------------------ */
 
-/* The modes of training together that "sync" names, the default first:
+/* The modes of distributed training that "sync" names, the default first:
  * [{"name", "text": how ranks work together, "promises": when two trainings end with the same bits,
  *   "survivors": whether ranks may come and go, "rounds": whether a cft_rounds can drive it}, ...] */
 CFT_API int cft_sync_modes(char** out);
@@ -271,46 +270,46 @@ CFT_API int cft_sync_modes(char** out);
 typedef struct cft_callbacks {
   uint64_t struct_size;
   void* context;
-  /* One JSON object, on rank 0 only, at the end and at the steps of the solver's display; without one
-   * about once a second, and where it shows over 10,000 steps at most five times a second:
+  /* One JSON object, on rank 0 only, at the end and at the steps of the solver's display. Without a display
+   * about once a second; if the display would come more than 10,000 times, at most five times a second:
    * {"event": "progress", "step", "max_iter", "epoch", "loss", "lr", "rows_per_s", "wait_data",
    *  "wait_comm", "seconds"} | {"event": "test", "step", "net", "outputs": {NAME: VALUE}} |
    * {"event": "log", "level": "info"|"warning"|"error", "text"}: warnings and what the run has decided,
-   *   such as the mode that "auto" takes; cft_trainer_log() tells all */
+   *   such as the mode that "auto" takes; cft_trainer_log() gives all messages */
   int (*event)(void* context, const char* json);
   /* A complete checkpoint, on rank 0 only; may be NULL. json: {"step", "sha256": of the model,
-   * "snapshot": whether the solver's snapshot asks for it (since API version 2); then the state names
+   * "snapshot": whether the solver's snapshot asks for it (since API version 2); if so, the state names
    * PREFIX_iter_STEP.caffemodel, with the last part of snapshot_prefix, as its weights}.
-   * The bytes are valid during the call. With "checkpoint_folder", see cft_trainer_create, they may
-   * be files: json has "model_file" and "state_file" then in place of "sha256", model and state are
-   * NULL, and the files are the caller's, to move or remove. */
+   * The bytes are valid during the call. With "checkpoint_folder" (see cft_trainer_create) they may
+   * be files: then json has "model_file" and "state_file" instead of "sha256", model and state are
+   * NULL, and the files belong to the caller, who may move or remove them. */
   int (*checkpoint)(void* context, const char* json, const void* model, uint64_t model_bytes,
                     const void* state, uint64_t state_bytes);
 } cft_callbacks;
 
 /* options: {"solver": TEXT, "net": TEXT ("" = the solver's own), "rank", "size", "shards" (0 = size),
- *   "threads": of this rank, "prefetch_threads": beside them, that make batches of rows (default 1,
+ *   "threads": of this rank, "prefetch_threads": further threads, which make batches of rows (default 1,
  *   since API version 3), "seed" (used when the solver has no random_seed),
  *   "inputs": [{"top": "data", "column": "image"}, ...], tops of any data layers of the nets that are
- *   trained and tested; a row feeds them all (tops that are not named: by the column of their name),
- *   "mean_files": {NAME: its bytes in base64, ...}: of names that mean_file fields of the nets have;
- *   others are read as files of this machine (since API version 4),
+ *   trained and tested; a row feeds them all (a top that is not listed: from the column with its name),
+ *   "mean_files": {NAME: its bytes in base64, ...}: for names in mean_file fields of the nets;
+ *   others are read as files on this machine (since API version 4),
  *   "max_iter" (0 = the solver's), "checkpoint_every": steps (0 = the solver's snapshot),
  *   "snapshots": 1 = also at the solver's snapshot (since API version 2),
- *   "sync": a mode ("average"), or text of a SyncParameter that is added to the solver's own,
+ *   "sync": a mode ("average"), or text of a SyncParameter that is merged into the solver's own,
  *   "deepspark": text of a DeepSparkParam, read before "sync",
- *   "survivors": 1 = ranks come and go, see cft_trainer_run(); "shards" is not used then,
- *   "checkpoint_folder": a folder of this machine or "" (since API version 2): there rank 0 leaves
- *   what the solver wants as HDF5 or what is larger than the 2 GiB of the binary form,
+ *   "survivors": 1 = ranks come and go, see cft_trainer_run(); then "shards" is not used,
+ *   "checkpoint_folder": a folder on this machine or "" (since API version 2), where rank 0 leaves
+ *   what the solver wants as HDF5 or what exceeds the 2 GiB of the binary form,
  *   "events": path prefix or "" — writes PREFIX.jsonl and TensorBoard files beside it} */
 CFT_API int cft_trainer_create(const char* options, const cft_callbacks* callbacks,
                                cft_trainer** out);
 /* Weights alone (state NULL: fine-tuning) or weights and state (resume); caffemodel and solverstate
- * bytes. Before the run, on every rank alike. */
+ * bytes. Before the run, the same on every rank. */
 CFT_API int cft_trainer_restore(cft_trainer* trainer, const void* model, uint64_t model_bytes,
                                 const void* state, uint64_t state_bytes);
-/* Since API version 2. The same from files of either form and of any size; state may be NULL. They
- * may go once the run has begun. */
+/* Since API version 2. The same from files of either form and of any size; state may be NULL. The
+ * files may be removed once the run has begun. */
 CFT_API int cft_trainer_restore_files(cft_trainer* trainer, const char* model, const char* state);
 /* Rows held out for the solver's test net, this rank's part of them; `rows` is emptied. Tested every
  * test_interval steps and at the end, over all rows (test_iter is ignored). Optional; before the
@@ -319,53 +318,53 @@ CFT_API int cft_trainer_validation(cft_trainer* trainer, cft_rows* rows);
 /* Shuffles the rows of all ranks to the shards, then trains to max_iter. `group` is NULL when size is
  * 1; `rows` is emptied. Blocks; every rank must call it.
  * With "survivors" rows are not shuffled: each rank keeps its own. When the call fails because a peer
- * was lost or is to be let in (CFT_UNAVAILABLE, CFT_TIMEOUT, or CFT_CANCELLED after
- * cft_group_cancel), it may be called again with another group and `rows` NULL: the training goes on
- * from the newest round that a member of the group has, and a newcomer gets its weights from it. */
+ * was lost or is about to join (CFT_UNAVAILABLE, CFT_TIMEOUT, or CFT_CANCELLED after
+ * cft_group_cancel), it may be called again with another group and `rows` NULL: training continues
+ * from the newest round that a member of the group has, and a newcomer gets its weights from that member. */
 CFT_API int cft_trainer_run(cft_trainer* trainer, cft_group* group, cft_rows* rows);
 /* Since API version 2. As cft_group_log, on every rank. */
 CFT_API int cft_trainer_log(cft_trainer* trainer, cft_log log, void* context);
 /* Any thread: the run stops with CFT_CANCELLED at its next iteration or test batch. */
 CFT_API void cft_trainer_cancel(cft_trainer* trainer);
-/* Since API version 2. Any thread, on rank 0: the run takes a checkpoint between two of its next
- * steps, in a group after the next progress event and once all ranks have the same weights. The
- * weights do not depend on it. Ignored on other ranks of a group. */
+/* Since API version 2. Any thread, on rank 0: the run soon takes a checkpoint between two steps; in a
+ * group, after the next progress event and once all ranks have the same weights. The checkpoint does
+ * not change the weights. Ignored on other ranks of a group. */
 CFT_API int cft_trainer_checkpoint(cft_trainer* trainer);
 /* Since API version 2. Any thread: the rows that this rank has trained on so far, by epoch: {"0": N,
- * ...}; with "survivors", in all its groups. Rounds count when they have ended. */
+ * ...}; with "survivors", in all its groups. A round counts once it has ended. */
 CFT_API int cft_trainer_rows(cft_trainer* trainer, char** out);
-/* Since API version 4. What the rank's time has gone to, in seconds: {"computing", "data", "network":
- *   waits for rows and for other ranks, "testing", "storing": checkpoints, and all that follows a run,
+/* Since API version 4. How the rank has spent its time, in seconds: {"computing", "data", "network":
+ *   waits for rows and for other ranks, "testing", "storing": checkpoints, and everything after a run,
  *   "starting"}. They add up to the time since the trainer was made. On the thread that runs it. */
 CFT_API int cft_trainer_seconds(cft_trainer* trainer, char** out);
-/* Since API version 4. Any thread: where a run is: {"step": steps done, "doing": what it
- * does, as in cft_trainer_seconds(), "thread": the kernel's id of the thread in cft_trainer_run(), else 0}. */
+/* Since API version 4. Any thread: the state of a run: {"step": steps done, "doing": what it
+ * does now, as in cft_trainer_seconds(), "thread": the kernel's id of the thread in cft_trainer_run(), else 0}. */
 CFT_API int cft_trainer_place(cft_trainer* trainer, char** out);
 /* Since API version 4. The stacks of the engine's threads in this process and of `thread`, an id as above,
- * or 0 for none; for a person: FILE+OFFSET of each frame. Asks the threads by signal SIGRTMAX - 5, which
- * it has a handler for from then on, unless the process has one. */
+ * or 0 for none. The text is for people: FILE+OFFSET of each frame. Asks the threads with signal SIGRTMAX - 5,
+ * and keeps a handler for it from then on, unless the process already has one. */
 CFT_API int cft_thread_stacks(int thread, char** out);
 /* After a run: {"steps", "epochs", "rows_given", "rows_per_epoch": [..], "loss", "seconds",
  *   "rows_per_s", "sha256": of the model, "" where that is larger than the binary form's 2 GiB,
  *   "shards", "ranks", "peak_bytes", "instruction_set": see cft_instruction_set,
- *   "files": whether model and state are to be had from cft_trainer_save alone,
+ *   "files": whether only cft_trainer_save gives model and state,
  *   "early_stopping" (since API version 4): null, or if the solver asks for it {"output": the one that is
  *   watched, "best_step", "best": its value, "interval": steps from one test to the next, "stopped":
- *   whether it ended the run, "curve": [[step, value] of each test]}; the model is that of best_step then,
- *   and the state that of the end}
- * Rows are those of all ranks that came to the end; with "survivors" "rows_given" are this rank's. */
+ *   whether it ended the run, "curve": [[step, value] of each test]}; then the model is that of best_step,
+ *   and the state is that of the end}
+ * Rows are those of all ranks that reached the end; with "survivors", "rows_given" counts this rank's rows. */
 CFT_API int cft_trainer_result(cft_trainer* trainer, char** out);
 /* After a run: the weights as a caffemodel. */
 CFT_API int cft_trainer_model(cft_trainer* trainer, void** out, uint64_t* bytes);
-/* After a run, on rank 0: iteration and history at its end as a solverstate, whatever the solver's
- * snapshot_after_train says. */
+/* After a run, on rank 0: iteration and history at its end as a solverstate, regardless of the solver's
+ * snapshot_after_train. */
 CFT_API int cft_trainer_state(cft_trainer* trainer, void** out, uint64_t* bytes);
-/* Since API version 2. The two as HDF5 files of any size, on rank 0; state may be NULL. Once, last:
- * the state may be moved from "checkpoint_folder". */
+/* Since API version 2. Both as HDF5 files of any size, on rank 0; state may be NULL. Call it once, and
+ * last: the state may be moved out of "checkpoint_folder". */
 CFT_API int cft_trainer_save(cft_trainer* trainer, const char* model, const char* state);
 CFT_API void cft_trainer_destroy(cft_trainer* trainer);
-/* Since API version 2. What Caffe writes with snapshot_format: HDF5, of a caffemodel's bytes and of a
- * solverstate's; learned_net: path of the weights' file. */
+/* Since API version 2. Converts the bytes of a caffemodel, or of a solverstate, to what Caffe writes with
+ * snapshot_format: HDF5; learned_net: path of the weights' file. */
 CFT_API int cft_weights_hdf5(const void* model, uint64_t model_bytes, void** out, uint64_t* bytes);
 CFT_API int cft_state_hdf5(const void* state, uint64_t state_bytes, const char* learned_net,
                            void** out, uint64_t* bytes);
@@ -373,16 +372,16 @@ CFT_API int cft_state_hdf5(const void* state, uint64_t state_bytes, const char* 
 /* ---- replicas ------------------------------------------------------------------------------ */
 
 /* For engines that train in rounds and carry weights between machines themselves, such as ordinary
- * Spark jobs. In a round each shard trains on its own, as a cft_replica, from what all agree on
+ * Spark jobs. In a round each shard trains on its own, as a cft_replica, from the floats that all share
  * ("shared": the weights, and with history "averaged" the history), and cft_rounds makes the next
- * shared floats out of the sum. The weights have the same bits as those that ranks in a group come
- * to with the same shards; the solver's sync message has mode "average" or "diloco". */
+ * shared floats from the sum. The weights have the same bits as those of ranks in a group
+ * with the same shards; the solver's sync message has mode "average" or "diloco". */
 typedef struct cft_replica cft_replica;
 typedef struct cft_rounds cft_rounds;
 
-/* The order in which rows go to V shards, that at position p of all rows to shard p % V.
- * keys: 32 bytes a row: 24 that order it as memcmp() does, then an uint64 (little-endian) number of
- * bytes of the encoded row. seed: as cft_rounds_describe() says. */
+/* The order in which rows go to V shards: the row at position p of all rows goes to shard p % V.
+ * keys: 32 bytes a row: 24 that give its place in memcmp() order, then a uint64 (little-endian), the
+ * number of bytes of the encoded row. seed: as cft_rounds_describe() says. */
 CFT_API int cft_rows_keys(const cft_rows* rows, int64_t seed, void* keys);
 /* The sum of `count` arrays in the shard tree: sums of groups of 2^k consecutive shards (the last may
  * be smaller) add up to the bits of the whole tree. */
@@ -403,7 +402,7 @@ CFT_API int cft_replica_restore(cft_replica* replica, const void* state, uint64_
  * replica. */
 CFT_API int cft_replica_round(cft_replica* replica, int64_t iter, int64_t steps, float* shared,
                               uint64_t floats, char** report);
-/* scores: {"net", "rows", "outputs": [[NAME, mean over the rows], ...]}; 0 rows where none are held
+/* scores: {"net", "rows", "outputs": [[NAME, mean over the rows], ...]}; 0 rows if none are held
  * out. */
 CFT_API int cft_replica_test(cft_replica* replica, const float* shared, uint64_t floats,
                              char** scores);
@@ -411,14 +410,14 @@ CFT_API int cft_replica_test(cft_replica* replica, const float* shared, uint64_t
 CFT_API int cft_replica_history(cft_replica* replica, void** out, uint64_t* bytes);
 /* Since API version 2. As cft_group_log. */
 CFT_API int cft_replica_log(cft_replica* replica, cft_log log, void* context);
-/* Since API version 4. Any thread: the iterations done, those of the round under way included. */
+/* Since API version 4. Any thread: the iterations done, including those of the current round. */
 CFT_API int cft_replica_step(const cft_replica* replica, int64_t* step);
-/* Any thread: the round under way fails with CFT_CANCELLED at its next iteration. */
+/* Any thread: the current round fails with CFT_CANCELLED at its next iteration. */
 CFT_API void cft_replica_cancel(cft_replica* replica);
 CFT_API void cft_replica_destroy(cft_replica* replica);
 
-/* options: as for a replica, and "events" as for cft_trainer_create; "shard" and "inputs" mean
- * nothing. */
+/* options: as for a replica, and "events" as for cft_trainer_create; "shard" and "inputs" are
+ * ignored. */
 CFT_API int cft_rounds_create(const char* options, cft_rounds** out);
 /* Writes an event, a JSON object as cft_callbacks.event gets it, to the files of "events". */
 CFT_API int cft_rounds_event(cft_rounds* rounds, const char* event);
@@ -426,7 +425,7 @@ CFT_API int cft_rounds_event(cft_rounds* rounds, const char* event);
 CFT_API int cft_rounds_restore(cft_rounds* rounds, const void* model, uint64_t model_bytes,
                                const void* state, uint64_t state_bytes);
 /* {"iter": next, "length": iterations of the next round, 0 at the end, "floats": shared ones,
- *   "keeps_history": whether each replica has its own, "mode", "period", "seed", "max_iter",
+ *   "keeps_history": whether each replica has its own history, "mode", "period", "seed", "max_iter",
  *   "test_interval", "test_initialization", "snapshot", "average_loss", "early_stopping" (since API version
  *   4): null, or as cft_trainer_result() says, with "due": whether to test before the round} */
 CFT_API int cft_rounds_describe(const cft_rounds* rounds, char** out);
@@ -434,15 +433,15 @@ CFT_API int cft_rounds_shared(const cft_rounds* rounds, float* out, uint64_t flo
 /* Ends the round described: sums[i] is the tree sum of group i of the shards. */
 CFT_API int cft_rounds_end(cft_rounds* rounds, const float* const* sums, int32_t count,
                            uint64_t floats);
-/* Since API version 4. What a test of the shared weights came to, of the output that the solver's
- * early_stopping names: before the round that begins with them ends, or after the last one. Where
- * cft_rounds_describe() then says length 0, the training has ended and that round is not to count. Once
- * the training has ended, the model is that of the best test. */
+/* Since API version 4. The value, in a test of the shared weights, of the output that the solver's
+ * early_stopping names. Call it before the round that begins with these weights ends, or after the last
+ * round. If cft_rounds_describe() then says length 0, the training has ended and that round must not be
+ * counted. Once the training has ended, the model is that of the best test. */
 CFT_API int cft_rounds_test(cft_rounds* rounds, double value);
 /* The weights as a caffemodel. */
 CFT_API int cft_rounds_model(const cft_rounds* rounds, void** out, uint64_t* bytes);
-/* Iteration and history as a solverstate. histories: of each shard, where replicas keep theirs; else
- * count is 0. */
+/* Iteration and history as a solverstate. histories: those of each shard if replicas keep their own;
+ * otherwise count is 0. */
 CFT_API int cft_rounds_state(const cft_rounds* rounds, const float* const* histories, int32_t count,
                              uint64_t floats, void** out, uint64_t* bytes);
 /* Since API version 2. As cft_group_log. */
@@ -455,33 +454,33 @@ CFT_API void cft_rounds_destroy(cft_rounds* rounds);
  *   features, see cft_describe() (since API version 4), "inputs", "mean_files": as for the trainer,
  *   "outputs": [blob names] (empty = the blobs that only losses and scores read),
  *   "batch": rows a pass (0 = the net's), "threads",
- *   "weights": path of a file of either form and of any size, in place of `model`, which is not read
- *   then, or "" (since API version 2),
- *   "precision": what products and activations are stored in, "float32" (the default), "bf16", or "auto":
- *   bf16 where the processor has AMX (since API version 4)}
+ *   "weights": path of a file of either form and of any size, to use instead of `model`, which is then not
+ *   read, or "" (since API version 2),
+ *   "precision": the format of products and activations, "float32" (the default), "bf16", or "auto":
+ *   bf16 if the processor has AMX (since API version 4)}
  * Inputs that have no column (a label on a table without one) read as zero; layers that only serve
  * losses and scores are left out unless an output needs them. */
 CFT_API int cft_predictor_create(const char* options, const void* model, uint64_t model_bytes,
                                  cft_predictor** out);
-/* Since API version 3. A further predictor, for another thread, with the options and the weights of
- * `predictor`, which both keep in memory once; each has plans of its own. Any thread, at any time;
- * either may be destroyed first. */
+/* Since API version 3. Another predictor, for another thread, with the options and the weights of
+ * `predictor`. The two share one copy of the weights in memory; each has its own plans. Any thread, at any
+ * time; either may be destroyed first. */
 CFT_API int cft_predictor_share(const cft_predictor* predictor, cft_predictor** out);
-/* Since API version 3. The next run is like the first one of a new predictor: recurrent layers, which
- * go on where the rows before ended, begin with zeros. */
+/* Since API version 3. Makes the next run like the first one of a new predictor: recurrent layers, which
+ * otherwise continue where the previous rows ended, start from zeros. */
 CFT_API int cft_predictor_reset(cft_predictor* predictor);
 /* {"outputs": [{"name", "shape": without the batch axis, "size": floats a row}]} */
 CFT_API int cft_predictor_describe(const cft_predictor* predictor, char** out);
 /* Runs `count` rows (encoded as for cft_rows_append); outputs[i] receives count * size_i floats. */
 CFT_API int cft_predictor_run(cft_predictor* predictor, int64_t count, const void* chunk,
                               uint64_t bytes, float* const* outputs);
-/* Since API version 2. The same, and an error before anything is written where `outputs` are not
- * `output_count` or an array has room for fewer than count * size_i floats. room: floats of each. */
+/* Since API version 2. The same, but if the net does not have `output_count` outputs, or an array has room
+ * for fewer than count * size_i floats, it is an error before anything is written. room: floats of each. */
 CFT_API int cft_predictor_fill(cft_predictor* predictor, int64_t count, const void* chunk,
                                uint64_t bytes, float* const* outputs, const uint64_t* room,
                                int32_t output_count);
 /* Since API version 4. The same for rows of floats, where all columns of the schema are "f32":
- * columns[c] has count * floats[c] floats, one row after another, which are read where they lie. The
+ * columns[c] has count * floats[c] floats, one row after another, which are read in place. The
  * outputs have the bits that cft_predictor_run() gives for these rows. */
 CFT_API int cft_predictor_floats(cft_predictor* predictor, int64_t count,
                                  const float* const* columns, const uint64_t* floats,
@@ -503,14 +502,13 @@ typedef struct cft_blob {
   int64_t dims[CFT_MAX_AXES];
 } cft_blob;
 
-/* What a layer that lies outside the engine is called for. */
+/* Why a layer outside the engine is called. */
 typedef enum cft_layer_event {
   CFT_LAYER_SETUP = 0,   /* once; set `param_count` and the shapes of `params` */
-  CFT_LAYER_RESHAPE = 1, /* set the shapes of `tops`; comes before every forward, too */
-  CFT_LAYER_VALUES = 2,  /* once; give `params` their first values */
+  CFT_LAYER_RESHAPE = 1, /* set the shapes of `tops`; also comes before every forward */
+  CFT_LAYER_VALUES = 2,  /* once; give `params` their initial values */
   CFT_LAYER_FORWARD = 3, /* write the tops' data */
-  CFT_LAYER_BACKWARD =
-      4 /* replace the bottoms' diff where `propagate_down` says so, add to params' */
+  CFT_LAYER_BACKWARD = 4 /* replace the bottoms' diff if `propagate_down` says so, add to params' */
 } cft_layer_event;
 
 #define CFT_MAX_LAYER_PARAMS 32
@@ -522,8 +520,8 @@ typedef struct cft_layer_call {
   const uint8_t* propagate_down;                          /* one a bottom; in BACKWARD only */
 } cft_layer_call;
 
-/* What a net or solver calls back, on the thread that called into it. Where a function returns an
- * int, non-zero ends the call under way with an error whose text `error` gives. Any may be NULL. */
+/* Callbacks of a net or solver, on the thread that called into it. If a function returns an
+ * int, non-zero ends the current call with an error whose text `error` gives. Any may be NULL. */
 typedef struct cft_host {
   uint64_t struct_size;
   void* context;
@@ -546,18 +544,18 @@ CFT_API int cft_net_create(const char* options, const cft_host* host, cft_net** 
 /* {"name", "layers": [{"name", "type", "bottoms": [blob numbers], "tops": [..], "params": [..],
  *   "host_layer": its number if a host made it, else 0}],
  *   "blobs": [{"name", "loss_weight"}], "inputs": [blob numbers], "outputs": [..]}; "params" are
- *   numbers for cft_net_param. Splits are there; an in-place layer has the same bottom and top. */
+ *   numbers for cft_net_param. Split layers are included; an in-place layer has the same bottom and top. */
 CFT_API int cft_net_describe(const cft_net* net, char** out);
-/* A blob or parameter by number. `memory`, unless NULL, receives what keeps `data` and `diff` valid,
- * also beyond the net's life, until cft_memory_release(). Without it they are valid until the blob is
- * given a larger shape. */
+/* A blob or parameter by number. `memory`, unless NULL, receives a handle that keeps `data` and `diff`
+ * valid until cft_memory_release(), even after the net is destroyed. Without it they are valid until the
+ * blob is given a larger shape. */
 CFT_API int cft_net_blob(const cft_net* net, int32_t number, cft_blob* out, cft_memory** memory);
 CFT_API int cft_net_param(const cft_net* net, int32_t number, cft_blob* out, cft_memory** memory);
 CFT_API void cft_memory_release(cft_memory* memory);
-/* Gives a blob another shape; what lies behind it follows when it runs, or on cft_net_reshape(). */
+/* Gives a blob another shape; the layers after it adapt when they run, or on cft_net_reshape(). */
 CFT_API int cft_net_reshape_blob(cft_net* net, int32_t number, const int64_t* dims, int32_t axes);
 CFT_API int cft_net_reshape(cft_net* net);
-/* Runs layers [from, to]; *loss, unless NULL, is what their losses add up to. */
+/* Runs layers [from, to]; *loss, unless NULL, is the sum of their losses. */
 CFT_API int cft_net_forward(cft_net* net, int32_t from, int32_t to, float* loss);
 /* Runs layers from `from` down to `to`; parameters' diffs are added to, blobs' are replaced. */
 CFT_API int cft_net_backward(cft_net* net, int32_t from, int32_t to);
@@ -582,14 +580,14 @@ CFT_API int cft_solver_describe(const cft_solver* solver, char** out);
 /* The training net (-1) or a test net; it belongs to the solver and must not be destroyed. */
 CFT_API int cft_solver_net(cft_solver* solver, int32_t test, cft_net** out);
 CFT_API int cft_solver_step(cft_solver* solver, int32_t iterations);
-/* Since API version 3. From now on each update takes the mean of all ranks' gradients, added in the
- * tree of cft_trainer_run(): the ranks' weights, which become those of rank 0 now, stay the same to the
- * bit. Each rank keeps the whole history, so that any may take a snapshot alone. Every rank calls it
- * with its end of a connected group, at the same iteration, and then does the same steps and nothing
- * else with the group meanwhile; one that fails fails on all. Statistics, such as BatchNorm's, stay
- * each rank's own. */
+/* Since API version 3. From now on each update uses the mean of all ranks' gradients, added in the
+ * tree of cft_trainer_run(). The call sets the weights of all ranks to those of rank 0, and they stay the
+ * same to the bit. Each rank keeps the whole history, so any rank may take a snapshot alone. Every rank
+ * calls it with its end of a connected group, at the same iteration, and then does the same steps and
+ * nothing else with the group; a step that fails on one rank fails on all. Statistics, such as
+ * BatchNorm's, remain each rank's own. */
 CFT_API int cft_solver_join(cft_solver* solver, cft_group* group);
-/* To max_iter, with the snapshot, loss and test that the solver asks for at the end. */
+/* Trains to max_iter, with the snapshot, loss and test that the solver asks for at the end. */
 CFT_API int cft_solver_solve(cft_solver* solver);
 CFT_API int cft_solver_apply_update(cft_solver* solver);
 CFT_API int cft_solver_set_base_lr(cft_solver* solver, float rate);
@@ -599,22 +597,22 @@ CFT_API void cft_solver_destroy(cft_solver* solver);
 
 /* ---- images --------------------------------------------------------------------------------- */
 
-/* Since API version 3, all of it. Images have 8 bits a channel, rows from the top and their channels
- * side by side: gray; or blue, green and red; or these and alpha. */
+/* This whole section: since API version 3. Images have 8 bits a channel, with rows from the top and the
+ * channels of a pixel side by side: gray; or blue, green and red; or these and alpha. */
 
 /* Decodes JPEG, PNG or WebP. color: "stored" (what the file has), "color" or "gray". */
 CFT_API int cft_image_decode(const void* file, uint64_t bytes, const char* color, int32_t* height,
                              int32_t* width, int32_t* channels, void** pixels);
-/* Bilinear, with the bytes of OpenCV's resize(). pixels: height * width * channels bytes. */
+/* Bilinear, to the same bytes as OpenCV's resize(). pixels: height * width * channels bytes. */
 CFT_API int cft_image_resize(const void* pixels, uint64_t bytes, int32_t height, int32_t width,
                              int32_t channels, int32_t to_height, int32_t to_width, void** out);
 
-/* What a data layer does to images before a net has them.
+/* What a data layer does to images before a net gets them.
  * options: {"param": TEXT of a TransformationParameter, "phase": "TRAIN"|"TEST", "seed"} */
 CFT_API int cft_transformer_create(const char* options, cft_transformer** out);
-/* One image, as floats plane after plane. number: of the image, which decides together with the seed
- * where it is cut and whether it is mirrored. out: room for `floats` values, which must be as many as
- * there are: channels * crop_size^2, or height * width where nothing is cut. */
+/* One image, as floats, plane after plane. number: of the image; with the seed it decides where the image
+ * is cropped and whether it is mirrored. out: room for `floats` values, which must be the exact
+ * number: channels * crop_size^2, or channels * height * width without a crop. */
 CFT_API int cft_transformer_run(cft_transformer* transformer, const void* pixels, uint64_t bytes,
                                 int32_t height, int32_t width, int32_t channels, int64_t number,
                                 float* out, uint64_t floats);
@@ -622,14 +620,14 @@ CFT_API void cft_transformer_destroy(cft_transformer* transformer);
 
 /* ---- LMDB ----------------------------------------------------------------------------------- */
 
-/* Since API version 3, all of it. A file that the caller reads, such as one of HDFS. */
+/* This whole section: since API version 3. A file that the caller reads, such as one on HDFS. */
 typedef struct cft_file {
   uint64_t struct_size;
   void* context;
-  uint64_t size; /* bytes, which stays what it is */
-  /* Copies `bytes` bytes from `offset` on, all inside the file, to `out`; non-zero ends the call under
-   * way with CFT_IO. Called on the thread that opens, splits or moves a cursor: on several at a time
-   * where the caller does so. */
+  uint64_t size; /* bytes; must not change */
+  /* Copies `bytes` bytes from `offset` on, all inside the file, to `out`; non-zero ends the current
+   * call with CFT_IO. Called on the thread that opens, splits or moves a cursor: on several at a time
+   * if the caller does so. */
   int (*read)(void* context, uint64_t offset, void* out, uint64_t bytes);
   const char* name; /* in errors, such as the path; NULL: "the caller's LMDB file" */
 } cft_file;
@@ -639,47 +637,48 @@ typedef struct cft_lmdb_cursor cft_lmdb_cursor;
 typedef struct cft_lmdb_writer cft_lmdb_writer;
 
 /* Opens a database that nobody writes to: by the path of its folder or data.mdb, which is mapped into
- * memory, or through `file`, whose context must stay until the last cursor is gone. The other one is
- * NULL. What its pages say is checked: a damaged file is an error of the call that meets the damage. */
+ * memory, or through `file`, whose context must stay valid until the last cursor is destroyed. The other
+ * argument is NULL. The contents of pages are checked: a damaged file is an error of the call that meets
+ * the damage. */
 CFT_API int cft_lmdb_open(const char* path, const cft_file* file, cft_lmdb** out);
 CFT_API int cft_lmdb_records(const cft_lmdb* lmdb, int64_t* out);
-/* 1 if it has ranges of keys; 0 if its keys lie in an order of their own (MDB_REVERSEKEY,
- * MDB_INTEGERKEY), so that it cannot be split and is read from the first record to the last. */
+/* 1 if it has key ranges; 0 if its keys are in a special order (MDB_REVERSEKEY, MDB_INTEGERKEY), so that
+ * it cannot be split and is read from the first record to the last. */
 CFT_API int cft_lmdb_has_ranges(const cft_lmdb* lmdb, int32_t* out);
-/* At most ranges - 1 keys, in order, that cut the database into ranges of about equal size; fewer where
- * it has fewer records. Each key is a uint32 (little-endian) number of bytes, then these. Reads a
- * fiftieth of a large file at most. */
+/* At most ranges - 1 keys, in order, that cut the database into ranges of about equal size; fewer if
+ * it has fewer records. Each key is a uint32 (little-endian) number of bytes, then these bytes. Reads at
+ * most a fiftieth of a large file. */
 CFT_API int cft_lmdb_split(const cft_lmdb* lmdb, int32_t ranges, void** keys, uint64_t* bytes);
-/* Cursors go on without it. */
+/* Cursors remain valid. */
 CFT_API void cft_lmdb_close(cft_lmdb* lmdb);
-/* Before the first record whose key k has from <= k < to, as memcmp() orders them. NULL with 0 bytes:
- * from the first, or to the last one. */
+/* A cursor before the first record whose key k has from <= k < to, in memcmp() order. NULL with 0 bytes:
+ * from the first record, or to the last. */
 CFT_API int cft_lmdb_cursor_create(const cft_lmdb* lmdb, const void* from, uint64_t from_bytes,
                                    const void* to, uint64_t to_bytes, cft_lmdb_cursor** out);
-/* The next record, whose bytes are valid until the cursor moves or goes; *key is NULL at the end. With
- * value NULL only the key is given, and a value that lies on pages of its own is not read. */
+/* The next record, whose bytes are valid until the cursor moves or is destroyed; *key is NULL at the end.
+ * With value NULL only the key is returned, and a value that has its own pages is not read. */
 CFT_API int cft_lmdb_cursor_next(cft_lmdb_cursor* cursor, const void** key, uint64_t* key_bytes,
                                  const void** value, uint64_t* value_bytes);
 CFT_API void cft_lmdb_cursor_destroy(cft_lmdb_cursor* cursor);
 
-/* A new database, as liblmdb writes it: makes the local folder `path`, which must not be there. */
+/* A new database, as liblmdb writes it: creates the local folder `path`, which must not exist. */
 CFT_API int cft_lmdb_create(const char* path, cft_lmdb_writer** out);
-/* A record for the next commit, which keeps it in memory until then. Of records with one key the last
- * stays. Keys have 1 to 511 bytes. */
+/* Adds a record to the next commit; it stays in memory until then. Of records with the same key, the last
+ * one is kept. Keys have 1 to 511 bytes. */
 CFT_API int cft_lmdb_put(cft_lmdb_writer* writer, const void* key, uint64_t key_bytes,
                          const void* value, uint64_t value_bytes);
-/* Writes what was put since the last commit; when it returns that is on the disk. */
+/* Writes what was put since the last commit; when it returns, the records are on disk. */
 CFT_API int cft_lmdb_commit(cft_lmdb_writer* writer);
 /* What was put since the last commit is lost. */
 CFT_API void cft_lmdb_writer_close(cft_lmdb_writer* writer);
 
 /* ---- HDF5 ----------------------------------------------------------------------------------- */
 
-/* Since API version 3, all of it. An HDF5 file of this machine whose datasets are read as floats, whatever
- * numbers they hold. */
+/* This whole section: since API version 3. An HDF5 file on this machine. Its datasets are read as floats,
+ * whatever their number format. */
 typedef struct cft_hdf5 cft_hdf5;
 CFT_API int cft_hdf5_open(const char* path, cft_hdf5** out);
-/* The sizes of a dataset as JSON, [1000, 1, 28, 28]; to be asked for before it is read. */
+/* The sizes of a dataset as JSON, such as [1000, 1, 28, 28]; call it before reading the dataset. */
 CFT_API int cft_hdf5_shape(const cft_hdf5* hdf5, const char* dataset, char** out);
 /* Its floats from number `begin` on, in row-major order. */
 CFT_API int cft_hdf5_read(const cft_hdf5* hdf5, const char* dataset, uint64_t begin, float* out,
@@ -688,16 +687,17 @@ CFT_API void cft_hdf5_close(cft_hdf5* hdf5);
 
 /* ---- LevelDB -------------------------------------------------------------------------------- */
 
-/* Since API version 3, all of it. A LevelDB of this machine, read from its first record to its last. */
+/* This whole section: since API version 3. A LevelDB on this machine, read from its first record to its
+ * last. */
 typedef struct cft_leveldb cft_leveldb;
 
-/* Opens a folder, in which LevelDB writes a little: nobody else may have it open. */
+/* Opens a folder. LevelDB writes a little to it, so nobody else may have it open. */
 CFT_API int cft_leveldb_open(const char* path, cft_leveldb** out);
 /* The next record, whose bytes are valid until the next call; *key is NULL at the end. */
 CFT_API int cft_leveldb_next(cft_leveldb* leveldb, const void** key, uint64_t* key_bytes,
                              const void** value, uint64_t* value_bytes);
 CFT_API void cft_leveldb_close(cft_leveldb* leveldb);
-/* As cft_lmdb_create: makes the folder, which the writer fills. */
+/* As cft_lmdb_create: creates the folder, which the writer fills. */
 CFT_API int cft_leveldb_create(const char* path, cft_lmdb_writer** out);
 
 /* ---- files ---------------------------------------------------------------------------------- */
@@ -714,14 +714,14 @@ CFT_API int cft_weights_safetensors(const void* model, uint64_t model_bytes, voi
 CFT_API int cft_safetensors_weights(const void* file, uint64_t file_bytes, void** out,
                                     uint64_t* bytes);
 /* Since API version 3. A net with its weights as an ONNX model: its deploy form, in phase TEST.
- * options: {"net": TEXT, "shapes": {TOP of a data layer: [sizes, the batch first]}, needed where the
- *   net does not say them, "level", "stages": [..], "thresholds": [a number for each class]}. Of a net
- *   with TableData the table's columns are the inputs, the number of rows is left open and, where the
- *   label is a CLASS, "predictedLabel" is a further output, by probability / threshold if these are given.
+ * options: {"net": TEXT, "shapes": {TOP of a data layer: [sizes, the batch first]}, needed if the
+ *   net does not give them, "level", "stages": [..], "thresholds": [a number for each class]}. For a net
+ *   with TableData, the table's columns are the inputs, the number of rows is left open and, if the
+ *   label is a CLASS, "predictedLabel" is another output, by probability / threshold if thresholds are given.
  * model: a caffemodel that has all weights of the net. */
 CFT_API int cft_onnx_export(const char* options, const void* model, uint64_t model_bytes,
                             void** out, uint64_t* bytes);
-/* Since API version 3. An ONNX model (weights inside, opset 9 or later) as the text of a net and a
+/* Since API version 3. Converts an ONNX model (weights inside, opset 9 or later) to the text of a net and a
  * caffemodel. batch: the first size of inputs that leave it open, from 1 to 1048576. */
 CFT_API int cft_onnx_import(const void* onnx, uint64_t onnx_bytes, int64_t batch, char** net,
                             void** model, uint64_t* model_bytes);
