@@ -3,9 +3,9 @@
 
     caffe_peer.py --net FILE [--threads T] [--seconds S]
 
-Caffe runs as `caffe train` does, on a batch that is in memory already (DummyData of constants):
+Caffe runs as `caffe train` does, on a batch that is already in memory (DummyData of constants):
 nothing is read or decoded. A rate is that of the steps by which one run is longer than another, so
-that what starts first does not count. Needs what tools/reference_caffe makes.
+that starting up does not count. Needs what tools/reference_caffe builds.
 """
 
 import argparse
@@ -26,7 +26,7 @@ MEMORY_DATA = re.compile(r'type: "MemoryData"(.*?)memory_data_param \{(.*?)\}', 
 
 
 def fed_by_constants(net):
-    """The net's text with a source that costs nothing, and its batch."""
+    """The net's text with a data source that costs nothing, and its batch size."""
     found = MEMORY_DATA.search(net)
     if not found:
         sys.exit("the net has no MemoryData")
@@ -42,7 +42,7 @@ def fed_by_constants(net):
 
 
 def run(folder, steps, threads):
-    """Seconds of the clock, and of processor time, of a process that trains FOLDER/net so long."""
+    """Wall and CPU seconds of a process that trains FOLDER/net for that many steps."""
     more = f'net: "{folder}/net" snapshot_prefix: "{folder}/model" solver_mode: CPU'
     solver = folder / "solver"
     solver.write_text(SOLVER % (steps, more))

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MNIST to 99 % on two executors of one core: fit() beside TorchDistributor with gloo, in turns.
+"""MNIST to 99 % on two executors of one core: fit() and TorchDistributor with gloo, in turns.
 
     bench/setup-peers
     PYTHONPATH=$PWD/build/peers/lib/python3.11/site-packages .venv/bin/python \\
         bench/distributor.py MNIST [--rounds 3] [--epochs 3]
 
-MNIST: a folder with the four IDX files, gzipped. Both learn Caffe's LeNet from the same Parquet
-files with Adam, the same rates and 64 rows a step, each as its users would write it: ours is what
-stands between the lines of ours(), theirs is torch_train(). The first round of a session also
-starts what the executors need. Prints a line of JSON a fit; tests are not in the times.
+MNIST: a folder with the four IDX files, gzipped. Both train Caffe's LeNet from the same Parquet
+files with Adam, the same rates and 64 rows a step, each as its users would write it: our code is
+between the marked lines of ours(), theirs is torch_train(). The first round of a session also
+starts what the executors need. Prints a line of JSON for each fit; times do not include tests.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def write(folder, out):
 
 
 def ours(spark, data, epochs):
-    """Seconds of a fit, and the share of the test images that it gets right."""
+    """Seconds of a fit, and the share of test images that it classifies correctly."""
     from cafetiere.spark import CaffeEstimator
 
     net = NET.read_text()
@@ -72,7 +72,7 @@ def ours(spark, data, epochs):
 
 
 def torch_train(data, epochs, rate, batch):
-    """What each process of the peer does; the first one gives the weights."""
+    """What each process of the peer does; the first one returns the weights."""
     import math
     import os
     import pathlib
@@ -114,7 +114,7 @@ def torch_train(data, epochs, rate, batch):
 
 
 def theirs(spark, data, epochs):
-    """The same of TorchDistributor."""
+    """The same for TorchDistributor."""
     import torch
     from pyspark.ml.torch.distributor import TorchDistributor
 
@@ -137,7 +137,7 @@ def theirs(spark, data, epochs):
 
 
 def lines(function, first="", last=""):
-    """How many lines of code stand in a function, or between two of its lines."""
+    """How many lines of code a function has, in all or between two of its lines."""
     text = inspect.getsource(function).splitlines()
     begin = next((i for i, line in enumerate(text) if first and first in line), 1)
     end = next((i for i, line in enumerate(text) if last and line.strip() == last), len(text))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the benches measured, one JSON object a line, each with when, of what and where."""
+"""What the benches measured: one JSON object a line, with the time, the commit and the machine."""
 
 import datetime
 import json
@@ -14,7 +14,7 @@ HISTORY = ROOT / "out" / "bench" / "history.jsonl"
 
 
 def machine():
-    """The machine, as a reader would want it named."""
+    """A description of the machine, for readers."""
     cpu = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     release = platform.freedesktop_os_release()
@@ -27,7 +27,7 @@ def machine():
 
 
 def commit():
-    """The commit that was measured; with a + if files differ from it."""
+    """The commit that was measured, with a + if files differ from it."""
     command = [
         "git",
         "-C",
@@ -42,7 +42,7 @@ def commit():
 
 
 def append(path, record):
-    """Adds a record to a file, which may not be there yet."""
+    """Adds a record to a file, which is created if it does not exist."""
     now = datetime.datetime.now(datetime.UTC)
     whole = {
         "date": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -57,12 +57,12 @@ def append(path, record):
 
 
 def load(path):
-    """The records of a file, the oldest first."""
+    """The records of a file, oldest first."""
     return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
 
 
 def newest(records, keys):
-    """The last record of each combination of these fields, the first that came first."""
+    """The last record for each combination of these fields, in order of first appearance."""
     last = {}
     for record in records:
         last[tuple(record.get(key) for key in keys)] = record

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One net per key: groupCol beside applyInPandas with scikit-learn's MLPClassifier, in turns.
+"""One net per key: groupCol and applyInPandas with scikit-learn's MLPClassifier, in turns.
 
 pip install --target build/sklearn scikit-learn==1.9.1
 .venv/bin/python bench/keyed.py [--help]
 
 Both have the same table, layers, batch, epochs, solver and rate, on the same cores and from the
-same cached rows. Seconds are of the wall; the peer has fewer keys: its seconds a key are compared.
+same cached rows. Seconds are wall time. The peer has fewer keys, so seconds a key are compared.
 """
 
 import argparse
@@ -29,7 +29,7 @@ NAMES = [f"x{i}" for i in range(FEATURES)]
 
 
 def table(spark, keys):
-    """Numbers, and a class that follows from them by weights of the key, 5 % of them wrong."""
+    """Numbers, and a class that follows from them by the key's weights; 5 % of classes are wrong."""
     rows = spark.range(keys * (TRAIN_ROWS + TEST_ROWS))
     rows = rows.selectExpr(
         "id",
@@ -42,7 +42,7 @@ def table(spark, keys):
 
 
 def ours(rows, keys):
-    """Seconds to fit, the accuracy on rows that were held out, and seconds to score them."""
+    """Seconds to fit, the accuracy on held-out rows, and seconds to score them."""
     from cafetiere.spark.ml import CaffeClassifier
 
     estimator = CaffeClassifier(
@@ -79,7 +79,7 @@ def fit_one(rows):
 
 
 def peer(rows):
-    """The same; its accuracy is counted on the way."""
+    """The same for the peer; its accuracy is counted during the fit."""
     begun = time.perf_counter()
     out = rows.groupBy("key").applyInPandas(fit_one, "key string, right long, rows long")
     right, count = out.selectExpr("sum(right)", "sum(rows)").first()

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints a well-known net as a prototxt for train_bench: bench/make_net.py NET [BATCH].
 
-cifar10_quick, AlexNet and GoogLeNet are as Caffe's model zoo has them, ResNet-50 is that of He et
+cifar10_quick, AlexNet and GoogLeNet are those of Caffe's model zoo, ResNet-50 is that of He et
 al. (the stride in a block's first 1 x 1 convolution). Their images come from memory. The
 transformer has 4 blocks of 256 features on 128 tokens, the LSTM two layers of 512 on 64 steps of
-128 features; both tell a class of the whole sequence.
+128 features; both predict one class for the whole sequence.
 """
 
 import sys
@@ -56,7 +56,7 @@ class Net:
         return self.layer("LRN", name, [x], "lrn_param { local_size: 5 alpha: 0.0001 beta: 0.75 }")
 
     def ip(self, name, x, outputs, relu=False, dropout=0):
-        """An inner product, with ReLU and Dropout if asked."""
+        """An inner product, with ReLU and Dropout if requested."""
         fields = f'num_output: {outputs} weight_filler {{ type: "xavier" }}'
         self.layer("InnerProduct", name, [x], f"inner_product_param {{ {fields} }}")
         if relu:
@@ -171,7 +171,7 @@ def resnet50(batch):
 
 
 def transformer(batch):
-    """Vaswani et al. 2017, with the normalisation in front (Xiong et al. 2020)."""
+    """Vaswani et al. 2017, with pre-normalisation (Xiong et al. 2020)."""
     net = Net("transformer", batch, 256, channels=128, width=1)
     x = net.layer("Reshape", "x", ["data"], "reshape_param { shape { dim: 0 dim: 0 dim: 256 } }")
     heads = 'attention_param { num_heads: 4 weight_filler { type: "xavier" } }'
@@ -187,7 +187,7 @@ def transformer(batch):
 
 
 def lstm(batch):
-    """Two layers of 512; the last step's hidden values tell the class."""
+    """Two layers of 512; the last step's hidden values predict the class."""
     net = Net("LSTM", batch, 128, channels=64, width=1)
     steps = net.layer(
         "Reshape", "x", ["data"], "reshape_param { shape { dim: 0 dim: 0 dim: 128 } }"
@@ -211,7 +211,7 @@ def lstm(batch):
 
 
 def main():
-    """Prints the net that is asked for."""
+    """Prints the requested net."""
     names = {
         f.__name__: f for f in (cifar10_quick, alexnet, googlenet, resnet50, transformer, lstm)
     }

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inference speed of PyTorch, onnxruntime and OpenVINO on the CPU: images/s of a forward pass.
 
-Modes are those of torch_train.py, onnxruntime and openvino, which get what PyTorch exports. Prints
-one JSON object: images per second of each mode, the median over passes, and the same per second of
-CPU time.
+Modes are those of torch_train.py, and onnxruntime and openvino, which get the model that PyTorch
+exports. Prints one JSON object: images per second in each mode, the median over passes, and the
+same per second of CPU time.
 """
 
 import argparse
@@ -84,7 +84,7 @@ PASSES = {"onnxruntime": onnxruntime_pass, "openvino": openvino_pass}
 
 
 def rates(scores, batch, seconds):
-    """Median images/s, by the clock and by CPU time."""
+    """Median images/s, by wall time and by CPU time."""
     for _ in range(3):
         scores()
     passes, end = [], time.perf_counter() + seconds
@@ -96,7 +96,7 @@ def rates(scores, batch, seconds):
 
 
 def main():
-    """Times the modes asked for."""
+    """Times the requested modes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--net", default="lenet")
     parser.add_argument("--batch", type=int, default=1)

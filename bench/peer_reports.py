@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints one JSON object: the peers' versions, and the instruction sets that they say they use."""
+"""Prints one JSON object: the peers' versions, and the instruction sets that they report."""
 
 import json
 import os
@@ -12,7 +12,7 @@ CONVOLUTION = "import torch; torch.nn.Conv2d(16, 64, 3)(torch.rand(8, 16, 29, 29
 
 
 def onednn_isa():
-    """What oneDNN tells about itself when PyTorch calls it."""
+    """What oneDNN reports about itself when PyTorch calls it."""
     done = subprocess.run(
         [sys.executable, "-c", CONVOLUTION],
         env={**os.environ, "ONEDNN_VERBOSE": "1"},

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The net of the text tutorial (docs/tutorials/text.ipynb) in PyTorch, on one process.
+"""The net of the text tutorial (docs/tutorials/text.ipynb) in PyTorch, in one process.
 
-The same reviews, layers, batches and epochs. Prints the share of test reviews that is right,
-and the lines that a user writes for it here and in the tutorial: those of statements, without
-what draws the reviews, what shows or prints something, and the tutorial's regression.
+The same reviews, layers, batches and epochs. Prints the share of test reviews that it gets right,
+and how many lines a user writes for it here and in the tutorial: lines of statements, except
+those that draw the reviews, show or print something, or belong to the tutorial's regression.
 
     build/peers/bin/python bench/text_torch.py [SEED]
 """
@@ -20,7 +20,7 @@ NOT_COUNTED = (*DRAWING, ".show(", "print(", "egression", "guessed")
 
 
 def right_with(reviews, seed):
-    """Trains on the first 3,200 reviews and tells the share of the others that is right."""
+    """Trains on the first 3,200 reviews; returns the share of the others that it gets right."""
     import torch
     from torch import nn
 
@@ -57,7 +57,7 @@ def right_with(reviews, seed):
 
 
 def segments(source, words, with_them):
-    """The statements that have one of these words, or none of them."""
+    """The statements that contain one of these words, or none of them."""
     texts = (ast.get_source_segment(source, part) for part in ast.parse(source).body)
     return [text for text in texts if any(word in text for word in words) == with_them]
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The recipes of examples/cifar10 in PyTorch, for their accuracy: the peer of docs/accuracy.md.
+"""The recipes of examples/cifar10 in PyTorch, for the comparison of accuracy in docs/accuracy.md.
 
   bench/torch_cifar.py TRAIN_LIST TRAIN_IMAGES TEST_LIST TEST_IMAGES [--net quick|full]
 
-The lists are the train.txt and test.txt that examples/cifar10/make_databases leaves in out/cifar10,
-the folders those that their paths are relative to. Same batches of 100, mean image, fillers, rates,
-momentum and decay; prints a JSON line for each test. Needs the peers of bench/setup-peers.
+The lists are the train.txt and test.txt that examples/cifar10/make_databases leaves in out/cifar10;
+their paths are relative to the folders. Same batches of 100, mean image, fillers, rates, momentum
+and decay. Prints a JSON line for each test. Needs the peers of bench/setup-peers.
 """
 
 import argparse
@@ -75,14 +75,14 @@ def fill(net, name):
 
 
 def accuracy(net, images, labels):
-    """The share of images whose best score is that of their label."""
+    """The share of images whose label has the best score."""
     with torch.no_grad():
         scores = torch.cat([net(part) for part in images.split(BATCH)])
     return (scores.argmax(1) == labels).float().mean().item()
 
 
 def main():
-    """Trains a net and tells its accuracy as it goes."""
+    """Trains a net and prints its accuracy along the way."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     for part in ("train", "test"):
         parser.add_argument(f"{part}_list", type=pathlib.Path)

@@ -9,12 +9,12 @@ from torch_nets import NETS
 
 
 def is_channels_last(name, mode):
-    """Sequences have no such form."""
+    """Whether the mode and net use channels-last; sequences have no such form."""
     return mode.endswith("_cl") and len(NETS[name][2]) == 3
 
 
 def built_net(name, mode):
-    """A net with fixed weights, and the same as the mode runs it."""
+    """A net with fixed weights, and the same net in the form that the mode runs."""
     torch.manual_seed(1)
     net = NETS[name][0]()
     if is_channels_last(name, mode):
@@ -23,7 +23,7 @@ def built_net(name, mode):
 
 
 def images_of(name, mode, batch):
-    """A batch of noise and its labels; 0: the net's usual one."""
+    """A batch of noise and its labels; 0: the net's usual batch size."""
     _, usual, shape, classes = NETS[name]
     images = torch.rand(batch or usual, *shape)
     if is_channels_last(name, mode):
@@ -32,6 +32,6 @@ def images_of(name, mode, batch):
 
 
 def peak_mb():
-    """The most memory that this process ever held, in MiB."""
+    """The peak memory of this process, in MiB."""
     status = pathlib.Path("/proc/self/status").read_text()
     return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nets of bench/nets and bench/make_net.py for PyTorch, layer by layer the same."""
+"""The nets of bench/nets and bench/make_net.py in PyTorch, the same layer by layer."""
 
 import torch
 from torch import nn
@@ -9,7 +9,7 @@ from torch.nn import functional
 class Norm(nn.Module):
     """AlexNet's local response normalisation, in the fastest form known for PyTorch on a CPU.
 
-    The sums over channels are a 1 x 1 convolution with a band matrix, the power two square roots.
+    The sums over channels are a 1 x 1 convolution with a band matrix; the power is two square roots.
     """
 
     def __init__(self, channels, size=5, alpha=1e-4):
@@ -179,7 +179,7 @@ def resnet50():
 
 
 class Block(nn.Module):
-    """Attention and feed-forward part, each with its normalisation in front."""
+    """Attention and feed-forward parts, each with normalisation before it."""
 
     def __init__(self, features, heads):
         super().__init__()
@@ -206,7 +206,7 @@ def transformer():
 
 
 class Recurrent(nn.Module):
-    """Two layers of 512; the last step's hidden values tell the class."""
+    """Two layers of 512; the last step's hidden values predict the class."""
 
     def __init__(self):
         super().__init__()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Training speed of PyTorch on the CPU: images/s of a net in its modes, of float32 or by autocast.
+"""Training speed of PyTorch on the CPU: images/s of a net in its modes, in float32 or by autocast.
 
 A step is forward, loss, backward and SGD (momentum 0.9, weight decay 5e-4) on one resident batch.
-Prints one JSON object: images per second of each mode, the median over blocks of steps, and the
-same per second of CPU time, which a busy machine disturbs least (of use with one thread). With
---steps N it runs that many steps of the first mode alone and tells the most memory it held.
+Prints one JSON object: images per second in each mode, the median over blocks of steps, and the
+same per second of CPU time, which a busy machine disturbs least (useful with one thread). With
+--steps N it runs that many steps of the first mode only and prints its peak memory.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def loss_of(scores, labels):
 
 
 def trainer(name, mode, batch, precision):
-    """A function that runs so many steps and tells their seconds and CPU seconds, and the batch."""
+    """A function that runs some steps and returns their wall and CPU seconds; the batch size."""
     autocast = torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16")
     net, run = built_net(name, mode)
     images, labels = images_of(name, mode, batch)
@@ -47,7 +47,7 @@ def trainer(name, mode, batch, precision):
 
 
 def images_per_second(name, mode, batch, precision, seconds):
-    """Median images/s of one mode, by the clock and by CPU time.
+    """Median images/s of one mode, by wall time and by CPU time.
 
     Modes are eager and compile, _cl for channels-last.
     """
@@ -62,7 +62,7 @@ def images_per_second(name, mode, batch, precision, seconds):
 
 
 def main():
-    """Times the modes asked for."""
+    """Times the requested modes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--net", default="lenet")
     parser.add_argument("--batch", type=int, default=0, help="0: the net's usual one")
