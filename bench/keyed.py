@@ -29,7 +29,7 @@ NAMES = [f"x{i}" for i in range(FEATURES)]
 
 
 def table(spark, keys):
-    """Numbers, and a class that follows from them by the key's weights; 5 % of classes are wrong."""
+    """Numbers, and a class that follows from them by the key's weights; 5 % of them are wrong."""
     rows = spark.range(keys * (TRAIN_ROWS + TEST_ROWS))
     rows = rows.selectExpr(
         "id",

@@ -9,7 +9,7 @@ from torch.nn import functional
 class Norm(nn.Module):
     """AlexNet's local response normalisation, in the fastest form known for PyTorch on a CPU.
 
-    The sums over channels are a 1 x 1 convolution with a band matrix; the power is two square roots.
+    The sums over channels are a 1 x 1 convolution with a band matrix; the power, two square roots.
     """
 
     def __init__(self, channels, size=5, alpha=1e-4):
