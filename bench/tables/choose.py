@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated tables of any seed, with embeddings that decay more or less, and other first weights.
+"""Generated tables of any seed, with embeddings that decay more or less, and other initial weights.
 
     bench/tables/setup-peers
     build/tables/bin/python bench/tables/choose.py --rows 100000 --seeds 2,3 --decays 1,100,300
 
-What a default is to be is chosen on the validation rows of some seeds, and reported on the test
-rows of others: each is a half of the rows that generated.py makes beside those to train on. A
-decay is how much more than other weights embeddings decay; 0: the default's. Prints a line a
-training, with its seconds of CPU time.
+A default is chosen on the validation rows of some seeds, and reported on the test rows of others:
+each is half of the rows that generated.py makes besides the training rows. A decay is how many
+times as much as other weights embeddings decay; 0: the default's. Prints a line for each training,
+with its seconds of CPU time.
 """
 
 import argparse
@@ -30,7 +30,7 @@ MADE = tables._net  # noqa: SLF001 - the net as it is made, of which a bench cha
 
 
 def changed(decay, first):
-    """What makes nets with this decay of embeddings and these first weights of hidden layers."""
+    """A function that makes nets with this embedding decay and these initial hidden weights."""
 
     def net(*arguments):
         text = MADE(*arguments)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defaults for small tables: other ones beside them, rows held back, and scikit-learn's trees.
+"""Defaults for small tables, compared with other settings and with scikit-learn's trees.
 
     bench/tables/setup-peers
     build/tables/bin/python bench/tables/few_rows.py
 
-Two times five-fold cross-validation; of examples/tables/visitors.csv on the rows that the tutorial
-trains on alone. AUC of two classes, accuracy of more, root mean squared error of numbers. Prints a
-line a table: its learners and what they reach on average.
+Two times five-fold cross-validation; examples/tables/visitors.csv only on the rows that the
+tutorial trains on. AUC for two classes, accuracy for more, root mean squared error for numbers.
+Prints a line for each table: its learners and what they reach on average.
 """
 
 import datetime
@@ -37,7 +37,7 @@ TREES = "HistGradientBoosting"
 
 
 def visitors(rows=None):
-    """The columns of the tutorial, and the rows that it trains on, or the first of them."""
+    """The tutorial's columns and the rows that it trains on, or the first of these rows."""
     columns = tables.read(ROOT / "examples/tables/visitors.csv")
     kept = [place for place, number in enumerate(columns["id"]) if int(number) % 5 > 0][:rows]
     names = {"age": "age", "city": "city", "since": "since", "visits": "visits", "buys": "y"}
@@ -45,14 +45,14 @@ def visitors(rows=None):
 
 
 def made(rows, seed):
-    """A generated table, of a hundred rows a place."""
+    """A generated table with a hundred rows for each place."""
     (train, _), _ = generate(rows, max(5, rows // 100), seed)
     train["y"] = train.pop("label")
     return train
 
 
 def known(load, rows=None):
-    """A table of scikit-learn, or some of its rows."""
+    """One of scikit-learn's tables, or some of its rows."""
     x, y = load(return_X_y=True)
     kept = np.random.default_rng(0).permutation(len(y))[:rows]
     return {**{f"c{i}": cells.tolist() for i, cells in enumerate(x[kept].T)}, "y": y[kept].tolist()}
@@ -71,7 +71,7 @@ def sources():
 
 
 def measured(labels, kinds, said):
-    """AUC, accuracy or error of what is said: a row of chances, or a number, for each label."""
+    """AUC, accuracy or error of the predictions: probabilities, or a number, for each label."""
     if not kinds:
         return np.sqrt(np.mean((said[:, 0] - np.array(labels, float)) ** 2))
     places = np.array([kinds.index(tables.class_name(label)) for label in labels])
@@ -79,13 +79,13 @@ def measured(labels, kinds, said):
 
 
 def of_net(train, test, is_class, options):
-    """A net of these options."""
+    """A net with these options."""
     model, _ = tables.fit(train, "y", classes=is_class, **options)
     return measured(test["y"], model.labels, model.scores(test))
 
 
 def as_number(cell, texts):
-    """A cell as trees want it: dates as days, and texts by their place among those so far."""
+    """A cell as trees need it: dates as days, and text by its index among the values so far."""
     if cell is None or cell == "":
         return np.nan
     for read in (float, lambda day: datetime.date.fromisoformat(str(day)).toordinal()):
@@ -114,7 +114,7 @@ def of_trees(train, test, is_class):
 
 
 def halves(columns):
-    """Ten pairs of rows to train and to test on, and a seed each."""
+    """Ten pairs of training and test rows, each with a seed."""
     for seed in (1, 2):
         folds = model_selection.KFold(5, shuffle=True, random_state=seed)
         for parts in folds.split(np.arange(len(columns["y"]))):
@@ -122,7 +122,7 @@ def halves(columns):
 
 
 def main():
-    """Takes all learners to all tables."""
+    """Runs all learners on all tables."""
     print(f"| table | {' | '.join([*VARIANTS, TREES])} |\n|{'---|' * (len(VARIANTS) + 2)}")
     for name, columns in sources().items():
         reached = {learner: [] for learner in [*VARIANTS, TREES]}

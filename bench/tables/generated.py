@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table whose best AUC is known, since the chance of each of its labels is.
+"""A table whose best AUC is known, since the probability of each label is known.
 
     python bench/tables/generated.py 1000000 out/generated
 
-writes train.parquet with so many rows and test.parquet with a fifth of that.
+writes train.parquet with that many rows and test.parquet with a fifth as many.
 
-The label follows from the cells as they stand in the table: texts of 10,000 places and 6 plans,
-whose effects depend on each other by kinds of places that the table does not tell; numbers, two of
-which multiply; a date, by season and weekday. A tenth of the cells is missing, which has an effect
-of its own. The label of 2 rows in 100 is turned round.
+The label follows from the cells of the table: text of 10,000 places and 6 plans, whose effects
+depend on each other by kinds of places that the table does not show; numbers, two of which are
+multiplied; a date, by season and weekday. A tenth of the cells is missing, which has its own
+effect. The label of 2 rows in 100 is flipped.
 """
 
 import pathlib
@@ -32,7 +32,7 @@ def auc(labels, scores):
 
 
 def _effects(random, places):
-    """What the label follows from, drawn once for all rows."""
+    """The effects that the label follows from, drawn once for all rows."""
     return {
         "place": random.normal(0, 0.9, places),
         "kind": random.integers(0, KINDS, places),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The generated table, learned here, by scikit-learn and by Spark, beside the best AUC there is.
+"""The generated table, learned here, by scikit-learn and by Spark, and the best possible AUC.
 
     bench/tables/setup-peers
     python bench/tables/generated.py 1000000 out/generated
@@ -33,7 +33,7 @@ def _read(spark, folder):
 
 
 def _of_spark(folder, estimator_of):
-    """Labels and the chances that a Spark pipeline gives them; seconds of its fit."""
+    """Labels and the probabilities that a Spark pipeline gives them; seconds of its fit."""
     spark = _session()
     train, test = _read(spark, folder)
     train = train.repartition(2).cache()
@@ -46,7 +46,7 @@ def _of_spark(folder, estimator_of):
 
 
 def cafetiere(_):
-    """Ten epochs, as many rows want, and else the defaults."""
+    """Ten epochs, as suits many rows, and otherwise the defaults."""
     from cafetiere.spark.ml import CaffeClassifier
 
     return CaffeClassifier(featuresCols=["place", "plan", *NUMBERS, "since"], maxEpochs=10)
@@ -96,7 +96,7 @@ def _encoded(learner):
 
 
 def mlp(train):
-    """Two hidden layers, as many steps as it takes by default."""
+    """Two hidden layers, with the default number of steps."""
     from pyspark.ml.classification import MultilayerPerceptronClassifier
 
     width = 7 + train.select("plan").distinct().count()  # with one for gaps

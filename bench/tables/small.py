@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small tables of scikit-learn, 5 x 2 cross-validation: this engine beside scikit-learn's learners.
+"""scikit-learn's small tables, 5 x 2 cross-validation: this engine and scikit-learn's learners.
 
     bench/tables/setup-peers
     build/tables/bin/python bench/tables/small.py
 
-Prints a table of mean and standard deviation over the ten test halves. All with their defaults;
-scikit-learn's MLP behind a StandardScaler.
+Prints a table of mean and standard deviation over the ten test halves. All learners use their
+defaults; scikit-learn's MLP has a StandardScaler before it.
 """
 
 import pathlib
@@ -46,7 +46,7 @@ class Cafetiere:
 
 
 def learners(classes):
-    """By name, what makes a new one."""
+    """A factory for each learner, by name."""
 
     def scaled(mlp):
         return lambda: pipeline.make_pipeline(preprocessing.StandardScaler(), mlp(random_state=1))
@@ -65,7 +65,7 @@ def learners(classes):
 
 
 def halves(classes, x, y):
-    """The ten pairs of rows to train and to test on."""
+    """The ten pairs of training and test rows."""
     kind = "RepeatedStratifiedKFold" if classes else "RepeatedKFold"
     folds = getattr(model_selection, kind)(n_splits=2, n_repeats=5, random_state=1)
     return folds.split(x, y)

@@ -3,11 +3,11 @@
 
     python bench/tables/tried.py --rows 100000 --epochs 20 --seeds 2,3,6 [CHANGE..]
 
-Each change is trained on the table of each seed. Prints the AUC of each on the validation rows, a
-half of those that generated.py makes beside the ones to train on, and how far the net is off: the
-variance of the error of its log odds over all places and plans, of a place's mean and of the rest.
-First comes the best there is, and what a learner would reach that has to learn nothing from the
-rows but each place's effect and kind.
+Each change is trained on the table of each seed. Prints each AUC on the validation rows, half of
+those that generated.py makes besides the training rows, and the net's error: the variance of the
+error of its log odds over all places and plans, of a place's mean and of the rest. First come the
+best possible AUC, and what a learner would reach that must learn only each place's effect and kind
+from the rows.
 """
 
 import argparse
@@ -43,19 +43,19 @@ def layer(name, text):
 
 
 def decayed(factor, text):
-    """Embeddings decay so much more than they do."""
+    """Embeddings decay `factor` times as much as before."""
     return replaced(
         r"decay_mult: ([1-9]\S*)", lambda m: f"decay_mult: {float(m[1]) * factor}", text
     )
 
 
 def sized(size, text):
-    """Embeddings of so many numbers."""
+    """Embeddings of `size` numbers."""
     return replaced(r"num_output: \d+(\s+input_dim)", rf"num_output: {size}\1", text)
 
 
 def dropped(share, text):
-    """Dropout of what embeddings give."""
+    """Dropout on the output of embeddings."""
     flat = 'bottom: "embedding/place/flat" top: "embedding/place/flat"'
     dropout = f"dropout_param {{ dropout_ratio: {share} }}"
     old = layer("embedding/place/flat", text)
@@ -63,13 +63,13 @@ def dropped(share, text):
 
 
 def hurried(factor, text):
-    """Embeddings learn at so many times the rate, and decay as much a step as they did."""
+    """Embeddings learn at a multiple of the rate, and decay as much a step as before."""
     rate = f" lr_mult: {factor}"
     return replaced(r"decay_mult: [1-9]\S*", lambda m: m[0] + rate, decayed(1 / factor, text))
 
 
 def widened(text):
-    """A weight of each place, and each class, beside the hidden layers."""
+    """A weight for each place and class, beside the hidden layers."""
     deep, score = layer("embedding/place", text), layer("score", text)
     wide = sized(2, deep.replace("embedding/place", "wide/place"))
     text = text.replace(deep, f"{deep}\n{wide}{FLAT}")
@@ -77,7 +77,7 @@ def widened(text):
 
 
 def of_type(kind, bottoms, top, rest=""):
-    """The text of a layer that is called as its top."""
+    """The text of a layer that has the name of its top."""
     read = " ".join(f'bottom: "{bottom}"' for bottom in bottoms)
     return f'layer {{\n  name: "{top}" type: "{kind}" {read} top: "{top}" {rest}\n}}\n'
 
@@ -90,14 +90,14 @@ def product(bottom, top, size, filler="xavier"):
 
 
 def joined(text, parts):
-    """The hidden layers read these in place of the embedding."""
+    """The hidden layers read these instead of the embedding."""
     old = layer("input", text)
     read = "\n  ".join(f'bottom: "{part}"' for part in parts)
     return text.replace(old, old.replace(f'bottom: "{EMBEDDED}"', read))
 
 
 def pairs(size, own, to, text, gate=""):
-    """Products of numbers made of the dense columns and of the embedding, or of one of its own.
+    """Products of numbers made from the dense columns and from the embedding, or from another one.
 
     to: "input" of the hidden layers, "score", or both; gate: the type of a layer that the numbers
     of the embedding pass through first.
@@ -123,7 +123,7 @@ def pairs(size, own, to, text, gate=""):
 
 
 def branch(sizes, text, bend_last=True, keep=False):
-    """The embedding has hidden layers of its own before it joins the rest."""
+    """The embedding has its own hidden layers before it joins the rest."""
     new, bottom = "", EMBEDDED
     for i, size in enumerate(sizes):
         top = f"branch{i + 1}"
@@ -136,7 +136,7 @@ def branch(sizes, text, bend_last=True, keep=False):
 
 
 def all_decay(factor, of_embeddings=1, change=str):
-    """Hidden layers and scores decay so much more; of embeddings, by another factor."""
+    """Hidden layers and scores decay `factor` times as much, embeddings `of_embeddings` times."""
 
     def net(text):
         return change(decayed(of_embeddings / factor, text))
@@ -145,7 +145,7 @@ def all_decay(factor, of_embeddings=1, change=str):
 
 
 def change_of(function, *arguments):
-    """A change of the net's text alone."""
+    """A change only of the net's text."""
     return {"net": functools.partial(function, *arguments)}
 
 
@@ -207,18 +207,18 @@ for hidden, embeddings in ((3, 0.3), (10, 1), (10, 0.5), (10, 0.3), (30, 1), (30
 
 
 def log_odds(chance):
-    """Of each chance."""
+    """The log odds of each probability."""
     chance = np.clip(chance, 1e-6, 1 - 1e-6)
     return np.log(chance / (1 - chance))
 
 
 def chances(odds):
-    """Of labels of which some are turned round."""
+    """The probabilities of labels of which some are flipped."""
     return NOISE + (1 - 2 * NOISE) / (1 + np.exp(-odds))
 
 
 def errors(model, seed, places):
-    """The variance of the error of a place's mean, and of its plans beside that."""
+    """The variance of the error of a place's mean, and of what its plans add."""
     kinds = len(PLANS) + 1  # with one for a gap
     place, plan = np.divmod(np.arange(places * kinds), kinds)
     zero = np.zeros(len(place))
@@ -240,7 +240,7 @@ def errors(model, seed, places):
 
 
 def without_places(columns):
-    """Places (-1: a gap), plans, and the log odds but for what they add."""
+    """Places (-1: missing), plans, and the log odds without what these two add."""
 
     def cells(name):
         return np.array([np.nan if cell is None else float(cell) for cell in columns[name]])
@@ -261,7 +261,7 @@ def without_places(columns):
 
 
 def ideal(train, other, seed, places):
-    """The chances of who knows all effects, but of which place which is only from the rows."""
+    """Probabilities given all effects, where only the rows tell which place has which effect."""
     effects = generated._effects(np.random.default_rng(seed), places)  # noqa: SLF001
     grid = np.linspace(-3.2, 3.2, 65)
     place, plan, base = without_places(train)
