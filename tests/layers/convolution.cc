@@ -102,6 +102,19 @@ TEST(Convolution, FewImages) {
   check_wide({1, 6, 6, 5}, "num_output: 9 kernel_size: 3 pad: 1 group: 3");
 }
 
+// Rows that are divided for want of blocks, unevenly; tiles of rows that 196 outputs do not fill.
+TEST(Convolution, FewBlocks) {
+  check_wide({1, 32, 13, 11}, "num_output: 32 kernel_size: 5 pad: 2");
+  check_wide({1, 32, 21, 17}, "num_output: 64 kernel_size: 1");
+}
+
+// A kernel of one column: its products replace what is there, those of a deep source then add.
+TEST(Convolution, KernelsOfOneColumn) {
+  check_wide({2, 32, 14, 13}, "num_output: 48 kernel_h: 3 kernel_w: 1 pad_h: 1 pad_w: 0");
+  check_wide({2, 144, 6, 7}, "num_output: 40 kernel_h: 3 kernel_w: 1 stride: 2");
+  check_wide({2, 32, 6, 7}, "num_output: 32 kernel_h: 2 kernel_w: 1 pad_h: 2 pad_w: 1");
+}
+
 // A narrow source: the elements of a kernel row become its channels.
 TEST(Convolution, NarrowSources) {
   check_wide({2, 3, 13, 12}, "num_output: 16 kernel_size: 5 stride: 2 pad: 2");

@@ -17,8 +17,8 @@ namespace cafetiere::channels_last {
 namespace {
 
 constexpr int64_t kColumns = 48;      // output pixels a product
-constexpr int64_t kTilePixels = 192;  // output pixels a block: their sums stay in the L2 cache
-constexpr int64_t kFewBlocks = 16;    // with fewer the output channels are divided too
+constexpr int64_t kTilePixels = 196;  // output pixels a block: their sums stay in the L2 cache
+constexpr int64_t kFewBlocks = 16;    // with fewer the output channels and rows are divided too
 constexpr int64_t kMaxRows = 64;      // kernel rows a call
 constexpr int64_t kRowsAhead = 8;     // of 1 x 1 weights, fetched while these are packed
 constexpr int64_t kImages = 8;        // with fewer a vector of images would be partly empty
@@ -42,9 +42,9 @@ struct Tiling {
   Correlation c;
   LaneBlocks lanes;
   bool flipped;  // the taps' indices count from the end of the kernel
-  bool single;   // each output pixel has one tap, so that a tile's products add to nothing
-  bool direct;   // and nothing else is done to it: products are written where they belong
-  int64_t row_tile, row_tiles, col_tiles, out_parts;
+  bool single;   // each output pixel has one kernel column, so that a row's products replace
+  bool direct;   // and one tap, to which nothing is added: products are written where they belong
+  int64_t row_tiles, col_tiles, out_parts;
   std::vector<std::vector<Run>> runs;    // by tile of columns
   std::map<int64_t, Products> products;  // by (columns, steps)
 
@@ -52,28 +52,31 @@ struct Tiling {
       : c(std::move(correlation)),
         lanes(c.group_out()),
         flipped(backward),
-        single(c.kernel_size() == 1 && has_one_tap(c.rows) && has_one_tap(c.cols)),
-        direct(single && plain && c.group_in() <= Brgemm::kDepth) {
-    const int64_t width = std::min(c.out_w, kColumns);
-    row_tile = std::clamp<int64_t>(kTilePixels / width, 1, c.out_h);
-    row_tiles = (c.out_h + row_tile - 1) / row_tile;
-    col_tiles = (c.out_w + kColumns - 1) / kColumns;
-    const int64_t pixels = c.n * row_tiles * col_tiles;
-    out_parts = std::clamp<int64_t>(kFewBlocks / pixels, 1, lanes.count);
+        single(c.kernel_w == 1 && has_taps(c.rows) && has_taps(c.cols)),
+        direct(single && c.kernel_h == 1 && plain && c.group_in() <= Brgemm::kDepth) {
+    col_tiles = parts_of(c.out_w, kColumns);
+    const int64_t width = parts_of(c.out_w, col_tiles);
+    row_tiles = parts_of(c.out_h, std::clamp<int64_t>(kTilePixels / width, 1, c.out_h));
+    out_parts = std::clamp<int64_t>(kFewBlocks / (c.n * row_tiles * col_tiles), 1, lanes.count);
+    row_tiles = std::min(c.out_h, row_tiles * more());
     for (int64_t t = 0; t < col_tiles; ++t) runs.push_back(column_runs(t));
   }
 
   int64_t blocks() const { return c.n * row_tiles * col_tiles * out_parts; }
   int64_t width(int64_t tile) const { return first_column(tile + 1) - first_column(tile); }
   int64_t first_column(int64_t tile) const { return tile * c.out_w / col_tiles; }
+  int64_t first_row(int64_t tile) const { return tile * c.out_h / row_tiles; }
   /// Rows of packed weights a kernel element apart.
   int64_t tap(int64_t kh, int64_t kw) const {
     return flipped ? (c.kernel_h - 1 - kh) * c.kernel_w + c.kernel_w - 1 - kw
                    : kh * c.kernel_w + kw;
   }
 
-  static bool has_one_tap(const AxisTaps& taps) {
-    return std::ranges::all_of(taps, [](const auto& of) { return of.size() == 1; });
+  static int64_t parts_of(int64_t whole, int64_t most) { return (whole + most - 1) / most; }
+  /// How many times as many tiles make about kFewBlocks.
+  int64_t more() const { return std::max<int64_t>(kFewBlocks / blocks(), 1); }
+  static bool has_taps(const AxisTaps& taps) {
+    return std::ranges::none_of(taps, [](const auto& of) { return of.empty(); });
   }
   std::vector<Run> column_runs(int64_t tile) {
     std::vector<Run> list;
@@ -109,9 +112,9 @@ struct CorrelationKernel {
     const Correlation& c = t->c;
     const int64_t part = block % t->out_parts;
     const int64_t tile = block / t->out_parts % t->col_tiles;
-    const int64_t row0 = block / t->out_parts / t->col_tiles % t->row_tiles * t->row_tile;
+    const int64_t row_tile = block / t->out_parts / t->col_tiles % t->row_tiles;
     const int64_t image = block / t->out_parts / t->col_tiles / t->row_tiles;
-    const int64_t row1 = std::min(c.out_h, row0 + t->row_tile);
+    const int64_t row0 = t->first_row(row_tile), row1 = t->first_row(row_tile + 1);
     const int64_t begin = part * t->lanes.count / t->out_parts;
     const int64_t end = (part + 1) * t->lanes.count / t->out_parts;
     for (int64_t g = 0; g < c.group; ++g) {
@@ -181,7 +184,10 @@ struct CorrelationKernel {
     for (int64_t oh = row0; oh < row1; ++oh) {
       for (int64_t ow = t->first_column(tile); ow < t->first_column(tile + 1); ++ow) {
         float* to = out + (oh * t->c.out_w + ow) * t->c.out_channels;
-        for (int64_t l = 0; l < lanes; ++l) to[l] = std::max(sum[l] + start[size_t(l)], floor);
+        for_each_chunk<kOctet>(lanes, [&](int64_t l, auto count) {
+          const Simd8 v = load_octet(sum + l, count) + load_octet(start.data() + l, count);
+          store_octet(to + l, v < floor ? Simd8{} + floor : v, count);
+        });
         sum += lanes;
       }
     }
@@ -273,13 +279,23 @@ ConvGeometry unfolded(const ConvGeometry& g) {
 namespace {
 
 /// The elements of a source row that a kernel row with first column at source `first` covers.
-void unfold_pixel(const ConvGeometry& g, const float* from, int64_t first, float* to) {
+/// `room`: how many floats may be written, those after the pixel's own being written later.
+void unfold_pixel(const ConvGeometry& g, const float* from, int64_t first, float* to,
+                  int64_t room) {
   const int64_t kernel = g.kernel[1], dilation = g.dilation[1], plane = g.in[0] * g.in[1];
-  const bool inside = first >= 0 && first + (kernel - 1) * dilation < g.in[1];
+  const int64_t octets = (kernel + kOctet - 1) / kOctet * kOctet;
+  const bool whole = dilation == 1 && first >= 0 && first + octets <= g.in[1] &&
+                     (g.channels - 1) * kernel + octets <= room;
   for (int64_t c = 0; c < g.channels; ++c, from += plane, to += kernel) {
+    if (whole) {
+      for (int64_t k = 0; k < octets; k += kOctet) {
+        store_octet(to + k, load_octet(from + first + k, kOctet), kOctet);
+      }
+      continue;
+    }
     for (int64_t k = 0; k < kernel; ++k) {
       const int64_t at = first + k * dilation;
-      to[k] = inside || (at >= 0 && at < g.in[1]) ? from[at] : 0.f;
+      to[k] = at >= 0 && at < g.in[1] ? from[at] : 0.f;
     }
   }
 }
@@ -302,7 +318,8 @@ BufferId unfold(Program& p, const std::string& name, const ConvGeometry& g, Tens
                     const float* from = x + (image * g.channels * g.in[0] + row) * g.in[1];
                     float* to = u + block * g.out[1] * width;
                     for (int64_t ow = 0; ow < g.out[1]; ++ow, to += width) {
-                      unfold_pixel(g, from, ow * g.stride[1] - g.pad[1], to);
+                      unfold_pixel(g, from, ow * g.stride[1] - g.pad[1], to,
+                                   (g.out[1] - ow) * width);
                     }
                   }};
   };
