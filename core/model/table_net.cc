@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "core/model/given_net.h"
+#include "core/model/table_decay.h"
 
 namespace cafetiere {
 namespace {
@@ -121,11 +123,12 @@ class Builder {
 
   caffe::NetParameter build(std::span<const TableColumn> features, const TableTarget& target) {
     add_table(features, target);
+    look_at(features);
     embed(features);
     if (given_.net.layer_size() > 0)
       add_given();
     else
-      for (size_t i = 0; i < options_.layers.size(); ++i) add_hidden(i);
+      add_hidden_layers("");
     add_scores(target.labels);
     return std::move(net_);
   }
@@ -187,16 +190,27 @@ class Builder {
     return top;
   }
 
+  /// What the columns mean for the layers of all.
+  void look_at(std::span<const TableColumn> features) {
+    for (const TableColumn& column : features) {
+      if (column.kind() != TableColumn::CATEGORY) continue;
+      is_embedded_ = true;
+      if (!has_own_layers(column, options_)) continue;
+      const float decay = hidden_decay(column, options_);
+      hidden_decay_ = std::min(hidden_decay_.value_or(decay), decay);
+    }
+  }
+
   void embed(std::span<const TableColumn> features) {
     std::vector<std::string> parts;
     if (net_.layer(0).top(0) == "features") parts.push_back("features");
     for (const TableColumn& column : features) {
       if (column.kind() != TableColumn::CATEGORY) continue;
-      is_embedded_ = true;
       const std::string name = "embedding/" + column.name();
       const int64_t places = column.value_size() + kReserved;
       LayerParameter& layer = add(name, "Embed", {"category/" + column.name()}, name);
-      if (options_.step_rows > 0) layer.add_param()->set_decay_mult(embedding_decay(column));
+      if (options_.step_rows > 0)
+        layer.add_param()->set_decay_mult(embedding_decay(column, options_));
       caffe::EmbedParameter& p = *layer.mutable_embed_param();
       p.set_input_dim(uint32_t(places));
       p.set_num_output(uint32_t(std::min(50.0, std::ceil(1.6 * std::pow(double(places), 0.56)))));
@@ -205,6 +219,10 @@ class Builder {
       p.mutable_weight_filler()->set_std(0.05f);
       parts.push_back(column.size() > 1 ? add_pool(column, name) : name + "/flat");
       if (column.size() == 1) add(parts.back(), "Flatten", {name}, parts.back());
+      if (!has_own_layers(column, options_)) continue;
+      top_ = parts.back();
+      add_hidden_layers(name + "/");
+      parts.back() = top_;
     }
     const bool are_given = options_.hidden.layer_size() > 0;
     for (const TableColumn& column : features) {
@@ -217,16 +235,6 @@ class Builder {
     if (parts.size() == 1 && !are_given) return;
     add("input", "Concat", parts, "input");
     top_ = "input";
-  }
-
-  /// How much more than other weights an embedding decays, so that what few rows say of a value is not
-  /// learned by heart: the fewer rows a value has, the more. Adam moves what few steps see further a time,
-  /// so it goes by the root. The factor is the best one of bench/tables/choose.py (docs/accuracy.md).
-  float embedding_decay(const TableColumn& column) const {
-    constexpr double kFactor = 190, kMost = 3000;
-    const auto found = options_.rows_of_value.find(column.name());
-    const double rows = found == options_.rows_of_value.end() ? 1 : std::max(1.0, found->second);
-    return float(std::clamp(kFactor * std::sqrt(double(options_.step_rows) / rows), 1.0, kMost));
   }
 
   /// The sum of the embeddings of a cell's values over one more than their number: 0 where there are none.
@@ -294,14 +302,17 @@ class Builder {
     if (given_.whole) net_.mutable_layer(net_.layer_size() - 1)->set_top(0, "score");
   }
 
-  void add_hidden(size_t i) {
-    const std::string name = fmt::format("hidden{}", i + 1);
-    add_inner_product(name, options_.layers[i], false);
-    add_activation(name);
-    if (options_.dropout > 0) {
-      add(name + "/dropout", "Dropout", {name}, name)
-          .mutable_dropout_param()
-          ->set_dropout_ratio(options_.dropout);
+  /// The hidden layers, of all columns or, with its prefix, of one.
+  void add_hidden_layers(const std::string& prefix) {
+    for (size_t i = 0; i < options_.layers.size(); ++i) {
+      const std::string name = fmt::format("{}hidden{}", prefix, i + 1);
+      add_inner_product(name, options_.layers[i], false);
+      add_activation(name);
+      if (options_.dropout > 0) {
+        add(name + "/dropout", "Dropout", {name}, name)
+            .mutable_dropout_param()
+            ->set_dropout_ratio(options_.dropout);
+      }
     }
   }
 
@@ -327,6 +338,7 @@ class Builder {
   void add_inner_product(const std::string& name, int64_t outputs, bool scores) {
     LayerParameter& layer = add(name, "InnerProduct", {top_}, name);
     add_rates(&layer);
+    if (hidden_decay_) layer.mutable_param(0)->set_decay_mult(*hidden_decay_);
     caffe::InnerProductParameter& p = *layer.mutable_inner_product_param();
     p.set_num_output(uint32_t(outputs));
     caffe::FillerParameter& filler = *p.mutable_weight_filler();
@@ -410,6 +422,7 @@ class Builder {
   caffe::NetParameter net_;
   std::string top_;
   bool is_embedded_ = false;           // whether any column is
+  std::optional<float> hidden_decay_;  // of inner products, where it is not the default
   std::vector<std::string> compared_;  // bottoms of the loss
 };
 

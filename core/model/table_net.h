@@ -42,8 +42,10 @@ struct TableNetOptions {
 /// by the cross-entropy of a sigmoid each; numbers, as their encoding makes them, by a loss. Numbers of
 /// all columns are the top "features"; each CATEGORY is embedded as min(50, 1.6 n^0.56) numbers, n being
 /// its places (fast.ai's rule); those of several values in a cell are summed, over one more than their
-/// number. An IMAGE is the top "image/COLUMN", of which convolutions and poolings make numbers beside the others,
-/// unless the given layers read it by this name; where it is the only column, it is their "input".
+/// number. One of many values and rows (table_decay.h) has hidden layers of its own, of the same sizes,
+/// before the others. An IMAGE is the top "image/COLUMN", of which convolutions and poolings make numbers
+/// beside the others, unless the given layers read it by this name; where it is the only column, it is their
+/// "input".
 /// Layers with the stage "predict" give "probability", or "prediction" in the labels' own units:
 /// a number each, or each quantile.
 /// Errors: no columns, a label of another kind, sizes below 1, dropout outside [0, 1), hidden layers

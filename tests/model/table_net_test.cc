@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The net for a table's columns: where a column gets hidden layers of its own, and what decays by how much.
+#include "core/model/table_net.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace cafetiere {
+namespace {
+
+using Column = caffe::TableDataParameter::Column;
+using testing::ElementsAre;
+
+Column category(const std::string& name, int values) {
+  Column column;
+  column.set_name(name);
+  column.set_kind(Column::CATEGORY);
+  column.set_size(1);
+  for (int i = 0; i < values; ++i) column.add_value("value " + std::to_string(i));
+  return column;
+}
+
+/// The net for one category of so many values, each of which so many rows have.
+caffe::NetParameter net_for(int values, double rows, TableNetOptions options = {}) {
+  Column label = category("label", 2);
+  label.set_kind(Column::CLASS);
+  if (options.step_rows == 0) options.step_rows = 256;
+  options.rows_of_value["place"] = rows;
+  auto net = table_net(std::vector{category("place", values)}, {{label}, {}}, options);
+  EXPECT_TRUE(net.ok()) << net.status().message();
+  return *net;
+}
+
+std::vector<std::string> products(const caffe::NetParameter& net) {
+  std::vector<std::string> names;
+  for (const auto& layer : net.layer()) {
+    if (layer.type() == "InnerProduct") names.push_back(layer.name());
+  }
+  return names;
+}
+
+/// How much more than by default the weights of a layer decay.
+float decay(const caffe::NetParameter& net, const std::string& name) {
+  for (const auto& layer : net.layer()) {
+    if (layer.name() == name) return layer.param(0).decay_mult();
+  }
+  ADD_FAILURE() << "no layer " << name;
+  return 0;
+}
+
+TEST(TableNet, AColumnOfManyValuesHasLayersOfItsOwn) {
+  const auto net = net_for(100, 50);
+  EXPECT_THAT(products(net), ElementsAre("embedding/place/hidden1", "embedding/place/hidden2",
+                                         "hidden1", "hidden2", "score"));
+  EXPECT_THAT(products(net_for(99, 50)), ElementsAre("hidden1", "hidden2", "score"));
+  EXPECT_THAT(products(net_for(100, 49)), ElementsAre("hidden1", "hidden2", "score"));
+}
+
+TEST(TableNet, WithLayersOfItsOwnAnEmbeddingDecaysLessAndTheRestMore) {
+  const auto plain = net_for(100, 49), own = net_for(100, 50);
+  EXPECT_FLOAT_EQ(decay(plain, "hidden1"), 1);
+  for (const char* name : {"embedding/place/hidden1", "hidden1", "hidden2", "score"}) {
+    EXPECT_FLOAT_EQ(decay(own, name), 30) << name;
+  }
+  EXPECT_NEAR(decay(plain, "embedding/place"), 190 * std::sqrt(256 / 49.), 0.1);
+  EXPECT_NEAR(decay(own, "embedding/place"), 0.3 * 190 * std::sqrt(256 / 50.), 0.1);
+}
+
+// Ten times as many steps an epoch, as many rows of a value in each.
+TEST(TableNet, DecaysFallByTheRootOfAnEpochsSteps) {
+  const auto few = net_for(896, 100), many = net_for(8960, 100);  // of 350 and 3,500 steps
+  for (const char* name : {"embedding/place", "hidden1", "score"}) {
+    EXPECT_NEAR(decay(few, name) / decay(many, name), std::sqrt(10), 0.01) << name;
+  }
+}
+
+TEST(TableNet, ALinearModelHasNoLayersOfItsOwn) {
+  TableNetOptions options;
+  options.layers = {};
+  EXPECT_THAT(products(net_for(100, 50, options)), ElementsAre("score"));
+}
+
+}  // namespace
+}  // namespace cafetiere
