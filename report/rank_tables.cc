@@ -17,7 +17,6 @@ namespace {
 constexpr size_t kMostLines = 6;  // as many as the page has colours
 constexpr double kLeastWait = 0.01;
 constexpr double kLeastHours = 0.1;  // less is told in seconds
-constexpr double kSecondsPerHour = 3600;
 
 /// One kind of times: which, and what a chart of it says.
 struct Kind {

@@ -11,8 +11,6 @@
 namespace cafetiere {
 
 namespace {
-constexpr double kSecondsPerHour = 3600;
-
 /// Seconds by activity, the last of them idle, in core-hours.
 NamedValues by_activity(std::span<const double> seconds, double hours) {
   NamedValues named;

@@ -11,6 +11,8 @@
 
 namespace cafetiere {
 
+constexpr double kSecondsPerHour = 3600;
+
 /// The account of ranks of `threads` cores each, which a run of `seconds` had to itself. What a rank
 /// did not spend otherwise is "idle". Of several ranks the account
 /// also has each one's part. `price` is that of a core-hour, 0 where it is not known.

@@ -4,7 +4,7 @@
 import pytest
 
 # They write, or read while others write, the same files below build/.
-TOGETHER = {"test_release": "made", "test_site": "made", "test_wheel": "made"}
+TOGETHER = {"test_release", "test_site", "test_wheel"}
 
 
 def pytest_collection_modifyitems(items):
@@ -13,7 +13,7 @@ def pytest_collection_modifyitems(items):
     So a fixture of a file is made once, and a page's blocks find what those before them have left.
     """
     for item in items:
-        group = TOGETHER.get(item.path.stem, item.path.stem)
+        group = "together" if item.path.stem in TOGETHER else item.path.stem
         if group == "test_readme" and hasattr(item, "callspec"):
             group = item.callspec.id.rsplit(":", 1)[0]
         item.add_marker(pytest.mark.xdist_group(group))
