@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kTcpPayload = 1448.0 / 1538;  // of Ethernet's bits, with time stamps and gaps
 constexpr double kTcpMessage = 4e-6;
-constexpr double kTcpByte = 8 / 12e9;  // bench/RESULTS.md: of a core that sends, receives and adds
+constexpr double kTcpByte = 8 / 12e9;  // docs/scale.md: of a core that sends, receives and adds
 
 Link ethernet(std::string name, double gbit, double latency_s) {
   return {std::move(name), gbit * 1e9 / 8 * kTcpPayload, latency_s, kTcpMessage, kTcpByte};
