@@ -2,6 +2,7 @@
 """CaffeEstimator and CaffeModel from Python, on real executors."""
 
 import dataclasses
+import functools
 import hashlib
 import inspect
 
@@ -10,7 +11,7 @@ from blobs import NET, ROWS, points, solver
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.param import Params
 
-from cafetiere.spark import CaffeEstimator, CaffeModel
+from cafetiere.spark import CaffeEstimator, CaffeModel, progress
 from cafetiere.spark.params import TABLE, defaults
 
 SOLVER = solver(60)
@@ -40,6 +41,17 @@ def test_learns_and_tells(model):
     assert result["sha256"] == hashlib.sha256(model.weights).hexdigest()
     assert any(event["event"] == "progress" for event in model.events)
     assert len(model.solverState) > 0
+
+
+def test_a_bar_takes_the_place_of_the_drivers_line(spark, monkeypatch):
+    told = functools.partial(spark.sparkContext.getLocalProperty, "spark.cafetiere.hasProgressBar")
+    monkeypatch.setattr(progress, "in_notebook", lambda: True)
+    with progress.shown(spark, "an estimator"):
+        assert told() == "true"
+        with progress.shown(spark, "another"):
+            assert told() == "true"
+        assert told() == "true"
+    assert told() is None
 
 
 def test_the_summary_has_the_fields_of_the_jvm(model, tmp_path):

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bar for each training that goes on, in notebooks.
 
-On a terminal the driver's own line shows the same. In a notebook that line goes to the log of the
-server, so a bar of tqdm takes its place, if tqdm is installed; so it does on the terminal of a
-client of Spark Connect.
+On a terminal the driver's own line shows the same. In a notebook, and on the terminal of a client
+of Spark Connect, a bar of tqdm takes its place, if tqdm is installed.
 """
 
 import contextlib
@@ -15,6 +14,7 @@ from pyspark.sql.utils import is_remote
 
 from cafetiere.spark.connect import told_runs
 
+_HAS_BAR = "spark.cafetiere.hasProgressBar"  # a local property, under which no line is printed
 _SECONDS = 0.5  # from one look at the runs to the next
 _watch = threading.Lock()  # one of the fits that run side by side draws the bars of all
 
@@ -42,24 +42,48 @@ def _look(spark, owner: str):
 @contextlib.contextmanager
 def shown(spark, owner: str):
     """Shows the runs of a session while the estimator `owner` trains; never in its way."""
-    if not _is_watched() or not _watch.acquire(blocking=False):
+    tqdm = _bar() if _is_watched() else None
+    if tqdm is None:
         yield
         return
+    with _without_line(spark):
+        if not _watch.acquire(blocking=False):
+            yield
+            return
+        ended = threading.Event()
+        watched = (_look(spark, owner), ended, tqdm)
+        watcher = threading.Thread(target=follow, args=watched, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()
+            _watch.release()
+
+
+def _bar():
+    """tqdm's bar, or None if it is not installed."""
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        _watch.release()
+        return None
+    return tqdm
+
+
+@contextlib.contextmanager
+def _without_line(spark):
+    """Keeps the driver from printing its own line, which a notebook would show beside the bar."""
+    if is_remote():
         yield
         return
-    ended = threading.Event()
-    watcher = threading.Thread(target=follow, args=(_look(spark, owner), ended, tqdm), daemon=True)
-    watcher.start()
+    context = spark.sparkContext
+    before = context.getLocalProperty(_HAS_BAR)
+    context.setLocalProperty(_HAS_BAR, "true")
     try:
         yield
     finally:
-        ended.set()
-        watcher.join()
-        _watch.release()
+        context.setLocalProperty(_HAS_BAR, before)
 
 
 def follow(look, ended, tqdm, seconds=_SECONDS):

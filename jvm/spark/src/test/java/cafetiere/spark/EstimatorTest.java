@@ -11,11 +11,15 @@ import cafetiere.spark.plan.Epochs;
 import cafetiere.spark.util.HadoopFiles;
 import cafetiere.spark.util.Json;
 import com.fasterxml.jackson.databind.JsonNode;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.function.FilterFunction;
 import org.apache.spark.ml.Pipeline;
 import org.apache.spark.ml.PipelineModel;
@@ -55,6 +59,32 @@ class EstimatorTest {
     assertTrue(accuracy(model.transform(points)) > 0.9);
     assertEquals(ROWS, Json.parse(model.result()).get("rows_given").asLong());
     assertEquals(60, Json.parse(model.result()).get("steps").asLong());
+  }
+
+  @Test
+  void aProgressBarTakesThePlaceOfTheConsolesLine() {
+    assertTrue(printed(() -> estimator().fit(points)).contains("step 60/60"));
+    SparkContext sc = points.sparkSession().sparkContext();
+    sc.setLocalProperty("spark.cafetiere.hasProgressBar", "true");
+    try {
+      String text = printed(() -> estimator().fit(points));
+      assertFalse(text.contains("step 60/60"), text);
+      assertTrue(text.contains(ROWS + " rows given"), text);
+    } finally {
+      sc.setLocalProperty("spark.cafetiere.hasProgressBar", null);
+    }
+  }
+
+  private static String printed(Runnable training) {
+    PrintStream console = System.err;
+    ByteArrayOutputStream text = new ByteArrayOutputStream();
+    System.setErr(new PrintStream(text, true, StandardCharsets.UTF_8));
+    try {
+      training.run();
+    } finally {
+      System.setErr(console);
+    }
+    return text.toString(StandardCharsets.UTF_8);
   }
 
   @Test

@@ -15,7 +15,6 @@ public final class ProgressLine {
 
   private final PrintStream out;
   private final boolean terminal;
-  private final long epochs;
   private long lastPrint = Long.MIN_VALUE;
   private int width;
   private String scores = "";
@@ -23,11 +22,9 @@ public final class ProgressLine {
   private long firstStep;
   private double firstSeconds = Double.MAX_VALUE;
 
-  /** {@code epochs} is the run's length in epochs, 0 where only its steps are known. */
-  public ProgressLine(PrintStream out, boolean terminal, long epochs) {
+  public ProgressLine(PrintStream out, boolean terminal) {
     this.out = out;
     this.terminal = terminal;
-    this.epochs = epochs;
   }
 
   /** Shows an event, if it is one to be shown and its time has come. */
@@ -65,7 +62,6 @@ public final class ProgressLine {
     long maxIter = event.path("max_iter").asLong();
     StringBuilder line = new StringBuilder("cafetiere  ");
     line.append(text("epoch %.1f", event.path("epoch").asDouble()));
-    if (epochs > 0) line.append('/').append(epochs);
     line.append(text("  step %d/%d", step, maxIter));
     line.append(text("  loss %.4f", event.path("loss").asDouble(Double.NaN)));
     line.append(scores);

@@ -39,6 +39,9 @@ public final class Run implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Run.class);
   private static final int MAX_EVENTS = 20_000;
 
+  /** A local property of the thread that trains: it draws a bar in place of the console's line. */
+  private static final String HAS_BAR = "spark.cafetiere.hasProgressBar";
+
   private final long start;
   private final AccountBook book;
   private final Engine engine;
@@ -66,13 +69,15 @@ public final class Run implements AutoCloseable {
     this.validation = validation;
     this.folder = CheckpointFolder.ofRun(sc(), plan, train, id);
     this.checkpoints = new CheckpointStore(folder, sc().hadoopConfiguration());
-    PrintStream console =
-        owner.isPresent() ? System.err : new PrintStream(OutputStream.nullOutputStream());
-    this.progress = new ProgressLine(console, System.console() != null, 0);
+    PrintStream nowhere = new PrintStream(OutputStream.nullOutputStream());
+    this.progress =
+        new ProgressLine(owner.isPresent() ? System.err : nowhere, System.console() != null);
+    boolean hasBar = sc().getLocalProperty(HAS_BAR) != null;
+    ProgressLine shown = hasBar ? new ProgressLine(nowhere, false) : progress;
     this.files = new EventFiles(plan.events(), sc().hadoopConfiguration());
     this.board = owner.map(uid -> new RunBoard(sc(), id, title(), uid));
     RunGauges gauges = new RunGauges();
-    this.events = new RunEvents(MAX_EVENTS, progress, event -> {
+    this.events = new RunEvents(MAX_EVENTS, shown, event -> {
       files.write(event);
       gauges.show(event);
       board.ifPresent(told -> told.tell(event));

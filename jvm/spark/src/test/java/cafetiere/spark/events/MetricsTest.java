@@ -111,7 +111,7 @@ class MetricsTest {
     events.accept(new RunEvent("r", 0, 2, progress(50)));
     events.accept(new RunEvent("r", 0, 3, progress(200)));
     List<String> lines = printed.toString(StandardCharsets.UTF_8).lines().toList();
-    assertEquals("cafetiere  epoch 2.5/20  step 50/200  loss 0.1250  test accuracy 0.9712"
+    assertEquals("cafetiere  epoch 2.5  step 50/200  loss 0.1250  test accuracy 0.9712"
         + "  11,023 rows/s  waits: data 1 %, network 8 %", lines.get(0));
     assertTrue(lines.get(1).endsWith("ETA 00:00"), lines.get(1));
   }
@@ -129,8 +129,7 @@ class MetricsTest {
   }
 
   private RunEvents events(int limit) {
-    return new RunEvents(limit, new ProgressLine(new PrintStream(printed), false, 20),
-        event -> {});
+    return new RunEvents(limit, new ProgressLine(new PrintStream(printed), false), event -> {});
   }
 
   private static Address address(int port, String secret) {
