@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accuracy: the share of positions whose label is among the top_k scores. Bottoms: scores, labels;
-// tops: the accuracy (a scalar) and, if asked, the accuracy of each class.
+// Accuracy: the fraction of positions whose label is among the top_k scores. Bottoms: scores,
+// labels; tops: the accuracy (a scalar) and, optionally, the accuracy of each class.
 #include <vector>
 
 #include "core/device/row_major.h"
@@ -54,7 +54,7 @@ class Accuracy : public Layer {
   Status backward(LoweringContext&) const override { return {}; }
 
  private:
-  /// Fewer than k other classes score at least as much: ties count against the label.
+  /// True if fewer than k other classes score at least as much: ties count against the label.
   static bool among_best(const float* scores, int64_t classes, int64_t stride, int64_t label,
                          uint32_t k) {
     int64_t better = 0;

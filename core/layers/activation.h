@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activation: a layer that is one function of each element. A layer file gives the function and its
-// slope as a functor F:
+// Activation: a layer that applies one function to each element. The layer's file defines the
+// function and its derivative as a functor F:
 //
 //   explicit F(const caffe::LayerParameter&);
-//   Status check() const;              optional: what of the parameters is refused
+//   Status check() const;              optional: rejects invalid parameters
 //   float operator()(float x) const;   y
-//   float slope(float v) const;        dy/dx, v being x or y ...
+//   float slope(float v) const;        dy/dx, where v is x or y ...
 //   bool slope_of_top() const;         ... y if true; inherited from SlopeOfTop or SlopeOfBottom
 //
-// What needs y alone lets the bottom's memory go after the forward pass.
+// If the derivative needs y alone, the bottom's memory can be reused after the forward pass.
 #pragma once
 
 #include <cmath>
@@ -58,7 +58,7 @@ class Activation : public Layer {
   const F f_;
 };
 
-/// The registry's entry of Activation<F>.
+/// The registry entry of Activation<F>.
 template <class F>
 constexpr LayerType activation_type(const char* name) {
   return {.name = name,

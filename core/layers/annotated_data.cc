@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AnnotatedData (SSD): batches of images from a database and the boxes of their objects. Tops: images (N,
-// C, H, W), objects (1, 1, R, 8): image, label, instance, x1, y1, x2, y2, difficult; rows of -1 follow the
-// last.
+// AnnotatedData (SSD): batches of images from a database, with the boxes of their objects. Tops:
+// images (N, C, H, W); objects (1, 1, R, 8): image, label, instance, x1, y1, x2, y2, difficult.
+// Unused rows at the end are filled with -1.
 #include "core/data/annotated_source.h"
 #include "core/layers/source.h"
 
@@ -19,7 +19,7 @@ class AnnotatedData : public FileLayer {
   }
   std::optional<Shape> stated_row(size_t) const override { return std::nullopt; }
 
-  /// The objects of a batch are rows of one image: their first axis is no batch.
+  /// The objects of all images are rows of one blob, whose first axis is not the batch axis.
   Status shape(LayerShapes& s) const override {
     CFT_TRY(FileLayer::shape(s));
     if (s.tops.size() > 1 && s.fed.size() > 1) s.tops[1] = s.fed[1];

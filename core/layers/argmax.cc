@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ArgMax: the indices, largest score first, of the top_k values along `axis`, or, without an axis,
-// of all that follows the batch axis. Equal scores: the larger index first. out_max_val gives the
-// values too (no axis: a second row) or instead (with an axis). No gradient.
+// ArgMax: the indices of the top_k values along `axis`, or without an axis of all axes after the
+// batch axis, largest value first. Among equal values the larger index comes first. out_max_val
+// adds the values as a second row (without an axis) or returns them instead (with one). No
+// gradient.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,7 +70,7 @@ class ArgMax : public Layer {
  private:
   using Ranked = std::pair<float, int64_t>;  ///< value, index
 
-  /// k of `count` values, `inner` apart, for each of outer * inner positions.
+  /// The k largest of `count` values, `inner` apart, for each of outer * inner positions.
   struct Choice {
     int64_t outer, count, inner, k;
   };
@@ -81,7 +82,7 @@ class ArgMax : public Layer {
     return Choice{bottom.count(0, axis), bottom[axis], bottom.count(axis + 1), p.top_k()};
   }
 
-  /// The k largest values come first, in order. NaN counts as the least.
+  /// Sorts so that the k largest values come first, in order. NaN counts as the smallest.
   static void rank(const float* x, const Choice& c, std::vector<Ranked>& ranked) {
     for (int64_t j = 0; j < c.count; ++j) {
       const float value = x[j * c.inner];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention: multi-head self-attention with its projections (Vaswani et al. 2017), y = softmax(Q K^T
-// / sqrt(D / heads)) V W^T + b. Bottom and top (N, tokens, D). Blobs: W of queries, keys and values
-// (3 D, D) [, their b (3 D)], W of the output (D, D) [, b (D)].
+// Attention: multi-head self-attention with its projections (Vaswani et al. 2017), y = softmax(Q
+// K^T / sqrt(D / heads)) V W^T + b. Bottom and top: (N, tokens, D). Blobs: query, key and value
+// weights (3 D, D) [, their biases (3 D)], output weights (D, D) [, bias (D)].
 #include <fmt/format.h>
 
 #include "core/layers/linear.h"
@@ -71,7 +71,7 @@ class Attention : public Layer {
     return {x[0], x[1], p.num_heads(), x[2] / p.num_heads(), p.causal()};
   }
 
-  /// The projections in front of the heads and behind them.
+  /// The projections before and after the heads.
   static Linear inner(const LoweringContext& plan) { return linear(plan, 0, 3); }
   static Linear outer(const LoweringContext& plan) {
     return linear(plan, plan.params.size() == 4 ? 2 : 1, 1);

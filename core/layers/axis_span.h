@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AxisSpan: where the operand of Scale and Bias lies: over `num_axes` axes of the first bottom, from
-// `axis` on. With one bottom the operand is learned, with two it is the second.
+// AxisSpan: the axes of the first bottom that the operand of Scale and Bias covers: `num_axes` axes
+// starting at `axis`. With one bottom the operand is a learned parameter, with two it is the second
+// bottom.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,11 +14,11 @@ namespace cafetiere {
 
 struct AxisSpan {
   Shape operand;
-  int64_t outer, dim, inner;  ///< the bottom as [outer][operand][inner]
-  bool direct;                ///< axis 1 alone: the bottom is of that form as it is
+  int64_t outer, dim, inner;  ///< the bottom viewed as [outer][operand][inner]
+  bool direct;                ///< the span is axis 1 alone: the bottom already has that form
 
-  /// `param` is a ScaleParameter or a BiasParameter: axis may be negative, num_axes -1 = up to the
-  /// last axis. `given` is the second bottom's shape, which decides instead of num_axes, or null.
+  /// `param` is a ScaleParameter or a BiasParameter: axis may be negative; num_axes -1 means up to
+  /// the last axis. `given` is the second bottom's shape, which overrides num_axes, or null.
   template <class P>
   static Result<AxisSpan> of(const P& param, const Shape& bottom, const Shape* given) {
     const bool scalar = given && given->axes() == 0;
@@ -47,7 +48,7 @@ struct AxisSpan {
               plan.bottoms.size() > 1 ? &plan.bottom_shape(1) : nullptr);
   }
 
-  /// A tensor of the bottom's shape with the operand as its channels, and the way back.
+  /// Reshapes a tensor of the bottom's shape so that the operand is its channels, and back.
   TensorId view(Program& program, TensorId id) const {
     return direct ? id : program.reshaped(id, {outer, dim, inner});
   }
@@ -56,12 +57,12 @@ struct AxisSpan {
   }
 };
 
-/// The operand: one value a channel of AxisSpan::view.
+/// The operand: one value per channel of AxisSpan::view.
 inline TensorId span_operand(const LoweringContext& plan) {
   return plan.bottoms.size() > 1 ? plan.bottoms[1] : plan.params[0];
 }
 
-/// Where its gradient goes; nowhere if nobody wants it.
+/// Where the operand's gradient goes; empty if it is not needed.
 inline Gradient span_gradient(LoweringContext& plan) {
   if (plan.bottoms.size() == 1) return plan.param_diffs[0];
   return plan.propagate_down[1] ? Gradient::plain(plan.new_bottom_diff(1)) : Gradient{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Axpy (SENet, Hu et al. 2018): y = a x + b with one a for each image and channel. Bottoms: a (N, C) or
-// (N, C, 1, 1), x (N, C, ..), b of x's shape.
+// Axpy (SENet, Hu et al. 2018): y = a x + b with one a per image and channel. Bottoms: a (N, C) or
+// (N, C, 1, 1); x (N, C, ..); b, same shape as x.
 #include "core/device/map.h"
 #include "core/graph/layer.h"
 
@@ -56,7 +56,7 @@ class Axpy : public Layer {
   }
 
  private:
-  /// The planes of all images as the channels of one.
+  /// The planes of all images viewed as the channels of one image.
   static Shape planes(const LoweringContext& plan) {
     const Shape& x = plan.bottom_shape(1);
     return {1, x[0] * x[1], x.count(2)};

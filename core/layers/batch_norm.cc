@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNorm: normalises each channel by batch or by running statistics (Ioffe & Szegedy 2015),
-// without scale and shift. Blobs: running mean (C), running variance (C), their weight (1). With
-// scale_bias (NVIDIA) or use_weight_bias (Intel) also scale (C) and shift (C), and both are applied;
-// so are those of a Scale layer that the plan hands over behind the blobs.
+// BatchNorm: normalises each channel with batch or running statistics (Ioffe & Szegedy 2015).
+// Blobs: running mean (C), running variance (C), their weight (1). Scale and shift are applied only
+// with scale_bias (NVIDIA) or use_weight_bias (Intel), which add the blobs scale (C) and shift (C),
+// or if the plan folds a following Scale layer into this one, whose blobs then come after these.
 #include <cmath>
 
 #include "core/layers/channel_scale.h"
@@ -10,13 +10,13 @@
 namespace cafetiere {
 namespace {
 
-/// Whether it has a scale and a shift of its own.
+/// Whether the layer has its own scale and shift.
 bool scales(const caffe::BatchNormParameter& p) {
   return p.scale_bias() || p.has_scale_filler() || p.has_bias_filler() || p.has_filler() ||
          (p.has_use_weight_bias() && p.use_weight_bias());
 }
 
-/// Their blobs.
+/// Indices of the scale and shift blobs.
 constexpr size_t kScale = 3, kShift = 4;
 
 class BatchNorm : public Layer {
@@ -28,7 +28,7 @@ class BatchNorm : public Layer {
       return invalid_argument("needs a bottom of at least 2 axes, not " + s.bottoms[0].str());
     }
     s.tops[0] = s.bottoms[0];
-    // Fixed statistics are not observed, so nothing of them may fade.
+    // Fixed statistics get no observations, so they must not decay either.
     const caffe::BatchNormParameter& p = param().batch_norm_param();
     const float fraction =
         p.use_global_stats() && !p.update_global_stats() ? 1 : p.moving_average_fraction();
@@ -95,7 +95,7 @@ class BatchNorm : public Layer {
                        plan.params[kShift], mean, scale)};
   }
 
-  /// With running statistics dx = dy / deviation.
+  /// With running statistics, dx = dy / deviation.
   Status backward(LoweringContext& plan) const override {
     const TensorId dy = plan.top_diffs[0];
     if (plan.params.size() > kScale) {
@@ -141,7 +141,7 @@ class BatchNorm : public Layer {
     observe(plan, 2, kNoTensor, 1, fraction);
   }
 
-  /// Gathers the batch's statistics beside the stored ones, which are used.
+  /// Observes the batch's statistics while normalising with the stored ones.
   void observe_batch(LoweringContext& plan) const {
     const Shape channels{plan.bottom_shape(0)[1]};
     batch_statistics(plan, plan.new_tensor("batch mean", channels),

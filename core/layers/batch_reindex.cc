@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchReindex: row i of the top is row index[i] of the bottom, which may be taken several times or
-// never. Bottoms: the rows (N, ..), the indices (M); top (M, ..). An index beyond the rows gives a
-// row of zeros.
+// BatchReindex: row i of the top is row index[i] of the bottom; a row may occur any number of
+// times. Bottoms: the rows (N, ..), the indices (M); top (M, ..). An index out of range gives a row
+// of zeros.
 #include <algorithm>
 
 #include "core/device/row_major.h"
@@ -44,7 +44,7 @@ class BatchReindex : public Layer {
     return {};
   }
 
-  /// A row's gradient is the sum of those of its copies, in their order.
+  /// The gradient of a row is the sum of the gradients of its copies, added in order.
   Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     const Shape& shape = plan.bottom_shape(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bias: y = x + b, b spanning `num_axes` axes from `axis` on. One bottom: b is learned (blob 0); two
-// bottoms: b is the second.
+// Bias: y = x + b, where b covers `num_axes` axes starting at `axis`. With one bottom, b is learned
+// (blob 0); with two, b is the second bottom.
 #include "core/device/map.h"
 #include "core/layers/axis_span.h"
 

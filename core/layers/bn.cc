@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// BN: batch normalisation with its scale and shift, two layers of one name. That of TSN, PSPNet and ICNet
-// has the blobs slope, bias, running mean and running variance, each (1, C, 1, 1). SegNet's, which has
-// scale_filler, shift_filler or bn_mode, has scale and shift: it normalises by the batch in both phases
-// (LEARN; tops 2 and 3 are mean and variance), or not at all (INFERENCE).
+// BN: batch normalisation with scale and shift; two different layers of this name exist. That of
+// TSN, PSPNet and ICNet has the blobs slope, bias, running mean and running variance, each (1, C,
+// 1, 1). SegNet's, recognised by scale_filler, shift_filler or bn_mode, has scale and shift: it
+// normalises with the batch's statistics in both phases (LEARN; tops 2 and 3 are mean and variance)
+// or only applies scale and shift (INFERENCE).
 #include <cmath>
 
 #include "core/layers/channel_scale.h"
@@ -39,7 +40,7 @@ class BN : public Layer {
       s.params = {{blob, p.scale_filler()}, {blob, p.shift_filler()}};
       return {};
     }
-    // What is frozen is not observed, so nothing of it may fade.
+    // Frozen blobs get no observations, so they must not decay either.
     const ParamKind learned = p.frozen() ? ParamKind::kStatistic : ParamKind::kLearned;
     const float fraction = p.frozen() ? 1 : p.momentum();
     caffe::FillerParameter variance;
@@ -97,7 +98,7 @@ class BN : public Layer {
   Status backward(LoweringContext& plan) const override {
     const bool down = plan.propagate_down[0];
     if (!is_segnet(param().bn_param()) && param().bn_param().frozen()) {
-      plan.param_diffs[kBnScale] = plan.param_diffs[kBnShift] = {};  // as if they were statistics
+      plan.param_diffs[kBnScale] = plan.param_diffs[kBnShift] = {};  // as for statistics
     }
     const TensorId x = plan.bottoms[0], dy = plan.top_diffs[0];
     const Gradient scale = plan.param_diffs[kBnScale], shift = plan.param_diffs[kBnShift];
@@ -117,7 +118,7 @@ class BN : public Layer {
   }
 
  private:
-  /// SegNet's INFERENCE has the statistics in scale and shift.
+  /// In SegNet's INFERENCE mode, scale and shift already include the statistics.
   bool normalises() const {
     const BNParam& p = param().bn_param();
     return !is_segnet(p) || p.bn_mode() == BNParam::LEARN;
@@ -134,7 +135,7 @@ class BN : public Layer {
         plan, "inverse deviation", [eps](float v) { return 1 / std::sqrt(v + eps); }, variance);
   }
 
-  /// The batch's statistics go into the running ones, or become tops.
+  /// Updates the running statistics with the batch's, or outputs the batch's as tops.
   void gather(LoweringContext& plan, TensorId mean, TensorId variance) const {
     if (is_segnet(param().bn_param())) {
       if (plan.tops.size() > 1) plan.tops[1] = plan.program.reshaped(mean, plan.top_shapes[1]);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// BoxAnnotatorOHEM (R-FCN): leaves the roi_per_img regions of each image that have the largest losses,
-// the earlier one of equals. Bottoms: regions (R, 5), their losses (R), labels (R), weights (R, ..);
-// tops: the labels, ignore_label for the other regions, and the weights, 0 for them. No gradient.
+// BoxAnnotatorOHEM (R-FCN): selects the roi_per_img regions of each image with the largest losses;
+// earlier ones win ties. Bottoms: regions (R, 5), their losses (R), labels (R), weights (R, ..);
+// tops: the labels, ignore_label for regions not selected, and the weights, 0 for those. No
+// gradient.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,7 +60,7 @@ class BoxAnnotatorOHEM : public Layer {
   Status backward(LoweringContext&) const override { return {}; }
 
  private:
-  /// The regions beyond the `kept` largest losses of their image.
+  /// The regions that are not among the `kept` with the largest losses of their image.
   static std::vector<int64_t> others(const float* regions, int64_t values, const float* losses,
                                      int64_t count, size_t kept) {
     std::map<float, std::vector<int64_t>> images;

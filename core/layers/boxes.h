@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of boxes by score, and non-maximum suppression.
+// Sorting of boxes by score, and non-maximum suppression.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace cafetiere {
 
-/// Places by falling score, the earlier one of equals first; at most `most` if it is not negative.
-/// A score that is not a number comes last.
+/// Indices in descending order of score, ties in index order; at most `most` of them unless it is
+/// negative. NaN scores come last.
 inline std::vector<int> by_score(const std::vector<float>& scores, int64_t most = -1) {
   std::vector<int> order(scores.size());
   std::iota(order.begin(), order.end(), 0);
@@ -24,16 +24,18 @@ inline std::vector<int> by_score(const std::vector<float>& scores, int64_t most 
   return order;
 }
 
-/// How overlapping boxes are dropped.
+/// Parameters of non-maximum suppression.
 struct Suppression {
   float threshold = 0.3F;
-  float eta = 1;      ///< below 1, the threshold falls by it with each box kept, down to 0.5
-  float edge = 0;     ///< of `area`
-  bool equal = true;  ///< whether an overlap equal to the threshold is kept
-  int64_t most = -1;  ///< boxes that are kept; -1: any number
+  float eta = 1;      ///< if below 1, multiplies the threshold after each kept box while it is
+                      ///< above 0.5
+  float edge = 0;     ///< see area()
+  bool equal = true;  ///< whether to keep a box whose overlap equals the threshold
+  int64_t most = -1;  ///< maximum number of boxes kept; -1: no limit
 };
 
-/// The boxes of `order` that remain: none overlaps an earlier one by more than the threshold.
+/// Non-maximum suppression: the boxes of `order` that overlap no kept one by more than the
+/// threshold.
 inline std::vector<int> suppress(const std::vector<Box>& boxes, const std::vector<int>& order,
                                  const Suppression& rule) {
   std::vector<int> kept;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CenterLoss (Wen et al. 2016): half the mean squared distance of rows from the centers of their classes.
-// Bottoms: features (M, K..), labels (M); top: the loss (a scalar). Blob: the centers (num_output, K),
-// which move by a rule of their own, whatever the loss weighs: class j by sum (c_j - x) / (1 + rows of j).
+// CenterLoss (Wen et al. 2016): half the mean squared distance between rows and the centers of
+// their classes. Bottoms: features (M, K..), labels (M); top: the loss (a scalar). Blob: the
+// centers (num_output, K). Their gradient is independent of the loss weight: for class j it is sum
+// (c_j - x) / (1 + number of rows of j).
 #include <fmt/format.h>
 
 #include "core/layers/loss_steps.h"
@@ -60,7 +61,7 @@ class CenterLoss : public Layer {
  private:
   struct Rows {
     int64_t count, size, classes;
-    /// A label beyond the classes counts as class 0: sources check labels before they get here.
+    /// A label out of range counts as class 0; data sources check labels before they get here.
     int64_t label(float value) const { return std::max<int64_t>(0, index_below(value, classes)); }
   };
 

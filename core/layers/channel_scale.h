@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What batch normalisations share: the scale and the shift of channels behind a normalisation, and how
-// statistics are handed to the solver.
+// Code shared by the batch normalisation layers: the per-channel scale and shift after the
+// normalisation, and passing statistics to the solver.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace cafetiere {
 
-/// A parameter of C values, whatever its axes, as one value a channel.
+/// A parameter of C values, whatever its axes, as a vector of C channels.
 inline TensorId per_channel(LoweringContext& plan, size_t blob) {
   const TensorId id = plan.params[blob];
   return plan.program.reshaped(id, {plan.program.shape(id).count()});
 }
 
-/// out = f(the channel's value of each input), one value a channel.
+/// out[c] = f(first[c], others[c]...).
 template <class F, class... In>
 TensorId per_channel_map(LoweringContext& plan, const char* what, F f, TensorId first,
                          In... others) {
@@ -25,15 +25,15 @@ TensorId per_channel_map(LoweringContext& plan, const char* what, F f, TensorId 
   return out;
 }
 
-/// The gradient dx = dy factor.
+/// dx = dy * factor.
 inline void scale_channels(LoweringContext& plan, TensorId dy, TensorId factor, TensorId dx) {
   map_channels<1, 1>(plan.program, plan.step("backward"),
                      [](const auto& d, const auto& c) { return d[0] * c[0]; }, dx, {dy}, {factor});
 }
 
-/// y = (x - mean) inverse scale + shift: a normalisation with what is behind it, in one step.
+/// y = (x - mean) * inverse * scale + shift: normalisation, scale and shift in one step.
 struct ScaledNormal {
-  TensorId mean, inverse;      ///< inverse of the deviation
+  TensorId mean, inverse;      ///< inverse: 1 / standard deviation
   TensorId factor;             ///< inverse * scale
   TensorId shift = kNoTensor;  ///< kNoTensor: 0
 
@@ -51,16 +51,16 @@ struct ScaledNormal {
   }
 };
 
-/// Which gradients of a ScaledNormal are wanted.
+/// The gradients of a ScaledNormal to compute.
 struct ScaledNormalGradients {
   Gradient scale, shift;
-  bool by_batch;  ///< mean and deviation are those of x
-  bool down;      ///< that of x, which becomes that of bottom 0
+  bool by_batch;  ///< mean and deviation were computed from x
+  bool down;      ///< compute the gradient of x, which becomes that of bottom 0
 };
 
-/// d shift = sum(dy), d scale = sum(dy (x - mean)) inverse, and, for a channel of n elements,
+/// d shift = sum(dy) and d scale = sum(dy (x - mean)) inverse. For a channel of n elements,
 /// dx = (dy - sum(dy) / n - (x - mean) inverse^2 sum(dy (x - mean)) / n) factor
-/// by the batch's statistics, else dy factor.
+/// with the batch's statistics, otherwise dx = dy factor.
 inline void scaled_normal_backward(LoweringContext& plan, const ScaledNormal& normal, TensorId x,
                                    TensorId dy, const ScaledNormalGradients& wanted) {
   Program& p = plan.program;
@@ -98,8 +98,9 @@ inline void scaled_normal_backward(LoweringContext& plan, const ScaledNormal& no
       {dy, x}, {normal.mean, normal.factor, mean, slope});
 }
 
-/// Hands this shard's statistic, times `factor`, to the solver: weighted by its rows, and folded into that
-/// of the passes before it as Caffe does within a step. `value` kNoTensor stands for 1.
+/// Passes this shard's statistic, times `factor`, to the solver: weighted by the shard's rows, and
+/// folded into the statistics of the earlier passes of the step, as in Caffe. If `value` is
+/// kNoTensor, 1 is used.
 inline void observe(LoweringContext& plan, size_t blob, TensorId value, float factor,
                     float fraction) {
   if (plan.param_diffs[blob].tensor == kNoTensor) return;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClassLoss: the frame of losses that compare a row of scores with its label.
+// ClassLoss: the base of losses that compare a row of scores with its label.
 #pragma once
 
 #include "core/layers/loss_steps.h"
 
 namespace cafetiere {
 
-/// Bottoms: scores (N, classes..), N labels; top: the mean over rows (a scalar). `Formula` is made of
-/// the layer's message and has, for one row,
+/// Bottoms: scores (N, classes..) and N labels; top: the mean over rows (a scalar). `Formula` is
+/// constructed from the layer's message and defines, for one row,
 ///   double loss(const float* scores, int64_t classes, int64_t label) const
-///   float slope(float score, bool is_label) const, the derivative by one score.
+///   float slope(float score, bool is_label) const, the derivative with respect to one score.
 template <class Formula>
 class ClassLoss : public Layer {
  public:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClassScores: scores whose classes lie along one axis, with a label for each other position.
+// ClassScores: scores with the classes along one axis, and one label for each position of the
+// others.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,30 +12,30 @@
 
 namespace cafetiere {
 
-/// What a probability counts at least in a loss (kLOG_THRESHOLD of Caffe).
+/// The lower bound of a probability in a loss (Caffe's kLOG_THRESHOLD).
 inline constexpr float kLeastProbability = 1e-20f;
 
 struct ClassScores {
   int64_t outer = 0, classes = 0, inner = 0;
 
-  /// The classes lie along `axis`; there must be as many labels as positions.
+  /// The classes lie along `axis`; there must be one label per position.
   static Result<ClassScores> along(const Shape& scores, int axis, const Shape& labels) {
     CFT_ASSIGN(const int a, scores.axis(axis));
     return checked({scores.count(0, a), scores[a], scores.count(a + 1)}, scores, labels);
   }
-  /// All that follows the batch axis is classes.
+  /// All axes after the batch axis are classes.
   static Result<ClassScores> of_rows(const Shape& scores, const Shape& labels) {
     CFT_TRY(scores.axis(0).status());
     return checked({scores[0], scores.count(1), 1}, scores, labels);
   }
 
-  /// What Device::softmax takes.
+  /// The shape for Device::softmax.
   Shape shape() const { return {outer, classes, inner}; }
   int64_t count() const { return outer * classes * inner; }
   int64_t at(int64_t position, int64_t c) const {
     return (position / inner * classes + c) * inner + position % inner;
   }
-  /// A label beyond the classes counts as class 0: sources check labels before they get here.
+  /// A label out of range counts as class 0; data sources check labels before they get here.
   int64_t class_of(float label) const { return std::max<int64_t>(0, index_below(label, classes)); }
 
  private:
@@ -46,14 +47,14 @@ struct ClassScores {
   }
 };
 
-/// LayerType::labels of classes that lie along an axis; `p` may say which label is ignored.
+/// LayerType::labels for classes along an axis; `p` may specify an ignored label.
 template <class P>
 LabelRange labels_along(const Shape& scores, int axis, const P& p) {
   const Result<int> a = scores.axis(axis);
   return {a.ok() ? scores[*a] : 0,
           p.has_ignore_label() ? std::optional<int32_t>(p.ignore_label()) : std::nullopt};
 }
-/// The same where all that follows the batch axis is classes.
+/// LayerType::labels where all axes after the batch axis are classes.
 inline LabelRange labels_of_rows(const caffe::LayerParameter&, const Shape& scores) {
   return {scores.count(1), {}};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clip: y = min(max(x, min), max), element-wise; the slope is 1 from min to max, both included.
+// Clip: y = min(max(x, min), max), element-wise; the slope is 1 on [min, max].
 #include "core/layers/activation.h"
 
 namespace cafetiere {

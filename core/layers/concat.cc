@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Concat: joins bottoms along one axis; all other axes must agree.
+// Concat: concatenates its bottoms along one axis; all other axes must match.
 #include <fmt/format.h>
 
 #include "core/layers/parts.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ContrastiveLoss (Hadsell, Chopra & LeCun 2006): 1 / (2 N) times the sum of d^2 for similar pairs
-// and max(margin - d, 0)^2 for others, d being the distance of a and b. legacy_version takes
-// max(margin - d^2, 0) for the others. Bottoms: a and b (N, C[, 1, 1]), N similarities (not 0 =
-// similar); top: the loss (a scalar).
+// ContrastiveLoss (Hadsell, Chopra & LeCun 2006): 1 / (2 N) times the sum of d^2 over similar pairs
+// and of max(margin - d, 0)^2 over dissimilar ones, where d is the distance between a and b. With
+// legacy_version, dissimilar pairs use max(margin - d^2, 0). Bottoms: a and b (N, C[, 1, 1]), N
+// similarities (nonzero = similar); top: the loss (a scalar).
 #include <algorithm>
 #include <cmath>
 
@@ -39,7 +39,7 @@ class ContrastiveLoss : public Layer {
     return {};
   }
 
-  /// The gradient for a is slope * (a - b) * weight / N, that for b its negative.
+  /// The gradient of a is slope * (a - b) * weight / N, that of b its negative.
   Status backward(LoweringContext& plan) const override {
     const Pairs pairs = this->pairs(plan);
     for (size_t i = 0; i < 2; ++i) {
@@ -72,7 +72,7 @@ class ContrastiveLoss : public Layer {
       return float(sum);
     }
     static bool is_similar(float label) { return std::trunc(label) != 0; }
-    /// How much short of the margin a pair is.
+    /// By how much a pair falls short of the margin.
     float lack(float square) const {
       return std::max(0.f, margin - (legacy ? square : std::sqrt(square)));
     }
@@ -80,7 +80,8 @@ class ContrastiveLoss : public Layer {
       if (is_similar(label)) return square;
       return legacy ? lack(square) : lack(square) * lack(square);
     }
-    /// Half the derivative of the loss by d, over d. Caffe's 1e-4 keeps it finite.
+    /// Half the derivative of the loss with respect to d, divided by d. Caffe's 1e-4 keeps it
+    /// finite.
     float slope(float square, float label) const {
       if (is_similar(label)) return 1;
       if (legacy) return lack(square) > 0 ? -1.f : 0.f;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a ConvolutionParameter against the shape of its bottom.
+// Validates a ConvolutionParameter against the shape of its bottom.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 namespace cafetiere {
 
-/// pad, kernel_size, stride and dilation: one value for all axes, one an axis, or the _h/_w forms.
+/// pad, kernel_size, stride or dilation: one value for all axes, one per axis, or the _h/_w fields.
 inline Status spatial_values(const google::protobuf::RepeatedField<uint32_t>& values, bool has_hw,
                              uint32_t h, uint32_t w, int axes, int64_t absent, const char* what,
                              std::vector<int64_t>& out) {
@@ -34,7 +34,7 @@ inline Status spatial_values(const google::protobuf::RepeatedField<uint32_t>& va
   return {};
 }
 
-/// The geometry of a convolution whose batch is everything before `axis`. `out` is left empty.
+/// The geometry of a convolution; all axes before `axis` are the batch. Leaves `out` empty.
 inline Result<ConvGeometry> conv_geometry(const caffe::ConvolutionParameter& p,
                                           const Shape& bottom) {
   CFT_ASSIGN(const int axis, bottom.axis(p.axis()));
@@ -68,7 +68,8 @@ inline Result<ConvGeometry> conv_geometry(const caffe::ConvolutionParameter& p,
   return g;
 }
 
-/// The same with `out`: how often the dilated kernel fits into the padded input.
+/// conv_geometry() with `out` set: the number of positions of the dilated kernel in the padded
+/// input.
 inline Result<ConvGeometry> convolution_geometry(const caffe::ConvolutionParameter& p,
                                                  const Shape& bottom) {
   CFT_ASSIGN(ConvGeometry g, conv_geometry(p, bottom));
@@ -86,21 +87,21 @@ inline Result<ConvGeometry> convolution_geometry(const caffe::ConvolutionParamet
   return g;
 }
 
-/// The shape (n, channels, spatial..) in which devices see images.
+/// The shape (n, channels, spatial..) in which devices take images.
 inline Shape image_shape(int64_t n, int64_t channels, const std::vector<int64_t>& spatial) {
   std::vector<int64_t> dims{n, channels};
   dims.insert(dims.end(), spatial.begin(), spatial.end());
   return Shape(std::move(dims));
 }
 
-/// A tensor under another shape, which for most nets is the one that it has.
+/// The tensor reshaped to `shape`; the tensor itself if it has that shape, as in most nets.
 inline TensorId with_shape(Program& p, TensorId id, const Shape& shape) {
   return p.shape(id) == shape ? id : p.reshaped(id, shape);
 }
 
-/// Shapes and parameters of a convolution or its transpose: equal bottoms, as many tops, weights that
-/// all of them share. geometry(bottom) gives the convolution behind the layer, which leads from
-/// bottom to top or, transposed, from top to bottom.
+/// Sets the shapes and parameters of a convolution or a transposed convolution: bottoms of equal
+/// shape, as many tops, and weights shared by all of them. geometry(bottom) returns the
+/// convolution, which maps bottom to top or, if transposed, top to bottom.
 template <class Geometry>
 Status shape_convolution(LayerShapes& s, const caffe::ConvolutionParameter& p, bool transposed,
                          const Geometry& geometry) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CoSData: the columns of a table, one a top (CaffeOnSpark). A top holds the batch and then the first
-// sample_num_axes of channels, height and width; a transposed one, such as LSTMs read, has the batch
-// behind its one axis.
+// CoSData: the columns of a table, one per top (CaffeOnSpark). The axes of a top are the batch,
+// then the first sample_num_axes of channels, height and width; a transposed top, as LSTMs take it,
+// has the batch axis after its only other axis.
 #include <fmt/format.h>
 
 #include "core/data/row_reader.h"
@@ -25,7 +25,7 @@ class CosData : public Layer {
     for (int i = 0; i < p.top_size(); ++i) CFT_TRY(shape_top(p.top(i), batch, s.tops[size_t(i)]));
     return {};
   }
-  /// The plan makes the tops of a source: they are its inputs.
+  /// A source's tops are inputs of the plan, which creates them.
   Status forward(LoweringContext&) const override { return {}; }
   Status backward(LoweringContext&) const override { return {}; }
 
@@ -57,7 +57,7 @@ class CosData : public Layer {
   }
 };
 
-/// Of the column that feeds a top; images are transformed, numbers are taken as they are.
+/// Describes the column that feeds a top; images are transformed, numbers are used as they are.
 Status describe_column(const caffe::LayerParameter& param, int index, RowsInput* input) {
   using Cos = caffe::CoSDataParameter;
   const Cos::TopBlob& top = param.cos_data_param().top(index);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crop: cuts the first bottom to the second one's size on the axes from `axis` on, beginning at
-// `offset` (none = 0, one for all, or one for each of those axes). The second bottom gives its shape
-// alone.
+// Crop: cuts the first bottom to the size of the second on the axes from `axis` on, starting at
+// `offset` (none = 0, one for all axes, or one for each). Only the shape of the second bottom is
+// used.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data: batches of Datum records from an LMDB or LevelDB. Gives the images and, if asked, labels.
+// Data: batches of Datum records from an LMDB or LevelDB. Tops: the images and, optionally, labels.
 #include "core/data/db_source.h"
 #include "core/layers/source.h"
 
@@ -11,7 +11,7 @@ class Data : public FileLayer {
   using FileLayer::FileLayer;
   const std::string& source() const override { return param().data_param().source(); }
   int64_t batch_size() const override { return param().data_param().batch_size(); }
-  /// Records have the channels of their images; the transformations may tell how many.
+  /// The records determine the number of channels unless the transformations do.
   std::optional<Shape> stated_row(size_t top) const override {
     const caffe::TransformationParameter& p = param().transform_param();
     const int values = p.mean_value_size();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deconvolution: the transpose of a convolution, y = W^T * x + b. Bottom (N.., C, spatial..) to top
-// (N.., num_output, stride (in - 1) + dilation (kernel - 1) + 1 - 2 pad); weights (C, num_output /
-// group, kernel..). With num_output = group = C and a bilinear filler it enlarges images.
+// Deconvolution: transposed convolution, y = W^T * x + b. Bottom (N.., C, spatial..); top (N..,
+// num_output, stride (in - 1) + dilation (kernel - 1) + 1 - 2 pad); weights (C, num_output / group,
+// kernel..). With num_output = group = C and a bilinear filler it upsamples images.
 #include "core/device/map.h"
 #include "core/layers/conv_geometry.h"
 
@@ -64,7 +64,7 @@ class Deconvolution : public Layer {
   }
 
  private:
-  /// The convolution from top to bottom.
+  /// The convolution that maps top to bottom.
   Result<ConvGeometry> geometry(const Shape& bottom) const {
     CFT_ASSIGN(ConvGeometry g, conv_geometry(param().convolution_param(), bottom));
     std::swap(g.channels, g.outputs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DenseImageData (SegNet): batches of images and their label images from a list. Gives the images and,
-// for each pixel, its label.
+// DenseImageData (SegNet): batches of images and label images from a list. Tops: the images, and a
+// label for each pixel.
 #include "core/layers/label_image_data.h"
 
 namespace cafetiere {

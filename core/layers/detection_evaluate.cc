@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// DetectionEvaluate (SSD): which detections are right. Bottoms: DetectionOutput's rows (.., 7), objects (..,
-// 8) as AnnotatedData's; top (1, 1, R, 5): of each class (-1, class, its objects, -1, -1), then of each
-// detection (image, class, score, right, wrong). One that found an object that is not counted is neither.
+// DetectionEvaluate (SSD): classifies detections as true or false positives. Bottoms:
+// DetectionOutput's rows (.., 7), AnnotatedData's objects (.., 8); top (1, 1, R, 5): a row per
+// class (-1, class, number of objects, -1, -1), then a row per detection (image, class, score, true
+// positive, false positive). A detection of a difficult object that does not count is neither.
 #include <fmt/format.h>
 
 #include <map>
@@ -69,7 +70,7 @@ struct Evaluator {
   }
 
  private:
-  /// By falling score: an object is found once.
+  /// In descending order of score: an object can be detected only once.
   void judge(const Key& key, std::vector<Found>& found, std::vector<Truth>& truths,
              std::vector<float>* rows) const {
     std::ranges::stable_sort(found, std::ranges::greater(), &Found::score);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // DetectionOutput: decodes SSD's boxes and keeps the best of each class (Liu et al. 2016). Bottoms:
-// places (N, P L 4), scores after a softmax (N, P C), priors (1, 2, 4 P), perhaps the images, which are
-// not read; top (1, 1, K, 7): image, label, score, x1, y1, x2, y2. Nothing found: N rows of -1 behind the
-// image's number.
+// locations (N, P L 4), scores after softmax (N, P C), priors (1, 2, 4 P) and, optionally, the
+// images, which are ignored. Top (1, 1, K, 7): image, label, score, x1, y1, x2, y2. If nothing is
+// found, N rows of the image's index followed by -1.
 #include <fmt/format.h>
 
 #include <cfloat>
@@ -17,7 +17,7 @@ using DetectionParam = caffe::DetectionOutputParameter;
 
 constexpr int64_t kValues = 7;
 
-/// Finds the objects of a batch.
+/// Detects the objects of a batch.
 class Detector {
  public:
   explicit Detector(const DetectionParam& p)
@@ -55,7 +55,7 @@ class Detector {
   };
   int64_t kinds() const { return shared_ ? 1 : classes_; }
 
-  /// By class, and by falling score within one.
+  /// Ordered by class, then by descending score.
   std::vector<Found> of_image(const Priors& priors, const float* places,
                               const float* scores) const {
     std::vector<Found> found;
@@ -144,7 +144,7 @@ class DetectionOutput : public DetectionLayer {
   int row_axis() const override { return 2; }
 
  private:
-  /// Objects that an image can have; one at least, as there may be a row for none.
+  /// The maximum number of objects per image; at least 1, since a row stands for no detection.
   static int64_t most(const DetectionParam& p, int64_t priors) {
     if (p.keep_top_k() >= 0) return std::max<int64_t>(1, p.keep_top_k());
     const bool limited = p.nms_param().has_top_k() && p.nms_param().top_k() >= 0;

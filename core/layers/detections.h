@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DetectionLayer: a layer whose tops list boxes, as many as are found. A net that runs layer by layer
-// gives the tops that many rows; in a plan, whose blobs have fixed sizes, they have room for the most
-// there can be, with rows of -1 behind the last.
+// DetectionLayer: a layer whose tops list a variable number of boxes. In a net that runs layer by
+// layer, the tops have as many rows as there are boxes; in a plan, whose blobs have fixed sizes,
+// they have the maximum number of rows, and unused rows at the end are filled with -1.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace cafetiere {
 class DetectionLayer : public ExternalLayer {
  public:
   using ExternalLayer::ExternalLayer;
-  /// The values of each top, by the bottoms' shapes and values.
+  /// Returns the values of each top for the bottoms' shapes and values.
   using Detect = std::function<std::vector<std::vector<float>>(
       const std::vector<Shape>&, const std::vector<const float*>&, size_t tops)>;
 
@@ -58,7 +58,7 @@ class DetectionLayer : public ExternalLayer {
     return {};
   }
 
-  /// What is found has no gradient.
+  /// Detections have no gradient.
   Status backward(LoweringContext&) const override { return {}; }
   Status run_backward(std::span<const BlobView>, const std::vector<bool>& propagate_down,
                       std::span<const BlobView> bottoms, std::span<const BlobView>) const override {
@@ -70,7 +70,7 @@ class DetectionLayer : public ExternalLayer {
 
  protected:
   virtual Detect detector() const = 0;
-  /// The axis of the tops along which the boxes lie.
+  /// The axis of the tops that counts the boxes.
   virtual int row_axis() const = 0;
 
  private:

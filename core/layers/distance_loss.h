@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// DistanceLoss: the frame of losses that add up a function of a - b.
+// DistanceLoss: the base of losses that sum a function of a - b.
 #pragma once
 
 #include "core/layers/loss_steps.h"
 
 namespace cafetiere {
 
-/// Bottoms: a and b of one size, and weights of the images if there are any; top: the sum divided by the
-/// images (a scalar). The gradient reaches a and b. `Formula` is made of the layer's message and has
+/// Bottoms: a and b of equal size and, optionally, image weights; top: the sum divided by the
+/// number of images (a scalar). a and b have gradients. `Formula` is constructed from the layer's
+/// message and defines
 ///   double loss(double d) const
 ///   float slope(float d) const, its derivative.
 template <class Formula>
@@ -62,7 +63,7 @@ class DistanceLoss : public Layer {
   }
 
  private:
-  /// A row for each image.
+  /// One row per image.
   static ClassScores rows(const LoweringContext& plan) {
     const Shape& a = plan.bottom_shape(0);
     return {.outer = a[0], .classes = a.count(1), .inner = 1};

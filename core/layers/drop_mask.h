@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DropMask: which elements a dropout drops. It depends on nothing but the seed and the position: the
-// sub-step, the layer's name, the row among all shards and the element.
+// DropMask: which elements a dropout layer drops. It depends only on the seed and the position: the
+// sub-step, the layer's name, the row's index across all shards and the element.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ class DropMask {
         first_(run.first_sample),
         threshold_(uint32_t(double(ratio) * 4294967296.0)) {}
 
-  /// Fastest for elements that follow each other: four of a row share a block of random numbers.
+  /// Fastest for consecutive elements: each four of a row share a block of random numbers.
   bool keeps(int64_t sample, int64_t element) {
     if (sample != sample_ || element / 4 != quad_) draw(sample, element / 4);
     return bits_[size_t(element % 4)] >= threshold_;
@@ -36,7 +36,7 @@ class DropMask {
   uint32_t step_;
   int64_t first_;
   uint32_t threshold_;
-  int64_t sample_ = -1, quad_ = -1;  // whose numbers these are
+  int64_t sample_ = -1, quad_ = -1;  // the position that bits_ belongs to
   std::array<uint32_t, 4> bits_{};
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout: in training keeps an element with probability 1 - ratio and scales it by 1 / (1 - ratio);
-// the identity otherwise (Srivastava et al. 2014, inverted form). Forks: without scale_train tests scale
-// instead, by 1 - ratio (Fast R-CNN); with sample_weights_test tests drop, too (Bayesian SegNet).
+// Dropout: in training, keeps an element with probability 1 - ratio and scales it by 1 / (1 -
+// ratio); otherwise the identity (Srivastava et al. 2014, inverted form). Variants of forks:
+// without scale_train, testing scales by 1 - ratio instead (Fast R-CNN); with sample_weights_test,
+// testing drops elements too (Bayesian SegNet).
 #include "core/device/map.h"
 #include "core/graph/layer.h"
 #include "core/layers/drop_mask.h"
@@ -50,7 +51,7 @@ class Dropout : public Layer {
     return !drops(plan) && scales_in_training();
   }
 
-  /// The same in both directions: the mask, or in a test what stands in for it.
+  /// Used in both directions: applies the mask or, in testing, what replaces it.
   void apply(LoweringContext& plan, std::string name, TensorId out, TensorId in) const {
     if (!drops(plan)) {
       map(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DummyData: tops filled by fillers, for tests and timing. Takes nothing, gives any number of tops.
+// DummyData: tops set by fillers, for tests and timing. No bottoms, any number of tops.
 #include <algorithm>
 
 #include "core/graph/filler.h"
@@ -49,7 +49,7 @@ class DummyData : public Layer {
           p.data_filler_size() ? p.data_filler(which) : caffe::FillerParameter();
       const TensorId top = plan.new_top(i);
       const Shape shape = plan.top_shapes[i];
-      // Checks the filler once, so that it cannot fail in a step.
+      // Checks the filler here, so that it cannot fail in a step.
       std::vector<float> probe(size_t(shape.count()));
       Random random(0);
       CFT_TRY(fill(filler, shape, probe, random));

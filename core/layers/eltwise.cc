@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eltwise: the product, the weighted sum or the maximum of bottoms of one shape, element by element.
+// Eltwise: the element-wise product, weighted sum or maximum of bottoms of equal shape.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ class Eltwise : public Layer {
   }
 
  private:
-  /// The product of the factors from left to right; of one factor, that factor.
+  /// The product of the factors from left to right; a single factor is returned as it is.
   static TensorId product(LoweringContext& plan, const std::string& name,
                           const std::vector<TensorId>& factors) {
     TensorId result = factors[0];
@@ -81,8 +81,8 @@ class Eltwise : public Layer {
     return result;
   }
 
-  /// dy times the product of the other bottoms, or dy y / x, which is less work for many bottoms but
-  /// has no value at x = 0.
+  /// dy times the product of the other bottoms, or dy y / x, which is cheaper for many bottoms but
+  /// undefined at x = 0.
   void product_backward(LoweringContext& plan, size_t i) const {
     if (param().eltwise_param().stable_prod_grad()) {
       std::vector<TensorId> factors = plan.bottoms;
@@ -127,8 +127,9 @@ class Eltwise : public Layer {
         plan.new_bottom_diff(i), dy);
   }
 
-  /// Bottom 1 holds unless 0, 2, 3, ... in turn is strictly larger; Caffe's order among equals.
-  /// saved[0]: which bottom each element came from, if a gradient will want it.
+  /// Bottom 1 wins unless one of bottoms 0, 2, 3, ..., compared in this order, is strictly larger:
+  /// Caffe's order for ties. saved[0]: the index of the bottom each element came from, if a
+  /// gradient needs it.
   void maximum(LoweringContext& plan) const {
     const bool wanted = std::ranges::find(plan.propagate_down, true) != plan.propagate_down.end();
     TensorId largest = plan.bottoms[1], winner = kNoTensor;
@@ -146,7 +147,7 @@ class Eltwise : public Layer {
     plan.saved = {winner};
   }
 
-  /// The index of the largest bottom so far, challenged by bottom i.
+  /// The index of the largest bottom so far, updated by bottom i.
   static TensorId next_winner(LoweringContext& plan, TensorId winner, TensorId largest, size_t i) {
     const TensorId next = plan.new_tensor("winner", plan.top_shapes[0]);
     const TensorId x = plan.bottoms[i];

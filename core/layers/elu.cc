@@ -9,7 +9,7 @@ namespace {
 struct ELU {
   explicit ELU(const caffe::LayerParameter& param) : alpha(param.elu_param().alpha()) {}
   float operator()(float x) const { return x > 0 ? x : alpha * vec::expm1(x); }
-  /// The top has the bottom's sign wherever alpha is not negative.
+  /// The top has the bottom's sign unless alpha is negative.
   bool slope_of_top() const { return alpha >= 0; }
   float slope(float v) const {
     const float y = slope_of_top() ? v : alpha * vec::expm1(v);

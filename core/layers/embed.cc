@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Embed: row x of a learned table for every index x, plus a bias. Bottom: indices of any shape in
-// [0, input_dim); top: that shape and num_output. An index beyond the table gives the bias alone.
-// Blobs: table (input_dim, num_output)[, bias (num_output)]. Indices have no gradient.
+// [0, input_dim); top: the bottom's shape followed by num_output. An index out of range gives the
+// bias alone. Blobs: table (input_dim, num_output)[, bias (num_output)]. Indices have no gradient.
 #include <algorithm>
 
 #include "core/device/row_major.h"
@@ -63,7 +63,7 @@ class Embed : public Layer {
   int64_t rows() const { return param().embed_param().input_dim(); }
   int64_t size() const { return param().embed_param().num_output(); }
 
-  /// A row's gradient is the sum of those of its uses, in their order.
+  /// The gradient of a row is the sum of the gradients of its uses, added in order.
   void table_gradient(LoweringContext& plan) const {
     const Gradient table = plan.param_diffs[0];
     range_step(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EuclideanLoss: sum (a - b)^2 / (2 N). Two bottoms of one size, and weights of the images if there are
-// any; the gradient reaches both.
+// EuclideanLoss: sum (a - b)^2 / (2 N). Bottoms: a and b of equal size and, optionally, image
+// weights; a and b have gradients.
 #include "core/layers/distance_loss.h"
 
 namespace cafetiere {

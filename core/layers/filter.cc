@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filter: lets those rows of its bottoms through whose selector, the last bottom, is not 0. How many
-// they are is known only while a net runs, so only Net runs it; a plan refuses it.
+// Filter: passes the rows of its bottoms whose selector, the last bottom, is not 0. Their number is
+// known only at run time, so only Net can run it; a plan rejects it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ class Filter : public ExternalLayer {
  public:
   using ExternalLayer::ExternalLayer;
 
-  /// As if every row was let through.
+  /// Shapes for the case that all rows pass.
   Status shape(LayerShapes& s) const override {
     if (s.tops.size() + 1 != s.bottoms.size()) {
       return invalid_argument(fmt::format(
@@ -60,7 +60,7 @@ class Filter : public ExternalLayer {
     return {};
   }
 
-  /// Rows that were not let through have no gradient; the selector never has one.
+  /// Rows that did not pass have zero gradient; the selector has no gradient.
   Status run_backward(std::span<const BlobView> tops, const std::vector<bool>& propagate_down,
                       std::span<const BlobView> bottoms, std::span<const BlobView>) const override {
     const std::vector<int64_t> rows = kept(bottoms.back());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flatten: makes one axis of the axes [axis, end_axis].
+// Flatten: merges the axes [axis, end_axis] into one.
 #include "core/layers/reshaping.h"
 
 namespace cafetiere {

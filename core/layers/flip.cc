@@ -23,7 +23,7 @@ class Flip : public Layer {
     return {};
   }
 
-  /// Mirrored twice, all is as before.
+  /// Flipping is its own inverse.
   Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     mirror(plan, plan.step("backward"), plan.top_diffs[0], plan.new_bottom_diff(0));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GroupNorm: zero mean and unit variance over runs of neighbouring channels of one image, then a
-// learned scale and shift a channel (Wu & He 2018). Bottom (N, C, ..), top the same. Blobs: [scale
-// (C), shift (C)].
+// GroupNorm: normalises groups of consecutive channels of an image to zero mean and unit variance,
+// then applies a learned scale and shift per channel (Wu & He 2018). Bottom and top: (N, C, ..).
+// Blobs: [scale (C), shift (C)].
 #include <fmt/format.h>
 
 #include "core/layers/row_norm.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HardSigmoid: y = min(max(x / 6 + 1/2, 0), 1), element-wise: the form of MobileNetV3 (Howard et al.
+// HardSigmoid: y = min(max(x / 6 + 1/2, 0), 1), element-wise, as in MobileNetV3 (Howard et al.
 // 2019).
 #include "core/layers/activation.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HDF5Data: batches of rows from HDF5 files. Gives a top for each dataset, of its name.
+// HDF5Data: batches of rows from HDF5 files, with a top for each dataset, of the same name.
 #include "core/data/hdf5_source.h"
 #include "core/layers/source.h"
 

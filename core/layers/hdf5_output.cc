@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HDF5Output: writes its bottoms, data and labels, to the datasets "data" and "label" of a file, batch
-// after batch. Gives nothing.
+// HDF5Output: appends its bottoms, data and labels, to the datasets "data" and "label" of a file,
+// batch by batch. No tops.
 #include <fmt/format.h>
 
 #include <mutex>
@@ -13,8 +13,8 @@
 namespace cafetiere {
 namespace {
 
-/// The file that all plans of a net write to, made when the first of them runs. A failure ends the run and removes the file's content,
-/// so that a part of the batches is never taken for all of them.
+/// The file that all plans of a net write to, created when the first of them runs. A failure ends
+/// the run and truncates the file, so that a partial file is never taken for a complete one.
 class Output {
  public:
   explicit Output(std::string path) : path_(std::move(path)) {}
@@ -28,7 +28,7 @@ class Output {
     if (failed_.ok()) failed_ = file_->append("label", label, {labels, size_t(label.count())});
     if (failed_.ok()) return {};
     file_.reset();
-    (void)Hdf5Appender::create(path_);  // the first failure is the one to tell
+    (void)Hdf5Appender::create(path_);  // report the first failure only
     return failed_;
   }
 
@@ -79,7 +79,7 @@ class Hdf5Output : public Layer {
   Status backward(LoweringContext&) const override { return {}; }
 
  private:
-  /// Caffe's older form of every blob: number, channels, height, width.
+  /// Caffe's legacy shape of a blob: number, channels, height, width.
   static Shape four_axes(const Shape& shape) {
     std::vector<int64_t> dims = shape.dims();
     dims.resize(4, 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HingeLoss: one against all, the mean over images of sum max(0, 1 - t s)^p, where t is 1 for the
-// label's class and -1 for the others, and p is 1 or 2. Bottoms: scores (N, classes..), N labels;
-// top: the loss (a scalar).
+// HingeLoss: one-versus-all hinge loss, the mean over images of sum max(0, 1 - t s)^p, where t is 1
+// for the label's class and -1 for the others, and p is 1 or 2. Bottoms: scores (N, classes..), N
+// labels; top: the loss (a scalar).
 #include "core/layers/class_loss.h"
 
 namespace cafetiere {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HuberLoss: squares of small distances and the size of large ones (Huber 1964), added up and divided by
-// the images: (a - b)^2 / 2 where |a - b| <= delta, delta (|a - b| - delta / 2) beyond. Two bottoms of one
-// size, and weights of the images if there are any; the gradient reaches both.
+// HuberLoss (Huber 1964): the sum of (a - b)^2 / 2 where |a - b| <= delta and of delta (|a - b| -
+// delta / 2) elsewhere, divided by the number of images. Bottoms: a and b of equal size and,
+// optionally, image weights; a and b have gradients.
 #include <cmath>
 
 #include "core/layers/distance_loss.h"

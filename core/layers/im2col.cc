@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Im2col: the patches under a convolution's kernel as channels. Bottom (N.., C, spatial..) to top
-// (N.., C * kernel, spatial of the convolution..), channel c * kernel + tap; padding gives zeros.
+// Im2col: rearranges the patches under a convolution's kernel into channels. Bottom (N.., C,
+// spatial..), top (N.., C * kernel, the convolution's spatial..), channel c * kernel + tap; padding
+// gives zeros.
 #include "core/device/row_major.h"
 #include "core/layers/conv_geometry.h"
 
 namespace cafetiere {
 namespace {
 
-/// Where the taps of a convolution's kernel lie in its image.
+/// The positions of a convolution's kernel taps in its image.
 struct Patches {
   ConvGeometry g;
 
-  /// The pixel that a tap meets at an output pixel; -1 in the padding.
+  /// The input pixel of a tap at an output pixel; -1 in the padding.
   int64_t image_pixel(int64_t tap, int64_t pixel) const {
     int64_t index = 0, scale = 1;
     for (size_t a = g.in.size(); a-- > 0;) {
@@ -53,7 +54,7 @@ class Im2col : public Layer {
     return {};
   }
 
-  /// A pixel's gradient is the sum of those of all patches that hold it.
+  /// The gradient of a pixel is the sum of those of all patches that contain it.
   Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     CFT_ASSIGN(const ConvGeometry g, geometry(plan.bottom_shape(0)));
@@ -86,7 +87,7 @@ class Im2col : public Layer {
     }
   }
 
-  /// That of a convolution with one output.
+  /// The geometry of a convolution with one output channel.
   Result<ConvGeometry> geometry(const Shape& bottom) const {
     caffe::ConvolutionParameter p = param().convolution_param();
     p.set_num_output(1);

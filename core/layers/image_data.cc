@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ImageData: batches of image files from a list. Gives the images and their labels.
+// ImageData: batches of image files from a list. Tops: the images and their labels.
 #include "core/data/image_list_source.h"
 #include "core/layers/source.h"
 

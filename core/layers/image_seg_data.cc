@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ImageSegData (DeepLab): batches of images and their label images from a list. Gives the images, for
-// each pixel its label, and the images' sizes.
+// ImageSegData (DeepLab): batches of images and label images from a list. Tops: the images, a label
+// for each pixel, and the sizes of the images.
 #include "core/layers/label_image_data.h"
 
 namespace cafetiere {

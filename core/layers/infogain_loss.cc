@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// InfogainLoss: the mean of -sum_l H[label][l] log softmax(x)[l]. Bottoms: scores, labels (one a
-// position) and the matrix H, unless infogain_loss_param names a file (a binary BlobProto) with it;
-// tops: the loss (a scalar) and, if asked, the probabilities. With H = 1 it is SoftmaxWithLoss.
+// InfogainLoss: the mean of -sum_l H[label][l] log softmax(x)[l]. Bottoms: scores, labels (one per
+// position) and the matrix H, unless infogain_loss_param names a file (a binary BlobProto) that
+// holds it; tops: the loss (a scalar) and, optionally, the probabilities. If H is the identity
+// matrix, it equals SoftmaxWithLoss.
 #include "core/device/vector_math.h"
 #include "core/layers/softmax_loss.h"
 #include "core/model/blob.h"
@@ -42,7 +43,7 @@ class InfogainLoss : public SoftmaxLoss {
     return {};
   }
 
-  /// (softmax(x) * sum(H[label]) - H[label]) * weight / divisor; zero where the label is ignored.
+  /// (softmax(x) * sum(H[label]) - H[label]) * weight / divisor; zero for ignored labels.
   Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0] || plan.top_diffs[0] == kNoTensor) return {};
     CFT_ASSIGN(const ClassScores s, scores(plan.bottom_shape(0), plan.bottom_shape(1)));
@@ -68,7 +69,7 @@ class InfogainLoss : public SoftmaxLoss {
                                         what, shape.str(), classes, classes));
   }
 
-  /// The matrix from the file that the layer names.
+  /// Reads the matrix from the file that the layer names.
   Result<std::vector<float>> read_matrix(int64_t classes) const {
     const std::string& source = param().infogain_loss_param().source();
     if (source.empty()) {

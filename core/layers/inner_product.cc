@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// InnerProduct: y = W x + b, the axes from `axis` on being one vector of K inputs.
-// Bottom (leading.., K..) to top (leading.., num_output).
+// InnerProduct: y = W x + b, where the axes from `axis` on form one vector of K inputs. Bottom
+// (leading.., K..), top (leading.., num_output).
 #include <fmt/format.h>
 
 #include "core/graph/layer.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Input: names the blobs that the caller fills before each pass. Takes nothing, gives one top a blob.
+// Input: declares the blobs that the caller fills before each pass. No bottoms, one top per blob.
 #include "core/layers/source.h"
 
 namespace cafetiere {

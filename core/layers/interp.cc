@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interp: resizes the last two axes, to height x width, to those of a second bottom, or by zoom_factor.
-// BILINEAR either maps corner to corner (align_corners; zooming by z gives (size - 1) z + 1) or takes
-// pixels as areas (size z); NEAREST takes the source pixel at floor(i in / out). DeepLab: shrink_factor s
-// first gives (size - 1) / s + 1, and negative pad_beg, pad_end cut the input's edges off.
+// Interp: resizes the last two axes to height x width, to those of a second bottom, or by
+// zoom_factor. BILINEAR either aligns the corner pixels (align_corners; zooming by z gives size
+// (size - 1) z + 1) or treats pixels as areas (size z); NEAREST takes the source pixel at floor(i
+// in / out). As in DeepLab, shrink_factor s is applied first and gives (size - 1) / s + 1, and
+// negative pad_beg and pad_end crop the input.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,13 +23,13 @@ struct Tap {
   float weight;
 };
 
-/// Both axes of a plane.
+/// Interpolation of a plane along both axes.
 struct Resize {
   int64_t planes, in_width, in_pixels;
   std::vector<Tap> rows, columns;
 
   int64_t out_pixels() const { return int64_t(rows.size() * columns.size()); }
-  /// Calls f(output pixel, input pixel, weight) for the four neighbours of every output.
+  /// Calls f(output pixel, input pixel, weight) for the four neighbours of every output pixel.
   template <class F>
   void for_each(const F& f) const {
     int64_t pixel = 0;
@@ -131,7 +132,7 @@ class Interp : public Layer {
     return invalid_argument("pad_beg and pad_end leave nothing of " + bottom.str());
   }
 
-  /// What pad_beg and pad_end leave.
+  /// The size that pad_beg and pad_end leave.
   int64_t inner(int64_t size) const {
     return size + param().interp_param().pad_beg() + param().interp_param().pad_end();
   }
@@ -144,7 +145,7 @@ class Interp : public Layer {
     return p.mode() == InterpParam::BILINEAR && p.align_corners();
   }
   int64_t zoomed(int64_t size) const {
-    if (!(param().interp_param().zoom_factor() > 0)) return size;  // shrink_factor alone
+    if (!(param().interp_param().zoom_factor() > 0)) return size;  // only shrink_factor is set
     const double zoom = param().interp_param().zoom_factor();
     return int64_t(corners() ? double(size - 1) * zoom + 1 : double(size) * zoom);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LabelImageData: a layer of images and their label images, which `Fields` finds in its message.
+// LabelImageData: a source of images with label images. `Fields::of` returns its parameters.
 #pragma once
 
 #include "core/data/label_image_source.h"

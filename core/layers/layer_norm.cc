@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LayerNorm: zero mean and unit variance over all axes from `axis` on, then a learned scale and shift
-// of those axes' shape (Ba et al. 2016). Bottom and top of one shape. Blobs: [scale, shift].
+// LayerNorm: normalises over all axes from `axis` on to zero mean and unit variance, then applies a
+// learned scale and shift of the shape of these axes (Ba et al. 2016). Top: the bottom's shape.
+// Blobs: [scale, shift].
 #include "core/layers/row_norm.h"
 
 namespace cafetiere {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear: an inner product as a part of a layer, forward and backward.
+// Linear: an inner product used as a part of a layer, forward and backward.
 #pragma once
 
 #include "core/graph/layer.h"
 
 namespace cafetiere {
 
-/// y = x W^T + b for g.n rows; W is (g.outputs, g.k). Tensors are taken under any shape of the right
-/// count and given as (g.n, g.outputs) or (g.n, g.k).
+/// y = x W^T + b for g.n rows; W is (g.outputs, g.k). Input tensors may have any shape of the right
+/// count; outputs have the shape (g.n, g.outputs) or (g.n, g.k).
 struct Linear {
   InnerProductGeometry g;
   TensorId weights = kNoTensor;
@@ -20,7 +20,7 @@ struct Linear {
     return y;
   }
 
-  /// Lays out the gradients of the weights and of the bias, where they are wanted.
+  /// Emits the gradients of the weights and of the bias where they are needed.
   void gradients(LoweringContext& plan, const char* what, TensorId x, TensorId dy,
                  Gradient of_weights, Gradient of_bias = {}) const {
     dy = plan.program.reshaped(dy, {g.n, g.outputs});

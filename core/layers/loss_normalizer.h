@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LossNormalizer: which positions count towards a loss and what their sum is divided by, as
-// LossParameter says.
+// LossNormalizer: which positions count towards a loss and what their sum is divided by, according
+// to LossParameter.
 #pragma once
 
 #include <algorithm>
@@ -15,17 +15,17 @@ struct LossNormalizer {
   using Mode = caffe::LossParameter::NormalizationMode;
 
   int64_t outer;  ///< images
-  int64_t inner;  ///< positions of an image, each with a label
+  int64_t inner;  ///< labelled positions per image
   Mode mode;
-  bool has_ignore = false;  ///< whether positions labelled `ignore` are left out
+  bool has_ignore = false;  ///< whether positions labelled `ignore` are skipped
   int32_t ignore = 0;
-  float fixed = 1;  ///< what PRE_FIXED divides by
+  float fixed = 1;  ///< the divisor of PRE_FIXED
 
-  /// The mean over `images`, all of which count.
+  /// The mean over `images`, none of them skipped.
   explicit LossNormalizer(int64_t images)
       : outer(images), inner(1), mode(caffe::LossParameter::BATCH_SIZE) {}
 
-  /// `absent` is what holds when the layer says neither `normalization` nor the older `normalize`.
+  /// `absent` is the mode if the layer sets neither `normalization` nor the older `normalize`.
   LossNormalizer(const caffe::LossParameter& p, int64_t outer, int64_t inner,
                  Mode absent = caffe::LossParameter::VALID)
       : outer(outer),
@@ -41,12 +41,12 @@ struct LossNormalizer {
     }
   }
 
-  /// Whether position i counts. The labels are read only where some may be left out.
+  /// Whether position i counts. Reads the labels only if there is an ignored label.
   bool counts(const float* labels, int64_t i) const {
     return !has_ignore || std::trunc(labels[i]) != float(ignore);
   }
 
-  /// What the sum over `valid` positions is divided by, at least 1.
+  /// The divisor of a sum over `valid` counted positions, at least 1.
   float divisor(int64_t valid) const {
     switch (mode) {
       case caffe::LossParameter::FULL:

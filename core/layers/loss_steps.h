@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a loss that is a sum over positions: blocks of positions that threads share, then the
-// sum of the blocks' sums in order, so that the result is that of a fixed tree.
+// The steps of a loss that sums over positions: threads sum blocks of positions, then the block
+// sums are added in order, so that the result does not depend on the number of threads.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace cafetiere {
 
-/// A double as two floats: 48 of its 53 bits.
+/// A double as two floats, which hold 48 of its 53 bits.
 struct SplitDouble {
   float high, low;
 
@@ -21,19 +21,19 @@ struct SplitDouble {
   static double merged(float high, float low) { return double(high) + double(low); }
 };
 
-/// The weights of images, or of their positions, as a further bottom of a loss. What the sum is divided
-/// by knows nothing of them.
+/// Weights of images, or of their positions, in an optional bottom of a loss. The divisor of the
+/// sum ignores them.
 struct LossWeights {
-  TensorId tensor = kNoTensor;  ///< kNoTensor: all weigh 1
-  int64_t positions = 1;        ///< that share a weight
+  TensorId tensor = kNoTensor;  ///< kNoTensor: all weights are 1
+  int64_t positions = 1;        ///< positions per weight
 
-  /// Of bottom `index`, if the layer has so many.
+  /// The weights in bottom `index`, if the layer has that bottom.
   static LossWeights of(const LoweringContext& plan, size_t index, int64_t positions) {
     if (plan.bottoms.size() <= index) return {};
     return {plan.bottoms[index],
             positions / std::max<int64_t>(1, plan.bottom_shape(index).count())};
   }
-  /// Refuses a bottom that has a weight neither for each image nor for each of their positions.
+  /// Rejects a bottom that has neither one weight per image nor one per position.
   static Status check(const std::vector<Shape>& bottoms, size_t index, int64_t images,
                       int64_t positions) {
     if (bottoms.size() <= index) return {};
@@ -44,15 +44,15 @@ struct LossWeights {
   }
 };
 
-/// Sets top 0 to the sum of f(in, position) over the positions that count, each times its weight, divided
-/// as `rule` says. in[1] holds the labels. Returns a tensor with the divisor, which the gradient takes.
+/// Sets top 0 to the weighted sum of f(in, position) over the counted positions, divided according
+/// to `rule`. in[1] holds the labels. Returns a tensor with the divisor, for emit_loss_gradient().
 template <class F>
 TensorId emit_loss(LoweringContext& plan, const LossNormalizer& rule, std::vector<TensorId> in, F f,
                    const LossWeights& weights = {}) {
   const size_t w = in.size();
   in.push_back(weights.tensor);
   const Ranges ranges(plan.program, in, rule.outer * rule.inner);
-  // Of each block: its sum in two floats, and how many of its positions count.
+  // Per block: its sum as two floats, and its number of counted positions.
   const TensorId sums = plan.new_tensor("sums", {ranges.blocks(), 3});
   row_major_step(plan.program, plan.step("forward"), "ranges", in, {sums}, [=](const RowMajor& at) {
     return Kernel{ranges.blocks(), [=](int block) {
@@ -86,9 +86,9 @@ TensorId emit_loss(LoweringContext& plan, const LossNormalizer& rule, std::vecto
   return divisor;
 }
 
-/// Sets `down` to the gradient: for a position that counts, f(in, position) gives a function of
-/// (class, element) whose values are scaled by weight / divisor and by the position's own weight; the
-/// others get 0. in[1] holds the labels; `weight` is the gradient of the loss.
+/// Sets `down` to the gradient. For a counted position, f(in, position) returns a function of
+/// (class, element), whose values are scaled by weight / divisor and by the position's weight;
+/// other positions get 0. in[1] holds the labels; `weight` is the gradient of the loss.
 template <class F>
 void emit_loss_gradient(LoweringContext& plan, const ClassScores& s, const LossNormalizer& rule,
                         std::vector<TensorId> in, TensorId divisor, TensorId weight, TensorId down,

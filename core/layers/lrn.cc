@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LRN: local response normalisation, across channels or within a channel (Krizhevsky et al. 2012).
-// y = x (k + alpha / n * sum x^2)^-beta over a window of local_size; Caffe divides alpha by n.
+// LRN: local response normalisation across channels or within a channel (Krizhevsky et al. 2012).
+// y = x (k + alpha / n * sum x^2)^-beta over a window of local_size, which has n elements; dividing
+// alpha by n follows Caffe.
 #include "core/device/map.h"
 #include "core/device/vector_math.h"
 #include "core/graph/layer.h"
@@ -48,7 +49,7 @@ class Lrn : public Layer {
     const caffe::LRNParameter& p = param().lrn_param();
     return {p.local_size(), p.alpha(), p.beta(), p.k()};
   }
-  /// Within a channel the sum is an average pooling of the squares, and k is fixed at 1.
+  /// Within a channel, the sum is an average pooling of the squares, and k is fixed at 1.
   PoolGeometry pool(const Shape& s) const {
     const int64_t size = param().lrn_param().local_size();
     return {.max = false,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM: long short-term memory over a sequence. Bottoms: x (T, N, ..), cont (T, N) with 0 where a
-// sequence begins [, x_static (N, ..), added at every step] and, with expose_hidden, the first h and c
-// (1, N, D); tops: the output (T, N, D) and, with expose_hidden, the last h and c.
+// LSTM: long short-term memory over a sequence. Bottoms: x (T, N, ..), cont (T, N), which is 0
+// where a sequence begins [, x_static (N, ..), an input to every step] and, with expose_hidden, the
+// initial h and c (1, N, D); tops: the output (T, N, D) and, with expose_hidden, the final h and c.
 // Blobs: W_xc (4 D, I), b_c (4 D) [, W_xc_static (4 D, S)], W_hc (4 D, D).
 #include "core/layers/recurrent.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTMUnit: one time step of an LSTM without its weights. Bottoms: c before (1, N, D), the inputs of
-// the gates i, f, o, g (1, N, 4 D), cont (1, N); tops: c and h (1, N, D). Nothing flows to cont.
+// LSTMUnit: one time step of an LSTM without its weights. Bottoms: previous c (1, N, D), the inputs
+// of the gates i, f, o, g (1, N, 4 D), cont (1, N); tops: c and h (1, N, D). cont has no gradient.
 #include <fmt/format.h>
 
 #include "core/device/row_major.h"

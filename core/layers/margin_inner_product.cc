@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// MarginInnerProduct (SphereFace, Liu et al. 2017): |x| cos(angle to w_j), the w_j of length 1; of the
-// label's angle the m-fold, drawn out to be falling: (lambda plain + |x| psi) / (1 + lambda). lambda falls
-// with the iterations. Bottoms: features (M, K..), labels (M); tops: (M, num_output), lambda. Blob: w.
+// MarginInnerProduct (SphereFace, Liu et al. 2017): output j is |x| cos(angle_j), where angle_j is
+// the angle between x and w_j. For the label it is (lambda |x| cos(angle) + |x| psi(angle)) / (1 +
+// lambda); psi extends cos(m angle) to a decreasing function. lambda decreases with the iterations.
+// Bottoms: features (M, K..), labels (M); tops: (M, num_output), lambda. Blob: w.
 //
-// The gradients are the fork's. That for x has, for the label, its two parts scaled to a length of 1; that
-// for w is the plain product's. The fork makes the blob's rows 1 long; here they keep their length, by
-// which their gradient is multiplied, so that directions go as there.
+// The gradients are those of the fork. In the gradient of x, the two coefficients of the label's
+// term are scaled to unit length; the gradient of w is that of the plain inner product. The fork
+// normalises the rows of the blob to unit length. Here they keep their lengths, and their gradients
+// are multiplied by these, so that the directions change as in the fork.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -20,13 +22,14 @@ namespace {
 
 using MarginParam = caffe::MarginInnerProductParameter;
 
-/// psi(angle) = (-1)^k cos(m angle) - 2 k for angles in [k pi / m, (k + 1) pi / m], by the cosine.
+/// psi(angle) = (-1)^k cos(m angle) - 2 k for angles in [k pi / m, (k + 1) pi / m], as a function
+/// of the cosine.
 struct Margin {
   int m;
 
   double sign(double cosine) const { return k(cosine) % 2 == 0 ? 1 : -1; }
   double value(double c) const { return sign(c) * multiple(c) - 2 * k(c); }
-  /// By the cosine.
+  /// The derivative with respect to the cosine.
   double slope(double c) const {
     switch (m) {
       case 1:
@@ -68,7 +71,7 @@ struct Margin {
   }
 };
 
-/// What lambda is at a sub-step.
+/// The schedule of lambda.
 struct Weight {
   double base, gamma, power, least;
   int64_t first;
@@ -85,7 +88,7 @@ struct Weight {
   }
 };
 
-/// Lengths of rows, at least so much that nothing is divided by 0.
+/// The L2 norms of rows, bounded below to avoid division by 0.
 TensorId lengths(LoweringContext& plan, const char* what, TensorId rows, int64_t count,
                  int64_t size) {
   const TensorId norms = plan.new_tensor(what, {count});
@@ -163,7 +166,7 @@ class MarginInnerProduct : public Layer {
     const InnerProductGeometry g = geometry(plan);
     if (plan.param_diffs[0].tensor != kNoTensor) turn_weights(plan, g);
     if (!plan.propagate_down[0]) return {};
-    // The label's gradient as a share of its row of w, and as one of x.
+    // The label's gradient as coefficients of its row of w and of x.
     const TensorId of_w = plan.new_tensor("shares of w", {g.n, g.outputs});
     const TensorId of_x = plan.new_tensor("shares of x", {g.n});
     range_step(

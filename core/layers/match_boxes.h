@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which prior box answers for which object (SSD).
+// Assigns objects to prior boxes (SSD).
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace cafetiere {
 
-inline constexpr int64_t kObjectValues = 8;  ///< of a row of objects
+inline constexpr int64_t kObjectValues = 8;  ///< values per row of objects
 inline constexpr int kFree = -1, kLeftOut = -2;
 
 struct Object {
@@ -17,12 +17,13 @@ struct Object {
 };
 
 struct Matches {
-  std::vector<int> object;     ///< of each prior: its object, kFree or kLeftOut
-  std::vector<float> overlap;  ///< the largest with any object
+  std::vector<int> object;     ///< per prior: its object, kFree or kLeftOut
+  std::vector<float> overlap;  ///< per prior: its largest overlap with any object
 };
 
-/// `boxes`: those of the priors. First the pairs that overlap most, each prior and object once; then, if asked, the free priors with
-/// the objects that they overlap enough. Overlaps up to 1e-6 do not count.
+/// Matches the priors' `boxes` to objects. First, greedily, the pairs with the largest overlap,
+/// each prior and each object at most once; then, with PER_PREDICTION, every free prior to the
+/// object that it overlaps most, if by at least overlap_threshold. Overlaps up to 1e-6 count as 0.
 inline Matches match_boxes(const std::vector<Box>& boxes, const std::vector<Object>& objects,
                            const caffe::MultiBoxLossParameter& p) {
   constexpr float kLeast = 1e-6F;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemoryData: batches handed in by the caller, such as rows of a DataFrame. Gives data (N, C, H, W)
-// and, with a second top, labels (N).
+// MemoryData: batches passed in by the caller, such as rows of a DataFrame. Tops: data (N, C, H, W)
+// and, optionally, labels (N).
 #include "core/layers/source.h"
 
 namespace cafetiere {

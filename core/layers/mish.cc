@@ -6,7 +6,7 @@
 namespace cafetiere {
 namespace {
 
-/// With w = e^-|x|, which cannot overflow: tanh(log(1 + e^x)) = gate / all.
+/// With w = e^-|x|, which cannot overflow, tanh(log(1 + e^x)) = gate / all.
 struct Mish : SlopeOfBottom {
   explicit Mish(const caffe::LayerParameter&) {}
   float operator()(float x) const {

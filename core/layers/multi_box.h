@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MultiBox: what MultiBoxLoss asks of each prior box of an image (SSD).
+// MultiBox: the targets and losses of MultiBoxLoss for each prior box of an image (SSD).
 #pragma once
 
 #include <cmath>
@@ -19,13 +19,13 @@ struct MultiBox {
   int64_t images, priors, objects;
   int64_t classes() const { return p.num_classes(); }
   int64_t background() const { return p.background_label_id(); }
-  /// Places that a prior has: one, or one a class.
+  /// Location predictions per prior: one, or one per class.
   int64_t kinds() const { return p.share_location() ? 1 : classes(); }
   int64_t place(int64_t prior, int64_t label) const {
     return 4 * (prior * kinds() + (p.share_location() ? 0 : label));
   }
 
-  /// What a class costs of these scores: that of a softmax, or of a sigmoid a class.
+  /// The loss of these scores for class `label`: softmax, or a sigmoid per class.
   double class_loss(const float* scores, int64_t label) const {
     if (p.conf_loss_type() == Param::SOFTMAX) return softmax_loss(scores, label);
     double sum = 0;
@@ -36,7 +36,7 @@ struct MultiBox {
     }
     return sum;
   }
-  /// The derivative by score c.
+  /// The derivative with respect to score c.
   float class_slope(const float* scores, int64_t c, int64_t label) const {
     const double share = p.conf_loss_type() == Param::SOFTMAX
                              ? elementary::exp(-softmax_loss(scores, c))
@@ -50,15 +50,15 @@ struct MultiBox {
   float place_slope(float d) const {
     return p.loc_loss_type() == Param::L2 ? d : SmoothL1().slope(d);
   }
-  /// Whether an edge of a prior counts: with bp_inside only one that lies in the image.
+  /// Whether an edge of a prior counts; with bp_inside, only an edge inside the image does.
   bool counts(const Box& prior, int64_t edge) const {
     if (!p.bp_inside()) return true;
     const float at[] = {prior.x1, prior.y1, prior.x2, prior.y2};
     return at[edge] >= 0 && at[edge] <= 1;
   }
 
-  /// Of each prior of an image the class that it should have, -1 if it does not count, and what its place
-  /// should be. `scores` and `places` are the image's.
+  /// Sets, for each prior of an image, `kind` to its target class, or to -1 if it does not count,
+  /// and `target` to its encoded target box. `scores` and `places` are those of the image.
   void assign(int64_t image, const float* scores, const float* places, const Priors& of,
               const float* rows, float* kind, float* target) const {
     const std::vector<Object> all = objects_of(rows, image);
@@ -109,7 +109,7 @@ struct MultiBox {
     return found;
   }
 
-  /// The boxes that the places say.
+  /// The boxes that the location predictions encode.
   std::vector<Box> decoded(const Priors& of, const float* places) const {
     const PriorCode code{p.code_type(), p.encode_variance_in_target()};
     std::vector<Box> boxes;
@@ -119,7 +119,8 @@ struct MultiBox {
     return boxes;
   }
 
-  /// The free priors that overlap no object and look least like background: so many a matched one.
+  /// Selects as negatives the free priors that overlap no object and score least as background, in
+  /// proportion to the matched ones.
   void mine_negatives(const float* scores, const float* places, const Priors& of,
                       const Matches& matches, int64_t matched, float* kind) const {
     std::vector<int64_t> free;
@@ -134,8 +135,8 @@ struct MultiBox {
     for (const int64_t i : hardest(free, losses, most, of, places)) kind[i] = float(background());
   }
 
-  /// The priors of the largest losses, sample_size an image; matched ones that are not among them do not
-  /// count.
+  /// Keeps the sample_size priors of an image with the largest losses; matched priors not among
+  /// them do not count.
   void mine_examples(const float* scores, const float* places, const Priors& of,
                      const Matches& matches, float* kind, const float* target) const {
     std::vector<int64_t> all;
@@ -158,8 +159,8 @@ struct MultiBox {
     std::ranges::copy(wanted, kind);
   }
 
-  /// Of these priors at most so many of the largest losses, without those that lie on a harder one if there
-  /// is an nms_param.
+  /// The priors with the largest losses, at most `most`; with nms_param, priors that overlap one
+  /// with a larger loss are removed first.
   std::vector<int64_t> hardest(const std::vector<int64_t>& among, const std::vector<float>& losses,
                                int64_t most, const Priors& of, const float* places) const {
     std::vector<int> order;

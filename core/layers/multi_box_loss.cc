@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// MultiBoxLoss (SSD, Liu et al. 2016): the losses of place and class of prior boxes that are matched with
-// objects, and of the background where it looks most like an object. Bottoms: places (N, 4 P L), L being 1
-// or, without share_location, the classes; scores (N, P C) before the softmax or the sigmoid, priors (1, 2,
-// 4 P), objects (1, 1, G, 8): image, label, instance, x1, y1, x2, y2, difficult, an image of -1 for none;
-// top: the loss (a scalar).
+// MultiBoxLoss (SSD, Liu et al. 2016): the localisation and confidence losses of the prior boxes
+// matched with objects, plus the confidence loss of mined negatives. Bottoms: locations (N, 4 P L),
+// where L is 1 or, without share_location, the number of classes; scores (N, P C) before the
+// softmax or sigmoid; priors (1, 2, 4 P); objects (1, 1, G, 8): image (-1 for an unused row),
+// label, instance, x1, y1, x2, y2, difficult. Top: the loss (a scalar).
 #include <fmt/format.h>
 
 #include "core/layers/loss_steps.h"
@@ -47,7 +47,7 @@ class MultiBoxLoss : public Layer {
     assign(plan, g, kind, target);
     count_matches(plan, g, kind, divisor);
     LossNormalizer rule(g.images * g.priors);
-    rule.mode = caffe::LossParameter::NONE;  // the divisor is in the terms
+    rule.mode = caffe::LossParameter::NONE;  // the terms are already divided
     const TensorId one = emit_loss(
         plan, rule, {plan.bottoms[0], kind, target, plan.bottoms[1], divisor, plan.bottoms[2]},
         [g](const auto& in, int64_t i) {

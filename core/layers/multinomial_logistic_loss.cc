@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MultinomialLogisticLoss: the mean of -log p[label]. Bottoms: probabilities (N, classes..), N
-// labels; top: the loss (a scalar). SoftmaxWithLoss does it from scores, and more stably.
+// labels; top: the loss (a scalar). SoftmaxWithLoss computes it from scores and is numerically more
+// stable.
 #include "core/device/vector_math.h"
 #include "core/layers/class_loss.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MVN: each image's channels, or each image, to zero mean and, if asked, unit deviation.
-// Bottom of up to 4 axes, top the same with 4 axes (N, C, H, W). No parameters.
+// MVN: normalises each image, or each channel of an image, to zero mean and, optionally, unit
+// variance. Bottom of up to 4 axes; the top has 4 axes (N, C, H, W). No parameters.
 #include <cmath>
 
 #include "core/layers/normalize.h"
@@ -23,7 +23,7 @@ class Mvn : public Layer {
     return {};
   }
 
-  /// y = (x - mean) / (deviation + eps): eps is added outside the root.
+  /// y = (x - mean) / (deviation + eps): eps is added outside the square root.
   Status forward(LoweringContext& plan) const override {
     const caffe::MVNParameter& p = param().mvn_param();
     const Shape view = rows(plan.top_shapes[0]), scalars{view[1]};

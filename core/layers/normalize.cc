@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalize (SSD): y = scale x / norm, the L2 norm being that of an image (across_spatial) or of a pixel
-// over its channels. Blob: scale, one for all (no axes; channel_shared) or one a channel. The gradient is
-// SSD's: with a scale a channel its sum leaves the scales out, so it is the true one while they are equal.
-// With normalize_param it is happynear's layer of that name (PixelNormalize).
+// Normalize (SSD): y = scale x / norm, where norm is the L2 norm of an image (across_spatial) or of
+// the channels of a pixel. Blob: scale, a single one (no axes; channel_shared) or one per channel.
+// The gradient is SSD's: with a scale per channel, its sum omits the scales, so it is exact only
+// while they are equal. With normalize_param, it is happynear's layer of that name
+// (PixelNormalize).
 #include <cmath>
 
 #include "core/device/row_major.h"
@@ -12,7 +13,7 @@
 namespace cafetiere {
 namespace {
 
-/// (N, C, S); a norm belongs to an image, or to a pixel of one.
+/// (N, C, S); one norm per image, or per pixel of an image.
 struct Norms {
   int64_t images, channels, pixels;
   bool across, shared;
@@ -21,8 +22,8 @@ struct Norms {
   int64_t count() const { return across ? images : images * pixels; }
   int64_t size() const { return channels * pixels; }
 
-  /// Calls f(norm, first element, elements a channel) for the norms [begin, end) of a block: a norm of
-  /// pixels at a time, or an image.
+  /// Calls f(norm, first element, consecutive elements per channel) for norms [begin, end): a norm
+  /// covers a pixel or an image.
   template <class F>
   void for_each(int64_t begin, int64_t end, const F& f) const {
     for (int64_t i = begin; i < end; ++i) {
@@ -115,7 +116,7 @@ class Normalize : public Layer {
     return {shape[0], shape[1], shape.count(2), p.across_spatial(), p.channel_shared(), p.eps()};
   }
 
-  /// The sum of dy x / norm, of each channel or of all.
+  /// The sum of dy x / norm, per channel or over all channels.
   static void scale_gradient(LoweringContext& plan, const Norms& g) {
     const TensorId sums = plan.new_tensor("scale sums", {g.channels});
     range_step(plan.program, plan.step("scale sums"),

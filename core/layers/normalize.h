@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zero mean, unit variance: the steps that the normalising layers share. A channel (axis 1) is what
-// is normalised as a whole; a layer that means other axes reshapes to (.., rows, ..) first.
+// Normalisation to zero mean and unit variance: steps shared by the normalising layers. A channel
+// (axis 1) is normalised as a whole; layers that normalise over other axes reshape to (.., rows,
+// ..) first.
 #pragma once
 
 #include "core/device/map.h"
@@ -8,7 +9,7 @@
 
 namespace cafetiere {
 
-/// y = (x - mean) * inverse, with one mean and one inverse deviation a channel.
+/// y = (x - mean) * inverse, with a mean and an inverse deviation per channel.
 inline void normalize(LoweringContext& plan, TensorId x, TensorId mean, TensorId inverse,
                       TensorId y) {
   map_channels<1, 2>(plan.program, plan.step("forward"),
@@ -16,7 +17,7 @@ inline void normalize(LoweringContext& plan, TensorId x, TensorId mean, TensorId
                      {mean, inverse});
 }
 
-/// The gradient through mean and deviation: dx = (dy - mean(dy) - y mean(dy y)) * inverse.
+/// The gradient of x through mean and deviation: dx = (dy - mean(dy) - y mean(dy y)) * inverse.
 inline void normalize_backward(LoweringContext& plan, TensorId y, TensorId dy, TensorId inverse,
                                TensorId dx) {
   const Shape& shape = plan.program.shape(y);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameter: a learned blob of the given shape, initially 0, as a top.
+// Parameter: a learned blob of the given shape, initially 0, exposed as a top.
 #include "core/device/row_major.h"
 #include "core/graph/layer.h"
 

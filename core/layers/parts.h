@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts: a tensor as parts that follow each other along one axis; what Concat joins and Slice cuts.
+// Parts: a tensor split into consecutive parts along one axis, for Concat and Slice.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace cafetiere {
 
-/// A kernel of f(i) for i in [0, count), each of which moves about `floats` floats.
+/// A kernel that calls f(i) for i in [0, count), each call moving about `floats` floats.
 template <class F>
 Kernel over_rows(int64_t count, int64_t floats, F f) {
   const int64_t rows = std::max<int64_t>(1, kMapBlock / std::max<int64_t>(1, floats));
@@ -24,7 +24,7 @@ Kernel over_rows(int64_t count, int64_t floats, F f) {
           [=](int block) { range(block * rows, std::min(count, (block + 1) * rows)); }, range};
 }
 
-/// The axis of a ConcatParameter or SliceParameter, which both know an older name for it.
+/// The axis of a ConcatParameter or SliceParameter, both of which have a deprecated name for it.
 inline Result<int> parts_axis(const Shape& shape, bool has_axis, int axis, bool has_old,
                               uint32_t old) {
   if (has_axis && has_old) {
@@ -35,8 +35,8 @@ inline Result<int> parts_axis(const Shape& shape, bool has_axis, int axis, bool 
 
 class Parts {
  public:
-  /// Parts of these shapes along `axis`. Channels are parted in any layout, and then in that of
-  /// `like`; other axes only in row-major order.
+  /// Parts of these shapes along `axis`. Channels are split in the layout of `like`, whichever it
+  /// is; other axes only in row-major order.
   Parts(const Program& program, const std::vector<Shape>& shapes, int axis, TensorId like)
       : version_(axis == 1 ? program.layout(like) : Layout::kRowMajor, program.format(like)) {
     for (const Shape& shape : shapes) {
@@ -51,11 +51,11 @@ class Parts {
     }
   }
 
-  /// whole = the parts in a row; kNoTensor stands for a part of zeros.
+  /// Concatenates the parts into `whole`; kNoTensor stands for a part of zeros.
   void join(Program& program, std::string name, const std::vector<TensorId>& parts,
             TensorId whole) const {
     Step step = start(std::move(name));
-    std::vector<int> source;  // by part: its place among the reads, -1 = none
+    std::vector<int> source;  // per part: its index in step.reads, -1 for zeros
     for (TensorId id : parts) {
       source.push_back(id == kNoTensor ? -1 : int(step.reads.size()));
       if (id != kNoTensor) step.reads.push_back(program.read(id, version_));
@@ -81,7 +81,7 @@ class Parts {
     program.step(std::move(step));
   }
 
-  /// part = the i-th part of the whole.
+  /// Copies part i of `whole` to `part`.
   void cut(Program& program, std::string name, TensorId whole, size_t i, TensorId part) const {
     Step step = start(std::move(name));
     step.reads = {program.read(whole, version_)};
@@ -100,7 +100,7 @@ class Parts {
   }
 
  private:
-  /// A part's elements within a stride of the whole.
+  /// A part's elements within one stride of the whole.
   struct Run {
     int64_t offset, size;
   };

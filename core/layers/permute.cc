@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permute: top axis i is bottom axis order[i]; axes that `order` does not name follow as they lie.
+// Permute: top axis i is bottom axis order[i]; axes not in `order` follow in their original order.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PixelNormalize: the Normalize of happynear's fork. Each pixel's channels are divided by their L2 norm,
-// sqrt(sum + 1e-6), or by their L1 norm, sum + 1e-6; a second top gives the norms (N, 1, H, W), whose
-// gradient counts if bp_norm says so.
+// PixelNormalize: Normalize of happynear's fork. Divides each pixel's channels by their L2 norm,
+// sqrt(sum + 1e-6), or by their L1 norm, sum + 1e-6. An optional second top holds the norms (N, 1,
+// H, W); its gradient is used if bp_norm is set.
 #pragma once
 
 #include <cmath>

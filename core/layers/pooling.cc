@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling: the maximum or average over windows. Bottom (N, C, H, W) to top (N, C, H', W'); a second
-// top of MAX holds the chosen index within the channel.
+// Pooling: the maximum or average over windows. Bottom (N, C, H, W), top (N, C, H', W'); an
+// optional second top of MAX holds the index of the maximum within its channel.
 #include <fmt/format.h>
 
 #include <cmath>

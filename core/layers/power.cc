@@ -12,12 +12,12 @@ struct Power : SlopeOfBottom {
         scale(param.power_param().scale()),
         shift(param.power_param().shift()) {}
   float operator()(float x) const { return raised(shift + scale * x, power); }
-  /// 0 for a constant, whose base might be 0 with a negative exponent.
+  /// Returns 0 for a constant function, whose base might be 0 with a negative exponent.
   float slope(float x) const {
     const float factor = power * scale;
     return factor == 0 ? 0 : factor * raised(shift + scale * x, power - 1);
   }
-  /// The exponents that occur most without a call.
+  /// Avoids a call for the most common exponents.
   static float raised(float base, float exponent) {
     if (exponent == 0) return 1;
     if (exponent == 1) return base;

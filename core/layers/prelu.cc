@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PReLU: y = x above 0, a x below, with a learned slope a for each channel or one for all (He et al.
-// 2015). Blob 0: the slopes, (C) or a scalar; filled with 0.25 unless the filler says otherwise.
+// PReLU: y = x above 0, a x below, with a learned slope a per channel or for all channels (He et
+// al. 2015). Blob 0: the slopes, (C) or a scalar; initialised to 0.25 unless a filler is given.
 #include <algorithm>
 
 #include "core/device/map.h"
@@ -56,7 +56,7 @@ class PReLU : public Layer {
   }
 
  private:
-  /// With one slope for all, the tensor as one channel; and the way back.
+  /// Reshapes the tensor to a single channel if there is a single slope, and back.
   TensorId view(LoweringContext& plan, TensorId id) const {
     const Shape& shape = plan.bottom_shape(0);
     if (!param().prelu_param().channel_shared()) return id;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PriorBox: SSD's default boxes around the pixels of a feature map (Liu et al. 2016). Bottoms: the map
-// (N, C, H, W), the images; top (1, 2, 4 H W P): the boxes as shares of the image, then their variances.
-// Sizes are cut to whole numbers, as in SSD; PriorBoxClustered's width and height are not.
+// PriorBox: SSD's default boxes around the pixels of a feature map (Liu et al. 2016). Bottoms: the
+// map (N, C, H, W), the images; top (1, 2, 4 H W P): the boxes in coordinates relative to the
+// image, then their variances. min_size and max_size are truncated to integers, as in SSD;
+// PriorBoxClustered's width and height are not.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -28,7 +29,7 @@ class PriorBox : public Layer {
     return {};
   }
 
-  /// The boxes depend on shapes alone.
+  /// The boxes depend only on the shapes.
   Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const Grid g, grid(plan.bottom_shape(0), plan.bottom_shape(1)));
     serial_step(plan.program, plan.step("forward"), {}, {plan.new_top(0)},
@@ -100,7 +101,7 @@ class PriorBox : public Layer {
     return g;
   }
 
-  /// 1, then those given, each followed by its inverse if they are flipped; none twice.
+  /// 1, then the given ratios, each followed by its inverse if flip is set; no duplicates.
   std::vector<double> ratios() const {
     std::vector<double> ratios{1};
     for (const float given : prior().aspect_ratio()) {
@@ -114,7 +115,7 @@ class PriorBox : public Layer {
     return ratios;
   }
 
-  /// Those of the boxes around one pixel.
+  /// The sizes of the boxes around a pixel.
   Sizes sizes() const {
     const PriorParam& p = prior();
     Sizes sizes;

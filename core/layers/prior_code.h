@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How SSD writes a box relative to a prior box, and back.
+// SSD's encoding of a box relative to a prior box.
 #pragma once
 
 #include <cmath>
@@ -15,9 +15,9 @@ struct PriorCode {
   using Type = caffe::PriorBoxParameter::CodeType;
 
   Type type;
-  bool plain = false;  ///< the variances are in the numbers already
+  bool plain = false;  ///< the numbers already include the variances
 
-  /// The box of four predicted numbers. It is not clipped.
+  /// Decodes four predicted numbers to a box, without clipping.
   Box decode(const float* number, const Box& prior, const float* variance) const {
     float v[4];
     for (int i = 0; i < 4; ++i) v[i] = number[i] * (plain ? 1 : variance[i]);
@@ -58,7 +58,7 @@ struct PriorCode {
   }
 };
 
-/// Prior boxes as PriorBox gives them: (1, 2, 4 P), boxes and variances.
+/// Prior boxes as output by PriorBox: (1, 2, 4 P), boxes and variances.
 struct Priors {
   const float* values;
   int64_t count;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proposal: the boxes that a region proposal network proposes (Faster R-CNN, Ren et al. 2015), as that
-// project's Python layer. Bottoms: scores (1, 2 A, H, W), the last A of objects, deltas (1, 4 A, H, W) and
-// the image (height, width, scale); tops: regions (R, 5), their image 0, and if asked scores (R, 1).
+// Proposal: the boxes of a region proposal network, like the Python layer of Faster R-CNN (Ren et
+// al. 2015). Bottoms: scores (1, 2 A, H, W), of which the last A are those of objects; deltas (1, 4
+// A, H, W); the image's height, width and scale. Tops: regions (R, 5), with image index 0, and,
+// optionally, their scores (R, 1).
 #include <fmt/format.h>
 
 #include <cmath>
@@ -20,7 +21,7 @@ std::vector<float> given_or(const google::protobuf::RepeatedField<float>& given,
   return given.empty() ? std::move(absent) : std::vector<float>(given.begin(), given.end());
 }
 
-/// The boxes around the first pixel: each ratio in each scale.
+/// The anchors at the first pixel: each ratio at each scale.
 std::vector<Box> anchors(const ProposalParam& p) {
   const double side = p.base_size(), center = (side - 1) / 2;
   std::vector<Box> boxes;
@@ -35,7 +36,7 @@ std::vector<Box> anchors(const ProposalParam& p) {
   return boxes;
 }
 
-/// An anchor moved by `delta`, cut to the image.
+/// An anchor shifted and scaled by `delta`, clipped to the image.
 Box moved(const Box& anchor, const float (&delta)[4], float image_w, float image_h) {
   const float w = anchor.width() + 1, h = anchor.height() + 1;
   const float x = delta[0] * w + anchor.x1 + w / 2, y = delta[1] * h + anchor.y1 + h / 2;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PSROIPooling: bin (h, w) of output c is the mean of that bin of a region, in a channel of its own:
-// (c group + h) group + w (R-FCN, Dai et al. 2016). Bottoms: features (N, output_dim group_size^2, H,
-// W), regions (R, 5) as ROIPooling's; top (R, output_dim, group_size, group_size). An empty bin gives 0.
+// PSROIPooling (R-FCN, Dai et al. 2016): bin (h, w) of output c is the mean over that bin of a
+// region in input channel (c group + h) group + w. Bottoms: features (N, output_dim group_size^2,
+// H, W), regions (R, 5) as for ROIPooling; top (R, output_dim, group_size, group_size). An empty
+// bin gives 0.
 #include <fmt/format.h>
 
 #include "core/device/row_major.h"
@@ -19,11 +20,11 @@ struct PositionPool {
   int64_t pixels() const { return height * width; }
   int64_t bins() const { return group * group; }
 
-  /// Where bins lie in a region.
+  /// The positions of the bins of a region.
   struct Grid {
     float x, y, bin_w, bin_h;
   };
-  /// Coordinates are rounded, then scaled.
+  /// Coordinates are rounded first, then scaled.
   Grid grid(const float* region) const {
     const float x1 = std::round(bounded(region[1])) * scale;
     const float y1 = std::round(bounded(region[2])) * scale;
@@ -68,7 +69,7 @@ class PSROIPooling : public Layer {
     return {};
   }
 
-  /// A bin's gradient goes to its pixels in equal parts, region by region.
+  /// A bin's gradient is distributed equally over its pixels, region by region.
   Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     CFT_ASSIGN(const PositionPool g, geometry(plan.bottom_shape(0), plan.bottom_shape(1)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python: a layer that a Python class computes. It runs in nets and solvers of the Python package,
-// which put their own object in the place of this one (GraphOptions::make_foreign).
+// Python: a layer implemented by a Python class. It runs in nets and solvers of the Python package,
+// which replace this object with their own (GraphOptions::make_foreign).
 #include "core/graph/layer.h"
 
 namespace cafetiere {

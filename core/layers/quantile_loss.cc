@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// QuantileLoss: the score that leaves a share q of the targets below it (Koenker & Bassett 1978). With
-// d = target - score it is q d where d > 0 and (q - 1) d elsewhere, added up over the quantiles of all
-// targets and divided by the images. Bottoms: scores (N, targets x quantiles), targets (N, ..), and
-// weights of the images if there are any; top: the loss (a scalar).
+// QuantileLoss: the loss of quantile regression (Koenker & Bassett 1978), whose minimiser is the
+// score with a fraction q of the targets below it. With d = target - score it is q d where d > 0
+// and (q - 1) d elsewhere, summed over the quantiles of all targets and divided by the number of
+// images. Bottoms: scores (N, targets x quantiles), targets (N, ..) and, optionally, image weights;
+// top: the loss (a scalar).
 #include "core/layers/loss_steps.h"
 
 namespace cafetiere {
@@ -46,7 +47,7 @@ class QuantileLoss : public Layer {
     return {};
   }
 
-  /// -q where the score is below its target, 1 - q where it is above, 0 where it is met.
+  /// -q where the score is below its target, 1 - q where it is above, 0 where they are equal.
   Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     emit_loss_gradient(

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent: a cell unrolled over time (backpropagation through time; Werbos 1990).
 //
-// Bottoms: x (T, N, ..), cont (T, N) with 0 where a sequence begins [, x_static (N, ..), added at
-// every step] and, with expose_hidden, the first h [and c] (1, N, D). Tops: the output (T, N, D)
-// and, with expose_hidden, the last h [and c]. Blobs: W_x (gates D, I), b (gates D) [, W_static
-// (gates D, S)], W_h (gates D, D). Nothing flows down to cont.
+// Bottoms: x (T, N, ..), cont (T, N), which is 0 where a sequence begins [, x_static (N, ..), an
+// input to every step] and, with expose_hidden, the initial h [and c] (1, N, D). Tops: the output
+// (T, N, D) and, with expose_hidden, the final h [and c]. Blobs: W_x (gates D, I), b (gates D) [,
+// W_static (gates D, S)], W_h (gates D, D). cont has no gradient.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,12 +25,12 @@ struct RecurrentSizes {
   bool has_static = false, exposed = false;
 
   int64_t rows() const { return steps * streams; }
-  size_t first_state() const { return has_static ? 3 : 2; }  ///< among the bottoms
-  size_t recurrent() const { return has_static ? 3 : 2; }    ///< W_h among the parameters
+  size_t first_state() const { return has_static ? 3 : 2; }  ///< index of a bottom
+  size_t recurrent() const { return has_static ? 3 : 2; }    ///< index of W_h among the parameters
 };
 
-/// Checks the bottoms of a recurrent layer whose cell has `gates` gates and
-/// keeps `states` values a unit (h alone, or h and c).
+/// Checks the bottoms of a recurrent layer whose cell has `gates` gates and `states` state values
+/// per unit (h alone, or h and c).
 inline Result<RecurrentSizes> recurrent_sizes(const caffe::RecurrentParameter& p, int gates,
                                               int states, const std::vector<Shape>& bottoms,
                                               size_t tops) {
@@ -73,16 +73,15 @@ inline Result<RecurrentSizes> recurrent_sizes(const caffe::RecurrentParameter& p
   return z;
 }
 
-/// h and c after the last step of a run, for the next run of the same plan: zeros at first. The
-/// batches of a shard, are a stream of their own, so that it does not matter which shards share a
-/// rank.
+/// h and c after the last step of a run, carried over to the next run of the same plan; initially
+/// zero. They are kept per shard, so that results do not depend on which shards share a rank.
 class StreamMemory {
  public:
   explicit StreamMemory(int64_t floats) : zeros_(size_t(floats)) {}
   std::vector<float>& of(const RunContext& run) {
     return shards_.try_emplace(run.shard, zeros_).first->second;
   }
-  /// What a run begins with.
+  /// The state at the start of a run.
   const std::vector<float>& before(const RunContext& run) { return run.begins ? zeros_ : of(run); }
 
  private:
@@ -160,12 +159,12 @@ class Recurrent : public Layer {
   }
 
  protected:
-  /// What lies between h and the top; by default nothing. RNN has an inner product there.
+  /// What follows h on the way to the top: nothing by default, an inner product in RNN.
   virtual void add_output_params(LayerShapes&, const RecurrentSizes&) const {}
   virtual void output(LoweringContext& plan, const RecurrentSizes&, TensorId hidden) const {
     plan.tops[0] = plan.program.reshaped(hidden, plan.top_shapes[0]);
   }
-  /// The gradient that the top gives h, or kNoTensor.
+  /// The gradient of h from the top, or kNoTensor.
   virtual TensorId output_backward(LoweringContext& plan, const RecurrentSizes& z, TensorId) const {
     if (plan.top_diffs[0] == kNoTensor) return kNoTensor;
     return plan.program.reshaped(plan.top_diffs[0], {z.rows(), z.units});
@@ -173,7 +172,7 @@ class Recurrent : public Layer {
 
  private:
   static constexpr int kStates = Cell::kHasCell ? 2 : 1;
-  /// LoweringContext::saved: the first states, and h, c and gates of all steps.
+  /// Indices of LoweringContext::saved: the initial states, then h, c and gates of all steps.
   enum { kFirstHidden, kFirstCell, kHidden, kCells, kGates, kSaved };
 
   Result<RecurrentSizes> sizes(const LoweringContext& plan) const {
@@ -193,12 +192,12 @@ class Recurrent : public Layer {
     g.repeats = true;
     return {g, plan.params[z.recurrent()]};
   }
-  /// Of all steps at once: the streams of a step are the rows of an image.
+  /// All steps at once: the streams of a step are the rows of an image.
   static InnerProductGeometry over_time(const RecurrentSizes& z, int64_t inputs) {
     return {.n = z.rows(), .k = inputs, .outputs = z.gates, .inner = z.streams};
   }
 
-  /// The states before the first step: bottoms, or what the last run left.
+  /// The states before the first step: bottoms, or the final states of the previous run.
   static void first_states(LoweringContext& plan, const RecurrentSizes& z,
                            const std::shared_ptr<StreamMemory>& memory) {
     const Shape shape{z.streams, z.units};
@@ -220,7 +219,7 @@ class Recurrent : public Layer {
                    });
   }
 
-  /// The states after the last step: tops, or what the next run begins with.
+  /// The states after the last step: tops, or the initial states of the next run.
   static void last_states(LoweringContext& plan, const RecurrentSizes& z,
                           const std::shared_ptr<StreamMemory>& memory) {
     std::vector<TensorId> all{plan.saved[kHidden]}, tops;
@@ -238,7 +237,7 @@ class Recurrent : public Layer {
     });
   }
 
-  /// to[to_row + n] = cont[t][n] from[from_row + n] for all streams; 0 where cont is.
+  /// to[to_row + n] = cont[t][n] from[from_row + n] for all streams; 0 where cont is 0.
   static void reset(LoweringContext& plan, const RecurrentSizes& z, int64_t t, TensorId from,
                     int64_t from_row, TensorId to, int64_t to_row) {
     range_step(plan.program, plan.step("reset"), {plan.bottoms[1], from}, {to}, z.streams,
@@ -252,14 +251,14 @@ class Recurrent : public Layer {
                  }
                });
   }
-  /// What step t sees of the hidden state before it.
+  /// The previous hidden state as step t sees it, reset where a sequence begins.
   static void hidden_before(LoweringContext& plan, const RecurrentSizes& z, int64_t t, TensorId to,
                             int64_t to_row) {
     const TensorId from = plan.saved[t == 0 ? kFirstHidden : kHidden];
     reset(plan, z, t, from, t == 0 ? 0 : (t - 1) * z.streams, to, to_row);
   }
 
-  /// inputs: what x, h and x_static give the gates.
+  /// inputs: the contributions of x, h and x_static to the gates.
   static void step_forward(LoweringContext& plan, const RecurrentSizes& z, int64_t t,
                            std::vector<TensorId> inputs) {
     const auto& saved = plan.saved;
@@ -283,8 +282,9 @@ class Recurrent : public Layer {
                });
   }
 
-  /// diffs: those of h by the top, of h by the next step and of c. Writes the gates' gradient twice,
-  /// among all steps and alone, and gives the gradient of the cell before.
+  /// diffs: the gradients of h from the top, of h from the next step, and of c. Writes the gates'
+  /// gradient twice, to dgates (all steps) and to `here` (this step), and returns the gradient of
+  /// the previous c.
   static TensorId step_backward(LoweringContext& plan, const RecurrentSizes& z, int64_t t,
                                 std::vector<TensorId> diffs, TensorId dgates, TensorId here) {
     const auto& saved = plan.saved;
@@ -331,7 +331,7 @@ class Recurrent : public Layer {
     plan.bottom_diffs[i] = plan.program.reshaped(diff, plan.bottom_shape(i));
   }
 
-  /// The gradients of weights and inputs from those of all gates.
+  /// The gradients of weights and inputs, computed from those of all gates.
   static void gradients(LoweringContext& plan, const RecurrentSizes& z, TensorId dgates) {
     input(plan, z).gradients(plan, "input gradient", plan.bottoms[0], dgates, plan.param_diffs[0],
                              plan.param_diffs[1]);

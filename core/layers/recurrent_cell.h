@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recurrent cells: what happens to one sample at one time step.
+// The recurrent cells: the computation of one sample at one time step.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 namespace cafetiere {
 
 /// A long short-term memory cell (Hochreiter & Schmidhuber 1997) with a forget gate (Gers et al.
-/// 2000): c = cont f c' + i g, h = o tanh(c). Its 4 d gate values are i, f, o and g in turn, the
-/// first three through a sigmoid, g through tanh. cont = 0 begins a new sequence.
+/// 2000): c = cont f c' + i g, h = o tanh(c). Its 4 d gate values are i, f, o and g, in that order:
+/// sigmoids of their inputs, except for g = tanh. cont = 0 begins a new sequence.
 struct LstmCell {
   static constexpr int kGates = 4;
   static constexpr bool kHasCell = true;
 
-  /// `gates` are the weighted inputs on entry and what the gates let pass on return.
+  /// `gates` holds the gates' inputs on entry and their activations on return.
   static void forward(int64_t d, float cont, const float* c_before, float* gates, float* c,
                       float* h) {
     CFT_INDEPENDENT
@@ -31,7 +31,7 @@ struct LstmCell {
     }
   }
 
-  /// Gradients with respect to the gates' inputs and to the cell before; dh or dc may be nullptr,
+  /// Gradients with respect to the gates' inputs and to the previous c; dh or dc may be nullptr,
   /// meaning zeros.
   static void backward(int64_t d, float cont, const float* c_before, const float* gates,
                        const float* c, const float* dh, const float* dc, float* dgates,
@@ -51,7 +51,7 @@ struct LstmCell {
   }
 };
 
-/// A plain cell (Elman 1990), h = tanh(input): its one gate value is h itself.
+/// A simple recurrent cell (Elman 1990), h = tanh(input): its one gate value is h itself.
 struct TanhCell {
   static constexpr int kGates = 1;
   static constexpr bool kHasCell = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduction: the sum, the sum of absolute values, the sum of squares or the mean over all axes from
-// `axis` on, times `coeff`; the axes before it stay.
+// Reduction: the sum, sum of absolute values, sum of squares or mean over all axes from `axis` on,
+// times `coeff`; the axes before `axis` are kept.
 #include <cmath>
 
 #include "core/device/row_major.h"

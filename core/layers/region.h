@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions of images as rows of a blob, and the bins that pooling divides them into.
+// Regions of interest as rows of a blob, and their division into bins for pooling.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace cafetiere {
 
 inline constexpr int64_t kRegionValues = 5;  ///< image, x1, y1, x2, y2
 
-/// Refuses what is no rows of regions.
+/// Rejects a blob that is not rows of regions.
 inline Status check_regions(const Shape& regions) {
   if (regions.axes() >= 1 && regions.count() == regions[0] * kRegionValues) return {};
   return invalid_argument(
@@ -27,13 +27,13 @@ struct Span {
   bool empty() const { return end <= begin; }
 };
 
-/// A coordinate that converts to an integer whatever it was.
+/// Clamps a coordinate so that it converts to an integer, even if it is NaN or infinite.
 inline float bounded(float coordinate) {
   constexpr float kFar = 1 << 24;
   return std::isnan(coordinate) ? 0.F : std::clamp(coordinate, -kFar, kFar);
 }
 
-/// [begin, end) as far as it lies on an axis of `map` pixels.
+/// [begin, end) clipped to an axis of `map` pixels.
 inline Span cut(int64_t begin, int64_t end, int64_t map) {
   return {std::clamp<int64_t>(begin, 0, map), std::clamp<int64_t>(end, 0, map)};
 }

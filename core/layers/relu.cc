@@ -9,7 +9,7 @@ struct ReLU {
   explicit ReLU(const caffe::LayerParameter& param)
       : negative_slope(param.relu_param().negative_slope()) {}
   float operator()(float x) const { return x > 0 ? x : negative_slope * x; }
-  /// The top has the bottom's sign wherever the slope is not negative.
+  /// The top has the bottom's sign unless the slope is negative.
   bool slope_of_top() const { return negative_slope >= 0; }
   float slope(float v) const { return v > 0 ? 1 : negative_slope; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reorg (Darknet): stride x stride pixels become channels, or with `reverse` channels pixels, in the order
-// of Darknet's code, which is not that of a space-to-depth: it takes the larger of the two blobs for the
-// smaller one's shape.
+// Reorg (Darknet): moves stride x stride pixels to channels or, with `reverse`, channels to pixels.
+// The order is that of Darknet's code, which differs from space-to-depth: both directions use
+// indices computed from the bottom's shape.
 #include <fmt/format.h>
 
 #include "core/device/row_major.h"
@@ -10,12 +10,12 @@
 namespace cafetiere {
 namespace {
 
-/// Both ways are one permutation of an image's elements; C, H and W are the bottom's.
+/// Both directions use one permutation of an image's elements; C, H and W are the bottom's.
 struct Reordering {
   int64_t images, channels, height, width, stride;
 
   int64_t size() const { return channels * height * width; }
-  /// The place of element `a` in a blob of fewer channels.
+  /// The index of element `a` in the blob with fewer channels.
   int64_t wide(int64_t a) const {
     const int64_t few = channels / (stride * stride);
     const int64_t w = a % width, h = a / width % height, c = a / (width * height);
@@ -63,7 +63,7 @@ class Reorg : public Layer {
   }
 
  private:
-  /// to[wide(a)] = from[a], or the other way round.
+  /// to[wide(a)] = from[a] if `widen`, else to[a] = from[wide(a)].
   void reorder(LoweringContext& plan, std::string name, TensorId from, TensorId to,
                bool widen) const {
     const Shape& b = plan.bottom_shape(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reshape: replaces the axes [axis, axis + num_axes) by shape.dim, in which 0 copies the bottom's
-// axis at that place and one -1 is inferred from the count.
+// Reshape: replaces the axes [axis, axis + num_axes) with shape.dim, where 0 copies the bottom's
+// axis at that position and at most one -1 is inferred from the count.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -32,7 +32,7 @@ class Reshape : public ReshapingLayer {
     int begin, end;
   };
 
-  /// The replaced axes. A negative axis counts from behind the last one: -1 adds axes at the end.
+  /// The replaced axes. A negative axis counts from past the last one: -1 appends axes.
   Result<Range> range(const Shape& b) const {
     const caffe::ReshapeParameter& p = param().reshape_param();
     const int begin = p.axis() < 0 ? b.axes() + p.axis() + 1 : p.axis();
@@ -42,7 +42,7 @@ class Reshape : public ReshapingLayer {
                                         p.axis(), p.num_axes(), b.str()));
   }
 
-  /// shape.dim, the zeros resolved.
+  /// Appends shape.dim with its zeros resolved.
   Status append_given(const Shape& b, int begin, std::vector<int64_t>& dims) const {
     const auto& given = param().reshape_param().shape().dim();
     for (int i = 0; i < given.size(); ++i) {
@@ -61,7 +61,7 @@ class Reshape : public ReshapingLayer {
     return {};
   }
 
-  /// Puts the missing factor of `count` in place of -1.
+  /// Replaces -1 with the remaining factor of `count`.
   static Status infer(int64_t count, std::vector<int64_t>& dims) {
     int64_t* unknown = nullptr;
     int64_t known = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReshapingLayer: the common part of layers that give their bottom another shape (Flatten, Reshape).
-// No bytes move, unless a neighbour wants another order.
+// ReshapingLayer: the base of layers that change only their bottom's shape (Flatten, Reshape).
+// Nothing is copied unless a neighbouring layer needs another layout.
 #pragma once
 
 #include "core/graph/layer.h"
@@ -21,7 +21,7 @@ class ReshapingLayer : public Layer {
     return {};
   }
 
-  /// LayerType::rows_apart: what lies before the rows is as much in the top as in the bottom.
+  /// LayerType::rows_apart: true if the axes before the rows have the same count in top and bottom.
   static bool keeps_rows(const caffe::LayerParameter&, const RowPath& rows) {
     return rows.bottom.count(0, rows.bottom_axis) == rows.top.count(0, rows.top_axis);
   }

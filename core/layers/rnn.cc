@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RNN: h = tanh(W_hh h' + W_xh x + b_h) over a sequence, top = tanh(W_ho h + b_o). Bottoms: x (T, N, ..),
-// cont (T, N) with 0 where a sequence begins [, x_static (N, ..), added at every step] and, with
-// expose_hidden, the first h (1, N, D); tops: the output (T, N, D) and, with expose_hidden, the last h.
+// RNN: h = tanh(W_hh h' + W_xh x + b_h) over a sequence, top = tanh(W_ho h + b_o). Bottoms: x (T,
+// N, ..), cont (T, N), which is 0 where a sequence begins [, x_static (N, ..), an input to every
+// step] and, with expose_hidden, the initial h (1, N, D); tops: the output (T, N, D) and, with
+// expose_hidden, the final h.
 // Blobs: W_xh (D, I), b_h (D) [, W_xh_static (D, S)], W_hh (D, D), W_ho (D, D), b_o (D).
 #include "core/layers/recurrent.h"
 

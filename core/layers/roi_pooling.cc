@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ROIPooling: the maximum of each of pooled_h x pooled_w bins of a region (Girshick 2015). Bottoms:
-// features (N, C, H, W), regions (R, 5): image, x1, y1, x2, y2 in pixels of the image; top (R, C,
-// pooled_h, pooled_w). The corners' pixels belong to a region; an empty bin, and a region of an image
-// that is not there, give 0.
+// ROIPooling: the maximum over each of pooled_h x pooled_w bins of a region (Girshick 2015).
+// Bottoms: features (N, C, H, W), regions (R, 5): image, x1, y1, x2, y2 in pixels of the image; top
+// (R, C, pooled_h, pooled_w). Regions include their corner pixels. An empty bin, and a region whose
+// image index is out of range, give 0.
 #include <fmt/format.h>
 
 #include "core/device/row_major.h"
@@ -20,7 +20,7 @@ struct RegionPool {
   int64_t pixels() const { return height * width; }
   int64_t bins() const { return pooled_h * pooled_w; }
 
-  /// Maximum and its pixel, or 0 and -1, of every bin of a plane.
+  /// The maximum of every bin of a plane and its pixel; 0 and -1 for an empty bin.
   void pool(const float* region, const float* plane, float* top, float* at) const {
     const float x1 = corner(region[1]), y1 = corner(region[2]);
     const float bin_w = std::max(corner(region[3]) - x1 + 1, 1.F) / float(pooled_w);
@@ -37,7 +37,7 @@ struct RegionPool {
  private:
   float corner(float coordinate) const { return std::round(bounded(coordinate * scale)); }
 
-  /// Bin i of an axis, which is rounded before it is shifted to the region.
+  /// Bin i of an axis, rounded before it is shifted to the region's start.
   static Span bin(float size, int64_t i, float start, int64_t map) {
     const auto begin = int64_t(std::floor(float(i) * size) + start);
     const auto end = int64_t(std::ceil(float(i + 1) * size) + start);
@@ -90,7 +90,7 @@ class ROIPooling : public Layer {
     return {};
   }
 
-  /// A pixel gets the gradients of the bins whose maximum it is, region by region.
+  /// A pixel gets the gradients of the bins of which it is the maximum, region by region.
   Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     CFT_ASSIGN(const RegionPool g, geometry(plan.bottom_shape(0), plan.bottom_shape(1)));

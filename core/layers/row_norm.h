@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RowNorm: rows of a tensor to zero mean and unit variance, each on its own, then a learned scale and
-// shift a channel: what LayerNorm and GroupNorm have in common. Blobs: [scale, shift].
+// RowNorm: the base of LayerNorm and GroupNorm. Normalises each row of a tensor to zero mean and
+// unit variance, then applies a learned scale and shift per channel. Blobs: [scale, shift].
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,7 @@ class RowNorm : public Layer {
     return {};
   }
 
-  /// y = (x - mean) / sqrt(variance + eps) * scale + shift, the variance being the biased one.
+  /// y = (x - mean) / sqrt(variance + eps) * scale + shift, with the biased variance.
   Status forward(LoweringContext& plan) const override {
     CFT_ASSIGN(const View v, view(plan.bottom_shape(0)));
     Program& p = plan.program;
@@ -78,10 +78,10 @@ class RowNorm : public Layer {
   }
 
  protected:
-  /// How a layer sees its bottom.
+  /// The views of the bottom that a layer normalises and scales.
   struct View {
     Shape rows;      ///< (1, rows, values of a row)
-    Shape channels;  ///< (.., channels, ..): axis 1 is what scale and shift run over
+    Shape channels;  ///< (.., channels, ..): axis 1 is that of scale and shift
     Shape scale;     ///< the shape of both blobs
     float eps;
     bool scale_bias;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scale: y = a x [+ b], a and b spanning `num_axes` axes from `axis` on. One bottom: a is learned;
-// two bottoms: a is the second. Blobs: [a][, b].
+// Scale: y = a x [+ b], where a and b cover `num_axes` axes starting at `axis`. With one bottom, a
+// is learned; with two, a is the second bottom. Blobs: [a][, b].
 #include "core/device/map.h"
 #include "core/layers/axis_span.h"
 
 namespace cafetiere {
 namespace {
 
-/// Whether it learns one a, and one b, a channel.
+/// Whether the layer learns one a, and one b, per channel.
 bool is_channel_scale(const caffe::LayerParameter& param) {
   const caffe::ScaleParameter& p = param.scale_param();
   return param.bottom_size() == 1 && p.axis() == 1 && p.num_axes() == 1;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// SegAccuracy (DeepLab): of a batch's confusion matrix the share of right pixels, the mean recall and the
-// mean overlap (intersection over union) of the classes that occur. Bottoms: scores (N, C, H, W), labels;
-// top (1, 1, 1, 3). Each batch is counted alone: reset: false, which counts on, is refused.
+// SegAccuracy (DeepLab): pixel accuracy, mean recall and mean intersection over union of the
+// classes that occur, from a batch's confusion matrix. Bottoms: scores (N, C, H, W), labels; top
+// (1, 1, 1, 3). Each batch is evaluated separately; reset: false, which accumulates, is rejected.
 #include "core/device/row_major.h"
 #include "core/layers/class_scores.h"
 
 namespace cafetiere {
 namespace {
 
-/// Pixels by true and by found class.
+/// Pixel counts by true and predicted class.
 struct Confusion {
   int64_t classes;
   std::vector<int64_t> counts;
@@ -16,7 +16,7 @@ struct Confusion {
   explicit Confusion(int64_t classes) : classes(classes), counts(size_t(classes * classes)) {}
   int64_t& at(int64_t label, int64_t found) { return counts[size_t(label * classes + found)]; }
 
-  /// Accuracy, mean recall, mean overlap.
+  /// Accuracy, mean recall, mean intersection over union.
   void score(float* out) {
     double right = 0, all = 0, recalls = 0, overlaps = 0, with_label = 0, present = 0;
     for (int64_t c = 0; c < classes; ++c) {

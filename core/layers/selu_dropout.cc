@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SeLuDropout: dropout that keeps the mean and variance of what follows a SeLu (Klambauer et al. 2017): in
-// training a dropped element becomes alpha, then all are scaled and shifted; the identity otherwise.
+// SeLuDropout: dropout that preserves mean and variance after a SeLu (Klambauer et al. 2017). In
+// training, dropped elements become alpha, then all elements are scaled and shifted; otherwise the
+// identity.
 #include <cmath>
 
 #include "core/device/map.h"
@@ -55,7 +56,7 @@ class SeLuDropout : public Layer {
     return {p.alpha(), float(scale), float(-scale * (1 - kept) * alpha)};
   }
 
-  /// scale x + shift of what is kept, `dropped` for the others.
+  /// scale x + shift for kept elements, `dropped` for the others.
   void apply(LoweringContext& plan, std::string name, TensorId out, TensorId in, float scale,
              float shift, float dropped) const {
     map_indexed(

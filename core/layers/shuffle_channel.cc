@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ShuffleChannel (ShuffleNet, Zhang et al. 2018): channels as a matrix of `group` rows, transposed: channel
-// j group + i of the top is channel i C / group + j of the bottom.
+// ShuffleChannel (ShuffleNet, Zhang et al. 2018): transposes the channels, viewed as a matrix of
+// `group` rows: channel j group + i of the top is channel i C / group + j of the bottom.
 #include <fmt/format.h>
 
 #include "core/device/row_major.h"

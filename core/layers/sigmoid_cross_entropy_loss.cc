@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// SigmoidCrossEntropyLoss: the sum of -(t log s(x) + (1 - t) log(1 - s(x))), s being the sigmoid,
-// divided by the images unless loss_param says otherwise. Bottoms: logits, targets in [0, 1], one
-// each, and, if there are any, weights (one an image or a logit); top: the loss (a scalar).
+// SigmoidCrossEntropyLoss: the sum of -(t log s(x) + (1 - t) log(1 - s(x))), where s is the
+// sigmoid, divided by the number of images unless loss_param says otherwise. Bottoms: logits,
+// targets in [0, 1], one per logit, and, optionally, weights (one per image or per logit); top: the
+// loss (a scalar).
 #include <cmath>
 
 #include "core/device/vector_math.h"
@@ -27,7 +28,7 @@ class SigmoidCrossEntropyLoss : public Layer {
     plan.saved = {emit_loss(
         plan, rule(plan.bottom_shape(0)), {plan.bottoms[0], plan.bottoms[1]},
         [](const auto& in, int64_t i) {
-          // log s(x) = min(x, 0) - log(1 + e^-|x|) overflows for no x.
+          // log s(x) = min(x, 0) - log(1 + e^-|x|), which never overflows.
           const float x = in[0][i], t = in[1][i];
           return vec::log1p_of_fraction(vec::exp(-std::fabs(x))) - x * (t - (x >= 0 ? 1.f : 0.f));
         },
@@ -35,7 +36,7 @@ class SigmoidCrossEntropyLoss : public Layer {
     return {};
   }
 
-  /// (s(x) - t) * weight / divisor; zero where the target is ignored.
+  /// (s(x) - t) * weight / divisor; zero for ignored targets.
   Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     const Shape& logits = plan.bottom_shape(0);

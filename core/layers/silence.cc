@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Silence: takes blobs that nobody reads, so that they are no outputs of the net. No gradient goes
-// back through it, which counts as a gradient of 0.
+// Silence: consumes blobs that nothing else reads, so that they are not outputs of the net. Their
+// gradient is 0.
 #include "core/graph/layer.h"
 
 namespace cafetiere {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slice: cuts its bottom along one axis, before each slice_point, or into equal tops.
+// Slice: splits its bottom along one axis at each slice_point, or into tops of equal size.
 #include <fmt/format.h>
 
 #include "core/layers/parts.h"
@@ -43,7 +43,7 @@ class Slice : public Layer {
       return {};
     }
     CFT_ASSIGN(const int axis, this->axis(plan.bottom_shape(0)));
-    // Tops that nobody learns from have no gradient; at least one has.
+    // Tops that lead to no loss have no gradient; at least one top has one.
     const auto arrived = [](TensorId diff) { return diff != kNoTensor; };
     const TensorId like = *std::find_if(plan.top_diffs.begin(), plan.top_diffs.end(), arrived);
     const Parts parts(plan.program, plan.top_shapes, axis, like);
@@ -57,7 +57,7 @@ class Slice : public Layer {
     return parts_axis(bottom, p.has_axis(), p.axis(), p.has_slice_dim(), p.slice_dim());
   }
 
-  /// Where each top ends along an axis of `size`.
+  /// The end of each top along an axis of `size`.
   Result<std::vector<int64_t>> ends(int64_t size, size_t tops) const {
     const auto& points = param().slice_param().slice_point();
     std::vector<int64_t> ends(points.begin(), points.end());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smooth L1 function (Girshick 2015): a parabola near 0, straight beyond 1 / sigma^2.
+// The smooth L1 function (Girshick 2015): quadratic near 0, linear beyond 1 / sigma^2.
 #pragma once
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SmoothL1Loss: the sum of smooth L1 of a weighted difference, divided by the batch size. Bottoms:
-// predictions, targets and either nothing, or one weight (SSD: d = w (p - t)), or two (Fast R-CNN:
-// w_out e(w_in (p - t))); top: the loss (a scalar).
+// SmoothL1Loss: the sum of the smooth L1 function e of a weighted difference, divided by the batch
+// size. Bottoms: predictions p, targets t and no weights, one (SSD: d = w (p - t)) or two (Fast
+// R-CNN: w_out e(w_in (p - t))); top: the loss (a scalar).
 #include "core/layers/loss_steps.h"
 #include "core/layers/smooth_l1.h"
 
@@ -35,7 +35,8 @@ class SmoothL1Loss : public Layer {
     return {};
   }
 
-  /// One weight is that of the difference alone: SSD's gradient has it inside the slope only.
+  /// A single weight applies to the difference only: SSD's gradient has it inside the slope, not
+  /// outside.
   Status backward(LoweringContext& plan) const override {
     const int64_t count = plan.bottom_shape(0).count();
     for (size_t b = 0; b < 2; ++b) {
@@ -57,7 +58,7 @@ class SmoothL1Loss : public Layer {
     const float sigma = param().smooth_l1_loss_param().sigma();
     return {sigma * sigma};
   }
-  /// Every element is a position; the divisor is the batch.
+  /// Every element is a position; the divisor is the batch size.
   static LossNormalizer rule(const LoweringContext& plan) {
     const Shape& shape = plan.bottom_shape(0);
     LossNormalizer rule(shape[0]);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SmoothL1LossOHEM (R-FCN): smooth L1 of w (prediction - target), summed over channels. Bottoms:
-// predictions (N, C, ..), targets and perhaps weights; tops: the loss, divided as loss_param says, and
-// if asked the sums of the positions (N, 1, ..). The gradient is not multiplied by w.
+// predictions (N, C, ..), targets and, optionally, weights w; tops: the loss, normalised according
+// to loss_param, and, optionally, the sum at each position (N, 1, ..). The gradient is not
+// multiplied by w.
 #include "core/layers/loss_steps.h"
 #include "core/layers/smooth_l1.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax: exp(x) normalised to sum 1 along `axis`.
+// Softmax: exp(x) normalised to a sum of 1 along `axis`.
 #include "core/graph/layer.h"
 
 namespace cafetiere {
@@ -36,7 +36,7 @@ class Softmax : public Layer {
   }
 
  private:
-  /// (outer, channels, inner) around the softmax axis.
+  /// The shape as (outer, channels, inner), where channels is the softmax axis.
   Result<Shape> channels_first(const Shape& shape) const {
     CFT_ASSIGN(const int axis, shape.axis(param().softmax_param().axis()));
     return Shape{shape.count(0, axis), shape[axis], shape.count(axis + 1)};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// SoftmaxWithLoss: the mean of -log softmax(x)[label]. Bottoms: scores, labels (one a position) and, if
-// there are any, weights (one an image or a position); tops: the loss (a scalar) and, if asked, the
-// probabilities. With weight_by_label_freqs (SegNet) each position's loss counts as its label's
-// class_weighting says. The divisor is that without weights.
+// SoftmaxWithLoss: the mean of -log softmax(x)[label]. Bottoms: scores, labels (one per position)
+// and, optionally, weights (one per image or per position); tops: the loss (a scalar) and,
+// optionally, the probabilities. With weight_by_label_freqs (SegNet), the loss of a position is
+// weighted by its label's class_weighting. The divisor ignores all weights.
 #include "core/layers/softmax_loss.h"
 
 #include <cfloat>
@@ -13,7 +13,7 @@
 namespace cafetiere {
 namespace {
 
-/// A weight for each class; none: all are 1.
+/// A weight per class; empty: all are 1.
 struct ClassWeights {
   std::vector<float> values;
 
@@ -53,7 +53,7 @@ class SoftmaxWithLoss : public SoftmaxLoss {
     return {};
   }
 
-  /// (softmax(x) - onehot(label)) * weight / divisor; zero where the label is ignored.
+  /// (softmax(x) - onehot(label)) * weight / divisor; zero for ignored labels.
   Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0] || plan.top_diffs[0] == kNoTensor) return {};
     CFT_ASSIGN(const ClassScores s, scores(plan.bottom_shape(0), plan.bottom_shape(1)));

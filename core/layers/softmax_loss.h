@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SoftmaxLoss: what losses of softmax probabilities have in common. Bottoms: scores, labels (one a
-// position), perhaps more; tops: the loss (a scalar) and, if asked, the probabilities.
+// SoftmaxLoss: the base of losses of softmax probabilities. Bottoms: scores, labels (one per
+// position), possibly more; tops: the loss (a scalar) and, optionally, the probabilities.
 #pragma once
 
 #include "core/layers/loss_steps.h"
@@ -17,7 +17,7 @@ class SoftmaxLoss : public Layer {
     if (s.tops.size() > 1) s.tops[1] = s.bottoms[0];
   }
 
-  /// loss({probabilities, labels, extra}, position); `extra` is a further tensor or kNoTensor.
+  /// loss({probabilities, labels, extra}, position); `extra` is another tensor or kNoTensor.
   template <class F>
   void forward_loss(LoweringContext& plan, const ClassScores& s, TensorId extra, F loss,
                     const LossWeights& weights = {}) const {
@@ -30,8 +30,8 @@ class SoftmaxLoss : public Layer {
     if (plan.tops.size() > 1) plan.tops[1] = plan.program.reshaped(prob, plan.top_shapes[1]);
   }
 
-  /// gradient({probabilities, labels, extra}, position) gives a function of (class, element). The
-  /// second top has none.
+  /// gradient({probabilities, labels, extra}, position) returns a function of (class, element). The
+  /// second top has no gradient.
   template <class F>
   void backward_loss(LoweringContext& plan, const ClassScores& s, F gradient,
                      const LossWeights& weights = {}) const {

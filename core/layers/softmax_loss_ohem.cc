@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SoftmaxWithLossOHEM (R-FCN): SoftmaxWithLoss that can also give the loss of each position, for
-// BoxAnnotatorOHEM. Bottoms: scores, labels; tops: the loss (a scalar), then, if asked, the
-// probabilities and the losses of the positions, 0 where the label is ignored.
+// SoftmaxWithLossOHEM (R-FCN): SoftmaxWithLoss that can also output the loss of each position, for
+// BoxAnnotatorOHEM. Bottoms: scores, labels; tops: the loss (a scalar) and, optionally, the
+// probabilities and the losses of the positions, 0 for ignored labels.
 #include <cfloat>
 
 #include "core/device/vector_math.h"
@@ -37,7 +37,7 @@ class SoftmaxWithLossOHEM : public SoftmaxLoss {
     return {};
   }
 
-  /// That of the first top alone.
+  /// Uses the gradient of the first top only.
   Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0] || plan.top_diffs[0] == kNoTensor) return {};
     CFT_ASSIGN(const ClassScores s, scores(plan.bottom_shape(0), plan.bottom_shape(1)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SourceLayer: the common part of layers whose tops are fed from outside (Input, Data, ImageData).
+// SourceLayer: the base of layers whose tops are fed from outside (Input, Data, ImageData).
 #pragma once
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ class SourceLayer : public Layer {
  public:
   using Layer::Layer;
 
-  /// The shape that the net itself states for a top, batch axis included.
+  /// Sets `shape` to the shape that the net declares for a top, including the batch axis.
   virtual Status declared(size_t top, size_t tops, Shape& shape) const = 0;
 
   Status shape(LayerShapes& s) const override {
@@ -33,44 +33,44 @@ class SourceLayer : public Layer {
     }
     return {};
   }
-  /// The plan makes the tops of a source: they are its inputs.
+  /// A source's tops are inputs of the plan, which creates them.
   Status forward(LoweringContext&) const override { return {}; }
   Status backward(LoweringContext&) const override { return {}; }
 };
 
-/// What the column that feeds a top holds: numbers of this shape, or the bytes of image files that
-/// are read as images of this shape.
+/// The contents of the column that feeds a top: numbers of this shape, or encoded images (the bytes
+/// of image files) that decode to this shape.
 struct RowForm {
   Shape shape = {};
   bool encoded = false;
 };
 
-/// By top.
+/// Keyed by top.
 using RowForms = std::map<std::string, RowForm>;
 
-/// What a program needs that reads a layer's files in its place; what a layer has not is "" or 0.
+/// What a program needs to read a layer's files itself; fields the layer lacks are "" or 0.
 struct FileNames {
   std::string source = {}, backend = {}, root_folder = {};
-  int64_t channels = 0, height = 0, width = 0;  ///< that images are read with
+  int64_t channels = 0, height = 0, width = 0;  ///< of the decoded images
 };
 
-/// A source whose shapes are in the file or database that it names, not in the net.
+/// A source whose shapes come from the file or database it names, not from the net.
 class FileLayer : public SourceLayer {
  public:
   using SourceLayer::SourceLayer;
 
-  /// What the layer's message calls `source`.
+  /// `source` in the layer's message.
   virtual const std::string& source() const = 0;
   /// Rows of a batch.
   virtual int64_t batch_size() const = 0;
-  /// The shape of one row of a top, as far as the net says it without the files.
+  /// The shape of one row of a top if the net determines it without the files.
   virtual std::optional<Shape> stated_row(size_t top) const = 0;
 
   virtual FileNames names() const { return {.source = source()}; }
-  /// Whether rows of a table may stand for the files.
+  /// Whether rows of a table can replace the files.
   virtual bool takes_rows() const { return true; }
-  /// Turns `layer`, which is this one, into a layer of the same name, tops and transformations that
-  /// rows feed; `forms` has its first top.
+  /// Turns `layer`, which is this layer, into one that is fed with rows, with the same name, tops
+  /// and transformations; `forms` contains its first top.
   virtual Status become_rows(const RowForms& forms, caffe::LayerParameter* layer) const = 0;
 
   Status declared(size_t, size_t, Shape&) const override {
@@ -79,7 +79,7 @@ class FileLayer : public SourceLayer {
   }
 
  protected:
-  /// As become_rows(), for images with a label behind them.
+  /// become_rows() for images followed by a label.
   Status become_images(const RowForms& forms, caffe::LayerParameter* layer) const {
     const RowForm& form = forms.at(layer->top(0));
     const Shape& shape = form.shape;
@@ -100,7 +100,7 @@ class FileLayer : public SourceLayer {
     return {};
   }
 
-  /// An image of so many channels, and the label behind it.
+  /// The shape of an image (top 0) or of its label.
   std::optional<Shape> stated_image(size_t top, int64_t channels, int64_t height,
                                     int64_t width) const {
     if (top > 0) return Shape{};
@@ -111,7 +111,7 @@ class FileLayer : public SourceLayer {
   }
 };
 
-/// What LayerType::open returns, of what the maker of a source does.
+/// Converts the result of a source's make() to that of LayerType::open.
 template <class S>
 Result<std::unique_ptr<Source>> as_source(Result<std::unique_ptr<S>> source) {
   if (!source.ok()) return source.status();

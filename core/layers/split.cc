@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Split: gives its bottom to several consumers; the gradient is the sum of theirs.
+// Split: passes its bottom to several consumers; its gradient is the sum of theirs.
 #include "core/device/map.h"
 #include "core/graph/layer.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPP: spatial pyramid pooling (He, Zhang, Ren & Sun 2014). Level l pools the image into 2^l x 2^l
-// bins; all levels, flattened, stand side by side: (N, C, H, W) to (N, C * sum 4^l) whatever H and W
-// are. A single level keeps its 4 axes.
+// bins; all levels are flattened and concatenated: (N, C, H, W) to (N, C * sum 4^l), whatever H and
+// W are. A single level keeps its 4 axes.
 #include <fmt/format.h>
 
 #include "core/device/map.h"
@@ -52,7 +52,7 @@ class Spp : public Layer {
     return {};
   }
 
-  /// The sum of what the levels, the coarsest first, give.
+  /// The sum of the gradients of the levels, coarsest first.
   Status backward(LoweringContext& plan) const override {
     if (!plan.propagate_down[0]) return {};
     const size_t levels = size_t(height());

@@ -7,8 +7,8 @@
 
 namespace cafetiere {
 
-/// The Pooling that gives level `level` of `spp`, 2^level x 2^level bins of a bottom (N, C, H, W): as
-/// even as a fixed kernel makes them; what is missing at the end is padded on both sides.
+/// The Pooling layer for level `level` of `spp`: 2^level x 2^level bins of a bottom (N, C, H, W).
+/// All bins have the same size, so the bottom is padded on both sides to a multiple of it.
 inline caffe::LayerParameter spp_level(const caffe::LayerParameter& spp, const Shape& bottom,
                                        int64_t level) {
   const int64_t bins = int64_t{1} << level;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strided: a box of elements inside a row-major tensor, its axes in any order: what Crop and
-// Permute copy out of and into.
+// Strided: a box of elements inside a row-major tensor, with its axes in any order. Crop and
+// Permute copy out of it and into it.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ struct Strided {
   std::vector<int64_t> dims, strides;  ///< at least one axis
   int64_t offset = 0;
 
-  /// The box consists of lines along its last axis.
+  /// The number of lines along the last axis.
   int64_t lines() const {
     int64_t count = 1;
     for (size_t a = 0; a + 1 < dims.size(); ++a) count *= dims[a];
     return count;
   }
-  /// Where a line begins in the tensor.
+  /// The offset of a line's first element in the tensor.
   int64_t begin_of(int64_t line) const {
     int64_t at = offset;
     for (size_t a = dims.size() - 1; a-- > 0;) {
@@ -30,7 +30,7 @@ struct Strided {
     return at;
   }
 
-  /// dense = box, for lines [begin, end).
+  /// Copies lines [begin, end) of the box to `dense`.
   void read(const float* tensor, float* dense, int64_t begin, int64_t end) const {
     const int64_t length = dims.back(), stride = strides.back();
     for (int64_t line = begin; line < end; ++line) {
@@ -39,7 +39,7 @@ struct Strided {
       for (int64_t i = 0; i < length; ++i) to[i] = from[i * stride];
     }
   }
-  /// box = dense, for all lines.
+  /// Copies `dense` to all lines of the box.
   void write(const float* dense, float* tensor) const {
     const int64_t length = dims.back(), stride = strides.back();
     for (int64_t line = 0; line < lines(); ++line) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Swish: y = x sigmoid(beta x), element-wise (Ramachandran et al. 2017); SiLU with beta 1.
+// Swish: y = x sigmoid(beta x), element-wise (Ramachandran et al. 2017); beta = 1 is SiLU.
 #include "core/device/vector_math.h"
 #include "core/layers/activation.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TableData: columns of a table as they are, numbers, text and dates, encoded as numbers. A top is
-// (batch, numbers of its columns), that of a single CLASS or WEIGHT (batch), that of an IMAGE (batch, channels,
-// height, width).
+// TableData: columns of a table, with numbers, text and dates encoded as numbers. A top has the
+// shape (batch, numbers of its columns); that of a single CLASS or WEIGHT has (batch), that of an
+// IMAGE (batch, channels, height, width).
 #include <fmt/format.h>
 
 #include "core/data/row_reader.h"
@@ -12,7 +12,7 @@ namespace {
 
 using Top = caffe::TableDataParameter::TableTop;
 
-/// One row of a top.
+/// The shape of one row of a top.
 Shape row_shape(const Top& top) {
   using TableColumn = caffe::TableDataParameter::Column;
   const TableColumn::Kind first = top.column(0).kind();
@@ -64,7 +64,7 @@ class TableData : public Layer {
     }
     return {};
   }
-  /// The plan makes the tops of a source: they are its inputs.
+  /// A source's tops are inputs of the plan, which creates them.
   Status forward(LoweringContext&) const override { return {}; }
   Status backward(LoweringContext&) const override { return {}; }
 };

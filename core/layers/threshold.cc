@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threshold: y = 1 where x > threshold, else 0, element-wise. It has no gradient.
+// Threshold: y = 1 where x > threshold, else 0, element-wise. No gradient.
 #include "core/device/map.h"
 #include "core/graph/layer.h"
 

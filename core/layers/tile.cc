@@ -58,13 +58,13 @@ class Tile : public Layer {
   }
 
  private:
-  /// The bottom as [outer][size]; in the top each run of `size` stands `tiles` times.
+  /// The bottom as [outer][size]; the top repeats each run of `size` elements `tiles` times.
   struct Runs {
     int64_t outer, size, tiles;
     Layout layout;
   };
 
-  /// Channels repeat in any layout; other axes only in row-major order.
+  /// Channels are repeated in any layout; other axes only in row-major order.
   Result<Runs> runs(const LoweringContext& plan, TensorId like) const {
     const Shape& bottom = plan.bottom_shape(0);
     const int64_t tiles = param().tile_param().tiles();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Upsample: with two bottoms, puts each value where a MAX Pooling took it, zeros elsewhere (SegNet); the
-// second bottom is the second top of that Pooling. With one bottom, repeats pixels (YOLO): output (h, w) is
-// input (h / scale, w / scale).
+// Upsample: with two bottoms, writes each value to the position where a MAX Pooling found it and
+// zeros elsewhere (SegNet); the second bottom is the second top of that Pooling. With one bottom,
+// repeats pixels (YOLO): output (h, w) is input (h / scale, w / scale).
 #include <fmt/format.h>
 
 #include "core/device/row_major.h"
@@ -77,7 +77,7 @@ class Upsample : public Layer {
     return {in[0] * in[1], in[2], in[3], out[2], out[3]};
   }
 
-  /// SegNet's scale is 2 where nothing is said, that of the others 1.
+  /// The default scale is 2 for SegNet's form, 1 for the other.
   int64_t scale(bool masked, bool given, uint32_t of_axis) const {
     const caffe::UpsampleParameter& p = param().upsample_param();
     return given ? of_axis : p.has_scale() ? p.scale() : masked ? 2 : 1;
@@ -89,7 +89,7 @@ class Upsample : public Layer {
     return in * scale - (shorter ? 1 : 0);
   }
 
-  /// An index beyond the plane is left out; of equal ones the last wins.
+  /// Indices out of range are skipped; among equal indices the last value wins.
   static Status put_back(LoweringContext& plan) {
     const Planes g = planes(plan);
     range_step(plan.program, plan.step("forward"), {plan.bottoms[0], plan.bottoms[1]},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WindowData: batches of windows of images, for detection. Gives the windows and their labels.
+// WindowData: batches of windows of images, for detection. Tops: the windows and their labels.
 #include "core/data/window_source.h"
 #include "core/layers/source.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Yolov3DetectionOutput (MobileNet-YOLO): the boxes of several scales, then the best of all classes
-// together. Bottoms: (1, num_box (5 + classes), H, W) for each scale: x, y, w, h, object, classes; top (1,
-// 1, K, 7): 0, class + 1, score, x1, y1, x2, y2 as shares of the image. Nothing found: a row of -1.
+// Yolov3DetectionOutput (MobileNet-YOLO): decodes boxes at several scales, then applies non-maximum
+// suppression to all classes together. Bottoms: (1, num_box (5 + classes), H, W) per scale: x, y,
+// w, h, objectness, classes; top (1, 1, K, 7): 0, class + 1, score, x1, y1, x2, y2 relative to the
+// image. If nothing is found, a row of -1.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -17,14 +18,14 @@ using YoloParam = caffe::Yolov3DetectionOutputParameter;
 
 float yolo_share(float x) { return 1 / (1 + vec::exp(-x)); }
 
-/// What is found so far.
+/// The boxes found so far.
 struct YoloCandidates {
   std::vector<Box> boxes;
   std::vector<float> scores;
   std::vector<int> classes;
 };
 
-/// Box `n` of scale `t`: the numbers of one anchor.
+/// The size of box `n` at scale `t`.
 struct Anchor {
   float width, height;
 };
@@ -47,7 +48,7 @@ class YoloDetector {
       const float* box = values + n * (5 + p_.num_classes()) * pixels;
       for (int64_t i = 0; i < pixels; ++i) {
         const float object = yolo_share(box[4 * pixels + i]);
-        if (!(object > p_.confidence_threshold())) continue;  // no class can be above it
+        if (!(object > p_.confidence_threshold())) continue;  // no class score can exceed it
         const float x = (float(i % width) + yolo_share(box[i])) / float(width);
         const float y = (float(i / width) + yolo_share(box[pixels + i])) / float(height);
         const float w = vec::exp(box[2 * pixels + i]) * a.width / float(width);
