@@ -10,7 +10,7 @@
 namespace cafetiere {
 namespace {
 
-/// The arrays that passes write, and their sizes in floats: an array that layers share counts once.
+/// The arrays that passes write, with their sizes in floats; an array shared by layers counts once.
 class Written {
  public:
   Written(const Graph& graph, const std::vector<Shape>& shapes)
@@ -44,13 +44,13 @@ class Written {
  private:
   size_t blob_index(int blob) const { return size_t(blob_indices_[size_t(blob)]); }
 
-  std::vector<int> blob_indices_;           // by the graph's blob
-  std::vector<Shape> shapes_;               // by home, as are all that follow
-  std::vector<size_t> data_of_;             // whose data a blob's is
+  std::vector<int> blob_indices_;           // indexed by the graph's blob
+  std::vector<Shape> shapes_;               // indexed by blob_index(), as are all below
+  std::vector<size_t> data_of_;             // the blob whose memory holds the data
   std::map<size_t, int64_t> data_, diffs_;  // floats
 };
 
-/// Bytes of the buffers of one layer, wherever its blobs are stored.
+/// Bytes of a layer's buffers other than its blobs.
 Result<int64_t> bytes_of(const Graph& graph, const Node& node, const Written& blobs,
                          Device& device) {
   if (node.type->source || dynamic_cast<const ExternalLayer*>(node.layer.get())) return 0;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory of a process a Net takes.
+// The memory that a Net needs.
 #pragma once
 
 #include "core/graph/graph.h"
 
 namespace cafetiere {
 
-/// Bytes of a Net of `graph` once it has run forward and backward: parameters, blobs, the gradients of
-/// both, and what its layers keep between their steps. What no pass writes costs nothing and is not
-/// counted. No such net is created.
+/// Bytes that a Net of `graph` takes after a forward and a backward pass: parameters, blobs, the
+/// gradients of both, and buffers within layers. Memory that no pass writes is never committed and
+/// is not counted. Does not create the net.
 Result<int64_t> open_net_bytes(const Graph& graph);
 
 }  // namespace cafetiere

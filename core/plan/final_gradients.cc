@@ -10,7 +10,8 @@ namespace cafetiere {
 std::vector<const float*> final_gradients(const Program& program,
                                           const std::vector<void*>& addresses,
                                           const std::vector<float*>& gradients) {
-  std::vector<const float*> waiting;  // last in the arena first: backward ends with the first one
+  std::vector<const float*> waiting;  // last in the arena first: backward produces the first one
+                                      // last
   for (const float* gradient : gradients) {
     if (gradient) waiting.push_back(gradient);
   }

@@ -10,7 +10,7 @@ namespace cafetiere {
 Folds choose_folds(const Graph& graph, const std::vector<bool>& needed,
                    const std::vector<int>& kept) {
   Folds folds(graph.nodes().size());
-  std::vector<int> linear(graph.blob_names().size(), -1);  // by blob: the node that gives it
+  std::vector<int> linear(graph.blob_names().size(), -1);  // per blob: the node that produces it
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
     const Node& node = graph.nodes()[n];
     if (!needed[n] || node.tops.size() != 1) continue;

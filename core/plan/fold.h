@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folding: in a net whose parameters are fixed, a layer that scales and shifts channels, such as a
-// BatchNorm with running statistics, is a part of the weights and the bias of the layer before it.
+// Folding: if the parameters of a net are fixed, a layer that scales and shifts channels, such as
+// BatchNorm with running statistics, can be merged into the weights and bias of the layer before
+// it.
 #pragma once
 
 #include <vector>
@@ -9,7 +10,7 @@
 
 namespace cafetiere {
 
-/// Which layers are folded into which.
+/// Which layers are folded into which others.
 class Folds {
  public:
   Folds() = default;
@@ -18,9 +19,9 @@ class Folds {
     into_[follower] = int(node);
     followers_[node].push_back(follower);
   }
-  /// The node into which this one is folded; -1: none.
+  /// The node that this one is folded into; -1: none.
   int into(size_t node) const { return into_.empty() ? -1 : into_[node]; }
-  /// The nodes that are folded into this one, in order.
+  /// The nodes folded into this one, in order.
   std::vector<size_t> followers(size_t node) const {
     return followers_.empty() ? std::vector<size_t>() : followers_[node];
   }
@@ -30,11 +31,12 @@ class Folds {
   std::vector<std::vector<size_t>> followers_;
 };
 
-/// Finds them. Only nodes that are `needed` count; the blobs in `kept` stay as they are.
+/// Considers only `needed` nodes; the blobs in `kept` must keep their values.
 Folds choose_folds(const Graph& graph, const std::vector<bool>& needed,
                    const std::vector<int>& kept);
 
-/// Emits the steps that make the layer's parameters those of the layer and what follows it.
+/// Emits the steps that replace the layer's parameters with those of the layer and its follower
+/// combined.
 void fold(const ChannelAffine& follower, LoweringContext& layer);
 
 }  // namespace cafetiere

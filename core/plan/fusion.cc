@@ -5,11 +5,11 @@
 
 namespace cafetiere {
 
-// A blob has one reader at most, so one pass sees every pair.
+// A blob has at most one reader, so a single pass finds every pair.
 std::vector<Fusion> choose_fusions(const Graph& graph, const Folds& folds,
                                    const std::vector<bool>& needed, const std::vector<int>& kept) {
   std::vector<Fusion> fusions(graph.nodes().size());
-  // By blob: the node that could apply one to it.
+  // Per blob: the node that could apply such a layer to it.
   std::vector<int> relu_by(graph.blob_names().size(), -1), scale_by(relu_by);
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
     const Node& node = graph.nodes()[n];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fusion: a layer applies what follows it in steps of its own, a convolution a ReLU, a normalisation the
-// scale and shift of its channels. The layer that follows has no steps then.
+// Fusion: a layer applies the next one in its own steps, such as a convolution a ReLU, or a
+// normalisation the scale and shift of its channels. The next layer then has no steps.
 #pragma once
 
 #include <vector>
@@ -9,14 +9,14 @@
 
 namespace cafetiere {
 
-/// What becomes of a node.
+/// The fusion of a node.
 struct Fusion {
-  bool applied = false;  ///< by a node before it, or folded into that
-  bool relu = false;     ///< it applies the one that follows
-  int scale = -1;        ///< the node of the scale that it applies
+  bool applied = false;  ///< applied by, or folded into, a node before it
+  bool relu = false;     ///< applies the ReLU that follows
+  int scale = -1;        ///< the node of the scale that it applies; -1: none
 };
 
-/// Finds them, one a node. Only nodes that are `needed` count; the blobs in `kept` stay as they are.
+/// One entry per node. Considers only `needed` nodes; the blobs in `kept` must keep their values.
 std::vector<Fusion> choose_fusions(const Graph& graph, const Folds& folds,
                                    const std::vector<bool>& needed, const std::vector<int>& kept);
 

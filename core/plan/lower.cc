@@ -67,12 +67,12 @@ class Lowering {
     return {};
   }
 
-  /// The scale that a node applies, or the node itself.
+  /// The scale that a node applies, otherwise the node itself.
   const Node& last_of(size_t n) const {
     return graph_.nodes()[fused_[n].scale < 0 ? n : size_t(fused_[n].scale)];
   }
 
-  /// The parameters of a node, and behind them those of the scale that it applies.
+  /// The parameters of a node, followed by those of the scale that it applies.
   std::vector<int> params_of(size_t n) const {
     std::vector<int> params = graph_.nodes()[n].params;
     if (fused_[n].scale < 0) return params;
@@ -126,7 +126,7 @@ class Lowering {
     return {};
   }
 
-  /// Gives a layer the weights and the bias into which those that follow it are folded.
+  /// Replaces a layer's weights and bias with those that its followers are folded into.
   void fold_into(size_t n, LoweringContext& layer) {
     for (size_t follower : folds_.followers(n)) {
       const Node& node = graph_.nodes()[follower];
@@ -137,7 +137,7 @@ class Lowering {
     }
   }
 
-  /// A bottom or a top's gradient in a number format that the layer takes.
+  /// A bottom or the gradient of a top, in a number format that the layer accepts.
   TensorId as_taken(const Node& node, TensorId id) {
     if (id == kNoTensor || node.type->any_format) return id;
     return program_.in_format(id, Format::kFloat32);
@@ -150,7 +150,7 @@ class Lowering {
     for (int blob : node.tops) tensors.top_shapes.push_back(shapes_[size_t(blob)]);
     for (int p : params_of(n)) {
       tensors.params.push_back(params_[size_t(p)]);
-      // Forward writes statistics; a layer that shares one adds to it.
+      // Forward writes statistics; layers after the first that share one add to it.
       const bool statistic = graph_.params()[size_t(p)].kind == ParamKind::kStatistic;
       params_[size_t(p)].gradient.add = params_[size_t(p)].gradient.add || statistic;
     }
@@ -239,7 +239,7 @@ class Lowering {
     }
   }
 
-  /// A loss's own gradient: its weight times this batch's share of the rows.
+  /// The gradient of a loss: its weight times this batch's share of the rows.
   void seed_gradient(const Node& node, size_t top) {
     const size_t blob = size_t(node.tops[top]);
     const float weight = node.loss_weights[top];
@@ -274,16 +274,16 @@ class Lowering {
   LoweredNet& net_;
   Program& program_;
   std::vector<Shape> shapes_;
-  std::vector<bool> needed_;   // by node
-  std::vector<Fusion> fused_;  // by node
+  std::vector<bool> needed_;   // per node
+  std::vector<Fusion> fused_;  // per node
   Folds folds_;
-  std::vector<std::optional<LoweringContext>> layers_;  // by node
-  std::vector<int> kept_;                               // blobs
-  std::vector<TensorId> blobs_, diffs_;                 // by blob
-  std::vector<ParamTensors> params_;  // by parameter; gradients as the next layer sees them
+  std::vector<std::optional<LoweringContext>> layers_;  // per node
+  std::vector<int> kept_;                               // blob indices
+  std::vector<TensorId> blobs_, diffs_;                 // per blob
+  std::vector<ParamTensors> params_;  // per parameter; gradients as the next layer sees them
 };
 
-/// Without those that come twice, as in a sum of a blob with itself.
+/// Removes duplicates, as in the sum of a blob with itself.
 std::vector<BufferId> distinct(std::vector<BufferId> ids) {
   std::ranges::sort(ids);
   const auto rest = std::ranges::unique(ids);
@@ -299,7 +299,7 @@ int64_t bytes_of(const Program& program, const Step& step) {
   return bytes;
 }
 
-/// The narrowest format of the buffers: some of a step's are sums in float32 whatever the others are.
+/// The narrowest format of the buffers: some buffers are float32 sums whatever the others are.
 Format narrowest(const Program& program, const std::vector<BufferId>& ids) {
   Format format = Format::kFloat32;
   for (BufferId id : ids) {
@@ -320,7 +320,7 @@ std::string format_of(const Program& program, const Step& step) {
 
 std::vector<StepInfo> LoweredNet::steps() const {
   std::vector<StepInfo> list;
-  std::string first;  // of the pass
+  std::string first;  // name of the first step of the pass
   for (const Step& step : program.steps()) {
     if (!step.joined) first = step.name;
     const std::string where = step.joined                    ? ", in the pass of " + first

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowers a graph to steps and places their buffers: all that can be known of a plan before memory
-// is allocated and code is generated.
+// Lowers a graph to steps and places their buffers: all of a plan that is known before memory is
+// allocated and code is generated.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,9 @@
 
 namespace cafetiere {
 
-/// What plans compute of parameters that never change: weights as kernels want them, statistics. The
-/// first run of any plan does, for all that share it: those of one net, made with the same options.
+/// Values that plans compute from parameters that never change: weights in the kernels' layouts,
+/// statistics. Computed by the first run of any of the plans that share them: plans of one net with
+/// the same options.
 struct FixedValues {
   std::mutex mutex;
   Memory memory;
@@ -25,54 +26,55 @@ struct FixedValues {
   bool ready = false;
 };
 
-/// What to lower of a net.
+/// Options of lowering a net.
 struct PlanOptions {
-  int64_t batch = 0;            ///< rows of the sources; 0 = what the net says
+  int64_t batch = 0;            ///< rows of the sources; 0 = the net's own
   bool backward = false;        ///< lower the gradients too
   bool feed_gradients = false;  ///< the caller supplies the outputs' gradients (no loss needed)
-  /// Blobs to keep readable; empty = the net's outputs. With a list, layers that none of them needs
-  /// are left out.
+  /// Blobs to keep readable; empty = the net's outputs. If given, layers that none of them needs
+  /// are omitted.
   std::vector<std::string> outputs;
-  /// A plan whose arena is used where it is large enough. Neither plan's values may be needed once
-  /// the other has run.
+  /// A plan whose arena is shared if it is large enough. The values of neither plan may be needed
+  /// after the other has run.
   const class Plan* beside = nullptr;
-  /// The parameters will not change after the first run, and there is no backward: what is computed of
-  /// them alone is computed once, and normalisations are folded into the layers before them.
+  /// Set if the parameters do not change after the first run and there is no backward: values that
+  /// depend on parameters only are then computed once, and normalisations are folded into the
+  /// layers before them.
   std::shared_ptr<FixedValues> fixed = nullptr;
-  /// The plan takes the solver's step of each parameter (RunContext::update) once backward is done with
-  /// it; its gradient is a temporary of the plan. For a batch that is a whole iteration.
+  /// The plan applies the solver's update to each parameter (RunContext::update) once backward no
+  /// longer needs it; its gradient is a temporary of the plan. Requires the batch to be a whole
+  /// iteration.
   bool updates = false;
-  /// Steps on the same rows of large tensors are done in one pass over memory (row_pass.h); the values
-  /// are the same without.
+  /// Combine steps over the same rows of large tensors in one pass over memory (row_pass.h); does
+  /// not change the values.
   bool row_passes = true;
-  /// Large results of cheap steps are computed again for backward instead of being kept until then
-  /// (recompute.h); the values are the same without.
+  /// Compute large results of cheap steps again for backward instead of keeping them (recompute.h);
+  /// does not change the values.
   bool recompute = true;
 };
 
-/// What a step is, for `explain` and `time`.
+/// Description of a step, for `explain` and `time`.
 struct StepInfo {
   std::string name, kernel;
-  double flops;  ///< of products and sums of products, a multiply-add being two; 0 for all others
+  double flops;  ///< multiply-add = 2; counts products and sums of products only, else 0
   bool backward;
-  int64_t bytes;  ///< of the buffers it reads and of those it writes, each one whole and once
-  std::string
-      format;  ///< of what it reads, and of what it writes if that is another: "bfloat16>float32"
+  int64_t bytes;       ///< of the buffers it reads and writes, each counted once and whole
+  std::string format;  ///< of its inputs, and of its outputs if different: "bfloat16>float32"
 };
 
 inline constexpr BufferId kNoBuffer = -1;
 
-/// A net as the steps of a device. Its external buffers are the inputs, the gradients that a caller
-/// supplies, the parameters and their gradients.
+/// A net as the steps of a device. Its external buffers are the inputs, the gradients supplied by
+/// the caller, the parameters and their gradients.
 struct LoweredNet {
   /// A blob that the caller fills or reads, row-major.
   struct Blob {
     std::string name;
-    std::string layer;  ///< of an input: the source layer
+    std::string layer;  ///< inputs only: the source layer
     Shape shape;
     BufferId data = kNoBuffer;
-    BufferId diff = kNoBuffer;  ///< of an output, with feed_gradients
-    float loss_weight = 0;      ///< of an output
+    BufferId diff = kNoBuffer;  ///< outputs only, with feed_gradients
+    float loss_weight = 0;      ///< outputs only
   };
   /// A top that counts towards the objective.
   struct Loss {
@@ -82,27 +84,26 @@ struct LoweredNet {
   };
 
   Program program;
-  size_t hoisted = 0;         ///< steps at the front that only the first run needs
-  size_t first_backward = 0;  ///< the step with which backward begins
+  size_t hoisted = 0;         ///< steps at the front that run once only
+  size_t first_backward = 0;  ///< index of the first backward step
   std::vector<Blob> inputs, outputs;
   std::vector<Blob> input_diffs;  ///< the gradients that reach the inputs
   std::vector<Loss> losses;
-  std::vector<BufferId> params;     ///< by Graph::params()
-  std::vector<BufferId> gradients;  ///< the same; kNoBuffer: none, or the plan's own
+  std::vector<BufferId> params;     ///< indexed as Graph::params()
+  std::vector<BufferId> gradients;  ///< likewise; kNoBuffer: none, or owned by the plan
 
   std::vector<StepInfo> steps() const;
 };
 
-/// Emits the steps of all layers. The result refers to the device, but to nothing of `graph`.
+/// Emits the steps of all layers. The result refers to the device, but not to `graph`.
 Result<LoweredNet> lower(const Graph& graph, Device& device, const PlanOptions& options);
 
-/// The steps and memory of a plan: lowered and placed, but not bound.
+/// The steps and memory of a plan that is lowered and placed, but not bound.
 struct PlanOutline {
   std::vector<LoweredNet::Blob> inputs, outputs;
   std::vector<StepInfo> steps;
-  int64_t arena_bytes =
-      0;  ///< of the host, for activations, gradients of activations and scratch memory
-  bool updates = false;  ///< and for the parameters' gradients
+  int64_t arena_bytes = 0;  ///< host memory for activations, their gradients and scratch
+  bool updates = false;     ///< whether arena_bytes includes the gradients of parameters
 
   static Result<PlanOutline> make(const Graph& graph, Device& device, const PlanOptions& options);
 };

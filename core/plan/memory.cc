@@ -8,8 +8,8 @@
 namespace cafetiere {
 namespace {
 
-/// The first and the last step that uses a buffer, and the last one of the pass that this step is in:
-/// until then other blocks of rows may need the buffer.
+/// The first and the last step that use a buffer, and the last step of the latter's row pass: until
+/// then other blocks of rows may need the buffer.
 struct Life {
   int first = -1, last = -1, end = -1;
 };
@@ -39,7 +39,7 @@ std::vector<Life> lives_of(const Program& program) {
   return lives;
 }
 
-/// What lies at one place: a buffer, or several of which each is written over the one before.
+/// One place in memory: a buffer, or several, each of which overwrites the one before.
 struct Region {
   Space space = Space::kHost;
   bool fixed = false;
@@ -50,13 +50,13 @@ struct Region {
   bool meets(const Region& other) const { return first <= other.end && other.first <= end; }
 };
 
-/// Buffers by the region that they are in.
+/// The regions, and the region of each buffer.
 struct Regions {
   std::vector<Region> all;
-  std::vector<int> of;  ///< a buffer; -1: none
+  std::vector<int> of;  ///< per buffer; -1: none
 };
 
-/// A step writes over what it reads where it may, and where nothing else reads that any more.
+/// A step overwrites its input where it may and where nothing reads the input later.
 Regions regions_of(const Program& program) {
   const auto& buffers = program.buffers();
   const std::vector<Life> lives = lives_of(program);
@@ -71,7 +71,7 @@ Regions regions_of(const Program& program) {
       if (step.in_place >= 0 && id == step.writes[0]) {
         const BufferId from = step.reads[size_t(step.in_place)];
         const Buffer& old = buffers[size_t(from)];
-        // Elements of another size would overwrite those that are still to be read.
+        // Elements of another size would overwrite input that is still to be read.
         const bool alike = old.space == buffer.space && old.fixed == buffer.fixed;
         const int there = regions.of[size_t(from)];
         if (there >= 0 && lives[size_t(from)].last == s && alike && old.bytes == buffer.bytes) {
@@ -88,11 +88,11 @@ Regions regions_of(const Program& program) {
   return regions;
 }
 
-/// Gives each region the lowest offset at which no region lies that it meets, the largest first: small
-/// ones then fill what is left. Returns the bytes that all take.
+/// Places the regions, largest first, each at the lowest offset that is free during its life, so
+/// that small ones fill the gaps. Returns the total bytes.
 int64_t arrange(std::vector<Region*> regions) {
   std::ranges::stable_sort(regions, std::greater<>(), &Region::size);
-  std::vector<const Region*> placed;  // by offset
+  std::vector<const Region*> placed;  // sorted by offset
   int64_t bytes = 0;
   for (Region* region : regions) {
     int64_t at = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assigns every buffer of a program an offset in the arena of its memory; buffers that are not live
-// at the same time share.
+// Assigns each buffer of a program an offset in the arena of its memory; buffers that are not live
+// at the same time share memory.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace cafetiere {
 
-/// Bytes: four cache lines, so that buffers of different steps never share one.
+/// Bytes: four cache lines, so that buffers of different steps never share a line.
 inline constexpr int64_t kBufferAlign = 256;
 
-/// Bytes that a buffer takes.
+/// Bytes that a buffer occupies.
 int64_t placed_size(int64_t bytes);
 
 struct MemoryPlan {
-  std::vector<int64_t> offsets;  ///< bytes, one a buffer; -1 for external and unused ones
-  int64_t bytes = 0;             ///< of the host's memory
-  int64_t device_bytes = 0;      ///< of the device's
-  int64_t fixed_bytes = 0;       ///< of what hoisted steps leave to the others
+  std::vector<int64_t> offsets;  ///< bytes, per buffer; -1 for external and unused buffers
+  int64_t bytes = 0;             ///< host memory
+  int64_t device_bytes = 0;      ///< device memory
+  int64_t fixed_bytes = 0;       ///< results of hoisted steps that other steps read
 };
 
 /// Places every buffer that a step uses.

@@ -26,7 +26,8 @@ std::vector<int> blob_homes(const Graph& graph) {
 
 namespace {
 
-/// A layer may take its tops' sizes from anywhere, such as Python or its bottoms' values.
+/// Layers may compute their tops' sizes from anything, such as Python code or the values of
+/// bottoms.
 Status check_top(const Node& node, size_t i, const Shape& shape) {
   return check_blob_shape(shape).with_context(fmt::format("top '{}'", node.param.top(int(i))));
 }
@@ -54,7 +55,7 @@ Status Net::build(const Options& options) {
   }
   place_blobs();
   nodes_.resize(graph_.nodes().size());
-  // The shapes that the graph was built with; from here on those of the sources' blobs count.
+  // The shapes that the graph was built with; from here on those of the source blobs apply.
   CFT_ASSIGN(const std::vector<Shape> shapes, graph_.infer(0));
   for (const Node& node : graph_.nodes()) {
     if (!node.type->source) continue;
@@ -104,7 +105,7 @@ void Net::set_shape(Blob& blob, Shape shape) {
     blob.data = zeroed_memory(count);
     blob.diff = zeroed_memory(count);
   }
-  // Caffe's convention: the gradient of a loss is its weight, and is set before any pass.
+  // Caffe's convention: the gradient of a loss is its weight, set before any pass.
   if (blob.loss_weight != 0) std::fill_n(blob.diff.get(), count, blob.loss_weight);
 }
 
@@ -135,7 +136,7 @@ Status Net::reshape_node(size_t n) {
     CFT_TRY(check_top(node, i, s.tops[i]).with_context(node.where));
     Blob& top = blobs_[size_t(blob_index(node.tops[i]))];
     if (node.type->identity) {
-      // The tops share the bottom's memory: what is written to it is seen after the split at once.
+      // The tops share the bottom's memory: writes to it are visible after the split at once.
       top.data = blobs_[size_t(blob_index(node.bottoms[0]))].data;
       if (!top.diff || s.tops[i].count() > top.capacity) {
         top.capacity = s.tops[i].count();
@@ -191,7 +192,7 @@ Status Net::feed(const std::string& layer, Source* source) {
     for (size_t i = 0; i < before.size(); ++i) {
       set_shape(blobs_[size_t(blob_index(node.tops[i]))], before[i]);
     }
-    (void)reshape();  // the first failure is the one to report
+    (void)reshape();  // report the first failure only
     return fits;
   }
   return not_found(fmt::format("net '{}' has no layer '{}' that can be fed", graph_.name(), layer));

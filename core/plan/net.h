@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Net: an eager net, run layer by layer as Caffe runs it. Every blob is exposed, row-major, to be
-// read and written between layers, and any range of layers can be run. Plan is the fast way: it
-// fuses layers, keeps the layouts that suit the kernels and lets blobs share memory.
+// Net: an eager net, run layer by layer like Caffe's. Every blob is exposed, row-major, and can be
+// read and written between layers; any range of layers can be run. Plan is the faster alternative:
+// it fuses layers, uses the layouts that suit the kernels and lets blobs share memory.
 #pragma once
 
 #include <map>
@@ -16,66 +16,67 @@
 
 namespace cafetiere {
 
-/// For each of the graph's blobs the number of its Caffe blob, in net order: blobs of the same name
-/// share one, those without a name do not.
+/// For each blob of the graph, the index of its Caffe blob, in net order: blobs of the same name
+/// share one, unnamed blobs do not.
 std::vector<int> blob_homes(const Graph& graph);
 
 class Net {
  public:
   struct Options {
     int threads = 1;
-    uint64_t seed = 1;  ///< of the fillers and of all random choices in a pass
+    uint64_t seed = 1;  ///< for the fillers and for all random choices of a pass
   };
-  /// Fills the parameters and allocates every blob.
+  /// Initialises the parameters and allocates every blob.
   static Result<std::unique_ptr<Net>> create(Graph graph, const Options& options);
 
   const Graph& graph() const { return graph_; }
 
-  /// A blob or a parameter. A copy of `data` or `diff` keeps the memory alive, also when a blob has
-  /// moved or the net is destroyed.
+  /// A blob or a parameter. A copy of `data` or `diff` keeps the memory alive after the blob is
+  /// reallocated or the net destroyed.
   struct Blob {
     std::string name;
     Shape shape;
     std::shared_ptr<float> data, diff;
     int64_t capacity = 0;   ///< floats; never shrinks
-    float loss_weight = 0;  ///< what `diff` of a loss is filled with
+    float loss_weight = 0;  ///< the value that fills `diff` of a loss
 
     BlobView view() const { return {shape, data.get(), diff.get()}; }
   };
   /// Caffe's blobs, in the order of blob_homes().
   const std::vector<Blob>& blobs() const { return blobs_; }
-  /// The blob that Graph calls `id`.
+  /// The index of the blob with id `id` in Graph.
   int blob_index(int id) const { return blob_indices_[size_t(id)]; }
-  /// As Graph::params().
+  /// In the order of Graph::params().
   const std::vector<Blob>& params() const { return params_; }
   std::span<float> param_arena() const;
   std::span<float> diff_arena() const;
 
-  /// Reshapes a blob, zeroed where it grows beyond its memory; the layers after it follow when they
-  /// run, or on reshape().
+  /// Reshapes a blob; memory it grows into is zeroed. Later layers are reshaped when they run, or
+  /// by reshape().
   Status reshape_blob(int blob, Shape shape);
-  /// Infers all shapes again, from those of the inputs.
+  /// Infers all shapes again from those of the inputs.
   Status reshape();
 
   /// Makes `source` fill the tops of a layer on each forward pass. It must outlive the net; on
   /// failure the previous source is kept.
   Status feed(const std::string& layer, Source* source);
 
-  /// Has the next forward pass be that after so many: it draws their next random numbers and rows.
+  /// Sets the number of passes done, which determines the random numbers and rows of the next
+  /// forward pass.
   void continue_after(int64_t passes) { context_.sub_step = passes - 1; }
 
   /// Runs layers [from, to]; returns the sum of their losses.
   Result<float> forward(int from, int to);
-  /// Runs layers from `from` down to `to`. Gradients of blobs are replaced, those of parameters
-  /// added to.
+  /// Runs layers from `from` down to `to`. Overwrites the gradients of blobs, adds to those of
+  /// parameters.
   Status backward(int from, int to);
   void clear_param_diffs();
 
-  /// Copies weights by layer name; the names of layers that this net lacks are added to `ignored`.
+  /// Copies weights by layer name; appends the names of layers that this net lacks to `ignored`.
   Status copy_from(const StoredWeights& weights, std::vector<std::string>* ignored);
-  /// Uses `other`'s parameters from now on, by layer name; they stay alive as long as this net.
+  /// Uses `other`'s parameters from now on, matched by layer name; they live as long as this net.
   Status share_with(const Net& other, std::vector<std::string>* ignored);
-  /// The net with its weights, as a caffemodel holds them.
+  /// The net with its weights, as in a caffemodel.
   caffe::NetParameter weights() const;
 
   ThreadPool& pool() { return *pool_; }
@@ -100,7 +101,7 @@ class Net {
   std::unique_ptr<Device> device_;
   std::unique_ptr<ThreadPool> pool_;
   std::vector<Blob> blobs_, params_;
-  std::vector<int> blob_indices_;  // by the graph's blob
+  std::vector<int> blob_indices_;  // indexed by the graph's blob
   std::shared_ptr<float> arena_, diff_arena_;
   bool shares_params_ = false;
   std::vector<EagerNode> nodes_;
@@ -108,7 +109,7 @@ class Net {
     Source* source = nullptr;
     int64_t batches = 0;  ///< read so far
   };
-  std::map<std::string, Fed> sources_;  // by layer
+  std::map<std::string, Fed> sources_;  // keyed by layer
   RunContext context_;
 };
 

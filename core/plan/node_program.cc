@@ -12,7 +12,7 @@
 namespace cafetiere {
 namespace {
 
-/// A step that copies row-major `count` floats.
+/// A step that copies `count` row-major floats.
 Step copy_step(const std::string& name, int64_t count, BufferId from, BufferId to) {
   Step step;
   step.name = name + " copy";
@@ -61,7 +61,8 @@ Status NodeProgram::backward() {
   if (!node_.needs_backward) return {};
   for (size_t i = 0; i < blobs_.tops.size(); ++i) {
     const BlobView& top = blobs_.tops[i];
-    // Read again: the caller may have changed it since forward, and a later in-place layer has.
+    // Read the top again: the caller may have changed it since forward. If a later in-place layer
+    // overwrites it, forward's tensor is used.
     if (!overwritten_later(node_.tops[i])) layer_->tops[i] = external("top", top.shape, top.data);
     const bool overwritten = contains(node_.param.bottom(), node_.param.top(int(i)));
     layer_->top_diffs.push_back(input("top diff", top, top.diff, overwritten));

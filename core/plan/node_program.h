@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeProgram: the steps of one layer on its own, between exposed blobs.
+// NodeProgram: the steps of a single layer between exposed blobs.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace cafetiere {
 
-/// Emits the steps of a layer between copies from and to its blobs. All arguments must outlive it.
+/// Emits the steps of a layer, with copies from and to its blobs. All arguments must outlive it.
 class NodeProgram {
  public:
   NodeProgram(const Node& node, const Graph& graph, Device& device, const NodeBlobs& blobs)
@@ -21,31 +21,32 @@ class NodeProgram {
   NodeProgram(const NodeProgram&) = delete;  // it points into itself
   NodeProgram& operator=(const NodeProgram&) = delete;
 
-  /// Adds the steps of a forward pass; once.
+  /// Adds the steps of the forward pass; call once.
   Status forward();
-  /// Adds those of a backward pass, which may run any number of times after a forward pass. For a
-  /// layer without gradients there are none.
+  /// Adds the steps of the backward pass, which may run any number of times after a forward pass. A
+  /// layer without gradients has none.
   Status backward();
 
   const Program& program() const { return program_; }
-  /// How many steps the forward pass has.
+  /// The number of steps of the forward pass.
   size_t forward_steps() const { return forward_steps_; }
-  /// Places every buffer; none share memory, so that both passes can run in any order.
+  /// Places all buffers; none share memory, so that the passes can run in any order.
   MemoryPlan places() const;
   /// The addresses of all buffers when the placed ones are in `memory`.
   std::vector<void*> addresses(std::byte* memory) const;
 
  private:
-  /// Whether an in-place layer writes its top to this blob.
+  /// Whether an in-place layer overwrites this blob.
   bool overwritten_later(int blob) const;
-  /// A tensor in a blob's memory, or in a parameter's.
+  /// A tensor in the memory of a blob or a parameter.
   TensorId external(const char* what, const Shape& shape, float* memory);
   void put(TensorId id, float* memory);
-  /// What the layer reads: the blob itself, or a copy when the layer is about to overwrite it.
+  /// The tensor that the layer reads: the blob itself, or a copy if the layer will overwrite the
+  /// blob.
   TensorId input(const char* what, const BlobView& blob, float* memory, bool overwritten);
   /// Stores the layer's result in its blob.
   void output(TensorId made, const Shape& shape, float* memory);
-  /// Statistics have no gradient here: a layer's observation updates them at once, as in Caffe.
+  /// Statistics have no gradient here: an observation updates them at once, as in Caffe.
   ParamTensors param(size_t i);
 
   const Node& node_;

@@ -8,8 +8,8 @@
 namespace cafetiere {
 namespace {
 
-constexpr int64_t kSmall = 256 << 10;         ///< bytes of gradients that may wait for the end
-constexpr int64_t kPiece = int64_t{1} << 14;  ///< floats of a parameter that a block takes
+constexpr int64_t kSmall = 256 << 10;         ///< bytes; smaller gradients wait for the end
+constexpr int64_t kPiece = int64_t{1} << 14;  ///< floats of a parameter per block
 
 struct Item {
   size_t param;
@@ -56,7 +56,7 @@ Step update_step(const std::string& name, std::vector<Item> items) {
   return step;
 }
 
-/// The last step that uses each buffer, and how many use and write it.
+/// For each buffer, the last step that uses it, the number of uses, and whether it is written.
 class Uses {
  public:
   explicit Uses(const Program& program) : uses_(program.buffers().size()) {
@@ -86,12 +86,12 @@ class Uses {
   std::vector<Use> uses_;
 };
 
-/// Whether a step is in no pass with others.
+/// Whether a step is not part of a row pass with others.
 bool is_alone(const std::vector<Step>& steps, size_t i) {
   return !steps[i].joined && (i + 1 == steps.size() || !steps[i + 1].joined);
 }
 
-/// The step that makes a parameter's gradient as one that steps the parameter by it.
+/// Turns the step that makes a parameter's gradient into one that updates the parameter with it.
 Step stepping(Step step, const SteppedParam& p) {
   step.kernel += ", the solver's rule";
   step.reads.push_back(p.data);
@@ -109,7 +109,7 @@ void add_param_updates(Program& program, size_t first_backward,
                        const std::vector<SteppedParam>& params) {
   const Uses uses(program);
   std::vector<Step> steps = std::move(program.steps());
-  std::map<size_t, std::vector<Step>> before;  // by step
+  std::map<size_t, std::vector<Step>> before;  // keyed by step
   std::vector<bool> moved(steps.size(), false);
   std::vector<Item> small;
   for (const SteppedParam& p : params) {

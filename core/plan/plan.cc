@@ -58,8 +58,8 @@ Status Plan::bind(LoweredNet net, Device& device, const MemoryPlan& memory,
   return {};
 }
 
-/// A host step waits for the queue if that has used the host's memory, which only copies do, since
-/// the last wait.
+/// A host step waits for the queue if the queue has used host memory since the last wait. Only
+/// copies do.
 void Plan::bind_steps(const LoweredNet& net, const Binder& binder) {
   const auto on_host = [&](BufferId id) {
     return net.program.buffers()[size_t(id)].space == Space::kHost;
@@ -70,7 +70,7 @@ void Plan::bind_steps(const LoweredNet& net, const Binder& binder) {
   for (size_t i = 0; i < infos.size(); ++i) {
     const Step& step = steps[i];
     const bool queued = step.space == Space::kDevice;
-    Kernel kernel{.blocks = 0, .run = nullptr};  // done with the step before
+    Kernel kernel{.blocks = 0, .run = nullptr};  // empty if joined to the step before
     if (!step.joined) {
       std::vector<const Step*> pass{&step};
       while (i + pass.size() < steps.size() && steps[i + pass.size()].joined) {
@@ -86,7 +86,7 @@ void Plan::bind_steps(const LoweredNet& net, const Binder& binder) {
   }
 }
 
-/// All plans that share the values place them alike: they have the same steps.
+/// All plans that share the values have the same hoisted steps, so they place the values alike.
 Status Plan::take_fixed(Device& device, int64_t bytes, const PlanOptions& options) {
   FixedValues& fixed = *options.fixed;
   const std::lock_guard lock(fixed.mutex);
@@ -122,7 +122,7 @@ Status Plan::take_arenas(Device& device, const MemoryPlan& memory, const PlanOpt
   return {};
 }
 
-/// The address of each buffer; unused ones may have any.
+/// The address of each buffer; those of unused buffers are arbitrary.
 std::vector<void*> Plan::place_buffers(const LoweredNet& net, const MemoryPlan& memory,
                                        const ParamPointers& params) {
   std::vector<void*> addresses;
@@ -152,7 +152,7 @@ float* Plan::hold(const Shape& shape) {
 }
 
 void Plan::begin(ThreadPool& pool, const RunContext& context) {
-  wait();  // a run that ended with an exception may have left kernels in the queue
+  wait();  // a run that threw an exception may have left kernels in the queue
   context_ = context;
   context_.error = &error_;
   if (!fixed_ready_) compute_fixed(pool);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plan: a net compiled for one phase, one batch size and one device. Running it is a walk over a
-// flat list of bound kernels: nothing is allocated or looked up.
+// Plan: a net compiled for one phase, one batch size and one device. A run walks a flat list of
+// bound kernels, without allocations or lookups.
 #pragma once
 
 #include <functional>
@@ -19,18 +19,18 @@
 
 namespace cafetiere {
 
-/// Where a net's parameters and their gradients are: one pointer each for every Graph::params().
-/// Gradients are ignored in a plan without backward steps.
+/// The addresses of a net's parameters and their gradients, in the order of Graph::params(). A plan
+/// without backward steps ignores the gradients.
 struct ParamPointers {
   std::vector<float*> data, diff;
 };
 
-/// Pointers into one arena for the data and one (or none) for the gradients.
+/// Pointers into one arena of data and one of gradients (or null).
 ParamPointers param_pointers(const Graph& graph, float* data, float* diff);
 
 class Plan {
  public:
-  /// Lowers a net, places its buffers, and binds the kernels to them. A device with a queue must
+  /// Lowers a net, places its buffers and binds the kernels to them. A device with a queue must
   /// outlive the plan.
   static Result<std::unique_ptr<Plan>> compile(const Graph& graph, Device& device,
                                                const ParamPointers& params,
@@ -42,35 +42,36 @@ class Plan {
   /// A blob that the caller fills or reads, row-major.
   struct Blob {
     std::string name;
-    std::string layer;  ///< of an input: the source layer
+    std::string layer;  ///< inputs only: the source layer
     Shape shape;
     float* data = nullptr;
-    float* diff = nullptr;  ///< with feed_gradients: where the caller writes an output's gradient
-    float loss_weight = 0;  ///< of an output
+    float* diff = nullptr;  ///< with feed_gradients: where the caller writes the gradient of an
+                            ///< output
+    float loss_weight = 0;  ///< outputs only
   };
   const std::vector<Blob>& inputs() const { return inputs_; }
   const std::vector<Blob>& outputs() const { return outputs_; }
-  /// The gradients that reached the inputs (only where a layer was forced to propagate them).
+  /// The gradients of the inputs (only where a layer was forced to propagate them).
   const std::vector<Blob>& input_diffs() const { return input_diffs_; }
 
-  /// Runs all steps: forward, then backward if it was lowered. An error is a kernel's failure (a
-  /// full disk); the values of the plan's blobs are then undefined.
+  /// Runs all steps: forward, then backward if it was lowered. An error is a kernel's failure (such
+  /// as a full disk); the values of the plan's blobs are then undefined.
   Status run(ThreadPool& pool, const RunContext& context);
-  /// The same; during backward it calls `final_from` whenever more of the parameters' gradients are
-  /// final: all those from this address on in their arena.
+  /// The same; during backward it calls `final_from` whenever more gradients of parameters are
+  /// final: all gradients from this address to the end of their arena.
   using FinalFrom = std::function<void(const float*)>;
   Status run(ThreadPool& pool, const RunContext& context, const FinalFrom& final_from);
   Status run_forward(ThreadPool& pool, const RunContext& context);
 
-  /// The sum of all weighted tops after a forward pass.
+  /// The weighted sum of all loss tops after a forward pass.
   float loss() const;
 
   std::vector<StepInfo> describe() const;
-  /// Runs all steps once and adds each one's seconds to `seconds` (one entry a step). Steps of one
-  /// pass share its time as they spent it.
+  /// Runs all steps once and adds the seconds of each to `seconds` (one entry per step). The time
+  /// of a row pass is divided among its steps in proportion to the time spent in each.
   Status time(ThreadPool& pool, const RunContext& context, std::vector<double>& seconds);
-  /// Bytes of activations, gradients of activations and scratch memory; 0 in another plan's arena.
-  /// Not what is computed of fixed parameters, which plans share.
+  /// Bytes of activations, their gradients and scratch memory; 0 if the plan uses another plan's
+  /// arena. Excludes the values computed from fixed parameters, which plans share.
   int64_t arena_bytes() const { return shares_arena_ ? 0 : arena_bytes_; }
 
  private:
@@ -97,12 +98,12 @@ class Plan {
   }
   Status finish();
   std::vector<Bound> steps_;
-  std::map<size_t, RowPass> passes_;  // of several steps, by the first one
+  std::map<size_t, RowPass> passes_;  // passes of several steps, keyed by the first one
   Queue* queue_ = nullptr;
   size_t hoisted_ = 0, first_backward_ = 0;
   std::shared_ptr<FixedValues> fixed_;
   bool fixed_ready_ = true;
-  std::vector<const float*> final_from_;  // by step; null where no more gradients are final
+  std::vector<const float*> final_from_;  // per step; null if it makes no more gradients final
   std::vector<Blob> inputs_, outputs_, input_diffs_;
   struct Loss {
     const float* data;

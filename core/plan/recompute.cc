@@ -13,11 +13,11 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kSoon = 24;  ///< steps; bounds the search
+constexpr size_t kSoon = 24;  ///< steps to look ahead; bounds the search
 
 using Renames = std::map<BufferId, BufferId>;
 
-/// The step with other buffers in place of its own.
+/// A copy of the step with its buffers renamed.
 Step renamed(Step step, const Renames& names) {
   Renames used;
   for (std::vector<BufferId>* ids : {&step.reads, &step.writes}) {
@@ -79,8 +79,8 @@ class Recomputing {
   }
 
  private:
-  /// The only step that writes a buffer, or -1; the first backward step that reads it, or -1; the last
-  /// step that uses it.
+  /// The only step that writes a buffer, or -1; the number of writes; the first backward step that
+  /// reads it, or -1; the last step that uses it.
   struct Use {
     int writer = -1, writes = 0, backward = -1, last = -1;
   };
@@ -98,8 +98,9 @@ class Recomputing {
     return when >= 0 && buffer.bytes >= least_bytes_ && can_be_computed(id, when, &seen);
   }
 
-  /// Whether all that the buffer is computed of is there at a backward step, or can be computed then.
-  /// Each buffer is looked at once: of those seen either all can be, or the search has ended.
+  /// Whether all inputs of the buffer are available at a backward step, or can be recomputed then.
+  /// Each buffer is visited once: any seen before either can be computed, or the search has failed
+  /// already.
   bool can_be_computed(BufferId id, int when, std::set<BufferId>* seen) const {
     if (!seen->insert(id).second) return true;
     const Buffer& buffer = program_.buffers()[size_t(id)];
@@ -124,8 +125,9 @@ class Recomputing {
 
   bool is_missing(BufferId id) const { return again_[size_t(id)] && !names_.contains(id); }
 
-  /// Whether a step by rows comes soon that reads the same missing result and needs nothing of this
-  /// step: so the copy shares a pass with it, as weight gradients leave it to ReLU's.
+  /// Whether a step by rows that reads the same missing result follows soon and does not depend on
+  /// this step. The copy then shares a pass with that step, as when a weight gradient yields to
+  /// that of a ReLU.
   bool can_wait(const std::vector<Step>& steps, size_t i) const {
     const auto& reads = steps[i].reads;
     const auto wanted = [&](BufferId id) {
@@ -149,7 +151,8 @@ class Recomputing {
     in_pass_ = false;
   }
 
-  /// Emits a step, after those that compute what it misses; whether there were any.
+  /// Emits a step, preceded by those that recompute its missing inputs; returns whether there were
+  /// any.
   bool emit(const Step& step) {
     const size_t before = names_.size();
     for (BufferId id : step.reads) {
@@ -159,7 +162,8 @@ class Recomputing {
     return names_.size() > before;
   }
 
-  /// Emits the step that computes a buffer, after those of what is not there at a backward step.
+  /// Emits the step that computes a buffer, preceded by those for inputs missing at a backward
+  /// step.
   void compute(BufferId id, int when) {
     if (names_.contains(id)) return;
     Step step = forward_[size_t(uses_[size_t(id)].writer)];
@@ -173,14 +177,14 @@ class Recomputing {
   }
 
   Program& program_;
-  const int begin_;  // of backward
+  const int begin_;  // first backward step
   const int64_t least_bytes_;
-  std::vector<Use> uses_;    // by buffer
-  std::vector<bool> again_;  // buffers that are computed again
+  std::vector<Use> uses_;    // per buffer
+  std::vector<bool> again_;  // per buffer: it is recomputed
   std::vector<Step> forward_, done_;
-  std::vector<const Step*> put_off_;  // until the pass is over that reads their missing results
+  std::vector<const Step*> put_off_;  // until the end of the pass that reads their missing results
   bool in_pass_ = false;
-  Renames names_;  // what holds them then, and what that took
+  Renames names_;  // original buffers to their recomputed copies
 };
 
 }  // namespace

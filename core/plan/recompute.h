@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recomputing: large results of steps by rows are given up after the forward pass and computed again
-// when backward wants them (Chen et al. 2016, here for what costs one pass over memory).
+// Recomputation: large results of steps by rows are discarded after the forward pass and computed
+// again when backward needs them (Chen et al. 2016), but only if that costs no more than a pass
+// over memory.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +11,10 @@
 
 namespace cafetiere {
 
-/// Puts, before the first backward step that reads a result of a forward step by rows, a copy of that
-/// step, so that nothing keeps the result until then. Only where what it is computed of is there
-/// anyway, and where the result has `least_bytes`; the values are the same bits. Steps from
-/// `first_backward` on are backward's.
+/// Before the first backward step that reads the result of a forward step by rows, inserts a copy
+/// of that step, so that the result need not be kept until then. Applies only to results of
+/// `least_bytes` or more whose inputs are available at that point or can be recomputed too; the
+/// values are bitwise the same. Backward begins with step `first_backward`.
 void recompute_rows(Program& program, size_t first_backward, int64_t least_bytes = 1 << 20);
 
 }  // namespace cafetiere

@@ -14,8 +14,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kMostSteps =
-    32;  ///< a pass; what it keeps alive and the search for it are bounded
+constexpr size_t kMostSteps = 32;  ///< per pass; bounds the memory it keeps live and the search
 
 bool contains(const std::vector<BufferId>& ids, BufferId id) {
   return std::ranges::find(ids, id) != ids.end();
@@ -25,7 +24,7 @@ bool overlap(const std::vector<BufferId>& a, const std::vector<BufferId>& b) {
   return std::ranges::any_of(a, [&](BufferId id) { return contains(b, id); });
 }
 
-/// A pass while its steps are found.
+/// A pass under construction.
 class Pass {
  public:
   static bool begins_with(const Step& step) {
@@ -34,7 +33,7 @@ class Pass {
 
   explicit Pass(const Step& first) : rows_(first.rows.count) { add(first); }
 
-  /// Takes a step that can be done block by block after those of the pass.
+  /// Adds a step if it can run block by block after those of the pass.
   bool take(const Step& step) {
     const Rows& rows = step.rows;
     const bool alike = begins_with(step) && rows.count == rows_ &&
@@ -51,7 +50,7 @@ class Pass {
     return true;
   }
 
-  /// Whether a step is of no weight beside those of the pass.
+  /// Whether the cost of a step is negligible next to the pass.
   bool is_small(const Program& program, const Step& step) const {
     const auto small = [&](BufferId id) {
       return program.buffers()[size_t(id)].bytes * 4 <= rows_ * width_ * int64_t(sizeof(float));
@@ -72,7 +71,7 @@ class Pass {
   int64_t rows_, width_ = 1, block_ = 0;
   size_t size_ = 0;
   std::set<BufferId> reads_;
-  std::map<BufferId, bool> writes_;  // and whether by row
+  std::map<BufferId, bool> writes_;  // buffer -> written by row
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row passes: steps over the same rows of large tensors are done together, a block of rows at a time,
-// so that what one leaves the next one finds in the cache. Each step is computed as it would be alone:
-// not a bit changes.
+// Row passes: steps over the same rows of large tensors run together, one block of rows at a time,
+// so that each step finds the results of the one before in the cache. The values are bitwise the
+// same.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,24 @@
 
 namespace cafetiere {
 
-/// Neither step needs what the other writes, so that they may change places.
+/// Whether neither step needs what the other writes, so that their order does not matter.
 bool independent(const Step& a, const Step& b);
 
-/// Marks the steps in [begin, end) that are joined to the one before. Small steps that stand between
-/// two such steps, but do not depend on the second one nor it on them, are put off until after it.
+/// Marks the steps in [begin, end) that are joined to the one before. Small steps between two such
+/// steps are moved after the second one if they are independent of it.
 void join_rows(Program& program, size_t begin, size_t end);
 
-/// The kernels of a step and of those joined to it.
+/// The kernels of a step and of the steps joined to it.
 class RowPass {
  public:
-  /// `steps` follow each other in the program; a single one is what it is.
+  /// `steps` are consecutive in the program; there may be just one.
   RowPass(const std::vector<const Step*>& steps, const Binder& binder);
 
   size_t size() const { return kernels_.size(); }
-  /// The kernel that does them all.
+  /// A kernel that runs all of them.
   Kernel kernel() const;
-  /// The same; adds each step's nanoseconds, in all threads, to `times`, which has one a step.
+  /// The same; also adds the nanoseconds of each step, over all threads, to `times` (one entry per
+  /// step).
   Kernel timed_kernel(std::vector<int64_t>* times) const;
 
  private:
