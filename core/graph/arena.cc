@@ -21,7 +21,7 @@ const Node* find_node(const Graph& graph, const std::string& name) {
   return nullptr;
 }
 
-/// HDF5 files leave out a blob that another layer owns; it is read as one without a shape.
+/// HDF5 files omit a blob that another layer owns; it is read as a blob without a shape.
 bool is_stored(const caffe::BlobProto& blob) {
   return blob.has_shape() || blob.has_num() || blob.has_channels() || blob.has_height() ||
          blob.has_width() || value_count(blob) > 0;
@@ -42,11 +42,11 @@ Status check_count(const Graph& graph, const Node& node, const caffe::LayerParam
                   source.name(), have, need));
 }
 
-/// Copies a blob of a layer, both counted, to where it belongs.
+/// Copies a blob, by the indices of layer and blob, to its destination.
 using ReadBlob =
     std::function<Status(int layer, int blob, const Shape& shape, std::span<float> out)>;
 
-/// `weights` may lack the values, which come from `read`.
+/// `weights` may lack the values, which `read` provides.
 Status load_layers(const Graph& graph, const caffe::NetParameter& weights, const ReadBlob& read,
                    std::span<float> arena, std::vector<std::string>* ignored) {
   std::unordered_map<std::string_view, const Node*> nodes;
@@ -101,7 +101,7 @@ Status load_weights(const Graph& graph, const StoredWeights& weights, std::span<
 }
 
 size_t binary_bytes(const Graph& graph, bool diffs) {
-  constexpr size_t kBlobHead = 128;  // at most, of its shape and sizes
+  constexpr size_t kBlobHead = 128;  // upper bound: shape and sizes
   size_t bytes = graph.name().size() + kBlobHead, floats = 0;
   for (const Node& node : graph.nodes()) {
     bytes += node.param.ByteSizeLong() + kBlobHead * (1 + node.params.size());

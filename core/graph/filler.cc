@@ -18,8 +18,8 @@
 #include "core/base/elementary.h"
 #include "core/model/nearest.h"
 
-// Boost's generators ask libm for e^x, which may differ in the last bit from machine to machine, and
-// with it all that is drawn after.
+// Boost's generators call libm's exp, whose last bit may differ between machines; all later draws
+// would then differ too.
 namespace boost::random::detail {
 template <>
 float unit_normal_distribution<float>::f(float x) {
@@ -86,7 +86,7 @@ Status fill_unit_ball(const FillerParameter&, const Shape& shape, std::span<floa
   return {};
 }
 
-/// The n that xavier and msra divide by.
+/// The fan n of xavier and msra.
 float fan(const FillerParameter& filler, const Shape& shape) {
   const int64_t count = shape.count();
   const auto fan_in = static_cast<float>(count / shape[0]);
@@ -158,7 +158,7 @@ Status unknown_filler(const std::string& type) {
 }  // namespace
 
 void Random::uniform(float low, float high, std::span<float> out) {
-  // The upper end is made inclusive, as in the reference; the stream depends on it.
+  // The upper bound is made inclusive, as in Caffe; the random stream depends on it.
   const boost::random::uniform_real_distribution<float> distribution(
       low, std::nextafter(high, std::numeric_limits<float>::max()));
   for (float& x : out) x = distribution(engine_);

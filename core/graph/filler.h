@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How parameters get their first values: Caffe's fillers with Caffe's random sequence.
+// Initialisation of parameters: Caffe's fillers with Caffe's random sequence.
 #pragma once
 
 #include <boost/random/mersenne_twister.hpp>
@@ -12,19 +12,20 @@
 
 namespace cafetiere {
 
-/// The one stream that a net's fillers draw from, in the order of layers and of their blobs. The
-/// same seed gives the same weights as in Caffe (built with Boost 1.56 or later).
+/// The single random stream that a net's fillers draw from, in the order of layers and blobs. Equal
+/// seeds give the same weights as in Caffe (built with Boost 1.56 or later).
 class Random {
  public:
   explicit Random(uint32_t seed) : engine_(seed) {}
 
-  /// The generator itself, for Boost's distributions.
+  /// The underlying generator, for Boost's distributions.
   boost::random::mt19937& engine() { return engine_; }
 
-  /// The next 32 bits; what Caffe seeds private generators (shuffles, transformers) with.
+  /// The next 32 bits; Caffe seeds private generators (shuffling, transformers) with it.
   uint32_t next() { return engine_(); }
 
-  /// Uniform in [low, high], normal, and 1 with probability p else 0.
+  /// Fill `out` with values uniform in [low, high], with normal values, or with 1 with probability
+  /// p, else 0.
   void uniform(float low, float high, std::span<float> out);
   void gaussian(float mean, float deviation, std::span<float> out);
   void bernoulli(float p, std::span<float> out);
@@ -33,8 +34,8 @@ class Random {
   boost::random::mt19937 engine_;
 };
 
-/// Fills a blob of `shape` (out.size() == shape.count()) as `filler` says. An error says which
-/// value of the filler does not fit; the caller adds the layer's name.
+/// Fills a blob of `shape` (out.size() == shape.count()) according to `filler`. An error names the
+/// invalid field of the filler; the caller adds the layer's name.
 Status fill(const caffe::FillerParameter& filler, const Shape& shape, std::span<float> out,
             Random& rng);
 

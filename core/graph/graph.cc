@@ -15,8 +15,8 @@ namespace cafetiere {
 namespace {
 
 constexpr int64_t kAlign = 16;       // floats
-constexpr int kMaxLayers = 1 << 16;  // some ten times the deepest net that was published
-constexpr int kConsumed = -1;        // in place of a blob's index: its only reader is known
+constexpr int kMaxLayers = 1 << 16;  // about ten times the deepest published net
+constexpr int kConsumed = -1;        // replaces a blob's index once its only reader is known
 
 Status check_count(const char* what, int have, int min, int max) {
   if (have >= min && (max < 0 || have <= max)) return {};
@@ -26,7 +26,7 @@ Status check_count(const char* what, int have, int min, int max) {
   return invalid_argument(fmt::format("has {} {}(s) but takes {}", have, what, wanted));
 }
 
-/// The name of the type whose tops are its bottom.
+/// The name of the layer type whose tops are copies of its bottom.
 std::string split_type(LayerTypes types) {
   const auto found = std::ranges::find_if(types, [](const LayerType* t) { return t->identity; });
   return found == types.end() ? "" : (*found)->name;
@@ -276,7 +276,7 @@ Result<std::vector<Shape>> Graph::infer(int64_t batch) const {
   return shapes;
 }
 
-/// A layer needs a gradient where a bottom or a parameter of its own wants one.
+/// A layer needs a gradient if one of its bottoms or parameters does.
 void Graph::want_gradients() {
   std::vector<bool> wanted(blob_names_.size(), false);
   for (Node& node : nodes_) {
@@ -291,12 +291,13 @@ void Graph::want_gradients() {
       needs = needs || node.propagate_down.back();
     }
     node.needs_backward = (needs || force_backward_) && !node.type->source;
-    // What forcing alone has run backward wants no gradient: labels may come from there.
+    // A layer that runs backward only because it is forced does not make its tops need a gradient:
+    // they may be labels.
     for (int top : node.tops) wanted[size_t(top)] = needs && !node.type->source;
   }
 }
 
-/// Nothing that leads to no loss needs a gradient, nor what only leads to bottoms that are cut off.
+/// Layers that lead to no loss, or only to bottoms without a gradient, need no gradient themselves.
 Status Graph::keep_paths_to_losses() {
   std::vector<bool> under_loss(blob_names_.size(), false), cut(blob_names_.size(), false);
   for (size_t n = nodes_.size(); n-- > 0;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph: a net after phase rules and splits, with its layers wired, its parameters placed in one
-// arena and the layers that need a gradient marked.
+// Graph: a net after phase rules and splits, with its layers connected, its parameters laid out in
+// one arena and the layers that need a gradient marked.
 #pragma once
 
 #include <functional>
@@ -14,67 +14,70 @@
 
 namespace cafetiere {
 
-/// A parameter blob. `offset` is its place in the arena that holds all of them in net order.
+/// A parameter blob. `offset` is its position in the parameter arena, in floats.
 struct Param {
   std::string layer;
-  int index = 0;  ///< which blob of the layer
+  int index = 0;  ///< index of the blob within the layer
   std::string shared_name;
   Shape shape;
   caffe::FillerParameter filler;
   ParamKind kind = ParamKind::kLearned;
   float fraction = 1;
   float lr_mult = 1, decay_mult = 1;
-  bool lr_given = false, decay_given = false;  ///< whether the net says them, or they are defaults
+  bool lr_given = false, decay_given = false;  ///< whether the net sets them; else they are
+                                               ///< defaults
   int64_t offset = 0;
 };
 
-/// A layer with its wires. Blobs are SSA: an in-place layer has a new blob of the same name.
+/// A layer and its connections. Blobs are SSA: an in-place layer creates a new blob of the same
+/// name.
 struct Node {
   caffe::LayerParameter param;
   const LayerType* type = nullptr;
   std::unique_ptr<Layer> layer;
   std::string where;  ///< "net.prototxt:12: layer 'conv1'", for messages
   std::vector<int> bottoms, tops, params;
-  std::vector<float> loss_weights;  ///< one a top
+  std::vector<float> loss_weights;  ///< one per top
   std::vector<bool> propagate_down;
   bool needs_backward = false;
-  bool inserted =
-      false;  ///< copies a blob for each of its readers; the net's file has no such layer
+  bool inserted = false;  ///< copies a blob for each of its readers; not in the net's file
 };
 
 struct GraphOptions {
-  LayerTypes types;  ///< the layer types to choose from: layer_types() of core/layers
-  /// Creates layers of types from outside the engine (LayerType::foreign).
+  LayerTypes types;  ///< the available layer types: layer_types() of core/layers
+  /// Creates layers of types defined outside the engine (LayerType::foreign).
   using Maker = std::function<Result<std::unique_ptr<Layer>>(const caffe::LayerParameter&)>;
   Maker make_foreign = nullptr;
-  /// The shapes fed to a source layer's tops, by layer name, where the net itself does not say.
+  /// The shapes fed to the tops of source layers, by layer name, where the net does not define
+  /// them.
   std::map<std::string, std::vector<Shape>> fed;
 };
 
 class Graph {
  public:
-  /// Filters the net by `state`, inserts splits, wires and checks everything.
+  /// Filters the net for `state`, inserts splits, and connects and checks all layers.
   static Result<Graph> build(const NetText& net, const caffe::NetState& state,
                              const GraphOptions& options);
 
   const std::string& name() const { return name_; }
   caffe::Phase phase() const { return phase_; }
-  /// Whether every layer and parameter is to have its gradient, even where nothing learns from it.
+  /// Whether every layer and parameter gets a gradient, even if nothing learns from it.
   bool force_backward() const { return force_backward_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Param>& params() const { return params_; }
   const std::vector<std::string>& blob_names() const { return blob_names_; }
-  /// The name of a blob in the net's file: for a copy that was inserted, that of its original.
+  /// The name of a blob in the net's file; for a copy made by a split, the name of the original.
   const std::string& written_name(int blob) const;
-  /// Floats of the parameter arena; each parameter begins on a 64-byte boundary. Learned ones come
-  /// first, in net order; statistics follow in blocks of their own, so that they enter no norm.
+  /// Size of the parameter arena in floats; each parameter begins on a 64-byte boundary. Learned
+  /// parameters come first, in net order; statistics follow in separate blocks, so that they are
+  /// not part of any norm.
   int64_t arena_size() const { return arena_size_; }
   int64_t learned_size() const { return learned_size_; }
-  /// The index of the newest blob of that name; -1 when there is none.
+  /// The index of the newest blob of that name; -1 if there is none.
   int find_blob(const std::string& name) const;
-  /// Blobs that no layer reads, in alphabetical order as Caffe numbers them.
+  /// Blobs that no layer reads, in alphabetical order, as in Caffe.
   const std::vector<int>& outputs() const { return outputs_; }
-  /// Shapes of all blobs when the sources give `batch` rows (0 = what the net says).
+  /// Shapes of all blobs if the sources provide `batch` rows (0 = the net's own batch size).
   Result<std::vector<Shape>> infer(int64_t batch) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is logged of a net while it is built, in Caffe's wording.
+// The log of a net's construction, in Caffe's wording.
 #pragma once
 
 #include "core/base/log.h"
@@ -7,8 +7,8 @@
 
 namespace cafetiere {
 
-/// Logs how `graph` came out of `net`: the rules that did not hold, the filtered text, each layer
-/// with its blobs, shapes and loss weights, which layers need a gradient, and the outputs.
+/// Logs how `graph` was built from `net`: the rules that excluded layers, the filtered net, each
+/// layer with its blobs, shapes and loss weights, the layers that need a gradient, and the outputs.
 void log_net(const NetText& net, const caffe::NetState& state, const Graph& graph,
              const Logger& log);
 

@@ -12,7 +12,7 @@ bool has_stage(const caffe::NetState& state, const std::string& stage) {
   return std::find(state.stage().begin(), state.stage().end(), stage) != state.stage().end();
 }
 
-/// Why a rule does not hold in `state`, or "".
+/// Why `state` does not meet a rule; "" if it does.
 std::string why_unmet(const caffe::NetStateRule& rule, const caffe::NetState& state) {
   const auto numbers = [&](const char* what, int have, const char* how, const char* bound,
                            int rule) {
@@ -55,7 +55,7 @@ bool is_kept(const caffe::LayerParameter& layer, const caffe::NetState& state,
   return std::none_of(layer.exclude().begin(), layer.exclude().end(), met);
 }
 
-/// A copy of everything but the layers, which may hold hundreds of megabytes of weights.
+/// A copy of all fields but the layers, which may hold hundreds of megabytes of weights.
 caffe::NetParameter without_layers(const caffe::NetParameter& net) {
   caffe::NetParameter out;
   if (net.has_name()) out.set_name(net.name());

@@ -12,14 +12,14 @@
 namespace cafetiere {
 namespace {
 
-/// One top of one layer, and how it is used.
+/// A top of a layer, and its uses.
 struct Top {
   int layer = 0;
   int index = 0;
   std::string blob;
-  int uses = 0;  // bottoms that read it, and one more if it is weighted as a loss
+  int uses = 0;  // number of bottoms that read it, plus one if it is weighted as a loss
   float loss_weight = 0;
-  int next_split = 0;  // the Split's top that the next reader gets
+  int next_split = 0;  // index of the Split's top for the next reader
 
   bool is_split() const { return uses > 1; }
 };
@@ -30,7 +30,7 @@ struct Uses {
   std::vector<std::vector<std::pair<int, int>>> bottoms;  // (layer, top index)
 };
 
-using Producers = std::map<std::string, std::pair<int, int>>;  // blob -> its last producer so far
+using Producers = std::map<std::string, std::pair<int, int>>;  // blob -> its most recent producer
 
 Status unknown_bottom(const caffe::LayerParameter& layer, int index, const Producers& known) {
   std::vector<std::string> names;
@@ -40,7 +40,7 @@ Status unknown_bottom(const caffe::LayerParameter& layer, int index, const Produ
                                       did_you_mean(layer.bottom(index), names)));
 }
 
-/// `faulty` is the layer that was looked at last.
+/// `faulty` is the layer examined last.
 Result<Uses> find_uses(const caffe::NetParameter& net, int* faulty) {
   Uses uses;
   Producers producers;
@@ -75,9 +75,9 @@ void add_split(const std::string& producer, const std::string& type, const Top& 
   }
 }
 
-/// The Split carries the loss weight of its blob; what other tops of the producer have stays.
+/// The Split takes over the loss weight of its blob; those of the producer's other tops stay.
 void take_loss_weight(Top* top, caffe::LayerParameter* producer) {
-  top->next_split = 1;  // its first top is the one that is weighted
+  top->next_split = 1;  // the first top carries the loss weight
   producer->set_loss_weight(top->index, 0);
   const auto& weights = producer->loss_weight();
   if (std::all_of(weights.begin(), weights.end(), [](float w) { return w == 0; })) {
