@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdaDelta: steps in units of the weights, from running means of squared gradients and steps.
+// AdaDelta: steps in units of the weights, from running averages of squared gradients and squared
+// steps.
 #include <cmath>
 
 #include "core/solver/element_pass.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdaGrad: each weight's rate shrinks with the sum of its squared gradients.
+// AdaGrad: a learning rate per weight that decreases with the sum of its squared gradients.
 #include <cmath>
 
 #include "core/solver/element_pass.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adam: momentum divided by a running root mean square, both corrected for their start at zero.
+// Adam: momentum divided by a running root mean square, both bias-corrected.
 #include <cmath>
 
 #include "core/solver/adam_moments.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The running moments that Adam, AdamW and LAMB keep of a gradient.
+// The moment estimates of a gradient used by Adam, AdamW and LAMB.
 #pragma once
 
 #include <fmt/format.h>
@@ -33,13 +33,13 @@ struct AdamMoments {
   }
 };
 
-/// The direction of a step: the mean over the root mean square, both corrected for their start at
-/// zero, epsilon outside the corrected root.
+/// The direction of a step: the mean over the root mean square, both bias-corrected; epsilon is
+/// added after the square root.
 struct AdamDirection {
   AdamMoments moments;
   float mean_scale, square_scale;
 
-  /// After `iter` earlier updates.
+  /// `iter` is the number of earlier updates.
   AdamDirection(const AdamMoments& m, int iter)
       : moments(m),
         mean_scale(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdamW: Adam whose weight decay pulls at the weights and stays out of the moments (Loshchilov and
-// Hutter, 2019): w -= rate * (direction + decay * w).
+// AdamW: Adam with decoupled weight decay, which is not part of the moments (Loshchilov and Hutter,
+// 2019): w -= rate * (direction + decay * w).
 #include "core/solver/adam_moments.h"
 #include "core/solver/element_pass.h"
 

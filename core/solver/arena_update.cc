@@ -9,7 +9,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr int64_t kChunk = 1 << 14;  // floats a block of threads' work
+constexpr int64_t kChunk = 1 << 14;  // floats per block of work
 constexpr int64_t kBlock = kNormBlock;
 
 bool is_learned(const ParamSpan& p) { return !p.statistic && p.lr_mult != 0; }
@@ -71,8 +71,8 @@ UpdateArgs ArenaUpdate::args_of(const UpdateStep& step, const Piece& piece,
   return args;
 }
 
-/// Learned parameters lie in the arena in their order, so pieces of neighbouring slices follow each
-/// other too.
+/// Learned parameters lie in the arena in order, so the pieces of consecutive slices are
+/// consecutive too.
 std::vector<ArenaUpdate::Piece> ArenaUpdate::pieces_of(int64_t begin, int64_t end) const {
   std::vector<Piece> pieces;
   for (size_t i = 0; i < params_.size(); ++i) {

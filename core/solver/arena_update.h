@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ArenaUpdate: a solver's update of any slice of the parameter arena.
+// ArenaUpdate: a solver's update of an arbitrary slice of the parameter arena.
 #pragma once
 
 #include <memory>
@@ -11,25 +11,25 @@
 
 namespace cafetiere {
 
-/// A parameter as the solver sees it: a run of floats and how they are updated.
+/// A parameter as the solver sees it: a range of floats and its update settings.
 struct ParamSpan {
   int64_t offset = 0, count = 0;
   float lr_mult = 1, decay_mult = 1;
-  bool statistic = false;  ///< w = fraction^passes * w + "gradient", whatever the rule
+  bool statistic = false;  ///< updated as w = fraction^passes * w + "gradient" by every rule
   float fraction = 1;
 };
 
-/// What one iteration's update depends on besides the arenas.
+/// The inputs of one iteration's update besides the arenas.
 struct UpdateStep {
   int iter = 0;
   float rate = 0;
-  float gradient_scale = 1;       ///< clipping times 1 / iter_size
-  int passes = 1;                 ///< iter_size: how often a statistic was observed
-  std::vector<float> trust = {};  ///< of each parameter, where the rule needs norms
+  float gradient_scale = 1;       ///< clipping factor times 1 / iter_size
+  int passes = 1;                 ///< iter_size: the number of observations of a statistic
+  std::vector<float> trust = {};  ///< per parameter; only for rules that need norms
 };
 
 /// Floats [begin, end) of the arena. `weights` is the whole arena; `gradient` and each of `history`
-/// are the slice alone.
+/// cover the slice only.
 struct ArenaSlice {
   int64_t begin = 0, end = 0;
   std::span<float> weights;
@@ -39,31 +39,32 @@ struct ArenaSlice {
 
 class ArenaUpdate {
  public:
-  /// `learned`: floats at the front of the arena that have gradients.
+  /// `learned`: number of floats at the front of the arena that have gradients.
   static Result<ArenaUpdate> make(const caffe::SolverParameter& solver,
                                   std::vector<ParamSpan> params, int64_t learned);
 
   int history_per_param() const { return rule_->history_per_param(); }
   int64_t learned() const { return learned_; }
 
-  /// Updates a slice. Independent of how the arena is cut.
+  /// Updates a slice. The result does not depend on how the arena is sliced.
   void apply(const UpdateStep& step, const ArenaSlice& slice, ThreadPool& pool) const;
 
-  /// Updates a slice that lies within one parameter, by its index, on the caller's thread.
+  /// Updates a slice within a single parameter, given by its index, on the calling thread.
   void apply_within(size_t param, const UpdateStep& step, const ArenaSlice& slice) const {
     apply_piece(step, {param, slice.begin, slice.end}, slice);
   }
-  /// Where a parameter begins.
+  /// The offset of a parameter.
   int64_t offset_of(size_t param) const { return params_[param].offset; }
 
-  /// Whether prepare() and trust_ratios() come before apply().
+  /// Whether prepare() and trust_ratios() must be called before apply().
   bool needs_norms() const { return rule_->needs_norms(); }
-  /// The first half of the update of a slice, which begins at a multiple of kNormBlock: the norms of
-  /// its pieces in order, a piece being a parameter's part of one block of the arena.
+  /// The first half of the update of a slice, which must begin at a multiple of kNormBlock. Returns
+  /// the norms of its pieces in order; a piece is the part of a parameter within one block of the
+  /// arena.
   std::vector<SquareNorms> prepare(const UpdateStep& step, const ArenaSlice& slice,
                                    ThreadPool& pool) const;
-  /// |weights| / |step| of each parameter, summed as a tree from the pieces of the whole arena; 1
-  /// where either is zero.
+  /// The ratio |weights| / |step| of each parameter, by tree summation over the pieces of the whole
+  /// arena; 1 where either norm is zero.
   std::vector<float> trust_ratios(std::span<const SquareNorms> pieces) const;
 
  private:

@@ -9,7 +9,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kLanes = 8;  // partial sums side by side, so that the loop is a vector loop
+constexpr size_t kLanes = 8;  // independent partial sums, so that the loop vectorises
 
 }  // namespace
 

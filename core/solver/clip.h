@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The norm that gradients are clipped by, summed in an order that depends only on their number.
+// The norm used to clip gradients, summed in an order that depends only on their number.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +9,23 @@
 
 namespace cafetiere {
 
-/// Values in a block of a norm.
+/// Values per block of a norm.
 inline constexpr size_t kNormBlock = kArenaBlock;
 
-/// Blocks that `count` values fall into.
+/// The number of blocks of `count` values.
 constexpr size_t norm_blocks(size_t count) { return (count + kNormBlock - 1) / kNormBlock; }
 
-/// The sum of squares of one block or less, in an order fixed by its size.
+/// The sum of squares of at most one block, in an order that depends only on its size.
 double square_sum(std::span<const float> block);
 
 /// sums[b] = the sum of squares of block b of `values`; sums.size() == norm_blocks(values.size()).
 void block_square_sums(std::span<const float> values, std::span<double> sums);
 
-/// The sum of `terms` as a fixed tree: n terms are split at the largest power of two below n.
+/// The sum of `terms` by a fixed tree: n terms are split at the largest power of two below n.
 double tree_sum(std::span<const double> terms);
 
-/// What gradients of squared norm `norm_sq` are multiplied by so that their norm is at most `clip`;
-/// 1 when it is already, or when `clip` is negative, which means no clipping.
+/// The factor by which gradients of squared norm `norm_sq` are multiplied so that their norm is at
+/// most `clip`; 1 if it already is, or if `clip` is negative (no clipping).
 float clip_factor(double norm_sq, float clip);
 
 }  // namespace cafetiere

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop that all update rules share: one pass over weights, gradient and history.
+// The loop shared by all update rules: one pass over weights, gradient and history.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace cafetiere {
 
-/// Which term the weight decay adds to a gradient.
+/// The term that weight decay adds to a gradient.
 enum class Decay { kNone, kL1, kL2 };
 
-/// What decay multiplies: the weight, or with L1 its sign.
+/// The factor of the decay: the weight or, with L1, its sign.
 inline float decay_term(float w, bool l1) { return l1 ? static_cast<float>((w > 0) - (w < 0)) : w; }
 
 template <Decay kDecay, class Delta>
@@ -35,8 +35,8 @@ void pass(const UpdateArgs& args, const Delta& delta) {
   }
 }
 
-/// w -= delta(g, h0[, h1]) for every weight, g being the scaled gradient with its decay. `Delta`
-/// states in kHistory how many history values it updates.
+/// w -= delta(g, h0[, h1]) for every weight, where g is the scaled gradient plus decay.
+/// `Delta::kHistory` is the number of history values it updates.
 template <class Delta>
 void apply_each(const UpdateArgs& args, const Delta& delta) {
   if (args.decay == 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LAMB: AdamW's step, scaled for each blob so that its length is `rate` times that of the weights
-// (You et al., 2020, with phi(x) = x). For large batches.
+// LAMB: AdamW's step, scaled per blob to `rate` times the norm of the weights (You et al., 2020,
+// with phi(x) = x). For large batches.
 #include <array>
 #include <cmath>
 

@@ -18,7 +18,7 @@ float power_of(float x, float y) { return static_cast<float>(elementary::pow(x, 
 
 }  // namespace
 
-// Where float and double arithmetic mix below, they mix as in the reference, whose bits count.
+// The mixed float and double arithmetic below reproduces Caffe's bit for bit.
 
 float LrPolicy::fixed(const LrPolicy& p, int, int*) { return p.base_; }
 
@@ -53,14 +53,15 @@ float LrPolicy::sigmoid(const LrPolicy& p, int iter, int*) {
   return p.base_ * (1.0F / (1.0F + static_cast<float>(elementary::exp(-p.gamma_ * distance))));
 }
 
-/// Half a wave from base_lr down to min_lr at max_iter (Loshchilov and Hutter, 2017, one period).
+/// Half a cosine wave from base_lr down to min_lr at max_iter (Loshchilov and Hutter, 2017, one
+/// period).
 float LrPolicy::cosine(const LrPolicy& p, int iter, int*) {
   const double done = std::min(1.0, static_cast<double>(iter) / p.max_iter_);
   const double height = (1 + elementary::cos(std::numbers::pi * done)) / 2;
   return static_cast<float>(p.min_rate_ + (p.base_ - p.min_rate_) * height);
 }
 
-/// A policy's name in the prototxt, its function, and which fields must make sense for it.
+/// A policy's name in the prototxt, its function, and the fields it requires.
 struct LrPolicy::Policy {
   std::string_view name;
   RateFn rate;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The learning rate of an iteration: Caffe's seven policies and cosine, each with a warm-up.
+// The learning rate of an iteration: Caffe's seven policies and cosine, all with optional warm-up.
 #pragma once
 
 #include <span>
@@ -10,16 +10,16 @@
 
 namespace cafetiere {
 
-/// A learning-rate policy, checked when it is made. Stateless: the step counter that multistep
-/// needs belongs to the caller, who stores it with the solver's state.
+/// A learning-rate policy, validated on creation. Stateless: the step counter of multistep belongs
+/// to the caller, who stores it in the solver state.
 class LrPolicy {
  public:
   static Result<LrPolicy> create(const caffe::SolverParameter& solver);
 
-  /// The rate of iteration `iter`: what the policy says, in the first warmup_iter iterations times a
-  /// factor that climbs in a line from warmup_start at 0 to 1. `current_step` counts the steps taken so
-  /// far, 0 at the start; multistep raises it by at most one a call, so call once an iteration, in
-  /// order.
+  /// The rate of iteration `iter`: that of the policy, multiplied in the first warmup_iter
+  /// iterations by a factor that rises linearly from warmup_start at 0 to 1. `current_step` counts
+  /// the steps so far and starts at 0; multistep increments it by at most one per call, so call
+  /// once per iteration, in order.
   float rate(int iter, int* current_step) const;
 
  private:

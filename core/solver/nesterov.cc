@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nesterov: SGD whose step looks ahead along the new momentum.
+// Nesterov: SGD with Nesterov momentum, whose step looks ahead along the new momentum.
 #include "core/solver/element_pass.h"
 #include "core/solver/rules.h"
 

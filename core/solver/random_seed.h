@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seed of a training.
+// The random seed of a training run.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace cafetiere {
 
-/// The solver's random_seed, or `given` where that is negative (Caffe: a seed of its own choice).
+/// The solver's random_seed, or `given` if that is negative (Caffe then picks a seed itself).
 inline uint64_t random_seed(const caffe::SolverParameter& solver, uint64_t given) {
   return solver.random_seed() >= 0 ? uint64_t(solver.random_seed()) : given;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RMSProp: each weight's rate is divided by a running root mean square of its gradients.
+// RMSProp: a learning rate per weight, divided by a running root mean square of its gradients.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The update rules that there are. A new one is a file with its class and create function, a
+// The available update rules. To add one, add a file with its class and create function, a
 // declaration here and a line in the table of update_rule.cc.
 #pragma once
 
@@ -21,7 +21,7 @@ RuleResult create_adam(const caffe::SolverParameter& solver);
 RuleResult create_adamw(const caffe::SolverParameter& solver);
 RuleResult create_lamb(const caffe::SolverParameter& solver);
 
-/// The error of a rule whose formula has no momentum, when one is given.
+/// An error if momentum is set for a rule whose formula has none.
 Status refuse_momentum(const caffe::SolverParameter& solver);
 
 }  // namespace cafetiere

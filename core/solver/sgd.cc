@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SGD: momentum on the gradient, the learning rate inside the momentum.
+// SGD: momentum on the gradient; the learning rate is part of the momentum.
 #include "core/solver/element_pass.h"
 #include "core/solver/rules.h"
 
