@@ -11,15 +11,15 @@
 
 namespace cafetiere {
 
-/// Runs a batch again through an eager net and logs what Caffe logs: the mean absolute value of
-/// every top, bottom gradient, parameter and its gradient, and the norms of all parameters. Random
-/// layers draw new values.
+/// Runs a batch again through an eager net and logs what Caffe logs: the mean absolute values of
+/// each top, bottom gradient, parameter and parameter gradient, and the norms of all parameters.
+/// Random layers draw new values.
 class DebugInfo {
  public:
-  /// `graph` is built like the trained one.
+  /// `graph` must be built like that of the trained net.
   static Result<std::unique_ptr<DebugInfo>> create(Graph graph, const Net::Options& options);
 
-  /// Takes the batch from the plan's inputs and the weights from its arena.
+  /// Copies the batch from the plan's inputs, and the weights from its arena.
   Status log_pass(const Plan& plan, std::span<const float> weights, const Logger& log);
 
  private:

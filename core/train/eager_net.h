@@ -10,14 +10,14 @@
 
 namespace cafetiere {
 
-/// How an eager net and its solver are created.
+/// Options for creating an eager net and its solver.
 struct EagerNetOptions {
   Net::Options net;
   Logger log;
   GraphOptions::Maker make_foreign;  ///< as in GraphOptions
 };
 
-/// The sources live as long as the net that reads them.
+/// An eager net with its sources, which live as long as the net.
 struct EagerNet {
   NetFeeds feeds;
   std::unique_ptr<Net> net;
@@ -25,7 +25,7 @@ struct EagerNet {
   static Result<std::unique_ptr<EagerNet>> create(const NetChoice& choice,
                                                   const EagerNetOptions& options);
 
-  /// Copies weights by layer name from a file of either format; logs the layers that are not used.
+  /// Copies weights by layer name from a file of either format; logs the layers that are ignored.
   Status copy_from(const std::string& path, const Logger& log);
 };
 

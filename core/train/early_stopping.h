@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// EarlyStopping: keeps the weights of the best test, and ends a training that no longer gets better.
+// EarlyStopping: keeps the weights of the best test, and ends training when tests stop improving.
 #pragma once
 
 #include <optional>
@@ -13,37 +13,37 @@
 
 namespace cafetiere {
 
-/// A test is better than the best so far if its value is smaller by more than the tolerance. All that it
-/// says follows from the tests, so that ranks with the same tests stop at the same step.
+/// A test improves on the best so far if its value is smaller by more than the tolerance. All
+/// decisions depend on the tests alone, so ranks with equal tests stop at the same step.
 class EarlyStopping {
  public:
-  /// Of a solver; none if it does not ask for it. An error if it cannot be: without tests, or with
-  /// settings out of range.
+  /// From a solver; empty if it does not ask for early stopping. An error if it asks but has no
+  /// tests, or if settings are out of range.
   static Result<std::optional<EarlyStopping>> make(const caffe::SolverParameter& solver);
 
-  /// Goes on from a state that was stored. Without one, as a new training.
+  /// Resumes from a stored state; if it holds no tests, starts as a new training run.
   void restore(const StoppingTests& tests);
 
-  /// The output of the test net that is watched.
+  /// The name of the watched output of the test net.
   const std::string& output() const { return param_.output(); }
-  /// Iterations from one test to the next.
+  /// Iterations between tests.
   int interval() const { return interval_; }
-  /// Whether a test is due before iteration `iter`: once in each interval, also after a resume.
+  /// Whether a test is due before iteration `iter`: once per interval, also after a resume.
   bool is_due(int iter) const;
-  /// Whether the weights of `iter` have been tested.
+  /// Whether the weights at the start of iteration `iter` have been tested.
   bool is_tested(int iter) const;
-  /// Takes a test of `weights`, which iteration `iter` begins with.
+  /// Records a test of `weights`, those at the start of iteration `iter`.
   void observe(int iter, double value, std::span<const float> weights);
-  /// Whether the training is to end.
+  /// Whether training should end.
   bool has_stopped() const;
 
   /// (iteration, value) of each test, in order.
   const std::vector<std::pair<int, double>>& curve() const { return tests_.curve; }
-  /// The place of the best test in the curve; -1 if there was none with a number.
+  /// The index of the best test in the curve; -1 if there was none, or all values were NaN.
   int best() const { return best_; }
-  /// Its weights; empty before there is one.
+  /// The weights of the best test; empty if there is none.
   std::span<const float> best_weights() const { return tests_.best; }
-  /// What a state stores.
+  /// The part of it that a state stores.
   const StoppingTests& tests() const { return tests_; }
 
  private:
@@ -52,7 +52,7 @@ class EarlyStopping {
 
   caffe::EarlyStoppingParameter param_;
   int interval_ = 0;
-  bool tests_first_ = true;  // before the first iteration, too
+  bool tests_first_ = true;  // a test is due before the first iteration, too
   StoppingTests tests_;
   int best_ = -1;
 };

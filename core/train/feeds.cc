@@ -10,7 +10,7 @@ namespace cafetiere {
 
 namespace {
 
-/// The rows of all sources run through one plan, so their numbers must be equal.
+/// The rows of all sources go through one plan, so their batch sizes must be equal.
 Status check_batch(const NetFeeds& feeds, const std::string& layer, int64_t rows) {
   if (feeds.feeds.empty() || feeds.sources[0]->rows(0, 0) == rows) return {};
   return invalid_argument(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sources of a net's data layers: the databases and files that it names.
+// The sources of a net's data layers: the databases and files that they name.
 #pragma once
 
 #include <map>
@@ -19,13 +19,13 @@ struct NetFeeds {
   std::vector<std::unique_ptr<Source>> sources;
   std::vector<Feed> feeds;
   std::map<std::string, std::vector<Shape>> shapes;  ///< by layer, for building the graph
-  std::vector<std::string> unfed;  ///< source layers that a caller would feed, as Input
+  std::vector<std::string> unfed;  ///< source layers that the caller must feed, such as Input
 };
 
-/// Opens the files and databases that the layers of `net` name in its state, for `shards` shards.
+/// Opens the files and databases named by the layers of `net` in its state, for `shards` shards.
 Result<NetFeeds> open_feeds(const NetChoice& net, uint64_t seed, const Logger& log, int shards = 1);
 
-/// An error for a net with layers that a caller must feed; success if there are none.
+/// An error if the net has layers that a caller must feed.
 Status refuse_unfed(const NetFeeds& feeds, const std::string& net);
 
 }  // namespace cafetiere

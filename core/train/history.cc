@@ -30,7 +30,7 @@ namespace {
 
 bool is_learned(const Param& p) { return p.kind == ParamKind::kLearned; }
 
-/// A stored state, read as arenas.
+/// A stored state, read into arenas.
 class StoredMode final : public ModeState {
  public:
   StoredMode(const Graph& graph, std::shared_ptr<StateSource> stored)
@@ -41,7 +41,7 @@ class StoredMode final : public ModeState {
     outer = o.outer.size();
   }
 
-  /// Finds the blobs of the history.
+  /// Locates the blobs of the history.
   Status open(size_t history_kinds) {
     kinds = history_kinds;
     const std::vector<Shape>& blobs = stored_->outline.history;
@@ -99,7 +99,7 @@ class StoredMode final : public ModeState {
 
   const Graph& graph_;
   const std::shared_ptr<StateSource> stored_;
-  bool all_ = false;  // whether statistics have history, too
+  bool all_ = false;  // statistics have history, too
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts a solver's history between the arenas of updates and the blobs of solverstates.
+// Converts a solver's history between arenas and the blobs of solverstates.
 #pragma once
 
 #include <memory>
@@ -13,26 +13,27 @@
 
 namespace cafetiere {
 
-/// The parameters as a solver updates them.
+/// The parameters as updated by a solver.
 std::vector<ParamSpan> param_spans(const Graph& graph);
 
-/// The learned parameters as matrices: their first axis against all others.
+/// The learned parameters as matrices: the first axis by all others.
 std::vector<MatrixRange> param_matrices(const Graph& graph);
 
 /// The state from which a mode resumes, read from `stored` as needed; zeros for statistics, whose
-/// history is never used and may be missing. An error says what does not fit the net or the
-/// solver's `kinds` of history. `graph` outlives it.
+/// history is never used and may be missing. An error says what does not match the net or the
+/// number of history values, `kinds`. `graph` must outlive it.
 Result<std::unique_ptr<ModeState>> mode_state(const Graph& graph,
                                               std::shared_ptr<StateSource> stored, size_t kinds);
 
-/// Goes on from the tests of a state; an error if they are those of another net.
+/// Resumes from the tests of a state; an error if they belong to another net.
 Status restore_tests(const StoppingTests& tests, const Graph& graph, EarlyStopping* stopping);
 
-/// The state to store, made from a mode's: history of the parameters in net order, all first kinds
-/// before all second ones; zeros for statistics, for which Caffe requires some.
+/// The state to store, converted from a mode's: the history of the parameters in net order, all
+/// first kinds before all second ones; zeros for statistics, because Caffe requires a history for
+/// them.
 class TrainingState final : public StateSource {
  public:
-  /// Both outlive it.
+  /// Both arguments must outlive it.
   TrainingState(const Graph& graph, int iter, int current_step, ModeState& mode);
   Status read(const StateArray& array, size_t begin, std::span<float> out) override;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ImmediateUpdate: mode allreduce where there is nobody to exchange with. The plan steps each parameter
-// as soon as backward is done with it, so that no arena holds the gradients.
+// ImmediateUpdate: mode allreduce without other ranks. The plan updates each parameter as soon as
+// backward no longer needs it, so that there is no arena of gradients.
 #pragma once
 
 #include "core/device/program.h"
@@ -8,17 +8,18 @@
 
 namespace cafetiere {
 
-/// The same bits as AllReduce with one shard on one rank.
+/// Bitwise the same as AllReduce with one shard on one rank.
 class ImmediateUpdate final : public SynchronousMode, public ParamUpdate {
  public:
-  /// Whether a solver's parameters can be stepped one by one, each by the gradient of one pass: nothing
-  /// is clipped by the norm of all, summed over passes, rounded for a wire or compressed.
+  /// Whether a solver can update its parameters one by one, each with the gradient of a single
+  /// pass: no clipping by the global norm, no sum over passes, no rounding for transfer, no
+  /// compression.
   static bool suits(const caffe::SolverParameter& solver, const UpdateRule& rule);
 
-  /// For parameters of so many floats in all. `group` may be null.
+  /// `floats`: total size of the parameters. `group` may be null.
   ImmediateUpdate(Group* group, ArenaUpdate update, int64_t floats);
 
-  /// The plan's passes belong to this iteration from now on; `weights` is the whole arena.
+  /// Passes of the plan from now on belong to this iteration; `weights` is the whole arena.
   void begin(const UpdateStep& step, std::span<float> weights) {
     step_ = step;
     weights_ = weights;

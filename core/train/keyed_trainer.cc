@@ -30,7 +30,7 @@ namespace {
 using TableParam = caffe::TableDataParameter;
 
 constexpr size_t kMostForms = 32;
-constexpr size_t kMostPlans = 128;  // of a form: one for each size of an epoch's last batch
+constexpr size_t kMostPlans = 128;  // per form: one for each size of an epoch's last batch
 
 TableParam* table_of(caffe::NetParameter& net) {
   for (caffe::LayerParameter& layer : *net.mutable_layer()) {
@@ -46,7 +46,8 @@ const TableParam* table_of(const caffe::NetParameter& net) {
   return nullptr;
 }
 
-/// What tells the shapes of a net: all but what its columns' values are. Their number stays.
+/// A key for the shapes of a net: everything except the columns' values, of which only the number
+/// counts.
 std::string signature(const caffe::NetParameter& net) {
   caffe::NetParameter bare = net;
   for (TableParam::TableTop& top : *table_of(bare)->mutable_top()) {
@@ -69,8 +70,8 @@ Status check(const caffe::SolverParameter& p) {
   return check_sync(p.sync());
 }
 
-/// The columns as the net names them, then what is left: so a fit on these rows alone feeds them, and
-/// so their bytes are what identifies them.
+/// The columns in the order of the net, then the others: a fit on these rows alone feeds them in
+/// that order, and their bytes are used as their identity.
 std::vector<int> columns_in_order(const TableParam& table, const RowSchema& schema) {
   std::vector<int> order;
   const auto add = [&](int column) {
@@ -110,12 +111,12 @@ Result<RowTable> in_order(const TableParam& table, RowTable&& rows) {
   return made;
 }
 
-/// The encoded rows of one table: a matrix for each top.
+/// The encoded rows of a table: a matrix per top.
 struct EncodedRows {
   std::vector<size_t> width;
   std::vector<std::vector<float>> values;
 
-  /// Copies the rows of a batch to a plan's inputs; null where nothing reads them.
+  /// Copies the rows of a batch to a plan's inputs; null for inputs that nothing reads.
   void fill(std::span<const uint32_t> batch, std::span<float* const> tops) const {
     for (size_t t = 0; t < tops.size(); ++t) {
       float* to = tops[t];
@@ -147,21 +148,21 @@ Result<EncodedRows> encode(const ShardStore& store, const FedTops& fed, uint64_t
 
 }  // namespace
 
-/// Nets of one form, which differ in what their columns' values are encoded as.
+/// The shared part of nets of one form, which differ only in the encoding of their columns' values.
 struct KeyedTrainer::Form {
   std::string signature;
   Graph graph;
   FedTops fed;
   std::vector<std::string> tops;
-  std::vector<float> first;  ///< weights
+  std::vector<float> first;  ///< initial weights
   std::shared_ptr<float> weights, gradients;
   std::unique_ptr<PlanSet> plans;
   struct Used {
     Plan* plan;
     std::vector<float*> tops;
-    bool begun = false;  ///< by the net that is trained
+    bool begun = false;  ///< by the net in training
   };
-  std::map<int64_t, Used> used;  ///< by rows
+  std::map<int64_t, Used> used;  ///< keyed by number of rows
 
   std::span<float> weights_span() { return {weights.get(), first.size()}; }
   std::span<float> gradients_span() { return {gradients.get(), first.size()}; }
@@ -171,7 +172,7 @@ struct KeyedTrainer::Form {
     plans = std::make_unique<PlanSet>(&graph, device,
                                       param_pointers(graph, weights.get(), gradients.get()), true);
   }
-  /// As a net begins that was never trained.
+  /// Resets the plans to the state before any training.
   void begin(Device* device) {
     std::ranges::copy(first, weights.get());
     std::ranges::fill(gradients_span(), 0.f);
@@ -184,13 +185,13 @@ struct KeyedTrainer::Form {
     CFT_ASSIGN(Plan * plan, plans->at(rows));
     return &used.emplace(rows, Used{plan, tops_of(*plan, tops)}).first->second;
   }
-  /// The weights with the encoding of their own net.
+  /// The weights as a caffemodel, with the table encoding of their own net.
   Result<std::string> model(const TableParam& table) const {
     caffe::NetParameter net = to_weights(graph, {weights.get(), first.size()});
     *table_of(net) = table;
     return serialize_weights(net, ModelFormat::kBinary);
   }
-  /// The inputs, encoded as another net of the form says.
+  /// The inputs with the encoding of another net of the form.
   FedTops fed_by(const TableParam& table) const {
     FedTops own = fed;
     for (int i = 0; i < table.top_size(); ++i) own.inputs[size_t(i)].table = table.top(i);

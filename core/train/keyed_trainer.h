@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// KeyedTrainer: small nets in great number, one after another, each on rows of its own.
+// KeyedTrainer: trains many small nets one after another, each on a separate set of rows.
 #pragma once
 
 #include <list>
@@ -13,30 +13,32 @@
 
 namespace cafetiere {
 
-/// Trains nets for tables (model/table_net.h) to the bits of a Trainer with one shard, on the calling
-/// thread. What nets of the same shapes share is made once: graph, first weights, plans. Those of the
-/// forms used last are kept, so that the memory goes by the largest table and not by their number.
+/// Trains nets for tables (model/table_net.h) on the calling thread; the results are bitwise those
+/// of a Trainer with one shard. Nets of the same shapes share graph, initial weights and plans.
+/// Only the most recently used forms are kept, so memory depends on the largest table, not on the
+/// number of tables.
 class KeyedTrainer {
  public:
   struct Options {
     caffe::SolverParameter solver;
-    int64_t epochs = 0;  ///< passes over a table; 0: the solver's max_iter
-    uint64_t seed = 1;   ///< where the solver has no random_seed
+    int64_t epochs = 0;  ///< passes over the table; 0: the solver's max_iter
+    uint64_t seed = 1;   ///< used if the solver has no random_seed
   };
   struct Trained {
     std::string model;  ///< the weights, as a caffemodel
-    double loss = 0;    ///< of the last step
+    double loss = 0;    ///< loss of the last step
     int64_t rows = 0, steps = 0;
   };
 
-  /// Refuses what it does not do as a Trainer would: clipping, iter_size, modes without a common step.
+  /// Rejects settings for which it would differ from a Trainer: clipping, iter_size, modes without
+  /// a common step.
   static Result<std::unique_ptr<KeyedTrainer>> create(Options options);
   ~KeyedTrainer();
 
-  /// Trains `net` on `rows`. After an error others may be trained.
+  /// Trains `net` on `rows`. After an error, other nets can still be trained.
   Result<Trained> train(const caffe::NetParameter& net, RowTable&& rows);
 
-  /// Forms that are kept, for tests.
+  /// The number of cached forms, for tests.
   size_t forms() const { return forms_.size(); }
 
  private:
@@ -49,7 +51,7 @@ class KeyedTrainer {
   uint64_t seed_;
   std::unique_ptr<Device> device_;
   ThreadPool pool_{1};
-  std::list<std::unique_ptr<Form>> forms_;  // the one used last first
+  std::list<std::unique_ptr<Form>> forms_;  // most recently used first
 };
 
 }  // namespace cafetiere

@@ -8,8 +8,8 @@
 
 namespace cafetiere {
 
-/// The range of the labels in a blob, from the losses and accuracies that read it: one that ignores
-/// no label takes precedence. `shapes` as graph.infer returns them.
+/// The range of the labels in a blob, according to the losses and accuracies that read it; one
+/// without an ignored label takes precedence. `shapes` as returned by graph.infer().
 LabelRange label_range(const Graph& graph, const std::vector<Shape>& shapes, int blob);
 
 }  // namespace cafetiere

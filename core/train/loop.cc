@@ -60,7 +60,7 @@ Status Trainer::begin(Loop& loop) {
   return {};
 }
 
-/// Sets the mode, and gives it where the plans step the parameters; else null.
+/// Sets the mode; returns it if the plans update the parameters, else null.
 Result<ImmediateUpdate*> Trainer::make_mode(Loop& loop) {
   const caffe::SolverParameter& p = options_.solver.param;
   const auto update = [this] {
@@ -107,12 +107,12 @@ Status Trainer::run(Group* group, const std::vector<Feed>& train,
   if (status.ok()) status = finish(loop);
   options_.time.change(status.ok() ? Activity::kStoring : Activity::kStarting);
   place_thread_ = 0;
-  if (!status.ok() && group) group->cancel();  // no peer waits for one that has failed
+  if (!status.ok() && group) group->cancel();  // peers must not wait for a rank that has failed
   if (!status.ok() && options_.survivors && loop.sync) save_rollback_round(loop);
   return status;
 }
 
-/// Takes iteration and weights from the most advanced rank, the lowest of equals.
+/// Adopts iteration and weights of the most advanced rank; the lowest rank wins ties.
 Status Trainer::elect_source(Loop& loop) {
   note_round();
   struct Place {
@@ -130,7 +130,7 @@ Status Trainer::elect_source(Loop& loop) {
   return {};
 }
 
-/// Saves the end of the last round, to which save_rollback_round() returns.
+/// Saves the state at the end of the last round, for save_rollback_round().
 void Trainer::note_round() {
   last_round_.iter = iter_;
   last_round_.current_step = current_step_;
@@ -146,7 +146,7 @@ void Trainer::save_rollback_round(Loop& loop) {
   restored_ = loop.sync->own_state();
 }
 
-/// After the final consolidation the weights do not change.
+/// After the final consolidation the weights do not change any more.
 Status Trainer::consolidate(Loop& loop, bool end) {
   if (loop.ended) return {};
   const TimeAccount::Span time(&options_.time, loop.exchanging());
@@ -159,7 +159,7 @@ bool Trainer::stops(const Loop& loop) const {
   return loop.is_synchronous() ? loop.asked.stop : stop_.load();
 }
 
-/// A request is served only when the ranks have the same weights anyway: it must not change when
+/// A request is served only when the ranks have equal weights anyway, since it must not change when
 /// they synchronize.
 bool Trainer::snapshot_due(Loop& loop) {
   if (loop.is_synchronous() && !loop.sync->replicas_equal()) return false;
@@ -175,7 +175,7 @@ bool Trainer::test_due(const Loop& loop) const {
          (iter_ > 0 || p.test_initialization());
 }
 
-/// A test's scores, for early stopping.
+/// Passes a test's scores to early stopping.
 Status Trainer::watch(const TestScores& scores) {
   const auto found = std::ranges::find(scores.outputs, stopping_->output(), &TestOutput::blob);
   if (found == scores.outputs.end()) {
@@ -204,7 +204,7 @@ Status Trainer::one_round(Loop& loop) {
     CFT_TRY(test_all(loop));
     if (stops(loop)) return {};
   }
-  // The mode itself may not notice for long that the group was cancelled.
+  // The mode itself may take long to notice that the group was cancelled.
   if (options_.survivors && loop.group) {
     const TimeAccount::Span time(&options_.time, Activity::kNetwork);
     CFT_TRY(loop.group->exchange({}, {}));
@@ -233,7 +233,7 @@ Status Trainer::one_round(Loop& loop) {
   return checkpoint_if_due(loop, first);
 }
 
-/// After a round that began at iteration `first`.
+/// Called after a round that began at iteration `first`.
 Status Trainer::checkpoint_if_due(Loop& loop, int first) {
   const auto passed = [&](int64_t every) {
     return holds_multiple(first + 1, iter_ + 1, int(every));
@@ -269,7 +269,7 @@ Status Trainer::log_debug_info(const Plan& plan) {
 
 namespace {
 
-/// A test on the rows of rank 0 alone; `own` holds its sources.
+/// A test on rank 0's rows only; `own` holds its sources.
 TestFeed own_part(const TestFeed& feed, std::vector<OwnShard>& own) {
   TestFeed part = feed;
   own.reserve(part.feeds.size());
@@ -284,7 +284,7 @@ Status Trainer::test_all(Loop& loop) {
   if (apart && rank_of(loop.group) != 0) return {};
   const TimeAccount::Span time(&options_.time, Activity::kTesting);
   CFT_TRY(consolidate(loop, false));
-  // Counted from the iteration, so that a resumed run tests on the same batches.
+  // Derived from the iteration, so that a resumed run tests on the same batches.
   const caffe::SolverParameter& p = options_.solver.param;
   const int64_t index = iter_ / p.test_interval() - (p.test_initialization() ? 0 : 1);
   const auto go_on = [&]() -> Result<bool> {
@@ -334,13 +334,13 @@ Status Trainer::finish(Loop& loop) {
     CFT_TRY(report(loop, iter_ - 1, p.display() > 0 && (iter_ - 1) % p.display() == 0));
   }
   CFT_TRY(consolidate(loop, true));
-  // Before the state is stored, which then holds all tests.
+  // Before the state is stored, so that it contains all tests.
   if (stopping_ && !stopping_->is_tested(iter_) && !stops(loop)) CFT_TRY(test_all(loop));
   const bool due = loop.checkpoint_iter != iter_ && p.snapshot_after_train();
   const Asked asked = due ? Asked::kYes : Asked::kNo;
   if (due || options_.keep_state) CFT_TRY(take_checkpoint(loop, asked, options_.keep_state));
   CFT_TRY(sum_rows(loop));
-  loop.runner->stop_prefetch();  // no thread uses the sources any more
+  loop.runner->stop_prefetch();  // no thread uses the sources after this
   const bool stopped = stops(loop);
   if (!stopped && p.display() > 0 && iter_ % p.display() == 0) CFT_TRY(log_final_loss(loop));
   const bool is_tested = stopping_ && stopping_->is_tested(iter_);
@@ -360,7 +360,7 @@ Status Trainer::finish(Loop& loop) {
   return {};
 }
 
-/// The loss of the final weights on what would be the next batch.
+/// The loss of the final weights on the batch that would be next.
 Status Trainer::log_final_loss(Loop& loop) {
   if (!loop.sync->is_synchronous()) return {};
   const int64_t sub_step = int64_t(iter_) * options_.solver.param.iter_size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trainer::Loop: the state of one run of the training loop between steps.
+// Trainer::Loop: the state of one run of the training loop, kept between steps.
 #pragma once
 
 #include <chrono>
@@ -25,27 +25,27 @@ struct Trainer::Loop {
   std::optional<LrPolicy> policy;
   std::unique_ptr<Sync> sync;
   std::optional<ShardRunner> runner;
-  int shards = 1;        ///< of all ranks
+  int shards = 1;        ///< of all ranks together
   int round_length = 0;  ///< of the last round
   int history_per_param = 0;
   int checkpoint_iter = -1;
   bool ended = false;  ///< the final consolidation is done
 
-  int steps_pending = 0;  ///< trained since the last report
-  /// What a rank does while it exchanges: alone it only adds up.
+  int steps_pending = 0;  ///< iterations since the last report
+  /// The activity during an exchange; a rank without peers only computes sums.
   Activity exchanging() const {
     return size_of(group) > 1 ? Activity::kNetwork : Activity::kComputing;
   }
   bool is_synchronous() const { return group != nullptr && sync->is_synchronous(); }
-  /// The shards whose values a report sums.
+  /// The number of shards whose values a report sums.
   int reported_shards() const { return is_synchronous() ? shards : int(runner->values().size()); }
 
-  /// Requests to rank 0, which each report sends to all ranks.
+  /// Requests to rank 0, sent to all ranks with each report.
   struct Requests {
     bool stop = false, snapshot = false;
   };
   Requests asked;
-  int report_every = 1;  ///< without `display`: about once a second on rank 0's clock
+  int report_every = 1;  ///< without `display`: about once per second by rank 0's clock
   std::deque<double> recent_losses;
   double last_loss = 0;
   float last_rate = 0;
@@ -53,9 +53,9 @@ struct Trainer::Loop {
 
   Clock::time_point start, last_report;
   double sync_seconds = 0, last_wait = 0, last_sync = 0;
-  int64_t rows = 0, last_rows = 0;  ///< used by this rank; up to the last report
+  int64_t rows = 0, last_rows = 0;  ///< rows used by this rank; those up to the last report
 
-  /// The mean of the last `window` losses, `loss` being the newest.
+  /// The mean of the last `window` losses, of which `loss` is the newest.
   double smoothed(double loss, int window);
 };
 

@@ -14,7 +14,7 @@ struct Detection {
   bool right, wrong;
 };
 
-/// Precision and recall after each detection, from the best score down.
+/// Precision and recall after each detection, in descending order of score.
 struct Curve {
   std::vector<double> precision, recall;
 
@@ -27,7 +27,7 @@ struct Curve {
       recall.push_back(right / objects);
     }
   }
-  /// The best precision at a recall of at least so much.
+  /// The maximum precision at a recall of at least `least`.
   double best(double least) const {
     double most = 0;
     for (size_t i = 0; i < recall.size(); ++i) {
@@ -79,7 +79,7 @@ std::map<int, double> average_precisions(std::span<const double> rows, Precision
   std::map<int, std::vector<Detection>> found;
   for (size_t i = 0; i + kEvaluationValues <= rows.size(); i += kEvaluationValues) {
     const auto row = rows.subspan(i, kEvaluationValues);
-    if (!(row[1] >= 0)) continue;  // room that no row took
+    if (!(row[1] >= 0)) continue;  // an unused row
     const int label = int(row[1]);
     if (row[0] < 0) {
       objects[label] += row[2];

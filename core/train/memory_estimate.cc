@@ -11,10 +11,10 @@ namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kBatchesHeld = 2;  // Prefetch
-// Resident memory of a training process above that of one that has only started, beside what is
-// counted here: mostly tables of generated kernels, and code.
+// Resident memory of a training process beyond that of one just started and what is counted here:
+// mainly tables of generated kernels, and code.
 constexpr int64_t kOverhead = 15 << 20;
-constexpr int64_t kTestNetOverhead = 2 << 20;  // kernels of its own
+constexpr int64_t kTestNetOverhead = 2 << 20;  // its own kernels
 
 int64_t input_bytes(const PlanOutline& plan) {
   int64_t floats = 0;
@@ -50,10 +50,10 @@ int64_t test_net_bytes(const Graph& owner, const Graph& graph, const PlanOutline
 int64_t snapshot_bytes(const Graph& graph, const caffe::SolverParameter& solver,
                        int history_per_param) {
   if (solver.snapshot() == 0 && !solver.snapshot_after_train()) return 0;
-  // An HDF5 file is written directly from the weights, and the history piece by piece; a binary one
-  // from a message that is serialized to bytes.
+  // An HDF5 file is written directly from the weights, with the history piece by piece; a binary
+  // file from a message that is serialized first.
   const int64_t arena = graph.arena_size() * kFloat;
-  const int64_t moved = solver.snapshot_diff() ? arena : 0;  // the last update; the weights before
+  const int64_t moved = solver.snapshot_diff() ? arena : 0;  // the weights before the last update
   const bool fits = int64_t(binary_bytes(graph, moved > 0)) <= kMaxFileBytes &&
                     arena * history_per_param <= kMaxFileBytes;
   if (!fits || solver.snapshot_format() == caffe::SolverParameter::HDF5) {

@@ -48,7 +48,7 @@ Status NetSolver::build() {
       for (auto& test : test_nets_) CFT_TRY(test->copy_from(path, options_.net.log));
     }
   }
-  if (p.snapshot() > 0) {  // fails now if it cannot be written
+  if (p.snapshot() > 0) {  // fail now if it cannot be written
     CFT_ASSIGN(snapshots_, Snapshots::make(options_.solver, options_.net.log));
   }
   return {};
@@ -99,7 +99,7 @@ Status NetSolver::join(std::shared_ptr<Group> group) {
 
 Status NetSolver::step(int count) {
   Status status = iterate(count);
-  if (!status.ok() && group_) group_->cancel();  // the others would wait for this rank
+  if (!status.ok() && group_) group_->cancel();  // otherwise the others would wait for this rank
   return status;
 }
 
@@ -127,7 +127,7 @@ Status NetSolver::iterate(int count) {
   return {};
 }
 
-/// One iteration's passes; their mean loss.
+/// Runs one iteration's passes; returns their mean loss.
 Result<float> NetSolver::gradients() {
   const int last = int(net_->net->graph().nodes().size()) - 1;
   float loss = 0;
@@ -140,7 +140,7 @@ Result<float> NetSolver::gradients() {
   return loss / float(param().iter_size());
 }
 
-/// The mean of the last losses since step() began, `loss` being the newest.
+/// The mean of the last losses since step() began, of which `loss` is the newest.
 float NetSolver::smoothed(float loss) {
   recent_losses_.push_back(loss);
   if (int(recent_losses_.size()) > param().average_loss()) recent_losses_.pop_front();

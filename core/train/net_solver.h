@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NetSolver: a solver that a caller drives step by step over an eager net: Caffe's Solver as
-// scripts know it. Trainer is for whole runs, many ranks and full speed.
+// NetSolver: a solver for an eager net that the caller drives step by step, like Caffe's Solver in
+// scripts. Trainer is for whole runs, several ranks and full speed.
 #pragma once
 
 #include <chrono>
@@ -25,8 +25,8 @@ class NetSolver {
   struct Options {
     SolverText solver;
     EagerNetOptions net;
-    /// Before an iteration's passes, before each of them, and between them and the update; an error
-    /// ends the run.
+    /// Called before an iteration's passes, before each pass, and between the passes and the
+    /// update; an error ends the run.
     std::function<Status()> on_start, on_pass, on_gradients_ready;
   };
   static Result<std::unique_ptr<NetSolver>> create(Options options);
@@ -36,21 +36,21 @@ class NetSolver {
   int iter() const { return iter_; }
   const caffe::SolverParameter& param() const { return options_.solver.param; }
   void set_base_lr(float rate);
-  /// The rate of the last update.
+  /// The learning rate of the last update.
   float rate() const { return rate_; }
 
-  /// From now on updates take the mean of the gradients of all ranks, which begin with the weights of
-  /// rank 0. Every rank calls it at the same iteration. Each keeps the whole history.
+  /// Updates use the mean of all ranks' gradients from now on, starting from rank 0's weights.
+  /// Every rank must call it at the same iteration. Each rank keeps the whole history.
   Status join(std::shared_ptr<Group> group);
 
-  /// Does `count` iterations: tests, passes, update and snapshot where they are due.
+  /// Runs `count` iterations: passes and updates, with tests and snapshots when due.
   Status step(int count);
-  /// Trains to max_iter; ends with a snapshot, the loss and a test as the solver says.
+  /// Trains to max_iter; ends with a snapshot, the loss and a test, as configured.
   Status solve();
   /// Updates the weights with the current gradients.
   Status apply_update();
   Status snapshot();
-  /// Resumes from a .solverstate and the weights that it names.
+  /// Resumes from a .solverstate and the weights it refers to.
   Status restore(const std::string& state_path);
 
  private:
@@ -69,14 +69,15 @@ class NetSolver {
   Options options_;
   std::unique_ptr<EagerNet> net_;
   std::vector<std::unique_ptr<EagerNet>> test_nets_;
-  std::unique_ptr<AllReduce> sync_;  // of this rank alone
+  std::unique_ptr<AllReduce> sync_;  // this rank only
   std::shared_ptr<Group> group_;     // null: no other ranks
-  std::optional<TreeSum> sum_;       // of the ranks' gradients
+  std::optional<TreeSum> sum_;       // over the ranks' gradients
   std::optional<LrPolicy> policy_;
   std::optional<Snapshots> snapshots_;
   std::deque<float> recent_losses_;
   std::vector<float> before_;  // the weights before the last update, for snapshot_diff
-  std::chrono::steady_clock::time_point shown_;  // when a loss was last logged, or step() began
+  std::chrono::steady_clock::time_point shown_;  // time of the last logged loss, or of the start of
+                                                 // step()
   int shown_iter_ = 0;
   int history_kinds_ = 0, iter_ = 0, current_step_ = 0;
   float rate_ = 0;

@@ -10,7 +10,7 @@
 namespace cafetiere {
 namespace {
 
-/// A net and which field of the solver holds or names it.
+/// A net and the field of the solver that contains or names it.
 struct NamedNet {
   NetText net;
   std::string field;  ///< "net_param" or "net file: <path>"
@@ -21,8 +21,8 @@ NamedNet inline_net(const caffe::NetParameter& param, const std::string& source,
   return {{param, source, {}, {}}, field};
 }
 
-/// A solver's path is relative to the working directory, as in Caffe, or, if there is no such file,
-/// to the solver's own folder.
+/// A solver's path is relative to the working directory, as in Caffe, or, if no such file exists,
+/// to the solver's folder.
 Result<NetText> read_net_of(const SolverText& solver, const std::string& path) {
   return read_net(find_beside(path, solver.source));
 }
@@ -33,7 +33,7 @@ Result<NamedNet> net_file(const SolverText& solver, const std::string& path, con
   return NamedNet{std::move(net), std::move(origin)};
 }
 
-/// Start phase, then the net's own state, then the solver's.
+/// The initial phase, overridden by the net's own state, then by the solver's.
 caffe::NetState merged(caffe::Phase phase, const NetText& net, const caffe::NetState& extra) {
   caffe::NetState state;
   state.set_phase(phase);
@@ -42,7 +42,7 @@ caffe::NetState merged(caffe::Phase phase, const NetText& net, const caffe::NetS
   return state;
 }
 
-/// The net that serves both phases, if the solver names one.
+/// The net for both phases, if the solver names one.
 Result<NamedNet> shared_net(const SolverText& solver) {
   const caffe::SolverParameter& p = solver.param;
   return p.has_net_param() ? inline_net(p.net_param(), solver.source, "net_param")

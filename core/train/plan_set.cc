@@ -14,7 +14,7 @@ const Plan::Blob* find_top(const Plan& plan, const std::string& name) {
   return found == plan.inputs().end() ? nullptr : &*found;
 }
 
-/// The inputs that a feed fills, in its source's order.
+/// The inputs filled by a feed, in its source's order.
 std::vector<const Plan::Blob*> inputs_of(const Plan& plan, const Feed& feed) {
   std::vector<const Plan::Blob*> inputs;
   for (const std::string& top : feed.tops) inputs.push_back(find_top(plan, top));
@@ -28,7 +28,7 @@ std::vector<const Plan::Blob*> inputs_of(const Plan& plan, const Feed& feed) {
 }  // namespace
 
 Result<Plan*> PlanSet::at(int64_t rows) {
-  if (rows != 0 && !plans_[0]) CFT_TRY(at(0).status());  // the tails' plans share its memory
+  if (rows != 0 && !plans_[0]) CFT_TRY(at(0).status());  // other plans share its memory
   const Plan* full = plans_[0].get();
   if (full && !full->inputs().empty() && full->inputs()[0].shape.axes() > 0 &&
       full->inputs()[0].shape[0] == rows) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PlanSet: the plans of one net, one for each batch size that has occurred.
+// PlanSet: the plans of a net, one for each batch size in use.
 #pragma once
 
 #include <map>
@@ -19,7 +19,8 @@ struct Feed {
   std::vector<std::string> tops = {};
 };
 
-/// The tail of an epoch has fewer rows; it runs through a plan of its own size, made on first use.
+/// The last batch of an epoch may have fewer rows; it uses a plan of that size, created on first
+/// use.
 class PlanSet {
  public:
   /// All must outlive this object.
@@ -32,10 +33,10 @@ class PlanSet {
         updates_(updates) {}
 
   /// The plan for a batch of `rows`; 0 = the net's own batch size. A plan's results are valid until
-  /// another one runs: the plans share their memory.
+  /// another plan runs: the plans share memory.
   Result<Plan*> at(int64_t rows);
   const Graph& graph() const { return *graph_; }
-  /// Bytes of all plans' arenas.
+  /// Total bytes of the plans' arenas.
   int64_t bytes() const;
 
  private:
@@ -46,13 +47,13 @@ class PlanSet {
   std::map<int64_t, std::unique_ptr<Plan>> plans_;
 };
 
-/// Where a plan has these tops of its data layers; null of one that it does not compute with.
+/// The addresses of these tops of data layers in a plan; null for a top that the plan does not use.
 std::vector<float*> tops_of(const Plan& plan, const std::vector<std::string>& names);
 
-/// Fills the tops of a feed with its source's batch of a sub-step.
+/// Fills the tops of a feed with its source's batch for a sub-step.
 Status fill_plan(const Plan& plan, const Feed& feed, int shard, int64_t sub_step);
 
-/// Copies what its source has filled to the tops of a feed.
+/// Copies values that the source has filled to the tops of a feed.
 void feed_plan(const Plan& plan, const Feed& feed, std::span<float* const> tops);
 
 }  // namespace cafetiere

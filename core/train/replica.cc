@@ -102,7 +102,8 @@ Status Replica::build() {
   return p.test_interval() > 0 ? build_test() : Status();
 }
 
-/// The first test net reads the training net's weights; layers that it lacks keep their fillers'.
+/// The first test net uses the training net's weights; layers missing there are initialised by
+/// fillers.
 Status Replica::build_test() {
   CFT_ASSIGN(const std::vector<NetChoice> tests,
              test_nets(options_.solver, options_.has_net ? &options_.net : nullptr));

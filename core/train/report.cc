@@ -14,7 +14,7 @@
 namespace cafetiere {
 namespace {
 
-/// The sum over all shards of value `which` of each shard's `k`.
+/// The sum over all shards of value `which` of the `k` values of each.
 double total_of(std::span<const double> all, int shards, int k, int which) {
   std::vector<double> terms;
   for (int s = 0; s < shards; ++s) terms.push_back(all[size_t(s) * size_t(k) + size_t(which)]);
@@ -31,11 +31,11 @@ void Trainer::count_rows(Loop& loop) {
   loop.runner->clear_rows();
 }
 
-/// Once, after the last round: sums the rows that the ranks have used.
+/// Called once, after the last round: sums the rows used by the ranks.
 Status Trainer::sum_rows(Loop& loop) {
   using Nanos = std::chrono::nanoseconds;
   const TimeAccount::Span time(&options_.time, loop.exchanging());
-  std::vector<int64_t> mine{loop.rows};  // and the account; then epoch and rows in turn
+  std::vector<int64_t> mine{loop.rows};  // then the time account, then pairs of epoch and rows
   for (const double s : options_.time.seconds()) mine.push_back(int64_t(s * Nanos::period::den));
   for (const auto& [epoch, rows] : rows_used()) mine.insert(mine.end(), {epoch, rows});
   CFT_ASSIGN(const auto parts, loop.sync->gather_at_end(std::as_bytes(std::span(mine))));
@@ -44,7 +44,7 @@ Status Trainer::sum_rows(Loop& loop) {
   summary_.rank_seconds.assign(parts.size(), {});
   for (size_t rank = 0; rank < parts.size(); ++rank) {
     std::vector<int64_t> given(parts[rank].size() / sizeof(int64_t));
-    if (given.size() <= kActivities) continue;  // a rank that is lost
+    if (given.size() <= kActivities) continue;  // a lost rank
     std::memcpy(given.data(), parts[rank].data(), given.size() * sizeof(int64_t));
     of_run += given[0];
     for (size_t i = 0; i < kActivities; ++i) {
@@ -70,7 +70,7 @@ double Trainer::Loop::smoothed(double loss, int window) {
 }
 
 /// Gathers the losses of all shards since the last report, which rank 0 reports. Every rank calls
-/// it. `iter` is the last computed iteration; `shown` logs it.
+/// it. `iter` is the last computed iteration; it is logged if `shown`.
 Status Trainer::report(Loop& loop, int iter, bool shown) {
   const TimeAccount::Span time(&options_.time, loop.exchanging());
   const caffe::SolverParameter& p = options_.solver.param;
@@ -124,7 +124,7 @@ Status Trainer::report(Loop& loop, int iter, bool shown) {
   return check_cancelled();
 }
 
-/// What each rank's time since the last report went to; nothing where ranks report apart. Every rank
+/// Each rank's time by activity since the last report; empty if ranks report separately. Every rank
 /// calls it.
 Result<RankTimes> Trainer::rank_times(const Loop& loop, double elapsed) {
   const bool alone = size_of(loop.group) == 1;
@@ -145,7 +145,7 @@ Result<RankTimes> Trainer::rank_times(const Loop& loop, double elapsed) {
   return times;
 }
 
-/// A line for every value of every output of the training net.
+/// Logs a line for every value of every output of the training net.
 void Trainer::log_outputs(const Loop& loop, std::span<const double> values) {
   for (const OutputValues::Output& out : loop.runner->outputs().outputs()) {
     for (size_t i = out.first; i < out.first + out.count; ++i) {
@@ -155,7 +155,7 @@ void Trainer::log_outputs(const Loop& loop, std::span<const double> values) {
   }
 }
 
-/// Rank 0 sends a progress event; of an output with several values, the first.
+/// Rank 0 sends a progress event; for an output with several values, the first one.
 void Trainer::send_progress(const Loop& loop, int iter, double elapsed,
                             std::span<const double> outputs, RankTimes times) {
   if (!options_.events || rank_of(loop.group) != 0) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds: the driver's side of a training whose replicas are called round by round.
+// Rounds: the driver's side of a training run whose replicas are called round by round.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,14 @@
 
 namespace cafetiere {
 
-/// Holds what the replicas share between rounds, updates it from their results, and writes models
-/// and states.
+/// Holds the data shared by the replicas between rounds, updates it from their results, and writes
+/// models and states.
 class Rounds {
  public:
   /// Ignores `options.shard` and `options.inputs`.
   static Result<std::unique_ptr<Rounds>> create(ReplicaOptions options);
 
-  /// Copies weights by layer name; then, given a state, resumes from its iteration.
+  /// Copies weights by layer name; then, if a state is given, resumes from its iteration.
   Status restore(const StoredWeights& weights, const std::shared_ptr<StateSource>& state = nullptr);
 
   const caffe::SolverParameter& solver() const { return options_.solver.param; }
@@ -29,29 +29,29 @@ class Rounds {
   size_t kinds() const { return kinds_; }
   /// Floats per arena.
   size_t floats() const { return size_t(graph_.arena_size()); }
-  /// Of everything random, including the partition of rows.
+  /// The random seed, which also determines the partition of rows.
   uint64_t seed() const { return seed_of(options_); }
   /// The next iteration.
   int iter() const { return iter_; }
-  /// Iterations of the next round; 0 at the end.
+  /// The number of iterations of the next round; 0 at the end.
   int length() const;
-  /// What a round starts from, laid out as shared_floats() says.
+  /// The starting point of a round, laid out as described at shared_floats().
   std::span<const float> shared() const { return shared_; }
 
   /// Ends a round. `sums` are the replicas' results, summed in the shard tree over groups of
-  /// consecutive shards (tree_sum_of). All groups have one size, a power of two; the last may be
-  /// smaller. The bits do not depend on the size.
+  /// consecutive shards (tree_sum_of). All groups have the same size, a power of two, except that
+  /// the last may be smaller. The result does not depend on that size, bit for bit.
   Status end_round(std::span<const std::span<const float>> sums);
 
-  /// Takes a test of the shared weights, for early stopping.
+  /// Records a test of the shared weights, for early stopping.
   Status test(double value);
   const std::optional<EarlyStopping>& stopping() const { return stopping_; }
 
-  /// Weights as a caffemodel; once the last ones are tested, those of the best test, if the solver asks for
-  /// early stopping.
+  /// The weights as a caffemodel. With early stopping, once the last weights have been tested,
+  /// those of the best test.
   Result<std::string> model() const;
-  /// Iteration and history as a solverstate; `replicas` is the history of each shard, an arena per
-  /// kind, if each keeps its own.
+  /// Iteration and history as a solverstate; `replicas` holds the history of each shard, one arena
+  /// per kind, if each shard keeps its own.
   Result<std::string> state(std::span<const std::span<const float>> replicas) const;
 
  private:
@@ -65,10 +65,10 @@ class Rounds {
   int iter_ = 0;
   std::vector<float> shared_;
   std::optional<EarlyStopping> stopping_;
-  std::optional<OuterStep> outer_;  // where the mode has one
+  std::optional<OuterStep> outer_;  // only in modes with an outer step
 };
 
-/// The sum of arrays of equal length, in the tree over as many shards.
+/// The sum of arrays of equal length, in the tree over that number of shards.
 Result<std::vector<float>> tree_sum_of(std::span<const std::span<const float>> arrays);
 
 }  // namespace cafetiere

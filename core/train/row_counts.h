@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RowCounts: how many rows a rank has trained on, by epoch.
+// RowCounts: the number of rows that a rank has trained on, by epoch.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace cafetiere {
 
-/// Written by the training thread, read by any.
+/// Written by the training thread, readable from any thread.
 class RowCounts {
  public:
   using ByEpoch = std::map<int64_t, int64_t>;

@@ -13,7 +13,7 @@
 namespace cafetiere {
 namespace {
 
-/// The shape of one row in its column: before cropping.
+/// The shape of a row in its column, before cropping.
 Shape row_shape(const Node& node, const Shape& top, size_t index) {
   const caffe::MemoryDataParameter& p = node.param.memory_data_param();
   if (index == 0 && node.param.transform_param().crop_size() > 0 && p.channels() > 0) {
@@ -22,7 +22,7 @@ Shape row_shape(const Node& node, const Shape& top, size_t index) {
   return Shape(std::vector<int64_t>(top.dims().begin() + 1, top.dims().end()));
 }
 
-/// What MemoryData and Input declare for a top.
+/// Sets `input` from the declarations of MemoryData and Input for a top.
 void describe_plain(const Node& node, const Shape& top, size_t index, RowsInput* input) {
   input->row_shape = row_shape(node, top, index);
   input->encoded = index == 0 && node.param.memory_data_param().image_encoded();
@@ -31,7 +31,7 @@ void describe_plain(const Node& node, const Shape& top, size_t index, RowsInput*
   }
 }
 
-/// The input of a top, from a column named as its layer says or as the top itself.
+/// The input of a top, read from a column named by its layer or named like the top.
 Result<RowsInput> describe_input(const Node& node, int index, const Shape& top) {
   RowsInput input;
   input.top = input.column = node.param.top(index);
@@ -43,7 +43,7 @@ Result<RowsInput> describe_input(const Node& node, int index, const Shape& top) 
   return input;
 }
 
-/// The column of a top: as bound, else `own`, its own name for it, else "" where it may be missing.
+/// The column of a top: the bound one, else `own`, its default name, else "" if it may be missing.
 Result<std::string> column_of(const std::string& top, const std::string& own,
                               const RowSchema& schema, const InputBindings& bindings,
                               bool optional) {
@@ -57,7 +57,7 @@ Result<std::string> column_of(const std::string& top, const std::string& own,
   return found.status().with_context(fmt::format("top '{}' of the data layer", top));
 }
 
-/// The mean image that the host has for a top.
+/// Sets the mean image that the host provides for a top.
 Status take_mean(const MeanFiles& files, RowsInput* input) {
   if (!input->transform || !input->transform->has_mean_file()) return {};
   const auto found = files.find(input->transform->mean_file());

@@ -11,14 +11,14 @@
 namespace cafetiere {
 namespace {
 
-/// The type of a layer that is fed from outside; null for another one, or an unknown type, which the
-/// graph rejects.
+/// The type of a layer that is fed from outside; null for other layers and for unknown types, which
+/// the graph rejects.
 const LayerType* source_type(const caffe::LayerParameter& layer) {
   const auto type = find_layer_type(layer_types(), layer.type());
   return type.ok() && (*type)->source ? *type : nullptr;
 }
 
-/// The layer, where it reads files.
+/// The layer as a FileLayer; null if it does not read files.
 std::unique_ptr<FileLayer> file_layer(const caffe::LayerParameter& param) {
   const LayerType* type = source_type(param);
   if (!type) return nullptr;
@@ -28,7 +28,7 @@ std::unique_ptr<FileLayer> file_layer(const caffe::LayerParameter& param) {
   return file;
 }
 
-/// Whether losses and scores alone read a blob.
+/// Whether a blob is read only by losses and scores.
 bool is_target(const caffe::NetParameter& net, const std::string& blob) {
   return std::ranges::all_of(net.layer(), [&](const caffe::LayerParameter& layer) {
     if (std::ranges::find(layer.bottom(), blob) == layer.bottom().end()) return true;
@@ -37,7 +37,8 @@ bool is_target(const caffe::NetParameter& net, const std::string& blob) {
   });
 }
 
-/// Of layers with one top each: the first that is more than a target, and the first target beside it.
+/// For layers with one top each: the first that is not only a target, and the first target besides
+/// it.
 void find_roles_alone(const caffe::NetParameter& net, std::vector<SourceOfNet>& sources) {
   const auto is_features = [&](const SourceOfNet& source) {
     return !source.roles.empty() && !is_target(net, source.layer.top(0));

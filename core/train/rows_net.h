@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data layers of a net, and nets whose layers read files, fed by rows of a table instead.
+// The data layers of a net; feeding nets whose layers read files with rows of a table instead.
 #pragma once
 
 #include <optional>
@@ -10,30 +10,32 @@
 
 namespace cafetiere {
 
-/// The names that programs have for two of the tops, whatever the net calls them: what it computes
-/// from, and what that is compared with.
+/// The conventional roles of tops, whatever their names in the net: the input of the model, and the
+/// values its output is compared with.
 enum class TopRole { kOther, kFeatures, kLabel };
 
-/// A layer that is fed from outside; `files`, where it reads files or a database.
+/// A layer that is fed from outside; `files` is set if it reads files or a database.
 struct SourceOfNet {
   caffe::LayerParameter layer = {};
   std::optional<FileNames> files = std::nullopt;
-  bool rows = false;                ///< rows of a table may stand for its files
-  std::vector<TopRole> roles = {};  ///< of each top
+  bool rows = false;                ///< rows of a table can replace its files
+  std::vector<TopRole> roles = {};  ///< per top
 };
 
-/// The layers that are fed from outside in the net's state. The first with two tops has features and
-/// label; where there is none, the first top that is more than a target and the first target.
+/// The layers that are fed from outside in the net's state. The first one with two tops provides
+/// features and label; if there is none, the first top that is not only a target and the first
+/// target do.
 Result<std::vector<SourceOfNet>> source_layers(const NetChoice& net);
 
-/// The top of the features; "" of a net without data layers.
+/// The top of the features; "" for a net without data layers.
 Result<std::string> features_top(const NetChoice& net);
 
-/// Replaces the layers that read files or databases by layers of the same name, tops, rules and
-/// transformations that rows feed, as far as `forms` has their first top. All phases.
+/// Replaces the layers that read files or databases with layers of the same name, tops, rules and
+/// transformations that are fed with rows, if `forms` contains their first top. Applies to all
+/// phases.
 Status take_rows(const RowForms& forms, NetText* net);
 
-/// The same in the nets that a solver names or carries; all are inside afterwards.
+/// The same for all nets that a solver names or contains; afterwards all are embedded.
 Status take_rows(const RowForms& forms, SolverText* solver);
 
 }  // namespace cafetiere

@@ -79,8 +79,8 @@ Status ShardRunner::iteration(int shard, const UpdateStep& step) {
   values.loss = 0;
   values.rows = 0;
   for (int i = 0; i < step.passes; ++i) CFT_TRY(pass(shard, step, i, values));
-  // A shard that trains on its own and has no rows left in this epoch skips the iteration: momentum
-  // and decay must not change its weights either.
+  // A shard that trains independently and has no rows left in this epoch skips the iteration:
+  // momentum and decay must not change its weights either.
   const bool alone = update_->step_group(shard).size() == 1 && s_.shards > 1;
   if (alone && values.rows == 0 && !s_.feeds->empty()) return {};
   return update_->gradient(step, values.loss, s_.gradients, s_.weights);
@@ -118,7 +118,7 @@ Status ShardRunner::pass(int shard, const UpdateStep& step, int index, Values& v
   return {};
 }
 
-/// Forward and backward. The round's last pass reports final gradients at once.
+/// Runs forward and backward. The last pass of a round reports gradients as soon as they are final.
 Status ShardRunner::compute(Plan& plan, int shard, const UpdateStep& step, int index,
                             const Rows& rows) {
   const Trace::Span span(s_.trace, "step", "shard {}, step {}", shard, step.iter);

@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The weights of a state: the file it names, else one of that name beside the state, else the one
-/// named like the state.
+/// The weights of a state: the file it refers to, else a file of that name beside the state, else
+/// the file named like the state.
 std::string weights_of(const std::string& learned_net, const std::string& state_path) {
   const fs::path path(state_path);
   if (learned_net.empty()) {

@@ -11,15 +11,15 @@
 
 namespace cafetiere {
 
-/// Where a training's snapshots go and in which format.
+/// The destination and format of a training run's snapshots.
 class Snapshots {
  public:
-  /// Without a snapshot_prefix the solver's path without its extension is used; a prefix that is a
-  /// folder means files in it named after the solver. An error if files cannot be written there.
+  /// Without a snapshot_prefix, the solver's path without its extension is used; if the prefix is a
+  /// folder, files in it are named after the solver. An error if files cannot be written there.
   static Result<Snapshots> make(const SolverText& solver, Logger log);
 
-  /// Writes <prefix>_iter_<n>.caffemodel and .solverstate, each to a temporary file that is
-  /// renamed; with .h5 for HDF5 files, which are also used when one is too large for the binary
+  /// Writes <prefix>_iter_<n>.caffemodel and .solverstate, each to a temporary file that is then
+  /// renamed. HDF5 files end in .h5; they are also used if a file would be too large for the binary
   /// format.
   Status write(const Checkpoint& checkpoint) const;
 
@@ -31,7 +31,7 @@ class Snapshots {
   Logger log_;
 };
 
-/// A solver's state and its weights, those that it names, else those beside it. HDF5 files are read
+/// A solver's state and its weights: those it refers to, else those beside it. HDF5 files are read
 /// as needed.
 struct Snapshot {
   std::shared_ptr<StateSource> state;
@@ -39,7 +39,7 @@ struct Snapshot {
 };
 Result<Snapshot> open_snapshot(const std::string& state_path);
 
-/// Restores `trainer` from a .solverstate file and the weights that it names.
+/// Restores `trainer` from a .solverstate file and the weights it refers to.
 Status resume(Trainer& trainer, const std::string& state_path, const Logger& log);
 
 }  // namespace cafetiere

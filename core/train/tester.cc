@@ -26,7 +26,7 @@ Result<TestScores> Tester::run(const TestRun& run, const TestFeed& feed, int64_t
   for (const OutputValues::Output& out : values.outputs()) {
     scores.outputs.insert(scores.outputs.end(), out.count, {out.name, 0, out.loss_weight});
   }
-  const int outputs = int(scores.outputs.size()), k = outputs + 2;  // and the loss, and the rows
+  const int outputs = int(scores.outputs.size()), k = outputs + 2;  // plus the loss and the rows
   std::vector<double> sums;
   const int64_t first = feed.whole ? 0 : index * feed.batches;
   for (int shard = mine.begin; shard < mine.end; ++shard) {
@@ -65,8 +65,8 @@ void Tester::keep_detections(const Plan& plan, const OutputValues& values) {
   }
 }
 
-/// Sets the mean average precision of each output that lists detections: over the rows of all shards, in
-/// their order, so that it is the same on every rank.
+/// Sets the mean average precision of each output that lists detections: over the rows of all
+/// shards, in shard order, so that it is equal on every rank.
 Status Tester::reduce_detections(const TestRun& run, const OutputValues& values,
                                  TestScores* scores) {
   const ShardRange mine = shards_of_rank(rank_of(run.group), size_of(run.group), run.shards);
@@ -85,7 +85,7 @@ Status Tester::reduce_detections(const TestRun& run, const OutputValues& values,
   return {};
 }
 
-/// `sums`: the outputs' values, the loss, and the rows.
+/// `sums`: the values of the outputs, the loss, and the number of rows.
 Status Tester::add_batch(const TestRun& run, const TestFeed& feed, int shard, int64_t sub_step,
                          ThreadPool& pool, const OutputValues& values, std::span<double> sums) {
   const int64_t rows = feed.feeds.empty() ? 0 : feed.feeds[0].source->rows(shard, sub_step);

@@ -20,14 +20,14 @@
 namespace cafetiere {
 
 /// The sources of a test net. A test runs `batches` sub-steps; consecutive tests continue where the
-/// last one stopped, as in Caffe, unless with `whole` every test sees the same ones.
+/// last one stopped, as in Caffe, unless `whole` is set: then every test uses the same batches.
 struct TestFeed {
   std::vector<Feed> feeds;
   int64_t batches = 0;
   bool whole = false;
 };
 
-/// One value of an output blob (OutputValues): the blob's name, the mean and what it adds to the
+/// A value of an output blob (OutputValues): the blob's name, the mean and its weight in the
 /// objective.
 struct TestOutput {
   std::string blob;
@@ -38,7 +38,7 @@ struct TestOutput {
 struct TestScores {
   std::vector<TestOutput> outputs;        ///< one per value of the net's outputs, in order
   double loss = 0;                        ///< the mean objective
-  std::map<int, double> precisions = {};  ///< of detections: that of each class
+  std::map<int, double> precisions = {};  ///< for detections: per class
   bool interrupted = false;               ///< go_on() returned false; the rest is undefined
 };
 
@@ -48,11 +48,12 @@ struct TestRun {
   Group* group = nullptr;
   int shards = 1;
   uint64_t seed = 1;
-  std::optional<PrecisionForm> detections = {};  ///< how outputs that are detections are reduced
-  GoOn go_on;  ///< called before each batch; must return true with several ranks; may be empty
+  std::optional<PrecisionForm> detections = {};  ///< how to reduce outputs that are detections
+  GoOn go_on;  ///< called before each batch; must return true if there are several ranks; may be
+               ///< empty
 };
 
-/// " (* 0.3 = 0.12 loss)" for an output that counts towards the objective, as in Caffe's log.
+/// " (* 0.3 = 0.12 loss)" for an output that is part of the objective, as in Caffe's log.
 std::string loss_note(float weight, double value);
 
 class Tester {
@@ -60,8 +61,8 @@ class Tester {
   Tester(const Graph* graph, Device* device, ParamPointers params)
       : plans_(graph, device, std::move(params), false) {}
 
-  /// Test number `index`. Every rank runs its own shards; the means are over the rows of all and
-  /// the same on every rank.
+  /// Runs test number `index`. Every rank runs its own shards; the means are over all ranks' rows
+  /// and equal on every rank.
   Result<TestScores> run(const TestRun& run, const TestFeed& feed, int64_t index, ThreadPool& pool);
   const Graph& graph() const { return plans_.graph(); }
 
@@ -71,7 +72,7 @@ class Tester {
   void keep_detections(const Plan& plan, const OutputValues& values);
   Status reduce_detections(const TestRun& run, const OutputValues& values, TestScores* scores);
 
-  std::vector<std::vector<double>> detections_;  // by output: its rows in the test that runs
+  std::vector<std::vector<double>> detections_;  // per output: its rows in the current test
   PlanSet plans_;
 };
 

@@ -90,17 +90,18 @@ Status Trainer::build() {
   plans_ = std::make_unique<PlanSet>(&graph_, device_.get(),
                                      param_pointers(graph_, weights_.get(), gradients_.get()), true,
                                      immediate_);
-  CFT_TRY(plans_->at(0).status());  // an impossible plan fails now, not in the first step
+  CFT_TRY(plans_->at(0).status());  // so that an impossible plan fails now, not in the first step
   return p.test_interval() > 0 ? build_tests(random) : Status();
 }
 
-/// An arena that other ranks of this host may read, if there can be any and the system allows it.
+/// An arena that other ranks of this host can read, if there may be any and the system allows it.
 Result<std::shared_ptr<float>> Trainer::allocate_shared_arena(int64_t floats) {
   if (options_.shards == 1) return allocate_host_floats(floats);
   auto memory = SharedMemory::create(size_t(floats) * sizeof(float));
   if (!memory.ok()) return allocate_host_floats(floats);
   shared_arenas_.push_back(*memory);
-  std::memset((*memory)->data(), 0, (*memory)->size());  // touched here, not in the first step
+  std::memset((*memory)->data(), 0, (*memory)->size());  // touch the pages now, not in the first
+                                                         // step
   auto* const data = reinterpret_cast<float*>((*memory)->data());
   return std::shared_ptr<float>(data, [kept = std::move(*memory)](float*) {});
 }
@@ -114,7 +115,7 @@ Result<Graph> Trainer::training_graph(const NetChoice& choice) const {
                       {.types = layer_types(), .fed = options_.train_shapes});
 }
 
-/// The test nets read the training net's weights; layers that it lacks keep their own.
+/// The test nets use the training net's weights; layers missing there keep their own.
 Status Trainer::build_tests(Random& random) {
   CFT_ASSIGN(const std::vector<NetChoice> tests,
              test_nets(options_.solver, options_.has_net ? &options_.net : nullptr));
@@ -186,7 +187,8 @@ Status Trainer::save(const std::string& model_path, const std::string& state_pat
                             ModelFormat::kHdf5);
 }
 
-/// What was asked for goes to on_checkpoint(); `keep`: for state_bytes().
+/// A requested checkpoint goes to on_checkpoint(); with `keep`, the state is kept for
+/// state_bytes().
 Status Trainer::take_checkpoint(Loop& loop, Asked asked, bool keep) {
   const TimeAccount::Span time(&options_.time, Activity::kStoring);
   CFT_TRY(consolidate(loop, false));
@@ -205,7 +207,7 @@ Status Trainer::take_checkpoint(Loop& loop, Asked asked, bool keep) {
 }
 
 Status Trainer::keep_state(StateSource& state) {
-  state_.reset();  // release the last one first: a copy of large weights may not fit
+  state_.reset();  // release the previous one first: a copy of large weights may not fit
   state.outline.learned_net.clear();
   const bool large = binary_bytes(state.outline) > size_t(kMaxFileBytes);
   state_on_disk_ = large && !options_.large_state.empty();
