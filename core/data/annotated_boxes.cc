@@ -9,7 +9,7 @@
 namespace cafetiere {
 namespace {
 
-/// The share of `box` that lies in `other`.
+/// The fraction of `box` that lies inside `other`.
 float covered(const Box& box, const Box& other) {
   const float all = area(box), both = area(common(box, other));
   return all > 0 ? both / all : 0;
@@ -23,7 +23,7 @@ bool keeps(const Box& crop, const Box& object, const caffe::EmitConstraint& rule
   return x >= crop.x1 && x <= crop.x2 && y >= crop.y1 && y <= crop.y2;
 }
 
-/// Whether one of the objects satisfies all bounds; without bounds, always.
+/// Whether at least one object satisfies all bounds; true if there are no bounds.
 bool fulfils(const caffe::SampleConstraint& rule, const Box& crop,
              const std::vector<AnnotatedBox>& objects) {
   const bool bounded = rule.has_min_jaccard_overlap() || rule.has_max_jaccard_overlap() ||
@@ -46,7 +46,8 @@ bool fulfils(const caffe::SampleConstraint& rule, const Box& crop,
   });
 }
 
-/// A crop of random size, shape and place. Its ratio is such that neither side is longer than the image's.
+/// A crop of random size, aspect ratio and position; the ratio is limited so that it fits into the
+/// image.
 Box random_crop(const caffe::Sampler& s, Draws& draws) {
   const float scale = draws.between(s.min_scale(), s.max_scale());
   const float low = std::max(s.min_aspect_ratio(), scale * scale);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects of an image while it is cropped, and the random crops of SSD's batch samplers.
+// The objects of an image during cropping, and the random crops of SSD's batch samplers.
 #pragma once
 
 #include <vector>
@@ -11,26 +11,26 @@
 
 namespace cafetiere {
 
-/// An object of an image; its box is in shares of the image's sides.
+/// An object of an image, with its box in coordinates relative to the image's size.
 struct AnnotatedBox {
   int label = 0, instance = 0;
   Box box{};
   bool difficult = false;
 };
 
-/// The objects of a row, group after group. An error says which box is no box.
+/// The objects of a row, group by group. An error names an invalid box.
 Result<std::vector<AnnotatedBox>> boxes_of(const caffe::AnnotatedDatum& datum);
 
-/// The objects that a crop keeps, in shares of its sides and clipped to them: those whose center lies in
-/// it, or of which at least `emit_overlap` does.
+/// The objects that a crop keeps, in coordinates relative to the crop and clipped to it: those
+/// whose center lies in it, or of which at least the fraction `emit_overlap` does.
 std::vector<AnnotatedBox> project(const std::vector<AnnotatedBox>& objects, const Box& crop,
                                   const caffe::EmitConstraint& rule);
 
-/// Refuses bounds that no crop could have.
+/// Rejects bounds that no crop can satisfy.
 Status check_sampler(const caffe::BatchSampler& sampler);
 
-/// Tries max_trials random crops and adds those that fulfil the sampler's constraint, at most max_sample.
-/// The crops lie in the image.
+/// Tries max_trials random crops within the image and adds those that satisfy the sampler's
+/// constraint, at most max_sample.
 void sample(const caffe::BatchSampler& sampler, const std::vector<AnnotatedBox>& objects,
             Draws& draws, std::vector<Box>* crops);
 

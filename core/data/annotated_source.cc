@@ -14,11 +14,11 @@
 namespace cafetiere {
 namespace {
 
-constexpr int64_t kObjectColumns = 8;  // of a row of the second top
+constexpr int64_t kObjectColumns = 8;  // per row of the second top
 
 float share(int pixels, int side) { return float(pixels) / float(side); }
 
-/// The objects of a record, without reading its image.
+/// The number of objects of a record, without reading its image.
 Result<int64_t> objects_in(std::string_view record) {
   using google::protobuf::internal::WireFormatLite;
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(record.data()),
@@ -229,7 +229,7 @@ Status AnnotatedSource::change(Draws& draws, Row* row) const {
   return crop_and_mirror(draws, row);
 }
 
-/// The image at a random place of a larger canvas of the mean's colour.
+/// Places the image at a random position on a larger canvas filled with the mean colour.
 void AnnotatedSource::expand(Draws& draws, Row* row) const {
   const caffe::ExpansionParameter& p = transform_.expand_param();
   const bool on = draws.chance(p.prob());
@@ -254,14 +254,14 @@ void AnnotatedSource::expand(Draws& draws, Row* row) const {
     const size_t to = ((size_t(top) + y) * size_t(w) + size_t(left)) * channels;
     std::copy_n(image.pixels.data() + y * line, line, canvas.pixels.data() + to);
   }
-  // Where the canvas lies, as shares of the image.
+  // The canvas in coordinates relative to the image.
   const Box around{-share(left, image.width), -share(top, image.height),
                    share(w - left, image.width), share(h - top, image.height)};
   row->objects = project(row->objects, around, transform_.emit_constraint());
   row->image = std::move(canvas);
 }
 
-/// Whole pixels of the image; the objects move by the same.
+/// Crops to whole pixels of the image; the objects are projected accordingly.
 void AnnotatedSource::crop_to(const Box& part, Row* row) const {
   const int h = row->image.height, w = row->image.width;
   const int top = std::min(int(part.y1 * float(h)), h - 1);

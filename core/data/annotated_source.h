@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AnnotatedSource: the batches of SSD's AnnotatedData layer, images with the boxes of their objects.
+// AnnotatedSource: the batches of SSD's AnnotatedData layer: images with the boxes of their
+// objects.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,15 @@
 
 namespace cafetiere {
 
-/// Reads AnnotatedDatum records as DbRecords does. Each image is distorted, expanded, cropped by one of its
-/// samplers, resized, cropped and mirrored, all by chance at its place in the training; its objects move
-/// with it. Second top (1, 1, R, 8): image in the batch, label, instance, x1, y1, x2, y2, difficult, with
-/// room for the objects of a batch of the fullest records; rows of -1 follow the last.
+/// Reads AnnotatedDatum records in the order of DbRecords. Each image is distorted, expanded,
+/// cropped by one of its samplers, resized, cropped and mirrored, with random choices that depend
+/// on its position in the training; its objects are transformed with it. Second top (1, 1, R, 8):
+/// image in the batch, label, instance, x1, y1, x2, y2, difficult. R is large enough for a batch of
+/// the records with the most objects; unused rows at the end are -1.
 class AnnotatedSource : public Source {
  public:
-  /// `layer`: an AnnotatedData layer with one or two tops. `train` decides where transform_param crops. All
-  /// records are looked through here for the number of their objects.
+  /// `layer`: an AnnotatedData layer with one or two tops. `train` decides where transform_param
+  /// crops. Scans all records for their number of objects.
   static Result<std::unique_ptr<AnnotatedSource>> make(const caffe::LayerParameter& layer,
                                                        bool train, int shards, uint64_t seed,
                                                        const Logger& log = {});
@@ -56,7 +58,7 @@ class AnnotatedSource : public Source {
   caffe::TransformationParameter transform_;
   caffe::AnnotatedDataParameter annotated_;
   bool train_ = false, labels_ = false;
-  int64_t batch_ = 0, room_ = 1;  // objects of a record at most
+  int64_t batch_ = 0, room_ = 1;  // maximum number of objects per record
   int64_t crop_height_ = 0, crop_width_ = 0;
   Shape shape_;  // of an image in the top
   std::optional<Resizer> resizer_;

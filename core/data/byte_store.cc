@@ -13,8 +13,9 @@ namespace cafetiere {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kBlock = size_t{64} << 20;   // address space only; pages come when touched
-constexpr size_t kSmall = size_t{256} << 10;  // a table of few rows takes no huge page
+constexpr size_t kBlock = size_t{64} << 20;   // address space only; pages are committed when
+                                              // touched
+constexpr size_t kSmall = size_t{256} << 10;  // small tables do not use huge pages
 
 }  // namespace
 
@@ -81,14 +82,14 @@ void ByteStore::unmap_pages() const {
   for (const Block& block : blocks_) advise(block, MADV_DONTNEED);
 }
 
-/// Advice is for files alone; failure only costs time.
+/// Gives advice about files only; failure only costs time.
 void ByteStore::advise(const Block& block, int advice) const {
   if (block.in_file) madvise(block.data, block.size, advice);
 }
 
 Status ByteStore::add_block(size_t at_least, bool in_file) {
   if (!blocks_.empty()) advise(blocks_.back(), MADV_DONTNEED);  // it is full
-  // Files take their space at once: they grow with what there is.
+  // Files reserve their space at once, so their size grows with the data.
   const size_t usual = in_file ? std::clamp<size_t>(bytes_ / 2, kHugePage, kBlock) : kBlock;
   const size_t size = (std::max(at_least, usual) + kHugePage - 1) / kHugePage * kHugePage;
   if (blocks_.empty() && !in_file && at_least <= kSmall) {
@@ -104,7 +105,7 @@ Status ByteStore::add_block(size_t at_least, bool in_file) {
 }
 
 Status ByteStore::add_memory(size_t size, size_t page) {
-  // One huge page more than needed, so that a part aligned to huge pages can be cut out of it.
+  // One huge page more than needed, so that an aligned part can be cut out of it.
   void* mapping = mmap(nullptr, size + page, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) {

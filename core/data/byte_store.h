@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ByteStore: memory for many small byte arrays without an allocation for each.
+// ByteStore: memory for many small byte arrays, without an allocation for each.
 #pragma once
 
 #include <cstddef>
@@ -13,36 +13,37 @@
 
 namespace cafetiere {
 
-/// Allocates from large anonymous mappings, all but a small first one in huge pages: a page fault every 4 KiB would cost more
-/// than copying the rows. What a budget does not allow lies in mapped files. Addresses stay valid
-/// until the store is destroyed, also when it is moved. Nothing is freed individually.
+/// Allocates from large anonymous mappings, all but a small first one in huge pages: a page fault
+/// per 4 KiB would cost more than copying the rows. Bytes beyond the budget go to mapped files.
+/// Addresses stay valid until the store is destroyed, even if it is moved. Nothing is freed
+/// individually.
 class ByteStore {
  public:
-  /// Without a budget all is memory.
+  /// Without a budget, everything is in memory.
   explicit ByteStore(std::shared_ptr<RowBudget> budget = nullptr) : budget_(std::move(budget)) {}
   ~ByteStore();
   /// The moved-from store is empty and keeps its budget.
   ByteStore(ByteStore&& other) noexcept;
   ByteStore& operator=(ByteStore&& other) noexcept;
 
-  /// `bytes` of zeroed memory, without alignment.
+  /// `bytes` of zeroed memory, unaligned.
   Result<std::byte*> allocate(size_t bytes);
 
   /// Bytes allocated so far.
   uint64_t bytes() const { return bytes_; }
   const std::shared_ptr<RowBudget>& budget() const { return budget_; }
 
-  /// Frees what was allocated before `piece`, as far as that is possible.
+  /// Frees memory allocated before `piece`, as far as possible.
   void release_before(const std::byte* piece);
 
-  /// Whether some of it lies in files.
+  /// Whether part of it is in files.
   bool spilled() const;
-  /// From now on pieces are read in any order, announced by read_ahead().
+  /// Announces random access: pieces are read in any order from now on, after read_ahead().
   void expect_any_order() const;
-  /// Has the system read the pages of a piece, of a file or not, before they are needed.
+  /// Asks the system to read the pages of a piece before they are needed; it need not be in a file.
   static void read_ahead(std::span<const std::byte> piece);
-  /// Takes the files' pages out of the process, whose size some cluster managers limit. They remain
-  /// in the system's cache, as far as there is memory for it.
+  /// Unmaps the files' pages from the process, whose size some cluster managers limit. They stay in
+  /// the system's page cache, as far as memory allows.
   void unmap_pages() const;
 
  private:
@@ -50,10 +51,10 @@ class ByteStore {
     std::byte* data;
     size_t size;
     bool in_file;
-    size_t taken = 0;  // of the budget
+    size_t taken = 0;  // from the budget
   };
   Status add_block(size_t at_least, bool in_file);
-  /// `page`: to which it is aligned, 0 as it comes.
+  /// `page`: alignment; 0 = none
   Status add_memory(size_t size, size_t page);
   void release(const Block& block);
   void release_all();

@@ -6,10 +6,10 @@
 namespace cafetiere {
 namespace {
 
-/// Whether the sizes hold `values` values; avoids a product that could overflow.
+/// Whether a shape has `values` values; avoids an overflow of the product.
 bool fills(const Shape& shape, int64_t values) {
   if (shape[0] < 1 || shape[1] < 1 || shape[2] < 1 || values < 1) return false;
-  const int64_t lines = shape[0] * shape[1];  // of 31 bits each
+  const int64_t lines = shape[0] * shape[1];  // each factor has at most 31 bits
   return values % lines == 0 && values / lines == shape[2];
 }
 

@@ -12,22 +12,23 @@
 
 namespace cafetiere {
 
-/// The values of one record, channel after channel: bytes, or floats where there are no bytes.
+/// The values of a record, channel by channel: bytes, or floats if there are no bytes.
 struct DatumPixels {
   Shape shape;  ///< channels, height, width
   std::span<const uint8_t> bytes;
   std::span<const float> floats;
 };
 
-/// Which channels an encoded record is decoded to: force_color and force_gray, else as stored.
+/// The channels that an encoded record is decoded to: according to force_color and force_gray, else
+/// as stored.
 ImageColor datum_color(const caffe::TransformationParameter& param);
 
-/// Decodes an encoded record into `planes`; checks that any other has as many values as its sizes
-/// say. The spans point into `datum` or `planes`.
+/// Decodes an encoded record into `planes`; for others, checks that the number of values matches
+/// the shape. The spans point into `datum` or `planes`.
 Result<DatumPixels> datum_pixels(const caffe::Datum& datum, ImageColor color,
                                  std::vector<uint8_t>& planes);
 
-/// A record of an image's planes, not encoded.
+/// An unencoded record of an image's planes.
 caffe::Datum make_datum(const Image& image, int label);
 
 }  // namespace cafetiere

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Databases of records in key order: LMDB and LevelDB behind one small interface.
+// Databases of records in key order: a common interface to LMDB and LevelDB.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,18 @@ class DbCursor {
   virtual ~DbCursor() = default;
   /// Moves to the first record; valid() is false if there is none.
   virtual Status first() = 0;
-  /// Moves to the record of a key, or the next one if there is none.
+  /// Moves to the record with this key or, if there is none, to the next one.
   virtual Status seek(std::string_view key) = 0;
   /// Moves to the next record; valid() is false after the last one.
   virtual Status next() = 0;
   virtual bool valid() const = 0;
-  /// Of the current record; the bytes are valid until the cursor moves.
+  /// Key and value of the current record; valid until the cursor moves.
   virtual std::string_view key() const = 0;
   virtual std::string_view value() const = 0;
 };
 
-/// A database open for reading. Must outlive its cursors. Threads may use different cursors.
+/// A database open for reading. Must outlive its cursors. Threads may use different cursors
+/// concurrently.
 class DbReader {
  public:
   virtual ~DbReader() = default;
@@ -42,10 +43,10 @@ class DbReader {
   virtual Result<std::unique_ptr<DbCursor>> cursor() = 0;
 };
 
-/// Records between two commits of the programs that write databases, as in Caffe.
+/// Records per commit in the programs that write databases, as in Caffe.
 inline constexpr int64_t kCommitEvery = 1000;
 
-/// A new database. Records put since the last commit() are lost with the writer.
+/// A new database. Records put after the last commit() are lost when the writer is destroyed.
 class DbWriter {
  public:
   virtual ~DbWriter() = default;
@@ -53,8 +54,8 @@ class DbWriter {
   virtual Status commit() = 0;
 };
 
-/// Opens an existing database. LevelDB counts its records here, which reads all of it, and allows
-/// only one reader of a database at a time; LMDB has neither limit.
+/// Opens an existing database. LevelDB reads the whole database here to count its records, and
+/// allows only one reader at a time; LMDB has neither limitation.
 Result<std::unique_ptr<DbReader>> open_db(const std::string& path, DbBackend backend);
 
 /// Creates the folder `path`, which must not exist, as Caffe's tools do.
@@ -62,7 +63,7 @@ Result<std::unique_ptr<DbWriter>> create_db(const std::string& path, DbBackend b
 
 Result<std::unique_ptr<DbReader>> open_lmdb(const std::string& path);
 Result<std::unique_ptr<DbWriter>> create_lmdb(const std::string& path);
-/// `counted`: whether records() is to be known.
+/// `counted`: whether records() is needed.
 Result<std::unique_ptr<DbReader>> open_leveldb(const std::string& path, bool counted = true);
 Result<std::unique_ptr<DbWriter>> create_leveldb(const std::string& path);
 

@@ -31,7 +31,7 @@ leveldb::Options options() {
   return options;
 }
 
-/// For reading once in order: checked, and not kept in the block cache.
+/// For a single sequential read: verifies checksums and does not fill the block cache.
 leveldb::ReadOptions sequential() {
   leveldb::ReadOptions options;
   options.verify_checksums = true;
@@ -53,7 +53,7 @@ class Text : public leveldb::WritableFile {
   std::string text;
 };
 
-/// The number behind the last `name` of a manifest as text; 0 if there is none.
+/// The number after the last `name` in the text of a manifest; 0 if there is none.
 uint64_t last_number(const std::string& manifest, const std::string& name) {
   const size_t at = manifest.rfind("\n  " + name + ": ");
   if (at == std::string::npos) return 0;
@@ -63,8 +63,8 @@ uint64_t last_number(const std::string& manifest, const std::string& name) {
   return number;
 }
 
-/// LevelDB ends the process, by an assertion, where a manifest has its log among files to come. What else is
-/// wrong with it, or cannot be read, opening it tells.
+/// LevelDB aborts on an assertion if a manifest's log number is beyond its next file number. Other
+/// errors, including unreadable files, are reported when it is opened.
 Status check_manifest(const std::string& path) {
   leveldb::Env* const env = leveldb::Env::Default();
   std::string current;
@@ -151,7 +151,7 @@ class LevelDbWriter : public DbWriter {
 Result<std::unique_ptr<DbReader>> open_leveldb(const std::string& path, bool counted) {
   std::error_code unseen;
   if (!std::filesystem::exists(std::filesystem::path(path) / "CURRENT", unseen)) {
-    // LevelDB would make the folder.
+    // LevelDB would create the folder.
     return leveldb_error(path, "cannot open it",
                          leveldb::Status::NotFound("it has no file CURRENT"));
   }

@@ -83,8 +83,9 @@ class LmdbWriter : public DbWriter {
 
 }  // namespace
 
-// With our own reader, which trusts no file and needs no lock: data sets do not change while they
-// are read, their folder may be read-only, and the nets of several ranks open one at the same time.
+// Uses our own reader, which validates files and needs no lock: data sets do not change while they
+// are read, their folder may be read-only, and the nets of several ranks may open the same one
+// concurrently.
 Result<std::unique_ptr<DbReader>> open_lmdb(const std::string& path) {
   const std::string file = path + "/data.mdb";
   CFT_ASSIGN(std::shared_ptr<ByteFile> mapped, map_file(file));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DbRecords: the records of a database as the shards of a layer read them.
+// DbRecords: the order in which the shards of a layer read the records of a database.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,24 @@
 
 namespace cafetiere {
 
-/// Records in key order, begun again at the end; with data_param's shuffle every epoch has an order of its
-/// own. Row j of shard s at sub-step q is record ((q * batch + j) * shards + s) modulo the number of
-/// records: sequential reading with one shard, the rule of Caffe's multi-GPU solver with more.
+/// Records in key order, wrapping around at the end; with data_param's shuffle, in a different
+/// order in each epoch. Row j of shard s at sub-step q is record ((q * batch + j) * shards + s)
+/// modulo the number of records: sequential with one shard, the rule of Caffe's multi-GPU solver
+/// with more.
 class DbRecords {
  public:
-  /// Opens what a data_param names; it must have records, and a batch_size.
+  /// Opens the database of a data_param; it must have records, and the data_param a batch_size.
   static Result<DbRecords> open(const caffe::DataParameter& param, const std::string& layer,
                                 int shards, uint64_t seed, const Logger& log);
 
   int64_t count() const { return count_; }
   int shards() const { return int(readers_.size()); }
   const std::string& path() const { return path_; }
-  /// The cursor of a shard on a row of its batch; the shard's next call moves it.
+  /// A shard's cursor, on a row of its batch; valid until the next call for the shard.
   Result<const DbCursor*> at(int shard, int64_t sub_step, int64_t row, int64_t batch);
-  /// The cursor of shard 0 on the first record.
+  /// The cursor of shard 0, on the first record.
   Result<const DbCursor*> first() { return seek(readers_[0], 0); }
-  /// A cursor of its own, on the first record.
+  /// A separate cursor, on the first record.
   Result<std::unique_ptr<DbCursor>> all() const;
   /// "record "K" of "PATH"", for messages.
   std::string where(std::string_view key) const;
@@ -47,9 +48,10 @@ class DbRecords {
 
   std::string path_;
   int64_t count_ = 0;
-  std::vector<std::string> keys_;  // of a shuffled database, in their order
+  std::vector<std::string> keys_;  // of a shuffled database, in key order
   std::unique_ptr<DbReader> db_;
-  std::vector<Reader> readers_;  // by shard, after db_: cursors go first
+  std::vector<Reader> readers_;  // per shard; declared after db_ so that cursors are destroyed
+                                 // first
 };
 
 }  // namespace cafetiere

@@ -17,9 +17,9 @@
 
 namespace cafetiere {
 
-/// Reads records as DbRecords does; no record is dropped at a tail, so rows() is always the batch size.
-/// Encoded images are decoded. All images must have the shape of the first record's, unless a crop makes
-/// them equal.
+/// Reads records in the order of DbRecords; batches are always full, so rows() is always the batch
+/// size. Encoded images are decoded. All images must have the shape of the first record's, unless a
+/// crop makes them equal.
 class DbSource : public Source {
  public:
   /// `layer`: a Data layer with one top (images) or two (images, labels). `train` decides where
@@ -34,25 +34,25 @@ class DbSource : public Source {
   int64_t records() const { return records_->count(); }
 
  private:
-  /// A shard's record; its Datum is reused, so that its bytes are not allocated for each record.
+  /// A shard's current record; the Datum is reused to avoid allocations per record.
   struct Reader {
     caffe::Datum datum;
     std::vector<uint8_t> planes;  ///< of an encoded image
-    DatumPixels pixels;           ///< in one of the two above
+    DatumPixels pixels;           ///< points into one of the two above
   };
   DbSource() = default;
   Status open(const caffe::LayerParameter& layer, bool train, int shards, uint64_t seed,
               const Logger& log);
   Status read(int shard, int64_t sub_step, int64_t row);
-  /// Reads the record under the cursor.
+  /// Reads the record at the cursor.
   Status parse(const DbCursor& cursor, Reader& reader) const;
   Status check_shape(const DbCursor& cursor, const Reader& reader) const;
 
   std::string layer_;
   ImageColor color_ = ImageColor::kStored;
-  std::optional<ImageBatch> batch_;   // none until the first record was read
-  std::optional<DbRecords> records_;  // none until it was opened
-  std::vector<Reader> readers_;       // by shard
+  std::optional<ImageBatch> batch_;   // empty until the first record has been read
+  std::optional<DbRecords> records_;  // empty until opened
+  std::vector<Reader> readers_;       // per shard
 };
 
 }  // namespace cafetiere

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws: the random numbers of one row, one after another.
+// Draws: the sequence of random numbers of a row.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace cafetiere {
 
-/// A function of the key, the row's position, and how many were drawn before.
+/// Each number is a function of the key, the row's position, and the number of earlier draws.
 class Draws {
  public:
   Draws(uint64_t key, const RowPosition& at) {
@@ -21,9 +21,9 @@ class Draws {
 
   /// A number in [0, 1).
   float unit() { return Philox::unit(word()); }
-  /// A number in [low, high]; low if they are the wrong way round.
+  /// A number in [low, high]; low if low >= high.
   float between(float low, float high) { return low < high ? low + unit() * (high - low) : low; }
-  /// An index below n, n >= 1.
+  /// An index below n; n must be at least 1.
   uint32_t below(uint32_t n) { return Philox::below(word(), n); }
   /// True with this probability.
   bool chance(float probability) { return unit() < probability; }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kDigitBits = 32;
 constexpr int64_t kMask = (int64_t{1} << kDigitBits) - 1;
-constexpr int64_t kCarryAfter = int64_t{1} << 30;  // 2^30 additions of 2^32 leave room in 63 bits
+constexpr int64_t kCarryAfter = int64_t{1} << 30;  // 2^30 additions below 2^32 fit into 63 bits
 constexpr int kLeastExponent = -1074;
 
 void carry_over(std::array<int64_t, ExactSum::kDigits>& digits) {
@@ -26,7 +26,7 @@ void ExactSum::add(double x) {
   const uint64_t bits = std::bit_cast<uint64_t>(x);
   const int biased = int(bits >> 52) & 0x7ff;
   const uint64_t mantissa = (bits & 0xfffffffffffffu) | (biased ? uint64_t{1} << 52 : 0);
-  const int place = biased ? biased - 1 : 0;  // of the mantissa's last bit, from 2^-1074
+  const int place = biased ? biased - 1 : 0;  // of the mantissa's last bit, relative to 2^-1074
   const auto shifted = static_cast<unsigned __int128>(mantissa) << (place % kDigitBits);
   const int64_t sign = bits >> 63 ? -1 : 1;
   int64_t* digit = digits_.data() + place / kDigitBits;
@@ -77,7 +77,7 @@ ExactSum::Pair ExactSum::value() const {
   int top = kDigits - 1;
   while (top > 0 && digits[size_t(top)] == 0) --top;
   Pair sum;
-  // Five digits are 129 bits and more; what is below them is less than half a bit of the pair.
+  // Five digits have at least 129 bits; the rest is less than half a bit of the pair.
   for (int i = top; i >= std::max(0, top - 4); --i) {
     const double term = std::ldexp(double(digits[size_t(i)]), kDigitBits * i + kLeastExponent);
     const double high = sum.high + term;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ExactSum: a sum of doubles without rounding, so that it does not depend on their order.
+// ExactSum: a sum of doubles without rounding, hence independent of their order.
 #pragma once
 
 #include <array>
@@ -8,35 +8,36 @@
 
 namespace cafetiere {
 
-/// A fixed-point number that holds every finite double (Kulisch's long accumulator): digit i counts
-/// 2^(32 i - 1074). Sums of the same numbers are equal, however they were split and merged.
+/// A fixed-point number that can represent every finite double (Kulisch's long accumulator): digit
+/// i has the weight 2^(32 i - 1074). Sums of the same numbers are equal however they are split and
+/// merged.
 class ExactSum {
  public:
   static constexpr int kDigits = 68;
 
   /// Adds a finite number.
   void add(double x);
-  /// Adds x * x, also where that is no double; both halves of the product count.
+  /// Adds x * x without rounding, as the exact sum of two doubles.
   void add_square(double x);
   void add(const ExactSum& other);
 
-  /// The sum rounded to the doubles high + low, |low| <= ulp(high) / 2 but for what rounding both costs:
-  /// some 100 bits of it.
+  /// The sum rounded to high + low, with |low| <= ulp(high) / 2 except for rounding of both: about
+  /// 100 bits of the sum.
   struct Pair {
     double high = 0, low = 0;
   };
   Pair value() const;
 
-  /// The digits after carrying: all but the last in [0, 2^32). Equal sums have equal digits.
+  /// The digits after carrying: all but the last are in [0, 2^32). Equal sums have equal digits.
   std::array<int64_t, kDigits> digits() const;
-  /// The sum that digits() gave.
+  /// The inverse of digits().
   static ExactSum of(std::span<const int64_t, kDigits> digits);
 
  private:
   void carry();
 
   std::array<int64_t, kDigits> digits_{};
-  int64_t pending_ = 0;  // additions since the last carry, each below 2^32 a digit
+  int64_t pending_ = 0;  // additions since the last carry, each below 2^32 per digit
 };
 
 }  // namespace cafetiere

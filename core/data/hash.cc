@@ -3,7 +3,7 @@
 
 #include <array>
 
-// Inlined so that the vector code is the one our own compiler flags allow.
+// Inlined so that its vector code is compiled with our own flags.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 128-bit content hashes, which identify rows wherever they are stored.
+// 128-bit content hashes, which identify rows independently of where they are stored.
 #pragma once
 
 #include <compare>
@@ -9,7 +9,7 @@
 
 namespace cafetiere {
 
-/// 128 bits, ordered as one number.
+/// 128 bits, compared as one number.
 struct Hash128 {
   uint64_t high = 0;
   uint64_t low = 0;
@@ -19,7 +19,7 @@ struct Hash128 {
 /// XXH3 of `bytes`; the same on every machine.
 Hash128 hash128(std::span<const std::byte> bytes, uint64_t seed);
 
-/// The hash of a hash, so that an order by it depends on the seed.
+/// The hash of a hash, for an order that depends on the seed.
 Hash128 hash128(const Hash128& value, uint64_t seed);
 
 }  // namespace cafetiere

@@ -121,7 +121,7 @@ Result<int64_t> Hdf5Source::seek(Reader& reader, int64_t position) const {
 Status Hdf5Source::load(Reader& reader, int64_t index) const {
   const Table& table = files_[static_cast<size_t>(index)];
   reader.file = -1;
-  reader.columns.clear();  // before the next file takes its memory
+  reader.columns.clear();  // free it before the next file is loaded
   CFT_ASSIGN(const Hdf5Reader file, Hdf5Reader::open_file(table.path));
   for (size_t i = 0; i < tops_.size(); ++i) {
     CFT_ASSIGN(Hdf5Floats column, file.floats(tops_[i]));

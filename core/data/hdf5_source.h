@@ -15,12 +15,13 @@
 
 namespace cafetiere {
 
-/// Each top is the dataset of its name; the rows are axis 0, of equal length in all datasets of a
-/// file. Batches cross file boundaries and wrap at the end. With shuffle every epoch has another
-/// order of files, and of the rows within each file. Each shard holds one file in memory at a time.
+/// Each top is the dataset of its name; rows lie along axis 0, which must have equal length in all
+/// datasets of a file. Batches cross file boundaries and wrap around at the end. With shuffle,
+/// every epoch has a different order of files, and of the rows within each file. Each shard holds
+/// one file in memory at a time.
 class Hdf5Source : public Source {
  public:
-  /// `layer`: an HDF5Data layer. The sizes of all files are read here.
+  /// `layer`: an HDF5Data layer. Reads the sizes of all files.
   static Result<std::unique_ptr<Hdf5Source>> make(const caffe::LayerParameter& layer, int shards,
                                                   uint64_t seed, const Logger& log = {});
 
@@ -36,23 +37,23 @@ class Hdf5Source : public Source {
   /// A shard's reader.
   struct Reader {
     EpochOrder files;
-    int64_t file = -1;  ///< the one in memory
+    int64_t file = -1;  ///< the file in memory
     EpochOrder rows;    ///< of that file
     std::vector<Hdf5Floats> columns;
   };
   Hdf5Source() = default;
   Status open(const caffe::LayerParameter& layer, int shards, uint64_t seed, const Logger& log);
-  /// The paths that the source lists, separated by white space.
+  /// Reads the source's list of paths, separated by white space.
   Status list_files();
   Status add_file(const std::string& path);
   Status check_file(const Hdf5Reader& file, const std::string& path, int64_t* rows);
-  /// Loads the file of a position into the reader; returns the row within it.
+  /// Loads the file that contains a position into the reader; returns the row within it.
   Result<int64_t> seek(Reader& reader, int64_t position) const;
   Status load(Reader& reader, int64_t file) const;
 
   std::string layer_, source_;
   std::vector<std::string> tops_;
-  std::vector<Shape> row_shapes_;  // of one row of each top
+  std::vector<Shape> row_shapes_;  // per top
   int64_t batch_ = 0;
   bool shuffle_ = false;
   uint64_t key_ = 0;

@@ -71,7 +71,7 @@ Result<Image> new_image(int64_t height, int64_t width, int channels) {
 
 namespace {
 
-/// `Channels` is a constant where that is worth code of its own, in whole vectors.
+/// `Channels` is a constant where that lets the compiler vectorise.
 template <class Channels>
 void split(const uint8_t* __restrict pixels, size_t count, Channels channels,
            uint8_t* __restrict planes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ImageBatch: the tops of a layer that reads images one by one, and how they are filled.
+// ImageBatch: the tops of a layer that reads images one by one.
 #pragma once
 
 #include <vector>
@@ -13,8 +13,8 @@ namespace cafetiere {
 /// The tops: images (N, C, H, W) from the transformer, and labels (N) if there is a second top.
 class ImageBatch {
  public:
-  /// `first`: the shape of the source's first image before it is transformed. `rows`: N. Logs the
-  /// size of a batch as Caffe does.
+  /// `first`: the shape of the source's first image before transformation. `rows`: N. Logs the size
+  /// of a batch like Caffe.
   static Result<ImageBatch> make(const caffe::LayerParameter& layer, int64_t rows,
                                  const Shape& first, bool train, uint64_t seed, const Logger& log);
 
@@ -23,7 +23,7 @@ class ImageBatch {
   const Shape& first() const { return first_; }
   const Transformer& transformer() const { return transformer_; }
   std::vector<Shape> top_shapes() const;
-  /// The start of row j in the top of images.
+  /// The start of row j in the image top.
   float* row(float* top, int64_t j) const { return top + j * transformer_.out_shape().count(); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random changes of an image's colours: SSD's distort_param.
+// Random colour distortion of images: SSD's distort_param.
 #pragma once
 
 #include "core/base/status.h"
@@ -9,16 +9,17 @@
 
 namespace cafetiere {
 
-/// Refuses deltas below 0, and lower bounds above upper ones.
+/// Rejects negative deltas, and lower bounds above upper ones.
 Status check_distortion(const caffe::DistortionParameter& param);
 
-/// Brightness, contrast, saturation, hue and the order of channels, each with its probability; a coin says
-/// whether contrast comes before or after saturation and hue. In steps of 8 bits that saturate, hues as
-/// OpenCV's 0 to 180. An image of one channel gets brightness and contrast alone.
+/// Applies brightness, contrast, saturation, hue and channel order, each with its probability; a
+/// random choice decides whether contrast comes before or after saturation and hue. Steps are in
+/// saturating 8-bit arithmetic, with hues from 0 to 180 as in OpenCV. Single-channel images get
+/// brightness and contrast only.
 void distort(const caffe::DistortionParameter& param, Draws& draws, Image* image);
 
-/// Adds to the hue (in half degrees, not taken around the circle) and multiplies the saturation of an
-/// image of three channels, as bytes.
+/// Adds to the hue (in units of 2 degrees, without wrapping around) and multiplies the saturation
+/// of a three-channel image, in 8-bit arithmetic.
 void change_hsv(Image* image, float hue, float saturation);
 
 }  // namespace cafetiere

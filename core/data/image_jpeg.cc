@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG by libjpeg-turbo. Its errors end in longjmp: no object that needs a destructor may live in a
-// function that calls setjmp, nor between there and the library.
+// JPEG with libjpeg-turbo. Its errors end in longjmp: no object with a destructor may live in a
+// function that calls setjmp, nor in a frame between that and the library.
 #include <fmt/format.h>
 #include <jerror.h>
 #include <jpeglib.h>
@@ -26,7 +26,7 @@ struct JpegErrors {
     jpeg_std_error(&base);
     base.error_exit = [](j_common_ptr info) { fail(info); };
     base.emit_message = [](j_common_ptr info, int) {
-      // A truncated file would be decoded with a gray rest.
+      // A truncated file would otherwise be decoded with the rest gray.
       if (info->err->msg_code == JWRN_JPEG_EOF) fail(info);
     };
     base.output_message = [](j_common_ptr) {};
@@ -45,7 +45,7 @@ class JpegDecoder {
     info_.err = &errors_.base;
     progress_.progress_monitor = limit_scans;
   }
-  ~JpegDecoder() { jpeg_destroy_decompress(&info_); }  // no effect before it is created
+  ~JpegDecoder() { jpeg_destroy_decompress(&info_); }  // no-op if it was not created
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
@@ -62,7 +62,7 @@ class JpegDecoder {
     return true;
   }
 
-  /// `inks`: a buffer for one row of CMYK, if the image has four channels.
+  /// `inks`: a buffer for a row of CMYK, if the image has four channels.
   bool read_pixels(uint8_t* pixels, uint8_t* inks) {
     if (setjmp(errors_.jump)) return false;
     jpeg_start_decompress(&info_);
@@ -77,8 +77,8 @@ class JpegDecoder {
     return true;
   }
 
-  /// Whether the file can be as large an image as it says: the finest channel has a bit for each of
-  /// its 8 x 8 blocks at least, unless arithmetic coding packs them.
+  /// Whether an image of the declared size can be in a file of this size: the finest channel has at
+  /// least one bit per 8 x 8 block, unless arithmetic coding is used.
   bool is_credible(size_t file_bytes) const {
     constexpr int64_t kMaxPixelsPerByte = 64 * 8;
     return info_.arith_code || height() * width() / kMaxPixelsPerByte <= int64_t(file_bytes);
@@ -96,7 +96,7 @@ class JpegDecoder {
     JpegErrors::fail(info);
   }
 
-  /// Cyan, magenta, yellow and black, inverted as Adobe's programs write them.
+  /// Converts cyan, magenta, yellow and black, inverted as written by Adobe's programs.
   void mix(const uint8_t* inks, uint8_t* row) const {
     for (JDIMENSION x = 0; x < info_.output_width; ++x, inks += 4, row += channels_) {
       const int black = inks[3];
@@ -154,7 +154,7 @@ class JpegEncoder {
  private:
   JpegErrors errors_;
   jpeg_compress_struct info_{};
-  unsigned char* bytes_ = nullptr;  // the library's, from malloc
+  unsigned char* bytes_ = nullptr;  // allocated by the library with malloc
   unsigned long size_ = 0;
 };
 

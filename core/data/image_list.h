@@ -16,7 +16,7 @@ struct ImageEntry {
 };
 
 /// Reads a list; a line is split at its last blank, so that paths may contain blanks. Empty lines
-/// are skipped. A list without entries, and a label that is no integer, are errors that name the
+/// are skipped. An empty list and a label that is not an integer are errors; the latter names the
 /// line.
 Result<std::vector<ImageEntry>> read_image_list(const std::string& path);
 

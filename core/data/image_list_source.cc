@@ -52,7 +52,7 @@ Status ImageListSource::open(const caffe::LayerParameter& layer, bool train, int
   CFT_ASSIGN(entries_, read_image_list(source_));
   const uint64_t key = Philox::key(seed, "image list");
   if (param.shuffle()) log.info("Shuffling data");
-  for (int shard = 0; shard < shards; ++shard) {  // one order, as all share its epochs
+  for (int shard = 0; shard < shards; ++shard) {  // one order, shared by all shards' epochs
     readers_.push_back({{static_cast<int64_t>(entries_.size()), param.shuffle(), key}, {}});
   }
   log.info("A total of {} images.", entries_.size());

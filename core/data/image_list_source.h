@@ -18,13 +18,13 @@
 
 namespace cafetiere {
 
-/// Reads images in the order of the list, or reshuffled in each epoch, and wraps at the end; no
-/// image is dropped at a tail. With rand_skip the first epoch begins at a random image below that
-/// number. All images must have the shape of the first one, unless they are resized or cropped.
+/// Reads images in list order, or reshuffled in each epoch, and wraps around at the end; batches
+/// are always full. With rand_skip, the first epoch begins at a random index below that number. All
+/// images must have the shape of the first one, unless they are resized or cropped.
 class ImageListSource : public Source {
  public:
   /// `layer`: an ImageData layer with two tops (images, labels). `train` decides where transforms
-  /// crop. The first image is read here.
+  /// crop. Reads the first image.
   static Result<std::unique_ptr<ImageListSource>> make(const caffe::LayerParameter& layer,
                                                        bool train, int shards, uint64_t seed,
                                                        const Logger& log = {});
@@ -42,7 +42,7 @@ class ImageListSource : public Source {
   Status open(const caffe::LayerParameter& layer, bool train, int shards, uint64_t seed,
               const Logger& log);
   Status check(const caffe::LayerParameter& layer) const;
-  /// The image of an entry, resized as the layer says.
+  /// The image of an entry, resized according to the layer.
   Result<Image> load(const ImageEntry& entry) const;
   Status fill_row(Reader& reader, const ImageEntry& entry, const RowPosition& position,
                   float* out) const;
@@ -50,11 +50,11 @@ class ImageListSource : public Source {
 
   std::string layer_, source_, root_;
   int64_t skip_ = 0;
-  int height_ = 0, width_ = 0;  // to resize to; 0 = as they are
+  int height_ = 0, width_ = 0;  // target size; 0 = no resizing
   ImageColor color_ = ImageColor::kColor;
   std::vector<ImageEntry> entries_;
-  std::optional<ImageBatch> batch_;  // none until the first image was read
-  std::vector<Reader> readers_;      // by shard
+  std::optional<ImageBatch> batch_;  // empty until the first image has been read
+  std::vector<Reader> readers_;      // per shard
 };
 
 }  // namespace cafetiere

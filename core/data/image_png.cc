@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PNG by libpng. Its errors end in longjmp: no object that needs a destructor may live in a
-// function that calls setjmp, nor between there and the library.
+// PNG with libpng. Its errors end in longjmp: no object with a destructor may live in a function
+// that calls setjmp, nor in a frame between that and the library.
 #include <fmt/format.h>
 #include <png.h>
 
@@ -12,7 +12,7 @@
 namespace cafetiere {
 namespace {
 
-/// The last error's text; png_error() returns to the setjmp of the library's caller.
+/// The text of the last error; png_error() jumps to the setjmp of the library's caller.
 struct PngErrors {
   char text[160] = "";
 
@@ -50,7 +50,7 @@ class PngDecoder {
     return true;
   }
 
-  /// `rows`: a buffer for a pointer to each row.
+  /// `rows`: a buffer with a pointer for each row.
   bool read_pixels(uint8_t* pixels, uint8_t** rows) {
     if (setjmp(png_jmpbuf(png_))) return false;
     png_read_update_info(png_, info_);
@@ -75,7 +75,7 @@ class PngDecoder {
     self->left_ = self->left_.subspan(size);
   }
 
-  /// Converts the file's pixels to 8 bits and the requested channels.
+  /// Converts the pixels of the file to 8 bits and the requested channels.
   void convert(int type) {
     const bool colored = type & PNG_COLOR_MASK_COLOR;
     png_set_strip_16(png_);

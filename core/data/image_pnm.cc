@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PGM and PPM: pixels as they are behind a short header, for images that are no files.
+// PGM and PPM: raw pixels after a short header, for images that do not come from files.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kBetween = " \t\r\n";
 
-/// The next number of a header, without what stands before it.
+/// Takes the next number of a header and removes it with the text before it.
 bool take_number(std::string_view* text, int64_t* number) {
   text->remove_prefix(std::min(text->find_first_not_of(kBetween), text->size()));
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), *number);

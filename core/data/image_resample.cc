@@ -14,7 +14,7 @@ namespace {
 
 using Mode = caffe::ResizeParameter::InterpMode;
 
-/// Which pixels of an axis a result is made of.
+/// The pixels along an axis that a result is computed from, with their weights.
 struct Taps {
   std::vector<int> at;
   std::vector<double> weight;
@@ -22,7 +22,8 @@ struct Taps {
 
 double sine(double x) { return elementary::cos(x - std::numbers::pi / 2); }
 
-/// Of cubic convolution with -0.75, and of the Lanczos window of 4, `d` pixels away.
+/// The weight of a pixel `d` pixels away: cubic convolution with a = -0.75, and the Lanczos window
+/// of 4.
 double cubic(double d) {
   constexpr double a = -0.75;
   d = std::fabs(d);
@@ -36,7 +37,7 @@ double lanczos4(double d) {
   return 4 * sine(x) * sine(x / 4) / (x * x);
 }
 
-/// `reach` pixels on each side of the place that the result has in the image, the border repeated.
+/// `reach` pixels on each side of the result's position in the image; border pixels are repeated.
 template <class Weight>
 Taps around(double place, int reach, int size, Weight weight) {
   Taps taps;
@@ -51,7 +52,7 @@ Taps around(double place, int reach, int size, Weight weight) {
   return taps;
 }
 
-/// The pixels that lie under a result, each by how much of it does.
+/// The pixels under a result, weighted by the fraction of it that they cover.
 Taps under(int result, double scale, int size) {
   Taps taps;
   const double begin = result * scale, end = std::min(begin + scale, double(size));
@@ -64,7 +65,7 @@ Taps under(int result, double scale, int size) {
   return taps;
 }
 
-/// AREA of a larger image interpolates within the border of two pixels only, as OpenCV does.
+/// AREA when enlarging: interpolates only near the border between two pixels, as OpenCV does.
 Taps area_enlarged(int result, double scale, int size) {
   const int first = int(std::floor(result * scale));
   double part = (result + 1) - (first + 1) / scale;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images brought to a size by any of the ways of SSD's resize_param.
+// Resizing of images in all modes of SSD's resize_param.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 
 namespace cafetiere {
 
-/// Resizes as OpenCV's INTER_* of that name do: LINEAR with the same bytes, the others with bytes that
-/// differ by at most 1 from its own, which depend on the machine. Sizes must be at least 1.
+/// Resizes like OpenCV's INTER_* mode of that name: LINEAR with identical bytes, the others with a
+/// difference of at most 1, since OpenCV's results depend on the machine. Sizes must be at least 1.
 Image resample(const Image& image, int height, int width, caffe::ResizeParameter::InterpMode mode);
 
-/// These pixels of an image, which must have them.
+/// A rectangle of an image, which must contain it.
 Image part_of(const Image& image, int top, int left, int height, int width);
 
-/// Brings an image to the size that a resize_param states.
+/// Resizes images according to a resize_param.
 class Resizer {
  public:
-  /// Refuses a size of 0 or one too large, and FIT_SMALL_SIZE, whose images differ in size.
+  /// Rejects sizes of 0 or too large, and FIT_SMALL_SIZE, whose results differ in size.
   static Result<Resizer> make(const caffe::ResizeParameter& param);
 
-  /// `objects`: boxes, as shares of the image's sides; they move with what they frame. One of the
-  /// interpolations that are given is drawn, LINEAR if none is.
+  /// `objects`: boxes in coordinates relative to the image; they are transformed with it. Draws one
+  /// of the configured interpolation modes, LINEAR if there are none.
   Image apply(const Image& image, Draws& draws, std::vector<Box>* objects) const;
 
   int64_t height() const { return height_; }
@@ -38,7 +38,7 @@ class Resizer {
   Image pad(const Image& image, int top, int left) const;
 
   int height_ = 0, width_ = 0;
-  bool fits_ = false;  // the sides keep their ratio, the rest is padded
+  bool fits_ = false;  // keeps the aspect ratio and pads the rest
   caffe::ResizeParameter::PadMode pad_mode_ = caffe::ResizeParameter::CONSTANT;
   std::vector<float> pad_values_;
   std::vector<caffe::ResizeParameter::InterpMode> modes_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bilinear resize of bytes: the steps of OpenCV's INTER_LINEAR, whose results are the
+// Bilinear resizing of bytes. Reproduces the steps of OpenCV's INTER_LINEAR, whose results are the
 // specification.
 #include <algorithm>
 #include <array>
@@ -15,14 +15,14 @@ namespace {
 
 constexpr int kOne = 1 << 11;  // weights have 11 fractional bits
 
-/// The two neighbours of a result, and their weights in 1/kOne.
+/// The two neighbours of a result, with weights in units of 1/kOne.
 struct Tap {
   std::array<int, 2> at;
   std::array<int, 2> weight;
 };
 
-/// One tap for each of `to` results along an axis of `from` pixels. Beyond the border, columns use
-/// the border pixel alone; rows use it twice with both weights, which rounds differently.
+/// One tap for each of `to` results along an axis of `from` pixels. At the border, columns use only
+/// the border pixel; rows use it twice with both weights, which rounds differently.
 std::vector<Tap> make_taps(int from, int to, bool columns) {
   const double scale = 1.0 / (static_cast<double>(to) / from);
   std::vector<Tap> result(static_cast<size_t>(to));
@@ -48,9 +48,10 @@ using Constant = std::integral_constant<size_t, kValue>;
 using Lanes = int32_t __attribute__((vector_size(16)));
 using Halves = int16_t __attribute__((vector_size(16)));
 using Bytes = uint8_t __attribute__((vector_size(16)));
-constexpr size_t kLanes = 4;  // channels computed at once; what a pixel lacks is overwritten
+constexpr size_t kLanes = 4;  // channels computed at once; surplus ones are overwritten
 
-/// Four bytes as numbers. The shuffles are instructions; a conversion of so short a vector is not.
+/// Converts four bytes to integers. The shuffle is a single instruction; for so short a vector, a
+/// conversion is not.
 Lanes load(const uint8_t* from) {
   Lanes four{};
   std::memcpy(&four, from, kLanes);
@@ -65,11 +66,11 @@ void store(const Lanes& lanes, int16_t* to) {
   std::memcpy(to, &low, kLanes * sizeof(int16_t));
 }
 
-/// The taps of a row of pixels with several channels: where the two pixels begin.
+/// The taps of a row of pixels with several channels: the offsets of the two pixels.
 struct Columns {
   std::vector<Tap> taps;
   size_t channels;
-  size_t inside;  ///< so many can load kLanes bytes of each of their pixels
+  size_t inside;  ///< number of taps for which loading kLanes bytes per pixel stays inside the row
 
   Columns(int from, int to, int count) : taps(make_taps(from, to, true)), channels(size_t(count)) {
     const auto loads = [&](const Tap& tap) {
@@ -81,9 +82,9 @@ struct Columns {
   }
 };
 
-/// One row interpolated between its columns, without the 4 bits that the next step drops: at most
-/// 32655. Up to four channels are computed together, for which `out` has kLanes more than it needs.
-/// `Channels` is a constant where that is worth code of its own.
+/// Interpolates a row between its columns and drops the lowest 4 bits, which the next step does not
+/// need: at most 32655. Up to four channels are computed together, for which `out` needs room for
+/// kLanes more values. `Channels` is a constant where that produces better code.
 template <class Channels>
 void resize_row(const uint8_t* row, const Columns& columns, Channels channels, int16_t* out) {
   const Tap* tap = columns.taps.data();
@@ -99,7 +100,7 @@ void resize_row(const uint8_t* row, const Columns& columns, Channels channels, i
   }
 }
 
-/// A row of the result from two rows of interpolated columns.
+/// Computes a row of the result from two rows of interpolated columns.
 void blend(const int16_t* upper, const int16_t* lower, const Tap& tap, size_t length, uint8_t* to) {
   const auto above = static_cast<int16_t>(tap.weight[0]),
              below = static_cast<int16_t>(tap.weight[1]);
@@ -110,7 +111,7 @@ void blend(const int16_t* upper, const int16_t* lower, const Tap& tap, size_t le
   }
 }
 
-/// Both sizes halved: the rounded mean of four pixels.
+/// Halves both sizes: the rounded mean of four pixels.
 void halve(const Image& image, Image& out) {
   const size_t channels = static_cast<size_t>(image.channels);
   const size_t stride = static_cast<size_t>(image.width) * channels;
@@ -137,7 +138,7 @@ void interpolate(const Image& image, Image& out) {
   };
   std::vector<int16_t> memory(2 * (length + kLanes));
   std::array<int16_t*, 2> rows = {memory.data(), memory.data() + length + kLanes};
-  std::array<int, 2> held = {-1, -1};  // which row of the image each of them holds
+  std::array<int, 2> held = {-1, -1};  // the image row in each of the two buffers
   uint8_t* to = out.pixels.data();
   for (const Tap& tap : make_taps(image.height, out.height, false)) {
     if (held[1] == tap.at[0]) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WebP by libwebp, which returns errors as values.
+// WebP with libwebp, which returns errors as values.
 #include <fmt/format.h>
 #include <webp/decode.h>
 

@@ -13,7 +13,7 @@
 namespace cafetiere {
 namespace {
 
-/// The first of two fields that is given.
+/// The first of two fields that is set.
 int64_t either(uint32_t a, uint32_t b) { return a > 0 ? a : b; }
 
 Result<LabelImageOptions> shared_options(const caffe::LayerParameter& layer) {
@@ -43,7 +43,7 @@ void read_list_fields(const P& p, LabelImageOptions* o) {
   o->color = p.is_color() ? ImageColor::kColor : ImageColor::kGray;
 }
 
-/// Its crop is random in both phases.
+/// DenseImageData crops at random in both phases.
 Result<LabelImageOptions> dense_options(const caffe::LayerParameter& layer) {
   const caffe::DenseImageDataParameter& p = layer.dense_image_data_param();
   CFT_ASSIGN(LabelImageOptions o, shared_options(layer));
@@ -78,7 +78,7 @@ Result<LabelImageOptions> seg_options(const caffe::LayerParameter& layer, bool t
   return o;
 }
 
-/// Every pixel of the result is the one below it: no labels arise between two.
+/// Nearest-neighbour resizing, so that no new labels arise by interpolation.
 Image resize_labels(const Image& image, int64_t height, int64_t width) {
   if (image.height == height && image.width == width) return image;
   Image out{int(height), int(width), 1, std::vector<uint8_t>(size_t(height * width))};
@@ -91,7 +91,7 @@ Image resize_labels(const Image& image, int64_t height, int64_t width) {
   return out;
 }
 
-/// A side times a factor, at least a pixel.
+/// A side times a factor, at least one pixel.
 int64_t scaled(int side, float factor) {
   return std::max<int64_t>(1, std::lrint(double(side) * double(factor)));
 }
@@ -243,7 +243,7 @@ Status LabelImageSource::fill(int shard, int64_t sub_step, std::span<float* cons
 
 LabelImageSource::Part LabelImageSource::choose(const Image& image,
                                                 const std::array<uint32_t, 4>& words) const {
-  // What is smaller than the crop is padded at its end, so it begins at 0.
+  // An image smaller than the crop is padded at the end, so it begins at 0.
   const int64_t down = std::max<int64_t>(0, image.height - height_);
   const int64_t right = std::max<int64_t>(0, image.width - width_);
   Part part{down / 2, right / 2, o_.mirror && words[0] >> 31 == 1};
@@ -261,7 +261,7 @@ void LabelImageSource::write(const Pair& pair, const Part& part, float* image, f
     for (int64_t x = 0; x < width_; ++x) {
       const int64_t row = part.top + y, column = part.left + (part.mirrored ? width_ - 1 - x : x);
       const int64_t to = y * width_ + x;
-      if (row >= from.height || column >= from.width) {  // padded with the mean
+      if (row >= from.height || column >= from.width) {  // padding is filled with the mean
         for (int64_t c = 0; c < channels_; ++c) image[c * pixels + to] = 0;
         label[to] = float(o_.ignore);
         continue;

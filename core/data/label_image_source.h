@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LabelImageSource: images with a label for each of their pixels, of SegNet's DenseImageData and
-// DeepLab's ImageSegData.
+// LabelImageSource: images with a label for each pixel, for SegNet's DenseImageData and DeepLab's
+// ImageSegData.
 #pragma once
 
 #include <array>
@@ -18,10 +18,10 @@
 
 namespace cafetiere {
 
-/// Whose fields and rules a layer has: SegNet's or DeepLab's.
+/// The layer whose fields and rules apply: SegNet's or DeepLab's.
 enum class LabelImageForm { kDense, kSeg };
 
-/// What either layer says, in one form.
+/// The settings of either layer in a common form.
 struct LabelImageOptions {
   enum class Labels { kNone, kNumber, kImage };
 
@@ -30,29 +30,29 @@ struct LabelImageOptions {
   int64_t batch = 0;
   uint32_t rand_skip = 0;
   bool shuffle = false;
-  int64_t height = 0, width = 0;  ///< to resize to; 0 = as they are
+  int64_t height = 0, width = 0;  ///< target size; 0 = no resizing
   ImageColor color = ImageColor::kColor;
   Labels labels = Labels::kImage;
-  int ignore = 255;                         ///< the label of what is not there
+  int ignore = 255;                         ///< label of padding
   int64_t crop_height = 0, crop_width = 0;  ///< 0 = none
   bool random_crop = false, mirror = false;
-  bool pads = false;  ///< a smaller image is padded to the crop, on the right and below
+  bool pads = false;  ///< pad images smaller than the crop, on the right and below
   std::vector<float> scales, means;
   float scale = 1;
 };
 
-/// The same part of an image and of its label image. Reads them in the order of the list, or reshuffled
-/// in each epoch, and wraps at the end. All must have the size of the first, unless they are resized or
-/// cropped. Labels are raw gray values.
+/// Crops an image and its label image equally. Reads them in list order, or reshuffled in each
+/// epoch, and wraps around at the end. All must have the size of the first, unless they are resized
+/// or cropped. Labels are raw gray values.
 class LabelImageSource : public Source {
  public:
-  /// `layer`: one of that form. The first image is read here.
+  /// `layer`: a layer of form `form`. Reads the first image.
   static Result<std::unique_ptr<LabelImageSource>> make(const caffe::LayerParameter& layer,
                                                         LabelImageForm form, bool train, int shards,
                                                         uint64_t seed, const Logger& log = {});
 
-  /// Images (N, C, H, W), labels (N, 1, H, W); of ImageSegData also the images' sizes (N, 1, 1, 2), as
-  /// far as they are in the top.
+  /// Images (N, C, H, W), labels (N, 1, H, W); for ImageSegData also the sizes of the images (N, 1,
+  /// 1, 2), clipped to the top.
   std::vector<Shape> top_shapes() const override;
   int64_t rows(int, int64_t) const override { return o_.batch; }
   Status fill(int shard, int64_t sub_step, std::span<float* const> tops) override;
@@ -61,7 +61,7 @@ class LabelImageSource : public Source {
   struct Pair {
     Image image, label;
   };
-  /// Where a top begins in the image, and whether its columns run backwards.
+  /// Where a top begins in the image, and whether its columns are mirrored.
   struct Part {
     int64_t top = 0, left = 0;
     bool mirrored = false;
@@ -83,9 +83,10 @@ class LabelImageSource : public Source {
   int64_t skip_ = 0;
   int64_t channels_ = 0, height_ = 0, width_ = 0;  // of the top
   Shape first_;                                    // the first image
-  std::vector<float> mean_image_;                  // of an image before it is cropped, or none
+  std::vector<float> mean_image_;                  // of an image before cropping; empty if there is
+                                                   // none
   std::vector<PairEntry> entries_;
-  std::vector<EpochOrder> orders_;  // by shard
+  std::vector<EpochOrder> orders_;  // per shard
   uint64_t key_ = 0;
 };
 

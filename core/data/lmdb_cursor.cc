@@ -29,7 +29,7 @@ Status LmdbCursor::next() {
   return settle();
 }
 
-/// Descends to a leaf below a page: the first one, or the one that may have `key`.
+/// Descends from a page to a leaf: the first one, or the one that would contain `key`.
 Status LmdbCursor::go_down(uint64_t number, const std::string* key) {
   while (true) {
     CFT_ASSIGN(LmdbPage page, tree_.page(number, int(path_.size())));
@@ -43,8 +43,8 @@ Status LmdbCursor::go_down(uint64_t number, const std::string* key) {
   }
 }
 
-/// The lower bound of `key`: in a leaf the first node that is not before it, or the end; in a
-/// branch the last node whose key is not after it. The first node of a branch has no key.
+/// The lower bound of `key`: in a leaf, the first node whose key is not less, or the end; in a
+/// branch, the last node whose key is not greater. The first node of a branch has no key.
 Result<size_t> LmdbCursor::index_of(const LmdbPage& page, std::string_view key) const {
   const bool leaf = std::ssize(path_) == tree_.depth;
   size_t low = leaf ? 0 : 1, high = page.nodes();

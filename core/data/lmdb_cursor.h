@@ -13,17 +13,18 @@
 
 namespace cafetiere {
 
-/// The keys k with from <= k < to in memcmp() order; unbounded where no bound is given.
+/// The keys k with from <= k < to in memcmp() order; a missing bound means unbounded.
 struct KeyRange {
   std::optional<std::string> from, to;
 };
 
-/// Iterates over the records of a range; only pages on the path to the first may be read twice.
+/// Iterates over the records of a range; only pages on the path to the first record may be read
+/// twice.
 class LmdbCursor : public DbCursor {
  public:
   explicit LmdbCursor(LmdbTree tree, KeyRange range = {})
       : tree_(std::move(tree)), range_(std::move(range)) {}
-  /// Whether the records that come next have their values, which are empty otherwise.
+  /// Whether to read the values of the records that follow; they are empty otherwise.
   void read_values(bool wanted) { values_ = wanted; }
   Status first() override;
   Status seek(std::string_view key) override;
@@ -35,7 +36,7 @@ class LmdbCursor : public DbCursor {
  private:
   struct Place {
     LmdbPage page;
-    size_t index = 0;  // of the node in it
+    size_t index = 0;  // of the node in the page
   };
 
   Status go_down(uint64_t number, const std::string* key);
@@ -49,7 +50,7 @@ class LmdbCursor : public DbCursor {
   int64_t seen_ = 0;
   bool valid_ = false, values_ = true;
   std::string_view key_, value_;
-  std::string buffer_;  // of a value on overflow pages
+  std::string buffer_;  // for a value on overflow pages
 };
 
 }  // namespace cafetiere

@@ -5,18 +5,19 @@
 namespace cafetiere {
 namespace {
 
-/// The start of a subtree or, in a leaf, of a record.
+/// The first key of a subtree or, in a leaf, the key of a record.
 struct Start {
   std::string key;
   uint64_t page = 0;
 };
 
-/// The nodes of the pages that begin at `starts`, all at one depth.
+/// The nodes of the pages in `starts`, which are all at the same depth.
 Result<std::vector<Start>> level_below(const LmdbTree& tree, const std::vector<Start>& starts,
                                        int at) {
   const bool leaf = at + 1 == tree.depth;
   const uint64_t most =
-      leaf ? uint64_t(tree.records) : tree.file->size() / tree.page_bytes;  // that a file can have
+      leaf ? uint64_t(tree.records) : tree.file->size() / tree.page_bytes;  // upper bound for a
+                                                                            // file
   std::vector<Start> below;
   for (const Start& start : starts) {
     CFT_ASSIGN(const LmdbPage page, tree.page(start.page, at));
@@ -25,7 +26,7 @@ Result<std::vector<Start>> level_below(const LmdbTree& tree, const std::vector<S
     }
     for (size_t i = 0; i < page.nodes(); ++i) {
       CFT_ASSIGN(const LmdbNode node, tree.node(page, i));
-      const bool says_key = leaf || i > 0;  // else the branch above has it
+      const bool says_key = leaf || i > 0;  // otherwise the branch above has it
       below.push_back({says_key ? std::string(node.key) : start.key, leaf ? 0 : node.child()});
     }
   }
@@ -35,8 +36,9 @@ Result<std::vector<Start>> level_below(const LmdbTree& tree, const std::vector<S
 }  // namespace
 
 Result<std::vector<std::string>> LmdbTree::split(int ranges) const {
-  constexpr size_t kFine = 40;  // subtrees per range: then sizes of ranges differ by a few percent
-  constexpr uint64_t kPart = 50;  // 1/kPart of the file may be read
+  constexpr size_t kFine = 40;    // subtrees per range: the sizes of ranges then differ by a few
+                                  // percent
+  constexpr uint64_t kPart = 50;  // at most 1/kPart of the file is read
   CFT_TRY(check_sorted());
   const auto wanted = size_t(ranges);
   std::vector<Start> starts{{"", root}};

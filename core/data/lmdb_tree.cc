@@ -9,12 +9,12 @@
 namespace cafetiere {
 namespace {
 
-// A page header: its number (8 bytes), padding (2), its kind (2), the end of the offsets of its
+// A page header: its number (8 bytes), padding (2), its type (2), the end of the offsets of its
 // nodes (2) and the start of its nodes (2).
 constexpr size_t kPageHeader = 16, kKindAt = 10, kOffsetsEndAt = 12;
 constexpr uint16_t kBranch = 1, kLeaf = 2, kOverflow = 4, kMeta = 8, kKinds = 0x6f;
 
-// Pages 0 and 1 are headers; that of the later transaction is valid.
+// Pages 0 and 1 are headers; the one with the later transaction is valid.
 constexpr uint32_t kMagic = 0xBEEFC0DE, kVersion = 1;
 constexpr size_t kMagicAt = 16, kVersionAt = 20, kPageBytesAt = 40, kFlagsAt = 92, kDepthAt = 94,
                  kRecordsAt = 120, kRootAt = 128, kTransactionAt = 144, kHeaderEnd = 152;
@@ -23,8 +23,8 @@ constexpr uint16_t kReverseKeys = 2, kSortedDuplicates = 4, kIntegerKeys = 8;
 constexpr uint64_t kNoPage = ~uint64_t{0};
 constexpr int kMaxDepth = 32;
 
-// A node: 4 bytes of the value's size or the child's number, its flags or 2 more bytes of the
-// number, the key's size (2), the key, the value.
+// A node: size of the value or number of the child (4 bytes), flags or 2 more bytes of that number,
+// size of the key (2), the key, the value.
 constexpr size_t kNodeHeader = 8, kNodeFlagsAt = 4, kKeySizeAt = 6;
 constexpr uint16_t kLargeValue = 1, kSubDatabase = 2, kDuplicates = 4;
 constexpr int64_t kLeastRecord = kNodeHeader + sizeof(uint16_t);
@@ -43,7 +43,7 @@ bool is_header(std::string_view bytes) {
          number_at<uint32_t>(bytes, kVersionAt) == kVersion;
 }
 
-/// Whether `bytes` start with the header of page `number` of that kind.
+/// Whether `bytes` start with the header of page `number` of type `kind`.
 bool is_page(std::string_view bytes, uint64_t number, uint16_t kind) {
   return (number_at<uint16_t>(bytes, kKindAt) & kKinds) == kind &&
          number_at<uint64_t>(bytes, 0) == number;

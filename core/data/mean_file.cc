@@ -14,7 +14,7 @@ std::vector<int64_t> dims_of(const caffe::BlobProto& blob) {
   return {blob.num(), blob.channels(), blob.height(), blob.width()};
 }
 
-/// Whether the sizes hold `values` values; avoids a product that could overflow.
+/// Whether dimensions hold `values` values; avoids an overflow of the product.
 bool fills(const std::vector<int64_t>& dims, int64_t values) {
   for (const int64_t d : dims) {
     if (d < 1 || values % d != 0) return false;

@@ -16,16 +16,16 @@ struct MeanImage {
   std::vector<float> values;
 };
 
-/// The bytes of mean files by the names that nets have for them, in place of files of this machine.
+/// The contents of mean files by the names that nets use, replacing files of this machine.
 using MeanFiles = std::map<std::string, std::string>;
 
-/// The image of a file's bytes, with its shape in the old or the new format. An error has the name.
+/// Parses a mean file, with its shape in the old or the new format. Errors contain `name`.
 Result<MeanImage> parse_mean_image(const std::string& bytes, const std::string& name);
 
-/// Reads one. An error names the file.
+/// Reads a mean file. Errors name the file.
 Result<MeanImage> read_mean_image(const std::string& path);
 
-/// Writes one, in the old format, which every reader knows.
+/// Writes a mean file in the old format, which every reader supports.
 Status write_mean_image(const std::string& path, const MeanImage& image);
 
 }  // namespace cafetiere

@@ -9,7 +9,7 @@
 
 namespace cafetiere {
 
-// From the last value down; two swaps use the four words of one Philox block.
+// From the last value down; two swaps share the four words of a Philox block.
 void shuffle(std::span<uint32_t> values, uint64_t key, uint32_t stream, int64_t epoch) {
   std::array<uint32_t, 4> words{};
   for (uint64_t left = values.size(), draw = 0; left > 1; --left, ++draw) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which records are read, sequential or shuffled in each epoch; stateless, so that a
+// The order in which records are read: sequential, or shuffled in each epoch. Stateless, so that a
 // resumed run continues it.
 #pragma once
 
@@ -9,25 +9,26 @@
 
 namespace cafetiere {
 
-/// The position of row `row` of a shard's batch in the endless sequence of records that a source
-/// reads, which is assigned to the shards round-robin, as in Caffe's multi-GPU solver.
+/// The position of row `row` of a shard's batch in a source's endless sequence of records, which
+/// are assigned to shards round-robin, as in Caffe's multi-GPU solver.
 inline int64_t sequence_position(int64_t sub_step, int64_t row, int64_t batch, int shard,
                                  int64_t shards) {
   return (sub_step * batch + row) * shards + shard;
 }
 
-/// Permutes the values randomly in place (Fisher-Yates): a function of the values, `key`, `stream`
-/// and `epoch` alone.
+/// Permutes the values randomly in place (Fisher-Yates); the result depends only on the values,
+/// `key`, `stream` and `epoch`.
 void shuffle(std::span<uint32_t> values, uint64_t key, uint32_t stream, int64_t epoch);
 
-/// The order of `count` records in every epoch: as stored, or reshuffled in each.
+/// The order of `count` records in an epoch: as stored, or reshuffled in each epoch.
 class EpochOrder {
  public:
   EpochOrder() = default;
   EpochOrder(int64_t count, bool shuffled, uint64_t key, uint32_t stream = 0)
       : count_(count), shuffled_(shuffled), key_(key), stream_(stream) {}
 
-  /// Record number `index`, below count, of an epoch. Caches the permutation of that epoch.
+  /// The number of the record at `index` (below count) of an epoch. Caches the permutation of that
+  /// epoch.
   int64_t at(int64_t epoch, int64_t index);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OwnShard: the rows of one shard, whatever shard number is requested.
+// OwnShard: the rows of one shard, whichever shard is requested.
 #pragma once
 
 #include "core/data/source.h"
@@ -7,10 +7,11 @@
 namespace cafetiere {
 
 /// Presents one shard of a source as every shard. For ranks that keep their rows while others leave
-/// and join: a rank reads only its own shard, and assumes that the others have as many rows.
+/// and join: a rank reads only its own shard, and assumes that the others have the same number of
+/// rows.
 class OwnShard : public Source {
  public:
-  /// `source` outlives this object.
+  /// `source` must outlive this object.
   explicit OwnShard(Source* source, int shard = 0) : source_(source), shard_(shard) {}
 
   std::vector<Shape> top_shapes() const override { return source_->top_shapes(); }

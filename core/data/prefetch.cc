@@ -49,7 +49,7 @@ void Prefetch::allocate(int depth) {
   if (depth > kFew) refill_ = size_t(depth) / 2;
 }
 
-/// One thread is enough to go on with.
+/// One thread is enough: failing to start more is not an error.
 void Prefetch::start(int threads) {
   for (int i = 0; i < threads; ++i) {
     const Status started = threads_.emplace_back().start(
@@ -65,7 +65,7 @@ void Prefetch::give_back() {
   free_used();
 }
 
-/// With the mutex held.
+/// Requires the mutex.
 void Prefetch::free_used() {
   if (!in_use_) return;
   free_.push_back(std::exchange(in_use_, nullptr));
@@ -123,7 +123,7 @@ Prefetch::Slot* Prefetch::take() {
   return slot;
 }
 
-/// To the next batch of a step, else to the next shard, else to the next step.
+/// Advances to the next batch of a step, else to the next shard, else to the next step.
 void Prefetch::advance() {
   if (++sub_step_ < std::min(sequence_.end, step_ + sequence_.passes)) return;
   if (++shard_ == sequence_.shards.end) {

@@ -16,8 +16,8 @@
 
 namespace cafetiere {
 
-/// The batches that a trainer will request: the sub-steps [first, end) in steps of `passes`;
-/// in each step the passes of the first shard of the range, then those of the next.
+/// The batches that a trainer will request: sub-steps [first, end), grouped in steps of `passes`;
+/// in each step, first the passes of the first shard of the range, then those of the next one.
 struct BatchSequence {
   ShardRange shards;
   int64_t first = 0;
@@ -25,14 +25,15 @@ struct BatchSequence {
   int64_t passes = 1;
 };
 
-/// How many batches a Prefetch holds: 2, or up to 64 small ones, as waking a thread for each would take
-/// longer than they do.
+/// The number of batches that a Prefetch holds: 2, or up to 64 small ones, for which waking a
+/// thread each time would take longer than filling them.
 int batches_ahead(const Source& source);
 
-/// Threads that fill up to `depth` batches of a source, or one each if they are more, in the order of a
-/// sequence; the consumer's is one of them. Once they have, they sleep until half of many are used.
-/// Several only for a source that is parallel(). One consumer at a time. The source is used by these
-/// threads alone until this object is destroyed; it must outlive it.
+/// Threads that fill up to `depth` batches of a source (at least one per thread), in sequence
+/// order, including the one that the consumer holds. When all are filled, threads sleep until one
+/// is free or, if there are many, half of them. Several threads are used only if the source is
+/// parallel(). There may be one consumer at a time. Only these threads use the source until this
+/// object is destroyed; the source must outlive it.
 class Prefetch {
  public:
   /// A filled batch; valid until give_back() or the next call of next().
@@ -44,7 +45,7 @@ class Prefetch {
   };
 
   Prefetch(Source* source, const BatchSequence& sequence, int depth = 2, int threads = 1);
-  /// Waits for the batches that are being filled; does not fill others.
+  /// Waits for batches being filled; does not start others.
   ~Prefetch();
   Prefetch(const Prefetch&) = delete;
   Prefetch& operator=(const Prefetch&) = delete;
@@ -52,7 +53,7 @@ class Prefetch {
   /// The next batch of the sequence. An error or exception of the source is returned at its batch
   /// and by every later call; kInternal after the end of the sequence.
   Result<Batch> next();
-  /// The consumer has copied its batch, whose memory is filled again.
+  /// Releases the consumer's batch, whose memory is then refilled.
   void give_back();
 
   /// Seconds that next() has waited for data so far.
@@ -71,7 +72,7 @@ class Prefetch {
   void free_used();
   void produce();
   void end(const Status& why);
-  /// A free slot with the place of the sequence's next batch; null when there is nothing more to do.
+  /// A free slot assigned to the next batch of the sequence; null if there is nothing left to do.
   Slot* take();
   void advance();
   Status fill(Slot& slot);
@@ -79,22 +80,22 @@ class Prefetch {
   Source* source_;
   BatchSequence sequence_;
   std::vector<Slot> slots_;
-  size_t refill_ = 1;  // so many free slots wake the threads
+  size_t refill_ = 1;  // number of free slots at which threads wake up
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Slot*> free_;   // guarded by mutex_
-  std::deque<Slot*> taken_;  // guarded by mutex_: in the order of the sequence, filled or not
-  int64_t step_ = 0;         // guarded by mutex_: the next batch, as those below
+  std::deque<Slot*> taken_;  // guarded by mutex_: in sequence order, filled or not
+  int64_t step_ = 0;         // guarded by mutex_: the next batch, like those below
   int shard_ = 0;
   int64_t sub_step_ = 0;
   bool stop_ = false;  // guarded by mutex_
-  Status end_;         // guarded by mutex_: why a thread has ended before its time
+  Status end_;         // guarded by mutex_: why a thread ended early
 
-  Slot* in_use_ = nullptr;  // the consumer's
+  Slot* in_use_ = nullptr;  // held by the consumer
   Status failed_;
   double wait_seconds_ = 0;
-  std::deque<GuardedThread> threads_;  // last: they use everything above
+  std::deque<GuardedThread> threads_;  // last, since they use everything above
 };
 
 }  // namespace cafetiere

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of a table as they are, where a value may be missing or be text.
+// Unconverted cells of a table, whose values may be missing or text.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 
 namespace cafetiere {
 
-/// Number i of a cell of numbers, as a double; integers beyond 2^53 are rounded.
+/// Number i of a numeric cell as a double; integers beyond 2^53 are rounded.
 inline double number_at(const Cell& cell, int64_t i) {
   const auto load = [&]<class T>(T value) {
     std::memcpy(&value, cell.bytes.data() + size_t(i) * sizeof value, sizeof value);
@@ -34,14 +34,14 @@ inline double number_at(const Cell& cell, int64_t i) {
   }
 }
 
-/// Whether a cell has no value: no bytes, or one number that is NaN.
+/// Whether a cell has no value: no bytes, or a single NaN.
 inline bool is_missing(const Cell& cell) {
   if (cell.bytes.empty()) return true;
   const bool real = cell.type == ColumnType::kF32 || cell.type == ColumnType::kF64;
   return real && cell.values() == 1 && std::isnan(number_at(cell, 0));
 }
 
-/// The weight of a row in a loss: a finite number of 0 or more.
+/// The weight of a row in a loss: a finite, non-negative number.
 inline Result<double> weight_of(const Cell& cell) {
   if (is_missing(cell))
     return invalid_argument("the weight is missing; drop such rows, or fill it");
@@ -63,12 +63,12 @@ inline Result<float> flag_at(const Cell& cell, int64_t i) {
                   i, flag));
 }
 
-/// A value as the text that names it in a list of categories: numbers in their shortest decimal form,
-/// the same for every type. `room` keeps the text of a number.
+/// The text by which a value is listed as a category: numbers in their shortest decimal form, equal
+/// for all types. `room` provides storage for the text of a number.
 inline std::string_view category_of(const Cell& cell, std::string& room) {
   if (cell.type == ColumnType::kString) return cell.text();
   if (cell.type == ColumnType::kI64) {
-    int64_t value;  // a double has not all of them
+    int64_t value;  // not every integer is a double
     std::memcpy(&value, cell.bytes.data(), sizeof value);
     room = fmt::format("{}", value);
   } else {
@@ -82,10 +82,11 @@ inline std::string_view category_of(const Cell& cell, std::string& room) {
   return room;
 }
 
-/// Ends each value of a cell that holds several texts.
+/// Terminates each value of a cell with several texts.
 inline constexpr char kTextEnd = '\x1f';
 
-/// Calls `take` with each value of a cell of several, as category_of() names it; empty texts are none.
+/// Calls `take` with each value of a cell with several values, as from category_of(); skips empty
+/// texts.
 template <class Take>
 Status each_value(const Cell& cell, const Take& take) {
   std::string room;

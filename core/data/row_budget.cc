@@ -13,7 +13,7 @@
 namespace cafetiere {
 namespace {
 
-/// Reserves space on the disk; returns 0 or an error number.
+/// Reserves disk space; returns 0 or an error number.
 int reserve_space(int file, size_t bytes) {
   int error = 0;
   do {
@@ -46,7 +46,7 @@ Result<std::byte*> RowBudget::map_file(size_t bytes) const {
       mapping = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
       if (mapping == MAP_FAILED) error = errno;
     }
-    close(file);  // the mapping keeps the file
+    close(file);  // the mapping keeps the file alive
   }
   if (error == 0) return static_cast<std::byte*>(mapping);
   return io_error(

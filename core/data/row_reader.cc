@@ -22,7 +22,7 @@ void to_floats(std::span<const std::byte> bytes, float* out) {
   }
 }
 
-/// Parses a whole text as one number, with optional blanks around it; false if it is none.
+/// Parses a whole text as one number, optionally surrounded by blanks; false if it is not a number.
 bool parse_number(std::string_view text, float* out) {
   constexpr std::string_view kBlank = " \t\r\n";
   const size_t first = text.find_first_not_of(kBlank);
@@ -33,7 +33,7 @@ bool parse_number(std::string_view text, float* out) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// False if the cell is a string that is no number.
+/// Converts a cell to a number; false if it is a string that is not a number.
 bool convert(const Cell& cell, float* out) {
   switch (cell.type) {
     case ColumnType::kU8:
@@ -189,7 +189,7 @@ Result<std::span<const uint8_t>> RowReader::encoded_image(const Binding& binding
       where(binding, row), cell.bytes.size(), column_type_name(cell.type)));
 }
 
-/// A decoded image of a size that the net takes.
+/// Decodes an image and checks, or changes, its size to the net's input size.
 Result<Image> RowReader::image(const Binding& binding, Row row) const {
   const Shape& wanted = binding.input.row_shape;
   CFT_ASSIGN(const auto bytes, encoded_image(binding, row));
@@ -272,7 +272,7 @@ Status RowReader::read_transformed(const Binding& binding, Row row, const RowPos
 
 Status RowReader::check_finite(const Binding& binding, Row row,
                                const std::vector<float>& values) const {
-  // 0 * x sums to 0 unless an x is NaN or infinite.
+  // The sum of 0 * x is 0 unless some x is NaN or infinite.
   float sum = 0;
   for (const float value : values) sum += value * 0.0f;
   if (sum == 0) return {};

@@ -19,24 +19,25 @@
 
 namespace cafetiere {
 
-/// One top of the data layer and the column that feeds it.
+/// A top of the data layer and the column that feeds it.
 struct RowsInput {
   std::string top;
   std::string column;         ///< "" = none: the top reads as zeros
-  Shape row_shape;            ///< of one row in its column, before cropping; {} = one value
-  int64_t label_classes = 0;  ///< K > 0: values must be whole numbers in [0, K)
+  Shape row_shape;            ///< of a row in its column, before cropping; {} = one value
+  int64_t label_classes = 0;  ///< K > 0: values must be integers in [0, K)
   std::optional<caffe::TransformationParameter> transform;
-  std::shared_ptr<const MeanImage> mean = nullptr;  ///< that of transform's mean_file, if not there
-  bool encoded = false;      ///< the column holds the bytes of an image file: JPEG, PNG or WebP
+  std::shared_ptr<const MeanImage> mean = nullptr;  ///< replaces transform's mean_file if that file
+                                                    ///< is not available
+  bool encoded = false;      ///< the column holds the bytes of image files: JPEG, PNG or WebP
   bool interleaved = false;  ///< pixels are stored height x width x channels
   bool transpose = false;    ///< the batch is the last axis of the top
-  /// The top's columns, in place of `column`, and how their cells become numbers.
+  /// The top's columns, instead of `column`, and how their cells are encoded as numbers.
   std::optional<caffe::TableDataParameter::TableTop> table = std::nullopt;
-  bool lenient = false;  ///< of `table`: its columns may be missing
+  bool lenient = false;  ///< for `table`: its columns may be missing
 };
 
-/// Converts numbers of any type to float (a string column is read as a number), checks their count
-/// and labels, decodes images, applies transforms. Immutable: any thread may use it.
+/// Converts numbers of any type to float (a string is parsed as a number), checks their count and
+/// labels, decodes images, applies transforms. Immutable and thread-safe.
 class RowReader {
  public:
   using Row = std::span<const std::byte>;
@@ -44,27 +45,28 @@ class RowReader {
   static Result<RowReader> make(const RowSchema& schema, const std::vector<RowsInput>& inputs,
                                 bool train, uint64_t seed);
 
-  /// Shapes of one row's tops, after cropping.
+  /// The shapes of a row's tops, after cropping.
   std::vector<Shape> top_shapes() const;
 
-  /// Writes one row as row `index` of each top's batch of `rows`, but for tops that are null.
-  /// `scratch` is reused.
+  /// Writes a row as row `index` of each top's batch of `rows` rows; skips null tops. `scratch` is
+  /// reused.
   Status read(Row row, const RowPosition& position, std::span<float* const> tops, int64_t index,
               int64_t rows, std::vector<float>& scratch) const;
 
-  /// Checks a row: number of values, labels, text that is no number, NaN and infinity; of an
-  /// encoded image only the format, as decoding is slow. The error names column, row and value.
+  /// Checks a row for the number of values, labels, text that is not a number, NaN and infinity;
+  /// for an encoded image only the format, since decoding is slow. The error names column, row and
+  /// value.
   Status validate(Row row, std::vector<float>& scratch) const;
 
-  /// Checks that each column has as many values as its top and each image file can be decoded and
-  /// has, or gets, the size that the net takes.
+  /// Checks that each column has as many values as its top, and that each image file can be decoded
+  /// and has, or is resized to, the net's input size.
   Status check_form(Row row) const;
 
  private:
   struct Binding {
     RowsInput input;
     int column;
-    int64_t values;  // a row
+    int64_t values;  // per row
     std::optional<Transformer> transform;
     Shape out_shape;
     std::optional<TableEncoder> encoder;

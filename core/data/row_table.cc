@@ -10,13 +10,14 @@
 namespace cafetiere {
 namespace {
 
-constexpr uint64_t kRowSeed = 0;  // id columns use 1 + type, so that an id never equals a row
+constexpr uint64_t kRowSeed = 0;  // id columns use 1 + type, so that the hashes of ids and of rows
+                                  // differ
 
 std::string where(int64_t row, const Column& column) {
   return fmt::format("row {} of the chunk, column \"{}\"", row, column.name);
 }
 
-/// Reads the column at `at`; returns its size with the prefix. `left` bytes follow.
+/// Checks the column at `at`, with `left` bytes remaining; returns its size including the prefix.
 Result<size_t> column_size(const std::byte* at, size_t left, const Column& column, int64_t row) {
   if (left < sizeof(uint32_t)) {
     return invalid_argument(
@@ -64,7 +65,7 @@ Status RowTable::append(int64_t count, std::span<const std::byte> chunk) {
         chunk.size(), count, schema_.columns.size()));
   }
   const size_t before = rows_.size();
-  // Growing by at least half avoids copying the index for each of many small chunks.
+  // Growing by at least half avoids copying the index for every small chunk.
   const size_t needed = before + static_cast<size_t>(count);
   if (needed > rows_.capacity()) {
     rows_.reserve(std::max(needed, before + before / 2));
@@ -92,7 +93,7 @@ Status RowTable::parse_rows(int64_t count, std::span<const std::byte> chunk) {
       at += size;
     }
     const std::span<const std::byte> bytes(start, at);
-    // Copied and hashed a row at a time, while its bytes are in the cache.
+    // Copies and hashes one row at a time, while its bytes are in the cache.
     std::byte* const kept = base + (start - chunk.data());
     std::memcpy(kept, start, bytes.size());
     rows_.emplace_back(kept, bytes.size());

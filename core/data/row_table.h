@@ -15,8 +15,8 @@
 
 namespace cafetiere {
 
-/// Encoded rows (row_schema.h) with an index. A row costs its bytes and 32 more, and no allocation.
-/// Of the bytes, those that a budget does not allow are in files.
+/// Encoded rows (row_schema.h) with an index. A row takes its bytes plus 32, without an allocation.
+/// Bytes beyond the budget are in files.
 class RowTable {
  public:
   explicit RowTable(RowSchema schema, std::shared_ptr<RowBudget> budget = nullptr)
@@ -25,8 +25,8 @@ class RowTable {
   RowTable(RowTable&& other);
   RowTable& operator=(RowTable&& other);
 
-  /// Appends `count` rows that fill `chunk` exactly. All sizes are checked; an error names row and
-  /// column and leaves the table unchanged.
+  /// Appends `count` rows, which must fill `chunk` exactly. Checks all sizes; an error names row
+  /// and column and leaves the table unchanged.
   Status append(int64_t count, std::span<const std::byte> chunk);
 
   const RowSchema& schema() const { return schema_; }
@@ -34,20 +34,21 @@ class RowTable {
   uint64_t bytes() const { return store_.bytes(); }
   const std::shared_ptr<RowBudget>& budget() const { return store_.budget(); }
 
-  /// The encoded bytes of row i; valid as long as the table, or the store it is moved to, lives.
+  /// The encoded bytes of row i; valid as long as the table, or the store its memory is moved to.
   std::span<const std::byte> row(int64_t i) const { return rows_[static_cast<size_t>(i)]; }
   Cell cell(int64_t i, int column) const { return schema_.cell(row(i), column); }
 
-  /// The identity of row i, independent of its rank: a hash of the id column, or of all its bytes.
+  /// The identity of row i, the same on every rank: a hash of the id column, or of all bytes.
   const Hash128& identity(int64_t i) const { return identities_[static_cast<size_t>(i)]; }
 
-  /// Frees the memory of rows before row i, as far as that is possible; their spans end.
+  /// Frees the memory of rows before row i, as far as possible; their spans become invalid.
   void release_before(int64_t i);
 
-  /// Unmaps what was read of files, which the system may keep in its cache.
+  /// Unmaps pages read from files; the system may keep them in its cache.
   void unmap_pages() const { store_.unmap_pages(); }
 
-  /// Releases the rows' memory to the caller; the table is empty then, row() spans stay valid.
+  /// Transfers the rows' memory to the caller; the table is empty afterwards, row() spans stay
+  /// valid.
   ByteStore take_store();
 
  private:

@@ -8,7 +8,8 @@
 namespace cafetiere {
 namespace {
 
-/// Rows of a batch are scattered in memory: their first cache lines are prefetched rows ahead.
+/// The rows of a batch are scattered in memory: their first cache lines are prefetched this many
+/// rows ahead.
 constexpr size_t kAhead = 4;
 void touch_ahead(std::span<const std::byte> row) {
   constexpr size_t kLine = 64, kLines = 6;
@@ -17,7 +18,7 @@ void touch_ahead(std::span<const std::byte> row) {
   }
 }
 
-/// Rows in files may add so much to the process.
+/// The limit on memory that rows in files may add to the process.
 constexpr uint64_t kMostMapped = uint64_t{64} << 20;
 
 }  // namespace
@@ -54,7 +55,7 @@ Status RowsSource::fill(int shard, int64_t sub_step, std::span<float* const> top
   return {};
 }
 
-/// A copy: other threads ask for other batches.
+/// Returns a copy, because other threads request other batches.
 std::vector<uint32_t> RowsSource::batch(int shard, int64_t sub_step) {
   const std::lock_guard lock(sampling_);
   const std::span<const uint32_t> rows = sampler_.batch(shard, sub_step);

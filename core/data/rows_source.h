@@ -20,8 +20,8 @@
 
 namespace cafetiere {
 
-/// Turns rows of a ShardStore into batches: the sampler's rows, columns as floats, transformed.
-/// Numbers of any type are converted; a string column is read as a number.
+/// Turns rows of a ShardStore into batches: selects rows with the sampler, converts columns to
+/// floats and transforms them. Numbers of any type are converted; a string is parsed as a number.
 class RowsSource : public Source {
  public:
   /// `batch`: rows per shard and sub-step; `train` decides where transforms crop.
@@ -41,8 +41,8 @@ class RowsSource : public Source {
   /// Epochs, and the rows of all shards.
   const Sampler& sampler() const { return sampler_; }
 
-  /// Checks every row of the owned shards: number of values, labels, text that is no number, NaN
-  /// and infinity. The error names column, row and value.
+  /// Checks every row of the owned shards for the number of values, labels, text that is not a
+  /// number, NaN and infinity. The error names column, row and value.
   Status validate() const;
 
  private:
@@ -54,9 +54,9 @@ class RowsSource : public Source {
 
   std::shared_ptr<const ShardStore> store_;
   Sampler sampler_;
-  std::mutex sampling_;  // the sampler keeps an order a shard
+  std::mutex sampling_;  // the sampler caches an order per shard
   RowReader reader_;
-  mutable std::atomic<uint64_t> mapped_{0};  // bytes of files, since they were unmapped
+  mutable std::atomic<uint64_t> mapped_{0};  // bytes of files mapped since the last unmapping
 };
 
 }  // namespace cafetiere

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampler: which rows of a shard a batch holds.
+// Sampler: selects the rows of a shard's batches.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 namespace cafetiere {
 
 /// Exactly-once epochs over V shards. Sub-step q is batch q % n of epoch q / n, where n is the
-/// number of batches that the largest shard needs. Each epoch permutes every shard by
-/// f(seed, epoch, shard), so that any rank may request any (shard, q) at any time. The last
-/// batch of an epoch holds what is left of the shard: fewer rows, maybe none.
+/// number of batches of the largest shard. Each epoch permutes every shard by f(seed, epoch,
+/// shard), so that any rank can request any (shard, q) at any time. The last batch of an epoch has
+/// the remaining rows of the shard, possibly none.
 class Sampler {
  public:
   /// `counts`: rows of each shard; `batch`: rows of a full batch.
   static Result<Sampler> make(std::vector<int64_t> counts, int64_t batch, uint64_t seed);
 
   int shards() const { return static_cast<int>(counts_.size()); }
-  /// Rows of a whole shard.
+  /// Rows of the whole shard.
   int64_t total_rows_of(int shard) const { return counts_[static_cast<size_t>(shard)]; }
   int64_t batch_size() const { return batch_; }
   int64_t batches_per_epoch() const { return batches_per_epoch_; }
@@ -46,7 +46,7 @@ class Sampler {
   int64_t batch_;
   int64_t batches_per_epoch_;
   uint64_t key_;
-  std::vector<Permutation> permutations_;  // of each shard's last requested epoch
+  std::vector<Permutation> permutations_;  // per shard, for the epoch requested last
 };
 
 }  // namespace cafetiere

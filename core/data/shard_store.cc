@@ -29,7 +29,7 @@ void ShardStore::adopt(ByteStore bytes) {
 }
 
 uint64_t ShardStore::read_ahead(int shard, std::span<const uint32_t> rows) const {
-  constexpr uint64_t kFaultAround = 64 << 10;  // what Linux maps beside a page that is touched
+  constexpr uint64_t kFaultAround = 64 << 10;  // bytes that Linux maps around a touched page
   uint64_t bytes = 0;
   for (const uint32_t i : rows) {
     ByteStore::read_ahead(row(shard, i));

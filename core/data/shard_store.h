@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ShardStore: the rows of the shards that one rank owns, in their canonical order.
+// ShardStore: the rows of the shards that a rank owns, in their canonical order.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@
 
 namespace cafetiere {
 
-/// The rows of all ranks, ordered by hash(seed, identity), have positions 0, 1, 2, ...; shard s of
-/// V holds those whose position is s modulo V, in that order. So the content of a shard depends on
-/// the rows and the seed alone. sync/shuffle.h fills it.
+/// The rows of all ranks, sorted by hash(seed, identity), have positions 0, 1, 2, ...; shard s of V
+/// holds those whose position modulo V is s, in that order. The content of a shard therefore
+/// depends only on the rows and the seed. Filled by sync/shuffle.h.
 class ShardStore {
  public:
-  /// Space for the rows of `owned`, of `shards` shards with `total_rows` rows in all.
+  /// Space for the rows of the `owned` shards out of `shards`, with `total_rows` rows in all.
   ShardStore(RowSchema schema, int shards, ShardRange owned, int64_t total_rows);
 
   const RowSchema& schema() const { return schema_; }
@@ -29,25 +29,26 @@ class ShardStore {
 
   /// Rows of all ranks.
   int64_t total_rows() const { return total_rows_; }
-  /// Rows of every shard, also of those that other ranks own; they differ by at most one.
+  /// Rows of every shard, including those owned by other ranks; they differ by at most one.
   const std::vector<int64_t>& counts() const { return counts_; }
 
-  /// Row i of an owned shard: its encoded bytes.
+  /// The encoded bytes of row i of an owned shard.
   std::span<const std::byte> row(int shard, int64_t i) const {
     return rows_[static_cast<size_t>(shard - owned_.begin)][static_cast<size_t>(i)];
   }
 
-  /// Sets the row at a global position, whose shard must be owned. `bytes`: in adopted memory.
+  /// Sets the row at a global position, whose shard must be owned. `bytes` must be in adopted
+  /// memory.
   void place(int64_t position, std::span<const std::byte> bytes);
   /// Takes ownership of the memory of placed rows.
   void adopt(ByteStore bytes);
 
-  /// Whether some rows lie in files. Then these two matter.
+  /// Whether some rows are in files. The following two functions matter only then.
   bool spilled() const { return spilled_; }
-  /// Has the system read a shard's rows, by their numbers, before they are needed; returns how much
-  /// of this process that may map, in bytes.
+  /// Asks the system to read rows of a shard before they are needed; returns an upper bound on the
+  /// bytes this maps into the process.
   uint64_t read_ahead(int shard, std::span<const uint32_t> rows) const;
-  /// Unmaps what was read, which the system may keep in its cache.
+  /// Unmaps pages read from files; the system may keep them in its cache.
   void unmap_pages() const;
 
  private:
@@ -55,7 +56,7 @@ class ShardStore {
   ShardRange owned_;
   int64_t total_rows_;
   std::vector<int64_t> counts_;
-  std::vector<std::vector<std::span<const std::byte>>> rows_;  // by owned shard
+  std::vector<std::vector<std::span<const std::byte>>> rows_;  // per owned shard
   std::vector<ByteStore> stores_;
   bool spilled_ = false;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What classes count in a loss, of the statistics of a table.
+// The weights of classes in a loss, computed from the statistics of a table.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -53,7 +53,7 @@ Result<TableColumn> TableStatistics::class_weights(size_t i, const ClassWeights&
     const auto found = weights.given.find(name);
     return found == weights.given.end() ? 1.0 : found->second;
   };
-  // What the rows of a class weigh without its own weight.
+  // The total weight of a class's rows without its class weight.
   const auto rows_of = [&](const std::string& name) {
     const auto found = column.weights.find(name);
     return found == column.weights.end() ? double(column.values.at(name))

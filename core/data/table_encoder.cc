@@ -17,13 +17,13 @@ namespace {
 
 using TableColumn = caffe::TableDataParameter::Column;
 
-constexpr int kReserved = 2;  // places of CATEGORY before its list: missing, none of those
+constexpr int kReserved = 2;  // first indices of a CATEGORY: missing, not listed
 constexpr double kMicrosOfDay = 86'400e6;
-constexpr double kMostDays = 365.25 * 30'000;  // the years of <chrono> are 16 bits
+constexpr double kMostDays = 365.25 * 30'000;  // years in <chrono> have 16 bits
 
 int64_t is_flagged(const TableColumn& column) { return column.missing_flag() ? 1 : 0; }
 
-/// Sine and cosine of a share of a period.
+/// Writes sine and cosine of a fraction of a period.
 float* put_phase(double share, float* out) {
   const double angle = 2 * std::numbers::pi * share;
   *out++ = float(elementary::cos(angle - std::numbers::pi / 2));
@@ -31,7 +31,7 @@ float* put_phase(double share, float* out) {
   return out;
 }
 
-/// Where days since 1970 are in their year, from 0 to 1.
+/// The position of a date, in days since 1970, within its year, from 0 to 1.
 double share_of_year(double days) {
   using namespace std::chrono;
   const sys_days day{std::chrono::days(int(std::floor(days)))};
@@ -49,7 +49,7 @@ double scaled(const TableColumn& column, int i, double x) {
   return column.mean_size() == 0 ? x : (x - column.mean(i)) * column.scale(i);
 }
 
-/// Whether a WEIGHT has two scales for each label of FLAGS: of a 0, of a 1.
+/// Whether a WEIGHT has two scales per label of FLAGS: for 0 and for 1.
 bool is_of_flags(const TableColumn& column) {
   return column.kind() == TableColumn::WEIGHT && column.value_size() == 0 &&
          column.scale_size() == 2 * int(column.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TableEncoder: the numbers of one top of TableData, made of the columns of a row.
+// TableEncoder: encodes columns of a row as the numbers of a TableData top.
 #pragma once
 
 #include <memory>
@@ -15,25 +15,25 @@
 
 namespace cafetiere {
 
-/// Numbers that a column gives a row: what its kind says.
+/// The number of values per row that a column is encoded as.
 int64_t encoded_size(const caffe::TableDataParameter::Column& column);
 
-/// Immutable: any thread may use it.
+/// Immutable and thread-safe.
 class TableEncoder {
  public:
   using Row = std::span<const std::byte>;
 
-  /// Columns are looked up by name. With `lenient`, for labels of rows to predict, one that the schema
-  /// has not, a value that is no class, flags and a weight read as 0. Otherwise nothing may be missing in a top that
-  /// is a target.
+  /// Looks up columns by name. With `lenient`, for the labels of rows to predict, a column that the
+  /// schema lacks, a value that is not a known class, flags and a weight read as 0. Otherwise no
+  /// value may be missing in a top that is a target.
   static Result<TableEncoder> make(const caffe::TableDataParameter::TableTop& top,
                                    const RowSchema& schema, bool lenient);
 
-  /// Numbers a row.
+  /// Numbers per row.
   int64_t size() const { return size_; }
 
-  /// Writes size() numbers. The error names column and row: text where a number is wanted, cells of another
-  /// size, infinite numbers, a value that is no class.
+  /// Writes size() numbers. The error names column and row: text where a number is needed, cells of
+  /// the wrong size, infinite numbers, an unknown class.
   Status encode(const RowSchema& schema, Row row, float* out) const;
 
  private:
@@ -44,18 +44,18 @@ class TableEncoder {
   using Places = std::unordered_map<std::string, int, TextHash, std::equal_to<>>;
   struct Binding {
     caffe::TableDataParameter::Column column;
-    int place;  ///< in the schema, -1 if it is not there
+    int place;  ///< in the schema; -1 if it is missing there
     std::shared_ptr<const Places> values;
-    std::shared_ptr<const ImageEncoder> image;  ///< of an IMAGE
+    std::shared_ptr<const ImageEncoder> image;  ///< for an IMAGE
     int64_t size;
     bool lenient;
     bool required;  ///< a missing value is an error
-    bool of_flags;  ///< a WEIGHT of each label of FLAGS
+    bool of_flags;  ///< a WEIGHT with values for each label of FLAGS
   };
 
   Status encode_column(const Binding& binding, const Cell& cell, float* out) const;
   Status encode_numbers(const Binding& binding, const Cell& cell, float* out) const;
-  /// The places of a cell's first values, and 0 where there are no more.
+  /// The indices of a cell's first values, padded with 0.
   Status encode_values(const Binding& binding, const Cell& cell, float* out) const;
   Status encode_flags(const Binding& binding, const Cell& cell, float* out) const;
   Status encode_weight(const Binding& binding, const Cell& cell, float* out) const;

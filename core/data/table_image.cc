@@ -14,7 +14,7 @@ namespace {
 using TableColumn = caffe::TableDataParameter::Column;
 
 constexpr int kColors = 3;
-constexpr double kLeastVariance = 1e-6;  // of whole numbers; below it is what rounding leaves
+constexpr double kLeastVariance = 1e-6;  // for integers; smaller values are rounding errors
 constexpr uint64_t kMostNumbers = 1 << 26;
 
 Result<Image> decode(const Cell& cell, ImageColor color) {

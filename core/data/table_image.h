@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images in the cells of a table: what must be known of them, and how they become numbers.
+// Images in the cells of a table: their statistics, and their encoding as numbers.
 #pragma once
 
 #include <array>
@@ -14,37 +14,37 @@
 
 namespace cafetiere {
 
-/// Sizes and pixels of the images of a column, of any part of a table. Sums are of whole numbers, hence the
-/// same for any partitioning.
+/// Sizes and pixel statistics of the images of a column, for any part of a table. Sums are of
+/// integers, hence equal for any partitioning.
 class ImageStatistics {
  public:
-  /// Of images resized to height and width of the shape that the request has, if it has one.
+  /// If the request has a shape, images are resized to its height and width.
   explicit ImageStatistics(const caffe::TableDataParameter::Column& request);
 
   Status add(const Cell& cell);
   void merge(const table::Images& other);
   table::Images counts() const { return counts_; }
-  /// Gives the column its shape and, for each channel, a mean and a scale. One channel, if all images are
-  /// gray, else three. Errors: no image at all; images of several sizes where none was asked for.
+  /// Sets the column's shape and a mean and a scale per channel. One channel if all images are
+  /// gray, else three. Errors: no images; images of different sizes, unless a size is requested.
   Status encode(caffe::TableDataParameter::Column* column) const;
 
  private:
-  int height_ = 0, width_ = 0;  // 0: as they are
+  int height_ = 0, width_ = 0;  // 0: no resizing
   table::Images counts_;
 };
 
-/// Immutable: any thread may use it.
+/// Immutable and thread-safe.
 class ImageEncoder {
  public:
-  /// Of a column of kind IMAGE; an error if its shape or the means do not fit it.
+  /// For a column of kind IMAGE; an error if its shape or means are inconsistent.
   static Result<ImageEncoder> make(const caffe::TableDataParameter::Column& column);
 
-  /// Writes as many numbers as the shape has: channel after channel, blue, green and red.
+  /// Writes the numbers of the shape, channel by channel: blue, green and red.
   Status encode(const Cell& cell, float* out) const;
 
  private:
   Shape shape_;
-  std::vector<std::array<float, 256>> levels_;  // what a pixel becomes, of each channel
+  std::vector<std::array<float, 256>> levels_;  // encoded value of each pixel value, per channel
 };
 
 }  // namespace cafetiere

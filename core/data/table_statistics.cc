@@ -15,7 +15,7 @@ namespace {
 
 using TableColumn = caffe::TableDataParameter::Column;
 
-constexpr double kMostSquare = 1e150;  // its square is still a double
+constexpr double kMostSquare = 1e150;  // its square is still a finite double
 
 bool lists_values(TableColumn::Kind kind) {
   return kind == TableColumn::CATEGORY || kind == TableColumn::CLASS;
@@ -25,7 +25,7 @@ bool has_numbers(TableColumn::Kind kind) {
   return !lists_values(kind) && kind != TableColumn::FLAGS && kind != TableColumn::IMAGE;
 }
 
-/// Whether cells of a type can be read as a kind.
+/// Whether cells of a type can be read as a column kind.
 bool fits(TableColumn::Kind kind, ColumnType type) {
   if (lists_values(kind)) return true;
   if (kind == TableColumn::DATE) return type == ColumnType::kI32;
@@ -34,7 +34,7 @@ bool fits(TableColumn::Kind kind, ColumnType type) {
   return type != ColumnType::kString;
 }
 
-/// The standard deviation, of n values: n Σx² - (Σx)², in pairs of doubles.
+/// The standard deviation of n values, from n Σx² - (Σx)² in double-double arithmetic.
 double deviation(uint64_t n, const ExactSum& sum, const ExactSum& squares) {
   const auto [s, s_low] = sum.value();
   const auto [q, q_low] = squares.value();
@@ -50,7 +50,7 @@ void add_to(ExactSum* sum, const google::protobuf::RepeatedField<int64_t>& digit
   sum->add(ExactSum::of(Digits(digits.data(), ExactSum::kDigits)));
 }
 
-/// The most frequent values; of equally frequent ones those with the lesser bytes.
+/// The most frequent values; ties in byte order.
 std::vector<std::string> frequent(const std::map<std::string, uint64_t, std::less<>>& values,
                                   const EncodingRules& rules) {
   std::vector<std::pair<uint64_t, std::string_view>> counted;
@@ -169,7 +169,7 @@ Status TableStatistics::add_cell(Counted& column, const Cell& cell, double weigh
 Status TableStatistics::add_numbers(Counted& column, const Cell& cell) {
   for (size_t i = 0; i < column.numbers.size(); ++i) {
     const double x = number_at(cell, int64_t(i));
-    if (std::isnan(x)) continue;  // a number that is missing among others
+    if (std::isnan(x)) continue;  // a missing number among others
     if (!(std::abs(x) <= kMostSquare)) {
       return invalid_argument(fmt::format(
           "the number {} is too large to be scaled; clip the column, or drop such rows", x));

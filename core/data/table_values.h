@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of a table's columns by their names.
+// Values of a table's columns, as text.
 #pragma once
 
 #include <charconv>
@@ -12,10 +12,10 @@
 
 namespace cafetiere {
 
-/// How often values occur.
+/// The number of occurrences of each value.
 using ValueCounts = std::map<std::string, uint64_t, std::less<>>;
 
-/// A text that is a number and no more.
+/// The number that a text represents; empty unless the whole text is a number.
 inline std::optional<double> as_number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -23,7 +23,7 @@ inline std::optional<double> as_number(std::string_view text) {
   return value;
 }
 
-/// The values of a class, by number or by bytes.
+/// The sorted values of a class: by number if all are numbers, else by bytes.
 std::vector<std::string> class_names(const ValueCounts& values);
 
 }  // namespace cafetiere

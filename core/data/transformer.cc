@@ -25,7 +25,8 @@ void copy_run(const std::byte* pixels, int64_t count, Mean mean, float scale,
   }
 }
 
-/// The same backwards, by way of a piece that stays in the cache: both loops are then vector loops.
+/// The same in reverse order, through a buffer that stays in the cache, so that both loops
+/// vectorise.
 template <class T, class Mean>
 void mirror_run(const std::byte* pixels, int64_t count, Mean mean, float scale,
                 float* __restrict out) {
@@ -40,7 +41,7 @@ void mirror_run(const std::byte* pixels, int64_t count, Mean mean, float scale,
   }
 }
 
-/// Fields of forks that would change the image.
+/// Rejects fields of forks that would change the image.
 Status refuse_forks(const caffe::TransformationParameter& p) {
   const std::pair<bool, const char*> kFields[] = {
       {p.has_resize_param(), "resize_param"},
@@ -169,7 +170,7 @@ template <class T>
 void Transformer::transform(const std::byte* pixels, int64_t height, int64_t width,
                             const RowPosition& position, float* out) const {
   const Window window = choose_window(height, width, position);
-  // Rows that are contiguous in memory are one run.
+  // Rows that are contiguous in memory are processed as one run.
   const bool whole_rows = out_width_ == width && !window.mirrored;
   const int64_t runs = whole_rows ? 1 : out_height_;
   const int64_t length = whole_rows ? out_height_ * out_width_ : out_width_;

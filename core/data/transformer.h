@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transformer: crop, mirror, mean and scale, as transform_param says.
+// Transformer: crop, mirror, mean and scale, according to transform_param.
 #pragma once
 
 #include <cstddef>
@@ -17,31 +17,32 @@
 
 namespace cafetiere {
 
-/// A row's position in the training; its random choices depend on this and the seed alone.
+/// A row's position in the training run; its random choices depend only on this and the seed.
 struct RowPosition {
   int64_t sub_step = 0;
   int shard = 0;
   int64_t row = 0;  ///< within the shard's batch
 };
 
-/// Turns one planar image into floats: (pixel - mean) * scale of a window of it, mirrored or not.
-/// The window is random in training and central in testing; a pixel's mean is that of its position
-/// in the full image. Immutable, so any thread may use it.
+/// Converts a planar image to floats: (pixel - mean) * scale over a window of it, possibly
+/// mirrored. The window is random in training and central in testing; a pixel's mean is that of its
+/// position in the full image. Immutable and thread-safe.
 class Transformer {
  public:
   /// `image`: channels, height and width of apply()'s input. With fewer axes it is plain numbers of
-  /// one channel, for which only scale and one mean_value are valid. `mean`: in
-  /// place of the file that mean_file names; null to read that.
+  /// one channel, for which only scale and one mean_value are valid. `mean` replaces the file named
+  /// by mean_file; null: read that file.
   static Result<Transformer> make(const caffe::TransformationParameter& param, bool train,
                                   const Shape& image, uint64_t seed,
                                   const MeanImage* mean = nullptr);
 
-  /// The image's shape, its height and width replaced by crop_size if there is one.
+  /// The image's shape, with height and width replaced by crop_size if that is set.
   const Shape& out_shape() const { return out_shape_; }
 
-  /// Whether images of this shape are accepted: make()'s, or any that a crop makes equal.
+  /// Whether images of this shape are accepted: that of make(), or any shape that a crop makes
+  /// equal.
   bool accepts(const Shape& image) const;
-  /// Whether images are resized at random first, which only bytes can be.
+  /// Whether images are first resized at random, which is possible only for bytes.
   bool resizes() const { return random_size_.has_value(); }
 
   /// `pixels` need not be aligned; out_shape().count() floats are written.
@@ -75,7 +76,7 @@ class Transformer {
   bool random_crop_ = false;
   bool mirror_ = false;
   float scale_ = 1;
-  std::vector<float> channel_means_;  // one per channel; zeros if a mean image is used
+  std::vector<float> channel_means_;  // per channel; zeros if a mean image is used
   std::vector<float> mean_image_;     // of the uncropped image; empty if there is none
   uint64_t key_ = 0;
 };

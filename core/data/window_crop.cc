@@ -9,7 +9,7 @@
 namespace cafetiere {
 namespace {
 
-/// A window along one axis. In single precision, as the reference rounds the same sums.
+/// A window along one axis, in single precision to round like Caffe.
 struct Span {
   int64_t first, last;
   static Span around(float center, float half) {
@@ -17,7 +17,7 @@ struct Span {
   }
 };
 
-/// The position of the span's part within [0, size) along an axis of `crop` results.
+/// The span's position within [0, size), mapped to an axis of `crop` results.
 struct Placed {
   int first, count, to_count, before, after;
 };
@@ -56,7 +56,7 @@ Result<WindowCrop> crop_window(const Window& window, int height, int width,
   }
   WindowCrop crop{x.first, y.first, x.count, y.count, x.to_count, y.to_count, 0, y.before};
   crop.left = options.mirrored ? x.after : x.before;
-  // Rounding may exceed the crop by a pixel, or leave nothing of a thin part.
+  // Rounding may exceed the crop by a pixel, or leave nothing of a thin window.
   crop.left = std::min(crop.left, options.crop - 1),
   crop.top = std::min(crop.top, options.crop - 1);
   crop.to_width = std::clamp(crop.to_width, 1, options.crop - crop.left);

@@ -11,7 +11,7 @@
 namespace cafetiere {
 namespace {
 
-/// The words of a text, with the line of the last one. Keeps the first error.
+/// The words of a text, and the line of the last one. Keeps the first error.
 class Words {
  public:
   Words(std::string_view text, const std::string& source) : left_(text), source_(source) {}

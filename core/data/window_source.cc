@@ -124,7 +124,7 @@ Status WindowSource::set_mean(const caffe::TransformationParameter& param) {
   if (values > 1) mean_.values.assign(param.mean_value().begin(), param.mean_value().end());
   if (!param.has_mean_file()) return {};
   CFT_ASSIGN(MeanImage image, read_mean_image(param.mean_file()));
-  // As in the reference, the width determines the crop's offset along both axes.
+  // As in Caffe, the width determines the crop's offset along both axes.
   const int64_t offset = (image.shape[2] - crop_) / 2;
   if (image.shape[0] != channels_ || image.shape[2] < crop_ || image.shape[1] < crop_ + offset) {
     return invalid_argument(fmt::format(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WindowSource: the batches of Caffe's WindowData layer, rectangles of images for detection.
+// WindowSource: the batches of Caffe's WindowData layer: rectangles of images, for detection.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace cafetiere {
 
-/// Draws windows with replacement: first those of the background (label 0), whose overlap is below
-/// bg_threshold, then the share fg_fraction of those with an object, whose overlap is at least
-/// fg_threshold. Each is warped to crop_size x crop_size, with context_pad pixels of its
-/// surroundings on each side; pixels outside the image are 0. As in Caffe, crop_size, mirror and
-/// the mean are those of transform_param, but the scale is that of window_data_param.
+/// Draws windows with replacement: first background windows (label 0), whose overlap is below
+/// bg_threshold, then a fraction fg_fraction of windows with an object, whose overlap is at least
+/// fg_threshold. Each is warped to crop_size x crop_size, with context_pad pixels of surroundings
+/// on each side; pixels outside the image are 0. As in Caffe, crop_size, mirror and the mean are
+/// from transform_param, but the scale is from window_data_param.
 class WindowSource : public Source {
  public:
   /// `layer`: a WindowData layer with two tops (windows, labels).
@@ -31,10 +31,11 @@ class WindowSource : public Source {
   Status fill(int shard, int64_t sub_step, std::span<float* const> tops) override;
 
  private:
-  /// The mean of the pixels: none, one value per channel, or an image around the crop's center.
+  /// The mean of the pixels: none, one value per channel, or an image, used around the crop's
+  /// center.
   struct Mean {
     std::vector<float> values;
-    int64_t height = 0, width = 0;  ///< of an image; 0 = one value per channel
+    int64_t height = 0, width = 0;  ///< of a mean image; 0 = one value per channel
     int64_t offset = 0;
     float at(int64_t c, int64_t y, int64_t x) const;
   };
@@ -56,7 +57,7 @@ class WindowSource : public Source {
   Mean mean_;
   WindowList list_;
   std::vector<int> foreground_, background_;  // indices into list_.windows
-  std::vector<std::string> cached_;           // each image's file, if cached
+  std::vector<std::string> cached_;           // each image's file contents, if cached
   uint64_t key_ = 0;
 };
 
