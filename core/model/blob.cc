@@ -29,7 +29,7 @@ T little_endian(const char* bytes) {
   return value;
 }
 
-/// The number of a 16-bit IEEE float.
+/// Converts a 16-bit IEEE float.
 float from_half(uint16_t bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
   const float size = exponent == 31  ? (fraction ? std::numeric_limits<float>::quiet_NaN()
@@ -39,7 +39,7 @@ float from_half(uint16_t bits) {
   return bits & 0x8000 ? -size : size;
 }
 
-/// How NVIDIA's fork stores values; size 0 for types that are no weights.
+/// How NVIDIA's fork stores values; size 0 for types not used for weights.
 struct RawFormat {
   size_t size = 0;
   float (*read)(const char*) = nullptr;
@@ -62,7 +62,7 @@ RawFormat raw_format(const caffe::BlobProto& blob) {
   }
 }
 
-/// Whether the values are raw bytes; data and double_data come first.
+/// Whether the values are raw bytes; data and double_data take precedence.
 bool is_raw(const caffe::BlobProto& blob) {
   return blob.has_raw_data() && blob.data_size() == 0 && blob.double_data_size() == 0;
 }
@@ -138,7 +138,7 @@ Status blob_to_floats(const caffe::BlobProto& blob, const Shape& expected, std::
 void floats_to_blob(std::span<const float> values, const Shape& shape, caffe::BlobProto* blob) {
   blob->Clear();
   for (int64_t dim : shape.dims()) blob->mutable_shape()->add_dim(dim);
-  blob->mutable_shape();  // a scalar has a shape too, of no axes
+  blob->mutable_shape();  // a scalar has a shape too, with no axes
   blob->mutable_data()->Add(values.begin(), values.end());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What forks of Caffe add to its text (docs/dialects.md): other words for what is there, fields without
-// an effect here, and types that are refused with advice.
+// Extensions of Caffe's text format in forks (docs/dialects.md): synonyms, fields without effect
+// here, and types that are rejected with advice.
 #pragma once
 
 #include <string>
@@ -12,15 +12,15 @@
 
 namespace cafetiere {
 
-/// Why a field of a fork that the schema does not have can be ignored; empty if it cannot.
+/// Why a fork's field that is not in the schema can be ignored; empty if it cannot.
 std::string_view why_ignored(std::string_view field);
-/// What to do about a field of a fork that is refused; empty if nothing is known of it.
+/// Advice for a fork's field that is rejected; empty if the field is unknown.
 std::string_view advice_on_field(std::string_view message, std::string_view field);
-/// What to do about a layer type of a fork that is refused; empty if nothing is known of it.
+/// Advice for a fork's layer type that is rejected; empty if the type is unknown.
 std::string_view advice_on_type(std::string_view type);
 
-/// Brings what forks write to Caffe's words, in place: types that are others by another name, ceil_mode,
-/// hole. Adds a note for each kind of change. An error names the layer.
+/// Translates forks' notation to Caffe's, in place: layer types under other names, ceil_mode, hole.
+/// Adds a note for each kind of change. An error names the layer.
 Status translate_dialects(caffe::NetParameter* net, NetUpgrade* upgrade);
 
 }  // namespace cafetiere

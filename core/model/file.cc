@@ -16,7 +16,7 @@
 namespace cafetiere {
 namespace {
 
-/// An open file descriptor that closes itself.
+/// An owned file descriptor.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -26,7 +26,7 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return fd_; }
-  /// Closes now, so that a late write error is seen.
+  /// Closes now, to detect a late write error.
   bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
 
  private:
@@ -50,8 +50,8 @@ Status write_all(int fd, std::string_view bytes, const std::string& path) {
 
 Status fill_aside(const std::string& aside, const std::string& path,
                   const std::function<Status(const std::string& aside)>& write, mode_t mode) {
-  // One that a killed process of the same number has left may go; whatever else is there, a link that
-  // somebody put there too, is not written to.
+  // A leftover of a killed process with the same pid may be removed; anything else there, such as a
+  // symbolic link put there by someone else, is not written to.
   ::unlink(aside.c_str());
   Descriptor file(
       ::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
@@ -78,7 +78,7 @@ Result<std::string> read_file(const std::string& path, int64_t limit) {
   if (::fstat(file.get(), &info) != 0) return os_error(path, "read");
   if (S_ISDIR(info.st_mode)) return invalid_argument(path + ": is a directory; name a file in it");
 
-  // The size is only a first guess: pipes have none, and a file may still grow.
+  // The size is only an initial guess: pipes have none, and a file may grow.
   std::string bytes(static_cast<size_t>(std::min<int64_t>(info.st_size, limit)) + 1, '\0');
   size_t used = 0;
   while (true) {

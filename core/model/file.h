@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole files: read with a limit, written aside and renamed so that no reader sees half of one.
+// Whole files: reading with a size limit; writing to a temporary file that is renamed, so that
+// readers never see a partial file.
 #pragma once
 
 #include <sys/types.h>
@@ -14,27 +15,27 @@
 
 namespace cafetiere {
 
-/// What protobuf can hold in one message, and so the largest model file in binary form.
+/// The maximum size of a protobuf message, and so of a model file in binary form.
 inline constexpr int64_t kMaxFileBytes = (int64_t{1} << 31) - 1;
 
-/// The bytes of a file. "File not found: F" when there is none; larger than `limit` is an error.
+/// Reads a file. "File not found: F" if it does not exist; a file larger than `limit` is an error.
 Result<std::string> read_file(const std::string& path, int64_t limit = kMaxFileBytes);
 
-/// `path` if there is something; else the file of that name in `neighbour`'s folder, if there is one;
-/// else `path`. For files that name others by paths that may not fit where they are used.
+/// `path` if it exists; else the file of that name in `neighbour`'s folder, if it exists; else
+/// `path`. For files that refer to others by paths that may be invalid on this machine.
 std::string find_beside(const std::string& path, const std::string& neighbour);
 
-/// Has `write` fill a neighbouring temporary file, which is there, empty, and is then synced and renamed
-/// to `path`: after a crash the old file or the new one is there, whole. A new file may be used by whom
-/// `mode` and the umask allow.
+/// Creates an empty temporary file beside `path`, calls `write` to fill it, then syncs it and
+/// renames it to `path`: after a crash, either the old or the new file is there, complete. A new
+/// file gets the permissions `mode`, restricted by the umask.
 Status replace_file(const std::string& path,
                     const std::function<Status(const std::string& aside)>& write,
                     mode_t mode = 0666);
 
-/// The same with these bytes.
+/// The same with the given bytes.
 Status write_file(const std::string& path, std::string_view bytes, mode_t mode = 0666);
 
-/// Moves a file, also to another file system, where it is written aside and renamed.
+/// Moves a file, also to another file system, where it is copied to a temporary file and renamed.
 Status move_file(const std::string& from, const std::string& to);
 
 }  // namespace cafetiere

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of what forks write and this project does not read: ignored, or refused with advice.
+// Tables of the forks' fields and types that this project does not support: ignored, or rejected
+// with advice.
 #include <algorithm>
 #include <array>
 #include <span>

@@ -12,7 +12,7 @@ using caffe::LayerParameter;
 
 constexpr const char* kInput = "input";
 
-/// Whether the scores of a last Softmax come from an InnerProduct with so many outputs.
+/// Whether the net ends in a Softmax of an InnerProduct with `scores` outputs.
 bool gives_scores(const caffe::NetParameter& net, int64_t scores) {
   const int last = net.layer_size() - 1;
   if (last < 1 || net.layer(last).type() != "Softmax") return false;
@@ -22,7 +22,7 @@ bool gives_scores(const caffe::NetParameter& net, int64_t scores) {
          int64_t(before.inner_product_param().num_output()) == scores;
 }
 
-/// Blobs by their names in the given net, and those that they get.
+/// Maps the blob names of the given net to new names.
 class Names {
  public:
   explicit Names(const std::set<std::string>& taken) : taken_(taken) {}
@@ -33,7 +33,7 @@ class Names {
     if (known != names_.end()) return known->second;
     return taken_.contains(blob) && blob != kInput ? "net/" + blob : blob;
   }
-  /// A blob that a layer makes: it is another one than an input of its name.
+  /// The new name of a blob that a layer produces, which differs from an input of the same name.
   std::string made(const LayerParameter& layer, const std::string& blob) {
     const auto known = names_.find(blob);
     const bool in_place = layer.bottom_size() > 0 && layer.bottom(0) == blob;

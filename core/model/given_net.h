@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A net that somebody gives as the hidden layers of another, or as all of them.
+// A user-supplied net that provides the hidden layers of another net, or all of it.
 #pragma once
 
 #include <set>
@@ -10,17 +10,17 @@
 
 namespace cafetiere {
 
-/// Layers to put behind the blob "input".
+/// Layers to append after the blob "input".
 struct GivenNet {
   caffe::NetParameter net;
-  std::string top;     ///< that the scores are made of or, of a whole net, the scores
-  bool whole = false;  ///< the last layer gives as many scores as are wanted
+  std::string top;     ///< the input of the scores; for a whole net, the scores
+  bool whole = false;  ///< the last layer outputs the required number of scores
 };
 
-/// `net` without its Input layer, whose top, if there is such a layer, is "input" from here on. One that ends
-/// in a Softmax of `scores` InnerProduct outputs is whole, and loses the Softmax. Blobs called as those in
-/// `taken` get other names. Errors: several inputs, a last layer without a top, a layer that is called as
-/// one in `taken`, since its weights would be found by that name.
+/// `net` without its Input layer, if any, whose top is renamed to "input". A net that ends in a
+/// Softmax of `scores` InnerProduct outputs is whole, and its Softmax is removed. Blobs with names
+/// in `taken` are renamed. Errors: several inputs; a last layer without a top; a layer with a name
+/// in `taken`, since weights are matched by layer name.
 Result<GivenNet> given_net(const caffe::NetParameter& net, int64_t scores,
                            const std::set<std::string>& taken);
 

@@ -20,13 +20,14 @@ using Quiet = Hdf5Quiet;
 
 constexpr std::string_view kSignature("\x89HDF\r\n\x1a\n", 8);
 constexpr size_t kMaxNumberBytes = 16;
-constexpr uint64_t kMaxChunkBytes = uint64_t{64} << 20;  // of datasets that are smaller themselves
-constexpr uint64_t kMaxCompression = 1032;               // what gzip saves at most
-constexpr uint64_t kMinLinkBytes = 8;                    // of a link in its group, its name too
+constexpr uint64_t kMaxChunkBytes = uint64_t{64} << 20;  // or the size of the dataset, if larger
+constexpr uint64_t kMaxCompression = 1032;               // maximum compression ratio of gzip
+constexpr uint64_t kMinLinkBytes = 8;                    // minimum size of a link in its group,
+                                                         // including its name
 constexpr std::string_view kTooLarge = "has chunks that are larger than itself";
 constexpr std::string_view kTooFew = "has fewer values than its shape says";
 
-/// Access properties, of groups or datasets, that do not follow a link into another file.
+/// Access properties of groups or datasets that do not follow links into other files.
 Handle inside_access(hid_t kind) {
   Handle access(H5Pcreate(kind), H5Pclose);
   const H5L_elink_traverse_t refuse = [](const char*, const char*, const char*, const char*,
@@ -35,7 +36,7 @@ Handle inside_access(hid_t kind) {
   return access;
 }
 
-/// The shape of a dataset; none where it is not one that we can hold.
+/// The shape of a dataset; empty if it is not representable.
 std::optional<Shape> shape_of(hid_t dataset) {
   const Handle space(H5Dget_space(dataset), H5Sclose);
   const int axes = std::max(H5Sget_simple_extent_ndims(space.get()), 0);
@@ -50,9 +51,9 @@ std::optional<Shape> shape_of(hid_t dataset) {
   return Shape(std::vector<int64_t>(dims.begin(), dims.end()));
 }
 
-/// Why a dataset's values cannot be read from its own file; "" when they can. What other files hold
-/// is not ours to read, and a filter of a damaged file may ask for any memory.
-/// `stored` of its `file_bytes` are the dataset's.
+/// Why a dataset's values cannot be read from its own file; "" if they can. Values in other files
+/// are not read, and a filter in a damaged file may request any amount of memory. The dataset
+/// occupies `stored` of the file's `file_bytes`.
 std::string_view fault_of_storage(hid_t dataset, uint64_t dataset_bytes, uint64_t stored,
                                   uint64_t file_bytes) {
   const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
@@ -60,8 +61,8 @@ std::string_view fault_of_storage(hid_t dataset, uint64_t dataset_bytes, uint64_
   if (layout == H5D_VIRTUAL || H5Pget_external_count(properties.get()) != 0) {
     return "stores its values in other files; copy them into this one";
   }
-  // The library copies a compact dataset's values from the header without asking how many there are;
-  // and a damaged header must not make us reserve terabytes. Only chunks are packed.
+  // The library copies a compact dataset's values from the header without checking their number,
+  // and a damaged header must not make us allocate terabytes. Only chunked data can be compressed.
   if (stored > file_bytes ||
       dataset_bytes / (layout == H5D_CHUNKED ? kMaxCompression : 1) > stored) {
     return kTooFew;
@@ -86,7 +87,7 @@ std::string_view fault_of_storage(hid_t dataset, uint64_t dataset_bytes, uint64_
   return chunk_bytes > std::max(dataset_bytes, kMaxChunkBytes) ? kTooLarge : "";
 }
 
-/// Whether all fields of an integer or a float lie within it.
+/// Whether all bit fields of an integer or float type lie within it.
 bool has_sound_bits(hid_t type) {
   const size_t bits = 8 * H5Tget_size(type), precision = H5Tget_precision(type);
   const int offset = H5Tget_offset(type);
@@ -103,7 +104,7 @@ bool has_sound_bits(hid_t type) {
          exponent_bits > 0 && exponent_bits < 64 && mantissa_bits > 0;
 }
 
-/// Names of the links of a group that lead to objects of `kind`.
+/// The names of the links in a group to objects of `kind`.
 std::vector<std::string> members(hid_t file, hsize_t file_bytes, const std::string& path,
                                  H5O_type_t kind) {
   const Quiet quiet;
@@ -119,7 +120,7 @@ std::vector<std::string> members(hid_t file, hsize_t file_bytes, const std::stri
                                 H5P_DEFAULT);
     };
     const ssize_t size = name_of(nullptr, 0);
-    if (size <= 0) break;  // damaged: there are fewer links than the group says
+    if (size <= 0) break;  // damaged: the group has fewer links than it declares
     std::string name(static_cast<size_t>(size), '\0');
     name_of(name.data(), name.size() + 1);
     H5O_info_t object;
@@ -145,7 +146,7 @@ struct Hdf5Reader::File {
   Handle handle;
   std::string source;
   hsize_t bytes = 0;
-  uint64_t unclaimed = 0;  // bytes of the file whose values nobody has asked for yet
+  uint64_t unclaimed = 0;  // bytes of the file not yet claimed by a dataset
 
   Status error(const std::string& path, std::string_view what) const {
     return invalid_argument(fmt::format("{}: dataset {} {}", source, path, what));
@@ -156,7 +157,7 @@ struct Hdf5Reader::File {
     Shape shape;
     uint64_t stored = 0;  // bytes in the file
 
-    /// Of a form whose bits lie within its bytes: the library takes a file's word for that.
+    /// A type whose bit fields lie within it: the library does not check this itself.
     bool is_number() const {
       const H5T_class_t kind = H5Tget_class(type.get());
       if (kind == H5T_ENUM) {
@@ -167,7 +168,7 @@ struct Hdf5Reader::File {
     }
   };
 
-  /// Opens a dataset and checks what it says of itself against the file.
+  /// Opens a dataset and checks its metadata against the file.
   Result<Dataset> open_dataset(const std::string& path) const {
     const Handle access = inside_access(H5P_DATASET_ACCESS);
     Dataset dataset;
@@ -209,7 +210,7 @@ Result<Hdf5Reader> Hdf5Reader::open_file(const std::string& path) {
   if (error) return io_error(fmt::format("{}: cannot be read: {}", path, error.message()));
   auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
   const auto read = [file](uint64_t at, size_t count, void* to) {
-    file->clear();  // of what failed before
+    file->clear();  // clear earlier errors
     file->seekg(static_cast<std::streamoff>(at));
     file->read(static_cast<char*>(to), static_cast<std::streamsize>(count));
     return file->good();
@@ -264,7 +265,7 @@ Result<Shape> Hdf5Reader::claim(const std::string& path) const {
   const Quiet quiet;
   CFT_ASSIGN(File::Dataset dataset, file_->open_dataset(path));
   if (!dataset.is_number()) return file_->error(path, "does not hold numbers");
-  // Else many datasets on the same few bytes would become any amount of memory.
+  // Otherwise many datasets that refer to the same few bytes could take any amount of memory.
   if (dataset.stored > file_->unclaimed) {
     return file_->error(path, "shares its values with another dataset; write the file again");
   }

@@ -12,13 +12,13 @@
 namespace cafetiere {
 namespace {
 
-constexpr hsize_t kChunkFloats = 1 << 18;  // a piece of the file: 1 MiB
+constexpr hsize_t kChunkFloats = 1 << 18;  // per chunk: 1 MiB
 
 std::vector<hsize_t> dims_of(const Shape& shape) {
   return {shape.dims().begin(), shape.dims().end()};
 }
 
-/// Properties of a dataset in chunks of whole rows, without the time of its making.
+/// Properties of a dataset with chunks of whole rows and without a creation time.
 Hdf5Handle chunked(std::vector<hsize_t> dims) {
   hsize_t row = 1;
   for (size_t i = 1; i < dims.size(); ++i) row *= dims[i];
@@ -39,13 +39,14 @@ struct Hdf5Appender::File {
   };
   std::string path;
   Hdf5Handle handle;
-  std::map<std::string, Dataset> datasets;  // after handle: closed before it
+  std::map<std::string, Dataset> datasets;  // declared after `handle`, so that they are closed
+                                            // before it
 
   Status error(const std::string& dataset, std::string_view what) const {
     return io_error(fmt::format("{}: dataset {} {}", path, dataset, what));
   }
 
-  /// A dataset of no rows.
+  /// Creates a dataset without rows.
   Status create(const std::string& name, Shape shape) {
     shape[0] = 0;
     const std::vector<hsize_t> dims = dims_of(shape);

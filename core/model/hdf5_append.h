@@ -11,15 +11,15 @@
 
 namespace cafetiere {
 
-/// Used by one thread at a time. What was appended is on disk when append() returns.
+/// Not thread-safe. Appended data is on disk when append() returns.
 class Hdf5Appender {
  public:
-  /// Creates the file, in place of one that is there.
+  /// Creates the file, replacing an existing one.
   static Result<std::unique_ptr<Hdf5Appender>> create(const std::string& path);
   ~Hdf5Appender();
 
-  /// Adds rows to a dataset of floats, which the first call makes; later ones must have the same
-  /// axes but for axis 0.
+  /// Appends rows to a dataset of floats, which the first call creates; later calls must have the
+  /// same shape except for axis 0.
   Status append(const std::string& dataset, const Shape& shape, std::span<const float> values);
 
  private:

@@ -9,10 +9,10 @@
 namespace cafetiere {
 namespace {
 
-/// What the library sees as H5FD_t.
+/// An open file, as the H5FD_t that the library uses.
 struct OpenFile : H5FD_t {
   Hdf5Bytes bytes;
-  haddr_t used = 0;  // up to where the library believes that the file reaches
+  haddr_t used = 0;  // end of the file as the library sees it
   std::set<haddr_t> heap_ends;
 };
 
@@ -45,10 +45,10 @@ uint64_t little_endian(std::span<const uint8_t> bytes) {
   return value;
 }
 
-/// Notes where the local heap ends whose header `read` begins with; false when it is damaged.
-/// HDF5 file format 3.0, "Local Heaps" and "Superblock".
+/// Records the end of the local heap whose header starts `read`; false if the header is damaged.
+/// See HDF5 file format 3.0, "Local Heaps" and "Superblock".
 bool note_heap(OpenFile& file, haddr_t at, std::span<const uint8_t> read) {
-  uint8_t super[7];  // from the superblock's version on
+  uint8_t super[7];  // from the superblock's version field on
   if (!read_bytes(file.bytes, file.base_addr + 8, sizeof super, super)) return false;
   const size_t offset_size = super[0] < 2 ? super[5] : super[1];
   const size_t length_size = super[0] < 2 ? super[6] : super[2];
@@ -66,8 +66,8 @@ bool note_heap(OpenFile& file, haddr_t at, std::span<const uint8_t> read) {
   return true;
 }
 
-/// The library takes the names in a local heap for C strings that end within it. So the last byte
-/// of each is made the zero that it is in every sound file.
+/// The library assumes that the names in a local heap are C strings that end within it. So the last
+/// byte of each heap is set to zero, which it is in every valid file.
 bool end_names(OpenFile& file, haddr_t at, std::span<uint8_t> read) {
   const auto end = [&] {
     auto heap = file.heap_ends.upper_bound(at);
@@ -88,7 +88,7 @@ herr_t read(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t at, size_t count, void
   return end_names(*ours(file), at, {static_cast<uint8_t*>(to), count}) ? 0 : -1;
 }
 
-/// Files are the same to the library when this is 0: two readers of one file share nothing.
+/// The library treats files as the same if this is 0: two readers of one file share nothing.
 int compare(const H5FD_t* a, const H5FD_t* b) { return a == b ? 0 : a < b ? -1 : 1; }
 
 hid_t register_driver() {
@@ -117,7 +117,7 @@ Hdf5Handle open_hdf5(const Hdf5Bytes& bytes) {
   const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   const Hdf5Bytes* const info = &bytes;
   H5Pset_driver(access.get(), driver, &info);
-  H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);  // even when a damaged object stays open
+  H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);  // even if a damaged object stays open
   return Hdf5Handle(H5Fopen("file", H5F_ACC_RDONLY, access.get()), H5Fclose);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every user of the HDF5 library in core/model/ needs: closing handles, and silence.
+// Common to all uses of the HDF5 library in core/model/: closing handles, and suppressing its
+// messages.
 #pragma once
 
 #include <hdf5.h>
@@ -34,14 +35,14 @@ class Hdf5Handle {
   CloseFn close_ = nullptr;
 };
 
-/// Keeps the library from printing its error stack while it lives; our Status says what failed. The
-/// first one also keeps it from closing files when the process ends: handles do that, and it crashes
-/// on a file that a full disk has left incomplete.
+/// Suppresses the library's error messages during its lifetime; our Status reports failures. The
+/// first instance also prevents the library from closing files at process exit: handles do that,
+/// and it crashes on a file left incomplete by a full disk.
 class Hdf5Quiet {
  public:
   Hdf5Quiet() {
     static const herr_t no_atexit = H5dont_atexit();
-    (void)no_atexit;  // an error means that somebody else has used the library before
+    (void)no_atexit;  // an error means that the library was already in use
     H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   }

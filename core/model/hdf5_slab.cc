@@ -12,7 +12,7 @@ struct Slab {
   size_t size = 1;
 };
 
-/// The largest box that begins with value `at` and has no more than `most` values.
+/// The largest box that starts at value `at` and has at most `most` values.
 Slab slab_at(const Shape& shape, size_t at, size_t most) {
   const auto axes = static_cast<size_t>(shape.axes());
   Slab slab{std::vector<hsize_t>(axes), std::vector<hsize_t>(axes, 1), 1};
@@ -26,7 +26,7 @@ Slab slab_at(const Shape& shape, size_t at, size_t most) {
     const size_t rows = std::min<size_t>(size - slab.start[axis], most / slab.size);
     slab.count[axis] = rows;
     slab.size *= rows;
-    if (rows < size) break;  // the axes outside go on with their next value
+    if (rows < size) break;  // the outer axes must first advance to their next value
   }
   return slab;
 }

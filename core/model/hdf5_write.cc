@@ -12,22 +12,23 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kGrowBytes = size_t{1} << 20;  // how an in-memory file grows
+constexpr size_t kGrowBytes = size_t{1} << 20;  // increment by which an in-memory file grows
 
-/// A name for the file in memory that `owner` holds. The library takes two open files of one name
-/// for the same one, and a file on disk of that name would be in the way.
+/// A unique name for the in-memory file of `owner`. The library treats two open files of the same
+/// name as one, and a file of that name on disk would be in the way.
 std::string memory_name(const void* owner) { return fmt::format("/dev/null/{}", owner); }
 
-/// Access properties of a file that is written in memory or on disk.
+/// Access properties of a file written to memory or to disk.
 Hdf5Handle write_access(bool in_memory) {
   Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   if (in_memory) H5Pset_fapl_core(access.get(), kGrowBytes, 0);
-  // Not every file system of a cluster has locks; nobody else opens a file that is yet to be renamed.
+  // Not every cluster file system supports locks, and nobody else opens a file before it is
+  // renamed.
   if (!in_memory) H5Pset_file_locking(access.get(), false, true);
   return access;
 }
 
-/// The library takes names and texts up to their first zero byte: a longer one would be another.
+/// The library ends names and texts at their first zero byte, which would change a longer one.
 Status check_text(const std::string& text) {
   if (text.find('\0') == text.npos) return {};
   return invalid_argument("HDF5 holds no text with a zero byte: " + std::string(text.c_str()) +
@@ -38,8 +39,9 @@ Status check_text(const std::string& text) {
 
 struct Hdf5Writer::File {
   Hdf5Handle handle;
-  Hdf5Handle make_groups;  // link properties: create the groups on the way
-  Hdf5Handle untimed;      // dataset properties: equal contents make equal bytes
+  Hdf5Handle make_groups;  // link properties: create intermediate groups
+  Hdf5Handle untimed;      // dataset properties: no timestamps, so that equal contents give equal
+                           // bytes
 
   explicit File(const std::string& path)
       : make_groups(H5Pcreate(H5P_LINK_CREATE), H5Pclose),

@@ -8,7 +8,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kLongestName = 256;  // keeps the quadratic cost harmless for hostile input
+constexpr size_t kLongestName = 256;  // bounds the quadratic cost for hostile input
 
 std::string lower(std::string_view s) {
   std::string out(s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nearest right name for a wrong one, for errors that say what to change.
+// The valid name nearest to an invalid one, for error messages.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace cafetiere {
 
-/// Fewest single-character insertions, deletions and replacements that turn a into b.
+/// The minimum number of single-character insertions, deletions and replacements that turn a into
+/// b.
 int edit_distance(std::string_view a, std::string_view b);
 
-/// The candidate closest to `name`, or "" when none is close enough to be what was meant.
+/// The candidate closest to `name`, or "" if none is close enough to be meant.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
 
 /// `; did you mean "x"?` for the nearest candidate, or "".

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of any message, with errors that point at the spot.
+// Parsing of any message's text, with errors that contain the position.
 #pragma once
 
 #include <google/protobuf/message.h>

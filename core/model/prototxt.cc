@@ -24,14 +24,14 @@ namespace pb = google::protobuf;
 constexpr size_t kMaxTextBytes = size_t{64} << 20;  // the largest published net text has 0.5 MB
 constexpr int kMaxDepth = 32;                       // the schema itself nests 6 deep
 constexpr size_t kMaxShownErrors = 5;
-constexpr int kMaxEngines = 8;  // different values of `engine` that no schema of ours has
+constexpr int kMaxEngines = 8;  // number of different unknown `engine` values
 
 struct Position {
-  int line = 0;  // both 0-based, as protobuf counts
+  int line = 0;  // both 0-based, as in protobuf
   int column = 0;
 };
 
-/// What stands between double quotes in a message of the parser, in order.
+/// The double-quoted parts of a parser message, in order.
 std::vector<std::string> quoted_parts(std::string_view message) {
   std::vector<std::string> parts;
   size_t open = message.find('"');
@@ -50,7 +50,7 @@ size_t offset_of(std::string_view text, Position at) {
   return std::min(offset + static_cast<size_t>(at.column), text.size());
 }
 
-/// The parser reports the token after a wrong name; this steps back to the name itself.
+/// The parser reports the position after an unknown name; this steps back to the name itself.
 Position step_back_to(std::string_view text, Position at, std::string_view name) {
   const size_t found = text.rfind(name, offset_of(text, at));
   if (found == std::string_view::npos) return at;
@@ -61,7 +61,7 @@ Position step_back_to(std::string_view text, Position at, std::string_view name)
           static_cast<int>(found - line_start)};
 }
 
-/// What was meant by a field that `type` does not have: a near name, or its place in a sub-message.
+/// A suggestion for a field that `type` lacks: a similar name, or the sub-message that has it.
 std::string suggest_field(const pb::Descriptor& type, const std::string& field) {
   std::vector<std::string> names;
   for (int i = 0; i < type.field_count(); ++i) names.push_back(type.field(i)->name());
@@ -91,7 +91,7 @@ std::vector<std::string> enum_values(const std::string& field) {
   return names;
 }
 
-/// The type that the text before `offset` named last: that of the layer in which a field stands.
+/// The layer type last named before `offset`: that of the layer whose field is there.
 std::string_view layer_type_before(std::string_view text, size_t offset) {
   constexpr std::string_view kQuotes = "'\"";
   for (size_t at = text.rfind("type", offset); at != std::string_view::npos && at > 0;
@@ -106,7 +106,7 @@ std::string_view layer_type_before(std::string_view text, size_t offset) {
   return {};
 }
 
-/// Collects what the parser finds instead of letting it print, in our own words.
+/// Collects the parser's errors, in our own wording, instead of printing them.
 class Errors : public pb::io::ErrorCollector {
  public:
   Errors(std::string_view text, const std::string& source) : text_(text), source_(source) {}
@@ -118,7 +118,7 @@ class Errors : public pb::io::ErrorCollector {
       lines_.push_back(fmt::format("{}:{}:{}: {}", source_, at.line + 1, at.column + 1, what));
     }
   }
-  /// What the schema does not have is a warning if it may be ignored, else an error.
+  /// A field that the schema lacks is a warning if it can be ignored, else an error.
   void AddWarning(int line, int column, const std::string& message) override {
     const std::string field = foreign_field(message);
     const std::string_view why = why_ignored(field);
@@ -129,7 +129,7 @@ class Errors : public pb::io::ErrorCollector {
   }
 
   bool empty() const { return lines_.empty(); }
-  /// The value of an `engine` at which the parser ended because the schema lacks it.
+  /// The value of `engine` at which the parser stopped because the schema lacks it.
   const std::string& engine() const { return engine_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -139,13 +139,13 @@ class Errors : public pb::io::ErrorCollector {
   }
 
  private:
-  /// The field that a warning says is not in the schema.
+  /// The field that a warning reports as missing from the schema.
   static std::string foreign_field(const std::string& message) {
     const std::vector<std::string> parts = quoted_parts(message);
     return message.starts_with("Message type ") && parts.size() >= 2 ? parts[1] : "";
   }
 
-  /// What is known of a field that `type` does not have.
+  /// Advice on a field that `type` lacks.
   std::string advise(const pb::Descriptor& type, const std::string& field, Position at) const {
     if (const std::string_view known = advice_on_field(type.name(), field); !known.empty()) {
       return fmt::format("; {}", known);
@@ -190,13 +190,13 @@ class Errors : public pb::io::ErrorCollector {
   std::set<std::string> ignored_;
 };
 
-/// 1-based line where entry `index` of a repeated field of the outermost message begins.
+/// The 1-based line where entry `index` of a repeated field of the outermost message begins.
 int line_of(const pb::TextFormat::ParseInfoTree& tree, const pb::FieldDescriptor* field,
             int index) {
   return tree.GetLocation(field, index).line + 1;
 }
 
-/// The text with a number in each place of an engine that no enum of the schema has; nothing moves.
+/// The text with unknown values of `engine` replaced by a number, at unchanged positions.
 std::string without_engine(std::string_view text, const std::string& engine) {
   std::string result(text);
   for (size_t at = result.find(engine); at != std::string::npos; at = result.find(engine, at + 1)) {
@@ -222,12 +222,12 @@ Status check_text(std::string_view text, const std::string& source) {
   return {};
 }
 
-/// Adds to `warnings` what was ignored; `tree` becomes what tells where fields are.
+/// Adds ignored fields to `warnings`; sets `tree` to the locations of the fields.
 Status parse_text(std::string text, const std::string& source, pb::Message* message,
                   std::unique_ptr<pb::TextFormat::ParseInfoTree>* tree,
                   std::vector<std::string>* warnings) {
   CFT_TRY(check_text(text, source));
-  // The parser ends at an enum's unknown value, so it begins again for each engine of a fork.
+  // The parser stops at an unknown enum value, so it is restarted for each engine of a fork.
   for (int engines = 0;; ++engines) {
     Errors errors(text, source);
     *tree = std::make_unique<pb::TextFormat::ParseInfoTree>();
@@ -254,7 +254,7 @@ Status parse_text(std::string text, const std::string& source, pb::Message* mess
   return {};
 }
 
-/// Upgrades the nets that a solver holds in place.
+/// Upgrades the nets embedded in a solver.
 Status upgrade_inline_nets(SolverText* solver) {
   std::vector<caffe::NetParameter*> nets;
   if (solver->param.has_net_param()) nets.push_back(solver->param.mutable_net_param());

@@ -18,11 +18,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint64_t kMaxHeader = uint64_t{16} << 20;  // 100,000 tensors; memory is a multiple of it
-constexpr int kMaxHeaderDepth = 8;                   // of a header; the format needs 3
+constexpr uint64_t kMaxHeader = uint64_t{16} << 20;  // about 100,000 tensors; memory use is a
+                                                     // multiple of it
+constexpr int kMaxHeaderDepth = 8;                   // of the header; the format needs 3
 constexpr const char* kMetadata = "__metadata__";
 
-/// A tensor's name taken apart: the layer, and the blob's index behind the last dot.
+/// The parts of a tensor's name: the layer, and the blob's index after the last dot.
 struct BlobName {
   std::string layer;
   int index = -1;
@@ -44,7 +45,7 @@ Result<BlobName> parse_name(const std::string& name) {
                   name, kMaxBlobs));
 }
 
-/// A list of numbers, none negative.
+/// A list of non-negative numbers.
 Result<std::vector<int64_t>> numbers(const Json& entry, const char* key) {
   const auto list = entry.find(key);
   if (list == entry.end() || !list->is_array()) {
@@ -109,7 +110,7 @@ Result<caffe::NetParameter> parse_safetensors(std::string_view bytes) {
         fmt::format("says that its header has {} bytes; {} follow, {} are allowed", length,
                     rest.size(), kMaxHeader));
   }
-  // Deep nesting is cut while parsing, so that a hostile header costs neither stack nor memory.
+  // Nesting is limited during parsing, so that a hostile header uses little stack and memory.
   const auto shallow = [](int depth, Json::parse_event_t, Json&) {
     return depth <= kMaxHeaderDepth;
   };
@@ -156,7 +157,7 @@ Result<std::string> serialize_safetensors(const caffe::NetParameter& net) {
       data.append(reinterpret_cast<const char*>(values.data()), size);
     }
   }
-  // Spaces fill the header up, so that the values lie on a boundary of 8 bytes.
+  // Spaces pad the header so that the values are aligned to 8 bytes.
   std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
   text.append((8 - text.size() % 8) % 8, ' ');
   const uint64_t length = text.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights as a .safetensors file: 8 bytes with the header's length, a JSON header that tells each
-// tensor's type, shape and place, and the values (the format of the safetensors library).
+// Weights as a .safetensors file: 8 bytes with the length of the header, a JSON header with the
+// type, shape and position of each tensor, and the values (the format of the safetensors library).
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ namespace cafetiere {
 bool is_safetensors_path(const std::string& path);
 
 /// Weights from the bytes of a file: tensor "conv1.0" is blob 0 of layer "conv1". Float and double
-/// values are read. A header that is no JSON, too long, or names values beyond the file is an error;
-/// nothing is allocated by what it says alone.
+/// values are supported. A header that is not JSON, is too long, or refers to values beyond the
+/// file is an error; no memory is allocated based on the header alone.
 Result<caffe::NetParameter> parse_safetensors(std::string_view bytes);
 
-/// The bytes of a file with all blobs of `net` as float32 under "layer.index", and the net's name as
-/// metadata. A layer without blobs leaves no trace.
+/// The bytes of a file with all blobs of `net` as float32, named "layer.index", and the net's name
+/// as metadata. Layers without blobs are omitted.
 Result<std::string> serialize_safetensors(const caffe::NetParameter& net);
 
 }  // namespace cafetiere

@@ -18,7 +18,7 @@ using Arenas = std::vector<std::vector<float>>;
 using ArenaProtos = google::protobuf::RepeatedPtrField<caffe::SyncState::Arena>;
 
 constexpr size_t kArrayHead =
-    16;  // bytes at most, beside its shape, of an array in the binary form
+    16;  // upper bound in bytes, besides its shape, for an array in binary form
 
 Arenas from_proto(const ArenaProtos& protos) {
   Arenas arenas;
@@ -109,7 +109,7 @@ class MemoryState final : public StateSource {
   const std::shared_ptr<const SolverState> state_;
 };
 
-/// An array's numbers, as a message holds them.
+/// Reads an array's values into a message.
 Status read_all(StateSource& state, const StateArray& array, size_t floats,
                 google::protobuf::RepeatedField<float>* values) {
   values->Resize(int(floats), 0.F);
@@ -124,7 +124,7 @@ Status read_all(StateSource& state, StateArray array, const std::vector<size_t>&
   return {};
 }
 
-/// The same, as a state in memory holds them.
+/// The same, into a state in memory.
 Result<Arenas> read_all(StateSource& state, StateArray array, const std::vector<size_t>& floats) {
   Arenas arenas;
   for (array.index = 0; array.index < floats.size(); ++array.index) {

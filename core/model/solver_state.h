@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SolverState: what a solver needs besides the weights to go on, as .solverstate files.
+// SolverState: what a solver needs besides the weights to resume, as in .solverstate files.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace cafetiere {
 
-/// One blob of a solver's history.
+/// A blob of a solver's history.
 struct HistoryBlob {
   Shape shape;
   std::vector<float> values;
@@ -24,18 +24,18 @@ struct HistoryBlob {
   bool operator==(const HistoryBlob&) const = default;
 };
 
-/// What a training with several replicas keeps beside the weights: flat arrays, laid out as the net's
-/// parameters are. Other readers of the files skip it.
+/// State that training with several replicas keeps besides the weights: flat arrays in the layout
+/// of the net's parameters. Other readers of the files skip it.
 struct ReplicaHistory {
-  std::string mode;                                       ///< which mode kept it; "" = nothing
+  std::string mode;                                       ///< the mode it belongs to; "" = none
   std::vector<std::vector<std::vector<float>>> replicas;  ///< by shard and kind
-  std::vector<std::vector<float>> outer;                  ///< what else the mode keeps
+  std::vector<std::vector<float>> outer;                  ///< other state of the mode
 
   bool operator==(const ReplicaHistory&) const = default;
 };
 
-/// What early stopping has seen: (iteration, value) of each test, and the weights of the best, laid out as
-/// the net's parameters are. Kept in the binary form alone.
+/// The tests seen by early stopping, as (iteration, value), and the weights of the best, in the
+/// layout of the net's parameters. Stored in the binary form only.
 struct StoppingTests {
   std::vector<std::pair<int, double>> curve;
   std::vector<float> best;
@@ -47,7 +47,7 @@ struct StoppingTests {
 /// kinds before all second ones.
 struct SolverState {
   int iter = 0;
-  std::string learned_net;  ///< path of the weights that belong to it
+  std::string learned_net;  ///< path of the corresponding weights
   int current_step = 0;     ///< of the multistep learning rate policy
   std::vector<HistoryBlob> history;
   ReplicaHistory sync = {};
@@ -56,55 +56,56 @@ struct SolverState {
   bool operator==(const SolverState&) const = default;
 };
 
-/// Names one of a state's arrays of numbers.
+/// Identifies one of a state's arrays.
 struct StateArray {
   enum Kind : uint32_t { kHistory, kReplica, kOuter };
   Kind kind = kHistory;
-  size_t index = 0;  ///< among those of its kind or, of kReplica, among those of its shard
+  size_t index = 0;  ///< within its kind or, for kReplica, within its shard
   size_t shard = 0;
 };
 
-/// What a state holds but its numbers.
+/// A state without the values of its arrays.
 struct StateOutline {
   int iter = 0;
   std::string learned_net = {};
   int current_step = 0;
   std::vector<Shape> history = {};
   std::string mode = {};
-  std::vector<std::vector<size_t>> replicas = {};  ///< floats of each array, by shard and kind
-  std::vector<size_t> outer = {};                  ///< the same
-  StoppingTests stopping = {};                     ///< all of it
+  std::vector<std::vector<size_t>> replicas = {};  ///< number of floats of each array, by shard and
+                                                   ///< kind
+  std::vector<size_t> outer = {};                  ///< likewise
+  StoppingTests stopping = {};                     ///< complete
 };
 
-/// A state whose numbers are read a piece at a time, from where they lie: so that one of any size is
-/// stored and taken up again with little memory.
+/// A state whose arrays are read piece by piece from where they are stored, so that a state of any
+/// size can be stored and restored with little memory.
 class StateSource {
  public:
   virtual ~StateSource() = default;
-  /// Floats [begin, begin + out.size()) of an array that the outline names.
+  /// Reads floats [begin, begin + out.size()) of an array in the outline.
   virtual Status read(const StateArray& array, size_t begin, std::span<float> out) = 0;
 
   StateOutline outline;
 };
 
-/// A state in memory.
+/// A StateSource for a state in memory.
 std::unique_ptr<StateSource> source_of(SolverState state);
-/// All of a state, into memory.
+/// Reads the whole state into memory.
 Result<SolverState> whole_state(StateSource& source);
 
-/// A state's file of either form: HDF5 is read from disk as needed. Errors name the file, "File not
-/// found: F" when there is none.
+/// Opens a state file of either form; HDF5 is read from disk as needed. Errors name the file; "File
+/// not found: F" if it does not exist.
 Result<std::unique_ptr<StateSource>> open_solver_state(const std::string& path);
-/// A state from bytes of either form, told apart by content.
+/// A state from bytes of either form, which is detected from the content.
 Result<SolverState> parse_solver_state(std::span<const std::byte> bytes);
 
-/// At most how many bytes the binary form of a state takes.
+/// An upper bound on the size in bytes of a state in binary form.
 size_t binary_bytes(const StateOutline& outline);
 
 /// The bytes of a state; the binary form has at most kMaxFileBytes.
 Result<std::string> serialize_solver_state(StateSource& state, ModelFormat format);
 Result<std::string> serialize_solver_state(const SolverState& state, ModelFormat format);
-/// Writes a state to a file, aside and renamed; HDF5 piece by piece, of any size.
+/// Writes a state to a temporary file that is renamed; HDF5 piece by piece, of any size.
 Status write_solver_state(StateSource& state, const std::string& path, ModelFormat format);
 
 }  // namespace cafetiere

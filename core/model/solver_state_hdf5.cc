@@ -53,7 +53,7 @@ class Hdf5State final : public StateSource {
   }
 
  private:
-  /// The arrays of a group are called by their numbers from 0 on.
+  /// The arrays of a group are named by their index, from 0.
   Status claim(const StateArray& array, std::vector<size_t>* floats) {
     CFT_ASSIGN(const Shape shape, file_.claim(path_of(array)));
     floats->push_back(size_t(shape.count()));

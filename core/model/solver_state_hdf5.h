@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HDF5 form of a solver's state.
+// The HDF5 form of a solver state.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace cafetiere {
 
-/// A state that is read from `file` as needed.
+/// A state read from `file` as needed.
 Result<std::unique_ptr<StateSource>> open_hdf5_state(Hdf5Reader file);
 Status write_hdf5_state(StateSource& state, Hdf5Writer* file);
 

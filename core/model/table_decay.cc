@@ -14,8 +14,9 @@ double rows_of_value(const TableColumn& column, const TableNetOptions& options) 
   return found == options.rows_of_value.end() ? 1 : std::max(1.0, found->second);
 }
 
-/// The share of a factor where an epoch has many steps. A decay says how many steps a weight remembers, so
-/// it falls as an epoch gets longer (Wang and Aitchison, 2024), by the root, as was measured.
+/// The reduction of a factor for epochs of many steps. Weight decay determines how many steps a
+/// weight remembers, so it is reduced for longer epochs (Wang and Aitchison, 2024); the square root
+/// is empirical.
 double share_of_long_epochs(const TableColumn& column, const TableNetOptions& options) {
   constexpr double kSteps = 350;
   const double steps =

@@ -16,9 +16,9 @@ namespace {
 using caffe::LayerParameter;
 using TableColumn = caffe::TableDataParameter::Column;
 
-constexpr int kReserved = 2;  // places of a CATEGORY before its list
+constexpr int kReserved = 2;  // indices of a CATEGORY before its list
 
-/// Numbers of a label, of all its columns.
+/// Values of a label, over all its columns.
 int64_t numbers_of(std::span<const TableColumn> labels) {
   int64_t numbers = 0;
   for (const TableColumn& label : labels) numbers += int64_t(label.size());
@@ -90,7 +90,7 @@ Status check(std::span<const TableColumn> features, const TableTarget& target,
   return {};
 }
 
-/// How many scores a net gives for labels.
+/// The number of scores that a net needs for labels.
 int64_t scores_of(std::span<const TableColumn> labels, const TableNetOptions& options) {
   if (labels.front().kind() == TableColumn::CLASS) return labels.front().value_size();
   return options.loss == "quantile" ? int64_t(options.quantiles.size()) : numbers_of(labels);
@@ -102,7 +102,7 @@ bool is_alone(const TableColumn& column) {
 
 std::string image_blob(const TableColumn& column) { return "image/" + column.name(); }
 
-/// What the layers and blobs around hidden ones are called.
+/// The names of the layers and blobs around the hidden layers.
 std::set<std::string> names_around(std::span<const TableColumn> features) {
   std::set<std::string> names{"table", "features", "label",       "input",     "score",
                               "loss",  "accuracy", "probability", "prediction"};
@@ -113,7 +113,7 @@ std::set<std::string> names_around(std::span<const TableColumn> features) {
   return names;
 }
 
-/// Builds a net layer by layer; `top_` is the blob that the next layer reads.
+/// Builds a net layer by layer; `top_` is the input of the next layer.
 class Builder {
  public:
   Builder(const TableNetOptions& options, GivenNet given)
@@ -168,7 +168,7 @@ class Builder {
     for (const TableColumn& label : target.labels) *labels.add_column() = label;
     std::vector<std::string> weights;
     for (const TableColumn& weight : target.weights) {
-      // Of rows there is a scale at most.
+      // Row weights have at most one scale.
       const bool of_classes = weight.value_size() > 0 || weight.scale_size() > 1;
       weights.push_back(of_classes ? "class_weight" : "weight");
       *add_target(weights.back(), &layer).add_column() = weight;
@@ -176,7 +176,7 @@ class Builder {
     compared_ = {"score", "label"};
     if (weights.empty()) return;
     if (weights.size() > 1) {
-      std::ranges::reverse(weights);  // that of classes first, which FLAGS have a number each of
+      std::ranges::reverse(weights);  // class weights first: FLAGS have one per label
       add("row_weight", "Scale", weights, "row_weight").mutable_scale_param()->set_axis(0);
     }
     compared_.push_back(weights.size() > 1 ? "row_weight" : weights.front());
@@ -190,7 +190,7 @@ class Builder {
     return top;
   }
 
-  /// What the columns mean for the layers of all.
+  /// Settings of the common layers that depend on the columns.
   void look_at(std::span<const TableColumn> features) {
     for (const TableColumn& column : features) {
       if (column.kind() != TableColumn::CATEGORY) continue;
@@ -230,14 +230,14 @@ class Builder {
       parts.push_back(are_given && features.size() == 1 ? image_blob(column)
                                                         : add_convolutions(column));
     }
-    if (parts.empty()) return;  // the given layers read all there is by its own name
+    if (parts.empty()) return;  // the given layers read all columns by name
     top_ = parts.front();
     if (parts.size() == 1 && !are_given) return;
     add("input", "Concat", parts, "input");
     top_ = "input";
   }
 
-  /// The sum of the embeddings of a cell's values over one more than their number: 0 where there are none.
+  /// The sum of the embeddings of a cell's values over their number plus one: 0 if there are none.
   std::string add_pool(const TableColumn& column, const std::string& name) {
     const std::string are = name + "/are", sum = name + "/sum", share = name + "/share";
     add(are, "Threshold", {"category/" + column.name()}, are)
@@ -269,7 +269,7 @@ class Builder {
     });
   }
 
-  /// Convolutions of 3 x 3 pixels, each followed by a pooling of 2 x 2, until a side has fewer than 8.
+  /// 3 x 3 convolutions, each followed by 2 x 2 pooling, until a side is below 8.
   std::string add_convolutions(const TableColumn& column) {
     constexpr uint32_t kFirst = 16, kMost = 64, kSmall = 8;
     const std::string image = image_blob(column);
@@ -302,7 +302,7 @@ class Builder {
     if (given_.whole) net_.mutable_layer(net_.layer_size() - 1)->set_top(0, "score");
   }
 
-  /// The hidden layers, of all columns or, with its prefix, of one.
+  /// The hidden layers, common ones or, with a prefix, those of a column.
   void add_hidden_layers(const std::string& prefix) {
     for (size_t i = 0; i < options_.layers.size(); ++i) {
       const std::string name = fmt::format("{}hidden{}", prefix, i + 1);
@@ -324,7 +324,7 @@ class Builder {
     add(name + "/activation", options_.activation, {name}, name);
   }
 
-  /// A bias does not decay.
+  /// Biases do not decay.
   static void add_rates(LayerParameter* layer) {
     layer->add_param()->set_lr_mult(1);
     caffe::ParamSpec& bias = *layer->add_param();
@@ -332,9 +332,9 @@ class Builder {
     bias.set_decay_mult(0);
   }
 
-  /// Hidden layers begin with Glorot's weights, which are better than He's on numbers alone, or with He's
-  /// where columns are embedded: embeddings begin near 0, and larger weights bring them into play
-  /// (docs/accuracy.md). Scores begin by their inputs alone, as Caffe's xavier does.
+  /// Hidden layers use Glorot's initial weights, which are better than He's for numbers alone, or
+  /// He's if columns are embedded: embeddings start near 0, and larger weights make them effective
+  /// sooner (docs/accuracy.md). Scores are scaled by fan-in only, like Caffe's xavier.
   void add_inner_product(const std::string& name, int64_t outputs, bool scores) {
     LayerParameter& layer = add(name, "InnerProduct", {top_}, name);
     add_rates(&layer);
@@ -385,7 +385,7 @@ class Builder {
     }
   }
 
-  /// Scores in the units of the labels, each of which has a mean and a scale of its own.
+  /// Scores in the units of the labels, each of which has a mean and a scale.
   void add_prediction(std::span<const TableColumn> labels) {
     std::vector<std::pair<double, double>> units;  // mean and scale
     for (const TableColumn& label : labels) {
@@ -421,8 +421,8 @@ class Builder {
   GivenNet given_;
   caffe::NetParameter net_;
   std::string top_;
-  bool is_embedded_ = false;           // whether any column is
-  std::optional<float> hidden_decay_;  // of inner products, where it is not the default
+  bool is_embedded_ = false;           // whether any column is embedded
+  std::optional<float> hidden_decay_;  // for inner products, unless it is the default
   std::vector<std::string> compared_;  // bottoms of the loss
 };
 

@@ -74,7 +74,7 @@ const char* type_name(V1::LayerType type) {
   return entry == kTypeNames.end() ? "" : entry->second;
 }
 
-/// Moves the image fields that a data message once held to the layer's transform_param.
+/// Moves image fields of old data messages to the layer's transform_param.
 template <class DataMessage>
 void move_transform(DataMessage* data, V1* layer) {
   if (data->has_scale()) layer->mutable_transform_param()->set_scale(data->scale());
@@ -98,7 +98,7 @@ caffe::ParamSpec* param_spec(caffe::LayerParameter* layer, int index) {
   return layer->mutable_param(index);
 }
 
-/// Names, share modes and multipliers, four parallel lists in V1, become one list of ParamSpec.
+/// Merges names, share modes and multipliers, four parallel lists in V1, into a list of ParamSpec.
 void upgrade_params(const V1& old, caffe::LayerParameter* layer) {
   for (int i = 0; i < old.param_size(); ++i) param_spec(layer, i)->set_name(old.param(i));
   for (int i = 0; i < old.blob_share_mode_size(); ++i) {
@@ -116,7 +116,7 @@ void upgrade_v1_layer(V1* old, caffe::LayerParameter* layer) {
   upgrade_transform(old);
   layer->set_type(type_name(old->type()));
   upgrade_params(*old, layer);
-  layer->mutable_blobs()->Swap(old->mutable_blobs());  // weights are moved, not copied
+  layer->mutable_blobs()->Swap(old->mutable_blobs());  // move the weights instead of copying them
 
   std::vector<const pb::FieldDescriptor*> fields;
   old->GetReflection()->ListFields(*old, &fields);
@@ -130,7 +130,8 @@ void upgrade_v1_layer(V1* old, caffe::LayerParameter* layer) {
   }
 }
 
-/// `input` fields with shapes become one Input layer in front; without shapes they are dropped.
+/// Replaces `input` fields with shapes by an Input layer at the front; drops them if there are no
+/// shapes.
 bool upgrade_input(caffe::NetParameter* net) {
   const bool has_shape = net->input_shape_size() > 0 || net->input_dim_size() > 0;
   if (net->input_size() > 0 && has_shape) {
@@ -161,7 +162,7 @@ Status check_input(const caffe::NetParameter& net) {
     return invalid_argument(fmt::format("{} input fields but {} input_shape; give one for each",
                                         inputs, net.input_shape_size()));
   }
-  // Beside input_shape, input_dim is not read.
+  // If input_shape is set, input_dim is ignored.
   if (net.input_shape_size() == 0 && net.input_dim_size() > 0 &&
       net.input_dim_size() != 4 * inputs) {
     return invalid_argument(fmt::format("{} input fields but {} input_dim; give four for each",
@@ -170,7 +171,7 @@ Status check_input(const caffe::NetParameter& net) {
   return {};
 }
 
-/// BatchNorm's first three blobs are statistics, gathered and not learned, whatever the net says.
+/// Marks BatchNorm's first three blobs as not learned: they are statistics, whatever the net says.
 void freeze_batch_norm(caffe::NetParameter* net) {
   for (caffe::LayerParameter& layer : *net->mutable_layer()) {
     if (layer.type() != "BatchNorm" || layer.param_size() < 3) continue;
@@ -209,7 +210,7 @@ void copy_field(const pb::Message& from, const pb::FieldDescriptor* field, pb::M
                                                       : source->GetMessage(from, field);
       (target->is_repeated() ? sink->AddMessage(to, target) : sink->MutableMessage(to, target))
           ->CopyFrom(value);
-    } else {  // by way of text, which is exact and converts between kinds of numbers and enums
+    } else {  // via text, which is exact and converts between number types and enums
       std::string text;
       pb::TextFormat::PrintFieldValueToString(from, field, field->is_repeated() ? i : -1, &text);
       pb::TextFormat::Parser().ParseFieldValueFromString(text, target, to);

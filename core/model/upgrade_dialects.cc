@@ -10,7 +10,7 @@
 namespace cafetiere {
 namespace {
 
-/// The forks' other name of Caffe's `round_mode`.
+/// Converts ceil_mode, the forks' name for Caffe's `round_mode`.
 Status read_ceil_mode(caffe::PoolingParameter* p) {
   if (!p->has_ceil_mode()) return {};
   const auto mode = p->ceil_mode() ? caffe::PoolingParameter::CEIL : caffe::PoolingParameter::FLOOR;
@@ -23,7 +23,7 @@ Status read_ceil_mode(caffe::PoolingParameter* p) {
   return {};
 }
 
-/// hole or dilation with _h and _w, and hole alone: dilation, one value or one an axis.
+/// Converts hole, and hole or dilation with _h and _w, to dilation with one value or one per axis.
 Status read_dilation(caffe::ConvolutionParameter* p) {
   const bool hole_hw = p->has_hole_h() || p->has_hole_w();
   const bool dilation_hw = p->has_dilation_h() || p->has_dilation_w();
@@ -42,8 +42,8 @@ Status read_dilation(caffe::ConvolutionParameter* p) {
   return {};
 }
 
-/// The numbers behind `key` in a Python layer's YAML: `'feat_stride': 16`, `"scales": [8, 16]` or
-/// `scales: !!python/tuple [8, 16]`, or a list of dashes. None if the key is not there.
+/// The numbers after `key` in a Python layer's YAML: `'feat_stride': 16`, `"scales": [8, 16]`,
+/// `scales: !!python/tuple [8, 16]`, or a list with dashes. Empty if the key is missing.
 std::vector<float> yaml_numbers(std::string_view yaml, std::string_view key) {
   std::vector<float> numbers;
   size_t at = yaml.find(key);
@@ -61,7 +61,7 @@ std::vector<float> yaml_numbers(std::string_view yaml, std::string_view key) {
     skip(" \t\r\n");
   }
   if (value.starts_with("[") || value.starts_with("(")) {
-    value = value.substr(1, value.find_first_of("])") - 1);  // which may run over lines
+    value = value.substr(1, value.find_first_of("])") - 1);  // may span several lines
   } else if (value.starts_with("- ")) {
     value = value.substr(0, value.find_first_not_of("-.0123456789 \t\r\n"));
   } else {
@@ -76,7 +76,8 @@ std::vector<float> yaml_numbers(std::string_view yaml, std::string_view key) {
   return numbers;
 }
 
-/// Faster R-CNN's ProposalLayer is a Python 2 module with compiled parts: the engine has it.
+/// Replaces Faster R-CNN's ProposalLayer, a Python 2 module with compiled parts, by the engine's
+/// Proposal.
 void read_proposal(caffe::LayerParameter* layer) {
   const std::string yaml = layer->python_param().param_str();
   caffe::ProposalParameter* p = layer->mutable_proposal_param();
@@ -87,7 +88,7 @@ void read_proposal(caffe::LayerParameter* layer) {
   layer->clear_python_param();
 }
 
-/// The name of the type that a layer is by another name; its own if it is not.
+/// Caffe's name for a layer's type; the type itself if it has only one name.
 std::string translated_type(caffe::LayerParameter* layer) {
   const std::string& type = layer->type();
   if (type == "DepthwiseConvolution") return "Convolution";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// V0, the oldest form: one message for the fields of all types, and padding as a layer of its own.
+// V0, the oldest form: one message with the fields of all types, and separate padding layers.
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
 
@@ -48,7 +48,8 @@ constexpr std::array kTypes = std::to_array<TypeRule>({
     {"window_data", V1::WINDOW_DATA},
 });
 
-/// Where a V0 field of a layer of `type` ("" for any) goes: a field of a message of the V1 layer.
+/// The V1 counterpart of a V0 field for layers of `type` ("" for any): a field of a message of the
+/// V1 layer.
 struct FieldRule {
   std::string_view field, type, message, target;
 };
@@ -100,7 +101,7 @@ constexpr std::array kFields = std::to_array<FieldRule>({
     {"det_crop_mode", "window_data", "window_data_param", "crop_mode"},
 });
 
-/// Copies one V0 field to its place in the V1 layer; false when its type has no such field.
+/// Copies a V0 field to its V1 counterpart; false if the layer's type has no such field.
 bool place_field(const V0& old, const pb::FieldDescriptor* field, V1* layer) {
   for (const FieldRule& rule : kFields) {
     if (rule.field != field->name() || (!rule.type.empty() && rule.type != old.type())) continue;
@@ -113,7 +114,7 @@ bool place_field(const V0& old, const pb::FieldDescriptor* field, V1* layer) {
   return false;
 }
 
-/// The fields that the outer V1 message holds for every type; already in place when this returns.
+/// Whether a field is in the outer V1 message for all types; these have been copied before.
 bool is_common(std::string_view field) {
   return field == "name" || field == "type" || field == "blobs" || field == "blobs_lr" ||
          field == "weight_decay" || field == "hdf5_output_param";
@@ -148,7 +149,7 @@ Status upgrade_layer(V1* layer, NetUpgrade* upgrade) {
   return {};
 }
 
-/// Hands a padding layer's pad to the layer that reads it through its bottom `index`.
+/// Passes the pad of a padding layer to the layer that reads it as bottom `index`.
 Status absorb_padding(const V1& padding, V1* reader, int index) {
   const std::string& type = reader->layer().type();
   if (type != "conv" && type != "pool") {
@@ -169,7 +170,7 @@ Status absorb_padding(const V1& padding, V1* reader, int index) {
 }  // namespace
 
 Status upgrade_v0(caffe::NetParameter* net, NetUpgrade* upgrade) {
-  std::map<std::string, int> producers;  // blob -> index of the last layer that lists it as top
+  std::map<std::string, int> producers;  // blob -> index of the last layer with this top
   for (int i = 0; i < net->layers_size(); ++i) {
     V1* layer = net->mutable_layers(i);
     for (int b = 0; b < layer->bottom_size(); ++b) {

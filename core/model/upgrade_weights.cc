@@ -6,10 +6,10 @@
 namespace cafetiere {
 namespace {
 
-/// Values along one axis at most: (1, C, 1, 1) becomes (C).
+/// Reshapes to a single axis: (1, C, 1, 1) becomes (C).
 void flatten(caffe::BlobProto* blob) {
   const Result<Shape> shape = blob_shape(*blob);
-  if (!shape.ok()) return;  // whoever reads it says what is wrong
+  if (!shape.ok()) return;  // the reader reports the error
   blob->clear_num(), blob->clear_channels(), blob->clear_height(), blob->clear_width();
   blob->mutable_shape()->clear_dim();
   blob->mutable_shape()->add_dim(shape->count());
@@ -34,7 +34,7 @@ std::vector<int> order_batch_norm_shapes(caffe::LayerParameter* layer) {
   }
   for (caffe::BlobProto& blob : *blobs) flatten(&blob);
   if (mean_first) return {};
-  blobs->SwapElements(2, 4);  // all others are of one shape
+  blobs->SwapElements(2, 4);  // the others have equal shapes
   return {2, 3, 4, 0, 1};
 }
 

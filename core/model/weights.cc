@@ -15,7 +15,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr int kMaxGroupDepth = 64;  // '/' in a layer's name
+constexpr int kMaxGroupDepth = 64;  // depth of '/' in a layer's name
 
 Result<caffe::NetParameter> parse_binary_weights(std::string_view bytes,
                                                  const std::string& source) {
@@ -34,13 +34,13 @@ Result<caffe::NetParameter> parse_binary_weights(std::string_view bytes,
   return net;
 }
 
-/// Reads the groups of an HDF5 file as layers without values. Links can lead to one place on endlessly many ways, so
-/// everything is read once.
+/// Reads the groups of an HDF5 file as layers without values. Links may lead to an object by
+/// arbitrarily many paths, so each object is read once.
 class Hdf5Layers {
  public:
   Hdf5Layers(const Hdf5Reader& file, caffe::NetParameter* net) : file_(file), net_(net) {}
 
-  /// A group is a layer when it holds datasets, or nothing; other groups are parts of a name.
+  /// A group that contains datasets, or nothing, is a layer; other groups are parts of a name.
   Status read_group(const std::string& group, const std::string& name, int depth) {
     if (depth > kMaxGroupDepth) return invalid_argument(group + ": groups are nested too deep");
     CFT_TRY(visit(group));
@@ -58,8 +58,8 @@ class Hdf5Layers {
   }
 
  private:
-  /// The datasets of a layer's group are called by the index of their blob. One that belongs to
-  /// another layer is left out and becomes a blob without a shape.
+  /// The datasets of a layer's group are named by blob index. One that belongs to another layer is
+  /// skipped and becomes a blob without a shape.
   Status read_layer(const std::string& group, const std::vector<std::string>& datasets,
                     caffe::LayerParameter* layer) {
     for (const std::string& name : datasets) {
@@ -171,7 +171,7 @@ Result<caffe::NetParameter> StoredWeights::whole() && {
     caffe::LayerParameter& layer = *net_.mutable_layer(l);
     for (int i = 0; i < layer.blobs_size(); ++i) {
       caffe::BlobProto& blob = *layer.mutable_blobs(i);
-      if (!blob.has_shape()) continue;  // another layer's
+      if (!blob.has_shape()) continue;  // belongs to another layer
       CFT_ASSIGN(const Shape shape, blob_shape(blob));
       blob.mutable_data()->Resize(int(shape.count()), 0.F);
       CFT_TRY(file_->read(dataset_of(l, i), 0,

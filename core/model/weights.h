@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights: .caffemodel files and their HDF5 form, both ways.
+// Weights: reading and writing .caffemodel files and their HDF5 form.
 #pragma once
 
 #include <cstddef>
@@ -15,33 +15,33 @@
 
 namespace cafetiere {
 
-/// The two forms of weights and solver states.
+/// The file formats of weights and solver states.
 enum class ModelFormat { kBinary, kHdf5 };
 
 /// kHdf5 for a path that ends in ".h5", else kBinary.
 ModelFormat format_of_path(const std::string& path);
 
-/// Weights from bytes of either form, told apart by content; layers in today's form, matched by
-/// name by whoever loads them. Names in an HDF5 file come in the order of its index.
+/// Weights from bytes of either form, which is detected from the content; layers are in the current
+/// form, to be matched by name. Layers from an HDF5 file are in the order of its index.
 Result<caffe::NetParameter> parse_weights(std::span<const std::byte> bytes);
-/// Weights from a file; errors name it, "File not found: F" when there is none.
+/// Weights from a file; errors name it, "File not found: F" if it does not exist.
 Result<caffe::NetParameter> read_weights(const std::string& path);
 
-/// Weights whose blobs are read one at a time, so that a file need not fit memory beside them: from an
-/// HDF5 file on disk, or out of a message.
+/// Weights whose blobs are read one at a time, so that the whole file need not fit into memory:
+/// from an HDF5 file on disk, or from a message.
 class StoredWeights {
  public:
   StoredWeights(caffe::NetParameter net) : net_(std::move(net)) {}  // NOLINT: implicit by design
-  /// Weights in a file; errors as those of read_weights().
+  /// Opens the weights in a file; errors as in read_weights().
   static Result<StoredWeights> open(const std::string& path);
-  /// The same in an HDF5 file that is open; `source` names it in errors.
+  /// The same for an open HDF5 file; `source` names it in errors.
   static Result<StoredWeights> open(Hdf5Reader file, const std::string& source);
 
-  /// The layers. Blobs that are still on disk have their shape alone.
+  /// The layers. Blobs still on disk have only a shape.
   const caffe::NetParameter& net() const { return net_; }
-  /// Copies a blob of layer `layer` to `out`; an error where its shape is not `expected`.
+  /// Copies a blob of layer `layer` to `out`; an error if its shape is not `expected`.
   Status read(int layer, int blob, const Shape& expected, std::span<float> out) const;
-  /// All of it, into memory.
+  /// Reads everything into memory.
   Result<caffe::NetParameter> whole() &&;
 
  private:
@@ -49,24 +49,23 @@ class StoredWeights {
 
   caffe::NetParameter net_;
   std::optional<Hdf5Reader> file_;
-  std::vector<std::vector<int>>
-      places_;  // of an HDF5 file: of each layer's blobs, if not in their order
+  std::vector<std::vector<int>> places_;  // HDF5 only: the blobs of each layer, unless in order
 };
 
-/// The bytes of `net` (structure and weights, or in HDF5 the weights only). Where layers share a
-/// parameter by name, HDF5 holds it once, with the first of them.
+/// The bytes of `net` (structure and weights; in HDF5 the weights only). A parameter shared by name
+/// is stored once in HDF5, with the first layer.
 Result<std::string> serialize_weights(const caffe::NetParameter& net, ModelFormat format);
-/// Writes `net` to a file, aside and renamed; HDF5 as it goes, of any size.
+/// Writes `net` to a temporary file that is renamed; HDF5 is written directly to disk, of any size.
 Status write_weights(const caffe::NetParameter& net, const std::string& path, ModelFormat format);
 
-/// Writes weights into an HDF5 file, a layer after another, as Caffe lays them out.
+/// Writes weights to an HDF5 file, layer by layer, in Caffe's layout.
 class Hdf5Weights {
  public:
-  /// `file` outlives this object and holds no weights yet.
+  /// `file` must outlive this object and contain no weights yet.
   static Result<Hdf5Weights> begin(Hdf5Writer* file);
   Status layer(const std::string& name);
-  /// Blob `index` of the last layer. `shared`: the name by which layers share it, or ""; it is held
-  /// once, with the first of them. `diff` may be empty.
+  /// Writes blob `index` of the last layer. `shared`: the name by which layers share it, or ""; a
+  /// shared blob is stored once, with the first layer. `diff` may be empty.
   Status blob(int index, const std::string& shared, const Shape& shape,
               std::span<const float> values, std::span<const float> diff);
 
@@ -74,7 +73,7 @@ class Hdf5Weights {
   explicit Hdf5Weights(Hdf5Writer* file) : file_(file) {}
   Hdf5Writer* file_;
   std::string layer_;
-  std::set<std::string> written_;  // of the shared ones
+  std::set<std::string> written_;  // shared names
 };
 
 }  // namespace cafetiere
