@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks that every transport makes before it moves a byte.
+// The checks that every transport makes before it transfers anything.
 #pragma once
 
 #include <span>
@@ -8,10 +8,10 @@
 
 namespace cafetiere {
 
-/// More than any arena or block of rows; a larger size is a bug of the caller.
+/// Larger than any arena or block of rows; a larger size is a bug in the caller.
 inline constexpr size_t kMaxMessageBytes = size_t{1} << 40;
 
-/// An error unless every message goes between `rank` and another rank below `size`.
+/// An error unless every message is between `rank` and another rank below `size`.
 Status check_exchange(int rank, int size, std::span<const Send> sends,
                       std::span<const Receive> receives);
 

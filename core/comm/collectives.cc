@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// Allocates buffers for the sizes that the peers announced; an error instead of an exception.
+/// Allocates buffers of the sizes announced by the peers; returns an error instead of throwing.
 Status make_room(std::span<const uint64_t> sizes, std::vector<Bytes>* room) {
   room->resize(sizes.size());
   for (size_t r = 0; r < sizes.size(); ++r) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives, built on Group::exchange alone. A null group is one rank. Every rank calls the same
-// functions in the same order.
+// Collectives, built on Group::exchange only. A null group is a single rank. Every rank must call
+// the same functions in the same order.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ Status broadcast(Group* group, int root, std::span<std::byte> bytes);
 /// All-gather: concatenates the ranks' bytes in rank order; all send the same number.
 Status all_gather(Group* group, std::span<const std::byte> mine, std::span<std::byte> all);
 
-/// All-gather of different sizes: the bytes of each rank.
+/// All-gather of different sizes: returns the bytes of each rank.
 Result<std::vector<std::vector<std::byte>>> all_gather_v(Group* group,
                                                          std::span<const std::byte> mine);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lossy all-reduce (mean) of gradients. What a step leaves out is kept and added to the next
-// gradient (error feedback), so nothing is lost for good. The bits are the same only for the same
-// number of ranks.
+// Lossy all-reduce (mean) of gradients. The part that a step omits is kept and added to the next
+// gradient (error feedback), so nothing is lost permanently. Results are bitwise the same only for
+// the same number of ranks.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace cafetiere {
 
-/// A parameter in the arena as a matrix: its first axis against all others.
+/// A parameter in the arena as a matrix: its first axis by all others.
 struct MatrixRange {
   size_t offset = 0;
   size_t rows = 0, cols = 0;
@@ -30,12 +30,12 @@ class Compressor {
   /// `gradient` is this rank's on entry and the mean on return.
   virtual Status mean(std::span<float> gradient) = 0;
 
-  /// Bytes that one mean() sends to a peer, in compressed form.
+  /// Bytes that a call of mean() sends to each peer, compressed.
   virtual size_t bytes() const = 0;
 
   /// The error feedback of this rank; part of a checkpoint.
   std::span<float> error() { return error_; }
-  /// The other state that mean() starts from: the same on all ranks, smaller than a gradient.
+  /// Other state that mean() starts from: equal on all ranks, smaller than a gradient.
   virtual std::span<float> factors() { return {}; }
 
  protected:
@@ -45,13 +45,13 @@ class Compressor {
   std::vector<float> error_;
 };
 
-/// PowerSGD (Vogels, Karimireddy and Jaggi 2019): one step of power iteration per matrix, which
-/// starts from the factor of the last step. Floats outside the matrices, and matrices that two
-/// factors would not make smaller, are sent uncompressed.
+/// PowerSGD (Vogels, Karimireddy and Jaggi 2019): one step of power iteration per matrix, starting
+/// from the factor of the previous step. Floats outside the matrices, and matrices that are not
+/// larger than their two factors, are sent uncompressed.
 class PowerSgd : public Compressor {
  public:
-  /// `rank` columns per factor, at least 1. `matrices` do not overlap. The first factors are drawn
-  /// with `seed`, which is the same on all ranks.
+  /// `rank` columns per factor, at least 1. `matrices` must not overlap. The initial factors are
+  /// drawn with `seed`, which must be equal on all ranks.
   PowerSgd(Group* group, size_t floats, std::span<const MatrixRange> matrices, int rank,
            uint64_t seed);
 
@@ -70,14 +70,14 @@ class PowerSgd : public Compressor {
 
   const size_t rank_;
   std::vector<Factors> factors_;
-  std::vector<MatrixRange> plain_;  // contiguous ranges, sent as they are
+  std::vector<MatrixRange> plain_;  // contiguous ranges, sent uncompressed
   std::vector<float> first_;        // all p, then the plain ranges
   std::vector<float> second_;       // all q
   size_t p_floats_ = 0;
   std::unique_ptr<TreeSum> first_sum_, second_sum_;
 };
 
-/// Top-k: each rank sends the k values of greatest magnitude with their indices (Aji and Heafield
+/// Top-k: each rank sends the k values of largest magnitude with their indices (Aji and Heafield
 /// 2017).
 class TopK : public Compressor {
  public:

@@ -11,7 +11,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kLanes = 16;  // partial sums, added in one fixed order
+constexpr size_t kLanes = 16;  // partial sums, added in a fixed order
 
 float dot(const float* a, const float* b, size_t n) {
   float lanes[kLanes] = {};
@@ -29,8 +29,8 @@ void add_scaled(float* to, const float* from, float factor, size_t n) {
   for (size_t i = 0; i < n; ++i) to[i] += factor * from[i];
 }
 
-/// Modified Gram-Schmidt over the `rank` columns of p. A column that is in the span of the others
-/// becomes zero.
+/// Modified Gram-Schmidt on the `rank` columns of p. A column in the span of the others becomes
+/// zero.
 void orthonormalise(float* p, size_t rows, size_t rank) {
   const auto product = [&](size_t a, size_t b) {
     double sum = 0;
@@ -39,7 +39,8 @@ void orthonormalise(float* p, size_t rows, size_t rank) {
   };
   for (size_t k = 0; k < rank; ++k) {
     const double before = product(k, k);
-    // Twice: the remainder of a column near the span of the others is not orthogonal to them yet.
+    // Twice: for a column near the span of the others, the first remainder is not orthogonal to
+    // them yet.
     for (size_t pass = 0; pass < 2 * k; ++pass) {
       const size_t j = pass % k;
       const auto shadow = static_cast<float>(product(j, k));
@@ -119,8 +120,8 @@ Status PowerSgd::mean(std::span<float> gradient) {
   for (const MatrixRange& m : plain_) plain = std::copy_n(&error_[m.offset], m.cols, plain);
   CFT_TRY(average(first_, first_sum_.get()));
 
-  // With P's columns made orthonormal, Q = transposed P M. P Q of this rank is what it sent to the
-  // others, the rest of M is its error.
+  // With orthonormal columns of P, Q = transposed P M. This rank sends P Q to the others; the rest
+  // of M is its error.
   std::fill(second_.begin(), second_.end(), 0.f);
   for (const auto& [m, p, q] : factors_) {
     orthonormalise(&first_[p], m.rows, rank_);

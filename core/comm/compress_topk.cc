@@ -15,7 +15,8 @@ TopK::TopK(Group* group, size_t floats, double density) : Compressor(group, floa
   all_.resize(chosen_.size() * static_cast<size_t>(size_of(group)));
 }
 
-/// Moves the k greatest values of error_ to chosen_, ordered by index; of equal ones the first.
+/// Moves the k values of largest magnitude of error_ to chosen_, ordered by index; the first wins
+/// ties.
 void TopK::choose() {
   magnitudes_.resize(error_.size());
   std::ranges::transform(error_, magnitudes_.begin(), [](float v) { return std::fabs(v); });

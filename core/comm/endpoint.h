@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Endpoint: sends messages to one peer and receives them from it, over any transport.
+// Endpoint: sends messages to one peer and receives messages from it, over any transport.
 #pragma once
 
 #include <poll.h>
@@ -30,7 +30,7 @@ Status wrong_size(const PeerName& name, uint64_t sent, uint64_t expected);
 /// which never blocks; they arrive in the order of posting. Used by one thread at a time.
 class Endpoint {
  public:
-  /// Bytes that a call moved.
+  /// Bytes moved by a call.
   struct Progress {
     size_t sent = 0, received = 0;
     bool any() const { return sent + received > 0; }
@@ -44,13 +44,13 @@ class Endpoint {
   /// The transport, for logs: "TCP", "TLS", "shared memory", "memory of the process", "UCX".
   virtual std::string transport() const = 0;
 
-  /// Posts a message. Its bytes must not change while it is sending(), or, in exported memory
-  /// (lend()), until settled() is true; or until give_up() has returned.
+  /// Posts a message. Its bytes must not change while it is sending() or, in exported memory
+  /// (lend()), until settled() returns true; or until give_up() has returned.
   virtual void send(const void* data, size_t bytes) = 0;
-  /// Posts a buffer for a message of exactly `bytes`. Where `in_place` is given, the message may be
-  /// read where the peer stores it; `in_place` is set to that address, valid until release().
+  /// Posts a buffer for a message of exactly `bytes`. If `in_place` is given, the message may be
+  /// read where the peer stores it; `in_place` is then set to that address, valid until release().
   virtual void receive(void* data, size_t bytes, const void** in_place) = 0;
-  /// Whether posted messages are still to be handed over, or to be received.
+  /// Whether posted messages are still to be sent, or to be received.
   virtual bool sending() const = 0;
   virtual bool receiving() const = 0;
   /// Whether progress() has anything to do.
@@ -62,7 +62,7 @@ class Endpoint {
   /// The message received in place is no longer needed. kUnavailable: the peer gave up meanwhile,
   /// so the data read there may be invalid.
   virtual Status release() { return {}; }
-  /// Whether the peer has received all that was sent; to be called when nothing is sending().
+  /// Whether the peer has received everything sent; call it when nothing is sending().
   virtual Result<bool> settled() { return true; }
 
   /// Announces that the caller is about to sleep in poll(), and adds to `polls` the descriptors
@@ -76,7 +76,7 @@ class Endpoint {
   /// received afterwards.
   virtual void give_up() {}
 
-  /// From now on the peer may read long messages that are stored in `memory` there (zero-copy).
+  /// From now on the peer may read long messages directly from `memory` (zero-copy).
   virtual void lend(const std::shared_ptr<const SharedMemory>& /*memory*/) {}
 };
 

@@ -32,7 +32,7 @@ void Engine::lend(const std::shared_ptr<const SharedMemory>& memory) {
 
 Status Engine::run(Schedule* schedule) {
   Status status = pump(schedule);
-  if (!status.ok()) each([](Endpoint& e) { e.give_up(); });  // the caller's memory is unused now
+  if (!status.ok()) each([](Endpoint& e) { e.give_up(); });  // ends use of the caller's memory
   return status;
 }
 
@@ -44,8 +44,8 @@ Status Engine::pump(Schedule* schedule) {
   const Status cancelled(ErrorCode::kCancelled, "group closed");
   if (closed_.load(std::memory_order_acquire)) return cancelled;
   while (true) {
-    // Read before the last try: a peer that has all it needs from this exchange may close the group
-    // for another reason.
+    // Read before the last attempt: a peer that has all it needs from this exchange may close the
+    // group for another reason.
     const bool closed = closed_.load(std::memory_order_acquire);
     CFT_ASSIGN(bool moved, progress());
     if (open && !receiving_) {
@@ -99,7 +99,7 @@ Status Engine::post_receives(Schedule* schedule, int round) {
   return {};
 }
 
-/// Moves what can be moved now; returns whether anything was.
+/// Moves what can be moved now; returns whether anything moved.
 Result<bool> Engine::progress() {
   bool moved = false;
   sending_ = receiving_ = false;
@@ -116,7 +116,7 @@ Result<bool> Engine::progress() {
   return moved;
 }
 
-/// Whether the peers have read everything, so that the caller may change what was sent.
+/// Whether the peers have read everything, so that the caller may change what it sent.
 Result<bool> Engine::settled() {
   for (const auto& e : endpoints_) {
     if (!e) continue;

@@ -16,26 +16,26 @@
 
 namespace cafetiere {
 
-/// One thread drives every send and receive; the endpoints hide the transport. When nothing can be
-/// moved it spins for a moment and then sleeps.
+/// One thread drives all sends and receives, over endpoints of any transport. When nothing can be
+/// moved, it spins for a moment and then sleeps.
 class Engine {
  public:
   using Endpoints = std::vector<std::unique_ptr<Endpoint>>;
 
-  /// `endpoints` are indexed by rank, null for `rank` itself. `wake` becomes readable, and `closed`
-  /// true, when the group ends. `heard` is called with every peer that bytes arrive from.
+  /// `endpoints` are indexed by rank, null for `rank` itself. When the group ends, `wake` becomes
+  /// readable and `closed` true. `heard` is called with each peer from which bytes arrive.
   Engine(int rank, Endpoints endpoints, int wake, const std::atomic<bool>& closed,
          std::function<void(int peer)> heard);
 
-  /// Uses `endpoint` for `peer` from the next schedule on; the peer does the same at that point.
+  /// Uses `endpoint` for `peer` from the next schedule on; the peer must do the same at that point.
   void replace(int peer, std::unique_ptr<Endpoint> endpoint);
 
   std::string transport(int peer) const { return endpoints_[peer]->transport(); }
 
-  /// Lets the peers that can read long messages in `memory` directly (zero-copy).
+  /// Lets peers that support it read long messages in `memory` directly (zero-copy).
   void lend(const std::shared_ptr<const SharedMemory>& memory);
 
-  /// Runs a schedule to its end. kCancelled: the group was closed meanwhile.
+  /// Runs a schedule to completion. kCancelled: the group was closed meanwhile.
   Status run(Schedule* schedule);
 
   uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
@@ -58,7 +58,7 @@ class Engine {
   const std::function<void(int)> heard_;
   std::vector<Send> sends_;  // of the current round
   std::vector<Receive> receives_;
-  bool sending_ = false, receiving_ = false;  // messages of the current rounds are under way
+  bool sending_ = false, receiving_ = false;  // the current rounds have messages in transit
   std::vector<pollfd> polls_;
   Spinner spinner_;
   std::atomic<uint64_t> bytes_sent_{0};

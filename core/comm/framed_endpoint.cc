@@ -51,7 +51,7 @@ Result<size_t> FramedEndpoint::pump_in() {
 Result<size_t> FramedEndpoint::read_message() {
   const size_t bytes = in_.messages[in_.next].iov_len;
   const void** const place = in_.in_place[in_.next];
-  // Only the round's last message: the peer sends nothing more before this one is released.
+  // Only the round's last message: the peer sends nothing more before it is released.
   const bool is_last = in_.next + 1 == in_.messages.size();
   if (place && is_last && in_.offset == sizeof in_.header) {
     CFT_ASSIGN(const void* lies, find_in_place(bytes));

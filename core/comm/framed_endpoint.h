@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FramedEndpoint: messages, each after a header, over a transport that carries bytes in order.
+// FramedEndpoint: messages with headers, over a transport that delivers bytes in order.
 #pragma once
 
 #include <sys/uio.h>
@@ -24,13 +24,13 @@ class FramedEndpoint : public Endpoint {
   Result<Progress> progress() override;
 
  protected:
-  /// Moves what it can of `parts`, the rest of a message, or of its header and its body; returns
-  /// the number of bytes, 0 when none can be moved now.
+  /// Writes or reads as much of `parts`, the rest of a message or of its header and body, as is
+  /// possible now; returns the number of bytes, possibly 0.
   virtual Result<size_t> write(std::span<const iovec> parts) = 0;
   virtual Result<size_t> read(std::span<const iovec> parts) = 0;
   /// The address of the next message's body if it can be read in place, else null; until release().
   virtual Result<const void*> find_in_place(size_t /*bytes*/) { return nullptr; }
-  /// Bytes of a body after which the other direction gets a turn.
+  /// Bytes of a body after which it is the other direction's turn.
   virtual size_t quantum() const { return SIZE_MAX; }
 
   const PeerName& name() const { return name_; }
@@ -38,7 +38,7 @@ class FramedEndpoint : public Endpoint {
  private:
   struct FrameHeader {
     uint32_t magic;
-    uint32_t sequence;  // of this direction
+    uint32_t sequence;  // per direction
     uint64_t bytes;
   };
 
@@ -47,7 +47,7 @@ class FramedEndpoint : public Endpoint {
     std::vector<iovec> messages;
     std::vector<const void**> in_place;  // of each incoming message, or null
     size_t next = 0;                     // the current message
-    size_t offset = 0;                   // bytes of its header and payload that were moved
+    size_t offset = 0;                   // bytes of its header and payload moved so far
     uint32_t sequence = 0;
     FrameHeader header{};
 

@@ -21,8 +21,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr uint64_t kHandshakeMagic =
-    0x50524754464143ull;  // "CAFTGRP", as bytes of a little-endian machine
+constexpr uint64_t kHandshakeMagic = 0x50524754464143ull;  // "CAFTGRP", in little-endian byte order
 constexpr uint32_t kVersion = 3;
 
 enum Refusal : uint32_t {
@@ -123,7 +122,7 @@ void Handshake::exchange_messages(int fd) {
     if (n < 0 && would_block()) return;
     if (n <= 0) return fail(hung_up(n));
     done_ += static_cast<size_t>(n);
-    // The magic is enough to reject a port scanner; do not wait for a whole Hello.
+    // The magic number is enough to reject a port scanner; do not wait for a whole Hello.
     if (stage_ == Stage::kHello && !initiator_ && done_ >= sizeof kHandshakeMagic &&
         hello_.magic != kHandshakeMagic) {
       fail(invalid_argument("does not speak this protocol"));

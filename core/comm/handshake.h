@@ -9,10 +9,10 @@
 //                           <-    Verdict (refusal?, who, proof)
 //
 // A proof is HMAC-SHA256 with the secret over the role and all messages before it, so it is valid
-// for this connection, this direction and these claims only. The initiator proves first: without
-// the secret it learns the protocol's version, but neither the group nor anything to test guesses
-// against. Every message has a fixed size: an unauthenticated connection costs a few hundred bytes
-// until the deadline, no more.
+// only for this connection, this direction and these claims. The initiator proves first: without
+// the secret it learns the protocol's version, but neither the group nor anything to verify guesses
+// against. Every message has a fixed size: an unauthenticated connection costs at most a few
+// hundred bytes until the deadline.
 //
 // With encryption TLS follows, with a key for this connection only: HKDF-SHA256 (RFC 5869) of the
 // secret, salted with the Hello and the Reply. No unauthenticated peer reaches the TLS library.
@@ -31,16 +31,17 @@
 namespace cafetiere {
 
 inline constexpr size_t kMaxGeneration = 96;
-/// Bytes of a secret. An impostor that gets a rank's proof could brute-force a shorter one.
+/// Minimum length of a secret. An attacker with a rank's proof could find a shorter one by brute
+/// force.
 inline constexpr size_t kMinSecret = 16;
 
-/// The identity that a rank claims. All ranks of a group share everything but `rank`.
+/// The identity that a rank claims. All ranks of a group share all fields but `rank`.
 struct Identity {
   int rank = 0;
   int size = 1;
   std::string generation;  ///< at most kMaxGeneration bytes
   std::string secret;
-  bool encrypt = false;  ///< everything after the handshake
+  bool encrypt = false;  ///< everything after the handshake is encrypted
 };
 
 /// Two connections per pair of ranks: heartbeats and goodbyes must not queue behind data.
@@ -64,7 +65,7 @@ struct Reply {
   std::array<uint8_t, 32> nonce;
 };
 
-/// All zero except `refusal` for a peer that has not proved that it knows the secret.
+/// All zero except `refusal` for a peer that has not proved knowledge of the secret.
 struct Verdict {
   uint32_t refusal;
   uint32_t rank, size, generation_bytes;
@@ -74,7 +75,7 @@ struct Verdict {
 
 }  // namespace wire
 
-/// One side of the handshake, driven by whoever polls the non-blocking socket.
+/// One side of the handshake, driven by the owner of the non-blocking socket.
 class Handshake {
  public:
   enum class State { kRunning, kDone, kFailed };
@@ -86,7 +87,7 @@ class Handshake {
   State step(int fd);
   /// What to poll for while kRunning: POLLIN or POLLOUT.
   short events() const;
-  /// Why it failed.
+  /// Why the handshake failed.
   const Status& status() const { return status_; }
 
   int peer() const { return peer_; }
@@ -126,7 +127,7 @@ class Handshake {
   std::array<uint8_t, 32> proof_{};
   wire::Verdict verdict_{};
   std::unique_ptr<TlsSession> tls_;
-  size_t done_ = 0;  // bytes of this stage's message that were read or written
+  size_t done_ = 0;  // bytes of this stage's message read or written so far
   Status status_;
 };
 

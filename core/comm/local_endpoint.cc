@@ -62,7 +62,7 @@ Result<Endpoint::Progress> LocalEndpoint::progress() {
   return moved;
 }
 
-/// Copies the peer's next message, if there is one; returns its bytes.
+/// Copies the peer's next message, if any; returns its size.
 Result<size_t> LocalEndpoint::take() {
   const iovec room = expected_.front();
   {

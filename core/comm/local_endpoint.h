@@ -17,22 +17,22 @@
 
 namespace cafetiere {
 
-/// The state of a rank that its peers see.
+/// The state of a rank that is visible to its peers.
 class LocalMember {
  public:
   LocalMember();
 
-  /// Becomes readable when the rank is woken; invalid where the system gave no eventfd.
+  /// Becomes readable when the rank is woken; invalid if the system provides no eventfd.
   int fd() const { return wake_.get(); }
-  /// Wakes the rank if it sleeps, after the caller changed something that it may wait for.
+  /// Wakes the rank if it sleeps; called after a change that it may wait for.
   void notify();
   /// Wakes it in any case.
   void wake();
-  /// Called by the rank: it checks once more and then sleeps, or is awake again.
+  /// Called by the rank before it checks for work once more and sleeps.
   void arm();
   void disarm();
 
-  std::atomic<bool> left{false};  ///< it will neither send nor receive any more
+  std::atomic<bool> left{false};  ///< will not send or receive any more
 
  private:
   const Fd wake_;
@@ -44,7 +44,7 @@ class LocalMember {
 struct LocalLane {
   std::mutex mutex;
   std::deque<iovec> posted;        // guarded; the lock is held while one is copied
-  std::atomic<uint64_t> taken{0};  // messages so far
+  std::atomic<uint64_t> taken{0};  // number of messages so far
 };
 
 /// The receiver copies directly from the sender's memory.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LocalGroup: ranks as threads of one process. There is no time-out, as a thread cannot die without
-// its process.
+// LocalGroup: ranks as threads of one process. There is no time-out, because a thread cannot die
+// without its process.
 #include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -17,7 +17,7 @@
 namespace cafetiere {
 namespace {
 
-/// The state that the ranks of one group share.
+/// The state shared by the ranks of a group.
 struct SharedState {
   explicit SharedState(int n) : size(n), lanes(size_t(n) * n), ends(size_t(n) * n) {
     for (int rank = 0; rank < n; ++rank) members.push_back(std::make_shared<LocalMember>());
@@ -31,7 +31,7 @@ struct SharedState {
   /// Sockets of connections to `to` that `from` has not accepted yet.
   std::deque<Fd>& waiting_ends(int from, int to) { return ends[size_t(from) * size + to]; }
 
-  /// Closes the group with `why` unless it is closed already; returns the error for `rank`.
+  /// Closes the group with `why` unless it is already closed; returns the error for `rank`.
   Status close(int rank, Status why) {
     std::lock_guard lock(mutex);
     if (closer < 0) {
@@ -123,7 +123,7 @@ class LocalGroup : public Group {
     return all;
   }
 
-  /// Makes a socket pair, one end for each rank; the end of a rank that left is closed.
+  /// Creates a socket pair, one end for each rank; the end of a rank that has left is closed.
   Status connect_to(int peer) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) {

@@ -86,7 +86,7 @@ class MeshBuilder {
     return {};
   }
 
-  /// A connected rank that is gone will not come back: report it now, not at the deadline.
+  /// A rank that is lost after connecting will not come back: report it now, not at the deadline.
   Status watch_established() {
     for (int peer = 0; peer < size_; ++peer) {
       if (polls_[2 + peer].revents != 0) {
@@ -128,7 +128,8 @@ class MeshBuilder {
     c->fd = Fd();
   }
 
-  /// A failure of an unauthenticated peer is logged; that of a connection we made ends the attempt.
+  /// A failure of an unauthenticated peer is logged; that of a connection we initiated ends the
+  /// attempt.
   Status reject(Candidate* c, const std::string& why) {
     c->fd = Fd();
     if (c->ours) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mesh: connects every pair of ranks, whatever else connects to the port meanwhile.
+// Mesh: connects every pair of ranks, even if others connect to the port meanwhile.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct PeerLink {
   bool complete() const { return data.valid() && control.valid(); }
 };
 
-/// What forming a mesh needs.
+/// The inputs for forming a mesh.
 struct MeshOptions {
   Identity self;
   int listener = -1;                   ///< non-blocking, listening
@@ -32,8 +32,9 @@ struct MeshOptions {
   Logger log;
 };
 
-/// Connects to all lower ranks, accepts all higher ones. An unauthenticated connection is logged
-/// and dropped; a rank that refuses this one, or that is known and lost again, is an error at once.
+/// Connects to all lower ranks and accepts all higher ones. An unauthenticated connection is logged
+/// and dropped; a rank that refuses this one, or is lost after authentication, is an error
+/// immediately.
 Result<std::vector<PeerLink>> form_mesh(const MeshOptions& options);
 
 }  // namespace cafetiere

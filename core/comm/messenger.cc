@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 constexpr uint32_t kMessageMagic = 0x4d544643;  // "CFTM"
 constexpr size_t kQuantum = 1 << 20;            // bytes moved before another connection gets a turn
 constexpr std::chrono::milliseconds kMaxBeatInterval = 1s;
-// How long a leaving rank waits for the peers to hang up, so that they can read its final message.
+// How long a leaving rank waits for the peers to close, so that they can read its final message.
 constexpr auto kGoodbyeTimeout = 1s;
 
 enum MessageKind : uint32_t { kRequest = 1, kReply = 2, kMessageBeat = 3, kMessageBye = 4 };
@@ -44,7 +44,7 @@ struct Messenger::Peer {
   Stream stream;
   Clock::time_point heard;
 
-  std::deque<Outgoing> out;  // at most one request, one reply, and a beat or a goodbye
+  std::deque<Outgoing> out;  // at most one request, one reply, and a heartbeat or a goodbye
   size_t sent = 0;           // of out.front()
 
   MessageHeader header;
@@ -52,7 +52,7 @@ struct Messenger::Peer {
   std::span<std::byte> body;
   Bytes question;  // the body of a request; the buffer is reused
 
-  std::deque<Request*> asked;  // the first is under way
+  std::deque<Request*> asked;  // the first one has been sent
   bool answering = false;      // a reply is queued in `out`
 
   std::string name() const { return fmt::format("rank {}", rank); }
@@ -128,8 +128,8 @@ void Messenger::loop() {
     take_posted();
     if (stop_.load()) leave();
     if (leaving_ && (gone() || Clock::now() >= leave_by_)) return;
-    // The end of the measured silence, taken before reading: if this process itself was held up,
-    // the peers' heartbeats wait in the sockets.
+    // The end of the measured silence, taken before reading: if this process itself was delayed,
+    // the peers' heartbeats are waiting in the sockets.
     const auto now = Clock::now();
     const bool moved = pump_all();
     keep_time(now);
@@ -154,7 +154,7 @@ void Messenger::take_posted() {
   }
 }
 
-/// Sends goodbye once nothing else is to be sent; then only waits for the peers to hang up.
+/// Sends a goodbye once nothing else is to be sent; then only waits for the peers to close.
 void Messenger::leave() {
   if (leaving_) return;
   for (const auto& peer : peers_) {
@@ -178,7 +178,7 @@ void Messenger::start_next(Peer* peer) {
       {{.kind = kRequest, .topic = r.topic, .index = r.index, .bytes = r.data.size()}, r.data, {}});
 }
 
-/// One turn for every connection; returns whether anything moved.
+/// Gives each connection a turn; returns whether anything moved.
 bool Messenger::pump_all() {
   bool any = false;
   for (const auto& peer : peers_) {
@@ -204,7 +204,7 @@ Result<bool> Messenger::pump_out(Peer* peer) {
     const ssize_t n = peer->stream.send(rest_of_message(
         std::as_writable_bytes(std::span(&front.header, 1)), body, peer->sent, kQuantum, both));
     if (n < 0 && would_block()) break;
-    // What the peer wrote before it closed is still to be read: that may be a goodbye.
+    // What the peer wrote before it closed must still be read: it may be a goodbye.
     if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) break;
     if (n < 0) return connection_lost(peer->name(), n);
     moved += size_t(n);
@@ -241,7 +241,7 @@ Result<bool> Messenger::pump_in(Peer* peer) {
   return moved > 0;
 }
 
-/// The header is complete: checks it and prepares the buffer for the body.
+/// Checks a complete header and prepares the buffer for the body.
 Status Messenger::begin_body(Peer* peer) {
   const MessageHeader& h = peer->header;
   peer->body = {};
@@ -260,7 +260,8 @@ Status Messenger::begin_body(Peer* peer) {
     peer->body = peer->question;
     return {};
   }
-  // A reply before the whole request was sent cannot answer it, and the request's bytes are in use.
+  // A reply before the whole request was sent cannot answer it, and the request's bytes are still
+  // in use.
   const auto asks = [](const Outgoing& o) { return o.header.kind == kRequest; };
   const bool expected =
       h.kind != kReply || (!peer->asked.empty() && std::ranges::none_of(peer->out, asks));
@@ -293,8 +294,8 @@ Status Messenger::deliver(Peer* peer) {
   return {};
 }
 
-/// Whether this process was stalled for longer than the time-out, so that the peers have given it
-/// up: that they hung up does not mean that they are lost. Ends the messenger then.
+/// Whether this process was stalled for longer than the time-out, so that the peers have given up
+/// on it: that they closed does not mean that they are lost. If so, ends the messenger.
 bool Messenger::was_stalled() {
   const auto since = Clock::now() - last_beat_;
   if (timeout_.count() == 0 || since < timeout_) return false;
@@ -305,7 +306,7 @@ bool Messenger::was_stalled() {
   return true;
 }
 
-/// Checks the peers' silence up to `now`, and sends heartbeats.
+/// Checks the silence of the peers up to `now`, and sends heartbeats.
 void Messenger::keep_time(Clock::time_point now) {
   if (timeout_.count() == 0 || was_stalled()) return;
   for (const auto& peer : peers_) {
@@ -323,7 +324,7 @@ void Messenger::keep_time(Clock::time_point now) {
   }
 }
 
-/// Until the next heartbeat, a peer's time-out, or the end of this rank's grace period when it
+/// Time until the next heartbeat, a peer's time-out, or the end of this rank's grace period if it
 /// leaves; < 0: no limit.
 std::chrono::milliseconds Messenger::time_left() const {
   if (timeout_.count() == 0 && !leaving_) return -1ms;
@@ -366,7 +367,7 @@ void Messenger::lose(Peer* peer, Status why) {
   if (!leaving_) events_.lost(peer->rank, why);
 }
 
-/// Ends this messenger, not those of the others.
+/// Ends this messenger, but not those of the others.
 void Messenger::close(Status why) {
   {
     std::lock_guard lock(mutex_);
@@ -378,7 +379,7 @@ void Messenger::close(Status why) {
   }
 }
 
-/// The thread has thrown `why` and ends: the peers see that this rank is gone.
+/// The thread has failed with `why` and ends: the peers see that this rank is gone.
 void Messenger::fail(const Status& why) {
   {
     std::lock_guard lock(mutex_);

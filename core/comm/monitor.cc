@@ -60,7 +60,7 @@ void Monitor::loop() {
   while (!stop_.load()) {
     Status status;
     // Read before judging: after this process itself was stopped for a while, the peers' heartbeats
-    // wait in the socket.
+    // are waiting in the socket.
     for (size_t peer = 0; peer < links_.size() && status.ok(); ++peer) {
       if (polls[peer].fd >= 0) status = listen_to(static_cast<int>(peer));
       if (readers_[peer].closed) polls[peer].fd = -1;
@@ -75,7 +75,7 @@ void Monitor::loop() {
   }
 }
 
-/// Until the next heartbeat or a peer's time-out.
+/// Time until the next heartbeat or a peer's time-out.
 int Monitor::wait_ms(Ticks next_beat) const {
   Ticks next = next_beat;
   for (size_t peer = 0; peer < links_.size(); ++peer) {
@@ -147,8 +147,8 @@ void Monitor::goodbye(const std::string& reason) {
   }
 }
 
-/// Frames are small and rare: if one does not fit at once, the peer has read nothing for minutes,
-/// and the frame is dropped with it.
+/// Frames are small and rare: if one does not fit at once, the peer has not read for minutes, and
+/// the frame is dropped.
 void Monitor::send_frame(int peer, uint32_t kind, const std::string& text) {
   Stream& stream = links_[peer].control;
   if (!stream.valid()) return;

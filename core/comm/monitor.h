@@ -23,15 +23,15 @@ class Monitor {
  public:
   using OnFailure = std::function<void(Status)>;
 
-  /// `links` outlives the monitor, and only the monitor uses their control connections.
+  /// `links` must outlive the monitor, and only the monitor may use their control connections.
   /// `on_failure` is called once, from the monitor's thread.
   Monitor(int rank, std::vector<PeerLink>& links, int timeout_ms, OnFailure on_failure);
   /// Starts the thread. Called once.
   Status start();
-  /// Stops the thread; call goodbye() before.
+  /// Stops the thread; call goodbye() first.
   ~Monitor();
 
-  /// Records that `peer` is alive: called for any byte from it.
+  /// Records that `peer` is alive: called for any bytes from it.
   void heard(int peer) { heard_[peer].store(now(), std::memory_order_relaxed); }
 
   /// Sends the final message to the peers: this rank leaves cleanly or, with a reason, because the

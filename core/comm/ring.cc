@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kRingSegment = 32 << 10;  // floats sent in one round
 
-/// Called with what arrived: the offset of the first value in its slice, and the values.
+/// Called with received data: the offset of the first value in its slice, and the values.
 using Take = std::function<void(size_t at, std::span<const float> values)>;
 
 /// One step around the ring: sends a slice to the right neighbour, receives one from the left.
@@ -78,14 +78,14 @@ class RingStep : public Schedule {
   std::vector<uint16_t> narrow_out_, narrow_in_;
 };
 
-/// Runs the step; does nothing where both slices are empty.
+/// Runs the step; does nothing if both slices are empty.
 Status run_step(Group* group, std::span<const float> out, size_t incoming, Wire wire, Take take) {
   if (out.empty() && incoming == 0) return {};
   RingStep step(*group, out, incoming, wire, std::move(take));
   return group->run(&step);
 }
 
-/// Adds this rank's nodes from `offset` on to `values`.
+/// Adds this rank's nodes, starting at `offset`, to `values`.
 void add_nodes(const TreeSum& sum, size_t offset, std::span<float> values) {
   for (const TreeSum::Partial& p : sum.partials()) {
     const float* node = p.data + offset;
@@ -133,7 +133,7 @@ Status ring_all_gather(Group* group, std::span<float> arena, std::span<const siz
     const int s = (r % ranks + ranks) % ranks;
     return arena.subspan(slices[s], slices[s + 1] - slices[s]);
   };
-  // Rounded values are sent on unchanged: rounding them once more changes nothing.
+  // Rounded values are forwarded unchanged: rounding them again has no effect.
   round_to_wire(wire, part(rank).data(), part(rank).size());
   for (int step = 0; step + 1 < ranks; ++step) {
     const std::span<float> coming = part(rank - step - 1);

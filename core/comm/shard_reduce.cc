@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exchanges of the shard tree. Both sides of every message know its size from V, N and the
+// The exchanges of the shard tree. Both sides of a message derive its size from V, N and the
 // slices, so only values are sent.
 #include <fmt/format.h>
 
@@ -14,8 +14,8 @@
 namespace cafetiere {
 namespace {
 
-constexpr size_t kSegment = 128 << 10;  // floats of a slice that are sent in one round
-constexpr size_t kDirect = 16 << 10;    // floats up to which all_reduce() sends everything to all
+constexpr size_t kSegment = 128 << 10;  // floats of a slice sent per round
+constexpr size_t kDirect = 16 << 10;    // floats; smaller arrays are sent to all ranks
 
 /// The part of the arrays that a rank sums.
 struct Slice {
@@ -23,11 +23,11 @@ struct Slice {
   size_t size() const { return end - begin; }
 };
 
-/// The sizes of one reduction, and the sender of each part.
+/// The sizes of a reduction, and the sender of each part.
 struct Layout {
   int rank, ranks;
-  std::vector<Slice> slices;                   // of each rank
-  std::vector<std::vector<ShardRange>> nodes;  // of each rank
+  std::vector<Slice> slices;                   // per rank
+  std::vector<std::vector<ShardRange>> nodes;  // per rank
   size_t node_count = 0;
   size_t longest = 0;  // longest slice
 
@@ -48,7 +48,7 @@ std::vector<ShardRange> all_nodes(const Layout& layout) {
   return all;
 }
 
-/// The staging buffers of one segment, to send or to receive: taken in order, reused in the next
+/// The staging buffers of a segment, for sending or receiving: taken in order, reused in the next
 /// segment.
 class StagingBuffers {
  public:
@@ -60,15 +60,15 @@ class StagingBuffers {
 
  private:
   float* begin_ = nullptr;
-  size_t floats_ = 0;  // of one buffer
+  size_t floats_ = 0;  // per buffer
   size_t next_ = 0;
 };
 
-/// Segment by segment: sends to each peer its part of this rank's nodes, receives the peers' nodes
-/// for this rank's slice, and finishes the tree.
+/// Segment by segment: sends each peer its part of this rank's nodes, receives the peers' nodes for
+/// this rank's slice, and completes the tree.
 class ReduceSchedule : public Schedule {
  public:
-  /// `ready` may be null: the sum is complete.
+  /// `ready` may be null if the sum is complete.
   ReduceSchedule(TreeSum& sum, Layout layout, std::span<float> out, Wire wire, ReadyTest ready = {},
                  int wake_fd = -1)
       : sum_(sum),
@@ -153,13 +153,13 @@ class ReduceSchedule : public Schedule {
   size_t segment_begin(int rank, int round) const {
     return layout_.slices[rank].begin + round * segment_;
   }
-  /// How much of a rank's slice is in the segment of this round.
+  /// Number of floats of a rank's slice in the segment of this round.
   size_t segment_floats(int rank, int round) const {
     const size_t size = layout_.slices[rank].size();
     return std::min(segment_, size - std::min(round * segment_, size));
   }
 
-  /// The values as they are sent; this rank's own too, so that any rank would form the same sum.
+  /// The values in wire format; this rank's own too, so that any rank would compute the same sum.
   const void* on_wire(const float* part, size_t count, StagingBuffers* buffers) const {
     if (wire_ == Wire::kFloat32) return part;
     auto* buffer = static_cast<uint16_t*>(buffers->take());
@@ -264,7 +264,7 @@ class NarrowGather : public Schedule {
   const Wire wire_;
   size_t longest_ = 0;
   size_t segment_;
-  std::vector<uint16_t> staging_;  // one segment of each rank
+  std::vector<uint16_t> staging_;  // one segment per rank
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shard tree: V gradients summed in one fixed order, independent of which ranks hold which
-// shards, so that the sum has the same bits on any number of ranks.
+// shards, so that the sum is bitwise the same for any number of ranks.
 //
 // The tree over n shards splits at the largest power of two below n; a leaf is one shard. A rank
-// adds its shards in order and keeps the few largest nodes inside its range. In reduce_scatter the
-// owner of a slice receives these nodes from all ranks and finishes the tree.
+// adds its shards in order and keeps the few largest nodes inside its range. In reduce_scatter, the
+// owner of a slice receives these nodes from all ranks and completes the tree.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +20,16 @@
 
 namespace cafetiere {
 
-/// True when both are nodes and the two children of one node.
+/// True if both are nodes and are the two children of one node.
 bool are_siblings(ShardRange left, ShardRange right, int shards);
 
-/// The largest nodes that together make up `range`, in order.
+/// The largest nodes that together cover `range`, in order.
 std::vector<ShardRange> nodes_of(ShardRange range, int shards);
 
 /// Offsets of `ranks` slices of about equal size, in multiples of kArenaBlock: from 0 to `floats`.
 std::vector<size_t> even_slices(size_t floats, int ranks);
 
-/// Adds up the shards of one rank, with at most ceil(log2 V) + 1 arrays, which are allocated in the
+/// Sums the shards of a rank, using at most ceil(log2 V) + 1 arrays, which are allocated in the
 /// first round and reused.
 class TreeSum {
  public:
@@ -39,11 +39,11 @@ class TreeSum {
     const float* data;
   };
 
-  /// For arrays of `floats` values. `pool` may be null and must outlive this object.
+  /// For arrays of `floats` values. `pool` may be null; otherwise it must outlive this object.
   TreeSum(ShardRange range, int shards, size_t floats, ThreadPool* pool);
 
-  /// Adds the next shard's array. Only the array of the last shard must not change until reset():
-  /// it may be used in place.
+  /// Adds the next shard's array. The array of the last shard must not change until reset(),
+  /// because it may be used in place; the others may.
   Status add(std::span<const float> leaf);
 
   /// Clears the sums for the next round.
@@ -58,7 +58,7 @@ class TreeSum {
   /// The complete nodes in order; nodes_of(range()) once all shards are added.
   std::span<const Partial> partials() const { return partials_; }
 
-  /// A buffer for `floats` values from the peers; valid as long as this object.
+  /// A buffer for `floats` values from peers; valid as long as this object.
   float* scratch(size_t floats);
 
  private:
@@ -77,7 +77,7 @@ class TreeSum {
   size_t scratch_floats_ = 0;
 };
 
-/// An error unless `slices` cut `floats` values into one slice a rank.
+/// An error unless `slices` divide `floats` values into one slice per rank.
 Status check_slices(const Group* group, std::span<const size_t> slices, size_t floats);
 
 /// An error unless the rank has added its shards and `out` holds its slice.
@@ -93,7 +93,7 @@ struct Reduction {
   std::span<float> out;
 };
 
-/// Reports when the sums that another thread still computes are complete.
+/// Reports when sums that another thread computes are complete.
 class ReadySource {
  public:
   virtual ~ReadySource() = default;
@@ -103,11 +103,11 @@ class ReadySource {
   virtual int wake_fd() const = 0;
 };
 
-/// Finishes the trees of several arrays in one exchange; ranks may group the arrays into different
-/// calls, but their order is the same. With a `source` each is sent as soon as it is ready, without
-/// waiting for the peers to process the one before. A null group is one rank. With a 16-bit `wire`
-/// the other ranks' nodes arrive rounded and the bits are the same only for the same number of
-/// ranks.
+/// Completes the trees of several arrays in one exchange; ranks may divide the arrays into
+/// different calls, but their order must be the same. With a `source`, each array is sent as soon
+/// as it is ready, without waiting for the peers to process the previous one. A null group is a
+/// single rank. With a 16-bit `wire`, the other ranks' nodes arrive rounded, and the result is
+/// bitwise the same only for the same number of ranks.
 Status reduce_scatter(Group* group, std::span<const Reduction> reductions,
                       Wire wire = Wire::kFloat32, ReadySource* source = nullptr);
 inline Status reduce_scatter(Group* group, TreeSum& sum, std::span<const size_t> slices,
@@ -116,15 +116,15 @@ inline Status reduce_scatter(Group* group, TreeSum& sum, std::span<const size_t>
   return reduce_scatter(group, {&reduction, 1}, wire);
 }
 
-/// An array of which every rank has its own slice.
+/// An array of which each rank has its own slice.
 struct AllGatherOp {
   std::span<float> arena;
   std::span<const size_t> slices;
 };
 
-/// Every rank sends its own slices and receives the others', of several arrays in one exchange.
-/// With a 16-bit `wire` its own slices are rounded too, so that all ranks hold the same: use it for
-/// gradients or deltas rather than weights, whose small steps would be rounded away.
+/// Every rank sends its own slices and receives the others', for several arrays in one exchange.
+/// With a 16-bit `wire`, its own slices are rounded too, so that all ranks hold the same values:
+/// use it for gradients or deltas, not for weights, whose small updates would be lost to rounding.
 Status all_gather_slices(Group* group, std::span<const AllGatherOp> gathers,
                          Wire wire = Wire::kFloat32);
 inline Status all_gather_slices(Group* group, std::span<float> arena,
@@ -133,12 +133,13 @@ inline Status all_gather_slices(Group* group, std::span<float> arena,
   return all_gather_slices(group, {&gathering, 1}, wire);
 }
 
-/// The sum over all shards on every rank, with the bits of reduce_scatter and all_gather_slices; a
-/// small array takes one exchange instead of two. `out` may be the array last given to add().
+/// The sum over all shards on every rank, bitwise equal to reduce_scatter followed by
+/// all_gather_slices; a small array takes one exchange instead of two. `out` may be the array last
+/// passed to add().
 Status all_reduce(Group* group, TreeSum& sum, std::span<float> out, Wire wire = Wire::kFloat32);
 
-/// Gathers `k` doubles of each shard in the order of the shards: `mine` holds those of the rank's
-/// own shards, `all` gets shards * k values.
+/// Gathers `k` doubles per shard in shard order: `mine` holds those of the rank's own shards, `all`
+/// receives shards * k values.
 Status gather_shard_values(Group* group, int shards, std::span<const double> mine, int k,
                            std::span<double> all);
 

@@ -22,7 +22,7 @@ Status os_error(const char* what) {
 Result<std::byte*> map(const Fd& fd, size_t bytes, int protection) {
   void* memory = mmap(nullptr, bytes, protection, MAP_SHARED, fd.get(), 0);
   if (memory == MAP_FAILED) return os_error("map it");
-  madvise(memory, bytes, MADV_HUGEPAGE);  // best effort: only speed depends on it
+  madvise(memory, bytes, MADV_HUGEPAGE);  // best effort: affects only speed
   return static_cast<std::byte*>(memory);
 }
 
@@ -45,7 +45,7 @@ Result<std::shared_ptr<SharedMemory>> SharedMemory::open(const Place& place, boo
   // O_NONBLOCK: the path may refer to anything, such as a pipe.
   const Fd fd(::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return os_error("open it");
-  // Checks the opened file: the peer can put another one at the path at any time.
+  // Checks the opened file, because the peer can replace the file at the path at any time.
   struct stat about {};
   if (fstat(fd.get(), &about) != 0) return os_error("find it");
   if (!S_ISREG(about.st_mode) || static_cast<uint64_t>(about.st_size) != place.bytes ||

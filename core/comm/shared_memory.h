@@ -11,20 +11,20 @@
 
 namespace cafetiere {
 
-/// A mapped memfd, initially zero and on huge pages where the system has them for it. It cannot
-/// shrink, so whoever maps it can read all of it while it is mapped.
+/// A mapped memfd, initially zero, on huge pages if the system provides them. It cannot shrink, so
+/// every process that maps it can read all of it.
 class SharedMemory {
  public:
-  /// Where another process of the host finds it. `id` distinguishes it from another file with the
-  /// same number there.
+  /// How another process of the host finds it. `id` distinguishes it from another file with the
+  /// same descriptor number.
   struct Place {
     int32_t pid = 0, fd = -1;
     uint64_t bytes = 0, id = 0;
   };
 
-  /// An error where the system refuses: kOutOfMemory, or kIo where memfd_create() is forbidden.
+  /// An error if the system refuses: kOutOfMemory, or kIo if memfd_create() is forbidden.
   static Result<std::shared_ptr<SharedMemory>> create(size_t bytes);
-  /// Maps the memory of another process; an error where it does not exist or the system forbids it.
+  /// Maps the memory of another process; an error if it does not exist or the system forbids it.
   /// Read-only unless `writable`.
   static Result<std::shared_ptr<SharedMemory>> open(const Place& place, bool writable);
   ~SharedMemory();
@@ -35,7 +35,7 @@ class SharedMemory {
   size_t size() const { return place_.bytes; }
   /// Its place; only in the process that created it, until drop_fd().
   const Place& place() const { return place_; }
-  /// The others have it open, or never will.
+  /// Closes the descriptor once the others have opened it, or never will.
   void drop_fd() { fd_ = Fd(); }
 
   bool holds(const void* begin, size_t bytes) const {

@@ -48,8 +48,8 @@ bool ShmEndpoint::arm(std::vector<pollfd>* polls) {
   return link_->may_sleep(sending(), receiving());
 }
 
-/// Reads the wake-up bytes from the socket and detects whether it is closed. What the peer wrote
-/// before it closed it is in the memory by then.
+/// Reads the wake-up bytes from the socket and detects whether it is closed. Everything the peer
+/// wrote before it closed the socket is then in the memory.
 void ShmEndpoint::disarm() {
   if (!armed_) return;
   armed_ = false;
@@ -59,7 +59,8 @@ void ShmEndpoint::disarm() {
   ended_ = n == 0 || (n < 0 && !would_block());
 }
 
-/// A byte on the socket ends the peer's poll(). If the socket is full, it holds such bytes already.
+/// A byte on the socket ends the peer's poll(). If the socket is full, it already contains such
+/// bytes.
 void ShmEndpoint::wake_peer() {
   if (link_->must_wake_peer()) (void)!::send(socket_, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

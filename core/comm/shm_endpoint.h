@@ -9,11 +9,11 @@
 
 namespace cafetiere {
 
-/// The bytes go through a ShmLink; a socket between the two ranks wakes a sleeper and is closed
-/// when the peer is gone.
+/// Bytes go through a ShmLink; a socket between the two ranks wakes a sleeping side, and its
+/// closing shows that the peer is gone.
 class ShmEndpoint : public FramedEndpoint {
  public:
-  /// `socket` is non-blocking, outlives the endpoint, and is read by the endpoint only.
+  /// `socket` must be non-blocking, must outlive the endpoint, and is read only by the endpoint.
   ShmEndpoint(PeerName name, std::unique_ptr<ShmLink> link, int socket)
       : FramedEndpoint(std::move(name)), link_(std::move(link)), socket_(socket) {}
 

@@ -31,7 +31,7 @@ size_t total(std::span<const iovec> parts) {
 
 }  // namespace
 
-/// Bytes written and read since the beginning; their difference is what the ring holds.
+/// Bytes written and read since the start; their difference is the content of the ring.
 struct ShmLink::Ring {
   alignas(64) SharedWord<uint64_t> written;
   alignas(64) SharedWord<uint64_t> read;

@@ -149,7 +149,7 @@ Status Borrower::give_back() {
   return {};
 }
 
-/// Whether the bytes read until now are valid: not withdrawn.
+/// Whether the bytes read so far are valid, that is, not withdrawn.
 Status Borrower::check() const {
   shared_fence(std::memory_order_acquire);
   if (ring_->withdrawn.load(std::memory_order_relaxed) == 0) return {};

@@ -16,13 +16,14 @@
 
 namespace cafetiere {
 
-/// A descriptor ring in memory that both sides map: a loan is the descriptor of an exported buffer,
-/// a free slot is a credit, `taken` counts completions (state table: core/comm/shm_protocol.h).
+/// A descriptor ring in memory mapped by both sides: a loan is the descriptor of an exported
+/// buffer, a free slot is a credit, `taken` counts completions (state table:
+/// core/comm/shm_protocol.h).
 struct LoanRing {
   static constexpr size_t kMostMemories = 8;
 
   struct Loan {
-    uint64_t at;  // bytes that went through the byte ring before it
+    uint64_t at;  // position in the byte ring at which it is inserted
     uint32_t memory;
     uint64_t offset, bytes;
   };
@@ -30,12 +31,12 @@ struct LoanRing {
   SharedWord<uint32_t> memory_count;
   alignas(64) std::array<Loan, kLoanSlots> loans;
   SharedWord<uint64_t> lent;               // loans so far
-  SharedWord<uint32_t> withdrawn;          // not 0: the loans' bytes may have changed
-  alignas(64) SharedWord<uint64_t> taken;  // loans that were read completely
+  SharedWord<uint32_t> withdrawn;          // nonzero: the lent bytes may have changed
+  alignas(64) SharedWord<uint64_t> taken;  // loans read completely
 };
 
-/// Copies a part of a message of which `rest` bytes are left. Bypasses the cache (streaming stores)
-/// for long messages, which would evict it.
+/// Copies a part of a message of which `rest` bytes remain. For long messages, which would evict
+/// the cache, it uses streaming stores.
 void copy_message(std::byte* to, const std::byte* from, size_t bytes, size_t rest);
 
 /// The exporting side. The bytes must not change until all loans are returned or withdrawn.
@@ -45,13 +46,13 @@ class Lender {
 
   /// Exports `memory` to the peer; does nothing if kMostMemories are exported already.
   void add(std::shared_ptr<const SharedMemory> memory);
-  /// Whether `part` is long enough, and in exported memory.
+  /// Whether `part` is long enough and in exported memory.
   bool lends(const iovec& part) const { return part.iov_len >= kShortestLoan && find(part); }
   /// Lends `part`, which follows byte `at` of the ring; false without credits (all slots in use).
   bool lend(const iovec& part, uint64_t at);
   /// Whether the peer has loans that it has not returned.
   bool has_loans_out() const { return taken() != lent_; }
-  /// Whether all loans are returned; an error where the peer's count is invalid.
+  /// Whether all loans are returned; an error if the peer's count is invalid.
   Result<bool> all_returned() const;
   /// Whether the peer returned anything since the last call.
   bool news();
@@ -67,21 +68,22 @@ class Lender {
   uint64_t lent_ = 0, seen_ = 0;
 };
 
-/// The importing side. What the lender writes is checked before use.
+/// The importing side. Checks what the lender writes before use.
 class Borrower {
  public:
   explicit Borrower(LoanRing* ring) : ring_(ring) {}
 
-  /// The ring position that the next loan precedes; empty where there is no loan.
+  /// The ring position at which the next loan is inserted; empty if there is no loan.
   std::optional<uint64_t> next_at() const;
-  /// Copies the loan's next bytes to `part`, at most a chunk; returns how many.
+  /// Copies the next bytes of the loan to `part`, at most a chunk; returns their number.
   Result<size_t> take(const iovec& part);
   /// Whether a loan is partly read.
   bool reading() const { return left_ > 0; }
-  /// The loan in place if it has `bytes` bytes, none of them taken, else null; until give_back().
+  /// The loan's address if it has `bytes` bytes and none have been taken, else null; valid until
+  /// give_back().
   Result<const std::byte*> borrow(size_t bytes);
   bool borrowed() const { return borrowed_; }
-  /// An error where the lender withdrew it meanwhile.
+  /// An error if the lender withdrew it meanwhile.
   Status give_back();
 
  private:

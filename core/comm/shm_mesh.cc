@@ -14,7 +14,7 @@ namespace {
 
 using Links = std::vector<std::unique_ptr<ShmLink>>;
 
-/// What two processes must have in common to open each other's memory.
+/// What two processes must share to open each other's memory.
 struct Host {
   uint64_t wanted = 0;
   std::array<char, 40> boot{};          // of the kernel
@@ -67,7 +67,7 @@ Status offer(Group* group, const std::vector<Host>& hosts, Links* links) {
   return {};
 }
 
-/// Drops the links that only one side could open.
+/// Drops links that only one side could open.
 Status agree(Group* group, const std::vector<Host>& hosts, Links* links) {
   const int rank = group->rank();
   std::vector<uint8_t> mine(hosts.size()), theirs(hosts.size());

@@ -11,8 +11,8 @@
 namespace cafetiere {
 
 /// Links to the ranks on the same host, in the same network and process namespaces, whose memory
-/// the system lets this process open; null for the others. Both sides get a link or neither. Every
-/// rank calls it; one that wants no links passes wanted = false.
+/// the system lets this process open; null for the others. Both sides get a link or neither does.
+/// Every rank must call it; one that wants no links passes wanted = false.
 Result<std::vector<std::unique_ptr<ShmLink>>> share_memory(Group* group, bool wanted);
 
 }  // namespace cafetiere

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol by which two ranks of one host exchange bytes through shared memory: its states, its
-// shared words and its sizes.
+// The protocol by which two ranks of a host exchange bytes through shared memory: its states,
+// shared words and sizes.
 //
 // A link has two sides, 0 and 1, and in each direction a writer W and a reader R. W writes `written`,
 // `loans`, `lent`, `memories`, `memory_count` and `withdrawn` of its direction, R writes `read` and
@@ -28,10 +28,10 @@
 //                                                                  sends a byte on the socket
 //                     woken           a byte is in the socket      S: asleep[S] = 0, takes the byte   awake
 //
-// The words that count are stored with release and loaded with acquire, so whoever sees a count sees
-// the bytes behind it. The two fences order "I sleep, is there work?" against "here is work, do you
-// sleep?": without either, both sides could miss each other. A peer may wake a side that is only
-// settling; the byte then ends its next poll() early, which is harmless.
+// The words that count are stored with release and loaded with acquire, so a side that sees a count
+// also sees the bytes before it. The two fences order "I sleep, is there work?" against "here is
+// work, do you sleep?": without either, both sides could miss each other. A peer may wake a side that
+// is only settling; the byte then ends its next poll() early, which is harmless.
 // tests/interleaving explores every order in which the two sides can take these steps.
 #pragma once
 
@@ -39,7 +39,7 @@
 #include <cstddef>
 
 #ifdef CFT_SHM_STEPS
-#include CFT_SHM_STEPS  // the same with a scheduler's hooks, and in small
+#include CFT_SHM_STEPS  // the same, with a scheduler's hooks and smaller sizes
 #else
 
 namespace cafetiere {

@@ -55,7 +55,7 @@ uint32_t v4_address(const SocketAddress& e) {
 }
 
 void set_option(int fd, int level, int name, int value) {
-  setsockopt(fd, level, name, &value, sizeof value);  // best effort: only speed depends on it
+  setsockopt(fd, level, name, &value, sizeof value);  // best effort: affects only speed
 }
 
 void tune_common(int fd) {
@@ -181,8 +181,8 @@ Result<Fd> start_connect(const SocketAddress& to) {
 
 void tune_data(int fd) {
   tune_common(fd);
-  // The plain options are capped at the system's limit and turn off the kernel's own tuning of the
-  // buffers, which is then better: so force the sizes, or leave them alone.
+  // The plain options are capped at the system's limit and disable the kernel's buffer tuning,
+  // which then works better: so force the sizes, or leave them alone.
   set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, kSocketBuffer);
   set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, kSocketBuffer);
   if (remote_address(fd).is_private()) {

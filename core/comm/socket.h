@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sockets: ownership, addresses and the options every connection of a group gets.
+// Sockets: ownership, addresses and the options of all connections of a group.
 #pragma once
 
 #include <sys/socket.h>
@@ -40,18 +40,18 @@ struct SocketAddress {
   bool is_wildcard() const;  ///< 0.0.0.0 or ::
 };
 
-/// "host:port" or "[ipv6]:port".
+/// Parses "host:port" or "[ipv6]:port".
 Result<SocketAddress> parse_address(const std::string& text);
 
-/// Ports to listen on, for machines behind a firewall; by default any that is free.
+/// Ports to listen on, for machines behind a firewall; default: any free port.
 struct PortRange {
   int first = 0, last = 0;
 };
 
-/// "40000" or "40000-40100"; "" for any.
+/// Parses "40000" or "40000-40100"; "" for any port.
 Result<PortRange> parse_ports(const std::string& text);
 
-/// Listens, non-blocking, on the first free one of `ports` at this one address.
+/// Listens, non-blocking, on the first free port of `ports` at this address only.
 Result<Fd> listen_on(const std::string& host, PortRange ports = {});
 
 SocketAddress local_address(int fd);
@@ -60,9 +60,9 @@ SocketAddress remote_address(int fd);
 /// Starts a non-blocking connection; it is open when the socket becomes writable.
 Result<Fd> start_connect(const SocketAddress& to);
 
-/// For data: no delay, large buffers, and cubic on near links, where a paced congestion control
-/// would slow the sender. No TCP_USER_TIMEOUT: it would also end a connection whose receiver only
-/// computes for longer than that before it reads again.
+/// For data: no delay, large buffers, and cubic on links to near hosts, where a paced congestion
+/// control would slow the sender. No TCP_USER_TIMEOUT: it would also end a connection whose
+/// receiver merely computes for longer than that before it reads again.
 void tune_data(int fd);
 
 /// For heartbeats: no delay, and a dead link is noticed within `timeout_ms`.
@@ -71,7 +71,7 @@ void tune_control(int fd, int timeout_ms);
 /// Whether errno says that a non-blocking call would block.
 bool would_block();
 
-/// Why a send() or recv() that returned 0 or less ends a handshake.
+/// The error of a handshake ended by a send() or recv() that returned 0 or less.
 Status hung_up(ssize_t result);
 
 /// The system's text for an errno value.

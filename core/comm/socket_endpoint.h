@@ -9,7 +9,7 @@ namespace cafetiere {
 
 class SocketEndpoint : public FramedEndpoint {
  public:
-  /// `stream` outlives the endpoint, which alone uses it.
+  /// `stream` must outlive the endpoint and is used by it only.
   SocketEndpoint(PeerName name, Stream* stream)
       : FramedEndpoint(std::move(name)), stream_(stream) {}
 

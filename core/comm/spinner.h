@@ -6,13 +6,13 @@
 
 namespace cafetiere {
 
-/// An answer that is under way arrives sooner than a sleeper wakes, so spin for a short time. Where
-/// spinning did not pay lately, as on cores that are busy computing, it is tried only occasionally.
+/// A reply in transit arrives sooner than a sleeping thread wakes, so spin briefly. If spinning did
+/// not pay recently, as on cores that are busy computing, it is tried only occasionally.
 class Spinner {
  public:
   static constexpr auto kLimit = std::chrono::microseconds(20);
 
-  /// Nothing has arrived: whether to spin on rather than sleep.
+  /// Nothing has arrived: whether to continue spinning rather than sleep.
   bool again() {
     const auto now = std::chrono::steady_clock::now();
     if (!spinning_) {
@@ -35,7 +35,7 @@ class Spinner {
 
  private:
   static constexpr int kTrusted = 4;  // failed spins after which most are skipped
-  static constexpr int kRetry = 16;   // one of so many is still tried
+  static constexpr int kRetry = 16;   // one of this many is still tried
 
   bool spinning_ = false;
   std::chrono::steady_clock::time_point since_;

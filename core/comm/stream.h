@@ -20,7 +20,7 @@ namespace cafetiere {
 class Stream {
  public:
   Stream() = default;
-  /// Plain, or encrypted by `tls`, whose handshake is complete.
+  /// Plain, or encrypted with `tls`, whose handshake must be complete.
   explicit Stream(Fd fd, std::unique_ptr<TlsSession> tls = nullptr);
 
   bool valid() const { return fd_.valid(); }
@@ -28,13 +28,13 @@ class Stream {
   /// For poll(), socket options and shutdown().
   int fd() const { return fd_.get(); }
 
-  /// As sendmsg(): the number of bytes sent, or -1. After a short count, -1 with EAGAIN too, the
-  /// caller goes on with the same bytes: some may be buffered in encrypted form.
+  /// Like sendmsg(): returns the number of bytes sent, or -1. After a short count or -1 with
+  /// EAGAIN, the caller must continue with the same bytes: some may be buffered in encrypted form.
   ssize_t send(std::span<const iovec> parts);
   ssize_t send(std::span<const std::byte> bytes);
 
-  /// As recvmsg(): the number of bytes received, 0 at the end of the stream, or -1; EBADMSG when
-  /// they were not sent by the peer. Read until EAGAIN before polling.
+  /// Like recvmsg(): returns the number of bytes received, 0 at the end of the stream, or -1;
+  /// EBADMSG if they were not sent by the peer. Read until EAGAIN before polling.
   ssize_t receive(std::span<const iovec> parts);
   ssize_t receive(std::span<std::byte> bytes);
 
@@ -43,12 +43,12 @@ class Stream {
   std::unique_ptr<TlsSession> tls_;
 };
 
-/// The error of a connection on which send() or receive() returned `result`, which means neither
-/// progress nor EAGAIN. The message starts with `who`.
+/// The error of a connection whose send() or receive() returned `result`, which is neither progress
+/// nor EAGAIN. The message starts with `who`.
 Status connection_lost(const std::string& who, ssize_t result);
 
-/// Fills `parts` with the rest of a header and its body after `offset` bytes, at most `limit` bytes
-/// of the body; returns the parts that are not empty.
+/// Sets `parts` to the rest of a header and its body after `offset` bytes, with at most `limit`
+/// bytes of the body; returns the non-empty parts.
 std::span<iovec> rest_of_message(std::span<std::byte> header, const iovec& body, size_t offset,
                                  size_t limit, std::span<iovec, 2> parts);
 

@@ -7,17 +7,17 @@
 namespace cafetiere {
 namespace {
 
-/// Maps ranks of the sub-group to those of its parent, from message `first` on.
+/// Maps ranks of the sub-group to those of its parent, starting with message `first`.
 template <class Message>
 void rename_peers(const std::vector<int>& members, std::vector<Message>* messages, size_t first) {
   for (size_t i = first; i < messages->size(); ++i) {
     int& peer = (*messages)[i].peer;
-    // A peer outside the sub-group maps to no rank of the parent, so that the parent refuses it.
+    // A peer outside the sub-group is mapped to an invalid rank, which the parent rejects.
     peer = peer >= 0 && peer < static_cast<int>(members.size()) ? members[size_t(peer)] : -1;
   }
 }
 
-/// A schedule of the sub-group as its parent runs it.
+/// A schedule of the sub-group, translated for its parent.
 class Renamed : public Schedule {
  public:
   Renamed(Schedule* inner, const std::vector<int>& members) : inner_(inner), members_(members) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SubGroup: some ranks of a group as a group of their own.
+// SubGroup: some ranks of a group as a separate group.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace cafetiere {
 
-/// Ranks `members` of `parent`, in this order; the caller is one of them. Uses the parent's
-/// connections: the parent outlives it, and within one process only one of them is used at a time.
-/// open_links() is not available, as all ranks of the parent would have to take part.
+/// Ranks `members` of `parent`, in this order; they must include the caller. Uses the connections
+/// of the parent, which must outlive it; within a process, only one of the two may be used at a
+/// time. open_links() is not available, since all ranks of the parent would have to take part.
 class SubGroup : public Group {
  public:
   SubGroup(Group* parent, std::vector<int> members);

@@ -20,10 +20,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long a broken data connection waits for the monitor, which may know the root cause.
+// How long a broken data connection waits for the monitor, which may have the root cause.
 constexpr auto kReasonTimeout = std::chrono::milliseconds(100);
 
-/// Whether this process may open as many files as a group has connections: a data and a control
+/// Whether this process may open as many files as the group has connections: a data and a control
 /// connection to each other rank.
 Status check_open_files(int size) {
   constexpr uint64_t kMore = 16;  // for the listener, events, memory, files of the run
@@ -124,7 +124,7 @@ Status TcpGroup::connect(const std::vector<std::string>& addresses) {
   return barrier(this);
 }
 
-/// Replaces the transport to ranks of this host by shared memory where possible.
+/// Replaces the transport to ranks on this host with shared memory where possible.
 Status TcpGroup::share_memory() {
   CFT_ASSIGN(auto shared, cafetiere::share_memory(this, options_.shared_memory));
   for (int peer = 0; peer < size(); ++peer) {
@@ -136,7 +136,7 @@ Status TcpGroup::share_memory() {
   return {};
 }
 
-/// Replaces the transport to ranks without shared memory by UCX, if requested.
+/// Replaces the transport to ranks without shared memory with UCX, if requested.
 Status TcpGroup::use_ucx() {
   std::vector<std::optional<UcxPeer>> peers(size());
   for (int peer = 0; peer < size(); ++peer) {
@@ -189,7 +189,8 @@ Result<PeerLinks> TcpGroup::open_links() {
   if (!links.ok()) {
     return close(links.status().with_context(fmt::format("rank {} cannot open links", rank())));
   }
-  // A control connection that closes looks like a lost rank to those that still connect.
+  // A control connection that closes would look like a lost rank to ranks that are still
+  // connecting.
   CFT_TRY(barrier(this));
   PeerLinks result{.streams = {}, .cancelled = cancelled_.get(), .timeout_ms = options_.timeout_ms};
   for (PeerLink& link : *links) result.streams.push_back(std::move(link.data));
@@ -240,8 +241,8 @@ Status TcpGroup::give_up(Status why) {
   return close(std::move(why));
 }
 
-/// Closes the group with `why` unless it is closed already; returns the first reason. The sockets
-/// stay allocated until the destructor, as other threads may be using them.
+/// Closes the group with `why` unless it is already closed; returns the first reason. The sockets
+/// are kept until the destructor, because other threads may be using them.
 Status TcpGroup::close(Status why) {
   std::lock_guard lock(mutex_);
   if (closed_.load()) return verdict_;

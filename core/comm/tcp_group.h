@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TcpGroup: ranks in different processes or machines, connected by TCP.
+// TcpGroup: ranks in different processes or on different machines, connected by TCP.
 #pragma once
 
 #include <atomic>
@@ -19,45 +19,46 @@
 
 namespace cafetiere {
 
-/// How one rank joins a group. Only `rank`, `bind`, `ports` and `log` may differ between ranks.
+/// How a rank joins a group. Only `rank`, `bind`, `ports` and `log` may differ between ranks.
 struct GroupOptions {
   int rank = 0;
   int size = 1;
   std::string bind = "127.0.0.1";  ///< the one address to listen on; the other ranks connect to it
-  PortRange ports;                 ///< one of these is listened on; default: any free port
-  std::string secret;              ///< random bytes, kMinSecret or more, fresh for each run
-  std::string generation;          ///< names the attempt; connections of another are refused
-  int timeout_ms = 6000;           ///< silence after which a peer counts as lost
-  int connect_timeout_ms = 10000;  ///< until all ranks must be connected
-  bool encrypt = false;            ///< TLS 1.3 on every connection; shared memory stays as it is
+  PortRange ports;                 ///< ports to choose from for listening; default: any free port
+  std::string secret;              ///< random bytes, at least kMinSecret, new for each run
+  std::string generation;          ///< identifies the attempt; connections from another one are
+                                   ///< refused
+  int timeout_ms = 6000;           ///< silence after which a peer is considered lost
+  int connect_timeout_ms = 10000;  ///< time until all ranks must be connected
+  bool encrypt = false;            ///< TLS 1.3 on every connection; shared memory is not encrypted
   bool shared_memory = true;       ///< 8 MiB per pair of ranks on one host, if permitted
   bool infiniband = false;  ///< UCX between hosts if all ranks find it, else TCP; see connect()
   Logger log;
 };
 
-/// GroupOptions::infiniband in the words of users: "ethernet" or "infiniband".
+/// Parses the user setting for GroupOptions::infiniband: "ethernet" or "infiniband".
 Result<bool> parse_connection(const std::string& text);
 
 /// Usage: listen(), distribute address() to all ranks by any means, connect() with all addresses in
 /// rank order, exchange().
 class TcpGroup : public Group {
  public:
-  /// Opens a free port of the bind address, or one of `ports`.
+  /// Listens on a free port of the bind address, or on one of `ports`.
   static Result<std::unique_ptr<TcpGroup>> listen(GroupOptions options);
   ~TcpGroup() override;
 
   /// "host:port", to be sent to the other ranks.
   std::string address() const { return address_; }
 
-  /// Replaces the secret; before connect().
+  /// Replaces the secret; call before connect().
   Status set_secret(std::string secret);
 
-  /// Connects to all ranks; returns when all are connected. Called once. A rank that asked for
-  /// `infiniband` logs what is used: UCX on all ranks or on none. UCX neither encrypts nor
+  /// Connects to all ranks; returns when all are connected. Called once. If `infiniband` is
+  /// requested, logs what is used: UCX on all ranks or on none. UCX neither encrypts nor
   /// authenticates, so with `encrypt` TCP is used.
   Status connect(const std::vector<std::string>& addresses);
 
-  /// The transport to `peer`, as Endpoint::transport(); once connected.
+  /// The transport to `peer`, as in Endpoint::transport(); valid once connected.
   std::string transport(int peer) const { return engine_->transport(peer); }
 
   int rank() const override { return options_.rank; }

@@ -17,7 +17,7 @@ namespace cafetiere {
 namespace {
 
 constexpr size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;
-// More than the header and tag of a record and a key update before it.
+// More than the header and tag of a record and a preceding key update.
 constexpr size_t kRecordOverhead = 256;
 constexpr size_t kWireBuffer = 256 << 10;  // each direction
 constexpr char kSuite[] = "TLS_AES_128_GCM_SHA256";
@@ -165,7 +165,7 @@ bool TlsSession::has_room() const {
   return BIO_ctrl_get_write_guarantee(SSL_get_wbio(ssl_.get())) >= kRecord + kRecordOverhead;
 }
 
-/// Encrypts as much as the buffer has space for; returns how much.
+/// Encrypts as much as fits into the buffer; returns the number of bytes.
 ssize_t TlsSession::seal(std::span<const iovec> parts) {
   ssize_t total = 0;
   for (const iovec& part : parts) {
@@ -186,7 +186,7 @@ ssize_t TlsSession::seal(std::span<const iovec> parts) {
   return total;
 }
 
-/// What all calls return after bytes arrived that the peer has not sent.
+/// The result of all calls after bytes arrived that the peer did not send.
 ssize_t TlsSession::spoilt() {
   ERR_clear_error();
   errno = EBADMSG;
@@ -199,7 +199,7 @@ ssize_t TlsSession::send(int fd, std::span<const iovec> parts) {
     pending_plain_ = seal(parts);
   }
   if (!flush(fd)) return -1;
-  // libssl encrypts nothing more after input that was not authentic.
+  // libssl does not encrypt any more after input that was not authentic.
   return pending_plain_ > 0 ? std::exchange(pending_plain_, 0) : spoilt();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TreeFinish: the last additions of the shard tree, over the nodes of all ranks.
+// TreeFinish: the final additions of the shard tree, over the nodes of all ranks.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace cafetiere {
 
-/// The values of a node, local or as received.
+/// The values of a node, local or received.
 struct NodeValues {
   const void* data;
   Wire wire = Wire::kFloat32;
@@ -23,14 +23,14 @@ class TreeFinish {
   /// `nodes` cover all `shards`, in order.
   TreeFinish(std::span<const ShardRange> nodes, int shards);
 
-  /// Adds one array of `floats` values for each node; `out` may be one of them.
+  /// Sums one array of `floats` values per node; `out` may be one of them.
   void run(std::span<const NodeValues> sources, float* out, size_t floats, ThreadPool* pool) const;
 
  private:
   /// One instruction of a stack machine: adding pops two operands and pushes their sum.
   struct Step {
     enum class Kind { kPush, kAdd } kind;
-    int source;  // kPush: which node
+    int source;  // kPush: index of the node
   };
 
   void run_tile(std::span<const NodeValues> sources, size_t at, size_t count, float* out) const;

@@ -12,7 +12,8 @@
 namespace cafetiere {
 namespace {
 
-constexpr int kLengthBits = 41;          // kMaxMessageBytes fits; the rank has the bits above
+constexpr int kLengthBits = 41;          // enough for kMaxMessageBytes; the bits above hold the
+                                         // rank
 constexpr size_t kMostCopied = 4 << 20;  // bytes of pending messages, about what TCP takes
 constexpr uint64_t kLengthMask = (uint64_t{1} << kLengthBits) - 1;
 
@@ -85,7 +86,7 @@ void UcxEndpoint::send(const void* data, size_t bytes) {
                                                        tag_of(name_.self, bytes), &params));
 }
 
-/// The address to send from: that of the bytes themselves or of a copy.
+/// The address to send from: the bytes themselves, or a copy.
 const void* UcxEndpoint::hand_over(const void* data, Message* message) {
   const size_t bytes = message->bytes;
   const auto is_there = [&](const auto& memory) { return memory->holds(data, bytes); };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UcxEndpoint: a peer reached by UCX, over InfiniBand or any other transport of UCX.
+// UcxEndpoint: a peer reached with UCX, over InfiniBand or any other transport of UCX.
 #pragma once
 
 #include <deque>
@@ -12,13 +12,13 @@
 
 namespace cafetiere {
 
-/// Each message is one UCX message, whose tag holds the sender and the length. It counts as handed
-/// over at once if it is stored in exported memory or can be copied, else when the peer has it. UCX
-/// only makes progress while it is called, so settled() waits until the peer has all messages.
+/// Each message is one UCX message, whose tag holds the sender and the length. It counts as sent
+/// immediately if it is stored in exported memory or can be copied, otherwise when the peer has it.
+/// UCX makes progress only while it is called, so settled() waits until the peer has all messages.
 class UcxEndpoint : public Endpoint {
  public:
-  /// Connects to the worker of `address`; nothing is sent yet. `socket` is a connection to the peer
-  /// that carries no data and closes when the peer is gone. kIo: UCX cannot reach it.
+  /// Connects to the worker of `address`; sends nothing yet. `socket` is a connection to the peer
+  /// that carries no data and closes when the peer is gone. kIo: UCX cannot reach the peer.
   static Result<std::unique_ptr<Endpoint>> create(PeerName name, std::shared_ptr<UcxWorker> worker,
                                                   int socket, std::span<const std::byte> address);
   ~UcxEndpoint() override;
@@ -68,8 +68,8 @@ class UcxEndpoint : public Endpoint {
   bool reports_failure_ = true;
   ucp::StatusCode failure_ = ucp::kOk;
   std::deque<Message> out_, in_;
-  size_t kept_ = 0;    // messages of out_
-  size_t copied_ = 0;  // bytes that out_ holds
+  size_t kept_ = 0;    // number of messages in out_
+  size_t copied_ = 0;  // bytes held by out_
   std::vector<std::shared_ptr<const SharedMemory>> exported_;
 };
 

@@ -9,7 +9,7 @@
 namespace cafetiere::ucp {
 namespace {
 
-/// Looks up one function after another and keeps the name of the first that is missing.
+/// Looks up functions one by one and records the name of the first that is missing.
 struct Lookup {
   void* handle;
   std::string missing;
@@ -22,7 +22,7 @@ struct Lookup {
 };
 
 Result<Library> load() {
-  // By default UCX catches SIGSEGV when loaded, which a Java machine needs for itself.
+  // By default UCX installs a SIGSEGV handler when loaded, but the JVM needs its own.
   setenv("UCX_ERROR_SIGNALS", "", 0);
   Lookup look{dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE), {}};
   if (!look.handle) return io_error(fmt::format("UCX is not installed ({})", dlerror()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UcxLibrary: the functions of libucp that are used, loaded at run time. Nothing of UCX is linked
-// or shipped, and its headers are not needed: the declarations follow ucp.h 1.10 and later.
+// UcxLibrary: the functions of libucp in use, loaded at run time. No part of UCX is linked or
+// shipped, and its headers are not needed: the declarations follow ucp.h 1.10 and later.
 #pragma once
 
 #include <sys/socket.h>
@@ -89,7 +89,7 @@ struct RequestParams {
     OnSent on_sent = nullptr;
     OnReceived on_received;
   };
-  uint64_t datatype = 0;  // not given: bytes
+  uint64_t datatype = 0;  // not set: bytes
   void* user_data = nullptr;
   void* reply_buffer = nullptr;
   int memory_type = 0;
@@ -97,7 +97,7 @@ struct RequestParams {
   void* memory = nullptr;
 };
 
-/// A function that starts something returns null, a request, or a status in place of a pointer.
+/// A function that starts an operation returns null, a request, or a status encoded as a pointer.
 inline bool is_error(const void* result) {
   return reinterpret_cast<uintptr_t>(result) >= uintptr_t(-100);
 }
@@ -106,8 +106,8 @@ inline StatusCode status_of(const void* result) {
 }
 
 struct Library {
-  /// The library of this system, loaded once and never unloaded; kIo where there is none or it
-  /// lacks a function.
+  /// The system's library, loaded once and never unloaded; kIo if there is none or it lacks a
+  /// function.
   static Result<const Library*> find();
 
   const char* (*get_version_string)();

@@ -21,7 +21,7 @@ constexpr auto kTurn = std::chrono::milliseconds(1);
 constexpr int kFewestLooks = 16;  // per turn
 const std::string kWait = "wait";
 
-/// Gathers all answers, with an address or a reason: "", why some rank refuses, or kWait.
+/// Gathers all answers, each an address or a reason: "", why a rank refuses, or kWait.
 Result<std::string> hear_all(Group* group, Answer answer, std::span<const std::byte> with,
                              std::vector<Bytes>* all) {
   Bytes mine{std::byte(answer)};
@@ -65,7 +65,8 @@ Result<bool> take_turn(const Engine::Endpoints& endpoints) {
 }
 
 /// UCX connects two ranks at their first message, and only while both make progress: so each rank
-/// sends to all now, in turns with an exchange of who is done. Returns "" or why it failed.
+/// now sends to all others, alternating with an exchange of which ranks are done. Returns "" or why
+/// it failed.
 Result<std::string> greet_all(Group* group, const Engine::Endpoints& endpoints, int timeout_ms) {
   const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
   const std::byte out{};

@@ -35,7 +35,7 @@ Result<std::shared_ptr<UcxWorker>> UcxWorker::create(int peers) {
   ucp::WorkerParams about;
   about.field_mask = ucp::WorkerParams::kThreadMode | ucp::WorkerParams::kFlags;
   about.thread_mode = ucp::WorkerParams::kSerialized;
-  about.flags = ucp::WorkerParams::kIgnoreRequestLeak;  // those that destroy() cuts off
+  about.flags = ucp::WorkerParams::kIgnoreRequestLeak;  // requests cut off by destroy()
   if (const auto s = library->worker_create(context, &about, &worker->worker_); s != ucp::kOk) {
     worker->worker_ = nullptr;
     return ucx_error(*library, "make a worker", s);
@@ -71,7 +71,7 @@ Result<std::vector<std::byte>> UcxWorker::address() const {
   return copy;
 }
 
-/// The first endpoint that arms arms for all: UCX wakes for any of them.
+/// Arming the first endpoint arms all: UCX wakes up for any of them.
 bool UcxWorker::arm(std::vector<pollfd>* polls) {
   if (!worker_) return false;
   if (!armed_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UcxWorker: this rank's UCX worker, which makes progress for all its UcxEndpoints.
+// UcxWorker: this rank's UCX worker, which drives all its UcxEndpoints.
 #pragma once
 
 #include <poll.h>
@@ -16,9 +16,9 @@ namespace cafetiere {
 /// variables (UCX_TLS, UCX_NET_DEVICES).
 class UcxWorker {
  public:
-  /// kIo: UCX is not on this system, or finds no usable transport. `peers` is a hint.
+  /// kIo: UCX is not installed, or finds no usable transport. `peers` is a hint.
   static Result<std::shared_ptr<UcxWorker>> create(int peers);
-  /// Closes the connections to the peers, for a tenth of a second at most.
+  /// Closes the connections to the peers, waiting at most a tenth of a second.
   ~UcxWorker();
   UcxWorker(const UcxWorker&) = delete;
   UcxWorker& operator=(const UcxWorker&) = delete;
@@ -27,22 +27,24 @@ class UcxWorker {
   ucp::Worker* get() const { return worker_; }
   std::string version() const { return library_->get_version_string(); }
 
-  /// The address by which others reach this rank.
+  /// The address at which other ranks reach this one.
   Result<std::vector<std::byte>> address() const;
 
-  /// Moves what can be moved now; returns whether anything was.
+  /// Makes progress; returns whether anything was moved.
   bool progress() { return library_->worker_progress(worker_) > 0; }
-  /// Progress until `done` returns true, for a tenth of a second at most; returns whether it did.
+  /// Makes progress until `done` returns true, for at most a tenth of a second; returns whether it
+  /// did.
   template <class Done>
   bool progress_until(const Done& done);
 
-  /// As Endpoint::arm() and disarm(), for all endpoints together.
+  /// Like Endpoint::arm() and disarm(), for all endpoints together.
   bool arm(std::vector<pollfd>* polls);
   void disarm() { armed_ = false; }
 
   /// Closes the connection to a peer, in the background unless `at_once`.
   void close(ucp::Peer* peer, bool at_once);
-  /// Ends everything: afterwards UCX does not access a request's memory. Requests are invalid then.
+  /// Destroys the worker: afterwards UCX does not access a request's memory, and requests are
+  /// invalid.
   void destroy();
 
  private:

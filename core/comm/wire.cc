@@ -15,8 +15,8 @@ namespace {
 
 constexpr uint32_t kHalfBias = (127 - 15) << 23;  // float's exponent bias less that of binary16
 
-// One float to binary16 and back, with the bits of F16C: for the ends of rows, and for processors
-// and compilers without F16C or _Float16.
+// Converts a float to binary16 and back, bitwise like F16C: for the ends of rows, and for
+// processors and compilers without F16C or _Float16.
 uint16_t to_float16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t magnitude = bits & 0x7fffffff;
@@ -24,11 +24,11 @@ uint16_t to_float16(float value) {
   if (magnitude > 0x7f800000) {
     half = 0x7e00 | ((magnitude >> 13) & 0x3ff);  // NaN, quiet
   } else if (magnitude >= 0x477ff000) {
-    half = 0x7c00;  // 65520 and more round to infinity
+    half = 0x7c00;  // 65520 and above round to infinity
   } else if (magnitude >= 0x38800000) {
     half = (magnitude - kHalfBias + 0xfff + ((magnitude >> 13) & 1)) >> 13;
   } else {
-    // Below 2^-14 the format counts in steps of 2^-24, which are those of floats from 0.5 to 1.
+    // Below 2^-14, the format's spacing is 2^-24, that of floats from 0.5 to 1.
     half = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) -
            std::bit_cast<uint32_t>(0.5F);
   }

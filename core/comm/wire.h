@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wire: the 16-bit formats in which floats may be sent between ranks.
+// Wire: the formats, 32-bit or 16-bit, in which floats are sent between ranks.
 #pragma once
 
 #include <cstddef>
@@ -7,16 +7,16 @@
 
 namespace cafetiere {
 
-/// The format in which a float is sent. 16-bit formats halve the bytes; sums are in float32 anyway.
+/// The format in which a float is sent. 16-bit formats halve the bytes; sums are always in float32.
 enum class Wire {
-  kFloat32,   ///< as it is
+  kFloat32,   ///< unchanged
   kBfloat16,  ///< the upper half of a float32: its range, 8 bits of precision
   kFloat16  ///< IEEE 754 binary16: 11 bits of precision, up to 65504; larger values become infinite
 };
 
 inline constexpr size_t wire_bytes(Wire wire) { return wire == Wire::kFloat32 ? 4 : 2; }
 
-/// Rounds `count` floats to 16 bits, to nearest with ties to even; NaN stays NaN. `wire` is one of
+/// Rounds `count` floats to 16 bits, to nearest, ties to even; NaN stays NaN. `wire` must be one of
 /// the 16-bit formats.
 void narrow(Wire wire, const float* from, size_t count, uint16_t* to);
 
