@@ -18,7 +18,7 @@ bool processor_has_tiles() {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & kBf16) && (d & kTile);
 }
 
-/// Linux gives the state of the tiles to processes that ask, and to those alone.
+/// Linux grants the use of tiles only to processes that request it.
 bool ask_for_tiles() {
   constexpr long kRequestPermission = 0x1023, kTileData = 18;
   return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;

@@ -18,7 +18,7 @@ void narrow_plainly(const float* from, int64_t count, uint16_t* to) {
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16")
 #pragma GCC diagnostic ignored \
-    "-Wmaybe-uninitialized"  // of what intrinsics leave undefined on purpose
+    "-Wmaybe-uninitialized"  // intrinsics leave some values undefined on purpose
 
 void narrow_by_instruction(const float* from, int64_t count, uint16_t* to) {
   int64_t i = 0;

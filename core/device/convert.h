@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions: the steps that make one version of a tensor from another.
+// Conversions: the steps that convert a tensor from one version to another.
 #pragma once
 
 #include "core/device/program.h"
@@ -8,8 +8,8 @@ namespace cafetiere {
 
 class Queue;
 
-/// A step that makes version `to` of a tensor from `from`, which differs in one of its layout, its number
-/// format and its memory. `queue` is that of the device whose memory one of them is in.
+/// A step that converts a tensor from version `from` to `to`, which may differ in only one of
+/// layout, number format and memory. `queue` is that of the device if one of them is in its memory.
 Step conversion_step(const std::string& name, const Shape& shape, const Version& from,
                      BufferId source, const Version& to, BufferId target, Queue* queue);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device: turns the operations that layers need into steps of a Program.
 //
-// Element-wise operations are not here: core/device/map.h writes them once for every layout, and asks
-// the device where they run. All tensors are named by id; a device picks the versions and Program
-// converts at the edges.
+// Element-wise operations are not here: core/device/map.h implements them once for all layouts and
+// asks the device where they run. All tensors are referred to by id; a device chooses the versions,
+// and Program converts between operations.
 #pragma once
 
 #include <memory>
@@ -15,35 +15,36 @@
 
 namespace cafetiere {
 
-/// Where a gradient goes. That of a parameter is replaced by the first writer of a pass and added to
-/// by later ones and by later passes (RunContext::accumulate), as Caffe's diffs are.
+/// Where a gradient goes. That of a parameter is overwritten by the first writer of a pass, and
+/// added to by later writers and later passes (RunContext::accumulate), like Caffe's diffs.
 struct Gradient {
   TensorId tensor = kNoTensor;
   bool parameter = true;
-  bool add = false;  ///< an earlier step of this program wrote it already (a shared parameter)
+  bool add = false;  ///< an earlier step of this program has already written it (a shared
+                     ///< parameter)
 
-  /// A sum that is not a parameter's gradient: always replaced.
+  /// A sum that is not a parameter's gradient: always overwritten.
   static Gradient plain(TensorId id) { return {id, false, false}; }
   bool adds(const RunContext& run) const { return add || (parameter && run.accumulate); }
 };
 
-/// What is summed for each channel: a, and a * (b - centre).
+/// The terms summed per channel: a, and a * (b - centre).
 struct ChannelTerms {
   TensorId a;
   TensorId b = kNoTensor;       ///< kNoTensor: no products
-  TensorId centre = kNoTensor;  ///< one value a channel; kNoTensor: 0
+  TensorId centre = kNoTensor;  ///< one value per channel; kNoTensor: 0
 };
 
-/// The queue of a device with memory of its own: runs kernels one after another, in the order in which
-/// it gets them, while the host goes on.
+/// The queue of a device with its own memory: runs kernels one after another, in the order of
+/// submission, while the host continues.
 class Queue {
  public:
   virtual ~Queue() = default;
-  /// Takes a kernel, which must live until wait() has returned.
+  /// Submits a kernel, which must live until wait() has returned.
   virtual void submit(const Kernel& kernel) = 0;
-  /// For a kernel of this queue: copies between the host's memory and the device's.
+  /// Called within kernels of this queue: copies between host and device memory.
   virtual void copy(void* to, const void* from, int64_t bytes) = 0;
-  /// Returns when all kernels have run.
+  /// Waits until all kernels have run.
   virtual void wait() = 0;
 };
 
@@ -52,20 +53,20 @@ class Device {
   virtual ~Device() = default;
   virtual const char* name() const = 0;
 
-  /// Zero-filled memory for the buffers of a program, and the address by which kernels know it. Fails
-  /// with kOutOfMemory.
+  /// Zero-filled memory for the buffers of a program, at the address that kernels use. Fails with
+  /// kOutOfMemory.
   virtual Result<Memory> allocate(Space space, int64_t bytes);
-  /// The queue that runs the steps in Space::kDevice; nullptr for a device that works in the host's
-  /// memory. The device owns it.
+  /// The queue for steps in Space::kDevice, owned by the device; nullptr for a device that works in
+  /// host memory.
   virtual Queue* queue() { return nullptr; }
-  /// Where a step of map.h or row_major.h is to run: on the device if it has that kernel, else on the
-  /// host, between copies. Only name and kernel of the step are set.
+  /// Where a step of map.h or row_major.h runs: on the device if it has that kernel, otherwise on
+  /// the host, with copies before and after. Only name and kernel of the step are set.
   virtual Space space_of(const Step&) const { return Space::kHost; }
 
-  /// dst = conv(src, weights) + bias, then max(., 0) if `relu`. bias may be kNoTensor.
+  /// dst = conv(src, weights) + bias, followed by max(., 0) if `relu`. bias may be kNoTensor.
   virtual void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
                            TensorId weights, TensorId bias, TensorId dst, bool relu) = 0;
-  /// diff_src = the gradient with respect to src.
+  /// Computes the gradient with respect to src.
   virtual void convolution_backward_data(Program&, const std::string& name, const ConvGeometry&,
                                          TensorId diff_dst, TensorId weights,
                                          TensorId diff_src) = 0;
@@ -73,7 +74,7 @@ class Device {
                                             TensorId src, TensorId diff_dst,
                                             Gradient diff_weights) = 0;
 
-  /// The same three for inner products; src and diff_src have shape (n, k), dst (n, outputs).
+  /// The same for inner products; src and diff_src have shape (n, k), dst (n, outputs).
   virtual void inner_product(Program&, const std::string& name, const InnerProductGeometry&,
                              TensorId src, TensorId weights, TensorId bias, TensorId dst,
                              bool relu) = 0;
@@ -84,23 +85,23 @@ class Device {
                                               const InnerProductGeometry&, TensorId src,
                                               TensorId diff_dst, Gradient diff_weights) = 0;
 
-  /// Max pooling also writes `index` (h * in_w + w of the chosen element; -1 for an empty window), in a
-  /// form of the device's own unless the geometry shows it.
+  /// Max pooling also writes `index` (h * in_w + w of the selected element; -1 for an empty
+  /// window), in a device-specific form unless the geometry has shows_index.
   virtual void pooling(Program&, const std::string& name, const PoolGeometry&, TensorId src,
                        TensorId dst, TensorId index) = 0;
   virtual void pooling_backward(Program&, const std::string& name, const PoolGeometry&,
                                 TensorId diff_dst, TensorId index, TensorId diff_src) = 0;
 
-  /// `scale` may keep k + alpha / size * sum for the backward pass.
+  /// `scale` may be used to keep k + alpha / size * sum for the backward pass.
   virtual void lrn(Program&, const std::string& name, const LrnGeometry&, TensorId src,
                    TensorId scale, TensorId dst) = 0;
   virtual void lrn_backward(Program&, const std::string& name, const LrnGeometry&, TensorId src,
                             TensorId scale, TensorId dst, TensorId diff_dst, TensorId diff_src) = 0;
 
-  /// Per channel (axis 1) over batch and pixels: mean and biased variance of src.
+  /// Per channel (axis 1), over batch and pixels: mean and biased variance of src.
   virtual void channel_moments(Program&, const std::string& name, TensorId src, TensorId mean,
                                TensorId variance) = 0;
-  /// Per channel: sums of a and, when b is given, of its products.
+  /// Per channel: the sum of a and, if b is set, of the products.
   virtual void channel_sums(Program&, const std::string& name, const ChannelTerms&, Gradient sum,
                             Gradient products) = 0;
 
@@ -109,8 +110,8 @@ class Device {
   virtual void softmax_backward(Program&, const std::string& name, TensorId dst, TensorId diff_dst,
                                 TensorId diff_src) = 0;
 
-  /// dst = softmax(Q K^T / sqrt(width)) V, head by head; `log_sums` (n * heads, tokens) keeps the
-  /// logarithm of what the softmax of each query divided by, for the backward pass.
+  /// dst = softmax(Q K^T / sqrt(width)) V for each head; `log_sums` (n * heads, tokens) keeps the
+  /// logarithm of the softmax divisor of each query for the backward pass.
   virtual void attention(Program&, const std::string& name, const AttentionGeometry&, TensorId qkv,
                          TensorId dst, TensorId log_sums) = 0;
   virtual void attention_backward(Program&, const std::string& name, const AttentionGeometry&,
@@ -118,11 +119,11 @@ class Device {
                                   TensorId diff_qkv) = 0;
 };
 
-/// Plain loops over row-major tensors: slow, always available, and the reference for the others.
+/// Plain loops over row-major tensors: slow, always available, and the reference for other devices.
 std::unique_ptr<Device> make_ref_device();
 
-/// Batched small matrix products (libxsmm) and vector loops; images or channels fill the vectors, as
-/// the shapes suggest.
+/// Batched small matrix products (libxsmm) and vector loops; vector lanes hold images or channels,
+/// depending on the shapes.
 std::unique_ptr<Device> make_cpu_device(Format products = Format::kFloat32);
 
 }  // namespace cafetiere

@@ -9,9 +9,8 @@
 
 namespace cafetiere {
 
-/// A (possibly grouped, dilated) convolution over any number of spatial axes.
-/// src is (n, channels, in...), weights (outputs, channels / group, kernel...), dst (n, outputs,
-/// out...).
+/// A convolution, possibly grouped and dilated, over any number of spatial axes. src is (n,
+/// channels, in...), weights (outputs, channels / group, kernel...), dst (n, outputs, out...).
 struct ConvGeometry {
   int64_t n = 0, channels = 0, outputs = 0, group = 1;
   std::vector<int64_t> in, out, kernel, stride, pad, dilation;
@@ -25,7 +24,7 @@ struct ConvGeometry {
   int64_t in_pixels() const { return product(in); }
   int64_t out_pixels() const { return product(out); }
   int64_t kernel_size() const { return product(kernel); }
-  /// Multiply-adds counted as two, padding ignored.
+  /// A multiply-add counts as two; padding is ignored.
   double flops() const {
     return 2.0 * double(n) * double(outputs) * double(out_pixels()) * double(channels / group) *
            double(kernel_size());
@@ -36,22 +35,21 @@ struct ConvGeometry {
 struct InnerProductGeometry {
   int64_t n = 0, k = 0, outputs = 0;
   bool transposed = false;
-  int64_t inner = 1;  ///< rows of x that follow each other in a row of the batch, such as tokens
-  bool repeats =
-      false;  ///< the same weights are used again and again, as in the steps of a sequence
+  int64_t inner = 1;     ///< consecutive rows of x per row of the batch, such as tokens
+  bool repeats = false;  ///< the same weights are used repeatedly, as in the steps of a sequence
   double flops() const { return 2.0 * double(n) * double(k) * double(outputs); }
 };
 
 /// Max or average pooling over two spatial axes, (n, channels, in_h, in_w) to (.., out_h, out_w).
 struct PoolGeometry {
   bool max = true;
-  bool shows_index = false;  ///< others than the gradient read what a maximum has chosen
+  bool shows_index = false;  ///< the chosen positions are read by more than the gradient
   int64_t n = 0, channels = 0;
   int64_t in_h = 0, in_w = 0, out_h = 0, out_w = 0;
   int64_t kernel_h = 0, kernel_w = 0, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
 
-  /// The window of one output along one axis, cut to the image, and its size before cutting at the
-  /// image (the average's divisor counts the padding, not what is beyond it).
+  /// The window of an output along one axis, clipped to the image, and its size clipped only to the
+  /// padded image (the divisor of an average counts padding, but nothing beyond it).
   struct Window {
     int64_t begin, end, padded;
   };
@@ -66,7 +64,7 @@ struct PoolGeometry {
   Window rows(int64_t oh) const { return window(oh, in_h, kernel_h, stride_h, pad_h); }
   Window cols(int64_t ow) const { return window(ow, in_w, kernel_w, stride_w, pad_w); }
 
-  /// The outputs along one axis whose windows cover input i: none if first is above last.
+  /// The outputs along one axis whose windows cover input i: none if first > last.
   struct Covering {
     int64_t first, last;
   };
@@ -85,15 +83,16 @@ struct LrnGeometry {
   float alpha = 1, beta = 0.75f, k = 1;
 };
 
-/// Self-attention of `heads` heads over `tokens` tokens: queries, keys and values of a token are the
-/// thirds of its row of 3 heads * width floats; the outputs of a token are a row of heads * width.
+/// Self-attention of `heads` heads over `tokens` tokens: the row of a token has 3 heads * width
+/// floats: queries, keys and values, a third each; the outputs of a token are a row of heads *
+/// width.
 struct AttentionGeometry {
   int64_t n = 0, tokens = 0, heads = 0, width = 0;
-  bool causal = false;  ///< a token attends to itself and those before it
+  bool causal = false;  ///< a token attends only to itself and earlier tokens
 
   int64_t features() const { return heads * width; }
   int64_t pairs() const { return n * heads; }
-  /// Multiply-adds of the forward pass counted as two; the backward pass has 5/2 of them.
+  /// For the forward pass; a multiply-add counts as two. The backward pass has 5/2 as many.
   double flops() const { return 4.0 * double(pairs()) * double(tokens * tokens) * double(width); }
 };
 

@@ -16,8 +16,8 @@ Result<Memory> allocate_host(int64_t wanted) {
     return Status(ErrorCode::kOutOfMemory,
                   "cannot allocate " + std::to_string(bytes) + " bytes: " + std::strerror(errno));
   }
-  madvise(memory, bytes, MADV_HUGEPAGE);  // best effort: refusal costs time only
-  std::memset(memory, 0, bytes);          // touched once, here, not in the first step
+  madvise(memory, bytes, MADV_HUGEPAGE);  // best effort: failure only costs time
+  std::memset(memory, 0, bytes);          // touched once here, not in the first step
   return Memory(static_cast<std::byte*>(memory), [bytes](std::byte* at) { munmap(at, bytes); });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's memory in large pieces.
+// Large blocks of host memory.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace cafetiere {
 
-/// A block of bytes that frees itself.
+/// A block of bytes, freed automatically.
 using Memory = std::shared_ptr<std::byte>;
 
-/// Zero-filled memory on huge pages where the system has them: page faults are expensive. Fails
-/// with kOutOfMemory.
+/// Zero-filled memory, on huge pages if available, since page faults are expensive. Fails with
+/// kOutOfMemory.
 Result<Memory> allocate_host(int64_t bytes);
 
-/// The same for floats: the parameters and gradients of a net.
+/// The same for floats, for the parameters and gradients of a net.
 Result<std::shared_ptr<float>> allocate_host_floats(int64_t floats);
 
 }  // namespace cafetiere

@@ -25,10 +25,10 @@ bool has_bf16_dots() {
 struct InstructionSet {
   std::string_view name;
   int libxsmm_id;
-  bool (*present)() = [] { return true; };  ///< beside what libxsmm finds
+  bool (*present)() = [] { return true; };  ///< in addition to libxsmm's detection
 };
 
-/// Best first. What float32 is generated for is the same in all kinds of AVX-512.
+/// Best first. The code generated for float32 is the same for all AVX-512 sets.
 constexpr InstructionSet kSets[] = {{"amx", LIBXSMM_X86_AVX512_CORE, amx_permitted},
                                     {"avx512_bf16", LIBXSMM_X86_AVX512_CORE, has_bf16_dots},
                                     {"avx512", LIBXSMM_X86_AVX512_CORE},
@@ -36,7 +36,7 @@ constexpr InstructionSet kSets[] = {{"amx", LIBXSMM_X86_AVX512_CORE, amx_permitt
                                     {"avx", LIBXSMM_X86_AVX},
                                     {"generic", LIBXSMM_TARGET_ARCH_GENERIC}};
 
-/// The best set that may still be used: libxsmm does not know the differences between the first ones.
+/// The best set that may still be used: libxsmm does not distinguish between the first ones.
 std::atomic<const InstructionSet*>& best() {
   static std::atomic<const InstructionSet*> best = kSets;
   return best;
@@ -54,7 +54,7 @@ bool has_generated_code() {
   return libxsmm_get_registry_info(&info) == EXIT_SUCCESS && info.size > 0;
 }
 
-/// As use_instruction_set().
+/// See use_instruction_set().
 Status lower_to(std::string_view name) {
   const InstructionSet* now = in_force();
   const InstructionSet* wanted =
@@ -78,7 +78,7 @@ Status lower_to(std::string_view name) {
   return {};
 }
 
-/// Does what CAFETIERE_ISA says, once, when somebody asks first.
+/// Applies CAFETIERE_ISA once, on first use.
 const Status& environment() {
   static const Status status = [] {
     const char* name = std::getenv("CAFETIERE_ISA");

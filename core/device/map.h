@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise operations, written once as a functor and compiled for every layout. The device of the
-// program says whose memory they work in.
+// Element-wise operations, written once as a functor and compiled for all layouts. The program's
+// device determines whose memory they work in.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,14 @@
 #include "core/device/device.h"
 #include "core/device/wide_map.h"
 
-/// Says of the next loop that its iterations do not depend on each other: input and output may be
-/// the same memory, but only at the same index.
+/// States that the iterations of the next loop are independent: input and output may be the same
+/// memory, but only at the same index.
 #define CFT_INDEPENDENT _Pragma("GCC ivdep")
 
 namespace cafetiere {
 
-inline constexpr int64_t kMapBlock = 1 << 14;  ///< floats a block; fixed, so blocks follow shape
+inline constexpr int64_t kMapBlock = 1 << 14;  ///< floats per block; fixed, so that blocks depend
+                                               ///< on the shape only
 
 inline int map_blocks(int64_t count) { return int((count + kMapBlock - 1) / kMapBlock); }
 
@@ -29,14 +30,14 @@ void for_map_block(int block, int64_t count, const F& f) {
   f(block * kMapBlock, std::min(count, (block + 1) * kMapBlock));
 }
 
-/// Elements of a tensor as floats: where they are, or widened into `room`.
+/// Elements of a tensor as floats: a pointer into the tensor, or to `room` after widening.
 const float* load_floats(Format format, const void* tensor, int64_t first, int64_t count,
                          float* room);
 
-/// Stores floats as elements [first, first + count) of a tensor, rounded to its format.
+/// Stores floats as elements [first, first + count) of a tensor, rounding to its format.
 void store_floats(Format format, const float* from, int64_t count, void* tensor, int64_t first);
 
-/// One element.
+/// Element i of a tensor.
 inline float number(Format format, const void* tensor, int64_t i) {
   return format == Format::kFloat32 ? static_cast<const float*>(tensor)[i]
                                     : from_bfloat16(static_cast<const uint16_t*>(tensor)[i]);
@@ -48,9 +49,9 @@ inline void put_number(Format format, float value, void* tensor, int64_t i) {
     static_cast<uint16_t*>(tensor)[i] = flushed_bfloat16(value);
 }
 
-/// Calls f(inputs, output, first, count) for pieces of the elements [begin, end): the addresses are those
-/// of the piece's first element, as floats. What is stored in another format is widened and rounded a
-/// piece at a time, which stays in the L1 cache.
+/// Calls f(inputs, output, first, count) for pieces of the elements [begin, end); the addresses are
+/// those of the piece's first element, as floats. Other formats are widened and rounded piece by
+/// piece, in buffers that fit into the L1 cache.
 template <size_t N, class F>
 void as_floats(Format format, const std::array<const void*, N>& in, void* out, int64_t begin,
                int64_t end, const F& f) {
@@ -69,7 +70,7 @@ void as_floats(Format format, const std::array<const void*, N>& in, void* out, i
   }
 }
 
-/// Tensors of bfloat16 from an element on.
+/// bfloat16 tensors, starting at an element.
 template <size_t N>
 std::array<const uint16_t*, N> numbers(const std::array<const void*, N>& tensors, int64_t first) {
   std::array<const uint16_t*, N> at;
@@ -77,20 +78,20 @@ std::array<const uint16_t*, N> numbers(const std::array<const void*, N>& tensors
   return at;
 }
 
-/// The rows of a step that works element by element on tensors of this shape and layout.
+/// The rows of an element-wise step on tensors of this shape and layout.
 inline Rows element_rows(const Shape& shape, Layout layout, size_t reads) {
   const ChannelView view(shape, layout);
   if (view.inner == 1) return {.count = view.outer, .width = view.channels, .reads = reads};
   return {.count = shape.count(), .reads = reads};
 }
 
-/// Writes a gradient value under Caffe's accumulation rule.
+/// Writes a gradient value according to Caffe's accumulation rule.
 inline void put(float* gradient, float value, bool add) {
   *gradient = add ? *gradient + value : value;
 }
 
-/// out[i] = f(in[i]...). All tensors have the same element count; the first input's layout and format
-/// are used.
+/// out[i] = f(in[i]...). All tensors have the same number of elements; the layout and format are
+/// those of the first input.
 template <class F, class... In>
 void map(Program& p, std::string name, F f, TensorId out, In... in) {
   const std::array<TensorId, sizeof...(In)> inputs{in...};
@@ -113,7 +114,7 @@ void map(Program& p, std::string name, F f, TensorId out, In... in) {
     void* dst = at.as<void>(write);
     const auto piece = [=](const std::array<const float*, sizeof...(In)>& src_at, float* dst_at,
                            int64_t, int64_t some) {
-      // Locals: as far as the compiler knows, dst may alias what is captured.
+      // Local copies: the compiler must assume that dst may alias captured variables.
       const F local = f;
       float* const out_at = dst_at;
       const auto in_at = src_at;
@@ -137,8 +138,8 @@ void map(Program& p, std::string name, F f, TensorId out, In... in) {
   p.step(std::move(step));
 }
 
-/// Calls f(first element, first channel, channels, elements a channel) for pieces of the elements
-/// [begin, end) of a tensor, within which channels follow each other.
+/// Calls f(first element, first channel, channels, elements per channel) for pieces of the elements
+/// [begin, end) of a tensor within which channels are consecutive.
 template <class F>
 void for_channel_runs(const ChannelView& v, int64_t begin, int64_t end, const F& f) {
   const bool rows = v.inner == 1;
@@ -157,8 +158,8 @@ void for_channel_runs(const ChannelView& v, int64_t begin, int64_t end, const F&
   }
 }
 
-/// out = f(data values of the element, channel values of its channel), the channel being axis 1.
-/// `data` tensors have out's shape, `channel` tensors hold one value a channel.
+/// out = f(data values of the element, channel values of its channel), where the channel is axis 1.
+/// `data` tensors have the shape of out, `channel` tensors one value per channel.
 template <size_t D, size_t K, class F>
 void map_channels(Program& p, std::string name, F f, TensorId out,
                   const std::array<TensorId, D>& data, const std::array<TensorId, K>& channel) {
@@ -233,7 +234,7 @@ void map_channels(Program& p, std::string name, F f, TensorId out,
 }
 
 /// out[i] = f(in[i], sample, element): `sample` is the row in the batch, `element` the row-major
-/// index within it, the same in every layout. For what depends on position, such as dropout.
+/// index within it, the same in every layout. For functions of the position, such as dropout.
 template <class F>
 void map_indexed(Program& p, std::string name, F make_f, TensorId out, TensorId in) {
   const Layout layout = p.layout(in);
@@ -252,9 +253,9 @@ void map_indexed(Program& p, std::string name, F make_f, TensorId out, TensorId 
     void* dst = at.as<void>(write);
     const RunContext* run = at.run();
     const Strides stride(e, layout);
-    // Images inside channels or channels inside images, whichever has the smaller stride.
+    // Iterates images within channels or channels within images, whichever has the smaller stride.
     const bool channels_inside = stride.c < stride.n;
-    const int64_t chunk = channels_inside ? 16 : 1;  // channels a block: a cache line
+    const int64_t chunk = channels_inside ? 16 : 1;  // channels per block: a cache line
     return Kernel{int((e.c + chunk - 1) / chunk), [=](int block) {
                     auto f = make_f(*run);
                     const int64_t c0 = block * chunk, c1 = std::min(e.c, c0 + chunk);
@@ -279,7 +280,7 @@ void map_indexed(Program& p, std::string name, F make_f, TensorId out, TensorId 
   p.step(std::move(step));
 }
 
-/// Adds tensors of one shape: out = a + b, in that order.
+/// Adds tensors of equal shape: out = a + b, in that order.
 inline void add(Program& p, std::string name, TensorId out, TensorId a, TensorId b) {
   map(
       p, std::move(name), [](float x, float y) { return x + y; }, out, a, b);

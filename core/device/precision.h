@@ -9,8 +9,8 @@
 
 namespace cafetiere {
 
-/// Of "float32", "bf16" and "auto", which is bf16 where the instruction set in force is "amx" and float32
-/// elsewhere. Fails for other names.
+/// The format for "float32", "bf16" or "auto", which is bf16 if the instruction set in use is
+/// "amx", else float32. Fails for other names.
 Result<Format> product_format(std::string_view precision);
 
 }  // namespace cafetiere

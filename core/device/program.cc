@@ -10,8 +10,8 @@
 namespace cafetiere {
 namespace {
 
-/// The version from which one conversion makes `want`, on the way from an existing one. Layouts
-/// change in float32, and both layouts and formats in the host's memory.
+/// The last version before `want` on the path of conversions from an existing version. Layouts are
+/// converted in float32, and both layouts and formats in host memory.
 Version before(const Shape& shape, const Version& have, const Version& want) {
   if (want.space == Space::kDevice) return {want.layout, want.format};
   const bool same_layout = same_order(shape, have.layout, want.layout);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Program: the ordered steps of a net on a device, before memory is assigned.
 //
-// Layers emit operations; a device turns each into steps over tensors; Program remembers in which
-// versions (layout, number format, memory) a tensor exists and inserts a conversion where a step wants
-// another one. Every tensor is written once, so the first write and the last read of each buffer are
-// known, and plan/ can place all of them in one arena.
+// Layers emit operations; a device turns each into steps over tensors; Program tracks the versions
+// (layout, number format, memory) in which a tensor exists and inserts a conversion where a step
+// needs another one. Every tensor is written once, so the first write and the last read of each
+// buffer are known, and plan/ can place all of them in one arena.
 #pragma once
 
 #include <deque>
@@ -24,65 +24,68 @@ namespace cafetiere {
 class Device;
 class RunError;
 
-/// Takes the solver's step of a net's parameters, within a run of its plan.
+/// Applies the solver's update to a net's parameters during a run of its plan.
 class ParamUpdate {
  public:
   virtual ~ParamUpdate() = default;
-  /// Steps a piece of a parameter, which begins at its float `begin`, by the piece's gradient. Safe to
-  /// call from several threads on different pieces; the result does not depend on how they are cut.
+  /// Updates a piece of a parameter, starting at its float `begin`, with the piece's gradient. Safe
+  /// to call from several threads for different pieces; the result does not depend on how the
+  /// parameter is divided.
   virtual void apply(size_t param, int64_t begin, std::span<const float> gradient) = 0;
 };
 
-/// What changes from run to run of the same plan.
+/// The inputs that change between runs of a plan.
 struct RunContext {
   uint64_t seed = 0;
-  int shard = 0;             ///< whose rows these are: state from batch to batch is kept by shard
+  int shard = 0;             ///< the shard of the rows; state kept between batches is per shard
   int64_t sub_step = 0;      ///< step * iter_size + pass
   int64_t first_sample = 0;  ///< index of the batch's first row among all shards' rows
   float loss_scale = 1;      ///< this batch's share of the rows of the pass
-  bool begins = false;       ///< what is kept from batch to batch is zero, as in a first run
+  bool begins = false;       ///< state kept between batches is reset to zero, as in a first run
   bool accumulate = false;   ///< add to the parameter gradients instead of replacing them
-  ParamUpdate* update = nullptr;  ///< of a plan that steps its parameters; null: they stay
-  RunError* error = nullptr;      ///< where a kernel that fails reports why; set by the plan
+  ParamUpdate* update = nullptr;  ///< for a plan that updates its parameters; null: they are
+                                  ///< unchanged
+  RunError* error = nullptr;      ///< receives the errors of kernels; set by the plan
 };
 
 using TensorId = int;
 using BufferId = int;
 inline constexpr TensorId kNoTensor = -1;
 
-/// A bound operation. Its blocks are independent and fixed by shape, never by the thread count.
+/// A bound operation. Its blocks are independent; their number depends on the shape, never on the
+/// threads.
 struct Kernel {
   int blocks = 1;
   std::function<void(int block)> run;
-  /// Of a step by rows: does rows [begin, end), which are whole blocks where Rows::block says so.
+  /// Steps by rows only: processes rows [begin, end), whole blocks if Rows::block is set.
   std::function<void(int64_t begin, int64_t end)> run_rows = nullptr;
 };
 
-/// What is said of a step that treats the rows of its tensors apart: the elements at a pixel or, where
-/// several images are innermost, each element. Steps over the same rows can be done in one pass over
+/// Describes a step that processes rows of its tensors independently: the elements of a pixel or,
+/// if several images are innermost, each element. Steps over the same rows can run in one pass over
 /// memory, block by block.
 struct Rows {
-  int64_t count = 0;   ///< 0: not a step of this kind
+  int64_t count = 0;   ///< 0: not a step by rows
   int64_t width = 1;   ///< floats
-  int64_t block = 0;   ///< rows that it takes at a time, as their sums depend on it; 0: any
-  size_t reads = 0;    ///< so many of Step::reads are read by row, the others as a whole
-  bool writes = true;  ///< whether its results are rows, not sums of rows
+  int64_t block = 0;   ///< rows processed together, because their sums depend on it; 0: any number
+  size_t reads = 0;    ///< the first `reads` of Step::reads are read by row, the others as a whole
+  bool writes = true;  ///< whether its results are rows, as opposed to sums over rows
 };
 
-/// Gives a step's buffers their addresses.
+/// Provides the addresses of a step's buffers.
 class Binder {
  public:
   Binder(const std::vector<void*>& addresses, const RunContext* run)
       : addresses_(addresses), run_(run) {}
-  /// Of a buffer of floats, which most are.
+  /// The address of a float buffer, the usual case.
   float* operator()(BufferId id) const { return as<float>(id); }
-  /// Of a buffer of another number format.
+  /// The address of a buffer of another number format.
   template <class T>
   T* as(BufferId id) const {
     return static_cast<T*>(addresses_[static_cast<size_t>(id)]);
   }
   const RunContext* run() const { return run_; }
-  /// By BufferId.
+  /// Indexed by BufferId.
   const std::vector<void*>& addresses() const { return addresses_; }
 
  private:
@@ -97,17 +100,18 @@ struct Step {
   std::vector<BufferId> reads;
   std::vector<BufferId> writes;
   std::function<Kernel(const Binder&)> make;
-  /// The same for a step that writes only the gradient of a parameter, by its index in the net: its
-  /// pieces go to RunContext::update, and nowhere else. Null: the step has no such form.
+  /// An alternative to `make` for a step that writes only the gradient of a parameter, given by its
+  /// index in the net: passes the gradient in pieces to RunContext::update instead of writing it.
+  /// Null: not available.
   std::function<Kernel(const Binder&, size_t param)> make_update;
-  /// Where it runs: on the threads of the host, or in the queue of the device, whose memory all of its
-  /// buffers but those of a copy are in.
+  /// Where it runs: on the threads of the host, or in the queue of the device, whose memory then
+  /// holds all of its buffers, except for a copy.
   Space space = Space::kHost;
   double flops = 0;
-  /// writes[0] may take the memory of reads[in_place] when no later step reads it.
+  /// writes[0] may share the memory of reads[in_place] if no later step reads that.
   int in_place = -1;
   Rows rows = {};
-  bool joined = false;  ///< runs in one pass with the step before it
+  bool joined = false;  ///< runs in one pass with the previous step
 };
 
 /// A region of memory. `external` ones belong to the caller (parameters, gradients, inputs).
@@ -117,61 +121,62 @@ struct Buffer {
   Space space = Space::kHost;
   bool external = false;
   bool keep = false;   ///< still readable after the run
-  bool fixed = false;  ///< written by a hoisted step, read by others: holds for all runs
+  bool fixed = false;  ///< written by a hoisted step and read by others: valid for all runs
 };
 
 class Program {
  public:
-  /// Steps for `device`, which must outlive those that run in its queue; without one all are the
-  /// host's.
+  /// `device`, if given, must outlive the steps that run in its queue; without a device, all steps
+  /// run on the host.
   explicit Program(Device* device = nullptr) : device_(device) {}
 
-  /// A tensor that a step will write.
+  /// Declares a tensor that a step will write.
   TensorId tensor(std::string name, Shape shape);
-  /// A row-major tensor in the caller's memory, whose address is given when the program is bound.
+  /// A row-major tensor in the caller's memory, whose address is provided when the program is
+  /// bound.
   TensorId external(std::string name, Shape shape);
   /// The same elements under another shape with the same batch axis; nothing is copied unless the
-  /// tensor exists only in a layout that keeps a pixel's channels together. Asked for again, it is the
-  /// same tensor, with the versions that it has by then.
+  /// tensor exists only in a layout that keeps the channels of a pixel together. Repeated calls
+  /// return the same tensor, with the versions it has by then.
   TensorId reshaped(TensorId id, Shape shape);
 
-  /// Valid as long as the program is.
+  /// Valid as long as the program.
   const Shape& shape(TensorId id) const { return tensors_[size_t(id)].shape; }
   const std::string& name(TensorId id) const { return tensors_[size_t(id)].name; }
-  /// The layout in which the tensor was written first.
+  /// The layout in which the tensor was first written.
   Layout layout(TensorId id) const { return first(id).layout; }
-  /// And its number format.
+  /// The number format in which it was first written.
   Format format(TensorId id) const { return first(id).format; }
-  /// The same tensor for those who are to find it in this format: itself, or a copy.
+  /// The tensor for readers that need this format: the tensor itself, or a copy.
   TensorId in_format(TensorId id, Format format);
 
-  /// The buffer that holds this version of the tensor; emits the conversions (a step each) that make
-  /// it when there is none yet.
+  /// The buffer with this version of the tensor; emits the conversions (a step each) that create it
+  /// if it does not exist yet.
   BufferId read(TensorId id, Version version);
-  /// The buffer into which the next step writes the tensor. An existing one, such as external
-  /// memory, keeps its layout; where its format or memory is not the version's, the step gets a
-  /// copy of it, and a conversion back follows.
+  /// The buffer into which the next step writes the tensor. An existing buffer, such as external
+  /// memory, keeps its layout; if its format or memory differs from the version's, the step writes
+  /// to a copy, which is then converted back.
   BufferId write(TensorId id, Version version);
-  /// Memory for `count` numbers that lives from the step that writes it to the last one that reads it.
+  /// Memory for `count` numbers, live from the step that writes it to the last one that reads it.
   BufferId scratch(int64_t count, Format format = Format::kFloat32, Space space = Space::kHost);
   /// Makes the tensor readable, row-major, after the run.
   BufferId keep(TensorId id);
-  /// Makes the program's own what external() made the caller's: memory that lives from the first step
-  /// that uses it to the last one.
+  /// Turns the caller's memory of external() into the program's own, live from the first step that
+  /// uses it to the last one.
   void adopt(BufferId id) { buffers_[size_t(id)].external = false; }
 
   void step(Step step);
-  /// Moves the steps of the host that compute only of `constants`, and of what such steps compute, to
-  /// the front: they need to run once. Returns how many.
+  /// Moves the host's steps that depend only on `constants`, directly or through such steps, to the
+  /// front, since they need to run only once. Returns their number.
   size_t hoist(const std::vector<BufferId>& constants);
-  /// Where the device wants a step to run that is written once for all devices; name and kernel are
+  /// Where the device runs a step that is implemented once for all devices; name and kernel must be
   /// set.
   Space space_of(const Step& step) const;
-  /// Adds to the description of the kernel of the newest step of that name.
+  /// Appends to the kernel description of the newest step of that name.
   void remark(const std::string& step, const std::string& text);
 
   const std::vector<Step>& steps() const { return steps_; }
-  /// For passes over the whole program, which may put steps into another order.
+  /// For passes over the whole program, which may reorder steps.
   std::vector<Step>& steps() { return steps_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
 
@@ -186,18 +191,19 @@ class Program {
     std::vector<Stored> versions;
   };
   const Version& first(TensorId id) const { return tensors_[size_t(id)].versions.front().version; }
-  /// Drops all but the first version of a tensor and of those that share its buffer: old values.
+  /// Drops all but the first version of a tensor and of those that share its buffer, because their
+  /// values are outdated.
   void drop_conversions(TensorId id);
   Step conversion(TensorId id, const Stored& from, const Stored& to) const;
 
   Device* device_;
   std::deque<Tensor>
       tensors_;  // addresses stay valid while it grows: shape() and name() return references
-  std::multimap<BufferId, TensorId> views_;  // tensors and their reshaped() by what they share
+  std::multimap<BufferId, TensorId> views_;  // tensors and their reshaped() views, by shared buffer
   std::vector<Buffer> buffers_;
   std::vector<Step> steps_;
   std::vector<std::pair<TensorId, Stored>>
-      returning_;  // written by the next step, wanted elsewhere
+      returning_;  // written by the next step, to be converted back
 };
 
 }  // namespace cafetiere

@@ -12,14 +12,14 @@ namespace {
 
 /// One axis in both layouts.
 struct Axis {
-  int64_t size, from, to;  ///< elements, and how many floats apart they are
+  int64_t size, from, to;  ///< number of elements, and their strides in floats
 };
 
 /// The three axes, sorted by their role in the copy.
 struct ReorderPlan {
   Axis outer;   ///< neither layout's innermost axis
   Axis source;  ///< innermost in the source
-  Axis target;  ///< innermost in the target; the same as `source`'s place when both agree
+  Axis target;  ///< innermost in the target; at `source`'s position if both agree
   bool same;    ///< the innermost axis is the same: rows are copied, nothing is transposed
 };
 
@@ -45,7 +45,7 @@ ReorderPlan walk(const Shape& shape, Layout from, Layout to) {
   return {axes[other], axes[source], axes[middle], source == target};
 }
 
-constexpr int64_t kTile = 64;  // columns a block of a transpose
+constexpr int64_t kTile = 64;  // columns per block of a transposition
 
 void copy_rows(const ReorderPlan& w, int64_t outer, const float* in, float* out) {
   for (int64_t row = 0; row < w.target.size; ++row) {

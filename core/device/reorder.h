@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reorder: copies a tensor from one layout to another.
+// Reorder: copying a tensor from one layout to another.
 #pragma once
 
 #include "core/device/program.h"

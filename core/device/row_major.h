@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps on row-major tensors, for operations that are written as loops over axes.
+// Steps on row-major tensors, for operations written as loops over axes.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 
 namespace cafetiere {
 
-/// The addresses of a step's tensors, kNoTensor being nullptr, and what changes from run to run.
+/// The addresses of a step's tensors, nullptr for kNoTensor, and the context of the run.
 struct RowMajor {
   std::vector<const float*> in;
   std::vector<float*> out;
   const RunContext* run;
 };
 
-/// A step that reads and writes row-major tensors; make(addresses) is its kernel.
+/// A step that reads and writes row-major tensors; make(addresses) returns its kernel.
 template <class Make>
 void row_major_step(Program& p, std::string name, const char* kernel,
                     const std::vector<TensorId>& in, const std::vector<TensorId>& out, Make make,
@@ -46,7 +46,7 @@ void row_major_step(Program& p, std::string name, const char* kernel,
   p.step(std::move(step));
 }
 
-/// A step of one block, for what is short or sequential: body(in, out, run).
+/// A step with a single block, for short or sequential work: body(in, out, run).
 template <class Body>
 void serial_step(Program& p, std::string name, const std::vector<TensorId>& in,
                  const std::vector<TensorId>& out, Body body, double flops = 0,
@@ -59,10 +59,10 @@ void serial_step(Program& p, std::string name, const std::vector<TensorId>& in,
       flops);
 }
 
-/// `count` independent items of equal cost in blocks: each is about kMapBlock floats of the largest of
-/// the tensors.
+/// Divides `count` independent items of equal cost into blocks, each of about kMapBlock floats of
+/// the largest tensor.
 struct Ranges {
-  int64_t count, items;  ///< in all, in a block
+  int64_t count, items;  ///< in total, per block
 
   Ranges(const Program& p, const std::vector<TensorId>& tensors, int64_t count) : count(count) {
     int64_t floats = 1;
@@ -76,8 +76,8 @@ struct Ranges {
   int64_t end(int block) const { return std::min(count, begin(block) + items); }
 };
 
-/// A step over `count` independent items of equal cost: body(begin, end, in, out, run) for each block
-/// of Ranges.
+/// A step over `count` independent items of equal cost: calls body(begin, end, in, out, run) for
+/// each block of Ranges.
 template <class Body>
 void range_step(Program& p, std::string name, const std::vector<TensorId>& in,
                 const std::vector<TensorId>& out, int64_t count, Body body) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunError: how a kernel reports that it failed.
+// RunError: error reporting for kernels.
 #pragma once
 
 #include <mutex>
@@ -9,8 +9,8 @@
 
 namespace cafetiere {
 
-/// The first error of the kernels of one run. The others go on, since blocks do not wait for each
-/// other; the plan returns the error when all have ended.
+/// The first error of the kernels of a run. Other kernels continue, since blocks do not wait for
+/// each other; the plan returns the error when all have finished.
 class RunError {
  public:
   /// From any thread.

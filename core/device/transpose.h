@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matrix transpose in registers.
+// Matrix transposition in registers.
 #pragma once
 
 #include <cstdint>
 
 namespace cafetiere {
 
-/// Transposes 8 x 8 floats, each row of which is a register or a pair of them.
+/// Transposes 8 x 8 floats; each row is one register or a pair of them.
 inline void transpose_8x8(const float* in, int64_t ld_in, float* out, int64_t ld_out) {
   using Row = float __attribute__((vector_size(32)));
   using InMemory = float __attribute__((vector_size(32), aligned(4), may_alias));
   Row r[8], t[8];
   for (int i = 0; i < 8; ++i) r[i] = *reinterpret_cast<const InMemory*>(in + i * ld_in);
-  // Pairs of rows, then pairs of those, within each half of a register; then the halves.
+  // Interleaves pairs of rows, then pairs of those, within each half of a register; then the
+  // halves.
   for (int i = 0; i < 8; i += 2) {
     t[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
     t[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
@@ -31,7 +32,7 @@ inline void transpose_8x8(const float* in, int64_t ld_in, float* out, int64_t ld
   }
 }
 
-/// Transposes a rows x cols matrix, whole 8 x 8 tiles in registers and the rest one by one.
+/// Transposes a rows x cols matrix: whole 8 x 8 tiles in registers, the rest element by element.
 inline void transpose_tiles(const float* in, int64_t rows, int64_t cols, int64_t ld_in, float* out,
                             int64_t ld_out) {
   const int64_t whole_rows = rows / 8 * 8, whole_cols = cols / 8 * 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise functions of bfloat16 by AVX-512: 32 numbers at a time are widened, computed and rounded
-// without a way through memory. The bits are those of one number at a time.
+// Element-wise functions of bfloat16 with AVX-512: 32 numbers at a time are widened, computed and
+// rounded without a buffer in memory. The results are bitwise those of one number at a time.
 #pragma once
 
 #include <array>
@@ -17,13 +17,13 @@
 
 namespace cafetiere {
 
-/// Whether wide_map() may be called: by the processor and by the instruction set in force.
+/// Whether wide_map() may be called, given the processor and the instruction set in use.
 inline bool has_wide_map() {
   return has_wide_vectors(instruction_set()) && rounds_by_instruction();
 }
 
 #if CFT_OTHER_TARGETS
-// After all includes: what they define inline must run anywhere.
+// After all includes: inline functions defined there must run on any machine.
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16,prefer-vector-width=512")
 
@@ -40,7 +40,7 @@ inline void widen(const uint16_t* from, float (&to)[kWideNumbers]) {
   }
 }
 
-/// out[i] = f(values, i) for `count` elements, `values` being those of the inputs.
+/// out[i] = f(values, i) for `count` elements, where `values` are those of the inputs.
 template <size_t D, class F>
 void wide_map(const std::array<const uint16_t*, D>& in, uint16_t* out, int64_t count, const F& f) {
   const F local = f;
@@ -59,7 +59,7 @@ void wide_map(const std::array<const uint16_t*, D>& in, uint16_t* out, int64_t c
     std::memcpy(out + i, &both, sizeof both);
   }
   for (; i < count; ++i) {
-    asm volatile("");  // one at a time: vectors of the rest would be most of the code
+    asm volatile("");  // prevents vectorising the remainder, which would be most of the code
     std::array<float, D> d;
     for (size_t j = 0; j < D; ++j) d[j] = from_bfloat16(from[j][i]);
     out[i] = flushed_bfloat16(local(d, i));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled dot-product attention (Vaswani et al. 2017), a tile of queries at a time, so that the
-// matrix of all pairs of tokens is never in memory; the backward pass computes it again from the
+// Scaled dot-product attention (Vaswani et al. 2017), one tile of queries at a time, so that the
+// matrix of all pairs of tokens is never in memory; the backward pass recomputes it from the
 // logarithms of its row sums (Dao et al. 2022).
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@
 namespace cafetiere {
 namespace {
 
-constexpr int64_t kAttentionBlocks = 64;  ///< at most; each has working memory of its own
+constexpr int64_t kAttentionBlocks = 64;  ///< maximum; each has its own working memory
 
 /// The attention of one head of one sample; `pair` is sample * heads + head.
 class AttentionHead {
@@ -30,8 +30,8 @@ class AttentionHead {
     return 2 * (std::min(kTile, g.tokens) + g.width) * g.tokens;
   }
 
-  /// out = softmax(Q K^T / sqrt(width)) V; log_sums[token] keeps the logarithm of the divisor in
-  /// the softmax of its row.
+  /// out = softmax(Q K^T / sqrt(width)) V; log_sums[token] keeps the logarithm of the softmax
+  /// divisor of its row.
   void forward(int64_t pair, const float* qkv, float* out, float* log_sums, float* scratch) const {
     const Head h = head(pair);
     float* keys = scratch;
@@ -47,7 +47,7 @@ class AttentionHead {
     }
   }
 
-  /// dqkv from dout; out and log_sums are those of the forward pass.
+  /// Computes dqkv from dout; out and log_sums are those of the forward pass.
   void backward(int64_t pair, const float* qkv, const float* out, const float* log_sums,
                 const float* dout, float* dqkv, float* scratch) const {
     const Head h = head(pair);
@@ -83,7 +83,7 @@ class AttentionHead {
  private:
   static constexpr int64_t kTile = 64;  ///< queries
 
-  /// The products of a tile of `rows` queries (see Brgemm: column-major).
+  /// The products for a tile of `rows` queries (column-major, see Brgemm).
   struct Products {
     int64_t rows;
     Brgemm scores, weighted, weight_diffs, query_diffs, value_diffs, key_diffs;
@@ -100,7 +100,7 @@ class AttentionHead {
                     Brgemm::B::kRows) {}
   };
 
-  /// Where a pair's first token is, in floats.
+  /// The offset of a pair's first token, in floats.
   struct Head {
     int64_t query, key, value, out, log_sum;
   };
@@ -119,7 +119,7 @@ class AttentionHead {
   /// The number of tokens that a token attends to.
   int64_t seen(int64_t token) const { return g_.causal ? token + 1 : g_.tokens; }
 
-  /// (tokens, width) to (width, tokens).
+  /// Transposes (tokens, width) to (width, tokens).
   void transpose(const float* in, int64_t ld, float* out) const {
     transpose_tiles(in, g_.tokens, g_.width, ld, out, g_.tokens);
   }
@@ -129,7 +129,7 @@ class AttentionHead {
     return fold(count, 0.F, term, [](float a, float b) { return a + b; });
   }
 
-  /// Scores to weights, in place; returns the logarithm of the sum of their exponentials.
+  /// Converts scores to weights, in place; returns the logarithm of the sum of their exponentials.
   float softmax(int64_t token, float* x) const {
     const int64_t count = seen(token);
     const float scale = this->scale();
@@ -142,7 +142,8 @@ class AttentionHead {
     return scale * largest + vec::log(total);
   }
 
-  /// Scores to weights again, and the gradient of the weights to that of the unscaled scores.
+  /// Recomputes weights from scores, and converts the gradient of the weights to that of the
+  /// unscaled scores.
   void softmax_backward(int64_t token, float log_sum, float dot, float* weights,
                         float* diffs) const {
     const int64_t count = seen(token);
@@ -160,7 +161,7 @@ class AttentionHead {
   Products whole_, last_;
 };
 
-/// body(head, pair, in, out, scratch) for every head of every sample.
+/// Runs body(head, pair, in, out, scratch) for every head of every sample.
 template <class Body>
 void attention_step(Program& p, const std::string& name, const AttentionGeometry& g,
                     const std::vector<TensorId>& in, std::vector<TensorId> out, double flops,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution over pixel-order tensors: for each output pixel a batch-reduce product whose lanes are
-// the images of the batch, so that channel counts such as 20 or 50 waste nothing.
+// Convolution with the batch innermost: a batch-reduce product per output pixel whose lanes are the
+// images of the batch, so that channel counts such as 20 or 50 waste no lanes.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,12 +15,13 @@ namespace cafetiere {
 namespace {
 
 constexpr int64_t kMaxTaps = 256;
-constexpr int64_t kLanes = 64;               // images a product; more would spill the accumulators
-constexpr int64_t kWeightBlock = 48 * 1024;  // floats of weights that stay in the L2 cache
+constexpr int64_t kLanes = 64;               // images per product; more would spill the
+                                             // accumulators
+constexpr int64_t kWeightBlock = 48 * 1024;  // floats of weights that fit into the L2 cache
 
-/// A correlation and how its weights are packed.
+/// A correlation, and the packed form of its weights.
 struct Packed : Correlation {
-  bool merged;  // taps of one kernel row are adjacent pixels: one product a kernel row
+  bool merged;  // taps of a kernel row are adjacent pixels: one product per kernel row
 
   Packed(Correlation c, bool adjacent)
       : Correlation(std::move(c)), merged(group == 1 && adjacent) {}
@@ -35,7 +36,7 @@ struct Packed : Correlation {
 };
 
 /// Packs weights (outputs, channels / group, kh, kw) in the order of a correlation. For the data
-/// gradient the channels swap roles and the kernel is flipped.
+/// gradient, input and output channels are swapped and the kernel is flipped.
 BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g, const Packed& c,
                       TensorId weights, bool backward) {
   const auto pack = [=](const float* w, float* out, int block) {
@@ -56,7 +57,7 @@ BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g
   return pack_step(p, name, weights, weight_count(g), g.outputs, pack);
 }
 
-/// One product shape: (lanes, outputs) x depth.
+/// Keyed by product shape: (lanes, outputs) x depth.
 using ProductsByShape = std::map<std::array<int64_t, 3>, Brgemm>;
 
 /// Runs a correlation for one output row, one chunk of lanes and one chunk of output channels.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weight gradient of a convolution: products over (pixel, image), output channels innermost.
+// The weight gradient of a convolution: products over (pixel, image), with output channels
+// innermost.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -13,8 +14,8 @@
 namespace cafetiere {
 namespace {
 
-/// How the sum is cut: `taps` kernel positions (rows of the kernel when its columns are adjacent
-/// pixels) times `parts` ranges of output rows, each summed on its own and added in order.
+/// The division of the sum: `taps` kernel positions (kernel rows if their columns are adjacent
+/// pixels) times `parts` ranges of output rows, each summed separately and added in order.
 struct WeightGradient {
   ConvGeometry g;
   bool merged;
@@ -35,13 +36,13 @@ struct WeightGradient {
   /// Outputs of a group, padded to whole vectors: a product of 50 rows is slower than one of 56.
   int64_t lanes() const { return (group_out() + 7) / 8 * 8; }
   int64_t size() const { return g.group * taps() * depth() * lanes(); }
-  /// Start of the (depth x lanes) block of a group and tap.
+  /// The start of the (depth x lanes) block of a group and tap.
   int64_t block(int64_t group, int64_t tap) const {
     return (group * taps() + tap) * depth() * lanes();
   }
 };
 
-using ProductsByColumns = std::map<int64_t, Brgemm>;  // by number of columns
+using ProductsByColumns = std::map<int64_t, Brgemm>;  // keyed by number of columns
 
 /// Sums one tap over one range of output rows.
 struct TapKernel {
@@ -61,7 +62,7 @@ struct TapKernel {
     }
   }
 
-  /// Adds an output row; neighbouring pixels with the same cut of the kernel share one product.
+  /// Adds an output row; adjacent pixels that see the same part of the kernel share a product.
   void add_row(int64_t oh, int64_t tap, int64_t group, float* sum) const {
     const int kh = int(w->merged ? tap : tap / w->g.kernel[1]);
     const int kw = int(w->merged ? -1 : tap % w->g.kernel[1]);
@@ -90,7 +91,7 @@ struct TapKernel {
     flush();
   }
 
-  /// (first kernel column within the block, its source pixel, number of columns) for an output.
+  /// (first kernel column in the block, its source pixel, number of columns) for an output.
   std::array<int64_t, 3> columns_of(int64_t ow, int kw) const {
     const auto& col = w->cols[size_t(ow)];
     if (col.empty()) return {0, 0, 0};
@@ -102,8 +103,8 @@ struct TapKernel {
   }
 };
 
-/// diff (pixel order) with the images and channels of each pixel transposed, a group's channels
-/// padded with zeros to whole vectors.
+/// diff with the images and channels of each pixel transposed, and a group's channels padded with
+/// zeros to whole vectors.
 BufferId transpose_pixels(Program& p, const std::string& name,
                           std::shared_ptr<const WeightGradient> w, TensorId diff) {
   const BufferId out = p.scratch(w->g.n * w->g.group * w->lanes() * w->g.out_pixels());
@@ -134,7 +135,7 @@ BufferId transpose_pixels(Program& p, const std::string& name,
   return out;
 }
 
-/// Adds a tap's parts, in order, to the first.
+/// Adds a tap's parts to the first one, in order.
 void add_parts(const WeightGradient& w, int64_t group, int64_t tap, float* parts) {
   float* sum = parts + w.block(group, tap);
   for (int64_t part = 1; part < w.parts; ++part) {

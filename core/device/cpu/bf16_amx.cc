@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of bfloat16 by AMX's tiles. In assembly: the compiler's intrinsics take literals alone for tiles,
-// and declare neither what loads read nor all that a configuration is.
+// Products of bfloat16 with AMX tiles. In assembly, because the compiler's intrinsics accept only
+// literals for tiles, and declare neither the memory that loads read nor all of a configuration.
 #include <algorithm>
 
 #include "core/device/amx.h"
@@ -11,14 +11,14 @@ namespace cafetiere::bf16 {
 #if defined(__x86_64__)
 namespace {
 
-/// Copies what of a tile lies in a matrix of pairs or rows: `height` lines of `width` elements, the rest
-/// of 16 x 32 being zero.
+/// Copies the part of a tile inside a matrix of pairs or rows: `height` lines of `width` elements;
+/// the rest of 16 x 32 is zero.
 void copy_padded(const uint16_t* from, int64_t ld, int64_t height, int64_t width, uint16_t* to) {
   std::fill_n(to, kTileRows * kTileDepth, uint16_t(0));
   for (int64_t r = 0; r < height; ++r) std::copy_n(from + r * ld, width, to + r * kTileDepth);
 }
 
-/// Tiles that do not fill their 16 x 64 bytes are copied first, so that one configuration serves all and
+/// Tiles smaller than 16 x 64 bytes are copied first, so that one configuration serves all and
 /// nothing is read beyond a matrix.
 class AmxTiles {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of channels by AVX-512: 16 numbers a vector.
+// Sums of channels with AVX-512: 16 numbers per vector.
 #include <algorithm>
 #include <cstdint>
 
@@ -9,11 +9,11 @@
 #if CFT_OTHER_TARGETS
 #include <immintrin.h>
 
-// After all includes: what they define inline must run anywhere.
+// After all includes: inline functions defined there must run on any machine.
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,prefer-vector-width=512")
 #pragma GCC diagnostic ignored \
-    "-Wmaybe-uninitialized"  // of what intrinsics leave undefined on purpose
+    "-Wmaybe-uninitialized"  // intrinsics leave some values undefined on purpose
 
 #include "core/device/cpu/bf16_channel_sums_rows.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of channels over vectors of any width: a file of each instruction set includes it once, with what
-// loads its vectors.
+// Channel sums for any vector width: the file of each instruction set includes this once, with its
+// vector operations.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@ namespace cafetiere::bf16 {
 namespace {
 
 constexpr int64_t kRun = 16;             // rows added in float32
-constexpr int64_t kMostTotals = 1024;    // channels whose sums fit into the first cache
-constexpr int64_t kTogetherVectors = 4;  // whose sums stay in registers
-constexpr int64_t kCacheNumbers = 32;    // a line
+constexpr int64_t kMostTotals = 1024;    // channels whose sums fit into the L1 cache
+constexpr int64_t kTogetherVectors = 4;  // vectors whose sums stay in registers
+constexpr int64_t kCacheNumbers = 32;    // per cache line
 
 enum class Terms { kValues, kSquares, kProducts };
 
@@ -24,10 +24,10 @@ struct RunSums {
   using Float = typename V::Float;
 
   const ChannelSums& of;
-  double *totals, *product_totals;  // from the first channel of these on
-  int64_t first;                    // of the channels that fit
+  double *totals, *product_totals;  // starting at channel `first`
+  int64_t first;                    // of the channels that fit into the cache
 
-  /// Adds kVectors vectors of channels of a run of rows; fewer lanes of the last one.
+  /// Adds kVectors vectors of channels over a run of rows; the last vector may have fewer lanes.
   template <int64_t kVectors>
   void add(int64_t row, int64_t rows, int64_t c, int64_t lanes) const {
     Float sums[kVectors] = {}, products[kVectors] = {}, centre[kVectors] = {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution in bfloat16, forward and for the data gradient: products of a panel of weights with a line of
-// pixels that lies as Window says.
+// Convolution in bfloat16, forward and data gradient: products of a panel of weights with a line of
+// pixels laid out by Window.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -21,17 +21,17 @@ using bf16::Window;
 using bf16::WindowAxis;
 using channels_last::LaneBlocks;
 
-constexpr int64_t kTogether = 64;       // pixels a product: their sums stay in the L1 cache
-constexpr int64_t kStreamed = 2 << 20;  // numbers from which on results bypass the caches
-constexpr int64_t kMostRuns = 64;       // summed by a product
-constexpr int64_t kMostTaps = 256;      // of a kernel
-constexpr int64_t kFewTaps = 16;        // of kernels whose weights are packed 8 channels at a time
+constexpr int64_t kTogether = 64;       // pixels per product; their sums stay in the L1 cache
+constexpr int64_t kStreamed = 2 << 20;  // numbers above which results bypass the caches
+constexpr int64_t kMostRuns = 64;       // runs per product
+constexpr int64_t kMostTaps = 256;      // taps per kernel
+constexpr int64_t kFewTaps = 16;        // kernels up to this size pack 8 channels at a time
 
 /// The outputs of a pair of classes, and their products.
 struct Part {
   const WindowAxis::Class *row, *col;
-  std::vector<int64_t> from;  // where each run begins, relative to an output's place
-  int64_t packed;             // and where the weights of the first one do, in numbers a lane
+  std::vector<int64_t> from;  // the start of each run, relative to an output's place
+  int64_t packed;             // the start of the first run's weights, in numbers per lane
   int64_t depth;
   std::array<Bf16Product, 2> products;  // of whole panels, and of the last
 };
@@ -39,7 +39,7 @@ struct Part {
 struct Plan {
   Window w;
   std::vector<Part> parts;
-  bool streams;  // the result is larger than what caches keep of it
+  bool streams;  // the result is too large to stay in the caches
 
   explicit Plan(Window window)
       : w(std::move(window)), streams(w.n * w.out_h * w.out_w * w.out_channels >= kStreamed) {
@@ -103,7 +103,7 @@ struct Kernel {
     if (plan->streams) bf16::end_streams();
   }
 
-  /// The rows that the outputs of class rows [row0, row0 + tile) read, image by image.
+  /// Lays out the rows read by the outputs of class rows [row0, row0 + tile), image by image.
   void lay_out(int64_t first, int64_t count, int64_t group, int64_t row0, uint16_t* to) const {
     const Window& w = plan->w;
     for (int64_t i = first; i < first + count; ++i) {
@@ -138,7 +138,7 @@ struct Kernel {
     std::fill_n(to + end * w.pixel, (w.width - end) * w.pixel, uint16_t(0));
   }
 
-  /// A place has the channels of all rows of the kernel.
+  /// A place holds the channels of all rows of the kernel.
   void unfold_row(const uint16_t* image, int64_t row, uint16_t* to) const {
     const Window& w = plan->w;
     const int64_t begin = w.begin(), end = w.end();
@@ -151,7 +151,7 @@ struct Kernel {
     }
   }
 
-  /// The channels of `count` pixels, which follow each other at their distances.
+  /// Copies the channels of `count` pixels, which are `distance` apart.
   void copy_pixels(const uint16_t* from, int64_t distance, int64_t count, uint16_t* to) const {
     const Window& w = plan->w;
     const auto copy = [&](auto channels) {
@@ -170,7 +170,7 @@ struct Kernel {
     }
   }
 
-  /// The outputs of a panel in one image's rows.
+  /// Computes the outputs of a panel in the rows of one image.
   void multiply(const Part& of, const uint16_t* from, int64_t group, int64_t b, int64_t image,
                 int64_t row0) const {
     const Window& w = plan->w;
@@ -188,7 +188,7 @@ struct Kernel {
     Bf16Product product = of.products[b + 1 == w.lanes.count];
     for (int64_t p = 0; p < outputs; p += kTogether) {
       product.n = std::min(kTogether, outputs - p);
-      // Those of the padding are computed as well, so that steps are whole.
+      // Outputs in the padding are computed too, so that steps are whole.
       if (!w.direct) product.n = (product.n + 15) / 16 * 16;
       std::array<const uint16_t*, kMostRuns> as, bs;
       for (size_t i = 0; i < of.from.size(); ++i) {
@@ -203,7 +203,7 @@ struct Kernel {
     }
   }
 
-  /// Writes outputs [begin, end) of a class, leaving out those in the padding.
+  /// Writes outputs [begin, end) of a class, skipping those in the padding.
   void store(const Part& of, int64_t begin, int64_t end, int64_t row0, int64_t image, int64_t o0,
              const bf16::Rounding& how, const float* sums) const {
     const Window& w = plan->w;
@@ -221,13 +221,13 @@ struct Kernel {
   }
 };
 
-/// The weights of one panel in rows of floats, [k][kernel element][lane].
+/// The weights of a panel as rows of floats, [k][kernel element][lane].
 struct Panel {
   const float* from;  // of the group
   int64_t ins, taps, first, lanes;
   bool backward;
 
-  /// Writes the rows of `count` k from k0 on.
+  /// Writes the rows of `count` k starting at k0.
   void rows(int64_t k0, int64_t count, float* to) const {
     if (!backward) {
       return transpose_tiles(from + (first * ins + k0) * taps, lanes, count * taps, ins * taps, to,
@@ -243,7 +243,7 @@ struct Panel {
   }
 };
 
-/// Where a kernel element's weights of k = 0 go: the number of their run's row, of all parts.
+/// The destination of a kernel element's weights for k = 0: the row index, over all parts.
 struct ElementPlace {
   int64_t element, row;
 };
@@ -270,8 +270,8 @@ std::vector<ElementPlace> element_places(const Plan& plan, int64_t kernel_w) {
   return list;
 }
 
-/// Weights of one kernel element for the data gradient: rows of the source as they are. Some panels at a
-/// time, so that what is read of a row is long.
+/// Weights of a 1 x 1 kernel for the data gradient: rows in the source's order. Processes several
+/// panels at a time, so that long parts of a row are read.
 BufferId pack_rows(Program& p, const std::string& name, const ConvGeometry& g, TensorId weights,
                    const Window& w) {
   constexpr int64_t kPanels = 8, kAhead = 8;
@@ -304,7 +304,7 @@ BufferId pack_rows(Program& p, const std::string& name, const ConvGeometry& g, T
                              g.group * ranges, pack);
 }
 
-/// Weights (outputs, channels / group, kh, kw) in panels: [group][block of lanes][row in pairs][lane][2].
+/// Packs weights (outputs, channels / group, kh, kw): [group][block of lanes][row pair][lane][2].
 BufferId pack(Program& p, const std::string& name, const ConvGeometry& g, TensorId weights,
               const std::shared_ptr<const Plan>& plan) {
   const Window& w = plan->w;
@@ -314,7 +314,7 @@ BufferId pack(Program& p, const std::string& name, const ConvGeometry& g, Tensor
   const auto places = element_places(*plan, g.kernel[1]);
   const int64_t depth = w.packed(), deep = w.channels;
   const int64_t together = taps <= kFewTaps ? 8 : 2;
-  const bool pairs = deep % 2 == 0;  // else those of a pair may be of different elements
+  const bool pairs = deep % 2 == 0;  // otherwise a pair may span two elements
   const auto pack = [=, lanes_of = w.lanes, backward = w.backward](const float* from, uint16_t* to,
                                                                    int block) {
     const int64_t group = block / lanes_of.count, b = block % lanes_of.count;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of bfloat16 by AVX512-BF16's dot products of pairs: blocks of 12 x 32 sums in registers.
+// Products of bfloat16 with AVX512-BF16's dot products of pairs: blocks of 12 x 32 sums in
+// registers.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,17 +11,17 @@
 #if CFT_OTHER_TARGETS
 #include <immintrin.h>
 
-// After all includes: what they define inline must run anywhere.
+// After all includes: inline functions defined there must run on any machine.
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16")
 
 namespace cafetiere::bf16 {
 namespace {
 
-constexpr int64_t kRows = 12;    // columns of C whose sums stay in registers, two vectors each
-constexpr int64_t kDepth = 256;  // summed a pass over C: a panel of A that stays in the L1 cache
+constexpr int64_t kRows = 12;    // columns of C with sums in registers, two vectors each
+constexpr int64_t kDepth = 256;  // per pass over C: a panel of A that stays in the L1 cache
 
-/// What a pass over C multiplies: `count` products of k from `first` on, `depth` each.
+/// The factors of a pass over C: `count` products of `depth` k each, starting at k `first`.
 struct Pass {
   const uint16_t* const* a;
   const uint16_t* const* b;
@@ -28,7 +29,7 @@ struct Pass {
   bool add;
 };
 
-/// The two numbers at k, the second being zero at the end of an odd column.
+/// The two numbers at k; the second is zero at the end of an odd column.
 template <bool kWhole>
 inline __m512bh pair(const uint16_t* at) {
   int bits = 0;
@@ -95,7 +96,7 @@ constexpr std::array<MultiplyRows, kRows + 1> kMultiply = {nullptr,
                                                            multiply_rows<11, kVectors>,
                                                            multiply_rows<12, kVectors>};
 
-/// One pass over C, cut into groups of columns as even as can be.
+/// One pass over C, divided into groups of columns as evenly as possible.
 void multiply_pass(const Bf16Product& p, const Pass& pass, float* c) {
   const int64_t groups = (p.n + kRows - 1) / kRows;
   for (int64_t m = 0; m < p.m; m += 32) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of max pooling over vectors of any width: a file of each instruction set includes it once, with
-// what loads and stores its vectors.
+// The row passes of max pooling for any vector width: the file of each instruction set includes
+// this once, with its vector loads and stores.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 
 inline constexpr int64_t kRowBuffer = 32'768;  ///< numbers
 
-/// Vectors of kBytes; comparisons give a mask that ?: takes. (GCC drops the attribute of a `using` whose
-/// size is a template's.)
+/// Vectors of kBytes; comparisons give a mask for ?:. (GCC drops the attribute of a `using` whose
+/// size depends on a template parameter.)
 template <int kBytes>
 struct Vectors {
   typedef uint16_t Bits __attribute__((vector_size(kBytes)));
@@ -25,7 +25,7 @@ struct Vectors {
   typedef float Float __attribute__((vector_size(kBytes)));
   static constexpr int64_t kLanes = kBytes / 2;
 
-  /// Integers in the order of the numbers: both zeros equal, NaN below all.
+  /// Integers ordered like the numbers: both zeros equal, NaN below everything.
   static Key key_of(Bits x) {
     const Key magnitude = Key(x & 0x7fff), sign = Key(x) >> 15;
     const Key key = (magnitude ^ sign) - sign;
@@ -36,19 +36,19 @@ struct Vectors {
     return Bits((key ^ sign) - sign) | (Bits(sign) & 0x8000);
   }
 
-  /// As to_bfloat16() rounds, the bits in the upper halves.
+  /// Rounds like to_bfloat16(); the result is in the upper halves.
   static Wide rounded(Float sum) {
     const Wide bits = Wide(sum);
     const Wide near = bits + 0x7fff + ((bits >> 16) & 1);
     return Signed(bits & 0x7fffffff) > 0x7f800000 ? bits | 0x400000 : near;
   }
-  /// Those of even and of odd lanes.
+  /// Combines even and odd lanes.
   static Bits narrow(Float even, Float odd) {
     return Bits((rounded(even) >> 16) | (rounded(odd) & 0xffff0000));
   }
 };
 
-/// The rows of keys of the windows of one output row, for `width` numbers of each pixel.
+/// The keys of the input rows under the windows of an output row, for `width` numbers per pixel.
 template <class Memory>
 class KeyRows {
  public:
@@ -58,7 +58,7 @@ class KeyRows {
   KeyRows(const PoolPixels& p, const uint16_t* x, int64_t width)
       : p_(p), x_(x), width_(width), vectors_((width + V::kLanes - 1) / V::kLanes) {}
 
-  /// Has the rows [begin, end), which never go back.
+  /// Provides rows [begin, end), which must not move backwards.
   void take(int64_t begin, int64_t end) {
     for (int64_t h = std::max(begin, next_); h < end; ++h) {
       Key* to = at(h, 0);
@@ -73,7 +73,7 @@ class KeyRows {
     }
     next_ = std::max(next_, end);
   }
-  int64_t vectors() const { return vectors_; }  ///< of a pixel
+  int64_t vectors() const { return vectors_; }  ///< per pixel
   Key* at(int64_t h, int64_t w) {
     return reinterpret_cast<Key*>(rows_) + (h % p_.g.kernel_h * p_.g.in_w + w) * vectors_;
   }
@@ -123,7 +123,7 @@ template <class Memory>
 void max_rows(const PoolPixels& p, int64_t begin, int64_t end, const uint16_t* x, uint16_t* y,
               uint16_t* place) {
   constexpr int64_t kLanes = Memory::V::kLanes;
-  // What a pixel's vector is cut into, so that the rows of a window fit in the buffer.
+  // A pixel's vector is cut into slices, so that the rows of a window fit into the buffer.
   const int64_t slice = kRowBuffer / (p.g.kernel_h * p.g.in_w) / kLanes * kLanes;
   for (int64_t first = 0; first < p.pixel; first += slice) {
     const int64_t width = std::min(slice, p.pixel - first);
@@ -135,7 +135,7 @@ void max_rows(const PoolPixels& p, int64_t begin, int64_t end, const uint16_t* x
   }
 }
 
-/// `here`: the place of this input in the window of the first output.
+/// `here`: the position of this input in the window of the first output.
 template <class Memory>
 void backward_pixel(const PoolPixels& p, const PoolGeometry::Covering& over,
                     const PoolGeometry::Covering& across, int64_t here, const uint16_t* dy,

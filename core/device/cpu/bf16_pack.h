@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of Bf16Product: pairs of rows and transposes of bfloat16.
+// Operands of Bf16Product: pairs of rows, and transposition, in bfloat16.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace cafetiere::bf16 {
 
-/// Sixteen pairs.
+/// Interleaves sixteen pairs.
 inline void interleave(const uint16_t* even, const uint16_t* odd, uint16_t* pairs) {
   using Sixteen = uint16_t __attribute__((vector_size(32)));
   Sixteen e, o;
@@ -24,7 +24,8 @@ inline void interleave(const uint16_t* even, const uint16_t* odd, uint16_t* pair
   std::memcpy(pairs + 16, &high, sizeof high);
 }
 
-/// pairs[l] = (even[l], odd[l]) for l < lanes, and zeros up to `height`; a null row is one of zeros.
+/// pairs[l] = (even[l], odd[l]) for l < lanes, and zeros up to `height`; a null row counts as
+/// zeros.
 inline void pair_rows(const uint16_t* even, const uint16_t* odd, int64_t lanes, int64_t height,
                       uint16_t* pairs) {
   auto* const to = reinterpret_cast<uint32_t __attribute__((may_alias))*>(pairs);
@@ -40,7 +41,7 @@ inline void pair_rows(const uint16_t* even, const uint16_t* odd, int64_t lanes, 
   std::fill(to + lanes, to + height, 0U);
 }
 
-/// The same of floats, rounded.
+/// The same for floats, with rounding.
 inline void pair_rows(const float* even, const float* odd, int64_t lanes, int64_t height,
                       uint16_t* pairs) {
   auto* const to = reinterpret_cast<uint32_t __attribute__((may_alias))*>(pairs);
@@ -52,10 +53,10 @@ inline void pair_rows(const float* even, const float* odd, int64_t lanes, int64_
 
 using Eight = uint16_t __attribute__((vector_size(16)));
 
-/// Transposes 8 x 8: row i of the result is element i of each row.
+/// Transposes 8 x 8: row i of the result holds element i of each row.
 inline void transpose(Eight (&r)[8]) {
   Eight t[8];
-  for (int i = 0; i < 4; ++i) {  // rows i and i + 4 interleaved
+  for (int i = 0; i < 4; ++i) {  // interleave rows i and i + 4
     t[2 * i] = __builtin_shufflevector(r[i], r[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
     t[2 * i + 1] = __builtin_shufflevector(r[i], r[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiles of AMX in C++, from the instructions' definitions: the same bytes on any processor.
+// AMX's tile operations in C++, from the definition of the instructions: bitwise the same on any
+// processor.
 #include <array>
 #include <cmath>
 
@@ -13,7 +14,7 @@
 namespace cafetiere::bf16 {
 namespace {
 
-/// Numbers below the least normal one count as zero while it lives, as in the instruction.
+/// During its lifetime, values below the least normal number count as zero, as in the instruction.
 class FlushDenormals {
  public:
 #if defined(__x86_64__)
@@ -21,7 +22,7 @@ class FlushDenormals {
   ~FlushDenormals() { _mm_setcsr(before_); }
 
  private:
-  static constexpr unsigned kFlush = 0x8040;  // results and operands
+  static constexpr unsigned kFlush = 0x8040;  // flush results and operands to zero
   unsigned before_;
 #elif defined(__aarch64__)
   FlushDenormals() {

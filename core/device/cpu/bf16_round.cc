@@ -26,13 +26,13 @@ void round_plainly(const Rounding& how, const float* sums, int64_t count, uint16
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16")
 #pragma GCC diagnostic ignored \
-    "-Wmaybe-uninitialized"  // of what intrinsics leave undefined on purpose
+    "-Wmaybe-uninitialized"  // intrinsics leave some values undefined on purpose
 
 void round_by_instruction(const Rounding& how, const float* sums, int64_t count, uint16_t* to,
                           int64_t distance) {
   const __m512 floor = _mm512_set1_ps(how.floor);
   const __m512 low = _mm512_loadu_ps(how.start), high = _mm512_loadu_ps(how.start + 16);
-  // The second operand is what max() gives where one is a NaN or both are zeros.
+  // max() returns the second operand if one is NaN or both are zeros.
   if (how.lanes > 16) {
     const __mmask32 mask = __mmask32((uint64_t{1} << how.lanes) - 1);
     const bool streams =

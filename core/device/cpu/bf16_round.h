@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round: sums of products, with a bias and cut at 0, as bfloat16.
+// Round: converts sums of products to bfloat16, with bias and optional ReLU.
 #pragma once
 
 #include <cstdint>
 
 namespace cafetiere::bf16 {
 
-/// Lanes [0, lanes) of sums that are `height` apart, plus `start`, but at least `floor`.
+/// Lanes [0, lanes) of sums whose columns are `height` apart: adds `start`, then applies a lower
+/// bound `floor`.
 struct Rounding {
   int64_t height, lanes;  ///< at most 32
-  const float* start;     ///< 32 of them
+  const float* start;     ///< 32 floats
   float floor;
-  bool streams = false;  ///< past the caches, as nobody reads it soon
+  bool streams = false;  ///< bypass the caches, since the result is not read soon
 };
 
-/// Makes what this thread has streamed visible to others before what it stores next.
+/// Makes this thread's streaming stores visible to others before its later stores.
 void end_streams();
 
-/// Rounds as flushed_bfloat16().
+/// Rounds like flushed_bfloat16().
 class Round {
  public:
-  /// By what this processor has.
+  /// Selects the implementation for this processor.
   Round();
-  /// For one that this machine has, for comparisons.
+  /// Selects an implementation supported by this machine, for comparison.
   explicit Round(bool by_instruction);
 
   /// Writes `count` pixels, `distance` numbers apart.

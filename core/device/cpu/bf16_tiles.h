@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product of bfloat16 as blocks of 32 x 32 sums, written over the operations of AMX's tiles: zero, load,
-// multiply, store. Tiles 0 to 3 are sums (2 i + j: rows i, vector j), 4 and 5 rows of B, 6 and 7 pairs of A.
+// A product of bfloat16 in blocks of 32 x 32 sums, written in terms of AMX's tile operations: zero,
+// load, multiply, store. Tiles 0 to 3 are sums (2 i + j: rows i, vector j), 4 and 5 rows of B, 6
+// and 7 pairs of A.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +11,10 @@
 namespace cafetiere::bf16 {
 
 inline constexpr int64_t kTileRows = 16;
-inline constexpr int64_t kTileDepth = 32;  ///< k of a tile
+inline constexpr int64_t kTileDepth = 32;  ///< k per tile
 
-/// One block: `rows` <= 32 columns of C from column n0 on, kVectors vectors of 16 from row m0 on.
+/// One block: `rows` <= 32 columns of C starting at column n0, kVectors vectors of 16 starting at
+/// row m0.
 template <int kRows, int kVectors, class Tiles>
 void multiply_block(Tiles& tiles, const Bf16Product& p, const uint16_t* const* a,
                     const uint16_t* const* b, float* c, int64_t count, int64_t m0, int64_t n0,

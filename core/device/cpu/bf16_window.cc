@@ -12,12 +12,12 @@ namespace {
 
 using channels_last::LaneBlocks;
 
-constexpr int64_t kFewBlocks = 8;             // with fewer the panels are divided too
-constexpr int64_t kWeights = 640 << 10;       // of a block: they stay in the L2 cache
-constexpr int64_t kPositions = 2048;          // of a block that reads the source where it is
-constexpr int64_t kDirectNumbers = 96 << 10;  // and numbers of its source
+constexpr int64_t kFewBlocks = 8;             // with fewer blocks, panels are divided too
+constexpr int64_t kWeights = 640 << 10;       // per block: they fit into the L2 cache
+constexpr int64_t kPositions = 2048;          // per block, if the source is read in place
+constexpr int64_t kDirectNumbers = 96 << 10;  // numbers of the source in that case
 
-/// Whether taps follow each other, so that what they read is one run.
+/// Whether taps are consecutive, so that they read one run.
 bool contiguous(const WindowAxis& axis) {
   return std::ranges::all_of(axis.classes, [](const WindowAxis::Class& c) {
     for (size_t i = 1; i < c.taps.size(); ++i) {
@@ -90,7 +90,7 @@ Window::Window(const ConvGeometry& g, bool backward)
       lanes(LaneBlocks::of_bf16(out_channels / g.group)),
       backward(backward) {
   if (g.kernel_size() == 1 && g.stride[0] * g.stride[1] == 1 && g.pad[0] + g.pad[1] == 0) {
-    // All pixels of all images are rows of one.
+    // All pixels of all images form the rows of a single image.
     rows.in = rows.classes[0].count = out_h = n * out_h * out_w;
     n = cols.in = cols.classes[0].count = out_w = 1;
   }
@@ -108,7 +108,7 @@ void Window::lay_rows() {
   const int64_t taps = rows.most_shift() + cols.most_shift();
   direct = taps == 0 && skip == 1 && rows.stride == 1 && cols.most_count() == 1 &&
            rows.classes.size() == 1 && group == 1 && channels % kTileDepth == 0;
-  // What is read beyond a row's end is the padding before the next row, or, behind the last, zeros.
+  // Reads beyond a row's end are in the padding before the next row or, after the last row, zeros.
   const int64_t last = (cols.most_count() - 1) * cols.stride + cols.most_shift() + 1;
   const int64_t least = std::max({cols.most_count() * cols.stride, skip > 1 ? 0 : cols.used(),
                                   last - std::max<int64_t>(0, -cols.origin)});
@@ -136,7 +136,7 @@ void Window::choose_blocks() {
     tile = std::min(tile, most);
   } else {
     tile = std::clamp<int64_t>((kRoom - slack()) / row - beyond, 1, most);
-    tile = (most + row_blocks() - 1) / row_blocks();  // as even as can be
+    tile = (most + row_blocks() - 1) / row_blocks();  // as evenly as possible
   }
   places = tile + beyond;
   if (tile == most && !direct) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Window: how a correlation in bfloat16 reads its source. Pixels of a few rows are laid out with their
-// padding in one line, so that what a kernel row covers is contiguous, and outputs that follow each other
-// read at equal distances, beyond the ends of rows too.
+// Window: how a correlation in bfloat16 reads its source. The pixels of a few rows are laid out in
+// a line with their padding, so that the pixels under a kernel row are contiguous, and consecutive
+// outputs read at equal distances, even across the ends of rows.
 #pragma once
 
 #include <algorithm>
@@ -12,45 +12,46 @@
 
 namespace cafetiere::bf16 {
 
-/// One axis. The outputs first + i * step of a class, i < count, read the source at the places
-/// i * stride + shift of its taps; place 0 is source index `origin`.
+/// One axis. Outputs first + i * step of a class, i < count, read the source at the places i *
+/// stride + shift of the class's taps; place 0 is source index `origin`.
 struct WindowAxis {
   struct Tap {
     int64_t kernel, shift;
   };
   struct Class {
     int64_t first, count;
-    std::vector<Tap> taps;  ///< by ascending shift
+    std::vector<Tap> taps;  ///< in ascending order of shift
   };
   int64_t in, stride = 1, step = 1, origin = 0;
   std::vector<Class> classes = {};
 
   int64_t most_count() const;
   int64_t most_shift() const;
-  /// Places that hold source elements or padding before them.
+  /// Number of places that hold source elements, or padding before them.
   int64_t used() const;
 };
 
-/// Forward, all outputs are of one class.
+/// Forward: all outputs form one class.
 WindowAxis forward_axis(const ConvGeometry&, size_t axis);
-/// Of the data gradient, those whose distance is the stride.
+/// Data gradient: outputs whose distance is a multiple of the stride form a class.
 WindowAxis backward_axis(const ConvGeometry&, size_t axis);
 
-/// The two axes, and how the outputs are cut into blocks: (range of panels, group, images, rows).
+/// The two axes, and the division of the outputs into blocks: (range of panels, group, images,
+/// rows).
 struct Window {
-  int64_t n, group, channels;          ///< of the source, a group's
-  int64_t out_channels, out_h, out_w;  ///< channels of all groups
+  int64_t n, group, channels;          ///< of the source; `channels` per group
+  int64_t out_channels, out_h, out_w;  ///< `out_channels` of all groups
   WindowAxis rows, cols;
-  channels_last::LaneBlocks lanes;  ///< of a group's outputs: a panel of weights each
+  channels_last::LaneBlocks lanes;  ///< of a group's outputs, with a panel of weights each
   bool backward;
-  bool merged;    ///< a kernel row is one run of numbers
-  bool unfolded;  ///< and so is the whole kernel: rows lie beside each other, as channels
-  bool direct;    ///< the source is read where it is
-  int64_t pixel;  ///< numbers of a place
-  int64_t skip;   ///< source columns from a place to the next: those that no tap reads are left out
-  int64_t width;  ///< places a row
-  int64_t pitch;  ///< outputs from a row to the next, some of which are in the padding
-  int64_t tile;   ///< rows of a class a block
+  bool merged;    ///< a kernel row is one contiguous run of numbers
+  bool unfolded;  ///< so is the whole kernel: its rows are laid out side by side, as channels
+  bool direct;    ///< the source is read in place
+  int64_t pixel;  ///< numbers per place
+  int64_t skip;   ///< source columns between places: columns that no tap reads are omitted
+  int64_t width;  ///< places per row
+  int64_t pitch;  ///< outputs from one row to the next, including some in the padding
+  int64_t tile;   ///< rows of a class per block
   int64_t images, parts;
 
   static Window forward(const ConvGeometry&);
@@ -66,26 +67,28 @@ struct Window {
   int64_t end() const {
     return std::max(begin(), std::min(width, (cols.in - cols.origin + skip - 1) / skip));
   }
-  /// Where a place's pixel is in a row of the source, and how far it is from there to the next.
+  /// The offset of a place's pixel in a row of the source, and the distance to the next one.
   int64_t column(int64_t place) const { return (place * skip + cols.origin) * channels * group; }
   int64_t column_step() const { return skip * channels * group; }
 
-  /// Runs of numbers that a product sums over, and how long each is, in outputs of a pair of classes.
+  /// The number of runs that a product sums over, and their length, for outputs of a pair of
+  /// classes.
   int64_t runs(const WindowAxis::Class& row, const WindowAxis::Class& col) const;
   int64_t run_length(const WindowAxis::Class& col) const;
-  /// The same with what fills a product's last step.
+  /// run_length() rounded up to whole steps of the product.
   int64_t depth(const WindowAxis::Class& col) const;
-  /// Packed numbers a lane: the depths of all runs of all classes.
+  /// Packed numbers per lane: the depths of all runs of all classes.
   int64_t packed() const;
 
-  /// Numbers of an image's rows, laid out.
+  /// Numbers of an image's rows as laid out.
   int64_t image_size() const { return int64_t(phases.size()) * places * width * pixel; }
-  std::vector<int64_t> phases;  ///< remainders of row places to the stride that occur, a part each
-  int64_t places;               ///< rows of a part
-  /// Where a tap of a row begins among an image's numbers.
+  std::vector<int64_t> phases;  ///< remainders of row places modulo the stride that occur, with a
+                                ///< part each
+  int64_t places;               ///< rows per part
+  /// The offset of a row's tap within an image's numbers.
   int64_t row_at(int64_t shift) const;
 
-  /// Numbers that can be laid out a block and stay in the L2 cache, with those that are read beyond them.
+  /// Numbers laid out per block, including those read beyond the end: they fit into the L2 cache.
   static constexpr int64_t kRoom = 128 << 10;
   int64_t slack() const {
     return (16 * cols.stride + std::max<int64_t>(0, -cols.origin)) * pixel + 64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the forward steps of convolutions and inner products have in common.
+// Common code of the forward steps of convolutions and inner products.
 #pragma once
 
 #include <string>
@@ -10,8 +10,9 @@
 
 namespace cafetiere {
 
-/// A product's step but for what it does. `operands`: the buffers of its two factors, in the order in which
-/// they were asked for; the bias, unless it is kNoTensor, becomes reads[2]. It writes `dst` in version `to`.
+/// A product's step without `make`. `operands`: the buffers of its two factors, in the order in
+/// which they were requested; the bias, unless kNoTensor, becomes reads[2]. The step writes `dst`
+/// in version `to`.
 inline Step biased_step(Program& p, std::string name, std::string kernel, double flops,
                         std::vector<BufferId> operands, TensorId bias, TensorId dst, Version to) {
   Step step;

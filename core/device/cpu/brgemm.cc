@@ -14,9 +14,9 @@ namespace {
 
 constexpr int64_t kMaxBatch = 64;
 
-// ---- without generated code: each element of C sums in the order of k ---------------------------
+// ---- without generated code: each element of C is summed in the order of k ---------------------
 
-constexpr int64_t kColumns = 4;  // of C, whose sums stay in registers
+constexpr int64_t kColumns = 4;  // of C, with sums in registers
 
 struct Operands {
   const float *a, *b;
@@ -81,7 +81,7 @@ Brgemm::Brgemm(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_
 }
 
 Brgemm::Kernel Brgemm::generate(int64_t depth, bool add) const {
-  (void)instruction_set();  // which may lower what libxsmm generates for
+  (void)instruction_set();  // which may lower the set that libxsmm generates for
   const libxsmm_blasint la = int(lda_), lb = int(ldb_), lc = int(ldc_);
   const float alpha = 1, beta = add ? 1.f : 0.f;
   const int flags = form_ == B::kRows ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
@@ -99,7 +99,7 @@ void Brgemm::operator()(const float* const* a, const float* const* b, float* c,
     shallow(a, b, c, count);
 }
 
-/// Each product in pieces of its depth.
+/// Each product divided along its depth.
 void Brgemm::deep(const float* const* a, const float* const* b, float* c, int64_t count) const {
   const Kernel* kernel = &first_;
   const int64_t along_k = form_ == B::kRows ? ldb_ : 1;
@@ -112,7 +112,7 @@ void Brgemm::deep(const float* const* a, const float* const* b, float* c, int64_
   }
 }
 
-/// Several products a call.
+/// Several products per call.
 void Brgemm::shallow(const float* const* a, const float* const* b, float* c, int64_t count) const {
   std::array<const float*, kMaxBatch> as, bs;  // the generated code advances the addresses
   for (int64_t i = 0; i < count; i += batch_) {

@@ -6,16 +6,16 @@
 
 namespace cafetiere {
 
-/// C(m x n) = [C +] sum over i of A_i(m x k) B_i(k x n), column-major, float32, generated for
-/// exactly this shape by libxsmm; by the compiler's vectors where code cannot be generated. Every
-/// element of C is summed in the order i, then k, for any caller.
+/// C(m x n) = [C +] sum over i of A_i(m x k) B_i(k x n), column-major, float32. The code is
+/// generated for exactly this shape by libxsmm or, if code cannot be generated, vectorised by the
+/// compiler. Every element of C is summed in the order of i, then k, for all callers.
 class Brgemm {
  public:
-  /// How B is stored: columns of k elements, or k rows of n.
+  /// The storage of B: columns of k elements, or k rows of n.
   enum class B { kColumns, kRows };
-  /// Summed a call: a panel of A of this depth stays in the L1 cache during a pass over C, which is
-  /// worth a fifth to a third of the speed (measured on LeNet's products). Deeper ones pass over C
-  /// several times.
+  /// Depth per call: a panel of A of this depth stays in the L1 cache during a pass over C, which
+  /// improves speed by a fifth to a third (measured on LeNet's products). Deeper products make
+  /// several passes over C.
   static constexpr int64_t kDepth = 128;
 
   Brgemm() = default;
@@ -27,7 +27,7 @@ class Brgemm {
 
  private:
   using Jit = void (*)(const float** a, const float** b, float* c, const unsigned long long* count);
-  /// Products of one depth, adding to C or replacing it.
+  /// The products of one depth, adding to C or overwriting it.
   struct Kernel {
     Jit jit = nullptr;
     int64_t depth = 0;
@@ -41,8 +41,8 @@ class Brgemm {
 
   int64_t m_ = 0, n_ = 0, k_ = 0, lda_ = 0, ldb_ = 0, ldc_ = 0;
   B form_ = B::kColumns;
-  int64_t batch_ = 1;           ///< products a call
-  Kernel first_, next_, last_;  ///< of a sum: its first piece, the following, the short last one
+  int64_t batch_ = 1;           ///< products per call
+  Kernel first_, next_, last_;  ///< for the pieces of a sum: first, middle, short last
 };
 
 }  // namespace cafetiere

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions to one value a channel in any layout. Where channels are not innermost, each is a
-// block with eight partial sums in flight; where they are, ranges of rows are blocks that sum all
+// Reductions to one value per channel, in any layout. If channels are not innermost, each is a
+// block, with eight concurrent partial sums; if they are, blocks are ranges of rows that sum all
 // channels, and their sums are added in order.
 #include <algorithm>
 #include <array>
@@ -13,8 +13,8 @@
 namespace cafetiere {
 namespace {
 
-/// Sum of f(i) over [begin, end): eight running sums, then those in order: a fixed tree at any
-/// vector width.
+/// The sum of f(i) over [begin, end): eight running sums, then those in order: the same order for
+/// any vector width.
 template <class F>
 double sum_of(int64_t begin, int64_t end, const F& f) {
   std::array<double, 8> lanes{};
@@ -28,7 +28,7 @@ double sum_of(int64_t begin, int64_t end, const F& f) {
   return sum;
 }
 
-/// The same over all elements of a channel.
+/// The same for all elements of a channel.
 template <class F>
 double channel_sum(const ChannelView& v, int64_t c, const F& f) {
   double sum = 0;
@@ -39,7 +39,7 @@ double channel_sum(const ChannelView& v, int64_t c, const F& f) {
   return sum;
 }
 
-/// Rows of innermost channels, cut into parts.
+/// Rows of innermost channels, divided into parts.
 struct RowParts {
   static constexpr int64_t kRun = 16;  ///< rows added in float32
   int64_t rows, channels, part_rows, parts;
@@ -52,7 +52,7 @@ struct RowParts {
   int64_t begin(int64_t part) const { return part * part_rows; }
   int64_t end(int64_t part) const { return std::min(rows, begin(part) + part_rows); }
 
-  /// What is said of a step that sums parts of all that it reads.
+  /// The Rows of a step that sums parts of all its inputs.
   Rows step_rows(const Step& step) const {
     return {.count = rows,
             .width = channels,
@@ -60,7 +60,7 @@ struct RowParts {
             .reads = step.reads.size(),
             .writes = false};
   }
-  /// Its kernel: f(part) for all parts.
+  /// The kernel of such a step: f(part) for all parts.
   template <class F>
   Kernel kernel(const F& f) const {
     return {int(parts), [=](int part) { f(part); },
@@ -69,9 +69,9 @@ struct RowParts {
             }};
   }
 
-  /// sums[c] = sum over the elements of channel c in a part of the terms f(v, c, count): v is what
-  /// `from` hold of `count` <= 8 channels from c on. K sums in one pass over memory, the k-th to
-  /// sums[k] + c. Runs of rows are added in float32, and their sums in double.
+  /// sums[c] = the sum over a part of the terms f(v, c, count) of channel c, where v holds the
+  /// values of `from` for `count` <= 8 channels starting at c. K sums in one pass over memory, the
+  /// k-th stored at sums[k] + c. Runs of rows are added in float32, and their sums in double.
   template <size_t K, size_t S, class F>
   void sum(int64_t part, const std::array<const float*, S>& from, const std::array<float*, K>& sums,
            const F& f) const {
@@ -93,19 +93,19 @@ struct RowParts {
       }
     });
   }
-  /// The same of bfloat16.
+  /// The same for bfloat16.
   bf16::ChannelSums sums_of(int64_t part, const uint16_t* x, float* sums) const {
     return {.x = x + begin(part) * channels,
             .rows = end(part) - begin(part),
             .channels = channels,
             .sums = sums};
   }
-  /// Merging is done for so many channels a block: a cache line of each part.
+  /// Number of channels merged per block: one cache line of each part.
   static constexpr int64_t kMerged = 16;
   int merge_blocks() const { return int((channels + kMerged - 1) / kMerged); }
   int64_t merge_begin(int block) const { return block * kMerged; }
   int64_t merge_count(int block) const { return std::min(kMerged, channels - merge_begin(block)); }
-  /// The parts' sums of a block of channels, added in order.
+  /// The parts' sums for a block of channels, added in order.
   std::array<double, kMerged> merged(const float* sums, int block) const {
     std::array<double, kMerged> sum{};
     for (int64_t part = 0; part < parts; ++part) {
@@ -116,11 +116,11 @@ struct RowParts {
   }
 
  private:
-  static constexpr int64_t kMostTotals = 1024;  ///< channels whose sums fit into the first cache
-  /// Floats from a load to what is fetched with it: without, a core waits for memory half of the time.
+  static constexpr int64_t kMostTotals = 1024;  ///< channels whose sums fit into the L1 cache
+  /// Prefetch distance in floats: without it, a core waits for memory half of the time.
   static constexpr int64_t kAhead = 512;
 
-  /// Adds the terms of a row, whose elements begin at i, to the running sums of its channels.
+  /// Adds the terms of the row that starts at element i to the running sums of its channels.
   template <size_t S, size_t K, class F>
   static void add_row(int64_t i, int64_t first, int64_t count,
                       const std::array<const float*, S>& from,
@@ -141,7 +141,7 @@ struct RowParts {
   }
 };
 
-/// The parts' moments of a block of channels, merged by the rule of Chan et al. (1979).
+/// Merges the parts' moments for a block of channels (Chan et al. 1979).
 void merge_moments(const RowParts& r, const float* means, const float* squares, int block,
                    float* mean, float* variance) {
   const int64_t first = r.merge_begin(block), count = r.merge_count(block);
@@ -164,7 +164,7 @@ void merge_moments(const RowParts& r, const float* means, const float* squares, 
   }
 }
 
-/// channel_moments() where channels are innermost: one pass over memory, as a part is still in the
+/// channel_moments() with channels innermost: one pass over memory, since a part is still in the
 /// cache when its mean is known.
 void row_moments(Program& p, const std::string& name, Version version, TensorId src, TensorId mean,
                  TensorId variance) {
@@ -219,11 +219,11 @@ void row_moments(Program& p, const std::string& name, Version version, TensorId 
   p.step(std::move(merge));
 }
 
-/// The buffers that the terms are read from; -1: not given.
+/// The buffers of the terms; -1: not used.
 struct TermReads {
   BufferId a, b = -1, centre = -1;
 
-  /// Adds them to what the step reads.
+  /// Adds them to the reads of the step.
   static TermReads of(Program& p, Version version, const ChannelTerms& terms, Step* step) {
     TermReads reads{.a = p.read(terms.a, version)};
     step->reads = {reads.a};
@@ -239,7 +239,7 @@ struct TermReads {
   }
 };
 
-/// channel_sums() where channels are innermost: one pass over memory for both sums.
+/// channel_sums() with channels innermost: one pass over memory for both sums.
 void row_sums(Program& p, const std::string& name, Version version, const ChannelTerms& terms,
               Gradient sum_a, Gradient sum_ab) {
   const RowParts r(ChannelView(p.shape(terms.a), version.layout));
@@ -345,8 +345,8 @@ void CpuDevice::channel_sums(Program& p, const std::string& name, const ChannelT
                              Gradient sum_a, Gradient sum_ab) {
   const TensorId a = terms.a;
   const bool dot = terms.b != kNoTensor, plain = sum_a.tensor != kNoTensor;
-  // An inner product's gradient in float32 is, or will be, stored with the batch innermost, unless it has
-  // so many rows that they are those of sequences.
+  // The float32 gradient of an inner product is, or will be, stored with the batch innermost,
+  // unless it has so many rows that they are those of sequences.
   constexpr int64_t kMostRows = 1024;
   const Extents e(p.shape(a));
   const bool features = e.s == 1 && e.n < kMostRows && !dot && p.format(a) == Format::kFloat32;

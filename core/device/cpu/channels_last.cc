@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels-last convolution: products of a block of output channels with the pixels of an
-// output row, one a kernel element, over N S C tensors.
+// Channels-last convolution over N S C tensors: products of a block of output channels with the
+// pixels of an output row, one per kernel element.
 #include "core/device/cpu/channels_last.h"
 
 #include <array>
@@ -16,37 +16,38 @@
 namespace cafetiere::channels_last {
 namespace {
 
-constexpr int64_t kColumns = 48;      // output pixels a product
-constexpr int64_t kTilePixels = 196;  // output pixels a block: their sums stay in the L2 cache
-constexpr int64_t kFewBlocks = 16;    // with fewer the output channels and rows are divided too
-constexpr int64_t kMaxRows = 64;      // kernel rows a call
-constexpr int64_t kRowsAhead = 8;     // of 1 x 1 weights, fetched while these are packed
-constexpr int64_t kImages = 8;        // with fewer a vector of images would be partly empty
+constexpr int64_t kColumns = 48;      // output pixels per product
+constexpr int64_t kTilePixels = 196;  // output pixels per block: their sums fit into the L2 cache
+constexpr int64_t kFewBlocks = 16;    // with fewer blocks, output channels and rows are divided too
+constexpr int64_t kMaxRows = 64;      // kernel rows per call
+constexpr int64_t kRowsAhead = 8;     // prefetch distance when packing 1 x 1 weights
+constexpr int64_t kImages = 8;        // with fewer, a vector of images would be partly empty
 
-/// Whether channels fill vectors of 8, or are so many that the last one does not matter.
+/// Whether channels fill vectors of 8, or are so many that a partial last vector does not matter.
 bool fills(int64_t channels) { return channels % 8 == 0 || channels >= 64; }
 
-/// Products that differ in the number of lanes alone.
+/// Products that differ only in the number of lanes.
 struct Products {
   Brgemm whole, last;
 };
 
-/// A run of output pixels that one kernel column covers, and its product.
+/// A run of output pixels that use one kernel column, and its product.
 struct Run {
   Span span;
   const Products* products;
 };
 
-/// A correlation cut into blocks: (image, tile of rows, tile of columns, range of output channels).
+/// A correlation divided into blocks: (image, tile of rows, tile of columns, range of output
+/// channels).
 struct Tiling {
   Correlation c;
   LaneBlocks lanes;
-  bool flipped;  // the taps' indices count from the end of the kernel
-  bool single;   // each output pixel has one kernel column, so that a row's products replace
-  bool direct;   // and one tap, to which nothing is added: products are written where they belong
+  bool flipped;  // tap indices count from the end of the kernel
+  bool single;   // each output pixel uses one kernel column, so products overwrite a row
+  bool direct;   // and one tap, with nothing to add: products are written in place
   int64_t row_tiles, col_tiles, out_parts;
-  std::vector<std::vector<Run>> runs;    // by tile of columns
-  std::map<int64_t, Products> products;  // by (columns, steps)
+  std::vector<std::vector<Run>> runs;    // per tile of columns
+  std::map<int64_t, Products> products;  // keyed by (columns, steps)
 
   Tiling(Correlation correlation, bool backward, bool plain)
       : c(std::move(correlation)),
@@ -66,14 +67,14 @@ struct Tiling {
   int64_t width(int64_t tile) const { return first_column(tile + 1) - first_column(tile); }
   int64_t first_column(int64_t tile) const { return tile * c.out_w / col_tiles; }
   int64_t first_row(int64_t tile) const { return tile * c.out_h / row_tiles; }
-  /// Rows of packed weights a kernel element apart.
+  /// The row of packed weights of a kernel element.
   int64_t tap(int64_t kh, int64_t kw) const {
     return flipped ? (c.kernel_h - 1 - kh) * c.kernel_w + c.kernel_w - 1 - kw
                    : kh * c.kernel_w + kw;
   }
 
   static int64_t parts_of(int64_t whole, int64_t most) { return (whole + most - 1) / most; }
-  /// How many times as many tiles make about kFewBlocks.
+  /// The factor by which tiles must increase to give about kFewBlocks blocks.
   int64_t more() const { return std::max<int64_t>(kFewBlocks / blocks(), 1); }
   static bool has_taps(const AxisTaps& taps) {
     return std::ranges::none_of(taps, [](const auto& of) { return of.empty(); });
@@ -101,7 +102,7 @@ struct Tiling {
   }
 };
 
-/// Runs a correlation a block at a time.
+/// Runs a correlation, one block at a time.
 struct CorrelationKernel {
   std::shared_ptr<const Tiling> t;
   const float *src, *weights, *bias;
@@ -139,7 +140,7 @@ struct CorrelationKernel {
     }
   }
 
-  /// Has the cache lines that store() will write brought in while the products are computed.
+  /// Prefetches the cache lines that store() will write while the products are computed.
   void fetch_to_write(int64_t row0, int64_t row1, int64_t tile, int64_t lanes, float* out) const {
     for (int64_t oh = row0; oh < row1; ++oh) {
       for (int64_t ow = t->first_column(tile); ow < t->first_column(tile + 1); ++ow) {
@@ -149,10 +150,10 @@ struct CorrelationKernel {
     }
   }
 
-  /// The sums of a tile, [pixel][lane]; contiguous, whatever the distance of pixels in dst.
+  /// The sums of a tile, [pixel][lane]; contiguous, whatever the pixel distance in dst.
   using Sums = std::array<float, kTilePixels * LaneBlocks::kLanes>;
 
-  /// Adds all taps to each output row of a tile, the kernel rows in one call; `sums` has pixels
+  /// Adds all taps to each output row of a tile, all kernel rows in one call; pixels in `sums` are
   /// `distance` floats apart.
   void add_taps(int64_t row0, int64_t row1, int64_t tile, const float* in, int64_t b,
                 const float* w, float* sums, int64_t distance) const {
@@ -174,7 +175,7 @@ struct CorrelationKernel {
     }
   }
 
-  /// Writes sums + bias, cut at 0 if `relu`.
+  /// Writes sums + bias, followed by ReLU if `relu`.
   void store(int64_t row0, int64_t row1, int64_t tile, const Sums& sums, int64_t lanes,
              const float* bias_at, float* out) const {
     std::array<float, LaneBlocks::kLanes> start{};
@@ -194,8 +195,8 @@ struct CorrelationKernel {
   }
 };
 
-/// Weights (outputs, channels / group, kh, kw) as [block of lanes][depth][lane], where depth is
-/// (channel, kh, kw) forward; backward lanes are the channels and depth is (output, kh, kw).
+/// Packs weights (outputs, channels / group, kh, kw) as [block of lanes][depth][lane]. Forward,
+/// depth is (channel, kh, kw); backward, lanes are the channels and depth is (output, kh, kw).
 BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g, TensorId weights,
                       bool backward) {
   const int64_t ins = g.channels / g.group, outs = g.outputs / g.group, taps = g.kernel_size();
@@ -278,8 +279,9 @@ ConvGeometry unfolded(const ConvGeometry& g) {
 
 namespace {
 
-/// The elements of a source row that a kernel row with first column at source `first` covers.
-/// `room`: how many floats may be written, those after the pixel's own being written later.
+/// Copies the elements of a source row under a kernel row whose first column is source column
+/// `first`. `room`: number of floats that may be written; those beyond the pixel's own are
+/// overwritten later.
 void unfold_pixel(const ConvGeometry& g, const float* from, int64_t first, float* to,
                   int64_t room) {
   const int64_t kernel = g.kernel[1], dilation = g.dilation[1], plane = g.in[0] * g.in[1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the passes of a channels-last convolution share: blocks of lanes, packed weights.
+// Common code of the channels-last convolution passes: blocks of lanes, packed weights.
 #pragma once
 
 #include <algorithm>
@@ -11,15 +11,15 @@
 
 namespace cafetiere::channels_last {
 
-/// Channels cut into blocks of at most 32, the height of the fastest products, as even as whole
-/// vectors allow: 48 is 24 + 24. The last block may be shorter.
+/// Channels divided into blocks of at most 32, the height of the fastest products, as evenly as
+/// whole vectors allow: 48 is 24 + 24. The last block may be smaller.
 struct LaneBlocks {
   static constexpr int64_t kLanes = 32;
   int64_t channels, size, count;
-  int64_t padded = 1;  ///< what a block's height is a multiple of
+  int64_t padded = 1;  ///< block heights are multiples of this
 
   explicit LaneBlocks(int64_t channels) : LaneBlocks(channels, 8, 1) {}
-  /// Of bfloat16: sizes and heights are whole vectors of its products.
+  /// For bfloat16: sizes and heights are whole vectors of its products.
   static LaneBlocks of_bf16(int64_t channels) {
     return {channels, Bf16Product::kVector, Bf16Product::kVector};
   }
@@ -32,21 +32,24 @@ struct LaneBlocks {
   }
   int64_t begin(int64_t block) const { return block * size; }
   int64_t lanes(int64_t block) const { return std::min(size, channels - begin(block)); }
-  /// A block's lanes and those that pad its last vector.
+  /// The lanes of a block, including those that pad its last vector.
   int64_t height(int64_t block) const { return (lanes(block) + padded - 1) / padded * padded; }
-  /// The heights of all blocks.
+  /// The sum of the heights of all blocks.
   int64_t heights() const { return begin(count - 1) + height(count - 1); }
 };
 
-/// Whether the source is too narrow for a product a kernel element: then unfold() makes a kernel
-/// row's elements channels.
+/// Whether the source has too few channels for one product per kernel element: unfold() then turns
+/// the elements of a kernel row into channels.
 bool narrow(const ConvGeometry& g);
-/// The geometry after unfold(): channels are (channel, kernel column), the kernel is one wide.
+/// The geometry after unfold(): channels are (channel, kernel column), and the kernel has one
+/// column.
 ConvGeometry unfolded(const ConvGeometry& g);
-/// A step that writes src (any layout) as N H W' (C kernel_w): for each output column the elements
-/// of the source row that one kernel row covers, contiguous, with zeros for the padding.
+/// Emits a step that writes src (in any layout) as N H W' (C kernel_w): for each output column, the
+/// elements of the source row under one kernel row, contiguous, with zeros for the padding. Returns
+/// its buffer.
 BufferId unfold(Program& p, const std::string& name, const ConvGeometry& g, TensorId src);
-/// Index of element (c * kernel_w + kw, kh) of unfolded weights among an output's original ones.
+/// Maps element (c * kernel_w + kw, kh) of unfolded weights to its index in an output's original
+/// weights.
 inline int64_t folded(const ConvGeometry& g, int64_t row) {
   const int64_t kh = row % g.kernel[0], column = row / g.kernel[0];
   return (column / g.kernel[1] * g.kernel[0] + kh) * g.kernel[1] + column % g.kernel[1];

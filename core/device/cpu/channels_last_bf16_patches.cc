@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A patch is what the kernel covers for one output pixel: [channel][kernel row][kernel column]. Products sum
-// over pixels: each element of the patches is a row, copied from source rows whose channels lie apart, and the
-// output's gradient is laid out in pairs of pixels.
+// A patch holds the numbers under the kernel for one output pixel: [channel][kernel row][kernel
+// column]. Products sum over pixels: each patch element is a row, copied from source rows with
+// separated channels, and the output gradient is laid out in pairs of pixels.
 #include "core/device/cpu/channels_last_bf16_patches.h"
 
 #include <algorithm>
@@ -21,22 +21,23 @@ namespace {
 
 constexpr int64_t kMostChannels = 31;
 constexpr int64_t kMostElements = 512;
-constexpr int64_t kMostParts = 8;        // summed on their own and added in order
-constexpr int64_t kLineSize = 32 << 10;  // numbers of the source rows of a patch
-constexpr int64_t kLanes = 64;           // outputs laid out in pairs at a time
-constexpr int64_t kMostDepth = 512;      // pixels a product
-constexpr int64_t kAhead = 32;  // pixels from one that is paired to what is fetched with it
-constexpr int64_t kPiece = 32;  // numbers that are copied at once, also beyond an end
-constexpr int64_t kPitch = kMostDepth + kPiece;  // from an element's pixels to the next one's
+constexpr int64_t kMostParts = 8;                // summed separately and added in order
+constexpr int64_t kLineSize = 32 << 10;          // numbers of the source rows of a patch
+constexpr int64_t kLanes = 64;                   // outputs laid out in pairs at a time
+constexpr int64_t kMostDepth = 512;              // pixels per product
+constexpr int64_t kAhead = 32;                   // prefetch distance in pixels when pairing
+constexpr int64_t kPiece = 32;                   // numbers copied at once, possibly beyond the end
+constexpr int64_t kPitch = kMostDepth + kPiece;  // distance between the pixels of consecutive
+                                                 // elements
 
 struct Patches {
   ConvGeometry g;
   int64_t elements;
   int64_t lanes;          // outputs in whole vectors
-  int64_t phases;         // the stride: a source row is stored by its columns' remainders
-  int64_t places;         // columns of a phase, with the padding and what is read beyond
-  int64_t span;           // source rows from a patch's first to its last
-  int64_t width, height;  // of the output pixels of a product: whole rows, or columns of one
+  int64_t phases;         // the stride: source columns are stored by their remainder
+  int64_t places;         // columns of a phase, including padding and reads beyond it
+  int64_t span;           // source rows between the first and last row of a patch
+  int64_t width, height;  // output pixels of a product: whole rows, or columns of one
   int64_t pieces, parts;
 
   explicit Patches(const ConvGeometry& g) : g(g) {
@@ -52,16 +53,16 @@ struct Patches {
   }
   /// Output rows of all images.
   int64_t rows() const { return g.n * g.out[0]; }
-  /// Numbers of a source row as it is laid out.
+  /// Numbers of a source row as laid out.
   int64_t line() const { return g.channels * phases * places; }
   /// Numbers of the elements at the pixels of a product, in whole tiles.
   int64_t columns() const { return rounded_up(elements, bf16::kTileRows) * kPitch; }
-  /// Floats of a part: [element][lane].
+  /// Floats per part: [element][lane].
   int64_t size() const { return elements * lanes; }
 };
 
-/// Source rows as [channel][phase][place], a place being every stride-th column; the newest of those that
-/// patches share.
+/// Source rows as [channel][phase][place], where a phase holds every stride-th column; caches the
+/// most recent rows, which patches share.
 class Lines {
  public:
   Lines(const Patches& w, const uint16_t* src) : w_(w), src_(src) { held_.fill(-1); }
@@ -93,7 +94,7 @@ class Lines {
       }
     }
   }
-  /// Eight places of some channels.
+  /// Transposes eight places of some channels.
   void transpose(const uint16_t* from, int64_t distance, int64_t high, uint16_t* to) const {
     bf16::Eight tile[8];
     for (int64_t i = 0; i < 8; ++i) std::memcpy(&tile[i], from + i * distance, sizeof tile[i]);
@@ -115,7 +116,7 @@ class Lines {
 struct PartKernel {
   Patches w;
   const uint16_t *src, *diff;
-  uint16_t* elements;  // of each part: the patches' elements at the pixels of a product
+  uint16_t* elements;  // per part: the patch elements at the pixels of a product
   float* partial;
 
   void operator()(int part) const {
@@ -137,7 +138,7 @@ struct PartKernel {
     }
   }
 
-  /// Where in a laid out source row the columns of a kernel begin: [channel][kernel column].
+  /// The start of a kernel's columns in a laid-out source row: [channel][kernel column].
   using Offsets = std::array<int64_t, kMostElements>;
   Offsets offsets() const {
     Offsets at;
@@ -149,7 +150,7 @@ struct PartKernel {
     return at;
   }
 
-  /// The patches' elements at some output pixels, and zeros up to whole steps of the product.
+  /// Lays out the patch elements at some output pixels, and zeros up to whole steps of the product.
   void lay_out(Lines& lines, const Offsets& offsets, int64_t row, int64_t rows, int64_t col,
                int64_t cols, uint16_t* to) const {
     const ConvGeometry& g = w.g;
@@ -164,7 +165,8 @@ struct PartKernel {
     for (int64_t e = 0; e < w.elements; ++e) std::fill_n(to + e * kPitch, rest, uint16_t(0));
   }
 
-  /// What a kernel row reads for an output row. The next ones are written over what this leaves behind itself.
+  /// Copies what a kernel row reads for an output row. Writes beyond the end are overwritten by the
+  /// next row.
   void copy_row(const uint16_t* line, const Offsets& offsets, int64_t kh, int64_t cols,
                 uint16_t* to) const {
     const ConvGeometry& g = w.g;
@@ -217,7 +219,7 @@ struct PartKernel {
   }
 };
 
-/// Adds the parts of a vector of outputs, in order, and writes them as [output][element].
+/// Adds the parts for a vector of outputs, in order, and writes them as [output][element].
 struct UnpackKernel {
   Patches w;
   const float* partial;
@@ -244,7 +246,7 @@ struct UnpackKernel {
 
 bool has_short_patches(const ConvGeometry& g) {
   if (g.spatial() != 2 || g.group != 1 || g.kernel_size() == 1) return false;
-  // Sixteen fill the tiles of the other form.
+  // Sixteen channels fill the tiles of the other form.
   if (g.channels > kMostChannels || g.channels == bf16::kTileRows) return false;
   if (g.channels * g.kernel_size() > kMostElements) return false;
   const Patches w(g);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The channels-last weight gradient in bfloat16: products whose sums run over pixels. The source is laid
-// out anew, a row of pixels a channel, and the output's gradient in pairs of pixels, so that each kernel
-// element is the same rows from another pixel on. Where the kernel has one element and the source is the
-// wider one, the two change places, as pairs cost less.
+// The channels-last weight gradient in bfloat16: products that sum over pixels. The source is
+// rearranged to a row of pixels per channel, and the output gradient to pairs of pixels, so that
+// each kernel element uses the same rows at another offset. For 1 x 1 kernels with the wider
+// source, the operands are swapped, since pairs are cheaper.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -20,24 +20,24 @@
 namespace cafetiere::channels_last {
 namespace {
 
-// Source channels a block; fewer where each is laid out for many sums, so that blocks have more lanes.
+// Source channels per block; fewer if each is used for many sums, so that blocks have more lanes.
 constexpr int64_t kMostChannels = 128, kTapChannels = 96;
-constexpr int64_t kSourceSize = 64 << 10;  // of the source laid out anew: it stays in the L2 cache
-// Pixels summed a product; fewer where the products of all kernel elements read the same ones, which then
+constexpr int64_t kSourceSize = 64 << 10;  // numbers of the rearranged source: fit into L2
+// Pixels per product; fewer if the products of all kernel elements read the same ones, which then
 // stay in the L1 cache.
 constexpr int64_t kMostPixels = 800, kTapPixels = 320;
-constexpr int64_t kMostPairs = 4;  // blocks of lanes that are laid out in pairs together
+constexpr int64_t kMostPairs = 4;  // blocks of lanes laid out in pairs together
 constexpr int64_t kPairSize = (kMostPixels + bf16::kTileDepth) * LaneBlocks::kLanes;
-constexpr int64_t kTogetherPixels = 8;  // turned into columns
-constexpr int64_t kAhead = 32;          // pixels from one that is paired to what is fetched with it
-constexpr int64_t kMostShift = 256;     // pixels between a kernel's first and last element
+constexpr int64_t kTogetherPixels = 8;  // transposed to columns
+constexpr int64_t kAhead = 32;          // prefetch distance in pixels when pairing
+constexpr int64_t kMostShift = 256;     // pixels between the first and last element of a kernel
 
-/// One axis: kernel element k reads padded source o * stride + k * dilation for output o. Sources are
-/// stored by their remainder to the stride, a phase each, so that outputs read neighbours.
+/// One axis: kernel element k reads padded source o * stride + k * dilation for output o. Sources
+/// are stored by remainder modulo the stride, one phase each, so that outputs read neighbours.
 struct Axis {
   int64_t stride, pad, in, out;
   std::vector<int64_t> phases;             // remainders that occur
-  std::vector<std::array<int64_t, 2>> at;  // by kernel element: place of its phase, and shift
+  std::vector<std::array<int64_t, 2>> at;  // per kernel element: index of its phase, and shift
   int64_t most_shift = 0;
 
   Axis(const ConvGeometry& g, size_t i)
@@ -55,15 +55,15 @@ struct Axis {
     const int64_t index = place * stride + phases[phase] - pad;
     return index >= 0 && index < in ? index : -1;
   }
-  /// Places of a line in which all outputs read: where the stride is 1, the padding behind it is that
-  /// before the next.
+  /// The places per line that outputs read; with stride 1, the padding after a line is that
+  /// before the next one.
   int64_t places() const {
     const int64_t all = out + most_shift;
     return stride > 1 ? all : std::max({out, std::min(all, pad + in), all - pad});
   }
 };
 
-/// What a channel takes of the source laid out for one output pixel.
+/// The numbers per channel of the rearranged source for a single output pixel.
 int64_t least_size(const Axis& rows, const Axis& cols) {
   return int64_t(rows.phases.size() * cols.phases.size()) * (rows.most_shift + 1) *
              (cols.most_shift + 1) +
@@ -76,19 +76,19 @@ int64_t most_channels(const Axis& rows, const Axis& cols) {
   return std::clamp(fit, bf16::kTileRows, taps ? kTapChannels : kMostChannels);
 }
 
-/// Where an operand's pixels are, by place: in the grid of outputs.
+/// The addresses of an operand's pixels, by place in the grid of outputs.
 struct Pixels {
   const uint16_t* at;
-  int64_t channels;  // from a pixel to the next
+  int64_t channels;  // distance between pixels
   int64_t in_h, in_w;
 };
 
-/// The sums' blocks, and the output pixels cut into strips: whole images, or rows and columns of one.
+/// The blocks of sums, and strips of output pixels: whole images, or rows and columns of one.
 struct Strips : SumBlocks {
   Axis rows, cols;
   Axis pair_rows, pair_cols;      // of the operand in pairs
-  int64_t images, height, width;  // output rows and columns of a strip
-  int64_t lines, pitch;           // rows and columns stored, an image and a row apart
+  int64_t images, height, width;  // output rows and columns per strip
+  int64_t lines, pitch;           // rows and columns stored: the distances between images and rows
 
   Strips(const ConvGeometry& g, Axis down, Axis across, const ConvGeometry& pairs)
       : SumBlocks(g, LaneBlocks::of_bf16(g.outputs / g.group), most_channels(down, across),
@@ -116,7 +116,7 @@ struct Strips : SumBlocks {
   }
 
   int64_t phases() const { return int64_t(rows.phases.size() * cols.phases.size()); }
-  /// Elements of a phase, and of a channel with what products read beyond it.
+  /// Elements of a phase, and of a channel including reads of products beyond it.
   int64_t phase_size() const { return images * lines * pitch; }
   int64_t channel_size = 0;
 
@@ -139,7 +139,7 @@ struct Strips : SumBlocks {
   }
 };
 
-/// One strip: `images` from the first on, `rows` output rows from row0 on, `width` columns from col0 on.
+/// `images` from `image` on, `rows` output rows from row0 on, `width` columns from col0 on.
 struct Strip {
   int64_t image, images, row0, rows, col0, width;
 };
@@ -147,9 +147,9 @@ struct Strip {
 /// Sums one block.
 struct StripKernel {
   std::shared_ptr<const Strips> w;
-  Pixels src, diff;  // those that become rows, and those that become pairs
+  Pixels src, diff;  // the operands that become rows and pairs
   float* partial;
-  float* gradient;  // where all sums of an element are one product's: written there
+  float* gradient;  // written directly if each sum is a single product
   Gradient accumulates;
   const RunContext* run;
 
@@ -158,7 +158,7 @@ struct StripKernel {
     const SumBlocks::Block of = w->block(index);
     float* const sums = gradient ? nullptr : w->zero(partial, index);
     const bf16::TileScope scope;
-    std::array<uint16_t, kSourceSize> source{};  // what is read between lines is finite
+    std::array<uint16_t, kSourceSize> source{};  // reads between lines are finite
     alignas(64) std::array<uint16_t, kMostPairs * kPairSize> pairs;
     const int64_t end = (of.part + 1) * c.n / w->parts;
     for (int64_t n = of.part * c.n / w->parts; n < end; n += w->images) {
@@ -189,7 +189,7 @@ struct StripKernel {
     }
   }
 
-  /// Channels of the source pixels that a strip needs: [channel][phase][image][row][column].
+  /// Lays out the channels of a strip's source pixels: [channel][phase][image][row][column].
   void lay_out(const Strip& strip, int64_t first, int64_t channels, uint16_t* to) const {
     const int64_t lines = std::min(w->lines, strip.rows + w->rows.most_shift);
     for (size_t i = 0; i < w->rows.phases.size(); ++i) {
@@ -208,7 +208,7 @@ struct StripKernel {
     }
   }
 
-  /// One row: pixels become columns, in tiles of 8 x 8.
+  /// Lays out one row: transposes pixels to columns, in tiles of 8 x 8.
   void lay_out_row(const uint16_t* row, size_t phase, int64_t col0, int64_t channels,
                    uint16_t* to) const {
     const int64_t distance = w->channel_size;
@@ -235,7 +235,7 @@ struct StripKernel {
     }
   }
 
-  /// Has the pixels behind those at `from` brought in.
+  /// Prefetches the pixels after those at `from`.
   static void fetch(const uint16_t* from, int64_t step, int64_t channels) {
     if (!from) return;
     for (int64_t i = kTogetherPixels; i < 2 * kTogetherPixels; ++i) {
@@ -243,8 +243,8 @@ struct StripKernel {
     }
   }
 
-  /// `high` channels of some pixels, of which those in the padding are null. Those beyond the end of a row
-  /// are written as well: what lies there is laid out later.
+  /// Transposes `high` channels of some pixels; pixels in the padding are null. Also writes those
+  /// beyond the end of a row, which are overwritten later.
   template <class High>
   void lay_out_tile(const std::array<const uint16_t*, kTogetherPixels>& pixels, int64_t ch,
                     High high, uint16_t* to) const {
@@ -257,12 +257,12 @@ struct StripKernel {
     for (int64_t i = 0; i < high; ++i) std::memcpy(to + i * distance, &tile[i], sizeof tile[i]);
   }
 
-  /// The other operand's pixels in pairs, for blocks of lanes [b0, b1), with zeros for the places that only
-  /// the source has.
+  /// Lays out the other operand's pixels in pairs, for blocks of lanes [b0, b1), with zeros for
+  /// places that only the source has.
   void lay_out_pairs(const Strip& strip, int64_t first, int64_t b0, int64_t b1,
                      uint16_t* to) const {
     const int64_t step = w->pair_cols.stride * diff.channels, begin = w->lanes.begin(b0);
-    const uint16_t* even = nullptr;  // of a pair that is not yet whole
+    const uint16_t* even = nullptr;  // first pixel of an incomplete pair
     int64_t place = 0;
     const auto add = [&](const uint16_t* pixel) {
       if (place++ % 2 == 0) return void(even = pixel);
@@ -290,14 +290,14 @@ struct StripKernel {
     while (place < end) add(nullptr);
   }
 
-  /// Places that a product sums over: whole steps.
+  /// The number of places that a product sums over: whole steps.
   int64_t depth_of(const Strip& strip) const {
     const int64_t last = (strip.images - 1) * w->lines + strip.rows - 1;
     const int64_t places = last * w->pitch + strip.width;
     return (places + bf16::kTileDepth - 1) / bf16::kTileDepth * bf16::kTileDepth;
   }
 
-  /// Where a kernel element's source begins in a channel.
+  /// The start of a kernel element's source within a channel.
   int64_t element_at(int64_t kh, int64_t kw) const {
     const auto [row_phase, row_shift] = w->rows.at[size_t(kh)];
     const auto [col_phase, col_shift] = w->cols.at[size_t(kw)];
@@ -305,7 +305,7 @@ struct StripKernel {
     return phase * w->phase_size() + row_shift * w->pitch + col_shift;
   }
 
-  /// Sums of a kernel element follow those of the one before at `distance`.
+  /// Consecutive kernel elements' sums are `distance` apart.
   void multiply(const Strip& strip, int64_t b, int64_t channels, const uint16_t* source,
                 const uint16_t* pairs, float* sum, int64_t distance, bool add) const {
     const int64_t height = w->lanes.height(b), taps = w->c.kernel_size();
@@ -324,14 +324,14 @@ struct StripKernel {
   }
 };
 
-/// Whether the two operands change places: also where pixels are few, as sums can then be written where
-/// they belong.
+/// Whether to swap the operands: also if there are few pixels, because sums can then be written in
+/// place.
 bool turns(const ConvGeometry& g) {
   constexpr int64_t kFew = 2048;
   return g.kernel_size() == 1 && (g.channels > g.outputs || g.n * g.out_pixels() <= kFew);
 }
 
-/// A convolution whose source is the output's gradient of `g`, whose kernel has one element.
+/// The 1 x 1 convolution `g` with swapped operands: its source is the output gradient of `g`.
 ConvGeometry turned(const ConvGeometry& g) {
   ConvGeometry t = g;
   std::swap(t.channels, t.outputs);
@@ -340,7 +340,7 @@ ConvGeometry turned(const ConvGeometry& g) {
   return t;
 }
 
-/// As Strips' operand in pairs reads it: of one element, at each output.
+/// The geometry by which Strips reads the operand in pairs: one kernel element, at each output.
 ConvGeometry one_to_one(const ConvGeometry& g) {
   ConvGeometry o = g;
   o.in = g.out;

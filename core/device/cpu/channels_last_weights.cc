@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The channels-last weight gradient: products of the pixels' output gradients, a block of
-// channels at a time, with the source pixels that each kernel element covers.
+// The channels-last weight gradient: products of the output gradients of pixels, one block of
+// channels at a time, with the source pixels under each kernel element.
 #include "core/device/cpu/channels_last_weights.h"
 
 #include <array>
@@ -14,12 +14,13 @@
 namespace cafetiere::channels_last {
 namespace {
 
-constexpr int64_t kPixels = 64;  // pixels a product: their gradients stay in the L1 cache
+constexpr int64_t kPixels = 64;  // pixels per product; their gradients stay in the L1 cache
 
-/// And into tiles of output pixels, whose source pixels each kernel element covers in spans.
+/// Additionally divided into tiles of output pixels; each kernel element covers their source pixels
+/// in spans.
 struct WeightGradient : SumBlocks {
   int64_t row_tile, col_tiles;
-  std::vector<std::vector<Span>> spans;  // by tile of columns
+  std::vector<std::vector<Span>> spans;  // per tile of columns
 
   explicit WeightGradient(const ConvGeometry& g)
       : SumBlocks(g, LaneBlocks(g.outputs / g.group), g.channels / g.group) {
@@ -32,7 +33,7 @@ struct WeightGradient : SumBlocks {
   int64_t column(int64_t tile) const { return tile * c.out_w / col_tiles; }
 };
 
-/// The products of all blocks, by columns, their step, lanes and channels.
+/// The products of all blocks, keyed by columns, step, lanes and channels.
 using WeightProducts = std::map<std::array<int64_t, 4>, Brgemm>;
 
 WeightProducts generate(const WeightGradient& w) {
@@ -78,7 +79,7 @@ struct PartKernel {
     }
   }
 
-  /// Adds what the output pixels of some rows and columns contribute.
+  /// Adds the contribution of the output pixels of some rows and columns.
   void add_tile(int64_t row0, int64_t row1, int64_t tile, const float* dy, int64_t lanes,
                 const float* x, int64_t channels, float* sum) const {
     const Correlation& c = w->c;
@@ -110,7 +111,7 @@ struct PartKernel {
   }
 };
 
-/// Adds the parts of one block of lanes, in order, and writes them as (outputs, depth).
+/// Adds the parts of a block of lanes, in order, and writes them as (outputs, depth).
 struct UnpackKernel {
   std::shared_ptr<const SumBlocks> w;
   ConvGeometry original;  // before unfold()
@@ -120,7 +121,7 @@ struct UnpackKernel {
   const RunContext* run;
   SumRows rows_are;
 
-  /// The sums of some outputs, whose lanes are source channels from `first` on.
+  /// Adds the sums of some outputs whose lanes are source channels starting at `first`.
   void add_turned(const float* sums, int64_t rows, int64_t height, int64_t lanes, float* to) const {
     const int64_t depth = original.channels / original.group;
     const bool add = gradient.adds(*run);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the channels-last weight gradients of all number formats share: how their sums are cut.
+// Common code of the channels-last weight gradients of all number formats: the division of their
+// sums.
 #pragma once
 
 #include <algorithm>
@@ -10,20 +11,21 @@
 
 namespace cafetiere::channels_last {
 
-/// The sums cut into blocks: (part of the images, group, range of outputs, range of source channels).
-/// The parts are summed on their own and added in order.
+/// The sums divided into blocks: (part of the images, group, range of outputs, range of source
+/// channels). Parts are summed separately and added in order.
 struct SumBlocks {
   Correlation c;
   LaneBlocks lanes;
   int64_t outputs, sources, parts;
 
-  int64_t together;  ///< source channels that stay in one block
+  int64_t together;  ///< source channels that stay in the same block
 
-  /// A block has at most so many source channels.
+  /// `most_sources`: maximum number of source channels per block.
   SumBlocks(const ConvGeometry& g, LaneBlocks lanes, int64_t most_sources, int64_t together = 1)
       : c(forward_correlation(g)), lanes(lanes), together(together) {
-    constexpr int64_t kSumFloats = 64 << 10;  // sums a block: they stay in the L2 cache
-    constexpr int64_t kFewBlocks = 16;        // with fewer the images are divided into parts
+    constexpr int64_t kSumFloats = 64 << 10;  // sums per block: they fit into the L2 cache
+    constexpr int64_t kFewBlocks = 16;        // with fewer blocks, the images are divided into
+                                              // parts
     const int64_t per_source = lanes.height(0) * c.kernel_size();
     const int64_t fit =
         std::clamp<int64_t>(kSumFloats / per_source, 1, std::min(most_sources, c.group_in()));
@@ -41,10 +43,10 @@ struct SumBlocks {
     return std::min(range * units() / sources * together, c.group_in());
   }
   int64_t depth() const { return c.group_in() * c.kernel_size(); }
-  /// Floats of one part: [group][block of lanes][source channel][kernel element][lane].
+  /// Floats per part: [group][block of lanes][source channel][kernel element][lane].
   int64_t size() const { return c.group * lanes.heights() * depth(); }
 
-  /// One block: blocks of lanes [b0, b1), `channels` source channels from `first` on.
+  /// A block: blocks of lanes [b0, b1), `channels` source channels starting at `first`.
   struct Block {
     int64_t part, group, b0, b1, first, channels;
   };
@@ -57,7 +59,8 @@ struct SumBlocks {
             .first = source(range),
             .channels = source(range + 1) - source(range)};
   }
-  /// The sums of a block of lanes, from one source channel on; `sums` are those of its part and group.
+  /// The sums of a block of lanes, starting at a source channel; `sums` are those of its part and
+  /// group.
   float* sum(float* sums, int64_t b, int64_t source) const {
     return sums + lanes.begin(b) * depth() + source * c.kernel_size() * lanes.height(b);
   }
@@ -72,11 +75,11 @@ struct SumBlocks {
   }
 };
 
-/// What the rows of sums are: a source channel's kernel elements; of an unfolded source; or outputs,
-/// the lanes being the source channels of a 1 x 1 kernel.
+/// The rows of the sums: the kernel elements of a source channel; those of an unfolded source; or
+/// outputs, with the source channels of a 1 x 1 kernel in lanes.
 enum class SumRows { kSources, kUnfolded, kOutputs };
 
-/// Emits the step that adds the parts in order and writes them as the gradient of the weights of `g`.
+/// Emits the step that adds the parts in order and writes the weight gradient of `g`.
 void unpack_sums(Program&, const std::string& name, const ConvGeometry& g,
                  const std::shared_ptr<const SumBlocks>&, BufferId partial, Gradient diff_weights,
                  SumRows);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms in which the CPU convolves, listed in core/device/cpu/convolution.cc. Each says with
-// declines() why it refuses a planar() geometry; an empty text means that it accepts.
+// The forms of convolution on the CPU, listed in core/device/cpu/convolution.cc. For each,
+// declines() returns why it does not accept a planar() geometry; an empty string means that it
+// does.
 #pragma once
 
 #include <string>
@@ -11,8 +12,8 @@
 
 namespace cafetiere {
 
-/// The convolution as one over two spatial axes, if it is one: a single axis becomes a row, and the
-/// pixels of a 1 x 1 kernel without stride or padding become one long row.
+/// The geometry as a convolution over two spatial axes, if possible: a single axis becomes a row,
+/// and the pixels of a 1 x 1 kernel without stride or padding become one long row.
 inline ConvGeometry planar(ConvGeometry g) {
   bool pointwise = true;
   for (size_t i = 0; i < g.in.size(); ++i) {
@@ -34,22 +35,22 @@ inline std::string channel_widths(int64_t in, int64_t out) {
   return std::to_string(in) + " to " + std::to_string(out) + " channels";
 }
 
-/// Why no form over two axes accepts the geometry; empty if it has two.
+/// Why no two-axis form accepts the geometry; empty if it has two axes.
 inline std::string not_planar(const ConvGeometry& g) {
   return g.spatial() == 2 ? std::string() : std::to_string(g.spatial()) + " spatial axes";
 }
 
-/// dst(pixel) = sum over taps of W(tap) src(tap's pixel): the operation that the forward pass and
-/// the data gradient of a convolution over two axes share.
+/// dst(pixel) = sum over taps of W(tap) src(tap's pixel): the common form of the forward pass and
+/// the data gradient of a convolution over two axes.
 struct Correlation {
   int64_t n, in_channels, out_channels, group;  // channels of src and dst
   int64_t in_h, in_w, out_h, out_w, kernel_h, kernel_w;
-  AxisTaps rows, cols;  ///< of the data gradient: with flipped kernel indices
+  AxisTaps rows, cols;  ///< for the data gradient, with flipped kernel indices
 
   int64_t group_in() const { return in_channels / group; }
   int64_t group_out() const { return out_channels / group; }
   int64_t kernel_size() const { return kernel_h * kernel_w; }
-  /// What the choice of a form depends on, for the kernel's description.
+  /// The properties on which the choice of a form depends, for the kernel's description.
   std::string widths() const { return channel_widths(group_in(), group_out()); }
 };
 
@@ -69,8 +70,8 @@ inline Correlation backward_correlation(const ConvGeometry& g) {
   return c;
 }
 
-/// Emits the step that packs the weights of a convolution in the order in which its kernel reads
-/// them, `size` numbers: pack(weights, packed, block) for each of `blocks` blocks. Returns the packed buffer.
+/// Emits the step that packs the `size` weights of a convolution in the order in which its kernel
+/// reads them: pack(weights, packed, block) for each of `blocks` blocks. Returns the packed buffer.
 template <class Element = float, class Pack>
 BufferId pack_step(Program& p, const std::string& name, TensorId weights, int64_t size,
                    int64_t blocks, Pack pack) {
@@ -90,12 +91,12 @@ BufferId pack_step(Program& p, const std::string& name, TensorId weights, int64_
   return packed;
 }
 
-/// Numbers of a convolution's weights.
+/// The number of weights of a convolution.
 inline int64_t weight_count(const ConvGeometry& g) {
   return g.outputs * (g.channels / g.group) * g.kernel_size();
 }
 
-/// The batch innermost (S C N): odd channel counts waste no lane. At most 256 kernel elements.
+/// Batch innermost (S C N): odd channel counts waste no lanes. At most 256 kernel elements.
 namespace batch_innermost {
 std::string declines(const ConvGeometry&);
 void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
@@ -118,7 +119,7 @@ void backward_weights(Program&, const std::string& name, const ConvGeometry&, Te
                       TensorId diff_dst, Gradient diff_weights);
 }  // namespace channels_last
 
-/// The same in bfloat16, and inner products as such convolutions of one row.
+/// The same in bfloat16; also inner products as convolutions over a single row.
 namespace channels_last_bf16 {
 std::string declines(const ConvGeometry&);
 std::string declines_backward_data(const ConvGeometry&);
@@ -131,7 +132,7 @@ void backward_weights(Program&, const std::string& name, const ConvGeometry&, Te
                       TensorId diff_dst, Gradient diff_weights);
 }  // namespace channels_last_bf16
 
-/// 3 x 3 kernels of stride 1 over channels last, with 4 products for 9: for wide layers.
+/// 3 x 3 kernels of stride 1, channels last, with 4 products instead of 9: for wide layers.
 namespace winograd {
 std::string declines(const ConvGeometry&);
 std::string declines_backward_data(const ConvGeometry&);
@@ -144,7 +145,7 @@ void backward_weights(Program&, const std::string& name, const ConvGeometry&, Te
                       TensorId diff_dst, Gradient diff_weights);
 }  // namespace winograd
 
-/// One channel in, one out a group (N S C).
+/// One input and one output channel per group (N S C).
 namespace depthwise {
 std::string declines(const ConvGeometry&);
 void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,

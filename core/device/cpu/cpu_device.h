@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpuDevice: contractions as libxsmm products, with images or channels in lanes, the rest as vector
-// loops.
+// CpuDevice: contractions as libxsmm products with images or channels in lanes, everything else as
+// vector loops.
 #pragma once
 
 #include "core/device/ref/ref_device.h"
 
 namespace cafetiere {
 
-/// What it does not override runs as on the reference device.
+/// Operations that it does not override run as on the reference device.
 class CpuDevice : public RefDevice {
  public:
-  /// `products` is what convolutions and inner products multiply and write; sums are float32.
+  /// `products` is the format of the inputs and outputs of convolutions and inner products; sums
+  /// are float32.
   explicit CpuDevice(Format products = Format::kFloat32) : products_(products) {}
   const char* name() const override { return "cpu"; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise convolution (one input channel a group and an output): vector loops along the channels
-// of N S C tensors, as there is no matrix product in it.
+// Depthwise convolution (one input channel per group and output): vector loops along the channels
+// of N S C tensors, since it contains no matrix product.
 #include <algorithm>
 #include <array>
 
@@ -15,7 +15,8 @@ namespace {
 
 constexpr int64_t kParts = 8;  // parts of a weight gradient
 
-/// dst = sum over taps of weights * src, plus bias, cut at 0 if `relu`; one row of outputs a block.
+/// dst = sum over taps of weights * src, plus bias, followed by ReLU if `relu`; one output row per
+/// block.
 struct RowKernel {
   Correlation c;
   bool flipped;

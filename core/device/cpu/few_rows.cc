@@ -18,9 +18,9 @@ namespace {
 
 constexpr int64_t kAtOnce = 4;  // rows whose sums stay in registers
 constexpr int64_t kOctets =
-    4;  // of outputs, a block: as many sums as hide a multiply-add's latency
+    4;  // of outputs per block: enough sums to hide the latency of a multiply-add
 constexpr int64_t kOutputs = kOctets * kOctet;
-constexpr int64_t kInputs = 64;  // whose weights are transposed at a time, in the first-level cache
+constexpr int64_t kInputs = 64;  // whose weights are transposed at a time, in the L1 cache
 constexpr int64_t kAhead = 2 * kInputs;
 
 struct Operands {
@@ -32,7 +32,7 @@ struct Operands {
 
 /// sums[i] + a[i] * b, rounded once.
 Simd8 multiply_add(const Simd8& a, float b, const Simd8& sums) {
-#if defined(__FMA__)  // of the loop compilers make what keeps the sums in memory
+#if defined(__FMA__)  // compilers spill the sums of the loop to memory
   return Simd8(_mm256_fmadd_ps(__m256(a), _mm256_set1_ps(b), __m256(sums)));
 #else
   Simd8 result;
@@ -41,8 +41,8 @@ Simd8 multiply_add(const Simd8& a, float b, const Simd8& sums) {
 #endif
 }
 
-/// Fetches what will be transposed later: 32 rows of weights are more streams than a processor foresees.
-/// To the second-level cache, since rows that are apart by a power of two share few sets of the first.
+/// Prefetches weights to be transposed later: 32 rows are more streams than the hardware prefetcher
+/// handles. Into the L2 cache, since rows that are a power of two apart share few sets of L1.
 void prefetch(const float* w, int64_t rows, int64_t cols, int64_t ld) {
   constexpr int kSecondLevel = 2;
   for (int64_t r = 0; r < rows; ++r) {
@@ -52,7 +52,7 @@ void prefetch(const float* w, int64_t rows, int64_t cols, int64_t ld) {
   }
 }
 
-/// Lays out `inputs` weights of each output as a panel, input by input.
+/// Copies `inputs` weights of each output to a panel, input by input.
 void take_panel(const float* w, int64_t outputs, int64_t inputs, int64_t left, int64_t k,
                 float* panel) {
   const int64_t later = std::clamp(left - kAhead, int64_t(0), kInputs);
@@ -63,7 +63,7 @@ void take_panel(const float* w, int64_t outputs, int64_t inputs, int64_t left, i
   }
 }
 
-/// Adds the products of kN rows (k apart) with a panel of weights (inputs x kOutputs) to their sums.
+/// Adds the products of kN rows (k apart) and a panel of weights (inputs x kOutputs) to their sums.
 template <int64_t kN>
 void add_products(const float* x, int64_t k, const float* panel, int64_t inputs,
                   Simd8 (*total)[kOctets]) {
@@ -84,8 +84,8 @@ using AddProducts = void (*)(const float*, int64_t, const float*, int64_t, Simd8
 constexpr std::array<AddProducts, kAtOnce> kAddProducts = {add_products<1>, add_products<2>,
                                                            add_products<3>, add_products<4>};
 
-/// Outputs in lanes, inputs one after the other from the bias on: the order of "brgemm", so that a row's
-/// outputs do not depend on how many rows there are.
+/// Outputs in lanes; inputs are added one by one, starting from the bias: the order of "brgemm", so
+/// that the outputs of a row do not depend on the number of rows.
 void run_block(const Operands& at, int block) {
   const int64_t o = block * kOutputs, outputs = std::min(kOutputs, at.g.outputs - o), k = at.g.k;
   Simd8 sums[kRows][kOctets];

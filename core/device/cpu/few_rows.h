@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inner products of up to 16 rows: few multiply-adds a weight, so that the speed counts at which the
-// weights come.
+// Inner products of up to 16 rows: there are so few multiply-adds per weight that the speed of
+// loading the weights dominates.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace cafetiere::few_rows {
 
-/// At most. With no more images libxsmm would split the inputs, and so sum in another order.
+/// Maximum number of rows. For so few, libxsmm would split the inputs and change the order of sums.
 inline constexpr int64_t kRows = 16;
 
 std::string declines(const InnerProductGeometry&);

@@ -24,20 +24,21 @@ namespace cafetiere::few_rows_bf16 {
 namespace {
 
 constexpr int64_t kMostImages = 128;
-constexpr int64_t kOutputs = 32;       // a block of the forward pass
+constexpr int64_t kOutputs = 32;       // per block of the forward pass
 constexpr int64_t kInputs = 512;       // of a block's weights at a time, in the L1 cache
-constexpr int64_t kStripe = 256;       // inputs a block of the data's gradient
+constexpr int64_t kStripe = 256;       // inputs per block of the data gradient
 constexpr int64_t kWeightRows = 64;    // of a stripe at a time
-constexpr int64_t kAhead = 24;         // rows from one that is rounded to what is fetched with it
-constexpr int64_t kPiece = 4096;       // of a row of the weights' gradient: runs that suit memory
+constexpr int64_t kAhead = 24;         // prefetch distance in rows when rounding
+constexpr int64_t kPiece = 4096;       // of a row of the weight gradient: long enough for memory
+                                       // bandwidth
 constexpr int64_t kLine = 16;          // floats
-constexpr int64_t kRowsTogether = 16;  // outputs a block of the weights' gradient
+constexpr int64_t kRowsTogether = 16;  // outputs per block of the weight gradient
 
 const Version kRows(Layout::kChannels, Format::kBFloat16);
 
 float* as_floats(uint16_t* pairs) { return reinterpret_cast<float*>(pairs); }
 
-/// Images in pairs of inputs: [input / 2][image][2], the images being lanes.
+/// The images in pairs of inputs: [input / 2][image][2], with images in lanes.
 struct PairInputs {
   InnerProductGeometry g;
   int64_t lanes;
@@ -48,13 +49,13 @@ struct PairInputs {
     const int64_t first = block * kInputs, inputs = std::min(kInputs, g.k - first);
     uint16_t* const to = pairs + first * lanes;
     std::fill_n(to, inputs * lanes, uint16_t(0));
-    // A pair is moved as if it were a float.
+    // Moves a pair as if it were a float.
     transpose_tiles(reinterpret_cast<const float*>(x + first), g.n, inputs / 2, g.k / 2,
                     as_floats(to), lanes);
   }
 };
 
-/// The outputs of a block.
+/// Computes the outputs of a block.
 struct Forward {
   InnerProductGeometry g;
   int64_t lanes;
@@ -87,7 +88,7 @@ struct Forward {
   }
 };
 
-/// The data's gradient of a stripe of inputs.
+/// Computes the data gradient of a stripe of inputs.
 struct BackwardData {
   InnerProductGeometry g;
   const uint16_t* dy;
@@ -129,7 +130,7 @@ struct BackwardData {
   }
 };
 
-/// Images in pairs: [image / 2][input][2], up to whole steps of a product.
+/// The images in pairs: [image / 2][input][2], up to whole steps of a product.
 struct PairImages {
   InnerProductGeometry g;
   const uint16_t* x;
@@ -143,7 +144,7 @@ struct PairImages {
   }
 };
 
-/// Writes past the caches where it may: rows so long are read again only after all others.
+/// Uses streaming stores where possible: a row this long is read again only after all others.
 void put_row(std::span<const float> row, bool add, float* to) {
   const float* const from = row.data();
   const int64_t count = int64_t(row.size());
@@ -160,12 +161,12 @@ void put_row(std::span<const float> row, bool add, float* to) {
   std::copy_n(from, count, to);
 }
 
-/// The weights' gradient of a few outputs, a piece of a row at a time.
+/// Computes the weight gradient of a few outputs, a piece of a row at a time.
 struct BackwardWeights {
   InnerProductGeometry g;
   int64_t depth;
   const uint16_t *pairs, *dy;
-  std::function<void(int64_t begin, std::span<const float>)> put;  ///< takes a piece
+  std::function<void(int64_t begin, std::span<const float>)> put;  ///< receives a piece
 
   void operator()(int block) const {
     const int64_t first = block * kRowsTogether;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inner products of few images in bfloat16: the weights, far larger than all else, are read as they are and
-// rounded in the caches, so that none but the gradient's are ever written.
+// Inner products of few images in bfloat16: the weights, by far the largest operand, are read in
+// float32 and rounded in the caches, so that nothing as large is written except their gradient.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace cafetiere::few_rows_bf16 {
 
-/// Whether there are few images, and widths that pairs and vectors divide.
+/// Whether there are few images, and the widths are multiples of pairs and vectors.
 bool suits(const InnerProductGeometry&);
 
 void product(Program&, const std::string& name, const InnerProductGeometry&, TensorId src,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fold: a reduction in sixteen lanes, so that it vectorizes and its order is fixed.
+// fold: a reduction in sixteen lanes, so that it vectorizes with a fixed order.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace cafetiere {
 
-/// join of start and term(i) for all i < count: in 16 running values, then those in order. `start` is
-/// joined more than once.
+/// Combines `start` and term(i) for all i < count with `join`: in 16 running values, then those in
+/// order. `start` is joined more than once.
 template <class T, class Term, class Join>
 T fold(int64_t count, T start, const Term& term, const Join& join) {
   std::array<T, 16> lanes;

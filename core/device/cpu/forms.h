@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forms: the ways in which the CPU does one operation; the first in the list to accept is taken.
+// Forms: the implementations of an operation on the CPU; the first in the list that accepts is
+// used.
 #pragma once
 
 #include <string>
@@ -9,16 +10,16 @@
 
 namespace cafetiere {
 
-/// One way to do an operation on tensors of a geometry.
+/// An implementation of an operation for tensors of a geometry.
 template <class Geometry, class... Operands>
 struct Form {
   const char* name;
-  /// Why this form is not for the geometry; empty if it is.
+  /// Why this form does not accept the geometry; empty if it does.
   std::string (*declines)(const Geometry&);
   void (*emit)(Program&, const std::string& step, const Geometry&, Operands...);
 };
 
-/// The last of a list, which accepts everything: what the reference device does.
+/// The last form of a list, which accepts everything: calls the reference device.
 template <auto kMethod, class Geometry, class... Operands>
 void emit_reference(Program& p, const std::string& step, const Geometry& g, Operands... operands) {
   (RefDevice().*kMethod)(p, step, g, operands...);
@@ -28,8 +29,8 @@ constexpr F reference_form() {
   return {"reference", [](const auto&) { return std::string(); }, emit_reference<kMethod>};
 }
 
-/// Emits the first form that accepts the geometry, `bf16` before the others where that is the format of
-/// products; its kernel also says why those before declined.
+/// Emits the first form that accepts the geometry, trying `bf16` first if that is the format of
+/// products; adds the reasons of the forms that declined to the kernel's description.
 template <size_t kForms, class Geometry, class... Operands>
 void emit_first(Format products, const Form<Geometry, Operands...>& bf16,
                 const Form<Geometry, Operands...> (&forms)[kForms], Program& p,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inner products: forward with images in lanes, backward with inputs in lanes, so that the weights
-// are read as they are stored by all three passes.
+// Inner products: forward with images in lanes, backward with inputs in lanes, so that all three
+// passes read the weights in their stored order.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -18,11 +18,11 @@ namespace cafetiere {
 namespace {
 
 constexpr int64_t kProductLanes = 64;
-constexpr int64_t kOutputs = 64;  // outputs a block
+constexpr int64_t kOutputs = 64;  // outputs per block
 
 int64_t chunks(int64_t size, int64_t chunk) { return (size + chunk - 1) / chunk; }
 
-/// A product whose last chunk along m or n is smaller: one generated kernel a shape.
+/// A product whose last chunk along m or n is smaller: one generated kernel per shape.
 struct ChunkedProduct {
   int64_t m, n, m_chunk, n_chunk;
   Brgemm whole, short_m, short_n, short_both;
@@ -43,7 +43,7 @@ struct ChunkedProduct {
   }
 };
 
-/// Images in a chunk, so that no chunk has so few that it would be summed in another order.
+/// Images per chunk, chosen so that no chunk is so small that its order of summation differs.
 int64_t image_lanes(int64_t n) {
   const auto few = [&](int64_t rest) { return rest > 0 && rest <= few_rows::kRows; };
   int64_t lanes = kProductLanes;
@@ -78,8 +78,8 @@ void product(Program& p, const std::string& name, const InnerProductGeometry& g,
   p.step(std::move(step));
 }
 
-/// The rows of weights that a product of this depth takes, next to each other: rows that are apart by a power
-/// of two, or nearly so, share few sets of the caches.
+/// The rows of weights for a product of this depth, copied to be adjacent: rows that are about a
+/// power of two apart share few cache sets.
 struct WeightPanel {
   alignas(64) float values[Brgemm::kDepth * kProductLanes];
 
@@ -90,7 +90,7 @@ struct WeightPanel {
   }
 };
 
-/// A step that reads `diff_dst` and the weights, as they lie in a buffer, and writes `diff_src`.
+/// A step that reads `diff_dst` and the weights in their stored order, and writes `diff_src`.
 Step data_step(Program& p, const std::string& name, const char* kernel,
                const InnerProductGeometry& g, TensorId diff_dst, BufferId weights,
                TensorId diff_src) {
@@ -132,16 +132,16 @@ void product_backward_data(Program& p, const std::string& name, const InnerProdu
   p.step(std::move(step));
 }
 
-/// The weights' gradient of a block of outputs, given to the solver a piece at a time: it is never in
-/// memory as a whole. Each number is summed as in product_backward_weights.
+/// The weight gradient of a block of outputs, passed to the solver in pieces: the whole gradient is
+/// never in memory. Each number is summed as in product_backward_weights.
 struct UpdateWeights {
-  static constexpr int64_t kRows = 16;  ///< of a piece: outputs
-  /// Memory likes long rows; a piece fits the L2 cache.
+  static constexpr int64_t kRows = 16;  ///< outputs per piece
+  /// Long rows make good use of memory bandwidth; a piece fits into the L2 cache.
   static constexpr int64_t kInputs = 4096;
-  /// Rows that are apart by a power of two would share few sets of the L1 cache.
+  /// Rows a power of two apart would share few sets of the L1 cache.
   static constexpr int64_t kStride = kInputs + 16;
 
-  /// Of so few rows, libxsmm would sum a last chunk of few inputs in another order.
+  /// With so few rows, libxsmm would sum a last chunk of few inputs in another order.
   static bool suits(const InnerProductGeometry& g) {
     const int64_t rest = g.k % kProductLanes;
     return rest == 0 || rest > few_rows::kRows;
@@ -202,7 +202,7 @@ void product_backward_weights(Program& p, const std::string& name, const InnerPr
   p.step(std::move(step));
 }
 
-/// `kWidth`: what the lanes are, the outputs or the inputs (k).
+/// `kWidth`: the dimension in lanes, the outputs or the inputs (k).
 template <int64_t InnerProductGeometry::*kWidth>
 std::string declines_panels(const InnerProductGeometry& g) {
   if (g.transposed) return "transposed weights";
@@ -210,8 +210,8 @@ std::string declines_panels(const InnerProductGeometry& g) {
   return g.repeats ? "" : "weights used once";
 }
 
-/// Weights are laid out once, [outputs / 64][inputs][64], for all products that use them; rows of images
-/// stay rows. Sums have the order of "brgemm".
+/// Weights are packed once, [outputs / 64][inputs][64], for all products that use them; images stay
+/// in rows. Sums have the order of "brgemm".
 void panel_product(Program& p, const std::string& name, const InnerProductGeometry& g, TensorId src,
                    TensorId weights, TensorId bias, TensorId dst, bool relu) {
   const TensorId panels = p.reshaped(weights, {g.outputs / kProductLanes, kProductLanes, g.k});
@@ -239,7 +239,7 @@ void panel_product(Program& p, const std::string& name, const InnerProductGeomet
   p.step(std::move(step));
 }
 
-/// Weights are laid out once, [inputs / 64][outputs][64]. Sums have the order of "brgemm".
+/// Weights are packed once, [inputs / 64][outputs][64]. Sums have the order of "brgemm".
 void panel_product_backward_data(Program& p, const std::string& name, const InnerProductGeometry& g,
                                  TensorId diff_dst, TensorId weights, TensorId diff_src) {
   const TensorId panels = p.reshaped(weights, {g.outputs, g.k / kProductLanes, kProductLanes});
@@ -261,7 +261,7 @@ std::string declines_product(const InnerProductGeometry& g) {
   return g.transposed ? "transposed weights" : "";
 }
 
-/// An inner product as a 1 x 1 convolution of images of one row, whose pixels are `inner` rows each.
+/// The inner product as a 1 x 1 convolution of single-row images of `inner` pixels.
 ConvGeometry as_convolution(const InnerProductGeometry& g, int64_t inner) {
   return {.n = g.n / inner,
           .channels = g.k,
@@ -298,8 +298,8 @@ void bf16_product_backward_weights(Program& p, const std::string& name,
                                        diff_weights);
 }
 
-/// Why rows are not the pixels of images: then nothing is transposed, and what a row gives does not depend
-/// on how many images there are.
+/// Why rows are not treated as the pixels of images, which needs no transposition and gives results
+/// for a row that do not depend on the number of images.
 std::string declines_pixels(const InnerProductGeometry& g) {
   constexpr int64_t kLeast = 16;
   if (g.transposed) return "transposed weights";

@@ -14,14 +14,14 @@ namespace {
 
 constexpr int64_t kPiece = 256;  ///< of the inner dimension: sums stay in the L1 cache
 
-/// The layout in which the operation runs: that of src unless too many channels are innermost.
+/// The layout in which the operation runs: that of src, unless too many channels are innermost.
 Layout layout_for(const Program& p, const LrnGeometry& g, TensorId src) {
   const Layout layout = p.layout(src);
   const ChannelView v(p.shape(src), layout);
   return v.inner == 1 && !LrnPixels::fits(g, v.channels) ? Layout::kFeatures : layout;
 }
 
-/// Adds to the sums of channel c at positions [i0, i1) the values of the `size` channels around it.
+/// Adds the values of the `size` channels around channel c to its sums, at positions [i0, i1).
 template <class F>
 void add_window(const ChannelView& v, int64_t size, int64_t c, float* sum, int64_t i0, int64_t i1,
                 const F& value) {
@@ -31,7 +31,8 @@ void add_window(const ChannelView& v, int64_t size, int64_t c, float* sum, int64
   }
 }
 
-/// Blocks over everything but the channels. f(offset of channel 0, first, end): positions of a piece.
+/// Blocks over everything but the channels: f(offset of channel 0, first, end) for the positions of
+/// a piece.
 struct Pieces {
   ChannelView v;
   int64_t pieces;
@@ -46,7 +47,7 @@ struct Pieces {
   }
 };
 
-/// A step over pixels, whose channels are innermost: pass(first number, pixels) for runs of them.
+/// A step over pixels with channels innermost: pass(first number, pixels) for runs of them.
 template <class MakePass>
 void pixel_step(Program& p, const std::string& name, const ChannelView& v, Version version,
                 const std::vector<TensorId>& reads, TensorId write, const MakePass& make_pass) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local response normalisation where channels are innermost. The gradient computes the sums again, which
-// costs less than to keep them.
+// Local response normalisation with channels innermost. The gradient recomputes the sums, which is
+// cheaper than keeping them.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace cafetiere {
 
-/// Pixels of `channels` numbers, float or bfloat16, that follow each other.
+/// Consecutive pixels of `channels` numbers, float or bfloat16.
 struct LrnPixels {
   LrnGeometry g;
   int64_t channels;
 
   static constexpr int64_t kMostChannels = 1024, kMostWindow = 129;
-  /// Whether a pixel and its window fit in the kernels' buffers.
+  /// Whether a pixel and its window fit into the kernels' buffers.
   static bool fits(const LrnGeometry& g, int64_t channels) {
     return channels <= kMostChannels && g.size <= kMostWindow;
   }
 };
 
-/// The passes over pixels; all kinds give the same bits.
+/// The passes over pixels; all implementations give bitwise the same results.
 template <class T>
 struct LrnPasses {
   /// y = x s^-beta with s = k + alpha / size * the sum of x^2 over the window.
@@ -30,10 +30,10 @@ struct LrnPasses {
   void (*backward)(const LrnPixels& p, int64_t pixels, const T* x, const T* dy, T* dx);
 };
 
-/// Those of the instruction set in force.
+/// The implementation for the instruction set in use.
 template <class T>
 LrnPasses<T> lrn_passes();
-/// For comparisons; the second are for machines that have AVX-512.
+/// For comparison; the second one requires AVX-512.
 template <class T>
 LrnPasses<T> plain_lrn_passes();
 template <class T>

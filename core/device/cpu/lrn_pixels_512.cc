@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local response normalisation by AVX-512.
+// Local response normalisation with AVX-512.
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -11,7 +11,7 @@
 #include "core/device/map.h"
 
 #if CFT_OTHER_TARGETS
-// After all includes: what they define inline must run anywhere.
+// After all includes: inline functions defined there must run on any machine.
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,prefer-vector-width=512")
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of lrn_pixels.h: each instruction set's file includes them once.
+// The passes of lrn_pixels.h: the file of each instruction set includes them once.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,12 @@ namespace {
 template <class T>
 constexpr Format kFormat = std::is_same_v<T, float> ? Format::kFloat32 : Format::kBFloat16;
 
-/// Some pixels, whose numbers stay in the L1 cache.
+/// A few pixels, whose numbers stay in the L1 cache.
 struct Piece {
   static constexpr int64_t kNumbers = LrnPixels::kMostChannels + LrnPixels::kMostWindow;
   using Room = float[kNumbers];
 
-  /// Calls f(first number, count) for the pieces.
+  /// Calls f(first number, count) for each piece.
   template <class F>
   static void for_each(const LrnPixels& p, int64_t pixels, const F& f) {
     const int64_t end = pixels * p.channels;
@@ -31,7 +31,7 @@ struct Piece {
   }
 };
 
-/// Has the next piece brought in while this one is computed.
+/// Prefetches the next piece while this one is computed.
 template <class T>
 void fetch(const T* from) {
   for (size_t i = 0; i < Piece::kNumbers; i += 64 / sizeof(T)) __builtin_prefetch(from + i);
@@ -50,8 +50,8 @@ void sum_windows(const float* padded, int64_t channels, Size size, float* sums) 
   }
 }
 
-/// Of each channel the sum of value(i) over its window, for the pixels of a piece. All values are written
-/// before any is read: a load that spans two fresh stores would wait for both.
+/// For each channel, the sum of value(i) over its window, for the pixels of a piece. All values are
+/// written before any are read: a load that spans two recent stores would wait for both.
 template <class F>
 void sum_windows(const LrnPixels& p, int64_t count, const F& value, float* sums) {
   const int64_t half = p.g.size / 2, stride = p.channels + 2 * half;
@@ -72,7 +72,7 @@ void sum_windows(const LrnPixels& p, int64_t count, const F& value, float* sums)
   }
 }
 
-/// s of the numbers of a piece.
+/// s for the numbers of a piece.
 inline void sums_of_squares(const LrnPixels& p, int64_t count, const float* x, float* s) {
   sum_windows(
       p, count, [=](int64_t i) { return x[i] * x[i]; }, s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PlainLanes: the vectors of passes that are compiled for several widths, as any machine has them.
+// PlainLanes: portable vectors for passes that are compiled for several widths.
 #pragma once
 
 #include "core/device/cpu/lane_chunks.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling where each pixel's numbers follow each other.
+// Pooling where the numbers of each pixel are contiguous.
 #pragma once
 
 #include <cstdint>
@@ -8,31 +8,32 @@
 
 namespace cafetiere {
 
-/// One image, or all of them where they share a pixel's vector of `pixel` numbers.
+/// One image, or all of them if they share a pixel's vector of `pixel` numbers.
 struct PoolPixels {
   PoolGeometry g;
   int64_t pixel;
 };
 
-/// The passes over rows, of float or bfloat16; all kinds give the same bits.
+/// The passes over rows, for float or bfloat16; all implementations give bitwise the same results.
 template <class T>
 struct PoolRows {
-  /// Output rows [begin, end): of each window the greatest number and where its first is in the image,
-  /// counted row by row; -FLT_MAX and -1 where none is above that.
+  /// Output rows [begin, end): for each window, its maximum and the row-major position in the image
+  /// of its first occurrence; -FLT_MAX and -1 if no element is above that.
   void (*max)(const PoolPixels& p, int64_t begin, int64_t end, const T* x, T* y, float* index);
-  /// Output rows [begin, end): the sum of each window over its size, which counts padding.
+  /// Output rows [begin, end): the sum of each window divided by its size, which includes padding.
   void (*average)(const PoolPixels& p, int64_t begin, int64_t end, const T* x, T* y);
-  /// Input rows [begin, end): the sums of dy of the outputs that took each number.
+  /// Input rows [begin, end): for each number, the sum of dy over the outputs that took it.
   void (*max_backward)(const PoolPixels& p, int64_t begin, int64_t end, const T* dy,
                        const float* index, T* dx);
-  /// Input rows [begin, end): the sums of dy over the sizes of the windows that cover each number.
+  /// Input rows [begin, end): for each number, the sum of dy divided by window size over the
+  /// windows that cover it.
   void (*average_backward)(const PoolPixels& p, int64_t begin, int64_t end, const T* dy, T* dx);
 };
 
-/// Those of the instruction set in force.
+/// The implementation for the instruction set in use.
 template <class T>
 PoolRows<T> pool_rows();
-/// For comparisons; the second are for machines that have AVX-512.
+/// For comparison; the second one requires AVX-512.
 template <class T>
 PoolRows<T> plain_pool_rows();
 template <class T>

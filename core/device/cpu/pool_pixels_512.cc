@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling by AVX-512: 16 numbers a vector, and masks in place of short copies.
+// Pooling with AVX-512: 16 numbers per vector, and masks instead of short copies.
 #include <cfloat>
 #include <cstdint>
 #include <type_traits>
@@ -11,7 +11,7 @@
 #if CFT_OTHER_TARGETS
 #include <immintrin.h>
 
-// After all includes: what they define inline must run anywhere.
+// After all includes: inline functions defined there must run on any machine.
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,prefer-vector-width=512")
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of pool_pixels.h over vectors of any width: a file of each instruction set includes it once, with
-// what loads and stores its vectors.
+// The passes of pool_pixels.h for any vector width: the file of each instruction set includes this
+// once, with its vector loads and stores.
 #pragma once
 
 #include <cfloat>
@@ -13,9 +13,9 @@
 namespace cafetiere {
 namespace {
 
-constexpr int64_t kLine = 64;  ///< bytes of a cache line
+constexpr int64_t kLine = 64;  ///< bytes per cache line
 
-/// Has `count` numbers of the next pixel brought in while this one is computed.
+/// Prefetches `count` numbers of the next pixel while this one is computed.
 template <class T>
 inline void fetch(const T* from, int64_t count) {
   for (int64_t i = 0; i < count; i += kLine / int64_t(sizeof(T))) __builtin_prefetch(from + i);
@@ -89,8 +89,8 @@ void average_rows(const PoolPixels& p, int64_t begin, int64_t end, const T* x, T
   }
 }
 
-/// Gathers the gradient of each input from the outputs whose windows cover it, so that rows are independent
-/// of each other.
+/// Gathers the gradient of each input from the outputs whose windows cover it, so that rows are
+/// independent.
 template <class Lanes, bool kMax, class T>
 void gather_rows(const PoolPixels& p, int64_t begin, int64_t end, const T* dy, const float* index,
                  T* dx) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling: a pixel's values (its channels, or its channels of all images) are one long vector.
+// Pooling: the values of a pixel (its channels, or its channels in all images) form one long
+// vector.
 #include <algorithm>
 
 #include "core/device/cpu/bf16_max_pooling.h"
@@ -10,43 +11,43 @@
 namespace cafetiere {
 namespace {
 
-/// Geometry plus what the layout adds to it.
+/// The geometry, with additions for the layout.
 struct Pool {
   PoolGeometry g;
-  int64_t images;  ///< stored one after another; 1 where they share a pixel's vector
+  int64_t images;  ///< stored one after another; 1 if they share a pixel's vector
 
   Pool(const PoolGeometry& g, Layout layout)
       : g(g), images(layout == Layout::kChannels ? g.n : 1) {}
-  int64_t pixel() const { return g.channels * g.n / images; }  ///< numbers a pixel
+  int64_t pixel() const { return g.channels * g.n / images; }  ///< numbers per pixel
   PoolPixels pixels() const { return {g, pixel()}; }
   int64_t in_image(int64_t i) const { return i * g.in_h * g.in_w * pixel(); }
   int64_t out_image(int64_t i) const { return i * g.out_h * g.out_w * pixel(); }
 };
 
-/// The tensor's own layout if each pixel is contiguous, the one that suits the shape if not.
+/// The tensor's own layout if each pixel is contiguous, otherwise one that suits the shape.
 Layout pixels_together(const Program& p, TensorId id, const PoolGeometry& g) {
   const Layout layout = p.layout(id);
   if (layout == Layout::kPixels || layout == Layout::kChannels) return layout;
   return g.n >= 8 && g.channels % 8 != 0 ? Layout::kPixels : Layout::kChannels;
 }
 
-/// Whether it is done by rows of bfloat16.
+/// Whether the bfloat16 row passes are used.
 bool has_small_index(const PoolGeometry& g, Format format) {
   return g.max && !g.shows_index && format == Format::kBFloat16 && bf16::fits_max_pooling(g);
 }
 
-/// The version of the index beside one of the data.
+/// The version of the index for a version of the data.
 Version index_version(const PoolGeometry& g, const Version& data) {
   return Version(data.layout,
                  has_small_index(g, data.format) ? Format::kBFloat16 : Format::kFloat32);
 }
 
-/// Rows of a block: up to eight, which share what they read, but not so many that few blocks are left.
+/// Rows per block: up to eight, which share input, but not so many that there are too few blocks.
 int64_t rows_of_block(const Pool& pool, int64_t rows) {
   return std::clamp<int64_t>(pool.images * rows / 16, 1, 8);
 }
 
-/// run(image, first row, end) for the bands of `rows` rows of each image.
+/// Calls run(image, first row, end) for the bands of `rows` rows of each image.
 template <class F>
 Kernel by_bands(const Pool& pool, int64_t rows, const F& run) {
   const int64_t band = rows_of_block(pool, rows), bands = (rows + band - 1) / band;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax over the channels of row-major tensors. Where an image is one row of channels, blocks are
-// runs of rows, and a row's sum is kept in lanes; where each channel is a plane, blocks are pieces of
-// the planes, and each lane is a position.
+// Softmax over the channels of row-major tensors. If an image is a single row of channels, blocks
+// are runs of rows, and a row's sum is accumulated in lanes; if each channel is a plane, blocks are
+// pieces of the planes, and each lane is a position.
 #include <algorithm>
 #include <array>
 
@@ -36,7 +36,7 @@ void softmax_row_backward(const float* y, const float* dy, float* dx, int64_t co
   for (int64_t i = 0; i < count; ++i) dx[i] = y[i] * float(dy[i] - dot);
 }
 
-/// `width` positions of an image's planes, which are `stride` apart.
+/// Processes `width` positions of an image's planes, which are `stride` apart.
 void softmax_planes(const float* x, float* y, int64_t channels, int64_t stride, int64_t width) {
   std::array<float, kPlanePiece> largest, sum{};
   std::copy_n(x, width, largest.begin());
@@ -72,7 +72,7 @@ void softmax_planes_backward(const float* y, const float* dy, float* dx, int64_t
 }
 
 /// A step over the images: row(offset) for images that are rows, piece(offset, width) for pieces of
-/// planes, each with the addresses of the step's tensors.
+/// planes, both with the addresses of the step's tensors.
 template <class Row, class Piece>
 void softmax_step(Program& p, const std::string& name, const std::vector<TensorId>& in,
                   TensorId out, Row row, Piece piece) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taps: the source pixels that the kernel elements cover for each output pixel of a convolution.
+// Taps: the source pixels under the kernel elements for each output pixel of a convolution.
 #pragma once
 
 #include <utility>
@@ -9,7 +9,8 @@
 
 namespace cafetiere {
 
-/// One axis: taps[o] lists (kernel index, source index) for output index o, ascending by kernel.
+/// One axis: taps[o] lists (kernel index, source index) for output index o, in ascending order of
+/// kernel index.
 using AxisTaps = std::vector<std::vector<std::pair<int, int>>>;
 
 /// Forward: output o reads source o * stride - pad + k * dilation.
@@ -41,14 +42,14 @@ inline AxisTaps backward_taps(int64_t in, int64_t out, int64_t kernel, int64_t s
   return taps;
 }
 
-/// The outputs of one axis that read through one kernel index: output `out` + i * `out_step` reads
-/// source `src` + i * `src_step`, for i < `count`.
+/// The outputs of one axis that use a kernel index: output `out` + i * `out_step` reads source
+/// `src` + i * `src_step`, for i < `count`.
 struct Span {
   int64_t kernel, out, out_step, src, src_step, count;
 };
 
 /// The taps of outputs [begin, end) by kernel index. The outputs of an index are evenly spaced, so
-/// that each index makes one span.
+/// each index gives one span.
 inline std::vector<Span> spans(const AxisTaps& taps, int64_t begin, int64_t end, int64_t kernel) {
   std::vector<Span> list;
   for (int64_t k = 0; k < kernel; ++k) {

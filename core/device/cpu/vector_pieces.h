@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of any width: a file of each instruction set includes this once, within its target.
+// Vectors of any width: the file of each instruction set includes this once, within its target.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 namespace cafetiere {
 namespace {
 
-/// Calls f(first, vectors, lanes) for pieces of `width` numbers: four and two vectors at a time, so that what
-/// is computed of a window is so once for all of them, then single ones, the last of which may be partial.
+/// Calls f(first, vectors, lanes) for pieces of `width` numbers: first four, then two vectors at a
+/// time, which share the computation of a window, then single vectors, of which the last may be
+/// partial.
 template <int64_t kLanes, class F>
 inline void for_each_piece(int64_t width, const F& f) {
   using One = std::integral_constant<int64_t, 1>;

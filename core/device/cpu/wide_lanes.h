@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WideLanes: PlainLanes by AVX-512, with masks in place of short copies. A file of that instruction set
-// includes this within its target, after <immintrin.h>.
+// WideLanes: PlainLanes with AVX-512, using masks instead of short copies. A file of that
+// instruction set includes this within its target, after <immintrin.h>.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct WideLanes {
   typedef uint32_t Bits __attribute__((vector_size(64)));
   typedef int32_t Signed __attribute__((vector_size(64)));
   static constexpr int64_t kCount = 16;
-  static constexpr __mmask16 kAll = 0xffff;  // of the forms without a mask GCC 12 warns
+  static constexpr __mmask16 kAll = 0xffff;  // GCC 12 warns about the forms without a mask
 
   static __mmask16 mask(int64_t lanes) { return __mmask16((1U << lanes) - 1); }
   static V load(const float* from, int64_t lanes) {
@@ -24,7 +24,7 @@ struct WideLanes {
     const __m256i narrow = _mm256_maskz_loadu_epi16(mask(lanes), from);
     return V(Bits(_mm512_maskz_cvtepu16_epi32(kAll, narrow)) << 16);
   }
-  /// As to_bfloat16() rounds.
+  /// Rounds like to_bfloat16().
   static void store(uint16_t* to, V v, int64_t lanes) {
     const Bits bits = Bits(v), high = bits >> 16;
     const Bits near = (bits + 0x7fff + (high & 1)) >> 16;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// 3 x 3 convolutions by Winograd's minimal filtering: a tile of 2 x 2 outputs takes 16 products a pair of
-// channels instead of 36. Its 4 x 4 source pixels and the kernels are brought to 16 points, each a product of
-// matrices over many tiles.
+// 3 x 3 convolutions with Winograd's minimal filtering: a tile of 2 x 2 outputs takes 16 products
+// per pair of channels instead of 36. Its 4 x 4 source pixels and the kernels are transformed to 16
+// points; for each point a matrix product runs over many tiles.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -19,11 +19,13 @@ namespace {
 
 using channels_last::LaneBlocks;
 
-constexpr int64_t kLeastChannels = 32;  // with fewer the transforms cost what the products save
-constexpr int64_t kTogetherFloats = 1 << 18;  // tiles together: their points stay in the L2 cache
+constexpr int64_t kLeastChannels = 32;  // with fewer, the transforms cost as much as the products
+                                        // save
+constexpr int64_t kTogetherFloats = 1 << 18;  // per group of tiles: their points fit into the L2
+                                              // cache
 constexpr int64_t kFewTiles = 16, kMostTiles = 64;
-constexpr int64_t kFewBlocks = 16;   // with fewer the output channels are divided too
-constexpr int64_t kMostBlocks = 32;  // each has memory of its own
+constexpr int64_t kFewBlocks = 16;   // with fewer blocks, the output channels are divided too
+constexpr int64_t kMostBlocks = 32;  // each has its own memory
 
 /// dst(pixel) = sum over 3 x 3 taps of W(tap) src(pixel + tap - pad).
 struct Filter {
@@ -42,7 +44,7 @@ Filter backward_filter(const ConvGeometry& g) {
           g.out[1], g.in[0],   g.in[1],    2 - g.pad[0], 2 - g.pad[1]};
 }
 
-/// A filter cut into blocks: (run of groups of tiles, range of output channels).
+/// A filter divided into blocks: (run of groups of tiles, range of output channels).
 struct Tiling {
   Filter f;
   LaneBlocks lanes;
@@ -61,13 +63,13 @@ struct Tiling {
   }
 
   int64_t blocks() const { return runs * out_parts; }
-  /// Floats from one point to the next, of the source and of the sums.
+  /// Distance in floats between points, of the source and of the sums.
   int64_t source_point() const { return together * f.group_in() + kApart; }
   int64_t sum_point() const { return together * lanes.size + kApart; }
   int64_t scratch() const { return kPoints * (source_point() + sum_point()); }
 };
 
-/// The products of a point, by whether tiles and lanes are the last.
+/// The products of a point, indexed by whether tiles and lanes are the last.
 using Products = std::array<std::array<Brgemm, 2>, 2>;
 
 Products generate(const Tiling& of) {
@@ -115,7 +117,7 @@ struct Kernel2x2 {
     }
   }
 
-  /// Brings a tile's source pixels, from a channel on, to the points.
+  /// Transforms a tile's source pixels to points, starting at a channel.
   void read_tile(int64_t tile, int64_t channel, float* to) const {
     const Filter& f = t->f;
     const auto [image, row, column] = t->grid.place(tile);
@@ -124,7 +126,7 @@ struct Kernel2x2 {
                   f.group_in(), to, t->source_point());
   }
 
-  /// The sums of one block of lanes: a product of matrices a point.
+  /// The sums of a block of lanes: a matrix product per point.
   void multiply(int64_t g, int64_t b, int64_t tiles, const float* points, float* sums) const {
     const int64_t depth = t->f.group_in(), lanes = t->lanes.lanes(b);
     const Brgemm& product = products[tiles < t->together][lanes < t->lanes.size];
@@ -134,7 +136,7 @@ struct Kernel2x2 {
     }
   }
 
-  /// Brings sums back to a tile's outputs: + bias, cut at 0 if `relu`.
+  /// Transforms sums to a tile's outputs: + bias, followed by ReLU if `relu`.
   void write_tile(int64_t tile, int64_t o0, int64_t lanes, const float* sums) const {
     const Filter& f = t->f;
     const auto [image, row, column] = t->grid.place(tile);
@@ -145,14 +147,14 @@ struct Kernel2x2 {
   }
 };
 
-/// Weights (outputs, channels / group, 3, 3) as [block of lanes][point][depth][lane]: lanes are the
-/// outputs and the depth is the channels, backward the other way round.
+/// Packs weights (outputs, channels / group, 3, 3) as [block of lanes][point][depth][lane]:
+/// forward, lanes are the outputs and depth is the channels; backward, the reverse.
 BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g, TensorId weights,
                       bool backward) {
   const int64_t ins = g.channels / g.group, outs = g.outputs / g.group;
   const LaneBlocks lanes(backward ? ins : outs);
   const auto pack = [=, passes = tile_passes()](const float* w, float* to, int block) {
-    constexpr int64_t kTogether = kOctet;  // of the depth, so that lines are read once
+    constexpr int64_t kTogether = kOctet;  // along the depth, so that cache lines are read once
     const int64_t group = block / lanes.count, first = lanes.begin(block % lanes.count);
     const int64_t height = lanes.lanes(block % lanes.count), depth = backward ? outs : ins;
     const float* from = w + group * outs * ins * kTaps + first * (backward ? 1 : ins) * kTaps;
@@ -195,7 +197,7 @@ void emit(Program& p, const std::string& name, const Filter& filter, BufferId sr
   p.step(std::move(step));
 }
 
-/// `most`: what tiles may have, as a multiple of what images of this size need.
+/// `most`: maximum size of the tiles, relative to what images of this size need.
 std::string declines_any(const ConvGeometry& g, int64_t h, int64_t w, double most) {
   if (const std::string axes = not_planar(g); !axes.empty()) return axes;
   for (size_t i = 0; i < 2; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiles of Winograd's minimal filtering F(2 x 2, 3 x 3) (Lavin and Gray 2016) over N S C tensors, and what
-// brings pixels to their 16 points and back.
+// The tiles of Winograd's minimal filtering F(2 x 2, 3 x 3) (Lavin and Gray 2016) over N S C
+// tensors, and the transforms between pixels and their 16 points.
 #pragma once
 
 #include <array>
@@ -12,13 +12,14 @@ namespace cafetiere::winograd {
 
 inline constexpr int64_t kPoints = 16, kTaps = 9;
 inline constexpr int64_t kApart =
-    kCacheLine;  ///< between points, which would meet in one set of the cache
+    kCacheLine;  ///< padding between points, which would otherwise map to the same cache set
 
-/// Images of pixels whose channels follow each other.
+/// Images of pixels with contiguous channels.
 struct Plane {
   int64_t h, w, channels;
 
-  /// The kSide x kSide pixels from (y, x) of an image on, at a channel; null outside of the image.
+  /// The addresses of kSide x kSide pixels from (y, x) of an image, at a channel; null outside the
+  /// image.
   template <int64_t kSide, class T>
   std::array<T*, size_t(kSide* kSide)> pixels(T* images, int64_t image, int64_t y, int64_t x,
                                               int64_t channel) const {
@@ -34,7 +35,7 @@ struct Plane {
   }
 };
 
-/// The tiles of 2 x 2 outputs of some images.
+/// The 2 x 2 output tiles of some images.
 struct TileGrid {
   int64_t rows, columns, count;
 
@@ -48,28 +49,28 @@ struct TileGrid {
   }
 };
 
-/// The passes over the channels of a tile, a multiple of 8; points are `apart` floats from each other. All
-/// kinds give the same bits.
+/// The passes over the channels of a tile, a multiple of 8; points are `apart` floats from each
+/// other. All implementations give bitwise the same results.
 struct TilePasses {
   using Pixels = std::array<const float*, 16>;
   using Pairs = std::array<const float*, 4>;
 
-  /// Source pixels to points: B^T d B.
+  /// From source pixels to points: B^T d B.
   void (*source)(const Pixels& d, int64_t channels, float* points, int64_t apart);
-  /// Points to outputs: A^T m A + bias (may be null), not below `floor`.
+  /// From points to outputs: A^T m A + bias (may be null), at least `floor`.
   void (*outputs)(const float* points, int64_t apart, int64_t channels, const float* bias,
                   float floor, const std::array<float*, 4>& y);
-  /// The gradient of outputs to points: A dy A^T.
+  /// From output gradients to points: A dy A^T.
   void (*gradient)(const Pairs& dy, int64_t channels, float* points, int64_t apart);
-  /// A kernel's taps, [tap][channel], turned round if `flipped`, to points: G g G^T.
+  /// From a kernel's taps, [tap][channel], rotated by 180 degrees if `flipped`, to points: G g G^T.
   void (*kernels)(const float* taps, int64_t channels, bool flipped, float* points, int64_t apart);
-  /// Points to the gradient of the kernel's taps, [tap][channel]: G^T m G.
+  /// From points to the gradient of the kernel's taps, [tap][channel]: G^T m G.
   void (*taps)(const float* points, int64_t apart, int64_t channels, float* to);
 };
 
-/// Those of the instruction set in force.
+/// The implementation for the instruction set in use.
 TilePasses tile_passes();
-/// For comparisons; the second are for machines that have AVX-512.
+/// For comparison; the second one requires AVX-512.
 TilePasses plain_tile_passes();
 TilePasses wide_tile_passes();
 

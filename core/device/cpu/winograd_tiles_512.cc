@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes over Winograd's tiles by AVX-512.
+// The passes over Winograd's tiles with AVX-512.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #if CFT_OTHER_TARGETS
 #include <immintrin.h>
 
-// After all includes: what they define inline must run anywhere.
+// After all includes: inline functions defined there must run on any machine.
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,prefer-vector-width=512")
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of winograd_tiles.h over vectors of any width: a file of each instruction set includes it once,
-// with its Lanes.
+// The passes of winograd_tiles.h for any vector width: the file of each instruction set includes
+// this once, with its Lanes.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 template <class V>
 using Four = std::array<V, 4>;
 
-/// One column of B^T d, of A^T m, of A d, of G g and of G^T m.
+/// One column of B^T d, A^T m, A d, G g and G^T m, respectively.
 template <class V>
 inline Four<V> transform_source(const Four<V>& d) {
   return {d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]};
@@ -38,7 +38,7 @@ inline std::array<V, 3> transform_taps(const Four<V>& m) {
   return {m[0] + even, 0.5F * (m[1] - m[2]), even + m[3]};
 }
 
-/// Calls f(first, lanes) for the vectors of `channels` numbers.
+/// Calls f(first, lanes) for each vector of `channels` numbers.
 template <class Lanes, class F>
 inline void for_each_vector(int64_t channels, const F& f) {
   constexpr std::integral_constant<int64_t, Lanes::kCount> kWhole;
@@ -47,7 +47,7 @@ inline void for_each_vector(int64_t channels, const F& f) {
   if (c < channels) f(c, channels - c);
 }
 
-/// The four points of a column, and of a row, of a vector's channels.
+/// The four points of a column, and of a row, for a vector of channels.
 template <class Lanes, class N>
 inline Four<typename Lanes::V> load_column(const float* points, size_t j, int64_t apart, N lanes) {
   Four<typename Lanes::V> m;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weight gradient of 3 x 3 convolutions by Winograd's minimal filtering: the transpose of the forward
-// pass. A tile's source pixels and output gradients are brought to 16 points, where a product of matrices
-// over many tiles sums them; the sums are brought back to the 9 taps.
+// The weight gradient of 3 x 3 convolutions with Winograd's minimal filtering: the transpose of the
+// forward pass. A tile's source pixels and output gradients are transformed to 16 points, where a
+// matrix product sums over many tiles; the sums are transformed to the 9 taps.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -18,14 +18,14 @@ namespace {
 
 using channels_last::LaneBlocks;
 
-constexpr int64_t kLanesTogether = 64;  // outputs and channels whose sums stay in the L2 cache
+constexpr int64_t kLanesTogether = 64;  // outputs and channels whose sums fit into the L2 cache
 constexpr int64_t kTilesTogether = 64;  // a product's factors and sums stay in the L1 cache
-constexpr int64_t kFewParts = 16;       // with fewer blocks the tiles are divided into parts
+constexpr int64_t kFewParts = 16;       // with fewer blocks, the tiles are divided into parts
 constexpr int64_t kMostParts = 8;
-constexpr int64_t kMostRuns = 32;  // of blocks, each with memory of its own
+constexpr int64_t kMostRuns = 32;  // of blocks, each with its own memory
 
-/// The sums cut into blocks: (part of the tiles, group, range of outputs, range of channels). The parts are
-/// summed on their own and added in order.
+/// The sums divided into blocks: (part of the tiles, group, range of outputs, range of channels).
+/// Parts are summed separately and added in order.
 struct WeightSums {
   ConvGeometry g;
   TileGrid grid;
@@ -43,11 +43,11 @@ struct WeightSums {
   int64_t part_blocks() const { return g.group * outs.count * ins.count; }
   int64_t blocks() const { return parts * part_blocks(); }
   int64_t runs() const { return std::min(blocks(), kMostRuns); }
-  /// Floats from one point of some tiles to the next, of output gradients and of sources.
+  /// Distance in floats between points of some tiles, of output gradients and of sources.
   int64_t gradient_point() const { return kTilesTogether * outs.size + kApart; }
   int64_t source_point() const { return kTilesTogether * ins.size + kApart; }
   int64_t scratch() const { return kPoints * (gradient_point() + source_point()); }
-  /// Floats of a block: [point][channel][output].
+  /// Floats per block: [point][channel][output].
   int64_t block_size() const { return kPoints * outs.size * ins.size; }
 
   int64_t first_tile(int64_t part) const { return part * grid.count / parts; }
@@ -64,7 +64,8 @@ struct WeightSums {
   }
 };
 
-/// A point's products, by whether the ranges of outputs and of channels are the last: of `tiles` tiles.
+/// The products of a point for `tiles` tiles, indexed by whether the ranges of outputs and channels
+/// are the last.
 using PointProducts = std::array<std::array<Brgemm, 2>, 2>;
 
 PointProducts of_tiles(const WeightSums& w, int64_t tiles) {
@@ -80,7 +81,7 @@ PointProducts of_tiles(const WeightSums& w, int64_t tiles) {
   return products;
 }
 
-/// Those of whole groups of tiles and of the last one of each part, by tiles.
+/// For whole groups of tiles and for the last one of each part, keyed by number of tiles.
 std::shared_ptr<const std::map<int64_t, PointProducts>> generate_points(const WeightSums& w) {
   const auto products = std::make_shared<std::map<int64_t, PointProducts>>();
   for (int64_t part = 0; part < w.parts; ++part) {
@@ -95,7 +96,7 @@ std::shared_ptr<const std::map<int64_t, PointProducts>> generate_points(const We
 /// Sums the blocks of a run.
 struct SumKernel {
   std::shared_ptr<const WeightSums> w;
-  std::shared_ptr<const std::map<int64_t, PointProducts>> products;  // by tiles
+  std::shared_ptr<const std::map<int64_t, PointProducts>> products;  // keyed by number of tiles
   TilePasses passes;
   const float *src, *diff;
   float *partial, *scratch;
@@ -137,7 +138,7 @@ struct SumKernel {
   }
 };
 
-/// Adds the parts of one block in order and writes them as (outputs, channels, 3, 3).
+/// Adds the parts of a block in order and writes them as (outputs, channels, 3, 3).
 struct WriteKernel {
   std::shared_ptr<const WeightSums> w;
   TilePasses passes;
@@ -165,7 +166,7 @@ struct WriteKernel {
     }
   }
 
-  /// The taps of one channel, whose sums begin at `first` in each point.
+  /// Computes the taps of one channel, whose sums begin at `first` in each point.
   void write_taps(int block, int64_t first, int64_t outs, int64_t point, float* taps) const {
     alignas(64) float sums[kPoints * kLanesTogether];
     for (int64_t i = 0; i < kPoints; ++i) {

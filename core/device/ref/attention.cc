@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled dot-product attention by its definition.
+// Scaled dot-product attention, directly from the definition.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -10,7 +10,7 @@
 namespace cafetiere {
 namespace {
 
-/// The vectors of one head of one sample: token t's begin at a multiple of t.
+/// The vectors of one head of one sample, at a fixed distance per token.
 struct HeadRows {
   int64_t tokens, width, qkv_row, row, qkv, out;
   bool causal;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions to one value a channel, and softmax over channels.
+// Reductions to one value per channel, and softmax over channels.
 #include <algorithm>
 #include <cmath>
 

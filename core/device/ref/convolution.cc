@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution by its definition, for any number of spatial axes.
+// Convolution for any number of spatial axes, directly from the definition.
 #include "core/device/map.h"
 #include "core/device/ref/ref_device.h"
 
 namespace cafetiere {
 namespace {
 
-/// Steps a multi-index over `size`; false after the last one.
+/// Increments a multi-index within `size`; false after the last one.
 bool next_index(std::vector<int64_t>& index, const std::vector<int64_t>& size) {
   for (size_t i = index.size(); i-- > 0;) {
     if (++index[i] < size[i]) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inner products by their definition.
+// Inner products, directly from the definition.
 #include "core/device/map.h"
 #include "core/device/ref/ref_device.h"
 

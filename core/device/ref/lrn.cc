@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local response normalisation across channels by its definition.
+// Local response normalisation across channels, directly from the definition.
 #include <algorithm>
 #include <cmath>
 

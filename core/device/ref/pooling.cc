@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling by its definition, Caffe's border rules (PoolGeometry) included.
+// Pooling, directly from the definition, including Caffe's border rules (PoolGeometry).
 #include <algorithm>
 #include <cfloat>
 

@@ -7,8 +7,8 @@
 
 namespace cafetiere {
 
-/// The reference. Other devices inherit it and override what they do faster, so that an operation
-/// without a faster form still runs.
+/// The reference implementation. Other devices inherit it and override operations with faster ones;
+/// the others still run.
 class RefDevice : public Device {
  public:
   const char* name() const override { return "ref"; }
@@ -49,8 +49,8 @@ class RefDevice : public Device {
                           TensorId diff_qkv) override;
 };
 
-/// A step whose reads and writes are row-major tensors and whose body is one plain function of
-/// their addresses: body(in, out, run).
+/// A step on row-major tensors whose body is a plain function of their addresses: body(in, out,
+/// run).
 template <class Body>
 void ref_step(Program& p, std::string name, const std::vector<TensorId>& in,
               const std::vector<TensorId>& out, Body body, double flops = 0) {
