@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/model/given_net.h"
+#include "core/model/table_check.h"
 #include "core/model/table_decay.h"
 
 namespace cafetiere {
@@ -17,84 +18,6 @@ using caffe::LayerParameter;
 using TableColumn = caffe::TableDataParameter::Column;
 
 constexpr int kReserved = 2;  // indices of a CATEGORY before its list
-
-/// Values of a label, over all its columns.
-int64_t numbers_of(std::span<const TableColumn> labels) {
-  int64_t numbers = 0;
-  for (const TableColumn& label : labels) numbers += int64_t(label.size());
-  return numbers;
-}
-
-bool is_label(const TableColumn& column) {
-  return column.kind() == TableColumn::CLASS || column.kind() == TableColumn::FLAGS ||
-         column.kind() == TableColumn::NUMBER;
-}
-
-Status check(std::span<const TableColumn> labels) {
-  if (labels.empty()) return invalid_argument("a table needs a label");
-  for (const TableColumn& label : labels) {
-    if (!is_label(label) || label.missing_flag()) {
-      return invalid_argument(
-          fmt::format("the label '{}' must be a CLASS, FLAGS or a NUMBER without missing values",
-                      label.name()));
-    }
-    if (labels.size() > 1 && label.kind() != TableColumn::NUMBER) {
-      return invalid_argument(
-          fmt::format("the label '{}' is not the only one: several must be numbers", label.name()));
-    }
-    if (label.kind() == TableColumn::CLASS && label.value_size() < 2) {
-      return invalid_argument(fmt::format("the label '{}' has {} values; at least two are needed",
-                                          label.name(), label.value_size()));
-    }
-  }
-  return {};
-}
-
-Status check_loss(std::span<const TableColumn> labels, const TableNetOptions& options) {
-  const std::string& loss = options.loss;
-  if (loss != "squared" && loss != "huber" && loss != "quantile") {
-    return invalid_argument(
-        fmt::format("loss \"{}\" is none of squared, huber and quantile", loss));
-  }
-  if (loss != "squared" && labels.front().kind() != TableColumn::NUMBER) {
-    return invalid_argument(fmt::format("loss \"{}\" is one of numbers, and '{}' names classes",
-                                        loss, labels.front().name()));
-  }
-  if (loss != "quantile") return {};
-  const auto is_share = [](float q) { return q > 0 && q < 1; };
-  if (options.quantiles.empty() || !std::ranges::all_of(options.quantiles, is_share)) {
-    return invalid_argument("quantiles: a list of numbers between 0 and 1");
-  }
-  if (numbers_of(labels) == 1) return {};
-  return invalid_argument("loss \"quantile\" is one of a single number: train a model each");
-}
-
-Status check(std::span<const TableColumn> features, const TableTarget& target,
-             const TableNetOptions& options) {
-  if (features.empty()) return invalid_argument("a table needs a column to learn from");
-  for (const TableColumn& column : features) {
-    if (column.kind() == TableColumn::CLASS || column.kind() == TableColumn::FLAGS) {
-      return invalid_argument(fmt::format("column '{}': {} is for labels; use CATEGORY or NUMBER",
-                                          column.name(), TableColumn::Kind_Name(column.kind())));
-    }
-  }
-  CFT_TRY(check(target.labels));
-  CFT_TRY(check_loss(target.labels, options));
-  if (std::ranges::any_of(options.layers, [](int64_t units) { return units < 1; })) {
-    return invalid_argument("layers: a hidden layer needs at least one unit");
-  }
-  if (!(options.dropout >= 0 && options.dropout < 1)) {
-    return invalid_argument("dropout must be at least 0 and below 1");
-  }
-  if (options.batch < 1) return invalid_argument("a batch needs at least one row");
-  return {};
-}
-
-/// The number of scores that a net needs for labels.
-int64_t scores_of(std::span<const TableColumn> labels, const TableNetOptions& options) {
-  if (labels.front().kind() == TableColumn::CLASS) return labels.front().value_size();
-  return options.loss == "quantile" ? int64_t(options.quantiles.size()) : numbers_of(labels);
-}
 
 bool is_alone(const TableColumn& column) {
   return column.kind() == TableColumn::CATEGORY || column.kind() == TableColumn::IMAGE;
@@ -430,7 +353,7 @@ class Builder {
 
 Result<caffe::NetParameter> table_net(std::span<const TableColumn> features,
                                       const TableTarget& target, const TableNetOptions& options) {
-  CFT_TRY(check(features, target, options));
+  CFT_TRY(check_table_net(features, target, options));
   GivenNet given;
   if (options.hidden.layer_size() > 0) {
     CFT_ASSIGN(given, given_net(options.hidden, scores_of(target.labels, options),
