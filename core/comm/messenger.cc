@@ -23,23 +23,23 @@ constexpr auto kGoodbyeTimeout = 1s;
 
 enum MessageKind : uint32_t { kRequest = 1, kReply = 2, kMessageBeat = 3, kMessageBye = 4 };
 
-struct MessageHeader {
-  uint32_t magic = kMessageMagic;
-  uint32_t kind = kMessageBeat;
-  uint32_t topic = 0, index = 0;
-  uint64_t bytes = 0;  // of the body that follows
-};
-
-struct Outgoing {
-  MessageHeader header;
-  std::span<const std::byte> body;
-  Messenger::Bytes owned;  // the body of a reply
-};
-
 }  // namespace
 
 /// The connection to one peer and its pending messages.
 struct Messenger::Peer {
+  struct Header {
+    uint32_t magic = kMessageMagic;
+    uint32_t kind = kMessageBeat;
+    uint32_t topic = 0, index = 0;
+    uint64_t bytes = 0;  // of the body that follows
+  };
+
+  struct Outgoing {
+    Header header;
+    std::span<const std::byte> body;
+    Bytes owned;  // the body of a reply
+  };
+
   int rank = -1;
   Stream stream;
   Clock::time_point heard;
@@ -47,7 +47,7 @@ struct Messenger::Peer {
   std::deque<Outgoing> out;  // at most one request, one reply, and a heartbeat or a goodbye
   size_t sent = 0;           // of out.front()
 
-  MessageHeader header;
+  Header header;
   size_t received = 0;  // of the header and the body
   std::span<std::byte> body;
   Bytes question;  // the body of a request; the buffer is reused
@@ -198,7 +198,7 @@ bool Messenger::pump_all() {
 Result<bool> Messenger::pump_out(Peer* peer) {
   size_t moved = 0;
   while (!peer->out.empty() && moved < kQuantum) {
-    Outgoing& front = peer->out.front();
+    Peer::Outgoing& front = peer->out.front();
     const iovec body{const_cast<std::byte*>(front.body.data()), front.body.size()};
     iovec both[2];
     const ssize_t n = peer->stream.send(rest_of_message(
@@ -243,7 +243,7 @@ Result<bool> Messenger::pump_in(Peer* peer) {
 
 /// Checks a complete header and prepares the buffer for the body.
 Status Messenger::begin_body(Peer* peer) {
-  const MessageHeader& h = peer->header;
+  const Peer::Header& h = peer->header;
   peer->body = {};
   if (h.magic != kMessageMagic || h.kind < kRequest || h.kind > kMessageBye) {
     return internal_error(peer->name() + " sent bytes that are not a message of this group");
@@ -262,7 +262,7 @@ Status Messenger::begin_body(Peer* peer) {
   }
   // A reply before the whole request was sent cannot answer it, and the request's bytes are still
   // in use.
-  const auto asks = [](const Outgoing& o) { return o.header.kind == kRequest; };
+  const auto asks = [](const Peer::Outgoing& o) { return o.header.kind == kRequest; };
   const bool expected =
       h.kind != kReply || (!peer->asked.empty() && std::ranges::none_of(peer->out, asks));
   if (expected && h.kind == kReply) peer->body = peer->asked.front()->reply;
@@ -276,7 +276,7 @@ Status Messenger::begin_body(Peer* peer) {
 }
 
 Status Messenger::deliver(Peer* peer) {
-  const MessageHeader h = peer->header;
+  const Peer::Header h = peer->header;
   if (h.kind == kMessageBye) return unavailable(peer->name() + " has left");
   if (h.kind == kReply) {
     Request* request = peer->asked.front();

@@ -24,7 +24,7 @@ struct GroupOptions {
   int rank = 0;
   int size = 1;
   std::string bind = "127.0.0.1";  ///< the one address to listen on; the other ranks connect to it
-  PortRange ports;                 ///< ports to choose from for listening; default: any free port
+  PortRange ports = {};            ///< ports to choose from for listening; default: any free port
   std::string secret;              ///< random bytes, at least kMinSecret, new for each run
   std::string generation;          ///< identifies the attempt; connections from another one are
                                    ///< refused

@@ -30,8 +30,8 @@ struct EncodingRules {
 
 /// The weights of classes in a loss.
 struct ClassWeights {
-  bool balanced = false;                             ///< all classes have equal total weight
-  std::map<std::string, double, std::less<>> given;  ///< by class; others have 1
+  bool balanced = false;                                  ///< all classes have equal total weight
+  std::map<std::string, double, std::less<>> given = {};  ///< by class; others have 1
 };
 
 /// Means and deviations of numbers and the values of categories, for any part of a table. Parts are

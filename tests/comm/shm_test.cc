@@ -54,7 +54,9 @@ TEST(SharedMemory, MapsWhatItHasLookedAt) {
   });
   for (int i = 0; i < 5000; ++i) {
     auto opened = SharedMemory::open(place, false);
-    if (opened.ok()) EXPECT_EQ((*opened)->data()[kLarge - 1], std::byte{0});  // or SIGBUS
+    if (opened.ok()) {
+      EXPECT_EQ((*opened)->data()[kLarge - 1], std::byte{0});  // or SIGBUS
+    }
   }
   stop = true;
   swapper.join();

@@ -100,7 +100,9 @@ TEST(Easgd, TellsEachTimeThatAnAdaptivePeriodHasDoubled) {
     Worker worker(nullptr, sync, solver_of("SGD"), 0.1f, log);
     ASSERT_TRUE(worker.open().ok());
     ASSERT_TRUE(worker.train(60).ok());
-    if (!adaptive) EXPECT_TRUE(told.empty());
+    if (!adaptive) {
+      EXPECT_TRUE(told.empty());
+    }
   }
   ASSERT_FALSE(told.empty());
   EXPECT_THAT(told.front(), HasSubstr("the adaptive period grown from 2 to "));
