@@ -69,8 +69,11 @@ double sum_of(const NamedValues& parts) {
 
 /// The page's variable for the colour of an activity. There are seven beside idle, lost among them.
 std::string colour_of(const NamedValues& parts, size_t i) {
-  if (parts[i].first == "idle") return "--grid";
-  return i < kMostLines ? fmt::format("--series-{}", i + 1) : "--text";
+  const auto is_idle = [](const auto& part) { return part.first == "idle"; };
+  if (is_idle(parts[i])) return "--grid";
+  const size_t number =
+      i + 1 - size_t(std::any_of(parts.begin(), parts.begin() + ptrdiff_t(i), is_idle));
+  return number <= kMostLines ? fmt::format("--series-{}", number) : "--text";
 }
 
 /// A rank's parts as lengths of a bar, in the order and the colours of `names`.

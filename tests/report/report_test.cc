@@ -85,12 +85,14 @@ TEST(Report, TellsAShortRunInCoreSeconds) {
 
 TEST(Report, HasAColourForEachPartOfTheAccount) {
   Account account{.seconds = 3600, .cores = 9, .core_hours = {}};
-  account.core_hours = {{"computing", 2.7}, {"data", 1.6},     {"network", 1.5}, {"testing", 1.4},
-                        {"storing", 1.3},   {"starting", 0.3}, {"lost", 0.2}};
+  account.core_hours = {{"computing", 2.3}, {"data", 1.6}, {"network", 1.5},  {"testing", 1.4},
+                        {"storing", 1.3},   {"idle", 0.4}, {"starting", 0.3}, {"lost", 0.2}};
   account.ranks = {{"rank 0", account.core_hours}};
   const auto html = render_report(to_json(account) + "\n", "{}");
   ASSERT_TRUE(html.ok()) << html.status().message();
   EXPECT_THAT(*html, HasSubstr("var(--series-1)\"></i>computing"));
+  EXPECT_THAT(*html, HasSubstr("var(--grid)\"></i>idle"));
+  EXPECT_THAT(*html, HasSubstr("var(--series-6)\"></i>starting"));
   EXPECT_THAT(*html, HasSubstr("var(--text)\"></i>lost"));
 }
 
