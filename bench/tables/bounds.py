@@ -20,12 +20,10 @@ import argparse
 
 import generated
 import numpy as np
-from generated import KINDS, NOISE, PLANS, auc, generate
-from tried import chances, ideal, without_places
+from generated import KINDS, NOISE, PLANS, SPREAD, auc, generate
+from tried import OWN, beliefs, chances, ideal, without_places
 
 COLUMNS = len(PLANS) + 1  # the last: no plan is told
-SPREAD = 0.9  # of the places' own effects
-GRID = np.linspace(-3.2, 3.2, 65)  # own effects
 
 
 class Rows:
@@ -97,14 +95,13 @@ def from_counts(rows):
     ones = rows.by_cell(rows.label)
     zeros = rows.by_cell(1 - rows.label)
     base = np.random.default_rng(0).choice(rows.base, 2000)[:, None]
-    belief = np.zeros((KINDS, len(GRID), rows.places)) - (GRID[:, None] / SPREAD) ** 2 / 2
+    likely = np.zeros((KINDS, len(OWN), rows.places))
     for kind, plan in np.ndindex(KINDS, COLUMNS):
-        chance = chances(base + rows.plans[kind, plan] + GRID).mean(0)
-        belief[kind] += np.outer(np.log(chance), ones[:, plan])
-        belief[kind] += np.outer(np.log(1 - chance), zeros[:, plan])
-    belief = np.exp(belief - belief.max((0, 1)))
-    belief /= belief.sum((0, 1))
-    own = (belief * GRID[:, None]).sum((0, 1))
+        chance = chances(base + rows.plans[kind, plan] + OWN).mean(0)
+        likely[kind] += np.outer(np.log(chance), ones[:, plan])
+        likely[kind] += np.outer(np.log(1 - chance), zeros[:, plan])
+    belief = beliefs(likely)
+    own = (belief * OWN[:, None]).sum((0, 1))
     return belief.sum(1).T @ rows.plans + own[:, None]
 
 

@@ -17,6 +17,7 @@ import sys
 import numpy as np
 
 MISSING, NOISE = 0.1, 0.02
+SPREAD = 0.9  # of the places' own effects
 KINDS, PLANS = 8, ["basic", "plus", "family", "night", "student", "trial"]
 FIRST_DAY = np.datetime64("2023-01-01")
 TEST_SHARE = 5  # a test row for so many
@@ -34,7 +35,7 @@ def auc(labels, scores):
 def _effects(random, places):
     """The effects that the label follows from, drawn once for all rows."""
     return {
-        "place": random.normal(0, 0.9, places),
+        "place": random.normal(0, SPREAD, places),
         "kind": random.integers(0, KINDS, places),
         "plan": random.normal(0, 1.3, (KINDS, len(PLANS) + 1)),  # the last: no plan is told
     }

@@ -21,12 +21,13 @@ import sys
 
 import generated
 import numpy as np
-from generated import KINDS, NOISE, PLANS, auc, generate
+from generated import KINDS, NOISE, PLANS, SPREAD, auc, generate
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "python"))
 from cafetiere import tables  # noqa: E402
 
 MADE, TRAIN = tables._net, tables._train  # noqa: SLF001 - as they are, of which lines are changed
+OWN = np.linspace(-3.2, 3.2, 65)  # own effects of a place that a learner tells apart
 GAPS = ("place", "plan", "age", "usage", "price", "since")
 FLAT = '\nlayer { name: "wide/flat" type: "Flatten" bottom: "wide/place" top: "wide/flat" }\n'
 EMBEDDED = "embedding/place/flat"
@@ -280,23 +281,28 @@ def without_places(columns):
     return place, plan, generated._logit(none, 0 * place, at, *numbers, gaps)  # noqa: SLF001
 
 
+def beliefs(likely):
+    """Chances of kinds and own effects, by place, from the logarithms of the rows' likelihoods."""
+    belief = likely - (OWN[:, None] / SPREAD) ** 2 / 2
+    belief = np.exp(belief - belief.max(axis=(0, 1)))
+    return belief / belief.sum(axis=(0, 1))
+
+
 def ideal(train, other, seed, places):
     """Probabilities given all effects, where only the rows tell which place has which effect."""
     effects = generated._effects(np.random.default_rng(seed), places)  # noqa: SLF001
-    grid = np.linspace(-3.2, 3.2, 65)
     place, plan, base = without_places(train)
     label, named = np.array(train["label"]) == 1, place >= 0
-    belief = np.zeros((KINDS, len(grid), places)) - (grid[:, None] / 0.9) ** 2 / 2
-    for kind, at in np.ndindex(KINDS, len(grid)):
-        chance = chances(base + effects["plan"][kind, plan] + grid[at])[named]
-        likely = np.log(np.where(label[named], chance, 1 - chance))
-        belief[kind, at] += np.bincount(place[named], likely, places)
-    belief = np.exp(belief - belief.max(axis=(0, 1)))
-    belief /= belief.sum(axis=(0, 1))
+    likely = np.zeros((KINDS, len(OWN), places))
+    for kind, at in np.ndindex(KINDS, len(OWN)):
+        chance = chances(base + effects["plan"][kind, plan] + OWN[at])[named]
+        of_row = np.log(np.where(label[named], chance, 1 - chance))
+        likely[kind, at] = np.bincount(place[named], of_row, places)
+    belief = beliefs(likely)
     place, plan, base = without_places(other)
     said = np.zeros(len(place))
-    for kind, at in np.ndindex(KINDS, len(grid)):
-        said += belief[kind, at, place] * chances(base + effects["plan"][kind, plan] + grid[at])
+    for kind, at in np.ndindex(KINDS, len(OWN)):
+        said += belief[kind, at, place] * chances(base + effects["plan"][kind, plan] + OWN[at])
     return np.where(place < 0, chances(base + 0.3 + effects["plan"][0, plan]), said)
 
 
