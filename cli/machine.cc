@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "core/base/split_list.h"
+#include "core/device/amx.h"
 
 namespace cafetiere {
 namespace {
@@ -90,6 +91,7 @@ std::vector<std::string> instruction_sets() {
   add(__builtin_cpu_supports("avx512f"), "avx512f");
   add(__builtin_cpu_supports("avx512vnni"), "avx512vnni");
   add(__builtin_cpu_supports("avx512bf16"), "avx512bf16");
+  add(amx_permitted(), "amx");
 #elif defined(__aarch64__)
   sets.emplace_back("neon");  // a part of every ARMv8-A
 #endif

@@ -117,6 +117,13 @@ TEST(Bf16, ConvolutionsAgreeWithTheReference) {
   check_products(convolution({1, 3, 61, 45}, "num_output: 12 kernel_size: 11 stride: 4"));
   check_products(
       convolution({2, 2, 21, 12}, "num_output: 9 kernel_size: 3 dilation: 4 dilation: 1"));
+  // Unfolded sources: several images a strip and fewer at the end, strides, rows cut into pieces.
+  check_products(convolution({21, 20, 12, 12}, "num_output: 50 kernel_size: 5"));
+  check_products(convolution({11, 10, 9, 7}, "num_output: 20 kernel_size: 3 pad: 2"));
+  check_products(
+      convolution({5, 18, 15, 22}, "num_output: 40 kernel_size: 4 stride: 2 dilation: 2 pad: 3"));
+  check_products(convolution({2, 8, 6, 400}, "num_output: 70 kernel_size: 3 pad: 1"));
+  check_products(convolution({3, 31, 40, 9}, "num_output: 17 kernel_h: 2 kernel_w: 7 pad: 3"));
   check_products(convolution({2, 24, 9, 9}, "num_output: 36 kernel_size: 3 group: 2 pad: 1"));
   check_products(convolution({2, 40, 30, 1}, "num_output: 12 kernel_h: 5 kernel_w: 1"));
   check_products(convolution({1, 520, 7, 7}, "num_output: 70 kernel_size: 3 pad: 1"));

@@ -24,15 +24,20 @@ inline void interleave(const uint16_t* even, const uint16_t* odd, uint16_t* pair
   std::memcpy(pairs + 16, &high, sizeof high);
 }
 
-/// pairs[l] = (even[l], odd[l]) for l < lanes, and zeros up to `height`; a null row counts as
-/// zeros.
+/// pairs[l] = (even[l], odd[l]) for l < lanes, and zeros up to `height`, which is less than 16 lanes
+/// more; a null row counts as zeros.
 inline void pair_rows(const uint16_t* even, const uint16_t* odd, int64_t lanes, int64_t height,
                       uint16_t* pairs) {
   auto* const to = reinterpret_cast<uint32_t __attribute__((may_alias))*>(pairs);
+  if (even && odd && lanes >= 16) {
+    if (height > lanes) std::memset(pairs + 2 * (height - 16), 0, 64);
+    for (int64_t l = 0; l + 16 <= lanes; l += 16) interleave(even + l, odd + l, pairs + 2 * l);
+    const int64_t last = lanes - 16;
+    if (last % 16 != 0) interleave(even + last, odd + last, pairs + 2 * last);
+    return;
+  }
   if (even && odd) {
-    int64_t l = 0;
-    for (; l + 16 <= lanes; l += 16) interleave(even + l, odd + l, pairs + 2 * l);
-    for (; l < lanes; ++l) to[l] = uint32_t{even[l]} | uint32_t{odd[l]} << 16;
+    for (int64_t l = 0; l < lanes; ++l) to[l] = uint32_t{even[l]} | uint32_t{odd[l]} << 16;
   } else {
     const uint16_t* const only = even ? even : odd;
     const int shift = even ? 0 : 16;

@@ -12,6 +12,8 @@
 #include "core/device/cpu/bf16_pack.h"
 #include "core/device/cpu/bf16_product.h"
 #include "core/device/cpu/bf16_tiles.h"
+#include "core/device/cpu/channels_last_bf16_rows.h"
+#include "core/device/cpu/channels_last_bf16_unfold.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/whole_pieces.h"
 #include "core/device/map.h"
@@ -19,32 +21,26 @@
 namespace cafetiere::channels_last_bf16 {
 namespace {
 
-constexpr int64_t kMostChannels = 31;
 constexpr int64_t kMostElements = 512;
-constexpr int64_t kMostParts = 8;                // summed separately and added in order
-constexpr int64_t kLineSize = 32 << 10;          // numbers of the source rows of a patch
-constexpr int64_t kLanes = 64;                   // outputs laid out in pairs at a time
-constexpr int64_t kMostDepth = 512;              // pixels per product
-constexpr int64_t kAhead = 32;                   // prefetch distance in pixels when pairing
-constexpr int64_t kPiece = 32;                   // numbers copied at once, possibly beyond the end
-constexpr int64_t kPitch = kMostDepth + kPiece;  // distance between the pixels of consecutive
-                                                 // elements
+constexpr int64_t kMostParts = 8;            // summed separately and added in order
+constexpr int64_t kLineSize = 32 << 10;      // numbers of the source rows of a patch
+constexpr int64_t kLanes = 64;               // outputs laid out in pairs at a time
+constexpr int64_t kMostDepth = 512;          // pixels per product
+constexpr int64_t kAhead = 32;               // prefetch distance in pixels when pairing
+constexpr int64_t kPitch = kMostDepth + 32;  // distance between the pixels of consecutive elements
 
 struct Patches {
   ConvGeometry g;
   int64_t elements;
   int64_t lanes;          // outputs in whole vectors
-  int64_t phases;         // the stride: source columns are stored by their remainder
-  int64_t places;         // columns of a phase, including padding and reads beyond it
+  RowLayout row;          // of the source
   int64_t span;           // source rows between the first and last row of a patch
   int64_t width, height;  // output pixels of a product: whole rows, or columns of one
   int64_t pieces, parts;
 
-  explicit Patches(const ConvGeometry& g) : g(g) {
+  explicit Patches(const ConvGeometry& g) : g(g), row(g) {
     elements = g.channels * g.kernel_size();
     lanes = rounded_up(g.outputs, Bf16Product::kVector);
-    phases = g.stride[1];
-    places = rounded_up((g.in[1] + 2 * g.pad[1] + phases - 1) / phases, 8) + kPiece;
     span = (g.kernel[0] - 1) * g.dilation[0] + 1;
     width = alike_pieces(g.out[1], kMostDepth);
     height = width < g.out[1] ? 1 : kMostDepth / width;
@@ -53,16 +49,13 @@ struct Patches {
   }
   /// Output rows of all images.
   int64_t rows() const { return g.n * g.out[0]; }
-  /// Numbers of a source row as laid out.
-  int64_t line() const { return g.channels * phases * places; }
   /// Numbers of the elements at the pixels of a product, in whole tiles.
   int64_t columns() const { return rounded_up(elements, bf16::kTileRows) * kPitch; }
   /// Floats per part: [element][lane].
   int64_t size() const { return elements * lanes; }
 };
 
-/// Source rows as [channel][phase][place], where a phase holds every stride-th column; caches the
-/// most recent rows, which patches share.
+/// Source rows as laid out; caches the most recent ones, which patches share.
 class Lines {
  public:
   Lines(const Patches& w, const uint16_t* src) : w_(w), src_(src) { held_.fill(-1); }
@@ -71,39 +64,13 @@ class Lines {
   const uint16_t* row(int64_t image, int64_t ih) {
     if (ih < 0 || ih >= w_.g.in[0]) return zeros_.data();
     const int64_t slot = ih % w_.span, number = image * w_.g.in[0] + ih;
-    uint16_t* const to = lines_.data() + slot * w_.line();
-    if (std::exchange(held_[size_t(slot)], number) != number) lay_out(number, to);
+    uint16_t* const to = lines_.data() + slot * w_.row.size();
+    if (std::exchange(held_[size_t(slot)], number) == number) return to;
+    w_.row.separate(src_ + number * w_.g.in[1] * w_.g.channels, padded_.data(), to);
     return to;
   }
 
  private:
-  void lay_out(int64_t number, uint16_t* to) {
-    const ConvGeometry& g = w_.g;
-    const int64_t width = g.in[1] * g.channels;
-    std::copy_n(src_ + number * width, width, padded_.data() + g.pad[1] * g.channels);
-    if (g.channels * w_.phases == 1) return void(std::copy_n(padded_.data(), w_.places, to));
-    for (int64_t channel = 0; channel < g.channels; channel += 8) {
-      const int64_t high = std::min<int64_t>(8, g.channels - channel);
-      for (int64_t phase = 0; phase < w_.phases; ++phase) {
-        uint16_t* const first = to + (channel * w_.phases + phase) * w_.places;
-        for (int64_t place = 0; place + kPiece < w_.places; place += 8) {
-          const uint16_t* const from =
-              padded_.data() + (place * w_.phases + phase) * g.channels + channel;
-          transpose(from, w_.phases * g.channels, high, first + place);
-        }
-      }
-    }
-  }
-  /// Transposes eight places of some channels.
-  void transpose(const uint16_t* from, int64_t distance, int64_t high, uint16_t* to) const {
-    bf16::Eight tile[8];
-    for (int64_t i = 0; i < 8; ++i) std::memcpy(&tile[i], from + i * distance, sizeof tile[i]);
-    bf16::transpose(tile);
-    for (int64_t i = 0; i < high; ++i) {
-      std::memcpy(to + i * w_.phases * w_.places, &tile[i], sizeof tile[i]);
-    }
-  }
-
   const Patches& w_;
   const uint16_t* src_;
   std::array<int64_t, kMostElements> held_;
@@ -143,9 +110,8 @@ struct PartKernel {
   Offsets offsets() const {
     Offsets at;
     for (int64_t i = 0; i < w.g.channels * w.g.kernel[1]; ++i) {
-      const int64_t column = i % w.g.kernel[1] * w.g.dilation[1];
-      const int64_t phase = i / w.g.kernel[1] * w.phases + column % w.phases;
-      at[size_t(i)] = phase * w.places + column / w.phases;
+      const int64_t channel = i / w.g.kernel[1] * w.row.phases * w.row.places;
+      at[size_t(i)] = channel + w.row.begin(i % w.g.kernel[1]);
     }
     return at;
   }
@@ -174,23 +140,9 @@ struct PartKernel {
       const int64_t* const from = offsets.data() + channel * g.kernel[1];
       uint16_t* element = to + (channel * g.kernel[0] + kh) * g.kernel[1] * kPitch;
       for (int64_t kw = 0; kw < g.kernel[1]; ++kw, element += kPitch) {
-        copy(line + from[kw], cols, element);
+        copy_over(line + from[kw], cols, element);
       }
     }
-  }
-
-  static void copy(const uint16_t* from, int64_t count, uint16_t* to) {
-    if (count <= kPiece / 4) return copy_piece<kPiece / 4>(from, to);
-    for (int64_t i = 0; i < count; i += kPiece) {
-      copy_piece<kPiece / 2>(from + i, to + i);
-      copy_piece<kPiece / 2>(from + i + kPiece / 2, to + i + kPiece / 2);
-    }
-  }
-  template <int kNumbers>
-  static void copy_piece(const uint16_t* from, uint16_t* to) {
-    uint16_t __attribute__((vector_size(2 * kNumbers))) piece;
-    std::memcpy(&piece, from, sizeof piece);
-    std::memcpy(to, &piece, sizeof piece);
   }
 
   void multiply(int64_t pixel, int64_t count, const uint16_t* columns, float* sums) const {
@@ -246,12 +198,16 @@ struct UnpackKernel {
 
 bool has_short_patches(const ConvGeometry& g) {
   if (g.spatial() != 2 || g.group != 1 || g.kernel_size() == 1) return false;
-  // Sixteen channels fill the tiles of the other form.
-  if (g.channels > kMostChannels || g.channels == bf16::kTileRows) return false;
-  if (g.channels * g.kernel_size() > kMostElements) return false;
+  if (!has_few_channels(g) || g.channels * g.kernel_size() > kMostElements) return false;
+  if (unfolds(g)) {
+    // With fewer copies, if kernel rows fill tiles almost as well as whole kernels.
+    const int64_t row = rounded_up(g.channels * g.kernel[1], bf16::kTileRows);
+    const int64_t all = rounded_up(g.channels * g.kernel_size(), bf16::kTileRows);
+    if (4 * row * g.kernel[0] <= 5 * all) return false;
+  }
   const Patches w(g);
-  const int64_t padded = (w.places * w.phases + kPiece) * g.channels;
-  return w.span <= kMostElements && w.span * w.line() <= kLineSize && padded <= kLineSize;
+  return w.span <= kMostElements && w.span * w.row.size() <= kLineSize &&
+         w.row.padded_size() <= kLineSize;
 }
 
 void patch_backward_weights(Program& p, const std::string& name, const ConvGeometry& g,

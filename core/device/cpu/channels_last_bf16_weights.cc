@@ -2,141 +2,37 @@
 // The channels-last weight gradient in bfloat16: products that sum over pixels. The source is
 // rearranged to a row of pixels per channel, and the output gradient to pairs of pixels, so that
 // each kernel element uses the same rows at another offset. For 1 x 1 kernels with the wider
-// source, the operands are swapped, since pairs are cheaper.
+// source, the operands are swapped, since pairs are cheaper. Sources with few channels are unfolded
+// first, so that their channels fill tiles.
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "core/device/cpu/bf16_pack.h"
-#include "core/device/cpu/bf16_tiles.h"
 #include "core/device/cpu/channels_last_bf16_patches.h"
-#include "core/device/cpu/channels_last_weights.h"
-#include "core/device/cpu/whole_pieces.h"
+#include "core/device/cpu/channels_last_bf16_strips.h"
 
 namespace cafetiere::channels_last {
 namespace {
 
-// Source channels per block; fewer if each is used for many sums, so that blocks have more lanes.
-constexpr int64_t kMostChannels = 128, kTapChannels = 96;
-constexpr int64_t kSourceSize = 64 << 10;  // numbers of the rearranged source: fit into L2
-// Pixels per product; fewer if the products of all kernel elements read the same ones, which then
-// stay in the L1 cache.
-constexpr int64_t kMostPixels = 800, kTapPixels = 320;
+using channels_last_bf16::RowUnfolder;
+
 constexpr int64_t kMostPairs = 4;  // blocks of lanes laid out in pairs together
 constexpr int64_t kPairSize = (kMostPixels + bf16::kTileDepth) * LaneBlocks::kLanes;
 constexpr int64_t kTogetherPixels = 8;  // transposed to columns
-constexpr int64_t kAhead = 32;          // prefetch distance in pixels when pairing
-constexpr int64_t kMostShift = 256;     // pixels between the first and last element of a kernel
-
-/// One axis: kernel element k reads padded source o * stride + k * dilation for output o. Sources
-/// are stored by remainder modulo the stride, one phase each, so that outputs read neighbours.
-struct Axis {
-  int64_t stride, pad, in, out;
-  std::vector<int64_t> phases;             // remainders that occur
-  std::vector<std::array<int64_t, 2>> at;  // per kernel element: index of its phase, and shift
-  int64_t most_shift = 0;
-
-  Axis(const ConvGeometry& g, size_t i)
-      : stride(g.stride[i]), pad(g.pad[i]), in(g.in[i]), out(g.out[i]) {
-    for (int64_t k = 0; k < g.kernel[i]; ++k) {
-      const int64_t phase = k * g.dilation[i] % stride, shift = k * g.dilation[i] / stride;
-      const auto known = std::ranges::find(phases, phase);
-      at.push_back({known - phases.begin(), shift});
-      if (known == phases.end()) phases.push_back(phase);
-      most_shift = std::max(most_shift, shift);
-    }
-  }
-  /// The source index of a place in a phase; -1 in the padding.
-  int64_t source(size_t phase, int64_t place) const {
-    const int64_t index = place * stride + phases[phase] - pad;
-    return index >= 0 && index < in ? index : -1;
-  }
-  /// The places per line that outputs read; with stride 1, the padding after a line is that
-  /// before the next one.
-  int64_t places() const {
-    const int64_t all = out + most_shift;
-    return stride > 1 ? all : std::max({out, std::min(all, pad + in), all - pad});
-  }
-};
-
-/// The numbers per channel of the rearranged source for a single output pixel.
-int64_t least_size(const Axis& rows, const Axis& cols) {
-  return int64_t(rows.phases.size() * cols.phases.size()) * (rows.most_shift + 1) *
-             (cols.most_shift + 1) +
-         bf16::kTileDepth;
-}
-
-int64_t most_channels(const Axis& rows, const Axis& cols) {
-  const int64_t fit = kSourceSize / least_size(rows, cols) / bf16::kTileRows * bf16::kTileRows;
-  const bool taps = rows.at.size() * cols.at.size() > 1;
-  return std::clamp(fit, bf16::kTileRows, taps ? kTapChannels : kMostChannels);
-}
+static_assert(kTogetherPixels <= kOverrun);
+constexpr int64_t kAhead = 32;       // prefetch distance in pixels when pairing
+constexpr int64_t kMostShift = 256;  // pixels between the first and last element of a kernel
 
 /// The addresses of an operand's pixels, by place in the grid of outputs.
 struct Pixels {
   const uint16_t* at;
   int64_t channels;  // distance between pixels
   int64_t in_h, in_w;
-};
-
-/// The blocks of sums, and strips of output pixels: whole images, or rows and columns of one.
-struct Strips : SumBlocks {
-  Axis rows, cols;
-  Axis pair_rows, pair_cols;      // of the operand in pairs
-  int64_t images, height, width;  // output rows and columns per strip
-  int64_t lines, pitch;           // rows and columns stored: the distances between images and rows
-
-  Strips(const ConvGeometry& g, Axis down, Axis across, const ConvGeometry& pairs)
-      : SumBlocks(g, LaneBlocks::of_bf16(g.outputs / g.group), most_channels(down, across),
-                  most_channels(down, across) < kTogether ? 1 : kTogether),
-        rows(std::move(down)),
-        cols(std::move(across)),
-        pair_rows(pairs, 0),
-        pair_cols(pairs, 1) {
-    cut_into(c.n, c.out_h, c.out_w);
-    const int64_t most = c.kernel_size() > 1 ? kTapPixels : kMostPixels;
-    images = std::clamp<int64_t>(most / (lines * pitch), 1, c.n);
-    height = std::clamp<int64_t>(most / pitch, 1, c.out_h);
-    width = std::min(c.out_w, most - cols.most_shift);
-    cut_into(images, height, width);
-    while (too_large()) {
-      if (images > 1)
-        cut_into(images - 1, height, width);
-      else if (height > 1)
-        cut_into(1, height - 1, width);
-      else
-        cut_into(1, 1, width - 1);
-    }
-    cut_into(alike_pieces((c.n + parts - 1) / parts, images), alike_pieces(c.out_h, height),
-             alike_pieces(c.out_w, width));
-  }
-
-  int64_t phases() const { return int64_t(rows.phases.size() * cols.phases.size()); }
-  /// Elements of a phase, and of a channel including reads of products beyond it.
-  int64_t phase_size() const { return images * lines * pitch; }
-  int64_t channel_size = 0;
-
- private:
-  static constexpr int64_t kTogether = 2 * bf16::kTileRows;
-
-  void cut_into(int64_t some, int64_t high, int64_t wide) {
-    images = some, height = high, width = wide;
-    pitch = width == c.out_w ? cols.places() : width + cols.most_shift;
-    lines = height == c.out_h ? rows.places() : height + rows.most_shift;
-    const int64_t last = (images - 1) * lines + height - 1 + rows.most_shift;
-    const int64_t read = last * pitch + width + cols.most_shift + bf16::kTileDepth;
-    channel_size =
-        phases() * phase_size() + std::max<int64_t>(kTogetherPixels, read - phase_size());
-  }
-  bool too_large() const {
-    int64_t channels = 0;
-    for (int64_t r = 0; r < sources; ++r) channels = std::max(channels, source(r + 1) - source(r));
-    return rounded_up(channels, bf16::kTileRows) * channel_size > kSourceSize;
-  }
 };
 
 /// `images` from `image` on, `rows` output rows from row0 on, `width` columns from col0 on.
@@ -158,8 +54,12 @@ struct StripKernel {
     const SumBlocks::Block of = w->block(index);
     float* const sums = gradient ? nullptr : w->zero(partial, index);
     const bf16::TileScope scope;
-    std::array<uint16_t, kSourceSize> source{};  // reads between lines are finite
+    alignas(64) std::array<uint16_t, kSourceSize> source;
+    // Reads between lines are finite.
+    std::fill_n(source.begin(), of.channels * w->channel_size, uint16_t(0));
     alignas(64) std::array<uint16_t, kMostPairs * kPairSize> pairs;
+    std::optional<RowUnfolder> unfolder;
+    if (w->unfolded_row) unfolder.emplace(*w->unfolded_row);
     const int64_t end = (of.part + 1) * c.n / w->parts;
     for (int64_t n = of.part * c.n / w->parts; n < end; n += w->images) {
       for (int64_t row = 0; row < c.out_h; row += w->height) {
@@ -167,7 +67,8 @@ struct StripKernel {
           const Strip strip{n,   std::min(w->images, end - n),
                             row, std::min(w->height, c.out_h - row),
                             col, std::min(w->width, c.out_w - col)};
-          lay_out(strip, of.group * c.group_in() + of.first, of.channels, source.data());
+          const int64_t first = of.group * c.group_in() + of.first;
+          lay_out(strip, first, of.channels, unfolder, source.data());
           for (int64_t b = of.b0; b < of.b1; ++b) {
             const int64_t held = (b - of.b0) % kMostPairs;
             if (held == 0) {
@@ -190,19 +91,29 @@ struct StripKernel {
   }
 
   /// Lays out the channels of a strip's source pixels: [channel][phase][image][row][column].
-  void lay_out(const Strip& strip, int64_t first, int64_t channels, uint16_t* to) const {
+  void lay_out(const Strip& strip, int64_t first, int64_t channels,
+               std::optional<RowUnfolder>& unfolder, uint16_t* to) const {
     const int64_t lines = std::min(w->lines, strip.rows + w->rows.most_shift);
     for (size_t i = 0; i < w->rows.phases.size(); ++i) {
       for (size_t j = 0; j < w->cols.phases.size(); ++j) {
         uint16_t* phase = to + int64_t(i * w->cols.phases.size() + j) * w->phase_size();
         for (int64_t n = strip.image; n < strip.image + strip.images; ++n) {
-          const uint16_t* const image = src.at + n * src.in_h * src.in_w * src.channels + first;
+          const uint16_t* const image = src.at + n * src.in_h * src.in_w * src.channels;
           for (int64_t r = 0; r < lines; ++r) {
             const int64_t ih = w->rows.source(i, strip.row0 + r);
-            const uint16_t* row = ih < 0 ? nullptr : image + ih * src.in_w * src.channels;
-            lay_out_row(row, j, strip.col0, channels, phase + r * w->pitch);
+            const uint16_t* const row = ih < 0 ? nullptr : image + ih * src.in_w * src.channels;
+            uint16_t* const line = phase + r * w->pitch;
+            if (unfolder)
+              (*unfolder)(row, {strip.col0, w->pitch, first, channels, line, w->channel_size});
+            else
+              lay_out_row(row ? row + first : nullptr, j, strip.col0, channels, line);
           }
           phase += w->lines * w->pitch;
+        }
+        if (!unfolder) continue;
+        // The padding below the last image, where its last row was written too far.
+        for (int64_t ch = 0; ch < channels; ++ch) {
+          std::fill_n(phase + ch * w->channel_size, kOverrun, uint16_t(0));
         }
       }
     }
@@ -275,9 +186,10 @@ struct StripKernel {
                         to + (b - b0) * kPairSize + (place - 2) * height);
       }
     };
-    const int64_t end = depth_of(strip);
+    const int64_t depth = depth_of(strip), rows = w->apart ? strip.rows : w->lines;
+    int64_t end = depth;
     for (int64_t n = strip.image; n < strip.image + strip.images; ++n) {
-      for (int64_t row = 0; row < w->lines && place < end; ++row) {
+      for (int64_t row = 0; row < rows && place < end; ++row) {
         const int64_t y = row < strip.rows ? w->pair_rows.source(0, strip.row0 + row) : -1;
         const uint16_t* const line =
             diff.at + (n * diff.in_h + y) * diff.in_w * diff.channels + first + begin;
@@ -286,15 +198,17 @@ struct StripKernel {
           add(y < 0 || x < 0 ? nullptr : line + x * diff.channels);
         }
       }
+      if (!w->apart) continue;
+      while (place < end) add(nullptr);
+      end += depth;
     }
-    while (place < end) add(nullptr);
+    while (place < end && !w->apart) add(nullptr);
   }
 
   /// The number of places that a product sums over: whole steps.
   int64_t depth_of(const Strip& strip) const {
-    const int64_t last = (strip.images - 1) * w->lines + strip.rows - 1;
-    const int64_t places = last * w->pitch + strip.width;
-    return (places + bf16::kTileDepth - 1) / bf16::kTileDepth * bf16::kTileDepth;
+    if (w->apart) return w->run(strip.rows, strip.width);
+    return w->run((strip.images - 1) * w->lines + strip.rows, strip.width);
   }
 
   /// The start of a kernel element's source within a channel.
@@ -308,16 +222,21 @@ struct StripKernel {
   /// Consecutive kernel elements' sums are `distance` apart.
   void multiply(const Strip& strip, int64_t b, int64_t channels, const uint16_t* source,
                 const uint16_t* pairs, float* sum, int64_t distance, bool add) const {
-    const int64_t height = w->lanes.height(b), taps = w->c.kernel_size();
-    Bf16Product product(height, 0, depth_of(strip), height, w->channel_size, taps * distance, add);
+    const int64_t height = w->lanes.height(b), taps = w->c.kernel_size(), depth = depth_of(strip);
+    Bf16Product product(height, 0, depth, height, w->channel_size, taps * distance, add);
     product.whole_rows = true;
+    const int64_t runs = w->apart ? strip.images : 1;
+    std::array<const uint16_t*, kMostRuns> as, bs;
+    for (int64_t i = 0; i < runs; ++i) as[size_t(i)] = pairs + i * depth * height;
     // A few channels at a time, which stay in the L1 cache for all kernel elements.
     for (int64_t ch = 0; ch < channels; ch += product.n) {
       product.n = std::min(2 * bf16::kTileRows, channels - ch);
       for (int64_t kh = 0; kh < w->c.kernel_h; ++kh) {
         for (int64_t kw = 0; kw < w->c.kernel_w; ++kw) {
           const uint16_t* const from = source + ch * w->channel_size + element_at(kh, kw);
-          product(&pairs, &from, sum + (ch * taps + kh * w->c.kernel_w + kw) * distance, 1);
+          for (int64_t i = 0; i < runs; ++i) bs[size_t(i)] = from + i * w->lines * w->pitch;
+          product(as.data(), bs.data(), sum + (ch * taps + kh * w->c.kernel_w + kw) * distance,
+                  runs);
         }
       }
     }
@@ -350,6 +269,10 @@ ConvGeometry one_to_one(const ConvGeometry& g) {
 }
 
 std::shared_ptr<const Strips> strips(const ConvGeometry& g) {
+  if (channels_last_bf16::unfolds(g)) {
+    const ConvGeometry u = unfolded(g);
+    return std::make_shared<const Strips>(u, Axis(u, 0), Axis(u, 1), one_to_one(u), g);
+  }
   if (!turns(g)) return std::make_shared<const Strips>(g, Axis(g, 0), Axis(g, 1), one_to_one(g));
   const ConvGeometry t = turned(g);
   return std::make_shared<const Strips>(t, Axis(t, 0), Axis(t, 1), g);
@@ -365,7 +288,8 @@ using namespace channels_last;
 std::string declines_backward_weights(const ConvGeometry& g) {
   const std::string reason = declines(g);
   if (!reason.empty() || has_short_patches(g)) return reason;
-  const Axis rows(g, 0), cols(g, 1);
+  const ConvGeometry u = unfolds(g) ? unfolded(g) : g;
+  const Axis rows(u, 0), cols(u, 1);
   const bool fits = std::max(rows.most_shift, cols.most_shift) <= kMostShift &&
                     least_size(rows, cols) <= kSourceSize / (2 * bf16::kTileRows);
   return fits ? "" : "a kernel over too many pixels";
@@ -376,7 +300,7 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
   if (has_short_patches(g)) {
     return patch_backward_weights(p, name, g, src, diff_dst, diff_weights);
   }
-  const bool swaps = turns(g);
+  const bool swaps = turns(g), wide = unfolds(g);
   const auto w = strips(g);
   const Version version(Layout::kChannels, Format::kBFloat16);
   const BufferId in = p.read(src, version);
@@ -387,6 +311,7 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
   step.kernel = "bfloat16 products NSC, lanes are " +
                 std::string(swaps ? "source channels (" : "channels (") +
                 channel_widths(g.channels / g.group, g.outputs / g.group) +
+                (wide ? ", unfolded" : "") +
                 (whole ? ")" : "), " + std::to_string(w->parts) + " parts");
   step.flops = g.flops();
   step.reads = {in, p.read(diff_dst, version)};
@@ -403,7 +328,8 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
   };
   p.step(std::move(step));
   if (whole) return;
-  unpack_sums(p, name, g, w, sums, diff_weights, swaps ? SumRows::kOutputs : SumRows::kSources);
+  const SumRows rows = wide ? SumRows::kUnfolded : swaps ? SumRows::kOutputs : SumRows::kSources;
+  unpack_sums(p, name, g, w, sums, diff_weights, rows);
 }
 
 }  // namespace cafetiere::channels_last_bf16

@@ -160,11 +160,13 @@ struct UnpackKernel {
         continue;
       }
       transpose_tiles(sum.data(), rows, lanes, height, columns.data(), rows);
+      std::array<int64_t, kRows> places;
+      for (int64_t r = 0; r < rows && permuted; ++r) places[size_t(r)] = folded(original, d0 + r);
       for (int64_t l = 0; l < lanes; ++l) {
         float* to = out + (o0 + l) * depth;
         const float* const own = columns.data() + l * rows;
         if (permuted) {
-          for (int64_t r = 0; r < rows; ++r) put(to + folded(original, d0 + r), own[r], add);
+          for (int64_t r = 0; r < rows; ++r) put(to + places[size_t(r)], own[r], add);
         } else if (add) {
           for (int64_t r = 0; r < rows; ++r) to[d0 + r] += own[r];
         } else {
