@@ -93,16 +93,27 @@ class Recomputing {
 
   bool is_worth_it(BufferId id) const {
     const Buffer& buffer = program_.buffers()[size_t(id)];
-    const int when = uses_[size_t(id)].backward;
-    std::set<BufferId> seen;
-    return when >= 0 && buffer.bytes >= least_bytes_ && can_be_computed(id, when, &seen);
+    Search search{.when = uses_[size_t(id)].backward};
+    if (search.when < 0 || buffer.bytes < least_bytes_ || !can_be_computed(id, &search)) {
+      return false;
+    }
+    // In bfloat16 a result takes half the memory and products half the time or less, so that sums,
+    // which read a large buffer for each term, cost too much for what they save.
+    return buffer.format == Format::kFloat32 || search.large.size() <= 1;
   }
+
+  /// A search for what a result is recomputed from at backward step `when`: the buffers visited,
+  /// and the large ones that are read.
+  struct Search {
+    int when;
+    std::set<BufferId> seen{}, large{};
+  };
 
   /// Whether all inputs of the buffer are available at a backward step, or can be recomputed then.
   /// Each buffer is visited once: any seen before either can be computed, or the search has failed
   /// already.
-  bool can_be_computed(BufferId id, int when, std::set<BufferId>* seen) const {
-    if (!seen->insert(id).second) return true;
+  bool can_be_computed(BufferId id, Search* search) const {
+    if (!search->seen.insert(id).second) return true;
     const Buffer& buffer = program_.buffers()[size_t(id)];
     const int writer = uses_[size_t(id)].writer;
     if (writer < 0 || writer >= begin_ || buffer.external || buffer.keep || buffer.fixed) {
@@ -111,8 +122,11 @@ class Recomputing {
     const Step& step = program_.steps()[size_t(writer)];
     return step.space == Space::kHost && step.rows.count > 1 && step.rows.writes &&
            step.writes.size() == 1 && std::ranges::all_of(step.reads, [&](BufferId of) {
-             return is_there(of, when) ||
-                    (uses_[size_t(of)].backward < 0 && can_be_computed(of, when, seen));
+             if (is_there(of, search->when)) {
+               if (program_.buffers()[size_t(of)].bytes >= least_bytes_) search->large.insert(of);
+               return true;
+             }
+             return uses_[size_t(of)].backward < 0 && can_be_computed(of, search);
            });
   }
 

@@ -107,6 +107,23 @@ TEST(Recompute, WhatIsKeptSmallWholeOrComputedOfWhatIsGoneStays) {
   EXPECT_EQ(recomputed(sums, 1).size(), 3U);
 }
 
+TEST(Recompute, ASumIsKeptInBfloat16) {
+  for (const Format format : {Format::kFloat32, Format::kBFloat16}) {
+    Order o;
+    const BufferId a = o.buffer(), b = o.buffer();
+    const BufferId sum = o.program.scratch(kRows * 8, format), bent = o.program.scratch(8, format);
+    o.step("product", {}, {}, {a}, {});
+    o.step("shortcut", {}, {}, {b}, {});
+    o.step("sum", {a, b}, {}, {sum});
+    o.step("bend", {a}, {}, {bent});
+    o.step("weights", {}, {sum, bent}, {o.buffer()}, {});
+    o.step("backward", {}, {a, b}, {o.buffer()}, {});
+    const std::vector<std::string> names = recomputed(o, 2);
+    EXPECT_THAT(names, Contains("bend again"));
+    EXPECT_EQ(std::ranges::count(names, "sum again"), format == Format::kFloat32 ? 1 : 0);
+  }
+}
+
 // A sum of blocks of which each needs the one before: every other one is kept.
 TEST(Recompute, ACopyIsNotMadeOfACopy) {
   Order o;
