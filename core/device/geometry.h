@@ -73,7 +73,35 @@ struct PoolGeometry {
     return {i + pad < kernel ? 0 : (i + pad - kernel) / stride + 1, last < out ? last : out - 1};
   }
   Covering covering_rows(int64_t h) const { return covering(h, out_h, kernel_h, stride_h, pad_h); }
-  Covering covering_cols(int64_t w) const { return covering(w, out_w, kernel_w, stride_w, pad_w); }
+
+  /// The coverings of inputs 0, 1, 2, ... along one axis, without a division for each.
+  class Coverings {
+   public:
+    Coverings(int64_t out, int64_t kernel, int64_t stride, int64_t pad)
+        : now_(covering(0, out, kernel, stride, pad)),
+          most_(out - 1),
+          stride_(stride),
+          first_in_(now_.first == 0 ? kernel - pad : stride - (pad - kernel) % stride),
+          last_in_(stride - pad % stride) {
+      now_.last = pad / stride;
+    }
+    Covering next() {
+      const Covering here{now_.first, now_.last < most_ ? now_.last : most_};
+      if (--first_in_ == 0) ++now_.first, first_in_ = stride_;
+      if (--last_in_ == 0) ++now_.last, last_in_ = stride_;
+      return here;
+    }
+
+   private:
+    Covering now_;
+    int64_t most_, stride_;
+    int64_t first_in_, last_in_;  // inputs until they grow
+  };
+  Coverings coverings_of_cols() const { return {out_w, kernel_w, stride_w, pad_w}; }
+  /// Whether each input is covered by a single window at most.
+  bool apart() const {
+    return stride_h >= kernel_h && stride_w >= kernel_w && pad_h == 0 && pad_w == 0;
+  }
 };
 
 /// Local response normalisation across channels:

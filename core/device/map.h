@@ -70,11 +70,11 @@ void as_floats(Format format, const std::array<const void*, N>& in, void* out, i
   }
 }
 
-/// bfloat16 tensors, starting at an element.
-template <size_t N>
-std::array<const uint16_t*, N> numbers(const std::array<const void*, N>& tensors, int64_t first) {
-  std::array<const uint16_t*, N> at;
-  for (size_t i = 0; i < N; ++i) at[i] = static_cast<const uint16_t*>(tensors[i]) + first;
+/// Tensors of numbers in memory, bfloat16 if not stated, starting at an element.
+template <class T = uint16_t, size_t N>
+std::array<const T*, N> numbers(const std::array<const void*, N>& tensors, int64_t first) {
+  std::array<const T*, N> at;
+  for (size_t i = 0; i < N; ++i) at[i] = static_cast<const T*>(tensors[i]) + first;
   return at;
 }
 
@@ -90,8 +90,14 @@ inline void put(float* gradient, float value, bool add) {
   *gradient = add ? *gradient + value : value;
 }
 
+/// Whether a functor takes longer to compute than memory takes to deliver its inputs.
+template <class F>
+inline constexpr bool is_costly = requires {
+  requires F::kCostly;
+};
+
 /// out[i] = f(in[i]...). All tensors have the same number of elements; the layout and format are
-/// those of the first input.
+/// those of the first input. A costly f is compiled for wide vectors, too.
 template <class F, class... In>
 void map(Program& p, std::string name, F f, TensorId out, In... in) {
   const std::array<TensorId, sizeof...(In)> inputs{in...};
@@ -125,7 +131,14 @@ void map(Program& p, std::string name, F f, TensorId out, In... in) {
       (std::index_sequence_for<In...>{});
     };
     const bool wide = format == Format::kBFloat16 && has_wide_map();
+    const bool wide_floats = format == Format::kFloat32 && has_wide_vectors(instruction_set());
     const auto elements = [=](int64_t begin, int64_t end) {
+      if constexpr (is_costly<F>) {
+        if (wide_floats) {
+          return wide_map(numbers<float>(src, begin), static_cast<float*>(dst) + begin, end - begin,
+                          f);
+        }
+      }
       if (!wide) return as_floats(format, src, dst, begin, end, piece);
       const auto at_once = [=](const std::array<float, sizeof...(In)>& values, int64_t) {
         return std::apply(f, values);

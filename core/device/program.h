@@ -166,6 +166,10 @@ class Program {
   void adopt(BufferId id) { buffers_[size_t(id)].external = false; }
 
   void step(Step step);
+  /// States that the parameters stay what they are in the first run, so that copies of them pay in
+  /// other layouts and formats.
+  void fix_parameters() { parameters_are_fixed_ = true; }
+  bool parameters_are_fixed() const { return parameters_are_fixed_; }
   /// Moves the host's steps that depend only on `constants`, directly or through such steps, to the
   /// front, since they need to run only once. Returns their number.
   size_t hoist(const std::vector<BufferId>& constants);
@@ -197,6 +201,7 @@ class Program {
   Step conversion(TensorId id, const Stored& from, const Stored& to) const;
 
   Device* device_;
+  bool parameters_are_fixed_ = false;
   std::deque<Tensor>
       tensors_;  // addresses stay valid while it grows: shape() and name() return references
   std::multimap<BufferId, TensorId> views_;  // tensors and their reshaped() views, by shared buffer

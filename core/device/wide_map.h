@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise functions of bfloat16 with AVX-512: 32 numbers at a time are widened, computed and
+// Element-wise functions with AVX-512. Of bfloat16, 32 numbers at a time are widened, computed and
 // rounded without a buffer in memory. The results are bitwise those of one number at a time.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "core/base/targets.h"
 #include "core/device/bfloat16.h"
@@ -66,8 +67,23 @@ void wide_map(const std::array<const uint16_t*, D>& in, uint16_t* out, int64_t c
   }
 }
 
+/// The same for floats.
+template <size_t D, class F>
+void wide_map(const std::array<const float*, D>& in, float* out, int64_t count, const F& f) {
+  const F local = f;
+  const auto from = in;
+  float* const to = out;
+  [&]<size_t... I>(std::index_sequence<I...>) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) to[i] = local(from[I][i]...);
+  }
+  (std::make_index_sequence<D>());
+}
+
 #pragma GCC pop_options
 #else
+template <size_t D, class F>
+void wide_map(const std::array<const float*, D>&, float*, int64_t, const F&) {}
 template <size_t D, class F>
 void wide_map(const std::array<const uint16_t*, D>&, uint16_t*, int64_t, const F&) {}
 #endif

@@ -7,6 +7,7 @@
 //   float operator()(float x) const;   y
 //   float slope(float v) const;        dy/dx, where v is x or y ...
 //   bool slope_of_top() const;         ... y if true; inherited from SlopeOfTop or SlopeOfBottom
+//   static constexpr bool kCostly;     optional: see map()
 //
 // If the derivative needs y alone, the bottom's memory can be reused after the forward pass.
 #pragma once
@@ -48,13 +49,17 @@ class Activation : public Layer {
     if (!plan.propagate_down[0]) return {};
     const TensorId seen = f_.slope_of_top() ? plan.tops[0] : plan.bottoms[0];
     const TensorId dy = plan.top_diffs[0];
-    map(
-        plan.program, plan.step("backward"), [f = f_](float d, float v) { return d * f.slope(v); },
-        plan.new_bottom_diff(0), dy, seen);
+    map(plan.program, plan.step("backward"), Backward{f_}, plan.new_bottom_diff(0), dy, seen);
     return {};
   }
 
  private:
+  struct Backward {
+    F f;
+    static constexpr bool kCostly = is_costly<F>;
+    float operator()(float d, float v) const { return d * f.slope(v); }
+  };
+
   const F f_;
 };
 

@@ -38,6 +38,7 @@ struct Normal {
 
 template <Normal at(float)>
 struct GELU : SlopeOfBottom {
+  static constexpr bool kCostly = true;
   explicit GELU(const caffe::LayerParameter&) {}
   float operator()(float x) const { return x * at(x).phi; }
   float slope(float x) const {
@@ -56,6 +57,6 @@ std::unique_ptr<Layer> create_gelu(const caffe::LayerParameter& param) {
 }  // namespace
 
 extern const LayerType layer_gelu{
-    .name = "GELU", .create = create_gelu, .rows_apart = always_apart};
+    .name = "GELU", .create = create_gelu, .any_format = true, .rows_apart = always_apart};
 
 }  // namespace cafetiere

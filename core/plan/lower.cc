@@ -29,7 +29,10 @@ class Lowering {
     blobs_.assign(shapes_.size(), kNoTensor);
     diffs_.assign(shapes_.size(), kNoTensor);
     CFT_TRY(choose_nodes());
-    if (options_.fixed) folds_ = choose_folds(graph_, needed_, kept_);
+    if (options_.fixed) {
+      program_.fix_parameters();
+      folds_ = choose_folds(graph_, needed_, kept_);
+    }
     fused_ = choose_fusions(graph_, folds_, needed_, kept_);
     add_params();
     CFT_TRY(forward());

@@ -101,16 +101,18 @@ TEST_P(Bf16MaxPooling, FollowsTheDefinition) {
   EXPECT_EQ(wide.dx, wanted.dx);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, Bf16MaxPooling,
-                         testing::Values(Case{pool_window(24, 24, 12, 12, 2, 2, 0), 20},
-                                         Case{pool_window(14, 15, 14, 15, 3, 1, 1), 200},
-                                         Case{pool_window(13, 11, 6, 5, 3, 2, 0), 96},
-                                         Case{pool_window(8, 8, 4, 4, 3, 2, 0),
-                                              33},  // cut at the edge
-                                         Case{pool_window(5, 5, 1, 1, 5, 1, 0), 7},
-                                         Case{pool_window(9, 9, 3, 3, 2, 4, 0), 1},       // gaps
-                                         Case{pool_window(6, 300, 4, 298, 3, 1, 0), 70},  // slices
-                                         Case{pool_window(3, 3, 5, 5, 3, 1, 2), 32}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Bf16MaxPooling,
+    testing::Values(Case{pool_window(24, 24, 12, 12, 2, 2, 0), 20},
+                    Case{pool_window(14, 15, 14, 15, 3, 1, 1), 200},
+                    Case{pool_window(13, 11, 6, 5, 3, 2, 0), 96},
+                    Case{pool_window(8, 8, 4, 4, 3, 2, 0), 33},  // cut at the edge
+                    Case{pool_window(5, 5, 1, 1, 5, 1, 0), 7},
+                    Case{pool_window(9, 9, 3, 3, 2, 4, 0), 1},       // gaps
+                    Case{pool_window(5, 7, 3, 4, 2, 2, 0), 40},      // windows cut off
+                    Case{pool_window(5, 7, 2, 2, 2, 3, 0), 130},     // inputs left out
+                    Case{pool_window(6, 300, 4, 298, 3, 1, 0), 70},  // slices
+                    Case{pool_window(3, 3, 5, 5, 3, 1, 2), 32}));
 
 }  // namespace
 }  // namespace cafetiere::bf16

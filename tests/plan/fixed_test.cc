@@ -84,6 +84,24 @@ TEST(FixedPlan, FoldsNormalisationsAndAgreesWithTheReference) {
   }
 }
 
+TEST(FixedPlan, InnerProductsInBfloat16HaveTheBitsOfPlansThatAreNotFixed) {
+  for (const auto& [rows, inputs, outputs] :
+       {std::array{1, 48, 33}, {3, 1040, 70}, {17, 512, 32}, {128, 16, 5}}) {
+    const std::string ip =
+        input("x", {rows, inputs}) +
+        layer("InnerProduct", "name: 'ip' bottom: 'x' top: 'y'",
+              "inner_product_param { num_output: " + std::to_string(outputs) + " }") +
+        layer("ReLU", "name: 'relu' bottom: 'y' top: 'y'");
+    FixedNet net(ip);
+    net.device = make_cpu_device(Format::kBFloat16);
+    const auto plan = net.plan({.outputs = {"y"}});
+    const auto fixed = net.plan({.outputs = {"y"}, .fixed = std::make_shared<FixedValues>()});
+    EXPECT_EQ(FixedNet::run(*fixed), FixedNet::run(*plan)) << rows << " rows";
+    for (float& value : net.net->param(0)) value = 1e9F;  // read once
+    EXPECT_NE(FixedNet::run(*fixed), FixedNet::run(*plan)) << rows << " rows";
+  }
+}
+
 TEST(FixedPlan, KeepsABlobThatIsAskedFor) {
   FixedNet fixed(kNormalized), plain(kNormalized);
   const auto values = std::make_shared<FixedValues>();

@@ -111,7 +111,8 @@ TEST(Recompute, ASumIsKeptInBfloat16) {
   for (const Format format : {Format::kFloat32, Format::kBFloat16}) {
     Order o;
     const BufferId a = o.buffer(), b = o.buffer();
-    const BufferId sum = o.program.scratch(kRows * 8, format), bent = o.program.scratch(8, format);
+    const BufferId sum = o.program.scratch(kRows * 8, format),
+                   bent = o.program.scratch(kRows * 8, format);
     o.step("product", {}, {}, {a}, {});
     o.step("shortcut", {}, {}, {b}, {});
     o.step("sum", {a, b}, {}, {sum});

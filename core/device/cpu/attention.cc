@@ -7,12 +7,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/device/cpu/attention_rows.h"
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/fold.h"
 #include "core/device/row_major.h"
 #include "core/device/transpose.h"
-#include "core/device/vector_math.h"
 
 namespace cafetiere {
 namespace {
@@ -41,7 +41,7 @@ class AttentionHead {
       const Products& p = products(first);
       p.scores(keys, qkv + h.query + first * row(), scores);
       for (int64_t i = 0; i < p.rows; ++i) {
-        log_sums[h.log_sum + first + i] = softmax(first + i, scores + i * g_.tokens);
+        log_sums[h.log_sum + first + i] = rows_.softmax(row_of(first + i), scores + i * g_.tokens);
       }
       p.weighted(qkv + h.value, scores, out + h.out + first * g_.features());
     }
@@ -70,9 +70,11 @@ class AttentionHead {
       for (int64_t i = 0; i < p.rows; ++i) {
         const float* dy_row = dy + i * g_.features();
         const float* y_row = out + h.out + (first + i) * g_.features();
-        const float dot = sum(g_.width, [=](int64_t k) { return dy_row[k] * y_row[k]; });
-        softmax_backward(first + i, log_sums[h.log_sum + first + i], dot, weights + i * g_.tokens,
-                         diffs + i * g_.tokens);
+        const float dot = fold(
+            g_.width, 0.F, [=](int64_t k) { return dy_row[k] * y_row[k]; },
+            [](float a, float b) { return a + b; });
+        rows_.backward(row_of(first + i), log_sums[h.log_sum + first + i], dot,
+                       weights + i * g_.tokens, diffs + i * g_.tokens);
       }
       p.query_diffs(qkv + h.key, diffs, dqkv + h.query + first * row());
       p.value_diffs(dy, weights, dqkv + h.value);
@@ -124,41 +126,12 @@ class AttentionHead {
     transpose_tiles(in, g_.tokens, g_.width, ld, out, g_.tokens);
   }
 
-  template <class Term>
-  static float sum(int64_t count, const Term& term) {
-    return fold(count, 0.F, term, [](float a, float b) { return a + b; });
-  }
-
-  /// Converts scores to weights, in place; returns the logarithm of the sum of their exponentials.
-  float softmax(int64_t token, float* x) const {
-    const int64_t count = seen(token);
-    const float scale = this->scale();
-    const auto at = [x](int64_t j) { return x[j]; };
-    const float largest = fold(count, x[0], at, [](float a, float b) { return a < b ? b : a; });
-    for (int64_t j = 0; j < count; ++j) x[j] = vec::exp(scale * (x[j] - largest));
-    const float total = sum(count, at);
-    for (int64_t j = 0; j < count; ++j) x[j] /= total;
-    std::fill(x + count, x + g_.tokens, 0.F);
-    return scale * largest + vec::log(total);
-  }
-
-  /// Recomputes weights from scores, and converts the gradient of the weights to that of the
-  /// unscaled scores.
-  void softmax_backward(int64_t token, float log_sum, float dot, float* weights,
-                        float* diffs) const {
-    const int64_t count = seen(token);
-    const float scale = this->scale();
-    for (int64_t j = 0; j < count; ++j) {
-      weights[j] = vec::exp(scale * weights[j] - log_sum);
-      diffs[j] = weights[j] * (diffs[j] - dot) * scale;
-    }
-    std::fill(weights + count, weights + g_.tokens, 0.F);
-    std::fill(diffs + count, diffs + g_.tokens, 0.F);
-  }
+  AttentionRow row_of(int64_t token) const { return {seen(token), g_.tokens, scale()}; }
 
   AttentionGeometry g_;
   int64_t tile_;
   Products whole_, last_;
+  AttentionRows rows_ = attention_rows();
 };
 
 /// Runs body(head, pair, in, out, scratch) for every head of every sample.

@@ -22,6 +22,7 @@ using bf16::WindowAxis;
 using channels_last::LaneBlocks;
 
 constexpr int64_t kTogether = 64;       // pixels per product; their sums stay in the L1 cache
+constexpr int64_t kFewTogether = 32;    // the same where kernel rows outside the source are skipped
 constexpr int64_t kStreamed = 2 << 20;  // numbers above which results bypass the caches
 constexpr int64_t kMostRuns = 64;       // runs per product
 constexpr int64_t kMostTaps = 256;      // taps per kernel
@@ -31,6 +32,7 @@ constexpr int64_t kFewTaps = 16;        // kernels up to this size pack 8 channe
 struct Part {
   const WindowAxis::Class *row, *col;
   std::vector<int64_t> from;  // the start of each run, relative to an output's place
+  std::vector<int64_t> down;  // the shift of each run's row
   int64_t packed;             // the start of the first run's weights, in numbers per lane
   int64_t depth;
   std::array<Bf16Product, 2> products;  // of whole panels, and of the last
@@ -47,7 +49,10 @@ struct Plan {
     for (const WindowAxis::Class& row : w.rows.classes) {
       for (const WindowAxis::Class& col : w.cols.classes) {
         Part& part =
-            parts.emplace_back(Part{&row, &col, places(row, col), packed, w.depth(col), {}});
+            parts.emplace_back(Part{&row, &col, places(row, col), {}, packed, w.depth(col), {}});
+        for (size_t i = 0; i < part.from.size() && !w.unfolded; ++i) {
+          part.down.push_back(row.taps[w.merged ? i : i / col.taps.size()].shift);
+        }
         packed += w.runs(row, col) * part.depth;
         for (int64_t last : {0, 1}) {
           const int64_t height = w.lanes.height(last * (w.lanes.count - 1));
@@ -184,23 +189,39 @@ struct Kernel {
         weights + (group * w.lanes.heights() + w.lanes.begin(b)) * w.packed() + of.packed * height;
     const int64_t outputs = (rows - 1) * w.pitch + cols;
     alignas(64) std::array<float, kTogether * LaneBlocks::kLanes> sums;
-    if (of.from.empty()) sums.fill(0);
     Bf16Product product = of.products[b + 1 == w.lanes.count];
-    for (int64_t p = 0; p < outputs; p += kTogether) {
-      product.n = std::min(kTogether, outputs - p);
+    const int64_t together = -w.rows.origin * w.pitch < kFewTogether ? kTogether : kFewTogether;
+    for (int64_t p = 0; p < outputs; p += together) {
+      const int64_t end = std::min(p + together, outputs);
+      product.n = end - p;
       // Outputs in the padding are computed too, so that steps are whole.
       if (!w.direct) product.n = (product.n + 15) / 16 * 16;
       std::array<const uint16_t*, kMostRuns> as, bs;
+      size_t runs = 0;
       for (size_t i = 0; i < of.from.size(); ++i) {
-        as[i] = panel + int64_t(i) * of.depth * height;
-        bs[i] = from + of.from[i] + p * w.cols.stride * w.pixel;
+        if (together < kTogether &&
+            is_outside(of, i, row0 + p / w.pitch, row0 + (end - 1) / w.pitch))
+          continue;
+        as[runs] = panel + int64_t(i) * of.depth * height;
+        bs[runs++] = from + of.from[i] + p * w.cols.stride * w.pixel;
       }
-      if (!of.from.empty()) product(as.data(), bs.data(), sums.data(), int64_t(of.from.size()));
-      store(of, p, std::min(p + kTogether, outputs), row0, image, o0,
+      if (runs > 0)
+        product(as.data(), bs.data(), sums.data(), int64_t(runs));
+      else
+        sums.fill(0);
+      store(of, p, end, row0, image, o0,
             {height, lanes, start.data(), relu ? 0.F : -std::numeric_limits<float>::infinity(),
              plan->streams},
             sums.data());
     }
+  }
+
+  /// Whether all that a run reads for some rows of a class is padding above or below the source.
+  bool is_outside(const Part& of, size_t run, int64_t first_row, int64_t last_row) const {
+    if (of.down.empty()) return false;
+    const WindowAxis& rows = plan->w.rows;
+    const int64_t shift = of.down[run] + rows.origin;
+    return last_row * rows.stride + shift < 0 || first_row * rows.stride + shift >= rows.in;
   }
 
   /// Writes outputs [begin, end) of a class, skipping those in the padding.

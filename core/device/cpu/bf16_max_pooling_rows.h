@@ -164,6 +164,40 @@ void backward_pixel(const PoolPixels& p, const PoolGeometry::Covering& over,
   });
 }
 
+/// The same for a row of inputs of which each has one window at most.
+template <class Memory>
+void backward_row_apart(const PoolPixels& p, int64_t h, const uint16_t* dy, const uint16_t* place,
+                        uint16_t* dx) {
+  using V = typename Memory::V;
+  const PoolGeometry& g = p.g;
+  const int64_t oh = h / g.stride_h, row = h % g.stride_h;
+  const bool covered = oh < g.out_h && row < g.kernel_h;
+  dy += oh * g.out_w * p.pixel, place += oh * g.out_w * p.pixel;
+  for (int64_t w = 0, ow = 0; w < g.in_w; w += g.stride_w, ++ow) {
+    const int64_t cols = std::min(g.stride_w, g.in_w - w);
+    const int64_t hit = covered && ow < g.out_w ? std::min(cols, g.kernel_w) : 0;
+    for_each_piece<V::kLanes>(p.pixel, [&](int64_t i, auto vectors, auto lanes) {
+      for (int64_t v = 0; v < vectors(); ++v, i += V::kLanes) {
+        uint16_t* to = dx + w * p.pixel + i;
+        if (hit > 0) {
+          const auto diff = typename V::Wide(Memory::load(dy + ow * p.pixel + i, lanes));
+          // As a sum of one term, so that -0 and NaN come out alike.
+          const auto sum = V::narrow(typename V::Float{} + typename V::Float(diff << 16),
+                                     typename V::Float{} + typename V::Float(diff & 0xffff0000));
+          const auto at = Memory::load(place + ow * p.pixel + i, lanes);
+          for (int64_t kw = 0; kw < hit; ++kw, to += p.pixel) {
+            const auto here = typename V::Bits{} + uint16_t(row * g.kernel_w + kw);
+            Memory::store(to, typename V::Bits(at == here) & sum, lanes);
+          }
+        }
+        for (int64_t kw = hit; kw < cols; ++kw, to += p.pixel) {
+          Memory::store(to, typename V::Bits{}, lanes);
+        }
+      }
+    });
+  }
+}
+
 template <class Memory>
 void backward_rows(const PoolPixels& p, int64_t begin, int64_t end, const uint16_t* dy,
                    const uint16_t* place, uint16_t* dx) {
@@ -171,8 +205,13 @@ void backward_rows(const PoolPixels& p, int64_t begin, int64_t end, const uint16
   for (int64_t h = begin; h < end; ++h) {
     const auto over = g.covering_rows(h);
     const int64_t row = h - over.first * g.stride_h + g.pad_h;
+    if (g.apart()) {
+      backward_row_apart<Memory>(p, h, dy, place, dx + h * g.in_w * p.pixel);
+      continue;
+    }
+    auto coverings = g.coverings_of_cols();
     for (int64_t w = 0; w < g.in_w; ++w) {
-      const auto across = g.covering_cols(w);
+      const auto across = coverings.next();
       const int64_t col = w - across.first * g.stride_w + g.pad_w;
       backward_pixel<Memory>(p, over, across, row * g.kernel_w + col, dy, place,
                              dx + (h * g.in_w + w) * p.pixel);

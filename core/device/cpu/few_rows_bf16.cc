@@ -12,6 +12,7 @@
 #include "core/device/cpu/bf16_product.h"
 #include "core/device/cpu/bf16_round.h"
 #include "core/device/cpu/biased_step.h"
+#include "core/device/cpu/convolution.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/whole_pieces.h"
 #include "core/device/transpose.h"
@@ -24,11 +25,13 @@ namespace cafetiere::few_rows_bf16 {
 namespace {
 
 constexpr int64_t kMostImages = 128;
-constexpr int64_t kOutputs = 32;       // per block of the forward pass
-constexpr int64_t kInputs = 512;       // of a block's weights at a time, in the L1 cache
-constexpr int64_t kStripe = 256;       // inputs per block of the data gradient
-constexpr int64_t kWeightRows = 64;    // of a stripe at a time
-constexpr int64_t kAhead = 24;         // prefetch distance in rows when rounding
+constexpr int64_t kOutputs = 32;           // per block of the forward pass
+constexpr int64_t kInputs = 512;           // of a block's weights at a time, in the L1 cache
+constexpr int64_t kTile = 32, kTiles = 8;  // inputs per tile of fixed weights, tiles per product
+constexpr int64_t kStripe = 256;           // inputs per block of the data gradient
+constexpr int64_t kShortStripe = 64;       // the same for weights used repeatedly
+constexpr int64_t kWeightRows = 64;        // of a stripe at a time
+constexpr int64_t kAhead = 24;             // prefetch distance in rows when rounding
 constexpr int64_t kPiece = 4096;       // of a row of the weight gradient: long enough for memory
                                        // bandwidth
 constexpr int64_t kLine = 16;          // floats
@@ -55,6 +58,24 @@ struct PairInputs {
   }
 };
 
+/// A block of outputs: their sums, [output][image], become results.
+struct Finish {
+  const InnerProductGeometry& g;
+  int64_t lanes, first, outputs;
+  const float* bias;
+  bool relu;
+  const bf16::Round& round;
+};
+void finish(const Finish& f, const float* sums, uint16_t* y) {
+  alignas(64) std::array<float, kOutputs * kMostImages> turned;
+  transpose_tiles(sums, f.outputs, f.g.n, f.lanes, turned.data(), kOutputs);
+  std::array<float, kOutputs> start{};
+  if (f.bias) std::copy_n(f.bias + f.first, f.outputs, start.data());
+  const float least = f.relu ? 0.F : -std::numeric_limits<float>::infinity();
+  f.round({kOutputs, f.outputs, start.data(), least}, turned.data(), f.g.n, y + f.first,
+          f.g.outputs);
+}
+
 /// Computes the outputs of a block.
 struct Forward {
   InnerProductGeometry g;
@@ -69,7 +90,7 @@ struct Forward {
     const int64_t first = block * kOutputs, outputs = std::min(kOutputs, g.outputs - first);
     const bf16::TileScope scope;
     alignas(64) std::array<uint16_t, kOutputs * kInputs> rows{};
-    alignas(64) std::array<float, kOutputs * kMostImages> sums, turned;
+    alignas(64) std::array<float, kOutputs * kMostImages> sums;
     for (int64_t k = 0; k < g.k; k += kInputs) {
       const int64_t inputs = std::min(kInputs, g.k - k);
       for (int64_t o = 0; o < outputs; ++o) {
@@ -80,11 +101,107 @@ struct Forward {
       const uint16_t *const a = pairs + k * lanes, *const b = rows.data();
       product(&a, &b, sums.data(), 1);
     }
-    transpose_tiles(sums.data(), outputs, g.n, lanes, turned.data(), kOutputs);
-    std::array<float, kOutputs> start{};
-    if (bias) std::copy_n(bias + first, outputs, start.data());
-    round({kOutputs, outputs, start.data(), relu ? 0.F : -std::numeric_limits<float>::infinity()},
-          turned.data(), g.n, y + first, g.outputs);
+    finish({g, lanes, first, outputs, bias, relu, round}, sums.data(), y);
+  }
+};
+
+/// Weights in tiles, in the order in which FixedForward reads them: [output / 32][input / 32][output]
+/// [input], with zeros beyond the inputs and outputs.
+struct PackTiles {
+  InnerProductGeometry g;
+
+  int64_t depth() const { return rounded_up(g.k, kTile); }
+  int64_t size() const { return rounded_up(g.outputs, kOutputs) * depth(); }
+
+  void operator()(const float* weights, uint16_t* packed, int block) const {
+    const int64_t first = block * kOutputs, outputs = std::min(kOutputs, g.outputs - first);
+    uint16_t* const to = packed + first * depth();
+    std::fill_n(to, kOutputs * depth(), uint16_t(0));
+    for (int64_t o = 0; o < outputs; ++o) {
+      for (int64_t k = 0; k < g.k; k += kTile) {
+        narrow(weights + (first + o) * g.k + k, std::min(kTile, g.k - k),
+               to + k * kOutputs + o * kTile);
+      }
+    }
+  }
+};
+
+/// Computes the outputs of a block from weights in tiles; the same bits as Forward.
+struct FixedForward {
+  InnerProductGeometry g;
+  int64_t lanes;
+  const uint16_t *pairs, *tiles;
+  const float* bias;
+  uint16_t* y;
+  bool relu;
+  bf16::Round round;
+
+  void operator()(int block) const {
+    const int64_t first = block * kOutputs, outputs = std::min(kOutputs, g.outputs - first);
+    const uint16_t* const panel = tiles + first * PackTiles{g}.depth();
+    const bf16::TileScope scope;
+    alignas(64) std::array<float, kOutputs * kMostImages> sums;
+    for (int64_t k = 0; k < g.k; k += kTiles * kTile) {
+      const int64_t inputs = std::min(kTiles * kTile, g.k - k), whole = inputs / kTile;
+      const uint16_t* const ahead = panel + (k + 2 * kTiles * kTile) * kOutputs;
+      for (int64_t i = 0; i < kTiles * kTile * kOutputs; i += 2 * kLine) {
+        __builtin_prefetch(ahead + i, 0, 2);
+      }
+      std::array<const uint16_t*, kTiles> as, bs;
+      for (int64_t i = 0; i < whole; ++i) {
+        as[size_t(i)] = pairs + (k + i * kTile) * lanes;
+        bs[size_t(i)] = panel + (k + i * kTile) * kOutputs;
+      }
+      Bf16Product product(lanes, outputs, kTile, lanes, kTile, lanes, k > 0);
+      product.whole_rows = true;
+      if (whole > 0) product(as.data(), bs.data(), sums.data(), whole);
+      if (whole * kTile == inputs) continue;
+      product.k = inputs - whole * kTile, product.add = k + whole > 0;
+      as[0] = pairs + (k + whole * kTile) * lanes, bs[0] = panel + (k + whole * kTile) * kOutputs;
+      product(as.data(), bs.data(), sums.data(), 1);
+    }
+    finish({g, lanes, first, outputs, bias, relu, round}, sums.data(), y);
+  }
+};
+
+/// Computes the outputs of a block from weights in bfloat16; the same bits as Forward.
+struct RepeatedForward {
+  InnerProductGeometry g;
+  int64_t lanes;
+  const uint16_t *pairs, *weights;
+  const float* bias;
+  uint16_t* y;
+  bool relu;
+  bf16::Round round;
+
+  void operator()(int block) const {
+    const int64_t first = block * kOutputs, outputs = std::min(kOutputs, g.outputs - first);
+    const bf16::TileScope scope;
+    alignas(64) std::array<float, kOutputs * kMostImages> sums;
+    Bf16Product product(lanes, outputs, g.k, lanes, g.k, lanes, false);
+    product.whole_rows = outputs == kOutputs;
+    const uint16_t* const b = weights + first * g.k;
+    product(&pairs, &b, sums.data(), 1);
+    finish({g, lanes, first, outputs, bias, relu, round}, sums.data(), y);
+  }
+};
+
+/// Computes the data gradient of a stripe of inputs from weights in pairs of outputs.
+struct RepeatedBackwardData {
+  InnerProductGeometry g;
+  const uint16_t *dy, *pairs;
+  uint16_t* dx;
+
+  void operator()(int block) const {
+    const int64_t first = block * kShortStripe, inputs = std::min(kShortStripe, g.k - first);
+    const bf16::TileScope scope;
+    alignas(64) std::array<float, kMostImages * kShortStripe> sums;
+    const Bf16Product product(inputs, g.n, g.outputs, g.k, g.outputs, kShortStripe, false);
+    const uint16_t* const a = pairs + 2 * first;
+    product(&a, &dy, sums.data(), 1);
+    for (int64_t n = 0; n < g.n; ++n) {
+      narrow(sums.data() + n * kShortStripe, inputs, dx + n * g.k + first);
+    }
   }
 };
 
@@ -221,6 +338,31 @@ void product(Program& p, const std::string& name, const InnerProductGeometry& g,
   };
   p.step(std::move(pair));
 
+  if (g.repeats) {
+    const Version rows(Layout::kRowMajor, Format::kBFloat16);
+    Step step = biased_step(p, name, widths(g), g.flops(), {pairs, p.read(weights, rows)}, bias,
+                            dst, kRows);
+    step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+      return Kernel{blocks(g.outputs, kOutputs),
+                    RepeatedForward{g, lanes, at.as<uint16_t>(reads[0]), at.as<uint16_t>(reads[1]),
+                                    bias == kNoTensor ? nullptr : at(reads[2]),
+                                    at.as<uint16_t>(write), relu, bf16::Round()}};
+    };
+    return p.step(std::move(step));
+  }
+  if (p.parameters_are_fixed()) {
+    const PackTiles pack{g};
+    const BufferId tiles =
+        pack_step<uint16_t>(p, name, weights, pack.size(), blocks(g.outputs, kOutputs), pack);
+    Step step = biased_step(p, name, widths(g), g.flops(), {pairs, tiles}, bias, dst, kRows);
+    step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+      return Kernel{blocks(g.outputs, kOutputs),
+                    FixedForward{g, lanes, at.as<uint16_t>(reads[0]), at.as<uint16_t>(reads[1]),
+                                 bias == kNoTensor ? nullptr : at(reads[2]), at.as<uint16_t>(write),
+                                 relu, bf16::Round()}};
+    };
+    return p.step(std::move(step));
+  }
   Step step = biased_step(p, name, widths(g), g.flops(),
                           {pairs, p.read(weights, Layout::kRowMajor)}, bias, dst, kRows);
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
@@ -238,6 +380,17 @@ void backward_data(Program& p, const std::string& name, const InnerProductGeomet
   step.name = name;
   step.kernel = widths(g);
   step.flops = g.flops();
+  if (g.repeats && g.outputs % 2 == 0) {
+    const TensorId pairs = p.reshaped(weights, {g.outputs / 2, 2, g.k});
+    step.reads = {p.read(diff_dst, kRows), p.read(pairs, kRows)};
+    step.writes = {p.write(diff_src, kRows)};
+    step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+      return Kernel{blocks(g.k, kShortStripe),
+                    RepeatedBackwardData{g, at.as<uint16_t>(reads[0]), at.as<uint16_t>(reads[1]),
+                                         at.as<uint16_t>(write)}};
+    };
+    return p.step(std::move(step));
+  }
   step.reads = {p.read(diff_dst, kRows), p.read(weights, Layout::kRowMajor)};
   step.writes = {p.write(diff_src, kRows)};
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inner products of few images in bfloat16: the weights, by far the largest operand, are read in
 // float32 and rounded in the caches, so that nothing as large is written except their gradient.
+// Parameters that are fixed, or used repeatedly, are rounded once.
 #pragma once
 
 #include <string>

@@ -98,8 +98,9 @@ void gather_rows(const PoolPixels& p, int64_t begin, int64_t end, const T* dy, c
   dx += begin * p.g.in_w * p.pixel;
   for (int64_t h = begin; h < end; ++h) {
     const auto over = p.g.covering_rows(h);
+    auto coverings = p.g.coverings_of_cols();
     for (int64_t w = 0; w < p.g.in_w; ++w, dx += p.pixel) {
-      const auto across = p.g.covering_cols(w);
+      const auto across = coverings.next();
       const V at = V{} + float(h * p.g.in_w + w);
       for_each_piece<Lanes::kCount>(p.pixel, [&](int64_t first, auto vectors, auto lanes) {
         constexpr int64_t kNumbers = vectors() * Lanes::kCount;
