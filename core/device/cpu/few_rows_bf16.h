@@ -20,4 +20,11 @@ void backward_data(Program&, const std::string& name, const InnerProductGeometry
 void backward_weights(Program&, const std::string& name, const InnerProductGeometry&, TensorId src,
                       TensorId diff_dst, Gradient diff_weights);
 
+/// For the kernels: the most images, the version of images and outputs, the number of blocks, and the
+/// description of a step.
+inline constexpr int64_t kMostImages = 128;
+inline const Version kRows(Layout::kChannels, Format::kBFloat16);
+inline int blocks(int64_t size, int64_t step) { return int((size + step - 1) / step); }
+std::string widths(const InnerProductGeometry&);
+
 }  // namespace cafetiere::few_rows_bf16
