@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import termios
+import threading
 import time
 
 import pytest
@@ -78,6 +79,15 @@ def test_the_client_is_told_what_to_change(seen, what, sentence):
     assert sentence in seen["refused"][what].split("JVM stacktrace")[0]
 
 
+def read_to_end(terminal):
+    """Reads until the other side is closed, which is an error of a terminal."""
+    try:
+        while os.read(terminal, 1 << 16):
+            pass
+    except OSError:
+        pass
+
+
 def test_interrupting_the_cell_ends_the_run(server, seen):
     terminal, theirs = os.openpty()
     termios.tcsetwinsize(terminal, (24, 120))  # a bar is as wide as that
@@ -86,6 +96,8 @@ def test_interrupting_the_cell_ends_the_run(server, seen):
     try:
         shown = read_until(terminal, "loss=")
         process.send_signal(signal.SIGINT)
+        # A terminal that nobody reads fills up, and its writer then waits without end.
+        threading.Thread(target=read_to_end, args=(terminal,), daemon=True).start()
         output, _ = process.communicate(timeout=SECONDS)
     finally:
         process.kill()
