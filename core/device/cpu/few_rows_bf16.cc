@@ -46,39 +46,43 @@ struct PairInputs {
   }
 };
 
-/// A block of outputs: their sums, [output][image], become results.
-struct Finish {
-  const InnerProductGeometry& g;
-  int64_t lanes, first, outputs;
-  const float* bias;
-  bool relu;
-  const bf16::Round& round;
-};
-void finish(const Finish& f, const float* sums, uint16_t* y) {
-  alignas(64) std::array<float, kOutputs * kMostImages> turned;
-  transpose_tiles(sums, f.outputs, f.g.n, f.lanes, turned.data(), kOutputs);
-  std::array<float, kOutputs> start{};
-  if (f.bias) std::copy_n(f.bias + f.first, f.outputs, start.data());
-  const float least = f.relu ? 0.F : -std::numeric_limits<float>::infinity();
-  f.round({kOutputs, f.outputs, start.data(), least}, turned.data(), f.g.n, y + f.first,
-          f.g.outputs);
-}
-
-/// Computes the outputs of a block.
+/// Computes the outputs of a block; `Weights` knows how to multiply by its form of the weights.
+template <class Weights>
 struct Forward {
   InnerProductGeometry g;
   int64_t lanes;
   const uint16_t* pairs;
-  const float *weights, *bias;
+  Weights weights;
+  const float* bias;
   uint16_t* y;
   bool relu;
   bf16::Round round;
 
   void operator()(int block) const {
     const int64_t first = block * kOutputs, outputs = std::min(kOutputs, g.outputs - first);
-    const bf16::TileScope scope;
+    alignas(64) std::array<float, kOutputs * kMostImages> sums, turned;
+    {
+      const bf16::TileScope scope;
+      weights.multiply(g, pairs, lanes, first, outputs, sums.data());
+    }
+    transpose_tiles(sums.data(), outputs, g.n, lanes, turned.data(), kOutputs);
+    std::array<float, kOutputs> start{};
+    if (bias) std::copy_n(bias + first, outputs, start.data());
+    round({kOutputs, outputs, start.data(), relu ? 0.F : -std::numeric_limits<float>::infinity()},
+          turned.data(), g.n, y + first, g.outputs);
+  }
+};
+
+// The forms of the weights: all give the same bits. They write the sums of outputs [first, first +
+// outputs) as [output][image].
+
+/// In float32, rounded a piece at a time.
+struct FloatWeights {
+  const float* weights;
+
+  void multiply(const InnerProductGeometry& g, const uint16_t* pairs, int64_t lanes, int64_t first,
+                int64_t outputs, float* sums) const {
     alignas(64) std::array<uint16_t, kOutputs * kInputs> rows{};
-    alignas(64) std::array<float, kOutputs * kMostImages> sums;
     for (int64_t k = 0; k < g.k; k += kInputs) {
       const int64_t inputs = std::min(kInputs, g.k - k);
       for (int64_t o = 0; o < outputs; ++o) {
@@ -87,13 +91,25 @@ struct Forward {
       Bf16Product product(lanes, outputs, inputs, lanes, kInputs, lanes, k > 0);
       product.whole_rows = true;
       const uint16_t *const a = pairs + k * lanes, *const b = rows.data();
-      product(&a, &b, sums.data(), 1);
+      product(&a, &b, sums, 1);
     }
-    finish({g, lanes, first, outputs, bias, relu, round}, sums.data(), y);
   }
 };
 
-/// Weights in tiles, in the order in which FixedForward reads them: [output / 32][input / 32][output]
+/// In bfloat16, row-major.
+struct RowWeights {
+  const uint16_t* weights;
+
+  void multiply(const InnerProductGeometry& g, const uint16_t* pairs, int64_t lanes, int64_t first,
+                int64_t outputs, float* sums) const {
+    Bf16Product product(lanes, outputs, g.k, lanes, g.k, lanes, false);
+    product.whole_rows = outputs == kOutputs;
+    const uint16_t* const b = weights + first * g.k;
+    product(&pairs, &b, sums, 1);
+  }
+};
+
+/// Weights in tiles, in the order in which TileWeights reads them: [output / 32][input / 32][output]
 /// [input], with zeros beyond the inputs and outputs.
 struct PackTiles {
   InnerProductGeometry g;
@@ -114,21 +130,13 @@ struct PackTiles {
   }
 };
 
-/// Computes the outputs of a block from weights in tiles; the same bits as Forward.
-struct FixedForward {
-  InnerProductGeometry g;
-  int64_t lanes;
-  const uint16_t *pairs, *tiles;
-  const float* bias;
-  uint16_t* y;
-  bool relu;
-  bf16::Round round;
+/// As packed by PackTiles.
+struct TileWeights {
+  const uint16_t* tiles;
 
-  void operator()(int block) const {
-    const int64_t first = block * kOutputs, outputs = std::min(kOutputs, g.outputs - first);
+  void multiply(const InnerProductGeometry& g, const uint16_t* pairs, int64_t lanes, int64_t first,
+                int64_t outputs, float* sums) const {
     const uint16_t* const panel = tiles + first * PackTiles{g}.depth();
-    const bf16::TileScope scope;
-    alignas(64) std::array<float, kOutputs * kMostImages> sums;
     for (int64_t k = 0; k < g.k; k += kTiles * kTile) {
       const int64_t inputs = std::min(kTiles * kTile, g.k - k), whole = inputs / kTile;
       const uint16_t* const ahead = panel + (k + 2 * kTiles * kTile) * kOutputs;
@@ -142,35 +150,12 @@ struct FixedForward {
       }
       Bf16Product product(lanes, outputs, kTile, lanes, kTile, lanes, k > 0);
       product.whole_rows = true;
-      if (whole > 0) product(as.data(), bs.data(), sums.data(), whole);
+      if (whole > 0) product(as.data(), bs.data(), sums, whole);
       if (whole * kTile == inputs) continue;
       product.k = inputs - whole * kTile, product.add = k + whole > 0;
       as[0] = pairs + (k + whole * kTile) * lanes, bs[0] = panel + (k + whole * kTile) * kOutputs;
-      product(as.data(), bs.data(), sums.data(), 1);
+      product(as.data(), bs.data(), sums, 1);
     }
-    finish({g, lanes, first, outputs, bias, relu, round}, sums.data(), y);
-  }
-};
-
-/// Computes the outputs of a block from weights in bfloat16; the same bits as Forward.
-struct RepeatedForward {
-  InnerProductGeometry g;
-  int64_t lanes;
-  const uint16_t *pairs, *weights;
-  const float* bias;
-  uint16_t* y;
-  bool relu;
-  bf16::Round round;
-
-  void operator()(int block) const {
-    const int64_t first = block * kOutputs, outputs = std::min(kOutputs, g.outputs - first);
-    const bf16::TileScope scope;
-    alignas(64) std::array<float, kOutputs * kMostImages> sums;
-    Bf16Product product(lanes, outputs, g.k, lanes, g.k, lanes, false);
-    product.whole_rows = outputs == kOutputs;
-    const uint16_t* const b = weights + first * g.k;
-    product(&pairs, &b, sums.data(), 1);
-    finish({g, lanes, first, outputs, bias, relu, round}, sums.data(), y);
   }
 };
 
@@ -261,40 +246,31 @@ void product(Program& p, const std::string& name, const InnerProductGeometry& g,
   };
   p.step(std::move(pair));
 
-  if (g.repeats) {
-    const Version rows(Layout::kRowMajor, Format::kBFloat16);
-    Step step = biased_step(p, name, widths(g), g.flops(), {pairs, p.read(weights, rows)}, bias,
-                            dst, kRows);
+  const auto emit = [&]<class Weights>(BufferId weights_in,
+                                       Weights (*of)(const Binder&, BufferId)) {
+    Step step = biased_step(p, name, widths(g), g.flops(), {pairs, weights_in}, bias, dst, kRows);
     step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
       return Kernel{blocks(g.outputs, kOutputs),
-                    RepeatedForward{g, lanes, at.as<uint16_t>(reads[0]), at.as<uint16_t>(reads[1]),
-                                    bias == kNoTensor ? nullptr : at(reads[2]),
-                                    at.as<uint16_t>(write), relu, bf16::Round()}};
+                    Forward<Weights>{g, lanes, at.as<uint16_t>(reads[0]), of(at, reads[1]),
+                                     bias == kNoTensor ? nullptr : at(reads[2]),
+                                     at.as<uint16_t>(write), relu, bf16::Round()}};
     };
-    return p.step(std::move(step));
-  }
-  if (p.parameters_are_fixed()) {
-    const PackTiles pack{g};
-    const BufferId tiles =
-        pack_step<uint16_t>(p, name, weights, pack.size(), blocks(g.outputs, kOutputs), pack);
-    Step step = biased_step(p, name, widths(g), g.flops(), {pairs, tiles}, bias, dst, kRows);
-    step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-      return Kernel{blocks(g.outputs, kOutputs),
-                    FixedForward{g, lanes, at.as<uint16_t>(reads[0]), at.as<uint16_t>(reads[1]),
-                                 bias == kNoTensor ? nullptr : at(reads[2]), at.as<uint16_t>(write),
-                                 relu, bf16::Round()}};
-    };
-    return p.step(std::move(step));
-  }
-  Step step = biased_step(p, name, widths(g), g.flops(),
-                          {pairs, p.read(weights, Layout::kRowMajor)}, bias, dst, kRows);
-  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    return Kernel{blocks(g.outputs, kOutputs),
-                  Forward{g, lanes, at.as<uint16_t>(reads[0]), at(reads[1]),
-                          bias == kNoTensor ? nullptr : at(reads[2]), at.as<uint16_t>(write), relu,
-                          bf16::Round()}};
+    p.step(std::move(step));
   };
-  p.step(std::move(step));
+  if (g.repeats) {
+    emit(
+        p.read(weights, Version(Layout::kRowMajor, Format::kBFloat16)),
+        +[](const Binder& at, BufferId id) { return RowWeights{at.as<uint16_t>(id)}; });
+  } else if (p.parameters_are_fixed()) {
+    const PackTiles pack{g};
+    emit(
+        pack_step<uint16_t>(p, name, weights, pack.size(), blocks(g.outputs, kOutputs), pack),
+        +[](const Binder& at, BufferId id) { return TileWeights{at.as<uint16_t>(id)}; });
+  } else {
+    emit(
+        p.read(weights, Layout::kRowMajor),
+        +[](const Binder& at, BufferId id) { return FloatWeights{at(id)}; });
+  }
 }
 
 void backward_data(Program& p, const std::string& name, const InnerProductGeometry& g,
