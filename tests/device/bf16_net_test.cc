@@ -19,7 +19,8 @@ struct RoundedNet {
   std::unique_ptr<Device> device;
   std::unique_ptr<Plan> plan;
 
-  RoundedNet(const std::string& layers, std::unique_ptr<Device> on, int threads = 1)
+  RoundedNet(const std::string& layers, std::unique_ptr<Device> on, int threads = 1,
+             float largest_param = 1)
       : device(std::move(on)) {
     auto built = TestNet::build(layers, caffe::TRAIN);
     EXPECT_TRUE(built.ok()) << built.status().message();
@@ -29,13 +30,13 @@ struct RoundedNet {
     plan = std::move(*made);
     std::mt19937 random{11};
     std::uniform_real_distribution<float> number(-1, 1);
-    const auto fill = [&](float* to, int64_t count) {
-      for (int64_t i = 0; i < count; ++i) to[i] = from_bfloat16(to_bfloat16(number(random)));
+    const auto fill = [&](float* to, int64_t count, float most = 1) {
+      for (int64_t i = 0; i < count; ++i) to[i] = from_bfloat16(to_bfloat16(most * number(random)));
     };
     for (const Plan::Blob& input : plan->inputs()) fill(input.data, input.shape.count());
     for (const Plan::Blob& output : plan->outputs()) fill(output.diff, output.shape.count());
     for (size_t i = 0; i < net->graph().params().size(); ++i) {
-      fill(net->param(i).data(), int64_t(net->param(i).size()));
+      fill(net->param(i).data(), int64_t(net->param(i).size()), largest_param);
     }
     ThreadPool pool(threads);
     EXPECT_TRUE(plan->run(pool, {}).ok());
@@ -186,6 +187,63 @@ TEST(Bf16, ANetIsNearTheSameInFloat32AndTheSameOnAnyThreads) {
   EXPECT_EQ(threads.bottom_diff(), net.bottom_diff());
   for (size_t i = 0; i < net.net->graph().params().size(); ++i) {
     EXPECT_EQ(threads.param_diff(i), net.param_diff(i)) << i;
+  }
+}
+
+/// The largest distance of a row.
+double row_distance(const std::vector<float>& a, const std::vector<float>& b, size_t width) {
+  double most = 0;
+  for (size_t i = 0; i < b.size(); i += width) {
+    const auto row = [&](const std::vector<float>& v) {
+      return std::vector<float>(v.begin() + int64_t(i), v.begin() + int64_t(i + width));
+    };
+    most = std::max(most, distance(row(a), row(b)));
+  }
+  return most;
+}
+
+// Whole and short tiles of queries, odd numbers of tokens, widths of one vector and of several.
+TEST(Bf16, AttentionIsNearTheReference) {
+  for (const auto& [dims, heads] :
+       std::vector<std::pair<std::vector<int64_t>, int>>{{{2, 64, 32}, 1},
+                                                         {{3, 1, 32}, 2},
+                                                         {{2, 5, 48}, 3},
+                                                         {{2, 131, 64}, 2},
+                                                         {{1, 193, 48}, 1}}) {
+    for (const char* causal : {"false", "true"}) {
+      const std::string layers =
+          input("x", dims) + layer("Attention", "name: 'a' bottom: 'x' top: 'y'",
+                                   "attention_param { num_heads: " + std::to_string(heads) +
+                                       " causal: " + causal + " }");
+      SCOPED_TRACE(layers);
+      const RoundedNet exact(layers, make_ref_device(), 1, 0.3F);
+      const RoundedNet net(layers, bf16_device(), 1, 0.3F);
+      const auto width = size_t(dims[2]);
+      EXPECT_LT(row_distance(net.top(), exact.top(), width), 0.03);
+      EXPECT_LT(row_distance(net.bottom_diff(), exact.bottom_diff(), width), 0.04);
+      for (size_t i = 0; i < 4; ++i) {
+        EXPECT_LT(distance(net.param_diff(i), exact.param_diff(i)), 0.03) << i;
+      }
+      int steps = 0;
+      for (const StepInfo& step : net.plan->describe()) {
+        steps += step.kernel.starts_with("bfloat16, tiles of queries");
+      }
+      EXPECT_EQ(steps, 2);
+      const RoundedNet threads(layers, bf16_device(), 3, 0.3F);
+      EXPECT_EQ(threads.bottom_diff(), net.bottom_diff());
+    }
+  }
+}
+
+// A head whose width is no whole vector is computed in float32.
+TEST(Bf16, AttentionOfNarrowHeadsIsFloat32) {
+  const RoundedNet net(input("x", {2, 5, 24}) + layer("Attention", "name: 'a' bottom: 'x' top: 'y'",
+                                                      "attention_param { num_heads: 2 }"),
+                       bf16_device());
+  for (const StepInfo& step : net.plan->describe()) {
+    if (step.name == "a attention") {
+      EXPECT_THAT(step.kernel, ::testing::HasSubstr("not bfloat16: "));
+    }
   }
 }
 

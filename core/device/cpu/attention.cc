@@ -3,37 +3,36 @@
 // matrix of all pairs of tokens is never in memory; the backward pass recomputes it from the
 // logarithms of its row sums (Dao et al. 2022).
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
-#include "core/device/cpu/attention_rows.h"
+#include "core/device/cpu/attention_bf16.h"
+#include "core/device/cpu/attention_head.h"
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/fold.h"
+#include "core/device/cpu/forms.h"
 #include "core/device/row_major.h"
 #include "core/device/transpose.h"
 
 namespace cafetiere {
 namespace {
 
-constexpr int64_t kAttentionBlocks = 64;  ///< maximum; each has its own working memory
-
-/// The attention of one head of one sample; `pair` is sample * heads + head.
-class AttentionHead {
+/// The attention of one head of one sample at a time.
+class Heads {
  public:
-  explicit AttentionHead(const AttentionGeometry& g)
-      : g_(g), tile_(std::min(kTile, g.tokens)), whole_(g, tile_), last_(g, last_tile()) {}
+  explicit Heads(const AttentionGeometry& g)
+      : g_(g), tile_(attention_tile(g)), whole_(g, tile_), last_(g, last_tile()) {}
 
   /// Floats of working memory for forward() and backward().
   static int64_t scratch(const AttentionGeometry& g) {
-    return 2 * (std::min(kTile, g.tokens) + g.width) * g.tokens;
+    return 2 * (attention_tile(g) + g.width) * g.tokens;
   }
 
   /// out = softmax(Q K^T / sqrt(width)) V; log_sums[token] keeps the logarithm of the softmax
   /// divisor of its row.
   void forward(int64_t pair, const float* qkv, float* out, float* log_sums, float* scratch) const {
-    const Head h = head(pair);
+    const AttentionHead h(g_, pair);
     float* keys = scratch;
     float* scores = keys + g_.tokens * g_.width;
     transpose(qkv + h.key, row(), keys);
@@ -50,7 +49,7 @@ class AttentionHead {
   /// Computes dqkv from dout; out and log_sums are those of the forward pass.
   void backward(int64_t pair, const float* qkv, const float* out, const float* log_sums,
                 const float* dout, float* dqkv, float* scratch) const {
-    const Head h = head(pair);
+    const AttentionHead h(g_, pair);
     float* keys = scratch;
     float* values = keys + g_.tokens * g_.width;
     float* weights = values + g_.tokens * g_.width;
@@ -83,8 +82,6 @@ class AttentionHead {
   }
 
  private:
-  static constexpr int64_t kTile = 64;  ///< queries
-
   /// The products for a tile of `rows` queries (column-major, see Brgemm).
   struct Products {
     int64_t rows;
@@ -102,31 +99,18 @@ class AttentionHead {
                     Brgemm::B::kRows) {}
   };
 
-  /// The offset of a pair's first token, in floats.
-  struct Head {
-    int64_t query, key, value, out, log_sum;
-  };
-  Head head(int64_t pair) const {
-    const int64_t sample = pair / g_.heads, column = pair % g_.heads * g_.width;
-    const int64_t query = sample * g_.tokens * row() + column;
-    return {query, query + g_.features(), query + 2 * g_.features(),
-            sample * g_.tokens * g_.features() + column, pair * g_.tokens};
-  }
   int64_t row() const { return 3 * g_.features(); }
   int64_t last_tile() const { return g_.tokens - (g_.tokens - 1) / tile_ * tile_; }
   const Products& products(int64_t first) const {
     return first + tile_ > g_.tokens ? last_ : whole_;
   }
-  float scale() const { return 1 / std::sqrt(float(g_.width)); }
-  /// The number of tokens that a token attends to.
-  int64_t seen(int64_t token) const { return g_.causal ? token + 1 : g_.tokens; }
 
   /// Transposes (tokens, width) to (width, tokens).
   void transpose(const float* in, int64_t ld, float* out) const {
     transpose_tiles(in, g_.tokens, g_.width, ld, out, g_.tokens);
   }
 
-  AttentionRow row_of(int64_t token) const { return {seen(token), g_.tokens, scale()}; }
+  AttentionRow row_of(int64_t token) const { return attention_row(g_, token, g_.tokens); }
 
   AttentionGeometry g_;
   int64_t tile_;
@@ -139,39 +123,64 @@ template <class Body>
 void attention_step(Program& p, const std::string& name, const AttentionGeometry& g,
                     const std::vector<TensorId>& in, std::vector<TensorId> out, double flops,
                     Body body) {
-  const int64_t blocks = std::min(kAttentionBlocks, g.pairs()), floats = AttentionHead::scratch(g);
+  const int64_t blocks = attention_blocks(g), floats = Heads::scratch(g);
   out.push_back(p.tensor(name + " scratch", {blocks, floats}));
   row_major_step(
       p, name, "brgemm, tiles of queries", in, out,
       [=](const RowMajor& at) {
-        const AttentionHead head(g);
+        const Heads heads(g);
         return Kernel{int(blocks), [=](int block) {
                         float* scratch = at.out.back() + block * floats;
                         for (int64_t pair = block; pair < g.pairs(); pair += blocks) {
-                          body(head, pair, at.in, at.out, scratch);
+                          body(heads, pair, at.in, at.out, scratch);
                         }
                       }};
       },
       flops);
 }
 
+void forward(Program& p, const std::string& name, const AttentionGeometry& g, TensorId qkv,
+             TensorId dst, TensorId log_sums) {
+  attention_step(p, name, g, {qkv}, {dst, log_sums}, g.flops(),
+                 [](const Heads& heads, int64_t pair, const auto& in, const auto& out,
+                    float* scratch) { heads.forward(pair, in[0], out[0], out[1], scratch); });
+}
+
+void backward(Program& p, const std::string& name, const AttentionGeometry& g, TensorId qkv,
+              TensorId dst, TensorId log_sums, TensorId diff_dst, TensorId diff_qkv) {
+  attention_step(
+      p, name, g, {qkv, dst, log_sums, diff_dst}, {diff_qkv}, 2.5 * g.flops(),
+      [](const Heads& heads, int64_t pair, const auto& in, const auto& out, float* scratch) {
+        heads.backward(pair, in[0], in[1], in[2], in[3], out[0], scratch);
+      });
+}
+
+std::string accepts_all(const AttentionGeometry&) { return ""; }
+
+using AttentionForm =
+    Form<AttentionGeometry, TensorId /*qkv*/, TensorId /*dst*/, TensorId /*log_sums*/>;
+constexpr AttentionForm kBf16Attention{"bfloat16", attention_bf16::declines,
+                                       attention_bf16::forward};
+constexpr AttentionForm kAttention[] = {{"float32", accepts_all, forward}};
+
+using BackwardForm = Form<AttentionGeometry, TensorId /*qkv*/, TensorId /*dst*/,
+                          TensorId /*log_sums*/, TensorId /*diff_dst*/, TensorId /*diff_qkv*/>;
+constexpr BackwardForm kBf16Backward{"bfloat16", attention_bf16::declines,
+                                     attention_bf16::backward};
+constexpr BackwardForm kBackward[] = {{"float32", accepts_all, backward}};
+
 }  // namespace
 
 void CpuDevice::attention(Program& p, const std::string& name, const AttentionGeometry& g,
                           TensorId qkv, TensorId dst, TensorId log_sums) {
-  attention_step(p, name, g, {qkv}, {dst, log_sums}, g.flops(),
-                 [](const AttentionHead& head, int64_t pair, const auto& in, const auto& out,
-                    float* scratch) { head.forward(pair, in[0], out[0], out[1], scratch); });
+  emit_first(products_, kBf16Attention, kAttention, p, name, g, qkv, dst, log_sums);
 }
 
 void CpuDevice::attention_backward(Program& p, const std::string& name, const AttentionGeometry& g,
                                    TensorId qkv, TensorId dst, TensorId log_sums, TensorId diff_dst,
                                    TensorId diff_qkv) {
-  attention_step(
-      p, name, g, {qkv, dst, log_sums, diff_dst}, {diff_qkv}, 2.5 * g.flops(),
-      [](const AttentionHead& head, int64_t pair, const auto& in, const auto& out, float* scratch) {
-        head.backward(pair, in[0], in[1], in[2], in[3], out[0], scratch);
-      });
+  emit_first(products_, kBf16Backward, kBackward, p, name, g, qkv, dst, log_sums, diff_dst,
+             diff_qkv);
 }
 
 }  // namespace cafetiere
