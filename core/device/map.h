@@ -112,6 +112,7 @@ void map(Program& p, std::string name, F f, TensorId out, In... in) {
   for (TensorId id : inputs) step.reads.push_back(p.read(id, version));
   step.writes = {p.write(out, version)};
   step.in_place = 0;
+  step.costly = is_costly<F>;
   step.rows = element_rows(p.shape(out), layout, sizeof...(In));
   step.make = [=, reads = step.reads, write = step.writes[0],
                width = step.rows.width](const Binder& at) {

@@ -112,6 +112,7 @@ struct Step {
   int in_place = -1;
   Rows rows = {};
   bool joined = false;  ///< runs in one pass with the previous step
+  bool costly = false;  ///< takes longer to compute than memory takes to deliver its inputs
 };
 
 /// A region of memory. `external` ones belong to the caller (parameters, gradients, inputs).

@@ -120,7 +120,7 @@ class Recomputing {
       return false;
     }
     const Step& step = program_.steps()[size_t(writer)];
-    return step.space == Space::kHost && step.rows.count > 1 && step.rows.writes &&
+    return step.space == Space::kHost && !step.costly && step.rows.count > 1 && step.rows.writes &&
            step.writes.size() == 1 && std::ranges::all_of(step.reads, [&](BufferId of) {
              if (is_there(of, search->when)) {
                if (program_.buffers()[size_t(of)].bytes >= least_bytes_) search->large.insert(of);

@@ -126,6 +126,17 @@ TEST(Recompute, ASumIsKeptInBfloat16) {
 }
 
 // A sum of blocks of which each needs the one before: every other one is kept.
+TEST(Recompute, ACostlyResultIsKept) {
+  Order o;
+  const BufferId x = o.buffer(), y = o.buffer(), dy = o.buffer();
+  o.step("product", {}, {}, {x}, {});
+  o.step("gelu", {x}, {}, {y});
+  o.program.steps().back().costly = true;
+  o.step("data", {}, {y}, {dy}, {});
+  o.step("product backward", {}, {x, y}, {o.buffer()}, {});
+  EXPECT_THAT(recomputed(o, 2), ElementsAre("product", "gelu", "data", "product backward"));
+}
+
 TEST(Recompute, ACopyIsNotMadeOfACopy) {
   Order o;
   BufferId sum = o.buffer();
