@@ -192,13 +192,11 @@ TEST(Bf16Round, HasTheBytesOfTheInstruction) {
   for (int64_t lanes : {1, 7, 16, 20, 32}) {
     const int64_t height = lanes > 16 ? 32 : 16, pixels = int64_t(from.size()) / height - 1;
     for (const float floor : {0.F, -std::numeric_limits<float>::infinity()}) {
-      for (const bool streams : {false, true}) {
-        const bf16::Rounding how{height, lanes, start.data(), floor, streams};
-        std::vector<uint16_t> plain(size_t(64 * pixels), 1), fast = plain;
-        bf16::Round(false)(how, from.data(), pixels, plain.data(), 64);
-        bf16::Round(true)(how, from.data(), pixels, fast.data(), 64);
-        ASSERT_EQ(plain, fast) << lanes << " lanes";
-      }
+      const bf16::Rounding how{height, lanes, start.data(), floor};
+      std::vector<uint16_t> plain(size_t(64 * pixels), 1), fast = plain;
+      bf16::Round(false)(how, from.data(), pixels, plain.data(), 64);
+      bf16::Round(true)(how, from.data(), pixels, fast.data(), 64);
+      ASSERT_EQ(plain, fast) << lanes << " lanes";
     }
   }
 }

@@ -21,12 +21,11 @@ using bf16::Window;
 using bf16::WindowAxis;
 using channels_last::LaneBlocks;
 
-constexpr int64_t kTogether = 64;       // pixels per product; their sums stay in the L1 cache
-constexpr int64_t kFewTogether = 32;    // the same where kernel rows outside the source are skipped
-constexpr int64_t kStreamed = 2 << 20;  // numbers above which results bypass the caches
-constexpr int64_t kMostRuns = 64;       // runs per product
-constexpr int64_t kMostTaps = 256;      // taps per kernel
-constexpr int64_t kFewTaps = 16;        // kernels up to this size pack 8 channels at a time
+constexpr int64_t kTogether = 64;     // pixels per product; their sums stay in the L1 cache
+constexpr int64_t kFewTogether = 32;  // the same where kernel rows outside the source are skipped
+constexpr int64_t kMostRuns = 64;     // runs per product
+constexpr int64_t kMostTaps = 256;    // taps per kernel
+constexpr int64_t kFewTaps = 16;      // kernels up to this size pack 8 channels at a time
 
 /// The outputs of a pair of classes, and their products.
 struct Part {
@@ -41,10 +40,8 @@ struct Part {
 struct Plan {
   Window w;
   std::vector<Part> parts;
-  bool streams;  // the result is too large to stay in the caches
 
-  explicit Plan(Window window)
-      : w(std::move(window)), streams(w.n * w.out_h * w.out_w * w.out_channels >= kStreamed) {
+  explicit Plan(Window window) : w(std::move(window)) {
     int64_t packed = 0;
     for (const WindowAxis::Class& row : w.rows.classes) {
       for (const WindowAxis::Class& col : w.cols.classes) {
@@ -105,7 +102,6 @@ struct Kernel {
         }
       }
     }
-    if (plan->streams) bf16::end_streams();
   }
 
   /// Lays out the rows read by the outputs of class rows [row0, row0 + tile), image by image.
@@ -210,8 +206,7 @@ struct Kernel {
       else
         sums.fill(0);
       store(of, p, end, row0, image, o0,
-            {height, lanes, start.data(), relu ? 0.F : -std::numeric_limits<float>::infinity(),
-             plan->streams},
+            {height, lanes, start.data(), relu ? 0.F : -std::numeric_limits<float>::infinity()},
             sums.data());
     }
   }

@@ -35,16 +35,10 @@ void round_by_instruction(const Rounding& how, const float* sums, int64_t count,
   // max() returns the second operand if one is NaN or both are zeros.
   if (how.lanes > 16) {
     const __mmask32 mask = __mmask32((uint64_t{1} << how.lanes) - 1);
-    const bool streams =
-        how.streams && how.lanes == 32 && (uintptr_t(to) | uintptr_t(2 * distance)) % 64 == 0;
     for (int64_t i = 0; i < count; ++i, sums += how.height, to += distance) {
       const __m512 a = _mm512_max_ps(floor, _mm512_add_ps(_mm512_loadu_ps(sums), low));
       const __m512 b = _mm512_max_ps(floor, _mm512_add_ps(_mm512_loadu_ps(sums + 16), high));
-      const __m512i both = __m512i(_mm512_cvtne2ps_pbh(b, a));
-      if (streams)
-        _mm512_stream_si512(reinterpret_cast<__m512i*>(to), both);
-      else
-        _mm512_mask_storeu_epi16(to, mask, both);
+      _mm512_mask_storeu_epi16(to, mask, __m512i(_mm512_cvtne2ps_pbh(b, a)));
     }
     return;
   }
@@ -61,12 +55,6 @@ constexpr auto round_by_instruction = round_plainly;
 #endif
 
 }  // namespace
-
-void end_streams() {
-#if CFT_OTHER_TARGETS
-  _mm_sfence();
-#endif
-}
 
 Round::Round() : Round(rounds_by_instruction()) {}
 

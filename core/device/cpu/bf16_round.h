@@ -12,11 +12,7 @@ struct Rounding {
   int64_t height, lanes;  ///< at most 32
   const float* start;     ///< 32 floats
   float floor;
-  bool streams = false;  ///< bypass the caches, since the result is not read soon
 };
-
-/// Makes this thread's streaming stores visible to others before its later stores.
-void end_streams();
 
 /// Rounds like flushed_bfloat16().
 class Round {

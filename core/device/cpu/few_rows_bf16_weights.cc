@@ -8,7 +8,6 @@
 #include "core/device/bfloat16.h"
 #include "core/device/cpu/bf16_pack.h"
 #include "core/device/cpu/bf16_product.h"
-#include "core/device/cpu/bf16_round.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/few_rows_bf16.h"
 #include "core/device/cpu/whole_pieces.h"
@@ -55,6 +54,13 @@ void put_row(std::span<const float> row, bool add, float* to) {
   std::copy_n(from, count, to);
 }
 
+/// Makes this thread's streaming stores visible to others before its later stores.
+void end_streams() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
 /// Computes the weight gradient of a few outputs, a piece of a row at a time.
 struct BackwardWeights {
   InnerProductGeometry g;
@@ -83,7 +89,7 @@ struct BackwardWeights {
         put((first + o) * g.k + k, std::span(sums).subspan(size_t(o * kPiece), size_t(inputs)));
       }
     }
-    bf16::end_streams();
+    end_streams();
   }
 };
 
