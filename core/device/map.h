@@ -111,7 +111,7 @@ void map(Program& p, std::string name, F f, TensorId out, In... in) {
   const Version version(layout, format, step.space);
   for (TensorId id : inputs) step.reads.push_back(p.read(id, version));
   step.writes = {p.write(out, version)};
-  step.in_place = 0;
+  step.in_place = sizeof...(In);
   step.costly = is_costly<F>;
   step.rows = element_rows(p.shape(out), layout, sizeof...(In));
   step.make = [=, reads = step.reads, write = step.writes[0],
@@ -189,7 +189,7 @@ void map_channels(Program& p, std::string name, F f, TensorId out,
   const Version row(Layout::kRowMajor, Format::kFloat32, step.space);
   for (TensorId id : channel) step.reads.push_back(p.read(id, row));
   step.writes = {p.write(out, version)};
-  step.in_place = 0;
+  step.in_place = D;
   step.rows = element_rows(p.shape(out), layout, D);
   step.make = [=, reads = step.reads, write = step.writes[0],
                width = step.rows.width](const Binder& at) {
@@ -261,7 +261,7 @@ void map_indexed(Program& p, std::string name, F make_f, TensorId out, TensorId 
   const Version version(layout, format, step.space);
   step.reads = {p.read(in, version)};
   step.writes = {p.write(out, version)};
-  step.in_place = 0;
+  step.in_place = 1;
   step.make = [=, read = step.reads[0], write = step.writes[0]](const Binder& at) {
     const void* src = at.as<void>(read);
     void* dst = at.as<void>(write);

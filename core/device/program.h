@@ -51,6 +51,7 @@ struct RunContext {
 using TensorId = int;
 using BufferId = int;
 inline constexpr TensorId kNoTensor = -1;
+inline constexpr BufferId kNoBuffer = -1;
 
 /// A bound operation. Its blocks are independent; their number depends on the shape, never on the
 /// threads.
@@ -68,6 +69,7 @@ struct Rows {
   int64_t count = 0;   ///< 0: not a step by rows
   int64_t width = 1;   ///< floats
   int64_t block = 0;   ///< rows processed together, because their sums depend on it; 0: any number
+  int64_t least = 1;   ///< rows that are worth processing together
   size_t reads = 0;    ///< the first `reads` of Step::reads are read by row, the others as a whole
   bool writes = true;  ///< whether its results are rows, as opposed to sums over rows
 };
@@ -108,8 +110,8 @@ struct Step {
   /// holds all of its buffers, except for a copy.
   Space space = Space::kHost;
   double flops = 0;
-  /// writes[0] may share the memory of reads[in_place] if no later step reads that.
-  int in_place = -1;
+  /// writes[0] may share the memory of one of the first `in_place` reads that no later step reads.
+  size_t in_place = 0;
   Rows rows = {};
   bool joined = false;  ///< runs in one pass with the previous step
   bool costly = false;  ///< takes longer to compute than memory takes to deliver its inputs

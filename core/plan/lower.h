@@ -62,8 +62,6 @@ struct StepInfo {
   std::string format;  ///< of its inputs, and of its outputs if different: "bfloat16>float32"
 };
 
-inline constexpr BufferId kNoBuffer = -1;
-
 /// A net as the steps of a device. Its external buffers are the inputs, the gradients supplied by
 /// the caller, the parameters and their gradients.
 struct LoweredNet {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 #include <utility>
 
 namespace cafetiere {
@@ -56,7 +57,24 @@ struct Regions {
   std::vector<int> of;  ///< per buffer; -1: none
 };
 
-/// A step overwrites its input where it may and where nothing reads the input later.
+/// The input that step `s` overwrites with its result: one that it may and that nothing reads later.
+/// Of several the newest, which is more likely to be in the caches. kNoBuffer: none.
+BufferId overwritten(const Program& program, const std::vector<Life>& lives, int s,
+                     const Regions& regions) {
+  const Step& step = program.steps()[size_t(s)];
+  const Buffer& to = program.buffers()[size_t(step.writes[0])];
+  BufferId newest = kNoBuffer;
+  for (BufferId from : std::span(step.reads).first(step.in_place)) {
+    const Buffer& old = program.buffers()[size_t(from)];
+    // Elements of another size would overwrite input that is still to be read.
+    const bool alike = old.space == to.space && old.fixed == to.fixed && old.bytes == to.bytes;
+    const Life& life = lives[size_t(from)];
+    if (regions.of[size_t(from)] < 0 || life.last != s || !alike) continue;
+    if (newest == kNoBuffer || life.first > lives[size_t(newest)].first) newest = from;
+  }
+  return newest;
+}
+
 Regions regions_of(const Program& program) {
   const auto& buffers = program.buffers();
   const std::vector<Life> lives = lives_of(program);
@@ -68,17 +86,12 @@ Regions regions_of(const Program& program) {
       int& region = regions.of[size_t(id)];
       if (buffer.external || region >= 0) continue;
       const Life& life = lives[size_t(id)];
-      if (step.in_place >= 0 && id == step.writes[0]) {
-        const BufferId from = step.reads[size_t(step.in_place)];
-        const Buffer& old = buffers[size_t(from)];
-        // Elements of another size would overwrite input that is still to be read.
-        const bool alike = old.space == buffer.space && old.fixed == buffer.fixed;
-        const int there = regions.of[size_t(from)];
-        if (there >= 0 && lives[size_t(from)].last == s && alike && old.bytes == buffer.bytes) {
-          region = there;
-          regions.all[size_t(there)].end = life.end;
-          continue;
-        }
+      const BufferId from =
+          id == step.writes[0] ? overwritten(program, lives, s, regions) : kNoBuffer;
+      if (from != kNoBuffer) {
+        region = regions.of[size_t(from)];
+        regions.all[size_t(region)].end = life.end;
+        continue;
       }
       region = int(regions.all.size());
       regions.all.push_back(

@@ -106,14 +106,15 @@ void join_rows(Program& program, size_t begin, size_t end) {
 }
 
 RowPass::RowPass(const std::vector<const Step*>& steps, const Binder& binder) {
-  int64_t width = 1;
+  int64_t width = 1, least = 1;
   for (const Step* step : steps) {
     kernels_.push_back(step->make(binder));
     rows_ = step->rows.count;
     width = std::max(width, step->rows.width);
     block_ = std::max(block_, step->rows.block);
+    least = std::max(least, step->rows.least);
   }
-  if (block_ == 0) block_ = std::max<int64_t>(1, kMapBlock / width);
+  if (block_ == 0) block_ = std::max(least, kMapBlock / width);
 }
 
 Kernel RowPass::kernel() const {

@@ -9,7 +9,7 @@
 namespace cafetiere {
 namespace {
 
-Step step_of(std::vector<BufferId> reads, std::vector<BufferId> writes, int in_place = -1) {
+Step step_of(std::vector<BufferId> reads, std::vector<BufferId> writes, size_t in_place = 0) {
   Step step;
   step.reads = std::move(reads);
   step.writes = std::move(writes);
@@ -59,7 +59,7 @@ TEST(Memory, RandomProgramsKeepTheirValues) {
         const Format format = below(2) == 0 ? Format::kFloat32 : Format::kBFloat16;
         writes.push_back(program.scratch(int64_t(1 + below(3) * 64), format));
       }
-      program.step(step_of(reads, writes, reads.empty() ? -1 : 0));
+      program.step(step_of(reads, writes, size_t(below(int(reads.size()) + 1))));
       written.insert(written.end(), writes.begin(), writes.end());
     }
     expect_values_survive(program, place(program));
@@ -73,11 +73,24 @@ TEST(Memory, AChainNeedsTwoBuffersAndInPlaceOne) {
     program.step(step_of({}, {last}));
     for (int i = 0; i < 10; ++i) {
       const BufferId next = program.scratch(640);
-      program.step(step_of({last}, {next}, in_place ? 0 : -1));
+      program.step(step_of({last}, {next}, in_place ? 1 : 0));
       last = next;
     }
     EXPECT_EQ(place(program).bytes, 4 * (in_place ? 640 : 1280));
   }
+}
+
+TEST(Memory, OfTwoInputsTheNewestIsOverwritten) {
+  Program program;
+  const BufferId first = program.scratch(640), second = program.scratch(640);
+  const BufferId sum = program.scratch(640);
+  program.step(step_of({}, {first}));
+  program.step(step_of({}, {second}));
+  program.step(step_of({first, second}, {sum}, 2));
+  program.step(step_of({sum}, {}));
+  const MemoryPlan plan = place(program);
+  EXPECT_EQ(plan.offsets[size_t(sum)], plan.offsets[size_t(second)]);
+  EXPECT_EQ(plan.bytes, 4 * 1280);
 }
 
 TEST(Memory, ALargeBufferTakesThePlaceOfASmallerOneBeforeIt) {
@@ -95,7 +108,7 @@ TEST(Memory, ElementsOfAnotherSizeAreNotWrittenInPlace) {
   Program program;
   const BufferId narrow = program.scratch(64, Format::kBFloat16), wide = program.scratch(64);
   program.step(step_of({}, {narrow}));
-  program.step(step_of({narrow}, {wide}, 0));
+  program.step(step_of({narrow}, {wide}, 1));
   EXPECT_EQ(placed_size(64 * 2), placed_size(64 * 4));
   EXPECT_EQ(place(program).bytes, 2 * placed_size(64 * 4));
 }
@@ -105,7 +118,7 @@ TEST(Memory, EachMemoryHasItsOwnArena) {
   const BufferId host = program.scratch(64);
   const BufferId device = program.scratch(64, Format::kFloat32, Space::kDevice);
   program.step(step_of({}, {host}));
-  program.step(step_of({host}, {device}, 0));
+  program.step(step_of({host}, {device}, 1));
   const MemoryPlan plan = place(program);
   EXPECT_EQ(plan.bytes, 64 * 4);
   EXPECT_EQ(plan.device_bytes, 64 * 4);
