@@ -64,8 +64,9 @@ const float* load_floats(Format format, const void* tensor, int64_t first, int64
 
 Step conversion_step(const std::string& name, const Shape& shape, const Version& from,
                      BufferId source, const Version& to, BufferId target, Queue* queue) {
-  if (from.format == to.format && from.space == to.space) {
-    return reorder_step(name, shape, from.layout, source, to.layout, target);
+  const bool same_layout = same_order(shape, from.layout, to.layout);
+  if (from.space == to.space && (from.format == to.format || !same_layout)) {
+    return reorder_step(name, shape, from.layout, source, to, target);
   }
   Step step;
   step.name = name;

@@ -11,12 +11,14 @@ namespace cafetiere {
 namespace {
 
 /// The last version before `want` on the path of conversions from an existing version. Layouts are
-/// converted in float32, and both layouts and formats in host memory.
+/// converted from float32, together with rounding if wanted, and both layouts and formats in host
+/// memory.
 Version before(const Shape& shape, const Version& have, const Version& want) {
   if (want.space == Space::kDevice) return {want.layout, want.format};
   const bool same_layout = same_order(shape, have.layout, want.layout);
   if (same_layout && have.format == want.format) return have;
-  if (want.format != Format::kFloat32) return {want.layout};
+  const bool is_source = have.format == Format::kFloat32 && have.space == Space::kHost;
+  if (want.format != Format::kFloat32) return is_source ? have : Version(want.layout);
   return same_layout ? Version(want.layout, have.format) : Version(have.layout);
 }
 

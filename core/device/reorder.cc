@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
+#include "core/device/bfloat16.h"
 #include "core/device/transpose.h"
 
 namespace cafetiere {
@@ -47,11 +47,16 @@ ReorderPlan walk(const Shape& shape, Layout from, Layout to) {
 
 constexpr int64_t kTile = 64;  // columns per block of a transposition
 
-void copy_rows(const ReorderPlan& w, int64_t outer, const float* in, float* out) {
+constexpr int64_t kRoom = 4096;  // floats transposed before they are rounded, in the L1 cache
+
+void put(const float* from, int64_t count, float* to) { std::copy_n(from, count, to); }
+void put(const float* from, int64_t count, uint16_t* to) { narrow(from, count, to); }
+
+template <class T>
+void copy_rows(const ReorderPlan& w, int64_t outer, const float* in, T* out) {
   for (int64_t row = 0; row < w.target.size; ++row) {
-    std::memcpy(out + outer * w.outer.to + row * w.target.to,
-                in + outer * w.outer.from + row * w.target.from,
-                size_t(w.source.size) * sizeof(float));
+    put(in + outer * w.outer.from + row * w.target.from, w.source.size,
+        out + outer * w.outer.to + row * w.target.to);
   }
 }
 
@@ -62,26 +67,50 @@ void transpose_tile(const ReorderPlan& w, int64_t outer, int64_t first, const fl
                   out + outer * w.outer.to + first * w.source.to, w.source.to);
 }
 
+/// With rounding: some rows of the source at a time.
+void transpose_tile(const ReorderPlan& w, int64_t outer, int64_t first, const float* in,
+                    uint16_t* out) {
+  const int64_t columns = std::min(kTile, w.source.size - first), most = kRoom / columns;
+  alignas(64) std::array<float, kRoom> room;
+  for (int64_t row = 0; row < w.target.size; row += most) {
+    const int64_t rows = std::min(most, w.target.size - row);
+    transpose_tiles(in + outer * w.outer.from + row * w.target.from + first, rows, columns,
+                    w.target.from, room.data(), rows);
+    uint16_t* const to = out + outer * w.outer.to + first * w.source.to + row;
+    if (rows == w.source.to) {
+      narrow(room.data(), rows * columns, to);
+      continue;
+    }
+    for (int64_t c = 0; c < columns; ++c) {
+      narrow(room.data() + c * rows, rows, to + c * w.source.to);
+    }
+  }
+}
+
+template <class T>
+Kernel reorder_kernel(const ReorderPlan& w, const float* in, T* out) {
+  if (w.same) {
+    return {int(w.outer.size), [=](int block) { copy_rows(w, block, in, out); }};
+  }
+  const int64_t tiles = (w.source.size + kTile - 1) / kTile;
+  return {int(w.outer.size * tiles),
+          [=](int block) { transpose_tile(w, block / tiles, block % tiles * kTile, in, out); }};
+}
+
 }  // namespace
 
 Step reorder_step(const std::string& name, const Shape& shape, Layout from, BufferId source,
-                  Layout to, BufferId target) {
-  const ReorderPlan w = walk(shape, from, to);
+                  Version to, BufferId target) {
+  const ReorderPlan w = walk(shape, from, to.layout);
+  const bool rounds = to.format == Format::kBFloat16;
   Step step;
-  step.name = name + " reorder";
-  step.kernel = std::string(layout_name(from)) + " to " + layout_name(to);
+  step.name = name + (rounds ? " convert" : " reorder");
+  step.kernel = std::string(layout_name(from)) + " to " + to.name();
   step.reads = {source};
   step.writes = {target};
   step.make = [=](const Binder& at) {
-    const float* in = at(source);
-    float* out = at(target);
-    if (w.same) {
-      return Kernel{int(w.outer.size), [=](int block) { copy_rows(w, block, in, out); }};
-    }
-    const int64_t tiles = (w.source.size + kTile - 1) / kTile;
-    return Kernel{int(w.outer.size * tiles), [=](int block) {
-                    transpose_tile(w, block / tiles, block % tiles * kTile, in, out);
-                  }};
+    return rounds ? reorder_kernel(w, at(source), at.as<uint16_t>(target))
+                  : reorder_kernel(w, at(source), at(target));
   };
   return step;
 }

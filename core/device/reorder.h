@@ -6,8 +6,9 @@
 
 namespace cafetiere {
 
-/// A step that copies `source` (in layout `from`) to `target` (in layout `to`).
+/// A step that copies the floats of `source` (in layout `from`) to `target` (in layout `to`), which
+/// is float32 or bfloat16.
 Step reorder_step(const std::string& name, const Shape& shape, Layout from, BufferId source,
-                  Layout to, BufferId target);
+                  Version to, BufferId target);
 
 }  // namespace cafetiere

@@ -61,11 +61,12 @@ TEST(Version, AConversionIsAStepAndIsMadeOnce) {
   EXPECT_EQ(program.read(x, Layout::kRowMajor), program.read(x, Layout::kRowMajor));
   const BufferId narrow = program.read(x, {kScn, kBf16});
   EXPECT_EQ(program.read(x, {kScn, kBf16}), narrow);
-  EXPECT_THAT(steps_of(program),
-              ElementsAre("x reorder: NCS to SCN", "x convert: SCN to SCN bfloat16"));
+  EXPECT_THAT(steps_of(program), ElementsAre("x convert: NCS to SCN bfloat16"));
   EXPECT_EQ(program.buffers()[size_t(narrow)].bytes, 2 * 3 * 4 * 2);
-  program.read(x, kScn);
-  EXPECT_EQ(program.steps().size(), 2U) << "the one in between is a version as well";
+  const BufferId rows = program.read(x, {Layout::kRowMajor, kBf16});
+  EXPECT_NE(rows, narrow);
+  EXPECT_EQ(program.steps().back().reads[0], program.read(x, Layout::kRowMajor)) << "not by kScn";
+  EXPECT_EQ(program.steps().size(), 2U);
 }
 
 TEST(Version, ValuesAreRoundedOnTheWayToBfloat16AndExactBack) {
@@ -90,6 +91,25 @@ TEST(Version, ValuesAreRoundedOnTheWayToBfloat16AndExactBack) {
   const ProgramRun run(program, {&values});
   for (int64_t i = 0; i < count; ++i) {
     ASSERT_EQ(run.at()(wide)[i], from_bfloat16(to_bfloat16(values[size_t(i)]))) << i;
+  }
+}
+
+TEST(Version, LayoutAndFormatChangeTogetherAsOneAfterTheOther) {
+  for (const Shape& shape : {Shape{2, 3, 70}, {5, 130, 7}, {3, 9, 1}, {1, 200, 129}, {70, 2, 3}}) {
+    for (const Layout layout : {kScn, Layout::kChannels, Layout::kFeatures}) {
+      Program program;
+      const TensorId x = program.external("x", shape);
+      const BufferId narrow = program.read(x, {layout, kBf16}), wide = program.read(x, layout);
+      Step end;
+      end.reads = {narrow, wide};
+      end.make = [](const Binder&) { return Kernel{1, [](int) {}}; };
+      program.step(std::move(end));
+      std::vector<float> values = thirds(shape.count());
+      const ProgramRun run(program, {&values});
+      for (int64_t i = 0; i < shape.count(); ++i) {
+        ASSERT_EQ(run.at().as<uint16_t>(narrow)[i], to_bfloat16(run.at()(wide)[i])) << i;
+      }
+    }
   }
 }
 
