@@ -96,6 +96,16 @@ inline constexpr bool is_costly = requires {
   requires F::kCostly;
 };
 
+/// The rule of a functor, if it has one.
+template <class F>
+Rule rule_of(const F& f) {
+  if constexpr (requires { f.rule(); }) {
+    return f.rule();
+  } else {
+    return Rule::kOther;
+  }
+}
+
 /// out[i] = f(in[i]...). All tensors have the same number of elements; the layout and format are
 /// those of the first input. A costly f is compiled for wide vectors, too.
 template <class F, class... In>
@@ -113,6 +123,7 @@ void map(Program& p, std::string name, F f, TensorId out, In... in) {
   step.writes = {p.write(out, version)};
   step.in_place = sizeof...(In);
   step.costly = is_costly<F>;
+  step.rule = rule_of(f);
   step.rows = element_rows(p.shape(out), layout, sizeof...(In));
   step.make = [=, reads = step.reads, write = step.writes[0],
                width = step.rows.width](const Binder& at) {
@@ -294,10 +305,14 @@ void map_indexed(Program& p, std::string name, F make_f, TensorId out, TensorId 
   p.step(std::move(step));
 }
 
+struct Plus {
+  static Rule rule() { return Rule::kSum; }
+  float operator()(float x, float y) const { return x + y; }
+};
+
 /// Adds tensors of equal shape: out = a + b, in that order.
 inline void add(Program& p, std::string name, TensorId out, TensorId a, TensorId b) {
-  map(
-      p, std::move(name), [](float x, float y) { return x + y; }, out, a, b);
+  map(p, std::move(name), Plus(), out, a, b);
 }
 
 }  // namespace cafetiere

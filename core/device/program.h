@@ -96,6 +96,16 @@ class Binder {
 };
 
 /// One operation on buffers.
+/// Functions that the step before may apply to its results: x + y, and max(x, 0).
+enum class Rule { kOther, kSum, kRelu };
+
+/// How a step ends with the rules of the steps after it: its results, rounded, plus `addend`, then
+/// max(., 0) if `relu`, written to `result`. All three have the version of its own result.
+struct Ending {
+  BufferId addend, result;
+  bool relu;
+};
+
 struct Step {
   std::string name;    ///< "conv1 forward"
   std::string kernel;  ///< which implementation and why: "brgemm SCN (64 lanes)"
@@ -106,6 +116,10 @@ struct Step {
   /// index in the net: passes the gradient in pieces to RunContext::update instead of writing it.
   /// Null: not available.
   std::function<Kernel(const Binder&, size_t param)> make_update;
+  /// An alternative to `make` for a step with a single result, bitwise the same as applying the rules
+  /// afterwards. Null: not available.
+  std::function<Kernel(const Binder&, const Ending&)> make_ending;
+  Rule rule = Rule::kOther;  ///< what a map computes from its reads
   /// Where it runs: on the threads of the host, or in the queue of the device, whose memory then
   /// holds all of its buffers, except for a copy.
   Space space = Space::kHost;

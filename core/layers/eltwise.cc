@@ -107,9 +107,13 @@ class Eltwise : public Layer {
     for (size_t i = 1; i < plan.bottoms.size(); ++i) {
       const float a = i == 1 ? coeff(0) : 1, b = coeff(i);
       const TensorId next = plan.new_tensor("sum", plan.top_shapes[0]);
-      map(
-          plan.program, plan.step("forward"), [=](float x, float y) { return a * x + b * y; }, next,
-          result, plan.bottoms[i]);
+      if (a == 1 && b == 1) {
+        add(plan.program, plan.step("forward"), next, result, plan.bottoms[i]);
+      } else {
+        map(
+            plan.program, plan.step("forward"), [=](float x, float y) { return a * x + b * y; },
+            next, result, plan.bottoms[i]);
+      }
       result = next;
     }
     plan.tops[0] = result;

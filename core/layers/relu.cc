@@ -8,6 +8,7 @@ namespace {
 struct ReLU {
   explicit ReLU(const caffe::LayerParameter& param)
       : negative_slope(param.relu_param().negative_slope()) {}
+  Rule rule() const { return negative_slope == 0 ? Rule::kRelu : Rule::kOther; }
   float operator()(float x) const { return x > 0 ? x : negative_slope * x; }
   /// The top has the bottom's sign unless the slope is negative.
   bool slope_of_top() const { return negative_slope >= 0; }

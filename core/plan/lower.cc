@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/device/isa.h"
+#include "core/plan/endings.h"
 #include "core/plan/fold.h"
 #include "core/plan/fusion.h"
 #include "core/plan/lower_node.h"
@@ -39,6 +40,10 @@ class Lowering {
     if (options_.fixed) net_.hoisted = program_.hoist(net_.params);
     net_.first_backward = program_.steps().size();
     if (options_.backward) CFT_TRY(backward());
+    if (options_.endings) {
+      net_.first_backward = merge_endings(program_, net_.hoisted, net_.first_backward);
+      merge_endings(program_, net_.first_backward, program_.steps().size());
+    }
     if (options_.backward && options_.recompute) recompute_rows(program_, net_.first_backward);
     if (options_.row_passes) {
       join_rows(program_, net_.hoisted, net_.first_backward);

@@ -45,6 +45,8 @@ struct PlanOptions {
   /// longer needs it; its gradient is a temporary of the plan. Requires the batch to be a whole
   /// iteration.
   bool updates = false;
+  /// Compute sums and ReLUs in the steps of one of the terms (endings.h); does not change the values.
+  bool endings = true;
   /// Combine steps over the same rows of large tensors in one pass over memory (row_pass.h); does
   /// not change the values.
   bool row_passes = true;

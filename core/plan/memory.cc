@@ -63,13 +63,17 @@ BufferId overwritten(const Program& program, const std::vector<Life>& lives, int
                      const Regions& regions) {
   const Step& step = program.steps()[size_t(s)];
   const Buffer& to = program.buffers()[size_t(step.writes[0])];
+  const auto inputs = std::span(step.reads).first(step.in_place);
+  const auto others = std::span(step.reads).subspan(step.in_place);
   BufferId newest = kNoBuffer;
-  for (BufferId from : std::span(step.reads).first(step.in_place)) {
+  for (BufferId from : inputs) {
     const Buffer& old = program.buffers()[size_t(from)];
     // Elements of another size would overwrite input that is still to be read.
     const bool alike = old.space == to.space && old.fixed == to.fixed && old.bytes == to.bytes;
     const Life& life = lives[size_t(from)];
-    if (regions.of[size_t(from)] < 0 || life.last != s || !alike) continue;
+    // The step may read it in another way, too.
+    const bool once = std::ranges::find(others, from) == others.end();
+    if (regions.of[size_t(from)] < 0 || life.last != s || !alike || !once) continue;
     if (newest == kNoBuffer || life.first > lives[size_t(newest)].first) newest = from;
   }
   return newest;

@@ -189,14 +189,19 @@ TEST(Bf16Round, HasTheBytesOfTheInstruction) {
   if (!rounds_by_instruction()) GTEST_SKIP() << "a processor without AVX512-BF16";
   std::vector<float> start = floats_of_all_kinds(32);  // of two NaNs either may be the sum
   for (float& value : start) value = std::isfinite(value) ? value : 1;
+  std::vector<uint16_t> addends(64 * from.size() / 16);
+  for (size_t i = 0; i < addends.size(); ++i) addends[i] = flushed_bfloat16(float(i % 301) - 150);
   for (int64_t lanes : {1, 7, 16, 20, 32}) {
     const int64_t height = lanes > 16 ? 32 : 16, pixels = int64_t(from.size()) / height - 1;
     for (const float floor : {0.F, -std::numeric_limits<float>::infinity()}) {
-      const bf16::Rounding how{height, lanes, start.data(), floor};
-      std::vector<uint16_t> plain(size_t(64 * pixels), 1), fast = plain;
-      bf16::Round(false)(how, from.data(), pixels, plain.data(), 64);
-      bf16::Round(true)(how, from.data(), pixels, fast.data(), 64);
-      ASSERT_EQ(plain, fast) << lanes << " lanes";
+      for (const bool adds : {false, true}) {
+        const uint16_t* const added = adds ? addends.data() : nullptr;
+        const bf16::Rounding how{height, lanes, start.data(), floor, added};
+        std::vector<uint16_t> plain(size_t(64 * pixels), 1), fast = plain;
+        bf16::Round(false)(how, from.data(), pixels, plain.data(), 64);
+        bf16::Round(true)(how, from.data(), pixels, fast.data(), 64);
+        ASSERT_EQ(plain, fast) << lanes << " lanes, " << (adds ? "with addends" : "");
+      }
     }
   }
 }

@@ -93,6 +93,18 @@ TEST(Memory, OfTwoInputsTheNewestIsOverwritten) {
   EXPECT_EQ(plan.bytes, 4 * 1280);
 }
 
+TEST(Memory, AnInputThatIsReadInAnotherWayTooIsNotOverwritten) {
+  for (const bool too : {false, true}) {
+    Program program;
+    const BufferId x = program.scratch(640), y = program.scratch(640);
+    program.step(step_of({}, {x}));
+    program.step(step_of(too ? std::vector{x, x} : std::vector{x}, {y}, 1));
+    program.step(step_of({y}, {}));
+    const MemoryPlan plan = place(program);
+    EXPECT_EQ(plan.offsets[size_t(x)] == plan.offsets[size_t(y)], !too);
+  }
+}
+
 TEST(Memory, ALargeBufferTakesThePlaceOfASmallerOneBeforeIt) {
   Program program;
   const BufferId large = program.scratch(640), beside = program.scratch(64);

@@ -11,6 +11,7 @@
 #include "core/device/cpu/bf16_convolution_plan.h"
 #include "core/device/cpu/bf16_round.h"
 #include "core/device/cpu/biased_step.h"
+#include "core/device/cpu/lane_chunks.h"
 #include "core/device/cpu/whole_pieces.h"
 
 namespace cafetiere::channels_last_bf16 {
@@ -31,6 +32,7 @@ struct Kernel {
   const float* bias;
   uint16_t* dst;
   bool relu;
+  const uint16_t* addend = nullptr;  ///< see Ending
 
   void operator()(int index) const {
     const Window& w = plan->w;
@@ -72,8 +74,12 @@ struct Kernel {
         product.n = std::min(kTogether, end - p);
         const uint16_t* const from = src + p * w.pixel;
         product(&out.panel, &from, sums.data(), 1);
-        round(out.rounding(), sums.data(), product.n, dst + p * w.out_channels + out.first,
-              w.out_channels);
+        const int64_t first = p * w.out_channels + out.first;
+        // A line of each pixel at a time is more than the hardware prefetches.
+        for (int64_t i = 0; addend && i < product.n; ++i) {
+          prefetch_to_write(addend + first + (kTogether + i) * w.out_channels);
+        }
+        put(out, sums.data(), product.n, first, w.out_channels);
       }
     }
   }
@@ -166,6 +172,14 @@ struct Kernel {
     bf16::Rounding rounding() const { return {height, lanes, start.data(), floor}; }
   };
 
+  /// Rounds the sums of `count` pixels, which are `distance` apart, to outputs starting at `first`.
+  void put(const Outputs& out, const float* sums, int64_t count, int64_t first,
+           int64_t distance) const {
+    bf16::Rounding how = out.rounding();
+    if (addend) how.added = addend + first;
+    round(how, sums, count, dst + first, distance);
+  }
+
   /// Computes the outputs of a panel in the rows of one image.
   void multiply(const Part& of, const uint16_t* from, int64_t group, int64_t b, int64_t image,
                 int64_t row0) const {
@@ -210,12 +224,10 @@ struct Kernel {
   void store(const Part& of, int64_t begin, int64_t end, int64_t row0, int64_t image,
              const Outputs& out, const float* sums) const {
     const Window& w = plan->w;
-    const bf16::Rounding how = out.rounding();
     if (w.cols.step == 1 && w.rows.step == 1 && w.pitch == w.out_w && of.col->count == w.out_w) {
       // Rows without padding between them, such as those of a 1 x 1 kernel, which are pixels.
-      uint16_t* const to =
-          dst + ((image * w.out_h + row0) * w.out_w + begin) * w.out_channels + out.first;
-      return round(how, sums, end - begin, to, w.out_channels);
+      const int64_t first = (image * w.out_h + row0) * w.out_w + begin;
+      return put(out, sums, end - begin, first * w.out_channels + out.first, w.out_channels);
     }
     for (int64_t p = begin; p < end;) {
       const int64_t row = p / w.pitch, col = p % w.pitch;
@@ -223,9 +235,9 @@ struct Kernel {
       if (count > 0) {
         const int64_t y = of.row->first + (row0 + row) * w.rows.step;
         const int64_t x = of.col->first + col * w.cols.step;
-        uint16_t* const to =
-            dst + ((image * w.out_h + y) * w.out_w + x) * w.out_channels + out.first;
-        round(how, sums + (p - begin) * how.height, count, to, w.cols.step * w.out_channels);
+        const int64_t first = (image * w.out_h + y) * w.out_w + x;
+        put(out, sums + (p - begin) * out.height, count, first * w.out_channels + out.first,
+            w.cols.step * w.out_channels);
       }
       p += std::min(end - p, w.pitch - col);
     }
@@ -245,18 +257,28 @@ void emit(Program& p, const std::string& name, const ConvGeometry& g, Window win
                        : plan->w.unfolded ? ", unfolded)"
                                           : ", laid out)"),
                   g.flops(), {in, pack_weights(p, name, g, weights, plan)}, bias, dst, version);
-  step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
+  const auto make = [=, reads = step.reads](const Binder& at, BufferId write, bool floors,
+                                            BufferId addend) {
     const Kernel kernel{plan,
                         bf16::Round(),
                         at.as<uint16_t>(reads[0]),
                         at.as<uint16_t>(reads[1]),
                         bias == kNoTensor ? nullptr : at(reads[2]),
                         at.as<uint16_t>(write),
-                        relu};
+                        floors,
+                        addend == kNoBuffer ? nullptr : at.as<uint16_t>(addend)};
     return cafetiere::Kernel{int(plan->w.blocks()), kernel, [=](int64_t begin, int64_t end) {
                                kernel.by_rows(begin, end, {0, plan->w.panels()});
                              }};
   };
+  step.make = [=, write = step.writes[0]](const Binder& at) {
+    return make(at, write, relu, kNoBuffer);
+  };
+  if (!relu) {
+    step.make_ending = [=](const Binder& at, const Ending& ending) {
+      return make(at, ending.result, ending.relu, ending.addend);
+    };
+  }
   // All weights must fit into the L2 cache to be read for every block of rows.
   if (plan->w.direct && plan->w.parts == 1 && plan->w.rows.in >= kBlocks * kTogether) {
     step.rows = {

@@ -12,6 +12,9 @@ struct Rounding {
   int64_t height, lanes;  ///< at most 32
   const float* start;     ///< 32 floats
   float floor;
+  /// If given, numbers at the distances of the results: each is added to a rounded sum, which then
+  /// gets the lower bound.
+  const uint16_t* added = nullptr;
 };
 
 /// Rounds like flushed_bfloat16().
