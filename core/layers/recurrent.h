@@ -265,7 +265,8 @@ class Recurrent : public Layer {
     inputs.insert(inputs.end(), {plan.bottoms[1], t == 0 ? saved[kFirstCell] : kNoTensor});
     range_step(plan.program, plan.step("cell"), inputs,
                {saved[kGates], saved[kCells], saved[kHidden]}, z.streams,
-               [=](int64_t begin, int64_t end, const auto& in, const auto& out, const auto&) {
+               [=, forward = cell_passes<Cell>().forward](
+                   int64_t begin, int64_t end, const auto& in, const auto& out, const auto&) {
                  for (int64_t n = begin; n < end; ++n) {
                    const int64_t row = t * z.streams + n;
                    const float *x = in[0] + row * z.gates, *h = in[1] + n * z.gates;
@@ -276,8 +277,8 @@ class Recurrent : public Layer {
                    for (int64_t k = 0; fixed && k < z.gates; ++k) gates[k] += fixed[k];
                    const float* c_before = row_of(in[4], n, z.units);
                    if (t > 0) c_before = row_of(out[1], row - z.streams, z.units);
-                   Cell::forward(z.units, in[3][row], c_before, gates, row_of(out[1], row, z.units),
-                                 out[2] + row * z.units);
+                   forward(z.units, in[3][row], c_before, gates, row_of(out[1], row, z.units),
+                           out[2] + row * z.units);
                  }
                });
   }
@@ -294,7 +295,8 @@ class Recurrent : public Layer {
     const TensorId dh = plan.new_tensor("h sum", {z.streams, z.units});
     range_step(plan.program, plan.step("cell backward"), diffs, {dgates, here, dc_before, dh},
                z.streams,
-               [=](int64_t begin, int64_t end, const auto& in, const auto& out, const auto&) {
+               [=, backward = cell_passes<Cell>().backward](
+                   int64_t begin, int64_t end, const auto& in, const auto& out, const auto&) {
                  for (int64_t n = begin; n < end; ++n) {
                    const int64_t row = t * z.streams + n;
                    const float* top = row_of(in[0], row, z.units);
@@ -306,9 +308,9 @@ class Recurrent : public Layer {
                    const float* c_before =
                        t == 0 ? row_of(in[6], n, z.units) : row_of(in[5], row - z.streams, z.units);
                    float* d = out[0] + row * z.gates;
-                   Cell::backward(z.units, in[3][row], c_before, in[4] + row * z.gates,
-                                  row_of(in[5], row, z.units), sum, row_of(in[2], n, z.units), d,
-                                  row_of(out[2], n, z.units));
+                   backward(z.units, in[3][row], c_before, in[4] + row * z.gates,
+                            row_of(in[5], row, z.units), sum, row_of(in[2], n, z.units), d,
+                            row_of(out[2], n, z.units));
                    std::copy_n(d, z.gates, out[1] + n * z.gates);
                  }
                });

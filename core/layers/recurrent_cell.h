@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "core/base/targets.h"
+#include "core/device/isa.h"
 #include "core/device/map.h"
 #include "core/device/vector_math.h"
 
@@ -17,8 +19,8 @@ struct LstmCell {
   static constexpr bool kHasCell = true;
 
   /// `gates` holds the gates' inputs on entry and their activations on return.
-  static void forward(int64_t d, float cont, const float* c_before, float* gates, float* c,
-                      float* h) {
+  [[gnu::always_inline]] static void forward(int64_t d, float cont, const float* c_before,
+                                             float* gates, float* c, float* h) {
     CFT_INDEPENDENT
     for (int64_t k = 0; k < 3 * d; ++k) gates[k] = vec::sigmoid(gates[k]);
     CFT_INDEPENDENT
@@ -33,9 +35,9 @@ struct LstmCell {
 
   /// Gradients with respect to the gates' inputs and to the previous c; dh or dc may be nullptr,
   /// meaning zeros.
-  static void backward(int64_t d, float cont, const float* c_before, const float* gates,
-                       const float* c, const float* dh, const float* dc, float* dgates,
-                       float* dc_before) {
+  [[gnu::always_inline]] static void backward(int64_t d, float cont, const float* c_before,
+                                              const float* gates, const float* c, const float* dh,
+                                              const float* dc, float* dgates, float* dc_before) {
     const float *i = gates, *f = gates + d, *o = gates + 2 * d, *g = gates + 3 * d;
     CFT_INDEPENDENT
     for (int64_t k = 0; k < d; ++k) {
@@ -56,15 +58,55 @@ struct TanhCell {
   static constexpr int kGates = 1;
   static constexpr bool kHasCell = false;
 
-  static void forward(int64_t d, float, const float*, float* gates, float*, float*) {
+  [[gnu::always_inline]] static void forward(int64_t d, float, const float*, float* gates, float*,
+                                             float*) {
     CFT_INDEPENDENT
     for (int64_t k = 0; k < d; ++k) gates[k] = vec::tanh(gates[k]);
   }
-  static void backward(int64_t d, float, const float*, const float* gates, const float*,
-                       const float* dh, const float*, float* dgates, float*) {
+  [[gnu::always_inline]] static void backward(int64_t d, float, const float*, const float* gates,
+                                              const float*, const float* dh, const float*,
+                                              float* dgates, float*) {
     CFT_INDEPENDENT
     for (int64_t k = 0; k < d; ++k) dgates[k] = dh ? dh[k] * (1 - gates[k] * gates[k]) : 0.F;
   }
 };
+
+/// The passes of a cell; all implementations give bitwise the same results.
+struct CellPasses {
+  void (*forward)(int64_t d, float cont, const float* c_before, float* gates, float* c, float* h);
+  void (*backward)(int64_t d, float cont, const float* c_before, const float* gates, const float* c,
+                   const float* dh, const float* dc, float* dgates, float* dc_before);
+};
+
+template <class Cell>
+CellPasses plain_passes() {
+  return {[](auto... args) { Cell::forward(args...); },
+          [](auto... args) { Cell::backward(args...); }};
+}
+
+#if CFT_OTHER_TARGETS
+// After all includes: inline functions defined there must run on any machine.
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,prefer-vector-width=512")
+
+template <class Cell>
+CellPasses wide_passes() {
+  return {[](auto... args) { Cell::forward(args...); },
+          [](auto... args) { Cell::backward(args...); }};
+}
+
+#pragma GCC pop_options
+#else
+template <class Cell>
+CellPasses wide_passes() {
+  return plain_passes<Cell>();
+}
+#endif
+
+/// For the instruction set in use.
+template <class Cell>
+CellPasses cell_passes() {
+  return has_wide_vectors(instruction_set()) ? wide_passes<Cell>() : plain_passes<Cell>();
+}
 
 }  // namespace cafetiere

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
+#include "core/layers/recurrent_cell.h"
 #include "tests/layers/harness.h"
 
 namespace cafetiere {
@@ -187,6 +189,36 @@ TEST(LSTM, Refusals) {
   EXPECT_THAT(
       refused({4, 2}, "top: 'y' propagate_down: true propagate_down: true", "num_output: 5"),
       HasSubstr("cont has no gradient"));
+}
+
+/// All that the passes of a cell of 37 units leave.
+template <class Cell>
+std::vector<std::vector<float>> left_by(const CellPasses& passes, float cont) {
+  constexpr int64_t kUnits = 37;
+  std::mt19937 random(3);
+  std::normal_distribution<float> number(0, 2);
+  const auto drawn = [&](int64_t count) {
+    std::vector<float> values(static_cast<size_t>(count));
+    for (float& v : values) v = number(random);
+    return values;
+  };
+  const auto before = drawn(kUnits), dh = drawn(kUnits), dc = drawn(kUnits);
+  auto gates = drawn(Cell::kGates * kUnits);
+  std::vector<float> c(kUnits), h(kUnits), dgates(gates.size()), dc_before(kUnits);
+  passes.forward(kUnits, cont, before.data(), gates.data(), c.data(), h.data());
+  passes.backward(kUnits, cont, before.data(), gates.data(), c.data(), dh.data(), dc.data(),
+                  dgates.data(), dc_before.data());
+  return {gates, c, h, dgates, dc_before};
+}
+
+TEST(RecurrentCells, HaveTheSameBitsWithWideVectors) {
+  if (!has_wide_vectors(instruction_set())) GTEST_SKIP() << "needs AVX-512";
+  for (const float cont : {0.F, 1.F}) {
+    EXPECT_EQ(left_by<LstmCell>(wide_passes<LstmCell>(), cont),
+              left_by<LstmCell>(plain_passes<LstmCell>(), cont));
+    EXPECT_EQ(left_by<TanhCell>(wide_passes<TanhCell>(), cont),
+              left_by<TanhCell>(plain_passes<TanhCell>(), cont));
+  }
 }
 
 }  // namespace
