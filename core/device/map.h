@@ -258,6 +258,60 @@ void map_channels(Program& p, std::string name, F f, TensorId out,
   p.step(std::move(step));
 }
 
+/// Channels [c0, c1) of a tensor as map_indexed() computes them.
+struct IndexedBlock {
+  static constexpr int64_t kRun = 64;
+
+  Extents e;
+  Strides stride;
+  Format format;
+  const void* src;
+  void* dst;
+  int64_t c0, c1;
+
+  /// Whether channels are adjacent: a run of up to kRun is then computed at a time.
+  static bool in_runs(const Extents& e, const Strides& stride) {
+    return stride.c == 1 && stride.n >= e.c;
+  }
+  /// Channels per block.
+  static int64_t chunk(const Extents& e, const Strides& stride) {
+    return in_runs(e, stride) ? kRun : stride.c < stride.n ? 16 : 1;
+  }
+
+  /// Iterates images within channels or channels within images, whichever has the smaller stride.
+  template <class F>
+  void map(F& f) const {
+    for (int64_t s = 0; s < e.s; ++s) {
+      if (in_runs(e, stride)) {
+        for (int64_t n = 0; n < e.n; ++n) run(f, n, s);
+      } else if (stride.c < stride.n) {
+        for (int64_t n = 0; n < e.n; ++n) {
+          for (int64_t c = c0; c < c1; ++c) element(f, n, c, s);
+        }
+      } else {
+        for (int64_t c = c0; c < c1; ++c) {
+          for (int64_t n = 0; n < e.n; ++n) element(f, n, c, s);
+        }
+      }
+    }
+  }
+
+ private:
+  template <class F>
+  void element(F& f, int64_t n, int64_t c, int64_t s) const {
+    const int64_t i = n * stride.n + c * stride.c + s * stride.s;
+    put_number(format, f(number(format, src, i), n, c * e.s + s), dst, i);
+  }
+  template <class F>
+  void run(F& f, int64_t n, int64_t s) const {
+    const int64_t first = n * stride.n + c0 + s * stride.s, count = c1 - c0;
+    std::array<float, kRun> room, results;
+    const float* const from = load_floats(format, src, first, count, room.data());
+    for (int64_t c = 0; c < count; ++c) results[size_t(c)] = f(from[c], n, (c0 + c) * e.s + s);
+    store_floats(format, results.data(), count, dst, first);
+  }
+};
+
 /// out[i] = f(in[i], sample, element): `sample` is the row in the batch, `element` the row-major
 /// index within it, the same in every layout. For functions of the position, such as dropout.
 template <class F>
@@ -278,28 +332,11 @@ void map_indexed(Program& p, std::string name, F make_f, TensorId out, TensorId 
     void* dst = at.as<void>(write);
     const RunContext* run = at.run();
     const Strides stride(e, layout);
-    // Iterates images within channels or channels within images, whichever has the smaller stride.
-    const bool channels_inside = stride.c < stride.n;
-    const int64_t chunk = channels_inside ? 16 : 1;  // channels per block: a cache line
+    const int64_t chunk = IndexedBlock::chunk(e, stride);
     return Kernel{int((e.c + chunk - 1) / chunk), [=](int block) {
                     auto f = make_f(*run);
                     const int64_t c0 = block * chunk, c1 = std::min(e.c, c0 + chunk);
-                    const auto element = [&](int64_t n, int64_t c, int64_t s) {
-                      const int64_t i = n * stride.n + c * stride.c + s * stride.s;
-                      const float value = number(format, src, i);
-                      put_number(format, f(value, n, c * e.s + s), dst, i);
-                    };
-                    for (int64_t s = 0; s < e.s; ++s) {
-                      if (channels_inside) {
-                        for (int64_t n = 0; n < e.n; ++n) {
-                          for (int64_t c = c0; c < c1; ++c) element(n, c, s);
-                        }
-                      } else {
-                        for (int64_t c = c0; c < c1; ++c) {
-                          for (int64_t n = 0; n < e.n; ++n) element(n, c, s);
-                        }
-                      }
-                    }
+                    IndexedBlock{e, stride, format, src, dst, c0, c1}.map(f);
                   }};
   };
   p.step(std::move(step));
