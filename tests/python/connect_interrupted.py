@@ -5,6 +5,7 @@ Prints what became of it as JSON.
 """
 
 import json
+import signal
 import time
 
 from connect_nets import net
@@ -17,6 +18,8 @@ SECONDS = 60
 
 def main():
     """Fits without end, then to the end."""
+    # Python leaves it ignored in what a shell has started in the background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     spark = SparkSession.builder.getOrCreate()
     endless, rows = net(spark, maxIter=10**9)
     seen = {}
