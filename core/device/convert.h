@@ -9,7 +9,8 @@ namespace cafetiere {
 class Queue;
 
 /// A step that converts a tensor from version `from` to `to`, which may differ in only one of
-/// layout, number format and memory, or in layout and format if it is from float32 to bfloat16. `queue` is that of the device if one of them is in its memory.
+/// layout, number format and memory, or in layout and format if it is from float32 to bfloat16.
+/// `queue` is that of the device if one of them is in its memory.
 Step conversion_step(const std::string& name, const Shape& shape, const Version& from,
                      BufferId source, const Version& to, BufferId target, Queue* queue);
 

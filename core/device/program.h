@@ -117,7 +117,7 @@ struct Step {
   /// Null: not available.
   std::function<Kernel(const Binder&, size_t param)> make_update;
   /// An alternative to `make` for a step with a single result, bitwise the same as applying the rules
-  /// afterwards. Null: not available.
+  /// afterwards, but for the sign of a ReLU's zeros. Null: not available.
   std::function<Kernel(const Binder&, const Ending&)> make_ending;
   Rule rule = Rule::kOther;  ///< what a map computes from its reads
   /// Where it runs: on the threads of the host, or in the queue of the device, whose memory then

@@ -39,12 +39,13 @@ class LstmUnit : public Layer {
     const TensorId c = plan.new_top(0), h = plan.new_top(1);
     range_step(plan.program, plan.step("forward"), plan.bottoms, {c, h, gates},
                plan.bottom_shape(0)[1],
-               [=](int64_t begin, int64_t end, const auto& in, const auto& out, const auto&) {
+               [=, forward = cell_passes<LstmCell>().forward](
+                   int64_t begin, int64_t end, const auto& in, const auto& out, const auto&) {
                  for (int64_t n = begin; n < end; ++n) {
                    const int64_t at = n * units;
                    float* act = out[2] + 4 * at;
                    std::copy_n(in[1] + 4 * at, 4 * units, act);
-                   LstmCell::forward(units, in[2][n], in[0] + at, act, out[0] + at, out[1] + at);
+                   forward(units, in[2][n], in[0] + at, act, out[0] + at, out[1] + at);
                  }
                });
     return {};
@@ -58,12 +59,13 @@ class LstmUnit : public Layer {
                {plan.bottoms[0], plan.bottoms[2], plan.saved[0], plan.tops[0], plan.top_diffs[0],
                 plan.top_diffs[1]},
                {dc, dgates}, plan.bottom_shape(0)[1],
-               [=](int64_t begin, int64_t end, const auto& in, const auto& out, const auto&) {
+               [=, backward = cell_passes<LstmCell>().backward](
+                   int64_t begin, int64_t end, const auto& in, const auto& out, const auto&) {
                  for (int64_t n = begin; n < end; ++n) {
                    const int64_t at = n * units;
-                   LstmCell::backward(units, in[1][n], in[0] + at, in[2] + 4 * at, in[3] + at,
-                                      in[5] ? in[5] + at : nullptr, in[4] ? in[4] + at : nullptr,
-                                      out[1] + 4 * at, out[0] + at);
+                   backward(units, in[1][n], in[0] + at, in[2] + 4 * at, in[3] + at,
+                            in[5] ? in[5] + at : nullptr, in[4] ? in[4] + at : nullptr,
+                            out[1] + 4 * at, out[0] + at);
                  }
                });
     for (size_t i = 0; i < 2; ++i) {

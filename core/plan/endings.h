@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Endings: a sum, and a ReLU after it, are computed by the step that computes one of the terms, while
-// its results are in registers. The values are bitwise the same.
+// its results are in registers. The values are bitwise the same, but for the sign of a ReLU's zeros.
 #pragma once
 
 #include <cstddef>

@@ -13,8 +13,8 @@ namespace cafetiere {
 
 /// Before the first backward step that reads the result of a forward step by rows, inserts a copy
 /// of that step, so that the result need not be kept until then. Applies only to results of steps
-/// that are not costly, of `least_bytes` or more whose inputs are available at that point or can be recomputed too; the
-/// values are bitwise the same. Backward begins with step `first_backward`.
+/// that are not costly, of `least_bytes` or more whose inputs are available at that point or can be
+/// recomputed too; the values are bitwise the same. Backward begins with step `first_backward`.
 void recompute_rows(Program& program, size_t first_backward, int64_t least_bytes = 1 << 20);
 
 }  // namespace cafetiere

@@ -202,9 +202,7 @@ class Heads {
     for (int64_t k = 0; k < w_; k += 2) {
       std::fill_n(to + k * all_ + 2 * g_.tokens, 2 * rest, uint16_t(0));
     }
-    // Moves a pair as if it were a float.
-    transpose_tiles(reinterpret_cast<const float*>(from.at), g_.tokens, w_ / 2, from.distance / 2,
-                    reinterpret_cast<float*>(to), all_);
+    bf16::transpose_pairs(from.at, g_.tokens, w_ / 2, from.distance, to, all_);
   }
 
   /// Rounds rows of sums to rows `distance` apart.

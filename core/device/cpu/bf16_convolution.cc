@@ -257,28 +257,23 @@ void emit(Program& p, const std::string& name, const ConvGeometry& g, Window win
                        : plan->w.unfolded ? ", unfolded)"
                                           : ", laid out)"),
                   g.flops(), {in, pack_weights(p, name, g, weights, plan)}, bias, dst, version);
-  const auto make = [=, reads = step.reads](const Binder& at, BufferId write, bool floors,
-                                            BufferId addend) {
+  const auto make = [=, reads = step.reads](const Binder& at, const Ending& ending) {
     const Kernel kernel{plan,
                         bf16::Round(),
                         at.as<uint16_t>(reads[0]),
                         at.as<uint16_t>(reads[1]),
                         bias == kNoTensor ? nullptr : at(reads[2]),
-                        at.as<uint16_t>(write),
-                        floors,
-                        addend == kNoBuffer ? nullptr : at.as<uint16_t>(addend)};
+                        at.as<uint16_t>(ending.result),
+                        ending.relu,
+                        ending.addend == kNoBuffer ? nullptr : at.as<uint16_t>(ending.addend)};
     return cafetiere::Kernel{int(plan->w.blocks()), kernel, [=](int64_t begin, int64_t end) {
                                kernel.by_rows(begin, end, {0, plan->w.panels()});
                              }};
   };
   step.make = [=, write = step.writes[0]](const Binder& at) {
-    return make(at, write, relu, kNoBuffer);
+    return make(at, {kNoBuffer, write, relu});
   };
-  if (!relu) {
-    step.make_ending = [=](const Binder& at, const Ending& ending) {
-      return make(at, ending.result, ending.relu, ending.addend);
-    };
-  }
+  if (!relu) step.make_ending = make;
   // All weights must fit into the L2 cache to be read for every block of rows.
   if (plan->w.direct && plan->w.parts == 1 && plan->w.rows.in >= kBlocks * kTogether) {
     step.rows = {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/base/bfloat16.h"
+#include "core/device/transpose.h"
 
 namespace cafetiere::bf16 {
 
@@ -54,6 +55,15 @@ inline void pair_rows(const float* even, const float* odd, int64_t lanes, int64_
     to[l] = uint32_t{to_bfloat16(even[l])} | (odd ? uint32_t{to_bfloat16(odd[l])} << 16 : 0);
   }
   std::fill(to + lanes, to + height, 0U);
+}
+
+/// Transposes rows of `pairs` pairs, `distance` numbers apart, to [pair][row][2] with `lanes` rows
+/// from one pair to the next.
+inline void transpose_pairs(const uint16_t* from, int64_t rows, int64_t pairs, int64_t distance,
+                            uint16_t* to, int64_t lanes) {
+  // Moves a pair as if it were a float.
+  transpose_tiles(reinterpret_cast<const float*>(from), rows, pairs, distance / 2,
+                  reinterpret_cast<float*>(to), lanes);
 }
 
 using Eight = uint16_t __attribute__((vector_size(16)));

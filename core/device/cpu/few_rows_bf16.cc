@@ -27,8 +27,6 @@ constexpr int64_t kWeightRows = 64;        // of a stripe at a time
 constexpr int64_t kAhead = 24;             // prefetch distance in rows when rounding
 constexpr int64_t kLine = 16;              // floats
 
-float* as_floats(uint16_t* pairs) { return reinterpret_cast<float*>(pairs); }
-
 /// The images in pairs of inputs: [input / 2][image][2], with images in lanes.
 struct PairInputs {
   InnerProductGeometry g;
@@ -40,9 +38,7 @@ struct PairInputs {
     const int64_t first = block * kInputs, inputs = std::min(kInputs, g.k - first);
     uint16_t* const to = pairs + first * lanes;
     std::fill_n(to, inputs * lanes, uint16_t(0));
-    // Moves a pair as if it were a float.
-    transpose_tiles(reinterpret_cast<const float*>(x + first), g.n, inputs / 2, g.k / 2,
-                    as_floats(to), lanes);
+    bf16::transpose_pairs(x + first, g.n, inputs / 2, g.k, to, lanes);
   }
 };
 
