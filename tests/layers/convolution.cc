@@ -96,6 +96,15 @@ TEST(Convolution, Winograd) {
   check_wide({1, 160, 13, 12}, "num_output: 32 kernel_size: 3 pad_h: 0 pad_w: 1");
 }
 
+// Kernels of 5 x 5 as 3 + 2 taps an axis; with more than 128 channels a product is divided.
+TEST(Convolution, WinogradOf5x5) {
+  check_wide({2, 40, 10, 9}, "num_output: 72 kernel_size: 5");
+  check_wide({2, 64, 6, 6}, "num_output: 40 kernel_size: 5 pad: 4 bias_term: false");
+  check_wide({3, 32, 20, 27}, "num_output: 32 kernel_size: 5 pad: 2");
+  check_wide({2, 96, 13, 14}, "num_output: 64 kernel_size: 5 pad: 2 group: 2");
+  check_wide({1, 160, 13, 12}, "num_output: 32 kernel_size: 5 pad_h: 1 pad_w: 2");
+}
+
 // Few images leave lanes empty, so that channels take them even where they are odd in number.
 TEST(Convolution, FewImages) {
   check_wide({1, 20, 6, 6}, "num_output: 50 kernel_size: 5");

@@ -114,7 +114,7 @@ TEST(ConvolutionForms, AreChosenByShape) {
 20 to  50 / 1   ccc iii  ccc iii  ccc iii  iii iii  ccc rrr
 63 to  65 / 1   ccc iii  ccc iii  ccc iii  iii iii  ccc rrr
 65 to  65 / 1   ccc ccc  ccc ccc  ccc ccc  iii iii  ccc ccc
-96 to 256 / 2   ccc ccc  ccc ccc  ccc ccc  iii iii  ccc ccc
+96 to 256 / 2   ccc ccc  www www  ccc ccc  iii iii  ccc ccc
 40 to  20 / 2   ccc iii  ccc iii  ccc iii  iii iii  ccc rrr
  6 to   6 / 6   ddd ddd  ddd ddd  ddd ddd  ddd ddd  ddd ddd
 32 to  32 / 32  ddd ddd  ddd ddd  ddd ddd  ddd ddd  ddd ddd
@@ -125,7 +125,7 @@ TEST(ConvolutionForms, AreChosenByShape) {
 )");
 }
 
-TEST(ConvolutionForms, WinogradTakesWide3x3Kernels) {
+TEST(ConvolutionForms, WinogradTakesWideKernels) {
   std::string all = "\n";
   for (const Channels& c : std::vector<Channels>{
            {3, 32, 1}, {24, 32, 1}, {32, 32, 1}, {36, 64, 1}, {96, 256, 2}, {48, 48, 2}}) {
@@ -141,7 +141,7 @@ TEST(ConvolutionForms, WinogradTakesWide3x3Kernels) {
 )");
   ConvGeometry g = geometry(8, {32, 32, 1}, {3, 3});
   g.stride[1] = 2, g.in[1] = 9;
-  EXPECT_THAT(kernels(g)[0], HasSubstr("; not Winograd: not 3 x 3 with stride 1"));
+  EXPECT_THAT(kernels(g)[0], HasSubstr("; not Winograd: not 3 x 3 or 5 x 5 with stride 1"));
 }
 
 // What explain shows: the form that is taken, and why those before it in the list are not.
@@ -151,12 +151,14 @@ TEST(ConvolutionForms, SayWhyOthersAreNot) {
   };
   EXPECT_EQ(said(8, {6, 6, 6}, {5, 5})[0], "vector NSC, depthwise");
   EXPECT_EQ(said(8, {96, 256, 2}, {5, 5})[0],
+            "Winograd 2 x 2, brgemm NSC, lanes are channels (48 to 128 channels); not depthwise: "
+            "48 to 128 channels a group");
+  EXPECT_EQ(said(8, {96, 256, 2}, {1, 1})[0],
             "brgemm NSC, lanes are channels (48 to 128 channels); not depthwise: 48 to 128 "
-            "channels a group; not Winograd: not 3 x 3 with stride 1");
-  EXPECT_EQ(
-      said(8, {20, 50, 1}, {5, 5})[0],
-      "brgemm SCN, lanes are images (20 to 50 channels); not depthwise: 1 group; not "
-      "Winograd: not 3 x 3 with stride 1; not channels last: 20 to 50 channels leave lanes empty");
+            "channels a group; not Winograd: not 3 x 3 or 5 x 5 with stride 1");
+  EXPECT_EQ(said(8, {20, 50, 1}, {5, 5})[0],
+            "brgemm SCN, lanes are images (20 to 50 channels); not depthwise: 1 group; not "
+            "Winograd: 20 to 50 channels; not channels last: 20 to 50 channels leave lanes empty");
   EXPECT_THAT(said(8, {3, 32, 1}, {5, 5})[1],
               HasSubstr("; not channels last: a source of 3 channels leaves lanes empty"));
   EXPECT_THAT(said(1, {3, 32, 1}, {65, 2})[2], HasSubstr("; not channels last: 65 kernel rows"));

@@ -8,17 +8,20 @@
 #include "core/device/cpu/bf16_product.h"
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/convolution.h"
+#include "core/device/isa.h"
 
 namespace cafetiere::channels_last {
 
 /// Channels divided into blocks of at most 32, the height of the fastest products, as evenly as
-/// whole vectors allow: 48 is 24 + 24. The last block may be smaller.
+/// whole vectors allow: 48 is 24 + 24 with vectors of 8, and 32 + 16 with vectors of 16. The last
+/// block may be smaller.
 struct LaneBlocks {
   static constexpr int64_t kLanes = 32;
   int64_t channels, size, count;
   int64_t padded = 1;  ///< block heights are multiples of this
 
-  explicit LaneBlocks(int64_t channels) : LaneBlocks(channels, 8, 1) {}
+  explicit LaneBlocks(int64_t channels)
+      : LaneBlocks(channels, has_wide_vectors(instruction_set()) ? 16 : 8, 1) {}
   /// For bfloat16: sizes and heights are whole vectors of its products.
   static LaneBlocks of_bf16(int64_t channels) {
     return {channels, Bf16Product::kVector, Bf16Product::kVector};

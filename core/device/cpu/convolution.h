@@ -132,7 +132,8 @@ void backward_weights(Program&, const std::string& name, const ConvGeometry&, Te
                       TensorId diff_dst, Gradient diff_weights);
 }  // namespace channels_last_bf16
 
-/// 3 x 3 kernels of stride 1, channels last, with 4 products instead of 9: for wide layers.
+/// 3 x 3 and 5 x 5 kernels of stride 1, channels last, with about half of the products: for wide
+/// layers.
 namespace winograd {
 std::string declines(const ConvGeometry&);
 std::string declines_backward_data(const ConvGeometry&);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// 3 x 3 convolutions with Winograd's minimal filtering: a tile of 2 x 2 outputs takes 16 products
-// per pair of channels instead of 36. Its 4 x 4 source pixels and the kernels are transformed to 16
-// points; for each point a matrix product runs over many tiles.
+// Convolutions with Winograd's minimal filtering: a tile of 2 x 2 outputs takes 16 products per
+// pair of channels instead of 36 with 3 x 3 kernels, and 49 instead of 100 with 5 x 5. Its source
+// pixels and the kernels are transformed to as many points; for each one a matrix product runs over
+// many tiles.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -21,27 +22,31 @@ using channels_last::LaneBlocks;
 
 constexpr int64_t kLeastChannels = 32;  // with fewer, the transforms cost as much as the products
                                         // save
-constexpr int64_t kTogetherFloats = 1 << 18;  // per group of tiles: their points fit into the L2
-                                              // cache
+constexpr int64_t kLeastOf5x5 = 16;     // of the source; half of these products are saved
+constexpr int64_t kTogetherFloats = 1
+                                    << 17;  // per group of tiles: their points and the weights fit
+                                            // into the L2 cache
 constexpr int64_t kFewTiles = 16, kMostTiles = 64;
 constexpr int64_t kFewBlocks = 16;   // with fewer blocks, the output channels are divided too
 constexpr int64_t kMostBlocks = 32;  // each has its own memory
 
-/// dst(pixel) = sum over 3 x 3 taps of W(tap) src(pixel + tap - pad).
+/// dst(pixel) = sum over kernel x kernel taps of W(tap) src(pixel + tap - pad).
 struct Filter {
-  int64_t n, in_channels, out_channels, group, in_h, in_w, out_h, out_w, pad_h, pad_w;
+  int64_t kernel, n, in_channels, out_channels, group, in_h, in_w, out_h, out_w, pad_h, pad_w;
 
   int64_t group_in() const { return in_channels / group; }
   int64_t group_out() const { return out_channels / group; }
+  int64_t points() const { return point_count(kernel); }
 };
 
 Filter forward_filter(const ConvGeometry& g) {
-  return {g.n,     g.channels, g.outputs, g.group,  g.in[0],
-          g.in[1], g.out[0],   g.out[1],  g.pad[0], g.pad[1]};
+  return {g.kernel[0], g.n,      g.channels, g.outputs, g.group, g.in[0],
+          g.in[1],     g.out[0], g.out[1],   g.pad[0],  g.pad[1]};
 }
 Filter backward_filter(const ConvGeometry& g) {
-  return {g.n,      g.outputs, g.channels, g.group,      g.out[0],
-          g.out[1], g.in[0],   g.in[1],    2 - g.pad[0], 2 - g.pad[1]};
+  const int64_t last = g.kernel[0] - 1;
+  return {g.kernel[0], g.n,     g.outputs, g.channels,      g.group,        g.out[0],
+          g.out[1],    g.in[0], g.in[1],   last - g.pad[0], last - g.pad[1]};
 }
 
 /// A filter divided into blocks: (run of groups of tiles, range of output channels).
@@ -53,12 +58,12 @@ struct Tiling {
 
   explicit Tiling(const Filter& filter)
       : f(filter), lanes(f.group_out()), grid(f.n, f.out_h, f.out_w), tiles(grid.count) {
-    const int64_t fit = kTogetherFloats / (kPoints * (f.group_in() + lanes.size));
+    const int64_t fit = kTogetherFloats / (f.points() * f.group_in() + kSums * lanes.size);
     const int64_t most = std::min(tiles, std::clamp(fit, kFewTiles, kMostTiles));
     groups = (tiles + most - 1) / most;
     together = (tiles + groups - 1) / groups;
     groups = (tiles + together - 1) / together;
-    runs = std::min(groups, kMostBlocks);
+    runs = std::clamp(groups / 4, std::min(groups, kFewBlocks), kMostBlocks);
     out_parts = std::clamp<int64_t>(kFewBlocks / runs, 1, lanes.count);
   }
 
@@ -66,7 +71,7 @@ struct Tiling {
   /// Distance in floats between points, of the source and of the sums.
   int64_t source_point() const { return together * f.group_in() + kApart; }
   int64_t sum_point() const { return together * lanes.size + kApart; }
-  int64_t scratch() const { return kPoints * (source_point() + sum_point()); }
+  int64_t scratch() const { return f.points() * source_point() + kSums * sum_point(); }
 };
 
 /// The products of a point, indexed by whether tiles and lanes are the last.
@@ -99,13 +104,12 @@ struct Kernel2x2 {
     const int64_t b0 = part * t->lanes.count / t->out_parts;
     const int64_t b1 = (part + 1) * t->lanes.count / t->out_parts;
     float* const points = scratch + block * t->scratch();
-    float* const sums = points + kPoints * t->source_point();
-    for (int64_t q = run * t->groups / t->runs; q < (run + 1) * t->groups / t->runs; ++q) {
-      const int64_t first = q * t->together, end = std::min(t->tiles, first + t->together);
-      for (int64_t g = 0; g < f.group; ++g) {
-        for (int64_t i = first; i < end; ++i) {
-          read_tile(i, g * f.group_in(), points + (i - first) * f.group_in());
-        }
+    float* const sums = points + f.points() * t->source_point();
+    for (int64_t g = 0; g < f.group; ++g) {
+      for (int64_t q = run * t->groups / t->runs; q < (run + 1) * t->groups / t->runs; ++q) {
+        const int64_t first = q * t->together, end = std::min(t->tiles, first + t->together);
+        read_source(passes, {f.in_h, f.in_w, f.in_channels}, src, t->grid, first, end,
+                    {f.pad_h, f.pad_w}, g * f.group_in(), f.group_in(), points, t->source_point());
         for (int64_t b = b0; b < b1; ++b) {
           multiply(g, b, end - first, points, sums);
           const int64_t lanes = t->lanes.lanes(b), o0 = g * f.group_out() + t->lanes.begin(b);
@@ -117,22 +121,20 @@ struct Kernel2x2 {
     }
   }
 
-  /// Transforms a tile's source pixels to points, starting at a channel.
-  void read_tile(int64_t tile, int64_t channel, float* to) const {
-    const Filter& f = t->f;
-    const auto [image, row, column] = t->grid.place(tile);
-    const Plane plane{f.in_h, f.in_w, f.in_channels};
-    passes.source(plane.pixels<4>(src, image, row - f.pad_h, column - f.pad_w, channel),
-                  f.group_in(), to, t->source_point());
-  }
-
-  /// The sums of a block of lanes: a matrix product per point.
+  /// The sums of a block of lanes: a matrix product per point, added at the outputs' points.
   void multiply(int64_t g, int64_t b, int64_t tiles, const float* points, float* sums) const {
     const int64_t depth = t->f.group_in(), lanes = t->lanes.lanes(b);
     const Brgemm& product = products[tiles < t->together][lanes < t->lanes.size];
-    const float* w = weights + (g * t->f.group_out() + t->lanes.begin(b)) * depth * kPoints;
-    for (int64_t i = 0; i < kPoints; ++i) {
-      product(w + i * depth * lanes, points + i * t->source_point(), sums + i * t->sum_point());
+    const int64_t count = t->f.points();
+    const float* w = weights + (g * t->f.group_out() + t->lanes.begin(b)) * depth * count;
+    std::array<std::array<const float*, 4>, size_t(kSums)> as, bs;
+    std::array<int64_t, size_t(kSums)> added{};
+    for (int64_t i = 0; i < count; ++i) {
+      const size_t to = size_t(sum_of(t->f.kernel, i)), at = size_t(added[to]++);
+      as[to][at] = w + i * depth * lanes, bs[to][at] = points + i * t->source_point();
+    }
+    for (size_t i = 0; i < size_t(kSums); ++i) {
+      product(as[i].data(), bs[i].data(), sums + int64_t(i) * t->sum_point(), added[i]);
     }
   }
 
@@ -143,39 +145,41 @@ struct Kernel2x2 {
     const Plane plane{f.out_h, f.out_w, f.out_channels};
     passes.outputs(sums, t->sum_point(), lanes, bias ? bias + o0 : nullptr,
                    relu ? 0.F : -std::numeric_limits<float>::infinity(),
-                   plane.pixels<2>(dst, image, row, column, o0));
+                   plane.pixels<2>(dst, image, row, column, o0).data());
   }
 };
 
-/// Packs weights (outputs, channels / group, 3, 3) as [block of lanes][point][depth][lane]:
+/// Packs weights (outputs, channels / group, k, k) as [block of lanes][point][depth][lane]:
 /// forward, lanes are the outputs and depth is the channels; backward, the reverse.
 BufferId pack_weights(Program& p, const std::string& name, const ConvGeometry& g, TensorId weights,
                       bool backward) {
   const int64_t ins = g.channels / g.group, outs = g.outputs / g.group;
+  const int64_t kernel_taps = g.kernel_size(), points = point_count(g.kernel[0]);
   const LaneBlocks lanes(backward ? ins : outs);
-  const auto pack = [=, passes = tile_passes()](const float* w, float* to, int block) {
+  const auto pack = [=, passes = tile_passes(g.kernel[0])](const float* w, float* to, int block) {
     constexpr int64_t kTogether = kOctet;  // along the depth, so that cache lines are read once
     const int64_t group = block / lanes.count, first = lanes.begin(block % lanes.count);
     const int64_t height = lanes.lanes(block % lanes.count), depth = backward ? outs : ins;
-    const float* from = w + group * outs * ins * kTaps + first * (backward ? 1 : ins) * kTaps;
-    float* out = to + (group * outs * ins + first * depth) * kPoints;
-    std::array<float, kTogether * kTaps * LaneBlocks::kLanes> taps;
+    const float* from = w + (group * outs * ins + first * (backward ? 1 : ins)) * kernel_taps;
+    float* out = to + (group * outs * ins + first * depth) * points;
+    std::array<float, kTogether * kMostTaps * LaneBlocks::kLanes> taps;
     for (int64_t d = 0; d < depth; d += kTogether) {
       if (backward) {
         for (int64_t i = 0; i < kTogether; ++i) {
-          transpose_tiles(from + (d + i) * ins * kTaps, height, kTaps, kTaps,
-                          taps.data() + i * kTaps * height, height);
+          transpose_tiles(from + (d + i) * ins * kernel_taps, height, kernel_taps, kernel_taps,
+                          taps.data() + i * kernel_taps * height, height);
         }
       } else {
-        transpose_tiles(from + d * kTaps, height, kTogether * kTaps, ins * kTaps, taps.data(),
-                        height);
+        transpose_tiles(from + d * kernel_taps, height, kTogether * kernel_taps, ins * kernel_taps,
+                        taps.data(), height);
       }
       for (int64_t i = 0; i < kTogether; ++i, out += height) {
-        passes.kernels(taps.data() + i * kTaps * height, height, backward, out, depth * height);
+        passes.kernels(taps.data() + i * kernel_taps * height, height, backward, out,
+                       depth * height);
       }
     }
   };
-  return pack_step(p, name, weights, weight_count(g) / kTaps * kPoints, g.group * lanes.count,
+  return pack_step(p, name, weights, weight_count(g) / kernel_taps * points, g.group * lanes.count,
                    pack);
 }
 
@@ -189,40 +193,49 @@ void emit(Program& p, const std::string& name, const Filter& filter, BufferId sr
                           flops, {src, packed}, bias, dst, Layout::kChannels);
   step.writes.push_back(scratch);
   step.make = [=, reads = step.reads, write = step.writes[0]](const Binder& at) {
-    return Kernel{
-        int(tiling->blocks()),
-        Kernel2x2{tiling, generate(*tiling), tile_passes(), at(reads[0]), at(reads[1]),
-                  bias == kNoTensor ? nullptr : at(reads[2]), at(write), at(scratch), relu}};
+    return Kernel{int(tiling->blocks()),
+                  Kernel2x2{tiling, generate(*tiling), tile_passes(tiling->f.kernel), at(reads[0]),
+                            at(reads[1]), bias == kNoTensor ? nullptr : at(reads[2]), at(write),
+                            at(scratch), relu}};
   };
   p.step(std::move(step));
 }
 
-/// `most`: maximum size of the tiles, relative to what images of this size need.
-std::string declines_any(const ConvGeometry& g, int64_t h, int64_t w, double most) {
+/// Of a source of `in` channels per group, and a result of h x w pixels with `out` channels. `most`
+/// is the largest size of the tiles, relative to what images of this size need.
+std::string declines_any(const ConvGeometry& g, int64_t in, int64_t out, int64_t h, int64_t w,
+                         double most) {
   if (const std::string axes = not_planar(g); !axes.empty()) return axes;
+  const int64_t kernel = g.kernel[0];
   for (size_t i = 0; i < 2; ++i) {
-    if (g.kernel[i] != 3 || g.stride[i] != 1 || g.dilation[i] != 1 || g.pad[i] > 2) {
-      return "not 3 x 3 with stride 1";
+    if ((kernel != 3 && kernel != 5) || g.kernel[i] != kernel || g.stride[i] != 1 ||
+        g.dilation[i] != 1 || g.pad[i] >= kernel) {
+      return "not 3 x 3 or 5 x 5 with stride 1";
     }
   }
-  const int64_t in = g.channels / g.group, out = g.outputs / g.group;
-  if (in < kLeastChannels || out < kLeastChannels || in % kOctet != 0 || out % kOctet != 0) {
+  const int64_t least = kernel == 3 ? kLeastChannels : kLeastOf5x5;
+  if (in < least || out < kLeastChannels || in % kOctet != 0 || out % kOctet != 0) {
     return channel_widths(in, out);
   }
   const TileGrid tiles(1, h, w);
   return double(tiles.count * 4) <= most * double(h * w) ? "" : "images too small";
 }
 
+double most_tiles(const ConvGeometry& g) { return g.kernel[0] == 3 ? 1.5 : 1.25; }
+
 }  // namespace
 
 std::string declines(const ConvGeometry& g) {
-  return declines_any(g, g.out.front(), g.out.back(), 1.5);
+  return declines_any(g, g.channels / g.group, g.outputs / g.group, g.out.front(), g.out.back(),
+                      most_tiles(g));
 }
 std::string declines_backward_data(const ConvGeometry& g) {
-  return declines_any(g, g.in.front(), g.in.back(), 1.5);
+  return declines_any(g, g.outputs / g.group, g.channels / g.group, g.in.front(), g.in.back(),
+                      most_tiles(g));
 }
 std::string declines_backward_weights(const ConvGeometry& g) {
-  return declines_any(g, g.out.front(), g.out.back(), 1.25);
+  return declines_any(g, g.channels / g.group, g.outputs / g.group, g.out.front(), g.out.back(),
+                      1.25);
 }
 
 void convolution(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,

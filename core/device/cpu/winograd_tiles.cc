@@ -1,16 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/device/cpu/winograd_tiles.h"
 
+#include <algorithm>
+
 #include "core/device/cpu/plain_lanes.h"
 #include "core/device/cpu/winograd_tiles_rows.h"
 #include "core/device/isa.h"
 
 namespace cafetiere::winograd {
 
-TilePasses plain_tile_passes() { return tile_passes_of<PlainLanes>(); }
+TilePasses plain_tile_passes(int64_t kernel) { return tile_passes_of<PlainLanes>(kernel); }
 
-TilePasses tile_passes() {
-  return has_wide_vectors(instruction_set()) ? wide_tile_passes() : plain_tile_passes();
+TilePasses tile_passes(int64_t kernel) {
+  return has_wide_vectors(instruction_set()) ? wide_tile_passes(kernel) : plain_tile_passes(kernel);
+}
+
+void read_source(const TilePasses& passes, const Plane& plane, const float* images,
+                 const TileGrid& grid, int64_t first, int64_t end, std::array<int64_t, 2> pad,
+                 int64_t channel, int64_t channels, float* points, int64_t apart) {
+  for (int64_t tile = first; tile < end;) {
+    const auto [image, y, x] = grid.place(tile);
+    const int64_t count = std::min(end - tile, grid.columns - x / 2);  // of one row
+    passes.source({plane, images, {image, y - pad[0], x - pad[1]}, channel}, count, channels,
+                  points + (tile - first) * channels, apart);
+    tile += count;
+  }
 }
 
 }  // namespace cafetiere::winograd

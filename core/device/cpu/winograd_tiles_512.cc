@@ -19,12 +19,12 @@
 #include "core/device/cpu/winograd_tiles_rows.h"
 
 namespace cafetiere::winograd {
-TilePasses wide_tile_passes() { return tile_passes_of<WideLanes>(); }
+TilePasses wide_tile_passes(int64_t kernel) { return tile_passes_of<WideLanes>(kernel); }
 }  // namespace cafetiere::winograd
 
 #pragma GCC pop_options
 #else
 namespace cafetiere::winograd {
-TilePasses wide_tile_passes() { return plain_tile_passes(); }
+TilePasses wide_tile_passes(int64_t kernel) { return plain_tile_passes(kernel); }
 }  // namespace cafetiere::winograd
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weight gradient of 3 x 3 convolutions with Winograd's minimal filtering: the transpose of the
-// forward pass. A tile's source pixels and output gradients are transformed to 16 points, where a
-// matrix product sums over many tiles; the sums are transformed to the 9 taps.
+// The weight gradient of convolutions with Winograd's minimal filtering: the transpose of the
+// forward pass. A tile's source pixels and output gradients are transformed to points, where a
+// matrix product sums over many tiles; the sums are transformed to the kernel's taps.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -28,12 +28,15 @@ constexpr int64_t kMostRuns = 32;  // of blocks, each with its own memory
 /// Parts are summed separately and added in order.
 struct WeightSums {
   ConvGeometry g;
+  int64_t kernel, points;
   TileGrid grid;
   LaneBlocks outs, ins;
   int64_t parts;
 
   explicit WeightSums(const ConvGeometry& g)
       : g(g),
+        kernel(g.kernel[0]),
+        points(point_count(kernel)),
         grid(g.n, g.out[0], g.out[1]),
         outs(g.outputs / g.group, kOctet, 1, kLanesTogether),
         ins(g.channels / g.group, kOctet, 1, kLanesTogether) {
@@ -46,9 +49,9 @@ struct WeightSums {
   /// Distance in floats between points of some tiles, of output gradients and of sources.
   int64_t gradient_point() const { return kTilesTogether * outs.size + kApart; }
   int64_t source_point() const { return kTilesTogether * ins.size + kApart; }
-  int64_t scratch() const { return kPoints * (gradient_point() + source_point()); }
+  int64_t scratch() const { return kSums * gradient_point() + points * source_point(); }
   /// Floats per block: [point][channel][output].
-  int64_t block_size() const { return kPoints * outs.size * ins.size; }
+  int64_t block_size() const { return points * outs.size * ins.size; }
 
   int64_t first_tile(int64_t part) const { return part * grid.count / parts; }
   int64_t part(int64_t block) const { return block / part_blocks(); }
@@ -111,7 +114,7 @@ struct SumKernel {
   void sum_block(int64_t block, float* points) const {
     const int64_t outs = w->outs.lanes(w->out(block)), ins = w->ins.lanes(w->in(block));
     float* const sums = partial + block * w->block_size();
-    std::fill_n(sums, kPoints * outs * ins, 0.F);
+    std::fill_n(sums, w->points * outs * ins, 0.F);
     const int64_t end = w->first_tile(w->part(block) + 1);
     for (int64_t first = w->first_tile(w->part(block)); first < end; first += kTilesTogether) {
       add_tiles(block, first, std::min(first + kTilesTogether, end), points, sums);
@@ -120,25 +123,25 @@ struct SumKernel {
 
   void add_tiles(int64_t block, int64_t first, int64_t end, float* gradients, float* sums) const {
     const int64_t outs = w->outs.lanes(w->out(block)), ins = w->ins.lanes(w->in(block));
-    float* const sources = gradients + kPoints * w->gradient_point();
+    float* const sources = gradients + kSums * w->gradient_point();
     const ConvGeometry& g = w->g;
     const Plane in{g.in[0], g.in[1], g.channels}, out{g.out[0], g.out[1], g.outputs};
     for (int64_t tile = first; tile < end; ++tile) {
       const auto [image, row, column] = w->grid.place(tile);
-      passes.gradient(out.pixels<2>(diff, image, row, column, w->first_out(block)), outs,
+      passes.gradient(out.pixels<2>(diff, image, row, column, w->first_out(block)).data(), outs,
                       gradients + (tile - first) * outs, w->gradient_point());
-      passes.source(in.pixels<4>(src, image, row - g.pad[0], column - g.pad[1], w->first_in(block)),
-                    ins, sources + (tile - first) * ins, w->source_point());
     }
+    read_source(passes, in, src, w->grid, first, end, {g.pad[0], g.pad[1]}, w->first_in(block), ins,
+                sources, w->source_point());
     const Brgemm& product = products->at(end - first)[outs < w->outs.size][ins < w->ins.size];
-    for (int64_t i = 0; i < kPoints; ++i) {
-      product(gradients + i * w->gradient_point(), sources + i * w->source_point(),
-              sums + i * outs * ins);
+    for (int64_t i = 0; i < w->points; ++i) {
+      product(gradients + sum_of(w->kernel, i) * w->gradient_point(),
+              sources + i * w->source_point(), sums + i * outs * ins);
     }
   }
 };
 
-/// Adds the parts of a block in order and writes them as (outputs, channels, 3, 3).
+/// Adds the parts of a block in order and writes them as (outputs, channels, k, k).
 struct WriteKernel {
   std::shared_ptr<const WeightSums> w;
   TilePasses passes;
@@ -148,28 +151,29 @@ struct WriteKernel {
   const RunContext* run;
 
   void operator()(int block) const {
-    constexpr int64_t kChannels = 8, kRows = kChannels * kTaps;
+    constexpr int64_t kChannels = 8, kMostRows = kChannels * kMostTaps;
+    const int64_t kernel_taps = w->kernel * w->kernel, rows = kChannels * kernel_taps;
     const int64_t outs = w->outs.lanes(w->out(block)), ins = w->ins.lanes(w->in(block));
-    const int64_t depth = w->ins.channels * kTaps;
+    const int64_t depth = w->ins.channels * kernel_taps;
     const bool add = gradient.adds(*run);
-    float* const to = out + w->first_out(block) * depth + w->ins.begin(w->in(block)) * kTaps;
+    float* const to = out + w->first_out(block) * depth + w->ins.begin(w->in(block)) * kernel_taps;
     for (int64_t c = 0; c < ins; c += kChannels) {
-      alignas(64) float taps[kRows * kLanesTogether], turned[kRows * kLanesTogether];
+      alignas(64) float taps[kMostRows * kLanesTogether], turned[kMostRows * kLanesTogether];
       for (int64_t i = 0; i < kChannels; ++i) {
-        write_taps(block, (c + i) * outs, outs, outs * ins, taps + i * kTaps * outs);
+        write_taps(block, (c + i) * outs, outs, outs * ins, taps + i * kernel_taps * outs);
       }
-      transpose_tiles(taps, kRows, outs, outs, turned, kRows);
+      transpose_tiles(taps, rows, outs, outs, turned, rows);
       for (int64_t o = 0; o < outs; ++o) {
-        float* const row = to + o * depth + c * kTaps;
-        for (int64_t r = 0; r < kRows; ++r) put(row + r, turned[o * kRows + r], add);
+        float* const row = to + o * depth + c * kernel_taps;
+        for (int64_t r = 0; r < rows; ++r) put(row + r, turned[o * rows + r], add);
       }
     }
   }
 
   /// Computes the taps of one channel, whose sums begin at `first` in each point.
   void write_taps(int block, int64_t first, int64_t outs, int64_t point, float* taps) const {
-    alignas(64) float sums[kPoints * kLanesTogether];
-    for (int64_t i = 0; i < kPoints; ++i) {
+    alignas(64) float sums[kMostPoints * kLanesTogether];
+    for (int64_t i = 0; i < w->points; ++i) {
       const float* from = partial + block * w->block_size() + i * point + first;
       std::copy_n(from, outs, sums + i * outs);
       for (int64_t part = 1; part < w->parts; ++part) {
@@ -197,8 +201,8 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
   step.reads = {p.read(src, Layout::kChannels), p.read(diff_dst, Layout::kChannels)};
   step.writes = {partial, points};
   step.make = [=, reads = step.reads](const Binder& at) {
-    return Kernel{int(w->runs()), SumKernel{w, generate_points(*w), tile_passes(), at(reads[0]),
-                                            at(reads[1]), at(partial), at(points)}};
+    return Kernel{int(w->runs()), SumKernel{w, generate_points(*w), tile_passes(w->kernel),
+                                            at(reads[0]), at(reads[1]), at(partial), at(points)}};
   };
   p.step(std::move(step));
 
@@ -208,8 +212,8 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
   write.reads = {partial};
   write.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
   write.make = [=, to = write.writes[0]](const Binder& at) {
-    return Kernel{int(w->part_blocks()),
-                  WriteKernel{w, tile_passes(), at(partial), at(to), diff_weights, at.run()}};
+    return Kernel{int(w->part_blocks()), WriteKernel{w, tile_passes(w->kernel), at(partial), at(to),
+                                                     diff_weights, at.run()}};
   };
   p.step(std::move(write));
 }
