@@ -115,6 +115,11 @@ TEST(Bf16, ConvolutionsAgreeWithTheReference) {
   // Narrow sources: several products' pixels, many and few outputs, rows apart.
   check_products(convolution({2, 3, 47, 33}, "num_output: 130 kernel_size: 5 stride: 2 pad: 1"));
   check_products(convolution({3, 15, 9, 33}, "num_output: 5 kernel_size: 3 pad: 1"));
+  check_products(convolution({2, 1, 27, 21}, "num_output: 17 kernel_size: 5 pad: 2"));
+  check_products(convolution({3, 1, 13, 30}, "num_output: 6 kernel_size: 9 pad: 4 stride: 2"));
+  check_products(convolution({2, 2, 15, 14}, "num_output: 20 kernel_size: 5 pad: 4"));
+  check_products(convolution({2, 6, 21, 22}, "num_output: 32 kernel_size: 9 group: 2 pad: 1"));
+  check_products(convolution({3, 3, 33, 35}, "num_output: 16 kernel_size: 11 pad: 5 stride: 4"));
   check_products(convolution({1, 3, 61, 45}, "num_output: 12 kernel_size: 11 stride: 4"));
   check_products(
       convolution({2, 2, 21, 12}, "num_output: 9 kernel_size: 3 dilation: 4 dilation: 1"));

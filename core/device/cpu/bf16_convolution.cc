@@ -3,12 +3,11 @@
 // pixels laid out by Window.
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <limits>
 #include <memory>
-#include <type_traits>
 
 #include "core/device/cpu/bf16_convolution_plan.h"
+#include "core/device/cpu/bf16_lines.h"
 #include "core/device/cpu/bf16_round.h"
 #include "core/device/cpu/biased_step.h"
 #include "core/device/cpu/lane_chunks.h"
@@ -45,7 +44,7 @@ struct Kernel {
     if (w.direct) return by_rows(row0, std::min(row0 + w.tile, w.rows.in), panels);
     const int64_t first = image_block * w.images, count = std::min(w.images, w.n - first);
     std::array<uint16_t, Window::kRoom> room;
-    lay_out(first, count, group, row0, room.data());
+    bf16::Lines{w, src}.lay_out(first, count, group, row0, room.data());
     const bf16::TileScope scope;
     for (int64_t b = panels.begin; b < panels.end; ++b) {
       for (int64_t i = 0; i < count; ++i) {
@@ -81,73 +80,6 @@ struct Kernel {
         }
         put(out, sums.data(), product.n, first, w.out_channels);
       }
-    }
-  }
-
-  /// Lays out the rows read by the outputs of class rows [row0, row0 + tile), image by image.
-  void lay_out(int64_t first, int64_t count, int64_t group, int64_t row0, uint16_t* to) const {
-    const Window& w = plan->w;
-    for (int64_t i = first; i < first + count; ++i) {
-      const uint16_t* image =
-          src + i * w.rows.in * w.cols.in * w.channels * w.group + group * w.channels;
-      for (int64_t phase : w.phases) {
-        for (int64_t place = 0; place < w.places; ++place, to += w.width * w.pixel) {
-          const int64_t row = (row0 + place) * w.rows.stride + phase + w.rows.origin;
-          if (w.unfolded)
-            unfold_row(image, row, to);
-          else
-            copy_row(image, row, to);
-        }
-      }
-    }
-    std::fill_n(to, w.slack(), uint16_t(0));
-  }
-
-  const uint16_t* source_row(const uint16_t* image, int64_t row) const {
-    const Window& w = plan->w;
-    if (row < 0 || row >= w.rows.in) return nullptr;
-    return image + row * w.cols.in * w.channels * w.group;
-  }
-
-  void copy_row(const uint16_t* image, int64_t row, uint16_t* to) const {
-    const Window& w = plan->w;
-    const uint16_t* const from = source_row(image, row);
-    if (!from) return std::fill_n(to, w.width * w.pixel, uint16_t(0)), void();
-    const int64_t begin = w.begin(), end = w.end();
-    std::fill_n(to, begin * w.pixel, uint16_t(0));
-    copy_pixels(from + w.column(begin), w.column_step(), end - begin, to + begin * w.pixel);
-    std::fill_n(to + end * w.pixel, (w.width - end) * w.pixel, uint16_t(0));
-  }
-
-  /// A place holds the channels of all rows of the kernel.
-  void unfold_row(const uint16_t* image, int64_t row, uint16_t* to) const {
-    const Window& w = plan->w;
-    const int64_t begin = w.begin(), end = w.end();
-    std::fill_n(to, w.width * w.pixel, uint16_t(0));
-    for (const WindowAxis::Tap& tap : w.rows.classes[0].taps) {
-      const uint16_t* const from = source_row(image, row + tap.shift);
-      if (from)
-        copy_pixels(from + w.column(begin), w.column_step(), end - begin, to + begin * w.pixel);
-      to += w.channels;
-    }
-  }
-
-  /// Copies the channels of `count` pixels, which are `distance` apart.
-  void copy_pixels(const uint16_t* from, int64_t distance, int64_t count, uint16_t* to) const {
-    const Window& w = plan->w;
-    const auto copy = [&](auto channels) {
-      for (int64_t x = 0; x < count; ++x) {
-        std::memcpy(to + x * w.pixel, from + x * distance, size_t(channels) * sizeof(uint16_t));
-      }
-    };
-    if (distance == w.channels && w.pixel == w.channels) {
-      std::copy_n(from, count * distance, to);
-    } else if (w.channels == 1) {
-      copy(std::integral_constant<size_t, 1>());
-    } else if (w.channels == 3) {
-      copy(std::integral_constant<size_t, 3>());
-    } else {
-      copy(w.channels);
     }
   }
 

@@ -27,6 +27,14 @@ bool contiguous(const WindowAxis& axis) {
   });
 }
 
+/// Whether rows of a kernel, of `run` numbers each, had better be one run than padded each.
+bool unfolding_pays(int64_t run, int64_t kernel_rows) {
+  constexpr double kPadding = 1.75;  // of the products; with less, unfolding takes longer
+  return kernel_rows > 1 && kernel_rows <= Window::kMostRows &&
+         double(rounded_up(run, kTileDepth) * kernel_rows) >
+             kPadding * double(rounded_up(run * kernel_rows, kTileDepth));
+}
+
 }  // namespace
 
 int64_t WindowAxis::most_count() const {
@@ -99,12 +107,12 @@ Window::Window(const ConvGeometry& g, bool backward)
 }
 
 void Window::lay_rows() {
-  constexpr int64_t kNarrow = 16;
   skip = cols.most_shift() == 0 && cols.classes.size() == 1 ? std::exchange(cols.stride, 1) : 1;
-  const size_t kernel_rows = rows.classes[0].taps.size();
+  const int64_t kernel_rows = int64_t(rows.classes[0].taps.size());
   merged = contiguous(cols);
-  unfolded = merged && channels < kNarrow && rows.classes.size() == 1 && kernel_rows > 1;
-  pixel = channels * (unfolded ? int64_t(kernel_rows) : 1);
+  unfolded = merged && rows.classes.size() == 1 &&
+             unfolding_pays(channels * int64_t(cols.classes[0].taps.size()), kernel_rows);
+  pixel = channels * (unfolded ? kernel_rows : 1);
   const int64_t taps = rows.most_shift() + cols.most_shift();
   direct = taps == 0 && skip == 1 && rows.stride == 1 && cols.most_count() == 1 &&
            rows.classes.size() == 1 && group == 1 && channels % kTileDepth == 0;

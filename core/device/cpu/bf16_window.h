@@ -90,6 +90,7 @@ struct Window {
 
   /// Numbers laid out per block, including those read beyond the end: they fit into the L2 cache.
   static constexpr int64_t kRoom = 128 << 10;
+  static constexpr int64_t kMostRows = 32;  ///< of a kernel that is unfolded
   int64_t slack() const {
     return (16 * cols.stride + std::max<int64_t>(0, -cols.origin)) * pixel + 64;
   }
