@@ -105,6 +105,15 @@ TEST(Convolution, WinogradOf5x5) {
   check_wide({1, 160, 13, 12}, "num_output: 32 kernel_size: 5 pad_h: 1 pad_w: 2");
 }
 
+// Odd channel counts, whose lanes are images: whole tiles and cut ones, several chunks of images.
+TEST(Convolution, WinogradOverImages) {
+  check_layer({.layers = conv({8, 20, 12, 12}, "num_output: 50 kernel_size: 5"), .numeric = false});
+  check_layer(
+      {.layers = conv({70, 17, 9, 10}, "num_output: 19 kernel_size: 3 pad: 1"), .numeric = false});
+  check_layer(
+      {.layers = conv({9, 36, 8, 7}, "num_output: 65 kernel_size: 5 pad: 3"), .numeric = false});
+}
+
 // Few images leave lanes empty, so that channels take them even where they are odd in number.
 TEST(Convolution, FewImages) {
   check_wide({1, 20, 6, 6}, "num_output: 50 kernel_size: 5");

@@ -111,8 +111,8 @@ TEST(ConvolutionForms, AreChosenByShape) {
  3 to  20 / 1   ccc iii  ccc iii  ccc iii  iii iii  ccc rrr
 15 to  64 / 1   ccc iii  ccc cic  ccc cic  iii iii  ccc ccc
 16 to  16 / 1   ccc ccc  ccc ccc  ccc ccc  iii iii  ccc ccc
-20 to  50 / 1   ccc iii  ccc iii  ccc iii  iii iii  ccc rrr
-63 to  65 / 1   ccc iii  ccc iii  ccc iii  iii iii  ccc rrr
+20 to  50 / 1   ccc iii  ccc wiw  ccc iii  iii iii  ccc rrr
+63 to  65 / 1   ccc iii  ccc wiw  ccc iii  iii iii  ccc rrr
 65 to  65 / 1   ccc ccc  ccc ccc  ccc ccc  iii iii  ccc ccc
 96 to 256 / 2   ccc ccc  www www  ccc ccc  iii iii  ccc ccc
 40 to  20 / 2   ccc iii  ccc iii  ccc iii  iii iii  ccc rrr
@@ -135,7 +135,7 @@ TEST(ConvolutionForms, WinogradTakesWideKernels) {
  3 to  32 / 1   ccc cic
 24 to  32 / 1   ccc ccc
 32 to  32 / 1   www www
-36 to  64 / 1   ccc iii
+36 to  64 / 1   ccc wiw
 96 to 256 / 2   www www
 48 to  48 / 2   ccc ccc
 )");
@@ -157,8 +157,13 @@ TEST(ConvolutionForms, SayWhyOthersAreNot) {
             "brgemm NSC, lanes are channels (48 to 128 channels); not depthwise: 48 to 128 "
             "channels a group; not Winograd: not 3 x 3 or 5 x 5 with stride 1");
   EXPECT_EQ(said(8, {20, 50, 1}, {5, 5})[0],
-            "brgemm SCN, lanes are images (20 to 50 channels); not depthwise: 1 group; not "
-            "Winograd: 20 to 50 channels; not channels last: 20 to 50 channels leave lanes empty");
+            "Winograd 2 x 2, brgemm SCN, lanes are images (20 to 50 channels); not depthwise: 1 "
+            "group; not Winograd: 20 to 50 channels; not channels last: 20 to 50 channels leave "
+            "lanes empty");
+  EXPECT_EQ(said(8, {10, 50, 1}, {5, 5})[0],
+            "brgemm SCN, lanes are images (10 to 50 channels); not depthwise: 1 group; not "
+            "Winograd: 10 to 50 channels; not channels last: 10 to 50 channels leave lanes empty; "
+            "not Winograd over images: 10 to 50 channels");
   EXPECT_THAT(said(8, {3, 32, 1}, {5, 5})[1],
               HasSubstr("; not channels last: a source of 3 channels leaves lanes empty"));
   EXPECT_THAT(said(1, {3, 32, 1}, {65, 2})[2], HasSubstr("; not channels last: 65 kernel rows"));
@@ -167,7 +172,8 @@ TEST(ConvolutionForms, SayWhyOthersAreNot) {
   EXPECT_EQ(
       said(8, {8, 8, 8}, {2, 2, 2})[2],
       "ref; not depthwise: 3 spatial axes; not Winograd: 3 spatial axes; not channels last: 3 "
-      "spatial axes; not outputs innermost: 3 spatial axes");
+      "spatial axes; not Winograd over images: 3 spatial axes; not outputs innermost: 3 spatial "
+      "axes");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "core/device/cpu/batch_innermost.h"
 #include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/convolution.h"
 #include "core/device/map.h"
@@ -33,8 +34,7 @@ struct WeightGradient {
   int64_t group_in() const { return g.channels / g.group; }
   int64_t group_out() const { return g.outputs / g.group; }
   int64_t depth() const { return merged ? g.kernel[1] * group_in() : group_in(); }
-  /// Outputs of a group, padded to whole vectors: a product of 50 rows is slower than one of 56.
-  int64_t lanes() const { return (group_out() + 7) / 8 * 8; }
+  int64_t lanes() const { return batch_innermost::padded_outputs(group_out()); }
   int64_t size() const { return g.group * taps() * depth() * lanes(); }
   /// The start of the (depth x lanes) block of a group and tap.
   int64_t block(int64_t group, int64_t tap) const {
@@ -103,38 +103,6 @@ struct TapKernel {
   }
 };
 
-/// diff with the images and channels of each pixel transposed, and a group's channels padded with
-/// zeros to whole vectors.
-BufferId transpose_pixels(Program& p, const std::string& name,
-                          std::shared_ptr<const WeightGradient> w, TensorId diff) {
-  const BufferId out = p.scratch(w->g.n * w->g.group * w->lanes() * w->g.out_pixels());
-  Step step;
-  step.name = name + " transpose";
-  step.kernel = "SCN to SNC";
-  step.reads = {p.read(diff, Layout::kPixels)};
-  step.writes = {out};
-  step.make = [=, read = step.reads[0]](const Binder& at) {
-    const float* src = at(read);
-    float* dst = at(out);
-    return Kernel{int(w->g.out[0]), [=](int row) {
-                    const int64_t n = w->g.n, outs = w->group_out(), lanes = w->lanes();
-                    const int64_t stride = w->g.group * lanes, width = w->g.out[1];
-                    for (int64_t i = row * width; i < (row + 1) * width; ++i) {
-                      for (int64_t g = 0; g < w->g.group; ++g) {
-                        float* to = dst + i * n * stride + g * lanes;
-                        transpose_tiles(src + (i * w->g.outputs + g * outs) * n, outs, n, n, to,
-                                        stride);
-                        for (int64_t j = 0; j < n && outs < lanes; ++j) {
-                          std::fill(to + j * stride + outs, to + j * stride + lanes, 0.f);
-                        }
-                      }
-                    }
-                  }};
-  };
-  p.step(std::move(step));
-  return out;
-}
-
 /// Adds a tap's parts to the first one, in order.
 void add_parts(const WeightGradient& w, int64_t group, int64_t tap, float* parts) {
   float* sum = parts + w.block(group, tap);
@@ -182,10 +150,41 @@ void emit_unpack(Program& p, const std::string& name, std::shared_ptr<const Weig
 
 namespace batch_innermost {
 
+BufferId transpose_pixels(Program& p, const std::string& name, const ConvGeometry& g,
+                          TensorId diff) {
+  const int64_t lanes = padded_outputs(g.outputs / g.group);
+  const BufferId out = p.scratch(g.n * g.group * lanes * g.out_pixels());
+  Step step;
+  step.name = name + " transpose";
+  step.kernel = "SCN to SNC";
+  step.reads = {p.read(diff, Layout::kPixels)};
+  step.writes = {out};
+  step.make = [=, read = step.reads[0]](const Binder& at) {
+    const float* src = at(read);
+    float* dst = at(out);
+    return Kernel{int(g.out[0]), [=](int row) {
+                    const int64_t n = g.n, outs = g.outputs / g.group;
+                    const int64_t stride = g.group * lanes, width = g.out[1];
+                    for (int64_t i = row * width; i < (row + 1) * width; ++i) {
+                      for (int64_t k = 0; k < g.group; ++k) {
+                        float* to = dst + i * n * stride + k * lanes;
+                        transpose_tiles(src + (i * g.outputs + k * outs) * n, outs, n, n, to,
+                                        stride);
+                        for (int64_t j = 0; j < n && outs < lanes; ++j) {
+                          std::fill(to + j * stride + outs, to + j * stride + lanes, 0.f);
+                        }
+                      }
+                    }
+                  }};
+  };
+  p.step(std::move(step));
+  return out;
+}
+
 void backward_weights(Program& p, const std::string& name, const ConvGeometry& g, TensorId src,
                       TensorId diff_dst, Gradient diff_weights) {
   const auto w = std::make_shared<const WeightGradient>(g);
-  const BufferId diff = transpose_pixels(p, name, w, diff_dst);
+  const BufferId diff = transpose_pixels(p, name, g, diff_dst);
   const BufferId partial = p.scratch(w->parts * w->size());
   Step step;
   step.name = name;

@@ -17,6 +17,7 @@ constexpr ConvolutionForm kConvolution[] = {
     {"depthwise", depthwise::declines, depthwise::convolution},
     {"Winograd", winograd::declines, winograd::convolution},
     {"channels last", channels_last::declines, channels_last::convolution},
+    {"Winograd over images", winograd_images::declines, winograd_images::convolution},
     {"batch innermost", batch_innermost::declines, batch_innermost::convolution},
     reference_form<&RefDevice::convolution, ConvolutionForm>()};
 
@@ -40,6 +41,8 @@ constexpr BackwardWeightsForm kBackwardWeights[] = {
     {"depthwise", depthwise::declines, depthwise::backward_weights},
     {"Winograd", winograd::declines_backward_weights, winograd::backward_weights},
     {"channels last", channels_last::declines, channels_last::backward_weights},
+    {"Winograd over images", winograd_images::declines_backward_weights,
+     winograd_images::backward_weights},
     {"outputs innermost", batch_innermost::declines, batch_innermost::backward_weights},
     reference_form<&RefDevice::convolution_backward_weights, BackwardWeightsForm>()};
 

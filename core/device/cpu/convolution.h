@@ -146,6 +146,16 @@ void backward_weights(Program&, const std::string& name, const ConvGeometry&, Te
                       TensorId diff_dst, Gradient diff_weights);
 }  // namespace winograd
 
+/// The same with the batch innermost (S C N): for odd channel counts and many images.
+namespace winograd_images {
+std::string declines(const ConvGeometry&);
+std::string declines_backward_weights(const ConvGeometry&);
+void convolution(Program&, const std::string& name, const ConvGeometry&, TensorId src,
+                 TensorId weights, TensorId bias, TensorId dst, bool relu);
+void backward_weights(Program&, const std::string& name, const ConvGeometry&, TensorId src,
+                      TensorId diff_dst, Gradient diff_weights);
+}  // namespace winograd_images
+
 /// One input and one output channel per group (N S C).
 namespace depthwise {
 std::string declines(const ConvGeometry&);

@@ -125,16 +125,16 @@ struct Kernel2x2 {
   void multiply(int64_t g, int64_t b, int64_t tiles, const float* points, float* sums) const {
     const int64_t depth = t->f.group_in(), lanes = t->lanes.lanes(b);
     const Brgemm& product = products[tiles < t->together][lanes < t->lanes.size];
-    const int64_t count = t->f.points();
-    const float* w = weights + (g * t->f.group_out() + t->lanes.begin(b)) * depth * count;
-    std::array<std::array<const float*, 4>, size_t(kSums)> as, bs;
-    std::array<int64_t, size_t(kSums)> added{};
-    for (int64_t i = 0; i < count; ++i) {
-      const size_t to = size_t(sum_of(t->f.kernel, i)), at = size_t(added[to]++);
-      as[to][at] = w + i * depth * lanes, bs[to][at] = points + i * t->source_point();
-    }
-    for (size_t i = 0; i < size_t(kSums); ++i) {
-      product(as[i].data(), bs[i].data(), sums + int64_t(i) * t->sum_point(), added[i]);
+    const float* w = weights + (g * t->f.group_out() + t->lanes.begin(b)) * depth * t->f.points();
+    const SumTerms terms(t->f.kernel);
+    for (int64_t s = 0; s < kSums; ++s) {
+      std::array<const float*, 4> as, bs;
+      for (int64_t i = 0; i < terms.count(s); ++i) {
+        const int64_t point = terms.point(s, i);
+        as[size_t(i)] = w + point * depth * lanes;
+        bs[size_t(i)] = points + point * t->source_point();
+      }
+      product(as.data(), bs.data(), sums + s * t->sum_point(), terms.count(s));
     }
   }
 
@@ -205,20 +205,12 @@ void emit(Program& p, const std::string& name, const Filter& filter, BufferId sr
 /// is the largest size of the tiles, relative to what images of this size need.
 std::string declines_any(const ConvGeometry& g, int64_t in, int64_t out, int64_t h, int64_t w,
                          double most) {
-  if (const std::string axes = not_planar(g); !axes.empty()) return axes;
-  const int64_t kernel = g.kernel[0];
-  for (size_t i = 0; i < 2; ++i) {
-    if ((kernel != 3 && kernel != 5) || g.kernel[i] != kernel || g.stride[i] != 1 ||
-        g.dilation[i] != 1 || g.pad[i] >= kernel) {
-      return "not 3 x 3 or 5 x 5 with stride 1";
-    }
-  }
-  const int64_t least = kernel == 3 ? kLeastChannels : kLeastOf5x5;
+  if (std::string kernel = declines_kernel(g); !kernel.empty()) return kernel;
+  const int64_t least = g.kernel[0] == 3 ? kLeastChannels : kLeastOf5x5;
   if (in < least || out < kLeastChannels || in % kOctet != 0 || out % kOctet != 0) {
     return channel_widths(in, out);
   }
-  const TileGrid tiles(1, h, w);
-  return double(tiles.count * 4) <= most * double(h * w) ? "" : "images too small";
+  return tiles_to_pixels(h, w) <= most ? "" : "images too small";
 }
 
 double most_tiles(const ConvGeometry& g) { return g.kernel[0] == 3 ? 1.5 : 1.25; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/device/cpu/convolution.h"
 #include "core/device/cpu/plain_lanes.h"
 #include "core/device/cpu/winograd_tiles_rows.h"
 #include "core/device/isa.h"
@@ -13,6 +14,18 @@ TilePasses plain_tile_passes(int64_t kernel) { return tile_passes_of<PlainLanes>
 
 TilePasses tile_passes(int64_t kernel) {
   return has_wide_vectors(instruction_set()) ? wide_tile_passes(kernel) : plain_tile_passes(kernel);
+}
+
+std::string declines_kernel(const ConvGeometry& g) {
+  if (const std::string axes = not_planar(g); !axes.empty()) return axes;
+  const int64_t kernel = g.kernel[0];
+  for (size_t i = 0; i < 2; ++i) {
+    if ((kernel != 3 && kernel != 5) || g.kernel[i] != kernel || g.stride[i] != 1 ||
+        g.dilation[i] != 1 || g.pad[i] >= kernel) {
+      return "not 3 x 3 or 5 x 5 with stride 1";
+    }
+  }
+  return "";
 }
 
 void read_source(const TilePasses& passes, const Plane& plane, const float* images,

@@ -7,8 +7,10 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 #include "core/device/cpu/lane_chunks.h"
+#include "core/device/geometry.h"
 
 namespace cafetiere::winograd {
 
@@ -25,6 +27,26 @@ constexpr int64_t sum_of(int64_t kernel, int64_t point) {
   const int64_t n = axis_points(kernel);
   return kOfAxis[size_t(point / n)] * 4 + kOfAxis[size_t(point % n)];
 }
+
+/// The kernel's points that are added at each point of the outputs: up to four.
+class SumTerms {
+ public:
+  explicit SumTerms(int64_t kernel) {
+    for (int64_t i = 0; i < point_count(kernel); ++i) {
+      const size_t sum = size_t(sum_of(kernel, i));
+      points_[sum][size_t(counts_[sum]++)] = i;
+    }
+  }
+  int64_t count(int64_t sum) const { return counts_[size_t(sum)]; }
+  int64_t point(int64_t sum, int64_t i) const { return points_[size_t(sum)][size_t(i)]; }
+
+ private:
+  std::array<int64_t, size_t(kSums)> counts_{};
+  std::array<std::array<int64_t, 4>, size_t(kSums)> points_{};
+};
+
+/// Why neither size of kernels fits; empty if one does.
+std::string declines_kernel(const ConvGeometry& g);
 
 inline constexpr int64_t kApart =
     kCacheLine;  ///< padding between points, which would otherwise map to the same cache set
@@ -63,6 +85,11 @@ struct TileGrid {
     return {row / rows, row % rows * 2, column * 2};
   }
 };
+
+/// The outputs of all tiles of an image, relative to its own.
+inline double tiles_to_pixels(int64_t h, int64_t w) {
+  return double(TileGrid(1, h, w).count * 4) / double(h * w);
+}
 
 /// The source pixels of neighbouring tiles: the k + 1 rows under them, from the first pixel of each
 /// and null outside of the image, and the first tile's first column.
