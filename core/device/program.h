@@ -95,7 +95,6 @@ class Binder {
   const RunContext* run_;
 };
 
-/// One operation on buffers.
 /// Functions that the step before may apply to its results: x + y, and max(x, 0).
 enum class Rule { kOther, kSum, kRelu };
 
@@ -106,6 +105,7 @@ struct Ending {
   bool relu;
 };
 
+/// One operation on buffers.
 struct Step {
   std::string name;    ///< "conv1 forward"
   std::string kernel;  ///< which implementation and why: "brgemm SCN (64 lanes)"
@@ -124,6 +124,8 @@ struct Step {
   /// holds all of its buffers, except for a copy.
   Space space = Space::kHost;
   double flops = 0;
+  /// The last so many writes have a null address if no step reads them.
+  size_t optional = 0;
   /// writes[0] may share the memory of one of the first `in_place` reads that no later step reads.
   size_t in_place = 0;
   Rows rows = {};

@@ -85,11 +85,13 @@ Regions regions_of(const Program& program) {
   Regions regions{{}, std::vector<int>(buffers.size(), -1)};
   for (int s = 0; s < int(program.steps().size()); ++s) {
     const Step& step = program.steps()[size_t(s)];
-    for (BufferId id : step.writes) {
+    for (size_t i = 0; i < step.writes.size(); ++i) {
+      const BufferId id = step.writes[i];
       const Buffer& buffer = buffers[size_t(id)];
       int& region = regions.of[size_t(id)];
       if (buffer.external || region >= 0) continue;
       const Life& life = lives[size_t(id)];
+      if (i + step.optional >= step.writes.size() && life.first == life.last) continue;
       const BufferId from =
           id == step.writes[0] ? overwritten(program, lives, s, regions) : kNoBuffer;
       if (from != kNoBuffer) {

@@ -122,7 +122,7 @@ Status Plan::take_arenas(Device& device, const MemoryPlan& memory, const PlanOpt
   return {};
 }
 
-/// The address of each buffer; those of unused buffers are arbitrary.
+/// The address of each buffer; those of unused buffers are null.
 std::vector<void*> Plan::place_buffers(const LoweredNet& net, const MemoryPlan& memory,
                                        const ParamPointers& params) {
   std::vector<void*> addresses;
@@ -130,7 +130,7 @@ std::vector<void*> Plan::place_buffers(const LoweredNet& net, const MemoryPlan& 
     const Buffer& buffer = net.program.buffers()[i];
     const Memory& of_space = buffer.space == Space::kHost ? arena_ : device_arena_;
     std::byte* const arena = (buffer.fixed ? fixed_arena_ : of_space).get();
-    addresses.push_back(arena + std::max<int64_t>(memory.offsets[i], 0));
+    addresses.push_back(memory.offsets[i] < 0 ? nullptr : arena + memory.offsets[i]);
   }
   const auto put = [&](BufferId id, float* address) {
     if (id != kNoBuffer) addresses[size_t(id)] = address;

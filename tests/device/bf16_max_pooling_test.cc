@@ -65,9 +65,13 @@ Pooled by_definition(const PoolPixels& p, const Numbers& x, const Numbers& dy) {
 /// In bands of three rows.
 Pooled by_rows(const MaxPoolRows& run, const PoolPixels& p, const Numbers& x, const Numbers& dy) {
   Pooled to{Numbers(dy.size()), Numbers(dy.size()), Numbers(x.size())};
+  Numbers alone(dy.size());  // without places
   for (int64_t h = 0; h < p.g.out_h; h += 3) {
-    run.forward(p, h, std::min(h + 3, p.g.out_h), x.data(), to.y.data(), to.place.data());
+    const int64_t end = std::min(h + 3, p.g.out_h);
+    run.forward(p, h, end, x.data(), to.y.data(), to.place.data());
+    run.forward(p, h, end, x.data(), alone.data(), nullptr);
   }
+  EXPECT_EQ(alone, to.y);
   for (int64_t h = 0; h < p.g.in_h; h += 3) {
     run.backward(p, h, std::min(h + 3, p.g.in_h), dy.data(), to.place.data(), to.dx.data());
   }

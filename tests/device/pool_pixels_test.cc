@@ -112,9 +112,11 @@ Pooled<T> by_rows(const PoolRows<T>& run, const Case& c, const std::vector<T>& x
                   const std::vector<T>& dy) {
   const PoolPixels p{c.g, c.pixel};
   Pooled<T> to(c);
+  std::vector<T> alone(to.max.size());  // without indices
   for (int64_t h = 0; h < c.g.out_h; h += 3) {
     const int64_t end = std::min(h + 3, c.g.out_h);
     run.max(p, h, end, x.data(), to.max.data(), to.index.data());
+    run.max(p, h, end, x.data(), alone.data(), nullptr);
     run.average(p, h, end, x.data(), to.average.data());
   }
   for (int64_t h = 0; h < c.g.in_h; h += 3) {
@@ -122,6 +124,7 @@ Pooled<T> by_rows(const PoolRows<T>& run, const Case& c, const std::vector<T>& x
     run.max_backward(p, h, end, dy.data(), to.index.data(), to.max_dx.data());
     run.average_backward(p, h, end, dy.data(), to.average_dx.data());
   }
+  EXPECT_EQ(std::memcmp(alone.data(), to.max.data(), alone.size() * sizeof(T)), 0);
   return to;
 }
 

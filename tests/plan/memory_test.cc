@@ -80,6 +80,19 @@ TEST(Memory, AChainNeedsTwoBuffersAndInPlaceOne) {
   }
 }
 
+TEST(Memory, AnOptionalResultHasNoneUnlessItIsRead) {
+  for (const bool read : {false, true}) {
+    Program program;
+    const BufferId result = program.scratch(640), index = program.scratch(640);
+    Step step = step_of({}, {result, index});
+    step.optional = 1;
+    program.step(std::move(step));
+    program.step(step_of(read ? std::vector{result, index} : std::vector{result}, {}));
+    EXPECT_EQ(place(program).offsets[size_t(index)] >= 0, read);
+    EXPECT_EQ(place(program).bytes, read ? 2 * 2560 : 2560);
+  }
+}
+
 TEST(Memory, OfTwoInputsTheNewestIsOverwritten) {
   Program program;
   const BufferId first = program.scratch(640), second = program.scratch(640);

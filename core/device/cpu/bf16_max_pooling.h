@@ -16,8 +16,8 @@ inline constexpr uint16_t kNowhere = 0xffff;
 /// The passes over rows; all implementations give bitwise the same results.
 struct MaxPoolRows {
   /// Output rows [begin, end): for each window, its maximum and the position, in row-major order,
-  /// of the first element equal to it; -infinity and kNowhere if there are only NaN and -infinity.
-  /// Zeros become +0.
+  /// of the first element equal to it, unless `place` is null; -infinity and kNowhere if there are
+  /// only NaN and -infinity. Zeros become +0.
   void (*forward)(const PoolPixels& p, int64_t begin, int64_t end, const uint16_t* x, uint16_t* y,
                   uint16_t* place);
   /// Input rows [begin, end): for each number, the sum of dy over the outputs that took it.

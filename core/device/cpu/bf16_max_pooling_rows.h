@@ -94,7 +94,8 @@ void max_row(const PoolPixels& p, int64_t oh, int64_t width, KeyRows<Memory>& ke
   const auto rows = g.rows(oh);
   keys.take(rows.begin, rows.end);
   const int64_t next = keys.vectors();
-  for (int64_t ow = 0; ow < g.out_w; ++ow, y += p.pixel, place += p.pixel) {
+  int64_t out = oh * g.out_w * p.pixel;
+  for (int64_t ow = 0; ow < g.out_w; ++ow, out += p.pixel) {
     const auto cols = g.cols(ow);
     const int64_t corner = (rows.begin - oh * g.stride_h + g.pad_h) * g.kernel_w + cols.begin -
                            ow * g.stride_w + g.pad_w;
@@ -112,8 +113,9 @@ void max_row(const PoolPixels& p, int64_t oh, int64_t width, KeyRows<Memory>& ke
         }
       }
       for (int64_t v = 0; v < vectors(); ++v) {
-        Memory::store(y + i + v * V::kLanes, V::number_of(best[v]), lanes);
-        Memory::store(place + i + v * V::kLanes, typename V::Bits(chosen[v]), lanes);
+        const int64_t to = out + i + v * V::kLanes;
+        Memory::store(y + to, V::number_of(best[v]), lanes);
+        if (place) Memory::store(place + to, typename V::Bits(chosen[v]), lanes);
       }
     });
   }
@@ -129,8 +131,7 @@ void max_rows(const PoolPixels& p, int64_t begin, int64_t end, const uint16_t* x
     const int64_t width = std::min(slice, p.pixel - first);
     KeyRows<Memory> keys(p, x + first, width);
     for (int64_t oh = begin; oh < end; ++oh) {
-      const int64_t out = oh * p.g.out_w * p.pixel + first;
-      max_row<Memory>(p, oh, width, keys, y + out, place + out);
+      max_row<Memory>(p, oh, width, keys, y + first, place ? place + first : nullptr);
     }
   }
 }

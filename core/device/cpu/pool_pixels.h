@@ -18,7 +18,7 @@ struct PoolPixels {
 template <class T>
 struct PoolRows {
   /// Output rows [begin, end): for each window, its maximum and the row-major position in the image
-  /// of its first occurrence; -FLT_MAX and -1 if no element is above that.
+  /// of its first occurrence, unless `index` is null; -FLT_MAX and -1 if no element is above that.
   void (*max)(const PoolPixels& p, int64_t begin, int64_t end, const T* x, T* y, float* index);
   /// Output rows [begin, end): the sum of each window divided by its size, which includes padding.
   void (*average)(const PoolPixels& p, int64_t begin, int64_t end, const T* x, T* y);

@@ -28,18 +28,18 @@ inline void fetch_to_write(T* to, int64_t count) {
 template <class Lanes, class T>
 void max_rows(const PoolPixels& p, int64_t begin, int64_t end, const T* x, T* y, float* index) {
   using V = typename Lanes::V;
-  y += begin * p.g.out_w * p.pixel, index += begin * p.g.out_w * p.pixel;
+  int64_t out = begin * p.g.out_w * p.pixel;
   for (int64_t oh = begin; oh < end; ++oh) {
     const auto rows = p.g.rows(oh);
-    for (int64_t ow = 0; ow < p.g.out_w; ++ow, y += p.pixel, index += p.pixel) {
+    for (int64_t ow = 0; ow < p.g.out_w; ++ow, out += p.pixel) {
       const auto cols = p.g.cols(ow);
       for_each_piece<Lanes::kCount>(p.pixel, [&](int64_t first, auto vectors, auto lanes) {
         constexpr int64_t kNumbers = vectors() * Lanes::kCount;
         for (int64_t i = 0; i < p.g.stride_w; ++i) {
           fetch(x + ((rows.end - 1) * p.g.in_w + cols.end + i) * p.pixel + first, kNumbers);
         }
-        fetch_to_write(y + p.pixel + first, kNumbers);
-        fetch_to_write(index + p.pixel + first, kNumbers);
+        fetch_to_write(y + out + p.pixel + first, kNumbers);
+        if (index) fetch_to_write(index + out + p.pixel + first, kNumbers);
         V best[vectors()], chosen[vectors()];
         for (int64_t v = 0; v < vectors(); ++v) best[v] = V{} - FLT_MAX, chosen[v] = V{} - 1.F;
         for (int64_t h = rows.begin; h < rows.end; ++h) {
@@ -54,8 +54,8 @@ void max_rows(const PoolPixels& p, int64_t begin, int64_t end, const T* x, T* y,
           }
         }
         for (int64_t v = 0; v < vectors(); ++v) {
-          Lanes::store(y + first + v * Lanes::kCount, best[v], lanes);
-          Lanes::store(index + first + v * Lanes::kCount, chosen[v], lanes);
+          Lanes::store(y + out + first + v * Lanes::kCount, best[v], lanes);
+          if (index) Lanes::store(index + out + first + v * Lanes::kCount, chosen[v], lanes);
         }
       });
     }

@@ -62,7 +62,8 @@ Kernel small_index_kernel(const Pool& pool, const uint16_t* x, uint16_t* y, uint
       pool, pool.g.out_h,
       [=, rows = bf16::max_pool_rows().forward](int64_t image, int64_t begin, int64_t end) {
         const int64_t out = pool.out_image(image);
-        rows(pool.pixels(), begin, end, x + pool.in_image(image), y + out, place + out);
+        rows(pool.pixels(), begin, end, x + pool.in_image(image), y + out,
+             place ? place + out : nullptr);
       });
 }
 
@@ -78,15 +79,15 @@ Kernel small_index_backward_kernel(const Pool& pool, const uint16_t* dy, const u
 
 template <class T>
 Kernel pooling_kernel(const Pool& pool, const T* x, T* y, float* index) {
-  return by_bands(pool, pool.g.out_h,
-                  [=, rows = pool_rows<T>()](int64_t image, int64_t begin, int64_t end) {
-                    const T* in = x + pool.in_image(image);
-                    const int64_t out = pool.out_image(image);
-                    if (pool.g.max)
-                      rows.max(pool.pixels(), begin, end, in, y + out, index + out);
-                    else
-                      rows.average(pool.pixels(), begin, end, in, y + out);
-                  });
+  return by_bands(
+      pool, pool.g.out_h, [=, rows = pool_rows<T>()](int64_t image, int64_t begin, int64_t end) {
+        const T* in = x + pool.in_image(image);
+        const int64_t out = pool.out_image(image);
+        if (pool.g.max)
+          rows.max(pool.pixels(), begin, end, in, y + out, index ? index + out : nullptr);
+        else
+          rows.average(pool.pixels(), begin, end, in, y + out);
+      });
 }
 
 template <class T>
@@ -113,6 +114,7 @@ void CpuDevice::pooling(Program& p, const std::string& name, const PoolGeometry&
   step.reads = {p.read(src, version)};
   step.writes = {p.write(dst, version)};
   if (g.max) step.writes.push_back(p.write(index, index_version(g, version)));
+  step.optional = g.max ? 1 : 0;
   step.make = [=, read = step.reads[0], writes = step.writes](const Binder& at) {
     const Pool pool(g, version.layout);
     if (has_small_index(g, version.format)) {
