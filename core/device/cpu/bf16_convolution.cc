@@ -9,6 +9,7 @@
 #include "core/device/cpu/bf16_convolution_plan.h"
 #include "core/device/cpu/bf16_lines.h"
 #include "core/device/cpu/bf16_round.h"
+#include "core/device/cpu/bf16_tiles.h"
 #include "core/device/cpu/biased_step.h"
 #include "core/device/cpu/lane_chunks.h"
 #include "core/device/cpu/whole_pieces.h"

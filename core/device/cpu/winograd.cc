@@ -23,9 +23,8 @@ using channels_last::LaneBlocks;
 constexpr int64_t kLeastChannels = 32;  // with fewer, the transforms cost as much as the products
                                         // save
 constexpr int64_t kLeastOf5x5 = 16;     // of the source; half of these products are saved
-constexpr int64_t kTogetherFloats = 1
-                                    << 17;  // per group of tiles: their points and the weights fit
-                                            // into the L2 cache
+/// Points of a group of tiles: they and the weights fit into the L2 cache.
+constexpr int64_t kTogetherFloats = 1 << 17;
 constexpr int64_t kFewTiles = 16, kMostTiles = 64;
 constexpr int64_t kFewBlocks = 16;   // with fewer blocks, the output channels are divided too
 constexpr int64_t kMostBlocks = 32;  // each has its own memory
