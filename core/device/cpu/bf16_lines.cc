@@ -5,7 +5,8 @@
 #include <array>
 #include <cstring>
 #include <span>
-#include <type_traits>
+
+#include "core/device/cpu/bf16_pack.h"
 
 namespace cafetiere::bf16 {
 namespace {
@@ -16,25 +17,12 @@ constexpr int64_t kOct = 8;
 /// numbers apart, in ascending order. Numbers beyond a pixel are overwritten by the next one.
 void transpose_octet(const std::array<const uint16_t*, kOct>& from, int64_t x, uint16_t* to,
                      int64_t pixel) {
-  using Row = uint16_t __attribute__((vector_size(16)));
-  std::array<Row, kOct> r{}, t;
-  for (size_t i = 0; i < r.size(); ++i) {
-    if (from[i]) std::memcpy(&r[i], from[i] + x, sizeof(Row));
+  Eight rows[kOct] = {};
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (from[i]) std::memcpy(&rows[i], from[i] + x, sizeof(Eight));
   }
-  // Each pass interleaves the rows of the upper half with those of the lower half.
-  const auto interleave = [](const std::array<Row, kOct>& in, std::array<Row, kOct>& out) {
-    for (size_t i = 0; i < kOct / 2; ++i) {
-      const Row &a = in[i], &b = in[i + kOct / 2];
-      out[2 * i] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-      out[2 * i + 1] = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
-    }
-  };
-  interleave(r, t);
-  interleave(t, r);
-  interleave(r, t);
-  for (size_t i = 0; i < t.size(); ++i) {
-    std::memcpy(to + int64_t(i) * pixel, &t[i], sizeof(Row));
-  }
+  transpose(rows);
+  for (int64_t i = 0; i < kOct; ++i) std::memcpy(to + i * pixel, &rows[i], sizeof(Eight));
 }
 
 /// Interleaves up to eight rows of `count` numbers.
@@ -101,20 +89,9 @@ void Lines::copy_row(const uint16_t* image, int64_t row, uint16_t* to) const {
 
 void Lines::copy_pixels(const uint16_t* from, int64_t count, uint16_t* to) const {
   const int64_t distance = w.column_step();
-  const auto copy = [&](auto channels) {
-    for (int64_t x = 0; x < count; ++x) {
-      std::memcpy(to + x * w.pixel, from + x * distance, size_t(channels) * sizeof(uint16_t));
-    }
-  };
-  if (distance == w.channels && w.pixel == w.channels) {
-    std::copy_n(from, count * distance, to);
-  } else if (w.channels == 1) {
-    copy(std::integral_constant<size_t, 1>());
-  } else if (w.channels == 3) {
-    copy(std::integral_constant<size_t, 3>());
-  } else {
-    copy(w.channels);
-  }
+  if (distance == w.channels) return std::copy_n(from, count * distance, to), void();
+  for (int64_t x = 0; x < count; ++x)
+    std::copy_n(from + x * distance, w.channels, to + x * w.pixel);
 }
 
 /// A place holds the channels of all rows of the kernel.

@@ -125,16 +125,8 @@ struct Kernel2x2 {
     const int64_t depth = t->f.group_in(), lanes = t->lanes.lanes(b);
     const Brgemm& product = products[tiles < t->together][lanes < t->lanes.size];
     const float* w = weights + (g * t->f.group_out() + t->lanes.begin(b)) * depth * t->f.points();
-    const SumTerms terms(t->f.kernel);
-    for (int64_t s = 0; s < kSums; ++s) {
-      std::array<const float*, 4> as, bs;
-      for (int64_t i = 0; i < terms.count(s); ++i) {
-        const int64_t point = terms.point(s, i);
-        as[size_t(i)] = w + point * depth * lanes;
-        bs[size_t(i)] = points + point * t->source_point();
-      }
-      product(as.data(), bs.data(), sums + s * t->sum_point(), terms.count(s));
-    }
+    multiply_points(product, t->f.kernel, {w, depth * lanes}, {points, t->source_point()}, sums,
+                    t->sum_point());
   }
 
   /// Transforms sums to a tile's outputs: + bias, followed by ReLU if `relu`.

@@ -59,17 +59,9 @@ struct TileKernel {
 
   /// A matrix product per point, added at the outputs' points.
   void multiply(int64_t chunk, const float* points, float* sums) const {
-    const Brgemm& product = products[chunk + 1 == t->chunks];
-    const winograd::SumTerms terms(t->kernel);
-    for (int64_t s = 0; s < kSums; ++s) {
-      std::array<const float*, 4> as, bs;
-      for (int64_t i = 0; i < terms.count(s); ++i) {
-        const int64_t point = terms.point(s, i);
-        as[size_t(i)] = points + point * t->source_point();
-        bs[size_t(i)] = weights + point * t->g.outputs * t->g.channels;
-      }
-      product(as.data(), bs.data(), sums + s * t->sum_point(), terms.count(s));
-    }
+    winograd::multiply_points(products[chunk + 1 == t->chunks], t->kernel,
+                              {points, t->source_point()}, {weights, t->g.outputs * t->g.channels},
+                              sums, t->sum_point());
   }
 
   /// Transforms sums to a tile's outputs: + bias, followed by ReLU if `relu`.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <vector>
 
 #include "core/device/cpu/batch_innermost.h"
 #include "core/device/cpu/brgemm.h"
@@ -87,14 +86,8 @@ struct WriteKernel {
     alignas(64) std::array<float, winograd::kMostPoints * kMostOutputs> sums;
     alignas(64) std::array<float, winograd::kMostTaps * kMostOutputs> taps;
     const int64_t outs = w->outs, count = w->g.kernel_size();
-    for (int64_t i = 0; i < w->points; ++i) {
-      const float* from = partial + (i * w->g.channels + channel) * outs;
-      std::copy_n(from, outs, sums.data() + i * outs);
-      for (int64_t part = 1; part < w->parts; ++part) {
-        from += w->part_size();
-        for (int64_t o = 0; o < outs; ++o) sums[size_t(i * outs + o)] += from[o];
-      }
-    }
+    winograd::add_parts(partial + channel * outs, w->parts, w->part_size(), w->points,
+                        w->g.channels * outs, outs, sums.data());
     passes.taps(sums.data(), outs, outs, taps.data());
     const bool add = gradient.adds(*run);
     for (int64_t o = 0; o < w->g.outputs; ++o) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/device/cpu/brgemm.h"
 #include "core/device/cpu/convolution.h"
 #include "core/device/cpu/plain_lanes.h"
 #include "core/device/cpu/winograd_tiles_rows.h"
@@ -37,6 +38,31 @@ void read_source(const TilePasses& passes, const Plane& plane, const float* imag
     passes.source({plane, images, {image, y - pad[0], x - pad[1]}, channel}, count, channels,
                   points + (tile - first) * channels, apart);
     tile += count;
+  }
+}
+
+void multiply_points(const Brgemm& product, int64_t kernel, const PointMatrices& a,
+                     const PointMatrices& b, float* sums, int64_t apart) {
+  std::array<std::array<const float*, 4>, size_t(kSums)> as, bs;
+  std::array<int64_t, size_t(kSums)> counts{};
+  for (int64_t i = 0; i < point_count(kernel); ++i) {
+    const size_t sum = size_t(sum_of(kernel, i)), next = size_t(counts[sum]++);
+    as[sum][next] = a.first + i * a.apart, bs[sum][next] = b.first + i * b.apart;
+  }
+  for (size_t s = 0; s < size_t(kSums); ++s) {
+    product(as[s].data(), bs[s].data(), sums + int64_t(s) * apart, counts[s]);
+  }
+}
+
+void add_parts(const float* partial, int64_t parts, int64_t part, int64_t points, int64_t point,
+               int64_t count, float* sums) {
+  for (int64_t i = 0; i < points; ++i, sums += count) {
+    const float* from = partial + i * point;
+    std::copy_n(from, count, sums);
+    for (int64_t k = 1; k < parts; ++k) {
+      from += part;
+      for (int64_t j = 0; j < count; ++j) sums[j] += from[j];
+    }
   }
 }
 

@@ -12,6 +12,10 @@
 #include "core/device/cpu/lane_chunks.h"
 #include "core/device/geometry.h"
 
+namespace cafetiere {
+class Brgemm;
+}
+
 namespace cafetiere::winograd {
 
 inline constexpr int64_t kSums = 16;  ///< points of a tile's outputs, and of their gradients
@@ -27,23 +31,6 @@ constexpr int64_t sum_of(int64_t kernel, int64_t point) {
   const int64_t n = axis_points(kernel);
   return kOfAxis[size_t(point / n)] * 4 + kOfAxis[size_t(point % n)];
 }
-
-/// The kernel's points that are added at each point of the outputs: up to four.
-class SumTerms {
- public:
-  explicit SumTerms(int64_t kernel) {
-    for (int64_t i = 0; i < point_count(kernel); ++i) {
-      const size_t sum = size_t(sum_of(kernel, i));
-      points_[sum][size_t(counts_[sum]++)] = i;
-    }
-  }
-  int64_t count(int64_t sum) const { return counts_[size_t(sum)]; }
-  int64_t point(int64_t sum, int64_t i) const { return points_[size_t(sum)][size_t(i)]; }
-
- private:
-  std::array<int64_t, size_t(kSums)> counts_{};
-  std::array<std::array<int64_t, 4>, size_t(kSums)> points_{};
-};
 
 /// Why neither size of kernels fits; empty if one does.
 std::string declines_kernel(const ConvGeometry& g);
@@ -141,5 +128,21 @@ TilePasses wide_tile_passes(int64_t kernel);
 void read_source(const TilePasses& passes, const Plane& plane, const float* images,
                  const TileGrid& grid, int64_t first, int64_t end, std::array<int64_t, 2> pad,
                  int64_t channel, int64_t channels, float* points, int64_t apart);
+
+/// Matrices of the points, `apart` floats from each other.
+struct PointMatrices {
+  const float* first;
+  int64_t apart;
+};
+
+/// A matrix product a b per point of a kernel, added at the outputs' points, which are `apart` floats
+/// from each other in `sums`. `product` must not add.
+void multiply_points(const Brgemm& product, int64_t kernel, const PointMatrices& a,
+                     const PointMatrices& b, float* sums, int64_t apart);
+
+/// sums[point][i] = the sum of `parts` of `partial`, in order, for i < count; `part` and `point` are
+/// the distances in floats between parts and between points.
+void add_parts(const float* partial, int64_t parts, int64_t part, int64_t points, int64_t point,
+               int64_t count, float* sums);
 
 }  // namespace cafetiere::winograd

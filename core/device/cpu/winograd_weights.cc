@@ -173,14 +173,8 @@ struct WriteKernel {
   /// Computes the taps of one channel, whose sums begin at `first` in each point.
   void write_taps(int block, int64_t first, int64_t outs, int64_t point, float* taps) const {
     alignas(64) float sums[kMostPoints * kLanesTogether];
-    for (int64_t i = 0; i < w->points; ++i) {
-      const float* from = partial + block * w->block_size() + i * point + first;
-      std::copy_n(from, outs, sums + i * outs);
-      for (int64_t part = 1; part < w->parts; ++part) {
-        from += w->part_blocks() * w->block_size();
-        for (int64_t o = 0; o < outs; ++o) sums[i * outs + o] += from[o];
-      }
-    }
+    add_parts(partial + block * w->block_size() + first, w->parts,
+              w->part_blocks() * w->block_size(), w->points, point, outs, sums);
     passes.taps(sums, outs, outs, taps);
   }
 };
