@@ -114,6 +114,18 @@ TEST(Convolution, WinogradOverImages) {
       {.layers = conv({9, 36, 8, 7}, "num_output: 65 kernel_size: 5 pad: 3"), .numeric = false});
 }
 
+// Few input channels, whose weight gradients are dot products over images: a last chunk of images,
+// kernels wider than the sums in registers, pixels that see a part of the kernel or nothing.
+TEST(Convolution, FewInputChannels) {
+  const auto check = [](const std::vector<int64_t>& dims, const std::string& fields) {
+    check_layer({.layers = conv(dims, fields), .numeric = false});
+  };
+  check({32, 1, 10, 9}, "num_output: 20 kernel_size: 5");
+  check({37, 3, 9, 8}, "num_output: 7 kernel_size: 3 pad: 3 stride: 2 dilation: 2");
+  check({20, 4, 5, 13}, "num_output: 18 kernel_h: 2 kernel_w: 11 pad_h: 0 pad_w: 6");
+  check({25, 2, 30, 3}, "num_output: 1 kernel_size: 1 bias_term: false");
+}
+
 // Few images leave lanes empty, so that channels take them even where they are odd in number.
 TEST(Convolution, FewImages) {
   check_wide({1, 20, 6, 6}, "num_output: 50 kernel_size: 5");

@@ -166,14 +166,20 @@ TEST(ConvolutionForms, SayWhyOthersAreNot) {
             "not Winograd over images: 10 to 50 channels");
   EXPECT_THAT(said(8, {3, 32, 1}, {5, 5})[1],
               HasSubstr("; not channels last: a source of 3 channels leaves lanes empty"));
+  EXPECT_THAT(said(16, {1, 20, 1}, {5, 5})[2],
+              StartsWith("dot products over images SCN (1 to 20 channels), 4 parts; "));
+  EXPECT_THAT(said(15, {1, 20, 1}, {5, 5})[2],
+              HasSubstr("; not dot products over images: 15 images"));
+  EXPECT_THAT(said(16, {5, 20, 1}, {5, 5})[2],
+              HasSubstr("; not dot products over images: 5 to 20 channels"));
   EXPECT_THAT(said(1, {3, 32, 1}, {65, 2})[2], HasSubstr("; not channels last: 65 kernel rows"));
   EXPECT_THAT(said(8, {20, 50, 1}, {17, 17})[0],
               AllOf(StartsWith("ref; "), EndsWith("; not batch innermost: 289 kernel elements")));
   EXPECT_EQ(
       said(8, {8, 8, 8}, {2, 2, 2})[2],
       "ref; not depthwise: 3 spatial axes; not Winograd: 3 spatial axes; not channels last: 3 "
-      "spatial axes; not Winograd over images: 3 spatial axes; not outputs innermost: 3 spatial "
-      "axes");
+      "spatial axes; not Winograd over images: 3 spatial axes; not dot products over images: 3 "
+      "spatial axes; not outputs innermost: 3 spatial axes");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions to one value per channel, in any layout. If channels are not innermost, each is a
-// block, with eight concurrent partial sums; if they are, blocks are ranges of rows that sum all
-// channels, and their sums are added in order.
+// Reductions to one value per channel, in any layout. Blocks are ranges of rows that sum all
+// channels, and their sums are added in order; for few rows of long channels, each channel is a
+// block.
 #include <algorithm>
 #include <array>
 
@@ -45,15 +45,17 @@ double channel_sum(const ChannelView& v, int64_t c, const float* x, const F& f) 
   return sum;
 }
 
-/// Rows of innermost channels, divided into parts.
+/// Rows of all channels, divided into parts.
 struct RowParts {
-  static constexpr int64_t kRun = 16;  ///< rows added in float32
-  int64_t rows, channels, part_rows, parts;
+  static constexpr int64_t kRun = 16;  ///< rows added in float32 if channels are innermost
+  int64_t rows, channels, inner, part_rows, parts;
 
   explicit RowParts(const ChannelView& v)
       : rows(v.outer),
         channels(v.channels),
-        part_rows(std::max<int64_t>(kRun, kMapBlock / std::max<int64_t>(1, v.channels))),
+        inner(v.inner),
+        part_rows(std::max<int64_t>(inner == 1 ? kRun : 1,
+                                    kMapBlock / std::max<int64_t>(1, v.channels * v.inner))),
         parts((rows + part_rows - 1) / part_rows) {}
   int64_t begin(int64_t part) const { return part * part_rows; }
   int64_t end(int64_t part) const { return std::min(rows, begin(part) + part_rows); }
@@ -99,7 +101,32 @@ struct RowParts {
       }
     });
   }
-  /// The same for bfloat16.
+  /// The same for channels with `inner` > 1 elements in each row: the terms are f(i, c, count) of
+  /// the elements [i, i + count), count <= 8. Runs of elements are added in float32.
+  template <class F>
+  void sum_runs(int64_t part, float* sums, const F& f) const {
+    constexpr int64_t kAtOnce = 128;  // channels whose sums fit into the L1 cache
+    for_each_chunk<kAtOnce>(channels, [&](int64_t first, int64_t count) {
+      std::array<std::array<double, kOctet>, kAtOnce> total{};
+      for (int64_t row = begin(part); row < end(part); ++row) {
+        for (int64_t c = 0; c < count; ++c) {
+          const int64_t base = (row * channels + first + c) * inner;
+          for_each_chunk<kRun * kOctet>(inner, [&](int64_t i, int64_t elements) {
+            Simd8 run{};
+            for_each_chunk<kOctet>(
+                elements, [&](int64_t o, auto lanes) { run += f(base + i + o, first + c, lanes); });
+            for (int64_t l = 0; l < kOctet; ++l) total[size_t(c)][size_t(l)] += double(run[l]);
+          });
+        }
+      }
+      for (int64_t c = 0; c < count; ++c) {
+        double sum = 0;
+        for (double lane : total[size_t(c)]) sum += lane;
+        sums[first + c] = float(sum);
+      }
+    });
+  }
+  /// The same for innermost channels in bfloat16.
   bf16::ChannelSums sums_of(int64_t part, const uint16_t* x, float* sums) const {
     return {.x = x + begin(part) * channels,
             .rows = end(part) - begin(part),
@@ -225,6 +252,9 @@ void row_moments(Program& p, const std::string& name, Version version, TensorId 
   p.step(std::move(merge));
 }
 
+/// Rows enough for parts even if each is long: a core then sums what it has just written.
+constexpr int64_t kManyRows = 16;
+
 /// The buffers of the terms; -1: not used.
 struct TermReads {
   BufferId a, b = -1, centre = -1;
@@ -245,7 +275,7 @@ struct TermReads {
   }
 };
 
-/// channel_sums() with channels innermost: one pass over memory for both sums.
+/// channel_sums() by parts of the rows: one pass over memory for both sums.
 void row_sums(Program& p, const std::string& name, Version version, const ChannelTerms& terms,
               Gradient sum_a, Gradient sum_ab) {
   const RowParts r(ChannelView(p.shape(terms.a), version.layout));
@@ -254,11 +284,14 @@ void row_sums(Program& p, const std::string& name, Version version, const Channe
   const BufferId partial = p.scratch(2 * sums);  // of a, then of the products
   Step step;
   step.name = name;
-  step.kernel = std::string("vector ") + layout_name(version.layout) + ", lanes are channels";
+  step.kernel = std::string("vector ") + layout_name(version.layout) +
+                (r.inner == 1 ? ", lanes are channels" : "");
   const TermReads reads = TermReads::of(p, version, terms, &step);
   step.writes = {partial};
-  step.rows = r.step_rows(step);
-  if (reads.centre >= 0) --step.rows.reads;
+  if (r.inner == 1) {
+    step.rows = r.step_rows(step);
+    if (reads.centre >= 0) --step.rows.reads;
+  }
   step.make = [=](const Binder& at) {
     float* to = at(partial);
     const float* const centre = TermReads::address<float>(at, reads.centre);
@@ -275,6 +308,20 @@ void row_sums(Program& p, const std::string& name, Version version, const Channe
     }
     const auto* const x = TermReads::address<float>(at, reads.a);
     const auto* const y = TermReads::address<float>(at, reads.b);
+    if (r.inner > 1) {
+      return r.kernel([=](int64_t part) {
+        float* const own = to + part * r.channels;
+        if (plain) {
+          r.sum_runs(part, own,
+                     [=](int64_t i, int64_t, auto lanes) { return load_octet(x + i, lanes); });
+        }
+        if (!dot) return;
+        r.sum_runs(part, own + sums, [=](int64_t i, int64_t c, auto lanes) {
+          const Simd8 v = load_octet(y + i, lanes);
+          return load_octet(x + i, lanes) * (centre ? v - centre[c] : v);
+        });
+      });
+    }
     return r.kernel([=](int64_t part) {
       using One = std::array<Simd8, 1>;
       using Two = std::array<Simd8, 2>;
@@ -361,6 +408,7 @@ void CpuDevice::channel_sums(Program& p, const std::string& name, const ChannelT
   if (v.inner == 1) {
     return row_sums(p, name, {layout, p.format(a)}, terms, sum_a, sum_ab);
   }
+  if (v.outer >= kManyRows) return row_sums(p, name, layout, terms, sum_a, sum_ab);
   Step step;
   step.name = name;
   step.kernel = std::string("vector ") + layout_name(layout);

@@ -43,6 +43,7 @@ constexpr BackwardWeightsForm kBackwardWeights[] = {
     {"channels last", channels_last::declines, channels_last::backward_weights},
     {"Winograd over images", winograd_images::declines_backward_weights,
      winograd_images::backward_weights},
+    {"dot products over images", image_dots::declines, image_dots::backward_weights},
     {"outputs innermost", batch_innermost::declines, batch_innermost::backward_weights},
     reference_form<&RefDevice::convolution_backward_weights, BackwardWeightsForm>()};
 

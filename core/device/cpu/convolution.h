@@ -156,6 +156,13 @@ void backward_weights(Program&, const std::string& name, const ConvGeometry&, Te
                       TensorId diff_dst, Gradient diff_weights);
 }  // namespace winograd_images
 
+/// Weight gradients of few input channels (S C N), with the operands as they are.
+namespace image_dots {
+std::string declines(const ConvGeometry&);
+void backward_weights(Program&, const std::string& name, const ConvGeometry&, TensorId src,
+                      TensorId diff_dst, Gradient diff_weights);
+}  // namespace image_dots
+
 /// One input and one output channel per group (N S C).
 namespace depthwise {
 std::string declines(const ConvGeometry&);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/device/cpu/few_rows.h"
 
-#if defined(__FMA__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -29,17 +25,6 @@ struct Operands {
   float* y;
   bool relu;
 };
-
-/// sums[i] + a[i] * b, rounded once.
-Simd8 multiply_add(const Simd8& a, float b, const Simd8& sums) {
-#if defined(__FMA__)  // compilers spill the sums of the loop to memory
-  return Simd8(_mm256_fmadd_ps(__m256(a), _mm256_set1_ps(b), __m256(sums)));
-#else
-  Simd8 result;
-  for (int64_t i = 0; i < kOctet; ++i) result[i] = std::fma(a[i], b, sums[i]);
-  return result;
-#endif
-}
 
 /// Prefetches weights to be transposed later: 32 rows are more streams than the hardware prefetcher
 /// handles. Into the L2 cache, since rows that are a power of two apart share few sets of L1.
@@ -73,7 +58,7 @@ void add_products(const float* x, int64_t k, const float* panel, int64_t inputs,
     for (int64_t octet = 0; octet < kOctets; ++octet) {
       const Simd8 weights = load_octet(panel + i * kOutputs + octet * kOctet, kOctet);
       for (int64_t n = 0; n < kN; ++n) {
-        sums[n][octet] = multiply_add(weights, x[n * k + i], sums[n][octet]);
+        sums[n][octet] = multiply_add(weights, all_lanes(x[n * k + i]), sums[n][octet]);
       }
     }
   }

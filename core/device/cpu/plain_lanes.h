@@ -17,6 +17,9 @@ struct PlainLanes {
   static void store(T* to, const V& v, int64_t lanes) {
     store_octet(to, v, lanes);
   }
+  static V multiply_add(const V& a, const V& b, const V& sums) {
+    return cafetiere::multiply_add(a, b, sums);
+  }
 };
 
 }  // namespace cafetiere

@@ -20,6 +20,9 @@ struct WideLanes {
     return V(_mm512_maskz_loadu_ps(mask(lanes), from));
   }
   static void store(float* to, V v, int64_t lanes) { _mm512_mask_storeu_ps(to, mask(lanes), v); }
+  static V multiply_add(V a, V b, V sums) {
+    return V(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(sums)));
+  }
   static V load(const uint16_t* from, int64_t lanes) {
     const __m256i narrow = _mm256_maskz_loadu_epi16(mask(lanes), from);
     return V(Bits(_mm512_maskz_cvtepu16_epi32(kAll, narrow)) << 16);
