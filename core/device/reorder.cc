@@ -45,9 +45,13 @@ ReorderPlan walk(const Shape& shape, Layout from, Layout to) {
   return {axes[other], axes[source], axes[middle], source == target};
 }
 
-constexpr int64_t kTile = 64;  // columns per block of a transposition
-
+constexpr int64_t kTile = 64;    // columns per block of a transposition
 constexpr int64_t kRoom = 4096;  // floats transposed before they are rounded, in the L1 cache
+
+/// Columns per block: more if they are short, since a block of three channels would be too small.
+int64_t tile_columns(const ReorderPlan& w) {
+  return std::max(kTile, kRoom / std::max<int64_t>(1, w.target.size) / kTile * kTile);
+}
 
 void put(const float* from, int64_t count, float* to) { std::copy_n(from, count, to); }
 void put(const float* from, int64_t count, uint16_t* to) { narrow(from, count, to); }
@@ -63,14 +67,15 @@ void copy_rows(const ReorderPlan& w, int64_t outer, const float* in, T* out) {
 void transpose_tile(const ReorderPlan& w, int64_t outer, int64_t first, const float* in,
                     float* out) {
   transpose_tiles(in + outer * w.outer.from + first, w.target.size,
-                  std::min(kTile, w.source.size - first), w.target.from,
+                  std::min(tile_columns(w), w.source.size - first), w.target.from,
                   out + outer * w.outer.to + first * w.source.to, w.source.to);
 }
 
 /// With rounding: some rows of the source at a time.
 void transpose_tile(const ReorderPlan& w, int64_t outer, int64_t first, const float* in,
                     uint16_t* out) {
-  const int64_t columns = std::min(kTile, w.source.size - first), most = kRoom / columns;
+  const int64_t columns = std::min(tile_columns(w), w.source.size - first);
+  const int64_t most = kRoom / columns;
   alignas(64) std::array<float, kRoom> room;
   for (int64_t row = 0; row < w.target.size; row += most) {
     const int64_t rows = std::min(most, w.target.size - row);
@@ -92,9 +97,9 @@ Kernel reorder_kernel(const ReorderPlan& w, const float* in, T* out) {
   if (w.same) {
     return {int(w.outer.size), [=](int block) { copy_rows(w, block, in, out); }};
   }
-  const int64_t tiles = (w.source.size + kTile - 1) / kTile;
+  const int64_t columns = tile_columns(w), tiles = (w.source.size + columns - 1) / columns;
   return {int(w.outer.size * tiles),
-          [=](int block) { transpose_tile(w, block / tiles, block % tiles * kTile, in, out); }};
+          [=](int block) { transpose_tile(w, block / tiles, block % tiles * columns, in, out); }};
 }
 
 }  // namespace

@@ -32,9 +32,18 @@ inline void transpose_8x8(const float* in, int64_t ld_in, float* out, int64_t ld
   }
 }
 
+/// Transposes kRows rows to columns without gaps: a loop that compilers turn into shuffles.
+template <int64_t kRows>
+inline void interleave(const float* in, int64_t cols, int64_t ld_in, float* __restrict out) {
+  for (int64_t c = 0; c < cols; ++c) {
+    for (int64_t r = 0; r < kRows; ++r) out[c * kRows + r] = in[r * ld_in + c];
+  }
+}
+
 /// Transposes a rows x cols matrix: whole 8 x 8 tiles in registers, the rest element by element.
 inline void transpose_tiles(const float* in, int64_t rows, int64_t cols, int64_t ld_in, float* out,
                             int64_t ld_out) {
+  if (rows == 3 && ld_out == 3) return interleave<3>(in, cols, ld_in, out);
   const int64_t whole_rows = rows / 8 * 8, whole_cols = cols / 8 * 8;
   for (int64_t r = 0; r < whole_rows; r += 8) {
     for (int64_t c = 0; c < whole_cols; c += 8) {
