@@ -7,6 +7,7 @@ import pytest
 TOGETHER = {"test_release", "test_site", "test_wheel"}
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(items):
     """What one worker of `./test python` runs in turn: a file, and of documentation a page.
 
