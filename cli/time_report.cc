@@ -36,7 +36,7 @@ double per_second(double work, double seconds) { return seconds > 0 ? work / sec
 StepWork work_of(const StepInfo& step) {
   return {.flops = step.flops,
           .bytes = step.bytes,
-          .bf16 = step.format == format_name(Format::kBFloat16)};
+          .bf16 = step.format.starts_with(format_name(Format::kBFloat16))};
 }
 
 std::string short_format(const std::string& format) {
