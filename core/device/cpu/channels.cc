@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions to one value per channel, in any layout. Blocks are ranges of rows that sum all
-// channels, and their sums are added in order; for few rows of long channels, each channel is a
-// block.
+// channels, and their sums are added in order. For few rows of long channels, and for moments unless
+// channels are innermost, each channel is a block.
 #include <algorithm>
 #include <array>
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "core/device/cpu/biased_step.h"
 #include "core/device/cpu/lane_chunks.h"
+#include "core/device/cpu/plain_lanes.h"
 #include "core/device/transpose.h"
 
 namespace cafetiere::few_rows {
@@ -58,7 +58,8 @@ void add_products(const float* x, int64_t k, const float* panel, int64_t inputs,
     for (int64_t octet = 0; octet < kOctets; ++octet) {
       const Simd8 weights = load_octet(panel + i * kOutputs + octet * kOctet, kOctet);
       for (int64_t n = 0; n < kN; ++n) {
-        sums[n][octet] = multiply_add(weights, all_lanes(x[n * k + i]), sums[n][octet]);
+        sums[n][octet] =
+            PlainLanes::multiply_add(weights, PlainLanes::all(x[n * k + i]), sums[n][octet]);
       }
     }
   }

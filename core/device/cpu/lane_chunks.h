@@ -2,12 +2,7 @@
 // Lane chunks: vectors divided into pieces whose sums stay in registers during an inner loop.
 #pragma once
 
-#if defined(__FMA__)
-#include <immintrin.h>
-#endif
-
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -43,19 +38,6 @@ inline void prefetch_to_write(T* at) {
 /// A register of 8 floats; comparisons give a mask for ?:.
 using Simd8 = float __attribute__((vector_size(32)));
 inline constexpr int64_t kOctet = 8;
-
-inline Simd8 all_lanes(float x) { return Simd8{x, x, x, x, x, x, x, x}; }
-
-/// a[i] * b[i] + sums[i], rounded once.
-inline Simd8 multiply_add(const Simd8& a, const Simd8& b, const Simd8& sums) {
-#if defined(__FMA__)  // compilers would spill the sums of a loop to memory
-  return Simd8(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(sums)));
-#else
-  Simd8 result;
-  for (int64_t i = 0; i < kOctet; ++i) result[i] = std::fma(a[i], b[i], sums[i]);
-  return result;
-#endif
-}
 
 /// Loads `count` <= 8 floats; the rest are 0.
 inline Simd8 load_octet(const float* from, int64_t count) {

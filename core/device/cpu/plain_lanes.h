@@ -2,6 +2,12 @@
 // PlainLanes: portable vectors for passes that are compiled for several widths.
 #pragma once
 
+#if defined(__FMA__)
+#include <immintrin.h>
+#else
+#include <cmath>
+#endif
+
 #include "core/device/cpu/lane_chunks.h"
 
 namespace cafetiere {
@@ -17,8 +23,16 @@ struct PlainLanes {
   static void store(T* to, const V& v, int64_t lanes) {
     store_octet(to, v, lanes);
   }
+  static V all(float x) { return V{x, x, x, x, x, x, x, x}; }
+  /// a[i] * b[i] + sums[i], rounded once.
   static V multiply_add(const V& a, const V& b, const V& sums) {
-    return cafetiere::multiply_add(a, b, sums);
+#if defined(__FMA__)  // compilers would spill the sums of a loop to memory
+    return V(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(sums)));
+#else
+    V result;
+    for (int64_t i = 0; i < kCount; ++i) result[i] = std::fma(a[i], b[i], sums[i]);
+    return result;
+#endif
   }
 };
 

@@ -32,6 +32,9 @@ public final class ExecutorPulse extends SparkListener implements AutoCloseable 
   private static final Logger LOG = LoggerFactory.getLogger(ExecutorPulse.class);
   private static final String INTERVAL = "spark.executor.heartbeatInterval";
 
+  /** By how much a heartbeat may be late, if half an interval is less: a busy machine's stalls. */
+  private static final long LEAST_DELAY_MILLIS = 3_000;
+
   /** What a killed task may take in an executor that answers, and how long one may not answer. */
   private static final long END_SECONDS = 120;
   private static final long GRACE_SECONDS = 10;
@@ -55,7 +58,8 @@ public final class ExecutorPulse extends SparkListener implements AutoCloseable 
     this.sc = sc;
     this.tag = tag;
     long interval = sc.getConf().getTimeAsMs(INTERVAL, "10s");
-    this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(interval + interval / 2);
+    long delay = Math.max(interval / 2, LEAST_DELAY_MILLIS);
+    this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(interval + delay);
     sc.addSparkListener(this);
   }
 
@@ -139,7 +143,7 @@ public final class ExecutorPulse extends SparkListener implements AutoCloseable 
   /**
    * Those of some executors that do not send heartbeats any more. Blocks until each of them has been
    * heard of after this call, has been removed by Spark or has missed a heartbeat: at most one and a
-   * half intervals. None when closed meanwhile.
+   * half intervals, or an interval and three seconds. None when closed meanwhile.
    */
   private synchronized Set<String> silent(Set<String> asked) throws InterruptedException {
     long begin = System.nanoTime();
