@@ -170,6 +170,8 @@ TEST(ConvolutionForms, SayWhyOthersAreNot) {
               StartsWith("dot products over images SCN (1 to 20 channels), 4 parts; "));
   EXPECT_THAT(said(15, {1, 20, 1}, {5, 5})[2],
               HasSubstr("; not dot products over images: 15 images"));
+  EXPECT_THAT(said(16, {3, 60, 1}, {7, 7})[2],
+              HasSubstr("; not dot products over images: 141120 sums"));
   EXPECT_THAT(said(16, {5, 20, 1}, {5, 5})[2],
               HasSubstr("; not dot products over images: 5 to 20 channels"));
   EXPECT_THAT(said(1, {3, 32, 1}, {65, 2})[2], HasSubstr("; not channels last: 65 kernel rows"));

@@ -16,6 +16,7 @@ namespace cafetiere::image_dots {
 namespace {
 
 constexpr int64_t kMostChannels = 4;
+constexpr int64_t kMostSums = 64 << 10;  // of a part: they fit into the L2 cache
 constexpr int64_t kMostParts = 8;  // of the output rows, summed separately and added in order
 
 /// Adjacent output pixels that see the same kernel columns.
@@ -124,6 +125,8 @@ std::string declines(const ConvGeometry& g) {
   if (const std::string axes = not_planar(g); !axes.empty()) return axes;
   if (g.group > 1) return std::to_string(g.group) + " groups";
   if (g.channels > kMostChannels) return channel_widths(g.channels, g.outputs);
+  const int64_t sums = weight_count(g) * kLanes;
+  if (sums > kMostSums) return std::to_string(sums) + " sums";
   return g.n < kLanes ? std::to_string(g.n) + " images" : "";
 }
 
