@@ -82,7 +82,9 @@ struct FloatWeights {
     for (int64_t k = 0; k < g.k; k += kInputs) {
       const int64_t inputs = std::min(kInputs, g.k - k);
       for (int64_t o = 0; o < outputs; ++o) {
-        narrow(weights + (first + o) * g.k + k, inputs, rows.data() + o * kInputs);
+        const float* const row = weights + (first + o) * g.k + k;
+        for (int64_t i = 0; i < kInputs; i += kLine) __builtin_prefetch(row + kInputs + i, 0, 2);
+        narrow(row, inputs, rows.data() + o * kInputs);
       }
       Bf16Product product(lanes, outputs, inputs, lanes, kInputs, lanes, k > 0);
       product.whole_rows = true;
