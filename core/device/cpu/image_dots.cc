@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMostChannels = 4;
 constexpr int64_t kMostSums = 64 << 10;  // of a part: they fit into the L2 cache
-constexpr int64_t kMostParts = 8;  // of the output rows, summed separately and added in order
+constexpr int64_t kMostParts = 8;        // of the output rows, summed separately and added in order
 
 /// Adjacent output pixels that see the same kernel columns.
 struct Run {
