@@ -128,11 +128,7 @@ void unpack_tap(const WeightGradient& w, int64_t group, int64_t tap, const float
 /// Adds the parts in order and writes them in Caffe's order (outputs, channels, kh, kw).
 void emit_unpack(Program& p, const std::string& name, std::shared_ptr<const WeightGradient> w,
                  BufferId partial, Gradient gradient) {
-  Step step;
-  step.name = name + " unpack";
-  step.kernel = "sum of " + std::to_string(w->parts) + " parts";
-  step.reads = {partial};
-  step.writes = {p.write(gradient.tensor, Layout::kRowMajor)};
+  Step step = unpack_step(p, name, w->parts, partial, gradient);
   step.make = [=, write = step.writes[0]](const Binder& at) {
     float* parts = at(partial);
     float* out = at(write);

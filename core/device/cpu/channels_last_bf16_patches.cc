@@ -229,11 +229,7 @@ void patch_backward_weights(Program& p, const std::string& name, const ConvGeome
   };
   p.step(std::move(step));
 
-  Step unpack;
-  unpack.name = name + " unpack";
-  unpack.kernel = "sum of " + std::to_string(w.parts) + " parts";
-  unpack.reads = {sums};
-  unpack.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
+  Step unpack = unpack_step(p, name, w.parts, sums, diff_weights);
   unpack.make = [=, write = unpack.writes[0]](const Binder& at) {
     return Kernel{int(w.lanes / Bf16Product::kVector),
                   UnpackKernel{w, at(sums), at(write), diff_weights, at.run()}};

@@ -182,11 +182,7 @@ struct UnpackKernel {
 void unpack_sums(Program& p, const std::string& name, const ConvGeometry& g,
                  const std::shared_ptr<const SumBlocks>& w, BufferId partial, Gradient diff_weights,
                  SumRows rows_are) {
-  Step unpack;
-  unpack.name = name + " unpack";
-  unpack.kernel = "sum of " + std::to_string(w->parts) + " parts";
-  unpack.reads = {partial};
-  unpack.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
+  Step unpack = unpack_step(p, name, w->parts, partial, diff_weights);
   unpack.make = [=, write = unpack.writes[0]](const Binder& at) {
     return Kernel{int(g.group * w->lanes.count),
                   UnpackKernel{w, g, at(partial), at(write), diff_weights, at.run(), rows_are}};

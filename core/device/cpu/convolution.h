@@ -91,6 +91,18 @@ BufferId pack_step(Program& p, const std::string& name, TensorId weights, int64_
   return packed;
 }
 
+/// The step, but for its kernel, that adds the parts of a weight gradient in order and writes it as
+/// Caffe stores it: (outputs, channels / group, kh, kw).
+inline Step unpack_step(Program& p, const std::string& name, int64_t parts, BufferId partial,
+                        const Gradient& gradient) {
+  Step step;
+  step.name = name + " unpack";
+  step.kernel = "sum of " + std::to_string(parts) + " parts";
+  step.reads = {partial};
+  step.writes = {p.write(gradient.tensor, Layout::kRowMajor)};
+  return step;
+}
+
 /// The number of weights of a convolution.
 inline int64_t weight_count(const ConvGeometry& g) {
   return g.outputs * (g.channels / g.group) * g.kernel_size();

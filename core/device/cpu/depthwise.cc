@@ -118,11 +118,7 @@ void emit(Program& p, const std::string& name, const ConvGeometry& g, const Corr
 /// Adds the parts in order and writes them in Caffe's order (channels, 1, kh, kw).
 void emit_unpack(Program& p, const std::string& name, const ConvGeometry& g, int64_t parts,
                  BufferId partial, Gradient gradient) {
-  Step step;
-  step.name = name + " unpack";
-  step.kernel = "sum of " + std::to_string(parts) + " parts";
-  step.reads = {partial};
-  step.writes = {p.write(gradient.tensor, Layout::kRowMajor)};
+  Step step = unpack_step(p, name, parts, partial, gradient);
   step.make = [=, write = step.writes[0]](const Binder& at) {
     const float* sums = at(partial);
     float* out = at(write);

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/device/cpu/convolution.h"
 #include "core/device/cpu/image_dots_rows.h"
@@ -146,11 +147,7 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
   };
   p.step(std::move(step));
 
-  Step write;
-  write.name = name + " unpack";
-  write.kernel = "sum of " + std::to_string(d->parts) + " parts";
-  write.reads = {partial};
-  write.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
+  Step write = unpack_step(p, name, d->parts, partial, diff_weights);
   write.make = [=, to = write.writes[0]](const Binder& at) {
     const float* const sums = at(partial);
     float* const out = at(to);

@@ -131,11 +131,7 @@ void backward_weights(Program& p, const std::string& name, const ConvGeometry& g
   };
   p.step(std::move(step));
 
-  Step write;
-  write.name = name + " unpack";
-  write.kernel = "sum of " + std::to_string(w->parts) + " parts";
-  write.reads = {partial};
-  write.writes = {p.write(diff_weights.tensor, Layout::kRowMajor)};
+  Step write = unpack_step(p, name, w->parts, partial, diff_weights);
   write.make = [=, to = write.writes[0]](const Binder& at) {
     return Kernel{int(w->g.channels), WriteKernel{w, winograd::tile_passes(w->kernel), at(partial),
                                                   at(to), diff_weights, at.run()}};
