@@ -54,16 +54,21 @@ use_java() {
 compat_jar() { echo "jvm/compat/target/$1/cafetiere-compat_$1.jar"; }
 
 # make_venv FOLDER REQUIREMENTS [REQUIREMENTS WITHOUT DEPENDENCIES]: Python packages, where the files have changed.
+# One process at a time; the others find what it has made.
 make_venv() {
   local venv=$root/$1 stamp=$root/$1/installed.sha256 with=$root/tools/$2 without=${3:+$root/tools/$3}
-  up_to_date "$stamp" "$with" ${without:+"$without"} && return 0
-  say "installing Python packages into $1: $(grep -hv '^#' "$with" ${without:+"$without"} | tr '\n' ' ')"
-  [[ -x $venv/bin/python ]] || python3 -m venv "$venv"
-  "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$with"
-  if [[ -n $without ]]; then
-    "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r "$without"
-  fi
-  contents_hash "$with" ${without:+"$without"} >"$stamp"
+  (
+    flock 9
+    up_to_date "$stamp" "$with" ${without:+"$without"} && exit
+    say "installing Python packages into $1: $(grep -hv '^#' "$with" ${without:+"$without"} | tr '\n' ' ')"
+    # A run that was interrupted may have left an interpreter without pip.
+    "$venv/bin/python" -m pip --version &>/dev/null || python3 -m venv --clear "$venv"
+    "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$with"
+    if [[ -n $without ]]; then
+      "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r "$without"
+    fi
+    contents_hash "$with" ${without:+"$without"} >"$stamp"
+  ) 9<"$with"
 }
 
 # install_packages PACKAGE...: the distribution's packages that are missing.
