@@ -1,23 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of several files need: a session on real executors, a folder to work in."""
 
+import pathlib
+
 import pytest
 
 # They write, or read while others write, the same files below build/.
 TOGETHER = {"test_release", "test_site", "test_wheel"}
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
-def pytest_collection_modifyitems(items):
+def group(nodeid):
     """What one worker of `./test python` runs in turn: a file, and of documentation a page.
 
     So a fixture of a file is made once, and a page's blocks find what those before them have left.
     """
-    for item in items:
-        group = "together" if item.path.stem in TOGETHER else item.path.stem
-        if group == "test_readme" and hasattr(item, "callspec"):
-            group = item.callspec.id.rsplit(":", 1)[0]
-        item.add_marker(pytest.mark.xdist_group(group))
+    path, _, test = nodeid.partition("::")
+    name = pathlib.PurePath(path).stem
+    if name == "test_readme" and "[" in test:
+        return test.partition("[")[2].rpartition(":")[0]
+    return "together" if name in TOGETHER else name
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    # Marks of groups do not reach the scheduler: pytest 9.2 sends names of tests without them.
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return group(nodeid)
+
+    return Groups(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of Python packages that the scripts make, after an interruption and by several at once."""
+"""The folder of Python packages that scripts make: after an interruption, and by two at once."""
 
 import pathlib
 import shutil
