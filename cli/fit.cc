@@ -178,6 +178,9 @@ Action add_fit(CLI::App& app) {
   app.add_option("--layers", flags->layers, "units of the hidden layers (default: 64,32)");
   app.add_option("--net", flags->net,
                  "hidden layers instead: a prototxt, or ONNX with its weights");
+  app.add_option("--members", flags->members,
+                 "nets of these layers whose scores are averaged (default: 1)")
+      ->check(CLI::Range(1, 64));
   add_training(app, flags.get());
   add_loss(app, flags.get());
   return [flags] { return fit(*flags); };

@@ -113,7 +113,9 @@ Result<std::string> training_lines(const TrainedTable& trained, const FitTask& t
   const std::string layers = task.layers.empty()
                                  ? "no hidden layers"
                                  : fmt::format("hidden layers {}", fmt::join(task.layers, ","));
-  std::string lines = fmt::format("net: {}; {} parameters\n",
+  const std::string members =
+      flags.members > 1 ? fmt::format("{} members of ", flags.members) : std::string();
+  std::string lines = fmt::format("net: {}{}; {} parameters\n", members,
                                   flags.net.empty() ? layers : flags.net, grouped(parameters));
   if (trained.is_partial) {
     return lines +

@@ -18,7 +18,7 @@ struct FitFlags {
   std::string features, drop, categorical;  ///< names, separated by commas
   std::string learn;                        ///< "classes", "numbers", or "": as found
   std::string layers = "64,32", net;
-  int64_t epochs = 50, batch = 256, seed = 1;
+  int64_t members = 1, epochs = 50, batch = 256, seed = 1;
   double lr = 0.003, huber_delta = 1, tol = 0;
   std::optional<double> validation;  ///< none: see split_rows()
   std::optional<int64_t> patience;   ///< none: see patience_of()

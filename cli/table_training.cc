@@ -98,9 +98,10 @@ Result<std::string> net_of(const FitTask& task, const FitFlags& flags, const Enc
   CFT_TRY(checked(cft_table_create(request.dump().c_str(), &made)));
   const Handle<cft_table> table(made);
   CFT_TRY(checked(cft_table_add(made, rows.count, rows.chunk.data(), rows.chunk.size())));
-  json options{{"label", flags.label}, {"layers", task.layers},
-               {"batch", step_rows},   {"step_rows", step_rows},
-               {"net", hidden},        {"class_weights", flags.class_weights}};
+  json options{{"label", flags.label},    {"layers", task.layers},
+               {"batch", step_rows},      {"step_rows", step_rows},
+               {"net", hidden},           {"class_weights", flags.class_weights},
+               {"members", flags.members}};
   if (!task.classes) {
     options["loss"] = flags.loss;
     options["delta"] = flags.huber_delta;

@@ -81,6 +81,9 @@ Status check_table_net(std::span<const TableColumn> features, const TableTarget&
   if (!(options.dropout >= 0 && options.dropout < 1)) {
     return invalid_argument("dropout must be at least 0 and below 1");
   }
+  if (options.members > 1 && options.hidden.layer_size() > 0) {
+    return invalid_argument("members: a given net has one; use layers for several");
+  }
   if (options.batch < 1) return invalid_argument("a batch needs at least one row");
   return {};
 }

@@ -10,6 +10,7 @@
 #include "core/model/given_net.h"
 #include "core/model/table_check.h"
 #include "core/model/table_decay.h"
+#include "core/model/table_outputs.h"
 
 namespace cafetiere {
 namespace {
@@ -47,24 +48,18 @@ class Builder {
   caffe::NetParameter build(std::span<const TableColumn> features, const TableTarget& target) {
     add_table(features, target);
     look_at(features);
-    embed(features);
-    if (given_.net.layer_size() > 0)
-      add_given();
-    else
-      add_hidden_layers("");
-    add_scores(target.labels);
+    add_parts(features);
+    for (int64_t m = 1; m <= options_.members; ++m) {
+      add_member(options_.members > 1 ? fmt::format("member{}/", m) : "", target.labels);
+    }
+    add_table_outputs(target.labels, options_, scores_, compared_, &net_);
     return std::move(net_);
   }
 
  private:
   LayerParameter& add(const std::string& name, const std::string& type,
                       const std::vector<std::string>& bottoms, const std::string& top) {
-    LayerParameter& layer = *net_.add_layer();
-    layer.set_name(name);
-    layer.set_type(type);
-    for (const std::string& bottom : bottoms) layer.add_bottom(bottom);
-    layer.add_top(top);
-    return layer;
+    return add_layer(&net_, name, type, bottoms, top);
   }
 
   void add_table(std::span<const TableColumn> features, const TableTarget& target) {
@@ -124,9 +119,9 @@ class Builder {
     }
   }
 
-  void embed(std::span<const TableColumn> features) {
-    std::vector<std::string> parts;
-    if (net_.layer(0).top(0) == "features") parts.push_back("features");
+  /// What members share: the columns' numbers, embeddings and convolutions.
+  void add_parts(std::span<const TableColumn> features) {
+    if (net_.layer(0).top(0) == "features") parts_.push_back({"features", ""});
     for (const TableColumn& column : features) {
       if (column.kind() != TableColumn::CATEGORY) continue;
       const std::string name = "embedding/" + column.name();
@@ -140,24 +135,44 @@ class Builder {
       p.set_bias_term(false);
       p.mutable_weight_filler()->set_type("gaussian");
       p.mutable_weight_filler()->set_std(0.05f);
-      parts.push_back(column.size() > 1 ? add_pool(column, name) : name + "/flat");
-      if (column.size() == 1) add(parts.back(), "Flatten", {name}, parts.back());
-      if (!has_own_layers(column, options_)) continue;
-      top_ = parts.back();
-      add_hidden_layers(name + "/");
-      parts.back() = top_;
+      const std::string blob = column.size() > 1 ? add_pool(column, name) : name + "/flat";
+      if (column.size() == 1) add(blob, "Flatten", {name}, blob);
+      parts_.push_back({blob, has_own_layers(column, options_) ? name + "/" : ""});
     }
-    const bool are_given = options_.hidden.layer_size() > 0;
     for (const TableColumn& column : features) {
       if (column.kind() != TableColumn::IMAGE || is_read_by_given(image_blob(column))) continue;
-      parts.push_back(are_given && features.size() == 1 ? image_blob(column)
-                                                        : add_convolutions(column));
+      parts_.push_back(
+          {is_given() && features.size() == 1 ? image_blob(column) : add_convolutions(column), ""});
     }
-    if (parts.empty()) return;  // the given layers read all columns by name
-    top_ = parts.front();
-    if (parts.size() == 1 && !are_given) return;
-    add("input", "Concat", parts, "input");
-    top_ = "input";
+  }
+
+  bool is_given() const { return options_.hidden.layer_size() > 0; }
+
+  /// Hidden layers, the columns' own ones first, and scores.
+  void add_member(const std::string& prefix, std::span<const TableColumn> labels) {
+    join_parts(prefix);
+    if (is_given())
+      add_given();
+    else
+      add_hidden_layers(prefix);
+    if (!given_.whole) {
+      add_inner_product(prefix + options_.score, scores_of(labels, options_), true);
+      net_.mutable_layer(net_.layer_size() - 1)->set_top(0, prefix + "score");
+    }
+    scores_.push_back(prefix + "score");
+  }
+
+  void join_parts(const std::string& prefix) {
+    std::vector<std::string> bottoms;
+    for (const Part& part : parts_) {
+      top_ = part.blob;
+      if (!part.own_layers.empty()) add_hidden_layers(prefix + part.own_layers);
+      bottoms.push_back(top_);
+    }
+    // Given layers may read all columns by name.
+    if (bottoms.empty() || (bottoms.size() == 1 && !is_given())) return;
+    top_ = prefix + "input";
+    add(top_, "Concat", bottoms, top_);
   }
 
   /// The sum of the embeddings of a cell's values over their number plus one: 0 if there are none.
@@ -270,80 +285,17 @@ class Builder {
     top_ = name;
   }
 
-  void add_scores(std::span<const TableColumn> labels) {
-    const TableColumn::Kind kind = labels.front().kind();
-    if (!given_.whole) {
-      add_inner_product(options_.score, scores_of(labels, options_), true);
-      net_.mutable_layer(net_.layer_size() - 1)->set_top(0, "score");
-    }
-    if (kind == TableColumn::CLASS) return add_softmax();
-    if (kind == TableColumn::FLAGS) return add_sigmoid();
-    add_distance();
-    add_prediction(labels);
-  }
-
-  void add_softmax() {
-    add("loss", "SoftmaxWithLoss", compared_, "loss");
-    add("accuracy", "Accuracy", {"score", "label"}, "accuracy")
-        .add_include()
-        ->set_phase(caffe::TEST);
-    only_to_predict(add("probability", "Softmax", {"score"}, "probability"));
-  }
-
-  void add_sigmoid() {
-    add("loss", "SigmoidCrossEntropyLoss", compared_, "loss");
-    only_to_predict(add("probability", "Sigmoid", {"score"}, "probability"));
-  }
-
-  void add_distance() {
-    if (options_.loss == "squared") {
-      add("loss", "EuclideanLoss", compared_, "loss");
-    } else if (options_.loss == "huber") {
-      add("loss", "HuberLoss", compared_, "loss")
-          .mutable_huber_loss_param()
-          ->set_delta(options_.delta);
-    } else {
-      auto& p = *add("loss", "QuantileLoss", compared_, "loss").mutable_quantile_loss_param();
-      for (float quantile : options_.quantiles) p.add_quantile(quantile);
-    }
-  }
-
-  /// Scores in the units of the labels, each of which has a mean and a scale.
-  void add_prediction(std::span<const TableColumn> labels) {
-    std::vector<std::pair<double, double>> units;  // mean and scale
-    for (const TableColumn& label : labels) {
-      for (int i = 0; i < label.mean_size(); ++i) units.emplace_back(label.mean(i), label.scale(i));
-    }
-    if (units.size() == 1) return add_units("prediction", "score", units[0]);
-    LayerParameter& slice = add("outputs", "Slice", {"score"}, "output0");
-    only_to_predict(slice);
-    for (size_t i = 1; i < units.size(); ++i) {
-      slice.add_top(fmt::format("output{}", i));
-      slice.mutable_slice_param()->add_slice_point(uint32_t(i));
-    }
-    std::vector<std::string> parts;
-    for (size_t i = 0; i < units.size(); ++i) {
-      parts.push_back(fmt::format("prediction{}", i));
-      add_units(parts.back(), fmt::format("output{}", i), units[i]);
-    }
-    only_to_predict(add("prediction", "Concat", parts, "prediction"));
-  }
-
-  void add_units(const std::string& name, const std::string& bottom,
-                 const std::pair<double, double>& unit) {
-    LayerParameter& layer = add(name, "Power", {bottom}, name);
-    only_to_predict(layer);
-    const auto [mean, scale] = unit;
-    layer.mutable_power_param()->set_scale(scale > 0 ? float(1 / scale) : 0.f);
-    layer.mutable_power_param()->set_shift(float(mean));
-  }
-
-  static void only_to_predict(LayerParameter& layer) { layer.add_include()->add_stage("predict"); }
+  /// An input of the hidden layers, and the prefix of the column's own layers, if any.
+  struct Part {
+    std::string blob, own_layers;
+  };
 
   const TableNetOptions& options_;
   GivenNet given_;
   caffe::NetParameter net_;
   std::string top_;
+  std::vector<Part> parts_;
+  std::vector<std::string> scores_;    // of the members
   bool is_embedded_ = false;           // whether any column is embedded
   std::optional<float> hidden_decay_;  // for inner products, unless it is the default
   std::vector<std::string> compared_;  // bottoms of the loss

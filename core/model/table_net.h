@@ -26,6 +26,7 @@ struct TableNetOptions {
   float dropout = 0;                    ///< fraction of units dropped from each hidden layer, in
                                         ///< [0, 1)
   bool batch_norm = false;              ///< between a hidden layer and its activation
+  int64_t members = 1;                  ///< nets whose scores are averaged
   int64_t batch = 64;
   int64_t step_rows = 0;  ///< rows per step of all shards; 0: embeddings have the default decay
   std::map<std::string, double> rows_of_value = {};  ///< by column: average occurrences of a value
@@ -44,12 +45,16 @@ struct TableNetOptions {
 /// numbers of all columns form the top "features". Each CATEGORY is embedded in min(50, 1.6 n^0.56)
 /// dimensions, n being its number of indices (fast.ai's rule); the embeddings of several values in
 /// a cell are summed and divided by their number plus one. A CATEGORY with many values and rows
-/// (table_decay.h) first passes through its own hidden layers, of the same sizes. An IMAGE is the
+/// (table_decay.h) first passes through its own hidden layers, of the same sizes. Several members
+/// share embeddings and convolutions; each has its own hidden layers and scores, in layers
+/// "memberI/...", and the loss is the mean of theirs (as in TabM, Gorishniy et al., 2024, which
+/// shares more). In TEST, "score" is the mean of their scores, with its loss. An IMAGE is the
 /// top "image/COLUMN"; convolutions and poolings turn it into numbers, unless the given layers read
 /// it by this name; if it is the only column, it is their "input". Layers with the stage "predict"
 /// output "probability", or "prediction" in the labels' own units: one value per number, or per
 /// quantile. Errors: no columns, a label of another kind, sizes below 1, dropout outside [0, 1),
-/// hidden layers without a top, an unknown loss or one that does not fit the labels.
+/// given layers without a top or with several members, an unknown loss or one that does not fit the
+/// labels.
 Result<caffe::NetParameter> table_net(std::span<const caffe::TableDataParameter::Column> features,
                                       const TableTarget& target, const TableNetOptions& options);
 

@@ -183,6 +183,7 @@ CFT_API int cft_table_statistics(const cft_table* table, void** out, uint64_t* b
  *   "frozen": [names of layers that are not trained; NAME includes the layers NAME/...],
  *   "layers": [units of each hidden layer] (default [64, 32]),
  *   "activation": a layer type (default "ReLU"), "dropout": share of units, "batch_norm": 0 or 1,
+ *   "members": nets of these layers that share embeddings and whose scores are averaged (default 1),
  *   "net": prototxt of hidden layers to use instead, the first of which reads the blob "input" and
  *   the last of which feeds the scores, or of a whole net, "batch": rows (default 64), "step_rows":
  *   rows that all ranks use in a step; with the rows of each value it sets how much more than other

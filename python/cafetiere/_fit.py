@@ -70,6 +70,12 @@ def add_fit(commands):
     fit.add_argument(
         "--net", default="", help="hidden layers instead: a prototxt, or ONNX with its weights"
     )
+    fit.add_argument(
+        "--members",
+        type=int,
+        default=1,
+        help="nets of these layers whose scores are averaged (default: 1)",
+    )
     _add_training(fit)
     fit.add_argument("--weight", help="the column with what each row counts in the loss")
     fit.add_argument(
@@ -228,6 +234,7 @@ def _learn(given, columns, features):
             classes=None if given.learn is None else given.learn == "classes",
             layers=given.layers,
             net=_net(given.net),
+            members=given.members,
             epochs=given.epochs,
             batch=given.batch,
             lr=given.lr,

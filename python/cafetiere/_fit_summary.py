@@ -79,6 +79,8 @@ def training_lines(given, net, result):
     parameters = call_for_json("cft_describe", asked)["parameters"]
     layers = ",".join(map(str, given.layers))
     layers = given.net or (f"hidden layers {layers}" if layers else "no hidden layers")
+    if given.members > 1:
+        layers = f"{given.members} members of {layers}"
     yield f"net: {layers}; {parameters:,} parameters"
     yield f"{result['steps']} steps, {result['seconds']:.1f} s, loss {result['loss']:.4f}"
     yield from _ended(given, result)

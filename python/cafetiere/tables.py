@@ -239,6 +239,7 @@ def fit(
     classes=None,
     layers=(64, 32),
     net="",
+    members=1,
     epochs=50,
     batch=256,
     lr=0.003,
@@ -260,7 +261,8 @@ def fit(
     columns: lists of cells by name; features: names, by default all but label and weight;
     categorical: of numbers that name something; classes: whether the label does, by default
     is_class() tells; net: hidden layers in place of `layers`, as prototxt, a NetSpec or the path of
-    an ONNX file, whose weights are the first ones; weight: the column of what a row counts in the
+    an ONNX file, whose weights are the first ones; members: nets of `layers` that share embeddings
+    and whose scores are averaged, 1 to 64; weight: the column of what a row counts in the
     loss; class_weights: "balanced" or pairs such as "spam=5, ham=1"; loss: of numbers, "squared",
     "huber" or "quantile"; validation: share of the rows to test on once an epoch, in place of
     training on them; patience: epochs in a row that are no better by `tol`, after which it ends,
@@ -310,6 +312,7 @@ def fit(
     hidden, start = _given(net)
     step = min(batch, len(rows))
     shape = {"layers": list(layers), "batch": step, "step_rows": step, "net": hidden}
+    shape["members"] = members
     shape["class_weights"] = class_weights
     if not named:
         shape.update(loss=loss, delta=huber_delta, quantiles=list(quantiles))

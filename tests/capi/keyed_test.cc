@@ -207,6 +207,17 @@ TEST(KeyedNets, WithEveryUpdateRuleDropoutAndNorms) {
   }
 }
 
+TEST(KeyedNets, WithMembers) {
+  json net = net_options();
+  net["members"] = 3;
+  const std::string solver = "type: 'AdamW' base_lr: 0.01 lr_policy: 'fixed' max_iter: 1";
+  KeyedTable keyed(net, solver);
+  for (int key : {1, 5}) {
+    const KeyRows rows = key_rows(key, 30 + key);
+    expect_same(keyed.trained(rows), alone(rows, net, solver), key);
+  }
+}
+
 TEST(KeyedNets, AnErrorIsItsOwnKeysAlone) {
   KeyedTable keyed;
   const KeyedNet first = keyed.trained(key_rows(4, 50));

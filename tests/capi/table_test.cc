@@ -216,6 +216,31 @@ TEST(Table, HiddenLayersOfOnesOwn) {
   EXPECT_NEAR(out[0] + out[1], 1, 1e-5);
 }
 
+TEST(Table, TheScoreOfMembersIsTheirMean) {
+  const Table whole = table();
+  add(whole, table_rows(0, 500));
+  const std::string text = net(whole, {{"members", 2}});
+  const TableRows rows = table_rows(0, 64);
+  const std::string model = train(text, rows);
+  const auto odds = [&](const std::string& first, const std::string& second) {
+    std::string weighted = text;
+    for (const std::string& share : {first, second}) {
+      const size_t at = weighted.find("coeff: 0.5\n");
+      EXPECT_NE(at, std::string::npos);
+      weighted.replace(at, 10, "coeff: " + share);
+    }
+    const std::vector<float> out = predict(weighted, model, kTableSchema, rows);
+    std::vector<double> of_rows;
+    for (size_t i = 0; i < out.size(); i += 2) of_rows.push_back(std::log(out[i] / out[i + 1]));
+    return of_rows;
+  };
+  const auto first = odds("1", "0"), second = odds("0", "1"), mean = odds("0.50", "0.50");
+  for (size_t i = 0; i < mean.size(); ++i) {
+    EXPECT_NEAR(mean[i], (first[i] + second[i]) / 2, 1e-5);
+    EXPECT_NE(first[i], second[i]);
+  }
+}
+
 TEST(Table, TheClassesAreTold) {
   const Table whole = table();
   add(whole, table_rows(0, 500));

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -13,6 +14,8 @@ namespace {
 
 using Column = caffe::TableDataParameter::Column;
 using testing::ElementsAre;
+using testing::ElementsAreArray;
+using testing::HasSubstr;
 
 Column category(const std::string& name, int values) {
   Column column;
@@ -75,6 +78,27 @@ TEST(TableNet, DecaysFallByTheRootOfAnEpochsSteps) {
   for (const char* name : {"embedding/place", "hidden1", "score"}) {
     EXPECT_NEAR(decay(few, name) / decay(many, name), std::sqrt(10), 0.01) << name;
   }
+}
+
+TEST(TableNet, MembersShareEmbeddingsAlone) {
+  TableNetOptions options;
+  options.members = 2;
+  const auto net = net_for(100, 50, options);
+  std::vector<std::string> expected;
+  for (const std::string member : {"member1/", "member2/"}) {
+    for (const char* layer :
+         {"embedding/place/hidden1", "embedding/place/hidden2", "hidden1", "hidden2", "score"}) {
+      expected.push_back(member + layer);
+    }
+  }
+  EXPECT_THAT(products(net), ElementsAreArray(expected));
+  EXPECT_EQ(1, std::ranges::count(net.layer(), "Embed", &caffe::LayerParameter::type));
+  options.hidden.add_layer()->set_name("given");
+  Column label = category("label", 2);
+  label.set_kind(Column::CLASS);
+  EXPECT_THAT(
+      table_net(std::vector{category("place", 9)}, {{label}, {}}, options).status().message(),
+      HasSubstr("members: a given net has one"));
 }
 
 TEST(TableNet, ALinearModelHasNoLayersOfItsOwn) {

@@ -81,6 +81,7 @@ def refused(table, *arguments):
         "--label buys --class-weights balanced --weight visits --categorical id --layers 8",
         "--label visits --class-weights 3=5 --categorical age --threads 1 --seed 7 --batch 50",
         "--label visits --learn numbers --loss huber --huber-delta 0.5 --layers ''",
+        "--label spent --drop id --members 3 --weight visits --validation 0.3",
         "--label spent --loss quantile --quantiles 0.1,0.5,0.9 --validation 0.25 --test TEST",
         "--label spent --drop id --validation 0.3 --patience 2 --lr 0.03 --epochs 200 --tol 1e-4",
     ],

@@ -74,8 +74,9 @@ def probabilities(model, columns):
     return said, np.array(of_first)
 
 
-def test_raw_rows_give_the_same_classes(tmp_path):
-    learned, _ = tables.fit(table(1), "buys", categorical=["zone"], epochs=4)
+@pytest.mark.parametrize("members", [1, 3])
+def test_raw_rows_give_the_same_classes(members, tmp_path):
+    learned, _ = tables.fit(table(1), "buys", categorical=["zone"], epochs=4, members=members)
     learned.export_onnx(tmp_path / "model.onnx")
     onnx.checker.check_model(onnx.load(tmp_path / "model.onnx"), full_check=True)
     scorer = session(tmp_path / "model.onnx")

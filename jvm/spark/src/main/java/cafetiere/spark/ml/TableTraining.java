@@ -221,6 +221,7 @@ final class TableTraining {
     for (int units : params.getLayers()) layers.add(units);
     options.put("activation", params.getActivation()).put("dropout", params.getDropout());
     options.put("batch_norm", params.getBatchNorm() ? 1 : 0).put("net", given);
+    options.put("members", params.getMembers());
     options.put("batch", (params.getBatchSize() + shards - 1) / shards);
     if (params.getOptimizer().equals(ADAM_W)) options.put("step_rows", params.getBatchSize());
     String initial = params.getInitialModel();
