@@ -29,6 +29,7 @@ VARIANTS = {
     "rate 0.001": {"lr": 0.001},
     "[128, 64]": {"layers": (128, 64)},
     "[32]": {"layers": (32,)},
+    "4 members": {"members": 4},
     "a tenth held back": {"validation": 0.1},
     "and patience 5": {"validation": 0.1, "patience": 5},
     "and patience 10": {"validation": 0.1, "patience": 10},

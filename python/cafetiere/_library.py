@@ -200,9 +200,20 @@ class Handle:
         self._destroy = getattr(library(), destroy) if destroy else None
         self._owner = owner  # what must outlive it
 
+    def close(self):
+        """Destroys the object now."""
+        destroy, self._destroy = self._destroy, None
+        if destroy:
+            destroy(self._as_parameter_)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
     def __del__(self):
-        if self._destroy:
-            self._destroy(self._as_parameter_)
+        self.close()  # Python drops what is raised here, Ctrl-C too: before long work use `with`
 
 
 def call(name, *arguments):

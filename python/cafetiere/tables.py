@@ -69,9 +69,11 @@ def _net(types, kinds, label, rows, options, sizes=None):
         {"name": name, "kind": kind, **(sizes or {}).get(name, {})} for name, kind in kinds.items()
     ]
     request = json.dumps({"schema": schema_of(types), "columns": columns}).encode()
-    table = _created("cft_table_create", "cft_table_destroy", request)
-    call("cft_table_add", table, len(rows), chunk, len(chunk))
-    return call_for_text("cft_table_net", table, json.dumps({**options, "label": label}).encode())
+    with _created("cft_table_create", "cft_table_destroy", request) as table:
+        call("cft_table_add", table, len(rows), chunk, len(chunk))
+        return call_for_text(
+            "cft_table_net", table, json.dumps({**options, "label": label}).encode()
+        )
 
 
 def _given(net):

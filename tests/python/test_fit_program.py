@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from cafetiere import _cells, _split, tables
+from cafetiere._library import library
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = [path for path in ROOT.glob("build/*/cli/cafetiere") if path.parts[-3] != "arm64"]
@@ -314,6 +315,18 @@ def test_ctrl_c_ends_python(long_fit, tmp_path):
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGINT, errors
     assert errors == b"cafetiere: interrupted\n"
+
+
+def test_ctrl_c_is_heard_while_an_object_is_destroyed(monkeypatch):
+    destroy = library().cft_table_destroy
+
+    def interrupted(table):
+        destroy(table)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(library(), "cft_table_destroy", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tables.fit(tables.read(VISITORS), "buys", epochs=1)
 
 
 def test_events_of_a_training_are_told():
