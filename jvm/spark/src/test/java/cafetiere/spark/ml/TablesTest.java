@@ -119,13 +119,15 @@ class TablesTest {
   }
 
   @Test
-  void aRegressorLearnsTheUnitsOfItsLabel() {
+  void aRegressorOfTwoMembersLearnsTheUnitsOfItsLabel() {
     CaffeRegressor regressor = new CaffeRegressor().setFeaturesCols("city", "visits", "taste")
-        .setLabelCol("paid").setIdCol("id").setNumWorkers(2).setBatchSize(64).setMaxEpochs(12);
+        .setLabelCol("paid").setIdCol("id").setNumWorkers(2).setBatchSize(64).setMaxEpochs(12)
+        .setMembers(2);
     CaffeRegressionModel model = regressor.setValidationIndicatorCol("held")
         .fit(train.selectExpr("*", "id % 10 = 0 held"));
     assertEquals(1800, model.summary().rowsGiven());
     assertTrue(model.caffeModel().events().contains("\"event\":\"test\""), "tested once an epoch");
+    assertTrue(model.caffeModel().getNet().contains("member2/score"));
     Dataset<Row> out = model.transform(heldOut);
     double error = new RegressionEvaluator().setLabelCol("paid").evaluate(out);
     assertTrue(error < 5, () -> "" + error);  // they vary by 38
