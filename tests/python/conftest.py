@@ -2,6 +2,7 @@
 """What tests of several files need: a session on real executors, a folder to work in."""
 
 import pathlib
+import signal
 
 import pytest
 
@@ -31,6 +32,12 @@ def pytest_xdist_make_scheduler(config, log):
             return group(nodeid)
 
     return Groups(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible():
+    """Ctrl-C works in the tests' processes, though a shell's `&` had it ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
