@@ -44,7 +44,7 @@ struct Kernel {
     const int64_t row0 = row_block * w.tile;
     if (w.direct) return by_rows(row0, std::min(row0 + w.tile, w.rows.in), panels);
     const int64_t first = image_block * w.images, count = std::min(w.images, w.n - first);
-    std::array<uint16_t, Window::kRoom> room;
+    alignas(64) std::array<uint16_t, Window::kRoom> room;
     bf16::Lines{w, src}.lay_out(first, count, group, row0, room.data());
     const bf16::TileScope scope;
     for (int64_t b = panels.begin; b < panels.end; ++b) {
