@@ -10,7 +10,6 @@
 // errors against double, relative to the root of the sum of the terms' squares.
 #include <immintrin.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -22,7 +21,6 @@
 #include <thread>
 #include <vector>
 
-#include "core/device/amx.h"
 #include "core/device/cpu/bf16_product.h"
 #include "core/device/cpu/brgemm.h"
 #include "core/device/isa.h"
@@ -33,7 +31,7 @@ namespace {
 constexpr int64_t kPanel = 32, kBlock = 64, kSum = 128;  // outputs, rows, depth of a product
 constexpr int kThreads = 2, kRounds = 3;
 
-/// Memory that begins with a cache line: rows of tiles that cross lines take twice as long.
+/// Memory that begins with a cache line: products whose rows cross lines are a third slower.
 template <class T>
 struct Lines {
   using value_type = T;
@@ -55,10 +53,10 @@ inline void take_plane(__m512* rest, uint16_t* to) {
   *rest -= _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
 }
 
-void split(const float* from, int64_t count, Planes* to, int64_t at) {
+void split(const float* from, int64_t count, Planes* to) {
   for (int64_t i = 0; i < count; i += 16) {
     __m512 rest = _mm512_loadu_ps(from + i);
-    for (Array<uint16_t>& plane : *to) take_plane(&rest, plane.data() + at + i);
+    for (Array<uint16_t>& plane : *to) take_plane(&rest, plane.data() + i);
   }
 }
 
@@ -92,7 +90,7 @@ struct Problem {
     panels.resize(weights.size());
     for (auto& plane : panel_planes) plane.resize(weights.size());
     Planes flat = panel_planes;
-    split(weights.data(), int64_t(weights.size()), &flat, 0);
+    split(weights.data(), int64_t(weights.size()), &flat);
     for (int64_t o = 0; o < outputs; ++o) {
       for (int64_t k = 0; k < depth; ++k) {
         const int64_t panel = o / kPanel * depth * kPanel, lane = o % kPanel;
@@ -125,7 +123,7 @@ void multiply_split(Problem& p, int64_t first, int64_t last) {
   for (auto& plane : planes) plane.resize(size_t(kBlock * p.depth));
   Array<float> sums(kBlock * kPanel);
   for (int64_t r = first; r < last; r += kBlock) {
-    split(p.source.data() + r * p.depth, kBlock * p.depth, &planes, 0);
+    split(p.source.data() + r * p.depth, kBlock * p.depth, &planes);
     for (int64_t o = 0; o < p.outputs; o += kPanel) {
       for (int64_t k = 0; k < p.depth; k += kSum) {
         std::array<const uint16_t*, 6> a, b;

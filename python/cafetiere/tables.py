@@ -131,18 +131,18 @@ class TableModel:
         output = self.output
         options = {"net": self.net + _PREDICT, "schema": schema_of(self.types), "outputs": [output]}
         options["threads"] = self.threads
-        predictor = _created(
+        with _created(
             "cft_predictor_create",
             "cft_predictor_destroy",
             json.dumps(options).encode(),
             self.weights,
             len(self.weights),
-        )
-        told = call_for_json("cft_predictor_describe", predictor)
-        values = np.empty((count, told["outputs"][0]["size"]), np.float32)
-        if count:
-            outputs = (ctypes.c_void_p * 1)(values.ctypes.data)
-            call("cft_predictor_run", predictor, count, chunk, len(chunk), outputs)
+        ) as predictor:
+            told = call_for_json("cft_predictor_describe", predictor)
+            values = np.empty((count, told["outputs"][0]["size"]), np.float32)
+            if count:
+                outputs = (ctypes.c_void_p * 1)(values.ctypes.data)
+                call("cft_predictor_run", predictor, count, chunk, len(chunk), outputs)
         return values
 
     def export_onnx(self, path):
@@ -313,9 +313,8 @@ def fit(
     held_out = [row for row, held in zip(every, held_back) if held]
     hidden, start = _given(net)
     step = min(batch, len(rows))
-    shape = {"layers": list(layers), "batch": step, "step_rows": step, "net": hidden}
-    shape["members"] = members
-    shape["class_weights"] = class_weights
+    shape = {"layers": list(layers), "net": hidden, "members": members}
+    shape.update(batch=step, step_rows=step, class_weights=class_weights)
     if not named:
         shape.update(loss=loss, delta=huber_delta, quantiles=list(quantiles))
     net = _net(types, kinds, label, rows, shape, _sizes(columns, types, image_size))

@@ -11,10 +11,10 @@ import org.apache.spark.ml.param.Params;
 /** Which params of an estimator for tables a net of a key has, as one of all rows has them. */
 public final class KeyedParams {
   private static final Set<String> USED = Set.of("featuresCols", "featuresCol", "categoricalCols",
-      "labelCol", "weightCol", "classWeights", "imageSize", "idCol", "layers", "activation", "dropout",
-      "batchNorm", "members", "net", "baseLr", "momentum", "weightDecay", "optimizer", "lrSchedule",
-      "batchSize", "maxEpochs", "maxIter", "seed", "groupCol", "minGroupRows", "predictionCol", "rawPredictionCol", "probabilityCol",
-      "predictedLabelCol", "thresholds");
+      "labelCol", "weightCol", "classWeights", "imageSize", "idCol", "layers", "activation",
+      "dropout", "batchNorm", "members", "net", "baseLr", "momentum", "weightDecay", "optimizer",
+      "lrSchedule", "batchSize", "maxEpochs", "maxIter", "seed", "groupCol", "minGroupRows",
+      "predictionCol", "rawPredictionCol", "probabilityCol", "predictedLabelCol", "thresholds");
   /** A key's net has one thread and one shard, as a net of all rows has with these. */
   private static final Set<String> ONE = Set.of("numWorkers", "shards", "threadsPerWorker");
 
